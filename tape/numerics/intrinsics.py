@@ -1,0 +1,205 @@
+"""The few machine operations that numba has no name for: fused multiply-add, bit casts, typed addresses, kernel calls.
+
+Everything a kernel computes comes from these and from ``+ - * / sqrt`` and comparisons, all of which
+IEEE-754 rounds correctly, so a kernel's bits do not depend on the machine.
+"""
+
+# The signature that numba asks of an intrinsic's code generator leaves arguments unused.
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
+# pyright: basic
+from llvmlite import ir
+from numba import types
+from numba.core.registry import cpu_target
+from numba.extending import intrinsic
+
+I1, I8, I32, I64, POINTER = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.PointerType()
+FLOATS = {types.float32: ("f32", types.int32), types.float64: ("f64", types.int64)}
+TRIPLE: str = cpu_target.target_context.codegen().magic_tuple()[0]
+
+DATA_FIELD = object.__basicsize__
+"""Offset of the data pointer in a numpy array object: the first field after the object head.
+
+It is part of numpy's ABI (``PyArrayObject_fields``, inlined by ``PyArray_DATA`` into every compiled
+extension), and it is a hundred times cheaper to read than ``array.ctypes.data``.
+"""
+
+MXCSR_DEFAULT = 0x1F80
+"""x86 control word: round to nearest, subnormals kept (no FTZ, no DAZ), all exceptions masked."""
+
+MXCSR_CONTROL = 0xFFC0
+"""The bits of the x86 control word that change results; the others only report what happened."""
+
+
+def _declare(builder, name, result, arguments):
+    module = builder.module
+    known = module.globals.get(name)
+    return known or ir.Function(module, ir.FunctionType(result, arguments), name)
+
+
+@intrinsic
+def fma(context, a, b, c):
+    """``a * b + c`` rounded once (IEEE-754 fusedMultiplyAdd), on every target through ``llvm.fma``."""
+    if a not in FLOATS or not a == b == c:
+        return None
+
+    def generate(context, builder, signature, args):
+        kind = context.get_value_type(signature.return_type)
+        function = _declare(builder, "llvm.fma." + FLOATS[signature.return_type][0], kind, [kind] * 3)
+        return builder.call(function, args)
+
+    return a(a, a, a), generate
+
+
+@intrinsic
+def bits_of(context, x):
+    """The bit pattern of a float as an integer of the same width."""
+    if x not in FLOATS:
+        return None
+    integer = FLOATS[x][1]
+    return integer(x), lambda ctx, b, sig, args: b.bitcast(args[0], ctx.get_value_type(integer))
+
+
+@intrinsic
+def float_of(context, x):
+    """The float whose bit pattern is ``x`` (int32 or int64)."""
+    for floating, (_, integer) in FLOATS.items():
+        if x == integer:
+            return floating(x), _bitcast_to(floating)
+    return None
+
+
+def _bitcast_to(floating):
+    return lambda ctx, b, sig, args: b.bitcast(args[0], ctx.get_value_type(floating))
+
+
+@intrinsic
+def select(context, condition, yes, no):
+    """``yes if condition else no`` without a branch; both sides are evaluated, so loops keep vectorising."""
+    if yes != no:
+        return None
+
+    def generate(context, builder, signature, args):
+        flag = args[0] if args[0].type == I1 else builder.trunc(args[0], I1)
+        return builder.select(flag, args[1], args[2])
+
+    return yes(condition, yes, no), generate
+
+
+def _int32_operation(name, doc):
+    def operation(context, x, y):
+        if not x == y == types.int32:
+            return None
+        return x(x, x), lambda ctx, b, sig, args: getattr(b, name)(args[0], args[1])
+
+    operation.__doc__, operation.__name__ = doc, name
+    return intrinsic(operation)
+
+
+# numba widens int32 arithmetic to int64, which halves the vector width of the elementary functions.
+add32 = _int32_operation("add", "``x + y`` in int32, wrapping.")
+sub32 = _int32_operation("sub", "``x - y`` in int32, wrapping.")
+shl32 = _int32_operation("shl", "``x << y`` in int32.")
+ashr32 = _int32_operation("ashr", "``x >> y`` in int32, keeping the sign.")
+
+
+@intrinsic
+def word(context, words, i):
+    """The ``i``-th int64 of the block at address ``words``."""
+
+    def generate(context, builder, signature, args):
+        block = builder.inttoptr(args[0], POINTER)
+        return builder.load(builder.gep(block, [args[1]], source_etype=I64), typ=I64)
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
+def pointer(context, table, k, offset):
+    """The ``k``-th address of a typed pointer table, advanced by ``offset`` elements of the table's type."""
+
+    def generate(context, builder, signature, args):
+        block = builder.bitcast(args[0], POINTER)
+        address = builder.load(builder.gep(block, [args[1]], source_etype=I64), typ=I64)
+        element = context.get_data_type(signature.return_type.dtype)
+        moved = builder.gep(builder.inttoptr(address, POINTER), [args[2]], source_etype=element)
+        return builder.bitcast(moved, context.get_value_type(signature.return_type))
+
+    return table(table, types.int64, types.int64), generate
+
+
+@intrinsic
+def retyped(context, table, like):
+    """The same pointer table, its entries read as pointers to the type of ``like``."""
+    target = types.CPointer(like)
+
+    def generate(context, builder, signature, args):
+        return builder.bitcast(args[0], context.get_value_type(target))
+
+    return target(table, like), generate
+
+
+@intrinsic
+def real(context, table, x):
+    """``x`` converted to the element type of a pointer table: constants in the kernel's own precision."""
+    return table.dtype(table, x), lambda ctx, b, sig, args: ctx.cast(b, args[1], x, table.dtype)
+
+
+@intrinsic
+def call_kernel(context, kernel, ints, part, parts, arrays):
+    """Call the kernel at an address on numpy arrays given by ``id``, in the default floating-point environment.
+
+    The rounding mode and FTZ/DAZ are flags of the calling thread that other libraries set; they are put
+    to the IEEE default around the call. The call is opaque to the optimiser, so nothing moves across.
+    """
+
+    def generate(context, builder, signature, args):
+        table = builder.alloca(ir.ArrayType(I64, arrays.count))
+        addresses = ir.Constant(table.type.pointee, ir.Undefined)
+        for k in range(arrays.count):
+            array = builder.inttoptr(builder.extract_value(args[4], k), POINTER)
+            field = builder.gep(array, [I64(DATA_FIELD)], source_etype=I8)
+            addresses = builder.insert_value(addresses, builder.load(field, typ=I64), k)
+        builder.store(addresses, table)
+        restore = _enter_default_environment(builder)
+        function = ir.FunctionType(I64, [I64] * 4)
+        callee = builder.inttoptr(args[0], function.as_pointer())
+        status = builder.call(callee, [builder.ptrtoint(table, I64), args[1], args[2], args[3]])
+        restore()
+        return status
+
+    return types.int64(types.int64, types.int64, types.int64, types.int64, arrays), generate
+
+
+def _enter_default_environment(builder):
+    """Emit code that makes the IEEE default current; return an emitter of the code that puts the old state back."""
+    if TRIPLE.startswith("x86_64"):
+        return _enter_x86(builder)
+    if TRIPLE.startswith(("aarch64", "arm64")):
+        return _enter_aarch64(builder)
+    raise ImportError(f"dgrr: no way known to set the floating-point environment of {TRIPLE}")
+
+
+def _enter_x86(builder):
+    old, new = builder.alloca(I32), builder.alloca(I32)
+    store = _declare(builder, "llvm.x86.sse.stmxcsr", ir.VoidType(), [POINTER])
+    load = _declare(builder, "llvm.x86.sse.ldmxcsr", ir.VoidType(), [POINTER])
+    builder.call(store, [old])
+    control = builder.and_(builder.load(old, typ=I32), I32(MXCSR_CONTROL))
+    foreign = builder.icmp_unsigned("!=", control, I32(MXCSR_DEFAULT))
+    builder.store(I32(MXCSR_DEFAULT), new)
+    with builder.if_then(foreign, likely=False):
+        builder.call(load, [new])
+
+    def restore():
+        with builder.if_then(foreign, likely=False):
+            builder.call(load, [old])
+
+    return restore
+
+
+def _enter_aarch64(builder):
+    get = _declare(builder, "llvm.aarch64.get.fpcr", I64, [])
+    put = _declare(builder, "llvm.aarch64.set.fpcr", ir.VoidType(), [I64])
+    old = builder.call(get, [])
+    builder.call(put, [I64(0)])
+    return lambda: builder.call(put, [old])

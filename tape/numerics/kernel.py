@@ -1,0 +1,107 @@
+"""Kernels: compiled functions that fill arrays given by address, one machine-code version per dtype.
+
+A kernel is a Python function ``kernel(table, ints, part, parts) -> status``:
+
+* ``table`` points to array addresses, output first; its static type is the element type, so one
+  source serves float32 and float64;
+* ``ints`` is the address of the call's int64 words: sizes, strides, attributes;
+* ``part`` of ``parts`` says which share of the output to fill. Shares split outputs, never a sum, so the
+  bits do not depend on them;
+* the status is 0, or 1 + the flat position of the first index that is out of range.
+"""
+
+# numba's decorators carry no types.
+# mypy: disable-error-code="misc,untyped-decorator,no-untyped-call,no-any-return"
+# pyright: basic
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import carray, njit, types
+from numba.core.ccallback import CFunc
+
+from .cache import KernelCache
+from .intrinsics import call_kernel, pointer, retyped
+
+Body = Callable[[Any, int, int, int], int]
+
+NUMBA_TYPES = {
+    np.dtype(np.float32): types.float32,
+    np.dtype(np.float64): types.float64,
+    np.dtype(np.int64): types.int64,
+    np.dtype(np.bool_): types.uint8,
+}
+"""The element type under which kernels read and write each dtype; bools are bytes of 0 and 1."""
+
+KERNELS: dict[str, "Kernel"] = {}
+"""Every kernel by name."""
+
+
+class _CachedCallback(CFunc):
+    def enable_caching(self) -> None:
+        self._cache = KernelCache(self._pyfunc)
+
+
+class Kernel:
+    """A kernel's body and its compiled versions, made on first use and kept on disk."""
+
+    def __init__(self, body: Body) -> None:
+        self.body = body
+        self.name = body.__name__
+        self.__doc__ = body.__doc__
+        self._compiled: dict[np.dtype[Any], CFunc] = {}
+        self._addresses: dict[np.dtype[Any], int] = {}
+        if self.name in KERNELS:
+            raise ValueError(f"kernel {self.name!r} is defined twice")
+        KERNELS[self.name] = self
+
+    def address(self, dtype: np.dtype[Any]) -> int:
+        """Address of the machine code for ``dtype``; compiled or loaded from disk on first use."""
+        try:
+            return self._addresses[dtype]
+        except KeyError:
+            address = self._addresses[dtype] = self.compiled(dtype).address
+            return address
+
+    def compiled(self, dtype: np.dtype[Any]) -> CFunc:
+        """The numba callback for ``dtype``."""
+        if dtype not in self._compiled:
+            signature = types.int64(types.CPointer(NUMBA_TYPES[dtype]), types.int64, types.int64, types.int64)
+            callback = _CachedCallback(self.body, (signature.args, signature.return_type), {}, {"error_model": "numpy"})
+            callback.enable_caching()
+            callback.compile()
+            self._compiled[dtype] = callback
+        return self._compiled[dtype]
+
+
+def kernel(body: Body) -> Kernel:
+    """Make a kernel of a function ``(table, ints, part, parts) -> status``."""
+    return Kernel(body)
+
+
+@njit(inline="always")
+def share(total, part, parts):
+    """``(start, count)`` of one of ``parts`` nearly equal shares of ``total`` items."""
+    start = total * part // parts
+    return start, total * (part + 1) // parts - start
+
+
+@njit(inline="always")
+def vector(table, k, offset, n):
+    """``n`` elements of the ``k``-th array of a table, from ``offset`` on."""
+    return carray(pointer(table, k, offset), n)
+
+
+@njit(inline="always")
+def vector_as(table, like, k, offset, n):
+    """The same for an array whose elements have the type of ``like`` instead of the table's."""
+    return carray(pointer(retyped(table, like), k, offset), n)
+
+
+def _call(kernel, ints, part, parts, arrays):
+    return call_kernel(kernel, ints, part, parts, arrays)
+
+
+call = njit(nogil=True)(_call)
+"""Run a kernel: ``call(address, ints address, part, parts, (id(out), id(input), ...)) -> status``."""
+call._cache = KernelCache(_call)

@@ -1,0 +1,92 @@
+"""Running a kernel on numpy arrays, on as many threads as its work is worth."""
+
+import os
+import struct
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .kernel import Kernel, call
+
+PARALLEL_WORK = 1 << 20
+"""Arithmetic operations below which a kernel runs on one thread: a hand-over costs about 50 us."""
+
+Words = npt.NDArray[np.int64]
+
+
+def words(*values: float) -> Words:
+    """The int64 words of a kernel call: ints as they are, floats as the bits of their float64."""
+    packed = [v if isinstance(v, int) else struct.unpack("<q", struct.pack("<d", v))[0] for v in values]
+    return np.array(packed, np.int64)
+
+
+class Threads:
+    """How many threads kernels may use, and the pool that runs them."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._pool: ThreadPoolExecutor | None = None
+        self._owner = os.getpid()
+
+    @property
+    def pool(self) -> ThreadPoolExecutor:
+        """The worker threads; started on first use, and anew in a forked child, where no thread survives."""
+        if self._pool is None or self._owner != os.getpid():
+            self._pool = ThreadPoolExecutor(self.count, thread_name_prefix="dgrr")
+            self._owner = os.getpid()
+        return self._pool
+
+    def set(self, count: int) -> None:
+        """Use ``count`` threads from now on."""
+        if count < 1:
+            raise ValueError(f"set_threads: expected at least 1 thread, got {count}")
+        if self._pool is not None and self._owner == os.getpid():
+            self._pool.shutdown()
+        self._pool, self.count = None, count
+
+
+def _available() -> int:
+    """The threads asked for by DGRR_THREADS, else one per core that this process may use."""
+    asked = os.environ.get("DGRR_THREADS", "")
+    if asked:
+        if not asked.isdecimal() or int(asked) < 1:
+            raise ValueError(f"DGRR_THREADS: expected a whole number of at least 1, got {asked!r}")
+        return int(asked)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+THREADS = Threads(_available())
+
+
+def get_threads() -> int:
+    """How many threads kernels may use."""
+    return THREADS.count
+
+
+def set_threads(count: int) -> None:
+    """Let kernels use ``count`` threads; no result depends on it.
+
+    Raises ValueError if ``count`` is less than 1.
+    """
+    THREADS.set(count)
+
+
+def launch(kernel: Kernel, dtype: np.dtype[Any], ints: Words, arrays: tuple[npt.NDArray[Any], ...], work: int) -> int:
+    """Run ``kernel`` for elements of ``dtype`` on ``arrays`` (output first); the least non-zero status, or 0.
+
+    ``work`` is the number of arithmetic operations, from which the number of threads follows.
+    The arrays must have the layout that the kernel expects: nothing is checked here.
+    """
+    address, base, ids = kernel.address(dtype), int(ints.ctypes.data), tuple(map(id, arrays))
+    return run(address, base, ids, work)
+
+
+def run(address: int, base: int, ids: tuple[int, ...], work: int) -> int:
+    """`launch` for a caller that has looked the addresses up before."""
+    parts = THREADS.count if work >= PARALLEL_WORK else 1
+    if parts == 1:
+        return int(call(address, base, 0, 1, ids))
+    shares = [THREADS.pool.submit(call, address, base, part, parts, ids) for part in range(parts)]
+    return min((s for s in (share.result() for share in shares) if s), default=0)

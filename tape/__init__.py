@@ -1,1 +1,38 @@
-"""Package."""
+"""What a value is, what an op is, and how gradients flow."""
+
+from . import ops
+from .dtypes import DType, Float, boolean, f32, f64, i64
+from .errors import BoundsError, DgrrError, DomainError, DTypeError, GradientError, ShapeError, TapeError
+from .numerics import NUMERICS
+from .numerics.launch import get_threads, set_threads
+from .shape import Dim, Shape
+from .tape import Tape
+from .tensor import AnyTensor, Tensor
+from .var import AnyVar, Var
+
+__all__ = [
+    "NUMERICS",
+    "AnyTensor",
+    "AnyVar",
+    "BoundsError",
+    "DType",
+    "DTypeError",
+    "DgrrError",
+    "Dim",
+    "DomainError",
+    "Float",
+    "GradientError",
+    "Shape",
+    "ShapeError",
+    "Tape",
+    "TapeError",
+    "Tensor",
+    "Var",
+    "boolean",
+    "f32",
+    "f64",
+    "get_threads",
+    "i64",
+    "ops",
+    "set_threads",
+]

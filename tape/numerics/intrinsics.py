@@ -8,7 +8,8 @@ IEEE-754 rounds correctly, so a kernel's bits do not depend on the machine.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
 # pyright: basic
 from llvmlite import ir
-from numba import types
+from numba import carray, njit, types
+from numba.core import cgutils
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
@@ -142,6 +143,26 @@ def retyped(context, table, like):
 def real(context, table, x):
     """``x`` converted to the element type of a pointer table: constants in the kernel's own precision."""
     return table.dtype(table, x), lambda ctx, b, sig, args: ctx.cast(b, args[1], x, table.dtype)
+
+
+@intrinsic(prefer_literal=True)
+def _stack(context, table, n):
+    """Address of ``n`` elements of the table's type on the stack of the calling function."""
+    if not isinstance(n, types.IntegerLiteral):
+        return None
+
+    def generate(context, builder, signature, args):
+        element = context.get_data_type(table.dtype)
+        area = cgutils.alloca_once(builder, ir.ArrayType(element, n.literal_value))
+        return builder.bitcast(area, context.get_value_type(table))
+
+    return table(table, n), generate
+
+
+@njit(inline="always")
+def stack(table, n):
+    """An array of ``n`` elements (a constant) of the table's type on the stack; its contents are junk."""
+    return carray(_stack(table, n), n)
 
 
 @intrinsic

@@ -1,0 +1,101 @@
+"""Clipping of gradients before an optimizer consumes them; the inputs are never changed."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...tape.errors import DomainError
+from ...tape.numerics.kernel import Kernel
+from ...tape.numerics.launch import launch
+from .arrays import Array, Arrays, check_float, contiguous, prepared_words
+from .kernels import clamp_to, norm_scale, scale_by, tensor_norm
+
+FLOAT64 = np.dtype(np.float64)
+
+
+class ClippedByNorm(NamedTuple):
+    """What `clip_by_global_norm` gives back."""
+
+    grads: dict[str, Array]
+    """The scaled gradients: new arrays in the order of the input."""
+
+    norm: float
+    """The norm of all gradients before clipping."""
+
+    scale: float
+    """What every gradient was multiplied by, at most 1."""
+
+
+def clip_by_global_norm(grads: Arrays, max_norm: float) -> ClippedByNorm:
+    """Scale all gradients alike so that their joint Euclidean norm is at most ``max_norm``.
+
+    As torch.nn.utils.clip_grad_norm_: the norm of the norms of the tensors, in their order;
+    ``scale = max_norm / (norm + 1e-6)``, at most 1; every element is multiplied by it. The norm of a tensor
+    is computed in its dtype, the norm of norms and the scale in float64; the scale is rounded once to each
+    dtype. A NaN anywhere makes norm, scale and every gradient NaN.
+
+    Args:
+        grads: arrays of float32 or float64 by name; any strides.
+        max_norm: at least 0; infinity measures the norm and leaves finite gradients as they are.
+
+    Raises:
+        DTypeError: a gradient is not an array of float32 or float64.
+        DomainError: ``max_norm`` is negative or NaN.
+
+    >>> import numpy as np
+    >>> clipped = clip_by_global_norm({"w": np.array([3.0, 4.0])}, max_norm=10.0)
+    >>> clipped.norm, clipped.scale
+    (5.0, 1.0)
+    """
+    bound = _bound("clip_by_global_norm: max_norm", max_norm)
+    rows = _rows("clip_by_global_norm", grads)
+    norms, result = np.empty(len(rows)), np.empty(2)
+    for i, row in enumerate(rows.values()):
+        launch(tensor_norm, row.dtype, prepared_words(row.size)[0], (norms[i : i + 1], row), 0)
+    launch(norm_scale, FLOAT64, prepared_words(norms.size)[0], (result, norms, bound), 0)
+    norm, scale = result.tolist()
+    return ClippedByNorm(_map(scale_by, rows, result), norm, scale)
+
+
+def clip_by_value(grads: Arrays, limit: float) -> dict[str, Array]:
+    """Hold every element between ``-limit`` and ``limit``, as torch.nn.utils.clip_grad_value_; NaN stays NaN.
+
+    Args:
+        grads: arrays of float32 or float64 by name; any strides.
+        limit: at least 0; rounded once to each dtype.
+
+    Returns:
+        New arrays in the order of the input.
+
+    Raises:
+        DTypeError: a gradient is not an array of float32 or float64.
+        DomainError: ``limit`` is negative or NaN.
+
+    >>> import numpy as np
+    >>> clip_by_value({"w": np.array([3.0, -0.5])}, limit=1.0)
+    {'w': array([ 1. , -0.5])}
+    """
+    bound = _bound("clip_by_value: limit", limit)
+    return _map(clamp_to, _rows("clip_by_value", grads), bound)
+
+
+def _bound(where: str, value: float) -> Array:
+    if not value >= 0:
+        raise DomainError(f"{where}: expected a number of at least 0, got {value!r}")
+    return np.array([value], FLOAT64)
+
+
+def _rows(command: str, grads: Arrays) -> dict[str, Array]:
+    return {
+        name: contiguous(check_float(grad, "{}: gradient {!r}", command, name))
+        for name, grad in grads.items()
+    }
+
+
+def _map(kernel: Kernel, rows: Arrays, scalars: Array) -> dict[str, Array]:
+    """A new array for every row: ``kernel`` on the row and the scalars."""
+    outs = {name: np.empty(row.shape, row.dtype) for name, row in rows.items()}
+    for name, out in outs.items():
+        ints, _ = prepared_words(out.size)
+        launch(kernel, out.dtype, ints, (out, rows[name], scalars), out.size)
+    return outs

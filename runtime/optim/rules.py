@@ -1,0 +1,209 @@
+"""Stochastic gradient descent, Adam and AdamW, with the names, defaults and formulas of torch.optim.
+
+Each rule is one expression tree of correctly rounded operations. Constants are computed in float64 and
+rounded once to the parameter's dtype; everything else is computed in that dtype, operation by operation and
+without fused multiply-add, so the elementwise operations of numpy give the same bits.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from ...tape.errors import DomainError
+from ...tape.numerics.launch import run
+from .arrays import Arrays
+from .kernels import adam_step, bias_corr, sgd_momentum_step, sgd_step
+from .rule import Law, Rule, ScalarTypes, number
+
+FLOAT64 = np.dtype(np.float64)
+
+
+@dataclass(frozen=True)
+class SGD(Rule):
+    """Stochastic gradient descent with momentum, Nesterov's variant and an L2 penalty, as torch.optim.SGD.
+
+    One step on a parameter ``p`` with gradient ``g``; ``b`` is its momentum buffer, ``t`` the step, from 1::
+
+        g = g + weight_decay * p                                       # if weight_decay is not 0
+        b = g if t == 1 else momentum * b + (1 - dampening) * g        # if momentum is not 0
+        g = g + momentum * b if nesterov else b                        # if momentum is not 0
+        p = p - lr * g
+
+    Args:
+        lr: step size, at least 0.
+        momentum: weight of the old buffer, at least 0.
+        dampening: share of a new gradient that is left out of the buffer, in [0, 1].
+        nesterov: look ahead along the buffer; needs momentum and no dampening.
+        weight_decay: factor of the L2 penalty, at least 0.
+
+    Raises:
+        DomainError: a hyperparameter outside these bounds.
+
+    A parameter whose first gradient comes after step 1 starts from a buffer of zeros.
+
+    >>> import numpy as np
+    >>> params, rule = {"w": np.ones(2)}, SGD(lr=0.5)
+    >>> rule.step(params, {"w": np.array([1.0, -1.0])}, rule.init(params))
+    >>> params["w"]
+    array([0.5, 1.5])
+    """
+
+    rule: ClassVar[str] = "sgd@1"
+    names: ClassVar[tuple[str, ...]] = ("lr", "momentum", "dampening", "nesterov", "weight_decay")
+
+    lr: float
+    momentum: float = 0.0
+    dampening: float = 0.0
+    nesterov: bool = False
+    weight_decay: float = 0.0
+
+    def __post_init__(self) -> None:
+        _normalise(self, "lr", "momentum", "dampening", "weight_decay")
+        if self.dampening > 1:
+            raise DomainError(f"SGD: dampening: expected a number in [0, 1], got {self.dampening!r}")
+        if self.nesterov not in (False, True):
+            raise DomainError(f"SGD: nesterov: expected False or True, got {self.nesterov!r}")
+        if self.nesterov and (self.momentum == 0 or self.dampening != 0):
+            given = f"momentum={self.momentum!r}, dampening={self.dampening!r}"
+            raise DomainError(f"SGD: nesterov: expected momentum above 0 and dampening=0, got {given}")
+        object.__setattr__(self, "nesterov", bool(self.nesterov))
+
+    @property
+    def law(self) -> Law:
+        """`sgd_momentum_step` with one buffer, or `sgd_step` with none."""
+        if self.momentum == 0:
+            return Law(sgd_step, (), (), ())
+        return Law(sgd_momentum_step, ("momentum",), ("step",), ())
+
+    @classmethod
+    def from_hyperparameters(cls, hyper: Mapping[str, Any]) -> Self:
+        """The rule whose `hyperparameters` are ``hyper``."""
+        return cls(**hyper)
+
+
+@dataclass(frozen=True)
+class Adam(Rule):
+    """Adam (Kingma and Ba, 2015, arXiv:1412.6980) with an L2 penalty in the gradient, as torch.optim.Adam.
+
+    One step on a parameter ``p`` with gradient ``g``; ``m`` and ``v`` are its buffers::
+
+        g = g + weight_decay * p                                       # if weight_decay is not 0
+        m = m + (1 - beta1) * (g - m)        if 1 - beta1 < 0.5
+            g - beta1 * (g - m)              otherwise                 # torch.lerp
+        v = beta2 * v + ((1 - beta2) * g) * g
+        p = p - ((lr / c1) * m) / (sqrt(v) / sqrt(c2) + eps)
+
+    ``(c1, c2) = (1 - beta1 ** t, 1 - beta2 ** t)`` at step ``t``, from 1, is the state array ``corrections``:
+    float64, the powers by binary powering. ``1 - beta1``, ``1 - beta2``, ``lr / c1`` and ``sqrt(c2)`` are
+    constants of the step: computed in float64, rounded once.
+
+    Args:
+        lr: step size, at least 0.
+        betas: decay of the two running averages, each in [0, 1).
+        eps: added to the denominator, at least 0.
+        weight_decay: factor of the L2 penalty, at least 0.
+
+    Raises:
+        DomainError: a hyperparameter outside these bounds.
+
+    >>> Adam(1e-3).hyperparameters()
+    {'lr': 0.001, 'beta1': 0.9, 'beta2': 0.999, 'eps': 1e-08, 'weight_decay': 0.0}
+    """
+
+    rule: ClassVar[str] = "adam@1"
+    names: ClassVar[tuple[str, ...]] = ("lr", "beta1", "beta2", "eps", "weight_decay")
+    scalars: ClassVar[ScalarTypes] = {**Rule.scalars, "corrections": ((2,), FLOAT64)}
+    decoupled: ClassVar[bool] = False
+
+    lr: float = 1e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 0.0
+
+    def __post_init__(self) -> None:
+        _normalise(self, "lr", "eps", "weight_decay")
+        object.__setattr__(self, "betas", _betas(type(self).__name__, self.betas))
+
+    @property
+    def law(self) -> Law:
+        """`adam_step` with two buffers."""
+        return Law(adam_step, ("m", "v"), ("corrections",), (int(self.decoupled),))
+
+    @property
+    def beta1(self) -> float:
+        """Decay of the average of gradients."""
+        return self.betas[0]
+
+    @property
+    def beta2(self) -> float:
+        """Decay of the average of squared gradients."""
+        return self.betas[1]
+
+    @classmethod
+    def from_hyperparameters(cls, hyper: Mapping[str, Any]) -> Self:
+        """The rule whose `hyperparameters` are ``hyper``."""
+        return cls(hyper["lr"], (hyper["beta1"], hyper["beta2"]), hyper["eps"], hyper["weight_decay"])
+
+    def advance(self, scalars: Arrays) -> None:
+        """Count the step and compute its bias corrections, in place."""
+        super().advance(scalars)
+        arrays = (scalars["corrections"], scalars["step"], self.hyper)
+        run(bias_corr.address(FLOAT64), 0, tuple(map(id, arrays)), 0)
+
+
+@dataclass(frozen=True)
+class AdamW(Adam):
+    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019, arXiv:1711.05101), as torch.optim.AdamW.
+
+    As `Adam`, but the gradient is left as it is and the parameter shrinks::
+
+        p = (1 - lr * weight_decay) * p - ((lr / c1) * m) / (sqrt(v) / sqrt(c2) + eps)
+
+    >>> AdamW(lr=1e-3).weight_decay
+    0.01
+    """
+
+    rule: ClassVar[str] = "adamw@1"
+    decoupled: ClassVar[bool] = True
+
+    weight_decay: float = 1e-2
+
+
+RULES: dict[str, type[Rule]] = {cls.rule: cls for cls in (SGD, Adam, AdamW)}
+"""Every rule by name."""
+
+
+def make_rule(name: str, hyper: Mapping[str, float]) -> Rule:
+    """The rule of a name and its `hyperparameters`, as traces record them.
+
+    Raises:
+        KeyError: no rule has this name.
+        DomainError: a hyperparameter is missing, unknown or out of bounds.
+
+    >>> make_rule("adam@1", Adam(3e-4).hyperparameters()) == Adam(3e-4)
+    True
+    """
+    if name not in RULES:
+        raise KeyError(f"make_rule: expected one of {', '.join(RULES)}, got {name!r}")
+    rule = RULES[name]
+    if set(hyper) != set(rule.names):
+        given = ", ".join(hyper) or "nothing"
+        raise DomainError(f"make_rule: {name}: expected {', '.join(rule.names)}, got {given}")
+    return rule.from_hyperparameters(hyper)
+
+
+def _normalise(rule: Rule, *names: str) -> None:
+    """Make the named fields floats of at least 0, or raise DomainError."""
+    for name in names:
+        value = number(f"{type(rule).__name__}: {name}", getattr(rule, name))
+        object.__setattr__(rule, name, value)
+
+
+def _betas(rule: str, given: object) -> tuple[float, ...]:
+    """``given`` as two floats in [0, 1), else DomainError."""
+    betas = np.asarray(given, object)
+    if betas.shape != (2,):
+        raise DomainError(f"{rule}: betas: expected two numbers in [0, 1), got {given!r}")
+    return tuple(number(f"{rule}: betas[{i}]", beta, below=1.0) for i, beta in enumerate(betas))

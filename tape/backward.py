@@ -1,0 +1,123 @@
+"""The reverse sweep: cotangents flow from children to parents in decreasing id, added in that order.
+
+The order is part of the bit contract: a node's cotangent is the sum of its initial cotangent and of the
+contributions of its children, the child with the highest id first, and for one child in the order of its
+contributions.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from .errors import DTypeError, GradientError, ShapeError, TapeError
+from .node import Node
+from .table import OPS
+from .tables import Table, statistics
+from .tensor import AnyTensor
+from .var import Var
+
+G = TypeVar("G")
+
+Lift = Callable[[int], Any]
+"""The value of a node as backward passes it to VJPs: the tensor, or a Var when backward is recorded."""
+
+
+def sweep(nodes: Sequence[Node], cotangents: list[Any], start: int, lift: Lift) -> None:
+    """Push the cotangents of nodes ``start``, ``start - 1``, … 0 to their parents, in place.
+
+    Raises GradientError if an op's VJP returns a contribution of the wrong shape.
+    """
+    add = OPS["add"]
+    for id in range(start, -1, -1):
+        node, g = nodes[id], cotangents[id]
+        if g is None or not node.requires_grad or node.op is None:
+            continue
+        for parent, contribution in node.pull(g, _lifted(node, lift), lift(id)):
+            known = cotangents[parent]
+            cotangents[parent] = contribution if known is None else add(known, contribution)
+
+
+def _lifted(node: Node, lift: Lift) -> list[Any]:
+    ids = iter(node.parents)
+    return [None if x is None else lift(next(ids)) for x in node.inputs]
+
+
+def seed_of(call: str, value: AnyTensor, seed: Any) -> Any:
+    """The cotangent to begin with: ``seed``, checked, or 1 for a scalar.
+
+    Raises GradientError for a missing seed, ShapeError or DTypeError for one that does not fit.
+    """
+    if value.dtype.kind != "f":
+        raise GradientError(f"{call}: argument 'out': expected float values, got {value.dtype}: no gradient exists")
+    if seed is None:
+        if value.array.shape != ():
+            raise GradientError(
+                f"{call}: argument 'out': expected a scalar, got shape {value.array.shape}; "
+                "reduce it first, or give seed= with that shape"
+            )
+        return AnyTensor(np.ones((), value.dtype))
+    return cotangent(call, "seed", value, seed)
+
+
+def cotangent(call: str, argument: str, value: AnyTensor, given: Any) -> Any:
+    """``given`` as a cotangent of ``value``; a Var stays one. Raises ShapeError or DTypeError if it does not fit."""
+    if isinstance(given, int | float):
+        given = np.array(given, value.dtype)
+    made: Any = given if isinstance(given, Var | AnyTensor) else AnyTensor.leaf(given, f"{call}: argument {argument!r}")
+    if tuple(made.shape) != value.array.shape:
+        raise ShapeError(f"{call}: argument {argument!r}: expected shape {value.array.shape}, got {tuple(made.shape)}")
+    if made.dtype != value.dtype:
+        raise DTypeError(f"{call}: argument {argument!r}: expected dtype {value.dtype}, got {made.dtype}")
+    return made
+
+
+class DenseGrads(Generic[G]):
+    """The gradient, or None where backward did not arrive, of every node of a tape.
+
+    Indexed by Var, by id or by name; iterates in order of ids.
+    """
+
+    def __init__(self, nodes: Sequence[Node], gradients: list[G | None], owner: Callable[[Any], Node]) -> None:
+        self._nodes, self._gradients, self._owner = nodes, gradients, owner
+
+    def __len__(self) -> int:
+        return len(self._gradients)
+
+    def __iter__(self) -> Iterator[G | None]:
+        return iter(self._gradients)
+
+    def __getitem__(self, key: Any) -> G | None:
+        """The gradient of a node. Raises TapeError for an id, name or Var that these gradients do not have."""
+        return self._gradients[self._id(key)]
+
+    def _id(self, key: Any) -> int:
+        if isinstance(key, str):
+            return named(self._nodes[: len(self)], key)
+        id = key if isinstance(key, int) else self._owner(key).id
+        if not 0 <= id < len(self):
+            raise TapeError(f"gradients: expected a node id from 0 to {len(self) - 1}, got {id}")
+        return id
+
+    def reached(self) -> dict[int, G]:
+        """The gradients that exist, by node id."""
+        return {id: g for id, g in enumerate(self._gradients) if g is not None}
+
+    def table(self) -> Table:
+        """One row per node that has a gradient: name, op, shape, and the statistics of the gradient."""
+        columns = ("id", "name", "op", "shape", "norm", "min", "max", "zeros", "non-finite")
+        return Table("gradients", columns, [self._row(id, g) for id, g in self.reached().items()])
+
+    def _row(self, id: int, gradient: Any) -> dict[str, Any]:
+        node = self._nodes[id]
+        head = {"id": id, "name": node.name, "op": node.op_name, "shape": node.value.array.shape}
+        return {**head, **statistics(gradient.numpy())}
+
+
+def named(nodes: Sequence[Node], name: str) -> int:
+    """The id of the one node of that name. Raises TapeError if there is none, or more than one."""
+    ids = [node.id for node in nodes if node.name == name]
+    if len(ids) != 1:
+        have = "no node" if not ids else f"nodes {', '.join(map(str, ids))}"
+        raise TapeError(f"name {name!r}: expected one node of that name, got {have}; use the Var or its id")
+    return ids[0]

@@ -1,0 +1,29 @@
+"""Every error of the engine. Each text names the op, the argument, what was expected, what was given and the fix."""
+
+
+class DgrrError(Exception):
+    """Base of all errors that the engine raises on purpose."""
+
+
+class ShapeError(DgrrError, ValueError):
+    """Sizes that do not fit: ``matmul: argument 'b': expected shape (3, N), got (4, 5)``."""
+
+
+class DTypeError(DgrrError, TypeError):
+    """An element type that does not fit; nothing is converted silently."""
+
+
+class TapeError(DgrrError, RuntimeError):
+    """A Var used with a tape that it does not belong to, or after that tape was reset."""
+
+
+class DomainError(DgrrError, ValueError):
+    """An attribute outside the values for which an op is defined."""
+
+
+class BoundsError(DgrrError, IndexError):
+    """An index outside the axis it points into."""
+
+
+class GradientError(DgrrError, RuntimeError):
+    """A backward pass that cannot be: a wrong seed, a wrong contribution, nothing to differentiate."""

@@ -1,0 +1,73 @@
+"""Nodes: what a tape is made of."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .errors import GradientError, ShapeError
+from .op import Op
+from .tensor import AnyTensor
+
+LEAF = "leaf"
+"""The op name of nodes that no op made."""
+
+
+class Node:
+    """One value on a tape, how it was made, and the way back.
+
+    ``op`` is None for a leaf; ``inputs`` are the values that the op was given, None for an omitted one,
+    and ``parents`` the ids of those that were given.
+    """
+
+    __slots__ = ("attrs", "id", "inputs", "name", "needs", "op", "parents", "requires_grad", "value")
+
+    def __init__(
+        self,
+        id: int,
+        op: Op | None,
+        attrs: Mapping[str, Any],
+        value: AnyTensor,
+        parents: tuple[int, ...],
+        inputs: Sequence[AnyTensor | None],
+        needs: Sequence[bool],
+        requires_grad: bool,
+        name: str | None,
+    ) -> None:
+        self.id, self.op, self.attrs, self.value = id, op, attrs, value
+        self.parents, self.inputs, self.needs = parents, inputs, needs
+        self.requires_grad, self.name = requires_grad, name
+
+    @property
+    def op_name(self) -> str:
+        """The op's name, or "leaf"."""
+        return self.op.name if self.op else LEAF
+
+    def backward(self, cotangent: AnyTensor) -> list[tuple[int, AnyTensor]]:
+        """The node's local VJP: contributions (parent id, cotangent), for parents that require gradients.
+
+        Raises ShapeError if ``cotangent`` has not the node's shape, GradientError for a wrong contribution.
+        """
+        if cotangent.array.shape != self.value.array.shape:
+            raise ShapeError(
+                f"backward of node {self.id} ({self.op_name}): argument 'cotangent': "
+                f"expected shape {self.value.array.shape}, got {cotangent.array.shape}"
+            )
+        return self.pull(cotangent, self.inputs, self.value)
+
+    def pull(self, g: Any, inputs: Sequence[Any], output: Any) -> list[tuple[int, Any]]:
+        """`backward` on values of any kind: tensors, or Vars when the backward pass itself is recorded."""
+        if self.op is None:
+            return []
+        positions = [i for i, x in enumerate(self.inputs) if x is not None]
+        ids = dict(zip(positions, self.parents, strict=True))
+        pulled = self.op.pull(g, inputs, output, self.attrs, self.needs)
+        for i, contribution in pulled:
+            self._check(i, ids[i], contribution)
+        return [(ids[i], contribution) for i, contribution in pulled]
+
+    def _check(self, position: int, parent: int, contribution: Any) -> None:
+        value = self.inputs[position]
+        if value is not None and tuple(contribution.shape) != value.array.shape:
+            raise GradientError(
+                f"backward of node {self.id} ({self.op_name}): its VJP for parent {parent} must return shape "
+                f"{value.array.shape}, got {tuple(contribution.shape)}; mend the op's vjp"
+            )

@@ -1,0 +1,289 @@
+"""Kernels that compute each output element from the elements at its own position.
+
+All read and write contiguous arrays; ``ints`` is ``[number of elements, attribute…]``. The formulas stand in
+the numerics documentation; the order of operations is the order written here.
+"""
+
+# numba's functions carry no types.
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
+# pyright: basic
+import numpy as np
+from numba import njit
+
+from . import elementary
+from .intrinsics import float_of, real, select, word
+from .kernel import kernel, share, vector, vector_as
+
+BYTE, INT64 = np.uint8(0), np.int64(0)
+
+
+@njit(inline="always")
+def _unary(table, ints, part, parts):
+    start, n = share(word(ints, 0), part, parts)
+    return vector(table, 0, start, n), vector(table, 1, start, n)
+
+
+@njit(inline="always")
+def _binary(table, ints, part, parts):
+    start, n = share(word(ints, 0), part, parts)
+    return vector(table, 0, start, n), vector(table, 1, start, n), vector(table, 2, start, n)
+
+
+@njit(inline="always")
+def _comparison(table, ints, part, parts):
+    start, n = share(word(ints, 0), part, parts)
+    return vector_as(table, BYTE, 0, start, n), vector(table, 1, start, n), vector(table, 2, start, n)
+
+
+@njit(inline="always")
+def _masked(table, ints, part, parts):
+    start, n = share(word(ints, 0), part, parts)
+    return vector(table, 0, start, n), vector_as(table, BYTE, 1, start, n), vector(table, 2, start, n)
+
+
+@kernel
+def add(table, ints, part, parts):
+    """``out = a + b``."""
+    out, a, b = _binary(table, ints, part, parts)
+    for i in range(out.size):
+        out[i] = a[i] + b[i]
+    return 0
+
+
+@kernel
+def sub(table, ints, part, parts):
+    """``out = a - b``."""
+    out, a, b = _binary(table, ints, part, parts)
+    for i in range(out.size):
+        out[i] = a[i] - b[i]
+    return 0
+
+
+@kernel
+def mul(table, ints, part, parts):
+    """``out = a * b``."""
+    out, a, b = _binary(table, ints, part, parts)
+    for i in range(out.size):
+        out[i] = a[i] * b[i]
+    return 0
+
+
+@kernel
+def div(table, ints, part, parts):
+    """``out = a / b``."""
+    out, a, b = _binary(table, ints, part, parts)
+    for i in range(out.size):
+        out[i] = a[i] / b[i]
+    return 0
+
+
+@kernel
+def neg(table, ints, part, parts):
+    """``out = -x``: the sign bit flipped."""
+    out, x = _unary(table, ints, part, parts)
+    for i in range(out.size):
+        out[i] = -x[i]
+    return 0
+
+
+@kernel
+def scale(table, ints, part, parts):
+    """``out = x * c``; ints: n, c."""
+    out, x = _unary(table, ints, part, parts)
+    c = real(table, float_of(word(ints, 1)))
+    for i in range(out.size):
+        out[i] = x[i] * c
+    return 0
+
+
+@kernel
+def power(table, ints, part, parts):
+    """``out = x ** |n|`` by binary powering, ``1 / that`` for n < 0; ints: number of elements, n."""
+    out, x = _unary(table, ints, part, parts)
+    exponent, one = word(ints, 1), real(table, 1.0)
+    for i in range(out.size):
+        result, square, left = one, x[i], abs(exponent)
+        while left > 0:
+            if left & 1:
+                result *= square
+            square *= square
+            left >>= 1
+        out[i] = one / result if exponent < 0 else result
+    return 0
+
+
+@kernel
+def relu(table, ints, part, parts):
+    """``out = x`` where x > 0 or x is NaN, else +0."""
+    out, x = _unary(table, ints, part, parts)
+    zero = real(table, 0.0)
+    for i in range(out.size):
+        out[i] = select(x[i] <= zero, zero, x[i])
+    return 0
+
+
+@kernel
+def where_positive(table, ints, part, parts):
+    """``out = g`` where y > 0, else +0; arrays: out, g, y."""
+    out, g, y = _binary(table, ints, part, parts)
+    zero = real(table, 0.0)
+    for i in range(out.size):
+        out[i] = select(y[i] > zero, g[i], zero)
+    return 0
+
+
+@kernel
+def sqrt(table, ints, part, parts):
+    """``out = sqrt(max(x, +0))``; NaN stays."""
+    out, x = _unary(table, ints, part, parts)
+    zero = real(table, 0.0)
+    for i in range(out.size):
+        out[i] = np.sqrt(select(x[i] <= zero, zero, x[i]))
+    return 0
+
+
+@kernel
+def exp(table, ints, part, parts):
+    """``out = e ** x``."""
+    out, x = _unary(table, ints, part, parts)
+    for i in range(out.size):
+        out[i] = elementary.exp(x[i])
+    return 0
+
+
+@kernel
+def log(table, ints, part, parts):
+    """``out = ln x``."""
+    out, x = _unary(table, ints, part, parts)
+    for i in range(out.size):
+        out[i] = elementary.log(x[i])
+    return 0
+
+
+@kernel
+def tanh(table, ints, part, parts):
+    """``out = tanh x``."""
+    out, x = _unary(table, ints, part, parts)
+    for i in range(out.size):
+        out[i] = elementary.tanh(x[i])
+    return 0
+
+
+@kernel
+def sigmoid(table, ints, part, parts):
+    """``out = 1 / (1 + e ** -x)``."""
+    out, x = _unary(table, ints, part, parts)
+    for i in range(out.size):
+        out[i] = elementary.sigmoid(x[i])
+    return 0
+
+
+@kernel
+def equal(table, ints, part, parts):
+    """``out = a == b`` as bytes."""
+    out, a, b = _comparison(table, ints, part, parts)
+    for i in range(out.size):
+        out[i] = a[i] == b[i]
+    return 0
+
+
+@kernel
+def not_equal(table, ints, part, parts):
+    """``out = a != b`` as bytes."""
+    out, a, b = _comparison(table, ints, part, parts)
+    for i in range(out.size):
+        out[i] = a[i] != b[i]
+    return 0
+
+
+@kernel
+def less(table, ints, part, parts):
+    """``out = a < b`` as bytes; swap the arrays for greater."""
+    out, a, b = _comparison(table, ints, part, parts)
+    for i in range(out.size):
+        out[i] = a[i] < b[i]
+    return 0
+
+
+@kernel
+def less_equal(table, ints, part, parts):
+    """``out = a <= b`` as bytes; swap the arrays for greater_equal."""
+    out, a, b = _comparison(table, ints, part, parts)
+    for i in range(out.size):
+        out[i] = a[i] <= b[i]
+    return 0
+
+
+@kernel
+def where(table, ints, part, parts):
+    """``out = a`` where the mask is set, else b; arrays: out, mask, a, b."""
+    start, n = share(word(ints, 0), part, parts)
+    out, mask, a = _masked(table, ints, part, parts)
+    b = vector(table, 3, start, n)
+    for i in range(n):
+        out[i] = select(mask[i] != 0, a[i], b[i])
+    return 0
+
+
+@kernel
+def keep(table, ints, part, parts):
+    """``out = x`` where the mask equals ints[1] (0 or 1), else +0; arrays: out, mask, x."""
+    out, mask, x = _masked(table, ints, part, parts)
+    zero, wanted = real(table, 0.0), word(ints, 1)
+    for i in range(out.size):
+        out[i] = select(mask[i] == wanted, x[i], zero)
+    return 0
+
+
+@kernel
+def to_float32(table, ints, part, parts):
+    """``out = x`` rounded to float32."""
+    start, n = share(word(ints, 0), part, parts)
+    out, x = vector_as(table, np.float32(0), 0, start, n), vector(table, 1, start, n)
+    for i in range(n):
+        out[i] = np.float32(x[i])
+    return 0
+
+
+@kernel
+def to_float64(table, ints, part, parts):
+    """``out = x`` rounded to float64."""
+    start, n = share(word(ints, 0), part, parts)
+    out, x = vector_as(table, np.float64(0), 0, start, n), vector(table, 1, start, n)
+    for i in range(n):
+        out[i] = np.float64(x[i])
+    return 0
+
+
+@kernel
+def to_bool(table, ints, part, parts):
+    """``out = x != 0`` as bytes; NaN is true."""
+    start, n = share(word(ints, 0), part, parts)
+    out, x = vector_as(table, BYTE, 0, start, n), vector(table, 1, start, n)
+    for i in range(n):
+        out[i] = x[i] != 0
+    return 0
+
+
+@kernel
+def float_to_int64(table, ints, part, parts):
+    """``out = x`` cut towards zero; NaN gives 0, and what does not fit the nearest int64."""
+    start, n = share(word(ints, 0), part, parts)
+    out, x = vector_as(table, INT64, 0, start, n), vector(table, 1, start, n)
+    low, high = real(table, -9223372036854775808.0), real(table, 9223372036854775808.0)
+    for i in range(n):
+        inside = (x[i] >= low) & (x[i] < high)
+        cut = np.int64(select(inside, x[i], real(table, 0.0)))
+        cut = select(x[i] >= high, np.int64(9223372036854775807), cut)
+        out[i] = select(x[i] < low, np.int64(-9223372036854775808), cut)
+    return 0
+
+
+@kernel
+def bool_to_int64(table, ints, part, parts):
+    """``out = 1`` where the byte is set, else 0."""
+    start, n = share(word(ints, 0), part, parts)
+    out, x = vector_as(table, INT64, 0, start, n), vector(table, 1, start, n)
+    for i in range(n):
+        out[i] = np.int64(x[i])
+    return 0

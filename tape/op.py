@@ -1,0 +1,285 @@
+"""The op record: everything that is known of an op, in one place.
+
+Eager execution, recording, backward, capture, the docs table and the property tests all derive from it.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from .errors import DTypeError, TapeError
+from .primitive import Runner, Slot, Spec, prepare
+from .samples import Bad, Samples
+from .signature import Signature
+from .table import OPS
+from .tensor import AnyTensor
+from .var import Var
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+PREPARED_KEPT = 4096
+"""Signatures (shapes, dtypes, attributes) whose lowering an op keeps; the oldest are dropped first."""
+
+
+class NoGradient:
+    """The word for "no derivative exists here": a constant result, or an input of integers."""
+
+    def __repr__(self) -> str:
+        return "NO_GRAD"
+
+
+NO_GRAD: Final = NoGradient()
+
+Rule = Callable[..., Any]
+Value = AnyTensor | Var[Any, *tuple[Any, ...]]
+Source = Callable[[Any, Sequence[Any], Any, Mapping[str, Any]], Any]
+
+
+def shape_of(x: Any) -> tuple[int, ...]:
+    """The sizes of a tensor, a Var or an array as a plain tuple."""
+    array = x.value.array if isinstance(x, Var) else x.array if isinstance(x, AnyTensor) else x
+    return tuple(array.shape)
+
+
+class Derivative:
+    """A derivative rule and where each name it takes comes from.
+
+    ``g`` is the cotangent (or ``dX`` the tangent of input X), ``y`` the op's output, an input's or an
+    attribute's name its value, ``X_shape`` the sizes of input X. The names a rule takes are what is saved.
+    """
+
+    def __init__(self, op: str, rule: Rule, signature: Signature, given: Sequence[str]) -> None:
+        self.rule = rule
+        self.names = tuple(inspect.signature(rule).parameters)
+        known = _sources(signature, given)
+        unknown = [name for name in self.names if name not in known]
+        if unknown:
+            raise TypeError(f"op {op}: a derivative takes {unknown[0]!r}; it may take {', '.join(known)}")
+        self.sources = [known[name] for name in self.names]
+
+    def __call__(self, given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
+        """Apply the rule; ``given`` is the cotangent, or the tangents in the order of the inputs."""
+        return self.rule(*[source(given, inputs, output, attrs) for source in self.sources])
+
+
+def _sources(signature: Signature, given: Sequence[str]) -> dict[str, Source]:
+    known: dict[str, Source] = {"y": lambda g, xs, y, attrs: y}
+    for i, name in enumerate(signature.inputs):
+        known[name] = lambda g, xs, y, attrs, i=i: xs[i]
+        known[f"{name}_shape"] = lambda g, xs, y, attrs, i=i: shape_of(xs[i])
+    for name in signature.defaults:
+        known[name] = lambda g, xs, y, attrs, name=name: attrs[name]
+    if len(given) == 1:
+        known[given[0]] = lambda g, xs, y, attrs: g
+    else:
+        for i, name in enumerate(given):
+            known[name] = lambda g, xs, y, attrs, i=i: g[i]
+    return known
+
+
+@dataclass(eq=False)
+class Op:
+    """One op. See the op tables in the docs for what each field means; `op` makes records."""
+
+    name: str
+    doc: str
+    function: Callable[..., Any]
+    signature: Signature
+    infer: Callable[..., Spec] | None
+    lower: Callable[..., Slot]
+    vjp: tuple[Derivative | NoGradient, ...]
+    jvp: Derivative | NoGradient
+    reference: Callable[..., Any]
+    samples: Samples
+    errors: Sequence[Bad]
+    covers: tuple[str, ...]
+    batch_axis: Mapping[str, int]
+    excused: Mapping[str, str]
+    private: bool
+    prepared: dict[Any, Runner] = field(default_factory=dict[Any, Runner])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Apply to Vars (recorded on their tape) or to tensors (computed)."""
+        inputs, attrs = self.bind(args, kwargs)
+        for x in inputs:
+            if isinstance(x, Var):
+                return x.tape.apply(self, inputs, attrs)
+        if not any(isinstance(x, AnyTensor) for x in inputs):
+            raise TapeError(f"{self.name}: expected a Var among the arguments; put an array on a tape with tape.leaf")
+        return self.compute(self.tensors(inputs), attrs)
+
+    def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+        """The inputs in order and every attribute by name, as plain hashable values."""
+        if len(args) == len(self.signature.inputs) and not kwargs and not self.signature.defaults:
+            return args, {}
+        try:
+            bound = inspect.signature(self.function).bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.name}: {error}") from None
+        bound.apply_defaults()
+        values = bound.arguments
+        return [values[n] for n in self.signature.inputs], {n: plain(values[n]) for n in self.signature.defaults}
+
+    def tensors(self, inputs: Sequence[Any]) -> list[AnyTensor | None]:
+        """Every input as a tensor: arrays are copied, numbers become constants like the other operands."""
+        like = next((x for x in inputs if isinstance(x, AnyTensor | np.ndarray)), None)
+        return [self._tensor(i, x, like) for i, x in enumerate(inputs)]
+
+    def _tensor(self, i: int, x: Any, like: Any) -> AnyTensor | None:
+        if isinstance(x, AnyTensor):
+            return x
+        where = f"{self.name}: argument {self.signature.inputs[i]!r}"
+        if isinstance(x, np.ndarray):
+            return AnyTensor.leaf(x, where)
+        if isinstance(x, int | float | np.generic) and like is not None:
+            return _constant(where, x, like)
+        if x is None and self.signature.inputs[i] in self.signature.optional:
+            return None
+        raise DTypeError(f"{where}: expected a Var, a tensor, an array or a number, got {type(x).__name__}")
+
+    def compute(self, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> AnyTensor:
+        """The value of the op on tensors."""
+        arrays = [v.array for v in values if v is not None]
+        key = (
+            tuple([None if v is None else (v.array.shape, v.array.dtype) for v in values]),
+            tuple([_exact(a) for a in attrs.values()]) if attrs else None,
+        )
+        run = self.prepared.get(key)
+        if run is None:
+            run = self._prepare(key, [None if v is None else Spec(v.array.shape, v.array.dtype) for v in values], attrs)
+        return AnyTensor(run(arrays))
+
+    def infer_spec(self, specs: Sequence[Spec | None], attrs: Mapping[str, Any]) -> Spec:
+        """Shape and dtype of the result. Raises ShapeError, DTypeError or DomainError."""
+        unified = self.signature.unify(specs)
+        if self.infer is not None:
+            return self.infer(*specs, **attrs)
+        assert unified is not None, "checked when the op was made"
+        return unified
+
+    def lowered(self, specs: Sequence[Spec | None], attrs: Mapping[str, Any]) -> tuple[list[Slot], Slot]:
+        """The input slots that are given and the slot of the result."""
+        slots = [None if spec is None else Slot(spec) for spec in specs]
+        result = self.lower(*slots, **attrs)
+        return [s for s in slots if s is not None], result
+
+    def _prepare(self, key: Any, specs: Sequence[Spec | None], attrs: Mapping[str, Any]) -> Runner:
+        spec = self.infer_spec(specs, attrs)
+        slots, result = self.lowered(specs, attrs)
+        assert result.spec == spec, f"op {self.name}: lowering gives {result.spec}, infer {spec}"
+        if len(self.prepared) >= PREPARED_KEPT:
+            del self.prepared[next(iter(self.prepared))]
+        run = self.prepared[key] = prepare(slots, result)
+        return run
+
+    def differentiable(self, needs: Sequence[bool]) -> bool:
+        """Whether any input that needs a gradient has a derivative."""
+        return any(n and rule is not NO_GRAD for n, rule in zip(needs, self.vjp, strict=True))
+
+    def pull(
+        self, g: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any], needs: Sequence[bool]
+    ) -> list[tuple[int, Any]]:
+        """The cotangents of the inputs that need one, as (position, cotangent), given the output's."""
+        rules = enumerate(zip(self.vjp, needs, strict=True))
+        return [
+            (i, rule(g, inputs, output, attrs)) for i, (rule, need) in rules if need and isinstance(rule, Derivative)
+        ]
+
+
+def _constant(where: str, x: float | np.generic, like: Any) -> AnyTensor:
+    """A number as a constant of the dtype and shape of ``like``."""
+    value = np.array(x)
+    if like.dtype.kind in "ib" and value.dtype.kind == "f":
+        raise DTypeError(f"{where}: expected a whole number beside {like.dtype}, got {x}; use ops.cast")
+    return AnyTensor(np.broadcast_to(value.astype(like.dtype), tuple(like.shape)))
+
+
+def plain(value: Any) -> Any:
+    """An attribute as a hashable Python value: numpy numbers become Python's, lists tuples."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, list | tuple):
+        return tuple(plain(v) for v in value)
+    return value
+
+
+def _exact(value: Any) -> Any:
+    """A key that tells apart what compares equal: 0.0 and -0.0, 1 and 1.0 and True; NaN equals itself."""
+    if isinstance(value, tuple):
+        return tuple(_exact(v) for v in value)
+    return (type(value), value.hex()) if isinstance(value, float) else (type(value), value)
+
+
+def op(
+    *,
+    lower: Callable[..., Slot],
+    vjp: Sequence[Rule | NoGradient] | NoGradient,
+    jvp: Rule | NoGradient,
+    reference: Callable[..., Any],
+    samples: Samples,
+    errors: Sequence[Bad] = (),
+    infer: Callable[..., Spec] | None = None,
+    covers: Sequence[str] = (),
+    batch_axis: Mapping[str, int] | None = None,
+    excused: Mapping[str, str] | None = None,
+    private: bool = False,
+) -> Callable[[F], F]:
+    """Make an op of a function whose annotations are its shape rule and whose docstring says what it does.
+
+    Raises TypeError, at import, for a record with a part missing or derivatives that do not fit.
+    """
+
+    def make(function: F) -> F:
+        signature = Signature(function, exact=infer is None)
+        rules = [NO_GRAD] * len(signature.inputs) if isinstance(vjp, NoGradient) else list(vjp)
+        _check(function, signature, rules)
+        tangents = [f"d{name}" for name in signature.inputs]
+        record = Op(
+            name=function.__name__,
+            doc=inspect.cleandoc(function.__doc__ or ""),
+            function=function,
+            signature=signature,
+            infer=infer,
+            lower=lower,
+            vjp=tuple(_derivative(function.__name__, r, signature, ["g"]) for r in rules),
+            jvp=_derivative(function.__name__, jvp, signature, tangents),
+            reference=reference,
+            samples=samples,
+            errors=errors,
+            covers=tuple(covers),
+            batch_axis=batch_axis or {},
+            excused=excused or {},
+            private=private,
+        )
+        OPS[record.name] = record
+        return _public(function, record)
+
+    return make
+
+
+def _public(function: F, record: Op) -> F:
+    """The function users call: the record behind the function's own name, docstring and signature."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return record(*args, **kwargs)
+
+    return call  # type: ignore[return-value]
+
+
+def _derivative(name: str, rule: Rule | NoGradient, signature: Signature, given: Sequence[str]) -> Derivative | NoGradient:
+    return rule if isinstance(rule, NoGradient) else Derivative(name, rule, signature, given)
+
+
+def _check(function: Callable[..., Any], signature: Signature, rules: Sequence[Any]) -> None:
+    name = function.__name__
+    if name in OPS:
+        raise TypeError(f"op {name}: an op of this name exists already")
+    if not function.__doc__:
+        raise TypeError(f"op {name}: a docstring is missing")
+    if len(rules) != len(signature.inputs):
+        raise TypeError(f"op {name}: {len(signature.inputs)} inputs need as many VJPs, got {len(rules)}; NO_GRAD says none")

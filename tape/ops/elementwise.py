@@ -1,0 +1,229 @@
+"""Ops that compute each element from the elements at its own position. Both operands have one shape."""
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import DomainError, DTypeError, ShapeError
+from ..numerics import elementwise as kernels
+from ..numerics import reference, reference_elementary
+from ..op import NO_GRAD, op
+from ..primitive import Spec, elementwise
+from ..samples import Sample, bad, binary, unary, unary_positive
+from ..var import Var
+from .types import F, S
+
+SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 3e38, -3e38, 1e-3)
+"""Signed zeros, infinities, NaN, subnormals, values near overflow."""
+
+EACH = {"x": 0}
+BOTH = {"a": 0, "b": 0}
+MISMATCH = bad(ShapeError, "argument 'b': expected shape (2, 3), got (3, 2)", (2, 3), (3, 2))
+MIXED = bad(DTypeError, "argument 'b': expected float32, got float64", (2,), np.zeros(2))
+INTEGERS = bad(DTypeError, "argument 'x': expected float32 or float64, got int64", np.arange(3))
+
+
+@op(
+    lower=lambda a, b: elementwise(kernels.add, a, b),
+    vjp=(lambda g: g, lambda g: g),
+    jvp=lambda da, db: add(da, db),
+    reference=lambda a, b: a + b,
+    samples=binary,
+    errors=(MISMATCH, MIXED),
+    covers=("add",),
+    batch_axis=BOTH,
+)
+def add(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
+    """``a + b``. Operands of one shape; ``+`` on Vars broadcasts."""
+
+
+@op(
+    lower=lambda a, b: elementwise(kernels.sub, a, b),
+    vjp=(lambda g: g, lambda g: neg(g)),
+    jvp=lambda da, db: sub(da, db),
+    reference=lambda a, b: a - b,
+    samples=binary,
+    errors=(MISMATCH,),
+    covers=("sub",),
+    batch_axis=BOTH,
+)
+def sub(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
+    """``a - b``. Operands of one shape; ``-`` on Vars broadcasts."""
+
+
+@op(
+    lower=lambda a, b: elementwise(kernels.mul, a, b),
+    vjp=(lambda g, b: mul(g, b), lambda g, a: mul(g, a)),
+    jvp=lambda da, db, a, b: add(mul(da, b), mul(a, db)),
+    reference=lambda a, b: a * b,
+    samples=binary,
+    errors=(MISMATCH,),
+    covers=("mul",),
+    batch_axis=BOTH,
+)
+def mul(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
+    """``a * b``, element by element. Operands of one shape; ``*`` on Vars broadcasts."""
+
+
+@op(
+    lower=lambda a, b: elementwise(kernels.div, a, b),
+    vjp=(lambda g, b: div(g, b), lambda g, b, y: neg(div(mul(g, y), b))),
+    jvp=lambda da, db, b, y: div(sub(da, mul(y, db)), b),
+    reference=lambda a, b: a / b,
+    samples=binary,
+    errors=(MISMATCH,),
+    batch_axis=BOTH,
+)
+def div(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
+    """``a / b`` by IEEE-754: ``1/0`` is infinite, ``0/0`` NaN. Operands of one shape; ``/`` on Vars broadcasts."""
+
+
+@op(
+    lower=lambda x: elementwise(kernels.neg, x),
+    vjp=(lambda g: neg(g),),
+    jvp=lambda dx: neg(dx),
+    reference=lambda x: -x,
+    samples=unary(SPECIAL),
+    errors=(INTEGERS,),
+    batch_axis=EACH,
+)
+def neg(x: Var[F, *S]) -> Var[F, *S]:
+    """``-x``: the sign bit flipped."""
+
+
+@op(
+    lower=lambda x, c: elementwise(kernels.scale, x, attrs=(float(c),)),
+    vjp=(lambda g, c: scale(g, c),),
+    jvp=lambda dx, c: scale(dx, c),
+    reference=lambda x, c: x * x.dtype.type(c),
+    samples=lambda make: [Sample((make(2, 5),), {"c": c}) for c in (0.3, -2.0, 0.0, -0.0)],
+    errors=(bad(DTypeError, "argument 'x': expected float32 or float64, got int64", np.arange(3), c=2.0),),
+    covers=("scale",),
+    batch_axis=EACH,
+)
+def scale(x: Var[F, *S], c: float) -> Var[F, *S]:
+    """``x * c`` for a number c, rounded to the element type; c has no gradient."""
+
+
+def _power_vjp(g: Any, x: Any, exponent: int) -> Any:
+    return scale(g, 0.0) if exponent == 0 else mul(g, scale(power(x, exponent - 1), float(exponent)))
+
+
+def _infer_power(x: Spec, exponent: int) -> Spec:
+    if not isinstance(exponent, int) or isinstance(exponent, bool) or abs(exponent) > 1 << 20:
+        raise DomainError(
+            f"power: argument 'exponent': expected a whole number of at most 2**20 in size, got {exponent!r}; "
+            "use ops.sqrt for 0.5, and exp(c * log(x)) for other powers of positive x"
+        )
+    return x
+
+
+@op(
+    infer=_infer_power,
+    lower=lambda x, exponent: elementwise(kernels.power, x, attrs=(exponent,), work=8),
+    vjp=(_power_vjp,),
+    jvp=lambda dx, x, exponent: _power_vjp(dx, x, exponent),
+    reference=reference.power,
+    samples=lambda make: [Sample((make.positive(3, 5),), {"exponent": n}) for n in (-3, -1, 0, 1, 2, 7)],
+    errors=(bad(DomainError, "power: argument 'exponent': expected a whole number", (2,), exponent=0.5),),
+    batch_axis=EACH,
+)
+def power(x: Var[F, *S], exponent: int) -> Var[F, *S]:
+    """``x ** exponent`` for a whole exponent, by binary powering; ``1 / x ** |exponent|`` if it is negative."""
+
+
+@op(
+    lower=lambda x: elementwise(kernels.relu, x),
+    vjp=(lambda g, y: where_positive(g, y),),
+    jvp=lambda dx, y: where_positive(dx, y),
+    reference=lambda x: np.where(x <= 0, x.dtype.type(0), x),
+    samples=unary(SPECIAL),
+    errors=(INTEGERS,),
+    covers=("relu",),
+    batch_axis=EACH,
+)
+def relu(x: Var[F, *S]) -> Var[F, *S]:
+    """``max(x, 0)``: +0 for -0, NaN stays. The gradient at 0 is 0."""
+
+
+@op(
+    lower=lambda g, y: elementwise(kernels.where_positive, g, y),
+    vjp=(lambda g, y: where_positive(g, y), NO_GRAD),
+    jvp=lambda dg, y: where_positive(dg, y),
+    reference=lambda g, y: np.where(y > 0, g, g.dtype.type(0)),
+    samples=lambda make: [Sample((make(4, 5), make(4, 5)))],
+    batch_axis={"g": 0, "y": 0},
+    private=True,
+)
+def where_positive(g: Var[F, *S], y: Var[F, *S]) -> Var[F, *S]:
+    """``g`` where ``y > 0``, else +0: the gradient of relu and the guard of sqrt's."""
+
+
+@op(
+    lower=lambda x: elementwise(kernels.sqrt, x),
+    vjp=(lambda g, y: where_positive(div(scale(g, 0.5), y), y),),
+    jvp=lambda dx, y: where_positive(div(scale(dx, 0.5), y), y),
+    reference=lambda x: np.sqrt(np.where(x <= 0, x.dtype.type(0), x)),
+    samples=unary_positive(SPECIAL),
+    errors=(INTEGERS,),
+    covers=("sqrt",),
+    batch_axis=EACH,
+)
+def sqrt(x: Var[F, *S]) -> Var[F, *S]:
+    """``sqrt(max(x, 0))``. The gradient is ``g / (2 sqrt(x))`` for x > 0, else 0."""
+
+
+@op(
+    lower=lambda x: elementwise(kernels.exp, x, work=20),
+    vjp=(lambda g, y: mul(g, y),),
+    jvp=lambda dx, y: mul(dx, y),
+    reference=reference_elementary.exp,
+    samples=unary(SPECIAL),
+    errors=(INTEGERS,),
+    covers=("exp",),
+    batch_axis=EACH,
+)
+def exp(x: Var[F, *S]) -> Var[F, *S]:
+    """``e ** x``."""
+
+
+@op(
+    lower=lambda x: elementwise(kernels.log, x, work=20),
+    vjp=(lambda g, x: div(g, x),),
+    jvp=lambda dx, x: div(dx, x),
+    reference=reference_elementary.log,
+    samples=unary_positive(SPECIAL),
+    errors=(INTEGERS,),
+    covers=("log",),
+    batch_axis=EACH,
+)
+def log(x: Var[F, *S]) -> Var[F, *S]:
+    """The natural logarithm: -inf at 0, NaN below."""
+
+
+@op(
+    lower=lambda x: elementwise(kernels.tanh, x, work=30),
+    vjp=(lambda g, y: sub(g, mul(g, mul(y, y))),),
+    jvp=lambda dx, y: sub(dx, mul(dx, mul(y, y))),
+    reference=reference_elementary.tanh,
+    samples=unary(SPECIAL),
+    errors=(INTEGERS,),
+    covers=("tanh",),
+    batch_axis=EACH,
+)
+def tanh(x: Var[F, *S]) -> Var[F, *S]:
+    """The hyperbolic tangent."""
+
+
+@op(
+    lower=lambda x: elementwise(kernels.sigmoid, x, work=30),
+    vjp=(lambda g, y: mul(g, sub(y, mul(y, y))),),
+    jvp=lambda dx, y: mul(dx, sub(y, mul(y, y))),
+    reference=reference_elementary.sigmoid,
+    samples=unary(SPECIAL),
+    errors=(INTEGERS,),
+    covers=("sigmoid",),
+    batch_axis=EACH,
+)
+def sigmoid(x: Var[F, *S]) -> Var[F, *S]:
+    """``1 / (1 + e ** -x)``, without overflow on either side."""

@@ -1,0 +1,157 @@
+"""Gathering along an axis by an array of indices, and its adjoints, which add."""
+
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..dtypes import i64
+from ..errors import BoundsError, DomainError, ShapeError
+from ..numerics import index as kernels
+from ..numerics import reference
+from ..op import NO_GRAD, op
+from ..primitive import Slot, Spec, call
+from ..samples import Make, Sample, bad
+from ..shape import Sizes, normal_axis
+from ..var import Var
+from .types import D, F, Gradual, like
+
+OUTSIDE = "{op}: argument 'indices': expected {low} to {high}, got {{value}} at position {{position}}"
+
+
+def _extent(shape: Sizes, axis: int) -> tuple[int, int, int]:
+    """Elements before, on and after an axis."""
+    return prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :])
+
+
+def _outside(op_name: str, n: int) -> str:
+    return OUTSIDE.format(op=op_name, low=-n, high=n - 1)
+
+
+def _taken(x: Spec, indices: Spec, axis: int) -> Spec:
+    a = normal_axis("take", axis, x.rank)
+    return like(x, x.shape[:a] + indices.shape + x.shape[a + 1 :])
+
+
+def _lower_take(x: Slot, indices: Slot, axis: int) -> Slot:
+    a = normal_axis("take", axis, x.spec.rank)
+    ints = (*_extent(x.shape, a), indices.spec.size)
+    return call(kernels.take, [x, indices], _taken(x.spec, indices.spec, axis).shape, *ints, refusal=_outside("take", ints[1]))
+
+
+def _takes(make: Make) -> list[Sample]:
+    return [
+        Sample((make(5, 3), np.array([4, 0, 0, -1]))),
+        Sample((make(2, 5, 3), np.array([[1, 1], [3, 0]])), {"axis": 1}),
+        Sample((make(2, 5), np.array(2)), {"axis": -1}),
+        Sample((make(4, 3), np.array([], np.int64))),
+    ]
+
+
+@op(
+    infer=_taken,
+    lower=_lower_take,
+    vjp=(lambda g, indices, x_shape, axis: scatter_add(g, indices, x_shape[axis], axis), NO_GRAD),
+    jvp=lambda dx, indices, axis: take(dx, indices, axis),
+    reference=lambda x, indices, axis=0: np.take(x, indices, axis),
+    samples=_takes,
+    errors=(
+        bad(BoundsError, "take: argument 'indices': expected -2 to 1, got 2 at position 1", (2, 3), np.array([0, 2])),
+        bad(ShapeError, "take: argument 'axis': expected an axis from -2 to 1, got 2", (2, 3), np.array([0]), axis=2),
+    ),
+    excused={"batch": "the indices select from the batch"},
+)
+def take(x: Var[D, Gradual], indices: Var[i64, Gradual], axis: int = 0) -> Var[D, Gradual]:
+    """The slices of ``x`` at ``indices`` along an axis; indices may repeat and count from the end."""
+
+
+def _scattered(values: Spec, indices: Spec, size: int, axis: int) -> tuple[int, Sizes]:
+    """The axis counted from the front, and the result's shape."""
+    rank = values.rank - indices.rank + 1
+    a = normal_axis("scatter_add", axis, rank)
+    if values.shape[a : a + indices.rank] != indices.shape:
+        raise ShapeError(
+            f"scatter_add: argument 'values': expected the shape {indices.shape} of 'indices' from axis {a} on, "
+            f"got {values.shape}"
+        )
+    if size < 0:
+        raise DomainError(f"scatter_add: argument 'size': expected at least 0, got {size}")
+    return a, values.shape[:a] + (size,) + values.shape[a + indices.rank :]
+
+
+def _lower_scatter(values: Slot, indices: Slot, size: int, axis: int) -> Slot:
+    a, shape = _scattered(values.spec, indices.spec, size, axis)
+    ints = (*_extent(shape, a), indices.spec.size)
+    return call(kernels.scatter_add, [values, indices], shape, *ints, work=values.spec.size, refusal=_outside("scatter_add", size))
+
+
+def _reference_scatter(values: npt.NDArray[Any], indices: npt.NDArray[Any], size: int, axis: int = 0) -> npt.NDArray[Any]:
+    rank = values.ndim - indices.ndim + 1
+    a = axis % rank
+    shape = values.shape[:a] + (size,) + values.shape[a + indices.ndim :]
+    rows = values.reshape(values.shape[:a] + (-1 if values.size else 0,) + values.shape[a + indices.ndim :])
+    return reference.index_add(np.zeros(shape, values.dtype), indices.reshape(-1), rows, a)
+
+
+@op(
+    infer=lambda values, indices, size, axis: like(values, _scattered(values, indices, size, axis)[1]),
+    lower=_lower_scatter,
+    vjp=(lambda g, indices, axis: take(g, indices, axis), NO_GRAD),
+    jvp=lambda dvalues, indices, size, axis: scatter_add(dvalues, indices, size, axis),
+    reference=_reference_scatter,
+    samples=lambda make: [
+        Sample((make(4, 3), np.array([1, 0, 1, -1])), {"size": 3}),
+        Sample((make(2, 2, 2, 3), np.array([[1, 1], [3, 0]])), {"size": 5, "axis": 1}),
+        Sample((make(2), np.array(1)), {"size": 3, "axis": -1}),
+        Sample((make(0, 3), np.array([], np.int64)), {"size": 2}),
+    ],
+    errors=(
+        bad(BoundsError, "scatter_add: argument 'indices': expected -2 to 1, got 2 at position 0", (1,), np.array([2]), size=2),
+        bad(ShapeError, "scatter_add: argument 'values': expected the shape (2,)", (1,), np.array([0, 1]), size=2),
+        bad(DomainError, "scatter_add: argument 'size': expected at least 0, got -1", (1,), np.array([0]), size=-1),
+    ),
+    excused={"batch": "the indices select from the batch"},
+)
+def scatter_add(values: Var[F, Gradual], indices: Var[i64, Gradual], size: int, axis: int = 0) -> Var[F, Gradual]:
+    """Zeros, ``size`` along an axis, with each slice of ``values`` added at its index, in ascending position."""
+
+
+def _added(x: Spec, indices: Spec, values: Spec, axis: int) -> Spec:
+    a = normal_axis("index_add", axis, x.rank)
+    wanted = (*x.shape[:a], *indices.shape, *x.shape[a + 1 :])
+    if indices.rank != 1 or values.shape != wanted:
+        raise ShapeError(
+            f"index_add: argument 'values': expected shape {wanted} for one row of indices, got {values.shape}"
+        )
+    return x
+
+
+def _lower_index_add(x: Slot, indices: Slot, values: Slot, axis: int) -> Slot:
+    a = normal_axis("index_add", axis, x.spec.rank)
+    ints = (*_extent(x.shape, a), indices.spec.size)
+    refusal = _outside("index_add", x.shape[a])
+    return call(kernels.index_add, [x, indices, values], x.shape, *ints, aliases=(0,), refusal=refusal)
+
+
+@op(
+    infer=_added,
+    lower=_lower_index_add,
+    vjp=(lambda g: g, NO_GRAD, lambda g, indices, axis: take(g, indices, axis)),
+    jvp=lambda dx, dvalues, indices, axis: index_add(dx, indices, dvalues, axis),
+    reference=reference.index_add,
+    samples=lambda make: [
+        Sample((make(3, 4), np.array([1, 0, 1, -1, 1]), make(5, 4))),
+        Sample((make(2, 3, 2), np.array([2, 2]), make(2, 2, 2)), {"axis": 1}),
+        Sample((make(3), np.array([], np.int64), make(0))),
+    ],
+    errors=(
+        bad(BoundsError, "index_add: argument 'indices': expected -2 to 1, got -3 at position 0", (2,), np.array([-3]), (1,)),
+        bad(ShapeError, "index_add: argument 'values': expected shape (1, 3)", (2, 3), np.array([0]), (3,)),
+    ),
+    excused={"batch": "the indices select from the batch"},
+)
+def index_add(
+    x: Var[F, Gradual], indices: Var[i64, Gradual], values: Var[F, Gradual], axis: int = 0
+) -> Var[F, Gradual]:
+    """``x`` with each slice of ``values`` added at its index along an axis, in ascending position."""

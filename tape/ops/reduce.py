@@ -1,0 +1,155 @@
+"""Repeating and summing: broadcast_to and the reductions, each the other's adjoint."""
+
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..numerics import reduce as kernels
+from ..numerics import reference
+from ..op import op
+from ..primitive import Slot, Spec, call, permuted, reshaped, view
+from ..samples import Make, Sample, bad
+from ..shape import Sizes, can_broadcast, normal_axes
+from ..var import Var
+from .elementwise import scale
+from .shape import reshape
+from .types import Axis, D, F, Gradual, like
+
+
+def _infer_broadcast(x: Spec, shape: Sizes) -> Spec:
+    if any(s < 0 for s in shape) or not can_broadcast(x.shape, shape):
+        raise ShapeError(
+            f"broadcast_to: argument 'shape': expected a shape that {x.shape} can be repeated to, got {shape}; "
+            "sizes must be equal or 1, counted from the last axis"
+        )
+    return like(x, shape)
+
+
+def _lower_broadcast(x: Slot, shape: Sizes) -> Slot:
+    return view("broadcast_to", x, shape, lambda a: np.broadcast_to(a, shape))
+
+
+def _broadcasts(make: Make) -> list[Sample]:
+    cases: tuple[tuple[Sizes, Sizes], ...] = (
+        ((), (2, 3)), ((3,), (2, 3)), ((2, 1, 4), (5, 2, 3, 4)), ((2, 3), (2, 3)), ((1,), (0,)), ((4, 1), (4, 600)),
+    )  # fmt: skip
+    return [Sample((make(*small),), {"shape": large}) for small, large in cases]
+
+
+@op(
+    infer=_infer_broadcast,
+    lower=_lower_broadcast,
+    vjp=(lambda g, x_shape: sum_to(g, x_shape),),
+    jvp=lambda dx, shape: broadcast_to(dx, shape),
+    reference=np.broadcast_to,
+    samples=_broadcasts,
+    errors=(bad(ShapeError, "that (3,) can be repeated to, got (3, 2)", (3,), shape=(3, 2)),),
+    covers=("broadcast_to",),
+    excused={"batch": "the attribute names the batch's size"},
+)
+def broadcast_to(x: Var[D, Gradual], shape: Sizes) -> Var[D, Gradual]:
+    """``x`` repeated to ``shape``, aligned at the last axis, where sizes are 1 or missing."""
+
+
+def sum_to(g: Any, shape: Sizes) -> Any:
+    """The adjoint of `broadcast_to`: the sum over the axes that were repeated."""
+    sizes = tuple(g.shape)
+    padded = (1,) * (len(sizes) - len(shape)) + shape
+    repeated = tuple(a for a, (s, p) in enumerate(zip(sizes, padded, strict=True)) if s != p)
+    return reshape(reduce_sum(g, repeated), shape)
+
+
+def _reduced(op_name: str, x: Spec, axis: Axis, keepdims: bool) -> Spec:
+    axes = normal_axes(op_name, axis, x.rank)
+    if keepdims:
+        return like(x, tuple(1 if a in axes else s for a, s in enumerate(x.shape)))
+    return like(x, tuple(s for a, s in enumerate(x.shape) if a not in axes))
+
+
+def _lower_reduction(x: Slot, axis: Axis, keepdims: bool, mean: bool) -> Slot:
+    """Along rows if the last axis is reduced (or all are), else down columns, after bringing the axes together."""
+    name = "reduce_mean" if mean else "reduce_sum"
+    axes, out = normal_axes(name, axis, x.spec.rank), _reduced(name, x.spec, axis, keepdims).shape
+    if x.spec.rank and not axes:
+        return x
+    kept = tuple(a for a in range(x.spec.rank) if a not in axes)
+    rows, n = prod(x.shape[a] for a in kept), prod(x.shape[a] for a in axes)
+    if not kept or x.spec.rank - 1 in axes:
+        kernel = kernels.mean_rows if mean else kernels.sum_rows
+        return call(kernel, [_ordered(x, kept + axes)], out, rows, n, work=rows * n)
+    kernel = kernels.mean_columns if mean else kernels.sum_columns
+    leading = tuple(a for a in kept if a < axes[0]) if _adjacent(axes) else ()
+    outer = prod(x.shape[a] for a in leading)
+    trailing = tuple(a for a in kept if a not in leading)
+    columns = prod(x.shape[a] for a in trailing)
+    return call(kernel, [_ordered(x, leading + axes + trailing)], out, outer, n, columns, work=rows * n)
+
+
+def _adjacent(axes: Sizes) -> bool:
+    """Whether the axes lie side by side, so that the axes before them need not move."""
+    return axes == tuple(range(axes[0], axes[-1] + 1))
+
+
+def _ordered(x: Slot, axes: Sizes) -> Slot:
+    return x if axes == tuple(range(len(axes))) else permuted(x, axes)
+
+
+def _spread(g: Any, x_shape: Sizes, axis: Axis) -> Any:
+    """The adjoint of a sum: ``g`` repeated along the axes that were summed."""
+    axes = normal_axes("reduce_sum", axis, len(x_shape))
+    kept = tuple(1 if a in axes else s for a, s in enumerate(x_shape))
+    return broadcast_to(reshape(g, kept), x_shape)
+
+
+def _spread_mean(g: Any, x_shape: Sizes, axis: Axis) -> Any:
+    n = prod(x_shape[a] for a in normal_axes("reduce_mean", axis, len(x_shape)))
+    return _spread(scale(g, 1.0 / n if n else 0.0), x_shape, axis)
+
+
+def _reductions(make: Make) -> list[Sample]:
+    cases: list[tuple[Sizes, Axis]] = [
+        ((), None), ((7,), None), ((5, 33), -1), ((5, 33), 0), ((3, 4, 5), 1), ((3, 4, 5), (0, 1)), ((3, 4, 5), (0, 2)),
+        ((2, 3, 4, 5), (0, 2)), ((0, 3), 0), ((3, 0), -1), ((300, 3), 0), ((2, 3), ()), ((4100,), None), ((2, 70), 0),
+    ]  # fmt: skip
+    plain = [Sample((make(*shape),), {"axis": axis}) for shape, axis in cases]
+    return [*plain, Sample((make(4, 3).T,)), Sample((make(2, 3),), {"axis": 1, "keepdims": True})]
+
+
+def _errors(name: str) -> Any:
+    return (
+        bad(ShapeError, f"{name}: argument 'axis': expected an axis from -2 to 1, got 2", (2, 3), axis=2),
+        bad(ShapeError, f"{name}: argument 'axis': expected different axes, got (0, -2)", (2, 3), axis=(0, -2)),
+    )
+
+
+@op(
+    infer=lambda x, axis, keepdims: _reduced("reduce_sum", x, axis, keepdims),
+    lower=partial(_lower_reduction, mean=False),
+    vjp=(_spread,),
+    jvp=lambda dx, axis, keepdims: reduce_sum(dx, axis, keepdims),
+    reference=reference.reduce_sum,
+    samples=_reductions,
+    errors=_errors("reduce_sum"),
+    covers=("reduce_sum", "sum"),
+    excused={"batch": "by default the batch is summed"},
+)
+def reduce_sum(x: Var[F, Gradual], axis: Axis = None, keepdims: bool = False) -> Var[F, Gradual]:
+    """The sum over an axis, several, or all; +0 over none. The order of additions is fixed."""
+
+
+@op(
+    infer=lambda x, axis, keepdims: _reduced("reduce_mean", x, axis, keepdims),
+    lower=partial(_lower_reduction, mean=True),
+    vjp=(_spread_mean,),
+    jvp=lambda dx, axis, keepdims: reduce_mean(dx, axis, keepdims),
+    reference=partial(reference.reduce_sum, mean=True),
+    samples=_reductions,
+    errors=_errors("reduce_mean"),
+    covers=("reduce_mean",),
+    excused={"batch": "by default the batch is averaged"},
+)
+def reduce_mean(x: Var[F, Gradual], axis: Axis = None, keepdims: bool = False) -> Var[F, Gradual]:
+    """The sum over an axis, several, or all, divided by their number; NaN over none."""

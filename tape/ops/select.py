@@ -1,0 +1,198 @@
+"""Comparisons, selection by a mask, and conversion between element types."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..dtypes import DTYPES, DType, boolean, f32, f64, i64
+from ..errors import DTypeError, ShapeError
+from ..numerics import elementwise as kernels
+from ..op import NO_GRAD, op
+from ..primitive import Slot, Spec, elementwise
+from ..samples import Make, Sample, bad
+from ..var import Var
+from .types import D, F, S
+
+BOOL = boolean.dtype
+BOTH = {"a": 0, "b": 0}
+MISMATCH = bad(ShapeError, "argument 'b': expected shape (2,), got (3,)", (2,), (3,))
+
+
+def _pairs(make: Make) -> list[Sample]:
+    """Floats with ties, signed zeros and NaN; integers; bools."""
+    special = np.array([0.0, -0.0, np.nan, np.inf, 1.0, 2.0], make.dtype)
+    floats = Sample((special, special[[1, 0, 2, 3, 5, 4]]))
+    integers = Sample((np.arange(5), np.array([0, 2, 1, 3, 3])))
+    return [floats, Sample((make(3, 4), make(3, 4))), integers, Sample((make.mask(7), make.mask(7)))]
+
+
+@op(
+    lower=lambda a, b: elementwise(kernels.equal, a, b, dtype=BOOL),
+    vjp=NO_GRAD,
+    jvp=NO_GRAD,
+    reference=lambda a, b: a == b,
+    samples=_pairs,
+    errors=(MISMATCH,),
+    batch_axis=BOTH,
+)
+def equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
+    """``a == b`` element by element; NaN equals nothing."""
+
+
+@op(
+    lower=lambda a, b: elementwise(kernels.not_equal, a, b, dtype=BOOL),
+    vjp=NO_GRAD,
+    jvp=NO_GRAD,
+    reference=lambda a, b: a != b,
+    samples=_pairs,
+    errors=(MISMATCH,),
+    batch_axis=BOTH,
+)
+def not_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
+    """``a != b`` element by element."""
+
+
+@op(
+    lower=lambda a, b: elementwise(kernels.less, a, b, dtype=BOOL),
+    vjp=NO_GRAD,
+    jvp=NO_GRAD,
+    reference=lambda a, b: a < b,
+    samples=_pairs,
+    errors=(MISMATCH,),
+    batch_axis=BOTH,
+)
+def less(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
+    """``a < b`` element by element."""
+
+
+@op(
+    lower=lambda a, b: elementwise(kernels.less_equal, a, b, dtype=BOOL),
+    vjp=NO_GRAD,
+    jvp=NO_GRAD,
+    reference=lambda a, b: a <= b,
+    samples=_pairs,
+    errors=(MISMATCH,),
+    batch_axis=BOTH,
+)
+def less_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
+    """``a <= b`` element by element."""
+
+
+@op(
+    lower=lambda a, b: elementwise(kernels.less, b, a, dtype=BOOL),
+    vjp=NO_GRAD,
+    jvp=NO_GRAD,
+    reference=lambda a, b: a > b,
+    samples=_pairs,
+    errors=(MISMATCH,),
+    batch_axis=BOTH,
+)
+def greater(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
+    """``a > b`` element by element."""
+
+
+@op(
+    lower=lambda a, b: elementwise(kernels.less_equal, b, a, dtype=BOOL),
+    vjp=NO_GRAD,
+    jvp=NO_GRAD,
+    reference=lambda a, b: a >= b,
+    samples=_pairs,
+    errors=(MISMATCH,),
+    batch_axis=BOTH,
+)
+def greater_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
+    """``a >= b`` element by element."""
+
+
+@op(
+    lower=lambda condition, a, b: elementwise(kernels.where, condition, a, b),
+    vjp=(NO_GRAD, lambda g, condition: keep(g, condition), lambda g, condition: keep(g, condition, False)),
+    jvp=lambda da, db, condition: where(condition, da, db),
+    reference=np.where,
+    samples=lambda make: [Sample((make.mask(4, 5), make(4, 5), make(4, 5))), Sample((make.mask(), make(), make()))],
+    errors=(
+        bad(DTypeError, "argument 'condition': expected bool, got float32", (2,), (2,), (2,)),
+        bad(ShapeError, "argument 'a': expected shape (2,), got (3,)", np.zeros(2, bool), (3,), (2,)),
+    ),
+    batch_axis={"condition": 0, "a": 0, "b": 0},
+)
+def where(condition: Var[boolean, *S], a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
+    """``a`` where the condition holds, else ``b``; what is not selected cannot be seen, not even a NaN."""
+
+
+@op(
+    lower=lambda x, mask, wanted: elementwise(kernels.keep, mask, x, attrs=(int(wanted),)),
+    vjp=(lambda g, mask, wanted: keep(g, mask, wanted), NO_GRAD),
+    jvp=lambda dx, mask, wanted: keep(dx, mask, wanted),
+    reference=lambda x, mask, wanted=True: np.where(mask == wanted, x, x.dtype.type(0)),
+    samples=lambda make: [Sample((make(4, 5), make.mask(4, 5)), {"wanted": w}) for w in (True, False)],
+    batch_axis={"x": 0, "mask": 0},
+    private=True,
+)
+def keep(x: Var[F, *S], mask: Var[boolean, *S], wanted: bool = True) -> Var[F, *S]:
+    """``x`` where the mask has the wanted value, else +0: the gradients of where."""
+
+
+CONVERSIONS = {
+    f32.dtype: kernels.to_float32,
+    f64.dtype: kernels.to_float64,
+    boolean.dtype: kernels.to_bool,
+}
+
+
+def _lower_cast(x: Slot, dtype: Any) -> Slot:
+    target = element_type(dtype)
+    if target == x.dtype:
+        return x
+    to_int64 = kernels.bool_to_int64 if x.dtype == BOOL else kernels.float_to_int64
+    return elementwise(CONVERSIONS.get(target, to_int64), x, dtype=target)
+
+
+def element_type(dtype: Any) -> np.dtype[Any]:
+    """The numpy dtype of a marker class, a numpy dtype or its name. Raises DTypeError for others."""
+    if isinstance(dtype, type) and issubclass(dtype, DType):
+        return dtype.dtype
+    try:
+        made = np.dtype(dtype)
+    except TypeError:
+        made = np.dtype(np.object_)
+    if made not in DTYPES:
+        raise DTypeError(f"cast: argument 'dtype': expected float32, float64, int64 or bool, got {dtype!r}")
+    return made
+
+
+def _reference_cast(x: npt.NDArray[Any], dtype: Any) -> npt.NDArray[Any]:
+    target = element_type(dtype)
+    if x.dtype.kind == "f" and target == i64.dtype:
+        return np.array([_saturated(float(v)) for v in x.reshape(-1)], np.int64).reshape(x.shape)
+    return x.astype(target)
+
+
+def _saturated(value: float) -> int:
+    bound = 1 << 63
+    return 0 if np.isnan(value) else bound - 1 if value >= bound else -bound if value < -bound else int(value)
+
+
+def _casts(make: Make) -> list[Sample]:
+    other = np.float32 if make.dtype == np.float64 else np.float64
+    special = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 1e30, -1e30, 2.7, -2.7], make.dtype)
+    floats = [Sample((x,), {"dtype": t}) for x in (make(3, 4), special) for t in (other, make.dtype, "int64", bool)]
+    return [*floats, Sample((np.arange(3),), {"dtype": make.dtype}), Sample((make.mask(5),), {"dtype": "int64"})]
+
+
+@op(
+    infer=lambda x, dtype: Spec(x.shape, element_type(dtype)),
+    lower=_lower_cast,
+    vjp=(lambda g, x: cast(g, x.dtype),),
+    jvp=lambda dx, dtype: cast(dx, dtype),
+    reference=_reference_cast,
+    samples=_casts,
+    errors=(bad(DTypeError, "cast: argument 'dtype': expected float32, float64, int64 or bool", (2,), dtype="S3"),),
+    batch_axis={"x": 0},
+)
+def cast(x: Var[Any, *S], dtype: Any) -> Var[Any, *S]:
+    """``x`` as another element type: a numpy dtype, its name, or ``f32``, ``f64``, ``i64``, ``boolean``.
+
+    Floats round to nearest; a float becomes an int towards zero, saturating, NaN as 0; non-zero is true.
+    """

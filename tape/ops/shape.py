@@ -1,0 +1,135 @@
+"""Ops that give the same elements another shape or order. None moves an element."""
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..op import op
+from ..primitive import Spec, permuted, reshaped
+from ..samples import Sample, bad
+from ..shape import Sizes, normal_axis
+from ..var import Var
+from .types import D, Gradual, M, N, like
+
+
+def _infer_reshape(x: Spec, shape: Sizes) -> Spec:
+    return like(x, solved(x, shape))
+
+
+def solved(x: Spec, shape: Sizes) -> Sizes:
+    """``shape`` with a -1 replaced by the size that keeps the number of elements. Raises ShapeError."""
+    shape = shape if isinstance(shape, tuple) else (shape,)
+    known = prod(s for s in shape if s != -1)
+    free = shape.count(-1)
+    if free == 1 and known and x.size % known == 0:
+        shape = tuple(x.size // known if s == -1 else s for s in shape)
+    if any(s < 0 for s in shape) or prod(shape) != x.size:
+        raise ShapeError(
+            f"reshape: argument 'shape': expected {x.size} elements as in {x.shape}, got {shape}; "
+            "one size may be -1 if the others divide the number of elements"
+        )
+    return shape
+
+
+@op(
+    infer=_infer_reshape,
+    lower=lambda x, shape: reshaped(x, solved(x.spec, shape)),
+    vjp=(lambda g, x_shape: reshape(g, x_shape),),
+    jvp=lambda dx, shape: reshape(dx, shape),
+    reference=lambda x, shape: x.reshape(shape),
+    samples=lambda make: [
+        Sample((make(2, 6),), {"shape": (3, -1)}),
+        Sample((make(4, 3).T,), {"shape": (12,)}),
+        Sample((make(),), {"shape": (1, 1)}),
+        Sample((make(0, 3),), {"shape": (3, 0)}),
+    ],
+    errors=(
+        bad(ShapeError, "argument 'shape': expected 6 elements as in (2, 3), got (4, 2)", (2, 3), shape=(4, 2)),
+        bad(ShapeError, "argument 'shape': expected 6 elements", (2, 3), shape=(-1, 4)),
+        bad(ShapeError, "argument 'shape': expected 6 elements", (2, 3), shape=(-1, -1)),
+    ),
+    covers=("reshape",),
+    excused={"batch": "the attribute names the batch's size"},
+)
+def reshape(x: Var[D, Gradual], shape: Sizes) -> Var[D, Gradual]:
+    """The same elements in row-major order under another shape; one size may be -1."""
+
+
+def _flat(x: Spec, start_axis: int) -> Sizes:
+    start = normal_axis("flatten", start_axis, max(x.rank, 1))
+    return (*x.shape[:start], prod(x.shape[start:]))
+
+
+@op(
+    infer=lambda x, start_axis: like(x, _flat(x, start_axis)),
+    lower=lambda x, start_axis: reshaped(x, _flat(x.spec, start_axis)),
+    vjp=(lambda g, x_shape: reshape(g, x_shape),),
+    jvp=lambda dx, start_axis: flatten(dx, start_axis),
+    reference=lambda x, start_axis=0: x.reshape(x.shape[:start_axis] + (-1 if x.size else 0,)),
+    samples=lambda make: [
+        Sample((make(),)),
+        Sample((make(3, 2).T,)),
+        Sample((make(2, 3, 4),), {"start_axis": 1}),
+        Sample((make(0, 3),)),
+    ],
+    errors=(bad(ShapeError, "flatten: argument 'axis': expected an axis from -2 to 1, got 2", (2, 3), start_axis=2),),
+    covers=("flatten",),
+    excused={"batch": "without start_axis the batch is joined with the other axes"},
+)
+def flatten(x: Var[D, Gradual], start_axis: int = 0) -> Var[D, Gradual]:
+    """The axes from ``start_axis`` on joined into one; a scalar becomes a vector of one."""
+
+
+@op(
+    lower=lambda x: permuted(x, (1, 0)),
+    vjp=(lambda g: transpose2d(g),),
+    jvp=lambda dx: transpose2d(dx),
+    reference=lambda x: x.T,
+    samples=lambda make: [Sample((make(2, 3),)), Sample((make(0, 3),)), Sample((make(4, 5).T,))],
+    errors=(bad(ShapeError, "transpose2d: argument 'x': expected shape (M, N), got (3,)", (3,)),),
+    covers=("transpose2d",),
+    excused={"batch": "its axes change places"},
+)
+def transpose2d(x: Var[D, M, N]) -> Var[D, N, M]:
+    """The transpose of a matrix."""
+
+
+def _axes(x: Spec, axes: Sizes) -> Sizes:
+    normal = tuple(normal_axis("permute", a, x.rank) for a in axes)
+    if sorted(normal) != list(range(x.rank)):
+        raise ShapeError(f"permute: argument 'axes': expected each of {x.rank} axes once, got {axes}")
+    return normal
+
+
+def _inverse(axes: Sizes) -> Sizes:
+    rank = len(axes)
+    return tuple(int(i) for i in np.argsort([a % rank for a in axes]))
+
+
+@op(
+    infer=lambda x, axes: like(x, tuple(x.shape[a] for a in _axes(x, axes))),
+    lower=lambda x, axes: permuted(x, _axes(x.spec, axes)),
+    vjp=(lambda g, axes: permute(g, _inverse(axes)),),
+    jvp=lambda dx, axes: permute(dx, axes),
+    reference=np.transpose,
+    samples=lambda make: [
+        Sample((make(2, 3, 4),), {"axes": (2, 0, 1)}),
+        Sample((make(2, 3, 4, 5),), {"axes": (0, -1, 1, 2)}),
+        Sample((make(),), {"axes": ()}),
+    ],
+    errors=(
+        bad(ShapeError, "permute: argument 'axes': expected each of 2 axes once, got (0, 0)", (2, 3), axes=(0, 0)),
+        bad(ShapeError, "permute: argument 'axis': expected an axis from -2 to 1, got 2", (2, 3), axes=(0, 2)),
+    ),
+    excused={"batch": "its axes change places"},
+)
+def permute(x: Var[D, Gradual], axes: Sizes) -> Var[D, Gradual]:
+    """``x`` with its axes in the order ``axes``; each may count from the end."""
+
+
+def swap_last(x: Any) -> Any:
+    """The last two axes exchanged."""
+    rank = len(x.shape)
+    return permute(x, (*range(rank - 2), rank - 1, rank - 2))

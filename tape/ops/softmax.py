@@ -1,0 +1,88 @@
+"""Softmax and its logarithm along an axis."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..numerics import reference
+from ..numerics import softmax as kernels
+from ..numerics.kernel import Kernel
+from ..op import op
+from ..primitive import Slot, Spec, call, permuted
+from ..samples import Make, Sample, bad
+from ..shape import normal_axis
+from ..var import Var
+from .elementwise import exp, mul, sub
+from .reduce import broadcast_to, reduce_sum
+from .types import F, S
+
+WORK = 50
+"""Arithmetic operations per element, for the choice of threads."""
+
+
+def _along(name: str, kernel: Kernel, x: Slot, axis: int) -> Slot:
+    """A row kernel along any axis: the axis is brought to the end and back."""
+    last = normal_axis(name, axis, x.spec.rank)
+    forth = (*(a for a in range(x.spec.rank) if a != last), last)
+    back = tuple(int(i) for i in np.argsort(forth))
+    moved = x if last == x.spec.rank - 1 else permuted(x, forth)
+    n = x.shape[last]
+    rows = x.spec.size // n if n else 0
+    out = call(kernel, [moved], moved.shape, rows, n, work=WORK * x.spec.size, aliases=(0,))
+    return out if moved is x else permuted(out, back)
+
+
+def _infer(name: str, x: Spec, axis: int) -> Spec:
+    normal_axis(name, axis, x.rank)
+    return x
+
+
+def _sum_along(x: Any, axis: int) -> Any:
+    return broadcast_to(reduce_sum(x, axis, True), tuple(x.shape))
+
+
+def _rows(make: Make) -> list[Sample]:
+    large = make(3, 5) * make.dtype.type(400)
+    hole = make(2, 4)
+    hole[0, 1] = -np.inf
+    plain = [Sample((x,)) for x in (make(4, 10), make(7), make(2, 3, 40), make(0, 3), make(3, 0), large, hole)]
+    return [*plain, Sample((make(4, 3, 2),), {"axis": 0}), Sample((make(4, 3, 2),), {"axis": -2})]
+
+
+def _errors(name: str) -> Any:
+    return (
+        bad(ShapeError, f"{name}: argument 'axis': expected an axis from -2 to 1, got 2", (2, 3), axis=2),
+        bad(ShapeError, f"{name}: argument 'axis': expected no axis of a scalar, got -1", ()),
+    )
+
+
+@op(
+    infer=partial(_infer, "softmax"),
+    lower=partial(_along, "softmax", kernels.softmax),
+    vjp=(lambda g, y, axis: mul(y, sub(g, _sum_along(mul(g, y), axis))),),
+    jvp=lambda dx, y, axis: sub(mul(y, dx), mul(y, _sum_along(mul(y, dx), axis))),
+    reference=reference.softmax,
+    samples=_rows,
+    errors=_errors("softmax"),
+    covers=("softmax",),
+    batch_axis={"x": 0},
+)
+def softmax(x: Var[F, *S], axis: int = -1) -> Var[F, *S]:
+    """``exp(x - max) / sum(exp(x - max))`` along an axis."""
+
+
+@op(
+    infer=partial(_infer, "log_softmax"),
+    lower=partial(_along, "log_softmax", kernels.log_softmax),
+    vjp=(lambda g, y, axis: sub(g, mul(exp(y), _sum_along(g, axis))),),
+    jvp=lambda dx, y, axis: sub(dx, _sum_along(mul(exp(y), dx), axis)),
+    reference=reference.log_softmax,
+    samples=_rows,
+    errors=_errors("log_softmax"),
+    covers=("log_softmax",),
+    batch_axis={"x": 0},
+)
+def log_softmax(x: Var[F, *S], axis: int = -1) -> Var[F, *S]:
+    """``(x - max) - log(sum(exp(x - max)))`` along an axis."""

@@ -1,0 +1,265 @@
+"""Lowering: an op as a straight list of primitive steps, prepared once per signature and run on fresh buffers.
+
+An op's ``lower`` receives one `Slot` per input and returns the slot of its output; the functions below
+make slots, each knowing the step that fills it. Two kinds of step exist: a kernel call, and a view, which
+moves no element. What depends only on shapes, dtypes and attributes is decided here, before any value.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .errors import BoundsError
+from .numerics import gemm as gemm_kernels
+from .numerics.kernel import Kernel
+from .numerics.launch import Words, run, words
+from .shape import Sizes
+from .tensor import Array, dense
+
+LAYOUTS_KEPT = 256
+"""Stride patterns for which a product's words are kept ready."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What is known of a value before it exists."""
+
+    shape: Sizes
+    dtype: np.dtype[Any]
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    @property
+    def rank(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+
+class Slot:
+    """A value of a lowered op: an input (no step) or what a step fills."""
+
+    __slots__ = ("spec", "step")
+
+    def __init__(self, spec: Spec, step: "Step | None" = None) -> None:
+        self.spec, self.step = spec, step
+
+    @property
+    def shape(self) -> Sizes:
+        """Its sizes."""
+        return self.spec.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Its element type."""
+        return self.spec.dtype
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelStep:
+    """A call of a kernel on contiguous arrays: the output, then the inputs.
+
+    ``element`` is the type of the kernel's pointer table, ``aliases`` the inputs whose buffer the output may
+    share. A non-zero status is a BoundsError: ``refusal`` is its text, of which ``{position}`` and ``{value}``
+    are filled in from the indices, which are the second input.
+    """
+
+    kernel: Kernel
+    inputs: tuple[Slot, ...]
+    out: Spec
+    ints: Words
+    work: int
+    element: np.dtype[Any]
+    aliases: tuple[int, ...] = ()
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StridedStep:
+    """A call of a kernel that reads some inputs in place whatever their strides.
+
+    ``layout`` makes the words from the inputs' strides in bytes; ``readable(array, position)`` says whether an
+    input may stay as it is, else it is copied to row-major order.
+    """
+
+    kernel: Kernel
+    inputs: tuple[Slot, ...]
+    out: Spec
+    layout: Callable[[tuple[Sizes, ...]], Words]
+    readable: Callable[[Array, int], bool]
+    work: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ViewStep:
+    """Another shape or order of the same elements, made by a numpy function that computes nothing."""
+
+    name: str
+    inputs: tuple[Slot, ...]
+    out: Spec
+    view: Callable[[Array], Array]
+
+
+Step = KernelStep | StridedStep | ViewStep
+Runner = Callable[[Sequence[Array]], Array]
+
+
+def call(
+    kernel: Kernel,
+    inputs: Sequence[Slot],
+    shape: Sizes,
+    *ints: float,
+    dtype: np.dtype[Any] | None = None,
+    element: np.dtype[Any] | None = None,
+    work: int | None = None,
+    aliases: tuple[int, ...] = (),
+    refusal: str = "",
+) -> Slot:
+    """The output of a kernel on contiguous inputs.
+
+    ``dtype`` and ``element`` (the type of the kernel's pointer table) default to the first input's;
+    ``aliases`` names the inputs whose buffer the output may share.
+    """
+    out = Spec(shape, dtype or inputs[0].dtype)
+    cost = out.size if work is None else work
+    table = element or inputs[0].dtype
+    return Slot(out, KernelStep(kernel, tuple(inputs), out, words(*ints), cost, table, aliases, refusal))
+
+
+def elementwise(kernel: Kernel, *inputs: Slot, attrs: Sequence[float] = (), work: int = 1, **options: Any) -> Slot:
+    """The output of a kernel that works element by element; it may overwrite inputs of its own dtype."""
+    size, target = inputs[0].spec.size, options.get("dtype", inputs[-1].dtype)
+    aliases = tuple(i for i, slot in enumerate(inputs) if slot.dtype == target)
+    options.setdefault("element", inputs[-1].dtype)
+    options.setdefault("dtype", target)
+    return call(kernel, inputs, inputs[0].shape, size, *attrs, work=size * work, aliases=aliases, **options)
+
+
+def view(name: str, x: Slot, shape: Sizes, make: Callable[[Array], Array]) -> Slot:
+    """The elements of ``x`` under another shape, without a kernel."""
+    out = Spec(shape, x.dtype)
+    return Slot(out, ViewStep(name, (x,), out, make))
+
+
+def reshaped(x: Slot, shape: Sizes) -> Slot:
+    """``x`` with the same elements in row-major order under another shape."""
+    return view("reshape", x, shape, lambda a: dense(a).reshape(shape))
+
+
+def permuted(x: Slot, axes: Sizes) -> Slot:
+    """``x`` with its axes in another order."""
+    return view("permute", x, tuple(x.shape[a] for a in axes), lambda a: a.transpose(axes))
+
+
+def gemm(a: Slot, b: Slot, bias: Slot | None = None) -> Slot:
+    """``a @ b (+ bias)`` over the last two axes; ``b`` has a's leading axes or none."""
+    *batch, m, k = a.shape
+    n, leading = b.shape[-1], prod(batch)
+    out = Spec((*batch, m, n), a.dtype)
+    if b.spec.rank == 2:  # one product over all leading axes
+        a, leading, m = _collapsed(a, 2), 1, leading * m
+    else:
+        a, b = _collapsed(a, 3), _collapsed(b, 3)
+    inputs = (a, b) if bias is None else (a, b, bias)
+    kernel = gemm_kernels.gemm if bias is None else gemm_kernels.gemm_bias
+    layout = _gemm_layout(leading, m, n, k, a.dtype.itemsize)
+    return Slot(out, StridedStep(kernel, inputs, out, layout, _gemm_readable, 2 * leading * m * n * k))
+
+
+def _collapsed(x: Slot, rank: int) -> Slot:
+    """``x`` with its leading axes joined so that ``rank`` axes are left."""
+    joined = x.spec.rank - rank + 1
+    return x if joined == 1 else reshaped(x, (prod(x.shape[:joined]), *x.shape[joined:]))
+
+
+def _gemm_layout(batch: int, m: int, n: int, k: int, itemsize: int) -> Callable[[tuple[Sizes, ...]], Words]:
+    @lru_cache(LAYOUTS_KEPT)
+    def layout(strides: tuple[Sizes, ...]) -> Words:
+        a, b = (tuple(s // itemsize for s in operand) for operand in strides[:2])
+        a_batch, b_batch = (s[0] if len(s) > 2 else 0 for s in (a, b))
+        return words(batch, m, n, k, a_batch, a[-2], a[-1], b_batch, b[-2])
+
+    return layout
+
+
+def _gemm_readable(array: Array, position: int) -> bool:
+    """Whether a product can read an operand in place: a with any strides, b with its columns side by side."""
+    return position == 0 or (position == 1 and array.strides[-1] == array.itemsize)
+
+
+def order(result: Slot) -> list[Slot]:
+    """The slots with a step that ``result`` needs, each after those it reads."""
+    done: list[Slot] = []
+
+    def visit(slot: Slot) -> None:
+        if slot.step is not None and slot not in done:
+            for needed in slot.step.inputs:
+                visit(needed)
+            done.append(slot)
+
+    visit(result)
+    return done
+
+
+def prepare(inputs: Sequence[Slot], result: Slot) -> Runner:
+    """A function from the inputs' arrays to the result's, with everything decided that can be."""
+    slots = order(result)
+    if len(slots) == 1 and slots[0].step is not None and slots[0].step.inputs == tuple(inputs):
+        return runner(slots[0].step)
+    places = {slot: i for i, slot in enumerate((*inputs, *slots))}
+    program = [(runner(s.step), tuple(places[x] for x in s.step.inputs)) for s in slots if s.step is not None]
+    last = places[result]
+
+    def run_program(arrays: Sequence[Array]) -> Array:
+        values = list(arrays)
+        for step, sources in program:
+            values.append(step([values[i] for i in sources]))
+        return values[last]
+
+    return run_program
+
+
+def runner(step: Step) -> Runner:
+    """A function that runs one step on arrays and returns a fresh output."""
+    if isinstance(step, KernelStep):
+        return _kernel_runner(step)
+    if isinstance(step, StridedStep):
+        return _strided_runner(step)
+    make = step.view
+    return lambda arrays: make(arrays[0])
+
+
+def _kernel_runner(step: KernelStep) -> Runner:
+    address, base, work = step.kernel.address(step.element), int(step.ints.ctypes.data), step.work
+    shape, dtype = step.out.shape, step.out.dtype
+
+    def run_step(arrays: Sequence[Array]) -> Array:
+        out = np.empty(shape, dtype)
+        ready = [a if a.flags.c_contiguous else a.copy(order="C") for a in arrays]
+        status = run(address, base, (id(out), *map(id, ready)), work)
+        if status:
+            value = ready[1].flat[status - 1]
+            raise BoundsError(step.refusal.format(position=status - 1, value=value))
+        return out
+
+    return run_step
+
+
+def _strided_runner(step: StridedStep) -> Runner:
+    address, layout, readable, work = step.kernel.address(step.out.dtype), step.layout, step.readable, step.work
+    shape, dtype = step.out.shape, step.out.dtype
+
+    def run_step(arrays: Sequence[Array]) -> Array:
+        out = np.empty(shape, dtype)
+        ready = [a if a.flags.c_contiguous or readable(a, i) else a.copy(order="C") for i, a in enumerate(arrays)]
+        ints = layout(tuple(a.strides for a in ready))
+        run(address, int(ints.ctypes.data), (id(out), *map(id, ready)), work)
+        return out
+
+    return run_step

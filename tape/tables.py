@@ -1,0 +1,66 @@
+"""Tables of nodes and gradients: rows of plain values that print as text, or through rich on a terminal."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from .tensor import Array
+
+PLAIN_WIDTH = 160
+"""Columns of text beyond which a printed table would wrap."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A titled table; ``rows`` are dicts with one entry per column."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[Mapping[str, Any]]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        return iter(self.rows)
+
+    def __rich__(self) -> RichTable:
+        """The table for a rich console."""
+        table = RichTable(*self.columns, title=self.title or None)
+        for row in self.rows:
+            table.add_row(*(show(row[column]) for column in self.columns))
+        return table
+
+    def __str__(self) -> str:
+        out = StringIO()
+        Console(file=out, width=PLAIN_WIDTH, color_system=None).print(self)
+        return out.getvalue().rstrip("\n")
+
+
+def show(value: Any) -> str:
+    """A table cell: floats with four digits, None as a dash."""
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def statistics(array: Array) -> dict[str, Any]:
+    """What a table says of an array: its 2-norm, least and greatest element, zeros, non-finite elements.
+
+    For people to read: computed by numpy in float64, not part of the bit contract.
+    """
+    x = array.astype(np.float64)
+    finite = x[np.isfinite(x)]
+    empty = finite.size == 0
+    return {
+        "norm": float(np.sqrt(np.sum(finite * finite))),
+        "min": None if empty else float(finite.min()),
+        "max": None if empty else float(finite.max()),
+        "zeros": int(np.count_nonzero(x == 0)),
+        "non-finite": int(x.size - finite.size),
+    }

@@ -1,0 +1,117 @@
+"""Values: a dtype, a shape and a read-only array."""
+
+from typing import Any, Generic, TypeVar, TypeVarTuple, Unpack, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from .dtypes import DType, element_dtype
+from .errors import DTypeError, ShapeError
+from .numerics import elementwise
+from .numerics.launch import launch, words
+from .shape import Pattern, Shape
+
+D = TypeVar("D", bound=DType)
+S = TypeVarTuple("S")
+
+Array = npt.NDArray[Any]
+
+
+class AnyTensor:
+    """A value whose shape is known at run time: a read-only array, contiguous or a strided view.
+
+    The constructor takes ownership of ``array`` and makes it read-only; use `leaf` to copy.
+    """
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Array) -> None:
+        array.flags.writeable = False
+        self.array = array
+
+    @classmethod
+    def leaf(cls, value: npt.ArrayLike, where: str = "leaf") -> "AnyTensor":
+        """A tensor with its own copy of ``value``; integers become int64.
+
+        Raises DTypeError for element types that the engine does not hold.
+
+        >>> AnyTensor.leaf([1, 2]).dtype
+        dtype('int64')
+        """
+        array = np.asarray(value)
+        return cls(np.array(array, dtype=element_dtype(where, array.dtype), order="C", copy=True))
+
+    @property
+    def shape(self) -> Shape[Unpack[tuple[Any, ...]]]:
+        """Its sizes."""
+        return Shape(self.array.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Its element type, a numpy dtype."""
+        return self.array.dtype
+
+    @property
+    def size(self) -> int:
+        """Its number of elements."""
+        return self.array.size
+
+    def numpy(self) -> Array:
+        """The array itself, read-only, without a copy."""
+        return self.array
+
+    def item(self) -> float | int | bool:
+        """The value of a tensor of one element as a Python number. Raises ShapeError otherwise."""
+        if self.array.size != 1:
+            raise ShapeError(f"item: expected one element, got shape {self.array.shape}; use .numpy()")
+        value: float | int | bool = self.array.item()
+        return value
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """The value for numpy, so that ``np.asarray(tensor)`` works."""
+        return np.array(self.array, dtype=dtype, copy=copy)
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __repr__(self) -> str:
+        return f"AnyTensor({self.array!r})"
+
+    def add(self, other: "AnyTensor") -> "AnyTensor":
+        """The elementwise sum, by the engine's own kernel.
+
+        Raises ShapeError or DTypeError unless both have one shape and one dtype.
+        """
+        if other.array.shape != self.array.shape:
+            raise ShapeError(f"add: argument 'other': expected shape {self.array.shape}, got {other.array.shape}")
+        if other.dtype != self.dtype:
+            raise DTypeError(f"add: argument 'other': expected dtype {self.dtype}, got {other.dtype}")
+        out = np.empty(self.array.shape, self.dtype)
+        arrays = (out, dense(self.array), dense(other.array))
+        launch(elementwise.add, self.dtype, words(out.size), arrays, out.size)
+        return AnyTensor(out)
+
+    @overload
+    def expect(self, shape: type[Shape[Unpack[S]]]) -> "Tensor[Any, Unpack[S]]": ...
+    @overload
+    def expect(self, shape: tuple[int, ...]) -> "Tensor[Any, Unpack[tuple[Any, ...]]]": ...
+    def expect(self, shape: Any) -> Any:
+        """The same value with a shape that was checked now and that the type checker knows from here on.
+
+        Raises ShapeError if the sizes are others.
+        """
+        pattern = Pattern.named(shape)
+        if pattern.unify(self.array.shape, {}) is None:
+            raise ShapeError(f"expect: expected shape {pattern.render({})}, got {self.array.shape}")
+        return Tensor(self.array)
+
+
+class Tensor(AnyTensor, Generic[D, Unpack[S]]):
+    """An `AnyTensor` whose element type and shape the type checker knows: ``Tensor[f32, Batch, In]``."""
+
+    __slots__ = ()
+
+
+def dense(array: Array) -> Array:
+    """``array`` if it is contiguous in row-major order, else a copy that is."""
+    return array if array.flags.c_contiguous else array.copy(order="C")

@@ -1,0 +1,272 @@
+"""Vars: handles to the nodes of a tape, with the operators and methods that record ops.
+
+The operators reach ops through the op table, because ops are defined above this file and take Vars.
+"""
+
+# What the op table returns is typed by each method's own signature.
+# mypy: disable-error-code="no-any-return"
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, TypeVarTuple, Unpack, overload
+
+import numpy as np
+
+from .dtypes import DType, boolean
+from .errors import ShapeError
+from .shape import Pattern, Shape
+from .table import OPS
+from .tensor import AnyTensor, Array
+
+if TYPE_CHECKING:
+    from .tape import Tape
+
+D = TypeVar("D", bound=DType)
+M = TypeVar("M")
+K = TypeVar("K")
+N = TypeVar("N")
+S = TypeVarTuple("S")
+S2 = TypeVarTuple("S2")
+Bs = TypeVarTuple("Bs")
+
+Number = float | int | bool | np.generic
+Axis = int | tuple[int, ...] | None
+
+
+class Var(Generic[D, Unpack[S]]):
+    """A handle to one node of one tape; its type carries the element type and, where known, the shape.
+
+    Operators take another Var, an array or a number; numbers and arrays become constants. Unlike the ops
+    themselves, ``+ - * /`` and the comparisons broadcast, by a ``broadcast_to`` node that the tape shows.
+    Every use of a Var of another tape, or from before ``tape.reset()``, is a TapeError.
+    """
+
+    __slots__ = ("generation", "id", "tape")
+    __array_ufunc__ = None  # numpy arrays leave `array + var` to Var
+    __hash__ = object.__hash__
+
+    def __init__(self, tape: "Tape[Any]", id: int, generation: int) -> None:
+        self.tape, self.id, self.generation = tape, id, generation
+
+    @property
+    def value(self) -> AnyTensor:
+        """The node's value."""
+        return self.tape.value(self)
+
+    def numpy(self) -> Array:
+        """The value as a read-only numpy array, without a copy."""
+        return self.value.array
+
+    def item(self) -> float | int | bool:
+        """The value of a one-element node as a Python number."""
+        return self.value.item()
+
+    @property
+    def shape(self) -> Shape[Unpack[tuple[Any, ...]]]:
+        """Its sizes."""
+        return self.value.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Its element type, a numpy dtype."""
+        return self.value.dtype
+
+    @property
+    def name(self) -> str | None:
+        """The name given when the node was made."""
+        return self.tape.node(self).name
+
+    @overload
+    def expect(self, shape: type[Shape[Unpack[S2]]]) -> "Var[D, Unpack[S2]]": ...
+    @overload
+    def expect(self, shape: tuple[int, ...]) -> "Var[D, Unpack[tuple[Any, ...]]]": ...
+    def expect(self, shape: Any) -> Any:
+        """The same Var with a shape that was checked now and that the type checker knows from here on.
+
+        A Dim has one size on one tape. Raises ShapeError if the sizes are others.
+        """
+        self.tape.bind("expect", Pattern.named(shape), self.value.array.shape)
+        return self
+
+    def __repr__(self) -> str:
+        value = self.value
+        name = f" {self.name!r}" if self.name else ""
+        return f"Var(id={self.id}{name}, shape={tuple(value.shape)}, dtype={value.dtype})"
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __add__(self, other: "Var[D, Unpack[S]] | Array | Number") -> "Var[D, Unpack[S]]":
+        """``self + other``."""
+        return _binary("add", self, other)
+
+    def __radd__(self, other: Array | Number) -> "Var[D, Unpack[S]]":
+        """``other + self``."""
+        return _binary("add", other, self)
+
+    def __sub__(self, other: "Var[D, Unpack[S]] | Array | Number") -> "Var[D, Unpack[S]]":
+        """``self - other``."""
+        return _binary("sub", self, other)
+
+    def __rsub__(self, other: Array | Number) -> "Var[D, Unpack[S]]":
+        """``other - self``."""
+        return _binary("sub", other, self)
+
+    def __mul__(self, other: "Var[D, Unpack[S]] | Array | Number") -> "Var[D, Unpack[S]]":
+        """``self * other``."""
+        return _binary("mul", self, other)
+
+    def __rmul__(self, other: Array | Number) -> "Var[D, Unpack[S]]":
+        """``other * self``."""
+        return _binary("mul", other, self)
+
+    def __truediv__(self, other: "Var[D, Unpack[S]] | Array | Number") -> "Var[D, Unpack[S]]":
+        """``self / other``."""
+        return _binary("div", self, other)
+
+    def __rtruediv__(self, other: Array | Number) -> "Var[D, Unpack[S]]":
+        """``other / self``."""
+        return _binary("div", other, self)
+
+    def __neg__(self) -> "Var[D, Unpack[S]]":
+        """``-self``."""
+        return OPS["neg"](self)
+
+    def __pow__(self, exponent: int) -> "Var[D, Unpack[S]]":
+        """``self ** exponent`` for a whole exponent."""
+        return OPS["power"](self, exponent)
+
+    @overload
+    def __matmul__(self: "Var[D, Unpack[Bs], M, K]", other: "Var[D, K, N]") -> "Var[D, Unpack[Bs], M, N]": ...
+    @overload
+    def __matmul__(
+        self: "Var[D, Unpack[Bs], M, K]", other: "Var[D, Unpack[Bs], K, N]"
+    ) -> "Var[D, Unpack[Bs], M, N]": ...
+    @overload
+    def __matmul__(self: "Var[D, Unpack[Bs], M, K]", other: Array) -> "Var[D, Unpack[tuple[Any, ...]]]": ...
+    def __matmul__(self, other: Any) -> Any:
+        """``self @ other``: the matrix product over the last two axes."""
+        return OPS["matmul"](self, other)
+
+    def __rmatmul__(self, other: Array) -> "Var[D, Unpack[tuple[Any, ...]]]":
+        """``other @ self``."""
+        return OPS["matmul"](other, self)
+
+    def __lt__(self, other: "Var[D, Unpack[S]] | Array | Number") -> "Var[boolean, Unpack[S]]":
+        """``self < other``; no gradient."""
+        return _binary("less", self, other)
+
+    def __le__(self, other: "Var[D, Unpack[S]] | Array | Number") -> "Var[boolean, Unpack[S]]":
+        """``self <= other``; no gradient."""
+        return _binary("less_equal", self, other)
+
+    def __gt__(self, other: "Var[D, Unpack[S]] | Array | Number") -> "Var[boolean, Unpack[S]]":
+        """``self > other``; no gradient."""
+        return _binary("greater", self, other)
+
+    def __ge__(self, other: "Var[D, Unpack[S]] | Array | Number") -> "Var[boolean, Unpack[S]]":
+        """``self >= other``; no gradient."""
+        return _binary("greater_equal", self, other)
+
+    def __eq__(self, other: object) -> "Var[boolean, Unpack[S]]":  # type: ignore[override]  # pyright: ignore
+        """``self == other`` element by element, as in numpy; no gradient."""
+        return _binary("equal", self, other)
+
+    def __ne__(self, other: object) -> "Var[boolean, Unpack[S]]":  # type: ignore[override]  # pyright: ignore
+        """``self != other`` element by element; no gradient."""
+        return _binary("not_equal", self, other)
+
+    def __getitem__(self, index: Any) -> "Var[D, Unpack[tuple[Any, ...]]]":
+        """Basic slicing: ints, slices with steps, ``...`` and ``None``, as in numpy."""
+        return OPS["getitem"](self, index=index)
+
+    @property
+    def T(self: "Var[D, M, N]") -> "Var[D, N, M]":
+        """The transpose of a matrix."""
+        return OPS["transpose2d"](self)
+
+    def relu(self) -> "Var[D, Unpack[S]]":
+        """``max(self, 0)``."""
+        return OPS["relu"](self)
+
+    def exp(self) -> "Var[D, Unpack[S]]":
+        """``e ** self``."""
+        return OPS["exp"](self)
+
+    def log(self) -> "Var[D, Unpack[S]]":
+        """The natural logarithm."""
+        return OPS["log"](self)
+
+    def tanh(self) -> "Var[D, Unpack[S]]":
+        """The hyperbolic tangent."""
+        return OPS["tanh"](self)
+
+    def sigmoid(self) -> "Var[D, Unpack[S]]":
+        """``1 / (1 + e ** -self)``."""
+        return OPS["sigmoid"](self)
+
+    def sqrt(self) -> "Var[D, Unpack[S]]":
+        """The square root of ``max(self, 0)``."""
+        return OPS["sqrt"](self)
+
+    def softmax(self, axis: int = -1) -> "Var[D, Unpack[S]]":
+        """The softmax along an axis."""
+        return OPS["softmax"](self, axis=axis)
+
+    def log_softmax(self, axis: int = -1) -> "Var[D, Unpack[S]]":
+        """The logarithm of the softmax along an axis."""
+        return OPS["log_softmax"](self, axis=axis)
+
+    def sum(self, axis: Axis = None, keepdims: bool = False) -> "Var[D, Unpack[tuple[Any, ...]]]":
+        """The sum over an axis, several, or all."""
+        return OPS["reduce_sum"](self, axis=axis, keepdims=keepdims)
+
+    def mean(self, axis: Axis = None, keepdims: bool = False) -> "Var[D, Unpack[tuple[Any, ...]]]":
+        """The mean over an axis, several, or all."""
+        return OPS["reduce_mean"](self, axis=axis, keepdims=keepdims)
+
+    def reshape(self, *shape: int | tuple[int, ...]) -> "Var[D, Unpack[tuple[Any, ...]]]":
+        """The same elements under another shape; one size may be -1."""
+        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+        return OPS["reshape"](self, shape=sizes)
+
+    def flatten(self, start_axis: int = 0) -> "Var[D, Unpack[tuple[Any, ...]]]":
+        """The axes from ``start_axis`` on joined into one."""
+        return OPS["flatten"](self, start_axis=start_axis)
+
+    def broadcast_to(self, shape: tuple[int, ...]) -> "Var[D, Unpack[tuple[Any, ...]]]":
+        """Repeated to ``shape``."""
+        return OPS["broadcast_to"](self, shape=shape)
+
+
+AnyVar = Var[Any, Unpack[tuple[Any, ...]]]
+"""A Var about which the type checker knows nothing; it fits everywhere, like Any."""
+
+
+def _binary(op: str, a: Any, b: Any) -> Any:
+    """An op of two operands after broadcasting both to their common shape."""
+    if all(isinstance(x, Var | AnyTensor | np.ndarray) for x in (a, b)) and a.dtype == b.dtype:
+        sizes = tuple(a.shape), tuple(b.shape)
+        if sizes[0] != sizes[1]:
+            common = _common_shape(op, *sizes)
+            a, b = _repeated(a, common), _repeated(b, common)
+    return OPS[op](a, b)
+
+
+def _common_shape(op: str, a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(a, b)
+    except ValueError:
+        raise ShapeError(
+            f"{op}: argument 'b': expected a shape that broadcasts with {a}, got {b}; "
+            "sizes must be equal or 1, counted from the last axis"
+        ) from None
+
+
+def _repeated(x: Any, sizes: tuple[int, ...]) -> Any:
+    if tuple(x.shape) == sizes:
+        return x
+    return OPS["broadcast_to"](x, shape=sizes) if isinstance(x, Var) else np.broadcast_to(np.asarray(x), sizes)

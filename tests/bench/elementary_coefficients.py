@@ -1,0 +1,103 @@
+"""The minimax coefficients of `dgrr.tape.numerics.coefficients`, computed anew by the Remez exchange.
+
+Run it to print them: ``python tests/bench/elementary_coefficients.py``.
+"""
+
+from collections.abc import Callable
+
+import mpmath
+import numpy as np
+from mpmath import mp, mpf
+
+Real = Callable[[mpf], mpf]
+OFF_CENTRE = mpf("0.97")
+"""Keeps the first nodes off the middle of a symmetric interval, where the weight may vanish."""
+
+
+def minimax(target: Real, weight: Real, low: mpf, high: mpf, degree: int) -> tuple[list[mpf], mpf]:
+    """The polynomial p of least max |weight * (p - target)|, lowest coefficient first, and that maximum."""
+    nodes = [chebyshev(low, high * OFF_CENTRE, degree + 2, k) for k in range(degree + 2)]
+    for _ in range(12):
+        system = mpmath.matrix(degree + 2, degree + 2)
+        for row, x in enumerate(nodes):
+            for power in range(degree + 1):
+                system[row, power] = x**power
+            system[row, degree + 1] = (-1) ** row / weight(x)
+        *coefficients, level = mpmath.lu_solve(system, mpmath.matrix([target(x) for x in nodes]))
+
+        def error(x: mpf, p: list[mpf] = coefficients) -> mpf:
+            return weight(x) * (horner(p, x) - target(x))
+
+        nodes, worst = extrema(error, low, high, nodes)
+        if worst < abs(level) * mpf("1.000001"):
+            break
+    return coefficients, worst
+
+
+def chebyshev(low: mpf, high: mpf, count: int, k: int) -> mpf:
+    """The ``k``-th of ``count`` Chebyshev nodes, ascending; none on an end, where the weight may vanish."""
+    return (low + high) / 2 - (high - low) / 2 * mpmath.cos(mp.pi * (2 * k + 1) / (2 * count))
+
+
+def horner(coefficients: list[mpf], x: mpf) -> mpf:
+    """The polynomial's value."""
+    return mpmath.polyval(coefficients[::-1], x)
+
+
+def extrema(error: Real, low: mpf, high: mpf, nodes: list[mpf]) -> tuple[list[mpf], mpf]:
+    """The point of the largest |error| in each stretch of one sign, and the largest of all."""
+    grid = [chebyshev(low, high, 60 * len(nodes), k) for k in range(60 * len(nodes))] + [high]
+    values = [error(x) for x in grid]
+    peaks: list[tuple[mpf, mpf]] = []
+    for x, value in zip(grid, values, strict=True):
+        if peaks and (value > 0) == (peaks[-1][1] > 0):
+            peaks[-1] = max(peaks[-1], (x, value), key=lambda peak: abs(peak[1]))
+        else:
+            peaks.append((x, value))
+    while len(peaks) > len(nodes):
+        peaks.pop(0 if abs(peaks[0][1]) < abs(peaks[-1][1]) else -1)
+    return [x for x, _ in peaks], max(abs(value) for _, value in peaks)
+
+
+def exp_tail(r: mpf) -> mpf:
+    """(exp(r) - 1 - r) / r**2, by its series near 0."""
+    return sum(r**k / mpmath.factorial(k + 2) for k in range(40))
+
+
+def exp_weight(r: mpf) -> mpf:
+    """What makes an error of the tail the relative error of exp."""
+    return r * r / mpmath.exp(r)
+
+
+def tanh_tail(z: mpf) -> mpf:
+    """(tanh(x) / x - 1) / x**2 as a function of z = x**2."""
+    x = mpmath.sqrt(z)
+    return (mpmath.tanh(x) / x - 1) / z
+
+
+def tanh_weight(z: mpf) -> mpf:
+    """What makes an error of the tail the relative error of tanh."""
+    return z / (1 + z * tanh_tail(z))
+
+
+def show(name: str, coefficients: list[mpf], error: mpf, dtype: type[np.floating]) -> None:
+    """Print a table, highest power first, as hexadecimal floats."""
+    print(f"{name} {dtype.__name__}: relative error 2**{float(mpmath.log(error, 2)):.1f}")
+    for c in reversed(coefficients):
+        print(f'    "{float(dtype(mpmath.nstr(c, 40))).hex()}",')
+
+
+def main() -> None:
+    """Print every minimax table."""
+    mp.dps = 60
+    half, top = mpmath.log(2) / 2 * mpf("1.00001"), mpf("0.625") ** 2
+    for dtype, exp_degree, tanh_degree in ((np.float32, 5, 4), (np.float64, 9, 10)):
+        show("exp", *minimax(exp_tail, exp_weight, -half, half, exp_degree), dtype)
+        top = mpf("0.625") ** 2
+        show(
+            "tanh", *minimax(tanh_tail, lambda z: z / (1 + z * tanh_tail(z)), mpf(0), top, tanh_degree), dtype
+        )
+
+
+if __name__ == "__main__":
+    main()

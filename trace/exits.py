@@ -1,0 +1,28 @@
+"""The exit codes of the command line, shared by both versions of the format."""
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """What a command answers to the shell.
+
+    Where a file breaks several rules, the first in file order decides.
+    """
+
+    OK = 0
+    USAGE = 1
+    """The command line is wrong; nothing was touched."""
+    IO = 2
+    """A file cannot be opened, read or written, or is no regular file."""
+    VALIDATION = 3
+    """The file is not a valid trace."""
+    DIVERGED = 4
+    """Two traces differ, or training met a value that is not finite."""
+    REPLAY = 5
+    """A recorded step is not what its rule makes of the recorded inputs."""
+    UNPROVEN = 6
+    """Nothing is wrong, but not everything could be checked."""
+    LOSSY = 7
+    """A recovery lost steps."""
+    INTERRUPTED = 130
+    """Ctrl-C."""

@@ -1,0 +1,25 @@
+"""How values are shown to people: in decimal, as hexadecimal float and as bits, so that nothing is rounded away."""
+
+import struct
+from collections.abc import Iterable
+
+
+def float_bits(value: float) -> int:
+    """Return the 64 bits of a float64."""
+    return int.from_bytes(struct.pack("<d", value), "little")
+
+
+def three_ways(value: float) -> str:
+    """Show a float64 as the shortest decimal that reads back to it, as hexadecimal float and as bits.
+
+    >>> three_ways(0.1)
+    '0.1                      0x1.999999999999ap-4       3fb999999999999a'
+    """
+    return f"{value!r:<24} {value.hex():<26} {float_bits(value):016x}"
+
+
+def table(rows: Iterable[tuple[str, str]]) -> str:
+    """Lay out (label, text) rows, indented and with the texts aligned."""
+    pairs = list(rows)
+    width = max(len(label) for label, _ in pairs)
+    return "\n".join(f"    {label:<{width}}  {text}" for label, text in pairs)

@@ -1,0 +1,100 @@
+"""Writing a trace: under another name, sealed last, and moved into place in one step.
+
+Nothing is ever seen under the final name but a whole trace. Records go to `PATH.partial` behind a header that
+says "no steps"; sealing patches the header, syncs the file, renames it and syncs the folder. A writer that is
+left without sealing takes its partial file away; one that is killed leaves it behind, and no reader accepts
+it.
+"""
+
+import os
+import stat
+from contextlib import suppress
+from types import TracebackType
+
+from ..sniff import TraceError, os_errors_named
+from .compiled import Words
+from .file_crc import valid_records_crc32
+from .layout import pack_header
+
+
+def partial_path(path: str) -> str:
+    """Return the name under which the trace `path` is written until it is sealed."""
+    return path + ".partial"
+
+
+def _refuse_irregular(path: str) -> None:
+    """Keep folders, FIFOs and devices from being replaced or opened for writing."""
+    if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
+        raise TraceError(f"cannot write {path}: it exists and is not a regular file")
+
+
+class TraceWriter:
+    """A context that takes records and leaves a sealed trace, or nothing.
+
+    Args of the constructor: the final path, and the seed, learning rate and creation time (unix seconds) of
+    the header.
+
+    Raises:
+        TraceError: the file cannot be created, written, synced or renamed.
+    """
+
+    def __init__(self, path: str, seed: int, learning_rate: float, created_at: int) -> None:
+        self.path = path
+        self.step_count = 0
+        self._about = (seed, learning_rate, created_at)
+        self._partial = partial_path(path)
+        _refuse_irregular(path)
+        _refuse_irregular(self._partial)
+        with os_errors_named("create", self._partial):
+            self._fd = os.open(self._partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        self._sealed = False
+        self._write(self._header())
+
+    def _header(self) -> bytes:
+        seed, learning_rate, created_at = self._about
+        return pack_header(
+            seed, self.step_count, learning_rate, valid_records_crc32(self.step_count), created_at
+        )
+
+    def _write(self, data: bytes | memoryview) -> None:
+        with os_errors_named("write", self._partial):
+            left = memoryview(data)
+            while left:
+                left = left[os.write(self._fd, left) :]
+
+    def append(self, records: Words) -> None:
+        """Append records, an array (n, 9) of words, that continue the ones before."""
+        self._write(memoryview(records.astype("<u8", copy=False)).cast("B"))
+        self.step_count += len(records)
+
+    def seal(self) -> None:
+        """Complete the header and give the trace its name; after this the writer takes nothing more."""
+        with os_errors_named("write", self._partial):
+            os.lseek(self._fd, 0, os.SEEK_SET)
+        self._write(self._header())
+        with os_errors_named("write", self._partial):
+            os.fsync(self._fd)
+        with os_errors_named("create", self.path):
+            os.replace(self._partial, self.path)
+            self._sealed = True
+            _sync_folder(os.path.dirname(self.path) or ".")
+
+    def __enter__(self) -> "TraceWriter":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._fd)
+        if not self._sealed:
+            with suppress(FileNotFoundError), os_errors_named("remove", self._partial):
+                os.unlink(self._partial)
+
+
+def _sync_folder(folder: str) -> None:
+    """Make a rename in `folder` last through a power cut."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

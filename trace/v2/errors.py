@@ -1,0 +1,48 @@
+"""What can go wrong with a trace, as exceptions and warnings."""
+
+from .verdict import Verdict
+
+
+class TraceError(Exception):
+    """A trace cannot be read as asked. `verdict` is the word for it, `offset` where in the file (or None)."""
+
+    def __init__(self, verdict: Verdict, text: str, offset: int | None = None) -> None:
+        at = "" if offset is None else f" (at byte {offset})"
+        super().__init__(f"{verdict.value}: {text}{at}")
+        self.verdict = verdict
+        self.text = text
+        self.offset = offset
+
+
+class DamageError(TraceError):
+    """A frame is not whole. Whether that is a torn tail or corruption depends on what stands behind it."""
+
+    def __init__(self, text: str, offset: int) -> None:
+        super().__init__(Verdict.CORRUPT, text, offset)
+
+
+class NotRecordedError(LookupError):
+    """The value asked for was not recorded in this trace; it is never guessed."""
+
+
+class TraceWriteError(Exception):
+    """A trace cannot be begun, or a write or fsync failed and the writer has stopped."""
+
+
+class NonFiniteError(ArithmeticError):
+    """A loss or gradient is not finite. `step`, `tensor` and the flat `element` (None: the loss) say where."""
+
+    def __init__(self, step: int, tensor: str, element: int | None, value: float) -> None:
+        at = "" if element is None else f" at flat element {element}"
+        super().__init__(
+            f"recorder.step: expected a finite loss and finite gradients, got {value} in '{tensor}'{at} of step "
+            f"{step}; nothing of this step was written. Lower the learning rate, clip, or check the batch"
+        )
+        self.step = step
+        self.tensor = tensor
+        self.element = element
+        self.value = value
+
+
+class UnsealedTraceWarning(UserWarning):
+    """A trace that was never sealed is being read: its run died, was stopped, or still goes on."""

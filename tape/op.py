@@ -211,6 +211,8 @@ def _exact(value: Any) -> Any:
     """A key that tells apart what compares equal: 0.0 and -0.0, 1 and 1.0 and True; NaN equals itself."""
     if isinstance(value, tuple):
         return tuple(_exact(v) for v in value)
+    if isinstance(value, slice):  # not hashable before Python 3.12
+        return (slice, value.start, value.stop, value.step)
     return (type(value), value.hex()) if isinstance(value, float) else (type(value), value)
 
 

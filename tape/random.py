@@ -12,7 +12,8 @@ Each coordinate has 32 bits of its own (the seed 64), so two draws share words o
 """
 
 import math
-from typing import Any, TypeVar
+from numbers import Integral
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -54,9 +55,9 @@ def uniform(
     )
     key, n = _key("uniform", seed), _count("uniform", "shape", shape)
     if np.dtype(dtype) == np.float32:
-        drawn = (words(key, stream, n) >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
+        drawn = (words(key, stream, n) >> np.uint32(8)).astype(dtype) * dtype(2.0**-24)
     elif np.dtype(dtype) == np.float64:
-        drawn = (_long_words(key, stream, n) >> np.uint64(11)) * 2.0**-53
+        drawn = (_long_words(key, stream, n) >> np.uint64(11)).astype(dtype) * dtype(2.0**-53)
     else:
         raise DTypeError(f"uniform: argument 'dtype': expected float32 or float64, got {np.dtype(dtype)}")
     return drawn.reshape(shape)
@@ -100,8 +101,9 @@ def _count(op: str, argument: str, shape: tuple[int, ...]) -> int:
     return _coordinate(op, argument, math.prod(shape), MAX_WORDS // 2)
 
 
-def _coordinate(op: str, argument: str, value: Any, limit: int) -> int:
-    if not isinstance(value, (int, np.integer)) or not 0 <= value < limit:
+def _coordinate(op: str, argument: str, value: object, limit: int) -> int:
+    number = int(value) if isinstance(value, Integral) else -1
+    if not 0 <= number < limit:
         expected = f"an integer from 0 to {limit - 1}"
         raise DomainError(f"{op}: argument {argument!r}: expected {expected}, got {value!r}")
-    return int(value)
+    return number

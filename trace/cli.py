@@ -1,1 +1,296 @@
-"""The command line."""
+"""The command line, `dgrr`: what can be asked, and which version of the format answers.
+
+The modules that do the work are imported in the handlers, so that `dgrr --help` and a usage error come at once:
+they load numba and compile or load machine code.
+"""
+
+import argparse
+import importlib.metadata
+import io
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from .exits import Exit
+from .sniff import TraceError, version_of
+
+Handler = Callable[[argparse.Namespace], int]
+
+DEFAULT_TRACE = "trace.dgrr"
+# The format's limits; the trace modules that own them load numba.
+_UINT64 = 2**64 - 1
+_INT64 = 2**63 - 1
+_MAX_STEPS = (_INT64 - 64) // 72
+
+
+class _UsageError(Exception):
+    """A wrong command line, with the text for people."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that raises where argparse would end the process with code 2, which means "IO error" here."""
+
+    def error(self, message: str) -> NoReturn:
+        raise _UsageError(f"{self.format_usage()}{self.prog}: error: {message}")
+
+
+def _plain(text: str) -> str:
+    """Pass a number's text on unless it has what only a program would write: underscores or spaces."""
+    if "_" in text or any(character.isspace() for character in text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a plain number")
+    return text
+
+
+def _integer(low: int, high: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        try:
+            value = int(_plain(text))
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"expected an integer, got {text!r}") from None
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"expected {low} to {high}, got {value}")
+        return value
+
+    return parse
+
+
+def _learning_rate(text: str) -> float:
+    try:
+        value = float(_plain(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a number, got {text!r}") from None
+    if not (math.isfinite(value) and value > 0):
+        raise argparse.ArgumentTypeError(f"expected a finite number above 0, got {text!r}")
+    return value
+
+
+def _path(text: str) -> str:
+    if not text or "\0" in text:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a path")
+    return text
+
+
+def _unsupported(path: str, version: int) -> TraceError:
+    return TraceError(f"{path}: unsupported version {version}, expected 1 or 2", Exit.VALIDATION)
+
+
+def _required_step(args: argparse.Namespace) -> int:
+    """Return --step, which traces of version 1 need."""
+    if args.step is None:
+        raise _UsageError(f"dgrr {args.command}: error: {args.trace} is of version 1 and needs --step")
+    step: int = args.step
+    return step
+
+
+def _train(args: argparse.Namespace) -> int:
+    from .v1 import commands
+
+    created_at = int(time.time()) if args.created_at is None else args.created_at
+    return commands.train(args.steps, args.lr, args.seed, args.out, created_at)
+
+
+def _replay(args: argparse.Namespace) -> int:
+    match version_of(args.trace):
+        case 1:
+            if args.model is not None:
+                raise _UsageError(f"dgrr replay: error: {args.trace} is of version 1 and takes no --model")
+            step = _required_step(args)
+            from .v1 import commands
+
+            return commands.replay(args.trace, step, args.ulp_tol)
+        case 2:
+            from .v2 import commands as commands2
+
+            return commands2.replay(args.trace, args.step, args.ulp_tol, args.model)
+        case version:
+            raise _unsupported(args.trace, version)
+
+
+def _inspect(args: argparse.Namespace) -> int:
+    match version_of(args.trace):
+        case 1:
+            step = _required_step(args)
+            from .v1 import commands
+
+            return commands.inspect(args.trace, step)
+        case 2:
+            from .v2 import commands as commands2
+
+            return commands2.inspect(args.trace, args.step)
+        case version:
+            raise _unsupported(args.trace, version)
+
+
+def _rollback(args: argparse.Namespace) -> int:
+    match version_of(args.trace):
+        case 1:
+            from .v1 import commands
+
+            return commands.rollback(args.trace, args.step, args.out)
+        case 2:
+            from .v2 import commands as commands2
+
+            return commands2.rollback(args.trace, args.step, args.out)
+        case version:
+            raise _unsupported(args.trace, version)
+
+
+def _compare(args: argparse.Namespace) -> int:
+    match version_of(args.a), version_of(args.b):
+        case 1, 1:
+            from .v1 import commands
+
+            return commands.compare(args.a, args.b, args.ulp_tol)
+        case 2, 2:
+            from .v2 import commands as commands2
+
+            return commands2.compare(args.a, args.b, args.ulp_tol)
+        case (1 | 2) as a, (1 | 2) as b:
+            raise TraceError(
+                f"{args.a} is of version {a} and {args.b} of version {b}: they cannot be compared",
+                Exit.VALIDATION,
+            )
+        case a, b:
+            path, version = (args.b, b) if a in (1, 2) else (args.a, a)
+            raise _unsupported(path, version)
+
+
+def _validate(args: argparse.Namespace) -> int:
+    match version_of(args.path):
+        case 1:
+            from .v1 import commands
+
+            return commands.validate(args.path)
+        case 2:
+            from .v2 import commands as commands2
+
+            return commands2.validate(args.path)
+        case version:
+            raise _unsupported(args.path, version)
+
+
+def _add_trace(parser: argparse.ArgumentParser, *, step_required: bool) -> None:
+    parser.add_argument(
+        "--step", type=_integer(0, _UINT64), required=step_required, metavar="S", help="number of the step, from 0"
+    )
+    parser.add_argument("--trace", type=_path, default=DEFAULT_TRACE, metavar="PATH", help="default: %(default)s")
+
+
+def _add_ulp_tol(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--ulp-tol",
+        type=_integer(0, _UINT64),
+        default=0,
+        metavar="N",
+        help="allowed distance in units in the last place; default: %(default)s, to the bit",
+    )
+
+
+def _add_train(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--steps", type=_integer(0, _MAX_STEPS), default=100, metavar="N", help="default: %(default)s")
+    parser.add_argument("--lr", type=_learning_rate, default=0.01, metavar="FLOAT", help="default: %(default)s")
+    parser.add_argument("--seed", type=_integer(0, _UINT64), default=42, metavar="UINT64", help="default: %(default)s")
+    parser.add_argument("--out", type=_path, default=DEFAULT_TRACE, metavar="PATH", help="default: %(default)s")
+    parser.add_argument(
+        "--created-at",
+        type=_integer(-_INT64 - 1, _INT64),
+        metavar="UNIX",
+        help="time of creation to record, in seconds since 1970; default: now",
+    )
+
+
+def _add_replay(parser: argparse.ArgumentParser) -> None:
+    _add_trace(parser, step_required=False)
+    _add_ulp_tol(parser)
+    parser.add_argument("--model", metavar="MODULE:FUNCTION", help="version 2: execute the gradients again, too")
+
+
+def _add_inspect(parser: argparse.ArgumentParser) -> None:
+    _add_trace(parser, step_required=False)
+
+
+def _add_rollback(parser: argparse.ArgumentParser) -> None:
+    _add_trace(parser, step_required=True)
+    parser.add_argument("--out", type=_path, metavar="PATH", help="write the trace of the steps before S")
+
+
+def _add_compare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--a", type=_path, required=True, metavar="PATH_A")
+    parser.add_argument("--b", type=_path, required=True, metavar="PATH_B")
+    _add_ulp_tol(parser)
+
+
+def _add_validate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", type=_path, metavar="PATH")
+
+
+_COMMANDS: tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None], Handler], ...] = (
+    ("train", "train the scalar linear model and record it in a version 1 trace", _add_train, _train),
+    ("replay", "recompute recorded updates and compare them", _add_replay, _replay),
+    ("inspect", "show all that is recorded of a step", _add_inspect, _inspect),
+    ("rollback", "show the state before a step, or write the trace up to it", _add_rollback, _rollback),
+    ("compare", "find the first difference of two traces", _add_compare, _compare),
+    ("validate", "check every rule of the format", _add_validate, _validate),
+)
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        prog="dgrr",
+        description="Record, replay and verify training to the last bit.",
+        epilog="Exit codes: 0 success, 1 usage error, 2 IO error, 3 not a valid trace, 4 divergence, "
+        "5 replay failure, 6 not everything could be proven, 7 steps lost in a recovery, 130 interrupted.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"dgrr {importlib.metadata.version('dgrr')}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, summary, add_arguments, handler in _COMMANDS:
+        command = commands.add_parser(name, help=summary, description=f"{summary}.", allow_abbrev=False)
+        add_arguments(command)
+        command.set_defaults(handler=handler)
+    return parser
+
+
+def _answer(argv: Sequence[str] | None) -> int:
+    try:
+        args = _parser().parse_args(argv)
+        handler: Handler = args.handler
+        return handler(args)
+    except SystemExit as end:  # argparse's --help and --version
+        return int(end.code or 0)
+    except _UsageError as error:
+        print(error, file=sys.stderr)
+        return Exit.USAGE
+    except TraceError as error:
+        print(f"dgrr: {error}", file=sys.stderr)
+        return error.exit
+    except KeyboardInterrupt:
+        print("dgrr: interrupted", file=sys.stderr)
+        return Exit.INTERRUPTED
+
+
+def _discard_output() -> None:
+    """Point standard output at nothing, so that the flush at exit cannot fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; `argv` is the command line without the program's name."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a path may hold what the terminal cannot show
+    try:
+        code = _answer(argv)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:  # the reader has seen enough
+        _discard_output()
+        return Exit.IO
+    except OSError as error:
+        _discard_output()
+        print(f"dgrr: cannot write the answer: {error.strerror or error}", file=sys.stderr)
+        return Exit.IO
+    return code

@@ -3,7 +3,7 @@
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from .exits import Exit
@@ -21,7 +21,7 @@ class TraceError(Exception):
 
 
 @contextmanager
-def os_errors_named(action: str, path: str) -> Iterator[None]:
+def os_errors_named(action: str, path: str) -> Generator[None]:
     """Turn an `OSError` of the body into a `TraceError` that names the action and the path.
 
     Raises:

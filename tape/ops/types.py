@@ -2,11 +2,11 @@
 
 from typing import Any, TypeVar, TypeVarTuple, Unpack
 
-from ..dtypes import Float
+from ..dtypes import DType, Float
 from ..primitive import Spec
 from ..shape import Sizes
 
-D = TypeVar("D")
+D = TypeVar("D", bound=DType)
 """Any element type."""
 F = TypeVar("F", bound=Float)
 """A float type."""

@@ -80,7 +80,7 @@ def wide64(name: str, x: Array) -> Array:
 
 
 def samples64(name: str, rng: np.random.Generator, n: int) -> list[Array]:
-    """Uniform samples of the ranges where results vary, random bit patterns, runs of neighbours at the cuts."""
+    """Uniform samples where results vary, random bit patterns, runs of neighbours at the cuts."""
     patterns = rng.integers(0, 0x7FF0 << 48, n, np.int64).view(np.float64)
     signs = 1 if name == "log" else rng.choice([-1.0, 1.0], n)
     middle = (0.5, 1.5) if name == "log" else (-1.0, 1.5)

@@ -48,6 +48,10 @@ def _losses(total: float, steps: int) -> str:
     return f"total {total!r}, mean {total / steps!r}" if steps else "none"
 
 
+def _about(steps: int, seed: int, learning_rate: float) -> str:
+    return f"{steps} steps, seed {seed}, learning rate {learning_rate!r}"
+
+
 @_command
 def train(steps: int, lr: float, seed: int, out: str, created_at: int) -> Exit:
     """Train for `steps` steps with learning rate `lr` on the data of `seed`, and write the trace to `out`.
@@ -58,15 +62,15 @@ def train(steps: int, lr: float, seed: int, out: str, created_at: int) -> Exit:
         trained = run_training(writer, steps, lr, seed)
         writer.seal()
     rows = [("w", three_ways(trained.w)), ("b", three_ways(trained.b))]
-    print(f"{out}: {trained.step_count} steps, seed {seed}, learning rate {lr!r}")
+    print(f"{out}: {_about(trained.step_count, seed, lr)}")
     print(table([*rows, ("loss", _losses(trained.loss_total, trained.step_count))]))
     if trained.step_count == steps:
         return Exit.OK
     values = attempted_step(trained, lr, seed)
     named = ", ".join(f"{name} is {value!r}" for name, value in values.items() if value - value != 0)
     raise TraceError(
-        f"training stopped: step {trained.step_count} is not finite ({named}); {out} holds the steps before it; "
-        "try a smaller --lr",
+        f"training stopped: step {trained.step_count} is not finite ({named}); "
+        f"{out} holds the steps before it; try a smaller --lr",
         Exit.DIVERGED,
     )
 
@@ -77,9 +81,7 @@ def validate(path: str) -> Exit:
     with TraceReader(path) as trace:
         validation = require_valid(trace)
     header = validation.header
-    print(
-        f"{path}: valid, {header.step_count} steps, seed {header.seed}, learning rate {header.learning_rate!r}"
-    )
+    print(f"{path}: valid, {_about(header.step_count, header.seed, header.learning_rate)}")
     losses = _losses(validation.loss_total, header.step_count)
     print(table([("loss", losses), ("re-execution", validation.reexecution)]))
     return Exit.OK
@@ -177,9 +179,8 @@ def compare(a: str, b: str, ulp_tol: int) -> Exit:
         return Exit.DIVERGED
     counts = [validation.header.step_count for validation in validations]
     if counts[0] != counts[1]:
-        print(
-            f"first difference: step {min(counts)}, where the shorter trace ends: {counts[0]} and {counts[1]} steps"
-        )
+        lengths = f"{counts[0]} and {counts[1]} steps"
+        print(f"first difference: step {min(counts)}, where the shorter trace ends ({lengths})")
         return Exit.DIVERGED
     print(f"{counts[0]} steps agree within {ulp_tol} ULP")
     return Exit.OK

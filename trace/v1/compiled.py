@@ -13,6 +13,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 Word: TypeAlias = np.uint64
+Int: TypeAlias = int | np.uint64
+"""What callers give where compiled code takes a word."""
 Words: TypeAlias = NDArray[np.uint64]
 """Records as an array (n, 9) of native words; word 8 is record_crc32 with, in its upper half, the padding."""
 
@@ -127,7 +129,7 @@ def _uniform(state: Word) -> float:
 
 
 @njit("UniTuple(float64, 2)(uint64, uint64)", cache=True, forceinline=True)
-def sample(seed: Word, step: Word) -> tuple[float, float]:
+def sample(seed: Int, step: Int) -> tuple[float, float]:
     """Return (x, y) of a step. The generator's state is a counter, so any step is reached at once."""
     state = seed + (Word(2) * step + Word(1)) * _GAMMA
     x = 4.0 * _uniform(state) - 2.0
@@ -160,7 +162,7 @@ def _kahan_add(total: float, carry: float, value: float) -> tuple[float, float]:
 
 @njit("int64(uint64[:, ::1], uint64, uint64, float64, float64[::1])", cache=True)
 def train_block(
-    records: Words, first: Word, seed: Word, learning_rate: float, state: NDArray[np.float64]
+    records: Words, first: Int, seed: Int, learning_rate: float, state: NDArray[np.float64]
 ) -> int:
     """Fill `records` with the steps from `first` on; return how many were filled.
 
@@ -228,7 +230,7 @@ def _form_rules(record: Words, step: Word, w_expected: Word, b_expected: Word) -
 
 
 @_inlined
-def _value_rules(record: Words, learning_rate: float, ulp_tol: Word) -> int:
+def _value_rules(record: Words, learning_rate: float, ulp_tol: Int) -> int:
     """Return the broken rules about the values of a record whose values are finite, as a set of bits."""
     broken = 0
     grad_w, grad_b, loss = _float(record[3]), _float(record[4]), _float(record[7])
@@ -244,7 +246,7 @@ def _value_rules(record: Words, learning_rate: float, ulp_tol: Word) -> int:
 
 
 @_inlined
-def _follows_seed(record: Words, step: Word, seed: Word) -> bool:
+def _follows_seed(record: Words, step: Word, seed: Int) -> bool:
     """Say whether gradients and loss are those of the seed's sample at the recorded parameters."""
     x, y = sample(seed, step)
     grad_w, grad_b, loss = gradients(_float(record[1]), _float(record[2]), x, y)
@@ -252,21 +254,22 @@ def _follows_seed(record: Words, step: Word, seed: Word) -> bool:
 
 
 @njit(
-    "void(uint64[:, ::1], uint64, uint64, float64, uint64, uint64[::1], float64[::1], int64[::1], int64[:, ::1])",
+    "void(uint64[:, ::1], uint64, uint64, float64, uint64, uint64[::1], float64[::1], int64[::1],"
+    " int64[:, ::1])",
     cache=True,
 )
 def scan_block(
     records: Words,
-    first: Word,
-    seed: Word,
+    first: Int,
+    seed: Int,
     learning_rate: float,
-    ulp_tol: Word,
+    ulp_tol: Int,
     previous: Words,
     losses: NDArray[np.float64],
     tally: NDArray[np.int64],
     findings: NDArray[np.int64],
 ) -> None:
-    """Check the records of the steps from `first` on; what is carried from block to block is changed in place.
+    """Check the records of the steps from `first` on; what goes from block to block is changed in place.
 
     `previous`: bits of w_after and b_after of the record before the block (for step 0: of its own w_before
     and b_before). `losses`: total and Kahan carry. `tally`: how many records break a rule, how many do not

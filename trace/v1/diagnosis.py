@@ -1,4 +1,4 @@
-"""What went wrong with a step: told by executing it again from the seed, and by trying a fused multiply-add."""
+"""What went wrong with a step, told by executing it again from the seed, or by a fused multiply-add."""
 
 from fractions import Fraction
 
@@ -45,7 +45,8 @@ def diagnose(seed: int, step: int, record: Record) -> str:
     if recorded_x is not None and ulp_distance(recorded_x, x) > _ROUNDINGS:
         return f"data: the recorded gradients belong to x = {recorded_x!r}, seed {seed} gives x = {x!r}"
     if (float_bits(record.grad_w), float_bits(record.grad_b)) != (float_bits(grad_w), float_bits(grad_b)):
-        return f"gradient: seed {seed} gives x = {x!r}, y = {y!r}, and these grad_w = {grad_w!r}, grad_b = {grad_b!r}"
+        expected = f"grad_w = {grad_w!r}, grad_b = {grad_b!r}"
+        return f"gradient: seed {seed} gives x = {x!r}, y = {y!r}, and these {expected}"
     if float_bits(record.loss) != float_bits(loss):
         return f"loss: seed {seed} gives {loss!r}"
     return f"update: gradients and loss are those of seed {seed}"

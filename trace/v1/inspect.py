@@ -31,7 +31,7 @@ def _derived_rows(header: Header, step: int, record: Record) -> list[tuple[str, 
 
 
 def inspection(header: Header, step: int, raw: bytes) -> str:
-    """Return header and record `raw` of `step` as text: decimal, hexadecimal float and bits of every float."""
+    """Return header and record `raw` of `step` as text, every float in three ways."""
     record = Record.unpack(raw)
     fields = [("step_id", f"{record.step_id:<24} {'':<26} {record.step_id:016x}")]
     fields += [(name, three_ways(getattr(record, name))) for name in FLOAT_FIELDS]

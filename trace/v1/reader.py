@@ -46,11 +46,11 @@ class TraceReader:
         return self._read_at(record_offset(step), RECORD_SIZE)
 
     def blocks(self, count: int) -> Iterator[Words]:
-        """Yield the first `count` records in order as arrays (n, 9), n <= 8192; each is overwritten by the next."""
+        """Yield the first `count` records as arrays (n, 9), n <= 8192; each is overwritten by the next."""
         buffer = np.empty((min(count, BLOCK_RECORDS), RECORD_WORDS), "<u8")
         for first in range(0, count, BLOCK_RECORDS):
             block = buffer[: count - first]
-            self._fill(memoryview(block).cast("B"), record_offset(first))
+            self._fill(block.data.cast("B"), record_offset(first))
             yield block.astype(np.uint64, copy=False)
 
     def check_size(self) -> None:
@@ -62,7 +62,8 @@ class TraceReader:
     def _changed(self, size: int) -> TraceError:
         change = "grew" if size > self.size else "shrank"
         return TraceError(
-            f"{self.path} {change} from {self.size} to {size} bytes while it was read: is it still being written?"
+            f"{self.path} {change} from {self.size} to {size} bytes while it was read: "
+            "is it still being written?"
         )
 
     def _read_at(self, offset: int, count: int) -> bytes:

@@ -1,4 +1,4 @@
-"""How values are shown to people: in decimal, as hexadecimal float and as bits, so that nothing is rounded away."""
+"""How values are shown to people: in decimal, as hexadecimal float and as bits."""
 
 import struct
 from collections.abc import Iterable

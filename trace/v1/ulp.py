@@ -15,8 +15,9 @@ def ulp_distances(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.
     >>> ulp_distances(np.array([1.0, -0.0]), np.array([np.nextafter(1.0, 2.0), 0.0]))
     array([1, 0], dtype=uint64)
     """
-    u, v = ordered(a.view(np.uint64)), ordered(b.view(np.uint64))
-    return np.maximum(u, v) - np.minimum(u, v)
+    u: NDArray[np.uint64] = ordered(a.view(np.uint64))
+    v: NDArray[np.uint64] = ordered(b.view(np.uint64))
+    return np.where(u > v, u - v, v - u)
 
 
 def ulp_distance(a: float, b: float) -> int:

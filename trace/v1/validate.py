@@ -116,7 +116,7 @@ def scan(trace: TraceReader, header: Header, count: int, ulp_tol: int) -> Scan:
     for index, records in enumerate(trace.blocks(count)):
         if index == 0:
             previous[:] = records[0, 1:3]
-        crc = zlib.crc32(records.astype("<u8", copy=False), crc)
+        crc = zlib.crc32(records.astype("<u8", copy=False).data, crc)
         first = index * BLOCK_RECORDS
         scan_block(
             records, first, header.seed, header.learning_rate, ulp_tol, previous, losses, tally, findings
@@ -161,7 +161,8 @@ def validate(trace: TraceReader, ulp_tol: int = 0) -> Validation:
         texts.append(size_failure)
     elif header.file_crc32 != scanned.file_crc32:
         texts.append(
-            f"file_crc32 is {header.file_crc32:08x}, bytes 64 and up give {scanned.file_crc32:08x}: corruption"
+            f"file_crc32 is {header.file_crc32:08x}, "
+            f"bytes 64 and up give {scanned.file_crc32:08x}: corruption"
         )
     failures = [Failure(Exit.VALIDATION, text) for text in texts]
     failures += _record_failures(trace, header, scanned, ulp_tol)

@@ -64,7 +64,7 @@ class TraceWriter:
 
     def append(self, records: Words) -> None:
         """Append records, an array (n, 9) of words, that continue the ones before."""
-        self._write(memoryview(records.astype("<u8", copy=False)).cast("B"))
+        self._write(records.astype("<u8", copy=False).data.cast("B"))
         self.step_count += len(records)
 
     def seal(self) -> None:

@@ -14,12 +14,12 @@ from .damage import judge
 from .digest import NUMPY_DTYPES, Array, TensorDigest
 from .errors import DamageError, NotRecordedError, TraceError, UnsealedTraceWarning
 from .file import PARTIAL_SUFFIX
-from .format import HEADER_LENGTH, SEAL_MAGIC, SEAL_TAIL, STEPS_PER_INDEX, FrameType
+from .format import EVENT_BYTES, HEADER_LENGTH, SEAL_MAGIC, SEAL_TAIL, STEPS_PER_INDEX, FrameType, RecordMode
 from .header import Header
 from .keyframe import KeyframeRecord, decode_keyframe
 from .layout import Extent
 from .limits import Limits
-from .marks import EventRecord, IndexRecord, SealRecord, decode_index, decode_seal
+from .marks import EventRecord, IndexRecord, SealRecord, decode_event, decode_index, decode_seal
 from .source import Frame, FrameSource, Source
 from .step import StepRecord
 from .verdict import Verdict
@@ -89,14 +89,14 @@ class Trace(Sequence[StepView]):
         self._frames = FrameSource(Source(descriptor, limits))
         self.header: Header = self._frames.header
         self.damage: TraceError | None = None
-        self._index_of: dict[int, IndexRecord] = {}
+        self._cached: tuple[int, IndexRecord] | None = None
         prologue = Prologue(self._frames)
         self._prologue = prologue
         self.schema = prologue.schema
         self.layout = prologue.layout
         self._digests = [TensorDigest(self._frames.algorithm, t.dtype, t.shape) for t in self.schema.tensors]
         self.seal = self._find_seal()
-        self._walk = None if self.seal else self._scan(mode)
+        self._walk: Walk | None = None if self.seal else self._scan(mode)
 
     @property
     def sealed(self) -> bool:
@@ -104,7 +104,9 @@ class Trace(Sequence[StepView]):
         return self.seal is not None
 
     def __len__(self) -> int:
-        return self.seal.steps if self.seal else len(self._offsets)
+        if self.seal is not None:
+            return self.seal.steps
+        return len(self._walk.step_offsets) if self._walk else 0
 
     @overload
     def __getitem__(self, index: int) -> StepView: ...
@@ -113,13 +115,259 @@ class Trace(Sequence[StepView]):
     def __getitem__(self, index: int | slice) -> StepView | list[StepView]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        return StepView(self, self._record(self._checked(index))[1])
+        return StepView(self, self._read_step(self._checked(index))[1])
 
     def __iter__(self) -> Iterator[StepView]:
         return (self[i] for i in range(len(self)))
 
     @property
     def loss(self) -> Array:
-        """The loss of every step, float32 or float64, read anew at each call."""
-        losses = np.array([view.record.loss for view in self])
-        return losses if len(self) else np.empty(0, np.float64)
+        """The loss of every step, float32 or float64; read anew at each call."""
+        if not len(self):
+            return np.empty(0, np.float64)
+        dtype = self[0].record.loss.dtype
+        return np.fromiter((view.record.loss.item() for view in self), dtype, len(self))
+
+    def tensor(self, name: str, *, step: int, what: What = "grad") -> Array:
+        """A recorded tensor of one step: a param's gradient, or a tensor before or after the step.
+
+        Raises:
+            NotRecordedError: the trace holds no such value; `dgrr.trace.state_after` recomputes states.
+            TraceError: the file is damaged there.
+        """
+        step = self._checked(step)
+        position = self.schema.position.get(name)
+        if position is None:
+            names = ", ".join(t.name for t in self.schema.tensors[:8])
+            raise NotRecordedError(f"trace.tensor: expected a name such as {names}; got {name!r}")
+        found = self._find_tensor(position, step, what)
+        if found is None:
+            raise NotRecordedError(self._not_recorded(name, step, what))
+        return self._load(*found)
+
+    def _find_tensor(self, position: int, step: int, what: What) -> tuple[Frame, Extent] | None:
+        places: list[tuple[Frame, list[Extent]]] = []
+        if what != "before":
+            places.append(self._step_body(step))
+        elif step > 0:
+            places.append(self._step_body(step - 1))
+        number = step + (what == "after")
+        if what != "grad" and self.has_keyframe(number):
+            places.append(self._keyframe_body(number))
+        kinds = ("grad",) if what == "grad" else ("after", "before")
+        return next(
+            (
+                (frame, e)
+                for frame, extents in places
+                for e in extents
+                if e.tensor == position and e.what in kinds
+            ),
+            None,
+        )
+
+    def _not_recorded(self, name: str, step: int, what: What) -> str:
+        mode = self.header.mode.name.lower()
+        if what == "grad":
+            return (
+                f"trace.tensor: no gradient of '{name}' is recorded at step {step} (record mode '{mode}'): expected "
+                f"a param that was updated, in a trace recorded with record='grads'"
+            )
+        return (
+            f"trace.tensor: '{name}' {what} step {step} is not recorded (record mode '{mode}'); "
+            f"dgrr.trace.state_after recomputes it from the gradients, or record with record='full'"
+        )
+
+    def gradients(self, step: int) -> dict[str, Array]:
+        """All recorded gradients of a step by name. Raises NotRecordedError in mode `digest`."""
+        if self.header.mode is RecordMode.DIGEST:
+            raise NotRecordedError("trace.gradients: a trace of record mode 'digest' holds no gradients")
+        frame, extents = self._step_body(self._checked(step))
+        tensors = self.schema.tensors
+        return {tensors[e.tensor].name: self._load(frame, e) for e in extents if e.what == "grad"}
+
+    def recorded_after(self, step: int) -> dict[str, Array]:
+        """The tensors whose values after a step are recorded in it, by name."""
+        frame, extents = self._step_body(self._checked(step))
+        tensors = self.schema.tensors
+        return {tensors[e.tensor].name: self._load(frame, e) for e in extents if e.what == "after"}
+
+    def keyframe(self, step: int) -> dict[str, Array]:
+        """The whole state before `step` by name. Raises NotRecordedError where there is no keyframe."""
+        if not self.has_keyframe(step):
+            raise NotRecordedError(f"trace.keyframe: there is no keyframe before step {step}")
+        frame, extents = self._keyframe_body(step)
+        return {self.schema.tensors[e.tensor].name: self._load(frame, e) for e in extents}
+
+    def has_keyframe(self, step: int) -> bool:
+        """Whether there is a KEYFRAME before `step`."""
+        return self._keyframe_offset(step) is not None
+
+    def last_keyframe(self, step: int) -> int:
+        """The number of the last KEYFRAME at or before `step`."""
+        for k in range(step // STEPS_PER_INDEX, -1, -1):
+            before = [number for number, _ in self._keyframes(k) if number <= step]
+            if before:
+                return before[-1]
+        raise TraceError(Verdict.CORRUPT, "no INDEX lists KEYFRAME 0")
+
+    def keyframe_record(self, step: int) -> KeyframeRecord:
+        """The digests of a KEYFRAME, which must exist."""
+        return self._read_keyframe(step)[1]
+
+    def events(self) -> Iterator[tuple[int, EventRecord]]:
+        """Every EVENT with the number of steps before it; one pass over the heads."""
+        offset = self._prologue.frame.end
+        end = self._walk.end if self._walk else self._frames.source.size
+        while offset < end:
+            head = self._frames.head(offset)
+            if head.type == FrameType.EVENT:
+                yield head.step, decode_event(self._frames.frame(offset, EVENT_BYTES).front, offset)
+            offset += head.span(self._frames.algorithm.size)
+
+    def close(self) -> None:
+        """Close the file. Idempotent."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        seal = "sealed" if self.sealed else "unsealed"
+        mode = self.header.mode.name.lower()
+        return (
+            f"<trace {self.path}: {len(self)} steps, {seal}, mode {mode}, {len(self.schema.tensors)} tensors>"
+        )
+
+    def _find_seal(self) -> SealRecord | None:
+        """The SEAL by the last bytes of the file; None leaves the diagnosis to a scan."""
+        source, size = self._frames.source, self._frames.algorithm.size
+        try:
+            offset, magic = SEAL_TAIL.unpack(source.read(source.size - size - SEAL_TAIL.size, SEAL_TAIL.size))
+            if magic != SEAL_MAGIC or not HEADER_LENGTH < offset < source.size:
+                return None
+            frame = self._frame(offset, FrameType.SEAL)
+            seal = decode_seal(frame.front, offset, size, len(self.schema.tensors))
+        except TraceError as error:
+            if error.verdict is Verdict.IO:
+                raise
+            return None
+        listed = len(seal.indexes) * STEPS_PER_INDEX
+        return seal if frame.end == source.size and listed - STEPS_PER_INDEX <= seal.steps <= listed else None
+
+    def _scan(self, mode: Mode) -> Walk:
+        walk = Walk(self._frames)
+        try:
+            for _ in walk:
+                pass
+        except DamageError as damage:
+            self.damage = judge(self._frames, damage)
+        except TraceError as error:
+            self.damage = error
+        if self.damage is not None and not (
+            mode == "point_in_time" or (mode == "tolerate_tail" and self.damage.verdict is Verdict.TORN_TAIL)
+        ):
+            raise self.damage
+        self.seal = walk.seal
+        return walk
+
+    def _checked(self, step: int) -> int:
+        index = step + len(self) if step < 0 else step
+        if not 0 <= index < len(self):
+            raise IndexError(f"trace: expected a step from 0 to {len(self) - 1}, got {step}")
+        return index
+
+    def _frame(self, offset: int, type: FrameType) -> Frame:
+        largest = self._prologue.largest_front(type, self._frames.source.size)
+        frame = self._frames.frame(offset, largest)
+        if frame.type != type:
+            raise TraceError(Verdict.CORRUPT, f"expected a frame of type {type.name}", offset)
+        return frame
+
+    def _index(self, number: int) -> IndexRecord:
+        assert self.seal is not None
+        if self._cached is None or self._cached[0] != number:
+            offset = self.seal.indexes[number]
+            index = decode_index(self._frame(offset, FrameType.INDEX).front, offset)
+            steps = min(self.seal.steps - number * STEPS_PER_INDEX, STEPS_PER_INDEX)
+            if index.first != number * STEPS_PER_INDEX or len(index.steps) != steps:
+                raise TraceError(Verdict.CORRUPT, f"INDEX {number} lists other steps", offset)
+            self._cached = (number, index)
+        return self._cached[1]
+
+    def _read_step(self, step: int) -> tuple[Frame, StepRecord]:
+        if self._walk is not None:
+            offset = self._walk.step_offsets[step]
+        else:
+            number, place = divmod(step, STEPS_PER_INDEX)
+            offset = self._index(number).steps[place]
+        frame = self._frame(offset, FrameType.STEP)
+        if frame.step != step:
+            raise TraceError(Verdict.CORRUPT, f"expected STEP {step}, found STEP {frame.step}", offset)
+        return frame, read_step(self._frames, self.layout, frame)
+
+    def _keyframes(self, number: int) -> Sequence[tuple[int, int]]:
+        """The keyframes of steps `number * 1024` and following, as (step, offset)."""
+        if self._walk is not None:
+            return [pair for pair in self._walk.keyframes if pair[0] // STEPS_PER_INDEX == number]
+        assert self.seal is not None
+        return self._index(number).keyframes if number < len(self.seal.indexes) else ()
+
+    def _keyframe_offset(self, step: int) -> int | None:
+        return dict(self._keyframes(step // STEPS_PER_INDEX)).get(step)
+
+    def _read_keyframe(self, step: int) -> tuple[Frame, KeyframeRecord]:
+        offset = self._keyframe_offset(step)
+        assert offset is not None
+        frame = self._frame(offset, FrameType.KEYFRAME)
+        if frame.step != step or frame.body_length != self.schema.nbytes:
+            raise TraceError(Verdict.CORRUPT, f"expected KEYFRAME {step}, found another", offset)
+        return frame, decode_keyframe(self.layout, self._frames.algorithm, step, frame.front, offset)
+
+    def _step_body(self, step: int) -> tuple[Frame, list[Extent]]:
+        frame, record = self._read_step(step)
+        return frame, self.layout.step_body(step, record.grads, record.digests)
+
+    def _keyframe_body(self, step: int) -> tuple[Frame, list[Extent]]:
+        frame, record = self._read_keyframe(step)
+        return frame, self.layout.keyframe_body(record.digests)
+
+    def _load(self, frame: Frame, extent: Extent) -> Array:
+        spec = self.schema.tensors[extent.tensor]
+        data = bytearray().join(self._frames.body_blocks(frame, extent.offset, extent.nbytes))
+        if self._digests[extent.tensor].of_bytes(data) != extent.digest:
+            raise TraceError(Verdict.CORRUPT, f"'{spec.name}' is not what its digest says", frame.offset)
+        return np.frombuffer(data, NUMPY_DTYPES[spec.dtype]).reshape(spec.shape)
+
+
+def open_trace(path: str | os.PathLike[str], *, limits: Limits | None = None, mode: Mode = "strict") -> Trace:
+    """Open a trace of version 2 for reading; use it in a `with` statement.
+
+    A missing PATH whose `PATH.partial` exists is read from there, with a warning. `strict` refuses damage,
+    `tolerate_tail` reads up to a torn tail, `point_in_time` up to any damage.
+
+    Raises:
+        TraceError: the file is damaged or of another version.
+        TraceFileError: the file cannot be opened.
+    """
+    name = os.fspath(path)
+    partial = Path(name + PARTIAL_SUFFIX)
+    if partial.exists():
+        text = f"{name} does not exist; reading the unfinished {partial}"
+        if Path(name).exists():
+            text = f"reading {name}, but {partial} exists too: a later run was not finished or still goes on"
+        else:
+            name = str(partial)
+        warnings.warn(text, UnsealedTraceWarning, stacklevel=2)
+    descriptor = open_regular(name)
+    try:
+        return Trace(descriptor, name, limits or Limits(), mode)
+    except BaseException:
+        os.close(descriptor)
+        raise

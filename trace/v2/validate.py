@@ -1,0 +1,85 @@
+"""Checking a trace against itself: structure, both chains, and every digest of a recorded value."""
+
+import os
+
+from ..sniff import TraceFileError, open_regular
+from .damage import judge
+from .digest import TensorDigest
+from .errors import DamageError, TraceError
+from .format import VERSION
+from .keyframe import KeyframeRecord
+from .limits import Limits
+from .report import Finding, Report
+from .source import Frame, FrameSource, Source
+from .step import StepRecord
+from .verdict import Verdict
+from .walk import Record, Walk
+
+
+def validate_v2(path: str | os.PathLike[str], *, limits: Limits | None = None) -> Report:
+    """Check a file of version 2 from its first byte to its last; never raises for what is in the file.
+
+    `structure` and `chain` are proven or failed; the update law, gradients and data are left to `replay`.
+    """
+    report = Report(os.fspath(path), VERSION)
+    try:
+        descriptor = open_regular(report.path)
+    except TraceFileError as error:
+        report.findings.append(Finding(Verdict.IO, str(error)))
+        return report
+    try:
+        _check(report, Source(descriptor, limits or Limits()))
+    except TraceError as error:
+        report.findings.append(_finding(error))
+    finally:
+        os.close(descriptor)
+    _conclude(report)
+    return report
+
+
+def _check(report: Report, source: Source) -> None:
+    frames = FrameSource(source)
+    try:
+        walk = Walk(frames)
+        digests = [TensorDigest(frames.algorithm, t.dtype, t.shape) for t in walk.schema.tensors]
+        for frame, record in walk:
+            report.steps = walk.steps
+            _check_body(walk, digests, frame, record)
+    except DamageError as damage:
+        raise judge(frames, damage) from damage
+    if walk.seal is None:
+        text = f"every frame is whole, but there is no SEAL: the run was stopped after step {walk.steps - 1}"
+        raise TraceError(Verdict.UNSEALED, text)
+
+
+def _check_body(walk: Walk, digests: list[TensorDigest], frame: Frame, record: Record) -> None:
+    if isinstance(record, StepRecord):
+        extents = walk.layout.step_body(record.step, record.grads, record.digests)
+    elif isinstance(record, KeyframeRecord):
+        extents = walk.layout.keyframe_body(record.digests)
+    else:
+        return
+    for e in extents:
+        if digests[e.tensor].of_blocks(walk.frames.body_blocks(frame, e.offset, e.nbytes)) != e.digest:
+            name = walk.schema.tensors[e.tensor].name
+            raise DamageError(
+                f"the digest of '{name}' ({e.what}) of frame {frame.seq} is wrong", frame.offset
+            )
+
+
+def _finding(error: TraceError) -> Finding:
+    at = "" if error.offset is None else f" (at byte {error.offset})"
+    return Finding(error.verdict, f"{error.text}{at}")
+
+
+def _conclude(report: Report) -> None:
+    """What the first finding leaves proven. An unsealed or torn file is chained as far as it goes."""
+    match report.verdict:
+        case Verdict.OK:
+            report.structure = report.chain = "proven"
+        case Verdict.UNSEALED | Verdict.TORN_TAIL:
+            report.structure, report.chain = "failed", "proven"
+        case Verdict.CHAIN:
+            report.chain = "failed"
+        case _:
+            report.structure = "failed"

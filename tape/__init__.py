@@ -1,8 +1,9 @@
 """What a value is, what an op is, and how gradients flow."""
 
-from . import ops
+from . import nn, ops
 from .dtypes import DType, Float, boolean, f32, f64, i64
 from .errors import BoundsError, DgrrError, DomainError, DTypeError, GradientError, ShapeError, TapeError
+from .gradcheck import Element, GradcheckReport, gradcheck
 from .numerics import NUMERICS
 from .numerics.launch import get_threads, set_threads
 from .shape import Dim, Shape
@@ -20,7 +21,9 @@ __all__ = [
     "DgrrError",
     "Dim",
     "DomainError",
+    "Element",
     "Float",
+    "GradcheckReport",
     "GradientError",
     "Shape",
     "ShapeError",
@@ -32,7 +35,9 @@ __all__ = [
     "f32",
     "f64",
     "get_threads",
+    "gradcheck",
     "i64",
+    "nn",
     "ops",
     "set_threads",
 ]

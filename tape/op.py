@@ -114,15 +114,20 @@ class Op:
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
         """The inputs in order and every attribute by name, as plain hashable values."""
-        if len(args) == len(self.signature.inputs) and not kwargs and not self.signature.defaults:
+        names, defaults = self.signature.names, self.signature.defaults
+        if len(args) == len(names) and not kwargs and not defaults:
             return args, {}
+        values = {**self.signature.given, **dict(zip(names, args, strict=False)), **kwargs}
+        if len(args) > len(names) or len(values) != len(names) or any(n in kwargs for n in names[: len(args)]):
+            self._refuse_arguments(args, kwargs)
+        return [values[n] for n in self.signature.inputs], {n: plain(values[n]) for n in defaults}
+
+    def _refuse_arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """Raise Python's own TypeError for arguments that do not fit, under the op's name."""
         try:
-            bound = inspect.signature(self.function).bind(*args, **kwargs)
+            inspect.signature(self.function).bind(*args, **kwargs)
         except TypeError as error:
             raise TypeError(f"{self.name}: {error}") from None
-        bound.apply_defaults()
-        values = bound.arguments
-        return [values[n] for n in self.signature.inputs], {n: plain(values[n]) for n in self.signature.defaults}
 
     def tensors(self, inputs: Sequence[Any]) -> list[AnyTensor | None]:
         """Every input as a tensor: arrays are copied, numbers become constants like the other operands."""

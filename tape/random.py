@@ -13,7 +13,7 @@ Each coordinate has 32 bits of its own (the seed 64), so two draws share words o
 
 import math
 from numbers import Integral
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,7 @@ SHUFFLES = WORD
 
 def uniform(
     shape: tuple[int, ...],
-    dtype: type[D],
+    dtype: type[D] | np.dtype[D],
     *,
     seed: int,
     step: int = 0,
@@ -54,12 +54,13 @@ def uniform(
         _coordinate("uniform", "step", step, WORD + 1),
     )
     key, n = _key("uniform", seed), _count("uniform", "shape", shape)
-    if np.dtype(dtype) == np.float32:
-        drawn = (words(key, stream, n) >> np.uint32(8)).astype(dtype) * dtype(2.0**-24)
-    elif np.dtype(dtype) == np.float64:
-        drawn = (_long_words(key, stream, n) >> np.uint64(11)).astype(dtype) * dtype(2.0**-53)
+    real = np.dtype(dtype)
+    if real == np.float32:
+        drawn = _scaled(words(key, stream, n) >> np.uint32(8), real, 2.0**-24)
+    elif real == np.float64:
+        drawn = _scaled(_long_words(key, stream, n) >> np.uint64(11), real, 2.0**-53)
     else:
-        raise DTypeError(f"uniform: argument 'dtype': expected float32 or float64, got {np.dtype(dtype)}")
+        raise DTypeError(f"uniform: argument 'dtype': expected float32 or float64, got {real}")
     return drawn.reshape(shape)
 
 
@@ -81,6 +82,13 @@ def permutation(n: int, *, seed: int, step: int = 0, ordinal: int = 0) -> npt.ND
     )
     key, count = _key("permutation", seed), _count("permutation", "n", (n,))
     return np.argsort(_long_words(key, stream, count), kind="stable").astype(np.int64, copy=False)
+
+
+def _scaled(integers: npt.NDArray[Any], dtype: np.dtype[D], unit: float) -> npt.NDArray[D]:
+    """Integers that are exact in ``dtype`` times a power of two."""
+    scaled = integers.astype(dtype)
+    scaled *= dtype.type(unit)
+    return scaled
 
 
 def _long_words(key: tuple[int, int], stream: tuple[int, int, int], n: int) -> npt.NDArray[np.uint64]:

@@ -63,7 +63,9 @@ class Signature:
         parameters = inspect.signature(function).parameters
         types = {name: TensorType.of(hints[name]) for name in parameters}
         self.inputs = tuple(name for name, t in types.items() if t is not None)
+        self.names = tuple(parameters)
         self.defaults = {name: p.default for name, p in parameters.items() if types[name] is None}
+        self.given = {name: p.default for name, p in parameters.items() if p.default is not p.empty}
         self.optional = {name for name, t in types.items() if t is not None and t.optional}
         variants = (get_overloads(function) if exact else []) or [function]
         self.cases = [_case(self.inputs, get_type_hints(v)) for v in variants]

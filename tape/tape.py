@@ -163,7 +163,7 @@ class Tape(Generic[D]):
 
     def apply(self, op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> AnyVar:
         """Compute an op and append its node; operands that are no Vars become constants before it."""
-        nodes = [self.node(x) if isinstance(x, Var) else None for x in inputs]
+        nodes = [self.node(x) if x.__class__ is Var else None for x in inputs]
         given = [node.value if node else x for node, x in zip(nodes, inputs, strict=True)]
         values = given if None not in nodes else op.tensors(given)
         out = op.compute(values, attrs)

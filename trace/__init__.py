@@ -1,1 +1,51 @@
-"""TODO"""
+"""How a run is written down, checked, compared and shown."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from .checking import validate
+from .recorder import Recorder, open_recorder
+from .v2.errors import (
+    InvalidTraceError,
+    NonFiniteError,
+    NotRecordedError,
+    TraceWriteError,
+    UnsealedTraceWarning,
+)
+from .v2.limits import Limits
+from .v2.reader import StepView, Trace, open_trace
+from .v2.report import Finding, Report
+from .v2.verdict import Verdict
+
+if TYPE_CHECKING:
+    from .recompute import replay
+    from .state import state_after
+
+_COMPILED = {"replay": "recompute", "state_after": "state"}
+"""Names whose modules are loaded when they are first asked for: reading a trace needs no compiler."""
+
+__all__ = [
+    "Finding",
+    "InvalidTraceError",
+    "Limits",
+    "NonFiniteError",
+    "NotRecordedError",
+    "Recorder",
+    "Report",
+    "StepView",
+    "Trace",
+    "TraceWriteError",
+    "UnsealedTraceWarning",
+    "Verdict",
+    "open_recorder",
+    "open_trace",
+    "replay",
+    "state_after",
+    "validate",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _COMPILED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_COMPILED[name]}", __name__), name)

@@ -1,7 +1,7 @@
 """The command line, `dgrr`: what can be asked, and which version of the format answers.
 
-The modules that do the work are imported in the handlers, so that `dgrr --help` and a usage error come at once:
-they load numba and compile or load machine code.
+The modules that do the work are imported in the handlers, because they load numba and machine code: so
+`dgrr --help` and a usage error come at once.
 """
 
 import argparse
@@ -12,14 +12,16 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 from .exits import Exit
-from .sniff import TraceError, version_of
+from .sniff import TraceFileError, version_of
 
 Handler = Callable[[argparse.Namespace], int]
 
-DEFAULT_TRACE = "trace.dgrr"
+_TRACE = "trace.dgrr"
+_DEFAULT = "default: %(default)s"
 # The format's limits; the trace modules that own them load numba.
 _UINT64 = 2**64 - 1
 _INT64 = 2**63 - 1
@@ -73,16 +75,16 @@ def _path(text: str) -> str:
     return text
 
 
-def _unsupported(path: str, version: int) -> TraceError:
-    return TraceError(f"{path}: unsupported version {version}, expected 1 or 2", Exit.VALIDATION)
+def _known_version(path: str) -> int:
+    version = version_of(path)
+    if version not in (1, 2):
+        raise TraceFileError(f"{path}: unsupported version {version}, expected 1 or 2", Exit.VALIDATION)
+    return version
 
 
-def _required_step(args: argparse.Namespace) -> int:
-    """Return --step, which traces of version 1 need."""
+def _require_step(args: argparse.Namespace) -> None:
     if args.step is None:
-        raise _UsageError(f"dgrr {args.command}: error: {args.trace} is of version 1 and needs --step")
-    step: int = args.step
-    return step
+        args.parser.error(f"argument --step is required: {args.trace} is of version 1")
 
 
 def _train(args: argparse.Namespace) -> int:
@@ -93,90 +95,71 @@ def _train(args: argparse.Namespace) -> int:
 
 
 def _replay(args: argparse.Namespace) -> int:
-    match version_of(args.trace):
-        case 1:
-            if args.model is not None:
-                raise _UsageError(f"dgrr replay: error: {args.trace} is of version 1 and takes no --model")
-            step = _required_step(args)
-            from .v1 import commands
+    if _known_version(args.trace) == 2:
+        from .v2 import commands as v2
 
-            return commands.replay(args.trace, step, args.ulp_tol)
-        case 2:
-            from .v2 import commands as commands2
+        return v2.replay(args.trace, args.step, args.ulp_tol, args.model)
+    _require_step(args)
+    if args.model is not None:
+        args.parser.error(f"argument --model: {args.trace} is of version 1, whose model is fixed")
+    from .v1 import commands as v1
 
-            return commands2.replay(args.trace, args.step, args.ulp_tol, args.model)
-        case version:
-            raise _unsupported(args.trace, version)
+    return v1.replay(args.trace, args.step, args.ulp_tol)
 
 
 def _inspect(args: argparse.Namespace) -> int:
-    match version_of(args.trace):
-        case 1:
-            step = _required_step(args)
-            from .v1 import commands
+    if _known_version(args.trace) == 2:
+        from .v2 import commands as v2
 
-            return commands.inspect(args.trace, step)
-        case 2:
-            from .v2 import commands as commands2
+        return v2.inspect(args.trace, args.step)
+    _require_step(args)
+    from .v1 import commands as v1
 
-            return commands2.inspect(args.trace, args.step)
-        case version:
-            raise _unsupported(args.trace, version)
+    return v1.inspect(args.trace, args.step)
 
 
 def _rollback(args: argparse.Namespace) -> int:
-    match version_of(args.trace):
-        case 1:
-            from .v1 import commands
+    if _known_version(args.trace) == 2:
+        from .v2 import commands as v2
 
-            return commands.rollback(args.trace, args.step, args.out)
-        case 2:
-            from .v2 import commands as commands2
+        return v2.rollback(args.trace, args.step, args.out)
+    from .v1 import commands as v1
 
-            return commands2.rollback(args.trace, args.step, args.out)
-        case version:
-            raise _unsupported(args.trace, version)
+    return v1.rollback(args.trace, args.step, args.out)
 
 
 def _compare(args: argparse.Namespace) -> int:
-    match version_of(args.a), version_of(args.b):
-        case 1, 1:
-            from .v1 import commands
+    a, b = _known_version(args.a), _known_version(args.b)
+    if a != b:
+        raise TraceFileError(
+            f"{args.a} is of version {a} and {args.b} of version {b}: they cannot be compared",
+            Exit.VALIDATION,
+        )
+    if a == 2:
+        from .v2 import commands as v2
 
-            return commands.compare(args.a, args.b, args.ulp_tol)
-        case 2, 2:
-            from .v2 import commands as commands2
+        return v2.compare(args.a, args.b, args.ulp_tol)
+    from .v1 import commands as v1
 
-            return commands2.compare(args.a, args.b, args.ulp_tol)
-        case (1 | 2) as a, (1 | 2) as b:
-            raise TraceError(
-                f"{args.a} is of version {a} and {args.b} of version {b}: they cannot be compared",
-                Exit.VALIDATION,
-            )
-        case a, b:
-            path, version = (args.b, b) if a in (1, 2) else (args.a, a)
-            raise _unsupported(path, version)
+    return v1.compare(args.a, args.b, args.ulp_tol)
 
 
 def _validate(args: argparse.Namespace) -> int:
-    match version_of(args.path):
-        case 1:
-            from .v1 import commands
+    if _known_version(args.path) == 2:
+        from .v2 import commands as v2
 
-            return commands.validate(args.path)
-        case 2:
-            from .v2 import commands as commands2
+        return v2.validate(args.path)
+    from .v1 import commands as v1
 
-            return commands2.validate(args.path)
-        case version:
-            raise _unsupported(args.path, version)
+    return v1.validate(args.path)
 
 
 def _add_trace(parser: argparse.ArgumentParser, *, step_required: bool) -> None:
+    numbered = "number of the step, from 0"
     parser.add_argument(
-        "--step", type=_integer(0, _UINT64), required=step_required, metavar="S", help="number of the step, from 0"
+        "--step", type=_integer(0, _UINT64), required=step_required, metavar="S", help=numbered
     )
-    parser.add_argument("--trace", type=_path, default=DEFAULT_TRACE, metavar="PATH", help="default: %(default)s")
+    parser.add_argument("--trace", type=_path, default=_TRACE, metavar="PATH", help=_DEFAULT)
 
 
 def _add_ulp_tol(parser: argparse.ArgumentParser) -> None:
@@ -190,10 +173,10 @@ def _add_ulp_tol(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--steps", type=_integer(0, _MAX_STEPS), default=100, metavar="N", help="default: %(default)s")
-    parser.add_argument("--lr", type=_learning_rate, default=0.01, metavar="FLOAT", help="default: %(default)s")
-    parser.add_argument("--seed", type=_integer(0, _UINT64), default=42, metavar="UINT64", help="default: %(default)s")
-    parser.add_argument("--out", type=_path, default=DEFAULT_TRACE, metavar="PATH", help="default: %(default)s")
+    parser.add_argument("--steps", type=_integer(0, _MAX_STEPS), default=100, metavar="N", help=_DEFAULT)
+    parser.add_argument("--lr", type=_learning_rate, default=0.01, metavar="FLOAT", help=_DEFAULT)
+    parser.add_argument("--seed", type=_integer(0, _UINT64), default=42, metavar="UINT64", help=_DEFAULT)
+    parser.add_argument("--out", type=_path, default=_TRACE, metavar="PATH", help=_DEFAULT)
     parser.add_argument(
         "--created-at",
         type=_integer(-_INT64 - 1, _INT64),
@@ -205,7 +188,9 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
 def _add_replay(parser: argparse.ArgumentParser) -> None:
     _add_trace(parser, step_required=False)
     _add_ulp_tol(parser)
-    parser.add_argument("--model", metavar="MODULE:FUNCTION", help="version 2: execute the gradients again, too")
+    parser.add_argument(
+        "--model", metavar="MODULE:FUNCTION", help="version 2: execute the gradients again, too"
+    )
 
 
 def _add_inspect(parser: argparse.ArgumentParser) -> None:
@@ -250,7 +235,7 @@ def _parser() -> _Parser:
     for name, summary, add_arguments, handler in _COMMANDS:
         command = commands.add_parser(name, help=summary, description=f"{summary}.", allow_abbrev=False)
         add_arguments(command)
-        command.set_defaults(handler=handler)
+        command.set_defaults(handler=handler, parser=command)
     return parser
 
 
@@ -264,7 +249,7 @@ def _answer(argv: Sequence[str] | None) -> int:
     except _UsageError as error:
         print(error, file=sys.stderr)
         return Exit.USAGE
-    except TraceError as error:
+    except TraceFileError as error:
         print(f"dgrr: {error}", file=sys.stderr)
         return error.exit
     except KeyboardInterrupt:
@@ -291,6 +276,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return Exit.IO
     except OSError as error:
         _discard_output()
-        print(f"dgrr: cannot write the answer: {error.strerror or error}", file=sys.stderr)
+        with suppress(OSError):  # where standard error is lost too, the exit code is all that can be said
+            print(f"dgrr: cannot write the answer: {error.strerror or error}", file=sys.stderr)
         return Exit.IO
     return code

@@ -57,14 +57,14 @@ class _Slot(NamedTuple):
         array = arrays[self.name]
         if array.dtype != self.dtype or array.shape != self.shape:
             raise ValueError(
-                f"recorder: {what} '{self.name}': expected {self.dtype} {self.shape} as at the beginning of the "
-                f"trace, got {array.dtype} {array.shape}; a change of dtype or shape needs a new trace"
+                f"recorder: {what} '{self.name}': expected {self.dtype} {self.shape} as at the beginning "
+                f"of the trace, got {array.dtype} {array.shape}; a change of dtype or shape needs a new trace"
             )
         return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
 class Recorder:
-    """Writes one run; made by `open_recorder`. As a context manager it seals on success and closes on an error."""
+    """Writes one run; made by `open_recorder`. A `with` block seals it, or closes it on an error."""
 
     def __init__(self, writer: TraceWriter, params: Arrays, state: Arrays, keyframe_every: int) -> None:
         self._writer = writer
@@ -185,7 +185,7 @@ class Recorder:
         self._writer.seal(final)
 
     def close(self) -> None:
-        """Leave the trace unsealed but readable as `PATH.partial`. Idempotent, and without effect on a sealed one."""
+        """Leave the trace unsealed but readable as `PATH.partial`. Without effect on a sealed or closed one."""
         self._writer.close()
 
     def __enter__(self) -> Self:

@@ -12,7 +12,7 @@ MAGIC = b"DGRR"
 PREFIX_SIZE = 8  # magic, u16 version, and two bytes that belong to the version
 
 
-class TraceError(Exception):
+class TraceFileError(Exception):
     """What keeps a command from its answer; `exit` is the code that it ends with instead."""
 
     def __init__(self, message: str, exit: Exit = Exit.IO) -> None:
@@ -22,15 +22,15 @@ class TraceError(Exception):
 
 @contextmanager
 def os_errors_named(action: str, path: str) -> Generator[None]:
-    """Turn an `OSError` of the body into a `TraceError` that names the action and the path.
+    """Turn an `OSError` of the body into a `TraceFileError` that names the action and the path.
 
     Raises:
-        TraceError: `cannot read trace.dgrr: Input/output error`, with exit code IO.
+        TraceFileError: `cannot read trace.dgrr: Input/output error`, with exit code IO.
     """
     try:
         yield
     except OSError as error:
-        raise TraceError(f"cannot {action} {path}: {error.strerror or error}") from error
+        raise TraceFileError(f"cannot {action} {path}: {error.strerror or error}") from error
 
 
 def _require_regular(mode: int, path: str) -> None:
@@ -47,7 +47,7 @@ def open_regular(path: str) -> int:
     path may have changed in between; O_NONBLOCK keeps a FIFO that slips through from blocking.
 
     Raises:
-        TraceError: a folder, a FIFO, a device, a missing or an unreadable file (exit code IO).
+        TraceFileError: a folder, a FIFO, a device, a missing or an unreadable file (exit code IO).
     """
     with os_errors_named("open", path):
         _require_regular(os.stat(path).st_mode, path)
@@ -64,7 +64,7 @@ def version_of(path: str) -> int:
     """Return the format version that the file says it has, 0 to 65535.
 
     Raises:
-        TraceError: the file cannot be read (exit code IO), is shorter than 8 bytes or does not begin
+        TraceFileError: the file cannot be read (exit code IO), is shorter than 8 bytes or does not begin
             with the magic (exit code VALIDATION).
     """
     fd = open_regular(path)
@@ -74,11 +74,11 @@ def version_of(path: str) -> int:
     finally:
         os.close(fd)
     if not prefix.startswith(MAGIC[: len(prefix)]):
-        raise TraceError(
+        raise TraceFileError(
             f"{path} is not a DGRR trace: it begins with {prefix[:4]!r}, expected {MAGIC!r}", Exit.VALIDATION
         )
     if len(prefix) < PREFIX_SIZE:
-        raise TraceError(
+        raise TraceFileError(
             f"{path} is not a DGRR trace: truncated header, the file has {len(prefix)} bytes",
             Exit.VALIDATION,
         )

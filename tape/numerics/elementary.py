@@ -5,9 +5,9 @@ types; only the constants differ (`coefficients`). So every machine computes the
 arrays vectorise.
 """
 
-# numba's functions carry no types.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
-# pyright: basic
+# numba's functions carry no types, and checkers miss the context argument that numba gives to intrinsics.
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,call-arg,var-annotated"
+# pyright: basic, reportCallIssue=false
 import numpy as np
 from numba import njit
 

@@ -19,6 +19,13 @@ def _position(index, n):
     return position if 0 <= position < n else -1
 
 
+@njit(inline="always")
+def _copy(out, source):
+    """``out[:] = source``, without the text of numba's shape error, whose making calls log10."""
+    for i in range(out.size):
+        out[i] = source[i]
+
+
 @kernel
 def take(table, ints, part, parts):
     """``out[o, j, :] = x[o, indices[j], :]``; arrays: out, x, indices; ints: outer, n, inner, count."""
@@ -31,7 +38,7 @@ def take(table, ints, part, parts):
             return j + 1
         for o in range(outer):
             out = vector(table, 0, (o * count + j) * inner, inner)
-            out[:] = vector(table, 1, (o * n + position) * inner, inner)
+            _copy(out, vector(table, 1, (o * n + position) * inner, inner))
     return 0
 
 
@@ -70,7 +77,7 @@ def index_add(table, ints, part, parts):
     start, mine = share(inner, part, parts)
     for row in range(outer * n):
         out = vector(table, 0, row * inner + start, mine)
-        out[:] = vector(table, 1, row * inner + start, mine)
+        _copy(out, vector(table, 1, row * inner + start, mine))
     return _add_rows(table, ints, part, parts, 3, 2)
 
 

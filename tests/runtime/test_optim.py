@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from dgrr.tape.numerics import launch
 Array = npt.NDArray[Any]
 Params = dict[str, Array]
 
-DTYPES = [np.dtype(np.float32), np.dtype(np.float64)]
+DTYPES: list[np.dtype[Any]] = [np.dtype(np.float32), np.dtype(np.float64)]
 
 SGDS = [
     SGD(0.1, momentum, dampening, nesterov, decay)
@@ -48,7 +48,7 @@ def binary_power(base: float, exponent: int) -> float:
 
 
 def scalar_adam(rule: Adam, t: int, p: Any, m: Any, v: Any, g: Any) -> tuple[Any, Any, Any]:
-    real = type(p)
+    real = cast(Callable[[object], Any], p.dtype.type)
     beta1, beta2 = rule.betas
     correction1, correction2 = 1.0 - binary_power(beta1, t), 1.0 - binary_power(beta2, t)
     if rule.weight_decay != 0 and not isinstance(rule, AdamW):
@@ -63,7 +63,7 @@ def scalar_adam(rule: Adam, t: int, p: Any, m: Any, v: Any, g: Any) -> tuple[Any
 
 
 def scalar_sgd(rule: SGD, t: int, p: Any, b: Any, g: Any) -> tuple[Any, Any]:
-    real = type(p)
+    real = cast(Callable[[object], Any], p.dtype.type)
     if rule.weight_decay != 0:
         g = g + real(rule.weight_decay) * p
     if rule.momentum != 0:
@@ -108,7 +108,9 @@ def documented_sgd(rule: SGD) -> Callable[[Array, Array], Array]:
 
 
 def documented_adam(rule: Adam) -> Callable[[Array, Array], Array]:
-    (beta1, beta2), (m, v, t) = rule.betas, (0.0, 0.0, itertools.count(1))
+    (beta1, beta2), t = rule.betas, itertools.count(1)
+    m: Array = np.zeros(())
+    v: Array = np.zeros(())
 
     def step(p: Array, g: Array) -> Array:
         nonlocal m, v
@@ -119,7 +121,8 @@ def documented_adam(rule: Adam) -> Callable[[Array, Array], Array]:
             g = g + rule.weight_decay * p
         m = beta1 * m + (1 - beta1) * g
         v = beta2 * v + (1 - beta2) * g**2
-        return p - rule.lr * (m / (1 - beta1**k)) / (np.sqrt(v / (1 - beta2**k)) + rule.eps)
+        unbiased: tuple[Array, Array] = (m / (1.0 - beta1**k), v / (1.0 - beta2**k))
+        return np.asarray(p - rule.lr * unbiased[0] / (np.sqrt(unbiased[1]) + rule.eps))
 
     return step
 

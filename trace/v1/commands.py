@@ -10,7 +10,7 @@ from functools import wraps
 from typing import ParamSpec
 
 from ..exits import Exit
-from ..sniff import TraceError
+from ..sniff import TraceFileError
 from .compare import Divergence, first_divergence
 from .inspect import inspection, replayed
 from .layout import Header, Record
@@ -25,13 +25,13 @@ P = ParamSpec("P")
 
 
 def _command(body: Callable[P, Exit]) -> Callable[P, int]:
-    """Turn a `TraceError` of the body into its text on standard error and its exit code."""
+    """Turn a `TraceFileError` of the body into its text on standard error and its exit code."""
 
     @wraps(body)
     def command(*args: P.args, **kwargs: P.kwargs) -> int:
         try:
             return body(*args, **kwargs)
-        except TraceError as error:
+        except TraceFileError as error:
             print(f"dgrr: {error}", file=sys.stderr)
             return error.exit
 
@@ -41,7 +41,7 @@ def _command(body: Callable[P, Exit]) -> Callable[P, int]:
 def _require_step(trace: TraceReader, header: Header, step: int) -> None:
     if step >= header.step_count:
         steps = f"it has steps 0 to {header.step_count - 1}" if header.step_count else "it has no steps"
-        raise TraceError(f"argument --step: {trace.path} has no step {step}: {steps}", Exit.USAGE)
+        raise TraceFileError(f"argument --step: {trace.path} has no step {step}: {steps}", Exit.USAGE)
 
 
 def _losses(total: float, steps: int) -> str:
@@ -68,7 +68,7 @@ def train(steps: int, lr: float, seed: int, out: str, created_at: int) -> Exit:
         return Exit.OK
     values = attempted_step(trained, lr, seed)
     named = ", ".join(f"{name} is {value!r}" for name, value in values.items() if value - value != 0)
-    raise TraceError(
+    raise TraceFileError(
         f"training stopped: step {trained.step_count} is not finite ({named}); "
         f"{out} holds the steps before it; try a smaller --lr",
         Exit.DIVERGED,
@@ -113,7 +113,7 @@ def _refuse_own_input(path: str, out: str) -> None:
     """Keep `out`, or the name it is written under, from being the trace that is read."""
     for target in (out, partial_path(out)):
         if os.path.exists(target) and os.path.samefile(path, target):
-            raise TraceError(f"argument --out: writing {out} would destroy the trace itself", Exit.USAGE)
+            raise TraceFileError(f"argument --out: writing {out} would destroy the trace itself", Exit.USAGE)
 
 
 def _write_prefix(trace: TraceReader, header: Header, steps: int, out: str) -> None:
@@ -148,10 +148,12 @@ def rollback(path: str, step: int, out: str | None) -> Exit:
 
 
 def _header_differences(a: Validation, b: Validation) -> list[str]:
-    named = (("seed", a.header.seed, b.header.seed),)
-    rates = (("learning rate", a.header.learning_rate, b.header.learning_rate),)
+    values: dict[str, tuple[float, float]] = {
+        "seed": (a.header.seed, b.header.seed),
+        "learning_rate": (a.header.learning_rate, b.header.learning_rate),
+    }
     return [
-        f"{name} differs: {left!r} and {right!r}" for name, left, right in (*named, *rates) if left != right
+        f"{name} differs: {left!r} and {right!r}" for name, (left, right) in values.items() if left != right
     ]
 
 

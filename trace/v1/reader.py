@@ -10,7 +10,7 @@ from types import TracebackType
 
 import numpy as np
 
-from ..sniff import TraceError, open_regular, os_errors_named
+from ..sniff import TraceFileError, open_regular, os_errors_named
 from .compiled import Words
 from .layout import HEADER_SIZE, RECORD_SIZE, RECORD_WORDS, record_offset
 
@@ -23,7 +23,7 @@ class TraceReader:
     Nothing of the content is checked here.
 
     Raises:
-        TraceError: the file cannot be opened or read, or changes its size while it is read.
+        TraceFileError: the file cannot be opened or read, or changes its size while it is read.
     """
 
     def __init__(self, path: str) -> None:
@@ -32,7 +32,7 @@ class TraceReader:
         try:
             self.size = os.fstat(self._fd).st_size
             self.header = self._read_at(0, min(HEADER_SIZE, self.size))
-        except TraceError:
+        except TraceFileError:
             os.close(self._fd)
             raise
 
@@ -59,9 +59,9 @@ class TraceReader:
         if size != self.size:
             raise self._changed(size)
 
-    def _changed(self, size: int) -> TraceError:
+    def _changed(self, size: int) -> TraceFileError:
         change = "grew" if size > self.size else "shrank"
-        return TraceError(
+        return TraceFileError(
             f"{self.path} {change} from {self.size} to {size} bytes while it was read: "
             "is it still being written?"
         )

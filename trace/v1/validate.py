@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..exits import Exit
-from ..sniff import MAGIC, TraceError
+from ..sniff import MAGIC, TraceFileError
 from .compiled import scan_block
 from .diagnosis import diagnose
 from .layout import HEADER_SIZE, MAX_STEP_COUNT, RECORD_SIZE, VERSION, Header, Record, header_crc32
@@ -62,8 +62,8 @@ class Validation:
         return "\n".join(lines)
 
 
-def _invalid(path: str, text: str) -> TraceError:
-    return TraceError(f"{path} is not valid:\n  {text}", Exit.VALIDATION)
+def _invalid(path: str, text: str) -> TraceFileError:
+    return TraceFileError(f"{path} is not valid:\n  {text}", Exit.VALIDATION)
 
 
 def _readable_header(trace: TraceReader) -> Header:
@@ -149,7 +149,7 @@ def validate(trace: TraceReader, ulp_tol: int = 0) -> Validation:
     update law.
 
     Raises:
-        TraceError: the file cannot be read, or its header cannot be told to be one of version 1.
+        TraceFileError: the file cannot be read, or its header cannot be told to be one of version 1.
     """
     header = _readable_header(trace)
     texts = list(_header_failures(trace.header, header))
@@ -181,9 +181,9 @@ def require_valid(trace: TraceReader, ulp_tol: int = 0) -> Validation:
     """Validate, and raise where there is a failure.
 
     Raises:
-        TraceError: with the text of all failures and the exit code of the first.
+        TraceFileError: with the text of all failures and the exit code of the first.
     """
     validation = validate(trace, ulp_tol)
     if validation.failures:
-        raise TraceError(validation.failure_text(), validation.exit)
+        raise TraceFileError(validation.failure_text(), validation.exit)
     return validation

@@ -11,7 +11,7 @@ import stat
 from contextlib import suppress
 from types import TracebackType
 
-from ..sniff import TraceError, os_errors_named
+from ..sniff import TraceFileError, os_errors_named
 from .compiled import Words
 from .file_crc import valid_records_crc32
 from .layout import pack_header
@@ -25,7 +25,7 @@ def partial_path(path: str) -> str:
 def _refuse_irregular(path: str) -> None:
     """Keep folders, FIFOs and devices from being replaced or opened for writing."""
     if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
-        raise TraceError(f"cannot write {path}: it exists and is not a regular file")
+        raise TraceFileError(f"cannot write {path}: it exists and is not a regular file")
 
 
 class TraceWriter:
@@ -35,7 +35,7 @@ class TraceWriter:
     the header.
 
     Raises:
-        TraceError: the file cannot be created, written, synced or renamed.
+        TraceFileError: the file cannot be created, written, synced or renamed.
     """
 
     def __init__(self, path: str, seed: int, learning_rate: float, created_at: int) -> None:

@@ -3,20 +3,22 @@
 from collections.abc import Iterator
 from zlib import crc32
 
-from .errors import DamageError, TraceError
+from .errors import DamageError, InvalidTraceError
 from .format import ALIGNMENT, HEAD_LENGTH, SYNC, FrameType
 from .source import FrameSource
 from .verdict import Verdict
 
 
-def judge(frames: FrameSource, damage: DamageError) -> TraceError:
+def judge(frames: FrameSource, damage: DamageError) -> InvalidTraceError:
     """What the damage means: `corrupt` if a whole COMMIT or SEAL stands behind it, else `torn-tail`."""
     offset = damage.offset or 0
     for candidate in _sync_words(frames, offset + ALIGNMENT):
         if _is_commit(frames, candidate):
             text = f"{damage.text}, and data that was committed at byte {candidate} stands behind it"
-            return TraceError(Verdict.CORRUPT, text, offset)
-    return TraceError(Verdict.TORN_TAIL, f"{damage.text}, and nothing committed stands behind it", offset)
+            return InvalidTraceError(Verdict.CORRUPT, text, offset)
+    return InvalidTraceError(
+        Verdict.TORN_TAIL, f"{damage.text}, and nothing committed stands behind it", offset
+    )
 
 
 def _sync_words(frames: FrameSource, start: int) -> Iterator[int]:
@@ -41,7 +43,7 @@ def _is_commit(frames: FrameSource, offset: int) -> bool:
         crc = 0
         for block in frames.source.blocks(offset + HEAD_LENGTH, head.front_length):
             crc = crc32(block, crc)
-    except TraceError as error:
+    except InvalidTraceError as error:
         if error.verdict is Verdict.IO:
             raise
         return False

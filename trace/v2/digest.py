@@ -110,10 +110,10 @@ def canonical_nan(array: Array) -> Array:
 
 
 def surely_finite(array: Array) -> bool:
-    """Whether a float array is known to hold neither infinity nor NaN; False may also be an overflow.
+    """Whether a float array certainly holds neither infinity nor NaN; False may also be an overflow.
 
-    A sum of squares is the cheapest test of short arrays, the extrema (`np.maximum` hands a NaN on) of long ones,
-    for which BLAS might wake its threads.
+    A sum of squares is the cheapest test of short arrays, the extrema (`np.maximum` hands a NaN on) of long
+    ones, for which BLAS might wake its threads.
     """
     if array.size <= _SHORT:
         return isfinite(np.vdot(array, array))

@@ -1,20 +1,21 @@
 """What can go wrong with a trace, as exceptions and warnings."""
 
+from ..sniff import TraceFileError
 from .verdict import Verdict
 
 
-class TraceError(Exception):
+class InvalidTraceError(TraceFileError):
     """A trace cannot be read as asked. `verdict` is the word for it, `offset` where in the file (or None)."""
 
     def __init__(self, verdict: Verdict, text: str, offset: int | None = None) -> None:
         at = "" if offset is None else f" (at byte {offset})"
-        super().__init__(f"{verdict.value}: {text}{at}")
+        super().__init__(f"{verdict.value}: {text}{at}", verdict.exit_code)
         self.verdict = verdict
         self.text = text
         self.offset = offset
 
 
-class DamageError(TraceError):
+class DamageError(InvalidTraceError):
     """A frame is not whole. Whether that is a torn tail or corruption depends on what stands behind it."""
 
     def __init__(self, text: str, offset: int) -> None:
@@ -30,13 +31,13 @@ class TraceWriteError(Exception):
 
 
 class NonFiniteError(ArithmeticError):
-    """A loss or gradient is not finite. `step`, `tensor` and the flat `element` (None: the loss) say where."""
+    """A loss or gradient is not finite: `step`, `tensor` and flat `element` (None: the loss) say where."""
 
     def __init__(self, step: int, tensor: str, element: int | None, value: float) -> None:
         at = "" if element is None else f" at flat element {element}"
         super().__init__(
-            f"recorder.step: expected a finite loss and finite gradients, got {value} in '{tensor}'{at} of step "
-            f"{step}; nothing of this step was written. Lower the learning rate, clip, or check the batch"
+            f"recorder.step: expected a finite loss and finite gradients, got {value} in '{tensor}'{at} of "
+            f"step {step}; nothing of this step was written. Lower the learning rate, clip, or check the batch"
         )
         self.step = step
         self.tensor = tensor

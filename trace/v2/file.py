@@ -123,6 +123,12 @@ class PartialFile:
             self._dead = self._dead or "it was closed"
             os.close(self._descriptor)
 
+    def discard(self) -> None:
+        """Delete the unfinished file and close; without effect on one that was published."""
+        if self in _open:
+            os.unlink(self.partial)
+        self.close()
+
     def abandon(self) -> None:
         """Close the copy of the descriptor that a forked child inherited; the lock stays with the parent."""
         self.close()

@@ -6,7 +6,7 @@ from zlib import crc32
 
 from typing_extensions import Buffer
 
-from .errors import DamageError, TraceError
+from .errors import DamageError, InvalidTraceError
 from .format import HEAD, HEAD_LENGTH, MORE, SYNC, U32, pad8
 from .verdict import Verdict
 
@@ -40,7 +40,7 @@ def decode_head(data: bytes, salt_crc: int, offset: int) -> Head:
 
     Raises:
         DamageError: the sync word or the CRC is wrong.
-        TraceError: `corrupt`: unknown flags, or a front longer than the payload.
+        InvalidTraceError: `corrupt`: unknown flags, or a front longer than the payload.
     """
     head = Head._make(HEAD.unpack_from(data))
     if head.sync != SYNC:
@@ -48,7 +48,9 @@ def decode_head(data: bytes, salt_crc: int, offset: int) -> Head:
     if crc32(data[: HEAD.size], salt_crc) != U32.unpack_from(data, HEAD.size)[0]:
         raise DamageError("the CRC of a frame's head is wrong", offset)
     if head.flags & ~MORE or head.front_length > head.payload_length:
-        raise TraceError(Verdict.CORRUPT, "a frame's head has unknown flags or too long a front", offset)
+        raise InvalidTraceError(
+            Verdict.CORRUPT, "a frame's head has unknown flags or too long a front", offset
+        )
     return head
 
 

@@ -5,7 +5,7 @@ from zlib import crc32
 
 from ..sniff import MAGIC
 from .digest import Algorithm
-from .errors import TraceError
+from .errors import InvalidTraceError
 from .format import (
     ALIGNMENT,
     FLOAT_ENVIRONMENT,
@@ -61,31 +61,35 @@ def decode_header(data: bytes) -> Header:
     """Read the first 256 bytes of a file.
 
     Raises:
-        TraceError: `corrupt`, or `unsupported` for a version or digest that this reader does not know.
+        InvalidTraceError: `corrupt`, or `unsupported` for a version or digest that this reader does not know.
     """
     if len(data) < HEADER_LENGTH:
-        raise TraceError(Verdict.TORN_TAIL, f"the file ends after {len(data)} bytes, inside its header", 0)
+        raise InvalidTraceError(
+            Verdict.TORN_TAIL, f"the file ends after {len(data)} bytes, inside its header", 0
+        )
     if data[:4] != MAGIC:
-        raise TraceError(Verdict.CORRUPT, f"it begins with {data[:4]!r}, expected {MAGIC!r}", 0)
+        raise InvalidTraceError(Verdict.CORRUPT, f"it begins with {data[:4]!r}, expected {MAGIC!r}", 0)
     version = int.from_bytes(data[4:6], "little")
     if version != VERSION:
-        raise TraceError(Verdict.UNSUPPORTED, f"format version {version}, expected {VERSION}", 4)
+        raise InvalidTraceError(Verdict.UNSUPPORTED, f"format version {version}, expected {VERSION}", 4)
     if crc32(data[:-4]) != U32.unpack(data[-4:])[0]:
-        raise TraceError(Verdict.CORRUPT, "the CRC of the header is wrong", 0)
+        raise InvalidTraceError(Verdict.CORRUPT, "the CRC of the header is wrong", 0)
     (_, _, zero1, length, reader, alignment, salt, created_at, seed, digest, mode, floats, zero2, *rest) = (
         HEADER.unpack(data[:-4])
     )
     state_every, numerics, zero3, largest, environment, dataset, parent_root, parent_steps, zero4 = rest
     if reader > VERSION or digest not in iter(Algorithm) or mode not in iter(RecordMode):
         text = f"it needs a reader of version {reader} with digest {digest} and record mode {mode}"
-        raise TraceError(Verdict.UNSUPPORTED, text, 12)
+        raise InvalidTraceError(Verdict.UNSUPPORTED, text, 12)
     if (length, alignment, zero1, zero2, zero3, zero4) != (HEADER_LENGTH, ALIGNMENT, 0, 0, 0, _ZEROS):
-        raise TraceError(Verdict.CORRUPT, "a fixed field of the header has another value", 0)
+        raise InvalidTraceError(Verdict.CORRUPT, "a fixed field of the header has another value", 0)
     if largest % 8 or not SMALLEST_PAYLOAD <= largest <= LARGEST_PAYLOAD or state_every < 1:
-        raise TraceError(Verdict.CORRUPT, f"largest payload {largest} or state_every {state_every}", 52)
+        raise InvalidTraceError(
+            Verdict.CORRUPT, f"largest payload {largest} or state_every {state_every}", 52
+        )
     algorithm = Algorithm(digest)
     if any(any(field[algorithm.size :]) for field in (environment, dataset, parent_root)):
-        raise TraceError(Verdict.CORRUPT, "a digest in the header is not zero-filled", 72)
+        raise InvalidTraceError(Verdict.CORRUPT, "a digest in the header is not zero-filled", 72)
     return Header(
         *(salt, created_at, seed, algorithm, RecordMode(mode), state_every, numerics, largest),
         *(environment, dataset, parent_root, parent_steps, floats),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .digest import Algorithm, state_root
-from .errors import TraceError
+from .errors import InvalidTraceError
 from .format import RESUME_BYTES, U32_PAIR, pad8
 from .layout import Layout
 from .verdict import Verdict
@@ -12,7 +12,7 @@ from .verdict import Verdict
 
 @dataclass(frozen=True, slots=True)
 class KeyframeRecord:
-    """The state before `step`: opaque generator and cursor, digests in the order of the schema, their root."""
+    """The state before `step`: opaque generator and cursor, digests in schema order, their root."""
 
     step: int
     generator: bytes
@@ -40,20 +40,24 @@ def decode_keyframe(
     """Read a front whose CRC is right.
 
     Raises:
-        TraceError: `corrupt`: a length is not the derived one, or the root is not that of the digests.
+        InvalidTraceError: `corrupt`: a length is not the derived one, or the root is not that of the digests.
     """
     if len(front) < U32_PAIR.size:
-        raise TraceError(Verdict.CORRUPT, f"KEYFRAME {step} has no lengths", offset)
+        raise InvalidTraceError(Verdict.CORRUPT, f"KEYFRAME {step} has no lengths", offset)
     generator, cursor = U32_PAIR.unpack_from(front)
     opaque = generator + cursor
     if opaque > RESUME_BYTES or len(front) != layout.keyframe_front(opaque):
-        raise TraceError(Verdict.CORRUPT, f"the front of KEYFRAME {step} has not the derived length", offset)
+        raise InvalidTraceError(
+            Verdict.CORRUPT, f"the front of KEYFRAME {step} has not the derived length", offset
+        )
     start = U32_PAIR.size
     digests_at = start + pad8(opaque)
     size = layout.digest_size
     *digests, root = (front[i : i + size] for i in range(digests_at, len(front), size))
     if any(front[start + opaque : digests_at]) or root != state_root(algorithm, digests):
-        raise TraceError(Verdict.CORRUPT, f"the root of KEYFRAME {step} is not that of its digests", offset)
+        raise InvalidTraceError(
+            Verdict.CORRUPT, f"the root of KEYFRAME {step} is not that of its digests", offset
+        )
     return KeyframeRecord(
         step,
         front[start : start + generator],

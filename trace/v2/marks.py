@@ -4,7 +4,7 @@ import re
 import struct
 from dataclasses import dataclass
 
-from .errors import TraceError
+from .errors import InvalidTraceError
 from .format import EVENT_BYTES, INDEX, SEAL, SEAL_MAGIC, SEAL_TAIL, U32_PAIR
 from .verdict import Verdict
 
@@ -31,13 +31,15 @@ def decode_index(front: bytes, offset: int) -> IndexRecord:
     """Read a front whose CRC is right.
 
     Raises:
-        TraceError: `corrupt`: its length does not follow from its counts.
+        InvalidTraceError: `corrupt`: its length does not follow from its counts.
     """
     if len(front) < INDEX.size:
-        raise TraceError(Verdict.CORRUPT, "an INDEX is too short", offset)
+        raise InvalidTraceError(Verdict.CORRUPT, "an INDEX is too short", offset)
     first, steps, keyframes, previous = INDEX.unpack_from(front)
     if len(front) != INDEX.size + 8 * steps + 16 * keyframes:
-        raise TraceError(Verdict.CORRUPT, "the length of an INDEX does not follow from its counts", offset)
+        raise InvalidTraceError(
+            Verdict.CORRUPT, "the length of an INDEX does not follow from its counts", offset
+        )
     flat = struct.unpack_from(f"<{steps + 2 * keyframes}Q", front, INDEX.size)
     pairs = flat[steps:]
     return IndexRecord(first, previous, flat[:steps], tuple(zip(pairs[::2], pairs[1::2], strict=True)))
@@ -66,10 +68,10 @@ def decode_seal(front: bytes, offset: int, digest_size: int, tensors: int) -> Se
     """Read a front whose CRC is right; `tensors` is the number of tensors of the schema.
 
     Raises:
-        TraceError: `corrupt`: its length does not follow from its counts, or its tail is wrong.
+        InvalidTraceError: `corrupt`: its length does not follow from its counts, or its tail is wrong.
     """
     if len(front) < SEAL.size:
-        raise TraceError(Verdict.CORRUPT, "a SEAL is too short", offset)
+        raise InvalidTraceError(Verdict.CORRUPT, "a SEAL is too short", offset)
     steps, known, count = SEAL.unpack_from(front)
     final_at = SEAL.size + digest_size
     offsets_at = final_at + (digest_size * (tensors + 1) if known else 0)
@@ -79,7 +81,7 @@ def decode_seal(front: bytes, offset: int, digest_size: int, tensors: int) -> Se
         or len(front) != tail_at + SEAL_TAIL.size
         or front[tail_at:] != SEAL_TAIL.pack(offset, SEAL_MAGIC)
     ):
-        raise TraceError(Verdict.CORRUPT, "a SEAL has not the derived length or not its tail", offset)
+        raise InvalidTraceError(Verdict.CORRUPT, "a SEAL has not the derived length or not its tail", offset)
     final = tuple(front[i : i + digest_size] for i in range(final_at, offsets_at, digest_size))
     offsets = struct.unpack_from(f"<{count}Q", front, offsets_at)
     return SealRecord(steps, front[SEAL.size : final_at], final, offsets)
@@ -111,7 +113,7 @@ def decode_event(front: bytes, offset: int) -> EventRecord:
     """Read a front whose CRC is right.
 
     Raises:
-        TraceError: `corrupt`: its lengths, its kind or its UTF-8 are wrong.
+        InvalidTraceError: `corrupt`: its lengths, its kind or its UTF-8 are wrong.
     """
     try:
         kind, text = U32_PAIR.unpack_from(front)
@@ -120,5 +122,5 @@ def decode_event(front: bytes, offset: int) -> EventRecord:
         if len(front) != start + kind + text or record.encode() != front:
             raise ValueError("its lengths are wrong")
     except (struct.error, ValueError) as error:
-        raise TraceError(Verdict.CORRUPT, f"an EVENT cannot be read: {error}", offset) from error
+        raise InvalidTraceError(Verdict.CORRUPT, f"an EVENT cannot be read: {error}", offset) from error
     return record

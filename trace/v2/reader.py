@@ -12,7 +12,7 @@ import numpy as np
 from ..sniff import open_regular
 from .damage import judge
 from .digest import NUMPY_DTYPES, Array, TensorDigest
-from .errors import DamageError, NotRecordedError, TraceError, UnsealedTraceWarning
+from .errors import DamageError, NotRecordedError, InvalidTraceError, UnsealedTraceWarning
 from .file import PARTIAL_SUFFIX
 from .format import EVENT_BYTES, HEADER_LENGTH, SEAL_MAGIC, SEAL_TAIL, STEPS_PER_INDEX, FrameType, RecordMode
 from .header import Header
@@ -88,7 +88,7 @@ class Trace(Sequence[StepView]):
         self._descriptor = descriptor
         self._frames = FrameSource(Source(descriptor, limits))
         self.header: Header = self._frames.header
-        self.damage: TraceError | None = None
+        self.damage: InvalidTraceError | None = None
         self._cached: tuple[int, IndexRecord] | None = None
         prologue = Prologue(self._frames)
         self._prologue = prologue
@@ -133,7 +133,7 @@ class Trace(Sequence[StepView]):
 
         Raises:
             NotRecordedError: the trace holds no such value; `dgrr.trace.state_after` recomputes states.
-            TraceError: the file is damaged there.
+            InvalidTraceError: the file is damaged there.
         """
         step = self._checked(step)
         position = self.schema.position.get(name)
@@ -169,8 +169,8 @@ class Trace(Sequence[StepView]):
         mode = self.header.mode.name.lower()
         if what == "grad":
             return (
-                f"trace.tensor: no gradient of '{name}' is recorded at step {step} (record mode '{mode}'): expected "
-                f"a param that was updated, in a trace recorded with record='grads'"
+                f"trace.tensor: no gradient of '{name}' is recorded at step {step} (record mode '{mode}'): "
+                f"expected a param that was updated, in a trace recorded with record='grads'"
             )
         return (
             f"trace.tensor: '{name}' {what} step {step} is not recorded (record mode '{mode}'); "
@@ -208,7 +208,7 @@ class Trace(Sequence[StepView]):
             before = [number for number, _ in self._keyframes(k) if number <= step]
             if before:
                 return before[-1]
-        raise TraceError(Verdict.CORRUPT, "no INDEX lists KEYFRAME 0")
+        raise InvalidTraceError(Verdict.CORRUPT, "no INDEX lists KEYFRAME 0")
 
     def keyframe_record(self, step: int) -> KeyframeRecord:
         """The digests of a KEYFRAME, which must exist."""
@@ -254,7 +254,7 @@ class Trace(Sequence[StepView]):
                 return None
             frame = self._frame(offset, FrameType.SEAL)
             seal = decode_seal(frame.front, offset, size, len(self.schema.tensors))
-        except TraceError as error:
+        except InvalidTraceError as error:
             if error.verdict is Verdict.IO:
                 raise
             return None
@@ -268,7 +268,7 @@ class Trace(Sequence[StepView]):
                 pass
         except DamageError as damage:
             self.damage = judge(self._frames, damage)
-        except TraceError as error:
+        except InvalidTraceError as error:
             self.damage = error
         if self.damage is not None and not (
             mode == "point_in_time" or (mode == "tolerate_tail" and self.damage.verdict is Verdict.TORN_TAIL)
@@ -287,7 +287,7 @@ class Trace(Sequence[StepView]):
         largest = self._prologue.largest_front(type, self._frames.source.size)
         frame = self._frames.frame(offset, largest)
         if frame.type != type:
-            raise TraceError(Verdict.CORRUPT, f"expected a frame of type {type.name}", offset)
+            raise InvalidTraceError(Verdict.CORRUPT, f"expected a frame of type {type.name}", offset)
         return frame
 
     def _index(self, number: int) -> IndexRecord:
@@ -297,7 +297,7 @@ class Trace(Sequence[StepView]):
             index = decode_index(self._frame(offset, FrameType.INDEX).front, offset)
             steps = min(self.seal.steps - number * STEPS_PER_INDEX, STEPS_PER_INDEX)
             if index.first != number * STEPS_PER_INDEX or len(index.steps) != steps:
-                raise TraceError(Verdict.CORRUPT, f"INDEX {number} lists other steps", offset)
+                raise InvalidTraceError(Verdict.CORRUPT, f"INDEX {number} lists other steps", offset)
             self._cached = (number, index)
         return self._cached[1]
 
@@ -309,7 +309,7 @@ class Trace(Sequence[StepView]):
             offset = self._index(number).steps[place]
         frame = self._frame(offset, FrameType.STEP)
         if frame.step != step:
-            raise TraceError(Verdict.CORRUPT, f"expected STEP {step}, found STEP {frame.step}", offset)
+            raise InvalidTraceError(Verdict.CORRUPT, f"expected STEP {step}, found STEP {frame.step}", offset)
         return frame, read_step(self._frames, self.layout, frame)
 
     def _keyframes(self, number: int) -> Sequence[tuple[int, int]]:
@@ -327,7 +327,7 @@ class Trace(Sequence[StepView]):
         assert offset is not None
         frame = self._frame(offset, FrameType.KEYFRAME)
         if frame.step != step or frame.body_length != self.schema.nbytes:
-            raise TraceError(Verdict.CORRUPT, f"expected KEYFRAME {step}, found another", offset)
+            raise InvalidTraceError(Verdict.CORRUPT, f"expected KEYFRAME {step}, found another", offset)
         return frame, decode_keyframe(self.layout, self._frames.algorithm, step, frame.front, offset)
 
     def _step_body(self, step: int) -> tuple[Frame, list[Extent]]:
@@ -342,7 +342,9 @@ class Trace(Sequence[StepView]):
         spec = self.schema.tensors[extent.tensor]
         data = bytearray().join(self._frames.body_blocks(frame, extent.offset, extent.nbytes))
         if self._digests[extent.tensor].of_bytes(data) != extent.digest:
-            raise TraceError(Verdict.CORRUPT, f"'{spec.name}' is not what its digest says", frame.offset)
+            raise InvalidTraceError(
+                Verdict.CORRUPT, f"'{spec.name}' is not what its digest says", frame.offset
+            )
         return np.frombuffer(data, NUMPY_DTYPES[spec.dtype]).reshape(spec.shape)
 
 
@@ -353,7 +355,7 @@ def open_trace(path: str | os.PathLike[str], *, limits: Limits | None = None, mo
     `tolerate_tail` reads up to a torn tail, `point_in_time` up to any damage.
 
     Raises:
-        TraceError: the file is damaged or of another version.
+        InvalidTraceError: the file is damaged or of another version.
         TraceFileError: the file cannot be opened.
     """
     name = os.fspath(path)

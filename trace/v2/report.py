@@ -28,8 +28,8 @@ class Finding:
 class Report:
     """What was asked of a trace and how it went.
 
-    `structure`, `chain`, `update`, `gradient` and `data` are each `proven`, `failed` or `not proven`. `findings`
-    stand in file order, and the first decides the verdict. Iterating over nothing, a report is true if it is ok.
+    `structure`, `chain`, `update`, `gradient` and `data` are each `proven`, `failed` or `not proven`.
+    `findings` stand in file order, and the first decides the verdict. A report is true if it is ok.
     """
 
     path: str
@@ -63,8 +63,8 @@ class Report:
 
     def __str__(self) -> str:
         lines = [f"{self.path}: {self.verdict.value} (version {self.version}, {self.steps} steps)"]
-        for name in ("structure", "chain", "update", "gradient", "data"):
-            lines.append(f"  {name:<10} {getattr(self, name)}")
+        checks = ("structure", "chain", "update", "gradient", "data")
+        lines += [f"  {name:<10} {getattr(self, name)}" for name in checks]
         lines += [f"  {finding}" for finding in self.findings]
         lines += [f"  {note}" for note in self.notes]
         return "\n".join(lines)

@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from .errors import TraceError
+from .errors import InvalidTraceError
 from .format import DTYPE_CODES, Role
 from .limits import Limits
 from .schema import Group, Schema, TensorSpec
@@ -19,7 +19,7 @@ def decode_schema(data: bytes, limits: Limits) -> Schema:
     """Read the front of a SCHEMA frame.
 
     Raises:
-        TraceError: `corrupt` if it breaks a rule of the format, `unsupported` if it has unknown keys.
+        InvalidTraceError: `corrupt` if it breaks a rule of the format, `unsupported` if it has unknown keys.
     """
     try:
         _check_depth(data, limits.json_depth)
@@ -31,7 +31,7 @@ def decode_schema(data: bytes, limits: Limits) -> Schema:
         if schema.encode() != data:
             raise ValueError("the JSON is not canonical")
     except (ValueError, RecursionError) as error:
-        raise TraceError(Verdict.CORRUPT, f"schema: {error}") from error
+        raise InvalidTraceError(Verdict.CORRUPT, f"schema: {error}") from error
     return schema
 
 
@@ -66,7 +66,7 @@ def _tensor(value: object) -> TensorSpec:
     fields = _object(value, "tensor", {"dtype", "name", "role", "shape"})
     name, role, dtype = (_string(fields[key], key) for key in ("name", "role", "dtype"))
     if role not in _ROLES or dtype not in DTYPE_CODES:
-        raise TraceError(
+        raise InvalidTraceError(
             Verdict.UNSUPPORTED, f"schema: tensor {name!r} has role {role!r} and dtype {dtype!r}"
         )
     return TensorSpec(name, _ROLES[role], dtype, _integers(fields["shape"], "shape"))
@@ -90,7 +90,7 @@ def _object(value: object, what: str, keys: set[str]) -> dict[str, object]:
     if keys - fields.keys():
         raise ValueError(f"{what}: without {', '.join(sorted(keys - fields.keys()))}")
     if fields.keys() - keys:
-        raise TraceError(Verdict.UNSUPPORTED, f"schema: {what} has unknown keys")
+        raise InvalidTraceError(Verdict.UNSUPPORTED, f"schema: {what} has unknown keys")
     return fields
 
 

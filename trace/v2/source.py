@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from .digest import Algorithm
-from .errors import DamageError, TraceError
+from .errors import DamageError, InvalidTraceError
 from .format import HEAD_LENGTH, HEADER_LENGTH, SKIPPABLE, pad8
 from .frame import Head, decode_head
 from .header import Header, decode_header
@@ -27,7 +27,7 @@ class Source:
 
         Raises:
             DamageError: the file ends before.
-            TraceError: `io`: the system cannot read.
+            InvalidTraceError: `io`: the system cannot read.
         """
         if offset + length > self.size:
             raise DamageError("the file ends inside a frame", offset)
@@ -39,7 +39,7 @@ class Source:
                     raise DamageError("the file was cut while it was read", offset)
                 data += more
         except OSError as error:
-            raise TraceError(Verdict.IO, f"cannot read: {error.strerror}", offset) from error
+            raise InvalidTraceError(Verdict.IO, f"cannot read: {error.strerror}", offset) from error
         return data
 
     def blocks(self, offset: int, length: int) -> Iterator[bytes]:
@@ -80,13 +80,13 @@ class FrameSource:
 
         Raises:
             DamageError: it is no valid head, or its frame goes beyond the end of the file.
-            TraceError: `corrupt`: its payload is larger than the header or the limits allow.
+            InvalidTraceError: `corrupt`: its payload is larger than the header or the limits allow.
         """
         data = self.source.read(offset, HEAD_LENGTH)
         head = decode_head(data, self._salt_crc, offset)
         largest = min(self.header.largest_payload, self.source.limits.payload)
         if head.payload_length > largest:
-            raise TraceError(
+            raise InvalidTraceError(
                 Verdict.CORRUPT, f"a payload of {head.payload_length} bytes (at most {largest})", offset
             )
         if offset + head.span(self.algorithm.size) > self.source.size:
@@ -100,16 +100,16 @@ class FrameSource:
         return self.source.read(offset - self.algorithm.size, self.algorithm.size)
 
     def frame(self, offset: int, largest_front: int, before: bytes | None = None) -> Frame:
-        """The frame at `offset` with all its parts; `before` is the chain digest before it (default: as stored).
+        """The frame at `offset` with all its parts; `before`: the chain digest before it (default: as stored).
 
         Raises:
             DamageError: it is not whole.
-            TraceError: `corrupt` or `chain`: its parts do not belong together, its link is wrong or its front
+            InvalidTraceError: `corrupt` or `chain`: its parts do not belong together, its link is wrong or its front
                 is longer than `largest_front`.
         """
         head = self.head(offset)
         if head.front_length > largest_front and head.type < SKIPPABLE:
-            raise TraceError(
+            raise InvalidTraceError(
                 Verdict.CORRUPT, f"a front of {head.front_length} bytes (at most {largest_front})", offset
             )
         chain = self.chain_before(offset) if before is None else before
@@ -128,15 +128,19 @@ class FrameSource:
     def _next_part(self, offset: int, first: Head, last: Head, part: int) -> Head:
         head = self.head(offset)
         if (head.type, head.step, head.seq) != (first.type, first.step, first.seq + part):
-            raise TraceError(Verdict.CHAIN, f"part {part} of a frame is followed by another frame", offset)
+            raise InvalidTraceError(
+                Verdict.CHAIN, f"part {part} of a frame is followed by another frame", offset
+            )
         if last.payload_length != self.header.largest_payload or head.front_length or not head.payload_length:
-            raise TraceError(Verdict.CORRUPT, "a part of a frame has an impossible length", offset)
+            raise InvalidTraceError(Verdict.CORRUPT, "a part of a frame has an impossible length", offset)
         return head
 
     def _part(self, offset: int, head: Head, before: bytes, part: int) -> tuple[bytes, bytes]:
         """Front and chain digest of one part, everything but the body checked."""
         if head.part != part or head.link != before[:8]:
-            raise TraceError(Verdict.CHAIN, f"frame {head.seq} does not follow the frame before it", offset)
+            raise InvalidTraceError(
+                Verdict.CHAIN, f"frame {head.seq} does not follow the frame before it", offset
+            )
         keep = head.type < SKIPPABLE
         hasher = self.algorithm.begin(before + self.source.read(offset, HEAD_LENGTH))
         crc, kept = 0, []

@@ -8,7 +8,7 @@ import numpy as np
 from typing_extensions import Buffer
 
 from .digest import Array
-from .errors import TraceError
+from .errors import InvalidTraceError
 from .format import BATCH_ID_LENGTH, STEP_FIXED, U64, StepFlag
 from .layout import Layout
 from .verdict import Verdict
@@ -78,14 +78,16 @@ def present_grads(layout: Layout, front: bytes, offset: int) -> tuple[int, ...]:
     """The bitmap of a STEP as positions.
 
     Raises:
-        TraceError: `corrupt`: the front is too short for a bitmap or the bitmap names tensors beyond the params.
+        InvalidTraceError: `corrupt`: the front is too short for a bitmap, or it names tensors beyond the params.
     """
     words = front[layout.bitmap_at : layout.digests_at]
     if len(words) < 8 * layout.bitmap_words:
-        raise TraceError(Verdict.CORRUPT, "a STEP is too short for its bitmap", offset)
+        raise InvalidTraceError(Verdict.CORRUPT, "a STEP is too short for its bitmap", offset)
     bits = np.unpackbits(np.frombuffer(words, np.uint8), bitorder="little")
     if bits[layout.schema.params :].any():
-        raise TraceError(Verdict.CORRUPT, "the bitmap of a STEP names tensors that do not exist", offset)
+        raise InvalidTraceError(
+            Verdict.CORRUPT, "the bitmap of a STEP names tensors that do not exist", offset
+        )
     return tuple(np.flatnonzero(bits).tolist())
 
 
@@ -93,21 +95,23 @@ def decode_step(layout: Layout, step: int, front: bytes, offset: int) -> StepRec
     """Read a front whose CRC is right.
 
     Raises:
-        TraceError: `corrupt`: its length is not the derived one, or a field has an impossible value.
+        InvalidTraceError: `corrupt`: its length is not the derived one, or a field has an impossible value.
     """
     grads = present_grads(layout, front, offset)
     if len(front) != layout.step_front(step, len(grads)):
-        raise TraceError(Verdict.CORRUPT, f"the front of STEP {step} has not the derived length", offset)
+        raise InvalidTraceError(
+            Verdict.CORRUPT, f"the front of STEP {step} has not the derived length", offset
+        )
     code, flags, zero, micro, bits, threshold, scale = STEP_FIXED.unpack_from(front, layout.scalars_at)
     clipped = bool(flags & StepFlag.CLIPPED)
     if code not in _LOSS_BITS or flags & ~3 or zero or micro < 1 or (not clipped and (threshold or scale)):
-        raise TraceError(Verdict.CORRUPT, f"a scalar of STEP {step} has an impossible value", offset)
+        raise InvalidTraceError(Verdict.CORRUPT, f"a scalar of STEP {step} has an impossible value", offset)
     unsigned, floating = _LOSS_BITS[code]
     if code == 1 and bits >> 32:
-        raise TraceError(Verdict.CORRUPT, f"the loss of STEP {step} has more than 32 bits", offset)
+        raise InvalidTraceError(Verdict.CORRUPT, f"the loss of STEP {step} has more than 32 bits", offset)
     loss = np.array(bits, unsigned).view(floating)
     if not np.isfinite(loss) and not flags & StepFlag.NON_FINITE:
-        raise TraceError(
+        raise InvalidTraceError(
             Verdict.CORRUPT, f"the loss of STEP {step} is {loss}, and its flag is not set", offset
         )
     size = layout.digest_size

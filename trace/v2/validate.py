@@ -5,7 +5,7 @@ import os
 from ..sniff import TraceFileError, open_regular
 from .damage import judge
 from .digest import TensorDigest
-from .errors import DamageError, TraceError
+from .errors import DamageError, InvalidTraceError
 from .format import VERSION
 from .keyframe import KeyframeRecord
 from .limits import Limits
@@ -29,7 +29,7 @@ def validate_v2(path: str | os.PathLike[str], *, limits: Limits | None = None) -
         return report
     try:
         _check(report, Source(descriptor, limits or Limits()))
-    except TraceError as error:
+    except InvalidTraceError as error:
         report.findings.append(_finding(error))
     finally:
         os.close(descriptor)
@@ -49,7 +49,7 @@ def _check(report: Report, source: Source) -> None:
         raise judge(frames, damage) from damage
     if walk.seal is None:
         text = f"every frame is whole, but there is no SEAL: the run was stopped after step {walk.steps - 1}"
-        raise TraceError(Verdict.UNSEALED, text)
+        raise InvalidTraceError(Verdict.UNSEALED, text)
 
 
 def _check_body(walk: Walk, digests: list[TensorDigest], frame: Frame, record: Record) -> None:
@@ -67,7 +67,7 @@ def _check_body(walk: Walk, digests: list[TensorDigest], frame: Frame, record: R
             )
 
 
-def _finding(error: TraceError) -> Finding:
+def _finding(error: InvalidTraceError) -> Finding:
     at = "" if error.offset is None else f" (at byte {error.offset})"
     return Finding(error.verdict, f"{error.text}{at}")
 

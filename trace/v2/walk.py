@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from .digest import state_root
-from .errors import TraceError
+from .errors import InvalidTraceError
 from .format import (
     COMMIT,
     EVENT_BYTES,
@@ -42,7 +42,7 @@ class Prologue:
             0,
             0,
         ) or self.frame.body_length:
-            raise TraceError(Verdict.CORRUPT, "the first frame is not a SCHEMA", HEADER_LENGTH)
+            raise InvalidTraceError(Verdict.CORRUPT, "the first frame is not a SCHEMA", HEADER_LENGTH)
         header = frames.header
         self.schema = decode_schema(self.frame.front, limits)
         self.layout = Layout(self.schema, frames.algorithm, header.mode, header.state_every)
@@ -68,8 +68,8 @@ class Prologue:
 class Walk:
     """The pass. Iterate over it once; its attributes say what has been met so far.
 
-    `steps`: number of steps; `link`: S[steps - 1]; `root`: the last state root and `root_step` the number of steps
-    it stands behind; `step_offsets`, `keyframes` (step, offset) and `indexes` (offsets); `seal`; `end`: where
+    `steps`: number of steps; `link`: S[steps - 1]; `root`: the last state root, and `root_step` the number of
+    steps before it; `step_offsets`, `keyframes` (step, offset) and `indexes` (offsets); `seal`; `end`: where
     the last whole frame ends; `chain`: the file chain there.
     """
 
@@ -103,12 +103,12 @@ class Walk:
 
         Raises:
             DamageError: a frame is not whole; all before it is good.
-            TraceError: `chain`, `corrupt` or `unsupported`.
+            InvalidTraceError: `chain`, `corrupt` or `unsupported`.
         """
         yield self.prologue.frame, self.schema
         while self.end < self.frames.source.size:
             if self.seal is not None:
-                raise TraceError(Verdict.CORRUPT, "bytes behind the SEAL", self.end)
+                raise InvalidTraceError(Verdict.CORRUPT, "bytes behind the SEAL", self.end)
             frame = self._next()
             record = self._handle(frame)
             self.end, self.chain, self.seq = frame.end, frame.chain, frame.seq + frame.parts
@@ -117,15 +117,17 @@ class Walk:
     def _next(self) -> Frame:
         head = self.frames.head(self.end)
         if head.type not in self._handlers and head.type < SKIPPABLE:
-            raise TraceError(Verdict.UNSUPPORTED, f"a frame of the unknown type {head.type}", self.end)
+            raise InvalidTraceError(Verdict.UNSUPPORTED, f"a frame of the unknown type {head.type}", self.end)
         if head.seq != self.seq:
-            raise TraceError(Verdict.CHAIN, f"frame {head.seq} where frame {self.seq} is expected", self.end)
+            raise InvalidTraceError(
+                Verdict.CHAIN, f"frame {head.seq} where frame {self.seq} is expected", self.end
+            )
         largest = self.prologue.largest_front(head.type, self.frames.source.size)
         return self.frames.frame(self.end, largest, self.chain)
 
     def _handle(self, frame: Frame) -> Record:
         if not self.keyframes and frame.type != FrameType.KEYFRAME:
-            raise TraceError(Verdict.CORRUPT, "the second frame is not a KEYFRAME", frame.offset)
+            raise InvalidTraceError(Verdict.CORRUPT, "the second frame is not a KEYFRAME", frame.offset)
         handler = self._handlers.get(frame.type)
         return None if handler is None else handler(frame)
 
@@ -134,24 +136,26 @@ class Walk:
         record = decode_keyframe(layout, self.frames.algorithm, frame.step, frame.front, frame.offset)
         again = bool(self.keyframes) and self.keyframes[-1][0] == frame.step
         if frame.step != self.steps or frame.step % layout.state_every or again:
-            raise TraceError(Verdict.CORRUPT, f"KEYFRAME {frame.step} after {self.steps} steps", frame.offset)
+            raise InvalidTraceError(
+                Verdict.CORRUPT, f"KEYFRAME {frame.step} after {self.steps} steps", frame.offset
+            )
         self._check_indexed(frame)
         if frame.body_length != self.schema.nbytes:
-            raise TraceError(
+            raise InvalidTraceError(
                 Verdict.CORRUPT, "the body of a KEYFRAME has not the derived length", frame.offset
             )
         if not self.keyframes:
             self.link = self.frames.algorithm.hash(TAG_RUN + self.prologue.digest + record.root)
         elif record.root != self.root:
             text = f"the root of KEYFRAME {frame.step} is not that of STEP {frame.step - 1}"
-            raise TraceError(Verdict.CHAIN, text, frame.offset)
+            raise InvalidTraceError(Verdict.CHAIN, text, frame.offset)
         self.root = record.root
         self.keyframes.append((frame.step, frame.offset))
         return record
 
     def _step(self, frame: Frame) -> StepRecord:
         if frame.step != self.steps:
-            raise TraceError(
+            raise InvalidTraceError(
                 Verdict.CORRUPT, f"STEP {frame.step} where STEP {self.steps} is expected", frame.offset
             )
         self._check_indexed(frame)
@@ -159,7 +163,7 @@ class Walk:
         content = record.run_content(self.layout, frame.front)
         if record.link != self.frames.algorithm.hash(self.link + content):
             text = f"the link of STEP {frame.step} in the state chain is wrong"
-            raise TraceError(Verdict.CHAIN, text, frame.offset)
+            raise InvalidTraceError(Verdict.CHAIN, text, frame.offset)
         self.link = record.link
         self.steps += 1
         self.step_offsets.append(frame.offset)
@@ -169,7 +173,7 @@ class Walk:
 
     def _commit(self, frame: Frame) -> None:
         if frame.front != COMMIT.pack(self.steps, frame.offset):
-            raise TraceError(Verdict.CORRUPT, "a COMMIT has the wrong counts", frame.offset)
+            raise InvalidTraceError(Verdict.CORRUPT, "a COMMIT has the wrong counts", frame.offset)
         self._check_mark(frame)
 
     def _event(self, frame: Frame) -> EventRecord:
@@ -179,13 +183,13 @@ class Walk:
     def _index(self, frame: Frame) -> IndexRecord:
         record = decode_index(frame.front, frame.offset)
         if record != self.expected_index() or frame.step != record.first or frame.body_length:
-            raise TraceError(Verdict.CORRUPT, "an INDEX is not what the file makes it", frame.offset)
+            raise InvalidTraceError(Verdict.CORRUPT, "an INDEX is not what the file makes it", frame.offset)
         self.indexes.append(frame.offset)
         return record
 
     def _check_indexed(self, frame: Frame) -> None:
         if len(self.indexes) != self.steps // STEPS_PER_INDEX:
-            raise TraceError(Verdict.CORRUPT, "an INDEX is missing or stands too early", frame.offset)
+            raise InvalidTraceError(Verdict.CORRUPT, "an INDEX is missing or stands too early", frame.offset)
 
     def expected_index(self) -> IndexRecord:
         """The INDEX that would list what the INDEX frames so far do not."""
@@ -199,10 +203,12 @@ class Walk:
         record = decode_seal(frame.front, frame.offset, layout.digest_size, len(self.schema.tensors))
         self._check_mark(frame)
         if (record.steps, record.link, record.indexes) != (self.steps, self.link, tuple(self.indexes)):
-            raise TraceError(Verdict.CORRUPT, "the SEAL does not list what the file holds", frame.offset)
+            raise InvalidTraceError(
+                Verdict.CORRUPT, "the SEAL does not list what the file holds", frame.offset
+            )
         rest = self.expected_index()
         if rest.steps or rest.keyframes:
-            raise TraceError(
+            raise InvalidTraceError(
                 Verdict.CORRUPT, "a step or keyframe before the SEAL is in no INDEX", frame.offset
             )
         self._check_final(record, frame.offset)
@@ -215,29 +221,31 @@ class Walk:
         *digests, root = seal.final
         known = self.root_step == self.steps
         if root != state_root(self.frames.algorithm, digests) or (known and root != self.root):
-            raise TraceError(
+            raise InvalidTraceError(
                 Verdict.CHAIN, "the final state of the SEAL is not that of the last step", offset
             )
 
     def _check_mark(self, frame: Frame) -> None:
         if frame.step != self.steps or frame.body_length:
-            raise TraceError(Verdict.CORRUPT, "a frame has a body or another number of steps", frame.offset)
+            raise InvalidTraceError(
+                Verdict.CORRUPT, "a frame has a body or another number of steps", frame.offset
+            )
 
 
 def read_step(frames: FrameSource, layout: Layout, frame: Frame) -> StepRecord:
     """Decode a STEP and hold its body against the derived length.
 
     Raises:
-        TraceError: `corrupt`.
+        InvalidTraceError: `corrupt`.
     """
     record = decode_step(layout, frame.step, frame.front, frame.offset)
     extents = layout.step_body(frame.step, record.grads, record.digests)
     expected = extents[-1].offset + extents[-1].nbytes if extents else 0
     if frame.body_length != expected:
-        raise TraceError(
+        raise InvalidTraceError(
             Verdict.CORRUPT, f"the body of STEP {frame.step} has not the derived length", frame.offset
         )
     if record.root is not None and record.root != state_root(frames.algorithm, record.state_in_order(layout)):
         text = f"the state root of STEP {frame.step} is not that of its digests"
-        raise TraceError(Verdict.CORRUPT, text, frame.offset)
+        raise InvalidTraceError(Verdict.CORRUPT, text, frame.offset)
     return record

@@ -23,7 +23,7 @@ COMMIT_EVERY = 1024
 
 
 class TraceWriter:
-    """Appends frames to `PATH.partial`. The caller hands in fronts and bodies; chains and marks are made here.
+    """Appends frames to `PATH.partial`: the caller hands in fronts and bodies, the rest is made here.
 
     `commit_every`: an fsync and a COMMIT after so many steps; None: never before the SEAL.
     """
@@ -46,7 +46,7 @@ class TraceWriter:
         self._file = PartialFile(path, overwrite=overwrite)
         self._frames = FrameEncoder(header.salt, header.first_link(), header.algorithm.hash)
         self._held = bytearray()
-        self._offset = HEADER_LENGTH
+        self._offset = 0
         self._flushed_at = time.monotonic()
         self._step_offsets: list[int] = []
         self._keyframes: list[tuple[int, int]] = []
@@ -116,6 +116,10 @@ class TraceWriter:
                 self.flush()
         finally:
             self._file.close()
+
+    def discard(self) -> None:
+        """Close and delete the unfinished file."""
+        self._file.discard()
 
     def flush(self) -> None:
         """Hand everything held back to the system."""

@@ -7,7 +7,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from dgrr.tape.numerics import elementary, intrinsics, reference_elementary
+from dgrr.tape.numerics import coefficients, elementary, intrinsics, reference_elementary
 from numba import njit, types
 
 mpmath.mp.prec = 140
@@ -110,6 +110,18 @@ def worst(name: str, x: np.ndarray) -> float:
     else:
         x = x[np.abs(x) < 800]
     return max(ulps(name, *pair) for pair in zip(x, evaluate(name, x), strict=True))
+
+
+def test_published_constants():
+    """The words in fdlibm's e_log.c and e_exp.c, and in FreeBSD's e_logf.c and e_expf.c."""
+    log64 = "3FC2F112DF3E5244 3FC39A09D078C69F 3FC7466496CB03DE 3FCC71C51D8E78AF 3FD2492494229359"
+    words64 = f"{log64} 3FD999999997FA04 3FE5555555555593 3FE62E42FEE00000 3DEA39EF35793C76"
+    logs = [0xF89E26 * 2.0**-26, 0x91E9EE * 2.0**-25, 0xCCCE13 * 2.0**-25, 0xAAAAAA * 2.0**-24]
+    parts = [np.uint32(word).view(np.float32) for word in (0x3F317200, 0x35BFBE8E)]
+    c = coefficients.FLOAT64
+    assert [f"{x.view(np.int64):X}" for x in (*c.log, c.ln2_high, c.ln2_low)] == words64.split()
+    c = coefficients.FLOAT32
+    assert [*c.log, c.ln2_high, c.ln2_low] == [*logs, *parts]
 
 
 def test_error_in_every_binade(case):
@@ -235,7 +247,7 @@ def bare_fma(x):
 
 
 def hardware_fma() -> bool:
-    """Whether the target has the instruction; else LLVM calls a function and neither vectorises nor selects."""
+    """Whether the target has the instruction; without it LLVM calls a function, maybe behind a branch."""
     bare_fma.compile((types.float64,))
     return re.search("fmadd|fmla", bare_fma.inspect_asm()[(types.float64,)]) is not None
 

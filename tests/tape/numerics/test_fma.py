@@ -96,6 +96,18 @@ def test_subnormal_results(dtype, tiny):
     assert both(dtype, tiny * 3, 0.5, 2 * tiny) == dtype(4 * tiny)  # 3.5
 
 
+@pytest.mark.parametrize(("dtype", "exponent"), [(np.float32, -149), (np.float64, -1074)])
+def test_subnormal_results_are_not_rounded_twice(dtype, exponent):
+    """With the mantissa of normal numbers these sums are halfway between two subnormals."""
+    tiny, eps = 2.0**exponent, float(np.finfo(dtype).eps)
+    first = (exponent - 1) // 2
+    a, b = (1 + eps) * 2.0**first, (1 - eps) * 2.0 ** (exponent - 1 - first)  # just below tiny / 2
+    assert both(dtype, a, b, tiny) == dtype(tiny)
+    assert both(dtype, -a, b, 3 * tiny) == dtype(3 * tiny)
+    assert both(dtype, a, b, 0.0) == 0
+    assert both(dtype, a * (1 + eps), b, 0.0) == dtype(tiny)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_special_values(dtype):
     info, inf, nan = np.finfo(dtype), np.inf, np.nan

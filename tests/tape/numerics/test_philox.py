@@ -68,6 +68,7 @@ def test_uniform_float32_is_the_top_24_bits_of_each_word():
     assert drawn.dtype == np.float32
     expected = [(word >> 8) * 2.0**-24 for word in slow_words((0xA4093822, 0x299F31D0), (7, 2, 9), 21)]
     assert drawn.tolist() == np.reshape(expected, (3, 7)).tolist()
+    assert uniform((3, 7), np.dtype(np.float32), **COORDINATES).tolist() == drawn.tolist()
 
 
 def test_uniform_float64_is_the_top_53_bits_of_two_words():

@@ -1,0 +1,92 @@
+"""A loss function on a batch: its value, its gradients, and the tape that holds both."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..tape import AnyTensor, AnyVar, DgrrError, GradientError, Tape, Var
+from ..tape.backward import DenseGrads
+
+Array = npt.NDArray[Any]
+Arrays = Mapping[str, Array]
+LossFn = Callable[[Any, Any], AnyVar]
+"""``loss_fn(p, batch) -> scalar Var``; p maps parameter names to Vars, batch is the caller's with Vars for arrays."""
+
+
+class NonFiniteError(DgrrError, ArithmeticError):
+    """A loss or a gradient that is infinite or NaN; the text names the first node that was."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One forward and backward pass."""
+
+    tape: Tape[Any]
+    loss: Array
+    dense: DenseGrads[AnyTensor]
+    grads: dict[str, Array]
+    """The gradient of every parameter that the loss depends on, in the order of the parameters."""
+
+    def require_finite(self) -> None:
+        """Raise NonFiniteError if the loss or a gradient is infinite or NaN."""
+        if np.isfinite(self.loss) and all(np.isfinite(g).all() for g in self.grads.values()):
+            return
+        raise NonFiniteError(self._first_nonfinite())
+
+    def _first_nonfinite(self) -> str:
+        for node in self.tape:
+            if not _finite(node.value):
+                return f"the first non-finite value is node {node.id} ({_title(node)}); shape {node.value.array.shape}"
+        for node in reversed(list(self.tape)):
+            gradient = self.dense[node.id]
+            if gradient is not None and not _finite(gradient):
+                return f"every value is finite; the first non-finite gradient is that of node {node.id} ({_title(node)})"
+        return "a gradient is not finite"
+
+
+def _finite(tensor: AnyTensor) -> bool:
+    return tensor.dtype.kind != "f" or bool(np.isfinite(tensor.array).all())
+
+
+def _title(node: Any) -> str:
+    return f"{node.op_name} {node.name!r}" if node.name else str(node.op_name)
+
+
+def on_tape(tape: Tape[Any], batch: Any) -> Any:
+    """A batch with its arrays as constants of a tape; tuples, lists and dicts keep their form."""
+    if isinstance(batch, Mapping):
+        return {name: on_tape(tape, part) for name, part in batch.items()}
+    if isinstance(batch, tuple | list):
+        return tuple(on_tape(tape, part) for part in batch)
+    return tape.const(batch)
+
+
+def evaluate(loss_fn: LossFn, params: Arrays, batch: Any) -> Evaluation:
+    """The loss on a batch and the gradient of every node, computed op by op on a fresh tape.
+
+    Raises GradientError if ``loss_fn`` does not return a scalar Var of that tape.
+    """
+    tape: Tape[Any] = Tape()
+    p = tape.params(params)
+    loss = loss_fn(p, on_tape(tape, batch))
+    if not isinstance(loss, Var):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise GradientError(f"loss_fn: expected it to return a scalar Var, got {type(loss).__name__}")
+    dense = tape.backward_scalar(loss)
+    reached = {name: dense[var] for name, var in p.items()}
+    grads = {name: g.array for name, g in reached.items() if g is not None}
+    return Evaluation(tape, loss.numpy(), dense, grads)
+
+
+def gradients(loss_fn: LossFn, params: Arrays, batch: Any) -> tuple[Array, dict[str, Array]]:
+    """The loss (0-d) and the gradients by parameter name; absent where the loss does not depend on one.
+
+    >>> import numpy as np
+    >>> loss, grads = gradients(lambda p, x: (p["w"] * x).sum(), {"w": np.ones(2)}, np.array([3.0, 4.0]))
+    >>> float(loss), grads["w"]
+    (7.0, array([3., 4.]))
+    """
+    made = evaluate(loss_fn, params, batch)
+    return made.loss, made.grads

@@ -1,0 +1,24 @@
+"""How parameters start: keyed by a seed and the parameter's place in the model, so that order never matters."""
+
+from typing import Any
+
+import numpy as np
+
+from ..random import uniform
+from ..tensor import Array
+from .layer import Initialiser
+
+
+def uniform_fan_in(fan_in: int) -> Initialiser:
+    """Uniform on ``[-b, b)`` with ``b = 1 / sqrt(fan_in)``: PyTorch's default for Linear's weight and bias.
+
+    The bound is computed in float64 and rounded once; a value is ``(2 u - 1) * b`` with u from [0, 1).
+    """
+
+    def initialise(shape: tuple[int, ...], dtype: np.dtype[Any], seed: int, ordinal: int) -> Array:
+        bound = dtype.type(1.0 / np.sqrt(np.float64(fan_in)))
+        unit = uniform(shape, dtype, seed=seed, ordinal=ordinal)
+        values: Array = (unit * dtype.type(2) - dtype.type(1)) * bound
+        return values
+
+    return initialise

@@ -1,0 +1,214 @@
+"""Digests of every op, derivative, optimizer and draw, and of a training run: what the bit contract promises.
+
+``python tests/golden/bits.py`` prints them as JSON, with the environment in which they were computed;
+``--write`` puts them into ``bits.json``; ``--parallel`` splits every kernel over all threads, however small
+its work.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dgrr.tape.nn  # noqa: F401  (its ops belong to the table)
+import numpy as np
+import numpy.typing as npt
+from dgrr.runtime.data import digits
+from dgrr.runtime.digest import state_digest
+from dgrr.runtime.optim import SGD, Adam, AdamW, Rule, clip_by_global_norm, clip_by_value
+from dgrr.tape import NUMERICS, AnyTensor, Tape, f32, ops
+from dgrr.tape.numerics import launch
+from dgrr.tape.numerics.intrinsics import fma
+from dgrr.tape.op import Op
+from dgrr.tape.ops import OPS
+from dgrr.tape.random import permutation, uniform
+from dgrr.tape.samples import Make, Sample
+from numba import njit
+from numba.core.registry import cpu_target
+
+Array = npt.NDArray[Any]
+Bits = Iterator[tuple[str, str]]
+
+FILE = Path(__file__).with_name("bits.json")
+
+DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
+
+RULES: dict[str, Rule] = {
+    "sgd": SGD(0.1),
+    "sgd penalty": SGD(0.1, weight_decay=0.01),
+    "sgd momentum": SGD(0.1, momentum=0.9, dampening=0.5, weight_decay=0.01),
+    "sgd nesterov": SGD(0.1, momentum=0.9, nesterov=True),
+    "adam": Adam(0.01),
+    "adam penalty": Adam(0.01, betas=(0.4, 0.99), weight_decay=0.01),
+    "adamw": AdamW(0.01),
+}
+"""The optimizers: every branch of every law."""
+
+OPTIMIZER_STEPS = 3
+OPTIMIZED = {"bias": (37,), "weight": (3, 1500)}
+"""The parameters that they train; the second has more elements than a block of a norm."""
+
+WIDTHS = (64, 32, 10)
+BATCH = 64
+TRAINING_STEPS = 20
+TRAINING_RATE = 0.01
+
+PATTERNS = 1024
+"""Bit patterns, spread evenly over all of a float type, on which the elementary functions are digested."""
+
+
+def digest(*arrays: Array) -> str:
+    """16 hex digits of SHA-256 over dtypes, shapes and elements, NaN being one value."""
+    return state_digest({}, {str(i): array for i, array in enumerate(arrays)})[:16]
+
+
+def op_bits() -> Bits:
+    """Every op on each of its samples: the result, and the contribution to each input from a cotangent."""
+    for op in OPS.values():
+        for dtype in DTYPES:
+            for i, sample in enumerate(op.samples(Make(dtype))):
+                for what, array in results(op, sample).items():
+                    yield f"op/{op.name}/{dtype}/{i}/{what}", digest(array)
+
+
+def results(op: Op, sample: Sample) -> dict[str, Array]:
+    """What one sample gives: the value under ``y``, then the contributions by the names of the inputs."""
+    inputs, attrs = op.bind(sample.arrays, sample.attrs)
+    values = op.tensors(inputs)
+    y = op.compute(values, attrs)
+    found = {"y": y.numpy()}
+    if y.dtype in DTYPES:
+        g = AnyTensor(Make(y.dtype, seed=1)(*y.shape))
+        needs = [x is not None and x.dtype in DTYPES for x in values]
+        for position, contribution in op.pull(g, values, y, attrs, needs):
+            found[op.signature.inputs[position]] = contribution.numpy()
+    return found
+
+
+def pattern_bits() -> Bits:
+    """The elementary functions on floats of every sign and exponent, subnormals, infinities and NaN."""
+    for name in ("exp", "log", "tanh", "sigmoid", "sqrt"):
+        for dtype in DTYPES:
+            y = OPS[name].compute([AnyTensor(patterns(dtype))], {})
+            yield f"patterns/{name}/{dtype}", digest(y.numpy())
+
+
+def patterns(dtype: np.dtype[Any]) -> Array:
+    """Floats at equal distances in the order of their bits, the first element being +0."""
+    bits = 8 * dtype.itemsize
+    stride = 2**bits // PATTERNS + 1
+    words = [i * stride % 2**bits for i in range(PATTERNS)]
+    return np.array(words, np.dtype(f"u{dtype.itemsize}")).view(dtype)
+
+
+def accumulation_bits() -> Bits:
+    """The cotangent of a value with several children."""
+    for dtype in DTYPES:
+        make, tape = Make(dtype), Tape()
+        x = tape.leaf(make(50))
+        products = [x * tape.const(make(50)) for _ in range(4)]
+        total = (products[1] + products[0]) + (products[3] + products[2])
+        grad = tape.backward_dense(total, seed=make(50))[x]
+        assert grad is not None
+        yield f"accumulation/{dtype}", digest(grad.numpy())
+
+
+def optimizer_bits() -> Bits:
+    """Parameters and state after a few steps of each optimizer, and clipped gradients."""
+    for dtype in DTYPES:
+        for name, rule in RULES.items():
+            params = drawn(dtype, seed=0)
+            state = rule.init(params)
+            for step in range(OPTIMIZER_STEPS):
+                rule.step(params, drawn(dtype, seed=1 + step), state)
+                yield f"optimizer/{name}/{dtype}/{step + 1}", state_digest(params, state)[:16]
+        clipped = clip_by_global_norm(drawn(dtype, seed=1), 10.0)
+        measured = np.array([clipped.norm, clipped.scale])
+        yield f"clip_by_global_norm/{dtype}", digest(*clipped.grads.values(), measured)
+        yield f"clip_by_value/{dtype}", digest(*clip_by_value(drawn(dtype, seed=1), 0.7).values())
+
+
+def drawn(dtype: np.dtype[Any], seed: int) -> dict[str, Array]:
+    """Parameters, or gradients, for the optimizers."""
+    make = Make(dtype, seed)
+    return {name: make(*shape) for name, shape in OPTIMIZED.items()}
+
+
+def random_bits() -> Bits:
+    """Draws and shuffles."""
+    for dtype in DTYPES:
+        values = uniform((1001,), dtype.type, seed=2**40 + 5, step=3, micro_batch=2, ordinal=7)
+        yield f"random/uniform/{dtype}", digest(values)
+    yield "random/permutation", digest(permutation(1001, seed=2**40 + 5, step=3))
+
+
+def training_bits() -> Bits:
+    """The loss, and parameters with optimizer state, after each step of training on the digits."""
+    train, _ = digits()
+    params, rule = initial(), Adam(TRAINING_RATE)
+    state = rule.init(params)
+    for step, (images, labels) in zip(range(TRAINING_STEPS), train.batches(BATCH, seed=0), strict=False):
+        loss, grads = gradients(params, images, labels)
+        rule.step(params, grads, state)
+        yield f"training/{step + 1:02}/loss", digest(loss)
+        yield f"training/{step + 1:02}/state", state_digest(params, state)[:16]
+
+
+def initial() -> dict[str, Array]:
+    """Weights in ±1/8 and biases of 0."""
+    make, params = Make(np.float32), dict[str, Array]()
+    for layer, (inputs, outputs) in enumerate(zip(WIDTHS, WIDTHS[1:], strict=False), start=1):
+        params[f"w{layer}"] = make(outputs, inputs) * np.float32(1 / 16)
+        params[f"b{layer}"] = np.zeros(outputs, np.float32)
+    return params
+
+
+def gradients(params: dict[str, Array], images: Array, labels: Array) -> tuple[Array, dict[str, Array]]:
+    """Loss and gradients of ``linear, tanh, linear, cross_entropy``."""
+    tape = Tape(f32)
+    p = tape.params(params)
+    hidden = ops.tanh(ops.linear(tape.const(images), p["w1"], p["b1"]))
+    loss = ops.cross_entropy(ops.linear(hidden, p["w2"], p["b2"]), tape.const(labels))
+    found = tape.backward_dense(loss)
+    return loss.value.numpy(), {name: found[name].numpy() for name in params}  # type: ignore[union-attr]
+
+
+def all_bits() -> dict[str, str]:
+    """Every digest by name."""
+    parts = (op_bits, pattern_bits, accumulation_bits, optimizer_bits, random_bits, training_bits)
+    return {"numerics": str(NUMERICS), **{name: value for part in parts for name, value in part()}}
+
+
+def environment() -> dict[str, Any]:
+    """What the digests must not depend on, as found, not as asked for."""
+    fused = njit(lambda x: fma(x, x, x))
+    fused(1.0)
+    simd = np.show_config(mode="dicts")["SIMD Extensions"]  # type: ignore[index,call-overload]
+    features: dict[str, bool] = np._core._multiarray_umath.__cpu_features__
+    return {
+        "cpu": cpu_target.target_context.codegen().magic_tuple()[1],
+        "hardware fma": any("vfmadd" in text for text in fused.inspect_asm().values()),
+        "numpy features": [name for name in simd.get("found", []) if features[name]],
+        "threads": launch.THREADS.count,
+        "worker threads": launch.THREADS._pool is not None,
+    }
+
+
+def main(arguments: list[str]) -> None:
+    """Print the digests, and write them if asked to."""
+    parser = argparse.ArgumentParser(description="Digests of every op and of a training run, as JSON.")
+    parser.add_argument("--write", action="store_true", help="write them to bits.json")
+    parser.add_argument("--parallel", action="store_true", help="split every kernel over all threads")
+    options = parser.parse_args(arguments)
+    if options.parallel:
+        launch.PARALLEL_WORK = 0
+    bits = all_bits()
+    if options.write:
+        FILE.write_text(json.dumps(bits, indent=0, sort_keys=True) + "\n")
+    print(json.dumps({"bits": bits, "environment": environment()}, indent=0, sort_keys=True))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,83 @@
+"""The compiled loop against plain Python, bit for bit."""
+
+import math
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dgrr.trace.v1.compiled import gradients, sample, train_block, updated
+
+SEEDS = st.integers(0, 2**64 - 1)
+
+
+@pytest.mark.parametrize(("steps", "lr", "seed"), [(8195, 0.01, 42), (700, 0.3, 2**64 - 1), (300, 1e-5, 0)])
+def test_a_run_is_the_reference_run(dgrr, ref, tmp_path, steps, lr, seed):
+    out = tmp_path / "run.dgrr"
+    assert (
+        dgrr("train", "--steps", steps, "--lr", lr, "--seed", seed, "--out", out, "--created-at", 7).code == 0
+    )
+    assert out.read_bytes() == ref.trace_bytes(ref.train(steps, lr, seed), seed=seed, lr=lr, created_at=7)
+
+
+def test_splitmix64_gives_its_published_values(ref):
+    # Vigna's splitmix64.c with seed 1234567, as listed by Rosetta Code.
+    assert ref.splitmix64(1234567, 3) == [6457827717110365317, 3203168211198807973, 9817491932198370423]
+
+
+@given(seed=SEEDS, step=st.integers(0, 300))
+def test_any_sample_is_reached_at_once(ref, seed, step):
+    assert sample(seed, step) == ref.samples(seed, step + 1)[step]
+
+
+@settings(max_examples=50)
+@given(first=SEEDS, count=st.integers(1, 300))
+def test_record_crcs_are_zlibs_at_any_step_number(first, count):
+    records, state = np.zeros((count, 9), np.uint64), np.array([0.5, -0.25, 0.0, 0.0])
+    assert train_block(records, first, 42, 0.01, state) == count
+    for i, record in enumerate(records):
+        assert int(record[0]) == (first + i) % 2**64
+        assert int(record[8]) == zlib.crc32(record[:8].astype("<u8").tobytes())
+
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
+
+
+@given(w=FINITE, b=FINITE, x=FINITE, y=FINITE, lr=FINITE)
+def test_model_and_update_round_once_an_operation(ref, w, b, x, y, lr):
+    expected = ref.step(0, w, b, x, y, lr)
+    grad_w, grad_b, loss = gradients(w, b, x, y)
+    got = (grad_w, grad_b, updated(w, lr, grad_w), updated(b, lr, grad_b), loss)
+    wanted = (expected.grad_w, expected.grad_b, expected.w_after, expected.b_after, expected.loss)
+    for value, reference in zip(got, wanted, strict=True):
+        assert value == reference or (math.isnan(value) and math.isnan(reference))
+
+
+def test_the_update_is_not_contracted():
+    # 1 - (1+u)(1-u) is u^2 = 2^-104 in one rounding, 0 in two.
+    assert updated(1.0, 1 + 2.0**-52, 1 - 2.0**-52) == 0.0
+
+
+def test_the_loss_total_is_a_kahan_sum(ref):
+    records, state = np.zeros((5000, 9), np.uint64), np.zeros(4)
+    train_block(records, 0, 42, 1e-6, state)
+    total = carry = naive = 0.0
+    losses = [record.loss for record in ref.train(5000, 1e-6, 42)]
+    for loss in losses:
+        term = loss - carry
+        grown = total + term
+        total, carry = grown, (grown - total) - term
+        naive += loss
+    assert state[2] == total
+    assert state[3] == carry
+    assert abs(total - math.fsum(losses)) < abs(naive - math.fsum(losses))
+
+
+@pytest.mark.parametrize("value", [math.inf, math.nan, 1e200])
+def test_a_value_that_is_not_finite_stops_the_block(value):
+    records, state = np.zeros((4, 9), np.uint64), np.array([value, 0.25, 3.0, 0.0])
+    assert train_block(records, 9, 42, 0.01, state) == 0
+    assert not records.any()
+    assert np.array_equal(state, [value, 0.25, 3.0, 0.0], equal_nan=True)

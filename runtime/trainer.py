@@ -204,5 +204,8 @@ def _epochs(
         before = len(losses)
         yield from batches
         if len(losses) == before:
-            raise DomainError("fit: argument 'batches': expected at least one batch per epoch, got none")
+            raise DomainError(
+                "fit: argument 'batches': expected at least one batch per epoch, got none; "
+                "an iterator is used up after one epoch, so pass something that can be iterated again"
+            )
         reporter.epoch(number, float(losses[-1]))

@@ -122,7 +122,8 @@ def _elements(
     step, tolerance = STEPS[arrays[i].dtype], TOLERANCES[arrays[i].dtype]
     middle = evaluate(arrays)
     for index in np.ndindex(arrays[i].shape):
-        h = step * max(1.0, 2.0 ** np.ceil(np.log2(abs(arrays[i][index]) + 1e-300)))
+        size = max(1.0, abs(float(arrays[i][index])))
+        h = step * 2.0 ** np.ceil(np.log2(size))
         up, down = (evaluate(_moved(arrays, i, index, d)) for d in (h, -h))
         right, left, numeric = (up - middle) / h, (middle - down) / h, (up - down) / (2 * h)
         kink = abs(right - left) > KINK * (1 + abs(numeric))

@@ -76,11 +76,11 @@ def op_bits() -> Bits:
 def results(op: Op, sample: Sample) -> dict[str, Array]:
     """What one sample gives: the value under ``y``, then the contributions by the names of the inputs."""
     inputs, attrs = op.bind(sample.arrays, sample.attrs)
-    values = op.tensors(inputs)
+    values = [None if x is None else AnyTensor(np.asarray(x)) for x in inputs]
     y = op.compute(values, attrs)
     found = {"y": y.numpy()}
     if y.dtype in DTYPES:
-        g = AnyTensor(Make(y.dtype, seed=1)(*y.shape))
+        g = AnyTensor(np.asarray(Make(y.dtype, seed=1)(*y.shape)))
         needs = [x is not None and x.dtype in DTYPES for x in values]
         for position, contribution in op.pull(g, values, y, attrs, needs):
             found[op.signature.inputs[position]] = contribution.numpy()

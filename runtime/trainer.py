@@ -65,6 +65,11 @@ class Trainer:
         self.steps = 0
 
     @property
+    def optimizer(self) -> Rule:
+        """The rule that updates the parameters."""
+        return self._step.optimizer
+
+    @property
     def params(self) -> dict[str, Array]:
         """The trained values by name."""
         return self._step.params
@@ -110,7 +115,7 @@ class Trainer:
             recorder.step(
                 step=self.steps,
                 loss=made.loss,
-                hyper=self._step.optimizer.hyperparameters(),
+                hyper=self.optimizer.hyperparameters(),
                 grads=made.grads,
                 params=self.params,
                 state=self.state,
@@ -129,7 +134,7 @@ class Trainer:
             record=self._record,
             params=self.params,
             state=self.state,
-            rule=self._step.optimizer,
+            rule=self.optimizer,
             seed=self._seed,
         )
         return _Sealing(recorder)

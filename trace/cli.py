@@ -87,6 +87,12 @@ def _require_step(args: argparse.Namespace) -> None:
         args.parser.error(f"argument --step is required: {args.trace} is of version 1")
 
 
+def _demo(args: argparse.Namespace) -> int:
+    from . import demo
+
+    return demo.run(args)
+
+
 def _train(args: argparse.Namespace) -> int:
     from .v1 import commands
 
@@ -172,6 +178,16 @@ def _add_ulp_tol(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_demo(parser: argparse.ArgumentParser) -> None:
+    count = _integer(1, _MAX_STEPS)
+    parser.add_argument("--out", type=_path, default="digits.dgrr", metavar="PATH", help=_DEFAULT)
+    parser.add_argument("--epochs", type=count, default=20, metavar="N", help=_DEFAULT)
+    parser.add_argument("--seed", type=_integer(0, _UINT64), default=0, metavar="UINT64", help=_DEFAULT)
+    parser.add_argument("--batch", type=count, default=64, metavar="N", help=_DEFAULT)
+    parser.add_argument("--optimizer", choices=("adam", "sgd"), default="adam", help=_DEFAULT)
+    parser.add_argument("--record", choices=("digest", "grads"), default="grads", help=_DEFAULT)
+
+
 def _add_train(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--steps", type=_integer(0, _MAX_STEPS), default=100, metavar="N", help=_DEFAULT)
     parser.add_argument("--lr", type=_learning_rate, default=0.01, metavar="FLOAT", help=_DEFAULT)
@@ -213,6 +229,7 @@ def _add_validate(parser: argparse.ArgumentParser) -> None:
 
 
 _COMMANDS: tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None], Handler], ...] = (
+    ("demo", "train digits, record the run, prove it by replay", _add_demo, _demo),
     ("train", "train the scalar linear model and record it in a version 1 trace", _add_train, _train),
     ("replay", "recompute recorded updates and compare them", _add_replay, _replay),
     ("inspect", "show all that is recorded of a step", _add_inspect, _inspect),

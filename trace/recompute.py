@@ -1,4 +1,4 @@
-"""Replay: recompute every update of a trace from its recorded gradients, and every gradient from the model."""
+"""Replay: every update of a trace recomputed from its gradients, and every gradient from the model."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,6 @@ from .v2.format import VERSION, RecordMode
 from .v2.reader import StepView, Trace, open_trace
 from .v2.report import Finding, Report
 from .v2.verdict import Verdict
-
 
 _READABLE = (Verdict.OK, Verdict.UNSEALED, Verdict.TORN_TAIL)
 _CHECKS = (Verdict.UPDATE, Verdict.GRADIENT, Verdict.DATA)
@@ -41,8 +40,8 @@ def replay(
         ulp_tol: elementwise tolerance where values are recorded; digests have none.
 
     Raises:
-        ValueError: one of `loss_fn` and `batches` without the other; a negative tolerance; or a tolerance for a
-            trace that records no state after its beginning.
+        ValueError: one of `loss_fn` and `batches` without the other; a negative tolerance; or a tolerance
+            for a trace that records no state after its beginning.
     """
     if (loss_fn is None) != (batches is None):
         raise ValueError("replay: expected both loss_fn and batches or neither; re-execution needs both")
@@ -78,8 +77,8 @@ class _Replay:
         self.digests = [TensorDigest(trace.header.algorithm, t.dtype, t.shape) for t in trace.schema.tensors]
         if ulp_tol and trace.header.mode is not RecordMode.FULL and not trace.last_keyframe(len(trace)):
             raise ValueError(
-                "replay: ulp_tol: this trace records digests of its states but no values after the beginning, "
-                "and digests have no tolerance; use 0, or record with record='full'"
+                "replay: ulp_tol: this trace records digests of its states but no values after the "
+                "beginning, and digests have no tolerance; use 0, or record with record='full'"
             )
         self.state = State(trace, 0)
 
@@ -171,12 +170,14 @@ class _Replay:
     def _unproven(self) -> list[Finding]:
         steps = len(self.trace)
         if self.model is not None and not self.executes:
-            text = f"recorded under numerics version {self.trace.header.numerics}, this library has {NUMERICS}"
+            text = (
+                f"recorded under numerics version {self.trace.header.numerics}, this library has {NUMERICS}"
+            )
             return [Finding(Verdict.NUMERICS, f"{text}: gradients were not re-executed")]
         if not self.updates:
             text = "the trace records digests only: pass the model and its batches to prove the updates"
             return [Finding(Verdict.UNPROVEN, text)]
         if self.checked < steps:
-            text = f"no state is recorded after steps {self.checked} to {steps - 1}: their updates are not proven"
+            text = f"no state is recorded after steps {self.checked} to {steps - 1}: updates not proven"
             return [Finding(Verdict.UNPROVEN, text)]
         return []

@@ -81,8 +81,10 @@ class Recorder:
         self._state = self._slots[writer.schema.params :]
         self._every_param = tuple(range(len(self._params)))
         self._corrected = writer.schema.corrections > 0
-        self._last_digests: list[bytes] = []
-        self._keyframe(params, state)
+        self._last: tuple[Arrays, Arrays] | None = None
+        initial = self._state_arrays(params, state)
+        self._last_digests = self._digest_all(initial)
+        self._keyframe(initial, self._last_digests)
 
     @property
     def steps(self) -> int:
@@ -129,36 +131,35 @@ class Recorder:
             raise ValueError(
                 f"recorder.step: expected step {self._writer.steps}, got {step}; record each step once"
             )
+        self._last, self._last_digests = None, []
         loss = _finite_loss(step, loss)
         present, consumed = self._finite_grads(step, grads)
-        digests = [self._slots[i].digest.of_bytes(g.data) for i, g in zip(present, consumed, strict=True)]
-        after = self._state_arrays(params, state) if self._layout.due(step) else []
-        self._last_digests = after_digests = [
-            slot.digest.of_bytes(a.data) for slot, a in zip(self._slots, after, strict=False)
-        ]
-        front = encode_step(
-            self._layout,
-            self._algorithm.hash,
-            self._writer.link,
-            StepRecord(
-                step=step,
-                link=b"",
-                batch_id=_NO_BATCH_ID,
-                loss=loss,
-                flags=StepFlag.CLIPPED if clip else _NO_FLAGS,
-                micro_batches=micro_batches,
-                clip=clip,
-                input_digest=self._input_digest(batch),
-                hyper=tuple([hyper[name] for name in self._hyperparameters]),
-                corrections=tuple(state[CORRECTIONS].tolist()) if self._corrected else (),
-                grads=present,
-                digests=(*digests, *after_digests),
-                root=state_root(self._algorithm, after_digests) if after else None,
+        due = self._layout.due(step)
+        after = self._state_arrays(params, state) if due else []
+        after_digests = self._digest_all(after)
+        record = StepRecord(
+            step=step,
+            link=b"",
+            batch_id=_NO_BATCH_ID,
+            loss=loss,
+            flags=StepFlag.CLIPPED if clip else _NO_FLAGS,
+            micro_batches=micro_batches,
+            clip=clip,
+            input_digest=self._input_digest(batch),
+            hyper=tuple([hyper[name] for name in self._hyperparameters]),
+            corrections=tuple(state[CORRECTIONS].tolist()) if self._corrected else (),
+            grads=present,
+            digests=(
+                *[self._slots[i].digest.of_bytes(g.data) for i, g in zip(present, consumed, strict=True)],
+                *after_digests,
             ),
+            root=state_root(self._algorithm, after_digests) if due else None,
         )
+        front = encode_step(self._layout, self._algorithm.hash, self._writer.link, record)
         self._writer.step(front, [raw(a) for a in self._recorded(consumed, after)])
         if (step + 1) % self._keyframe_every == 0:
-            self._keyframe(params, state)
+            self._keyframe(after, after_digests)
+        self._last, self._last_digests = (params, state), after_digests
 
     def event(self, kind: str, text: str) -> None:
         """Write a note into the trace: a kind of `a-z0-9_-` and a text, 64 KiB in all.
@@ -169,23 +170,21 @@ class Recorder:
         """
         self._writer.event(kind, text)
 
-    def seal(self, *, params: Arrays | None = None, state: Arrays | None = None) -> None:
+    def seal(self) -> None:
         """End the trace and give it its final name.
 
-        `params` and `state` after the last recorded step make the steps since the last digested state
-        provable; with `state_every=1` there are none, and nothing need be given.
+        Where the state after the last step was not digested, the arrays handed to the last `step` are read
+        again: they must not have changed since. After a `step` that raised, the final state is left out.
 
         Raises:
             TraceWriteError: the file cannot be written.
         """
-        final = self._last_digests
-        if params is not None and state is not None:
-            arrays = self._state_arrays(params, state)
-            final = [slot.digest.of_bytes(a.data) for slot, a in zip(self._slots, arrays, strict=True)]
-        self._writer.seal(final)
+        if self._last is not None and not self._last_digests:
+            self._last_digests = self._digest_all(self._state_arrays(*self._last))
+        self._writer.seal(self._last_digests)
 
     def close(self) -> None:
-        """Leave the trace unsealed but readable as `PATH.partial`. Without effect on a sealed or closed one."""
+        """Leave the trace unsealed, readable as `PATH.partial`; no effect on a sealed or closed one."""
         self._writer.close()
 
     def __enter__(self) -> Self:
@@ -223,9 +222,10 @@ class Recorder:
             return []
         return consumed + after if mode is RecordMode.FULL else consumed
 
-    def _keyframe(self, params: Arrays, state: Arrays) -> None:
-        arrays = self._state_arrays(params, state)
-        digests = [slot.digest.of_bytes(a.data) for slot, a in zip(self._slots, arrays, strict=True)]
+    def _digest_all(self, arrays: list[Array]) -> list[bytes]:
+        return [slot.digest.of_bytes(a.data) for slot, a in zip(self._slots, arrays, strict=False)]
+
+    def _keyframe(self, arrays: list[Array], digests: list[bytes]) -> None:
         root = state_root(self._algorithm, digests)
         self._writer.keyframe(encode_keyframe(b"", b"", digests, root), root, [raw(a) for a in arrays])
 

@@ -36,7 +36,8 @@ class Model:
         algorithm = trace.header.algorithm
         self._input_digest = InputDigest(algorithm)
         self._digests = {
-            t.name: TensorDigest(algorithm, t.dtype, t.shape) for t in trace.schema.tensors[: trace.schema.params]
+            t.name: TensorDigest(algorithm, t.dtype, t.shape)
+            for t in trace.schema.tensors[: trace.schema.params]
         }
 
     def next_batch(self, view: StepView) -> Batch:

@@ -8,6 +8,9 @@ from ..random import uniform
 from ..tensor import Array
 from .layer import Initialiser
 
+BEFORE_TRAINING = 2**32 - 1
+"""The step under which initial values are drawn: the last there is, so no training step draws the same words."""
+
 
 def uniform_fan_in(fan_in: int) -> Initialiser:
     """Uniform on ``[-b, b)`` with ``b = 1 / sqrt(fan_in)``: PyTorch's default for Linear's weight and bias.
@@ -17,7 +20,7 @@ def uniform_fan_in(fan_in: int) -> Initialiser:
 
     def initialise(shape: tuple[int, ...], dtype: np.dtype[Any], seed: int, ordinal: int) -> Array:
         bound = dtype.type(1.0 / np.sqrt(np.float64(fan_in)))
-        unit = uniform(shape, dtype, seed=seed, ordinal=ordinal)
+        unit = uniform(shape, dtype, seed=seed, step=BEFORE_TRAINING, ordinal=ordinal)
         values: Array = (unit * dtype.type(2) - dtype.type(1)) * bound
         return values
 

@@ -40,7 +40,12 @@ class _DigestNamedFiles:
 
     def _path(self, key: object) -> Path:
         digest = sha256(f"{self._stamp} {key!r}".encode()).hexdigest()
-        return self._folder / f"{self._name}-{digest[:32]}.nbc"
+        return self._folder / f"{self._current}{digest[:32]}.nbc"
+
+    @property
+    def _current(self) -> str:
+        """How the names of files made from the present sources begin."""
+        return f"{self._name}-{self._stamp[:16]}-"
 
     def load(self, key: object) -> Any:
         try:
@@ -53,6 +58,9 @@ class _DigestNamedFiles:
         partial = path.with_name(f"{path.name}.{uuid4().hex}")
         partial.write_bytes(dumps(data))
         partial.replace(path)
+        for stale in self._folder.glob(f"{self._name}-*.nbc"):
+            if not stale.name.startswith(self._current):
+                stale.unlink(missing_ok=True)
 
 
 class KernelCache(FunctionCache):

@@ -86,23 +86,6 @@ def select(context, condition, yes, no):
     return yes(condition, yes, no), generate
 
 
-def _int32_operation(name, doc):
-    def operation(context, x, y):
-        if not x == y == types.int32:
-            return None
-        return x(x, x), lambda ctx, b, sig, args: getattr(b, name)(args[0], args[1])
-
-    operation.__doc__, operation.__name__ = doc, name
-    return intrinsic(operation)
-
-
-# numba widens int32 arithmetic to int64, which halves the vector width of the elementary functions.
-add32 = _int32_operation("add", "``x + y`` in int32, wrapping.")
-sub32 = _int32_operation("sub", "``x - y`` in int32, wrapping.")
-shl32 = _int32_operation("shl", "``x << y`` in int32.")
-ashr32 = _int32_operation("ashr", "``x >> y`` in int32, keeping the sign.")
-
-
 @intrinsic
 def word(context, words, i):
     """The ``i``-th int64 of the block at address ``words``."""

@@ -35,14 +35,14 @@ def show(value: Any) -> str:
     """
     if not isinstance(value, np.floating):
         return str(value)
-    bits = value[()].tobytes()[::-1].hex() if np.little_endian else value.tobytes().hex()
+    bits = np.array(value, value.dtype.newbyteorder(">")).tobytes().hex()
     return f"{value!s} ({float(value).hex()}, bits {bits})"
 
 
 def ulp_distances(a: Array, b: Array) -> npt.NDArray[np.uint64]:
     """Element by element, how many values of their float dtype `a` and `b` are apart.
 
-    Counted on the monotone map of the bits: +0 and -0 are at distance 0. A NaN is at distance 0 from a NaN only,
+    Counted on the monotone map of the bits: +0 and -0 are at distance 0. A NaN is at distance 0 from a NaN,
     and at the largest from everything else.
     """
     distance = np.abs(_ordered(a) - _ordered(b)) if a.dtype.itemsize == 4 else _distance64(a, b)

@@ -37,7 +37,7 @@ class NonFiniteError(ArithmeticError):
         at = "" if element is None else f" at flat element {element}"
         super().__init__(
             f"recorder.step: expected a finite loss and finite gradients, got {value} in '{tensor}'{at} of "
-            f"step {step}; nothing of this step was written. Lower the learning rate, clip, or check the batch"
+            f"step {step}; nothing of it was written. Lower the learning rate, clip, or check the batch"
         )
         self.step = step
         self.tensor = tensor

@@ -10,20 +10,17 @@ from typing import Literal, Self, TypeAlias, overload
 import numpy as np
 
 from ..sniff import open_regular
-from .damage import judge
 from .digest import NUMPY_DTYPES, Array, TensorDigest
-from .errors import DamageError, NotRecordedError, InvalidTraceError, UnsealedTraceWarning
+from .errors import InvalidTraceError, NotRecordedError, UnsealedTraceWarning
 from .file import PARTIAL_SUFFIX
-from .format import EVENT_BYTES, HEADER_LENGTH, SEAL_MAGIC, SEAL_TAIL, STEPS_PER_INDEX, FrameType, RecordMode
+from .format import RecordMode
 from .header import Header
-from .keyframe import KeyframeRecord, decode_keyframe
 from .layout import Extent
 from .limits import Limits
-from .marks import EventRecord, IndexRecord, SealRecord, decode_event, decode_index, decode_seal
+from .marks import EventRecord
 from .source import Frame, FrameSource, Source
 from .step import StepRecord
 from .verdict import Verdict
-from .walk import Prologue, Walk, read_step
 
 Mode: TypeAlias = Literal["strict", "tolerate_tail", "point_in_time"]
 What: TypeAlias = Literal["grad", "after", "before"]
@@ -87,16 +84,13 @@ class Trace(Sequence[StepView]):
         self.path = path
         self._descriptor = descriptor
         self._frames = FrameSource(Source(descriptor, limits))
+        self._locator = Locator(self._frames, mode)
         self.header: Header = self._frames.header
-        self.damage: InvalidTraceError | None = None
-        self._cached: tuple[int, IndexRecord] | None = None
-        prologue = Prologue(self._frames)
-        self._prologue = prologue
-        self.schema = prologue.schema
-        self.layout = prologue.layout
+        self.schema = self._locator.schema
+        self.layout = self._locator.layout
+        self.seal = self._locator.seal
+        self.damage = self._locator.damage
         self._digests = [TensorDigest(self._frames.algorithm, t.dtype, t.shape) for t in self.schema.tensors]
-        self.seal = self._find_seal()
-        self._walk: Walk | None = None if self.seal else self._scan(mode)
 
     @property
     def sealed(self) -> bool:
@@ -104,9 +98,7 @@ class Trace(Sequence[StepView]):
         return self.seal is not None
 
     def __len__(self) -> int:
-        if self.seal is not None:
-            return self.seal.steps
-        return len(self._walk.step_offsets) if self._walk else 0
+        return self._locator.steps
 
     @overload
     def __getitem__(self, index: int) -> StepView: ...
@@ -115,7 +107,7 @@ class Trace(Sequence[StepView]):
     def __getitem__(self, index: int | slice) -> StepView | list[StepView]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        return StepView(self, self._read_step(self._checked(index))[1])
+        return StepView(self, self._locator.step(self._checked(index))[1])
 
     def __iter__(self) -> Iterator[StepView]:
         return (self[i] for i in range(len(self)))
@@ -200,29 +192,20 @@ class Trace(Sequence[StepView]):
 
     def has_keyframe(self, step: int) -> bool:
         """Whether there is a KEYFRAME before `step`."""
-        return self._keyframe_offset(step) is not None
+        return self._locator.has_keyframe(step)
 
     def last_keyframe(self, step: int) -> int:
         """The number of the last KEYFRAME at or before `step`."""
-        for k in range(step // STEPS_PER_INDEX, -1, -1):
-            before = [number for number, _ in self._keyframes(k) if number <= step]
-            if before:
-                return before[-1]
-        raise InvalidTraceError(Verdict.CORRUPT, "no INDEX lists KEYFRAME 0")
+        return self._locator.last_keyframe(step)
 
-    def keyframe_record(self, step: int) -> KeyframeRecord:
-        """The digests of a KEYFRAME, which must exist."""
-        return self._read_keyframe(step)[1]
+    def keyframe_digests(self, step: int) -> dict[str, bytes]:
+        """Tensor → digest in the KEYFRAME before `step`, which must exist."""
+        digests = self._locator.keyframe(step)[1].digests
+        return {t.name: d for t, d in zip(self.schema.tensors, digests, strict=True)}
 
     def events(self) -> Iterator[tuple[int, EventRecord]]:
         """Every EVENT with the number of steps before it; one pass over the heads."""
-        offset = self._prologue.frame.end
-        end = self._walk.end if self._walk else self._frames.source.size
-        while offset < end:
-            head = self._frames.head(offset)
-            if head.type == FrameType.EVENT:
-                yield head.step, decode_event(self._frames.frame(offset, EVENT_BYTES).front, offset)
-            offset += head.span(self._frames.algorithm.size)
+        return self._locator.events()
 
     def close(self) -> None:
         """Close the file. Idempotent."""
@@ -245,97 +228,18 @@ class Trace(Sequence[StepView]):
             f"<trace {self.path}: {len(self)} steps, {seal}, mode {mode}, {len(self.schema.tensors)} tensors>"
         )
 
-    def _find_seal(self) -> SealRecord | None:
-        """The SEAL by the last bytes of the file; None leaves the diagnosis to a scan."""
-        source, size = self._frames.source, self._frames.algorithm.size
-        try:
-            offset, magic = SEAL_TAIL.unpack(source.read(source.size - size - SEAL_TAIL.size, SEAL_TAIL.size))
-            if magic != SEAL_MAGIC or not HEADER_LENGTH < offset < source.size:
-                return None
-            frame = self._frame(offset, FrameType.SEAL)
-            seal = decode_seal(frame.front, offset, size, len(self.schema.tensors))
-        except InvalidTraceError as error:
-            if error.verdict is Verdict.IO:
-                raise
-            return None
-        listed = len(seal.indexes) * STEPS_PER_INDEX
-        return seal if frame.end == source.size and listed - STEPS_PER_INDEX <= seal.steps <= listed else None
-
-    def _scan(self, mode: Mode) -> Walk:
-        walk = Walk(self._frames)
-        try:
-            for _ in walk:
-                pass
-        except DamageError as damage:
-            self.damage = judge(self._frames, damage)
-        except InvalidTraceError as error:
-            self.damage = error
-        if self.damage is not None and not (
-            mode == "point_in_time" or (mode == "tolerate_tail" and self.damage.verdict is Verdict.TORN_TAIL)
-        ):
-            raise self.damage
-        self.seal = walk.seal
-        return walk
-
     def _checked(self, step: int) -> int:
         index = step + len(self) if step < 0 else step
         if not 0 <= index < len(self):
             raise IndexError(f"trace: expected a step from 0 to {len(self) - 1}, got {step}")
         return index
 
-    def _frame(self, offset: int, type: FrameType) -> Frame:
-        largest = self._prologue.largest_front(type, self._frames.source.size)
-        frame = self._frames.frame(offset, largest)
-        if frame.type != type:
-            raise InvalidTraceError(Verdict.CORRUPT, f"expected a frame of type {type.name}", offset)
-        return frame
-
-    def _index(self, number: int) -> IndexRecord:
-        assert self.seal is not None
-        if self._cached is None or self._cached[0] != number:
-            offset = self.seal.indexes[number]
-            index = decode_index(self._frame(offset, FrameType.INDEX).front, offset)
-            steps = min(self.seal.steps - number * STEPS_PER_INDEX, STEPS_PER_INDEX)
-            if index.first != number * STEPS_PER_INDEX or len(index.steps) != steps:
-                raise InvalidTraceError(Verdict.CORRUPT, f"INDEX {number} lists other steps", offset)
-            self._cached = (number, index)
-        return self._cached[1]
-
-    def _read_step(self, step: int) -> tuple[Frame, StepRecord]:
-        if self._walk is not None:
-            offset = self._walk.step_offsets[step]
-        else:
-            number, place = divmod(step, STEPS_PER_INDEX)
-            offset = self._index(number).steps[place]
-        frame = self._frame(offset, FrameType.STEP)
-        if frame.step != step:
-            raise InvalidTraceError(Verdict.CORRUPT, f"expected STEP {step}, found STEP {frame.step}", offset)
-        return frame, read_step(self._frames, self.layout, frame)
-
-    def _keyframes(self, number: int) -> Sequence[tuple[int, int]]:
-        """The keyframes of steps `number * 1024` and following, as (step, offset)."""
-        if self._walk is not None:
-            return [pair for pair in self._walk.keyframes if pair[0] // STEPS_PER_INDEX == number]
-        assert self.seal is not None
-        return self._index(number).keyframes if number < len(self.seal.indexes) else ()
-
-    def _keyframe_offset(self, step: int) -> int | None:
-        return dict(self._keyframes(step // STEPS_PER_INDEX)).get(step)
-
-    def _read_keyframe(self, step: int) -> tuple[Frame, KeyframeRecord]:
-        offset = self._keyframe_offset(step)
-        assert offset is not None
-        frame = self._frame(offset, FrameType.KEYFRAME)
-        if frame.step != step or frame.body_length != self.schema.nbytes:
-            raise InvalidTraceError(Verdict.CORRUPT, f"expected KEYFRAME {step}, found another", offset)
-        return frame, decode_keyframe(self.layout, self._frames.algorithm, step, frame.front, offset)
-
     def _step_body(self, step: int) -> tuple[Frame, list[Extent]]:
-        frame, record = self._read_step(step)
+        frame, record = self._locator.step(step)
         return frame, self.layout.step_body(step, record.grads, record.digests)
 
     def _keyframe_body(self, step: int) -> tuple[Frame, list[Extent]]:
-        frame, record = self._read_keyframe(step)
+        frame, record = self._locator.keyframe(step)
         return frame, self.layout.keyframe_body(record.digests)
 
     def _load(self, frame: Frame, extent: Extent) -> Array:

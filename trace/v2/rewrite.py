@@ -35,7 +35,7 @@ def copy_trace(frames: FrameSource, walk: Walk, writer: TraceWriter, steps: int,
             final = record.state_in_order(walk.layout) if record.root else ()
         elif isinstance(record, EventRecord) and frame.step <= steps:
             writer.event(record.kind, record.text)
-        elif isinstance(record, SealRecord) and record.steps == steps:
+        elif isinstance(record, SealRecord) and record.steps <= steps:
             final = record.final[:-1]
     writer.seal(final)
 
@@ -49,5 +49,3 @@ def _linked(writer: TraceWriter, step: int, front: bytes) -> bytes:
     content = front[layout.scalars_at :]
     link = writer.header.algorithm.hash(writer.link + U64.pack(step) + content)
     return link + front[layout.digest_size :]
-
-

@@ -27,7 +27,9 @@ def rollback_v2(path: str | os.PathLike[str], step: int, out: str | os.PathLike[
         TraceWriteError: the child cannot be written.
     """
     if Path(out).exists():
-        raise ValueError(f"rollback: {out} exists; a rollback always writes a new file, name another with --out")
+        raise ValueError(
+            f"rollback: {out} exists; a rollback always writes a new file, name another with --out"
+        )
     descriptor = open_regular(os.fspath(path))
     try:
         frames = FrameSource(Source(descriptor, Limits()))
@@ -59,5 +61,3 @@ def _write_child(frames: FrameSource, parent: Walk, step: int, out: str | os.Pat
     except BaseException:
         child.discard()
         raise
-
-

@@ -100,12 +100,12 @@ class FrameSource:
         return self.source.read(offset - self.algorithm.size, self.algorithm.size)
 
     def frame(self, offset: int, largest_front: int, before: bytes | None = None) -> Frame:
-        """The frame at `offset` with all its parts; `before`: the chain digest before it (default: as stored).
+        """The frame at `offset` with all its parts; `before`: the chain before it (default: as stored).
 
         Raises:
             DamageError: it is not whole.
-            InvalidTraceError: `corrupt` or `chain`: its parts do not belong together, its link is wrong or its front
-                is longer than `largest_front`.
+            InvalidTraceError: `corrupt` or `chain`: its parts or its link do not belong there, or its
+                front is longer than `largest_front`.
         """
         head = self.head(offset)
         if head.front_length > largest_front and head.type < SKIPPABLE:

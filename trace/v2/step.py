@@ -78,7 +78,7 @@ def present_grads(layout: Layout, front: bytes, offset: int) -> tuple[int, ...]:
     """The bitmap of a STEP as positions.
 
     Raises:
-        InvalidTraceError: `corrupt`: the front is too short for a bitmap, or it names tensors beyond the params.
+        InvalidTraceError: `corrupt`: too short for a bitmap, or the bitmap names tensors beyond the params.
     """
     words = front[layout.bitmap_at : layout.digests_at]
     if len(words) < 8 * layout.bitmap_words:

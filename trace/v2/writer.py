@@ -110,7 +110,7 @@ class TraceWriter:
         self._file.publish()
 
     def close(self) -> None:
-        """Write what is held back and close; the file stays unsealed under its `.partial` name. Idempotent."""
+        """Write what is held back and close; the file stays unsealed as `PATH.partial`. Idempotent."""
         try:
             if self._file.alive:
                 self.flush()
@@ -152,7 +152,7 @@ class TraceWriter:
         largest = self.header.largest_payload
         if len(front) > largest:
             raise TraceWriteError(
-                f"trace: the front of a frame has {len(front)} bytes; choose a largest_payload above {largest}"
+                f"trace: the front of a frame has {len(front)} bytes; choose a largest_payload above it"
             )
         parts = list(_cut(body, len(front), largest))
         for part, (length, views) in enumerate(parts):
@@ -175,7 +175,7 @@ class TraceWriter:
 
 
 def _cut(body: Sequence[memoryview], taken: int, largest: int) -> Iterator[tuple[int, list[memoryview]]]:
-    """The body cut into parts of `largest` bytes, of the first of which `taken` are taken: (length, views)."""
+    """The body as (length, views) of parts of `largest` bytes, `taken` of the first being taken."""
     room = largest - taken
     views: list[memoryview] = []
     length = 0

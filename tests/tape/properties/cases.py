@@ -41,9 +41,10 @@ def cases(op: Op, *dtypes: npt.DTypeLike) -> Iterator[Case]:
     """Every sample of an op, by default for float32 and for float64."""
     for dtype in dtypes or FLOAT_TYPES:
         for i, sample in enumerate(op.samples(Make(dtype))):
-            shapes = ", ".join("None" if a is None else f"{a.dtype}{list(a.shape)}" for a in sample.arrays)
+            arrays = tuple(None if a is None else np.asarray(a) for a in sample.arrays)
+            shapes = ", ".join("None" if a is None else f"{a.dtype}{list(a.shape)}" for a in arrays)
             label = f"{op.name}({shapes}, {dict(sample.attrs)}), sample {i} of {np.dtype(dtype)}"
-            yield Case(op, label, sample.arrays, sample.attrs)
+            yield Case(op, label, arrays, sample.attrs)
 
 
 def run(op: Op, arrays: Arrays, attrs: Mapping[str, Any]) -> Array:

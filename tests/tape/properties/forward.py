@@ -94,14 +94,14 @@ def _as_output(buffer: Array, step: KernelStep) -> Array:
 def _strided(a: Array) -> Array:
     """Every second element of a larger array along each axis."""
     base = np.full([2 * n + 1 for n in a.shape], 99, a.dtype)
-    view = base[tuple(slice(1, 2 * n + 1, 2) for n in a.shape)]
+    view = base[(..., *(slice(1, 2 * n + 1, 2) for n in a.shape))]
     view[...] = a
     return view
 
 
 def _reversed(a: Array) -> Array:
     """Negative strides along every axis."""
-    flip = (slice(None, None, -1),) * a.ndim
+    flip = (..., *(slice(None, None, -1),) * a.ndim)
     return np.array(a[flip], order="C", copy=True)[flip]
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-
 from dgrr.trace.cli import main
 
 MASK = 2**64 - 1

@@ -5,10 +5,9 @@ import zlib
 
 import numpy as np
 import pytest
+from dgrr.trace.v1.compiled import gradients, sample, train_block, updated
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from dgrr.trace.v1.compiled import gradients, sample, train_block, updated
 
 SEEDS = st.integers(0, 2**64 - 1)
 

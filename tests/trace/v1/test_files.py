@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from dgrr.trace.sniff import TraceFileError, version_of
 from dgrr.trace.v1 import reader as reader_module
 from dgrr.trace.v1.reader import TraceReader
@@ -173,7 +172,7 @@ def test_a_full_disk_leaves_nothing_and_the_old_trace(tmp_path, golden):
         [DGRR, "train", "--steps", "100000", "--out", out],
         capture_output=True,
         text=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, 2**20)),  # noqa: PLW1509
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, 2**20)),
     )
     assert ended.returncode == 2
     assert ended.stderr == f"dgrr: cannot write {out}.partial: File too large\n"

@@ -4,7 +4,6 @@ import hashlib
 from pathlib import Path
 
 import numpy as np
-
 from dgrr.trace.v1.layout import Header, Record, header_crc32, record_crc32
 from dgrr.trace.v1.writer import TraceWriter
 

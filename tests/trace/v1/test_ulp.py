@@ -5,11 +5,10 @@ import struct
 import zlib
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
-
 from dgrr.trace.v1.file_crc import valid_records_crc32
 from dgrr.trace.v1.ulp import ulp_distance, ulp_distances
+from hypothesis import given
+from hypothesis import strategies as st
 
 NUMBERS = st.floats(allow_nan=False)
 

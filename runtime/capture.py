@@ -5,7 +5,7 @@ alone, so a step compiled to a plan will have to give the same.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -34,8 +34,7 @@ class CapturedStep:
         """
         made = self.evaluate(batch)
         self.update(made.grads)
-        loss: np.floating[Any] = made.loss[()]
-        return loss
+        return cast(np.floating[Any], made.loss[()])
 
     def evaluate(self, batch: Any) -> Evaluation:
         """Loss and gradients on a batch, without an update. Raises NonFiniteError."""

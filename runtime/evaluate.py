@@ -1,8 +1,8 @@
 """A loss function on a batch: its value, its gradients, and the tape that holds both."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +43,7 @@ class Evaluation:
         for node in reversed(list(self.tape)):
             gradient = self.dense[node.id]
             if gradient is not None and not _finite(gradient):
-                return f"every value is finite; the first non-finite gradient is that of node {node.id} ({_title(node)})"
+                return f"the values are finite; the first non-finite gradient is of node {node.id} ({_title(node)})"
         return "a gradient is not finite"
 
 
@@ -58,16 +58,18 @@ def _title(node: Any) -> str:
 def on_tape(tape: Tape[Any], batch: Any) -> Any:
     """A batch with its arrays as constants of a tape; tuples, lists and dicts keep their form."""
     if isinstance(batch, Mapping):
-        return {name: on_tape(tape, part) for name, part in batch.items()}
+        named = cast(Mapping[str, Any], batch)
+        return {name: on_tape(tape, part) for name, part in named.items()}
     if isinstance(batch, tuple | list):
-        return tuple(on_tape(tape, part) for part in batch)
+        return tuple(on_tape(tape, part) for part in cast(Sequence[Any], batch))
     return tape.const(batch)
 
 
 def evaluate(loss_fn: LossFn, params: Arrays, batch: Any) -> Evaluation:
     """The loss on a batch and the gradient of every node, computed op by op on a fresh tape.
 
-    Raises GradientError if ``loss_fn`` does not return a scalar Var of that tape.
+    Raises GradientError if ``loss_fn`` does not return a Var or it depends on no parameter, ShapeError if the
+    Var is no scalar, TapeError if it is of another tape.
     """
     tape: Tape[Any] = Tape()
     p = tape.params(params)

@@ -1,6 +1,6 @@
 """Showing how a long run gets on: a bar on a terminal, a line per epoch elsewhere."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -59,7 +59,7 @@ class Bar:
 
 
 @contextmanager
-def reporting(progress: bool | None, total: int | None, console: Console | None = None) -> Iterator[Reporter]:
+def reporting(progress: bool | None, total: int | None, console: Console | None = None) -> Generator[Reporter]:
     """A reporter: None shows a bar on a terminal only, True also lines elsewhere, False nothing."""
     shown = console or Console()
     if progress is False or (progress is None and not shown.is_terminal):

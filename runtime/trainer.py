@@ -61,7 +61,8 @@ class Trainer:
         if record not in ("digest", "grads"):
             raise DomainError(f"Trainer: argument 'record': expected 'digest' or 'grads', got {record!r}")
         self._step = CapturedStep(loss_fn, params, optimizer)
-        self._trace, self._record, self._seed = trace, record, seed
+        self._trace, self._seed = trace, seed
+        self._record: Mode = record
         self.steps = 0
 
     @property
@@ -99,7 +100,7 @@ class Trainer:
         total = _total(batches, steps, epochs)
         began, losses = perf_counter(), list[Any]()
         with reporting(progress, total) as reporter, held_interrupt() as check, self._recording() as recorder:
-            for batch in islice(_epochs(batches, epochs, steps, reporter, losses), steps):
+            for batch in _epochs(batches, epochs, steps, reporter, losses):
                 losses.append(self._train(batch, recorder))
                 reporter.step(float(losses[-1]))
                 check()
@@ -109,7 +110,9 @@ class Trainer:
         try:
             made = self._step.evaluate(batch)
         except NonFiniteError as error:
-            raise NonFiniteError(f"fit: step {self.steps}: {error}; lower the learning rate or look at the batch") from None
+            raise NonFiniteError(
+                f"fit: step {self.steps}: {error}; lower the learning rate or look at the batch"
+            ) from None
         self._step.update(made.grads)
         if recorder is not None:
             recorder.step(
@@ -128,7 +131,9 @@ class Trainer:
         if self._trace is None:
             return nullcontext(None)
         if self.steps:
-            raise DomainError(f"fit: the trace {str(self._trace)!r} is complete; make a new Trainer with its own trace")
+            raise DomainError(
+                f"fit: the trace {str(self._trace)!r} holds an earlier fit; make a new Trainer with its own trace"
+            )
         recorder = open_recorder(
             self._trace,
             record=self._record,
@@ -185,8 +190,8 @@ def _accuracy(model: Model, params: Arrays, batch: Any) -> float:
     inputs, labels = batch
     tape: Tape[Any] = Tape()
     p = {name: tape.const(value) for name, value in params.items()}
-    chosen = model(p, tape.const(inputs)).numpy().argmax(axis=-1)
-    return float(np.mean(chosen == labels))
+    chosen: Array = model(p, tape.const(inputs)).numpy().argmax(axis=-1)
+    return int(np.count_nonzero(chosen == labels)) / len(labels)
 
 
 def _total(batches: Iterable[Any], steps: int | None, epochs: int | None) -> int | None:
@@ -203,11 +208,16 @@ def _total(batches: Iterable[Any], steps: int | None, epochs: int | None) -> int
 def _epochs(
     batches: Iterable[Any], epochs: int | None, steps: int | None, reporter: Reporter, losses: list[Any]
 ) -> Iterator[Any]:
-    """Batch after batch, epoch after epoch; without a count of epochs, one, or as many as the steps need."""
+    """Batch after batch, epoch after epoch; without a count of epochs, one, or as many as the steps need.
+
+    The consumer appends a loss for each batch before it asks for the next. The last epoch may be cut short.
+    """
     numbers = range(epochs) if epochs is not None else range(1) if steps is None else count()
     for number in numbers:
         before = len(losses)
-        yield from batches
+        if before == steps:
+            return
+        yield from islice(batches, None if steps is None else steps - before)
         if len(losses) == before:
             raise DomainError(
                 "fit: argument 'batches': expected at least one batch per epoch, got none; "

@@ -6,7 +6,7 @@ contributions.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 
@@ -62,14 +62,16 @@ def seed_of(call: str, value: AnyTensor, seed: Any) -> Any:
 
 def cotangent(call: str, argument: str, value: AnyTensor, given: Any) -> Any:
     """``given`` as a cotangent of ``value``; a Var stays one. Raises ShapeError or DTypeError if it does not fit."""
-    if isinstance(given, int | float):
-        given = np.array(given, value.dtype)
-    made: Any = given if isinstance(given, Var | AnyTensor) else AnyTensor.leaf(given, f"{call}: argument {argument!r}")
+    made: Any = given
+    if isinstance(made, int | float):
+        made = np.array(made, value.dtype)
+    if not isinstance(made, (Var, AnyTensor)):
+        made = AnyTensor.leaf(made, f"{call}: argument {argument!r}")
     if tuple(made.shape) != value.array.shape:
         raise ShapeError(f"{call}: argument {argument!r}: expected shape {value.array.shape}, got {tuple(made.shape)}")
     if made.dtype != value.dtype:
         raise DTypeError(f"{call}: argument {argument!r}: expected dtype {value.dtype}, got {made.dtype}")
-    return made
+    return cast(Any, made)
 
 
 class DenseGrads(Generic[G]):

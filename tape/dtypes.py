@@ -17,25 +17,25 @@ class Float(DType):
     """A type that can carry a gradient."""
 
 
-class f32(Float):  # noqa: N801
+class f32(Float):
     """IEEE-754 binary32."""
 
     dtype = np.dtype(np.float32)
 
 
-class f64(Float):  # noqa: N801
+class f64(Float):
     """IEEE-754 binary64."""
 
     dtype = np.dtype(np.float64)
 
 
-class i64(DType):  # noqa: N801
+class i64(DType):
     """64-bit integers: indices and labels."""
 
     dtype = np.dtype(np.int64)
 
 
-class boolean(DType):  # noqa: N801
+class boolean(DType):
     """Masks."""
 
     dtype = np.dtype(np.bool_)

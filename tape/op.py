@@ -6,8 +6,8 @@ Eager execution, recording, backward, capture, the docs table and the property t
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import wraps
-from typing import Any, Final, TypeVar
+from functools import partial, wraps
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
@@ -34,7 +34,15 @@ class NoGradient:
 
 NO_GRAD: Final = NoGradient()
 
-Rule = Callable[..., Any]
+Rule = (
+    Callable[[Any], Any]
+    | Callable[[Any, Any], Any]
+    | Callable[[Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any, Any], Any]
+)
+"""A function of a record. The arities are written out so that type checkers see through lambdas."""
+
 Value = AnyTensor | Var[Any, *tuple[Any, ...]]
 Source = Callable[[Any, Sequence[Any], Any, Mapping[str, Any]], Any]
 
@@ -53,7 +61,7 @@ class Derivative:
     """
 
     def __init__(self, op: str, rule: Rule, signature: Signature, given: Sequence[str]) -> None:
-        self.rule = rule
+        self.rule: Callable[..., Any] = rule
         self.names = tuple(inspect.signature(rule).parameters)
         known = _sources(signature, given)
         unknown = [name for name in self.names if name not in known]
@@ -67,18 +75,39 @@ class Derivative:
 
 
 def _sources(signature: Signature, given: Sequence[str]) -> dict[str, Source]:
-    known: dict[str, Source] = {"y": lambda g, xs, y, attrs: y}
+    known: dict[str, Source] = {"y": _output}
     for i, name in enumerate(signature.inputs):
-        known[name] = lambda g, xs, y, attrs, i=i: xs[i]
-        known[f"{name}_shape"] = lambda g, xs, y, attrs, i=i: shape_of(xs[i])
+        known[name] = partial(_input, i)
+        known[f"{name}_shape"] = partial(_input_shape, i)
     for name in signature.defaults:
-        known[name] = lambda g, xs, y, attrs, name=name: attrs[name]
+        known[name] = partial(_attribute, name)
     if len(given) == 1:
-        known[given[0]] = lambda g, xs, y, attrs: g
-    else:
-        for i, name in enumerate(given):
-            known[name] = lambda g, xs, y, attrs, i=i: g[i]
-    return known
+        return {**known, given[0]: _given}
+    return {**known, **{name: partial(_given_one, i) for i, name in enumerate(given)}}
+
+
+def _output(given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
+    return output
+
+
+def _input(i: int, given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
+    return inputs[i]
+
+
+def _input_shape(i: int, given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
+    return shape_of(inputs[i])
+
+
+def _attribute(name: str, given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
+    return attrs[name]
+
+
+def _given(given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
+    return given
+
+
+def _given_one(i: int, given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
+    return given[i]
 
 
 @dataclass(eq=False)
@@ -131,20 +160,21 @@ class Op:
 
     def tensors(self, inputs: Sequence[Any]) -> list[AnyTensor | None]:
         """Every input as a tensor: arrays are copied, numbers become constants like the other operands."""
-        like = next((x for x in inputs if isinstance(x, AnyTensor | np.ndarray)), None)
+        like = next((x for x in inputs if _is_array(x)), None)
         return [self._tensor(i, x, like) for i, x in enumerate(inputs)]
 
     def _tensor(self, i: int, x: Any, like: Any) -> AnyTensor | None:
         if isinstance(x, AnyTensor):
             return x
         where = f"{self.name}: argument {self.signature.inputs[i]!r}"
-        if isinstance(x, np.ndarray):
-            return AnyTensor.leaf(x, where)
+        given: Any = x
+        if isinstance(x, np.ndarray | list | tuple):
+            return AnyTensor.leaf(given, where)
         if isinstance(x, int | float | np.generic) and like is not None:
-            return _constant(where, x, like)
+            return _constant(where, given, like)
         if x is None and self.signature.inputs[i] in self.signature.optional:
             return None
-        raise DTypeError(f"{where}: expected a Var, a tensor, an array or a number, got {type(x).__name__}")
+        raise DTypeError(f"{where}: expected a Var, a tensor, an array or a number, got {type(given).__name__}")
 
     def compute(self, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> AnyTensor:
         """The value of the op on tensors."""
@@ -195,6 +225,10 @@ class Op:
         ]
 
 
+def _is_array(x: Any) -> bool:
+    return isinstance(x, AnyTensor | np.ndarray)
+
+
 def _constant(where: str, x: float | np.generic, like: Any) -> AnyTensor:
     """A number as a constant of the dtype and shape of ``like``."""
     value = np.array(x)
@@ -206,30 +240,30 @@ def _constant(where: str, x: float | np.generic, like: Any) -> AnyTensor:
 def plain(value: Any) -> Any:
     """An attribute as a hashable Python value: numpy numbers become Python's, lists tuples."""
     if isinstance(value, np.generic):
-        return value.item()
+        return cast(Any, value.item())
     if isinstance(value, list | tuple):
-        return tuple(plain(v) for v in value)
+        return tuple(plain(v) for v in cast(Sequence[Any], value))
     return value
 
 
 def _exact(value: Any) -> Any:
     """A key that tells apart what compares equal: 0.0 and -0.0, 1 and 1.0 and True; NaN equals itself."""
     if isinstance(value, tuple):
-        return tuple(_exact(v) for v in value)
+        return tuple(_exact(v) for v in cast(Sequence[Any], value))
     if isinstance(value, slice):  # not hashable before Python 3.12
-        return (slice, value.start, value.stop, value.step)
+        return (slice, *value.__reduce__()[1])
     return (type(value), value.hex()) if isinstance(value, float) else (type(value), value)
 
 
 def op(
     *,
-    lower: Callable[..., Slot],
+    lower: Rule,
     vjp: Sequence[Rule | NoGradient] | NoGradient,
     jvp: Rule | NoGradient,
-    reference: Callable[..., Any],
+    reference: Rule,
     samples: Samples,
     errors: Sequence[Bad] = (),
-    infer: Callable[..., Spec] | None = None,
+    infer: Rule | None = None,
     covers: Sequence[str] = (),
     batch_axis: Mapping[str, int] | None = None,
     excused: Mapping[str, str] | None = None,
@@ -278,7 +312,9 @@ def _public(function: F, record: Op) -> F:
     return call  # type: ignore[return-value]
 
 
-def _derivative(name: str, rule: Rule | NoGradient, signature: Signature, given: Sequence[str]) -> Derivative | NoGradient:
+def _derivative(
+    name: str, rule: Rule | NoGradient, signature: Signature, given: Sequence[str]
+) -> Derivative | NoGradient:
     return rule if isinstance(rule, NoGradient) else Derivative(name, rule, signature, given)
 
 
@@ -289,4 +325,6 @@ def _check(function: Callable[..., Any], signature: Signature, rules: Sequence[A
     if not function.__doc__:
         raise TypeError(f"op {name}: a docstring is missing")
     if len(rules) != len(signature.inputs):
-        raise TypeError(f"op {name}: {len(signature.inputs)} inputs need as many VJPs, got {len(rules)}; NO_GRAD says none")
+        raise TypeError(
+            f"op {name}: {len(signature.inputs)} inputs need as many VJPs, got {len(rules)}; NO_GRAD says none"
+        )

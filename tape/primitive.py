@@ -253,7 +253,12 @@ def _kernel_runner(step: KernelStep) -> Runner:
 
 
 def _strided_runner(step: StridedStep) -> Runner:
-    address, layout, readable, work = step.kernel.address(step.out.dtype), step.layout, step.readable, step.work
+    address, layout, readable, work = (
+        step.kernel.address(step.out.dtype),
+        step.layout,
+        step.readable,
+        step.work,
+    )
     shape, dtype = step.out.shape, step.out.dtype
 
     def run_step(arrays: Sequence[Array]) -> Array:

@@ -5,12 +5,13 @@ Values come from the counter-based generator of `dgrr.tape.random`, so that they
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from .random import uniform
+from .shape import Sizes
 
 Arrays = tuple[npt.NDArray[Any] | None, ...]
 
@@ -35,7 +36,7 @@ class Bad:
 
 def bad(error: type[Exception], text: str, *arrays: Any, **attrs: Any) -> Bad:
     """A `Bad` sample; a tuple of ints stands for a float32 array of that shape."""
-    made = [np.zeros(a, np.float32) if isinstance(a, tuple) else a for a in arrays]
+    made = [np.zeros(cast(Sizes, a), np.float32) if isinstance(a, tuple) else a for a in arrays]
     return Bad(error, text, made, attrs)
 
 
@@ -47,7 +48,8 @@ class Make:
     """
 
     def __init__(self, dtype: npt.DTypeLike, seed: int = 0) -> None:
-        self.dtype, self.seed = np.dtype(dtype), seed
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
+        self.seed = seed
         self._drawn = 0
 
     def unit(self, *shape: int) -> npt.NDArray[Any]:
@@ -57,11 +59,13 @@ class Make:
 
     def __call__(self, *shape: int) -> npt.NDArray[Any]:
         """Values from [-2, 2)."""
-        return self.unit(*shape) * self.dtype.type(4) - self.dtype.type(2)
+        values: npt.NDArray[Any] = self.unit(*shape) * self.dtype.type(4) - self.dtype.type(2)
+        return values
 
     def positive(self, *shape: int) -> npt.NDArray[Any]:
         """Values from [0.25, 2.25)."""
-        return self.unit(*shape) * self.dtype.type(2) + self.dtype.type(0.25)
+        values: npt.NDArray[Any] = self.unit(*shape) * self.dtype.type(2) + self.dtype.type(0.25)
+        return values
 
     def indices(self, bound: int, *shape: int) -> npt.NDArray[np.int64]:
         """Integers from 0 to ``bound - 1``."""
@@ -78,12 +82,12 @@ Samples = Callable[[Make], list[Sample]]
 
 def unary(*extra: Sequence[float]) -> Samples:
     """One array of several shapes: scalar, empty, odd, more than one block; then rows of given values."""
-    return _elementwise(lambda make, *shape: make(*shape), extra)
+    return _elementwise(Make.__call__, extra)
 
 
 def unary_positive(*extra: Sequence[float]) -> Samples:
     """The same with positive values."""
-    return _elementwise(lambda make, *shape: make.positive(*shape), extra)
+    return _elementwise(Make.positive, extra)
 
 
 def _elementwise(draw: Callable[..., npt.NDArray[Any]], extra: Sequence[Sequence[float]]) -> Samples:

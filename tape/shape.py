@@ -7,7 +7,7 @@ time, as a `Pattern` that is unified with the sizes of a real array.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any, ClassVar, Generic, Literal, TypeVar, TypeVarTuple, Unpack, get_args, get_origin
+from typing import Any, ClassVar, Generic, Literal, TypeVar, TypeVarTuple, Unpack, cast, get_args, get_origin
 
 from .errors import ShapeError
 
@@ -28,7 +28,7 @@ class Dim:
         cls.size = size
 
 
-class Shape(Generic[Unpack[S]], tuple[int, ...]):
+class Shape(Generic[*S], tuple[int, ...]):
     """The sizes of an array, row-major: ``Shape((2, 3))``; subscripted, a named shape: ``Shape[Batch, In]``.
 
     Raises ShapeError for a size below zero.
@@ -40,7 +40,7 @@ class Shape(Generic[Unpack[S]], tuple[int, ...]):
     1
     """
 
-    def __new__(cls, sizes: Iterable[int] = ()) -> "Shape[Unpack[S]]":
+    def __new__(cls, sizes: Iterable[int] = ()) -> "Shape[*S]":
         """A shape of the given sizes."""
         shape = super().__new__(cls, sizes)
         if any(size < 0 for size in shape):
@@ -93,7 +93,7 @@ class Pattern:
         if get_origin(shape) is Shape:
             return cls.of(*get_args(shape))
         if isinstance(shape, tuple):
-            return cls(shape)
+            return cls(cast(Sizes, shape))
         raise ShapeError(f"expect: expected Shape[...] or a tuple of sizes, got {shape!r}")
 
     @property
@@ -121,12 +121,15 @@ class Pattern:
         return (*(_size(a, known) for a in self.before), *middle, *(_size(a, known) for a in self.after))
 
     def render(self, known: Bindings) -> str:
-        """``(3, N)``: what is known as a number, what is free by name."""
+        """``(3, N)``: what is known as a number, what is free by name, ``*Bs`` or ``...`` for any axes."""
         parts = [_show(axis, known) for axis in self.before]
-        if self.pack is not None:
-            parts += map(str, known[self.pack]) if self.pack in known else ["..."]
+        if self.pack in known:
+            parts += map(str, known[self.pack])
+        elif self.pack is not None:
+            parts.append("..." if self.pack is Any else f"*{self.pack}")
         parts += [_show(axis, known) for axis in self.after]
-        return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+        one_size = len(parts) == 1 and parts[0][0] not in "*."
+        return f"({parts[0]},)" if one_size else f"({', '.join(parts)})"
 
 
 def _fixed(axis: object, default: int) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from rich.table import Table as RichTable
+from rich.text import Text
 
 from .tensor import Array
 
@@ -33,7 +34,7 @@ class Table:
         """The table for a rich console."""
         table = RichTable(*self.columns, title=self.title or None)
         for row in self.rows:
-            table.add_row(*(show(row[column]) for column in self.columns))
+            table.add_row(*(Text(show(row[column])) for column in self.columns))
         return table
 
     def __str__(self) -> str:
@@ -57,8 +58,10 @@ def statistics(array: Array) -> dict[str, Any]:
     x = array.astype(np.float64)
     finite = x[np.isfinite(x)]
     empty = finite.size == 0
+    largest = 0.0 if empty else float(np.abs(finite).max())
+    scaled = finite / (largest or 1.0)  # squares neither overflow nor vanish
     return {
-        "norm": float(np.sqrt(np.sum(finite * finite))),
+        "norm": largest * float(np.sqrt(np.sum(scaled * scaled))),
         "min": None if empty else float(finite.min()),
         "max": None if empty else float(finite.max()),
         "zeros": int(np.count_nonzero(x == 0)),

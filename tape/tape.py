@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
-from typing import Any, Generic, Literal, TypeVar, TypeVarTuple, Unpack, overload
+from typing import Any, Generic, Literal, TypeVar, TypeVarTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from .op import Op
 from .shape import Pattern, Shape
 from .tables import Table
 from .tensor import AnyTensor
-from .var import AnyVar, Var
+from .var import AnyVar, Gradual, Var
 
 D = TypeVar("D", bound=DType)
 S = TypeVarTuple("S")
@@ -23,7 +23,6 @@ S = TypeVarTuple("S")
 _numbers = count(1)
 
 Seed = npt.ArrayLike | AnyTensor | AnyVar | None
-Gradual = Unpack[tuple[Any, ...]]
 
 
 class Tape(Generic[D]):
@@ -63,12 +62,17 @@ class Tape(Generic[D]):
 
     @overload
     def leaf(
-        self, value: npt.ArrayLike, shape: type[Shape[Unpack[S]]], *, name: str | None = None, requires_grad: bool = True
-    ) -> Var[D, Unpack[S]]: ...
+        self,
+        value: npt.ArrayLike,
+        shape: type[Shape[*S]],
+        *,
+        name: str | None = None,
+        requires_grad: bool = True,
+    ) -> Var[D, *S]: ...
     @overload
     def leaf(
         self, value: npt.ArrayLike, shape: None = None, *, name: str | None = None, requires_grad: bool = True
-    ) -> Var[D, Gradual]: ...
+    ) -> Gradual[D]: ...
     def leaf(self, value: Any, shape: Any = None, *, name: str | None = None, requires_grad: bool = True) -> Any:
         """A new leaf with its own copy of ``value``.
 
@@ -78,11 +82,9 @@ class Tape(Generic[D]):
         return self._enter("leaf", value, shape, name, requires_grad)
 
     @overload
-    def param(
-        self, value: npt.ArrayLike, shape: type[Shape[Unpack[S]]], *, name: str | None = None
-    ) -> Var[D, Unpack[S]]: ...
+    def param(self, value: npt.ArrayLike, shape: type[Shape[*S]], *, name: str | None = None) -> Var[D, *S]: ...
     @overload
-    def param(self, value: npt.ArrayLike, shape: None = None, *, name: str | None = None) -> Var[D, Gradual]: ...
+    def param(self, value: npt.ArrayLike, shape: None = None, *, name: str | None = None) -> Gradual[D]: ...
     def param(self, value: Any, shape: Any = None, *, name: str | None = None) -> Any:
         """A leaf that is to be trained: floats only. Raises DTypeError for other values."""
         dtype = np.asarray(value).dtype
@@ -91,11 +93,9 @@ class Tape(Generic[D]):
         return self._enter("param", value, shape, name, requires_grad=True)
 
     @overload
-    def const(
-        self, value: npt.ArrayLike, shape: type[Shape[Unpack[S]]], *, name: str | None = None
-    ) -> Var[Any, Unpack[S]]: ...
+    def const(self, value: npt.ArrayLike, shape: type[Shape[*S]], *, name: str | None = None) -> Var[Any, *S]: ...
     @overload
-    def const(self, value: npt.ArrayLike, shape: None = None, *, name: str | None = None) -> Var[Any, Gradual]: ...
+    def const(self, value: npt.ArrayLike, shape: None = None, *, name: str | None = None) -> Gradual[Any]: ...
     def const(self, value: Any, shape: Any = None, *, name: str | None = None) -> Any:
         """A leaf without a gradient: inputs, labels, masks."""
         return self._enter("const", value, shape, name, requires_grad=False)
@@ -149,7 +149,9 @@ class Tape(Generic[D]):
         """The value of a node that must have the given shape. Raises ShapeError if it has another."""
         value = self.value(key)
         if value.array.shape != tuple(shape):
-            raise ShapeError(f"require_value: node {self.node(key).id}: expected shape {tuple(shape)}, got {value.array.shape}")
+            raise ShapeError(
+                f"require_value: node {self.node(key).id}: expected shape {tuple(shape)}, got {value.array.shape}"
+            )
         return value
 
     def var(self, key: int | str) -> AnyVar:
@@ -281,7 +283,7 @@ class Tape(Generic[D]):
         return self._nodes[id].value
 
     def _as_var(self, g: AnyTensor | AnyVar) -> AnyVar:
-        return g if isinstance(g, Var) else self.const(g)
+        return self.var(self.node(g).id) if isinstance(g, Var) else self.const(g)
 
     def _zeros(self, node: Node) -> AnyTensor | None:
         value = node.value

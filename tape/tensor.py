@@ -1,11 +1,11 @@
 """Values: a dtype, a shape and a read-only array."""
 
-from typing import Any, Generic, TypeVar, TypeVarTuple, Unpack, overload
+from typing import Any, Generic, TypeVar, TypeVarTuple, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from .dtypes import DType, element_dtype
+from .dtypes import FLOATS, DType, element_dtype
 from .errors import DTypeError, ShapeError
 from .numerics import elementwise
 from .numerics.launch import launch, words
@@ -42,7 +42,7 @@ class AnyTensor:
         return cls(np.array(array, dtype=element_dtype(where, array.dtype), order="C", copy=True))
 
     @property
-    def shape(self) -> Shape[Unpack[tuple[Any, ...]]]:
+    def shape(self) -> Shape[*tuple[Any, ...]]:
         """Its sizes."""
         return Shape(self.array.shape)
 
@@ -80,21 +80,23 @@ class AnyTensor:
     def add(self, other: "AnyTensor") -> "AnyTensor":
         """The elementwise sum, by the engine's own kernel.
 
-        Raises ShapeError or DTypeError unless both have one shape and one dtype.
+        Raises ShapeError or DTypeError unless both have one shape and one float dtype.
         """
         if other.array.shape != self.array.shape:
             raise ShapeError(f"add: argument 'other': expected shape {self.array.shape}, got {other.array.shape}")
         if other.dtype != self.dtype:
             raise DTypeError(f"add: argument 'other': expected dtype {self.dtype}, got {other.dtype}")
+        if self.dtype not in FLOATS:
+            raise DTypeError(f"add: expected float32 or float64, got {self.dtype}; convert with ops.cast")
         out = np.empty(self.array.shape, self.dtype)
         arrays = (out, dense(self.array), dense(other.array))
         launch(elementwise.add, self.dtype, words(out.size), arrays, out.size)
         return AnyTensor(out)
 
     @overload
-    def expect(self, shape: type[Shape[Unpack[S]]]) -> "Tensor[Any, Unpack[S]]": ...
+    def expect(self, shape: type[Shape[*S]]) -> "Tensor[Any, *S]": ...
     @overload
-    def expect(self, shape: tuple[int, ...]) -> "Tensor[Any, Unpack[tuple[Any, ...]]]": ...
+    def expect(self, shape: tuple[int, ...]) -> "Tensor[Any, *tuple[Any, ...]]": ...
     def expect(self, shape: Any) -> Any:
         """The same value with a shape that was checked now and that the type checker knows from here on.
 
@@ -103,10 +105,11 @@ class AnyTensor:
         pattern = Pattern.named(shape)
         if pattern.unify(self.array.shape, {}) is None:
             raise ShapeError(f"expect: expected shape {pattern.render({})}, got {self.array.shape}")
-        return Tensor(self.array)
+        typed: Tensor[Any, *tuple[Any, ...]] = Tensor(self.array)
+        return typed
 
 
-class Tensor(AnyTensor, Generic[D, Unpack[S]]):
+class Tensor(AnyTensor, Generic[D, *S]):
     """An `AnyTensor` whose element type and shape the type checker knows: ``Tensor[f32, Batch, In]``."""
 
     __slots__ = ()

@@ -5,7 +5,7 @@ The operators reach ops through the op table, because ops are defined above this
 
 # What the op table returns is typed by each method's own signature.
 # mypy: disable-error-code="no-any-return"
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, TypeVarTuple, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, TypeVarTuple, overload
 
 import numpy as np
 
@@ -30,7 +30,7 @@ Number = float | int | bool | np.generic
 Axis = int | tuple[int, ...] | None
 
 
-class Var(Generic[D, Unpack[S]]):
+class Var(Generic[D, *S]):
     """A handle to one node of one tape; its type carries the element type and, where known, the shape.
 
     Operators take another Var, an array or a number; numbers and arrays become constants. Unlike the ops
@@ -59,7 +59,7 @@ class Var(Generic[D, Unpack[S]]):
         return self.value.item()
 
     @property
-    def shape(self) -> Shape[Unpack[tuple[Any, ...]]]:
+    def shape(self) -> Shape[*tuple[Any, ...]]:
         """Its sizes."""
         return self.value.shape
 
@@ -74,9 +74,9 @@ class Var(Generic[D, Unpack[S]]):
         return self.tape.node(self).name
 
     @overload
-    def expect(self, shape: type[Shape[Unpack[S2]]]) -> "Var[D, Unpack[S2]]": ...
+    def expect(self, shape: type[Shape[*S2]]) -> "Var[D, *S2]": ...
     @overload
-    def expect(self, shape: tuple[int, ...]) -> "Var[D, Unpack[tuple[Any, ...]]]": ...
+    def expect(self, shape: tuple[int, ...]) -> "Gradual[D]": ...
     def expect(self, shape: Any) -> Any:
         """The same Var with a shape that was checked now and that the type checker knows from here on.
 
@@ -99,87 +99,85 @@ class Var(Generic[D, Unpack[S]]):
     def __len__(self) -> int:
         return len(self.value)
 
-    def __add__(self, other: "Var[D, Unpack[S]] | Array | Number") -> "Var[D, Unpack[S]]":
+    def __add__(self, other: "Var[D, *S] | Array | Number") -> "Var[D, *S]":
         """``self + other``."""
         return _binary("add", self, other)
 
-    def __radd__(self, other: Array | Number) -> "Var[D, Unpack[S]]":
+    def __radd__(self, other: Array | Number) -> "Var[D, *S]":
         """``other + self``."""
         return _binary("add", other, self)
 
-    def __sub__(self, other: "Var[D, Unpack[S]] | Array | Number") -> "Var[D, Unpack[S]]":
+    def __sub__(self, other: "Var[D, *S] | Array | Number") -> "Var[D, *S]":
         """``self - other``."""
         return _binary("sub", self, other)
 
-    def __rsub__(self, other: Array | Number) -> "Var[D, Unpack[S]]":
+    def __rsub__(self, other: Array | Number) -> "Var[D, *S]":
         """``other - self``."""
         return _binary("sub", other, self)
 
-    def __mul__(self, other: "Var[D, Unpack[S]] | Array | Number") -> "Var[D, Unpack[S]]":
+    def __mul__(self, other: "Var[D, *S] | Array | Number") -> "Var[D, *S]":
         """``self * other``."""
         return _binary("mul", self, other)
 
-    def __rmul__(self, other: Array | Number) -> "Var[D, Unpack[S]]":
+    def __rmul__(self, other: Array | Number) -> "Var[D, *S]":
         """``other * self``."""
         return _binary("mul", other, self)
 
-    def __truediv__(self, other: "Var[D, Unpack[S]] | Array | Number") -> "Var[D, Unpack[S]]":
+    def __truediv__(self, other: "Var[D, *S] | Array | Number") -> "Var[D, *S]":
         """``self / other``."""
         return _binary("div", self, other)
 
-    def __rtruediv__(self, other: Array | Number) -> "Var[D, Unpack[S]]":
+    def __rtruediv__(self, other: Array | Number) -> "Var[D, *S]":
         """``other / self``."""
         return _binary("div", other, self)
 
-    def __neg__(self) -> "Var[D, Unpack[S]]":
+    def __neg__(self) -> "Var[D, *S]":
         """``-self``."""
         return OPS["neg"](self)
 
-    def __pow__(self, exponent: int) -> "Var[D, Unpack[S]]":
+    def __pow__(self, exponent: int) -> "Var[D, *S]":
         """``self ** exponent`` for a whole exponent."""
         return OPS["power"](self, exponent)
 
     @overload
-    def __matmul__(self: "Var[D, Unpack[Bs], M, K]", other: "Var[D, K, N]") -> "Var[D, Unpack[Bs], M, N]": ...
+    def __matmul__(self: "Var[D, *Bs, M, K]", other: "Var[D, K, N]") -> "Var[D, *Bs, M, N]": ...
     @overload
-    def __matmul__(
-        self: "Var[D, Unpack[Bs], M, K]", other: "Var[D, Unpack[Bs], K, N]"
-    ) -> "Var[D, Unpack[Bs], M, N]": ...
+    def __matmul__(self: "Var[D, *Bs, M, K]", other: "Var[D, *Bs, K, N]") -> "Var[D, *Bs, M, N]": ...
     @overload
-    def __matmul__(self: "Var[D, Unpack[Bs], M, K]", other: Array) -> "Var[D, Unpack[tuple[Any, ...]]]": ...
+    def __matmul__(self: "Var[D, *Bs, M, K]", other: Array) -> "Gradual[D]": ...
     def __matmul__(self, other: Any) -> Any:
         """``self @ other``: the matrix product over the last two axes."""
         return OPS["matmul"](self, other)
 
-    def __rmatmul__(self, other: Array) -> "Var[D, Unpack[tuple[Any, ...]]]":
+    def __rmatmul__(self, other: Array) -> "Gradual[D]":
         """``other @ self``."""
         return OPS["matmul"](other, self)
 
-    def __lt__(self, other: "Var[D, Unpack[S]] | Array | Number") -> "Var[boolean, Unpack[S]]":
+    def __lt__(self, other: "Var[D, *S] | Array | Number") -> "Var[boolean, *S]":
         """``self < other``; no gradient."""
         return _binary("less", self, other)
 
-    def __le__(self, other: "Var[D, Unpack[S]] | Array | Number") -> "Var[boolean, Unpack[S]]":
+    def __le__(self, other: "Var[D, *S] | Array | Number") -> "Var[boolean, *S]":
         """``self <= other``; no gradient."""
         return _binary("less_equal", self, other)
 
-    def __gt__(self, other: "Var[D, Unpack[S]] | Array | Number") -> "Var[boolean, Unpack[S]]":
+    def __gt__(self, other: "Var[D, *S] | Array | Number") -> "Var[boolean, *S]":
         """``self > other``; no gradient."""
         return _binary("greater", self, other)
 
-    def __ge__(self, other: "Var[D, Unpack[S]] | Array | Number") -> "Var[boolean, Unpack[S]]":
+    def __ge__(self, other: "Var[D, *S] | Array | Number") -> "Var[boolean, *S]":
         """``self >= other``; no gradient."""
         return _binary("greater_equal", self, other)
 
-    def __eq__(self, other: object) -> "Var[boolean, Unpack[S]]":  # type: ignore[override]  # pyright: ignore
+    def __eq__(self, other: object) -> "Var[boolean, *S]":  # type: ignore[override]  # pyright: ignore
         """``self == other`` element by element, as in numpy; no gradient."""
         return _binary("equal", self, other)
 
-    def __ne__(self, other: object) -> "Var[boolean, Unpack[S]]":  # type: ignore[override]  # pyright: ignore
+    def __ne__(self, other: object) -> "Var[boolean, *S]":  # type: ignore[override]  # pyright: ignore
         """``self != other`` element by element; no gradient."""
         return _binary("not_equal", self, other)
 
-    def __getitem__(self, index: Any) -> "Var[D, Unpack[tuple[Any, ...]]]":
+    def __getitem__(self, index: Any) -> "Gradual[D]":
         """Basic slicing: ints, slices with steps, ``...`` and ``None``, as in numpy."""
         return OPS["getitem"](self, index=index)
 
@@ -188,61 +186,64 @@ class Var(Generic[D, Unpack[S]]):
         """The transpose of a matrix."""
         return OPS["transpose2d"](self)
 
-    def relu(self) -> "Var[D, Unpack[S]]":
+    def relu(self) -> "Var[D, *S]":
         """``max(self, 0)``."""
         return OPS["relu"](self)
 
-    def exp(self) -> "Var[D, Unpack[S]]":
+    def exp(self) -> "Var[D, *S]":
         """``e ** self``."""
         return OPS["exp"](self)
 
-    def log(self) -> "Var[D, Unpack[S]]":
+    def log(self) -> "Var[D, *S]":
         """The natural logarithm."""
         return OPS["log"](self)
 
-    def tanh(self) -> "Var[D, Unpack[S]]":
+    def tanh(self) -> "Var[D, *S]":
         """The hyperbolic tangent."""
         return OPS["tanh"](self)
 
-    def sigmoid(self) -> "Var[D, Unpack[S]]":
+    def sigmoid(self) -> "Var[D, *S]":
         """``1 / (1 + e ** -self)``."""
         return OPS["sigmoid"](self)
 
-    def sqrt(self) -> "Var[D, Unpack[S]]":
+    def sqrt(self) -> "Var[D, *S]":
         """The square root of ``max(self, 0)``."""
         return OPS["sqrt"](self)
 
-    def softmax(self, axis: int = -1) -> "Var[D, Unpack[S]]":
+    def softmax(self, axis: int = -1) -> "Var[D, *S]":
         """The softmax along an axis."""
         return OPS["softmax"](self, axis=axis)
 
-    def log_softmax(self, axis: int = -1) -> "Var[D, Unpack[S]]":
+    def log_softmax(self, axis: int = -1) -> "Var[D, *S]":
         """The logarithm of the softmax along an axis."""
         return OPS["log_softmax"](self, axis=axis)
 
-    def sum(self, axis: Axis = None, keepdims: bool = False) -> "Var[D, Unpack[tuple[Any, ...]]]":
+    def sum(self, axis: Axis = None, keepdims: bool = False) -> "Gradual[D]":
         """The sum over an axis, several, or all."""
         return OPS["reduce_sum"](self, axis=axis, keepdims=keepdims)
 
-    def mean(self, axis: Axis = None, keepdims: bool = False) -> "Var[D, Unpack[tuple[Any, ...]]]":
+    def mean(self, axis: Axis = None, keepdims: bool = False) -> "Gradual[D]":
         """The mean over an axis, several, or all."""
         return OPS["reduce_mean"](self, axis=axis, keepdims=keepdims)
 
-    def reshape(self, *shape: int | tuple[int, ...]) -> "Var[D, Unpack[tuple[Any, ...]]]":
+    def reshape(self, *shape: int | tuple[int, ...] | list[int]) -> "Gradual[D]":
         """The same elements under another shape; one size may be -1."""
-        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
         return OPS["reshape"](self, shape=sizes)
 
-    def flatten(self, start_axis: int = 0) -> "Var[D, Unpack[tuple[Any, ...]]]":
+    def flatten(self, start_axis: int = 0) -> "Gradual[D]":
         """The axes from ``start_axis`` on joined into one."""
         return OPS["flatten"](self, start_axis=start_axis)
 
-    def broadcast_to(self, shape: tuple[int, ...]) -> "Var[D, Unpack[tuple[Any, ...]]]":
+    def broadcast_to(self, shape: tuple[int, ...]) -> "Gradual[D]":
         """Repeated to ``shape``."""
         return OPS["broadcast_to"](self, shape=shape)
 
 
-AnyVar = Var[Any, Unpack[tuple[Any, ...]]]
+Gradual = Var[D, *tuple[Any, ...]]
+"""``Gradual[f32]``: a Var whose shape the annotations do not say."""
+
+AnyVar = Var[Any, *tuple[Any, ...]]
 """A Var about which the type checker knows nothing; it fits everywhere, like Any."""
 
 

@@ -8,7 +8,6 @@ import argparse
 import importlib.metadata
 import io
 import math
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -162,9 +161,7 @@ def _validate(args: argparse.Namespace) -> int:
 
 def _add_trace(parser: argparse.ArgumentParser, *, step_required: bool) -> None:
     numbered = "number of the step, from 0"
-    parser.add_argument(
-        "--step", type=_integer(0, _UINT64), required=step_required, metavar="S", help=numbered
-    )
+    parser.add_argument("--step", type=_integer(0, _UINT64), required=step_required, metavar="S", help=numbered)
     parser.add_argument("--trace", type=_path, default=_TRACE, metavar="PATH", help=_DEFAULT)
 
 
@@ -204,9 +201,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
 def _add_replay(parser: argparse.ArgumentParser) -> None:
     _add_trace(parser, step_required=False)
     _add_ulp_tol(parser)
-    parser.add_argument(
-        "--model", metavar="MODULE:FUNCTION", help="version 2: execute the gradients again, too"
-    )
+    parser.add_argument("--model", metavar="MODULE:FUNCTION", help="version 2: execute the gradients again, too")
 
 
 def _add_inspect(parser: argparse.ArgumentParser) -> None:
@@ -274,11 +269,6 @@ def _answer(argv: Sequence[str] | None) -> int:
         return Exit.INTERRUPTED
 
 
-def _discard_output() -> None:
-    """Point standard output at nothing, so that the flush at exit cannot fail again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; `argv` is the command line without the program's name."""
     for stream in (sys.stdout, sys.stderr):
@@ -289,10 +279,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
     except BrokenPipeError:  # the reader has seen enough
-        _discard_output()
         return Exit.IO
     except OSError as error:
-        _discard_output()
         with suppress(OSError):  # where standard error is lost too, the exit code is all that can be said
             print(f"dgrr: cannot write the answer: {error.strerror or error}", file=sys.stderr)
         return Exit.IO

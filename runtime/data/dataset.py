@@ -78,18 +78,14 @@ class Batches:
     [[0, 1], [2, 3], [4]]
     """
 
-    def __init__(
-        self, dataset: Dataset, size: int, *, seed: int | None = None, drop_last: bool = False
-    ) -> None:
+    def __init__(self, dataset: Dataset, size: int, *, seed: int | None = None, drop_last: bool = False) -> None:
         if size != int(size) or size < 1:
             raise DomainError(f"batches: size: expected a whole number of at least 1, got {size!r}")
         self.dataset, self.size, self.seed, self.drop_last = dataset, int(size), seed, drop_last
         self._next_epoch = 0
         if len(self) == 0:
             rule = f"at least {size} samples" if drop_last else "at least one sample"
-            raise DomainError(
-                f"batches: expected a data set of {rule}, got {len(dataset)}: no batch would be left"
-            )
+            raise DomainError(f"batches: expected a data set of {rule}, got {len(dataset)}: no batch would be left")
 
     def __len__(self) -> int:
         """Batches in an epoch."""

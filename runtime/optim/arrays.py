@@ -49,9 +49,7 @@ def check_like(array: object, shape: tuple[int, ...], dtype: DType, where: str, 
     """``array`` if it is a numpy array of this shape and dtype, else ShapeError or DTypeError."""
     if not is_array(array):
         given = type(array).__name__
-        raise DTypeError(
-            f"{where.format(*names)}: expected a numpy array of {dtype}, got {given}; use np.asarray"
-        )
+        raise DTypeError(f"{where.format(*names)}: expected a numpy array of {dtype}, got {given}; use np.asarray")
     if array.shape != shape:
         raise ShapeError(f"{where.format(*names)}: expected shape {shape}, got {array.shape}")
     if array.dtype != dtype:
@@ -73,9 +71,7 @@ def check_names(given: Iterable[str], known: Arrays, where: str, *names: str) ->
     for name in given:
         if name not in known:
             expected = ", ".join(map(repr, known)) or "none: there are no parameters"
-            raise DomainError(
-                f"{where.format(*names)}: expected the names of parameters ({expected}), got {name!r}"
-            )
+            raise DomainError(f"{where.format(*names)}: expected the names of parameters ({expected}), got {name!r}")
 
 
 def contiguous(array: Array) -> Array:

@@ -86,10 +86,7 @@ def _bound(where: str, value: float) -> Array:
 
 
 def _rows(command: str, grads: Arrays) -> dict[str, Array]:
-    return {
-        name: contiguous(check_float(grad, "{}: gradient {!r}", command, name))
-        for name, grad in grads.items()
-    }
+    return {name: contiguous(check_float(grad, "{}: gradient {!r}", command, name)) for name, grad in grads.items()}
 
 
 def _map(kernel: Kernel, rows: Arrays, scalars: Array) -> dict[str, Array]:

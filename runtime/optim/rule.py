@@ -98,9 +98,7 @@ class Rule(ABC):
         Raises:
             DTypeError: a parameter is not an array of float32 or float64.
         """
-        state: dict[str, Array] = {
-            key: np.zeros(shape, dtype) for key, (shape, dtype) in self.scalars.items()
-        }
+        state: dict[str, Array] = {key: np.zeros(shape, dtype) for key, (shape, dtype) in self.scalars.items()}
         for buffer in self.law.buffers:
             for name, param in params.items():
                 checked = check_float(param, "{}.init: parameter {!r}", self._title, name)
@@ -151,9 +149,7 @@ class Rule(ABC):
 
     def _in_state(self, state: Arrays, key: str, shape: tuple[int, ...], dtype: DType) -> Array:
         if key not in state:
-            raise DomainError(
-                f"{self._title}.step: state: expected {key!r}, which is missing; use init(params)"
-            )
+            raise DomainError(f"{self._title}.step: state: expected {key!r}, which is missing; use init(params)")
         array = check_like(state[key], shape, dtype, STATE, self._title, key)
         return check_in_place(array, STATE, self._title, key)
 

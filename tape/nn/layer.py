@@ -90,6 +90,7 @@ class Scope(Mapping[str, AnyVar]):
         return sum(1 for _ in self)
 
 
+@dataclass(frozen=True, init=False, repr=False)
 class Sequential(Layer):
     """Layers applied one after the other; their parameters are named ``"0.weight"``, ``"0.bias"``, ``"2.weight"``, …
 
@@ -102,7 +103,7 @@ class Sequential(Layer):
     layers: tuple[Layer, ...]
 
     def __init__(self, *layers: Layer) -> None:
-        self.layers = layers
+        object.__setattr__(self, "layers", layers)
 
     def parameters(self) -> dict[str, Parameter]:
         """Every layer's parameters under the layer's position."""
@@ -116,16 +117,10 @@ class Sequential(Layer):
 
     def _rows(self, prefix: str) -> Iterator[dict[str, Any]]:
         for i, layer in enumerate(self.layers):
-            yield from layer._rows(f"{prefix}{i}")
+            yield from layer._rows(f"{prefix}.{i}" if prefix else str(i))
         if not prefix:
             total = sum(prod(p.shape) for p in self.parameters().values())
             yield {"layer": "", "description": "", "parameters": "total", "count": total}
 
     def __repr__(self) -> str:
         return f"Sequential({', '.join(map(repr, self.layers))})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequential) and self.layers == other.layers
-
-    def __hash__(self) -> int:
-        return hash(self.layers)

@@ -33,4 +33,6 @@ class Linear(Layer):
 
     def __call__(self, p: Params, x: AnyVar) -> AnyVar:
         """(…, in_features) to (…, out_features)."""
-        return ops.linear(x, parameter(p, self, "weight"), parameter(p, self, "bias") if self.bias else None)
+        bias = parameter(p, self, "bias") if self.bias else None
+        y: AnyVar = ops.linear(x, parameter(p, self, "weight"), bias)  # pyright: ignore[reportUnknownVariableType]
+        return y

@@ -7,8 +7,7 @@ up loading the other's. A name that is the digest of everything the code depends
 """
 
 # numba's caching classes carry no types.
-# mypy: disable-error-code="no-any-return,no-untyped-call"
-# pyright: basic
+# pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false
 import pickle
 from functools import cache
 from hashlib import sha256
@@ -69,6 +68,4 @@ class KernelCache(FunctionCache):
     def __init__(self, function: Any) -> None:
         super().__init__(function)
         source = Path(function.__code__.co_filename)
-        self._cache_file = _DigestNamedFiles(
-            Path(self.cache_path), function.__qualname__, source_digest(source)
-        )
+        self._cache_file: Any = _DigestNamedFiles(Path(self.cache_path), function.__qualname__, source_digest(source))

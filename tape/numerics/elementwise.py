@@ -5,12 +5,11 @@ the numerics documentation; the order of operations is the order written here.
 """
 
 # numba's functions carry no types.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
-# pyright: basic
+# pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 import numpy as np
 from numba import njit
 
-from . import elementary
+from . import elementary, intrinsics
 from .intrinsics import float_of, real, select, word
 from .kernel import kernel, share, vector, vector_as
 
@@ -138,7 +137,7 @@ def sqrt(table, ints, part, parts):
     out, x = _unary(table, ints, part, parts)
     zero = real(table, 0.0)
     for i in range(out.size):
-        out[i] = np.sqrt(select(x[i] <= zero, zero, x[i]))
+        out[i] = intrinsics.sqrt(select(x[i] <= zero, zero, x[i]))
     return 0
 
 

@@ -5,8 +5,7 @@ Tiles run over outputs only, so their size cannot be seen in the bits.
 """
 
 # numba's functions carry no types.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
-# pyright: basic
+# pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 from numba import njit
 
 from .intrinsics import fma, real, stack, word

@@ -1,8 +1,7 @@
 """Kernels that move elements: gather rows by index, add rows by index, place a block into zeros."""
 
 # numba's functions carry no types.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
-# pyright: basic
+# pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 import numpy as np
 from numba import njit
 
@@ -44,7 +43,7 @@ def take(table, ints, part, parts):
 
 @njit
 def _add_rows(table, ints, part, parts, values, indices):
-    """Add row j of array ``values`` to row ``indices[j]`` of the output, j ascending; shares split the rows' elements."""
+    """Add row j of array ``values`` to row ``indices[j]`` of the output, j ascending; shares split the rows."""
     outer, n, inner, count = word(ints, 0), word(ints, 1), word(ints, 2), word(ints, 3)
     where = vector_as(table, INT64, indices, 0, count)
     start, mine = share(inner, part, parts)

@@ -11,8 +11,8 @@ A kernel is a Python function ``kernel(table, ints, part, parts) -> status``:
 """
 
 # numba's decorators carry no types.
-# mypy: disable-error-code="misc,untyped-decorator,no-untyped-call,no-any-return"
-# pyright: basic
+# pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false
+# pyright: reportPrivateImportUsage=false, reportAssignmentType=false
 from collections.abc import Callable
 from typing import Any
 
@@ -60,7 +60,8 @@ class Kernel:
         try:
             return self._addresses[dtype]
         except KeyError:
-            address = self._addresses[dtype] = self.compiled(dtype).address
+            address: int = self.compiled(dtype).address  # type: ignore[assignment]
+            self._addresses[dtype] = address
             return address
 
     def compiled(self, dtype: np.dtype[Any]) -> CFunc:
@@ -102,6 +103,6 @@ def _call(kernel, ints, part, parts, arrays):
     return call_kernel(kernel, ints, part, parts, arrays)
 
 
-call = njit(nogil=True)(_call)
+call: Any = njit(nogil=True)(_call)
 """Run a kernel: ``call(address, ints address, part, parts, (id(out), id(input), ...)) -> status``."""
 call._cache = KernelCache(_call)

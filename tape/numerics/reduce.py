@@ -7,8 +7,7 @@ added to lane ``i mod 16`` in ascending order, the lanes start at +0 and are fol
 """
 
 # numba's functions carry no types.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
-# pyright: basic
+# pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 from numba import njit
 
 from .intrinsics import real, stack, word

@@ -4,6 +4,7 @@ These functions follow the numerics documentation to the letter on numpy arrays 
 code with the kernels, which must agree with them bit for bit.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -55,8 +56,8 @@ def matmul(a: Array, b: Array) -> Array:
 
 def reduce_sum(x: Array, axis: Any = None, keepdims: bool = False, mean: bool = False) -> Array:
     """The sum, or mean, over axes: by lanes if the last axis is among them, else by chains with ones."""
-    axes = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    axes = tuple(sorted(a % x.ndim for a in axes)) if x.ndim else ()
+    given: Any = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
+    axes: tuple[int, ...] = tuple(sorted(a % x.ndim for a in given)) if x.ndim else ()
     kept = [a for a in range(x.ndim) if a not in axes]
     along_rows = not kept or x.ndim - 1 in axes
     out = np.empty([x.shape[a] for a in kept], x.dtype)
@@ -96,7 +97,7 @@ def _shifted_exp(row: Array) -> Array:
     return exp(row - row_max(row))
 
 
-def along(x: Array, axis: int, function: Any) -> Array:
+def along(x: Array, axis: int, function: Callable[[Array], Array]) -> Array:
     """``function`` applied to each vector along an axis."""
     out = np.empty_like(x)
     moved, result = np.moveaxis(x, axis, -1), np.moveaxis(out, axis, -1)
@@ -117,7 +118,8 @@ def cross_entropy_grad(x: Array, labels: Array, g: Array) -> Array:
     out, weight = softmax(x), g / x.dtype.type(len(x))
     for r, label in enumerate(labels):
         out[r, label] = out[r, label] - x.dtype.type(1)
-    return out * weight
+    scaled: Array = out * weight
+    return scaled
 
 
 def mse(a: Array, b: Array) -> Array:

@@ -4,8 +4,7 @@
 """
 
 # numba's functions carry no types.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
-# pyright: basic
+# pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 import numpy as np
 from numba import njit
 

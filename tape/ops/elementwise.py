@@ -1,5 +1,8 @@
 """Ops that compute each element from the elements at its own position. Both operands have one shape."""
 
+# A derivative may call the op that it belongs to, whose type is not known before its decorator is.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
 from typing import Any
 
 import numpy as np
@@ -35,6 +38,7 @@ INTEGERS = bad(DTypeError, "argument 'x': expected float32 or float64, got int64
 )
 def add(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
     """``a + b``. Operands of one shape; ``+`` on Vars broadcasts."""
+    ...
 
 
 @op(
@@ -49,6 +53,7 @@ def add(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
 )
 def sub(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
     """``a - b``. Operands of one shape; ``-`` on Vars broadcasts."""
+    ...
 
 
 @op(
@@ -63,6 +68,7 @@ def sub(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
 )
 def mul(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
     """``a * b``, element by element. Operands of one shape; ``*`` on Vars broadcasts."""
+    ...
 
 
 @op(
@@ -76,6 +82,7 @@ def mul(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
 )
 def div(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
     """``a / b`` by IEEE-754: ``1/0`` is infinite, ``0/0`` NaN. Operands of one shape; ``/`` on Vars broadcasts."""
+    ...
 
 
 @op(
@@ -89,6 +96,7 @@ def div(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
 )
 def neg(x: Var[F, *S]) -> Var[F, *S]:
     """``-x``: the sign bit flipped."""
+    ...
 
 
 @op(
@@ -103,13 +111,14 @@ def neg(x: Var[F, *S]) -> Var[F, *S]:
 )
 def scale(x: Var[F, *S], c: float) -> Var[F, *S]:
     """``x * c`` for a number c, rounded to the element type; c has no gradient."""
+    ...
 
 
 def _power_vjp(g: Any, x: Any, exponent: int) -> Any:
     return scale(g, 0.0) if exponent == 0 else mul(g, scale(power(x, exponent - 1), float(exponent)))
 
 
-def _infer_power(x: Spec, exponent: int) -> Spec:
+def _infer_power(x: Spec, exponent: Any) -> Spec:
     if not isinstance(exponent, int) or isinstance(exponent, bool) or abs(exponent) > 1 << 20:
         raise DomainError(
             f"power: argument 'exponent': expected a whole number of at most 2**20 in size, got {exponent!r}; "
@@ -130,6 +139,7 @@ def _infer_power(x: Spec, exponent: int) -> Spec:
 )
 def power(x: Var[F, *S], exponent: int) -> Var[F, *S]:
     """``x ** exponent`` for a whole exponent, by binary powering; ``1 / x ** |exponent|`` if it is negative."""
+    ...
 
 
 @op(
@@ -144,6 +154,7 @@ def power(x: Var[F, *S], exponent: int) -> Var[F, *S]:
 )
 def relu(x: Var[F, *S]) -> Var[F, *S]:
     """``max(x, 0)``: +0 for -0, NaN stays. The gradient at 0 is 0."""
+    ...
 
 
 @op(
@@ -157,6 +168,7 @@ def relu(x: Var[F, *S]) -> Var[F, *S]:
 )
 def where_positive(g: Var[F, *S], y: Var[F, *S]) -> Var[F, *S]:
     """``g`` where ``y > 0``, else +0: the gradient of relu and the guard of sqrt's."""
+    ...
 
 
 @op(
@@ -171,6 +183,7 @@ def where_positive(g: Var[F, *S], y: Var[F, *S]) -> Var[F, *S]:
 )
 def sqrt(x: Var[F, *S]) -> Var[F, *S]:
     """``sqrt(max(x, 0))``. The gradient is ``g / (2 sqrt(x))`` for x > 0, else 0."""
+    ...
 
 
 @op(
@@ -185,6 +198,7 @@ def sqrt(x: Var[F, *S]) -> Var[F, *S]:
 )
 def exp(x: Var[F, *S]) -> Var[F, *S]:
     """``e ** x``."""
+    ...
 
 
 @op(
@@ -199,6 +213,7 @@ def exp(x: Var[F, *S]) -> Var[F, *S]:
 )
 def log(x: Var[F, *S]) -> Var[F, *S]:
     """The natural logarithm: -inf at 0, NaN below."""
+    ...
 
 
 @op(
@@ -213,6 +228,7 @@ def log(x: Var[F, *S]) -> Var[F, *S]:
 )
 def tanh(x: Var[F, *S]) -> Var[F, *S]:
     """The hyperbolic tangent."""
+    ...
 
 
 @op(
@@ -227,3 +243,4 @@ def tanh(x: Var[F, *S]) -> Var[F, *S]:
 )
 def sigmoid(x: Var[F, *S]) -> Var[F, *S]:
     """``1 / (1 + e ** -x)``, without overflow on either side."""
+    ...

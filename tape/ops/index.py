@@ -1,5 +1,8 @@
 """Gathering along an axis by an array of indices, and its adjoints, which add."""
 
+# A derivative may call the op that it belongs to, whose type is not known before its decorator is.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
 from math import prod
 from typing import Any
 
@@ -14,8 +17,8 @@ from ..op import NO_GRAD, op
 from ..primitive import Slot, Spec, call
 from ..samples import Make, Sample, bad
 from ..shape import Sizes, normal_axis
-from ..var import Var
-from .types import D, F, Gradual, like
+from ..var import Gradual
+from .types import D, F, like
 
 OUTSIDE = "{op}: argument 'indices': expected {low} to {high}, got {{value}} at position {{position}}"
 
@@ -37,7 +40,13 @@ def _taken(x: Spec, indices: Spec, axis: int) -> Spec:
 def _lower_take(x: Slot, indices: Slot, axis: int) -> Slot:
     a = normal_axis("take", axis, x.spec.rank)
     ints = (*_extent(x.shape, a), indices.spec.size)
-    return call(kernels.take, [x, indices], _taken(x.spec, indices.spec, axis).shape, *ints, refusal=_outside("take", ints[1]))
+    return call(
+        kernels.take,
+        [x, indices],
+        _taken(x.spec, indices.spec, axis).shape,
+        *ints,
+        refusal=_outside("take", ints[1]),
+    )
 
 
 def _takes(make: Make) -> list[Sample]:
@@ -57,13 +66,25 @@ def _takes(make: Make) -> list[Sample]:
     reference=lambda x, indices, axis=0: np.take(x, indices, axis),
     samples=_takes,
     errors=(
-        bad(BoundsError, "take: argument 'indices': expected -2 to 1, got 2 at position 1", (2, 3), np.array([0, 2])),
-        bad(ShapeError, "take: argument 'axis': expected an axis from -2 to 1, got 2", (2, 3), np.array([0]), axis=2),
+        bad(
+            BoundsError,
+            "take: argument 'indices': expected -2 to 1, got 2 at position 1",
+            (2, 3),
+            np.array([0, 2]),
+        ),
+        bad(
+            ShapeError,
+            "take: argument 'axis': expected an axis from -2 to 1, got 2",
+            (2, 3),
+            np.array([0]),
+            axis=2,
+        ),
     ),
     excused={"batch": "the indices select from the batch"},
 )
-def take(x: Var[D, Gradual], indices: Var[i64, Gradual], axis: int = 0) -> Var[D, Gradual]:
+def take(x: Gradual[D], indices: Gradual[i64], axis: int = 0) -> Gradual[D]:
     """The slices of ``x`` at ``indices`` along an axis; indices may repeat and count from the end."""
+    ...
 
 
 def _scattered(values: Spec, indices: Spec, size: int, axis: int) -> tuple[int, Sizes]:
@@ -77,20 +98,29 @@ def _scattered(values: Spec, indices: Spec, size: int, axis: int) -> tuple[int, 
         )
     if size < 0:
         raise DomainError(f"scatter_add: argument 'size': expected at least 0, got {size}")
-    return a, values.shape[:a] + (size,) + values.shape[a + indices.rank :]
+    return a, (*values.shape[:a], size, *values.shape[a + indices.rank :])
 
 
 def _lower_scatter(values: Slot, indices: Slot, size: int, axis: int) -> Slot:
     a, shape = _scattered(values.spec, indices.spec, size, axis)
     ints = (*_extent(shape, a), indices.spec.size)
-    return call(kernels.scatter_add, [values, indices], shape, *ints, work=values.spec.size, refusal=_outside("scatter_add", size))
+    return call(
+        kernels.scatter_add,
+        [values, indices],
+        shape,
+        *ints,
+        work=values.spec.size,
+        refusal=_outside("scatter_add", size),
+    )
 
 
-def _reference_scatter(values: npt.NDArray[Any], indices: npt.NDArray[Any], size: int, axis: int = 0) -> npt.NDArray[Any]:
+def _reference_scatter(
+    values: npt.NDArray[Any], indices: npt.NDArray[Any], size: int, axis: int = 0
+) -> npt.NDArray[Any]:
     rank = values.ndim - indices.ndim + 1
     a = axis % rank
-    shape = values.shape[:a] + (size,) + values.shape[a + indices.ndim :]
-    rows = values.reshape(values.shape[:a] + (-1 if values.size else 0,) + values.shape[a + indices.ndim :])
+    shape = (*values.shape[:a], size, *values.shape[a + indices.ndim :])
+    rows = values.reshape((*values.shape[:a], -1 if values.size else 0, *values.shape[a + indices.ndim :]))
     return reference.index_add(np.zeros(shape, values.dtype), indices.reshape(-1), rows, a)
 
 
@@ -107,14 +137,33 @@ def _reference_scatter(values: npt.NDArray[Any], indices: npt.NDArray[Any], size
         Sample((make(0, 3), np.array([], np.int64)), {"size": 2}),
     ],
     errors=(
-        bad(BoundsError, "scatter_add: argument 'indices': expected -2 to 1, got 2 at position 0", (1,), np.array([2]), size=2),
-        bad(ShapeError, "scatter_add: argument 'values': expected the shape (2,)", (1,), np.array([0, 1]), size=2),
-        bad(DomainError, "scatter_add: argument 'size': expected at least 0, got -1", (1,), np.array([0]), size=-1),
+        bad(
+            BoundsError,
+            "scatter_add: argument 'indices': expected -2 to 1, got 2 at position 0",
+            (1,),
+            np.array([2]),
+            size=2,
+        ),
+        bad(
+            ShapeError,
+            "scatter_add: argument 'values': expected the shape (2,)",
+            (1,),
+            np.array([0, 1]),
+            size=2,
+        ),
+        bad(
+            DomainError,
+            "scatter_add: argument 'size': expected at least 0, got -1",
+            (1,),
+            np.array([0]),
+            size=-1,
+        ),
     ),
     excused={"batch": "the indices select from the batch"},
 )
-def scatter_add(values: Var[F, Gradual], indices: Var[i64, Gradual], size: int, axis: int = 0) -> Var[F, Gradual]:
+def scatter_add(values: Gradual[F], indices: Gradual[i64], size: int, axis: int = 0) -> Gradual[F]:
     """Zeros, ``size`` along an axis, with each slice of ``values`` added at its index, in ascending position."""
+    ...
 
 
 def _added(x: Spec, indices: Spec, values: Spec, axis: int) -> Spec:
@@ -146,12 +195,17 @@ def _lower_index_add(x: Slot, indices: Slot, values: Slot, axis: int) -> Slot:
         Sample((make(3), np.array([], np.int64), make(0))),
     ],
     errors=(
-        bad(BoundsError, "index_add: argument 'indices': expected -2 to 1, got -3 at position 0", (2,), np.array([-3]), (1,)),
+        bad(
+            BoundsError,
+            "index_add: argument 'indices': expected -2 to 1, got -3 at position 0",
+            (2,),
+            np.array([-3]),
+            (1,),
+        ),
         bad(ShapeError, "index_add: argument 'values': expected shape (1, 3)", (2, 3), np.array([0]), (3,)),
     ),
     excused={"batch": "the indices select from the batch"},
 )
-def index_add(
-    x: Var[F, Gradual], indices: Var[i64, Gradual], values: Var[F, Gradual], axis: int = 0
-) -> Var[F, Gradual]:
+def index_add(x: Gradual[F], indices: Gradual[i64], values: Gradual[F], axis: int = 0) -> Gradual[F]:
     """``x`` with each slice of ``values`` added at its index along an axis, in ascending position."""
+    ...

@@ -1,5 +1,8 @@
 """Losses. They never broadcast: unequal shapes are an error."""
 
+# A derivative may call the op that it belongs to, whose type is not known before its decorator is.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
 from typing import Any
 
 import numpy as np
@@ -47,6 +50,7 @@ def _mse_vjp(g: Any, a: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
 )
 def mse_loss(a: Var[F, *S], b: Var[F, *S]) -> Var[F]:
     """The mean of ``(a - b) ** 2``; both sides get gradients."""
+    ...
 
 
 def _labels(make: Make) -> list[Sample]:
@@ -62,7 +66,10 @@ def _labels(make: Make) -> list[Sample]:
 
 LABEL = "{op}: argument 'labels': expected a class from 0 to {high}, got {{value}} at position {{position}}"
 OUTSIDE = bad(
-    BoundsError, "argument 'labels': expected a class from 0 to 2, got 3 at position 1", (2, 3), np.array([0, 3])
+    BoundsError,
+    "argument 'labels': expected a class from 0 to 2, got 3 at position 1",
+    (2, 3),
+    np.array([0, 3]),
 )
 
 
@@ -85,13 +92,19 @@ def _lower_cross_entropy(logits: Slot, labels: Slot) -> Slot:
     errors=(
         OUTSIDE,
         bad(BoundsError, "got -1 at position 0", (2, 3), np.array([-1, 0])),
-        bad(ShapeError, "cross_entropy: argument 'labels': expected shape (2,), got (3,)", (2, 3), np.array([0, 1, 1])),
+        bad(
+            ShapeError,
+            "cross_entropy: argument 'labels': expected shape (2,), got (3,)",
+            (2, 3),
+            np.array([0, 1, 1]),
+        ),
         bad(DTypeError, "cross_entropy: argument 'labels': expected int64, got float32", (2, 3), (2,)),
     ),
     excused=SUMS,
 )
 def cross_entropy(logits: Var[F, B, C], labels: Var[i64, B]) -> Var[F]:
     """The mean over the batch of ``-log_softmax(logits)[label]``, for integer labels."""
+    ...
 
 
 def _unit_gradient(logits: Any, labels: Any, scalar: Any) -> Any:
@@ -131,3 +144,4 @@ def _lower_cross_entropy_grad(logits: Slot, labels: Slot, weight: Slot) -> Slot:
 )
 def cross_entropy_grad(logits: Var[F, B, C], labels: Var[i64, B], weight: Var[F]) -> Var[F, B, C]:
     """``(softmax(logits) - onehot(labels)) * (weight / rows)``: the gradient of cross_entropy."""
+    ...

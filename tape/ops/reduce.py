@@ -1,5 +1,8 @@
 """Repeating and summing: broadcast_to and the reductions, each the other's adjoint."""
 
+# A derivative may call the op that it belongs to, whose type is not known before its decorator is.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
 from functools import partial
 from math import prod
 from typing import Any
@@ -10,13 +13,13 @@ from ..errors import ShapeError
 from ..numerics import reduce as kernels
 from ..numerics import reference
 from ..op import op
-from ..primitive import Slot, Spec, call, permuted, reshaped, view
+from ..primitive import Slot, Spec, call, permuted, view
 from ..samples import Make, Sample, bad
 from ..shape import Sizes, can_broadcast, normal_axes
-from ..var import Var
+from ..var import Gradual
 from .elementwise import scale
 from .shape import reshape
-from .types import Axis, D, F, Gradual, like
+from .types import Axis, D, F, like
 
 
 def _infer_broadcast(x: Spec, shape: Sizes) -> Spec:
@@ -50,8 +53,9 @@ def _broadcasts(make: Make) -> list[Sample]:
     covers=("broadcast_to",),
     excused={"batch": "the attribute names the batch's size"},
 )
-def broadcast_to(x: Var[D, Gradual], shape: Sizes) -> Var[D, Gradual]:
+def broadcast_to(x: Gradual[D], shape: Sizes) -> Gradual[D]:
     """``x`` repeated to ``shape``, aligned at the last axis, where sizes are 1 or missing."""
+    ...
 
 
 def sum_to(g: Any, shape: Sizes) -> Any:
@@ -136,8 +140,9 @@ def _errors(name: str) -> Any:
     covers=("reduce_sum", "sum"),
     excused={"batch": "by default the batch is summed"},
 )
-def reduce_sum(x: Var[F, Gradual], axis: Axis = None, keepdims: bool = False) -> Var[F, Gradual]:
+def reduce_sum(x: Gradual[F], axis: Axis = None, keepdims: bool = False) -> Gradual[F]:
     """The sum over an axis, several, or all; +0 over none. The order of additions is fixed."""
+    ...
 
 
 @op(
@@ -151,5 +156,6 @@ def reduce_sum(x: Var[F, Gradual], axis: Axis = None, keepdims: bool = False) ->
     covers=("reduce_mean",),
     excused={"batch": "by default the batch is averaged"},
 )
-def reduce_mean(x: Var[F, Gradual], axis: Axis = None, keepdims: bool = False) -> Var[F, Gradual]:
+def reduce_mean(x: Gradual[F], axis: Axis = None, keepdims: bool = False) -> Gradual[F]:
     """The sum over an axis, several, or all, divided by their number; NaN over none."""
+    ...

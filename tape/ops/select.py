@@ -1,5 +1,8 @@
 """Comparisons, selection by a mask, and conversion between element types."""
 
+# A derivative may call the op that it belongs to, whose type is not known before its decorator is.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
 from typing import Any
 
 import numpy as np
@@ -38,6 +41,7 @@ def _pairs(make: Make) -> list[Sample]:
 )
 def equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     """``a == b`` element by element; NaN equals nothing."""
+    ...
 
 
 @op(
@@ -51,6 +55,7 @@ def equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
 )
 def not_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     """``a != b`` element by element."""
+    ...
 
 
 @op(
@@ -64,6 +69,7 @@ def not_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
 )
 def less(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     """``a < b`` element by element."""
+    ...
 
 
 @op(
@@ -77,6 +83,7 @@ def less(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
 )
 def less_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     """``a <= b`` element by element."""
+    ...
 
 
 @op(
@@ -90,6 +97,7 @@ def less_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
 )
 def greater(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     """``a > b`` element by element."""
+    ...
 
 
 @op(
@@ -103,6 +111,7 @@ def greater(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
 )
 def greater_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     """``a >= b`` element by element."""
+    ...
 
 
 @op(
@@ -110,7 +119,10 @@ def greater_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     vjp=(NO_GRAD, lambda g, condition: keep(g, condition), lambda g, condition: keep(g, condition, False)),
     jvp=lambda da, db, condition: where(condition, da, db),
     reference=np.where,
-    samples=lambda make: [Sample((make.mask(4, 5), make(4, 5), make(4, 5))), Sample((make.mask(), make(), make()))],
+    samples=lambda make: [
+        Sample((make.mask(4, 5), make(4, 5), make(4, 5))),
+        Sample((make.mask(), make(), make())),
+    ],
     errors=(
         bad(DTypeError, "argument 'condition': expected bool, got float32", (2,), (2,), (2,)),
         bad(ShapeError, "argument 'a': expected shape (2,), got (3,)", np.zeros(2, bool), (3,), (2,)),
@@ -119,6 +131,7 @@ def greater_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
 )
 def where(condition: Var[boolean, *S], a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
     """``a`` where the condition holds, else ``b``; what is not selected cannot be seen, not even a NaN."""
+    ...
 
 
 @op(
@@ -132,6 +145,7 @@ def where(condition: Var[boolean, *S], a: Var[F, *S], b: Var[F, *S]) -> Var[F, *
 )
 def keep(x: Var[F, *S], mask: Var[boolean, *S], wanted: bool = True) -> Var[F, *S]:
     """``x`` where the mask has the wanted value, else +0: the gradients of where."""
+    ...
 
 
 CONVERSIONS = {
@@ -154,10 +168,10 @@ def element_type(dtype: Any) -> np.dtype[Any]:
     if isinstance(dtype, type) and issubclass(dtype, DType):
         return dtype.dtype
     try:
-        made = np.dtype(dtype)
+        made: np.dtype[Any] | None = np.dtype(dtype)
     except TypeError:
-        made = np.dtype(np.object_)
-    if made not in DTYPES:
+        made = None
+    if made is None or made not in DTYPES:
         raise DTypeError(f"cast: argument 'dtype': expected float32, float64, int64 or bool, got {dtype!r}")
     return made
 
@@ -178,7 +192,11 @@ def _casts(make: Make) -> list[Sample]:
     other = np.float32 if make.dtype == np.float64 else np.float64
     special = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 1e30, -1e30, 2.7, -2.7], make.dtype)
     floats = [Sample((x,), {"dtype": t}) for x in (make(3, 4), special) for t in (other, make.dtype, "int64", bool)]
-    return [*floats, Sample((np.arange(3),), {"dtype": make.dtype}), Sample((make.mask(5),), {"dtype": "int64"})]
+    return [
+        *floats,
+        Sample((np.arange(3),), {"dtype": make.dtype}),
+        Sample((make.mask(5),), {"dtype": "int64"}),
+    ]
 
 
 @op(
@@ -196,3 +214,4 @@ def cast(x: Var[Any, *S], dtype: Any) -> Var[Any, *S]:
 
     Floats round to nearest; a float becomes an int towards zero, saturating, NaN as 0; non-zero is true.
     """
+    ...

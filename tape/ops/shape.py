@@ -1,5 +1,8 @@
 """Ops that give the same elements another shape or order. None moves an element."""
 
+# A derivative may call the op that it belongs to, whose type is not known before its decorator is.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
 from math import prod
 from typing import Any
 
@@ -10,17 +13,13 @@ from ..op import op
 from ..primitive import Spec, permuted, reshaped
 from ..samples import Sample, bad
 from ..shape import Sizes, normal_axis
-from ..var import Var
-from .types import D, Gradual, M, N, like
+from ..var import Gradual, Var
+from .types import D, M, N, like
 
 
-def _infer_reshape(x: Spec, shape: Sizes) -> Spec:
-    return like(x, solved(x, shape))
-
-
-def solved(x: Spec, shape: Sizes) -> Sizes:
-    """``shape`` with a -1 replaced by the size that keeps the number of elements. Raises ShapeError."""
-    shape = shape if isinstance(shape, tuple) else (shape,)
+def solved(x: Spec, given: int | Sizes) -> Sizes:
+    """The shape given, with a -1 replaced by the size that keeps the number of elements. Raises ShapeError."""
+    shape = (given,) if isinstance(given, int) else given
     known = prod(s for s in shape if s != -1)
     free = shape.count(-1)
     if free == 1 and known and x.size % known == 0:
@@ -34,7 +33,7 @@ def solved(x: Spec, shape: Sizes) -> Sizes:
 
 
 @op(
-    infer=_infer_reshape,
+    infer=lambda x, shape: like(x, solved(x, shape)),
     lower=lambda x, shape: reshaped(x, solved(x.spec, shape)),
     vjp=(lambda g, x_shape: reshape(g, x_shape),),
     jvp=lambda dx, shape: reshape(dx, shape),
@@ -53,8 +52,9 @@ def solved(x: Spec, shape: Sizes) -> Sizes:
     covers=("reshape",),
     excused={"batch": "the attribute names the batch's size"},
 )
-def reshape(x: Var[D, Gradual], shape: Sizes) -> Var[D, Gradual]:
+def reshape(x: Gradual[D], shape: int | Sizes) -> Gradual[D]:
     """The same elements in row-major order under another shape; one size may be -1."""
+    ...
 
 
 def _flat(x: Spec, start_axis: int) -> Sizes:
@@ -67,7 +67,7 @@ def _flat(x: Spec, start_axis: int) -> Sizes:
     lower=lambda x, start_axis: reshaped(x, _flat(x.spec, start_axis)),
     vjp=(lambda g, x_shape: reshape(g, x_shape),),
     jvp=lambda dx, start_axis: flatten(dx, start_axis),
-    reference=lambda x, start_axis=0: x.reshape(x.shape[:start_axis] + (-1 if x.size else 0,)),
+    reference=lambda x, start_axis=0: x.reshape((*x.shape[:start_axis], -1 if x.size else 0)),
     samples=lambda make: [
         Sample((make(),)),
         Sample((make(3, 2).T,)),
@@ -78,8 +78,9 @@ def _flat(x: Spec, start_axis: int) -> Sizes:
     covers=("flatten",),
     excused={"batch": "without start_axis the batch is joined with the other axes"},
 )
-def flatten(x: Var[D, Gradual], start_axis: int = 0) -> Var[D, Gradual]:
+def flatten(x: Gradual[D], start_axis: int = 0) -> Gradual[D]:
     """The axes from ``start_axis`` on joined into one; a scalar becomes a vector of one."""
+    ...
 
 
 @op(
@@ -94,6 +95,7 @@ def flatten(x: Var[D, Gradual], start_axis: int = 0) -> Var[D, Gradual]:
 )
 def transpose2d(x: Var[D, M, N]) -> Var[D, N, M]:
     """The transpose of a matrix."""
+    ...
 
 
 def _axes(x: Spec, axes: Sizes) -> Sizes:
@@ -120,13 +122,19 @@ def _inverse(axes: Sizes) -> Sizes:
         Sample((make(),), {"axes": ()}),
     ],
     errors=(
-        bad(ShapeError, "permute: argument 'axes': expected each of 2 axes once, got (0, 0)", (2, 3), axes=(0, 0)),
+        bad(
+            ShapeError,
+            "permute: argument 'axes': expected each of 2 axes once, got (0, 0)",
+            (2, 3),
+            axes=(0, 0),
+        ),
         bad(ShapeError, "permute: argument 'axis': expected an axis from -2 to 1, got 2", (2, 3), axes=(0, 2)),
     ),
     excused={"batch": "its axes change places"},
 )
-def permute(x: Var[D, Gradual], axes: Sizes) -> Var[D, Gradual]:
+def permute(x: Gradual[D], axes: Sizes) -> Gradual[D]:
     """``x`` with its axes in the order ``axes``; each may count from the end."""
+    ...
 
 
 def swap_last(x: Any) -> Any:

@@ -1,8 +1,12 @@
 """Basic slicing, and its adjoint: a block placed into zeros."""
 
+# A derivative may call the op that it belongs to, whose type is not known before its decorator is.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +17,8 @@ from ..op import op
 from ..primitive import Slot, Spec, call, view
 from ..samples import Make, Sample, bad
 from ..shape import Sizes
-from ..var import Var
-from .types import D, F, Gradual, M, N, like
+from ..var import Gradual, Var
+from .types import D, F, M, N, like
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ def _counted(i: int, n: int, axis: int) -> int:
 
 def _parts(shape: Sizes, index: Any) -> list[Any]:
     """The index with ``...`` and missing axes written out as full slices."""
-    parts = list(index) if isinstance(index, tuple) else [index]
+    parts: list[Any] = list(cast(Sequence[Any], index)) if isinstance(index, tuple) else [index]
     for part in parts:
         if isinstance(part, bool) or not (isinstance(part, int | slice) or part is None or part is ...):
             raise ShapeError(
@@ -94,14 +98,20 @@ INDICES: list[tuple[Sizes, Any]] = [
     samples=lambda make: [Sample((make(*shape),), {"index": index}) for shape, index in INDICES],
     errors=(
         bad(BoundsError, "argument 'index': expected -2 to 1 on axis 0, got 2", (2, 3), index=2),
-        bad(ShapeError, "argument 'index': expected at most 1 axes and one ..., got (0, 0)", (2,), index=(0, 0)),
+        bad(
+            ShapeError,
+            "argument 'index': expected at most 1 axes and one ..., got (0, 0)",
+            (2,),
+            index=(0, 0),
+        ),
         bad(ShapeError, "use ops.take for arrays of indices", (2,), index=([0, 1],)),
         bad(ShapeError, "use ops.take for arrays of indices", (2,), index=True),
     ),
     excused={"batch": "the index may select from the batch"},
 )
-def getitem(x: Var[D, Gradual], index: Any) -> Var[D, Gradual]:
+def getitem(x: Gradual[D], index: Any) -> Gradual[D]:
     """``x[index]`` with integers, slices (steps of either sign), ``...`` and ``None``, as in numpy."""
+    ...
 
 
 def _lower_place(g: Slot, shape: Sizes, index: Any) -> Slot:
@@ -132,8 +142,9 @@ def _infer_place(g: Spec, shape: Sizes, index: Any) -> Spec:
     excused={"batch": "the attribute names the batch's size"},
     private=True,
 )
-def place(g: Var[F, Gradual], shape: Sizes, index: Any) -> Var[F, Gradual]:
+def place(g: Gradual[F], shape: Sizes, index: Any) -> Gradual[F]:
     """Zeros of ``shape`` with ``g`` at ``index``: the gradient of slicing."""
+    ...
 
 
 def _infer_row(x: Spec, i: int) -> Spec:
@@ -159,3 +170,4 @@ def _infer_row(x: Spec, i: int) -> Spec:
 )
 def gather_row(x: Var[D, M, N], i: int) -> Var[D, N]:
     """Row ``i`` of a matrix; bounded, may count from the end."""
+    ...

@@ -1,6 +1,6 @@
 """The type variables of op signatures, and what the op files share."""
 
-from typing import Any, TypeVar, TypeVarTuple, Unpack
+from typing import Any, TypeVar, TypeVarTuple
 
 from ..dtypes import DType, Float
 from ..primitive import Spec
@@ -17,9 +17,6 @@ M = TypeVar("M")
 N = TypeVar("N")
 S = TypeVarTuple("S")
 Bs = TypeVarTuple("Bs")
-Gradual = Unpack[tuple[Any, ...]]
-"""A shape that annotations cannot say."""
-
 Axis = int | tuple[int, ...] | None
 
 

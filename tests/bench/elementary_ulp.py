@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
+
 from dgrr.tape.numerics import elementary
 from dgrr.tape.numerics.intrinsics import bits_of, float_of
-from numba import njit
 
 FUNCTIONS = ("exp", "log", "tanh", "sigmoid")
 Array = npt.NDArray[Any]

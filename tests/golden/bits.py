@@ -9,12 +9,16 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import dgrr.tape.nn  # noqa: F401  (its ops belong to the table)
 import numpy as np
 import numpy.typing as npt
+from numba import njit
+from numba.core.registry import cpu_target
+
+import dgrr.tape.nn  # noqa: F401  (its ops belong to the table)
 from dgrr.runtime.data import digits
 from dgrr.runtime.digest import state_digest
 from dgrr.runtime.optim import SGD, Adam, AdamW, Rule, clip_by_global_norm, clip_by_value
@@ -25,8 +29,6 @@ from dgrr.tape.op import Op
 from dgrr.tape.ops import OPS
 from dgrr.tape.random import permutation, uniform
 from dgrr.tape.samples import Make, Sample
-from numba import njit
-from numba.core.registry import cpu_target
 
 Array = npt.NDArray[Any]
 Bits = Iterator[tuple[str, str]]
@@ -55,8 +57,11 @@ BATCH = 64
 TRAINING_STEPS = 20
 TRAINING_RATE = 0.01
 
-PATTERNS = 1024
-"""Bit patterns, spread evenly over all of a float type, on which the elementary functions are digested."""
+PATTERNS = 512
+"""How many bit patterns, spread evenly over a float type, the elementary functions are digested on."""
+
+EXTREMES = (0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 5e-324, 1e-310, 3e38, 1e308)
+"""Zeros, infinities, NaN, subnormals of both types, values near overflow."""
 
 
 def digest(*arrays: Array) -> str:
@@ -96,11 +101,13 @@ def pattern_bits() -> Bits:
 
 
 def patterns(dtype: np.dtype[Any]) -> Array:
-    """Floats at equal distances in the order of their bits, the first element being +0."""
-    bits = 8 * dtype.itemsize
-    stride = 2**bits // PATTERNS + 1
-    words = [i * stride % 2**bits for i in range(PATTERNS)]
-    return np.array(words, np.dtype(f"u{dtype.itemsize}")).view(dtype)
+    """Extremes, floats at equal distances in the order of their bits, some in ±128 and some in [0, 2)."""
+    bits, make = 8 * dtype.itemsize, Make(dtype)
+    words = [i * (2**bits // PATTERNS) + i for i in range(PATTERNS)]
+    spread = np.array(words, np.dtype(f"u{dtype.itemsize}")).view(dtype)
+    with np.errstate(over="ignore"):
+        extremes = np.array(EXTREMES).astype(dtype)
+    return np.concatenate([extremes, spread, make(256) * dtype.type(64), make.unit(256) * dtype.type(2)])
 
 
 def accumulation_bits() -> Bits:
@@ -159,7 +166,7 @@ def training_bits() -> Bits:
 def initial() -> dict[str, Array]:
     """Weights in ±1/8 and biases of 0."""
     make, params = Make(np.float32), dict[str, Array]()
-    for layer, (inputs, outputs) in enumerate(zip(WIDTHS, WIDTHS[1:], strict=False), start=1):
+    for layer, (inputs, outputs) in enumerate(pairwise(WIDTHS), start=1):
         params[f"w{layer}"] = make(outputs, inputs) * np.float32(1 / 16)
         params[f"b{layer}"] = np.zeros(outputs, np.float32)
     return params

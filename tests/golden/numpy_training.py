@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from dgrr.tape.numerics import reference, reference_elementary
 
 Array = npt.NDArray[Any]
@@ -88,7 +89,9 @@ def adam(p: Array, m: Array, v: Array, g: Array, corrections: Array, rate: float
     return p - (f(rate / corrections[0]) * m) / (np.sqrt(v) / root + f(1e-8)), m, v
 
 
-def train(params: Params, batches: Iterator[tuple[Array, Array]], rate: float) -> Iterator[tuple[Array, Params, Params]]:
+def train(
+    params: Params, batches: Iterator[tuple[Array, Array]], rate: float
+) -> Iterator[tuple[Array, Params, Params]]:
     """Loss, parameters and optimizer state after each batch."""
     m, v = ({name: np.zeros_like(x) for name, x in params.items()} for _ in range(2))
     for step, (images, labels) in enumerate(batches, start=1):

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+
 from dgrr.runtime.optim import clip_by_global_norm, clip_by_value, kernels
 from dgrr.tape.errors import DomainError, DTypeError
 from dgrr.tape.numerics import launch

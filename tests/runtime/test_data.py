@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+
 from dgrr.runtime import data as data_module
 from dgrr.runtime.data import Batches, Dataset, digits
 from dgrr.tape.errors import DomainError, ShapeError

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+
 from dgrr.runtime.digest import state_digest
 from dgrr.tape.errors import DTypeError
 

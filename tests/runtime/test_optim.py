@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 import pytest
+
 from dgrr.runtime.optim import SGD, Adam, AdamW, Rule, make_rule
 from dgrr.tape.numerics import launch
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+
 from dgrr.runtime.optim import SGD, Adam, AdamW, Rule, make_rule
 from dgrr.runtime.optim.arrays import contiguous
 from dgrr.tape.errors import DomainError, DTypeError, ShapeError

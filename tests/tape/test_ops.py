@@ -1,6 +1,7 @@
 """Every property on every op of the table."""
 
 import pytest
+
 from dgrr.tape.ops import OPS
 
 from .properties.forward import FORWARD

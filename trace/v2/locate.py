@@ -19,7 +19,7 @@ Mode: TypeAlias = Literal["strict", "tolerate_tail", "point_in_time"]
 class Locator:
     """Where the frames of one file stand. Every frame is checked when it is read.
 
-    `seal`: None in an unsealed file; `damage`: what ended the pass over a damaged file, in the modes that allow it.
+    `seal`: None in an unsealed file; `damage`: what ended the pass over a damaged one, where the mode allows it.
     """
 
     def __init__(self, frames: FrameSource, mode: Mode) -> None:

@@ -17,12 +17,12 @@ from .format import RecordMode
 from .header import Header
 from .layout import Extent
 from .limits import Limits
+from .locate import Locator, Mode
 from .marks import EventRecord
 from .source import Frame, FrameSource, Source
 from .step import StepRecord
 from .verdict import Verdict
 
-Mode: TypeAlias = Literal["strict", "tolerate_tail", "point_in_time"]
 What: TypeAlias = Literal["grad", "after", "before"]
 
 

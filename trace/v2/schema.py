@@ -135,7 +135,7 @@ def _check_tensor(spec: TensorSpec, limits: Limits) -> None:
         raise ValueError(f"param {spec.name!r}: expected f32 or f64, got {spec.dtype}")
     if len(spec.shape) > limits.rank:
         raise ValueError(f"tensor {spec.name!r}: rank at most {limits.rank}, got {len(spec.shape)}")
-    if any(n >= 1 << 63 for n in spec.shape) or spec.nbytes > limits.tensor_bytes:
+    if math.prod(max(n, 1) for n in spec.shape) * ITEM_BYTES[spec.dtype] > limits.tensor_bytes:
         raise ValueError(f"tensor {spec.name!r}: at most {limits.tensor_bytes} bytes")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from .digest import state_root
-from .errors import InvalidTraceError
+from .errors import DamageError, InvalidTraceError
 from .format import (
     COMMIT,
     EVENT_BYTES,
@@ -113,6 +113,8 @@ class Walk:
             record = self._handle(frame)
             self.end, self.chain, self.seq = frame.end, frame.chain, frame.seq + frame.parts
             yield frame, record
+        if not self.keyframes:
+            raise DamageError("the file ends before KEYFRAME 0", self.end)
 
     def _next(self) -> Frame:
         head = self.frames.head(self.end)

@@ -7,8 +7,9 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from dgrr.tape.numerics import coefficients, elementary, intrinsics, reference_elementary
 from numba import njit, types
+
+from dgrr.tape.numerics import coefficients, elementary, intrinsics, reference_elementary
 
 mpmath.mp.prec = 140
 

@@ -4,11 +4,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from dgrr.tape.numerics import intrinsics
-from dgrr.tape.numerics.reference_elementary import fma as reference_fma
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
+
+from dgrr.tape.numerics import intrinsics
+from dgrr.tape.numerics.reference_elementary import fma as reference_fma
 
 HALF_ULP_OF_128 = 2.0**-17
 BELOW_ONE = (1 + 2.0**-23, 1 - 2.0**-23)  # their product is 1 - 2**-46

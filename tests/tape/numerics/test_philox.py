@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+
 from dgrr.tape.errors import DomainError, DTypeError
 from dgrr.tape.numerics.philox import CHUNK, philox, words
 from dgrr.tape.random import permutation, uniform

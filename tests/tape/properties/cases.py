@@ -1,4 +1,4 @@
-"""What every property needs: an op's samples as labelled cases, fresh runs of them, and comparison to the bit."""
+"""What every property needs: an op's samples as labelled cases, runs of them, and comparison to the bit."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from dgrr.tape import AnyTensor
 from dgrr.tape.op import Op
 from dgrr.tape.primitive import Spec, Step, order, runner

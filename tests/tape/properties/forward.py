@@ -1,4 +1,4 @@
-"""Properties of an op's value: it is the reference's, whatever memory, layout, threads or batch it is computed in.
+"""Properties of an op's value: the reference's, whatever memory, layout, threads or batch it is computed in.
 
 Each property is a function of an op that raises AssertionError where the op does not have it.
 """
@@ -9,6 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+
 from dgrr.tape import ShapeError, get_threads, set_threads
 from dgrr.tape.numerics import launch
 from dgrr.tape.op import Op
@@ -48,7 +49,7 @@ def _junk(array: Array, pattern: int) -> Array:
 
 
 def check_inputs_and_aliases(op: Op) -> None:
-    """Inputs keep their bytes; a kernel gives the same result in the buffer of an input it declares an alias."""
+    """Inputs keep their bytes; a kernel gives the same result in the buffer of a declared alias."""
     for case in cases(op):
         given = [None if a is None else np.array(a, order="K", copy=True) for a in case.arrays]
         run_on(op, given, case.attrs)
@@ -94,14 +95,15 @@ def _as_output(buffer: Array, step: KernelStep) -> Array:
 def _strided(a: Array) -> Array:
     """Every second element of a larger array along each axis."""
     base = np.full([2 * n + 1 for n in a.shape], 99, a.dtype)
-    view = base[(..., *(slice(1, 2 * n + 1, 2) for n in a.shape))]
+    every_second: Any = (..., *(slice(1, 2 * n + 1, 2) for n in a.shape))
+    view = base[every_second]
     view[...] = a
     return view
 
 
 def _reversed(a: Array) -> Array:
     """Negative strides along every axis."""
-    flip = (..., *(slice(None, None, -1),) * a.ndim)
+    flip: Any = (..., *(slice(None, None, -1),) * a.ndim)
     return np.array(a[flip], order="C", copy=True)[flip]
 
 
@@ -202,8 +204,12 @@ def _row(case: Case, inputs: dict[int, int], k: int) -> list[Array | None]:
     if _accepted(case, row):
         return row
     (first, axis), *_ = inputs.items()
-    rank = np.ndim(case.arrays[first]) if case.arrays[first] is not None else 0
-    return [_slice(a, axis if np.ndim(a) == rank else None, k) for a in case.arrays]  # type: ignore[arg-type]
+    rank = _rank(case.arrays[first])
+    return [_slice(a, axis if _rank(a) == rank else None, k) for a in case.arrays]
+
+
+def _rank(a: Array | None) -> int:
+    return -1 if a is None else a.ndim
 
 
 def _slice(a: Array | None, axis: int | None, k: int) -> Array | None:

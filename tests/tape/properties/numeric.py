@@ -56,9 +56,7 @@ def slope(function: Callable[[float], Array], weight: Array, eps: float, cancell
 
 def moved(arrays: Arrays, directions: dict[int, Array], t: float) -> list[Array | None]:
     """``arrays`` with ``t`` times its direction added to each array that has one."""
-    return [
-        a + t * directions[i] if a is not None and i in directions else a for i, a in enumerate(arrays)
-    ]
+    return [a + t * directions[i] if a is not None and i in directions else a for i, a in enumerate(arrays)]
 
 
 def normal(rng: np.random.Generator, like: Array) -> Array:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
 from dgrr.tape import Tape
 from dgrr.tape.op import Op
 from dgrr.tape.samples import Bad
@@ -24,7 +25,7 @@ def check_errors(op: Op) -> None:
 def _refusal(op: Op, inputs: list[Any], sample: Bad) -> Exception:
     try:
         op(*inputs, **sample.attrs)
-    except Exception as error:  # noqa: BLE001: whatever it is, its type and text are compared below
+    except Exception as error:
         return error
     raise AssertionError(f"{op.name}: accepted what must fail with {sample.text!r}")
 
@@ -38,7 +39,7 @@ def _check_refusal(op: Op, sample: Bad, error: Exception) -> None:
 
 
 def check_documentation(op: Op) -> None:
-    """There is a sentence of documentation; the record stands under its name; no other covers the same names."""
+    """The docstring is a sentence; the record stands under its name; no other covers the same names."""
     assert op.doc.endswith("."), f"{op.name}: the docstring must be a sentence, got {op.doc!r}"
     assert op.function.__name__ == op.name
     others = {name for other in OPS.values() if other.name != op.name for name in other.covers}

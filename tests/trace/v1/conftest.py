@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
 from dgrr.trace.cli import main
 
 MASK = 2**64 - 1
@@ -65,9 +66,7 @@ def pack_record(record: Rec) -> bytes:
     return body + struct.pack("<II", zlib.crc32(body), 0)
 
 
-def pack_file(
-    records: bytes, *, seed: int, lr: float, created_at: int = 0, count: int | None = None
-) -> bytes:
+def pack_file(records: bytes, *, seed: int, lr: float, created_at: int = 0, count: int | None = None) -> bytes:
     steps = len(records) // 72 if count is None else count
     start = b"DGRR" + struct.pack("<HHQQdI", 1, 0, seed, steps, lr, zlib.crc32(records))
     return start + struct.pack("<Iq", zlib.crc32(start), created_at) + bytes(16) + records

@@ -1,13 +1,15 @@
 """The compiled loop against plain Python, bit for bit."""
 
 import math
+import struct
 import zlib
 
 import numpy as np
 import pytest
-from dgrr.trace.v1.compiled import gradients, sample, train_block, updated
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from dgrr.trace.v1.compiled import gradients, sample, train_block, updated
 
 SEEDS = st.integers(0, 2**64 - 1)
 
@@ -15,9 +17,7 @@ SEEDS = st.integers(0, 2**64 - 1)
 @pytest.mark.parametrize(("steps", "lr", "seed"), [(8195, 0.01, 42), (700, 0.3, 2**64 - 1), (300, 1e-5, 0)])
 def test_a_run_is_the_reference_run(dgrr, ref, tmp_path, steps, lr, seed):
     out = tmp_path / "run.dgrr"
-    assert (
-        dgrr("train", "--steps", steps, "--lr", lr, "--seed", seed, "--out", out, "--created-at", 7).code == 0
-    )
+    assert dgrr("train", "--steps", steps, "--lr", lr, "--seed", seed, "--out", out, "--created-at", 7).code == 0
     assert out.read_bytes() == ref.trace_bytes(ref.train(steps, lr, seed), seed=seed, lr=lr, created_at=7)
 
 
@@ -51,12 +51,39 @@ def test_model_and_update_round_once_an_operation(ref, w, b, x, y, lr):
     got = (grad_w, grad_b, updated(w, lr, grad_w), updated(b, lr, grad_b), loss)
     wanted = (expected.grad_w, expected.grad_b, expected.w_after, expected.b_after, expected.loss)
     for value, reference in zip(got, wanted, strict=True):
-        assert value == reference or (math.isnan(value) and math.isnan(reference))
+        assert struct.pack("<d", value) == struct.pack("<d", reference) or (value != value and reference != reference)
 
 
 def test_the_update_is_not_contracted():
     # 1 - (1+u)(1-u) is u^2 = 2^-104 in one rounding, 0 in two.
     assert updated(1.0, 1 + 2.0**-52, 1 - 2.0**-52) == 0.0
+
+
+def test_the_gradient_is_rounded_as_the_page_says():
+    smallest = 5e-324
+    # (2*1.5)*x is three times the smallest number; 2*(1.5*x) rounds to four.
+    assert gradients(0.0, 1.5, smallest, 0.0)[0] == 3 * smallest
+
+
+def first_step_where(condition):
+    return next(step for step in range(100) if condition(abs(sample(42, step)[0])))
+
+
+@pytest.mark.parametrize(
+    ("field", "step", "error", "lr"),
+    [
+        ("w_after", first_step_where(lambda x: x > 1.5), 2.0, 3e307),
+        ("b_after", first_step_where(lambda x: x < 0.5), 2.0, 5e307),
+        ("loss", 0, 1e160, 0.01),
+    ],
+)
+def test_each_of_the_three_results_is_looked_at(ref, field, step, error, lr):
+    x, y = ref.samples(42, step + 1)[step]
+    b = y + error
+    results = ref.step(step, 0.0, b, x, y, lr)._asdict()
+    assert [name for name, value in results.items() if not math.isfinite(value)] == [field]
+    records, state = np.zeros((1, 9), np.uint64), np.array([0.0, b, 0.0, 0.0])
+    assert train_block(records, step, 42, lr, state) == 0
 
 
 def test_the_loss_total_is_a_kahan_sum(ref):

@@ -110,6 +110,17 @@ def test_swapped_repeated_and_missing_records_with_right_crcs(checked, ref, run)
             assert "b_before is not b_after of step" in answer.err
 
 
+@pytest.mark.parametrize("name", ["w", "b"])
+def test_a_chain_broken_in_one_parameter(checked, ref, run, name):
+    x, y = ref.samples(SEED, 2)[1]
+    start = {"w": run[0].w_after, "b": run[0].b_after}
+    start[name] += 0.5
+    answer = checked(ref.trace_bytes([run[0], ref.step(1, start["w"], start["b"], x, y, LR)]))
+    assert answer.code == 3
+    assert answer.err.count("step 1: ") == 1
+    assert f"step 1: {name}_before is not {name}_after of step 0" in answer.err
+
+
 def test_swapped_records_leave_the_file_crc_unchanged(ref, run):
     packed = [ref.pack_record(record) for record in run]
     assert zlib.crc32(b"".join(packed)) == zlib.crc32(b"".join(reversed(packed)))

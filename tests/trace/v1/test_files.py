@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dgrr.trace.sniff import TraceFileError, version_of
+
+from dgrr.trace.sniff import TraceFileError, open_regular, version_of
 from dgrr.trace.v1 import reader as reader_module
 from dgrr.trace.v1.reader import TraceReader
 from dgrr.trace.v1.validate import validate
@@ -48,6 +49,16 @@ def test_paths_that_are_no_files_are_io_errors(dgrr, tmp_path):
             assert answer.out == ""
 
 
+def test_a_fifo_that_takes_the_place_of_a_file_does_not_block(tmp_path, golden, monkeypatch):
+    fifo, file = tmp_path / "fifo", tmp_path / "file"
+    os.mkfifo(fifo)
+    file.write_bytes(golden)
+    looked_at = os.stat(file)
+    monkeypatch.setattr(os, "stat", lambda path: looked_at)
+    with pytest.raises(TraceFileError, match="it is not a regular file"):
+        open_regular(str(fifo))
+
+
 def test_a_file_without_permission_is_an_io_error(dgrr, tmp_path, golden):
     path = tmp_path / "t"
     path.write_bytes(golden)
@@ -82,18 +93,14 @@ def test_the_reader_judges_magic_and_version_itself(tmp_path, golden):
             validate(trace)
 
 
-@pytest.mark.parametrize(
-    ("size", "change"), [(1000, "grew from 424 to 1000"), (400, "shrank from 424 to 400")]
-)
+@pytest.mark.parametrize(("size", "change"), [(1000, "grew from 424 to 1000"), (400, "shrank from 424 to 400")])
 def test_a_file_that_changes_its_size_before_the_end(tmp_path, ref, size, change):
     path = tmp_path / "t"
     path.write_bytes(ref.trace_bytes(ref.train(5, 0.01, 42)))
     with TraceReader(str(path)) as trace:
         assert validate(trace).exit == 0
         os.truncate(path, size)
-        with pytest.raises(
-            TraceFileError, match=f"{change} bytes while it was read: is it still being written"
-        ) as e:
+        with pytest.raises(TraceFileError, match=f"{change} bytes while it was read: is it still being written") as e:
             validate(trace)
     assert e.value.exit == 2
 
@@ -130,19 +137,13 @@ def test_absurd_step_counts_need_no_memory(tmp_path, ref, golden, count):
         [sys.executable, "-c", CAPPED, tmp_path / "good", tmp_path / "bad"], capture_output=True, text=True
     )
     assert ended.returncode == 3, ended.stderr
-    assert (
-        "step_count is" in ended.stderr
-        or "truncated: the records of steps 1 and up are missing" in ended.stderr
-    )
+    assert "step_count is" in ended.stderr or "truncated: the records of steps 1 and up are missing" in ended.stderr
 
 
 def test_a_long_trace_is_read_in_little_memory(tmp_path):
     path = tmp_path / "long"
     assert (
-        subprocess.run(
-            [DGRR, "train", "--steps", "600000", "--out", path], stdout=subprocess.DEVNULL
-        ).returncode
-        == 0
+        subprocess.run([DGRR, "train", "--steps", "600000", "--out", path], stdout=subprocess.DEVNULL).returncode == 0
     )
     (tmp_path / "good").symlink_to(path)
     ended = subprocess.run([sys.executable, "-c", CAPPED, path, path], capture_output=True, text=True)
@@ -241,10 +242,7 @@ def test_a_million_records_are_validated_in_little_time(tmp_path):
     """A tenth of a second and a half is the promise; here only a factor of ten is held, for busy machines."""
     path = tmp_path / "t"
     assert (
-        subprocess.run(
-            [DGRR, "train", "--steps", "1000000", "--out", path], stdout=subprocess.DEVNULL
-        ).returncode
-        == 0
+        subprocess.run([DGRR, "train", "--steps", "1000000", "--out", path], stdout=subprocess.DEVNULL).returncode == 0
     )
     start = time.perf_counter()
     with TraceReader(str(path)) as trace:

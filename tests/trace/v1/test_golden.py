@@ -4,6 +4,7 @@ import hashlib
 from pathlib import Path
 
 import numpy as np
+
 from dgrr.trace.v1.layout import Header, Record, header_crc32, record_crc32
 from dgrr.trace.v1.writer import TraceWriter
 
@@ -37,9 +38,7 @@ def test_it_is_valid_though_it_does_not_follow_from_its_seed(dgrr):
     code, out, err = dgrr("validate", GOLDEN)
     assert (code, err) == (0, "")
     assert "valid, 1 steps, seed 42, learning rate 0.01" in out
-    assert (
-        "1 steps do not follow from seed 42; step 0: data: the recorded gradients belong to x = 2.0," in out
-    )
+    assert "1 steps do not follow from seed 42; step 0: data: the recorded gradients belong to x = 2.0," in out
 
 
 def test_it_is_replayed_inspected_and_compared(dgrr):

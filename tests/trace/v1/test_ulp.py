@@ -5,10 +5,11 @@ import struct
 import zlib
 
 import numpy as np
-from dgrr.trace.v1.file_crc import valid_records_crc32
-from dgrr.trace.v1.ulp import ulp_distance, ulp_distances
 from hypothesis import given
 from hypothesis import strategies as st
+
+from dgrr.trace.v1.file_crc import valid_records_crc32
+from dgrr.trace.v1.ulp import ulp_distance, ulp_distances
 
 NUMBERS = st.floats(allow_nan=False)
 

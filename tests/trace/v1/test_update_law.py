@@ -62,9 +62,7 @@ def test_a_contracted_update_is_told(checked, ref):
     record, fused = next(fma_steps(ref))
     answer = checked(ref.trace_bytes([record._replace(w_after=fused)]))
     assert answer.code == 5
-    assert (
-        "yes: a fused multiply-add gives the stored value, so the writer contracted the update" in answer.err
-    )
+    assert "yes: a fused multiply-add gives the stored value, so the writer contracted the update" in answer.err
 
 
 def test_what_no_fma_explains_is_told(checked, ref):
@@ -90,18 +88,14 @@ def diagnosed(checked, ref, record, change):
 
 def test_data_gradient_and_update_bugs_are_told_apart(checked, ref):
     (x, y), record = ref.samples(SEED, 1)[0], ref.train(1, LR, SEED)[0]
-    assert "diagnosis   update: gradients and loss are those of seed 42" in diagnosed(
-        checked, ref, record, {}
-    )
+    assert "diagnosis   update: gradients and loss are those of seed 42" in diagnosed(checked, ref, record, {})
     other = ref.step(0, 0.0, 0.0, x + 0.5, y, LR)
-    assert (
-        f"diagnosis   data: the recorded gradients belong to x = {other.grad_w / other.grad_b!r}, seed 42"
-        in (diagnosed(checked, ref, other, {}))
+    assert f"diagnosis   data: the recorded gradients belong to x = {other.grad_w / other.grad_b!r}, seed 42" in (
+        diagnosed(checked, ref, other, {})
     )
     doubled = {"grad_w": 2 * record.grad_w, "grad_b": 2 * record.grad_b}
-    assert (
-        f"diagnosis   gradient: seed 42 gives x = {x!r}, y = {y!r}, and these grad_w = {record.grad_w!r}"
-        in (diagnosed(checked, ref, record, doubled))
+    assert f"diagnosis   gradient: seed 42 gives x = {x!r}, y = {y!r}, and these grad_w = {record.grad_w!r}" in (
+        diagnosed(checked, ref, record, doubled)
     )
 
 

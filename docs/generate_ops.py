@@ -1,0 +1,73 @@
+"""Writes docs/ops.md from the op table: ``python docs/generate_ops.py``. A test fails when the file is stale."""
+
+import inspect
+from pathlib import Path
+
+from dgrr.tape.op import NO_GRAD, Op
+from dgrr.tape.ops import OPS
+from dgrr.tape.shape import Pattern
+
+PAGE = Path(__file__).with_name("ops.md")
+
+HEAD = """# Ops
+
+Generated from the op table by `python docs/generate_ops.py`; do not edit.
+
+Every op is a function of Vars in `dgrr.tape.ops`. A shape such as `(*Bs, M, K)` names its axes: one name has
+one size within a call, `*Bs` stands for any number of leading axes, `...` for any shape. F is float32 or
+float64, D any element type; all operands of one call have the same. "Derivative by" lists the inputs that
+have a gradient. "Covers" gives the names of the documented op set that the op implements.
+
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    public = [op for op in OPS.values() if not op.private]
+    private = [op for op in OPS.values() if op.private]
+    parts = [HEAD, _table(public), "\n## What each op does\n\n", *map(_entry, public)]
+    parts += [
+        "## Private ops\n\nRecords that only derivatives use; they hold the same properties.\n\n",
+        *map(_entry, private),
+    ]
+    return "".join(parts).rstrip("\n") + "\n"
+
+
+def _table(ops: list[Op]) -> str:
+    rows = ["| op | result | derivative by | covers |", "|---|---|---|---|"]
+    for op in ops:
+        by = ", ".join(_differentiable(op)) or "none"
+        rows.append(f"| [`{op.name}`](#{op.name}) | `{_result(op)}` | {by} | {', '.join(op.covers) or '-'} |")
+    return "\n".join(rows) + "\n"
+
+
+def _entry(op: Op) -> str:
+    parameters = [str(p).split(":")[0] + _default(p) for p in inspect.signature(op.function).parameters.values()]
+    lines = [f"### {op.name}", "", f"`{op.name}({', '.join(parameters)})`", "", op.doc, ""]
+    for types, result in op.signature.cases:
+        inputs = ", ".join(f"{n} {_shape(t.pattern)}" for n, t in types.items() if n != "return")
+        lines += [f"- shapes: {inputs} -> {_shape(result.pattern)}"]
+    if op.batch_axis:
+        lines += [f"- batch axis: {', '.join(f'{n}: {axis}' for n, axis in op.batch_axis.items())}"]
+    lines += [f"- excused from the property '{what}': {why}" for what, why in op.excused.items()]
+    return "\n".join(lines) + "\n\n"
+
+
+def _default(parameter: inspect.Parameter) -> str:
+    return "" if parameter.default is parameter.empty else f"={parameter.default!r}"
+
+
+def _differentiable(op: Op) -> list[str]:
+    return [n for n, rule in zip(op.signature.inputs, op.vjp, strict=True) if rule is not NO_GRAD]
+
+
+def _result(op: Op) -> str:
+    return " or ".join(dict.fromkeys(_shape(result.pattern) for _, result in op.signature.cases))
+
+
+def _shape(pattern: Pattern) -> str:
+    return pattern.render({})
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

@@ -1,0 +1,314 @@
+"""Vars: operators and methods record the ops they name, broadcast openly, and promote nothing."""
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import hypothesis.extra.numpy as hnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dgrr.tape import BoundsError, DomainError, DTypeError, Shape, ShapeError, Tape, Var, ops
+from dgrr.tape.table import OPS
+
+ARITHMETIC = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv}
+COMPARISONS = {
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+}
+REFLECTED = {
+    "less": "greater",
+    "less_equal": "greater_equal",
+    "greater": "less",
+    "greater_equal": "less_equal",
+}
+
+
+@pytest.fixture
+def tape() -> Tape[Any]:
+    return Tape()
+
+
+def names(tape: Tape[Any]) -> list[str]:
+    return [node.op_name for node in tape]
+
+
+@pytest.mark.parametrize("name", [*ARITHMETIC, *COMPARISONS])
+def test_operators_on_vars_record_one_op(tape: Tape[Any], name: str) -> None:
+    function = {**ARITHMETIC, **COMPARISONS}[name]
+    a, b = np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 2.0])
+    out = function(tape.leaf(a), tape.leaf(b))
+    assert names(tape) == ["leaf", "leaf", name]
+    assert out.numpy().tolist() == function(a, b).tolist()
+    assert out.dtype == function(a, b).dtype
+
+
+@pytest.mark.parametrize("other", [2, 2.0, True, np.float64(2), np.float32(2), np.int64(2), np.array([2.0, 3.0])])
+@pytest.mark.parametrize("name", [*ARITHMETIC, *COMPARISONS])
+def test_numbers_and_arrays_on_either_side(tape: Tape[Any], name: str, other: Any) -> None:
+    function = {**ARITHMETIC, **COMPARISONS}[name]
+    a = np.array([1.0, 2.0])
+    x = tape.leaf(a)
+    right, left = function(x, other), function(other, x)
+    assert right.numpy().tolist() == function(a, other).tolist()
+    assert left.numpy().tolist() == function(other, a).tolist()
+    assert tape.node(right).op_name == name
+    assert tape.node(left).op_name == REFLECTED.get(name, name)
+
+
+def test_a_number_takes_the_dtype_of_the_other_side(tape: Tape[Any]) -> None:
+    x = tape.leaf(np.ones(2, np.float32))
+    for number in (0.1, np.float64(0.1), np.float32(0.1), 1, True):
+        out = x * number
+        assert out.dtype == np.float32
+        assert out.numpy().tolist() == [np.float32(number)] * 2
+
+
+def test_operands_broadcast_by_a_node_that_the_tape_shows(tape: Tape[Any]) -> None:
+    m, v = tape.leaf(np.ones((2, 3))), tape.leaf(np.arange(3.0))
+    out = m + v
+    assert names(tape) == ["leaf", "leaf", "broadcast_to", "add"]
+    grads = tape.backward_dense(out.sum())
+    assert grads[v].numpy().tolist() == [2.0, 2.0, 2.0]  # type: ignore[union-attr]
+    column, row = tape.leaf(np.ones((2, 1))), tape.leaf(np.ones((1, 4)))
+    assert (column * row).numpy().shape == (2, 4)
+    assert names(tape)[-3:] == ["broadcast_to", "broadcast_to", "mul"]
+
+
+def test_an_array_broadcasts_before_it_enters_the_tape(tape: Tape[Any]) -> None:
+    out = tape.leaf(np.ones((2, 3))) + np.arange(3.0)
+    assert names(tape) == ["leaf", "leaf", "add"]
+    assert out.numpy().tolist() == [[1.0, 2.0, 3.0]] * 2
+
+
+def test_the_ops_themselves_do_not_broadcast(tape: Tape[Any]) -> None:
+    m, v = tape.leaf(np.ones((2, 3))), tape.leaf(np.arange(3.0))
+    with pytest.raises(ShapeError, match=r"^add: argument 'b': expected shape \(2, 3\), got \(3,\)$"):
+        ops.add(m, v)
+
+
+def test_shapes_that_do_not_broadcast(tape: Tape[Any]) -> None:
+    text = r"^mul: argument 'b': expected a shape that broadcasts with \(2, 3\), got \(2,\); sizes must be equal or 1"
+    with pytest.raises(ShapeError, match=text):
+        _ = tape.leaf(np.ones((2, 3))) * np.ones(2)
+
+
+def test_nothing_is_promoted(tape: Tape[Any]) -> None:
+    x, y, i = tape.leaf(np.ones(2, np.float32)), tape.leaf(np.ones(2)), tape.const([1, 2])
+    text = "^add: argument 'b': expected float32, got (float64|int64); convert with ops.cast$"
+    for other in (y, i, np.ones(2), np.arange(2)):
+        with pytest.raises(DTypeError, match=text):
+            _ = x + other
+    assert (x + ops.cast(y, np.float32)).dtype == np.float32
+    with pytest.raises(DTypeError, match=r"^add: argument 'a': expected float32 or float64, got int64; convert with"):
+        _ = i + i
+    with pytest.raises(
+        DTypeError, match=r"^less: argument 'b': expected a whole number beside int64, got 1.5; use ops.cast"
+    ):
+        _ = i < 1.5
+    assert (i < 2).numpy().tolist() == [True, False]
+
+
+@pytest.mark.parametrize("other", ["text", None, object()])
+def test_operands_that_are_no_values(tape: Tape[Any], other: Any) -> None:
+    x = tape.leaf(np.ones(2))
+    for function in (operator.add, operator.eq):
+        with pytest.raises(DTypeError, match="argument 'b': expected a Var, a tensor, an array or a number, got "):
+            function(x, other)
+
+
+def test_matmul_with_an_array_on_either_side(tape: Tape[Any]) -> None:
+    a, b = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0, 6.0], [7.0, 8.0]])
+    assert (tape.leaf(a) @ b).numpy().tolist() == (a @ b).tolist()
+    assert (a @ tape.leaf(b)).numpy().tolist() == (a @ b).tolist()
+    assert (tape.leaf(a) @ tape.leaf(b)).numpy().tolist() == (a @ b).tolist()
+
+
+def test_power(tape: Tape[Any]) -> None:
+    x = tape.leaf([2.0, -3.0])
+    assert (x**3).numpy().tolist() == [8.0, -27.0]
+    assert (x**-1).numpy().tolist() == [0.5, 1.0 / -3.0]
+    assert (x**0).numpy().tolist() == [1.0, 1.0]
+    exponents: tuple[Any, ...] = (0.5, 2.0, True)
+    for exponent in exponents:
+        with pytest.raises(DomainError, match=r"^power: argument 'exponent': expected a whole number of at most"):
+            _ = x**exponent
+
+
+METHODS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "relu": ("relu", lambda x: x.relu()),
+    "exp": ("exp", lambda x: x.exp()),
+    "log": ("log", lambda x: x.log()),
+    "tanh": ("tanh", lambda x: x.tanh()),
+    "sigmoid": ("sigmoid", lambda x: x.sigmoid()),
+    "sqrt": ("sqrt", lambda x: x.sqrt()),
+    "neg": ("neg", lambda x: -x),
+    "softmax": ("softmax", lambda x: x.softmax(axis=0)),
+    "log_softmax": ("log_softmax", lambda x: x.log_softmax(axis=0)),
+    "sum": ("reduce_sum", lambda x: x.sum(axis=0, keepdims=True)),
+    "mean": ("reduce_mean", lambda x: x.mean(axis=(0, 1))),
+    "reshape": ("reshape", lambda x: x.reshape(3, -1)),
+    "reshape by a tuple": ("reshape", lambda x: x.reshape((3, -1))),
+    "reshape by a list": ("reshape", lambda x: x.reshape([3, -1])),
+    "flatten": ("flatten", lambda x: x.flatten()),
+    "broadcast_to": ("broadcast_to", lambda x: x.broadcast_to((4, 2, 3))),
+    "T": ("transpose2d", lambda x: x.T),
+    "slice": ("getitem", lambda x: x[1, ::-1]),
+}
+"""Each method, the op it records; the same attributes are given to the op in the test."""
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_methods_record_their_op_with_its_attributes(tape: Tape[Any], method: str) -> None:
+    name, call = METHODS[method]
+    x = tape.leaf(np.linspace(0.5, 3.0, 6).reshape(2, 3))
+    out = call(x)
+    node = tape.node(out)
+    assert (node.op_name, node.parents) == (name, (0,))
+    assert out.numpy().tobytes() == OPS[name](x.value, **node.attrs).array.tobytes()
+
+
+def test_attributes_of_methods(tape: Tape[Any]) -> None:
+    x = tape.leaf(np.arange(6.0).reshape(2, 3))
+    assert x.sum(axis=0, keepdims=True).numpy().tolist() == [[3.0, 5.0, 7.0]]
+    assert x.mean(axis=1).numpy().tolist() == [1.0, 4.0]
+    assert x.mean().item() == 2.5
+    assert x.reshape(3, -1).numpy().tolist() == [[0, 1], [2, 3], [4, 5]]
+    assert x.flatten(1).numpy().shape == (2, 3)
+    assert x.T.numpy().tolist() == [[0, 3], [1, 4], [2, 5]]
+
+
+def test_looking_at_a_var(tape: Tape[Any]) -> None:
+    x = tape.leaf(np.ones((2, 3), np.float32), name="x")
+    assert (tuple(x.shape), x.dtype.name, x.name, x.id, len(x)) == ((2, 3), "float32", "x", 0, 2)
+    assert x.tape is tape
+    assert repr(x) == "Var(id=0 'x', shape=(2, 3), dtype=float32)"
+    assert repr(x.sum()) == "Var(id=1, shape=(), dtype=float32)"
+    assert x.value is tape.value(x)
+    assert x.numpy() is x.value.array
+    assert (x.shape.size, x.shape.rank) == (6, 2)
+
+
+def test_numbers_of_one_element(tape: Tape[Any]) -> None:
+    x = tape.leaf([1.5])
+    assert (x.item(), float(x), bool(x), bool(x < 0)) == (1.5, 1.5, True, False)
+    pair = tape.leaf([1.0, 2.0])
+    for convert in (float, bool, lambda v: v.item()):
+        with pytest.raises(ShapeError, match=r"^item: expected one element, got shape \(2,\); use .numpy\(\)$"):
+            convert(pair)
+
+
+def test_vars_are_keys_by_identity(tape: Tape[Any]) -> None:
+    x, y = tape.leaf([1.0]), tape.leaf([1.0])
+    assert {x: "x", y: "y"}[y] == "y"
+
+
+def test_iteration_gives_the_rows(tape: Tape[Any]) -> None:
+    x: Any = tape.leaf([[1.0, 2.0], [3.0, 4.0]])
+    assert [row.numpy().tolist() for row in x] == [[1.0, 2.0], [3.0, 4.0]]
+
+
+def test_expect(tape: Tape[Any]) -> None:
+    x = tape.leaf(np.ones((2, 3)))
+    assert x.expect((2, 3)) is x
+    with pytest.raises(ShapeError, match=r"^expect: expected shape \(3, 2\), got \(2, 3\)$"):
+        x.expect((3, 2))
+    with pytest.raises(ShapeError, match=r"^expect: expected Shape\[...\] or a tuple of sizes, got 3$"):
+        x.expect(3)  # type: ignore[call-overload]
+    x.expect(Shape[Any, Any])
+
+
+REFUSED_INDICES: list[tuple[Any, type[Exception], str]] = [
+    (2, BoundsError, "argument 'index': expected -2 to 1 on axis 0, got 2"),
+    ((0, -4), BoundsError, "argument 'index': expected -3 to 2 on axis 1, got -4"),
+    ((0, 0, 0), ShapeError, r"argument 'index': expected at most 2 axes and one \.\.\., got \(0, 0, 0\)"),
+    ((..., ...), ShapeError, r"argument 'index': expected at most 2 axes and one \.\.\."),
+    ([0, 1], ShapeError, "use ops.take for arrays of indices and ops.where for masks"),
+    (([0, 1], 0), ShapeError, "use ops.take for arrays of indices and ops.where for masks"),
+    (np.array([0, 1]), ShapeError, "use ops.take for arrays of indices and ops.where for masks"),
+    (np.ones((2, 3), bool), ShapeError, "use ops.take for arrays of indices and ops.where for masks"),
+    (True, ShapeError, "use ops.take for arrays of indices and ops.where for masks"),
+    (1.0, ShapeError, "expected integers, slices, ... or None, got 1.0"),
+    ("name", ShapeError, "expected integers, slices, ... or None, got 'name'"),
+]
+
+
+@pytest.mark.parametrize(("index", "error", "text"), REFUSED_INDICES)
+def test_indices_that_are_refused(tape: Tape[Any], index: Any, error: type[Exception], text: str) -> None:
+    x = tape.leaf(np.arange(6.0).reshape(2, 3))
+    with pytest.raises(error, match=f"^getitem: .*{text}"):
+        _ = x[index]
+    assert len(tape) == 1
+
+
+def test_numpy_integers_are_indices(tape: Tape[Any]) -> None:
+    x = tape.leaf(np.arange(6.0).reshape(2, 3))
+    assert x[np.int64(1), np.int32(-1)].item() == 5.0
+
+
+SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
+
+
+def counted(shape: tuple[int, ...]) -> np.ndarray:
+    """An array whose elements are all different."""
+    return np.arange(np.prod(shape, dtype=int), dtype=np.float64).reshape(shape)
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_slices_are_numpys(data: st.DataObject) -> None:
+    array = counted(data.draw(SHAPES))
+    index = data.draw(hnp.basic_indices(array.shape, allow_newaxis=True, allow_ellipsis=True))
+    tape: Tape[Any] = Tape()
+    x = tape.leaf(array)
+    part = x[index]
+    expected = array[index]
+    assert part.numpy().shape == np.shape(expected)
+    assert part.numpy().tolist() == np.asarray(expected).tolist()
+    seed = counted(np.shape(expected)) + 1
+    placed = np.zeros_like(array)
+    placed[index] = seed
+    assert tape.backward(part, seed)[0].numpy().tolist() == placed.tolist()
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_reshapes_are_numpys(data: st.DataObject) -> None:
+    array = counted(data.draw(SHAPES))
+    target: tuple[int, ...] = data.draw(SHAPES)
+    free = data.draw(st.integers(-len(target), len(target) - 1)) if target and data.draw(st.booleans()) else None
+    asked = tuple(-1 if i == free else s for i, s in enumerate(target))
+    x: Var[Any, Any] = Tape[Any]().leaf(array)
+    try:
+        expected = array.reshape(asked)
+    except ValueError:
+        with pytest.raises(ShapeError, match=r"^reshape: argument 'shape': expected"):
+            x.reshape(asked)
+    else:
+        got = x.reshape(asked).numpy()
+        assert (got.shape, got.tolist()) == (expected.shape, expected.tolist())
+
+
+@settings(deadline=None)
+@given(hnp.mutually_broadcastable_shapes(num_shapes=2, min_side=0, max_side=3, max_dims=4))
+def test_broadcasts_are_numpys(shapes: hnp.BroadcastableShapes) -> None:
+    a, b = (counted(shape) for shape in shapes.input_shapes)
+    tape: Tape[Any] = Tape()
+    x, y = tape.leaf(a), tape.leaf(b + 1)
+    out = x * y
+    assert out.numpy().shape == shapes.result_shape
+    assert out.numpy().tolist() == (a * (b + 1)).tolist()
+    grads = tape.backward_dense(out, np.ones(shapes.result_shape))
+    extra = out.numpy().ndim - a.ndim
+    repeated = tuple(range(extra)) + tuple(
+        extra + i for i, s in enumerate(a.shape) if s == 1 and shapes.result_shape[extra + i] != 1
+    )
+    full = np.broadcast_to(b + 1, shapes.result_shape)
+    expected = full.sum(axis=repeated).reshape(a.shape)
+    assert grads[x].numpy().tolist() == expected.tolist()  # type: ignore[union-attr]

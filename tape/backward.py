@@ -62,6 +62,8 @@ def seed_of(call: str, value: AnyTensor, seed: Any) -> Any:
 
 def cotangent(call: str, argument: str, value: AnyTensor, given: Any) -> Any:
     """``given`` as a cotangent of ``value``; a Var stays one. Raises ShapeError or DTypeError if it does not fit."""
+    if value.dtype.kind != "f":
+        raise GradientError(f"{call}: argument {argument!r}: expected None for {value.dtype}: no gradient exists")
     made: Any = given
     if isinstance(made, int | float):
         made = np.array(made, value.dtype)

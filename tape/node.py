@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .errors import GradientError, ShapeError
-from .op import Op
+from .op import Op, shape_of
 from .tensor import AnyTensor
 
 LEAF = "leaf"
@@ -66,8 +66,10 @@ class Node:
 
     def _check(self, position: int, parent: int, contribution: Any) -> None:
         value = self.inputs[position]
-        if value is not None and tuple(contribution.shape) != value.array.shape:
-            raise GradientError(
-                f"backward of node {self.id} ({self.op_name}): its VJP for parent {parent} must return shape "
-                f"{value.array.shape}, got {tuple(contribution.shape)}; mend the op's vjp"
-            )
+        if value is None or (shape_of(contribution) == value.array.shape and contribution.dtype == value.dtype):
+            return
+        raise GradientError(
+            f"backward of node {self.id} ({self.op_name}): its VJP for parent {parent} must return "
+            f"{value.dtype} of shape {value.array.shape}, got {contribution.dtype} of shape "
+            f"{shape_of(contribution)}; mend the op's vjp"
+        )

@@ -137,8 +137,6 @@ class Op:
         for x in inputs:
             if isinstance(x, Var):
                 return x.tape.apply(self, inputs, attrs)
-        if not any(isinstance(x, AnyTensor) for x in inputs):
-            raise TapeError(f"{self.name}: expected a Var among the arguments; put an array on a tape with tape.leaf")
         return self.compute(self.tensors(inputs), attrs)
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
@@ -149,7 +147,15 @@ class Op:
         values = {**self.signature.given, **dict(zip(names, args, strict=False)), **kwargs}
         if len(args) > len(names) or len(values) != len(names) or any(n in kwargs for n in names[: len(args)]):
             self._refuse_arguments(args, kwargs)
-        return [values[n] for n in self.signature.inputs], {n: plain(values[n]) for n in defaults}
+        return [values[n] for n in self.signature.inputs], self._attributes(values)
+
+    def _attributes(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The attributes as plain values; a list stands for a tuple where the annotation speaks of tuples."""
+        given = {name: values[name] for name in self.signature.defaults}
+        for name in self.signature.sequences:
+            if isinstance(given[name], list):
+                given[name] = tuple(given[name])
+        return {name: plain(value) for name, value in given.items()}
 
     def _refuse_arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """Raise Python's own TypeError for arguments that do not fit, under the op's name."""
@@ -158,8 +164,15 @@ class Op:
         except TypeError as error:
             raise TypeError(f"{self.name}: {error}") from None
 
-    def tensors(self, inputs: Sequence[Any]) -> list[AnyTensor | None]:
-        """Every input as a tensor: arrays are copied, numbers become constants like the other operands."""
+    def tensors(self, inputs: Sequence[Any]) -> Sequence[AnyTensor | None]:
+        """Every input as a tensor: arrays are copied, numbers become constants like the other operands.
+
+        Raises TapeError if no input is a tensor, DTypeError for what cannot become one.
+        """
+        if all([x.__class__ is AnyTensor for x in inputs]):
+            return inputs
+        if not any(isinstance(x, AnyTensor) for x in inputs):
+            raise TapeError(f"{self.name}: expected a Var among the arguments; put an array on a tape with tape.leaf")
         like = next((x for x in inputs if _is_array(x)), None)
         return [self._tensor(i, x, like) for i, x in enumerate(inputs)]
 
@@ -238,21 +251,24 @@ def _constant(where: str, x: float | np.generic, like: Any) -> AnyTensor:
 
 
 def plain(value: Any) -> Any:
-    """An attribute as a hashable Python value: numpy numbers become Python's, lists tuples."""
-    if isinstance(value, np.generic):
-        return cast(Any, value.item())
-    if isinstance(value, list | tuple):
-        return tuple(plain(v) for v in cast(Sequence[Any], value))
-    return value
+    """An attribute with numpy's numbers replaced by Python's."""
+    if isinstance(value, tuple):
+        return tuple([plain(v) for v in cast(Sequence[Any], value)])
+    return cast(Any, value.item()) if isinstance(value, np.generic) else value
 
 
 def _exact(value: Any) -> Any:
-    """A key that tells apart what compares equal: 0.0 and -0.0, 1 and 1.0 and True; NaN equals itself."""
+    """A key that tells apart what compares equal: 0.0 and -0.0, 1 and 1.0 and True; NaN equals itself.
+
+    A value that cannot be hashed, which no op takes, gets a key that nothing equals.
+    """
     if isinstance(value, tuple):
-        return tuple(_exact(v) for v in cast(Sequence[Any], value))
+        return tuple([_exact(v) for v in cast(Sequence[Any], value)])
     if isinstance(value, slice):  # not hashable before Python 3.12
         return (slice, *value.__reduce__()[1])
-    return (type(value), value.hex()) if isinstance(value, float) else (type(value), value)
+    if value.__class__.__hash__ is None:
+        return object()
+    return (value.__class__, value.hex() if isinstance(value, float) else value)
 
 
 def op(

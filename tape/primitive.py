@@ -189,9 +189,8 @@ def _gemm_layout(batch: int, m: int, n: int, k: int, itemsize: int) -> Callable[
 
 
 def _gemm_readable(array: Array, position: int) -> bool:
-    """Whether a product can read an operand in place: a with its columns in order, b with them side by side."""
-    step = array.strides[-1]  # below zero, numba would count a's columns from the end
-    return step >= 0 if position == 0 else position == 1 and step == array.itemsize
+    """Whether a product can read an operand in place: a with any strides, b with its columns side by side."""
+    return position == 0 or (position == 1 and array.strides[-1] == array.itemsize)
 
 
 def order(result: Slot) -> list[Slot]:

@@ -55,26 +55,23 @@ class Make:
     def unit(self, *shape: int) -> npt.NDArray[Any]:
         """Values from [0, 1)."""
         self._drawn += 1
-        return uniform(shape, self.dtype, seed=self.seed, ordinal=self._drawn)
+        return np.asarray(uniform(shape, self.dtype, seed=self.seed, ordinal=self._drawn))
 
     def __call__(self, *shape: int) -> npt.NDArray[Any]:
         """Values from [-2, 2)."""
-        values: npt.NDArray[Any] = self.unit(*shape) * self.dtype.type(4) - self.dtype.type(2)
-        return values
+        return np.asarray(self.unit(*shape) * self.dtype.type(4) - self.dtype.type(2))
 
     def positive(self, *shape: int) -> npt.NDArray[Any]:
         """Values from [0.25, 2.25)."""
-        values: npt.NDArray[Any] = self.unit(*shape) * self.dtype.type(2) + self.dtype.type(0.25)
-        return values
+        return np.asarray(self.unit(*shape) * self.dtype.type(2) + self.dtype.type(0.25))
 
     def indices(self, bound: int, *shape: int) -> npt.NDArray[np.int64]:
         """Integers from 0 to ``bound - 1``."""
-        return (self.unit(*shape) * bound).astype(np.int64)
+        return np.asarray(self.unit(*shape) * bound).astype(np.int64)
 
     def mask(self, *shape: int) -> npt.NDArray[np.bool_]:
         """Coin flips."""
-        flips: npt.NDArray[np.bool_] = self.unit(*shape) < self.dtype.type(0.5)
-        return flips
+        return np.asarray(self.unit(*shape) < self.dtype.type(0.5))
 
 
 Samples = Callable[[Make], list[Sample]]

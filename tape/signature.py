@@ -49,6 +49,10 @@ def _is_optional(hint: object) -> bool:
     return get_origin(hint) in (Union, type(int | None)) and type(None) in get_args(hint)
 
 
+def _takes_tuples(hint: object) -> bool:
+    return any(get_origin(arm) is tuple for arm in (hint, *get_args(hint)))
+
+
 def _dtype_names(want: type[DType]) -> str:
     return " or ".join(str(d) for d, t in DTYPES.items() if issubclass(t, want))
 
@@ -66,11 +70,16 @@ class Signature:
         self.names = tuple(parameters)
         self.defaults = {name: p.default for name, p in parameters.items() if types[name] is None}
         self.given = {name: p.default for name, p in parameters.items() if p.default is not p.empty}
+        self.sequences = {name for name in self.defaults if _takes_tuples(hints[name])}
         self.optional = {name for name, t in types.items() if t is not None and t.optional}
         variants = (get_overloads(function) if exact else []) or [function]
         self.cases = [_case(self.inputs, get_type_hints(v)) for v in variants]
         if exact and not all(result.pattern.exact for _, result in self.cases):
             raise TypeError(f"op {self.name}: the annotations do not decide the result's shape; give infer=")
+
+    def require_dtypes(self, *dtypes: np.dtype[Any]) -> None:
+        """Raise DTypeError unless inputs of these dtypes go together."""
+        self._dtypes(self.cases[0][0], [Spec((), dtype) for dtype in dtypes])
 
     def unify(self, specs: Specs) -> Spec | None:
         """The result, or None where the annotations do not decide it.

@@ -44,7 +44,7 @@ class AnyTensor:
     @property
     def shape(self) -> Shape[*tuple[Any, ...]]:
         """Its sizes."""
-        return Shape(self.array.shape)
+        return tuple.__new__(Shape, self.array.shape)  # an array has no sizes to refuse
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -252,6 +252,7 @@ def _binary(op: str, a: Any, b: Any) -> Any:
     if all(isinstance(x, Var | AnyTensor | np.ndarray) for x in (a, b)) and a.dtype == b.dtype:
         sizes = tuple(a.shape), tuple(b.shape)
         if sizes[0] != sizes[1]:
+            OPS[op].signature.require_dtypes(a.dtype, b.dtype)  # before anything is appended
             common = _common_shape(op, *sizes)
             a, b = _repeated(a, common), _repeated(b, common)
     return OPS[op](a, b)

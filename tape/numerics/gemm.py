@@ -19,8 +19,8 @@ BATCH, M, N, K, A_BATCH, A_ROW, A_COLUMN, B_BATCH, B_ROW = range(9)
 
 
 @njit
-def _tile(out, a, a_step, table, b_start, b_step, k, chain, zero):
-    """One row of up to `COLUMNS` outputs: ``out[j] = sum_k a[k] * b[k, j]``."""
+def _tile(out, table, a_start, a_step, b_start, b_step, k, chain, zero):
+    """One row of up to `COLUMNS` outputs: ``out[j] = sum_k a[k] * b[k, j]``; steps may be negative."""
     width = out.size
     out[:] = zero
     for first in range(0, k, CHAIN_BLOCK):
@@ -28,7 +28,7 @@ def _tile(out, a, a_step, table, b_start, b_step, k, chain, zero):
             chain[j] = zero
         for p in range(first, min(first + CHAIN_BLOCK, k)):
             b = vector(table, 2, b_start + p * b_step, width)
-            factor = a[p * a_step]
+            factor = vector(table, 1, a_start + p * a_step, 1)[0]
             if width == COLUMNS:
                 for j in range(COLUMNS):
                     chain[j] = fma(factor, b[j], chain[j])
@@ -46,11 +46,11 @@ def _product(table, ints, part, parts, with_bias):
     chain, zero = stack(table, COLUMNS), real(table, 0.0)
     for row in range(start, start + count):
         batch, i = row // m, row % m
-        a = vector(table, 1, batch * word(ints, A_BATCH) + i * word(ints, A_ROW), 1)
+        a_start = batch * word(ints, A_BATCH) + i * word(ints, A_ROW)
         for j in range(0, n, COLUMNS):
             out = vector(table, 0, row * n + j, min(COLUMNS, n - j))
             b_start = batch * word(ints, B_BATCH) + j
-            _tile(out, a, word(ints, A_COLUMN), table, b_start, word(ints, B_ROW), k, chain, zero)
+            _tile(out, table, a_start, word(ints, A_COLUMN), b_start, word(ints, B_ROW), k, chain, zero)
             if with_bias:
                 bias = vector(table, 3, j, out.size)
                 for c in range(out.size):

@@ -94,9 +94,7 @@ def main() -> None:
     for dtype, exp_degree, tanh_degree in ((np.float32, 5, 4), (np.float64, 9, 10)):
         show("exp", *minimax(exp_tail, exp_weight, -half, half, exp_degree), dtype)
         top = mpf("0.625") ** 2
-        show(
-            "tanh", *minimax(tanh_tail, lambda z: z / (1 + z * tanh_tail(z)), mpf(0), top, tanh_degree), dtype
-        )
+        show("tanh", *minimax(tanh_tail, lambda z: z / (1 + z * tanh_tail(z)), mpf(0), top, tanh_degree), dtype)
 
 
 if __name__ == "__main__":

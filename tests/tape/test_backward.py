@@ -6,21 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.tape import AnyTensor, AnyVar, DTypeError, GradientError, ShapeError, Tape, TapeError, ops
+from dgrr.tape import AnyTensor, DTypeError, GradientError, ShapeError, Tape, TapeError, ops
+
+from .reading import values
 
 BIG = 2.0**24
 """In float32 ``BIG + 1 == BIG``: the order of additions shows."""
-
-
-@pytest.fixture
-def tape() -> Tape[Any]:
-    return Tape()
-
-
-def values(tape: Tape[Any], out: AnyVar, *leaves: AnyVar) -> list[Any]:
-    """The gradients of a scalar by leaves, as lists."""
-    grads = tape.backward_dense(out)
-    return [None if (g := grads[leaf]) is None else g.numpy().tolist() for leaf in leaves]
 
 
 def test_every_node_has_its_gradient(tape: Tape[Any]) -> None:
@@ -258,98 +249,6 @@ def test_integers_and_masks_have_no_gradient(tape: Tape[Any]) -> None:
     taken = ops.take(x, indices)
     out = ops.where(mask, taken, taken * 2.0).sum()
     assert values(tape, out, x, indices, mask) == [[1.0, 3.0], None, None]
-
-
-def derivatives(tape: Tape[Any], x: AnyVar, y: AnyVar, order: int) -> list[float]:
-    """The first derivatives of y by x."""
-    found = []
-    for _ in range(order):
-        g = tape.backward_scalar(y, create_graph=True)[x]
-        assert g is not None
-        found.append(float(g))
-        y = g
-    return found
-
-
-def test_third_derivative_of_a_polynomial(tape: Tape[Any]) -> None:
-    x = tape.leaf(3.0)
-    assert derivatives(tape, x, x**4, 4) == [4 * 27.0, 12 * 9.0, 24 * 3.0, 24.0]
-    assert derivatives(tape, x, x * x * x, 3) == [27.0, 18.0, 6.0]
-
-
-def test_third_derivative_of_exp_and_tanh(tape: Tape[Any]) -> None:
-    x = tape.leaf(0.7)
-    y = x.exp()
-    assert derivatives(tape, x, y, 3) == [y.item()] * 3
-    t = np.tanh(0.7)
-    expected = [1 - t**2, -2 * t * (1 - t**2), (1 - t**2) * (6 * t**2 - 2)]
-    np.testing.assert_allclose(derivatives(tape, x, x.tanh(), 3), expected, rtol=1e-13)
-
-
-def test_create_graph_records_vars_on_the_same_tape(tape: Tape[Any]) -> None:
-    x = tape.leaf([1.0, 2.0])
-    out = (x * x * x).sum()
-    before = len(tape)
-    grads = tape.backward_dense(out, create_graph=True)
-    assert len(grads) == before < len(tape)
-    g = grads[x]
-    assert g is not None
-    assert g.tape is tape
-    second = tape.backward_scalar(g.sum())[x]
-    assert second is not None
-    assert second.numpy().tolist() == [6.0, 12.0]
-
-
-def test_create_graph_differentiates_by_the_seed(tape: Tape[Any]) -> None:
-    x, u = tape.leaf([1.0, 2.0]), tape.leaf([5.0, 7.0])
-    g = tape.backward_dense(x * x, u, create_graph=True)[x]
-    assert g is not None
-    assert values(tape, g.sum(), u, x) == [[2.0, 4.0], [10.0, 14.0]]
-
-
-def test_create_graph_of_the_other_calls(tape: Tape[Any]) -> None:
-    x = tape.leaf(2.0)
-    y = x * x
-    g = tape.backward(y, create_graph=True)[x.id]
-    assert values(tape, g, x) == [2.0]
-    g_from = tape.backward_dense_from([None, 1.0, *[None] * (len(tape) - 2)], create_graph=True)[x]
-    assert g_from is not None
-    assert values(tape, g_from, x) == [2.0]
-
-
-def test_gradients_by_name(tape: Tape[Any]) -> None:
-    w, b = tape.param([1.0, 2.0], name="w"), tape.param([1.0, 2.0], name="b")
-    grads = tape.backward_dense((w * b).sum())
-    assert grads["w"] is grads[w]
-    tape.leaf(1.0, name="later")
-    with pytest.raises(TapeError, match=r"^name 'later': expected one node of that name, got no node"):
-        _ = grads["later"]
-
-
-def test_gradients_of_nodes_they_do_not_have(tape: Tape[Any]) -> None:
-    x = tape.leaf(1.0)
-    grads = tape.backward_dense(x * x)
-    later, foreign = tape.leaf(1.0), Tape[Any]().leaf(1.0)
-    for key in (2, -1, later):
-        with pytest.raises(TapeError, match=r"^gradients: expected a node id from 0 to 1, got (2|-1)$"):
-            _ = grads[key]
-    with pytest.raises(TapeError, match=r"^expected a Var of"):
-        _ = grads[foreign]
-    tape.reset()
-    with pytest.raises(TapeError, match="the tape was reset since"):
-        _ = grads[x]
-
-
-def test_table_of_gradients(tape: Tape[Any]) -> None:
-    x = tape.param([3.0, -4.0, 0.0, 1.0], name="x")
-    out = (x * np.array([3.0, -4.0, 0.0, np.inf])).sum()
-    table = tape.backward_dense(out).table()
-    assert dict(next(iter(table))) == {
-        "id": 0, "name": "x", "op": "leaf", "shape": (4,), "norm": 5.0, "min": -4.0, "max": 3.0, "zeros": 1, "non-finite": 1
-    }  # fmt: skip
-    assert [row["op"] for row in table] == ["leaf", "mul", "reduce_sum"]
-    for word in ("norm", "non-finite", "reduce_sum", "-4"):
-        assert word in str(table)
 
 
 def test_node_backward_is_the_local_vjp(tape: Tape[Any]) -> None:

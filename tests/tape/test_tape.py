@@ -20,11 +20,6 @@ class Three(Dim, size=3):
     pass
 
 
-@pytest.fixture
-def tape() -> Tape[Any]:
-    return Tape()
-
-
 def test_ids_are_indices_and_parents_come_first(tape: Tape[Any]) -> None:
     x = tape.leaf([1.0, 2.0])
     y = x.exp()
@@ -245,10 +240,11 @@ def test_summary_has_a_row_per_node(tape: Tape[Any]) -> None:
     tape.const(np.arange(3), name="labels")
     _ = x.exp()
     table = tape.summary()
-    assert [dict(row) for row in table] == [
-        {"id": 0, "name": "x", "op": "leaf", "shape": (2, 3), "dtype": "float32", "parents": "", "bytes": 24, "grad": "yes"},
-        {"id": 1, "name": "labels", "op": "leaf", "shape": (3,), "dtype": "int64", "parents": "", "bytes": 24, "grad": ""},
-        {"id": 2, "name": None, "op": "exp", "shape": (2, 3), "dtype": "float32", "parents": "0", "bytes": 24, "grad": "yes"},
+    assert [row["dtype"] for row in table] == ["float32", "int64", "float32"]
+    assert [{k: v for k, v in row.items() if k != "dtype"} for row in table] == [
+        {"id": 0, "name": "x", "op": "leaf", "shape": (2, 3), "parents": "", "bytes": 24, "grad": "yes"},
+        {"id": 1, "name": "labels", "op": "leaf", "shape": (3,), "parents": "", "bytes": 24, "grad": ""},
+        {"id": 2, "name": None, "op": "exp", "shape": (2, 3), "parents": "0", "bytes": 24, "grad": "yes"},
     ]  # fmt: skip
     text = str(table)
     assert f"<Tape #{tape.number} with 3 nodes>" in text

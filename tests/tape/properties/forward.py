@@ -96,7 +96,7 @@ def _strided(a: Array) -> Array:
     """Every second element of a larger array along each axis."""
     base = np.full([2 * n + 1 for n in a.shape], 99, a.dtype)
     every_second: Any = (..., *(slice(1, 2 * n + 1, 2) for n in a.shape))
-    view = base[every_second]
+    view: Array = base[every_second]
     view[...] = a
     return view
 
@@ -104,7 +104,8 @@ def _strided(a: Array) -> Array:
 def _reversed(a: Array) -> Array:
     """Negative strides along every axis."""
     flip: Any = (..., *(slice(None, None, -1),) * a.ndim)
-    return np.array(a[flip], order="C", copy=True)[flip]
+    view: Array = np.array(a[flip], order="C", copy=True)[flip]
+    return view
 
 
 def _transposed(a: Array) -> Array:

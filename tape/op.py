@@ -169,7 +169,7 @@ class Op:
 
         Raises TapeError if no input is a tensor, DTypeError for what cannot become one.
         """
-        if all([x.__class__ is AnyTensor for x in inputs]):
+        if all(x.__class__ is AnyTensor for x in inputs):
             return inputs
         if not any(isinstance(x, AnyTensor) for x in inputs):
             raise TapeError(f"{self.name}: expected a Var among the arguments; put an array on a tape with tape.leaf")

@@ -8,11 +8,11 @@ import argparse
 import importlib.metadata
 import io
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 from .exits import Exit
 from .sniff import TraceFileError, version_of
@@ -269,6 +269,13 @@ def _answer(argv: Sequence[str] | None) -> int:
         return Exit.INTERRUPTED
 
 
+def _discard(stream: TextIO) -> None:
+    """Point a stream at nothing, so that its flush at exit cannot fail again."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream.fileno())
+    os.close(null)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; `argv` is the command line without the program's name."""
     for stream in (sys.stdout, sys.stderr):
@@ -276,12 +283,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # a path may hold what the terminal cannot show
     try:
         code = _answer(argv)
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        print(end="", flush=True)  # here, where a failure can still be answered
     except BrokenPipeError:  # the reader has seen enough
+        _discard(sys.stdout)
         return Exit.IO
     except OSError as error:
-        with suppress(OSError):  # where standard error is lost too, the exit code is all that can be said
+        _discard(sys.stdout)
+        try:
             print(f"dgrr: cannot write the answer: {error.strerror or error}", file=sys.stderr)
+        except OSError:  # what is left is the exit code
+            _discard(sys.stderr)
         return Exit.IO
     return code

@@ -11,6 +11,7 @@ from dgrr.trace.cli import main
 
 DGRR = Path(sys.executable).parent / "dgrr"
 GOLDEN = Path(__file__).parents[1] / "golden" / "v1_one_step.dgrr"
+BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
 V2 = b"DGRR\2\0\0\0"
 
 
@@ -213,7 +214,11 @@ def test_a_reader_that_stops_reading(tmp_path):
     read, write = os.pipe()
     os.close(read)
     ended = subprocess.run(
-        [DGRR, "inspect", "--step", "0", "--trace", GOLDEN], stdout=write, stderr=subprocess.PIPE, text=True
+        [DGRR, "inspect", "--step", "0", "--trace", GOLDEN],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=BUFFERED,
     )
     os.close(write)
     assert (ended.returncode, ended.stderr) == (2, "")
@@ -221,10 +226,10 @@ def test_a_reader_that_stops_reading(tmp_path):
 
 def test_an_answer_that_cannot_be_written():
     with open("/dev/full", "w") as full:
-        ended = subprocess.run([DGRR, "validate", GOLDEN], stdout=full, stderr=subprocess.PIPE, text=True)
+        ended = subprocess.run([DGRR, "validate", GOLDEN], stdout=full, stderr=subprocess.PIPE, text=True, env=BUFFERED)
         assert ended.returncode == 2
         assert ended.stderr == "dgrr: cannot write the answer: No space left on device\n"
-        ended = subprocess.run([DGRR, "validate", "missing"], stdout=full, stderr=full)
+        ended = subprocess.run([DGRR, "validate", "missing"], stdout=full, stderr=full, env=BUFFERED)
         assert ended.returncode == 2
 
 

@@ -138,9 +138,7 @@ def rollback(path: str, step: int, out: str | None) -> Exit:
         record = Record.unpack(trace.record(step))
         if out is not None:
             _write_prefix(trace, header, step, out)
-    print(
-        f"{path}: state before step {step}; {header.step_count - step} of {header.step_count} steps discarded"
-    )
+    print(f"{path}: state before step {step}; {header.step_count - step} of {header.step_count} steps discarded")
     print(table([("w", three_ways(record.w_before)), ("b", three_ways(record.b_before))]))
     if out is not None:
         print(f"{out}: {step} steps")
@@ -152,9 +150,7 @@ def _header_differences(a: Validation, b: Validation) -> list[str]:
         "seed": (a.header.seed, b.header.seed),
         "learning_rate": (a.header.learning_rate, b.header.learning_rate),
     }
-    return [
-        f"{name} differs: {left!r} and {right!r}" for name, (left, right) in values.items() if left != right
-    ]
+    return [f"{name} differs: {left!r} and {right!r}" for name, (left, right) in values.items() if left != right]
 
 
 def _divergence_text(found: Divergence, ulp_tol: int) -> str:

@@ -161,9 +161,7 @@ def _kahan_add(total: float, carry: float, value: float) -> tuple[float, float]:
 
 
 @njit("int64(uint64[:, ::1], uint64, uint64, float64, float64[::1])", cache=True)
-def train_block(
-    records: Words, first: Int, seed: Int, learning_rate: float, state: NDArray[np.float64]
-) -> int:
+def train_block(records: Words, first: Int, seed: Int, learning_rate: float, state: NDArray[np.float64]) -> int:
     """Fill `records` with the steps from `first` on; return how many were filled.
 
     `state` is (w, b, total of the losses, its Kahan carry) and is brought up to date. Fewer records than
@@ -254,8 +252,7 @@ def _follows_seed(record: Words, step: Word, seed: Int) -> bool:
 
 
 @njit(
-    "void(uint64[:, ::1], uint64, uint64, float64, uint64, uint64[::1], float64[::1], int64[::1],"
-    " int64[:, ::1])",
+    "void(uint64[:, ::1], uint64, uint64, float64, uint64, uint64[::1], float64[::1], int64[::1], int64[:, ::1])",
     cache=True,
 )
 def scan_block(

@@ -62,8 +62,7 @@ class TraceReader:
     def _changed(self, size: int) -> TraceFileError:
         change = "grew" if size > self.size else "shrank"
         return TraceFileError(
-            f"{self.path} {change} from {self.size} to {size} bytes while it was read: "
-            "is it still being written?"
+            f"{self.path} {change} from {self.size} to {size} bytes while it was read: is it still being written?"
         )
 
     def _read_at(self, offset: int, count: int) -> bytes:

@@ -45,17 +45,13 @@ def _pad(broken: Broken) -> str:
 
 
 def _step_id(broken: Broken) -> str:
-    return (
-        f"step_id is {broken.record.step_id}, expected {broken.step}: records are missing, repeated or moved"
-    )
+    return f"step_id is {broken.record.step_id}, expected {broken.step}: records are missing, repeated or moved"
 
 
 def _chain(name: str) -> Callable[[Broken], str]:
     def text(broken: Broken) -> str:
         before, after = getattr(broken.record, f"{name}_before"), getattr(broken.before, f"{name}_after")
-        rows = table(
-            [(f"step {broken.step - 1}", three_ways(after)), (f"step {broken.step}", three_ways(before))]
-        )
+        rows = table([(f"step {broken.step - 1}", three_ways(after)), (f"step {broken.step}", three_ways(before))])
         return f"{name}_before is not {name}_after of step {broken.step - 1}\n{rows}"
 
     return text

@@ -69,9 +69,7 @@ def _invalid(path: str, text: str) -> TraceFileError:
 def _readable_header(trace: TraceReader) -> Header:
     """Return the header's fields, or raise where they mean nothing: too short, no magic, another version."""
     if trace.size < HEADER_SIZE:
-        raise _invalid(
-            trace.path, f"truncated header: the file has {trace.size} bytes, a header has {HEADER_SIZE}"
-        )
+        raise _invalid(trace.path, f"truncated header: the file has {trace.size} bytes, a header has {HEADER_SIZE}")
     header = Header.unpack(trace.header)
     if header.magic != MAGIC:
         raise _invalid(trace.path, f"magic is {header.magic!r}, expected {MAGIC!r}: not a DGRR trace")
@@ -118,9 +116,7 @@ def scan(trace: TraceReader, header: Header, count: int, ulp_tol: int) -> Scan:
             previous[:] = records[0, 1:3]
         crc = zlib.crc32(records.astype("<u8", copy=False).data, crc)
         first = index * BLOCK_RECORDS
-        scan_block(
-            records, first, header.seed, header.learning_rate, ulp_tol, previous, losses, tally, findings
-        )
+        scan_block(records, first, header.seed, header.learning_rate, ulp_tol, previous, losses, tally, findings)
     broken, foreign, first_foreign = tally.tolist()
     listed = [(step, rules) for step, rules in findings[:broken].tolist()]
     return Scan(crc, float(losses[0]), broken, listed, foreign, first_foreign)
@@ -154,15 +150,12 @@ def validate(trace: TraceReader, ulp_tol: int = 0) -> Validation:
     header = _readable_header(trace)
     texts = list(_header_failures(trace.header, header))
     size_failure = _size_failure(trace, header)
-    scanned = scan(
-        trace, header, min(header.step_count, trace.whole_records), _ANY_DISTANCE if texts else ulp_tol
-    )
+    scanned = scan(trace, header, min(header.step_count, trace.whole_records), _ANY_DISTANCE if texts else ulp_tol)
     if size_failure:
         texts.append(size_failure)
     elif header.file_crc32 != scanned.file_crc32:
         texts.append(
-            f"file_crc32 is {header.file_crc32:08x}, "
-            f"bytes 64 and up give {scanned.file_crc32:08x}: corruption"
+            f"file_crc32 is {header.file_crc32:08x}, bytes 64 and up give {scanned.file_crc32:08x}: corruption"
         )
     failures = [Failure(Exit.VALIDATION, text) for text in texts]
     failures += _record_failures(trace, header, scanned, ulp_tol)

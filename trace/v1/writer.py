@@ -52,9 +52,7 @@ class TraceWriter:
 
     def _header(self) -> bytes:
         seed, learning_rate, created_at = self._about
-        return pack_header(
-            seed, self.step_count, learning_rate, valid_records_crc32(self.step_count), created_at
-        )
+        return pack_header(seed, self.step_count, learning_rate, valid_records_crc32(self.step_count), created_at)
 
     def _write(self, data: bytes | memoryview) -> None:
         with os_errors_named("write", self._partial):

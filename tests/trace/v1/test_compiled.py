@@ -59,6 +59,10 @@ def test_the_update_is_not_contracted():
     assert updated(1.0, 1 + 2.0**-52, 1 - 2.0**-52) == 0.0
 
 
+def test_the_update_keeps_the_sign_of_zero():
+    assert math.copysign(1.0, updated(-0.0, 0.01, 0.0)) == -1.0
+
+
 def test_the_gradient_is_rounded_as_the_page_says():
     smallest = 5e-324
     # (2*1.5)*x is three times the smallest number; 2*(1.5*x) rounds to four.

@@ -116,7 +116,7 @@ class Trainer:
         self._step.update(made.grads)
         if recorder is not None:
             recorder.step(
-                step=self.steps + 1,
+                step=self.steps,
                 loss=made.loss,
                 hyper=self.optimizer.hyperparameters(),
                 grads=made.grads,

@@ -83,9 +83,7 @@ class Demo:
             record=self.args.record,
             seed=self.args.seed,
         )
-        self._line(
-            f"{len(self.train)} digits to train on, {len(self.test)} to test; {MODEL!r}; {trainer.optimizer}"
-        )
+        self._line(f"{len(self.train)} digits to train on, {len(self.test)} to test; {MODEL!r}; {trainer.optimizer}")
         result = trainer.fit(self.batches(), epochs=self.args.epochs, progress=True)
         accuracy = trainer.evaluate(self.test, metric="accuracy", model=MODEL)
         if self.is_default:
@@ -100,9 +98,7 @@ class Demo:
     def _published(self, accuracy: float, result: Result) -> None:
         self._check(f"accuracy at least {ACCURACY}", lambda: (accuracy >= ACCURACY, f"{accuracy:.4f}"))
         same = result.state_digest == STATE_DIGEST
-        self._check(
-            "state digest as published", lambda: (same, "equal" if same else f"expected {STATE_DIGEST}")
-        )
+        self._check("state digest as published", lambda: (same, "equal" if same else f"expected {STATE_DIGEST}"))
 
     def _prove(self) -> None:
         """The trace is valid; every update follows from its gradient, every gradient from model and data."""

@@ -170,9 +170,7 @@ class _Replay:
     def _unproven(self) -> list[Finding]:
         steps = len(self.trace)
         if self.model is not None and not self.executes:
-            text = (
-                f"recorded under numerics version {self.trace.header.numerics}, this library has {NUMERICS}"
-            )
+            text = f"recorded under numerics version {self.trace.header.numerics}, this library has {NUMERICS}"
             return [Finding(Verdict.NUMERICS, f"{text}: gradients were not re-executed")]
         if not self.updates:
             text = "the trace records digests only: pass the model and its batches to prove the updates"

@@ -128,9 +128,7 @@ class Recorder:
             TraceWriteError: the file cannot be written; the writer has stopped.
         """
         if step != self._writer.steps:
-            raise ValueError(
-                f"recorder.step: expected step {self._writer.steps}, got {step}; record each step once"
-            )
+            raise ValueError(f"recorder.step: expected step {self._writer.steps}, got {step}; record each step once")
         self._last, self._last_digests = None, []
         loss = _finite_loss(step, loss)
         present, consumed = self._finite_grads(step, grads)
@@ -233,9 +231,7 @@ class Recorder:
 def _finite_loss(step: int, loss: Array) -> Array:
     loss = np.asarray(loss)
     if loss.shape != () or loss.dtype not in _LOSS_DTYPES:
-        raise ValueError(
-            f"recorder.step: loss: expected a float32 or float64 scalar, got {loss.dtype} {loss.shape}"
-        )
+        raise ValueError(f"recorder.step: loss: expected a float32 or float64 scalar, got {loss.dtype} {loss.shape}")
     if not isfinite(loss):
         raise NonFiniteError(step, "loss", None, float(loss))
     return loss

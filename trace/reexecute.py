@@ -36,8 +36,7 @@ class Model:
         algorithm = trace.header.algorithm
         self._input_digest = InputDigest(algorithm)
         self._digests = {
-            t.name: TensorDigest(algorithm, t.dtype, t.shape)
-            for t in trace.schema.tensors[: trace.schema.params]
+            t.name: TensorDigest(algorithm, t.dtype, t.shape) for t in trace.schema.tensors[: trace.schema.params]
         }
 
     def next_batch(self, view: StepView) -> Batch:
@@ -50,9 +49,7 @@ class Model:
             raise FailedError(Verdict.DATA, "the batch is not the one that was recorded", view.step)
         return batch
 
-    def execute(
-        self, view: StepView, params: dict[str, Array], batch: Batch, ulp_tol: int
-    ) -> dict[str, Array]:
+    def execute(self, view: StepView, params: dict[str, Array], batch: Batch, ulp_tol: int) -> dict[str, Array]:
         """Compute loss and gradients of a step as the optimizer consumed them, and compare."""
         if view.micro_batches != 1:
             text = f"its gradients were accumulated over {view.micro_batches} micro-batches"
@@ -67,9 +64,7 @@ class Model:
             self._compare(view, name, grads.get(name), ulp_tol)
         return grads
 
-    def _clipped(
-        self, view: StepView, clip: tuple[float, float], grads: Mapping[str, Array]
-    ) -> dict[str, Array]:
+    def _clipped(self, view: StepView, clip: tuple[float, float], grads: Mapping[str, Array]) -> dict[str, Array]:
         clipped = clip_by_global_norm(grads, clip[0])
         if clipped.scale != clip[1]:
             text = f"the clip scale: recorded {clip[1]!r}, found {clipped.scale!r}"

@@ -105,8 +105,7 @@ def _trace_lines(trace: Trace) -> list[str]:
         lines.append(f"  {header.parent_steps} steps taken over from {header.parent_root.hex()}")
     lines += [f"  rule {group.rule} ({', '.join(group.hyperparameters)})" for group in trace.schema.groups]
     lines += [
-        f"  {spec.role.name.lower():<6} {spec.dtype:<4} {spec.shape!s:<16} {spec.name}"
-        for spec in trace.schema.tensors
+        f"  {spec.role.name.lower():<6} {spec.dtype:<4} {spec.shape!s:<16} {spec.name}" for spec in trace.schema.tensors
     ]
     lines += [f"  after {steps} steps, {event.kind}: {event.text}" for steps, event in trace.events()]
     return lines

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import cast
 
 from .difference import first_difference
 from .errors import NotRecordedError
@@ -33,9 +34,7 @@ def compare_traces(a: Trace, b: Trace, ulp_tol: int = 0) -> Comparison:
     if a.header.algorithm != b.header.algorithm:
         raise ValueError("compare: expected two traces with the same digest, got XXH3-128 and SHA-256")
     if ulp_tol and RecordMode.DIGEST in (a.header.mode, b.header.mode):
-        raise ValueError(
-            "compare: ulp_tol: digests have no tolerance; compare traces of record='grads', or use 0"
-        )
+        raise ValueError("compare: ulp_tol: digests have no tolerance; compare traces of record='grads', or use 0")
     if a.schema != b.schema:
         return Comparison(Verdict.DIVERGED, lines=["the schemas differ", *_schema_lines(a, b)])
     initial = _initial_lines(a, b)
@@ -43,9 +42,7 @@ def compare_traces(a: Trace, b: Trace, ulp_tol: int = 0) -> Comparison:
         return Comparison(Verdict.DIVERGED, lines=["before step 0:", *initial, *_environment_lines(a, b)])
     step = _first_divergent(a, b, ulp_tol)
     if step is not None:
-        lines = list(_step_lines(a, b, step, ulp_tol)) or [
-            "the links differ but not what they link: run validate"
-        ]
+        lines = list(_step_lines(a, b, step, ulp_tol)) or ["the links differ but not what they link: run validate"]
         return Comparison(Verdict.DIVERGED, step, [f"step {step}:", *lines, *_environment_lines(a, b)])
     if len(a) != len(b):
         text = f"equal for {min(len(a), len(b))} steps; then one trace ends ({len(a)} and {len(b)} steps)"
@@ -132,11 +129,7 @@ def _environment_lines(a: Trace, b: Trace) -> list[str]:
     """How the two environments differ, which is informative only."""
     left, right = _environment(a), _environment(b)
     names = sorted(left.keys() | right.keys())
-    return [
-        f"  environment: {n} is {left.get(n)} and {right.get(n)}"
-        for n in names
-        if left.get(n) != right.get(n)
-    ]
+    return [f"  environment: {n} is {left.get(n)} and {right.get(n)}" for n in names if left.get(n) != right.get(n)]
 
 
 def _environment(trace: Trace) -> dict[str, object]:
@@ -145,4 +138,4 @@ def _environment(trace: Trace) -> dict[str, object]:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return {"environment": text}
-    return value if isinstance(value, dict) else {"environment": text}
+    return cast(dict[str, object], value) if isinstance(value, dict) else {"environment": text}

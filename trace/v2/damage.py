@@ -16,9 +16,7 @@ def judge(frames: FrameSource, damage: DamageError) -> InvalidTraceError:
         if _is_commit(frames, candidate):
             text = f"{damage.text}, and data that was committed at byte {candidate} stands behind it"
             return InvalidTraceError(Verdict.CORRUPT, text, offset)
-    return InvalidTraceError(
-        Verdict.TORN_TAIL, f"{damage.text}, and nothing committed stands behind it", offset
-    )
+    return InvalidTraceError(Verdict.TORN_TAIL, f"{damage.text}, and nothing committed stands behind it", offset)
 
 
 def _sync_words(frames: FrameSource, start: int) -> Iterator[int]:

@@ -33,10 +33,11 @@ def show(value: Any) -> str:
     >>> show(np.float32(0.1))
     '0.1 (0x1.99999a0000000p-4, bits 3dcccccd)'
     """
-    if not isinstance(value, np.floating):
+    array: Array = np.asarray(value)
+    if array.dtype.kind != "f":
         return str(value)
-    bits = np.array(value, value.dtype.newbyteorder(">")).tobytes().hex()
-    return f"{value!s} ({float(value).hex()}, bits {bits})"
+    bits = array.astype(array.dtype.newbyteorder(">")).tobytes().hex()
+    return f"{value!s} ({float(array).hex()}, bits {bits})"
 
 
 def ulp_distances(a: Array, b: Array) -> npt.NDArray[np.uint64]:

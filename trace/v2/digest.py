@@ -82,9 +82,7 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
     """
     name = _NAMES.get(dtype.newbyteorder("<"))
     if name is None:
-        raise TypeError(
-            f"digest: expected one of the dtypes {', '.join(DTYPE_CODES)}, got {dtype}; cast it first"
-        )
+        raise TypeError(f"digest: expected one of the dtypes {', '.join(DTYPE_CODES)}, got {dtype}; cast it first")
     return name
 
 

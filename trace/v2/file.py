@@ -62,9 +62,7 @@ class PartialFile:
             sync_folder(self.partial.parent)
         except BlockingIOError:
             os.close(descriptor)
-            raise TraceWriteError(
-                f"trace: another process is writing {self.partial}; choose another path"
-            ) from None
+            raise TraceWriteError(f"trace: another process is writing {self.partial}; choose another path") from None
         except OSError:
             os.close(descriptor)
             raise

@@ -80,9 +80,7 @@ DTYPE_CODES: Final[dict[str, int]] = {
     "u8": 10,
     "bool": 11,
 }
-ITEM_BYTES: Final[dict[str, int]] = {
-    name: 1 if name == "bool" else int(name[1:]) // 8 for name in DTYPE_CODES
-}
+ITEM_BYTES: Final[dict[str, int]] = {name: 1 if name == "bool" else int(name[1:]) // 8 for name in DTYPE_CODES}
 
 #: magic, version, zero, length, reader, alignment, salt, created_at, seed, digest, mode, float environment,
 #: zero, state_every, numerics, zero, largest payload, environment, data set, parent root, parent steps, zeros

@@ -48,9 +48,7 @@ def decode_head(data: bytes, salt_crc: int, offset: int) -> Head:
     if crc32(data[: HEAD.size], salt_crc) != U32.unpack_from(data, HEAD.size)[0]:
         raise DamageError("the CRC of a frame's head is wrong", offset)
     if head.flags & ~MORE or head.front_length > head.payload_length:
-        raise InvalidTraceError(
-            Verdict.CORRUPT, "a frame's head has unknown flags or too long a front", offset
-        )
+        raise InvalidTraceError(Verdict.CORRUPT, "a frame's head has unknown flags or too long a front", offset)
     return head
 
 
@@ -73,9 +71,7 @@ class FrameEncoder:
     ) -> tuple[bytes, bytes]:
         """The bytes before the body (head and front) and behind it (padding and chain digest)."""
         length = len(front) + body_length
-        head = HEAD.pack(
-            *(SYNC, type, flags, part, self.seq, step, length, len(front), self.chain[:8], crc32(front))
-        )
+        head = HEAD.pack(*(SYNC, type, flags, part, self.seq, step, length, len(front), self.chain[:8], crc32(front)))
         head += U32.pack(crc32(head, self._salt_crc))
         self.seq += 1
         opening = head + front

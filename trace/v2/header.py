@@ -64,9 +64,7 @@ def decode_header(data: bytes) -> Header:
         InvalidTraceError: `corrupt`, or `unsupported` for a version or digest that this reader does not know.
     """
     if len(data) < HEADER_LENGTH:
-        raise InvalidTraceError(
-            Verdict.TORN_TAIL, f"the file ends after {len(data)} bytes, inside its header", 0
-        )
+        raise InvalidTraceError(Verdict.TORN_TAIL, f"the file ends after {len(data)} bytes, inside its header", 0)
     if data[:4] != MAGIC:
         raise InvalidTraceError(Verdict.CORRUPT, f"it begins with {data[:4]!r}, expected {MAGIC!r}", 0)
     version = int.from_bytes(data[4:6], "little")
@@ -84,9 +82,7 @@ def decode_header(data: bytes) -> Header:
     if (length, alignment, zero1, zero2, zero3, zero4) != (HEADER_LENGTH, ALIGNMENT, 0, 0, 0, _ZEROS):
         raise InvalidTraceError(Verdict.CORRUPT, "a fixed field of the header has another value", 0)
     if largest % 8 or not SMALLEST_PAYLOAD <= largest <= LARGEST_PAYLOAD or state_every < 1:
-        raise InvalidTraceError(
-            Verdict.CORRUPT, f"largest payload {largest} or state_every {state_every}", 52
-        )
+        raise InvalidTraceError(Verdict.CORRUPT, f"largest payload {largest} or state_every {state_every}", 52)
     algorithm = Algorithm(digest)
     if any(any(field[algorithm.size :]) for field in (environment, dataset, parent_root)):
         raise InvalidTraceError(Verdict.CORRUPT, "a digest in the header is not zero-filled", 72)

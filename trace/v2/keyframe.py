@@ -34,9 +34,7 @@ def encode_keyframe(generator: bytes, cursor: bytes, digests: Sequence[bytes], r
     return U32_PAIR.pack(len(generator), len(cursor)) + opaque + b"".join(digests) + root
 
 
-def decode_keyframe(
-    layout: Layout, algorithm: Algorithm, step: int, front: bytes, offset: int
-) -> KeyframeRecord:
+def decode_keyframe(layout: Layout, algorithm: Algorithm, step: int, front: bytes, offset: int) -> KeyframeRecord:
     """Read a front whose CRC is right.
 
     Raises:
@@ -47,17 +45,13 @@ def decode_keyframe(
     generator, cursor = U32_PAIR.unpack_from(front)
     opaque = generator + cursor
     if opaque > RESUME_BYTES or len(front) != layout.keyframe_front(opaque):
-        raise InvalidTraceError(
-            Verdict.CORRUPT, f"the front of KEYFRAME {step} has not the derived length", offset
-        )
+        raise InvalidTraceError(Verdict.CORRUPT, f"the front of KEYFRAME {step} has not the derived length", offset)
     start = U32_PAIR.size
     digests_at = start + pad8(opaque)
     size = layout.digest_size
     *digests, root = (front[i : i + size] for i in range(digests_at, len(front), size))
     if any(front[start + opaque : digests_at]) or root != state_root(algorithm, digests):
-        raise InvalidTraceError(
-            Verdict.CORRUPT, f"the root of KEYFRAME {step} is not that of its digests", offset
-        )
+        raise InvalidTraceError(Verdict.CORRUPT, f"the root of KEYFRAME {step} is not that of its digests", offset)
     return KeyframeRecord(
         step,
         front[start : start + generator],

@@ -37,9 +37,7 @@ def decode_index(front: bytes, offset: int) -> IndexRecord:
         raise InvalidTraceError(Verdict.CORRUPT, "an INDEX is too short", offset)
     first, steps, keyframes, previous = INDEX.unpack_from(front)
     if len(front) != INDEX.size + 8 * steps + 16 * keyframes:
-        raise InvalidTraceError(
-            Verdict.CORRUPT, "the length of an INDEX does not follow from its counts", offset
-        )
+        raise InvalidTraceError(Verdict.CORRUPT, "the length of an INDEX does not follow from its counts", offset)
     flat = struct.unpack_from(f"<{steps + 2 * keyframes}Q", front, INDEX.size)
     pairs = flat[steps:]
     return IndexRecord(first, previous, flat[:steps], tuple(zip(pairs[::2], pairs[1::2], strict=True)))
@@ -76,11 +74,7 @@ def decode_seal(front: bytes, offset: int, digest_size: int, tensors: int) -> Se
     final_at = SEAL.size + digest_size
     offsets_at = final_at + (digest_size * (tensors + 1) if known else 0)
     tail_at = offsets_at + 8 * count
-    if (
-        known > 1
-        or len(front) != tail_at + SEAL_TAIL.size
-        or front[tail_at:] != SEAL_TAIL.pack(offset, SEAL_MAGIC)
-    ):
+    if known > 1 or len(front) != tail_at + SEAL_TAIL.size or front[tail_at:] != SEAL_TAIL.pack(offset, SEAL_MAGIC):
         raise InvalidTraceError(Verdict.CORRUPT, "a SEAL has not the derived length or not its tail", offset)
     final = tuple(front[i : i + digest_size] for i in range(final_at, offsets_at, digest_size))
     offsets = struct.unpack_from(f"<{count}Q", front, offsets_at)

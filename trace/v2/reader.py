@@ -148,12 +148,7 @@ class Trace(Sequence[StepView]):
             places.append(self._keyframe_body(number))
         kinds = ("grad",) if what == "grad" else ("after", "before")
         return next(
-            (
-                (frame, e)
-                for frame, extents in places
-                for e in extents
-                if e.tensor == position and e.what in kinds
-            ),
+            ((frame, e) for frame, extents in places for e in extents if e.tensor == position and e.what in kinds),
             None,
         )
 
@@ -224,9 +219,7 @@ class Trace(Sequence[StepView]):
     def __repr__(self) -> str:
         seal = "sealed" if self.sealed else "unsealed"
         mode = self.header.mode.name.lower()
-        return (
-            f"<trace {self.path}: {len(self)} steps, {seal}, mode {mode}, {len(self.schema.tensors)} tensors>"
-        )
+        return f"<trace {self.path}: {len(self)} steps, {seal}, mode {mode}, {len(self.schema.tensors)} tensors>"
 
     def _checked(self, step: int) -> int:
         index = step + len(self) if step < 0 else step
@@ -246,9 +239,7 @@ class Trace(Sequence[StepView]):
         spec = self.schema.tensors[extent.tensor]
         data = bytearray().join(self._frames.body_blocks(frame, extent.offset, extent.nbytes))
         if self._digests[extent.tensor].of_bytes(data) != extent.digest:
-            raise InvalidTraceError(
-                Verdict.CORRUPT, f"'{spec.name}' is not what its digest says", frame.offset
-            )
+            raise InvalidTraceError(Verdict.CORRUPT, f"'{spec.name}' is not what its digest says", frame.offset)
         return np.frombuffer(data, NUMPY_DTYPES[spec.dtype]).reshape(spec.shape)
 
 

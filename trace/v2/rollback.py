@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..sniff import open_regular
-from .errors import DamageError, InvalidTraceError
+from .damage import judge
+from .errors import DamageError
 from .limits import Limits
 from .rewrite import copy_trace
 from .source import FrameSource, Source
-from .verdict import Verdict
 from .walk import Walk
 from .writer import TraceWriter
 
@@ -27,9 +27,7 @@ def rollback_v2(path: str | os.PathLike[str], step: int, out: str | os.PathLike[
         TraceWriteError: the child cannot be written.
     """
     if Path(out).exists():
-        raise ValueError(
-            f"rollback: {out} exists; a rollback always writes a new file, name another with --out"
-        )
+        raise ValueError(f"rollback: {out} exists; a rollback always writes a new file, name another with --out")
     descriptor = open_regular(os.fspath(path))
     try:
         frames = FrameSource(Source(descriptor, Limits()))
@@ -38,7 +36,7 @@ def rollback_v2(path: str | os.PathLike[str], step: int, out: str | os.PathLike[
             for _ in parent:
                 pass
         except DamageError as damage:
-            raise InvalidTraceError(Verdict.CORRUPT, damage.text, damage.offset) from damage
+            raise judge(frames, damage) from damage
         if not 0 <= step <= parent.steps:
             raise ValueError(f"rollback: step: expected 0 to {parent.steps}, got {step}")
         _write_child(frames, parent, step, out)

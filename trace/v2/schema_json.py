@@ -2,7 +2,7 @@
 
 import json
 import re
-from typing import Any
+from typing import Any, cast
 
 from .errors import InvalidTraceError
 from .format import DTYPE_CODES, Role
@@ -23,9 +23,7 @@ def decode_schema(data: bytes, limits: Limits) -> Schema:
     """
     try:
         _check_depth(data, limits.json_depth)
-        value = json.loads(
-            data, object_pairs_hook=_unique_keys, parse_float=_no_float, parse_constant=_no_float
-        )
+        value = json.loads(data, object_pairs_hook=_unique_keys, parse_float=_no_float, parse_constant=_no_float)
         schema = _schema(value)
         schema.check(limits)
         if schema.encode() != data:
@@ -66,9 +64,7 @@ def _tensor(value: object) -> TensorSpec:
     fields = _object(value, "tensor", {"dtype", "name", "role", "shape"})
     name, role, dtype = (_string(fields[key], key) for key in ("name", "role", "dtype"))
     if role not in _ROLES or dtype not in DTYPE_CODES:
-        raise InvalidTraceError(
-            Verdict.UNSUPPORTED, f"schema: tensor {name!r} has role {role!r} and dtype {dtype!r}"
-        )
+        raise InvalidTraceError(Verdict.UNSUPPORTED, f"schema: tensor {name!r} has role {role!r} and dtype {dtype!r}")
     return TensorSpec(name, _ROLES[role], dtype, _integers(fields["shape"], "shape"))
 
 
@@ -86,7 +82,7 @@ def _group(value: object) -> Group:
 def _object(value: object, what: str, keys: set[str]) -> dict[str, object]:
     if not isinstance(value, dict):
         raise ValueError(f"{what}: expected an object, got {type(value).__name__}")
-    fields: dict[str, object] = value
+    fields = cast(dict[str, object], value)
     if keys - fields.keys():
         raise ValueError(f"{what}: without {', '.join(sorted(keys - fields.keys()))}")
     if fields.keys() - keys:
@@ -97,7 +93,7 @@ def _object(value: object, what: str, keys: set[str]) -> dict[str, object]:
 def _list(value: object, what: str) -> list[object]:
     if not isinstance(value, list):
         raise ValueError(f"{what}: expected a list, got {type(value).__name__}")
-    return value
+    return cast(list[object], value)
 
 
 def _string(value: object, what: str) -> str:

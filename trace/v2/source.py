@@ -128,9 +128,7 @@ class FrameSource:
     def _next_part(self, offset: int, first: Head, last: Head, part: int) -> Head:
         head = self.head(offset)
         if (head.type, head.step, head.seq) != (first.type, first.step, first.seq + part):
-            raise InvalidTraceError(
-                Verdict.CHAIN, f"part {part} of a frame is followed by another frame", offset
-            )
+            raise InvalidTraceError(Verdict.CHAIN, f"part {part} of a frame is followed by another frame", offset)
         if last.payload_length != self.header.largest_payload or head.front_length or not head.payload_length:
             raise InvalidTraceError(Verdict.CORRUPT, "a part of a frame has an impossible length", offset)
         return head
@@ -138,12 +136,11 @@ class FrameSource:
     def _part(self, offset: int, head: Head, before: bytes, part: int) -> tuple[bytes, bytes]:
         """Front and chain digest of one part, everything but the body checked."""
         if head.part != part or head.link != before[:8]:
-            raise InvalidTraceError(
-                Verdict.CHAIN, f"frame {head.seq} does not follow the frame before it", offset
-            )
+            raise InvalidTraceError(Verdict.CHAIN, f"frame {head.seq} does not follow the frame before it", offset)
         keep = head.type < SKIPPABLE
         hasher = self.algorithm.begin(before + self.source.read(offset, HEAD_LENGTH))
-        crc, kept = 0, []
+        crc = 0
+        kept: list[bytes] = []
         for block in self.source.blocks(offset + HEAD_LENGTH, head.front_length):
             crc = crc32(block, crc)
             hasher.update(block)

@@ -53,9 +53,7 @@ class StepRecord:
         return U64.pack(self.step) + front[layout.scalars_at :]
 
 
-def encode_step(
-    layout: Layout, hash: Callable[[Buffer], bytes], previous: bytes, record: StepRecord
-) -> bytes:
+def encode_step(layout: Layout, hash: Callable[[Buffer], bytes], previous: bytes, record: StepRecord) -> bytes:
     """The front of a STEP that follows the state chain link `previous`; `record.link` is not looked at."""
     code = 1 if record.loss.dtype.itemsize == 4 else 2
     bits = record.loss.view(_LOSS_BITS[code][0]).item()
@@ -85,9 +83,7 @@ def present_grads(layout: Layout, front: bytes, offset: int) -> tuple[int, ...]:
         raise InvalidTraceError(Verdict.CORRUPT, "a STEP is too short for its bitmap", offset)
     bits = np.unpackbits(np.frombuffer(words, np.uint8), bitorder="little")
     if bits[layout.schema.params :].any():
-        raise InvalidTraceError(
-            Verdict.CORRUPT, "the bitmap of a STEP names tensors that do not exist", offset
-        )
+        raise InvalidTraceError(Verdict.CORRUPT, "the bitmap of a STEP names tensors that do not exist", offset)
     return tuple(np.flatnonzero(bits).tolist())
 
 
@@ -99,9 +95,7 @@ def decode_step(layout: Layout, step: int, front: bytes, offset: int) -> StepRec
     """
     grads = present_grads(layout, front, offset)
     if len(front) != layout.step_front(step, len(grads)):
-        raise InvalidTraceError(
-            Verdict.CORRUPT, f"the front of STEP {step} has not the derived length", offset
-        )
+        raise InvalidTraceError(Verdict.CORRUPT, f"the front of STEP {step} has not the derived length", offset)
     code, flags, zero, micro, bits, threshold, scale = STEP_FIXED.unpack_from(front, layout.scalars_at)
     clipped = bool(flags & StepFlag.CLIPPED)
     if code not in _LOSS_BITS or flags & ~3 or zero or micro < 1 or (not clipped and (threshold or scale)):
@@ -111,9 +105,7 @@ def decode_step(layout: Layout, step: int, front: bytes, offset: int) -> StepRec
         raise InvalidTraceError(Verdict.CORRUPT, f"the loss of STEP {step} has more than 32 bits", offset)
     loss = np.array(bits, unsigned).view(floating)
     if not np.isfinite(loss) and not flags & StepFlag.NON_FINITE:
-        raise InvalidTraceError(
-            Verdict.CORRUPT, f"the loss of STEP {step} is {loss}, and its flag is not set", offset
-        )
+        raise InvalidTraceError(Verdict.CORRUPT, f"the loss of STEP {step} is {loss}, and its flag is not set", offset)
     size = layout.digest_size
     digests = [front[i : i + size] for i in range(layout.digests_at, len(front), size)]
     scalars = struct.unpack_from(f"<{layout.scalars}d", front, layout.hyper_at)

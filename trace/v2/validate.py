@@ -62,9 +62,7 @@ def _check_body(walk: Walk, digests: list[TensorDigest], frame: Frame, record: R
     for e in extents:
         if digests[e.tensor].of_blocks(walk.frames.body_blocks(frame, e.offset, e.nbytes)) != e.digest:
             name = walk.schema.tensors[e.tensor].name
-            raise DamageError(
-                f"the digest of '{name}' ({e.what}) of frame {frame.seq} is wrong", frame.offset
-            )
+            raise DamageError(f"the digest of '{name}' ({e.what}) of frame {frame.seq} is wrong", frame.offset)
 
 
 def _finding(error: InvalidTraceError) -> Finding:

@@ -82,10 +82,10 @@ class Walk:
         self.chain = self.prologue.frame.chain
         self.seq = self.prologue.frame.parts
         self.steps = 0
-        self.link = b""
-        self.root = b""
+        self.link: bytes = b""
+        self.root: bytes = b""
         self.root_step = 0
-        self.step_offsets = array("Q")
+        self.step_offsets: array[int] = array("Q")
         self.keyframes: list[tuple[int, int]] = []
         self.indexes: list[int] = []
         self.seal: SealRecord | None = None
@@ -121,9 +121,7 @@ class Walk:
         if head.type not in self._handlers and head.type < SKIPPABLE:
             raise InvalidTraceError(Verdict.UNSUPPORTED, f"a frame of the unknown type {head.type}", self.end)
         if head.seq != self.seq:
-            raise InvalidTraceError(
-                Verdict.CHAIN, f"frame {head.seq} where frame {self.seq} is expected", self.end
-            )
+            raise InvalidTraceError(Verdict.CHAIN, f"frame {head.seq} where frame {self.seq} is expected", self.end)
         largest = self.prologue.largest_front(head.type, self.frames.source.size)
         return self.frames.frame(self.end, largest, self.chain)
 
@@ -138,14 +136,10 @@ class Walk:
         record = decode_keyframe(layout, self.frames.algorithm, frame.step, frame.front, frame.offset)
         again = bool(self.keyframes) and self.keyframes[-1][0] == frame.step
         if frame.step != self.steps or frame.step % layout.state_every or again:
-            raise InvalidTraceError(
-                Verdict.CORRUPT, f"KEYFRAME {frame.step} after {self.steps} steps", frame.offset
-            )
+            raise InvalidTraceError(Verdict.CORRUPT, f"KEYFRAME {frame.step} after {self.steps} steps", frame.offset)
         self._check_indexed(frame)
         if frame.body_length != self.schema.nbytes:
-            raise InvalidTraceError(
-                Verdict.CORRUPT, "the body of a KEYFRAME has not the derived length", frame.offset
-            )
+            raise InvalidTraceError(Verdict.CORRUPT, "the body of a KEYFRAME has not the derived length", frame.offset)
         if not self.keyframes:
             self.link = self.frames.algorithm.hash(TAG_RUN + self.prologue.digest + record.root)
         elif record.root != self.root:
@@ -205,14 +199,10 @@ class Walk:
         record = decode_seal(frame.front, frame.offset, layout.digest_size, len(self.schema.tensors))
         self._check_mark(frame)
         if (record.steps, record.link, record.indexes) != (self.steps, self.link, tuple(self.indexes)):
-            raise InvalidTraceError(
-                Verdict.CORRUPT, "the SEAL does not list what the file holds", frame.offset
-            )
+            raise InvalidTraceError(Verdict.CORRUPT, "the SEAL does not list what the file holds", frame.offset)
         rest = self.expected_index()
         if rest.steps or rest.keyframes:
-            raise InvalidTraceError(
-                Verdict.CORRUPT, "a step or keyframe before the SEAL is in no INDEX", frame.offset
-            )
+            raise InvalidTraceError(Verdict.CORRUPT, "a step or keyframe before the SEAL is in no INDEX", frame.offset)
         self._check_final(record, frame.offset)
         self.seal = record
         return record
@@ -223,15 +213,11 @@ class Walk:
         *digests, root = seal.final
         known = self.root_step == self.steps
         if root != state_root(self.frames.algorithm, digests) or (known and root != self.root):
-            raise InvalidTraceError(
-                Verdict.CHAIN, "the final state of the SEAL is not that of the last step", offset
-            )
+            raise InvalidTraceError(Verdict.CHAIN, "the final state of the SEAL is not that of the last step", offset)
 
     def _check_mark(self, frame: Frame) -> None:
         if frame.step != self.steps or frame.body_length:
-            raise InvalidTraceError(
-                Verdict.CORRUPT, "a frame has a body or another number of steps", frame.offset
-            )
+            raise InvalidTraceError(Verdict.CORRUPT, "a frame has a body or another number of steps", frame.offset)
 
 
 def read_step(frames: FrameSource, layout: Layout, frame: Frame) -> StepRecord:

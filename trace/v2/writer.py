@@ -137,9 +137,7 @@ class TraceWriter:
         self._keyframes.clear()
         self._append(FrameType.INDEX, index.encode(), step=first)
 
-    def _append(
-        self, type: FrameType, front: bytes, body: Sequence[memoryview] = (), step: int | None = None
-    ) -> None:
+    def _append(self, type: FrameType, front: bytes, body: Sequence[memoryview] = (), step: int | None = None) -> None:
         number = self.steps if step is None else step
         length = sum(map(len, body))
         if len(front) + length > self.header.largest_payload:

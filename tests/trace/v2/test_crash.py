@@ -143,9 +143,7 @@ def test_a_failed_write_stops_the_writer(
     assert report.steps == 2
 
 
-def test_a_failed_fsync_writes_no_commit_and_is_not_retried(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_fsync_writes_no_commit_and_is_not_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recorder = begin(tmp_path / "t", commit_every=4)
     go_on(recorder, 3)
     calls: list[int] = []
@@ -255,9 +253,7 @@ def test_a_forked_child_cannot_write(tmp_path: Path) -> None:
     assert (report.verdict, report.steps) == (Verdict.OK, 2)
 
 
-def test_a_folder_is_synced_at_creation_and_at_the_seal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_is_synced_at_creation_and_at_the_seal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folders: list[str] = []
     real = os.fsync
 

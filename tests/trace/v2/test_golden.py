@@ -242,12 +242,11 @@ def test_the_grads_file() -> None:
 def test_the_updates_of_the_grads_file_in_plain_python() -> None:
     """w -= 0.5 * g, exactly; the step count counts every step."""
     file = Minimal((GOLDEN / "v2_grads.dgrr").read_bytes())
-    w, count = list(struct.unpack("<2d", file.keyframes[0]["w"])), 0
+    w = list(struct.unpack("<2d", file.keyframes[0]["w"]))
     assert (w, file.keyframes[0]["step"]) == ([1.0, -2.0], bytes(8))
-    for step in file.steps:
+    for count, step in enumerate(file.steps, 1):
         if "w" in step.grads:
             w = [a - step.hyper[0] * g for a, g in zip(w, struct.unpack("<2d", step.grads["w"]), strict=True)]
-        count += 1
         after = [struct.pack("<2d", *w), struct.pack("<q", count)]
         assert step.state_digests == [file.digest(t, e) for t, e in zip(file.tensors, after, strict=True)]
     assert w == [0.25, -0.5]

@@ -50,17 +50,13 @@ def test_tensors(record_run: RecordRun) -> None:
         assert grads.tensor("w", step=1).shape == (3, 2)
         assert np.array_equal(grads.tensor("w", step=1), full[1].grad("w"))
         assert np.array_equal(full.tensor("w", step=2, what="after"), full.tensor("w", step=3, what="before"))
-        assert np.array_equal(
-            grads.tensor("w", step=0, what="before"), full.tensor("w", step=0, what="before")
-        )
+        assert np.array_equal(grads.tensor("w", step=0, what="before"), full.tensor("w", step=0, what="before"))
         assert grads.tensor("b", step=0, what="before").tolist() == [0, 0]
         with pytest.raises(NotRecordedError, match="no gradient of 'b' is recorded at step 2"):
             grads.tensor("b", step=2)
         with pytest.raises(NotRecordedError, match="no gradient of 'm/w'"):
             grads.tensor("m/w", step=1)
-        with pytest.raises(
-            NotRecordedError, match="'w' after step 1 is not recorded .*state_after recomputes"
-        ):
+        with pytest.raises(NotRecordedError, match="'w' after step 1 is not recorded .*state_after recomputes"):
             grads.tensor("w", step=1, what="after")
         with pytest.raises(NotRecordedError, match="expected a name such as w, b, step"):
             grads.tensor("x", step=1)
@@ -119,16 +115,12 @@ def test_payloads_are_split_and_joined(tmp_path: Path, record: str, seal: bool) 
         **arguments,
     )
     for step in range(3):
-        recorder.step(
-            step=step, loss=np.array(0.0), hyper={}, grads=params, batch={"x": params["b"]}, **arguments
-        )
+        recorder.step(step=step, loss=np.array(0.0), hyper={}, grads=params, batch={"x": params["b"]}, **arguments)
     recorder.seal() if seal else recorder.close()
     path = tmp_path / ("t" if seal else "t.partial")
     assert validate(path).verdict.value == ("ok" if seal else "unsealed")
     with open_trace(path, limits=Limits(block=100)) as trace:
-        assert {n: a.tolist() for n, a in trace.keyframe(0).items()} == {
-            n: p.tolist() for n, p in params.items()
-        }
+        assert {n: a.tolist() for n, a in trace.keyframe(0).items()} == {n: p.tolist() for n, p in params.items()}
         if record != "digest":
             for name, value in params.items():
                 assert np.array_equal(trace.tensor(name, step=2), value)

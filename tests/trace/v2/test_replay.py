@@ -37,10 +37,7 @@ def other_loss_fn(p: Any, batch: Any) -> Any:
 
 def batches(dtype: type = np.float32) -> list[tuple[Any, Any]]:
     rng = np.random.default_rng(3)
-    return [
-        (rng.standard_normal((4, 3)).astype(dtype), rng.standard_normal((4, 2)).astype(dtype))
-        for _ in range(3)
-    ]
+    return [(rng.standard_normal((4, 3)).astype(dtype), rng.standard_normal((4, 2)).astype(dtype)) for _ in range(3)]
 
 
 def train(path: Path, *, steps: int = 7, dtype: type = np.float32, clip: float = 0, **options: Any) -> Path:
@@ -267,15 +264,11 @@ def test_a_wrong_hyperparameter_or_correction_is_answered_update(tmp_path: Path)
             )
         report = replay(tmp_path / lie)
         assert report.verdict is Verdict.UPDATE
-        expected = {"lr": "step 0, 'w'", "corrections": "bias corrections", "refused": "the rule refuses"}[
-            lie
-        ]
+        expected = {"lr": "step 0, 'w'", "corrections": "bias corrections", "refused": "the rule refuses"}[lie]
         assert expected in str(report)
 
 
-def test_unsealed_and_torn_traces_are_replayed_as_far_as_they_go(
-    record_run: RecordRun, tmp_path: Path
-) -> None:
+def test_unsealed_and_torn_traces_are_replayed_as_far_as_they_go(record_run: RecordRun, tmp_path: Path) -> None:
     path = record_run(seal=False)
     report = replay(path)
     assert (report.verdict, report.update, report.steps) == (Verdict.UNSEALED, "proven", 6)

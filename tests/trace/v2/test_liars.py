@@ -1,0 +1,247 @@
+"""Files whose CRCs and file chain are right and whose content breaks one rule of the page.
+
+`Surgeon` takes a file apart and puts it together again by the page alone, so that only the broken rule is left.
+"""
+
+import struct
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import xxhash
+
+from dgrr.trace import Verdict, validate
+
+RecordRun = Callable[..., Path]
+D = 16
+SCHEMA, KEYFRAME, STEP, COMMIT, INDEX, SEAL, EVENT = range(1, 8)
+
+
+def xxh(message: bytes) -> bytes:
+    return xxhash.xxh3_128(message).digest()
+
+
+@dataclass
+class Frame:
+    kind: int
+    step: int
+    front: bytearray
+    body: bytes
+    offset: int = 0
+
+
+class Surgeon:
+    """A trace with XXH3-128, taken apart: `frames`, and `bytes()` to have it whole."""
+
+    def __init__(self, data: bytes) -> None:
+        self.header = data[:256]
+        self.frames: list[Frame] = []
+        at = 256
+        while at < len(data):
+            length, front = struct.unpack_from("<II", data, at + 24)
+            step = struct.unpack_from("<Q", data, at + 16)[0]
+            payload = data[at + 48 : at + 48 + length]
+            self.frames.append(Frame(data[at + 4], step, bytearray(payload[:front]), payload[front:], at))
+            at += 48 + (length + 7) // 8 * 8 + D
+
+    def of(self, kind: int, number: int = 0) -> Frame:
+        return [frame for frame in self.frames if frame.kind == kind][number]
+
+    def relink(self) -> None:
+        """Make the state chain right again, in the steps and in the SEAL."""
+        link = xxh(b"DGRRrun2" + xxh(bytes(self.of(SCHEMA).front)) + bytes(self.of(KEYFRAME).front[-D:]))
+        for frame in self.frames:
+            if frame.kind == STEP:
+                link = xxh(link + struct.pack("<Q", frame.step) + bytes(frame.front[D + 16 :]))
+                frame.front[:D] = link
+        self.of(SEAL).front[16 : 16 + D] = link
+
+    def bytes(self, seq: Callable[[int], int] = lambda i: i) -> bytes:
+        data, chain = self.header, xxh(b"DGRRfile" + self.header)
+        for i, f in enumerate(self.frames):
+            front = bytes(f.front)
+            head = struct.pack("<4sBBHQQ", b"\xdaGRF", f.kind, 0, 0, seq(i), f.step)
+            head += struct.pack("<II", len(front) + len(f.body), len(front)) + chain[:8]
+            head += struct.pack("<I", zlib.crc32(front))
+            head += struct.pack("<I", zlib.crc32(self.header[16:32] + head))
+            chain = xxh(chain + head + front)
+            payload = front + f.body
+            data += head + payload + bytes(-len(payload) % 8) + chain
+        return data
+
+
+@pytest.fixture
+def surgeon(record_run: RecordRun) -> Surgeon:
+    """Six steps of Adam in f32 with 8 tensors; a KEYFRAME before step 2 and 4 and 6, a COMMIT after 3 and 6."""
+    path = record_run(keyframe_every=2, commit_every=3)
+    surgeon = Surgeon(path.read_bytes())
+    assert surgeon.bytes() == path.read_bytes()
+    surgeon.relink()
+    assert surgeon.bytes() == path.read_bytes()
+    return surgeon
+
+
+SCALARS = D + 16
+CLIP, INPUT = SCALARS + 16, SCALARS + 32
+BITMAP = INPUT + D + 8 * (5 + 2)
+DIGESTS = BITMAP + 8
+
+
+def flip(place: int, kind: int, number: int = 0, *, relink: bool = False) -> Callable[[Surgeon], None]:
+    """Invert the lowest bit of one byte of a front (counted from its end if negative)."""
+
+    def edit(surgeon: Surgeon) -> None:
+        surgeon.of(kind, number).front[place] ^= 1
+        if relink:
+            surgeon.relink()
+
+    return edit
+
+
+def put(place: int, value: bytes, *, kind: int = STEP, number: int = 1) -> Callable[[Surgeon], None]:
+    """Write over a part of a front and make the state chain right again."""
+
+    def edit(surgeon: Surgeon) -> None:
+        front = surgeon.of(kind, number).front
+        front[place : place + len(value)] = value
+        surgeon.relink()
+
+    return edit
+
+
+def another_keyframe(surgeon: Surgeon) -> None:
+    """KEYFRAME 2 with another value, its digest and root right: but not the state STEP 1 left."""
+    frame = surgeon.of(KEYFRAME, 1)
+    frame.body = struct.pack("<f", 7.0) + frame.body[4:]
+    digests_at = 8
+    frame.front[digests_at : digests_at + D] = xxh(struct.pack("<IIQQ", 1, 2, 3, 2) + frame.body[:24])
+    frame.front[-D:] = xxh(b"DGRRroot" + bytes(frame.front[digests_at:-D]))
+
+
+def another_final_state(surgeon: Surgeon) -> None:
+    front = surgeon.of(SEAL).front
+    start = 16 + D
+    front[start] ^= 1
+    front[start + 8 * D : start + 9 * D] = xxh(b"DGRRroot" + bytes(front[start : start + 8 * D]))
+
+
+def longer_body(kind: int) -> Callable[[Surgeon], None]:
+    def edit(surgeon: Surgeon) -> None:
+        surgeon.of(kind, 1 if kind in (STEP, KEYFRAME) else 0).body += bytes(8)
+
+    return edit
+
+
+def longer_front(kind: int, number: int) -> Callable[[Surgeon], None]:
+    def edit(surgeon: Surgeon) -> None:
+        surgeon.of(kind, number).front += bytes(8)
+        surgeon.relink()
+
+    return edit
+
+
+def drop(kind: int, number: int = 0) -> Callable[[Surgeon], None]:
+    return lambda surgeon: surgeon.frames.remove(surgeon.of(kind, number))
+
+
+def repeat(kind: int, number: int = 0) -> Callable[[Surgeon], None]:
+    def edit(surgeon: Surgeon) -> None:
+        frame = surgeon.of(kind, number)
+        surgeon.frames.insert(surgeon.frames.index(frame) + 1, frame)
+
+    return edit
+
+
+def renumber(kind: int, number: int = 0) -> Callable[[Surgeon], None]:
+    def edit(surgeon: Surgeon) -> None:
+        surgeon.of(kind, number).step += 1
+
+    return edit
+
+
+CASES = {
+    "a link of the state chain": (flip(0, STEP, 3), "chain: the link of STEP 3 in the state chain is wrong"),
+    "a loss without its link": (flip(SCALARS + 8, STEP, 3), "chain: the link of STEP 3"),
+    "a state digest": (flip(-2 * D, STEP, 3, relink=True), "corrupt: the state root of STEP 3"),
+    "a state root": (flip(-1, STEP, 3, relink=True), "corrupt: the state root of STEP 3"),
+    "a keyframe of another state": (another_keyframe, "chain: the root of KEYFRAME 2 is not that of STEP 1"),
+    "a root of a keyframe": (flip(-1, KEYFRAME, 1), "corrupt: the root of KEYFRAME 2 is not that of its digests"),
+    "lengths in a keyframe": (flip(0, KEYFRAME, 1), "corrupt: the front of KEYFRAME 2 has not the derived length"),
+    "a body of a keyframe": (longer_body(KEYFRAME), "corrupt: the body of a KEYFRAME has not the derived length"),
+    "a keyframe twice": (repeat(KEYFRAME, 1), "corrupt: KEYFRAME 2 after 2 steps"),
+    "a keyframe of another step": (renumber(KEYFRAME, 1), "corrupt: KEYFRAME 3 after 2 steps"),
+    "a step left out": (drop(STEP, 4), "corrupt: STEP 5 where STEP 4 is expected"),
+    "a step twice": (repeat(STEP, 2), "corrupt: STEP 2 where STEP 3 is expected"),
+    "a body of a step": (longer_body(STEP), "corrupt: the body of STEP 1 has not the derived length"),
+    "a front too long for any step": (longer_front(STEP, 0), "corrupt: a front of 328 bytes (at most 320)"),
+    "a front too long for this step": (longer_front(STEP, 2), "corrupt: the front of STEP 2 has not the derived"),
+    "a bitmap of the wrong gradients": (put(BITMAP, b"\x05"), "corrupt: the bitmap of a STEP names tensors"),
+    "a bitmap of fewer gradients": (put(BITMAP, b"\x01"), "corrupt: the front of STEP 1 has not the derived"),
+    "a code of the loss": (put(SCALARS, b"\x03"), "corrupt: a scalar of STEP 1 has an impossible value"),
+    "flags of a step": (put(SCALARS + 1, b"\x04"), "corrupt: a scalar of STEP 1 has an impossible value"),
+    "a zero of a step": (put(SCALARS + 2, b"\x01"), "corrupt: a scalar of STEP 1 has an impossible value"),
+    "no micro-batch": (put(SCALARS + 4, bytes(4)), "corrupt: a scalar of STEP 1 has an impossible value"),
+    "clipping without its flag": (put(CLIP, struct.pack("<d", 1)), "corrupt: a scalar of STEP 1 has an impossible"),
+    "a loss of 64 bits in f32": (put(SCALARS + 12, b"\x01"), "corrupt: the loss of STEP 1 has more than 32 bits"),
+    "a NaN without its flag": (put(SCALARS + 8, struct.pack("<f", float("nan"))), "the loss of STEP 1 is nan"),
+    "steps of a COMMIT": (flip(0, COMMIT, 0), "corrupt: a COMMIT has the wrong counts"),
+    "offset of a COMMIT": (flip(8, COMMIT, 0), "corrupt: a COMMIT has the wrong counts"),
+    "the step of an EVENT": (renumber(EVENT, 1), "corrupt: a frame has a body or another number of steps"),
+    "a body of an EVENT": (longer_body(EVENT), "corrupt: a frame has a body or another number of steps"),
+    "the kind of an EVENT": (flip(8, EVENT), "ok"),
+    "a capital in the kind": (put(8, b"N", kind=EVENT, number=1), "corrupt: an EVENT cannot be read"),
+    "no UTF-8 in an EVENT": (put(20, b"\xff", kind=EVENT, number=1), "corrupt: an EVENT cannot be read"),
+    "lengths of an EVENT": (flip(4, EVENT), "corrupt: an EVENT cannot be read: its lengths are wrong"),
+    "an INDEX left out": (drop(INDEX), "corrupt: a SEAL has not the derived length or not its tail"),
+    "an offset in an INDEX": (flip(24, INDEX), "corrupt: an INDEX is not what the file makes it"),
+    "the step of an INDEX": (renumber(INDEX), "corrupt: an INDEX is not what the file makes it"),
+    "counts of an INDEX": (flip(8, INDEX), "corrupt: the length of an INDEX does not follow from its counts"),
+    "steps of the SEAL": (flip(0, SEAL), "corrupt: the SEAL does not list"),
+    "the link of the SEAL": (flip(16, SEAL), "corrupt: the SEAL does not list"),
+    "an index of the SEAL": (flip(-24, SEAL), "corrupt: the SEAL does not list"),
+    "the offset of the SEAL": (flip(-16, SEAL), "corrupt: a SEAL has not the derived length or not its tail"),
+    "the flag of the SEAL": (flip(8, SEAL), "corrupt: a SEAL has not the derived length or not its tail"),
+    "a final digest": (flip(16 + D, SEAL), "chain: the final state of the SEAL is not that of the last step"),
+    "another final state": (another_final_state, "chain: the final state of the SEAL is not that of the last step"),
+    "the SEAL twice": (repeat(SEAL), "corrupt: bytes behind the SEAL"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_broken_rule(surgeon: Surgeon, tmp_path: Path, name: str) -> None:
+    edit, expected = CASES[name]
+    edit(surgeon)
+    (tmp_path / "lie").write_bytes(surgeon.bytes())
+    assert expected in str(validate(tmp_path / "lie"))
+
+
+def test_a_wrong_number_with_the_right_link(surgeon: Surgeon, tmp_path: Path) -> None:
+    (tmp_path / "lie").write_bytes(surgeon.bytes(lambda i: i + (i > 4)))
+    assert "chain: frame 6 where frame 5 is expected" in str(validate(tmp_path / "lie"))
+
+
+def test_a_final_state_without_its_index(surgeon: Surgeon, tmp_path: Path) -> None:
+    """No INDEX at all, and a SEAL that agrees: the steps are still in none."""
+    drop(INDEX)(surgeon)
+    front = surgeon.of(SEAL).front
+    front[12:16] = bytes(4)
+    del front[-24:-16]
+    before = len(surgeon.bytes()) - (48 + len(front) + D)
+    front[-16:-8] = struct.pack("<Q", before)
+    (tmp_path / "lie").write_bytes(surgeon.bytes())
+    assert "corrupt: a step or keyframe before the SEAL is in no INDEX" in str(validate(tmp_path / "lie"))
+
+
+def test_only_a_whole_commit_behind_the_damage_counts(surgeon: Surgeon, tmp_path: Path) -> None:
+    """Damage in STEP 4, and behind it COMMIT 6 and SEAL, whose fronts are then damaged too."""
+    data = bytearray(surgeon.bytes())
+    marks = [f for f in surgeon.frames if f.kind in (COMMIT, SEAL)][1:]
+    data[surgeon.of(STEP, 4).offset + 60] ^= 1
+    (tmp_path / "lie").write_bytes(data)
+    assert validate(tmp_path / "lie").verdict is Verdict.CORRUPT
+    for frame in marks:
+        data[frame.offset + 48] ^= 1
+    (tmp_path / "lie").write_bytes(data)
+    assert validate(tmp_path / "lie").verdict is Verdict.TORN_TAIL

@@ -3,7 +3,8 @@
 import inspect
 from pathlib import Path
 
-from dgrr.tape.op import NO_GRAD, Op
+from dgrr.tape.derivative import NO_GRAD
+from dgrr.tape.op import Op
 from dgrr.tape.ops import OPS
 from dgrr.tape.shape import Pattern
 

@@ -66,7 +66,7 @@ def cotangent(call: str, argument: str, value: AnyTensor, given: Any) -> Any:
         raise GradientError(f"{call}: argument {argument!r}: expected None for {value.dtype}: no gradient exists")
     made: Any = given
     if isinstance(made, int | float):
-        made = np.array(made, value.dtype)
+        made = AnyTensor.number(made, value.dtype)
     if not isinstance(made, (Var, AnyTensor)):
         made = AnyTensor.leaf(made, f"{call}: argument {argument!r}")
     if tuple(made.shape) != value.array.shape:

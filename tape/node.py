@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .errors import GradientError, ShapeError
-from .op import Op, shape_of
+from .op import Op
 from .tensor import AnyTensor
+from .var import shape_of
 
 LEAF = "leaf"
 """The op name of nodes that no op made."""

@@ -6,11 +6,12 @@ Eager execution, recording, backward, capture, the docs table and the property t
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial, wraps
-from typing import Any, Final, TypeVar, cast
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from .derivative import NO_GRAD, Derivative, NoGradient, Rule
 from .errors import DTypeError, TapeError
 from .primitive import Runner, Slot, Spec, prepare
 from .samples import Bad, Samples
@@ -23,91 +24,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 PREPARED_KEPT = 4096
 """Signatures (shapes, dtypes, attributes) whose lowering an op keeps; the oldest are dropped first."""
-
-
-class NoGradient:
-    """The word for "no derivative exists here": a constant result, or an input of integers."""
-
-    def __repr__(self) -> str:
-        return "NO_GRAD"
-
-
-NO_GRAD: Final = NoGradient()
-
-Rule = (
-    Callable[[Any], Any]
-    | Callable[[Any, Any], Any]
-    | Callable[[Any, Any, Any], Any]
-    | Callable[[Any, Any, Any, Any], Any]
-    | Callable[[Any, Any, Any, Any, Any], Any]
-)
-"""A function of a record. The arities are written out so that type checkers see through lambdas."""
-
-Value = AnyTensor | Var[Any, *tuple[Any, ...]]
-Source = Callable[[Any, Sequence[Any], Any, Mapping[str, Any]], Any]
-
-
-def shape_of(x: Any) -> tuple[int, ...]:
-    """The sizes of a tensor, a Var or an array as a plain tuple."""
-    array = x.value.array if isinstance(x, Var) else x.array if isinstance(x, AnyTensor) else x
-    return tuple(array.shape)
-
-
-class Derivative:
-    """A derivative rule and where each name it takes comes from.
-
-    ``g`` is the cotangent (or ``dX`` the tangent of input X), ``y`` the op's output, an input's or an
-    attribute's name its value, ``X_shape`` the sizes of input X. The names a rule takes are what is saved.
-    """
-
-    def __init__(self, op: str, rule: Rule, signature: Signature, given: Sequence[str]) -> None:
-        self.rule: Callable[..., Any] = rule
-        self.names = tuple(inspect.signature(rule).parameters)
-        known = _sources(signature, given)
-        unknown = [name for name in self.names if name not in known]
-        if unknown:
-            raise TypeError(f"op {op}: a derivative takes {unknown[0]!r}; it may take {', '.join(known)}")
-        self.sources = [known[name] for name in self.names]
-
-    def __call__(self, given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
-        """Apply the rule; ``given`` is the cotangent, or the tangents in the order of the inputs."""
-        return self.rule(*[source(given, inputs, output, attrs) for source in self.sources])
-
-
-def _sources(signature: Signature, given: Sequence[str]) -> dict[str, Source]:
-    known: dict[str, Source] = {"y": _output}
-    for i, name in enumerate(signature.inputs):
-        known[name] = partial(_input, i)
-        known[f"{name}_shape"] = partial(_input_shape, i)
-    for name in signature.defaults:
-        known[name] = partial(_attribute, name)
-    if len(given) == 1:
-        return {**known, given[0]: _given}
-    return {**known, **{name: partial(_given_one, i) for i, name in enumerate(given)}}
-
-
-def _output(given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
-    return output
-
-
-def _input(i: int, given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
-    return inputs[i]
-
-
-def _input_shape(i: int, given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
-    return shape_of(inputs[i])
-
-
-def _attribute(name: str, given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
-    return attrs[name]
-
-
-def _given(given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
-    return given
-
-
-def _given_one(i: int, given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
-    return given[i]
 
 
 @dataclass(eq=False)
@@ -244,10 +160,9 @@ def _is_array(x: Any) -> bool:
 
 def _constant(where: str, x: float | np.generic, like: Any) -> AnyTensor:
     """A number as a constant of the dtype and shape of ``like``."""
-    value = np.array(x)
-    if like.dtype.kind in "ib" and value.dtype.kind == "f":
+    if like.dtype.kind in "ib" and np.array(x).dtype.kind == "f":
         raise DTypeError(f"{where}: expected a whole number beside {like.dtype}, got {x}; use ops.cast")
-    return AnyTensor(np.broadcast_to(value.astype(like.dtype), tuple(like.shape)))
+    return AnyTensor.number(x, like.dtype, tuple(like.shape))
 
 
 def plain(value: Any) -> Any:

@@ -13,6 +13,7 @@ from .errors import DTypeError, GradientError, ShapeError, TapeError
 from .node import Node
 from .op import Op
 from .shape import Pattern, Shape
+from .show import dot, summary
 from .tables import Table
 from .tensor import AnyTensor
 from .var import AnyVar, Gradual, Var
@@ -293,36 +294,12 @@ class Tape(Generic[D]):
 
     def summary(self) -> Table:
         """One row per node: id, name, op, shape, dtype, parents, bytes."""
-        columns = ("id", "name", "op", "shape", "dtype", "parents", "bytes", "grad")
-        return Table(repr(self), columns, [_row(node) for node in self._nodes])
+        return summary(repr(self), self._nodes)
 
     def to_dot(self) -> str:
         """The graph in the DOT language, leaves as boxes."""
-        lines = ["digraph tape {", "  node [shape=ellipse];"]
-        for node in self._nodes:
-            label = f"{node.id}: {node.name or node.op_name}\\n{node.value.array.shape}"
-            lines.append(f'  n{node.id} [label="{_quoted(label)}"{"" if node.op else ", shape=box"}];')
-            lines += [f"  n{parent} -> n{node.id};" for parent in node.parents]
-        return "\n".join([*lines, "}"])
+        return dot(self._nodes)
 
 
 def _as_tensor(g: AnyTensor | AnyVar) -> AnyTensor:
     return g.value if isinstance(g, Var) else g
-
-
-def _quoted(label: str) -> str:
-    return label.replace('"', r"\"")
-
-
-def _row(node: Node) -> dict[str, Any]:
-    array = node.value.array
-    return {
-        "id": node.id,
-        "name": node.name,
-        "op": node.op_name,
-        "shape": array.shape,
-        "dtype": str(array.dtype),
-        "parents": ", ".join(map(str, node.parents)),
-        "bytes": array.nbytes,
-        "grad": "yes" if node.requires_grad else "",
-    }

@@ -41,10 +41,23 @@ class AnyTensor:
         array = np.asarray(value)
         return cls(np.array(array, dtype=element_dtype(where, array.dtype), order="C", copy=True))
 
+    @classmethod
+    def number(cls, value: float | np.generic, dtype: np.dtype[Any], shape: tuple[int, ...] = ()) -> "AnyTensor":
+        """A tensor of one repeated number, rounded to ``dtype`` by the engine's own kernel.
+
+        numpy's conversion follows the calling thread's floating-point flags, which other libraries set.
+        """
+        given = np.array(value)
+        if given.dtype == np.float64 and dtype == np.float32:
+            rounded = np.empty((), dtype)
+            launch(elementwise.to_float32, given.dtype, words(1), (rounded, given), 1)
+            given = rounded
+        return cls(np.broadcast_to(given.astype(dtype), shape))
+
     @property
     def shape(self) -> Shape[*tuple[Any, ...]]:
         """Its sizes."""
-        return tuple.__new__(Shape, self.array.shape)  # an array has no sizes to refuse
+        return Shape(self.array.shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -250,12 +250,18 @@ AnyVar = Var[Any, *tuple[Any, ...]]
 def _binary(op: str, a: Any, b: Any) -> Any:
     """An op of two operands after broadcasting both to their common shape."""
     if all(isinstance(x, Var | AnyTensor | np.ndarray) for x in (a, b)) and a.dtype == b.dtype:
-        sizes = tuple(a.shape), tuple(b.shape)
+        sizes = shape_of(a), shape_of(b)
         if sizes[0] != sizes[1]:
             OPS[op].signature.require_dtypes(a.dtype, b.dtype)  # before anything is appended
             common = _common_shape(op, *sizes)
             a, b = _repeated(a, common), _repeated(b, common)
     return OPS[op](a, b)
+
+
+def shape_of(x: Any) -> tuple[int, ...]:
+    """The sizes of a Var, a tensor or an array as a plain tuple."""
+    array = x.value.array if isinstance(x, Var) else x.array if isinstance(x, AnyTensor) else x
+    return tuple(array.shape)
 
 
 def _common_shape(op: str, a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
@@ -269,6 +275,6 @@ def _common_shape(op: str, a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int,
 
 
 def _repeated(x: Any, sizes: tuple[int, ...]) -> Any:
-    if tuple(x.shape) == sizes:
+    if shape_of(x) == sizes:
         return x
     return OPS["broadcast_to"](x, shape=sizes) if isinstance(x, Var) else np.broadcast_to(np.asarray(x), sizes)

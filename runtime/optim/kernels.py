@@ -9,30 +9,12 @@ float64; a constant that follows from them is computed in float64 and rounded on
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 # mypy: disable-error-code="call-arg,attr-defined,import-untyped"
 # pyright: basic, reportCallIssue=false, reportPrivateImportUsage=false
-import math
-
 import numpy as np
-from llvmlite import ir
-from numba import carray, njit
-from numba.extending import intrinsic
+from numba import njit
 
-from ...tape.numerics.intrinsics import real, select, word
+from ...tape.numerics.intrinsics import real, select, sqrt, stack, word
 from ...tape.numerics.kernel import kernel, share, vector, vector_as
-
-BLOCK, LANES = 4096, 16
-
-
-@intrinsic
-def lane_buffer(context, table):
-    """Sixteen elements of the table's type on the stack, where no array can alias them: loops vectorise."""
-
-    def generate(context, builder, signature, args):
-        lanes = ir.ArrayType(context.get_data_type(table.dtype), LANES)
-        with builder.goto_entry_block():
-            block = builder.alloca(lanes)
-        return builder.bitcast(block, context.get_value_type(table))
-
-    return table(table), generate
+from ...tape.numerics.reduce import LANES, square_sum
 
 
 @njit(inline="always")
@@ -93,7 +75,7 @@ def adam_step(table, ints, part, parts):
     keep = real(table, 1.0 - lr * decay if decoupled else 1.0)
     near, old1, new1 = 1.0 - beta1 < 0.5, real(table, beta1), real(table, 1.0 - beta1)
     old2, new2 = real(table, beta2), real(table, 1.0 - beta2)
-    size, root = real(table, lr / corrections[0]), real(table, math.sqrt(corrections[1]))
+    size, root = real(table, lr / corrections[0]), real(table, sqrt(corrections[1]))
     eps = real(table, hyper[3])
     for i in range(n):
         slope = select(penalised, g[i] + penalty * p[i], g[i])
@@ -101,7 +83,7 @@ def adam_step(table, ints, part, parts):
         first = select(near, m[i] + new1 * change, slope - old1 * change)
         second = old2 * v[i] + (new2 * slope) * slope
         m[i], v[i] = first, second
-        p[i] = keep * p[i] - (size * first) / (math.sqrt(second) / root + eps)
+        p[i] = keep * p[i] - (size * first) / (sqrt(second) / root + eps)
     return 0
 
 
@@ -140,24 +122,9 @@ def sgd_momentum_step(table, ints, part, parts):
 
 
 @njit(inline="always")
-def sum_squares(table, k, n):
-    """Sum of the rounded squares of an array: blocks of 4096, in each 16 lanes combined by halves."""
-    x, lanes = vector(table, k, 0, n), carray(lane_buffer(table), LANES)
-    total = real(table, 0.0)
-    for start in range(0, n, BLOCK):
-        stop = min(start + BLOCK, n)
-        whole = start + (stop - start) // LANES * LANES
-        lanes[:] = real(table, 0.0)
-        for i in range(start, whole, LANES):
-            for lane in range(LANES):
-                lanes[lane] += x[i + lane] * x[i + lane]
-        for i in range(whole, stop):
-            lanes[i - whole] += x[i] * x[i]
-        for half in (8, 4, 2, 1):
-            for lane in range(half):
-                lanes[lane] += lanes[lane + half]
-        total = total + lanes[0]
-    return total
+def euclidean_norm(table, k, n):
+    """The norm of the ``k``-th array of a table."""
+    return sqrt(square_sum(vector(table, k, 0, n), real(table, 0.0), stack(table, LANES)))
 
 
 @kernel
@@ -165,7 +132,7 @@ def tensor_norm(table, ints, part, parts):
     """Euclidean norm in the element type. Table: norm (float64, 1), tensor. Words: elements."""
     if part == 0:
         norm = float64s(table, 0, 1)
-        norm[0] = math.sqrt(sum_squares(table, 1, word(ints, 0)))
+        norm[0] = euclidean_norm(table, 1, word(ints, 0))
     return 0
 
 
@@ -177,7 +144,7 @@ def norm_scale(table, ints, part, parts):
     """
     if part == 0:
         result, largest = vector(table, 0, 0, 2), vector(table, 2, 0, 1)[0]
-        norm = math.sqrt(sum_squares(table, 1, word(ints, 0)))
+        norm = euclidean_norm(table, 1, word(ints, 0))
         scale = largest / (norm + 1e-6)
         result[0], result[1] = norm, select(scale > 1.0, 1.0, scale)
     return 0

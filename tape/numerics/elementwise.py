@@ -96,6 +96,16 @@ def scale(table, ints, part, parts):
 
 
 @kernel
+def divide(table, ints, part, parts):
+    """``out = x / n`` for a whole number n; ints: number of elements, n."""
+    out, x = _unary(table, ints, part, parts)
+    n = real(table, word(ints, 1))
+    for i in range(out.size):
+        out[i] = x[i] / n
+    return 0
+
+
+@kernel
 def power(table, ints, part, parts):
     """``out = x ** |n|`` by binary powering, ``1 / that`` for n < 0; ints: number of elements, n."""
     out, x = _unary(table, ints, part, parts)

@@ -38,16 +38,42 @@ def clear(lanes, zero):
         lanes[lane] = zero
 
 
+@njit(inline="always")
+def row_block(first, size):
+    """Of the block that begins at ``first``: where its last whole group of lanes ends, and where it ends."""
+    stop = min(first + ROW_BLOCK, size)
+    return first + (stop - first) // LANES * LANES, stop
+
+
 @njit
 def row_sum(x, zero, lanes):
     """The sum of a contiguous vector; +0 if it is empty."""
     total = zero
     for first in range(0, x.size, ROW_BLOCK):
-        stop = min(first + ROW_BLOCK, x.size)
+        whole, stop = row_block(first, x.size)
         clear(lanes, zero)
-        for i in range(first, stop, LANES):
-            for lane in range(min(LANES, stop - i)):
+        for i in range(first, whole, LANES):
+            for lane in range(LANES):
                 lanes[lane] += x[i + lane]
+        for i in range(whole, stop):
+            lanes[i - whole] += x[i]
+        block = fold(lanes)
+        total = block if first == 0 else total + block
+    return total
+
+
+@njit
+def square_sum(x, zero, lanes):
+    """The sum of the squares of a contiguous vector, rounded before they are added; +0 if it is empty."""
+    total = zero
+    for first in range(0, x.size, ROW_BLOCK):
+        whole, stop = row_block(first, x.size)
+        clear(lanes, zero)
+        for i in range(first, whole, LANES):
+            for lane in range(LANES):
+                lanes[lane] += x[i + lane] * x[i + lane]
+        for i in range(whole, stop):
+            lanes[i - whole] += x[i] * x[i]
         block = fold(lanes)
         total = block if first == 0 else total + block
     return total
@@ -118,12 +144,15 @@ def mean_squared_difference(table, ints, part, parts):
     a, b, lanes = vector(table, 1, 0, n), vector(table, 2, 0, n), stack(table, LANES)
     total = zero
     for first in range(0, n * mine, ROW_BLOCK):
-        stop = min(first + ROW_BLOCK, n)
+        whole, stop = row_block(first, n)
         clear(lanes, zero)
-        for i in range(first, stop, LANES):
-            for lane in range(min(LANES, stop - i)):
+        for i in range(first, whole, LANES):
+            for lane in range(LANES):
                 difference = a[i + lane] - b[i + lane]
                 lanes[lane] += difference * difference
+        for i in range(whole, stop):
+            difference = a[i] - b[i]
+            lanes[i - whole] += difference * difference
         block = fold(lanes)
         total = block if first == 0 else total + block
     if mine:

@@ -11,7 +11,7 @@ from numba import njit
 from . import elementary
 from .intrinsics import real, select, stack, word
 from .kernel import kernel, share, vector, vector_as
-from .reduce import LANES, ROW_BLOCK, clear, fold
+from .reduce import LANES, ROW_BLOCK, clear, fold, row_block
 
 INT64 = np.int64(0)
 
@@ -31,11 +31,13 @@ def exp_sum(x, shift, zero, lanes):
     """``sum_i exp(x[i] - shift)`` in the order of row sums."""
     total = zero
     for first in range(0, x.size, ROW_BLOCK):
-        stop = min(first + ROW_BLOCK, x.size)
+        whole, stop = row_block(first, x.size)
         clear(lanes, zero)
-        for i in range(first, stop, LANES):
-            for lane in range(min(LANES, stop - i)):
+        for i in range(first, whole, LANES):
+            for lane in range(LANES):
                 lanes[lane] += elementary.exp(x[i + lane] - shift)
+        for i in range(whole, stop):
+            lanes[i - whole] += elementary.exp(x[i] - shift)
         block = fold(lanes)
         total = block if first == 0 else total + block
     return total

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..derivative import NO_GRAD
 from ..errors import DomainError, DTypeError, ShapeError
 from ..numerics import elementwise as kernels
 from ..numerics import reference, reference_elementary
-from ..op import NO_GRAD, op
+from ..op import op
 from ..primitive import Spec, elementwise
 from ..samples import Sample, bad, binary, unary, unary_positive
 from ..var import Var
@@ -111,6 +112,20 @@ def neg(x: Var[F, *S]) -> Var[F, *S]:
 )
 def scale(x: Var[F, *S], c: float) -> Var[F, *S]:
     """``x * c`` for a number c, rounded to the element type; c has no gradient."""
+    ...
+
+
+@op(
+    lower=lambda x, n: elementwise(kernels.divide, x, attrs=(n,)),
+    vjp=(lambda g, n: divide(g, n),),
+    jvp=lambda dx, n: divide(dx, n),
+    reference=lambda x, n: x / x.dtype.type(n),
+    samples=lambda make: [Sample((make(2, 5),), {"n": n}) for n in (1, 3, 0)],
+    batch_axis=EACH,
+    private=True,
+)
+def divide(x: Var[F, *S], n: int) -> Var[F, *S]:
+    """``x / n`` for a whole number: the gradients of means."""
     ...
 
 

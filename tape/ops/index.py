@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..derivative import NO_GRAD
 from ..dtypes import i64
 from ..errors import BoundsError, DomainError, ShapeError
 from ..numerics import index as kernels
 from ..numerics import reference
-from ..op import NO_GRAD, op
+from ..op import op
 from ..primitive import Slot, Spec, call
 from ..samples import Make, Sample, bad
 from ..shape import Sizes, normal_axis

@@ -3,20 +3,22 @@
 # A derivative may call the op that it belongs to, whose type is not known before its decorator is.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from ..derivative import NO_GRAD
 from ..dtypes import i64
 from ..errors import BoundsError, DTypeError, ShapeError
 from ..numerics import reduce as reduce_kernels
 from ..numerics import reference
 from ..numerics import softmax as kernels
-from ..op import NO_GRAD, op
+from ..op import op
 from ..primitive import Slot, Spec, call
 from ..samples import Make, Sample, bad
 from ..var import Var
-from .elementwise import add, mul, neg, power, scale, sub
+from .elementwise import add, divide, mul, neg, power, scale, sub
 from .reduce import broadcast_to, reduce_sum
 from .softmax import WORK, softmax
 from .types import B, C, F, S
@@ -25,9 +27,8 @@ SUMS = {"batch": "it averages over the batch"}
 
 
 def _slope(a: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
-    """The derivative of the mean square by a: ``(a - b) * (2 / n)``."""
-    n = int(np.prod(a_shape))
-    return scale(sub(a, b), 2.0 / n if n else 0.0)
+    """The derivative of the mean square by a: ``((a - b) * 2) / n``."""
+    return divide(scale(sub(a, b), 2.0), prod(a_shape))
 
 
 def _mse_vjp(g: Any, a: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
@@ -116,7 +117,7 @@ def _softmax_product(u: Any, logits: Any, weight: Any) -> Any:
     """The softmax's Jacobian times ``u``, times ``weight / rows``."""
     p, shape = softmax(logits), tuple(logits.shape)
     centred = sub(u, broadcast_to(reduce_sum(mul(u, p), -1, True), shape))
-    return mul(mul(p, centred), broadcast_to(scale(weight, 1.0 / shape[0] if shape[0] else 0.0), shape))
+    return mul(mul(p, centred), broadcast_to(divide(weight, shape[0]), shape))
 
 
 def _lower_cross_entropy_grad(logits: Slot, labels: Slot, weight: Slot) -> Slot:

@@ -17,7 +17,7 @@ from ..primitive import Slot, Spec, call, permuted, view
 from ..samples import Make, Sample, bad
 from ..shape import Sizes, can_broadcast, normal_axes
 from ..var import Gradual
-from .elementwise import scale
+from .elementwise import divide
 from .shape import reshape
 from .types import Axis, D, F, like
 
@@ -110,7 +110,7 @@ def _spread(g: Any, x_shape: Sizes, axis: Axis) -> Any:
 
 def _spread_mean(g: Any, x_shape: Sizes, axis: Axis) -> Any:
     n = prod(x_shape[a] for a in normal_axes("reduce_mean", axis, len(x_shape)))
-    return _spread(scale(g, 1.0 / n if n else 0.0), x_shape, axis)
+    return _spread(divide(g, n), x_shape, axis)
 
 
 def _reductions(make: Make) -> list[Sample]:

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..derivative import NO_GRAD
 from ..dtypes import DTYPES, DType, boolean, f32, f64, i64
 from ..errors import DTypeError, ShapeError
 from ..numerics import elementwise as kernels
-from ..op import NO_GRAD, op
+from ..op import op
 from ..primitive import Slot, Spec, elementwise
 from ..samples import Make, Sample, bad
 from ..var import Var

@@ -64,7 +64,7 @@ def _parts(shape: Sizes, index: Any) -> list[Any]:
     for part in parts:
         if isinstance(part, bool) or not (isinstance(part, int | slice) or part is None or part is ...):
             raise ShapeError(
-                f"getitem: argument 'index': expected integers, slices, ... or None, got {part!r}; "
+                f"getitem: argument 'index': expected integers, slices, ... or None, got {type(part).__name__}; "
                 "use ops.take for arrays of indices and ops.where for masks"
             )
     given = sum(part is not None and part is not ... for part in parts)

@@ -5,6 +5,9 @@
 its work.
 """
 
+# numba's functions carry no types.
+# mypy: disable-error-code="attr-defined,call-arg,type-var"
+# pyright: basic, reportCallIssue=false, reportAttributeAccessIssue=false
 import argparse
 import json
 import sys
@@ -35,7 +38,7 @@ Bits = Iterator[tuple[str, str]]
 
 FILE = Path(__file__).with_name("bits.json")
 
-DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
+DTYPES: tuple[np.dtype[Any], ...] = (np.dtype(np.float32), np.dtype(np.float64))
 
 RULES: dict[str, Rule] = {
     "sgd": SGD(0.1),
@@ -146,7 +149,7 @@ def drawn(dtype: np.dtype[Any], seed: int) -> dict[str, Array]:
 def random_bits() -> Bits:
     """Draws and shuffles."""
     for dtype in DTYPES:
-        values = uniform((1001,), dtype.type, seed=2**40 + 5, step=3, micro_batch=2, ordinal=7)
+        values: Array = uniform((1001,), dtype.type, seed=2**40 + 5, step=3, micro_batch=2, ordinal=7)
         yield f"random/uniform/{dtype}", digest(values)
     yield "random/permutation", digest(permutation(1001, seed=2**40 + 5, step=3))
 
@@ -179,7 +182,7 @@ def gradients(params: dict[str, Array], images: Array, labels: Array) -> tuple[A
     hidden = ops.tanh(ops.linear(tape.const(images), p["w1"], p["b1"]))
     loss = ops.cross_entropy(ops.linear(hidden, p["w2"], p["b2"]), tape.const(labels))
     found = tape.backward_dense(loss)
-    return loss.value.numpy(), {name: found[name].numpy() for name in params}  # type: ignore[union-attr]
+    return loss.value.numpy(), {name: np.asarray(found[name]) for name in params}
 
 
 def all_bits() -> dict[str, str]:
@@ -192,12 +195,11 @@ def environment() -> dict[str, Any]:
     """What the digests must not depend on, as found, not as asked for."""
     fused = njit(lambda x: fma(x, x, x))
     fused(1.0)
-    simd = np.show_config(mode="dicts")["SIMD Extensions"]  # type: ignore[index,call-overload]
-    features: dict[str, bool] = np._core._multiarray_umath.__cpu_features__
+    numpy: Any = np.show_config(mode="dicts")
     return {
         "cpu": cpu_target.target_context.codegen().magic_tuple()[1],
         "hardware fma": any("vfmadd" in text for text in fused.inspect_asm().values()),
-        "numpy features": [name for name in simd.get("found", []) if features[name]],
+        "numpy features": numpy["SIMD Extensions"].get("found", []),
         "threads": launch.THREADS.count,
         "worker threads": launch.THREADS._pool is not None,
     }

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from llvmlite.binding import get_host_cpu_name
+from llvmlite.binding import get_host_cpu_name  # type: ignore[import-untyped]
 
 SCRIPT = Path(__file__).with_name("bits.py")
 
@@ -30,7 +30,8 @@ VARIABLES = (
     "NPY_DISABLE_CPU_FEATURES",
 )
 
-PLAIN_NUMPY = " ".join(np.show_config(mode="dicts")["SIMD Extensions"].get("found", []))  # type: ignore[index,call-overload]
+NUMPY: Any = np.show_config(mode="dicts")
+PLAIN_NUMPY = " ".join(NUMPY["SIMD Extensions"].get("found", []))
 """What numpy dispatches to on this machine, all of it to be switched off."""
 
 
@@ -42,7 +43,7 @@ class Case:
     parallel: bool = False
     cpu: str | None = None
     fma: bool | None = None
-    blas: dict[str, str] = field(default_factory=dict)
+    blas: dict[str, str] = field(default_factory=dict[str, str])
     plain_numpy: bool = False
 
     @property

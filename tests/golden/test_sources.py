@@ -62,19 +62,19 @@ def test_training_by_hand(bits: ModuleType, numpy_training: ModuleType, golden: 
 
 def test_the_fma_of_the_training_by_hand_rounds_once(numpy_training: ModuleType) -> None:
     generator = np.random.default_rng(0)
-    a, b, c = np.ldexp(generator.random((3, 3000)), generator.integers(-40, 40, (3, 3000))).astype(np.float32)
-    c = np.where(np.arange(len(c)) % 2, c, -a * b)  # half of the sums cancel
+    a, b, c = floats = np.ldexp(generator.random((3, 3000)), generator.integers(-40, 40, (3, 3000))).astype(np.float32)
+    c[::2] = -(a * b)[::2]  # these sums cancel but for the rounding of the product
     fused = numpy_training.fma(a, b, c)
     assert np.mean(fused != a * b + c) > 0.4
-    exact = np.array([reference_elementary.fma(*three) for three in zip(a, b, c, strict=True)])
+    exact = np.array([reference_elementary.fma(*three) for three in floats.T])
     np.testing.assert_array_equal(fused, exact)
 
 
-def stepped(rule: Rule, p: Array, g: Array, buffers: State, t: int, power: Any) -> Array:
+def stepped(rule: Any, p: Array, g: Array, buffers: State, t: int, power: Any) -> Array:
     """The parameter after a step, by the formulas of the optimizers' docstrings; the buffers in place."""
     f, decoupled = p.dtype.type, isinstance(rule, AdamW)
-    if rule.weight_decay and not decoupled:  # type: ignore[attr-defined]
-        g = g + f(rule.weight_decay) * p  # type: ignore[attr-defined]
+    if rule.weight_decay and not decoupled:
+        g = g + f(rule.weight_decay) * p
     if isinstance(rule, Adam):
         m, v, (c1, c2) = buffers["m"], buffers["v"], (1 - power(beta, t) for beta in rule.betas)
         near = 1 - rule.beta1 < 0.5

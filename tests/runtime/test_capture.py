@@ -169,9 +169,7 @@ REFUSED: list[tuple[Callable[[dict[str, Arrays]], None], str]] = [
 
 
 @pytest.mark.parametrize(("spoil", "text"), REFUSED)
-def test_a_state_dict_that_does_not_fit_changes_nothing(
-    spoil: Callable[[dict[str, Arrays]], None], text: str
-) -> None:
+def test_a_state_dict_that_does_not_fit_changes_nothing(spoil: Callable[[dict[str, Arrays]], None], text: str) -> None:
     step, other = new_step(Adam()), new_step(Adam(), seed=1)
     for k in range(2):
         other(batch_of(k))

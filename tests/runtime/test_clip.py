@@ -214,10 +214,7 @@ def test_bad_bounds(clip: Any, bound: float) -> None:
 def test_gradients_that_are_no_float_arrays(clip: Any) -> None:
     with pytest.raises(DTypeError) as caught:
         clip({"a": np.ones(1, np.int64)}, 1.0)
-    assert (
-        str(caught.value)
-        == f"{clip.__name__}: gradient 'a': expected float32 or float64, got int64; use astype"
-    )
+    assert str(caught.value) == f"{clip.__name__}: gradient 'a': expected float32 or float64, got int64; use astype"
     with pytest.raises(DTypeError) as caught:
         clip({"a": 1.0}, 1.0)
     expected = "expected a numpy array of float32 or float64, got float; use np.asarray"

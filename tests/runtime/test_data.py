@@ -119,9 +119,7 @@ def test_batches_in_order() -> None:
     assert sequence(numbers(3).batches(9)) == [[0, 1, 2]]
 
 
-@pytest.mark.parametrize(
-    ("n", "size", "drop_last"), [(7, 3, False), (7, 3, True), (6, 3, True), (6, 3, False)]
-)
+@pytest.mark.parametrize(("n", "size", "drop_last"), [(7, 3, False), (7, 3, True), (6, 3, True), (6, 3, False)])
 def test_len_counts_the_batches(n: int, size: int, drop_last: bool) -> None:
     batches = numbers(n).batches(size, drop_last=drop_last)
     assert len(batches) == len(sequence(batches))

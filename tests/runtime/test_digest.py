@@ -73,9 +73,7 @@ def test_the_documented_states_differ() -> None:
 
 
 def test_a_fixed_digest() -> None:
-    entry = (
-        sized(b"w") + sized(b"float32") + struct.pack("<QQ", 1, 2) + sized(bytes.fromhex("0000803f00000080"))
-    )
+    entry = sized(b"w") + sized(b"float32") + struct.pack("<QQ", 1, 2) + sized(bytes.fromhex("0000803f00000080"))
     text = b"dgrr state 1\n" + struct.pack("<Q", 1) + entry + struct.pack("<Q", 0)
     assert state_digest({"w": np.array([1.0, -0.0], np.float32)}, {}) == hashlib.sha256(text).hexdigest()
 

@@ -4,10 +4,10 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
-from typing import Any, NamedTuple
+from types import FrameType
+from typing import NamedTuple
 
 import pytest
 
@@ -23,45 +23,71 @@ def ctrl_c() -> None:
 
 def test_an_interrupt_is_held_until_it_is_asked_for() -> None:
     done = list[str]()
-    with pytest.raises(KeyboardInterrupt), held_interrupt() as check:
-        check()
-        ctrl_c()
-        done.append("the rest of the step")
-        check()
-        done.append("never")
+
+    def steps() -> None:
+        with held_interrupt() as check:
+            check()
+            ctrl_c()
+            done.append("the rest of the step")
+            check()
+            done.append("never")
+
+    with pytest.raises(KeyboardInterrupt):
+        steps()
     assert done == ["the rest of the step"]
 
 
 def test_an_interrupt_that_nobody_asked_for_comes_at_the_end() -> None:
     done = list[str]()
-    with pytest.raises(KeyboardInterrupt), held_interrupt():
-        ctrl_c()
-        done.append("the rest of the block")
+
+    def steps() -> None:
+        with held_interrupt():
+            ctrl_c()
+            done.append("the rest of the block")
+
+    with pytest.raises(KeyboardInterrupt):
+        steps()
     assert done == ["the rest of the block"]
 
 
 def test_a_second_interrupt_comes_at_once() -> None:
-    with pytest.raises(KeyboardInterrupt), held_interrupt():
-        ctrl_c()
-        ctrl_c()
-        pytest.fail("the second interrupt was held")
+    done = list[str]()
+
+    def steps() -> None:
+        with held_interrupt():
+            ctrl_c()
+            done.append("the first is held")
+            ctrl_c()
+            done.append("never")
+
+    with pytest.raises(KeyboardInterrupt):
+        steps()
+    assert done == ["the first is held"]
 
 
-def test_an_error_is_not_hidden_by_a_held_interrupt() -> None:
-    with pytest.raises(ZeroDivisionError), held_interrupt():
+def failing_step() -> None:
+    with held_interrupt():
         ctrl_c()
         raise ZeroDivisionError
 
 
+def test_an_error_is_not_hidden_by_a_held_interrupt() -> None:
+    with pytest.raises(ZeroDivisionError):
+        failing_step()
+
+
 def test_the_previous_handler_is_back_afterwards() -> None:
     came = list[int]()
-    mine: Callable[[int, Any], None] = lambda number, frame: came.append(number)  # noqa: E731
+
+    def mine(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+
     previous = signal.signal(signal.SIGINT, mine)
     try:
         with held_interrupt():
             assert signal.getsignal(signal.SIGINT) is not mine
-        with pytest.raises(ZeroDivisionError), held_interrupt():
-            raise ZeroDivisionError
+        with pytest.raises(ZeroDivisionError):
+            failing_step()
         assert signal.getsignal(signal.SIGINT) is mine
     finally:
         signal.signal(signal.SIGINT, previous)
@@ -75,6 +101,8 @@ def test_an_ignored_interrupt_stays_ignored() -> None:
             ctrl_c()
             check()
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    except KeyboardInterrupt:
+        pytest.fail("an ignored signal interrupted")
     finally:
         signal.signal(signal.SIGINT, previous)
 
@@ -95,7 +123,7 @@ def test_outside_the_main_thread_nothing_is_held() -> None:
 
 # Training.
 
-PROGRAM = '''
+PROGRAM = """
 import json, os, signal, sys, time
 from itertools import islice, count
 from threading import Event, Thread
@@ -161,7 +189,7 @@ def scenario(name, act, data=batches):
     except KeyboardInterrupt:
         report(trainer, True)
 
-'''
+"""
 
 
 class Said(NamedTuple):

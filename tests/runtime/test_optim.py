@@ -19,9 +19,7 @@ DTYPES: list[np.dtype[Any]] = [np.dtype(np.float32), np.dtype(np.float64)]
 
 SGDS = [
     SGD(0.1, momentum, dampening, nesterov, decay)
-    for momentum, dampening, nesterov, decay in itertools.product(
-        (0.0, 0.9), (0.0, 0.3), (False, True), (0.0, 0.1)
-    )
+    for momentum, dampening, nesterov, decay in itertools.product((0.0, 0.9), (0.0, 0.3), (False, True), (0.0, 0.1))
     if not nesterov or (momentum and not dampening)
 ]
 ADAMS: list[Adam] = [
@@ -243,9 +241,7 @@ def test_a_copied_state_continues_with_the_same_bits(rule: Rule) -> None:
     for k in range(2, 5):
         rule.step(params, random_arrays(k + 1, DTYPES[0]), state)
     for k in range(2, 5):
-        make_rule(rule.rule, rule.hyperparameters()).step(
-            resumed, random_arrays(k + 1, DTYPES[0]), resumed_state
-        )
+        make_rule(rule.rule, rule.hyperparameters()).step(resumed, random_arrays(k + 1, DTYPES[0]), resumed_state)
     assert_same_bits({**params, **state}, {**resumed, **resumed_state})
 
 

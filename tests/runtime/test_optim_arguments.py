@@ -267,9 +267,7 @@ def test_gradient_of_an_unknown_parameter() -> None:
     assert str(caught.value) == "SGD.step: grads: expected the names of parameters ('a'), got 'b'"
     with pytest.raises(DomainError) as caught:
         rule.step({}, {"b": np.ones(2)}, rule.init({}))
-    assert str(caught.value).endswith(
-        "expected the names of parameters (none: there are no parameters), got 'b'"
-    )
+    assert str(caught.value).endswith("expected the names of parameters (none: there are no parameters), got 'b'")
 
 
 def test_init_of_a_parameter_that_is_no_float_array() -> None:

@@ -56,9 +56,14 @@ def test_a_bar_of_unknown_length_counts_steps() -> None:
 @pytest.mark.parametrize("terminal", [False, True])
 def test_an_error_ends_the_display_and_goes_on(terminal: bool) -> None:
     made, out = console(terminal)
-    with pytest.raises(KeyboardInterrupt), reporting(True, 4, made) as reporter:
-        reporter.step(1.0)
-        raise KeyboardInterrupt
+
+    def interrupted() -> None:
+        with reporting(True, 4, made) as reporter:
+            reporter.step(1.0)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     hide, show = f"{ESCAPE}[?25l", f"{ESCAPE}[?25h"
     assert out.getvalue().count(hide) == out.getvalue().count(show) == terminal
 
@@ -66,15 +71,14 @@ def test_an_error_ends_the_display_and_goes_on(terminal: bool) -> None:
 SAMPLES = Dataset(np.ones((6, 2)))
 
 
+def mean_loss(p: Any, batch: Any) -> Any:
+    return (batch[0] * p["w"]).sum() * (1 / len(batch[0]))
+
+
 def fit(progress: bool | None, **counts: int) -> None:
     """A loss of w·(1, 1) with a learning rate of 1/2 falls by 1 in each step."""
-    loss_fn: Any = lambda p, batch: ops_mean(p, batch[0])  # noqa: E731
-    trainer = Trainer(loss_fn, {"w": np.zeros(2)}, SGD(0.5))
+    trainer = Trainer(mean_loss, {"w": np.zeros(2)}, SGD(0.5))
     trainer.fit(SAMPLES.batches(2), progress=progress, **counts)
-
-
-def ops_mean(p: Any, x: Any) -> Any:
-    return (x * p["w"]).sum() * (1 / len(x))
 
 
 FITS = [
@@ -96,9 +100,7 @@ def test_fit_prints_a_line_per_epoch_and_for_a_last_one_cut_short(
 
 
 @pytest.mark.parametrize("progress", [None, False])
-def test_fit_is_silent_where_there_is_no_terminal(
-    capsys: pytest.CaptureFixture[str], progress: bool | None
-) -> None:
+def test_fit_is_silent_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str], progress: bool | None) -> None:
     fit(progress, epochs=2)
     assert capsys.readouterr() == ("", "")
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import pytest
+
 from dgrr.runtime import SGD, Adam, NonFiniteError, RecorderError, Trainer, gradients, recording, state_digest
 from dgrr.runtime.optim import Rule
 from dgrr.tape import NUMERICS, DomainError, nn, ops
@@ -136,9 +137,7 @@ NO_MODEL = (np.zeros((6, 9), np.float32), np.zeros(6, np.int64))
 
 
 @pytest.mark.parametrize(("bad", "error", "end"), [(NAN, NonFiniteError, "seal"), (NO_MODEL, ValueError, "close")])
-def test_a_run_that_fails_ends_its_trace(
-    registered: Registered, bad: Any, error: type[Exception], end: str
-) -> None:
+def test_a_run_that_fails_ends_its_trace(registered: Registered, bad: Any, error: type[Exception], end: str) -> None:
     with pytest.raises(error):
         recorded_fit([*BATCHES[:2], bad])
     *steps, last = registered.calls
@@ -150,9 +149,7 @@ def test_no_recorder_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recording, "entry_points", lambda group: [])
     with pytest.raises(RecorderError) as caught:
         recorded_fit(BATCHES)
-    assert str(caught.value) == (
-        "trace: expected an installed package that records traces, got none; reinstall dgrr"
-    )
+    assert str(caught.value) == ("trace: expected an installed package that records traces, got none; reinstall dgrr")
 
 
 def test_without_a_trace_no_recorder_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -339,6 +339,7 @@ def test_the_first_wrong_index_is_reported_whatever_the_threads(three_workers: N
 
 FORK = """
 import os
+import signal
 import numpy as np
 from dgrr.tape import AnyTensor, ops, set_threads
 from dgrr.tape.numerics import launch
@@ -353,6 +354,7 @@ def results():
 expected = results()
 child = os.fork()
 if child == 0:
+    signal.alarm(20)  # a child that waits for threads it does not have would never end
     same = results() == expected
     set_threads(2)
     os._exit(0 if same and results() == expected else 1)

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from dgrr.tape import GradientError, Var, gradcheck, ops
+from dgrr.tape.derivative import NO_GRAD, NoGradient
 from dgrr.tape.numerics import elementwise as kernels
-from dgrr.tape.op import NO_GRAD, NoGradient, Op, op
+from dgrr.tape.op import Op, op
 from dgrr.tape.ops.types import F, S
 from dgrr.tape.primitive import elementwise
 from dgrr.tape.samples import binary

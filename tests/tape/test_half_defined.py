@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from dgrr.tape import Var, ops
+from dgrr.tape.derivative import NO_GRAD
 from dgrr.tape.numerics import elementwise as kernels
-from dgrr.tape.op import NO_GRAD, op
+from dgrr.tape.op import op
 from dgrr.tape.ops.types import F, S
 from dgrr.tape.primitive import elementwise
 from dgrr.tape.samples import unary

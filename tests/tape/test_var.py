@@ -226,8 +226,8 @@ REFUSED_INDICES: list[tuple[Any, type[Exception], str]] = [
     (np.array([0, 1]), ShapeError, "use ops.take for arrays of indices and ops.where for masks"),
     (np.ones((2, 3), bool), ShapeError, "use ops.take for arrays of indices and ops.where for masks"),
     (True, ShapeError, "use ops.take for arrays of indices and ops.where for masks"),
-    (1.0, ShapeError, "expected integers, slices, ... or None, got 1.0"),
-    ("name", ShapeError, "expected integers, slices, ... or None, got 'name'"),
+    (1.0, ShapeError, "expected integers, slices, ... or None, got float"),
+    ("name", ShapeError, "expected integers, slices, ... or None, got str"),
 ]
 
 

@@ -23,9 +23,9 @@ def announced(column: int) -> Errors:
     found: Errors = {}
     for path in PROGRAMS:
         for number, line in enumerate(path.read_text().splitlines(), 1):
-            if match := re.search(r"# E: (\S+) \| (\S+)", line):
-                if match[column] != "-":
-                    found[path.name, number] = {match[column]}
+            match = re.search(r"# E: (\S+) \| (\S+)", line)
+            if match and match[column] != "-":
+                found[path.name, number] = {match[column]}
     return found
 
 

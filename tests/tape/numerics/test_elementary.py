@@ -81,9 +81,7 @@ def binades(dtype: type) -> np.ndarray:
     info, rng = np.finfo(dtype), np.random.default_rng(1)
     exponents = np.arange(0, 2 ** (info.bits - info.nmant - 1) - 1, dtype=np.int64)[:, None] << info.nmant
     last = (1 << int(info.nmant)) - 1
-    fractions = np.column_stack(
-        [exponents * 0, exponents * 0 + last, rng.integers(1, last, (exponents.size, 2))]
-    )
+    fractions = np.column_stack([exponents * 0, exponents * 0 + last, rng.integers(1, last, (exponents.size, 2))])
     x = (exponents | fractions).astype(integers(dtype)).view(dtype).ravel()
     return np.concatenate([x, -x])
 

@@ -48,9 +48,7 @@ def triples(width: int) -> st.SearchStrategy[tuple[float, float, float]]:
             c = np.nextafter(c, dtype(np.sign(steps) * 8))
         return a, b, float(c)
 
-    return st.tuples(anything, anything, anything) | st.builds(
-        cancelling, moderate, moderate, st.integers(-3, 3)
-    )
+    return st.tuples(anything, anything, anything) | st.builds(cancelling, moderate, moderate, st.integers(-3, 3))
 
 
 @given(triples(32))
@@ -77,9 +75,7 @@ def test_float32_is_not_rounded_twice(sign):
     """In float64 these sums are halfway between two float32; in truth they are just below or above."""
     a, b = BELOW_ONE
     odd, above = 128 + 2 * HALF_ULP_OF_128, 128 + 4 * HALF_ULP_OF_128
-    assert np.float32(float(np.float32(a)) * float(np.float32(b)) * HALF_ULP_OF_128 + odd) == np.float32(
-        above
-    )
+    assert np.float32(float(np.float32(a)) * float(np.float32(b)) * HALF_ULP_OF_128 + odd) == np.float32(above)
     assert both(np.float32, sign * a, b * HALF_ULP_OF_128, sign * odd) == np.float32(sign * odd)
     assert both(np.float32, -sign * a, b * HALF_ULP_OF_128, sign * odd) == np.float32(sign * odd)
     assert both(np.float32, -sign * a, b * HALF_ULP_OF_128, sign * above) == np.float32(sign * above)

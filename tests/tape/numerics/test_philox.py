@@ -54,9 +54,7 @@ def test_chunks_join_without_a_seam():
     seam = 4 * CHUNK
     drawn = words((1, 2), (3, 4, 5), 2 * seam + 7)
     blocks = range(CHUNK - 1, CHUNK + 2)
-    assert drawn[seam - 4 : seam + 8].tolist() == [
-        w for b in blocks for w in slow_philox((b, 3, 4, 5), (1, 2))
-    ]
+    assert drawn[seam - 4 : seam + 8].tolist() == [w for b in blocks for w in slow_philox((b, 3, 4, 5), (1, 2))]
     assert drawn[-3:].tolist() == slow_philox((2 * CHUNK + 1, 3, 4, 5), (1, 2))[:3]
 
 

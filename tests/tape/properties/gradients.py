@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from dgrr.tape import AnyTensor, AnyVar, GradientError, Tape, ops
-from dgrr.tape.op import NO_GRAD, Derivative, Op
+from dgrr.tape.derivative import NO_GRAD, Derivative
+from dgrr.tape.op import Op
 
 from .cases import Array, Case, assert_same_bits, cases, run
 from .numeric import dot, moved, normal, slope

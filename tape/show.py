@@ -1,0 +1,42 @@
+"""Nodes as a table and as a graph."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from .node import Node
+from .tables import Table
+
+
+def summary(title: str, nodes: Sequence[Node]) -> Table:
+    """One row per node: id, name, op, shape, dtype, parents, bytes, whether it requires a gradient."""
+    columns = ("id", "name", "op", "shape", "dtype", "parents", "bytes", "grad")
+    return Table(title, columns, [_row(node) for node in nodes])
+
+
+def _row(node: Node) -> dict[str, Any]:
+    array = node.value.array
+    return {
+        "id": node.id,
+        "name": node.name,
+        "op": node.op_name,
+        "shape": array.shape,
+        "dtype": str(array.dtype),
+        "parents": ", ".join(map(str, node.parents)),
+        "bytes": array.nbytes,
+        "grad": "yes" if node.requires_grad else "",
+    }
+
+
+def dot(nodes: Sequence[Node]) -> str:
+    """The graph in the DOT language, leaves as boxes."""
+    lines = ["digraph tape {", "  node [shape=ellipse];"]
+    for node in nodes:
+        label = f"{node.id}: {node.name or node.op_name}\\n{node.value.array.shape}"
+        shape = "" if node.op else ", shape=box"
+        lines.append(f'  n{node.id} [label="{_quoted(label)}"{shape}];')
+        lines += [f"  n{parent} -> n{node.id};" for parent in node.parents]
+    return "\n".join([*lines, "}"])
+
+
+def _quoted(label: str) -> str:
+    return label.replace('"', r"\"")

@@ -37,14 +37,13 @@ class Evaluation:
         raise NonFiniteError(self._first_nonfinite())
 
     def _first_nonfinite(self) -> str:
+        """Where the run left the finite numbers: the first such value, else the first such gradient on the way back."""
         for node in self.tape:
             if not _finite(node.value):
                 return f"the first non-finite value is node {node.id} ({_title(node)}); shape {node.value.array.shape}"
-        for node in reversed(list(self.tape)):
-            gradient = self.dense[node.id]
-            if gradient is not None and not _finite(gradient):
-                return f"the values are finite; the first non-finite gradient is of node {node.id} ({_title(node)})"
-        return "a gradient is not finite"
+        wrong = max(id for id, gradient in self.dense.reached().items() if not _finite(gradient))
+        title = _title(self.tape.node(wrong))
+        return f"the values are finite; the first non-finite gradient is of node {wrong} ({title})"
 
 
 def _finite(tensor: AnyTensor) -> bool:

@@ -187,6 +187,8 @@ class _Sealing:
 
 
 def _accuracy(model: Model, params: Arrays, batch: Any) -> float:
+    if len(batch) != 2:
+        raise DomainError(f"evaluate: argument 'data': expected inputs and labels, got {len(batch)} arrays")
     inputs, labels = batch
     tape: Tape[Any] = Tape()
     p = {name: tape.const(value) for name, value in params.items()}

@@ -6,7 +6,7 @@ Eager execution, recording, backward, capture, the docs table and the property t
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -140,18 +140,18 @@ class Op:
         run = self.prepared[key] = prepare(slots, result)
         return run
 
-    def differentiable(self, needs: Sequence[bool]) -> bool:
-        """Whether any input that needs a gradient has a derivative."""
-        return any(n and rule is not NO_GRAD for n, rule in zip(needs, self.vjp, strict=True))
+    @cached_property
+    def smooth(self) -> tuple[bool, ...]:
+        """Which inputs have a derivative."""
+        return tuple(isinstance(rule, Derivative) for rule in self.vjp)
 
     def pull(
         self, g: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any], needs: Sequence[bool]
     ) -> list[tuple[int, Any]]:
-        """The cotangents of the inputs that need one, as (position, cotangent), given the output's."""
-        rules = enumerate(zip(self.vjp, needs, strict=True))
-        return [
-            (i, rule(g, inputs, output, attrs)) for i, (rule, need) in rules if need and isinstance(rule, Derivative)
-        ]
+        """The cotangents of the inputs that need one and have one, as (position, cotangent), given the output's."""
+        rules = cast(Sequence[Any], self.vjp)
+        wanted = enumerate(zip(needs, self.smooth, strict=True))
+        return [(i, rules[i](g, inputs, output, attrs)) for i, (need, smooth) in wanted if need and smooth]
 
 
 def _is_array(x: Any) -> bool:

@@ -173,10 +173,15 @@ class Tape(Generic[D]):
         for i, value in enumerate(values):
             if nodes[i] is None and value is not None:
                 nodes[i] = self._nodes[self._append(None, {}, value, (), (), (), False, None).id]
-        needs = [node is not None and node.requires_grad for node in nodes]
         parents = tuple([node.id for node in nodes if node is not None])
-        requires_grad = out.dtype in FLOATS and op.differentiable(needs)
-        return self._append(op, attrs, out, parents, values, needs, requires_grad, None)
+        if out.array.dtype.kind == "f":
+            needs = [
+                node is not None and node.requires_grad and smooth
+                for node, smooth in zip(nodes, op.smooth, strict=True)
+            ]
+        else:
+            needs = [False] * len(nodes)
+        return self._append(op, attrs, out, parents, values, needs, True in needs, None)
 
     def _append(
         self,

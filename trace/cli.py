@@ -38,6 +38,14 @@ class _Parser(argparse.ArgumentParser):
         raise _UsageError(f"{self.format_usage()}{self.prog}: error: {message}")
 
 
+class _Version(argparse.Action):
+    """Looks the version up when it is asked for, not whenever a command is parsed."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        print(f"dgrr {importlib.metadata.version('dgrr')}")
+        parser.exit()
+
+
 def _plain(text: str) -> str:
     """Pass a number's text on unless it has what only a program would write: underscores or spaces."""
     if "_" in text or any(character.isspace() for character in text):
@@ -242,7 +250,7 @@ def _parser() -> _Parser:
         "5 replay failure, 6 not everything could be proven, 7 steps lost in a recovery, 130 interrupted.",
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"dgrr {importlib.metadata.version('dgrr')}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, summary, add_arguments, handler in _COMMANDS:
         command = commands.add_parser(name, help=summary, description=f"{summary}.", allow_abbrev=False)

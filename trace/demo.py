@@ -21,6 +21,7 @@ from ..tape import AnyVar, nn, ops
 from .checking import validate
 from .exits import Exit
 from .recompute import replay
+from .sniff import TraceFileError
 from .v2.errors import TraceWriteError
 from .v2.reader import open_trace
 from .v2.report import Report
@@ -181,10 +182,10 @@ def _interrupted(out: Path) -> int:
     """Say how far the trace of an interrupted run is good."""
     partial = out.with_name(f"{out.name}.partial")
     shown = Console(stderr=True)
-    if partial.exists():
+    try:
         with open_trace(partial, mode="tolerate_tail") as trace:
             good = f"{partial} is readable and holds {len(trace)} whole steps"
-    else:
+    except TraceFileError:  # not begun, or cut within its head; or sealed before the interrupt came
         good = f"{out} is complete" if out.exists() else "nothing was recorded"
     shown.print(f"dgrr demo: interrupted; {good}", markup=False, soft_wrap=True)
     return Exit.INTERRUPTED

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import ops
 from ..random import uniform
+from ..table import OPS
 from ..tensor import AnyTensor, Array
 from .layer import Initialiser
 
@@ -19,13 +19,12 @@ def uniform_fan_in(fan_in: int) -> Initialiser:
     The bound is computed in float64 and rounded once; a value is ``(2 u - 1) * b`` with u from [0, 1).
     """
 
-    root = ops.sqrt(AnyTensor(np.array(float(fan_in))))
-    bound = ops.power(root, -1).item()
+    bound = OPS["power"](OPS["sqrt"](AnyTensor(np.array(float(fan_in)))), -1).item()
 
     def initialise(shape: tuple[int, ...], dtype: np.dtype[Any], seed: int, ordinal: int) -> Array:
         unit = uniform(shape, dtype, seed=seed, step=BEFORE_TRAINING, ordinal=ordinal)
         centred = AnyTensor(np.asarray(unit * dtype.type(2) - dtype.type(1)))  # exact
-        values: AnyTensor = ops.scale(centred, bound)
+        values: AnyTensor = OPS["scale"](centred, bound)
         return values.array.copy()
 
     return initialise

@@ -40,11 +40,11 @@ class Threads:
 
     def set(self, count: int) -> None:
         """Use ``count`` threads from now on."""
-        if count < 1:
-            raise ValueError(f"set_threads: expected at least 1 thread, got {count}")
+        if count != int(count) or count < 1:
+            raise ValueError(f"set_threads: expected a whole number of at least 1, got {count}")
         if self._pool is not None and self._owner == os.getpid():
             self._pool.shutdown()
-        self._pool, self.count = None, count
+        self._pool, self.count = None, int(count)
 
 
 def _available() -> int:

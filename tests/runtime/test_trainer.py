@@ -274,3 +274,6 @@ def test_arguments_of_evaluate() -> None:
     with pytest.raises(DomainError) as caught:
         trainer.evaluate(MANY, metric="accuracy")
     assert str(caught.value) == "evaluate: argument 'model': expected model(p, x) for 'accuracy', got None"
+    with pytest.raises(DomainError) as caught:
+        trainer.evaluate(Dataset(np.zeros(3)), metric="accuracy", model=lambda p, x: x)
+    assert str(caught.value) == "evaluate: argument 'data': expected inputs and labels, got 1 arrays"

@@ -377,10 +377,10 @@ def test_a_forked_child_computes_the_same_with_threads_of_its_own() -> None:
 # ------------------------------------------------------------------ how many threads
 
 
-@pytest.mark.parametrize("count", [0, -3])
-def test_set_threads_refuses_less_than_one(count: int) -> None:
+@pytest.mark.parametrize("count", [0, -3, 2.5])
+def test_set_threads_refuses_what_is_no_count(count: Any) -> None:
     before = get_threads()
-    with pytest.raises(ValueError, match=f"^set_threads: expected at least 1 thread, got {count}$"):
+    with pytest.raises(ValueError, match=f"^set_threads: expected a whole number of at least 1, got {count}$"):
         set_threads(count)
     assert get_threads() == before
 

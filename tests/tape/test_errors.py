@@ -16,9 +16,7 @@ from dgrr.tape import (
     ShapeError,
     Tape,
     TapeError,
-    get_threads,
     ops,
-    set_threads,
 )
 
 from .properties.forward import THREAD_COUNTS, threads
@@ -87,11 +85,3 @@ def test_a_failing_call_leaves_the_op_usable() -> None:
     with pytest.raises(BoundsError):
         ops.take(x, tape.const([5]))
     assert ops.take(x, tape.const([1])).numpy().tolist() == [[3.0, 4.0, 5.0]]
-
-
-def test_thread_counts() -> None:
-    before = get_threads()
-    for count in (0, -1):
-        with pytest.raises(ValueError, match=f"^set_threads: expected at least 1 thread, got {count}$"):
-            set_threads(count)
-    assert get_threads() == before

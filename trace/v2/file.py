@@ -34,13 +34,15 @@ class PartialFile:
         """Create the file.
 
         Raises:
-            TraceWriteError: a `.partial` exists (and `overwrite` is false), another writer holds it, or the
-                system refuses.
+            TraceWriteError: a `.partial` exists (and `overwrite` is false), another writer holds it, the path
+                is a folder, or the system refuses.
         """
         self.path = Path(path)
         self.partial = Path(f"{self.path}{PARTIAL_SUFFIX}")
         self.length = 0
         self._dead = ""
+        if self.path.is_dir():
+            raise TraceWriteError(f"trace: {self.path} is a folder; expected the name of a file to write")
         try:
             self._descriptor = self._create(overwrite)
         except OSError as error:

@@ -1,7 +1,7 @@
 """Digests of every op, derivative, optimizer and draw, and of a training run: what the bit contract promises.
 
 ``python tests/golden/bits.py`` prints them as JSON, with the environment in which they were computed;
-``--write`` puts them into ``bits.json``; ``--parallel`` splits every kernel over all threads, however small
+``--write`` puts them into ``bits.json``; ``--check`` only says whether that file is met; ``--parallel`` splits every kernel over all threads, however small
 its work.
 """
 
@@ -206,16 +206,21 @@ def environment() -> dict[str, Any]:
 
 
 def main(arguments: list[str]) -> None:
-    """Print the digests, and write them if asked to."""
+    """Print the digests, write them, or compare them with the file."""
     parser = argparse.ArgumentParser(description="Digests of every op and of a training run, as JSON.")
     parser.add_argument("--write", action="store_true", help="write them to bits.json")
     parser.add_argument("--parallel", action="store_true", help="split every kernel over all threads")
+    parser.add_argument("--check", action="store_true", help="compare them with bits.json instead of printing")
     options = parser.parse_args(arguments)
     if options.parallel:
         launch.PARALLEL_WORK = 0
     bits = all_bits()
     if options.write:
         FILE.write_text(json.dumps(bits, indent=0, sort_keys=True) + "\n")
+    if options.check:
+        known = json.loads(FILE.read_text())
+        other = sorted(name for name in known.keys() | bits.keys() if known.get(name) != bits.get(name))
+        sys.exit(f"bits.json is not met by {', '.join(other)}" if other else None)
     print(json.dumps({"bits": bits, "environment": environment()}, indent=0, sort_keys=True))
 
 

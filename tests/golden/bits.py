@@ -1,8 +1,8 @@
 """Digests of every op, derivative, optimizer and draw, and of a training run: what the bit contract promises.
 
 ``python tests/golden/bits.py`` prints them as JSON, with the environment in which they were computed;
-``--write`` puts them into ``bits.json``; ``--check`` only says whether that file is met; ``--parallel`` splits every kernel over all threads, however small
-its work.
+``--write`` puts them into ``bits.json``; ``--check`` only says whether that file is met; ``--parallel``
+splits every kernel over all threads, however small its work.
 """
 
 # numba's functions carry no types.

@@ -136,7 +136,7 @@ class Op:
         slots, result = self.lowered(specs, attrs)
         assert result.spec == spec, f"op {self.name}: lowering gives {result.spec}, infer {spec}"
         if len(self.prepared) >= PREPARED_KEPT:
-            del self.prepared[next(iter(self.prepared))]
+            self.prepared.pop(next(iter(self.prepared)), None)
         run = self.prepared[key] = prepare(slots, result)
         return run
 

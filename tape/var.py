@@ -247,9 +247,14 @@ AnyVar = Var[Any, *tuple[Any, ...]]
 """A Var about which the type checker knows nothing; it fits everywhere, like Any."""
 
 
+def _has_shape(x: Any) -> bool:
+    """Whether ``x`` is no number: a number takes the shape of the other operand."""
+    return isinstance(x, Var | AnyTensor | np.ndarray)
+
+
 def _binary(op: str, a: Any, b: Any) -> Any:
     """An op of two operands after broadcasting both to their common shape."""
-    if all(isinstance(x, Var | AnyTensor | np.ndarray) for x in (a, b)) and a.dtype == b.dtype:
+    if _has_shape(a) and _has_shape(b):
         sizes = shape_of(a), shape_of(b)
         if sizes[0] != sizes[1]:
             OPS[op].signature.require_dtypes(a.dtype, b.dtype)  # before anything is appended

@@ -56,7 +56,7 @@ def _sources(signature: Signature, given: Sequence[str]) -> dict[str, Source]:
     for i, name in enumerate(signature.inputs):
         known[name] = partial(_input, i)
         known[f"{name}_shape"] = partial(_input_shape, i)
-    for name in signature.defaults:
+    for name in signature.attributes:
         known[name] = partial(_attribute, name)
     if len(given) == 1:
         return {**known, given[0]: _given}

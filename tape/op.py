@@ -26,6 +26,10 @@ PREPARED_KEPT = 4096
 """Signatures (shapes, dtypes, attributes) whose lowering an op keeps; the oldest are dropped first."""
 
 
+PLAIN = frozenset({int, float, bool, str, slice, type(None)})
+"""Types of attributes that need no conversion."""
+
+
 @dataclass(eq=False)
 class Op:
     """One op. See the op tables in the docs for what each field means; `op` makes records."""
@@ -57,28 +61,30 @@ class Op:
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
         """The inputs in order and every attribute by name, as plain hashable values."""
-        names, defaults = self.signature.names, self.signature.defaults
-        if len(args) == len(names) and not kwargs and not defaults:
-            return args, {}
-        values = {**self.signature.given, **dict(zip(names, args, strict=False)), **kwargs}
-        if len(args) > len(names) or len(values) != len(names) or any(n in kwargs for n in names[: len(args)]):
-            self._refuse_arguments(args, kwargs)
-        return [values[n] for n in self.signature.inputs], self._attributes(values)
+        signature, given = self.signature, len(args)
+        if kwargs or not signature.required <= given <= len(signature.names):
+            args = self._in_order(args, kwargs)
+        elif given < len(signature.names):
+            args = args + signature.tail[given:]
+        n = len(signature.inputs)
+        return args[:n], self._attributes(args[n:]) if len(args) > n else {}
 
-    def _attributes(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def _in_order(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Arguments given by name, in their places. Raises Python's own TypeError under the op's name."""
+        try:
+            bound = self.signature.python.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.name}: {error}") from None
+        bound.apply_defaults()
+        return bound.args
+
+    def _attributes(self, values: Sequence[Any]) -> dict[str, Any]:
         """The attributes as plain values; a list stands for a tuple where the annotation speaks of tuples."""
-        given = {name: values[name] for name in self.signature.defaults}
+        given = dict(zip(self.signature.attributes, values, strict=True))
         for name in self.signature.sequences:
             if isinstance(given[name], list):
                 given[name] = tuple(given[name])
-        return {name: plain(value) for name, value in given.items()}
-
-    def _refuse_arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        """Raise Python's own TypeError for arguments that do not fit, under the op's name."""
-        try:
-            inspect.signature(self.function).bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"{self.name}: {error}") from None
+        return {name: v if v.__class__ in PLAIN else plain(v) for name, v in given.items()}
 
     def tensors(self, inputs: Sequence[Any]) -> Sequence[AnyTensor | None]:
         """Every input as a tensor: arrays are copied, numbers become constants like the other operands.

@@ -67,10 +67,14 @@ class Signature:
         parameters = inspect.signature(function).parameters
         types = {name: TensorType.of(hints[name]) for name in parameters}
         self.inputs = tuple(name for name, t in types.items() if t is not None)
+        self.python = inspect.signature(function)
         self.names = tuple(parameters)
-        self.defaults = {name: p.default for name, p in parameters.items() if types[name] is None}
-        self.given = {name: p.default for name, p in parameters.items() if p.default is not p.empty}
-        self.sequences = {name for name in self.defaults if _takes_tuples(hints[name])}
+        self.attributes = tuple(name for name, t in types.items() if t is None)
+        if self.names != self.inputs + self.attributes:
+            raise TypeError(f"op {self.name}: inputs must come before attributes, got {', '.join(self.names)}")
+        self.tail = tuple(p.default for p in parameters.values())
+        self.required = sum(p.default is p.empty for p in parameters.values())
+        self.sequences = {name for name in self.attributes if _takes_tuples(hints[name])}
         self.optional = {name for name, t in types.items() if t is not None and t.optional}
         variants = (get_overloads(function) if exact else []) or [function]
         self.cases = [_case(self.inputs, get_type_hints(v)) for v in variants]

@@ -179,7 +179,7 @@ class Var(Generic[D, *S]):
 
     def __getitem__(self, index: Any) -> "Gradual[D]":
         """Basic slicing: ints, slices with steps, ``...`` and ``None``, as in numpy."""
-        return OPS["getitem"](self, index=index)
+        return OPS["getitem"](self, index)
 
     @property
     def T(self: "Var[D, M, N]") -> "Var[D, N, M]":
@@ -212,32 +212,32 @@ class Var(Generic[D, *S]):
 
     def softmax(self, axis: int = -1) -> "Var[D, *S]":
         """The softmax along an axis."""
-        return OPS["softmax"](self, axis=axis)
+        return OPS["softmax"](self, axis)
 
     def log_softmax(self, axis: int = -1) -> "Var[D, *S]":
         """The logarithm of the softmax along an axis."""
-        return OPS["log_softmax"](self, axis=axis)
+        return OPS["log_softmax"](self, axis)
 
     def sum(self, axis: Axis = None, keepdims: bool = False) -> "Gradual[D]":
         """The sum over an axis, several, or all."""
-        return OPS["reduce_sum"](self, axis=axis, keepdims=keepdims)
+        return OPS["reduce_sum"](self, axis, keepdims)
 
     def mean(self, axis: Axis = None, keepdims: bool = False) -> "Gradual[D]":
         """The mean over an axis, several, or all."""
-        return OPS["reduce_mean"](self, axis=axis, keepdims=keepdims)
+        return OPS["reduce_mean"](self, axis, keepdims)
 
     def reshape(self, *shape: int | tuple[int, ...] | list[int]) -> "Gradual[D]":
         """The same elements under another shape; one size may be -1."""
         sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
-        return OPS["reshape"](self, shape=sizes)
+        return OPS["reshape"](self, sizes)
 
     def flatten(self, start_axis: int = 0) -> "Gradual[D]":
         """The axes from ``start_axis`` on joined into one."""
-        return OPS["flatten"](self, start_axis=start_axis)
+        return OPS["flatten"](self, start_axis)
 
     def broadcast_to(self, shape: tuple[int, ...]) -> "Gradual[D]":
         """Repeated to ``shape``."""
-        return OPS["broadcast_to"](self, shape=shape)
+        return OPS["broadcast_to"](self, shape)
 
 
 Gradual = Var[D, *tuple[Any, ...]]
@@ -282,4 +282,4 @@ def _common_shape(op: str, a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int,
 def _repeated(x: Any, sizes: tuple[int, ...]) -> Any:
     if shape_of(x) == sizes:
         return x
-    return OPS["broadcast_to"](x, shape=sizes) if isinstance(x, Var) else np.broadcast_to(np.asarray(x), sizes)
+    return OPS["broadcast_to"](x, sizes) if isinstance(x, Var) else np.broadcast_to(np.asarray(x), sizes)

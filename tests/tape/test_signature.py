@@ -56,7 +56,8 @@ def pick(x: Var[D, M, N], rows: Var[i64, K], mask: Var[boolean, N] | None = None
 def test_inputs_attributes_and_optional_inputs_are_told_apart() -> None:
     signature = Signature(pick, exact=True)
     assert signature.inputs == ("x", "rows", "mask")
-    assert signature.defaults == {"scale": 1.0}
+    assert signature.attributes == ("scale",)
+    assert signature.tail[-1] == 1.0
     assert signature.optional == {"mask"}
 
 

@@ -195,7 +195,8 @@ def _check_rows(case: Case) -> int:
 
 
 def _mixes(case: Case, batch: int, rank: int) -> bool:
-    axis = case.attrs.get("axis", case.op.signature.defaults.get("axis"))
+    parameters = case.op.signature.python.parameters
+    axis = case.attrs.get("axis", parameters["axis"].default if "axis" in parameters else None)
     return isinstance(axis, int) and axis % rank == batch
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from .errors import BoundsError
 from .numerics import gemm as gemm_kernels
 from .numerics.kernel import Kernel
-from .numerics.launch import Words, run, words
+from .numerics.launch import Words, run
 from .shape import Sizes
 from .tensor import Array, dense
 
@@ -129,7 +129,7 @@ def call(
     out = Spec(shape, dtype or inputs[0].dtype)
     cost = out.size if work is None else work
     table = element or inputs[0].dtype
-    return Slot(out, KernelStep(kernel, tuple(inputs), out, words(*ints), cost, table, aliases, refusal))
+    return Slot(out, KernelStep(kernel, tuple(inputs), out, Words(*ints), cost, table, aliases, refusal))
 
 
 def elementwise(kernel: Kernel, *inputs: Slot, attrs: Sequence[float] = (), work: int = 1, **options: Any) -> Slot:
@@ -183,7 +183,7 @@ def _gemm_layout(batch: int, m: int, n: int, k: int, itemsize: int) -> Callable[
     def layout(strides: tuple[Sizes, ...]) -> Words:
         a, b = (tuple(s // itemsize for s in operand) for operand in strides[:2])
         a_batch, b_batch = (s[0] if len(s) > 2 else 0 for s in (a, b))
-        return words(batch, m, n, k, a_batch, a[-2], a[-1], b_batch, b[-2])
+        return Words(batch, m, n, k, a_batch, a[-2], a[-1], b_batch, b[-2])
 
     return layout
 
@@ -236,13 +236,13 @@ def runner(step: Step) -> Runner:
 
 
 def _kernel_runner(step: KernelStep) -> Runner:
-    address, base, work = step.kernel.address(step.element), int(step.ints.ctypes.data), step.work
+    address, ints, work = step.kernel.address(step.element), step.ints, step.work
     shape, dtype = step.out.shape, step.out.dtype
 
     def run_step(arrays: Sequence[Array]) -> Array:
         out = np.empty(shape, dtype)
         ready = [a if a.flags.c_contiguous else a.copy(order="C") for a in arrays]
-        status = run(address, base, (id(out), *map(id, ready)), work)
+        status = run(address, ints, (out, *ready), work)
         if status:
             value = ready[1].flat[status - 1]
             raise BoundsError(step.refusal.format(position=status - 1, value=value))
@@ -263,8 +263,7 @@ def _strided_runner(step: StridedStep) -> Runner:
     def run_step(arrays: Sequence[Array]) -> Array:
         out = np.empty(shape, dtype)
         ready = [a if a.flags.c_contiguous or readable(a, i) else a.copy(order="C") for i, a in enumerate(arrays)]
-        ints = layout(tuple(a.strides for a in ready))
-        run(address, int(ints.ctypes.data), (id(out), *map(id, ready)), work)
+        run(address, layout(tuple([a.strides for a in ready])), (out, *ready), work)
         return out
 
     return run_step

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from .dtypes import FLOATS, DType, element_dtype
 from .errors import DTypeError, ShapeError
 from .numerics import elementwise
-from .numerics.launch import launch, words
+from .numerics.launch import Words, launch
 from .shape import Pattern, Shape
 
 D = TypeVar("D", bound=DType)
@@ -50,7 +50,7 @@ class AnyTensor:
         given = np.array(value)
         if given.dtype == np.float64 and dtype == np.float32:
             rounded = np.empty((), dtype)
-            launch(elementwise.to_float32, given.dtype, words(1), (rounded, given), 1)
+            launch(elementwise.to_float32, given.dtype, Words(1), (rounded, given), 1)
             given = rounded
         return cls(np.broadcast_to(given.astype(dtype), shape))
 
@@ -103,7 +103,7 @@ class AnyTensor:
             raise DTypeError(f"add: expected float32 or float64, got {self.dtype}; convert with ops.cast")
         out = np.empty(self.array.shape, self.dtype)
         arrays = (out, dense(self.array), dense(other.array))
-        launch(elementwise.add, self.dtype, words(out.size), arrays, out.size)
+        launch(elementwise.add, self.dtype, Words(out.size), arrays, out.size)
         return AnyTensor(out)
 
     @overload

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from typing_extensions import TypeIs
 
 from ...tape.errors import DomainError, DTypeError, ShapeError
-from ...tape.numerics.launch import Words, words
+from ...tape.numerics.launch import Words
 
 Array: TypeAlias = npt.NDArray[Any]
 Arrays: TypeAlias = Mapping[str, Array]
@@ -22,10 +22,9 @@ FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 @cache
-def prepared_words(*values: int) -> tuple[Words, int]:
-    """The words of a kernel call and their address; made once for equal values and kept."""
-    block = words(*values)
-    return block, int(block.ctypes.data)
+def prepared_words(*values: int) -> Words:
+    """The words of a kernel call; made once for equal values and kept."""
+    return Words(*values)
 
 
 def is_array(value: object) -> TypeIs[Array]:

@@ -51,8 +51,8 @@ def clip_by_global_norm(grads: Arrays, max_norm: float) -> ClippedByNorm:
     rows = _rows("clip_by_global_norm", grads)
     norms, result = np.empty(len(rows)), np.empty(2)
     for i, row in enumerate(rows.values()):
-        launch(tensor_norm, row.dtype, prepared_words(row.size)[0], (norms[i : i + 1], row), 0)
-    launch(norm_scale, FLOAT64, prepared_words(norms.size)[0], (result, norms, bound), 0)
+        launch(tensor_norm, row.dtype, prepared_words(row.size), (norms[i : i + 1], row), 0)
+    launch(norm_scale, FLOAT64, prepared_words(norms.size), (result, norms, bound), 0)
     norm, scale = result.tolist()
     return ClippedByNorm(_map(scale_by, rows, result), norm, scale)
 
@@ -93,6 +93,5 @@ def _map(kernel: Kernel, rows: Arrays, scalars: Array) -> dict[str, Array]:
     """A new array for every row: ``kernel`` on the row and the scalars."""
     outs = {name: np.empty(row.shape, row.dtype) for name, row in rows.items()}
     for name, out in outs.items():
-        ints, _ = prepared_words(out.size)
-        launch(kernel, out.dtype, ints, (out, rows[name], scalars), out.size)
+        launch(kernel, out.dtype, prepared_words(out.size), (out, rows[name], scalars), out.size)
     return outs

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ...tape.errors import DomainError
 from ...tape.numerics.kernel import Kernel
-from ...tape.numerics.launch import run
+from ...tape.numerics.launch import Words, run
 from .arrays import (
     Array,
     Arrays,
@@ -35,8 +35,8 @@ WORK = 4
 
 ScalarTypes: TypeAlias = Mapping[str, tuple[tuple[int, ...], DType]]
 
-_Call: TypeAlias = tuple[int, int, tuple[Array, ...], int]
-"""What `run` takes: kernel address, words address, arrays (held until the call), work."""
+_Call: TypeAlias = tuple[int, Words, tuple[Array, ...], int]
+"""What `run` takes: kernel address, words, arrays, work."""
 
 
 class Law(NamedTuple):
@@ -125,11 +125,11 @@ class Rule(ABC):
         calls = self._calls(params, grads, state, scalars)
         self.advance(scalars)
         for address, ints, arrays, work in calls:
-            run(address, ints, tuple(map(id, arrays)), work)
+            run(address, ints, arrays, work)
 
     def advance(self, scalars: Arrays) -> None:
         """Count the step, in place."""
-        run(step_inc.address(INT64), 0, (id(scalars["step"]),), 0)
+        run(step_inc.address(INT64), prepared_words(), (scalars["step"],), 0)
 
     def _calls(self, params: Arrays, grads: Arrays, state: Arrays, scalars: Arrays) -> list[_Call]:
         """The checked launches of one step, a parameter each."""
@@ -143,7 +143,7 @@ class Rule(ABC):
             check_in_place(p, PARAMETER, self._title, name)
             g = check_like(grads[name], p.shape, p.dtype, GRADIENT, self._title, name)
             kept = [self._in_state(state, f"{buffer}/{name}", p.shape, p.dtype) for buffer in buffers]
-            _, ints = prepared_words(p.size, *attributes)
+            ints = prepared_words(p.size, *attributes)
             calls.append((kernel.address(p.dtype), ints, (p, *kept, contiguous(g), *last), WORK * p.size))
         return calls
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...tape.errors import DomainError
 from ...tape.numerics.launch import run
-from .arrays import Arrays
+from .arrays import Arrays, prepared_words
 from .kernels import adam_step, bias_corr, sgd_momentum_step, sgd_step
 from .rule import Law, Rule, ScalarTypes, number
 
@@ -150,7 +150,7 @@ class Adam(Rule):
         """Count the step and compute its bias corrections, in place."""
         super().advance(scalars)
         arrays = (scalars["corrections"], scalars["step"], self.hyper)
-        run(bias_corr.address(FLOAT64), 0, tuple(map(id, arrays)), 0)
+        run(bias_corr.address(FLOAT64), prepared_words(), arrays, 0)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import os
 import struct
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,13 +14,16 @@ from .kernel import Kernel, call
 PARALLEL_WORK = 1 << 20
 """Arithmetic operations below which a kernel runs on one thread: a hand-over costs about 50 us."""
 
-Words = npt.NDArray[np.int64]
 
+class Words:
+    """The int64 words of a kernel call, ints as they are and floats as the bits of their float64, and their address."""
 
-def words(*values: float) -> Words:
-    """The int64 words of a kernel call: ints as they are, floats as the bits of their float64."""
-    packed = [v if isinstance(v, int) else struct.unpack("<q", struct.pack("<d", v))[0] for v in values]
-    return np.array(packed, np.int64)
+    __slots__ = ("address", "values")
+
+    def __init__(self, *values: float) -> None:
+        packed = [v if isinstance(v, int) else struct.unpack("<q", struct.pack("<d", v))[0] for v in values]
+        self.values = np.array(packed, np.int64)
+        self.address = int(self.values.ctypes.data)
 
 
 class Threads:
@@ -57,6 +61,8 @@ def _available() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+Arrays = Sequence[npt.NDArray[Any]]
+
 THREADS = Threads(_available())
 
 
@@ -73,20 +79,24 @@ def set_threads(count: int) -> None:
     THREADS.set(count)
 
 
-def launch(kernel: Kernel, dtype: np.dtype[Any], ints: Words, arrays: tuple[npt.NDArray[Any], ...], work: int) -> int:
+def launch(kernel: Kernel, dtype: np.dtype[Any], ints: Words, arrays: Arrays, work: int) -> int:
     """Run ``kernel`` for elements of ``dtype`` on ``arrays`` (output first); the least non-zero status, or 0.
 
     ``work`` is the number of arithmetic operations, from which the number of threads follows.
     The arrays must have the layout that the kernel expects: nothing is checked here.
     """
-    address, base, ids = kernel.address(dtype), int(ints.ctypes.data), tuple(map(id, arrays))
-    return run(address, base, ids, work)
+    return run(kernel.address(dtype), ints, arrays, work)
 
 
-def run(address: int, base: int, ids: tuple[int, ...], work: int) -> int:
-    """`launch` for a caller that has looked the addresses up before."""
+def run(address: int, ints: Words, arrays: Arrays, work: int) -> int:
+    """`launch` for a caller that has looked the kernel up before."""
     parts = THREADS.count if work >= PARALLEL_WORK else 1
     if parts == 1:
-        return int(call(address, base, 0, 1, ids))
-    shares = [THREADS.pool.submit(call, address, base, part, parts, ids) for part in range(parts)]
+        return _run_share(address, ints, arrays, 0, 1)
+    shares = [THREADS.pool.submit(_run_share, address, ints, arrays, part, parts) for part in range(parts)]
     return min((s for s in (share.result() for share in shares) if s), default=0)
+
+
+def _run_share(address: int, ints: Words, arrays: Arrays, part: int, parts: int) -> int:
+    """One share, holding on to words and arrays: an interrupted caller does not wait for its workers."""
+    return int(call(address, ints.address, part, parts, tuple([id(array) for array in arrays])))

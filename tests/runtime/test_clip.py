@@ -196,7 +196,7 @@ def test_kernels_overwrite_junk(kernel: Any, dtype: np.dtype[Any]) -> None:
     x, scalars = np.linspace(-1, 1, 37).astype(dtype), np.array([0.5, 0.5])
     outs = [np.full(37, junk, dtype) for junk in (np.nan, 1e30)]
     for out in outs:
-        launch.launch(kernel, dtype, launch.words(37), (out, x, scalars), 0)
+        launch.launch(kernel, dtype, launch.Words(37), (out, x, scalars), 0)
     assert bits(outs[0]) == bits(outs[1])
     assert np.isfinite(outs[0]).all()
 

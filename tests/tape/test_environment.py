@@ -3,9 +3,11 @@
 # numba's functions carry no types.
 # mypy: disable-error-code="call-arg,call-overload,import-untyped,no-any-return,no-untyped-call,type-var"
 # pyright: basic, reportCallIssue=false
+import gc
 import os
 import subprocess
 import sys
+import weakref
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -338,6 +340,7 @@ def test_the_first_wrong_index_is_reported_whatever_the_threads(three_workers: N
 
 
 FORK = """
+import gc
 import os
 import signal
 import numpy as np
@@ -396,3 +399,33 @@ def test_a_wrong_variable_is_refused_at_import(text: str) -> None:
 def test_the_variable_sets_the_number_of_threads(text: str, count: int) -> None:
     done = python("from dgrr.tape import get_threads; print(get_threads())", DGRR_THREADS=text)
     assert done.stdout == f"{count}\n"
+
+
+def test_an_interrupted_caller_leaves_its_workers_their_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C may end the wait for a kernel that is still writing: the arrays must outlive it."""
+    submitted: list[tuple[Any, ...]] = []
+
+    class Interrupted:
+        def result(self) -> int:
+            raise KeyboardInterrupt
+
+    class Pool:
+        def submit(self, *call: Any) -> Interrupted:
+            submitted.append(call)
+            return Interrupted()
+
+    monkeypatch.setattr(launch, "PARALLEL_WORK", 0)
+    monkeypatch.setattr(launch.Threads, "pool", Pool())
+    x = AnyTensor.leaf(np.arange(5.0))
+    held = weakref.ref(x.array)
+    with pytest.raises(KeyboardInterrupt):
+        OPS["neg"](x)
+    del x
+    gc.collect()
+    assert held() is not None
+    for function, *arguments in submitted:
+        assert function(*arguments) == 0
+    submitted.clear()
+    del function, arguments
+    gc.collect()
+    assert held() is None

@@ -9,6 +9,7 @@ up loading the other's. A name that is the digest of everything the code depends
 # numba's caching classes carry no types.
 # pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false
 import pickle
+import warnings
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -69,3 +70,24 @@ class KernelCache(FunctionCache):
         super().__init__(function)
         source = Path(function.__code__.co_filename)
         self._cache_file: Any = _DigestNamedFiles(Path(self.cache_path), function.__qualname__, source_digest(source))
+
+
+def keep_on_disk(compiled: Any, function: Any) -> None:
+    """Let a numba dispatcher or callback load and save its machine code.
+
+    Warns, and leaves it to be compiled in every process, where no folder for the cache can be written.
+    """
+    try:
+        compiled._cache = KernelCache(function)
+    except RuntimeError:
+        _warn_of_no_folder()
+
+
+@cache
+def _warn_of_no_folder() -> None:
+    warnings.warn(
+        "dgrr: kernels are compiled anew in every process, because neither the package's folder nor a user cache "
+        "folder can be written; set NUMBA_CACHE_DIR to a folder that can",
+        RuntimeWarning,
+        stacklevel=1,
+    )

@@ -20,7 +20,7 @@ import numpy as np
 from numba import carray, njit, types
 from numba.core.ccallback import CFunc
 
-from .cache import KernelCache
+from .cache import keep_on_disk
 from .intrinsics import call_kernel, pointer, retyped
 
 Body = Callable[[Any, int, int, int], int]
@@ -39,7 +39,7 @@ KERNELS: dict[str, "Kernel"] = {}
 
 class _CachedCallback(CFunc):
     def enable_caching(self) -> None:
-        self._cache = KernelCache(self._pyfunc)
+        keep_on_disk(self, self._pyfunc)
 
 
 class Kernel:
@@ -105,4 +105,4 @@ def _call(kernel, ints, part, parts, arrays):
 
 call: Any = njit(nogil=True)(_call)
 """Run a kernel: ``call(address, ints address, part, parts, (id(out), id(input), ...)) -> status``."""
-call._cache = KernelCache(_call)
+keep_on_disk(call, _call)

@@ -6,10 +6,12 @@ and no multiplication is contracted with an addition.
 """
 
 import math
+import warnings
 from typing import Any, TypeAlias
 
 import numpy as np
 from numba import njit
+from numba.core.caching import FunctionCache
 from numpy.typing import NDArray
 
 Word: TypeAlias = np.uint64
@@ -19,6 +21,20 @@ Words: TypeAlias = NDArray[np.uint64]
 """Records as an array (n, 9) of native words; word 8 is record_crc32 with, in its upper half, the padding."""
 
 _inlined = njit(forceinline=True)
+
+
+def _has_cache() -> bool:
+    """Whether numba finds a folder it can write; without one it would refuse to compile what asks for a cache."""
+    try:
+        FunctionCache(_has_cache)  # type: ignore[no-untyped-call]
+    except RuntimeError:
+        text = "dgrr: version 1 is compiled anew in every process: no cache folder can be written; set NUMBA_CACHE_DIR"
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
+        return False
+    return True
+
+
+CACHED = _has_cache()
 
 # --- bits ---------------------------------------------------------------------------------------------------
 
@@ -128,7 +144,7 @@ def _uniform(state: Word) -> float:
     return float((z ^ (z >> Word(31))) >> Word(11)) * 2.0**-53
 
 
-@njit("UniTuple(float64, 2)(uint64, uint64)", cache=True, forceinline=True)
+@njit("UniTuple(float64, 2)(uint64, uint64)", cache=CACHED, forceinline=True)
 def sample(seed: Int, step: Int) -> tuple[float, float]:
     """Return (x, y) of a step. The generator's state is a counter, so any step is reached at once."""
     state = seed + (Word(2) * step + Word(1)) * _GAMMA
@@ -136,14 +152,14 @@ def sample(seed: Int, step: Int) -> tuple[float, float]:
     return x, (2.0 * x + 1.0) + 0.1 * (_uniform(state + _GAMMA) - 0.5)
 
 
-@njit("UniTuple(float64, 3)(float64, float64, float64, float64)", cache=True, forceinline=True)
+@njit("UniTuple(float64, 3)(float64, float64, float64, float64)", cache=CACHED, forceinline=True)
 def gradients(w: float, b: float, x: float, y: float) -> tuple[float, float, float]:
     """Return (grad_w, grad_b, loss) of the squared error of `w*x + b` against `y`."""
     e = (w * x + b) - y
     return (2.0 * e) * x, 2.0 * e, e * e
 
 
-@njit("float64(float64, float64, float64)", cache=True, forceinline=True)
+@njit("float64(float64, float64, float64)", cache=CACHED, forceinline=True)
 def updated(value: float, learning_rate: float, gradient: float) -> float:
     """Return a parameter after one step of plain SGD: two roundings."""
     return value - learning_rate * gradient
@@ -160,7 +176,7 @@ def _kahan_add(total: float, carry: float, value: float) -> tuple[float, float]:
 # --- training -----------------------------------------------------------------------------------------------
 
 
-@njit("int64(uint64[:, ::1], uint64, uint64, float64, float64[::1])", cache=True)
+@njit("int64(uint64[:, ::1], uint64, uint64, float64, float64[::1])", cache=CACHED)
 def train_block(records: Words, first: Int, seed: Int, learning_rate: float, state: NDArray[np.float64]) -> int:
     """Fill `records` with the steps from `first` on; return how many were filled.
 
@@ -253,7 +269,7 @@ def _follows_seed(record: Words, step: Word, seed: Int) -> bool:
 
 @njit(
     "void(uint64[:, ::1], uint64, uint64, float64, uint64, uint64[::1], float64[::1], int64[::1], int64[:, ::1])",
-    cache=True,
+    cache=CACHED,
 )
 def scan_block(
     records: Words,

@@ -4,6 +4,10 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("dgrr", deadline=None)  # kernels compile on first use, and machines are shared
+settings.load_profile("dgrr")
 
 
 @pytest.fixture(scope="session", autouse=True)

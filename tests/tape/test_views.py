@@ -5,7 +5,7 @@ from typing import Any
 import hypothesis.extra.numpy as hnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dgrr.tape import ShapeError, Tape, Var
@@ -18,7 +18,6 @@ def counted(shape: tuple[int, ...]) -> np.ndarray:
     return np.arange(np.prod(shape, dtype=int), dtype=np.float64).reshape(shape)
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_slices_are_numpys(data: st.DataObject) -> None:
     array = counted(data.draw(SHAPES))
@@ -35,7 +34,6 @@ def test_slices_are_numpys(data: st.DataObject) -> None:
     assert tape.backward(part, seed)[0].numpy().tolist() == placed.tolist()
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_reshapes_are_numpys(data: st.DataObject) -> None:
     array = counted(data.draw(SHAPES))
@@ -53,7 +51,6 @@ def test_reshapes_are_numpys(data: st.DataObject) -> None:
         assert (got.shape, got.tolist()) == (expected.shape, expected.tolist())
 
 
-@settings(deadline=None)
 @given(hnp.mutually_broadcastable_shapes(num_shapes=2, min_side=0, max_side=3, max_dims=4))
 def test_broadcasts_are_numpys(shapes: hnp.BroadcastableShapes) -> None:
     a, b = (counted(shape) for shape in shapes.input_shapes)

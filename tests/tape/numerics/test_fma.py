@@ -52,13 +52,13 @@ def triples(width: int) -> st.SearchStrategy[tuple[float, float, float]]:
 
 
 @given(triples(32))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 def test_float32(operands):
     both(np.float32, *operands)
 
 
 @given(triples(64))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 def test_float64(operands):
     result = both(np.float64, *operands)
     a, b, c = operands

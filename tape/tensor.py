@@ -26,7 +26,7 @@ class AnyTensor:
     __slots__ = ("array",)
 
     def __init__(self, array: Array) -> None:
-        array.flags.writeable = False
+        array.setflags(write=False)
         self.array = array
 
     @classmethod

@@ -99,4 +99,5 @@ def run(address: int, ints: Words, arrays: Arrays, work: int) -> int:
 
 def _run_share(address: int, ints: Words, arrays: Arrays, part: int, parts: int) -> int:
     """One share, holding on to words and arrays: an interrupted caller does not wait for its workers."""
-    return int(call(address, ints.address, part, parts, tuple([id(array) for array in arrays])))
+    status: int = call(address, ints.address, part, parts, tuple(map(id, arrays)))
+    return status

@@ -51,9 +51,9 @@ def seed_of(call: str, value: AnyTensor, seed: Any) -> Any:
     if value.dtype.kind != "f":
         raise GradientError(f"{call}: argument 'out': expected float values, got {value.dtype}: no gradient exists")
     if seed is None:
-        if value.array.shape != ():
+        if value.sizes != ():
             raise GradientError(
-                f"{call}: argument 'out': expected a scalar, got shape {value.array.shape}; "
+                f"{call}: argument 'out': expected a scalar, got shape {value.sizes}; "
                 "reduce it first, or give seed= with that shape"
             )
         return AnyTensor(np.ones((), value.dtype))
@@ -69,8 +69,8 @@ def cotangent(call: str, argument: str, value: AnyTensor, given: Any) -> Any:
         made = AnyTensor.number(made, value.dtype)
     if not isinstance(made, (Var, AnyTensor)):
         made = AnyTensor.leaf(made, f"{call}: argument {argument!r}")
-    if tuple(made.shape) != value.array.shape:
-        raise ShapeError(f"{call}: argument {argument!r}: expected shape {value.array.shape}, got {tuple(made.shape)}")
+    if tuple(made.shape) != value.sizes:
+        raise ShapeError(f"{call}: argument {argument!r}: expected shape {value.sizes}, got {tuple(made.shape)}")
     if made.dtype != value.dtype:
         raise DTypeError(f"{call}: argument {argument!r}: expected dtype {value.dtype}, got {made.dtype}")
     return cast(Any, made)
@@ -114,7 +114,7 @@ class DenseGrads(Generic[G]):
 
     def _row(self, id: int, gradient: Any) -> dict[str, Any]:
         node = self._nodes[id]
-        head = {"id": id, "name": node.name, "op": node.op_name, "shape": node.value.array.shape}
+        head = {"id": id, "name": node.name, "op": node.op_name, "shape": node.value.sizes}
         return {**head, **statistics(gradient.numpy())}
 
 

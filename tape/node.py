@@ -47,10 +47,10 @@ class Node:
 
         Raises ShapeError if ``cotangent`` has not the node's shape, GradientError for a wrong contribution.
         """
-        if cotangent.array.shape != self.value.array.shape:
+        if cotangent.sizes != self.value.sizes:
             raise ShapeError(
                 f"backward of node {self.id} ({self.op_name}): argument 'cotangent': "
-                f"expected shape {self.value.array.shape}, got {cotangent.array.shape}"
+                f"expected shape {self.value.sizes}, got {cotangent.sizes}"
             )
         return self.pull(cotangent, self.inputs, self.value)
 
@@ -67,10 +67,10 @@ class Node:
 
     def _check(self, position: int, parent: int, contribution: Any) -> None:
         value = self.inputs[position]
-        if value is None or (shape_of(contribution) == value.array.shape and contribution.dtype == value.dtype):
+        if value is None or (shape_of(contribution) == value.sizes and contribution.dtype == value.dtype):
             return
         raise GradientError(
             f"backward of node {self.id} ({self.op_name}): its VJP for parent {parent} must return "
-            f"{value.dtype} of shape {value.array.shape}, got {contribution.dtype} of shape "
+            f"{value.dtype} of shape {value.sizes}, got {contribution.dtype} of shape "
             f"{shape_of(contribution)}; mend the op's vjp"
         )

@@ -1,6 +1,7 @@
 """Nodes as a table and as a graph."""
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from .node import Node
@@ -14,15 +15,15 @@ def summary(title: str, nodes: Sequence[Node]) -> Table:
 
 
 def _row(node: Node) -> dict[str, Any]:
-    array = node.value.array
+    shape, dtype = node.value.sizes, node.value.dtype
     return {
         "id": node.id,
         "name": node.name,
         "op": node.op_name,
-        "shape": array.shape,
-        "dtype": str(array.dtype),
+        "shape": shape,
+        "dtype": str(dtype),
         "parents": ", ".join(map(str, node.parents)),
-        "bytes": array.nbytes,
+        "bytes": prod(shape) * dtype.itemsize,
         "grad": "yes" if node.requires_grad else "",
     }
 
@@ -31,7 +32,7 @@ def dot(nodes: Sequence[Node]) -> str:
     """The graph in the DOT language, leaves as boxes."""
     lines = ["digraph tape {", "  node [shape=ellipse];"]
     for node in nodes:
-        label = f"{node.id}: {node.name or node.op_name}\\n{node.value.array.shape}"
+        label = f"{node.id}: {node.name or node.op_name}\\n{node.value.sizes}"
         shape = "" if node.op else ", shape=box"
         lines.append(f'  n{node.id} [label="{_quoted(label)}"{shape}];')
         lines += [f"  n{parent} -> n{node.id};" for parent in node.parents]

@@ -113,7 +113,7 @@ class Tape(Generic[D]):
                 "convert with .astype first"
             )
         if shape is not None:
-            self.bind(call, Pattern.named(shape), tensor.array.shape)
+            self.bind(call, Pattern.named(shape), tensor.sizes)
         return self._append(None, {}, tensor, (), (), (), requires_grad and tensor.dtype in FLOATS, name)
 
     def bind(self, call: str, pattern: Pattern, sizes: tuple[int, ...]) -> None:
@@ -149,9 +149,9 @@ class Tape(Generic[D]):
     def require_value(self, key: AnyVar | int | str, shape: tuple[int, ...]) -> AnyTensor:
         """The value of a node that must have the given shape. Raises ShapeError if it has another."""
         value = self.value(key)
-        if value.array.shape != tuple(shape):
+        if value.sizes != tuple(shape):
             raise ShapeError(
-                f"require_value: node {self.node(key).id}: expected shape {tuple(shape)}, got {value.array.shape}"
+                f"require_value: node {self.node(key).id}: expected shape {tuple(shape)}, got {value.sizes}"
             )
         return value
 
@@ -169,12 +169,12 @@ class Tape(Generic[D]):
         nodes = [self.node(x) if x.__class__ is Var else None for x in inputs]
         given = [node.value if node else x for node, x in zip(nodes, inputs, strict=True)]
         values = given if None not in nodes else op.tensors(given)
-        out = op.compute(values, attrs)
+        out = self._result(op, values, attrs)
         for i, value in enumerate(values):
             if nodes[i] is None and value is not None:
                 nodes[i] = self._nodes[self._append(None, {}, value, (), (), (), False, None).id]
         parents = tuple([node.id for node in nodes if node is not None])
-        if out.array.dtype.kind == "f":
+        if out.dtype.kind == "f":
             needs = [
                 node is not None and node.requires_grad and smooth
                 for node, smooth in zip(nodes, op.smooth, strict=True)
@@ -182,6 +182,9 @@ class Tape(Generic[D]):
         else:
             needs = [False] * len(nodes)
         return self._append(op, attrs, out, parents, values, needs, True in needs, None)
+
+    def _result(self, op: Op, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> AnyTensor:
+        return op.compute(values, attrs)
 
     def _append(
         self,
@@ -262,7 +265,7 @@ class Tape(Generic[D]):
     def backward_scalar(self, out: Var[D], *, create_graph: Literal[True]) -> DenseGrads[AnyVar]: ...
     def backward_scalar(self, out: Var[D], *, create_graph: bool = False) -> DenseGrads[Any]:
         """`backward_dense` of a scalar, with seed 1. Raises ShapeError unless ``out`` is one."""
-        shape = self.value(out).array.shape
+        shape = self.value(out).sizes
         if shape != ():
             raise ShapeError(f"backward_scalar: argument 'out': expected shape (), got {shape}; reduce it first")
         return self._backward("backward_scalar", out, None, create_graph)
@@ -293,7 +296,7 @@ class Tape(Generic[D]):
 
     def _zeros(self, node: Node) -> AnyTensor | None:
         value = node.value
-        return AnyTensor(np.zeros(value.array.shape, value.dtype)) if value.dtype in FLOATS else None
+        return AnyTensor(np.zeros(value.sizes, value.dtype)) if value.dtype in FLOATS else None
 
     # ------------------------------------------------------------------ looking
 

@@ -9,7 +9,7 @@ from .dtypes import FLOATS, DType, element_dtype
 from .errors import DTypeError, ShapeError
 from .numerics import elementwise
 from .numerics.launch import Words, launch
-from .shape import Pattern, Shape
+from .shape import Pattern, Shape, Sizes
 
 D = TypeVar("D", bound=DType)
 S = TypeVarTuple("S")
@@ -55,9 +55,14 @@ class AnyTensor:
         return cls(np.broadcast_to(given.astype(dtype), shape))
 
     @property
+    def sizes(self) -> Sizes:
+        """Its sizes as a plain tuple."""
+        return self.array.shape
+
+    @property
     def shape(self) -> Shape[*tuple[Any, ...]]:
         """Its sizes."""
-        return Shape(self.array.shape)
+        return Shape(self.sizes)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -116,8 +121,8 @@ class AnyTensor:
         Raises ShapeError if the sizes are others.
         """
         pattern = Pattern.named(shape)
-        if pattern.unify(self.array.shape, {}) is None:
-            raise ShapeError(f"expect: expected shape {pattern.render({})}, got {self.array.shape}")
+        if pattern.unify(self.sizes, {}) is None:
+            raise ShapeError(f"expect: expected shape {pattern.render({})}, got {self.sizes}")
         typed: Tensor[Any, *tuple[Any, ...]] = Tensor(self.array)
         return typed
 

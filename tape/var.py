@@ -82,7 +82,7 @@ class Var(Generic[D, *S]):
 
         A Dim has one size on one tape. Raises ShapeError if the sizes are others.
         """
-        self.tape.bind("expect", Pattern.named(shape), self.value.array.shape)
+        self.tape.bind("expect", Pattern.named(shape), self.value.sizes)
         return self
 
     def __repr__(self) -> str:
@@ -265,8 +265,8 @@ def _binary(op: str, a: Any, b: Any) -> Any:
 
 def shape_of(x: Any) -> tuple[int, ...]:
     """The sizes of a Var, a tensor or an array as a plain tuple."""
-    array = x.value.array if isinstance(x, Var) else x.array if isinstance(x, AnyTensor) else x
-    return tuple(array.shape)
+    value = x.value if isinstance(x, Var) else x
+    return value.sizes if isinstance(value, AnyTensor) else tuple(value.shape)
 
 
 def _common_shape(op: str, a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:

@@ -1,0 +1,66 @@
+"""Symbolic tapes: a step written in ops is recorded without being run.
+
+The values on such a tape are `Symbol`s, which have a shape and an element type and nothing else; ops infer
+instead of compute. Everything else - nodes, VJPs, the reverse sweep - is the ordinary tape's, so a recorded
+backward pass (``create_graph=True``) holds the very ops that an eager one computes.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .errors import TapeError
+from .op import Op
+from .primitive import Spec
+from .shape import Sizes
+from .tape import Tape
+from .tensor import AnyTensor
+
+
+class Symbol(AnyTensor):
+    """A value that is not known yet."""
+
+    __slots__ = ("spec",)
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+
+    @property
+    def array(self) -> NoReturn:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """There is none: raises TapeError."""
+        raise TapeError(
+            f"capture: the value of a {self.spec.dtype} tensor of shape {self.spec.shape} was read while the step is "
+            "being recorded: a captured step holds ops, not values, so Python cannot branch on them; "
+            "use ops (ops.where, comparisons, slicing), or run the step eagerly"
+        )
+
+    @property
+    def sizes(self) -> Sizes:
+        """Its sizes as a plain tuple."""
+        return self.spec.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Its element type, a numpy dtype."""
+        return self.spec.dtype
+
+    @property
+    def size(self) -> int:
+        """Its number of elements."""
+        return self.spec.size
+
+    def __repr__(self) -> str:
+        return f"Symbol({self.spec.dtype}, {self.spec.shape})"
+
+
+class SymbolicTape(Tape[Any]):
+    """A tape on which ops are recorded and not computed."""
+
+    def symbol(self, spec: Spec, name: str, requires_grad: bool = False) -> Any:
+        """A leaf whose value is not known yet."""
+        return self.leaf(Symbol(spec), name=name, requires_grad=requires_grad)
+
+    def _result(self, op: Op, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> AnyTensor:
+        specs = [None if v is None else Spec(v.sizes, v.dtype) for v in values]
+        return Symbol(op.infer_spec(specs, attrs))

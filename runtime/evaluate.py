@@ -1,23 +1,20 @@
 """A loss function on a batch: its value, its gradients, and the tape that holds both."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..tape import AnyTensor, AnyVar, DgrrError, GradientError, Tape, Var
+from ..tape import AnyTensor, AnyVar, GradientError, NonFiniteError, Tape, Var
 from ..tape.backward import DenseGrads
+from .batch import mapped
 
 Array = npt.NDArray[Any]
 Arrays = Mapping[str, Array]
 LossFn = Callable[[Any, Any], AnyVar]
 """``loss_fn(p, batch) -> scalar Var``; p maps parameter names to Vars, batch is the caller's with Vars for arrays."""
-
-
-class NonFiniteError(DgrrError, ArithmeticError):
-    """A loss or a gradient that is infinite or NaN; the text names the first node that was."""
 
 
 @dataclass(frozen=True)
@@ -38,30 +35,13 @@ class Evaluation:
 
     def _first_nonfinite(self) -> str:
         """Where the run left the finite numbers: the first such value, else the first such gradient on the way back."""
-        for node in self.tape:
-            if not _finite(node.value):
-                return f"the first non-finite value is node {node.id} ({_title(node)}); shape {node.value.array.shape}"
-        wrong = max(id for id, gradient in self.dense.reached().items() if not _finite(gradient))
-        title = _title(self.tape.node(wrong))
-        return f"the values are finite; the first non-finite gradient is of node {wrong} ({title})"
-
-
-def _finite(tensor: AnyTensor) -> bool:
-    return tensor.dtype.kind != "f" or bool(np.isfinite(tensor.array).all())
-
-
-def _title(node: Any) -> str:
-    return f"{node.op_name} {node.name!r}" if node.name else str(node.op_name)
+        value = self.tape.first_nonfinite()
+        return str(value) if value else f"the values are finite; {self.dense.first_nonfinite()}"
 
 
 def on_tape(tape: Tape[Any], batch: Any) -> Any:
     """A batch with its arrays as constants of a tape; tuples, lists and dicts keep their form."""
-    if isinstance(batch, Mapping):
-        named = cast(Mapping[str, Any], batch)
-        return {name: on_tape(tape, part) for name, part in named.items()}
-    if isinstance(batch, tuple | list):
-        return tuple(on_tape(tape, part) for part in cast(Sequence[Any], batch))
-    return tape.const(batch)
+    return mapped(batch, lambda where, array: tape.const(array))
 
 
 def evaluate(loss_fn: LossFn, params: Arrays, batch: Any) -> Evaluation:

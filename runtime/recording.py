@@ -1,7 +1,7 @@
 """What a trainer asks of a recorder, and how it finds one without knowing the trace format.
 
-The runtime does not import the trace package. A recorder is found through the entry point group
-``dgrr.recorder``, under which the package that writes traces registers its ``open_recorder``.
+The runtime does not import the trace package. The package that writes traces registers its ``open_recorder``
+under the entry point group ``dgrr.recorder``, and its ``resume_recorder`` under ``dgrr.resume``.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,9 @@ from ..tape import NUMERICS, DgrrError
 from .evaluate import Array, Arrays
 from .optim import Rule
 
-GROUP = "dgrr.recorder"
+OPEN, RESUME = "dgrr.recorder", "dgrr.resume"
+"""Entry point groups."""
+
 Mode = Literal["digest", "grads"]
 Path = str | PathLike[str]
 
@@ -35,8 +37,19 @@ class Recorder(Protocol):
         params: Arrays,
         state: Arrays,
         batch: Any,
+        clip: tuple[float, float] | None = None,
+        micro_batches: int = 1,
     ) -> None:
-        """Record one update: the gradients as the optimizer consumed them, the state after it."""
+        """Record one update: the gradients as the optimizer consumed them, the state after it.
+
+        ``clip`` is (bound, scale) where they were clipped by norm; they are the mean over ``micro_batches``.
+        """
+
+    def event(self, kind: str, text: str) -> None:
+        """Write a note into the trace."""
+
+    def commit(self) -> None:
+        """Return once everything recorded so far is on the disk: before a checkpoint is saved."""
 
     def seal(self) -> None:
         """Finish the trace and give it its final name."""
@@ -45,20 +58,37 @@ class Recorder(Protocol):
         """Stop without finishing: what was recorded stays readable."""
 
 
-def open_recorder(path: Path, *, record: Mode, params: Arrays, state: Arrays, rule: Rule, seed: int) -> Recorder:
-    """A recorder for a run that starts from ``params`` and ``state``. Raises RecorderError if there is none."""
-    found = list(entry_points(group=GROUP))
+def open_recorder(
+    path: Path, *, record: Mode, params: Arrays, state: Arrays, rule: Rule, seed: int, overwrite: bool = False
+) -> Recorder:
+    """A recorder for a run that starts from ``params`` and ``state``. Raises RecorderError if there is none.
+
+    With ``overwrite`` an unfinished trace of the same name is begun anew, else the recorder refuses.
+    """
+    start: dict[str, Any] = {"params": params, "state": state, "seed": seed, "overwrite": overwrite}
+    return _made(OPEN, path, record=record, **start, **_law(rule))
+
+
+def resume_recorder(
+    path: Path, *, steps: int, record: Mode, params: Arrays, state: Arrays, rule: Rule, seed: int
+) -> Recorder:
+    """A recorder that goes on with an unfinished trace: ``params`` and ``state`` are those after ``steps`` steps.
+
+    Steps that the trace holds beyond that are cut off. Raises RecorderError if there is no recorder; the recorder
+    refuses a trace of another run, or one that does not hold as many steps, and leaves it as it was.
+    """
+    return _made(RESUME, path, steps=steps, record=record, params=params, state=state, seed=seed, **_law(rule))
+
+
+def _law(rule: Rule) -> dict[str, Any]:
+    """The arithmetic of the run, as traces name it."""
+    return {"rule": rule.rule, "hyperparameters": list(rule.names), "numerics": NUMERICS}
+
+
+def _made(group: str, path: Path, **options: Any) -> Recorder:
+    found = list(entry_points(group=group))
     if not found:
         raise RecorderError("trace: expected an installed package that records traces, got none; reinstall dgrr")
     make: Any = found[0].load()
-    recorder: Recorder = make(
-        path,
-        record=record,
-        params=params,
-        state=state,
-        rule=rule.rule,
-        hyperparameters=list(rule.hyperparameters()),
-        numerics=NUMERICS,
-        seed=seed,
-    )
+    recorder: Recorder = make(path, **options)
     return recorder

@@ -1,11 +1,24 @@
 """What a value is, what an op is, and how gradients flow."""
 
 from . import nn, ops
+from .compare import NodeDifference, compare_grads, compare_tapes
 from .dtypes import DType, Float, boolean, f32, f64, i64
-from .errors import BoundsError, DgrrError, DomainError, DTypeError, GradientError, ShapeError, TapeError
+from .errors import (
+    BoundsError,
+    DgrrError,
+    DomainError,
+    DTypeError,
+    GradientError,
+    NonFiniteError,
+    ShapeError,
+    TapeError,
+)
 from .gradcheck import Element, GradcheckReport, gradcheck
+from .hooks import HookHandle
+from .location import Location
+from .nonfinite import NodeInfo, NonFiniteReport
 from .numerics import NUMERICS
-from .numerics.launch import get_threads, set_threads
+from .numerics.pool import get_threads, set_threads
 from .shape import Dim, Shape
 from .tape import Tape
 from .tensor import AnyTensor, Tensor
@@ -25,6 +38,12 @@ __all__ = [
     "Float",
     "GradcheckReport",
     "GradientError",
+    "HookHandle",
+    "Location",
+    "NodeDifference",
+    "NodeInfo",
+    "NonFiniteError",
+    "NonFiniteReport",
     "Shape",
     "ShapeError",
     "Tape",
@@ -32,6 +51,8 @@ __all__ = [
     "Tensor",
     "Var",
     "boolean",
+    "compare_grads",
+    "compare_tapes",
     "f32",
     "f64",
     "get_threads",

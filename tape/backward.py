@@ -5,13 +5,15 @@ contributions of its children, the child with the highest id first, and for one 
 contributions.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from fnmatch import fnmatchcase
 from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 
 from .errors import DTypeError, GradientError, ShapeError, TapeError
 from .node import Node
+from .nonfinite import NonFiniteReport, first_gradient, require_finite_contribution
 from .table import OPS
 from .tables import Table, statistics
 from .tensor import AnyTensor
@@ -22,18 +24,41 @@ G = TypeVar("G")
 Lift = Callable[[int], Any]
 """The value of a node as backward passes it to VJPs: the tensor, or a Var when backward is recorded."""
 
+Hooked = Callable[[Node, Any], Any]
+"""A node's complete cotangent as its hooks leave it."""
 
-def sweep(nodes: Sequence[Node], cotangents: list[Any], start: int, lift: Lift) -> None:
+COLUMNS = ("id", "name", "op", "shape", "norm", "min", "max", "zeros", "non-finite")
+"""Columns of a table of gradients."""
+
+DESCENDING = COLUMNS[4:]
+"""Columns that a table begins with the greatest of."""
+
+
+def sweep(
+    nodes: Sequence[Node],
+    cotangents: list[Any],
+    start: int,
+    lift: Lift,
+    hooked: Hooked | None = None,
+    check: bool = False,
+) -> None:
     """Push the cotangents of nodes ``start``, ``start - 1``, … 0 to their parents, in place.
 
-    Raises GradientError if an op's VJP returns a contribution of the wrong shape.
+    Raises GradientError if an op's VJP returns a contribution of the wrong shape or a hook something that does
+    not fit; with ``check`` NonFiniteError for a contribution that is infinite or NaN.
     """
     add = OPS["add"]
     for id in range(start, -1, -1):
         node, g = nodes[id], cotangents[id]
-        if g is None or not node.requires_grad or node.op is None:
+        if g is None:
+            continue
+        if hooked is not None:
+            g = cotangents[id] = hooked(node, g)
+        if not node.requires_grad or node.op is None:
             continue
         for parent, contribution in node.pull(g, _lifted(node, lift), lift(id)):
+            if check:
+                require_finite_contribution(node, nodes[parent], contribution)
             known = cotangents[parent]
             cotangents[parent] = contribution if known is None else add(known, contribution)
 
@@ -76,14 +101,26 @@ def cotangent(call: str, argument: str, value: AnyTensor, given: Any) -> Any:
     return cast(Any, made)
 
 
+def zeros(value: AnyTensor) -> AnyTensor | None:
+    """The gradient of what does not matter; None for a value that has no gradients."""
+    return AnyTensor(np.zeros(value.sizes, value.dtype)) if value.dtype.kind == "f" else None
+
+
 class DenseGrads(Generic[G]):
     """The gradient, or None where backward did not arrive, of every node of a tape.
 
     Indexed by Var, by id or by name; iterates in order of ids.
     """
 
-    def __init__(self, nodes: Sequence[Node], gradients: list[G | None], owner: Callable[[Any], Node]) -> None:
-        self._nodes, self._gradients, self._owner = nodes, gradients, owner
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        gradients: list[G | None],
+        owner: Callable[[Any], Node],
+        unreached: Collection[int] = (),
+    ) -> None:
+        """``unreached`` are the nodes whose entry stands for a gradient that did not arrive."""
+        self._nodes, self._gradients, self._owner, self._unreached = nodes, gradients, owner, unreached
 
     def __len__(self) -> int:
         return len(self._gradients)
@@ -97,20 +134,39 @@ class DenseGrads(Generic[G]):
 
     def _id(self, key: Any) -> int:
         if isinstance(key, str):
-            return named(self._nodes[: len(self)], key)
+            return named(self.nodes, key)
         id = key if isinstance(key, int) else self._owner(key).id
         if not 0 <= id < len(self):
             raise TapeError(f"gradients: expected a node id from 0 to {len(self) - 1}, got {id}")
         return id
 
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """The nodes, one for each gradient."""
+        return self._nodes[: len(self)]
+
     def reached(self) -> dict[int, G]:
         """The gradients that exist, by node id."""
         return {id: g for id, g in enumerate(self._gradients) if g is not None}
 
-    def table(self) -> Table:
-        """One row per node that has a gradient: name, op, shape, and the statistics of the gradient."""
-        columns = ("id", "name", "op", "shape", "norm", "min", "max", "zeros", "non-finite")
-        return Table("gradients", columns, [self._row(id, g) for id, g in self.reached().items()])
+    def table(self, sort: str | None = None, *, op: str = "*", name: str = "*", nonfinite: bool = False) -> Table:
+        """One row per node that has a gradient: name, op, shape, and the statistics of the gradient.
+
+        ``sort`` is a column: statistics from the greatest down, the others upwards; by default in order of ids.
+        ``op`` and ``name`` are patterns such as ``"encoder.*"``; ``nonfinite`` leaves only rows with an infinity
+        or a NaN. Raises DomainError for a column that is not there.
+        """
+        rows = [self._row(id, g) for id, g in self.reached().items() if self._matches(id, op, name)]
+        table = Table("gradients", COLUMNS, [row for row in rows if row["non-finite"] or not nonfinite])
+        return table if sort is None else table.sorted(sort, descending=sort in DESCENDING)
+
+    def _matches(self, id: int, op: str, name: str) -> bool:
+        node = self._nodes[id]
+        return fnmatchcase(node.op_name, op) and fnmatchcase(node.name or "", name)
+
+    def first_nonfinite(self) -> NonFiniteReport | None:
+        """The gradient that was the first to have an infinity or a NaN on the way back; None if there is none."""
+        return first_gradient(self._nodes, self._gradients, self._unreached)
 
     def _row(self, id: int, gradient: Any) -> dict[str, Any]:
         node = self._nodes[id]

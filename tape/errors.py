@@ -27,3 +27,7 @@ class BoundsError(DgrrError, IndexError):
 
 class GradientError(DgrrError, RuntimeError):
     """A backward pass that cannot be: a wrong seed, a wrong contribution, nothing to differentiate."""
+
+
+class NonFiniteError(DgrrError, ArithmeticError):
+    """A value, a loss or a gradient that is infinite or NaN; the text says which was the first."""

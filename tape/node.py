@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .errors import GradientError, ShapeError
+from .location import Location, Place
 from .op import Op
 from .tensor import AnyTensor
 from .var import shape_of
@@ -16,10 +17,11 @@ class Node:
     """One value on a tape, how it was made, and the way back.
 
     ``op`` is None for a leaf; ``inputs`` are the values that the op was given, None for an omitted one,
-    and ``parents`` the ids of those that were given.
+    and ``parents`` the ids of those that were given. ``scope`` is the dotted name of the tape's scope that the
+    node was made in, and ``place`` where in the program, if the tape notes that.
     """
 
-    __slots__ = ("attrs", "id", "inputs", "name", "needs", "op", "parents", "requires_grad", "value")
+    __slots__ = ("attrs", "id", "inputs", "name", "needs", "op", "parents", "place", "requires_grad", "scope", "value")
 
     def __init__(
         self,
@@ -32,15 +34,27 @@ class Node:
         needs: Sequence[bool],
         requires_grad: bool,
         name: str | None,
+        scope: str,
+        place: Place | None,
     ) -> None:
         self.id, self.op, self.attrs, self.value = id, op, attrs, value
         self.parents, self.inputs, self.needs = parents, inputs, needs
-        self.requires_grad, self.name = requires_grad, name
+        self.requires_grad, self.name, self.scope, self.place = requires_grad, name, scope, place
 
     @property
     def op_name(self) -> str:
         """The op's name, or "leaf"."""
         return self.op.name if self.op else LEAF
+
+    @property
+    def title(self) -> str:
+        """What messages call the node: ``node 3 (mul)``, ``node 0 (leaf 'w')``."""
+        return f"node {self.id} ({self.op_name}{f' {self.name!r}' if self.name else ''})"
+
+    @property
+    def location(self) -> Location | None:
+        """The user's line that made the node; None if the tape was told not to note it."""
+        return None if self.place is None else Location.of(self.place)
 
     def backward(self, cotangent: AnyTensor) -> list[tuple[int, AnyTensor]]:
         """The node's local VJP: contributions (parent id, cotangent), for parents that require gradients.

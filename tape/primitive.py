@@ -9,19 +9,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from .errors import BoundsError
-from .numerics import gemm as gemm_kernels
+from .numerics.gemm import Product
+from .numerics.gemm import gemm as gemm_kernel
 from .numerics.kernel import Kernel
-from .numerics.launch import Words, run
+from .numerics.launch import Words, parts_for, run
 from .shape import Sizes
 from .tensor import Array, dense
 
+FUSED = 16
+"""Operations of a product that take as long as one of an elementwise kernel."""
+
 LAYOUTS_KEPT = 256
-"""Stride patterns for which a product's words are kept ready."""
+"""Stride patterns for which the words of a step are kept ready."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +70,9 @@ class KernelStep:
     """A call of a kernel on contiguous arrays: the output, then the inputs.
 
     ``element`` is the type of the kernel's pointer table, ``aliases`` the inputs whose buffer the output may
-    share. A non-zero status is a BoundsError: ``refusal`` is its text, of which ``{position}`` and ``{value}``
-    are filled in from the indices, which are the second input.
+    share; ``pointwise`` says that each element comes from the elements at its position. A non-zero status is a
+    BoundsError: ``refusal`` is its text, of which ``{position}`` and ``{value}`` are filled in from the indices,
+    which are the second input.
     """
 
     kernel: Kernel
@@ -77,23 +82,35 @@ class KernelStep:
     work: int
     element: np.dtype[Any]
     aliases: tuple[int, ...] = ()
+    pointwise: bool = False
     refusal: str = ""
+
+
+class StridedLayout(Protocol):
+    """What a kernel that reads operands in place needs besides their addresses."""
+
+    def words(self, strides: tuple[Sizes, ...]) -> Words:
+        """The words of the kernel for operands with these strides in bytes."""
+        ...
+
+    def scratch(self, strides: tuple[Sizes, ...], parts: int) -> int:
+        """Bytes of memory that the kernel needs to work in, passed last; 0 if none."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StridedStep:
-    """A call of a kernel that reads some inputs in place whatever their strides.
+    """A call of a kernel that reads the inputs at the positions ``strided`` in place, whatever their strides.
 
-    ``layout`` makes the words from the inputs' strides in bytes; ``readable(array, position)`` says whether an
-    input may stay as it is, else it is copied to row-major order.
+    They are aligned to their elements; the other inputs are copied to row-major order.
     """
 
     kernel: Kernel
     inputs: tuple[Slot, ...]
     out: Spec
-    layout: Callable[[tuple[Sizes, ...]], Words]
-    readable: Callable[[Array, int], bool]
+    layout: StridedLayout
     work: int
+    strided: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,6 +136,7 @@ def call(
     element: np.dtype[Any] | None = None,
     work: int | None = None,
     aliases: tuple[int, ...] = (),
+    pointwise: bool = False,
     refusal: str = "",
 ) -> Slot:
     """The output of a kernel on contiguous inputs.
@@ -129,7 +147,7 @@ def call(
     out = Spec(shape, dtype or inputs[0].dtype)
     cost = out.size if work is None else work
     table = element or inputs[0].dtype
-    return Slot(out, KernelStep(kernel, tuple(inputs), out, Words(*ints), cost, table, aliases, refusal))
+    return Slot(out, KernelStep(kernel, tuple(inputs), out, Words(*ints), cost, table, aliases, pointwise, refusal))
 
 
 def elementwise(kernel: Kernel, *inputs: Slot, attrs: Sequence[float] = (), work: int = 1, **options: Any) -> Slot:
@@ -138,7 +156,9 @@ def elementwise(kernel: Kernel, *inputs: Slot, attrs: Sequence[float] = (), work
     aliases = tuple(i for i, slot in enumerate(inputs) if slot.dtype == target)
     options.setdefault("element", inputs[-1].dtype)
     options.setdefault("dtype", target)
-    return call(kernel, inputs, inputs[0].shape, size, *attrs, work=size * work, aliases=aliases, **options)
+    return call(
+        kernel, inputs, inputs[0].shape, size, *attrs, work=size * work, aliases=aliases, pointwise=True, **options
+    )
 
 
 def view(name: str, x: Slot, shape: Sizes, make: Callable[[Array], Array]) -> Slot:
@@ -167,30 +187,14 @@ def gemm(a: Slot, b: Slot, bias: Slot | None = None) -> Slot:
     else:
         a, b = _collapsed(a, 3), _collapsed(b, 3)
     inputs = (a, b) if bias is None else (a, b, bias)
-    kernel = gemm_kernels.gemm if bias is None else gemm_kernels.gemm_bias
-    layout = _gemm_layout(leading, m, n, k, a.dtype.itemsize)
-    return Slot(out, StridedStep(kernel, inputs, out, layout, _gemm_readable, 2 * leading * m * n * k))
+    product = Product(leading, m, n, k, a.dtype.itemsize, bias=bias is not None)
+    return Slot(out, StridedStep(gemm_kernel, inputs, out, product, product.flops // FUSED, strided=(0, 1)))
 
 
 def _collapsed(x: Slot, rank: int) -> Slot:
     """``x`` with its leading axes joined so that ``rank`` axes are left."""
     joined = x.spec.rank - rank + 1
     return x if joined == 1 else reshaped(x, (prod(x.shape[:joined]), *x.shape[joined:]))
-
-
-def _gemm_layout(batch: int, m: int, n: int, k: int, itemsize: int) -> Callable[[tuple[Sizes, ...]], Words]:
-    @lru_cache(LAYOUTS_KEPT)
-    def layout(strides: tuple[Sizes, ...]) -> Words:
-        a, b = (tuple(s // itemsize for s in operand) for operand in strides[:2])
-        a_batch, b_batch = (s[0] if len(s) > 2 else 0 for s in (a, b))
-        return Words(batch, m, n, k, a_batch, a[-2], a[-1], b_batch, b[-2])
-
-    return layout
-
-
-def _gemm_readable(array: Array, position: int) -> bool:
-    """Whether a product can read an operand in place: a with any strides, b with its columns side by side."""
-    return position == 0 or (position == 1 and array.strides[-1] == array.itemsize)
 
 
 def order(result: Slot) -> list[Slot]:
@@ -252,18 +256,25 @@ def _kernel_runner(step: KernelStep) -> Runner:
 
 
 def _strided_runner(step: StridedStep) -> Runner:
-    address, layout, readable, work = (
-        step.kernel.address(step.out.dtype),
-        step.layout,
-        step.readable,
-        step.work,
-    )
+    address, layout, work, strided = step.kernel.address(step.out.dtype), step.layout, step.work, step.strided
     shape, dtype = step.out.shape, step.out.dtype
+
+    @lru_cache(LAYOUTS_KEPT)
+    def prepared(strides: tuple[Sizes, ...], parts: int) -> tuple[Words, int]:
+        return layout.words(strides), layout.scratch(strides, parts)
 
     def run_step(arrays: Sequence[Array]) -> Array:
         out = np.empty(shape, dtype)
-        ready = [a if a.flags.c_contiguous or readable(a, i) else a.copy(order="C") for i, a in enumerate(arrays)]
-        run(address, layout(tuple([a.strides for a in ready])), (out, *ready), work)
+        ready = [_readable(a, i in strided) for i, a in enumerate(arrays)]
+        words, scratch = prepared(tuple([ready[i].strides for i in strided]), parts_for(work))
+        memory = (np.empty(scratch, np.uint8),) if scratch else ()
+        run(address, words, (out, *ready, *memory), work)
         return out
 
     return run_step
+
+
+def _readable(array: Array, strided: bool) -> Array:
+    """The array, or a row-major copy of one that a kernel cannot read where it lies."""
+    flags = array.flags
+    return array if flags.c_contiguous or (strided and flags.aligned) else array.copy(order="C")

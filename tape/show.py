@@ -1,4 +1,4 @@
-"""Nodes as a table and as a graph."""
+"""Nodes as a table."""
 
 from collections.abc import Sequence
 from math import prod
@@ -26,18 +26,3 @@ def _row(node: Node) -> dict[str, Any]:
         "bytes": prod(shape) * dtype.itemsize,
         "grad": "yes" if node.requires_grad else "",
     }
-
-
-def dot(nodes: Sequence[Node]) -> str:
-    """The graph in the DOT language, leaves as boxes."""
-    lines = ["digraph tape {", "  node [shape=ellipse];"]
-    for node in nodes:
-        label = f"{node.id}: {node.name or node.op_name}\\n{node.value.sizes}"
-        shape = "" if node.op else ", shape=box"
-        lines.append(f'  n{node.id} [label="{_quoted(label)}"{shape}];')
-        lines += [f"  n{parent} -> n{node.id};" for parent in node.parents]
-    return "\n".join([*lines, "}"])
-
-
-def _quoted(label: str) -> str:
-    return label.replace('"', r"\"")

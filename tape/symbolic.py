@@ -50,6 +50,11 @@ class Symbol(AnyTensor):
         """Its number of elements."""
         return self.spec.size
 
+    def __len__(self) -> int:
+        if not self.sizes:
+            raise TypeError("len() of a value without axes")
+        return self.sizes[0]
+
     def __repr__(self) -> str:
         return f"Symbol({self.spec.dtype}, {self.spec.shape})"
 
@@ -60,6 +65,13 @@ class SymbolicTape(Tape[Any]):
     def symbol(self, spec: Spec, name: str, requires_grad: bool = False) -> Any:
         """A leaf whose value is not known yet."""
         return self.leaf(Symbol(spec), name=name, requires_grad=requires_grad)
+
+    def hook(self, key: Any, function: Any) -> NoReturn:
+        """A step that is recorded has none: raises TapeError."""
+        raise TapeError(
+            f"hook: {self.node(key).title} is of a step that is being recorded: a captured step runs no Python, so it "
+            "takes ops in the loss function instead; write the change of the gradient as ops, or run the step eagerly"
+        )
 
     def _result(self, op: Op, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> AnyTensor:
         specs = [None if v is None else Spec(v.sizes, v.dtype) for v in values]

@@ -1,7 +1,8 @@
 """Tables of nodes and gradients: rows of plain values that print as text, or through rich on a terminal."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib import import_module
 from io import StringIO
 from typing import Any
 
@@ -10,6 +11,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from .errors import DomainError
 from .tensor import Array
 
 PLAIN_WIDTH = 160
@@ -29,6 +31,32 @@ class Table:
 
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
         return iter(self.rows)
+
+    def sorted(self, column: str, descending: bool = False) -> "Table":
+        """The same rows by a column, those without an entry there last. Raises DomainError for another column.
+
+        >>> [row["n"] for row in Table("", ("n",), [{"n": 2}, {"n": None}, {"n": 3}]).sorted("n", descending=True)]
+        [3, 2, None]
+        """
+        if column not in self.columns:
+            raise DomainError(f"table: argument 'sort': expected one of {', '.join(self.columns)}, got {column!r}")
+        present = [row for row in self.rows if row[column] is not None]
+        absent = [row for row in self.rows if row[column] is None]
+        return replace(self, rows=[*sorted(present, key=lambda row: row[column], reverse=descending), *absent])
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """The rows as dicts of one's own."""
+        return [dict(row) for row in self.rows]
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas DataFrame. Raises ModuleNotFoundError where pandas is not installed."""
+        try:
+            pandas = import_module("pandas")
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError(
+                "Table.to_pandas: expected pandas to be installed: pip install pandas, or use to_dicts()", name="pandas"
+            ) from None
+        return pandas.DataFrame(self.to_dicts(), columns=list(self.columns))
 
     def __rich__(self) -> RichTable:
         """The table for a rich console."""

@@ -1,36 +1,42 @@
 """The tape: a grow-only record of values and of how each was computed."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import count
+from contextlib import contextmanager
+from functools import partial
+from operator import and_
 from typing import Any, Generic, Literal, TypeVar, TypeVarTuple, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from .backward import DenseGrads, cotangent, named, seed_of, sweep
+from .backward import DenseGrads, cotangent, seed_of, sweep, zeros
 from .dtypes import FLOATS, DType
-from .errors import DTypeError, GradientError, ShapeError, TapeError
+from .errors import DomainError, DTypeError, GradientError, ShapeError
+from .hooks import Hook, HookHandle, Hooks
+from .location import Place, caller
+from .looking import Looking
 from .node import Node
+from .nonfinite import require_finite_value
 from .op import Op
 from .shape import Pattern, Shape
-from .show import dot, summary
-from .tables import Table
 from .tensor import AnyTensor
 from .var import AnyVar, Gradual, Var
 
 D = TypeVar("D", bound=DType)
 S = TypeVarTuple("S")
 
-_numbers = count(1)
-
 Seed = npt.ArrayLike | AnyTensor | AnyVar | None
+Check = Literal["finite"] | None
 
 
-class Tape(Generic[D]):
+class Tape(Looking, Generic[D]):
     """A grow-only list of nodes: the id of a node is its index, and parents come before children.
 
     ``Tape()`` takes arrays of any element type; ``Tape(f32)`` and ``Tape(f64)`` take floats of that one only.
     Ops called with Vars append one node each; an op that fails appends none.
+
+    With ``check="finite"`` an op or a VJP that makes an infinity or a NaN raises NonFiniteError and appends
+    nothing. Each node notes the user's line that made it, unless ``locations=False`` (0.15 us less for an op).
 
     >>> tape = Tape()
     >>> x = tape.leaf(np.array([1.0, 2.0]), name="x")
@@ -40,24 +46,18 @@ class Tape(Generic[D]):
     """
 
     @overload
-    def __init__(self: "Tape[Any]") -> None: ...
+    def __init__(self: "Tape[Any]", *, check: Check = None, locations: bool = True) -> None: ...
     @overload
-    def __init__(self, dtype: type[D]) -> None: ...
-    def __init__(self, dtype: Any = None) -> None:
+    def __init__(self, dtype: type[D], *, check: Check = None, locations: bool = True) -> None: ...
+    def __init__(self, dtype: Any = None, *, check: Check = None, locations: bool = True) -> None:
+        if check not in (None, "finite"):
+            raise DomainError(f"Tape: argument 'check': expected 'finite' or None, got {check!r}")
+        super().__init__()
         self.dtype: type[D] | None = dtype
-        self.number = next(_numbers)
-        self.generation = 0
-        self._nodes: list[Node] = []
+        self._check, self._locations = check == "finite", locations
         self._dims: dict[object, Any] = {}
-
-    def __repr__(self) -> str:
-        return f"<Tape #{self.number} with {len(self._nodes)} nodes>"
-
-    def __len__(self) -> int:
-        return len(self._nodes)
-
-    def __iter__(self) -> Iterator[Node]:
-        return iter(self._nodes)
+        self._scope = ""
+        self._hooks = Hooks()
 
     # ------------------------------------------------------------------ leaves
 
@@ -114,7 +114,9 @@ class Tape(Generic[D]):
             )
         if shape is not None:
             self.bind(call, Pattern.named(shape), tensor.sizes)
-        return self._append(None, {}, tensor, (), (), (), requires_grad and tensor.dtype in FLOATS, name)
+        wanted = requires_grad and tensor.dtype in FLOATS
+        node = self._append(None, {}, tensor, (), (), (), wanted, name, caller() if self._locations else None)
+        return Var(self, node.id, self.generation)
 
     def bind(self, call: str, pattern: Pattern, sizes: tuple[int, ...]) -> None:
         """Unify a named shape with sizes; its Dims keep their sizes on this tape. Raises ShapeError."""
@@ -125,63 +127,51 @@ class Tape(Generic[D]):
 
     # ------------------------------------------------------------------ nodes
 
-    def node(self, key: AnyVar | int | str) -> Node:
-        """The node of a Var, an id or a name. Raises TapeError if this tape has no such node."""
-        if isinstance(key, Var):
-            if key.tape is not self:
-                raise TapeError(f"expected a Var of {self!r}, got node {key.id} of {key.tape!r}")
-            if key.generation != self.generation:
-                raise TapeError(
-                    f"expected a Var of generation {self.generation} of {self!r}, got node {key.id} of generation "
-                    f"{key.generation}: the tape was reset since; make its leaves anew"
-                )
-            return self._nodes[key.id]
-        if isinstance(key, str):
-            return self._nodes[named(self._nodes, key)]
-        if not 0 <= key < len(self._nodes):
-            raise TapeError(f"node: expected an id from 0 to {len(self._nodes) - 1}, got {key}")
-        return self._nodes[key]
-
-    def value(self, key: AnyVar | int | str) -> AnyTensor:
-        """The value of a node. Raises TapeError if this tape has no such node."""
-        return self.node(key).value
-
-    def require_value(self, key: AnyVar | int | str, shape: tuple[int, ...]) -> AnyTensor:
-        """The value of a node that must have the given shape. Raises ShapeError if it has another."""
-        value = self.value(key)
-        if value.sizes != tuple(shape):
-            raise ShapeError(
-                f"require_value: node {self.node(key).id}: expected shape {tuple(shape)}, got {value.sizes}"
-            )
-        return value
-
     def var(self, key: int | str) -> AnyVar:
         """The Var of a node, by id or name."""
         return Var(self, self.node(key).id, self.generation)
 
     def reset(self) -> None:
         """Forget every node and every size of a Dim. Vars made before are refused from now on."""
-        self._nodes, self._dims = [], {}
+        self._nodes, self._dims, self._hooks = [], {}, Hooks()
         self.generation += 1
+
+    @contextmanager
+    def scope(self, name: str) -> Iterator[None]:
+        """Nodes made inside belong to the scope ``name``, within the scope that is open: `to_dot` can draw it as one.
+
+        >>> tape = Tape()
+        >>> with tape.scope("encoder"), tape.scope("mlp"):
+        ...     x = tape.leaf(1.0)
+        >>> tape.node(x).scope
+        'encoder.mlp'
+        """
+        outer = self._scope
+        self._scope = f"{outer}.{name}" if outer else name
+        try:
+            yield
+        finally:
+            self._scope = outer
 
     def apply(self, op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> AnyVar:
         """Compute an op and append its node; operands that are no Vars become constants before it."""
         nodes = [self.node(x) if x.__class__ is Var else None for x in inputs]
-        given = [node.value if node else x for node, x in zip(nodes, inputs, strict=True)]
-        values = given if None not in nodes else op.tensors(given)
+        values: Sequence[AnyTensor | None] = [node.value for node in nodes if node]
+        if len(values) < len(nodes):
+            values = op.tensors([node.value if node else x for node, x in zip(nodes, inputs, strict=True)])
         out = self._result(op, values, attrs)
-        for i, value in enumerate(values):
-            if nodes[i] is None and value is not None:
-                nodes[i] = self._nodes[self._append(None, {}, value, (), (), (), False, None).id]
-        parents = tuple([node.id for node in nodes if node is not None])
-        if out.dtype.kind == "f":
-            needs = [
-                node is not None and node.requires_grad and smooth
-                for node, smooth in zip(nodes, op.smooth, strict=True)
-            ]
-        else:
-            needs = [False] * len(nodes)
-        return self._append(op, attrs, out, parents, values, needs, True in needs, None)
+        place = caller() if self._locations else None
+        if self._check:
+            require_finite_value(op, values, out, place or caller())
+        if None in nodes:
+            for i, value in enumerate(values):
+                if nodes[i] is None and value is not None:
+                    nodes[i] = self._append(None, {}, value, (), (), (), False, None, place)
+        parents = tuple([node.id for node in nodes if node])
+        needs = [node is not None and node.requires_grad for node in nodes]
+        needs = list(map(and_, needs, op.smooth)) if out.dtype.kind == "f" else [False] * len(nodes)
+        node = self._append(op, attrs, out, parents, values, needs, True in needs, None, place)
+        return Var(self, node.id, self.generation)
 
     def _result(self, op: Op, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> AnyTensor:
         return op.compute(values, attrs)
@@ -196,10 +186,12 @@ class Tape(Generic[D]):
         needs: Sequence[bool],
         requires_grad: bool,
         name: str | None,
-    ) -> AnyVar:
+        place: Place | None,
+    ) -> Node:
         id = len(self._nodes)
-        self._nodes.append(Node(id, op, attrs, value, parents, inputs, needs, requires_grad, name))
-        return Var(self, id, self.generation)
+        node = Node(id, op, attrs, value, parents, inputs, needs, requires_grad, name, self._scope, place)
+        self._nodes.append(node)
+        return node
 
     # ------------------------------------------------------------------ backward
 
@@ -236,18 +228,17 @@ class Tape(Generic[D]):
                 f"backward_dense_from: argument 'cotangents': expected one entry for each of {len(self)} nodes, "
                 f"got {len(cotangents)}"
             )
-        where = "backward_dense_from"
         checked = [
-            None if g is None else cotangent(where, f"cotangents[{i}]", self._nodes[i].value, g)
-            for i, g in enumerate(cotangents)
+            None if g is None else cotangent("backward_dense_from", f"cotangents[{node.id}]", node.value, g)
+            for node, g in zip(self._nodes, cotangents, strict=True)
         ]
         return self._sweep(checked, len(self) - 1, create_graph)
 
     def backward_dense_all(self, out: AnyVar | int, seed: Seed = None) -> DenseGrads[AnyTensor]:
         """`backward_dense` with zeros where the gradient does not arrive; no VJP runs for those nodes."""
         grads = list(self._backward("backward_dense_all", out, seed, create_graph=False))
-        filled = [self._zeros(node) if g is None else g for node, g in zip(self._nodes, grads, strict=True)]
-        return DenseGrads(self._nodes, filled, self.node)
+        filled = [zeros(node.value) if g is None else g for node, g in zip(self._nodes, grads, strict=True)]
+        return DenseGrads(self._nodes, filled, self.node, {id for id, g in enumerate(grads) if g is None})
 
     @overload
     def backward(
@@ -284,29 +275,27 @@ class Tape(Generic[D]):
 
     def _sweep(self, cotangents: list[Any], start: int, create_graph: bool) -> DenseGrads[Any]:
         lift: Callable[[int], Any] = self.var if create_graph else self._tensor_of
-        cotangents = [g if g is None else self._as_var(g) if create_graph else _as_tensor(g) for g in cotangents]
-        sweep(self._nodes, cotangents, start, lift)
+        accept: Callable[[Any], Any] = self._as_var if create_graph else _as_tensor
+        hooked = partial(self._hooks.run, accept=accept) if self._hooks else None
+        cotangents = [g if g is None else accept(g) for g in cotangents]
+        sweep(self._nodes, cotangents, start, lift, hooked, self._check)
         return DenseGrads(self._nodes, cotangents, self.node)
+
+    def hook(self, key: AnyVar | int | str, function: Hook) -> HookHandle:
+        """Call ``function(gradient)`` with the gradient of a node, once complete, in every backward pass.
+
+        What it returns, unless None, takes the gradient's place and flows on; under ``create_graph=True`` it gets
+        and may return Vars. Nodes come in decreasing id, the hooks of a node in the order in which they were
+        added, each given what the one before left. Raises TapeError for a node that is not on the tape,
+        GradientError if no gradient can arrive, and, during backward, for a replacement that does not fit.
+        """
+        return self._hooks.add(self.node(key), function)
 
     def _tensor_of(self, id: int) -> AnyTensor:
         return self._nodes[id].value
 
     def _as_var(self, g: AnyTensor | AnyVar) -> AnyVar:
         return self.var(self.node(g).id) if isinstance(g, Var) else self.const(g)
-
-    def _zeros(self, node: Node) -> AnyTensor | None:
-        value = node.value
-        return AnyTensor(np.zeros(value.sizes, value.dtype)) if value.dtype in FLOATS else None
-
-    # ------------------------------------------------------------------ looking
-
-    def summary(self) -> Table:
-        """One row per node: id, name, op, shape, dtype, parents, bytes."""
-        return summary(repr(self), self._nodes)
-
-    def to_dot(self) -> str:
-        """The graph in the DOT language, leaves as boxes."""
-        return dot(self._nodes)
 
 
 def _as_tensor(g: AnyTensor | AnyVar) -> AnyTensor:

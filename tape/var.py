@@ -16,6 +16,7 @@ from .table import OPS
 from .tensor import AnyTensor, Array
 
 if TYPE_CHECKING:
+    from .hooks import Hook, HookHandle
     from .tape import Tape
 
 D = TypeVar("D", bound=DType)
@@ -84,6 +85,10 @@ class Var(Generic[D, *S]):
         """
         self.tape.bind("expect", Pattern.named(shape), self.value.sizes)
         return self
+
+    def register_hook(self, function: "Hook") -> "HookHandle":
+        """Call ``function(gradient)`` in every backward pass; see `Tape.hook`."""
+        return self.tape.hook(self, function)
 
     def __repr__(self) -> str:
         value = self.value

@@ -12,8 +12,8 @@ WINGS = ("tape", "runtime", "trace")
 
 FLOORS = {
     "tape": [
-        ["errors"],
-        ["dtypes", "shape"],
+        ["errors", "location"],
+        ["dtypes", "shape", "ulp"],
         ["numerics", "random"],
         ["tensor"],
         ["table", "tables"],
@@ -25,16 +25,25 @@ FLOORS = {
         ["op"],
         ["ops"],
         ["node"],
-        ["backward", "show"],
+        ["dot", "explain", "hooks", "nonfinite", "show"],
+        ["backward"],
+        ["compare", "nodes"],
+        ["looking"],
         ["tape"],
-        ["gradcheck"],
+        ["gradcheck", "symbolic"],
         ["nn"],
     ],
     "runtime": [
-        ["digest", "optim", "data"],
-        ["evaluate"],
+        ["digest", "optim", "data", "batch", "memory"],
+        ["recipe", "evaluate"],
+        ["ir"],
+        ["lower"],
+        ["steps"],
+        ["plans", "profile"],
+        ["verification"],
         ["capture"],
-        ["recording", "interrupt", "progress"],
+        ["recording", "interrupt", "progress", "callbacks", "metrics", "feed"],
+        ["checkpoint", "modes", "journal"],
         ["trainer"],
     ],
     "trace": [
@@ -54,7 +63,7 @@ FLOORS = {
 LATE_IMPORTS = {"trace/cli.py", "trace/checking.py", "trace/v2/commands.py"}
 """Files that import inside functions, so that answers that need no compiled code come at once."""
 
-NUMBA = ("tape/numerics/", "runtime/optim/kernels.py", "trace/v1/")
+NUMBA = ("tape/numerics/", "runtime/optim/kernels.py", "runtime/optim/schedule_kernels.py", "trace/v1/")
 """Where numba may be imported."""
 
 

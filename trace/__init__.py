@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from .checking import validate
-from .recorder import Recorder, open_recorder
+from .recorder import open_recorder, resume_recorder
 from .v2.errors import (
     InvalidTraceError,
     NonFiniteError,
@@ -14,6 +14,7 @@ from .v2.errors import (
 )
 from .v2.limits import Limits
 from .v2.reader import StepView, Trace, open_trace
+from .v2.recorder import Recorder
 from .v2.report import Finding, Report
 from .v2.verdict import Verdict
 
@@ -40,6 +41,7 @@ __all__ = [
     "open_recorder",
     "open_trace",
     "replay",
+    "resume_recorder",
     "state_after",
     "validate",
 ]

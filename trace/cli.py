@@ -167,6 +167,12 @@ def _validate(args: argparse.Namespace) -> int:
     return v1.validate(args.path)
 
 
+def _verify_step(args: argparse.Namespace) -> int:
+    from . import step_command
+
+    return step_command.run(args.function, args.replays)
+
+
 def _add_trace(parser: argparse.ArgumentParser, *, step_required: bool) -> None:
     numbered = "number of the step, from 0"
     parser.add_argument("--step", type=_integer(0, _UINT64), required=step_required, metavar="S", help=numbered)
@@ -231,6 +237,12 @@ def _add_validate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", type=_path, metavar="PATH")
 
 
+def _add_verify_step(parser: argparse.ArgumentParser) -> None:
+    step = "what returns a captured step when it is called; default: the reference model's step"
+    parser.add_argument("function", nargs="?", metavar="MODULE:FUNCTION", help=step)
+    parser.add_argument("--replays", type=_integer(1, _MAX_STEPS), default=20, metavar="N", help=_DEFAULT)
+
+
 _COMMANDS: tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None], Handler], ...] = (
     ("demo", "train digits, record the run, prove it by replay", _add_demo, _demo),
     ("train", "train the scalar linear model and record it in a version 1 trace", _add_train, _train),
@@ -239,6 +251,7 @@ _COMMANDS: tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None], Hand
     ("rollback", "show the state before a step, or write the trace up to it", _add_rollback, _rollback),
     ("compare", "find the first difference of two traces", _add_compare, _compare),
     ("validate", "check every rule of the format", _add_validate, _validate),
+    ("verify-step", "check a captured training step from its graph to its memory", _add_verify_step, _verify_step),
 )
 
 
@@ -247,7 +260,8 @@ def _parser() -> _Parser:
         prog="dgrr",
         description="Record, replay and verify training to the last bit.",
         epilog="Exit codes: 0 success, 1 usage error, 2 IO error, 3 not a valid trace, 4 divergence, "
-        "5 replay failure, 6 not everything could be proven, 7 steps lost in a recovery, 130 interrupted.",
+        "5 replay failure or a failed check of a step, 6 not everything could be proven, "
+        "7 steps lost in a recovery, 130 interrupted.",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")

@@ -19,7 +19,7 @@ class Exit(IntEnum):
     DIVERGED = 4
     """Two traces differ, or training met a value that is not finite."""
     REPLAY = 5
-    """A recorded step is not what its rule makes of the recorded inputs."""
+    """A recorded step is not what its rule makes of the recorded inputs, or a captured step fails a check."""
     UNPROVEN = 6
     """Nothing is wrong, but not everything could be checked."""
     LOSSY = 7

@@ -1,14 +1,20 @@
 """Re-execution of recorded steps: batches, losses and gradients held against a trace."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from .. import runtime
-from ..runtime.optim import clip_by_global_norm
+from ..runtime.batch import leaves
+from ..runtime.journal import CLIP_VALUE
+from ..runtime.optim import clip_by_global_norm, clip_by_value
+from ..runtime.recipe import mean
+from ..tape import AnyTensor
 from .v2.difference import first_difference
 from .v2.digest import Array, Batch, InputDigest, TensorDigest
+from .v2.errors import InvalidTraceError
 from .v2.format import RecordMode
 from .v2.reader import StepView, Trace
 from .v2.report import Finding
@@ -27,34 +33,46 @@ class FailedError(Exception):
 
 
 class Model:
-    """The loss function and the batches of a run, from its beginning."""
+    """The loss function and the batches of a run, from its beginning.
+
+    As in training, so many batches in turn are one step as the first step says, and a rest of fewer at the end of
+    an epoch is left out.
+    """
 
     def __init__(self, trace: Trace, loss_fn: LossFn, batches: Batches) -> None:
         self._trace = trace
         self._loss_fn = loss_fn
-        self._batches = _epochs(batches)
+        self._together = trace[0].micro_batches if len(trace) else 1
+        self._batches = _epochs(batches, self._together)
+        self._clip_value = _clip_value(trace)
         algorithm = trace.header.algorithm
         self._input_digest = InputDigest(algorithm)
         self._digests = {
             t.name: TensorDigest(algorithm, t.dtype, t.shape) for t in trace.schema.tensors[: trace.schema.params]
         }
 
-    def next_batch(self, view: StepView) -> Batch:
-        """The batch of a step."""
+    def next_batch(self, view: StepView) -> tuple[Batch, ...]:
+        """The micro-batches of a step."""
         try:
             batch = next(self._batches)
         except StopIteration:
             raise FailedError(Verdict.DATA, "there are no more batches", view.step) from None
-        if self._input_digest(batch) != view.input_digest:
+        recorded = batch[0] if self._together == 1 else tuple(leaves(batch))
+        if self._input_digest(recorded) != view.input_digest:
             raise FailedError(Verdict.DATA, "the batch is not the one that was recorded", view.step)
         return batch
 
-    def execute(self, view: StepView, params: dict[str, Array], batch: Batch, ulp_tol: int) -> dict[str, Array]:
+    def execute(
+        self, view: StepView, params: dict[str, Array], batch: tuple[Batch, ...], ulp_tol: int
+    ) -> dict[str, Array]:
         """Compute loss and gradients of a step as the optimizer consumed them, and compare."""
-        if view.micro_batches != 1:
-            text = f"its gradients were accumulated over {view.micro_batches} micro-batches"
-            raise FailedError(Verdict.UNPROVEN, f"{text}, which replay does not re-execute", view.step)
-        loss, grads = runtime.gradients(self._loss_fn, params, batch)
+        if view.micro_batches != self._together:
+            text = f"expected {self._together} micro-batches as in the first step, got {view.micro_batches}"
+            raise FailedError(Verdict.UNPROVEN, f"{text}; the trainer does not vary them", view.step)
+        passes = [runtime.gradients(self._loss_fn, params, micro) for micro in batch]
+        loss, grads = self._mean([loss for loss, _ in passes]), self._averaged([made for _, made in passes])
+        if self._clip_value is not None:
+            grads = clip_by_value(grads, self._clip_value)
         difference = first_difference(view.record.loss, np.asarray(loss), ulp_tol)
         if difference is not None:
             raise FailedError(Verdict.GRADIENT, str(difference), view.step, "loss")
@@ -63,6 +81,15 @@ class Model:
         for name in self._digests:
             self._compare(view, name, grads.get(name), ulp_tol)
         return grads
+
+    def _mean(self, terms: list[Array]) -> Array:
+        """The mean over the micro-batches of a step."""
+        averaged: Array = mean([AnyTensor(term) for term in terms], self._together).array
+        return averaged
+
+    def _averaged(self, passes: list[dict[str, Array]]) -> dict[str, Array]:
+        arrived = {name: [grads[name] for grads in passes if name in grads] for name in self._digests}
+        return {name: self._mean(terms) for name, terms in arrived.items() if terms}
 
     def _clipped(self, view: StepView, clip: tuple[float, float], grads: Mapping[str, Array]) -> dict[str, Array]:
         clipped = clip_by_global_norm(grads, clip[0])
@@ -89,15 +116,29 @@ class Model:
             raise FailedError(Verdict.GRADIENT, text, view.step, name)
 
 
+def _clip_value(trace: Trace) -> float | None:
+    """The bound of clipping by value, which an event holds."""
+    for _, event in trace.events():
+        if event.kind == CLIP_VALUE:
+            try:
+                limit = float(event.text)
+            except ValueError:
+                limit = -1.0
+            if not limit >= 0:
+                raise InvalidTraceError(Verdict.CORRUPT, f"the bound of clipping by value is {event.text!r}")
+            return limit
+    return None
+
+
 def _presence(value: object) -> str:
     return "no gradient" if value is None else "a gradient"
 
 
-def _epochs(batches: Batches) -> Iterator[Batch]:
-    """The batches, iterated again when they end, until an iteration gives none."""
+def _epochs(batches: Batches, n: int) -> Iterator[tuple[Batch, ...]]:
+    """The batches, ``n`` at a time, iterated again when they end, until an iteration gives no step."""
     more = True
     while more:
-        more = False
-        for batch in batches:
+        more, items = False, iter(batches)
+        while len(together := tuple(islice(items, n))) == n:
             more = True
-            yield batch
+            yield together

@@ -1,16 +1,23 @@
-"""Optimizers, `SGD`, `Adam` and `AdamW`, and clipping of gradients: the same bits on every machine."""
+"""Optimizers, learning-rate schedules and clipping of gradients: the same bits on every machine."""
 
 from .clip import ClippedByNorm, clip_by_global_norm, clip_by_value
 from .rule import Law, Rule
 from .rules import SGD, Adam, AdamW, make_rule
+from .schedules import Constant, Cosine, OneCycle, Schedule, StepDecay, WarmUp
 
 __all__ = [
     "SGD",
     "Adam",
     "AdamW",
     "ClippedByNorm",
+    "Constant",
+    "Cosine",
     "Law",
+    "OneCycle",
     "Rule",
+    "Schedule",
+    "StepDecay",
+    "WarmUp",
     "clip_by_global_norm",
     "clip_by_value",
     "make_rule",

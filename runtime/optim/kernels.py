@@ -12,9 +12,9 @@ float64; a constant that follows from them is computed in float64 and rounded on
 import numpy as np
 from numba import njit
 
-from ...tape.numerics.intrinsics import real, select, sqrt, stack, word
+from ...tape.numerics.intrinsics import real, select, sqrt, word
 from ...tape.numerics.kernel import kernel, share, vector, vector_as
-from ...tape.numerics.reduce import LANES, square_sum
+from ...tape.numerics.reduce import square_sum
 
 
 @njit(inline="always")
@@ -124,7 +124,7 @@ def sgd_momentum_step(table, ints, part, parts):
 @njit(inline="always")
 def euclidean_norm(table, k, n):
     """The norm of the ``k``-th array of a table."""
-    return sqrt(square_sum(vector(table, k, 0, n), real(table, 0.0), stack(table, LANES)))
+    return sqrt(square_sum(vector(table, k, 0, n), real(table, 0.0)))
 
 
 @kernel

@@ -3,12 +3,10 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
-from math import inf
-from numbers import Real
+from math import nan
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from ...tape.errors import DomainError
 from ...tape.numerics.kernel import Kernel
@@ -25,6 +23,8 @@ from .arrays import (
     prepared_words,
 )
 from .kernels import step_inc
+from .scalars import whole
+from .schedules import Schedule, Vector
 
 INT64 = np.dtype(np.int64)
 
@@ -64,14 +64,38 @@ class Rule(ABC):
     scalars: ClassVar[ScalarTypes] = {"step": ((), INT64)}
     """Shape and dtype of every state array that belongs to no parameter."""
 
+    counters: ClassVar[tuple[tuple[Kernel, tuple[str, ...]], ...]] = ()
+    """Kernels that follow the count of a step: each overwrites the first of the scalars named from the others,
+    of which ``"hyper"`` is the vector of hyperparameters."""
+
+    lr: float | Schedule
+    """The learning rate, or the schedule that gives it: at update ``t``, from 1, ``schedule(t - 1)``."""
+
     @property
     @abstractmethod
     def law(self) -> Law:
         """The kernel of the update, for `step` and for captured plans alike."""
 
-    def hyperparameters(self) -> dict[str, float]:
-        """Every hyperparameter by name, in the order of ``names``; flags as 0 or 1."""
-        return {name: float(getattr(self, name)) for name in self.names}
+    @property
+    def schedule(self) -> Schedule | None:
+        """The schedule of ``lr``, None for a number."""
+        return self.lr if isinstance(self.lr, Schedule) else None
+
+    def hyperparameters(self, step: int | None = None) -> dict[str, float]:
+        """Every hyperparameter by name, in the order of ``names``; flags as 0 or 1.
+
+        Args:
+            step: the number of an update, from 1, as the state array ``"step"`` has it after that update; a
+                schedule has been called with ``step - 1``. A rule whose ``lr`` is a number needs none.
+
+        Raises:
+            DomainError: no step, where ``lr`` follows a schedule, or one below 1.
+        """
+        if step is None and self.schedule is not None:
+            expected = "expected the number of an update, from 1, as lr follows a schedule"
+            raise DomainError(f"{self._title}.hyperparameters: step: {expected}, got None")
+        vector = self.hyper if step is None else self._hyper(self._number("hyperparameters", step))
+        return dict(zip(self.names, vector.tolist(), strict=True))
 
     @classmethod
     @abstractmethod
@@ -79,11 +103,26 @@ class Rule(ABC):
         """The rule whose `hyperparameters` are ``hyper``."""
 
     @cached_property
-    def hyper(self) -> npt.NDArray[np.float64]:
-        """The hyperparameters as the read-only float64 vector that kernels read."""
-        vector = np.array(list(self.hyperparameters().values()))
+    def hyper(self) -> Vector:
+        """The hyperparameters as the read-only float64 vector that kernels read; a scheduled ``lr`` is NaN here."""
+        values = [getattr(self, name) for name in self.names]
+        vector = np.array([nan if isinstance(value, Schedule) else float(value) for value in values])
         vector.flags.writeable = False
         return vector
+
+    def hyper_at(self, step: int) -> Vector:
+        """The vector that kernels read at update ``step``, from 1: `hyper` with the rate of that update.
+
+        Raises DomainError for a step below 1.
+        """
+        return self._hyper(self._number("hyper_at", step))
+
+    def _number(self, command: str, step: int) -> Array:
+        """The checked number of an update as the state has it."""
+        return np.array(whole(f"{self._title}.{command}: step", step), INT64)
+
+    def _hyper(self, step: Array) -> Vector:
+        return self.hyper if self.schedule is None else self.schedule.hyper(self.hyper, step)
 
     def init(self, params: Arrays) -> dict[str, Array]:
         """The state before the first step: fresh zeros, in a fixed order.
@@ -123,18 +162,23 @@ class Rule(ABC):
         check_names(grads, params, "{}.step: grads", self._title)
         scalars = {key: self._in_state(state, key, *expected) for key, expected in self.scalars.items()}
         calls = self._calls(params, grads, state, scalars)
-        self.advance(scalars)
+        hyper = self.advance(scalars)
         for address, ints, arrays, work in calls:
-            run(address, ints, arrays, work)
+            run(address, ints, (*arrays, hyper), work)
 
-    def advance(self, scalars: Arrays) -> None:
-        """Count the step, in place."""
+    def advance(self, scalars: Arrays) -> Vector:
+        """Count the step, in place; the vector of hyperparameters that its kernels read."""
         run(step_inc.address(INT64), prepared_words(), (scalars["step"],), 0)
+        known = {**scalars, "hyper": self._hyper(scalars["step"])}
+        for kernel, names in self.counters:
+            arrays = tuple([known[name] for name in names])
+            run(kernel.address(arrays[0].dtype), prepared_words(), arrays, 0)
+        return known["hyper"]
 
     def _calls(self, params: Arrays, grads: Arrays, state: Arrays, scalars: Arrays) -> list[_Call]:
-        """The checked launches of one step, a parameter each."""
+        """The checked launches of one step, a parameter each; the vector of hyperparameters is yet to follow."""
         kernel, buffers, needed, attributes = self.law
-        last = (*(scalars[key] for key in needed), self.hyper)
+        last = [scalars[key] for key in needed]
         calls: list[_Call] = []
         for name, param in params.items():
             if name not in grads:
@@ -156,14 +200,3 @@ class Rule(ABC):
     @property
     def _title(self) -> str:
         return type(self).__name__
-
-
-def number(where: str, value: object, low: float = 0.0, below: float = inf) -> float:
-    """``value`` as a float in ``[low, below)``, else DomainError."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise DomainError(f"{where}: expected a number, got {value!r}")
-    result = float(value)
-    if not low <= result < below:
-        bounds = f"of at least {low:g}" if below == inf else f"in [{low:g}, {below:g})"
-        raise DomainError(f"{where}: expected a finite number {bounds}, got {result!r}")
-    return result

@@ -12,10 +12,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ...tape.errors import DomainError
-from ...tape.numerics.launch import run
-from .arrays import Arrays, prepared_words
 from .kernels import adam_step, bias_corr, sgd_momentum_step, sgd_step
-from .rule import Law, Rule, ScalarTypes, number
+from .rule import Law, Rule, ScalarTypes
+from .scalars import fraction, number
+from .schedules import Schedule
 
 FLOAT64 = np.dtype(np.float64)
 
@@ -32,7 +32,7 @@ class SGD(Rule):
         p = p - lr * g
 
     Args:
-        lr: step size, at least 0.
+        lr: step size, at least 0, or a schedule of step sizes.
         momentum: weight of the old buffer, at least 0.
         dampening: share of a new gradient that is left out of the buffer, in [0, 1].
         nesterov: look ahead along the buffer; needs momentum and no dampening.
@@ -53,16 +53,15 @@ class SGD(Rule):
     rule: ClassVar[str] = "sgd@1"
     names: ClassVar[tuple[str, ...]] = ("lr", "momentum", "dampening", "nesterov", "weight_decay")
 
-    lr: float
+    lr: float | Schedule
     momentum: float = 0.0
     dampening: float = 0.0
     nesterov: bool = False
     weight_decay: float = 0.0
 
     def __post_init__(self) -> None:
-        _normalise(self, "lr", "momentum", "dampening", "weight_decay")
-        if self.dampening > 1:
-            raise DomainError(f"SGD: dampening: expected a number in [0, 1], got {self.dampening!r}")
+        _normalise(self, "momentum", "weight_decay")
+        object.__setattr__(self, "dampening", fraction("SGD: dampening", self.dampening))
         if self.nesterov not in (False, True):
             raise DomainError(f"SGD: nesterov: expected False or True, got {self.nesterov!r}")
         if self.nesterov and (self.momentum == 0 or self.dampening != 0):
@@ -100,7 +99,7 @@ class Adam(Rule):
     constants of the step: computed in float64, rounded once.
 
     Args:
-        lr: step size, at least 0.
+        lr: step size, at least 0, or a schedule of step sizes.
         betas: decay of the two running averages, each in [0, 1).
         eps: added to the denominator, at least 0.
         weight_decay: factor of the L2 penalty, at least 0.
@@ -110,20 +109,24 @@ class Adam(Rule):
 
     >>> Adam(1e-3).hyperparameters()
     {'lr': 0.001, 'beta1': 0.9, 'beta2': 0.999, 'eps': 1e-08, 'weight_decay': 0.0}
+    >>> from dgrr.runtime.optim import Cosine
+    >>> Adam(lr=Cosine(1e-3, steps=1000)).hyperparameters(step=501)["lr"]
+    0.0005
     """
 
     rule: ClassVar[str] = "adam@1"
     names: ClassVar[tuple[str, ...]] = ("lr", "beta1", "beta2", "eps", "weight_decay")
     scalars: ClassVar[ScalarTypes] = {**Rule.scalars, "corrections": ((2,), FLOAT64)}
+    counters = ((bias_corr, ("corrections", "step", "hyper")),)
     decoupled: ClassVar[bool] = False
 
-    lr: float = 1e-3
+    lr: float | Schedule = 1e-3
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
     weight_decay: float = 0.0
 
     def __post_init__(self) -> None:
-        _normalise(self, "lr", "eps", "weight_decay")
+        _normalise(self, "eps", "weight_decay")
         object.__setattr__(self, "betas", _betas(type(self).__name__, self.betas))
 
     @property
@@ -145,12 +148,6 @@ class Adam(Rule):
     def from_hyperparameters(cls, hyper: Mapping[str, Any]) -> Self:
         """The rule whose `hyperparameters` are ``hyper``."""
         return cls(hyper["lr"], (hyper["beta1"], hyper["beta2"]), hyper["eps"], hyper["weight_decay"])
-
-    def advance(self, scalars: Arrays) -> None:
-        """Count the step and compute its bias corrections, in place."""
-        super().advance(scalars)
-        arrays = (scalars["corrections"], scalars["step"], self.hyper)
-        run(bias_corr.address(FLOAT64), prepared_words(), arrays, 0)
 
 
 @dataclass(frozen=True)
@@ -195,8 +192,8 @@ def make_rule(name: str, hyper: Mapping[str, float]) -> Rule:
 
 
 def _normalise(rule: Rule, *names: str) -> None:
-    """Make the named fields floats of at least 0, or raise DomainError."""
-    for name in names:
+    """Make ``lr``, unless it is a schedule, and the named fields floats of at least 0, or raise DomainError."""
+    for name in names if rule.schedule is not None else ("lr", *names):
         value = number(f"{type(rule).__name__}: {name}", getattr(rule, name))
         object.__setattr__(rule, name, value)
 

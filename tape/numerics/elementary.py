@@ -1,8 +1,7 @@
-"""exp, log, tanh and sigmoid of one float32 or float64, for use inside kernels.
+"""exp, log, tanh and sigmoid of a float32, a float64 or a vector of either, for use inside kernels.
 
-Each is a branch-free tree of ``+ - * /``, fma, comparisons, selections and bit operations, the same for both
-types; only the constants differ (`coefficients`). So every machine computes the same bits, and loops over
-arrays vectorise.
+Each is a branch-free tree of ``+ - * /``, fma, comparisons, selections and bit operations, the same for all
+types; only the constants differ (`coefficients`). So every machine computes the same bits, in every lane.
 """
 
 # numba's functions carry no types, and checkers miss the context argument that numba gives to intrinsics.
@@ -11,8 +10,7 @@ arrays vectorise.
 import numpy as np
 from numba import njit
 
-from .generic import add, constant, constants, lshr, polynomial, shl, sub
-from .intrinsics import bits_of, float_of, fma, select
+from .generic import add, bits_of, constant, constants, float_of, fma, lshr, polynomial, select, shl, sub
 
 elementary = njit(forceinline=True, error_model="numpy")
 

@@ -10,8 +10,11 @@ import numpy as np
 from numba import njit
 
 from . import elementary, intrinsics
+from .generic import constant
 from .intrinsics import float_of, real, select, word
 from .kernel import kernel, share, vector, vector_as
+from .lanes import inlined
+from .vectors import transform
 
 BYTE, INT64 = np.uint8(0), np.int64(0)
 
@@ -105,19 +108,22 @@ def divide(table, ints, part, parts):
     return 0
 
 
+@inlined
+def _power(x, exponent):
+    result, square, left = constant(x, 1.0), x, abs(exponent)
+    while left > 0:
+        if left & 1:
+            result = result * square
+        square = square * square
+        left >>= 1
+    return constant(x, 1.0) / result if exponent < 0 else result
+
+
 @kernel
 def power(table, ints, part, parts):
     """``out = x ** |n|`` by binary powering, ``1 / that`` for n < 0; ints: number of elements, n."""
     out, x = _unary(table, ints, part, parts)
-    exponent, one = word(ints, 1), real(table, 1.0)
-    for i in range(out.size):
-        result, square, left = one, x[i], abs(exponent)
-        while left > 0:
-            if left & 1:
-                result *= square
-            square *= square
-            left >>= 1
-        out[i] = one / result if exponent < 0 else result
+    transform(_power, out, x, word(ints, 1))
     return 0
 
 
@@ -155,8 +161,7 @@ def sqrt(table, ints, part, parts):
 def exp(table, ints, part, parts):
     """``out = e ** x``."""
     out, x = _unary(table, ints, part, parts)
-    for i in range(out.size):
-        out[i] = elementary.exp(x[i])
+    transform(elementary.exp, out, x)
     return 0
 
 
@@ -164,8 +169,7 @@ def exp(table, ints, part, parts):
 def log(table, ints, part, parts):
     """``out = ln x``."""
     out, x = _unary(table, ints, part, parts)
-    for i in range(out.size):
-        out[i] = elementary.log(x[i])
+    transform(elementary.log, out, x)
     return 0
 
 
@@ -173,8 +177,7 @@ def log(table, ints, part, parts):
 def tanh(table, ints, part, parts):
     """``out = tanh x``."""
     out, x = _unary(table, ints, part, parts)
-    for i in range(out.size):
-        out[i] = elementary.tanh(x[i])
+    transform(elementary.tanh, out, x)
     return 0
 
 
@@ -182,8 +185,7 @@ def tanh(table, ints, part, parts):
 def sigmoid(table, ints, part, parts):
     """``out = 1 / (1 + e ** -x)``."""
     out, x = _unary(table, ints, part, parts)
-    for i in range(out.size):
-        out[i] = elementary.sigmoid(x[i])
+    transform(elementary.sigmoid, out, x)
     return 0
 
 

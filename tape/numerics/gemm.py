@@ -1,70 +1,207 @@
 """Matrix products: per output element one fma chain over the contraction index, in blocks of 256.
 
 ``total = s_0, then total + s_1, …`` where ``s_b`` is the chain ``acc = fma(a, b, acc)`` from +0 over block b.
-Tiles run over outputs only, so their size cannot be seen in the bits.
+The block of the contract is also the block of the cache: the loops are those of Goto and van de Geijn
+(Anatomy of High-Performance Matrix Multiplication, ACM TOMS 34, 2008), with the running total in the output.
+Tiles, blocks of rows and shares split outputs only, so they cannot be seen in the bits.
 """
 
 # numba's functions carry no types.
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+from dataclasses import dataclass
+from functools import lru_cache
+
 from numba import njit
 
-from .intrinsics import fma, real, stack, word
-from .kernel import kernel, share, vector
+from ..shape import Sizes
+from .intrinsics import entry, word
+from .kernel import kernel, share
+from .launch import Words
+from .micro import MIDDLE, NARROW, SHORT, TALL, Call, compute_tile, rows_of
+from .pack import PANEL_VECTORS, block_pitch, itemsize, pack_block, pack_panel, panel_memory, vector_size
 from .reduce import CHAIN_BLOCK
+from .simd import CACHE_LINE
 
-COLUMNS = 64
+# Positions of the words: sizes; strides in bytes (batch, row, column) of a and b; what follows the sums;
+# bytes of packed rows of a for each part, 0 if a is read where it lies.
+BATCH, M, N, K, A_BATCH, A_ROW, A_COLUMN, B_BATCH, B_ROW, B_COLUMN, BIAS, RELU, MASK, PACKED = range(14)
 
-# Positions of the words: sizes, then strides in elements (batch, row, column) of a and (batch, row) of b.
-BATCH, M, N, K, A_BATCH, A_ROW, A_COLUMN, B_BATCH, B_ROW = range(9)
+OUT, A, B, FIRST_OPTIONAL = range(4)
+"""Positions of the table."""
 
+BLOCK_BYTES = 2048
+"""Bytes of a column of a block of rows of a: with 256 columns it fills half of a usual second-level cache."""
 
-@njit
-def _tile(out, table, a_start, a_step, b_start, b_step, k, chain, zero):
-    """One row of up to `COLUMNS` outputs: ``out[j] = sum_k a[k] * b[k, j]``; steps may be negative."""
-    width = out.size
-    out[:] = zero
-    for first in range(0, k, CHAIN_BLOCK):
-        for j in range(COLUMNS):
-            chain[j] = zero
-        for p in range(first, min(first + CHAIN_BLOCK, k)):
-            b = vector(table, 2, b_start + p * b_step, width)
-            factor = vector(table, 1, a_start + p * a_step, 1)[0]
-            if width == COLUMNS:
-                for j in range(COLUMNS):
-                    chain[j] = fma(factor, b[j], chain[j])
-            else:
-                for j in range(width):
-                    chain[j] = fma(factor, b[j], chain[j])
-        for j in range(width):
-            out[j] = chain[j] if first == 0 else out[j] + chain[j]
+ROWS_TOGETHER = 4
+"""Rows that shares do not split."""
+
+FEW_ROWS = 8
+"""Rows for which copying b costs more than it saves."""
+
+LAYOUTS_KEPT = 1024
+"""Products and stride patterns for which the words are kept ready."""
+
+PAGE = 4096
+"""Rows this many bytes apart, or a multiple, fall into the same set of a first-level cache."""
 
 
-@njit
-def _product(table, ints, part, parts, with_bias):
-    m, n, k = word(ints, M), word(ints, N), word(ints, K)
-    start, count = share(word(ints, BATCH) * m, part, parts)
-    chain, zero = stack(table, COLUMNS), real(table, 0.0)
-    for row in range(start, start + count):
-        batch, i = row // m, row % m
-        a_start = batch * word(ints, A_BATCH) + i * word(ints, A_ROW)
-        for j in range(0, n, COLUMNS):
-            out = vector(table, 0, row * n + j, min(COLUMNS, n - j))
-            b_start = batch * word(ints, B_BATCH) + j
-            _tile(out, table, a_start, word(ints, A_COLUMN), b_start, word(ints, B_ROW), k, chain, zero)
-            if with_bias:
-                bias = vector(table, 3, j, out.size)
-                for c in range(out.size):
-                    out[c] = out[c] + bias[c]
-    return 0
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A matrix product ``out[b] = a[b] @ b[b]`` of (batch, m, k) by (batch, k, n) and what is done to its totals.
+
+    In this order: ``bias[j]`` is added; ``relu`` replaces what is ``<= 0`` by +0; ``mask`` keeps a total where
+    ``mask[b, i, j] > 0``, else it becomes +0. Arrays of the kernel: out, a, b, then bias and mask if there are
+    any, then `scratch` bytes if that is not 0. All but a and b are row-major.
+    """
+
+    batch: int
+    m: int
+    n: int
+    k: int
+    itemsize: int
+    bias: bool = False
+    relu: bool = False
+    mask: bool = False
+
+    @property
+    def flops(self) -> int:
+        """Its multiplications and additions."""
+        return 2 * self.batch * self.m * self.n * self.k
+
+    def words(self, strides: tuple[Sizes, ...]) -> Words:
+        """The words for operands with these strides in bytes; without a batch axis one matrix serves all.
+
+        >>> Product(1, 2, 3, 4, itemsize=4).words(((16, 4), (12, 4))).values.tolist()
+        [1, 2, 3, 4, 0, 16, 4, 0, 12, 4, 0, 0, 0, 0]
+        """
+        return _words(self, strides[:2])
+
+    def scratch(self, strides: tuple[Sizes, ...], parts: int) -> int:
+        """Bytes of memory that ``parts`` shares need to work in; 0 if none, as for all small products."""
+        packed = _packed_bytes(self, strides[0])
+        return packed * parts + CACHE_LINE if packed else 0
+
+
+@lru_cache(LAYOUTS_KEPT)
+def _words(product: Product, strides: tuple[Sizes, ...]) -> Words:
+    sizes = (product.batch, product.m, product.n, product.k)
+    a, b = ((s[0] if len(s) > 2 else 0, s[-2], s[-1]) for s in strides)
+    finish = (int(product.bias), int(product.relu), int(product.mask))
+    return Words(*sizes, *a, *b, *finish, _packed_bytes(product, strides[0]))
+
+
+def _packed_bytes(product: Product, a: Sizes) -> int:
+    """Bytes of a block of rows of a for one part; 0 if a is better read where it lies."""
+    size = product.itemsize
+    if product.n * size < 1024 or product.m < 16 or product.k < 64:
+        return 0
+    conflicting = a[-1] == size and a[-2] % PAGE == 0
+    transposed = a[-2] == size and a[-1] != size
+    if not (conflicting or transposed):
+        return 0
+    rows = min(BLOCK_BYTES // size, -(-product.m // CACHE_LINE) * CACHE_LINE)
+    return rows * (CHAIN_BLOCK * size + CACHE_LINE)
+
+
+@njit(inline="always")
+def _advanced(address, distance):
+    """An address moved by a distance in bytes; what is absent stays so."""
+    return address + distance if address else 0
+
+
+@njit(inline="always")
+def _panel(table, call, rows):
+    """All tiles of one panel: as high as possible, such that the last ones have few rows left over."""
+    tall, middle, short = rows_of(TALL), rows_of(MIDDLE), rows_of(SHORT)
+    narrow = call.columns * itemsize(table) <= vector_size()
+    i = 0
+    while i < rows:
+        left = rows - i
+        out = call.out + i * call.out_row
+        mask = _advanced(call.mask, i * call.out_row)
+        here = Call(
+            call.a + i * call.a_row, call.a_row, call.a_column, call.b, call.b_row, call.depth, out, call.out_row,
+            left, call.columns, call.adds, call.bias, call.relu, mask,
+        )  # fmt: skip
+        if narrow:
+            compute_tile(table, NARROW, here)
+            i += rows_of(NARROW)
+        elif left >= tall + middle or tall <= left < tall + short:
+            compute_tile(table, TALL, here)
+            i += tall
+        elif left > short:
+            compute_tile(table, MIDDLE, here)
+            i += middle
+        else:
+            compute_tile(table, SHORT, here)
+            i += short
+
+
+@njit(inline="always")
+def _block(table, ints, a, b, out, bias, mask, first, rows, left, right, panel, block):
+    """The sums of one block of terms for some rows, in columns ``left`` to ``right``."""
+    size, width, k = itemsize(table), PANEL_VECTORS * vector_size() // itemsize(table), word(ints, K)
+    a_row, a_column, b_row, b_column = word(ints, A_ROW), word(ints, A_COLUMN), word(ints, B_ROW), word(ints, B_COLUMN)
+    depth, last = min(k - first, CHAIN_BLOCK), first + CHAIN_BLOCK >= k
+    if block:
+        pack_block(table, a, a_row, a_column, rows, depth, block)
+        a, a_row, a_column = block, block_pitch(table), size
+    for j in range(left, right, width):
+        columns = min(right - j, width)
+        source, source_row = b + j * b_column, b_row
+        if rows > FEW_ROWS or b_column != size or columns < width:
+            pack_panel(table, source, b_row, b_column, depth, columns, panel)
+            source, source_row = panel, PANEL_VECTORS * vector_size()
+        call = Call(
+            a, a_row, a_column, source, source_row, depth, out + j * size, word(ints, N) * size, rows, columns,
+            int(first > 0), _advanced(bias * last, j * size), word(ints, RELU) * last, _advanced(mask * last, j * size),
+        )  # fmt: skip
+        _panel(table, call, rows)
+
+
+@njit(inline="always")
+def _rectangle(table, ints, batch, top, bottom, left, right, panel, block):
+    """Rows ``top`` to ``bottom`` and columns ``left`` to ``right`` of one product, a block of rows after the other."""
+    m, n, size, with_bias = word(ints, M), word(ints, N), itemsize(table), word(ints, BIAS)
+    b = entry(table, B) + batch * word(ints, B_BATCH)
+    bias = entry(table, FIRST_OPTIONAL) if with_bias else 0
+    height = BLOCK_BYTES // size
+    for i in range(top, bottom, height):
+        a = entry(table, A) + batch * word(ints, A_BATCH) + i * word(ints, A_ROW)
+        start = (batch * m + i) * n * size
+        mask = entry(table, FIRST_OPTIONAL + with_bias) + start if word(ints, MASK) else 0
+        for first in range(0, max(word(ints, K), 1), CHAIN_BLOCK):
+            a_here, b_here = a + first * word(ints, A_COLUMN), b + first * word(ints, B_ROW)
+            rows, out = min(bottom - i, height), entry(table, OUT) + start
+            _block(table, ints, a_here, b_here, out, bias, mask, first, rows, left, right, panel, block)
+
+
+@njit(inline="always")
+def _own_block(table, ints, part):
+    """Where this part packs rows of a; 0 if it does not."""
+    packed = word(ints, PACKED)
+    if packed == 0:
+        return 0
+    scratch = entry(table, FIRST_OPTIONAL + word(ints, BIAS) + word(ints, MASK))
+    return (scratch + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE + part * packed
 
 
 @kernel
 def gemm(table, ints, part, parts):
-    """``out[b] = a[b] @ b[b]``; a has any strides, the columns of b lie next to each other."""
-    return _product(table, ints, part, parts, False)
-
-
-@kernel
-def gemm_bias(table, ints, part, parts):
-    """``out[b] = a[b] @ b[b] + bias``; arrays: out, a, b, bias."""
-    return _product(table, ints, part, parts, True)
+    """A `Product`; shares are ranges of rows or, of wide products, columns, counted through all matrices."""
+    m, n = word(ints, M), word(ints, N)
+    panel, block = panel_memory(), _own_block(table, ints, part)
+    by_rows, extent = m >= n, max(m, n)
+    unit = ROWS_TOGETHER if by_rows else vector_size() // itemsize(table)
+    units = (extent + unit - 1) // unit
+    start, count = share(word(ints, BATCH) * units, part, parts)
+    stop = start + count
+    while start < stop:
+        batch, first = start // units, start % units
+        last = min(units, first + stop - start)
+        begin, end = first * unit, min(last * unit, extent)
+        top, bottom = (begin, end) if by_rows else (0, m)
+        left, right = (0, n) if by_rows else (begin, end)
+        _rectangle(table, ints, batch, top, bottom, left, right, panel, block)
+        start += last - first
+    return 0

@@ -92,15 +92,16 @@ def place(table, ints, part, parts):
     total, offset, rank = word(ints, 0), word(ints, 1), word(ints, 2)
     out = vector(table, 0, 0, total)
     out[:] = real(table, 0.0)
-    size = 1
-    for axis in range(rank):
-        size *= word(ints, 3 + axis)
-    block = vector(table, 1, 0, size)
-    for i in range(size):
-        left, position = i, offset
-        for axis in range(rank - 1, -1, -1):
+    rows = 1
+    for axis in range(rank - 1):
+        rows *= word(ints, 3 + axis)
+    n, stride = (word(ints, 2 + rank), word(ints, 2 + 2 * rank)) if rank else (1, 0)
+    for row in range(rows):
+        left, position, block = row, offset, vector(table, 1, row * n, n)
+        for axis in range(rank - 2, -1, -1):
             length = word(ints, 3 + axis)
             position += left % length * word(ints, 3 + rank + axis)
             left //= length
-        out[position] = block[i]
+        for i in range(n):
+            out[position + i * stride] = block[i]
     return 0

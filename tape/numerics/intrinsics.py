@@ -30,7 +30,8 @@ MXCSR_CONTROL = 0xFFC0
 """The bits of the x86 control word that change results; the others only report what happened."""
 
 
-def _declare(builder, name, result, arguments):
+def declare(builder, name, result, arguments):
+    """The external function of a name in the module being built, an LLVM intrinsic for example."""
     module = builder.module
     known = module.globals.get(name)
     return known or ir.Function(module, ir.FunctionType(result, arguments), name)
@@ -44,7 +45,7 @@ def fma(context, a, b, c):
 
     def generate(context, builder, signature, args):
         kind = context.get_value_type(signature.return_type)
-        function = _declare(builder, "llvm.fma." + FLOATS[signature.return_type][0], kind, [kind] * 3)
+        function = declare(builder, "llvm.fma." + FLOATS[signature.return_type][0], kind, [kind] * 3)
         return builder.call(function, args)
 
     return a(a, a, a), generate
@@ -58,7 +59,7 @@ def sqrt(context, x):
 
     def generate(context, builder, signature, args):
         kind = context.get_value_type(x)
-        return builder.call(_declare(builder, "llvm.sqrt." + FLOATS[x][0], kind, [kind]), args)
+        return builder.call(declare(builder, "llvm.sqrt." + FLOATS[x][0], kind, [kind]), args)
 
     return x(x), generate
 
@@ -107,6 +108,18 @@ def word(context, words, i):
         return builder.load(builder.gep(block, [args[1]], source_etype=I64), typ=I64)
 
     return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
+def move(context, target, source, nbytes):
+    """Copy bytes from one address to another; the two do not overlap."""
+
+    def generate(context, builder, signature, args):
+        copy = declare(builder, "llvm.memcpy.p0.p0.i64", ir.VoidType(), [POINTER, POINTER, I64, I1])
+        builder.call(copy, [builder.inttoptr(args[0], POINTER), builder.inttoptr(args[1], POINTER), args[2], I1(0)])
+        return context.get_dummy_value()
+
+    return types.none(types.int64, types.int64, types.int64), generate
 
 
 @intrinsic
@@ -161,61 +174,127 @@ def stack(table, n):
 
 
 @intrinsic
-def call_kernel(context, kernel, ints, part, parts, arrays):
-    """Call the kernel at an address on numpy arrays given by ``id``, in the default floating-point environment.
-
-    The rounding mode and FTZ/DAZ are flags of the calling thread that other libraries set; they are put
-    to the IEEE default around the call. The call is opaque to the optimiser, so nothing moves across.
-    """
+def entry(context, table, k):
+    """The ``k``-th address of a pointer table as an int64."""
 
     def generate(context, builder, signature, args):
-        table = builder.alloca(ir.ArrayType(I64, arrays.count))
-        addresses = ir.Constant(table.type.pointee, ir.Undefined)
+        block = builder.bitcast(args[0], POINTER)
+        return builder.load(builder.gep(block, [args[1]], source_etype=I64), typ=I64)
+
+    return types.int64(table, types.int64), generate
+
+
+@intrinsic(prefer_literal=True)
+def stack_words(context, n):
+    """Address of ``n`` (a constant) int64 words on the stack of the calling function; their contents are junk."""
+    if not isinstance(n, types.IntegerLiteral):
+        return None
+
+    def generate(context, builder, signature, args):
+        area = cgutils.alloca_once(builder, ir.ArrayType(I64, n.literal_value))
+        return builder.ptrtoint(area, I64)
+
+    return types.int64(n), generate
+
+
+@intrinsic
+def put_word(context, words, i, value):
+    """Store the ``i``-th int64 of the block at address ``words``."""
+
+    def generate(context, builder, signature, args):
+        block = builder.inttoptr(args[0], POINTER)
+        builder.store(args[2], builder.gep(block, [args[1]], source_etype=I64))
+        return context.get_dummy_value()
+
+    return types.none(types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def addresses(context, arrays):
+    """Address of a table, on the stack of the calling function, of the data of numpy arrays given by ``id``."""
+
+    def generate(context, builder, signature, args):
+        table = cgutils.alloca_once(builder, ir.ArrayType(I64, arrays.count))
+        entries = ir.Constant(table.type.pointee, ir.Undefined)
         for k in range(arrays.count):
-            array = builder.inttoptr(builder.extract_value(args[4], k), POINTER)
+            array = builder.inttoptr(builder.extract_value(args[0], k), POINTER)
             field = builder.gep(array, [I64(DATA_FIELD)], source_etype=I8)
-            addresses = builder.insert_value(addresses, builder.load(field, typ=I64), k)
-        builder.store(addresses, table)
-        restore = _enter_default_environment(builder)
+            entries = builder.insert_value(entries, builder.load(field, typ=I64), k)
+        builder.store(entries, table)
+        return builder.ptrtoint(table, I64)
+
+    return types.int64(arrays), generate
+
+
+@intrinsic
+def invoke(context, kernel, table, ints, part, parts):
+    """Call the kernel at an address. The call is opaque to the optimiser: nothing moves across it."""
+
+    def generate(context, builder, signature, args):
         function = ir.FunctionType(I64, [I64] * 4)
-        callee = builder.inttoptr(args[0], function.as_pointer())
-        status = builder.call(callee, [builder.ptrtoint(table, I64), args[1], args[2], args[3]])
-        restore()
-        return status
+        return builder.call(builder.inttoptr(args[0], function.as_pointer()), args[1:])
 
-    return types.int64(types.int64, types.int64, types.int64, types.int64, arrays), generate
+    return types.int64(kernel, table, ints, part, parts), generate
 
 
-def _enter_default_environment(builder):
-    """Emit code that makes the IEEE default current; return an emitter of the code that puts the old state back."""
+@intrinsic
+def enter_environment(context):
+    """Make the IEEE default current: round to nearest, subnormals kept. Returns what `leave_environment` takes.
+
+    The rounding mode and FTZ/DAZ are flags of the calling thread that other libraries set.
+    """
+    enter = _for_target(_enter_x86, _enter_aarch64)
+    return types.int64(), lambda context, builder, signature, args: enter(builder)
+
+
+@intrinsic
+def leave_environment(context, old):
+    """Put back what was current before `enter_environment`."""
+    leave = _for_target(_leave_x86, _leave_aarch64)
+
+    def generate(context, builder, signature, args):
+        leave(builder, args[0])
+        return context.get_dummy_value()
+
+    return types.none(old), generate
+
+
+def _for_target(x86, aarch64):
     if TRIPLE.startswith("x86_64"):
-        return _enter_x86(builder)
+        return x86
     if TRIPLE.startswith(("aarch64", "arm64")):
-        return _enter_aarch64(builder)
+        return aarch64
     raise ImportError(f"dgrr: no way known to set the floating-point environment of {TRIPLE}")
 
 
 def _enter_x86(builder):
-    old, new = builder.alloca(I32), builder.alloca(I32)
-    store = _declare(builder, "llvm.x86.sse.stmxcsr", ir.VoidType(), [POINTER])
-    load = _declare(builder, "llvm.x86.sse.ldmxcsr", ir.VoidType(), [POINTER])
-    builder.call(store, [old])
-    control = builder.and_(builder.load(old, typ=I32), I32(MXCSR_CONTROL))
-    foreign = builder.icmp_unsigned("!=", control, I32(MXCSR_DEFAULT))
+    old, new = cgutils.alloca_once(builder, I32), cgutils.alloca_once(builder, I32)
+    builder.call(declare(builder, "llvm.x86.sse.stmxcsr", ir.VoidType(), [POINTER]), [old])
+    control = builder.load(old, typ=I32)
     builder.store(I32(MXCSR_DEFAULT), new)
+    _load_x86(builder, control, new)
+    return builder.zext(control, I64)
+
+
+def _leave_x86(builder, old):
+    word = cgutils.alloca_once(builder, I32)
+    control = builder.trunc(old, I32)
+    builder.store(control, word)
+    _load_x86(builder, control, word)
+
+
+def _load_x86(builder, outer, word):
+    """Load the control word if the outer environment is not the default, which it nearly always is."""
+    foreign = builder.icmp_unsigned("!=", builder.and_(outer, I32(MXCSR_CONTROL)), I32(MXCSR_DEFAULT))
     with builder.if_then(foreign, likely=False):
-        builder.call(load, [new])
-
-    def restore():
-        with builder.if_then(foreign, likely=False):
-            builder.call(load, [old])
-
-    return restore
+        builder.call(declare(builder, "llvm.x86.sse.ldmxcsr", ir.VoidType(), [POINTER]), [word])
 
 
 def _enter_aarch64(builder):
-    get = _declare(builder, "llvm.aarch64.get.fpcr", I64, [])
-    put = _declare(builder, "llvm.aarch64.set.fpcr", ir.VoidType(), [I64])
-    old = builder.call(get, [])
-    builder.call(put, [I64(0)])
-    return lambda: builder.call(put, [old])
+    old = builder.call(declare(builder, "llvm.aarch64.get.fpcr", I64, []), [])
+    _leave_aarch64(builder, I64(0))
+    return old
+
+
+def _leave_aarch64(builder, old):
+    builder.call(declare(builder, "llvm.aarch64.set.fpcr", ir.VoidType(), [I64]), [old])

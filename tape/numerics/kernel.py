@@ -21,7 +21,7 @@ from numba import carray, njit, types
 from numba.core.ccallback import CFunc
 
 from .cache import keep_on_disk
-from .intrinsics import call_kernel, pointer, retyped
+from .intrinsics import addresses, enter_environment, invoke, leave_environment, pointer, retyped
 
 Body = Callable[[Any, int, int, int], int]
 
@@ -49,6 +49,8 @@ class Kernel:
         self.body = body
         self.name = body.__name__
         self.__doc__ = body.__doc__
+        self.variants: dict[str, Kernel] = {}
+        """Other kernels for the same table and words, with the same bits."""
         self._compiled: dict[np.dtype[Any], CFunc] = {}
         self._addresses: dict[np.dtype[Any], int] = {}
         if self.name in KERNELS:
@@ -80,6 +82,16 @@ def kernel(body: Body) -> Kernel:
     return Kernel(body)
 
 
+def variant(of: Kernel, name: str) -> Callable[[Body], Kernel]:
+    """Make a kernel that can stand in for another, under a name: it takes the same table and words."""
+
+    def make(body: Body) -> Kernel:
+        of.variants[name] = Kernel(body)
+        return of.variants[name]
+
+    return make
+
+
 @njit(inline="always")
 def share(total, part, parts):
     """``(start, count)`` of one of ``parts`` nearly equal shares of ``total`` items."""
@@ -100,7 +112,10 @@ def vector_as(table, like, k, offset, n):
 
 
 def _call(kernel, ints, part, parts, arrays):
-    return call_kernel(kernel, ints, part, parts, arrays)
+    outer = enter_environment()
+    status = invoke(kernel, addresses(arrays), ints, part, parts)
+    leave_environment(outer)
+    return status
 
 
 call: Any = njit(nogil=True)(_call)

@@ -80,8 +80,9 @@ def _refusal(name: str, classes: int) -> str:
 
 def _lower_cross_entropy(logits: Slot, labels: Slot) -> Slot:
     rows, n = logits.shape
-    refusal = _refusal("cross_entropy", n)
-    return call(kernels.cross_entropy, [logits, labels], (), rows, n, work=WORK * rows * n, refusal=refusal)
+    work, refusal = WORK * rows * n, _refusal("cross_entropy", n)
+    losses = call(kernels.cross_entropy_rows, [logits, labels], (rows,), rows, n, work=work, refusal=refusal)
+    return call(reduce_kernels.mean_rows, [losses], (), 1, rows, work=rows)
 
 
 @op(

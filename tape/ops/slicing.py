@@ -76,6 +76,12 @@ def _parts(shape: Sizes, index: Any) -> list[Any]:
     return [*parts[:at], *[slice(None)] * (len(shape) - given), *parts[at + 1 :]]
 
 
+def _as_view(index: Any) -> tuple[Any, ...]:
+    """The index with an ``...``, without which numpy gives a single element as a number instead of a view."""
+    parts: tuple[Any, ...] = index if isinstance(index, tuple) else (index,)
+    return parts if any(part is ... for part in parts) else (*parts, ...)
+
+
 def _reference_place(g: npt.NDArray[Any], shape: Sizes, index: Any) -> npt.NDArray[Any]:
     out = np.zeros(shape, g.dtype)
     out[index] = g
@@ -91,7 +97,7 @@ INDICES: list[tuple[Sizes, Any]] = [
 
 @op(
     infer=lambda x, index: like(x, block(x.shape, index).sizes),
-    lower=lambda x, index: view("getitem", x, block(x.shape, index).sizes, lambda a: np.asarray(a[index])),
+    lower=lambda x, index: view("getitem", x, block(x.shape, index).sizes, lambda a: a[_as_view(index)]),
     vjp=(lambda g, x_shape, index: place(g, x_shape, index),),
     jvp=lambda dx, index: getitem(dx, index),
     reference=lambda x, index: x[index],

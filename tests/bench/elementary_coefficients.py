@@ -1,9 +1,10 @@
-"""The minimax coefficients of `dgrr.tape.numerics.coefficients`, computed anew by the Remez exchange.
+"""The minimax coefficients of `dgrr.tape.numerics.coefficients` and of `cospi`, computed anew by the Remez exchange.
 
 Run it to print them: ``python tests/bench/elementary_coefficients.py``.
 """
 
 from collections.abc import Callable
+from functools import reduce
 
 import mpmath
 import numpy as np
@@ -41,7 +42,7 @@ def chebyshev(low: mpf, high: mpf, count: int, k: int) -> mpf:
 
 def horner(coefficients: list[mpf], x: mpf) -> mpf:
     """The polynomial's value."""
-    return mpmath.polyval(coefficients[::-1], x)
+    return reduce(lambda value, c: value * x + c, reversed(coefficients))
 
 
 def extrema(error: Real, low: mpf, high: mpf, nodes: list[mpf]) -> tuple[list[mpf], mpf]:
@@ -80,6 +81,26 @@ def tanh_weight(z: mpf) -> mpf:
     return z / (1 + z * tanh_tail(z))
 
 
+def cospi_tail(s: mpf) -> mpf:
+    """(cos(pi z) - 1 + (pi z)**2 / 2) / z**4 as a function of s = z**2, by its series."""
+    return sum((-1) ** k * mp.pi ** (2 * k) * s ** (k - 2) / mpmath.factorial(2 * k) for k in range(2, 30))
+
+
+def cospi_weight(s: mpf) -> mpf:
+    """What makes an error of the tail the relative error of cos(pi z)."""
+    return s * s / mpmath.cos(mp.pi * mpmath.sqrt(s))
+
+
+def sinpi_tail(s: mpf) -> mpf:
+    """(sin(pi z) / z - pi) / z**2 as a function of s = z**2, by its series."""
+    return sum((-1) ** k * mp.pi ** (2 * k + 1) * s ** (k - 1) / mpmath.factorial(2 * k + 1) for k in range(1, 30))
+
+
+def sinpi_weight(s: mpf) -> mpf:
+    """What makes an error of the tail the relative error of sin(pi z)."""
+    return s / (mp.pi + s * sinpi_tail(s))
+
+
 def show(name: str, coefficients: list[mpf], error: mpf, dtype: type[np.floating]) -> None:
     """Print a table, highest power first, as hexadecimal floats."""
     print(f"{name} {dtype.__name__}: relative error 2**{float(mpmath.log(error, 2)):.1f}")
@@ -95,6 +116,9 @@ def main() -> None:
         show("exp", *minimax(exp_tail, exp_weight, -half, half, exp_degree), dtype)
         top = mpf("0.625") ** 2
         show("tanh", *minimax(tanh_tail, lambda z: z / (1 + z * tanh_tail(z)), mpf(0), top, tanh_degree), dtype)
+    top = mpf("0.25") ** 2
+    show("cospi", *minimax(cospi_tail, cospi_weight, mpf(0), top, 5), np.float64)
+    show("sinpi", *minimax(sinpi_tail, sinpi_weight, mpf(0), top, 5), np.float64)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +22,12 @@ from numba import njit
 from numba.core.registry import cpu_target
 
 import dgrr.tape.nn  # noqa: F401  (its ops belong to the table)
+from dgrr.runtime import capture
 from dgrr.runtime.data import digits
 from dgrr.runtime.digest import state_digest
 from dgrr.runtime.optim import SGD, Adam, AdamW, Rule, clip_by_global_norm, clip_by_value
 from dgrr.tape import NUMERICS, AnyTensor, Tape, f32, ops
-from dgrr.tape.numerics import launch
+from dgrr.tape.numerics import launch, pool
 from dgrr.tape.numerics.intrinsics import fma
 from dgrr.tape.op import Op
 from dgrr.tape.ops import OPS
@@ -166,6 +167,17 @@ def training_bits() -> Bits:
         yield f"training/{step + 1:02}/state", state_digest(params, state)[:16]
 
 
+def captured_training_bits() -> Bits:
+    """What `training_bits` gives, under the same names, from a captured step."""
+    train, _ = digits()
+    every = list(islice(train.batches(BATCH, seed=0), TRAINING_STEPS))
+    captured = capture(loss_fn, initial(), Adam(TRAINING_RATE), every[0])
+    for step, batch in enumerate(every):
+        loss = captured(batch)
+        yield f"training/{step + 1:02}/loss", digest(np.asarray(loss))
+        yield f"training/{step + 1:02}/state", state_digest(captured.params, captured.state)[:16]
+
+
 def initial() -> dict[str, Array]:
     """Weights in ±1/8 and biases of 0."""
     make, params = Make(np.float32), dict[str, Array]()
@@ -176,13 +188,19 @@ def initial() -> dict[str, Array]:
 
 
 def gradients(params: dict[str, Array], images: Array, labels: Array) -> tuple[Array, dict[str, Array]]:
-    """Loss and gradients of ``linear, tanh, linear, cross_entropy``."""
+    """Loss and gradients of `loss_fn`."""
     tape = Tape(f32)
     p = tape.params(params)
-    hidden = ops.tanh(ops.linear(tape.const(images), p["w1"], p["b1"]))
-    loss = ops.cross_entropy(ops.linear(hidden, p["w2"], p["b2"]), tape.const(labels))
+    loss = loss_fn(p, (tape.const(images), tape.const(labels)))
     found = tape.backward_dense(loss)
     return loss.value.numpy(), {name: np.asarray(found[name]) for name in params}
+
+
+def loss_fn(p: Any, batch: Any) -> Any:
+    """``linear, tanh, linear, cross_entropy``."""
+    images, labels = batch
+    hidden = ops.tanh(ops.linear(images, p["w1"], p["b1"]))
+    return ops.cross_entropy(ops.linear(hidden, p["w2"], p["b2"]), labels)
 
 
 def all_bits() -> dict[str, str]:
@@ -200,8 +218,8 @@ def environment() -> dict[str, Any]:
         "cpu": cpu_target.target_context.codegen().magic_tuple()[1],
         "hardware fma": any("vfmadd" in text for text in fused.inspect_asm().values()),
         "numpy features": numpy["SIMD Extensions"].get("found", []),
-        "threads": launch.THREADS.count,
-        "worker threads": launch.THREADS._pool is not None,
+        "threads": pool.THREADS.count,
+        "worker threads": pool.THREADS._pool is not None,
     }
 
 
@@ -221,7 +239,8 @@ def main(arguments: list[str]) -> None:
         known = json.loads(FILE.read_text())
         other = sorted(name for name in known.keys() | bits.keys() if known.get(name) != bits.get(name))
         sys.exit(f"bits.json is not met by {', '.join(other)}" if other else None)
-    print(json.dumps({"bits": bits, "environment": environment()}, indent=0, sort_keys=True))
+    captured = dict(captured_training_bits())
+    print(json.dumps({"bits": bits, "captured": captured, "environment": environment()}, indent=0, sort_keys=True))
 
 
 if __name__ == "__main__":

@@ -113,10 +113,18 @@ def test_the_bits_are_those_of_the_file(runs: Runs, bits: ModuleType, name: str)
 
 
 @pytest.mark.parametrize("name", CASES)
+def test_a_captured_step_meets_the_file(runs: Runs, bits: ModuleType, name: str) -> None:
+    printed = runs[name].result()
+    known = json.loads(bits.FILE.read_text())
+    expected = {key: value for key, value in known.items() if key.startswith("training/")}
+    assert differences(expected, printed["captured"], {"case": name, **printed["environment"]}) == ""
+
+
+@pytest.mark.parametrize("name", CASES)
 def test_the_environment_is_the_one_asked_for(runs: Runs, name: str) -> None:
     case, found = CASES[name], runs[name].result()["environment"]
     assert found["threads"] == case.threads or case.threads is None
-    assert found["worker threads"] is (case.parallel and case.threads != 1)
+    assert found["worker threads"] is (case.threads != 1)
     assert found["cpu"] == (case.cpu or get_host_cpu_name())
     assert found["hardware fma"] is case.fma or case.fma is None
     assert found["numpy features"] == ([] if case.plain_numpy else PLAIN_NUMPY.split())

@@ -9,7 +9,7 @@ import pytest
 
 from dgrr.runtime.optim import clip_by_global_norm, clip_by_value, kernels
 from dgrr.tape.errors import DomainError, DTypeError
-from dgrr.tape.numerics import launch
+from dgrr.tape.numerics import launch, pool
 
 Array = npt.NDArray[Any]
 Grads = dict[str, Array]
@@ -49,10 +49,10 @@ def bits(array: Array) -> list[int]:
 
 @pytest.fixture
 def split_everything(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    threads = launch.get_threads()
+    threads = pool.get_threads()
     monkeypatch.setattr(launch, "PARALLEL_WORK", 1)
     yield
-    launch.set_threads(threads)
+    pool.set_threads(threads)
 
 
 @every_dtype
@@ -183,7 +183,7 @@ def test_bits_do_not_depend_on_threads(dtype: np.dtype[Any], split_everything: N
     grads = gradients([9001, 3, 1, 0], dtype)
     results: list[tuple[float, float, list[list[int]]]] = []
     for threads in (1, 2, 7):
-        launch.set_threads(threads)
+        pool.set_threads(threads)
         scaled, norm, scale = clip_by_global_norm(grads, 1.0)
         clamped = clip_by_value(grads, 0.5)
         results.append((norm, scale, [bits(grad) for grad in (*scaled.values(), *clamped.values())]))

@@ -179,10 +179,10 @@ def report(trainer, interrupted):
     said = {"steps": trainer.steps, "whole": whole, "losses": losses, "interrupted": interrupted}
     print(json.dumps(said), flush=True)
 
-def scenario(name, act, data=batches):
+def scenario(name, act, data=batches, mode="eager"):
     global steps_begun, after_five
     steps_begun, after_five = 0, act
-    trainer = Trainer(loss_fn, PARAMS, Adam(0.05), trace=name)
+    trainer = Trainer(loss_fn, PARAMS, Adam(0.05), mode=mode, trace=name)  # "eager" calls the loss function every step
     try:
         trainer.fit(data(), steps=50)
         report(trainer, False)
@@ -228,6 +228,7 @@ def batches_with_ctrl_c():
 scenario("loss.dgrr", ctrl_c)
 scenario("thread.dgrr", ctrl_c_from_a_thread)
 scenario("batch.dgrr", lambda: None, batches_with_ctrl_c)
+scenario("replay.dgrr", lambda: None, batches_with_ctrl_c, "replay")
 scenario("twice.dgrr", ctrl_c_twice)
 scenario("none.dgrr", lambda: None)
 """
@@ -235,8 +236,8 @@ scenario("none.dgrr", lambda: None)
 
 def test_an_interrupt_in_a_step_waits_for_its_end_and_a_second_does_not(tmp_path: Path) -> None:
     *held, twice, undisturbed = finished(python(SCENARIOS, tmp_path))
-    assert len(held) == 3
-    for name, said in zip(("loss", "thread", "batch", "twice"), (*held, twice), strict=True):
+    assert len(held) == 4
+    for name, said in zip(("loss", "thread", "batch", "replay", "twice"), (*held, twice), strict=True):
         assert (said.interrupted, said.whole) == (True, True)
         assert said.steps == (5 if name == "twice" else 6)
         assert losses_of(tmp_path / f"{name}.dgrr.partial") == said.losses
@@ -275,7 +276,7 @@ def test_an_interrupt_from_outside(tmp_path: Path) -> None:
 def test_an_interrupt_that_the_program_does_not_catch(tmp_path: Path) -> None:
     code = (
         "after_five = ctrl_c\n"
-        "Trainer(loss_fn, PARAMS, Adam(0.05), trace='run.dgrr').fit(batches(), steps=50)\n"
+        "Trainer(loss_fn, PARAMS, Adam(0.05), mode='eager', trace='run.dgrr').fit(batches(), steps=50)\n"
         "print('never')\n"
     )
     process = python(code, tmp_path)
@@ -289,7 +290,7 @@ def test_an_interrupt_that_the_program_does_not_catch(tmp_path: Path) -> None:
 WORKER = """
 going = Event()
 after_five = going.set
-trainer = Trainer(loss_fn, PARAMS, Adam(0.05), trace="worker.dgrr")
+trainer = Trainer(loss_fn, PARAMS, Adam(0.05), mode="eager", trace="worker.dgrr")
 worker = Thread(target=trainer.fit, args=(batches(),), kwargs={"steps": 2000})
 worker.start()
 going.wait()

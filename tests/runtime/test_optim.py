@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from dgrr.runtime.optim import SGD, Adam, AdamW, Rule, make_rule
-from dgrr.tape.numerics import launch
+from dgrr.tape.numerics import launch, pool
 
 Array = npt.NDArray[Any]
 Params = dict[str, Array]
@@ -161,10 +161,10 @@ def assert_same_bits(given: Params, expected: Params) -> None:
 @pytest.fixture
 def split_everything(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Make any amount of work worth several threads, and restore the number of threads."""
-    threads = launch.get_threads()
+    threads = pool.get_threads()
     monkeypatch.setattr(launch, "PARALLEL_WORK", 1)
     yield
-    launch.set_threads(threads)
+    pool.set_threads(threads)
 
 
 # Bits.
@@ -205,7 +205,7 @@ def test_bias_corrections(beta: float, step: int) -> None:
 def test_bits_do_not_depend_on_threads(rule: Rule, dtype: np.dtype[Any], split_everything: None) -> None:
     results: list[Params] = []
     for threads in (1, 2, 7):
-        launch.set_threads(threads)
+        pool.set_threads(threads)
         params = random_arrays(0, dtype)
         state = rule.init(params)
         for k in range(3):
@@ -216,17 +216,17 @@ def test_bits_do_not_depend_on_threads(rule: Rule, dtype: np.dtype[Any], split_e
 
 
 def test_large_parameters_are_shared_by_threads() -> None:
-    threads = launch.get_threads()
+    threads = pool.get_threads()
     params = {"w": np.linspace(-1, 1, 600_001)}
     grads, expected = {"w": np.cos(params["w"])}, copied(params)
     rule = AdamW()
     try:
-        launch.set_threads(1)
+        pool.set_threads(1)
         rule.step(expected, grads, rule.init(expected))
-        launch.set_threads(3)
+        pool.set_threads(3)
         rule.step(params, grads, rule.init(params))
     finally:
-        launch.set_threads(threads)
+        pool.set_threads(threads)
     assert_same_bits(params, expected)
     assert np.all(params["w"] != np.linspace(-1, 1, 600_001))
 

@@ -78,6 +78,12 @@ class Registered:
         parts = {part: bits(told[part]) for part in ("grads", "params", "state")}
         self.calls.append({**told, **parts, "loss": told["loss"].tobytes()})
 
+    def event(self, kind: str, text: str) -> None:
+        self.calls.append((kind, text))
+
+    def commit(self) -> None:
+        self.calls.append("commit")
+
     def seal(self) -> None:
         self.calls.append("seal")
 
@@ -110,6 +116,7 @@ def test_a_recorder_is_opened_with_the_start_of_the_run(registered: Registered) 
     ((path, options),) = registered.opened
     assert path == "run.dgrr"
     assert [options.pop(name) for name in ("record", "rule", "seed")] == ["digest", "adam@1", 7]
+    assert options.pop("overwrite") is False
     assert options.pop("hyperparameters") == ["lr", "beta1", "beta2", "eps", "weight_decay"]
     assert options.pop("numerics") == NUMERICS
     assert {name: list(arrays) for name, arrays in options.items()} == {

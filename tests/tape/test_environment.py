@@ -3,11 +3,9 @@
 # numba's functions carry no types.
 # mypy: disable-error-code="call-arg,call-overload,import-untyped,no-any-return,no-untyped-call,type-var"
 # pyright: basic, reportCallIssue=false
-import os
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -21,7 +19,7 @@ from numba.extending import intrinsic
 import dgrr.tape.nn  # noqa: F401  (its ops belong to the table)
 from dgrr.runtime.digest import state_digest
 from dgrr.tape import AnyTensor, BoundsError, Tape, get_threads, set_threads
-from dgrr.tape.numerics import intrinsics, launch
+from dgrr.tape.numerics import intrinsics, launch, pool
 from dgrr.tape.numerics.intrinsics import TRIPLE
 from dgrr.tape.op import Op
 from dgrr.tape.ops import OPS
@@ -161,18 +159,6 @@ def three_workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     set_threads(before)
 
 
-def in_each_worker(task: Callable[[], Any]) -> list[Any]:
-    """What a task returns in every worker thread: none takes two, as each waits for the others."""
-    everyone = Barrier(get_threads())
-
-    def wait_and_run() -> Any:
-        everyone.wait()
-        return task()
-
-    waiting = [launch.THREADS.pool.submit(wait_and_run) for _ in range(get_threads())]
-    return [w.result() for w in waiting]
-
-
 # ------------------------------------------------------------------ floating-point flags
 
 
@@ -204,9 +190,11 @@ def test_flags_of_the_calling_thread_do_not_change_any_op(word: int) -> None:
 def test_flags_of_worker_threads_do_not_change_any_op(three_workers: None, word: int) -> None:
     work = jobs()
     expected = run(work)
-    in_each_worker(lambda: set_control(word))
+    set_threads(3)  # the next call starts threads anew, and a thread begins with the flags of its parent
+    with under(word):
+        OPS["neg"](AnyTensor(np.ones(1)))
+    assert pool.THREADS._pool is not None
     assert differences(expected, run(work)) == []
-    assert in_each_worker(control) == [word] * 3
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
@@ -261,7 +249,7 @@ def test_processors_of_unknown_flags_are_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(intrinsics, "TRIPLE", "i686-pc-linux-gnu")
     refusal = "^dgrr: no way known to set the floating-point environment of i686-pc-linux-gnu$"
     with pytest.raises(ImportError, match=refusal):
-        intrinsics._enter_default_environment(None)
+        intrinsics._for_target(None, None)
 
 
 # ------------------------------------------------------------------ NaN
@@ -310,7 +298,7 @@ def test_digests_know_one_nan_of_each_type(dtype: Any, word: int, canonical: int
 def test_worker_threads_do_not_change_any_op(three_workers: None, monkeypatch: pytest.MonkeyPatch) -> None:
     work = jobs()
     parallel = run(work)
-    assert in_each_worker(os.getpid) == [os.getpid()] * 3
+    assert pool.THREADS._pool is not None
     monkeypatch.setattr(launch, "PARALLEL_WORK", 1 << 62)
     assert differences(run(work), parallel) == []
 

@@ -24,8 +24,9 @@ import dgrr.runtime
 import dgrr.tape
 import dgrr.tape.nn
 import dgrr.trace
-from dgrr.runtime.optim import SGD, Adam, clip_by_global_norm, clip_by_value
-from dgrr.tape import AnyTensor
+from dgrr.runtime import capture
+from dgrr.runtime.optim import SGD, Adam, Cosine, clip_by_global_norm, clip_by_value
+from dgrr.tape import AnyTensor, ops
 from dgrr.tape.numerics.cache import KernelCache
 from dgrr.tape.numerics.intrinsics import word
 from dgrr.tape.numerics.kernel import KERNELS, Kernel, vector
@@ -42,6 +43,7 @@ ALLOWED = re.compile(
       | vector\.reduce\.(add|mul|and|or|xor|smax|smin|umax|umin)\.v\d+i\d+
       | masked\.(load|store|gather|scatter)\.[\w.]+                       # memory
       | (memset|memcpy|memmove)\.[\w.]+
+      | prefetch\.p0                                                     # a hint
       | lifetime\.(start|end)\.p0 | assume | experimental\.noalias\.scope\.decl
     )""",
     re.VERBOSE,
@@ -95,8 +97,8 @@ def foreign_calls(code: Code) -> list[str]:
         elif name in ("NRT_decref", "NRT_incref"):
             allowed = REFERENCE_COUNT
         else:
-            allowed = {c for c in calls(body) if ALLOWED.fullmatch(c) or c.startswith("_ZN4dgrr")}
-            allowed |= {"NRT_decref", "NRT_incref"}
+            allowed = {c for c in calls(body) if ALLOWED.fullmatch(c) or c.startswith(("_ZN4dgrr", "dgrr."))}
+            allowed |= {"NRT_decref", "NRT_incref"} | ({"?"} if "chain" in name else set())  # it calls kernels
         faults += [f"{name}: {callee}" for callee in sorted(calls(body) - allowed)]
     return faults
 
@@ -139,7 +141,23 @@ def used() -> dict[str, list[np.dtype[Any]]]:
             rule.step(params, {"w": np.ones(3, dtype)}, rule.init(params))
         clip_by_global_norm(params, 1.0)
         clip_by_value(params, 1.0)
+        _captured(dtype)
     return {name: list(kernel._addresses) for name, kernel in KERNELS.items()}
+
+
+def _captured(dtype: np.dtype[Any]) -> None:
+    """Compile a step with what only plans call: copies, chains, the fused loss, a schedule, the finite check."""
+
+    def loss_fn(p: Any, batch: Any) -> Any:
+        inputs, labels = batch
+        hidden = ops.tanh(ops.scale(ops.linear(inputs, p["w"]), 2.0))
+        return ops.cross_entropy(ops.linear(hidden, ops.relu(p["v"].T)), labels)
+
+    params = {"w": np.ones((8, 3), dtype), "v": np.ones((8, 4), dtype)}
+    batch = (np.ones((300, 3), dtype), np.zeros(300, np.int64))
+    step = capture(loss_fn, params, SGD(Cosine(0.1, 5)), batch, clip_norm=1.0, clip_value=1.0)
+    called = {kernel.name for kernel in step.with_kernel("gemm", "reference").lowered.kernels()}
+    assert {"copy", "chain", "finite", "learning_rate", "cross_entropy_rows_with_grad", "gemm_reference"} <= called
 
 
 def compiled(kernel: Kernel, dtype: Any) -> Code:

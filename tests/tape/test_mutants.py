@@ -24,11 +24,12 @@ from dgrr.tape.primitive import Slot, Spec, call, elementwise, view
 from dgrr.tape.samples import Sample, bad, binary, unary
 from dgrr.tape.table import OPS
 
+from .properties.captured import CAPTURED
 from .properties.forward import FORWARD
 from .properties.gradients import GRADIENTS
 from .properties.record import RECORD
 
-PROPERTIES = {**FORWARD, **GRADIENTS, **RECORD}
+PROPERTIES = {**FORWARD, **GRADIENTS, **RECORD, **CAPTURED}
 Fields = dict[str, Any]
 
 
@@ -249,6 +250,13 @@ MUTANTS: list[tuple[str, Callable[..., Any], Fields, str, type[Exception], str]]
     ("no error stated", mutant_square, {"errors": ()}, "errors", AssertionError, "must say what it refuses"),
     ("a name that another op covers", mutant_square, {"covers": ("relu",)},
      "documentation", AssertionError, "are covered twice"),
+    ("other bits where it is recorded", mutant_square,
+     {"vjp": (lambda g, x: slope_of_square(g, x) if isinstance(x, AnyTensor) else g * (x + x) * (1 + 2**-20),)},
+     "captured", AssertionError, "first run: gradient of 0: "),
+    ("another input overwritten in place", mutant_square, {"lower": squared(mutant_overwrites_input)},
+     "captured", AssertionError, "elements differ"),
+    ("a shape rule that the lowering does not follow, captured", mutant_total, {"infer": lambda x: Spec((1,), x.dtype)},
+     "captured", AssertionError, "op mutant_total: lowering gives"),
 ]  # fmt: skip
 
 

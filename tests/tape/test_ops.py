@@ -4,11 +4,12 @@ import pytest
 
 from dgrr.tape.ops import OPS
 
+from .properties.captured import CAPTURED
 from .properties.forward import FORWARD
 from .properties.gradients import GRADIENTS
 from .properties.record import RECORD
 
-PROPERTIES = {**FORWARD, **GRADIENTS, **RECORD}
+PROPERTIES = {**FORWARD, **GRADIENTS, **RECORD, **CAPTURED}
 
 
 @pytest.mark.parametrize("op", sorted(OPS))

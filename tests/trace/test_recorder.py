@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import dgrr.trace
+from dgrr.runtime import SGD, RecorderError, recording
 from dgrr.trace import (
     NonFiniteError,
     Recorder,
@@ -53,6 +54,22 @@ def step(recorder: Recorder, **changes: Any) -> None:
 def test_the_entry_point_is_the_recorder() -> None:
     (entry,) = entry_points(group="dgrr.recorder")
     assert entry.load() is open_recorder
+
+
+def test_the_runtime_resumes_through_an_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    params, rule = {"w": np.ones(2)}, SGD(0.5)
+    run: dict[str, Any] = {"record": "grads", "params": params, "state": rule.init(params), "rule": rule, "seed": 3}
+    recording.open_recorder(tmp_path / "t", **run).close()
+    entry = EntryPoint("dgrr", "dgrr.trace.recorder:resume_recorder", "dgrr.resume")
+    monkeypatch.setattr(recording, "entry_points", lambda group: [entry] if group == entry.group else [])
+    recorder = recording.resume_recorder(tmp_path / "t", steps=0, **run)
+    recorder.commit()
+    recorder.seal()
+    assert validate(tmp_path / "t").ok
+    monkeypatch.undo()
+    monkeypatch.setattr(recording, "entry_points", lambda group: [])
+    with pytest.raises(RecorderError, match="expected an installed package that records traces, got none"):
+        recording.resume_recorder(tmp_path / "t", steps=0, **run)
 
 
 def test_importing_the_package_loads_no_compiler() -> None:

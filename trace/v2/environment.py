@@ -1,6 +1,5 @@
 """What computed a run, for people: versions, processor, threads. Never part of a proof."""
 
-import json
 import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
@@ -9,14 +8,14 @@ from pathlib import Path
 _PACKAGES = ("dgrr", "numpy", "numba", "llvmlite")
 
 
-def describe_environment() -> str:
-    """The environment as JSON text, keys sorted."""
+def describe_environment() -> dict[str, str | int]:
+    """Versions of packages, Python and system, the processor and its threads, by name."""
     found: dict[str, str | int] = {name: _version(name) for name in _PACKAGES}
     found["python"] = platform.python_version()
     found["system"] = f"{platform.system()} {platform.machine()}"
     found["cpu"] = _processor()
     found["threads"] = os.cpu_count() or 1
-    return json.dumps(found, sort_keys=True)
+    return found
 
 
 def _version(package: str) -> str:

@@ -3,14 +3,17 @@
 import fcntl
 import os
 import weakref
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
 from typing_extensions import Buffer
 
 from .errors import TraceWriteError
 
 PARTIAL_SUFFIX = ".partial"
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
 _LARGEST_GATHER = 512  # buffers of one writev; every system allows 1024
 
 _open: "weakref.WeakSet[PartialFile]" = weakref.WeakSet()
@@ -27,48 +30,78 @@ os.register_at_fork(after_in_child=_close_in_child)
 class PartialFile:
     """`PATH.partial`, locked, growing at its end until `publish` gives it its name.
 
-    After a failed write or fsync the file is dead: every further call raises, and nothing is tried again.
+    Made by `create` or `reopen`. After a failed write or fsync the file is dead: every further call raises, and
+    nothing is tried again.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, overwrite: bool) -> None:
-        """Create the file.
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self.partial = _partial(path)
+        self.descriptor = descriptor
+        self._dead = ""
+        _open.add(self)
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str], *, overwrite: bool) -> Self:
+        """Begin an empty file.
 
         Raises:
             TraceWriteError: a `.partial` exists (and `overwrite` is false), another writer holds it, the path
                 is a folder, or the system refuses.
         """
-        self.path = Path(path)
-        self.partial = Path(f"{self.path}{PARTIAL_SUFFIX}")
-        self.length = 0
-        self._dead = ""
-        if self.path.is_dir():
-            raise TraceWriteError(f"trace: {self.path} is a folder; expected the name of a file to write")
+        path = _not_a_folder(path)
+        partial = _partial(path)
         try:
-            self._descriptor = self._create(overwrite)
-        except OSError as error:
-            raise TraceWriteError(f"trace: cannot create {self.partial}: {error.strerror}") from error
-        _open.add(self)
-
-    def _create(self, overwrite: bool) -> int:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
-        try:
-            descriptor = os.open(self.partial, flags | (0 if overwrite else os.O_EXCL), 0o666)
+            descriptor = os.open(partial, _CREATE | (0 if overwrite else os.O_EXCL), 0o666)
         except FileExistsError:
             raise TraceWriteError(
-                f"trace: {self.partial} exists: a run was not finished or still goes on. Read it with "
-                f"open_trace('{self.path}'), remove it, or pass overwrite=True to begin anew"
+                f"trace: {partial} exists: a run was not finished or still goes on. Read it with "
+                f"open_trace('{path}'), resume it, remove it, or pass overwrite=True to begin anew"
             ) from None
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise TraceWriteError(f"trace: cannot create {partial}: {error.strerror}") from error
+        with _closed_on_error(descriptor, f"create {partial}"):
+            _lock(descriptor, partial)
             os.ftruncate(descriptor, 0)
-            sync_folder(self.partial.parent)
-        except BlockingIOError:
-            os.close(descriptor)
-            raise TraceWriteError(f"trace: another process is writing {self.partial}; choose another path") from None
-        except OSError:
-            os.close(descriptor)
-            raise
-        return descriptor
+            sync_folder(partial.parent)
+        return cls(path, descriptor)
+
+    @classmethod
+    def reopen(cls, path: str | os.PathLike[str]) -> Self:
+        """Take over an unfinished file as it is, for reading; writing begins with `cut`.
+
+        Raises:
+            TraceWriteError: there is no `.partial`, another writer holds it, the path is a folder, or the
+                system refuses.
+        """
+        path = _not_a_folder(path)
+        partial = _partial(path)
+        try:
+            descriptor = os.open(partial, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            raise TraceWriteError(_nothing_to_resume(path, partial)) from None
+        except OSError as error:
+            raise TraceWriteError(f"trace: cannot open {partial}: {error.strerror}") from error
+        with _closed_on_error(descriptor, f"lock {partial}"):
+            _lock(descriptor, partial)
+        return cls(path, descriptor)
+
+    def cut(self, length: int) -> None:
+        """Drop what stands behind the first `length` bytes, and append there from now on.
+
+        The new length is on the disk before anything is appended: a process or machine that dies meanwhile
+        leaves the file as it was, or cut.
+
+        Raises:
+            TraceWriteError: the system refuses.
+        """
+        self.check_alive()
+        try:
+            os.ftruncate(self.descriptor, length)
+            os.lseek(self.descriptor, length, os.SEEK_SET)
+        except OSError as error:
+            raise self._die(f"cannot cut it after {length} bytes: {error.strerror}") from error
+        self.sync()
 
     def write(self, buffers: Sequence[Buffer]) -> None:
         """Append all buffers (of bytes); a short write is continued.
@@ -85,8 +118,7 @@ class PartialFile:
             raise self._die(f"write failed: {error.strerror}") from error
 
     def _write_some(self, views: list[memoryview]) -> list[memoryview]:
-        count = os.writev(self._descriptor, views[:_LARGEST_GATHER])
-        self.length += count
+        count = os.writev(self.descriptor, views[:_LARGEST_GATHER])
         for i, view in enumerate(views):
             if count < view.nbytes:
                 return [view[count:], *views[i + 1 :]]
@@ -101,7 +133,7 @@ class PartialFile:
         """
         self.check_alive()
         try:
-            os.fsync(self._descriptor)
+            os.fsync(self.descriptor)
         except OSError as error:
             raise self._die(f"fsync failed: {error.strerror}") from error
 
@@ -121,7 +153,7 @@ class PartialFile:
         if self in _open:
             _open.discard(self)
             self._dead = self._dead or "it was closed"
-            os.close(self._descriptor)
+            os.close(self.descriptor)
 
     def discard(self) -> None:
         """Delete the unfinished file and close; without effect on one that was published."""
@@ -149,6 +181,54 @@ class PartialFile:
         return TraceWriteError(
             f"trace: {self.partial}: {reason}. The writer has stopped; what was written before can be read"
         )
+
+
+def _partial(path: Path) -> Path:
+    return Path(f"{path}{PARTIAL_SUFFIX}")
+
+
+def _not_a_folder(path: str | os.PathLike[str]) -> Path:
+    if os.path.isdir(path):
+        raise TraceWriteError(f"trace: {os.fspath(path)} is a folder; expected the name of a file to write")
+    return Path(path)
+
+
+@contextmanager
+def _closed_on_error(descriptor: int, action: str) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        os.close(descriptor)
+        raise TraceWriteError(f"trace: cannot {action}: {error.strerror}") from error
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _lock(descriptor: int, partial: Path) -> None:
+    """Become the one writer of the file that has the name now.
+
+    The writer before may have given the file its final name between our opening and our lock: that file is
+    finished and must not be touched.
+    """
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        same = os.path.samestat(os.fstat(descriptor), os.stat(partial))
+    except BlockingIOError:
+        raise TraceWriteError(f"trace: another process is writing {partial}; choose another path") from None
+    except FileNotFoundError:
+        same = False
+    if not same:
+        raise TraceWriteError(f"trace: another process has just finished or replaced {partial}; look at it anew")
+
+
+def _nothing_to_resume(path: Path, partial: Path) -> str:
+    if path.exists():
+        return (
+            f"trace: cannot resume {path}: it is finished, and a finished trace is never reopened, because its "
+            f"last digest may have been published. Begin a new trace under another name"
+        )
+    return f"trace: cannot resume {path}: there is no {partial}; begin a new trace"
 
 
 def sync_folder(folder: Path) -> None:

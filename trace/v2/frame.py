@@ -60,11 +60,11 @@ class FrameEncoder:
 
     __slots__ = ("_hash", "_salt_crc", "chain", "seq")
 
-    def __init__(self, salt: bytes, first_link: bytes, hash: Callable[[Buffer], bytes]) -> None:
+    def __init__(self, salt: bytes, chain: bytes, hash: Callable[[Buffer], bytes], seq: int = 0) -> None:
         self._salt_crc = crc32(salt)
         self._hash = hash
-        self.chain = first_link
-        self.seq = 0
+        self.chain = chain
+        self.seq = seq
 
     def encode(
         self, type: int, step: int, front: bytes, body_length: int = 0, flags: int = 0, part: int = 0

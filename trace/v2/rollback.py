@@ -53,7 +53,7 @@ def _write_child(frames: FrameSource, parent: Walk, step: int, out: str | os.Pat
         parent_root=parent.chain.ljust(32, b"\0"),
         parent_steps=step,
     )
-    child = TraceWriter(out, header, parent.schema)
+    child = TraceWriter.create(out, header, parent.schema)
     try:
         copy_trace(frames, Walk(frames), child, step)
     except BaseException:

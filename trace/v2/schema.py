@@ -28,6 +28,9 @@ class TensorSpec:
         """Bytes of its elements."""
         return math.prod(self.shape) * ITEM_BYTES[self.dtype]
 
+    def __str__(self) -> str:
+        return f"{self.role.name.lower()} '{self.name}' {self.dtype} {self.shape}"
+
 
 @dataclass(frozen=True, slots=True)
 class Group:

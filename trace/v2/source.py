@@ -15,7 +15,7 @@ from .verdict import Verdict
 
 
 class Source:
-    """A regular file of which at most its size at opening is read, always with explicit offsets."""
+    """A regular file of which at most `size` bytes are read (at first: its size), always with explicit offsets."""
 
     def __init__(self, descriptor: int, limits: Limits) -> None:
         self._descriptor = descriptor

@@ -44,7 +44,7 @@ def forge_gradient(src: _Path, dst: _Path, step: int, name: str) -> None:
         frames = FrameSource(Source(descriptor, Limits()))
         walk = Walk(frames)
         forger = _Forger(frames, walk, step, name)
-        with_salt = TraceWriter(dst, frames.header, walk.schema, overwrite=True)
+        with_salt = TraceWriter.create(dst, frames.header, walk.schema, overwrite=True)
         try:
             copy_trace(frames, walk, with_salt, _LAST, forger.edit)
         finally:

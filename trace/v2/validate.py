@@ -1,6 +1,7 @@
 """Checking a trace against itself: structure, both chains, and every digest of a recorded value."""
 
 import os
+from collections.abc import Iterator
 
 from ..sniff import TraceFileError, open_regular
 from .damage import judge
@@ -41,15 +42,25 @@ def _check(report: Report, source: Source) -> None:
     frames = FrameSource(source)
     try:
         walk = Walk(frames)
-        digests = [TensorDigest(frames.algorithm, t.dtype, t.shape) for t in walk.schema.tensors]
-        for frame, record in walk:
+        for _ in checked(walk):
             report.steps = walk.steps
-            _check_body(walk, digests, frame, record)
     except DamageError as damage:
         raise judge(frames, damage) from damage
     if walk.seal is None:
         text = f"every frame is whole, but there is no SEAL: the run was stopped after step {walk.steps - 1}"
         raise InvalidTraceError(Verdict.UNSEALED, text)
+
+
+def checked(walk: Walk) -> Iterator[tuple[Frame, Record]]:
+    """The walk, with every recorded value of a frame held against its digest before the frame is handed on.
+
+    Raises:
+        DamageError, InvalidTraceError: as the walk does; a value that is not what its digest says is damage.
+    """
+    digests = [TensorDigest(walk.frames.algorithm, t.dtype, t.shape) for t in walk.schema.tensors]
+    for frame, record in walk:
+        _check_body(walk, digests, frame, record)
+        yield frame, record
 
 
 def _check_body(walk: Walk, digests: list[TensorDigest], frame: Frame, record: Record) -> None:

@@ -69,8 +69,9 @@ class Walk:
     """The pass. Iterate over it once; its attributes say what has been met so far.
 
     `steps`: number of steps; `link`: S[steps - 1]; `root`: the last state root, and `root_step` the number of
-    steps before it; `step_offsets`, `keyframes` (step, offset) and `indexes` (offsets); `seal`; `end`: where
-    the last whole frame ends; `chain`: the file chain there.
+    steps before it; `step_offsets`, `keyframes` (step, offset) and `indexes` (offsets); `committed`: the number
+    of steps before the last COMMIT; `seal`; `end`: where the last whole frame ends; `chain`: the file chain
+    there; `seq`: the number of the frame behind it.
     """
 
     def __init__(self, frames: FrameSource) -> None:
@@ -88,6 +89,7 @@ class Walk:
         self.step_offsets: array[int] = array("Q")
         self.keyframes: list[tuple[int, int]] = []
         self.indexes: list[int] = []
+        self.committed = 0
         self.seal: SealRecord | None = None
         self._handlers: dict[int, Callable[[Frame], Record]] = {
             FrameType.KEYFRAME: self._keyframe,
@@ -171,6 +173,7 @@ class Walk:
         if frame.front != COMMIT.pack(self.steps, frame.offset):
             raise InvalidTraceError(Verdict.CORRUPT, "a COMMIT has the wrong counts", frame.offset)
         self._check_mark(frame)
+        self.committed = self.steps
 
     def _event(self, frame: Frame) -> EventRecord:
         self._check_mark(frame)

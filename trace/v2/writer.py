@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Iterator, Sequence
+from typing import Self
 
 from typing_extensions import Buffer
 
@@ -15,6 +16,7 @@ from .header import Header
 from .layout import Layout
 from .marks import EventRecord, IndexRecord, SealRecord
 from .schema import Schema
+from .walk import Walk
 
 HELD_BYTES = 256 << 10
 WRITTEN_AT_ONCE = 32 << 10
@@ -25,25 +27,20 @@ COMMIT_EVERY = 1024
 class TraceWriter:
     """Appends frames to `PATH.partial`: the caller hands in fronts and bodies, the rest is made here.
 
-    `commit_every`: an fsync and a COMMIT after so many steps; None: never before the SEAL.
+    Made by `create` or `behind`. `steps`: steps in the file; `link`: S[steps - 1]; `last_keyframe`: the number of
+    the last KEYFRAME (-1: none). `commit_every`: an fsync and a COMMIT after so many steps; None: never before the
+    SEAL, unless asked.
     """
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        header: Header,
-        schema: Schema,
-        *,
-        commit_every: int | None = COMMIT_EVERY,
-        overwrite: bool = False,
-    ) -> None:
-        """Create the file and write header and SCHEMA. Raises TraceWriteError."""
+    def __init__(self, file: PartialFile, header: Header, schema: Schema, commit_every: int | None) -> None:
         self.header = header
         self.schema = schema
         self.layout = Layout(schema, header.algorithm, header.mode, header.state_every)
         self.steps = 0
+        self.link = b""
+        self.last_keyframe = -1
         self._commit_every = commit_every
-        self._file = PartialFile(path, overwrite=overwrite)
+        self._file = file
         self._frames = FrameEncoder(header.salt, header.first_link(), header.algorithm.hash)
         self._held = bytearray()
         self._offset = 0
@@ -51,11 +48,38 @@ class TraceWriter:
         self._step_offsets: list[int] = []
         self._keyframes: list[tuple[int, int]] = []
         self._indexes: list[int] = []
-        self.link = b""
-        self._hold([header.encode()], HEADER_LENGTH)
-        front = schema.encode()
-        self._schema_digest = header.algorithm.hash(front)
-        self._append(FrameType.SCHEMA, front)
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        header: Header,
+        schema: Schema,
+        *,
+        commit_every: int | None = COMMIT_EVERY,
+        overwrite: bool = False,
+    ) -> Self:
+        """Create the file and write header and SCHEMA. Raises TraceWriteError."""
+        writer = cls(PartialFile.create(path, overwrite=overwrite), header, schema, commit_every)
+        writer._hold([header.encode()], HEADER_LENGTH)
+        writer._append(FrameType.SCHEMA, schema.encode())
+        return writer
+
+    @classmethod
+    def behind(cls, walk: Walk, file: PartialFile, commit_every: int | None) -> Self:
+        """Go on behind the frames that a walk has met, which are all that is left in the file."""
+        header = walk.frames.header
+        writer = cls(file, header, walk.schema, commit_every)
+        writer.steps = walk.steps
+        writer.link = walk.link
+        writer.last_keyframe = walk.keyframes[-1][0]
+        writer._frames = FrameEncoder(header.salt, walk.chain, header.algorithm.hash, walk.seq)
+        writer._offset = walk.end
+        listed_next = walk.expected_index()
+        writer._step_offsets = list(listed_next.steps)
+        writer._keyframes = list(listed_next.keyframes)
+        writer._indexes = list(walk.indexes)
+        return writer
 
     @property
     def closed(self) -> bool:
@@ -70,7 +94,9 @@ class TraceWriter:
     def keyframe(self, front: bytes, root: bytes, body: Sequence[memoryview]) -> None:
         """Append the KEYFRAME before the next step."""
         if not self.link:
-            self.link = self.header.algorithm.hash(TAG_RUN + self._schema_digest + root)
+            hash = self.header.algorithm.hash
+            self.link = hash(TAG_RUN + hash(self.schema.encode()) + root)
+        self.last_keyframe = self.steps
         self._keyframes.append((self.steps, self._offset))
         self._append(FrameType.KEYFRAME, front, body)
 
@@ -80,9 +106,17 @@ class TraceWriter:
         self._append(FrameType.STEP, front, body)
         self.link = front[: self.layout.digest_size]
         self.steps += 1
-        if self.steps % STEPS_PER_INDEX == 0:
+        self.marks()
+
+    def marks(self, committed: int = 0) -> None:
+        """Append the INDEX and the COMMIT that are due behind the last step.
+
+        What is there already is not repeated: an INDEX that lists the step, a COMMIT of `committed` steps.
+        """
+        if len(self._step_offsets) == STEPS_PER_INDEX:
             self._index()
-        if self._commit_every is not None and self.steps % self._commit_every == 0:
+        every = self._commit_every
+        if every is not None and self.steps % every == 0 and self.steps > committed:
             self.commit()
 
     def event(self, kind: str, text: str) -> None:

@@ -201,6 +201,9 @@ def test_a_commit_follows_its_fsync(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         log.clear()
         go_on(recorder, 4)
         assert [w for w in log if w != "write"] == ["sync", "commit", "sync", "commit"]
+        go_on(recorder)
+        recorder.commit()
+        assert [w for w in log if w != "write"] == ["sync", "commit"] * 3
     none = begin(tmp_path / "n", commit_every=None)
     log.clear()
     go_on(none, 10)
@@ -263,7 +266,7 @@ def test_a_folder_is_synced_at_creation_and_at_the_seal(tmp_path: Path, monkeypa
         real(descriptor)
 
     monkeypatch.setattr(os, "fsync", sync)
-    file = PartialFile(tmp_path / "t", overwrite=False)
+    file = PartialFile.create(tmp_path / "t", overwrite=False)
     file.write([b"x"])
     file.publish()
     assert folders == [tmp_path.name, "t.partial", tmp_path.name]

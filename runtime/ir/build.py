@@ -1,0 +1,109 @@
+"""Putting a graph together: values, nodes, constants, and the optimizer behind the gradients."""
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from ...tape.primitive import Spec
+from ...tape.tensor import Array
+from ..optim.state_ops import FLOAT64, STATE_OPS
+from ..recipe import Recipe
+from .graph import IRGraph, IRNode, Role, Value
+
+Arrays = Mapping[str, Array]
+
+
+class Builder:
+    """A graph in the making; new values get ids from ``free`` on."""
+
+    def __init__(self, free: int) -> None:
+        self.values: dict[int, Value] = {}
+        self.nodes: list[IRNode] = []
+        self.constants: dict[int, Array] = {}
+        self.updates: dict[int, int] = {}
+        self.consumed: dict[int, int] = {}
+        """Parameter → its gradient as the rule consumed it."""
+        self.clip: int | None = None
+        """The norm of all gradients and what they were multiplied by, where they are clipped by norm."""
+        self._free = free
+
+    def declare(self, value: Value) -> int:
+        """Enter a value and return its id."""
+        self.values[value.id] = value
+        self._free = max(self._free, value.id + 1)
+        return value.id
+
+    def constant(self, id: int, array: Array) -> str:
+        """Keep the data of a constant; returns its content."""
+        self.constants[id] = array
+        if (array.size and not any(array.strides)) or array.size == 1:
+            return repr(array.flat[0].item())
+        return "sha256:" + sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:32]
+
+    def graph(self, name: str, outputs: Mapping[str, int]) -> IRGraph:
+        """The graph as it is now."""
+        return IRGraph(name, self.values, tuple(self.nodes), outputs, self.updates)
+
+    def update(
+        self, loss: int, params: Mapping[str, int], gradients: Mapping[int, int], recipe: Recipe, state: Arrays
+    ) -> None:
+        """What follows the gradients: the check that all is finite, clipping, counters, the rule for each parameter."""
+        held = {name: self._new(Spec(a.shape, a.dtype), Role.STATE, name) for name, a in state.items()}
+        for checked in (loss, *gradients.values()):
+            self._node("finite", [checked])
+        self.consumed = self._clipped(gradients, recipe)
+        now, hyper = self._advanced(held, recipe)
+        law = recipe.rule.law
+        for name, param in params.items():
+            if param not in gradients:
+                continue
+            kept = [held[f"{buffer}/{name}"] for buffer in law.buffers]
+            scalars = [now[scalar] for scalar in law.scalars]
+            inputs = [param, *kept, self.consumed[param], *scalars, hyper]
+            self._in_place(law.kernel.name, inputs, {"attributes": law.attributes} if law.attributes else {})
+
+    def _clipped(self, gradients: Mapping[int, int], recipe: Recipe) -> dict[int, int]:
+        clipped = dict(gradients)
+        if recipe.clip_value is not None:
+            limit = self._number("clip_value", [recipe.clip_value])
+            clipped = {param: self._node("clamp_to", [g, limit])[0] for param, g in clipped.items()}
+        if recipe.clip_norm is not None:
+            norms = [self._node("tensor_norm", [g])[0] for g in clipped.values()]
+            self.clip = self._node("norm_scale", [*norms, self._number("clip_norm", [recipe.clip_norm])])[0]
+            clipped = {param: self._node("scale_by", [g, self.clip])[0] for param, g in clipped.items()}
+        return clipped
+
+    def _advanced(self, held: Mapping[str, int], recipe: Recipe) -> tuple[dict[str, int], int]:
+        """The scalars of the state for this step, and the vector of hyperparameters."""
+        rule, now = recipe.rule, dict(held)
+        now["step"] = self._in_place("step_inc", [held["step"]])[0]
+        now["hyper"] = self._number("hyper", rule.hyper)
+        if rule.schedule is not None:
+            inputs = [now["hyper"], self._number("schedule", rule.schedule.numbers), now["step"]]
+            now["hyper"] = self._node(
+                "learning_rate", inputs, {"attributes": tuple(rule.schedule.ints.values.tolist())}
+            )[0]
+        for kernel, (target, *sources) in rule.counters:
+            now[target] = self._in_place(kernel.name, [held[target], *(now[name] for name in sources)])[0]
+        return now, now["hyper"]
+
+    def _new(self, spec: Spec, role: Role, name: str = "") -> int:
+        return self.declare(Value(self._free, spec.shape, spec.dtype, role, name))
+
+    def _number(self, name: str, numbers: Sequence[float] | Array) -> int:
+        data, id = np.array(numbers, FLOAT64), self._free
+        return self.declare(Value(id, data.shape, data.dtype, Role.CONST, name, self.constant(id, data)))
+
+    def _in_place(self, op: str, inputs: Sequence[int], attrs: Mapping[str, Any] | None = None) -> list[int]:
+        """A primitive that overwrites its first inputs, which are parameters or state."""
+        outputs = self._node(op, inputs, attrs)
+        self.updates.update(zip(inputs, outputs, strict=False))
+        return outputs
+
+    def _node(self, op: str, inputs: Sequence[int], attrs: Mapping[str, Any] | None = None) -> list[int]:
+        specs = STATE_OPS[op].infer([self.values[i].spec for i in inputs])
+        outputs = [self._new(spec, Role.STATIC) for spec in specs]
+        self.nodes.append(IRNode(len(self.nodes), op, tuple(inputs), tuple(outputs), attrs or {}))
+        return outputs

@@ -1,0 +1,74 @@
+"""The graph of a step in SSA form: forward, loss, backward and optimizer as one list of nodes over values.
+
+Every value is produced by exactly one node or declared: an input of the batch, a parameter, optimizer state,
+or a constant. What a step changes is said by ``updates``: the value that a parameter or a state array has
+after the step. Step count, bias corrections and learning rate are values like all others.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+
+from . import dot, serial
+from .parse import parse
+from .text import write
+from .values import IRNode as IRNode
+from .values import Role as Role
+from .values import Value as Value
+from .values import gradient_name as gradient_name
+
+
+@dataclass(frozen=True)
+class IRGraph:
+    """A step. ``nodes`` are in the order of execution; the order of the mappings means nothing.
+
+    ``outputs`` names what the caller reads: "loss", and ``gradient_name(id)`` for the gradient of a value;
+    ``updates`` maps a parameter or state value to the value that takes its place after the step.
+
+    Graphs are equal if their content is; then they have the same text, JSON and digest.
+
+    >>> graph = IRGraph.parse('''graph "square"
+    ...   %0: float32[2] input "x"
+    ...   #0 %1: float32[2] = mul(%0, %0)
+    ...   #1 %2: float32[] = reduce_sum(%1) {axis=None, keepdims=False}
+    ...   output "sum" = %2''')
+    >>> graph.nodes[1].attrs
+    {'axis': None, 'keepdims': False}
+    >>> IRGraph.from_json(graph.to_json()) == graph == IRGraph.parse(str(graph))
+    True
+    """
+
+    name: str
+    values: Mapping[int, Value]
+    nodes: tuple[IRNode, ...]
+    outputs: Mapping[str, int]
+    updates: Mapping[int, int]
+
+    def with_role(self, role: Role) -> Iterator[Value]:
+        """The values of one role, by id."""
+        return (value for _, value in sorted(self.values.items()) if value.role is role)
+
+    def __str__(self) -> str:
+        return write(self)
+
+    @classmethod
+    def parse(cls, text: str) -> "IRGraph":
+        """The graph that prints as ``text``. Raises IRSyntaxError, which names the line."""
+        return parse(cls, text)
+
+    def to_json(self) -> str:
+        """The graph as canonical JSON in ASCII. Raises IRError for an attribute that no graph can hold."""
+        return serial.write(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> "IRGraph":
+        """The graph that `to_json` wrote. Raises IRSyntaxError, which names the place."""
+        return serial.read(cls, text)
+
+    def digest(self) -> str:
+        """The identity of the step: SHA-256 of the canonical JSON, in hexadecimal."""
+        return sha256(self.to_json().encode()).hexdigest()
+
+    def to_dot(self) -> str:
+        """A drawing in the DOT language."""
+        return dot.draw(self)

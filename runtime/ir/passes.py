@@ -1,0 +1,51 @@
+"""Passes over graphs: what no result needs is dropped, what is computed twice is computed once."""
+
+from dataclasses import replace
+
+from ..optim.state_ops import STATE_OPS
+from .graph import IRGraph, IRNode, Role
+
+
+def eliminate_dead_code(graph: IRGraph) -> IRGraph:
+    """Without the nodes and constants that no output, no update and no check depends on."""
+    live = {*graph.outputs.values(), *graph.updates.values()}
+    kept: list[IRNode] = []
+    for node in reversed(graph.nodes):
+        if not node.outputs or live.intersection(node.outputs):
+            live.update(node.reads, node.outputs)
+            kept.append(node)
+    values = {
+        id: value
+        for id, value in graph.values.items()
+        if id in live or value.role in (Role.INPUT, Role.PARAM, Role.STATE)
+    }
+    return replace(graph, values=values, nodes=tuple(reversed(kept)))
+
+
+def eliminate_common_subexpressions(graph: IRGraph) -> IRGraph:
+    """With one node for all that apply one op with equal attributes to the same values, and one of equal constants."""
+    same: dict[int, int] = {}
+    known: dict[object, tuple[int, ...]] = {}
+    for value in graph.with_role(Role.CONST):
+        key = (value.content, value.shape, value.dtype)
+        _merge(same, (value.id,), known.setdefault(key, (value.id,)))
+    nodes: list[IRNode] = []
+    for node in graph.nodes:
+        node = replace(node, inputs=tuple([None if i is None else same.get(i, i) for i in node.inputs]))
+        key = (node.op, node.inputs, repr(sorted(node.attrs.items())))
+        if node.op in STATE_OPS or known.setdefault(key, node.outputs) is node.outputs:
+            nodes.append(node)
+        else:
+            _merge(same, node.outputs, known[key])
+    merged = {id for id, first in same.items() if id != first}
+    return replace(
+        graph,
+        values={id: value for id, value in graph.values.items() if id not in merged},
+        nodes=tuple(nodes),
+        outputs={name: same.get(id, id) for name, id in graph.outputs.items()},
+        updates={id: same.get(new, new) for id, new in graph.updates.items()},
+    )
+
+
+def _merge(same: dict[int, int], ids: tuple[int, ...], first: tuple[int, ...]) -> None:
+    same.update(zip(ids, first, strict=True))

@@ -1,0 +1,91 @@
+"""What graphs are made of: values and nodes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from ...tape.primitive import Spec
+from ...tape.shape import Sizes
+
+
+class Role(StrEnum):
+    """What a value is to the step."""
+
+    INPUT = "input"
+    """Part of the batch."""
+    PARAM = "param"
+    """A parameter before the step."""
+    STATE = "state"
+    """An array of the optimizer's state before the step."""
+    CONST = "const"
+    """Known when the step was recorded, and never changed."""
+    STATIC = "static"
+    """Produced by a node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One value: its shape, element type and role.
+
+    ``content`` says what a constant is: its one number, or a digest of its elements.
+    """
+
+    id: int
+    shape: Sizes
+    dtype: np.dtype[Any]
+    role: Role
+    name: str = ""
+    content: str = ""
+
+    @property
+    def spec(self) -> Spec:
+        """Shape and element type."""
+        return Spec(self.shape, self.dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class IRNode:
+    """One op: the values it takes (None for an omitted input) and produces, and its attributes by name.
+
+    Nodes are equal if their content is, attributes to the bit and in their order: 0.0 is not -0.0, 1 is
+    neither 1.0 nor True, and nan is nan.
+    """
+
+    id: int
+    op: str
+    inputs: tuple[int | None, ...]
+    outputs: tuple[int, ...]
+    attrs: Mapping[str, Any] = field(default_factory=dict[str, Any], hash=False)
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """The inputs that are given."""
+        return tuple([i for i in self.inputs if i is not None])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IRNode) and self._content() == other._content()
+
+    def _content(self) -> tuple[object, ...]:
+        attrs = tuple([(name, repr(value)) for name, value in self.attrs.items()])
+        return self.id, self.op, self.inputs, self.outputs, attrs
+
+
+def gradient_name(id: int) -> str:
+    """The output that is the gradient of a value."""
+    return f"grad %{id}"
+
+
+def dtype_named(name: str) -> np.dtype[Any] | None:
+    """The type of numbers or bools whose name, as numpy prints it, is ``name``; None if there is none.
+
+    >>> dtype_named("float32"), dtype_named("f4")
+    (dtype('float32'), None)
+    """
+    try:
+        dtype = np.dtype(name)
+    except (TypeError, ValueError, SyntaxError):
+        return None
+    return dtype if dtype.kind in "biuf" and str(dtype) == name else None

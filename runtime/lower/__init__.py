@@ -1,0 +1,1 @@
+"""From a graph to a table of kernel calls: lowering, passes, memory, binding."""

@@ -1,0 +1,117 @@
+"""Binding: a plan over real memory becomes the table that the machine runs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from ...tape.numerics import machine
+from ...tape.numerics.launch import Words
+from ...tape.numerics.pool import THREADS
+from ...tape.tensor import Array
+from ..memory import line_aligned
+from .plan import BindingPlan, operand_strides
+from .program import LoweredOp
+
+
+class Fault(Exception):  # noqa: N818
+    """An op that reported a status other than 0."""
+
+    def __init__(self, op: LoweredOp, status: int) -> None:
+        self.op, self.status = op, status
+
+
+@dataclass(eq=False)
+class Bound:
+    """A plan over its arena and the arrays of parameters, state, inputs and constants.
+
+    All addresses are fixed here; a run allocates nothing.
+    """
+
+    plan: BindingPlan
+    memory: dict[int, Array]
+    """The bytes of every root."""
+    rows: Array
+    fault: Array
+    shared: bool
+    """Whether any call has more than one part."""
+    kept: list[Any] = field(default_factory=list[Any])
+    """What the table points to."""
+
+    def value(self, id: int) -> Array:
+        """The array of a value; what is in it, while the value is alive."""
+        place = self.plan.program.places[id]
+        return place.layout.array(self.memory[place.root])
+
+    def run(self) -> None:
+        """Run every op once. Raises Fault, at the op that failed; those behind it did not run."""
+        with THREADS.lent(self.shared) as control:
+            failed = machine.run(self.rows_address, self.count, control, self.fault)
+        if failed:
+            raise self.last_fault()
+
+    def run_fed(self, feeds: int, batch: tuple[Array, ...]) -> bool:
+        """Copy a batch into its buffers and run; False, and nothing done, if it does not fit. Raises Fault."""
+        ids = tuple([id(array) for array in batch])
+        if self.shared:
+            with THREADS.lent() as control:
+                failed = machine.run_fed(self.rows_address, self.count, control, self.fault_address, feeds, ids)
+        else:
+            failed = machine.run_fed(self.rows_address, self.count, 0, self.fault_address, feeds, ids)
+        if failed > 0:
+            raise self.last_fault()
+        return not failed
+
+    def last_fault(self) -> Fault:
+        """What the op reported that ended a run early."""
+        status, row = self.fault.tolist()
+        return Fault(self.plan.program.ops[row], status)
+
+    def __post_init__(self) -> None:
+        self.rows_address, self.count = int(self.rows.ctypes.data), len(self.rows)
+        self.fault_address = int(self.fault.ctypes.data)
+
+
+def bind(plan: BindingPlan, outside: Mapping[int, Array]) -> Bound:
+    """Allocate the arena and write the table. ``outside`` has the dense array of every root that is not static."""
+    arena = line_aligned(plan.arena_bytes)
+    memory = {root: _bytes(array) for root, array in outside.items()}
+    memory |= {whole: _group(plan, whole, outside) for whole in plan.program.groups}
+    memory |= {root: arena[b.offset : b.offset + b.nbytes] for root, b in plan.slots.items()}
+    ops, program = plan.program.ops, plan.program
+    base = {root: int(m.ctypes.data) for root, m in memory.items()}
+    tables, rows = list[int](), np.empty((len(ops), machine.ROW), np.int64)
+    starts, kept = list[int](), list[Any]([arena, *outside.values()])
+    for i, op in enumerate(ops):
+        starts.append(len(tables))
+        tables += [base[program.root(v)] + program.layout(v).offset for v in op.table]
+        if i in plan.scratch:
+            tables.append(int(arena.ctypes.data) + plan.scratch[i].offset)
+    pointers = np.array(tables, np.int64)
+    for i, op in enumerate(ops):
+        words = op.words if isinstance(op.words, Words) else op.words.words(operand_strides(program, op))
+        kept.append(words)
+        table = int(pointers.ctypes.data) + 8 * starts[i]
+        rows[i] = op.kernel.address(op.element), table, words.address, plan.parts[i]
+    kept.append(pointers)
+    return Bound(plan, memory, rows, np.zeros(2, np.int64), max(plan.parts, default=1) > 1, kept)
+
+
+def _group(plan: BindingPlan, whole: int, outside: Mapping[int, Array]) -> Array:
+    """The bytes of a block of several values: around those that lie outside, else fresh zeros."""
+    members, nbytes = plan.program.groups[whole], plan.program.layout(whole).nbytes
+    first = next(iter(members))
+    if first not in outside:
+        memory = line_aligned(nbytes)
+        memory[:] = 0
+        return memory
+    start = int(outside[first].ctypes.data)
+    for member, offset in members.items():
+        assert outside[member].ctypes.data == start + offset, "a step packs its parameters and buffers side by side"
+    return as_strided(_bytes(outside[first]), (nbytes,), (1,))
+
+
+def _bytes(array: Array) -> Array:
+    return array.reshape(-1).view(np.uint8)

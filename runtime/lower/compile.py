@@ -1,0 +1,69 @@
+"""From a graph to a plan: passes over the graph, lowering, passes over the program, memory.
+
+No pass changes a bit of any result, and each can be switched off by its name.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+
+from ...tape.errors import DomainError
+from ...tape.numerics.kernel import Kernel
+from ...tape.tensor import Array
+from ..ir.graph import IRGraph
+from ..ir.passes import eliminate_common_subexpressions, eliminate_dead_code
+from ..ir.verify import checked
+from .chains import fuse_chains
+from .epilogues import fuse_epilogues
+from .groups import group_updates
+from .losses import fuse_cross_entropy
+from .lower import Lowering
+from .plan import BindingPlan, plan
+from .program import Program
+from .units import drop_unit_factors
+
+GRAPH_PASSES: dict[str, Callable[[IRGraph], IRGraph]] = {
+    "common-subexpressions": eliminate_common_subexpressions,
+    "dead-code": eliminate_dead_code,
+}
+PROGRAM_PASSES: dict[str, Callable[[Program], Program]] = {
+    "unit-factors": drop_unit_factors,
+    "cross-entropy": fuse_cross_entropy,
+    "epilogues": fuse_epilogues,
+    "chains": fuse_chains,
+    "grouped-updates": group_updates,
+}
+CHOICES = {
+    "aliases": "a view in row-major order shares the memory of what it views, as saved activations do",
+    "strides": "a transposed operand of a product is read in place by its strides",
+    "in-place": "an op overwrites an input that no one reads after it",
+}
+PASSES: dict[str, str] = {
+    **{name: (run.__doc__ or "").strip() for name, run in {**GRAPH_PASSES, **PROGRAM_PASSES}.items()},
+    **CHOICES,
+}
+"""Every pass by name, and what it does."""
+
+
+def without(names: Collection[str]) -> frozenset[str]:
+    """All passes but those named. Raises DomainError for a name that is no pass."""
+    for name in names:
+        if name not in PASSES:
+            raise DomainError(f"passes: expected names among {', '.join(PASSES)}, got {name!r}")
+    return frozenset(PASSES) - set(names)
+
+
+def compile_graph(
+    graph: IRGraph,
+    constants: Mapping[int, Array],
+    passes: Collection[str] = PASSES,
+    kernels: Mapping[Kernel, Kernel] | None = None,
+) -> BindingPlan:
+    """The plan of a graph; ``kernels`` puts other kernels in the place of some."""
+    checked(graph)
+    for name, graph_pass in GRAPH_PASSES.items():
+        if name in passes:
+            graph = checked(graph_pass(graph))
+    program = Lowering(graph, constants, "aliases" in passes, "strides" in passes).run()
+    for name, program_pass in PROGRAM_PASSES.items():
+        if name in passes:
+            program = program_pass(program)
+    return plan(program.with_kernels(kernels or {}), "in-place" in passes)

@@ -1,0 +1,77 @@
+"""Layouts: where the elements of a value lie in its storage."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from ...tape.shape import Sizes
+from ...tape.tensor import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Sizes and strides in bytes, and the offset of the first element in the storage."""
+
+    shape: Sizes
+    strides: Sizes
+    offset: int
+    dtype: np.dtype[Any]
+
+    @classmethod
+    def dense(cls, shape: Sizes, dtype: np.dtype[Any]) -> "Layout":
+        """Row-major order without gaps."""
+        strides, stride = list[int](), dtype.itemsize
+        for size in reversed(shape):
+            strides.append(stride)
+            stride *= size
+        return cls(shape, tuple(reversed(strides)), 0, dtype)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its elements, each counted once for every index."""
+        return prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def touched(self) -> int:
+        """Bytes of storage that its elements lie in, repeated ones counted once."""
+        sizes = [n for n, stride in zip(self.shape, self.strides, strict=True) if stride]
+        return prod(sizes) * self.dtype.itemsize if self.nbytes else 0
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether its elements lie in row-major order without gaps; an axis of one element may have any stride."""
+        expected = self.dtype.itemsize
+        if 0 in self.shape:
+            return True
+        for size, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            if size != 1 and stride != expected:
+                return False
+            expected *= size
+        return True
+
+    def through(self, view: Callable[[Array], Array]) -> "Layout | None":
+        """The layout that a view function gives; None where it has to copy.
+
+        The function is asked with an array of this layout over memory that is never touched.
+        """
+        if 0 in self.shape:
+            return Layout.dense(view(np.empty(self.shape, self.dtype)).shape, self.dtype)
+        low = sum(min(0, (n - 1) * s) for n, s in zip(self.shape, self.strides, strict=True))
+        high = sum(max(0, (n - 1) * s) for n, s in zip(self.shape, self.strides, strict=True))
+        memory = np.empty((high - low) // self.dtype.itemsize + 1, self.dtype)
+        before = as_strided(memory[-low // self.dtype.itemsize :], self.shape, self.strides)
+        after = view(before)
+        if not after.size:
+            return Layout.dense(after.shape, self.dtype)
+        if not np.may_share_memory(memory, after):
+            return None
+        moved = after.__array_interface__["data"][0] - before.__array_interface__["data"][0]
+        return Layout(after.shape, after.strides, self.offset + moved, self.dtype)
+
+    def array(self, memory: Array) -> Array:
+        """The array of this layout over storage given as bytes."""
+        return np.ndarray(self.shape, self.dtype, memory, self.offset, self.strides)

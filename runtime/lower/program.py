@@ -1,0 +1,136 @@
+"""Programs: a step as a straight list of kernel calls over places in storage."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ...tape.numerics.chain import Chain
+from ...tape.numerics.kernel import Kernel
+from ...tape.numerics.launch import Words
+from ...tape.primitive import StridedLayout
+from ...tape.tables import Table
+from ..ir.graph import IRGraph, Role
+from .layout import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a value lies: the value whose storage it shares (itself, unless it is another's view), and how."""
+
+    root: int
+    layout: Layout
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoweredOp:
+    """A kernel call: its pointer table is ``outputs`` then ``inputs``.
+
+    ``words`` are fixed, or made from the strides of the inputs at the positions ``strided``, which alone need
+    not be dense. ``aliases`` are the inputs whose storage the first output may take. ``pointwise`` says that
+    each element of the output comes from the elements at its position. ``source`` is the node it comes from.
+    """
+
+    kernel: Kernel
+    element: np.dtype[Any]
+    outputs: tuple[int, ...]
+    inputs: tuple[int, ...]
+    words: Words | StridedLayout
+    work: int
+    source: int
+    strided: tuple[int, ...] = ()
+    aliases: tuple[int, ...] = ()
+    pointwise: bool = False
+    refusal: str = ""
+
+    def with_kernels(self, kernels: Mapping[Kernel, Kernel]) -> "LoweredOp":
+        """The same call of another kernel, if it is in the place of this one."""
+        words = self.words.with_kernels(kernels) if isinstance(self.words, Chain) else self.words
+        return replace(self, kernel=kernels.get(self.kernel, self.kernel), words=words)
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernel, and those that it calls if it is a chain."""
+        inner = [link.kernel for link in self.words.links] if isinstance(self.words, Chain) else []
+        return (self.kernel, *inner)
+
+    @property
+    def table(self) -> tuple[int, ...]:
+        """The values in the order of the pointer table."""
+        return self.outputs + self.inputs
+
+
+@dataclass(frozen=True)
+class Program:
+    """The lowered ops of a graph, in the order of execution, and the place of every value.
+
+    ``views`` are the nodes that became views of other values and need no op; ``groups`` are blocks in which
+    several values lie side by side: root → the roots that were put there, and where.
+    """
+
+    graph: IRGraph
+    ops: tuple[LoweredOp, ...]
+    places: Mapping[int, Place]
+    views: frozenset[int]
+    groups: Mapping[int, Mapping[int, int]] = field(default_factory=dict[int, Mapping[int, int]])
+
+    def with_ops(self, ops: "tuple[LoweredOp, ...] | list[LoweredOp]") -> "Program":
+        """The same program with other ops."""
+        return replace(self, ops=tuple(ops))
+
+    def with_kernels(self, kernels: Mapping[Kernel, Kernel]) -> "Program":
+        """The same program with other kernels in the place of some."""
+        return self.with_ops([op.with_kernels(kernels) for op in self.ops])
+
+    def kernels(self) -> list[Kernel]:
+        """The kernels that its ops call, each once, those inside chains too."""
+        return list(dict.fromkeys(kernel for op in self.ops for kernel in op.kernels))
+
+    def layout(self, value: int) -> Layout:
+        """The layout of a value."""
+        return self.places[value].layout
+
+    def root(self, value: int) -> int:
+        """The value whose storage a value shares."""
+        return self.places[value].root
+
+    def is_static(self, root: int) -> bool:
+        """Whether a root is made by an op, and lies in the arena."""
+        value = self.graph.values.get(root)
+        return root not in self.groups and (value is None or value.role is Role.STATIC)
+
+    @property
+    def kept(self) -> set[int]:
+        """The roots of what must be there after the last op."""
+        return {self.root(v) for v in (*self.graph.outputs.values(), *self.graph.updates.values())}
+
+    def readers(self) -> dict[int, list[LoweredOp]]:
+        """The ops that read each root."""
+        found: dict[int, list[LoweredOp]] = {}
+        for op in self.ops:
+            for root in {self.root(v) for v in op.inputs}:
+                found.setdefault(root, []).append(op)
+        return found
+
+    def table(self) -> Table:
+        """One row per op: what it runs, on what, and where it comes from."""
+        columns = ("op", "kernel", "outputs", "inputs", "shape", "node")
+        return Table(f"lowered {self.graph.name}", columns, list(self._rows()))
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        for i, op in enumerate(self.ops):
+            shape = str(self.layout(op.outputs[0]).shape) if op.outputs else ""
+            outputs, inputs = (" ".join(f"%{v}" for v in values) for values in (op.outputs, op.inputs))
+            node = f"{op.source}"
+            yield {
+                "op": i,
+                "kernel": op.kernel.name,
+                "outputs": outputs,
+                "inputs": inputs,
+                "shape": shape,
+                "node": node,
+            }
+
+    def __str__(self) -> str:
+        return str(self.table())

@@ -1,0 +1,79 @@
+"""The primitives of optimizers and clipping as ops of a step's graph.
+
+They are no ops of the tape: they have no derivative, and most write in place. A graph names them by their
+kernels; this table says what each makes of its inputs.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...tape.errors import ShapeError
+from ...tape.numerics.finite import finite
+from ...tape.numerics.kernel import Kernel
+from ...tape.primitive import Spec
+from . import kernels
+from .schedule_kernels import learning_rate
+
+FLOAT64 = np.dtype(np.float64)
+
+WORK = 4
+"""Arithmetic operations that take as long as the update of one element, which memory bounds."""
+
+
+@dataclass(frozen=True)
+class StateOp:
+    """One primitive.
+
+    Its first ``in_place`` inputs are overwritten and come out again as its first outputs; ``fresh`` is the
+    output that it makes besides, if any, and ``replaces`` says that this may take the storage of the first
+    input. ``sized`` is the input whose number of elements is its first word
+    (its attributes follow), ``element`` the input whose dtype its pointer table has, ``work`` the cost of an
+    element in arithmetic operations. It takes ``inputs`` of them (None: any number), of which the first
+    ``alike`` have one shape and dtype. One that ``gathers`` reads all but its last input as one array.
+    """
+
+    kernel: Kernel
+    in_place: int = 0
+    fresh: Callable[[Sequence[Spec]], Spec] | None = None
+    replaces: bool = False
+    sized: int | None = 0
+    element: int = 0
+    work: int = 1
+    inputs: int | None = 1
+    alike: int = 0
+    gathers: bool = False
+
+    def infer(self, inputs: Sequence[Spec]) -> list[Spec]:
+        """Its outputs. Raises ShapeError for another number of inputs, or one that differs from the first."""
+        name = self.kernel.name
+        if self.inputs is not None and len(inputs) != self.inputs:
+            raise ShapeError(f"{name}: expected {self.inputs} inputs, got {len(inputs)}")
+        for i, spec in enumerate(inputs[: self.alike]):
+            if spec != inputs[0]:
+                raise ShapeError(f"{name}: input {i}: expected {inputs[0]} as the first, got {spec}")
+        return [*inputs[: self.in_place], *([self.fresh(inputs)] if self.fresh else [])]
+
+
+def _first(inputs: Sequence[Spec]) -> Spec:
+    return inputs[0]
+
+
+STATE_OPS: dict[str, StateOp] = {
+    op.kernel.name: op
+    for op in (
+        StateOp(finite),
+        StateOp(kernels.step_inc, in_place=1, sized=None),
+        StateOp(kernels.bias_corr, in_place=1, sized=None, inputs=3),
+        StateOp(learning_rate, fresh=_first, sized=None, inputs=3),
+        StateOp(kernels.adam_step, in_place=3, work=WORK, inputs=6, alike=4),
+        StateOp(kernels.sgd_step, in_place=1, work=WORK, inputs=3, alike=2),
+        StateOp(kernels.sgd_momentum_step, in_place=2, work=WORK, inputs=5, alike=3),
+        StateOp(kernels.tensor_norm, fresh=lambda inputs: Spec((1,), FLOAT64)),
+        StateOp(kernels.norm_scale, fresh=lambda inputs: Spec((2,), FLOAT64), inputs=None, gathers=True),
+        StateOp(kernels.scale_by, fresh=_first, replaces=True, inputs=2),
+        StateOp(kernels.clamp_to, fresh=_first, replaces=True, inputs=2),
+    )
+}
+"""Every such primitive by name."""

@@ -1,0 +1,169 @@
+"""Whole training steps beside PyTorch and JAX: ``python tests/bench/steps.py`` (peers: ``pip install '.[bench]'``).
+
+A step takes a numpy batch and gives back its loss as a number. Every engine has a process of its own and the same
+number of threads; rounds alternate. The tables show the microseconds of a step in the median round and in the
+fastest, and the peers' times over dgrr's: above 1, dgrr is faster. Before timing, the losses of the first steps are
+compared: a check of this program, not of anyone's accuracy. On a busy machine many short rounds find quiet moments.
+"""
+
+import argparse
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import alone
+from engines.models import MODELS, Model
+from rich.console import Console
+from rich.table import Table
+from rounds import Figures, measure
+
+ENGINES = {
+    "dgrr": "dgrr_engine:make",
+    "torch eager": "torch_engine:make_eager",
+    "torch eager, fused Adam": "torch_engine:make_fused",
+    "torch.compile": "torch_engine:make_compiled",
+    "torch.compile, autotuned": "torch_engine:make_autotuned",
+    "jax.jit": "jax_engine:make",
+    "jax.jit, synchronous": "jax_engine:make_synchronous",
+}
+GRADIENTS = {"parameters only": "dgrr_engine:make_leaves", "dense gradients": "dgrr_engine:make_dense"}
+PACKAGES = ("dgrr", "numpy", "numba", "llvmlite", "torch", "jax", "jaxlib")
+console = Console()
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    parser.add_argument("--threads", type=int, default=cores, help="of every engine; default: the process's cores")
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
+    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
+    parser.add_argument("--rounds", type=int, default=25)
+    parser.add_argument("--seconds", type=float, default=0.2, help="of one round")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure here")
+    parser.add_argument("--first-step", action="store_true", help="the time to the first step instead")
+    parser.add_argument("--grads", action="store_true", help="dgrr's dense gradients instead")
+    parser.add_argument("--chains", action="store_true", help="dgrr's time and memory per node of a graph instead")
+    return parser.parse_args()
+
+
+def speed(args: argparse.Namespace) -> dict[str, Any]:
+    """Steps of every model in every engine."""
+    results = dict[str, Any]()
+    for name in args.models:
+        chosen = {engine: ENGINES[engine] for engine in args.engines}
+        figures, absent = measure(chosen, name, args.threads, args.rounds, args.seconds)
+        if "dgrr" in absent:
+            raise SystemExit(f"dgrr did not run: {absent['dgrr']}")
+        reached = ratios(figures)
+        show_speed(MODELS[name], figures, absent, reached)
+        results[name] = {"goal": MODELS[name].goal, "ratios": reached, "engines": plain(figures), "absent": absent}
+    return results
+
+
+def gradients(args: argparse.Namespace) -> list[dict[str, Any]]:
+    """What dense gradients cost, model by model."""
+    rows = []
+    for name in args.models:
+        figures, _ = measure(GRADIENTS, name, args.threads, args.rounds, args.seconds)
+        leaves, dense = (figures[case].median for case in GRADIENTS)
+        rows.append({"model": name, **{c: f.median for c, f in figures.items()}, "dense over leaves": dense / leaves})
+    return rows
+
+
+def plain(figures: Mapping[str, Figures]) -> dict[str, Any]:
+    """Figures for a file."""
+    return {
+        engine: {"median_us": f.median, "fastest_us": f.fastest, "losses": f.losses} for engine, f in figures.items()
+    }
+
+
+def ratios(figures: Mapping[str, Figures]) -> dict[str, float]:
+    """The best peer's time over dgrr's, by median and by fastest round; empty unless both were measured."""
+    ours, peers = figures.get("dgrr"), [f for engine, f in figures.items() if engine != "dgrr"]
+    if ours is None or not peers:
+        return {}
+    return {
+        "median": min(f.median for f in peers) / ours.median,
+        "fastest": min(f.fastest for f in peers) / ours.fastest,
+    }
+
+
+def show_speed(
+    model: Model, figures: Mapping[str, Figures], absent: Mapping[str, str], reached: Mapping[str, float]
+) -> None:
+    """Print the table of one model."""
+    title = f"{model.name}, batch {model.batch}, {model.loss}, Adam"
+    table = Table("engine", "step [us]", "fastest [us]", "over dgrr", title=title)
+    ours = figures["dgrr"].median if "dgrr" in figures else None
+    for engine, f in figures.items():
+        over = f"{f.median / ours:.2f}" if ours else ""
+        table.add_row(engine, f"{f.median:.1f}", f"{f.fastest:.1f}", over)
+    for engine, reason in absent.items():
+        table.add_row(engine, "absent", "", reason)
+    if reached:
+        verdict = "met" if reached["median"] >= model.goal else "not met"
+        table.caption = "best peer over dgrr: {median:.2f} by median, {fastest:.2f} by fastest; ".format(**reached)
+        table.caption += f"goal {model.goal:g}: {verdict}"
+    console.print(table)
+
+
+def show_rows(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print records as a table; a column is a key of any."""
+    keys = list(dict.fromkeys(key for row in rows for key in row))
+    table = Table(*keys, title=title)
+    for row in rows:
+        values = (row.get(key, "") for key in keys)
+        table.add_row(*(f"{value:.4g}" if isinstance(value, float) else str(value) for value in values))
+    console.print(table)
+
+
+def machine(threads: int) -> dict[str, Any]:
+    """Where and with what the figures were taken."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    names = [line.partition(": ")[2] for line in lines if line.startswith("model name")]
+    return {
+        "cpu": names[0] if names else platform.processor(),
+        "cores": os.cpu_count(),
+        "threads": threads,
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        **{package: installed(package) for package in PACKAGES},
+    }
+
+
+def installed(package: str) -> str | None:
+    """A package's version, None if it is not there."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def main() -> None:
+    args = arguments()
+    results: dict[str, Any] = {"machine": machine(args.threads)}
+    console.print(", ".join(f"{key} {value}" for key, value in results["machine"].items()))
+    chosen = {engine: ENGINES[engine] for engine in args.engines}
+    if args.first_step:
+        results["first_step"] = alone.first_steps(chosen, args.models, args.threads)
+        show_rows("seconds to the first step, each in a fresh process", results["first_step"])
+    if args.grads:
+        results["grads"] = gradients(args)
+        show_rows("microseconds in the median round", results["grads"])
+    if args.chains:
+        results["chains"] = alone.chains()
+        show_rows("a chain of n nodes, each in a fresh process", results["chains"])
+    if not (args.first_step or args.grads or args.chains):
+        results["steps"] = speed(args)
+    if args.json is not None:
+        args.json.write_text(json.dumps(results, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

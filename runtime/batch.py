@@ -17,7 +17,7 @@ Leaf = Callable[[str, Any], Any]
 def mapped(batch: Any, leaf: Leaf, where: str = "batch") -> Any:
     """The same nesting with ``leaf(where, array)`` in place of each array; lists become tuples."""
     if isinstance(batch, Mapping):
-        named = cast(Mapping[Any, Any], batch)
+        named = cast(Mapping[object, Any], batch)
         return {name: mapped(part, leaf, f"{where}[{name!r}]") for name, part in named.items()}
     if isinstance(batch, tuple | list):
         parts = cast(Sequence[Any], batch)
@@ -28,7 +28,7 @@ def mapped(batch: Any, leaf: Leaf, where: str = "batch") -> Any:
 def leaves(batch: Any) -> Iterator[Any]:
     """The arrays of a batch, in the order in which `mapped` meets them."""
     if isinstance(batch, Mapping):
-        for part in cast(Mapping[Any, Any], batch).values():
+        for part in cast(Mapping[object, Any], batch).values():
             yield from leaves(part)
     elif isinstance(batch, tuple | list):
         for part in cast(Sequence[Any], batch):

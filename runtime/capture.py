@@ -29,11 +29,18 @@ from .verification import VerifyReport, verify_step
 
 OnShapeChange = Literal["recapture", "error"]
 
+PLANS_KEPT = 32
+"""Signatures of batches whose plans a step keeps."""
+
+LAUNCH = 16
+"""Replays between two looks at whether Ctrl-C came."""
+
 
 class CapturedStep(Step):
     """One training step. ``step(batch)`` updates ``step.params`` and ``step.state`` and returns the loss.
 
-    Batches of another shape are captured once and kept, or refused if so asked.
+    Batches of another shape are captured once and kept, or refused if so asked; of many shapes, the plans of
+    those captured last. A step is for one thread at a time; different steps may run at once.
     """
 
     def __init__(
@@ -62,6 +69,8 @@ class CapturedStep(Step):
             if self._known and self._on_shape_change == "error":
                 known = next(iter(self._known))
                 raise ShapeError(f"step: batch: expected {_shown(known)} as captured, got {_shown(key)}")
+            if len(self._known) == PLANS_KEPT:
+                del self._known[next(iter(self._known))]
             self._known[key] = Plans(self.loss_fn, self.params, self.state, self.recipe, batch, key, self._compile)
         self._plans = self._known[key]
         return self._plans
@@ -85,14 +94,17 @@ class CapturedStep(Step):
         Raises NonFiniteError, and changes nothing, if the loss or a gradient is infinite or NaN; BoundsError for
         an index out of range; ShapeError for a batch of another shape where that was asked for.
         """
-        return self._run("step", batch).loss[()]  # type: ignore[no-any-return]
+        loss: Any = self._run("step", batch).loss[()]
+        return loss  # type: ignore[no-any-return]
 
     def replay(self, n: int = 1) -> npt.NDArray[np.floating[Any]]:
-        """Train ``n`` times on the batch that is bound, in one call; the losses.
+        """Train ``n`` times on the batch that is bound; the losses.
 
         Raises DomainError if no batch has been bound yet, NonFiniteError as a single step does.
         """
-        return self._many(self._bound_plans("replay").step, [], n)
+        step, launches = self._bound_plans("replay").step, range(0, n, LAUNCH)
+        losses = [self._many(step, [], min(LAUNCH, n - first)) for first in launches]
+        return np.concatenate(losses) if losses else np.empty(0, step.loss.dtype)
 
     def steps(self, batches: Iterable[Any]) -> npt.NDArray[np.floating[Any]]:
         """Train on several batches of one signature in one launch, all of them bound at once; the losses.
@@ -115,13 +127,17 @@ class CapturedStep(Step):
     def grads(self, batch: Any) -> DenseGrads[AnyTensor]:
         """The gradient of every value that depends on a parameter, by name or id; no update.
 
-        Views that are valid until the next call. Raises NonFiniteError or BoundsError.
+        Views that are valid until the next call. Infinite and NaN gradients are returned as they are, to be looked
+        at. Raises BoundsError for an index out of range.
         """
         self._run("dense", batch)
         return self._bound_plans("grads").dense_gradients
 
     def gradients(self, batch: Any) -> dict[str, Array]:
-        """The gradients of the parameters alone, by name; no update. Views that are valid until the next call."""
+        """The gradients of the parameters alone, by name; no update and no check, as for `grads`.
+
+        Views that are valid until the next call.
+        """
         return self._run("gradients", batch).grads
 
     @property

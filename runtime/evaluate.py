@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..tape import AnyTensor, AnyVar, GradientError, NonFiniteError, Tape, Var
+from ..tape import AnyTensor, AnyVar, GradientError, Tape, Var
+from ..tape import NonFiniteError as NonFiniteError  # for those who have it from here
 from ..tape.backward import DenseGrads
 from .batch import mapped
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..tape import ops
 from ..tape.numerics import machine
 from ..tape.numerics.gemm import Product
 from ..tape.numerics.pool import THREADS
+from ..tape.table import OPS
 from ..tape.tables import Table
 from ..tape.tensor import AnyTensor
 from .lower.bind import Bound
@@ -111,8 +111,8 @@ def _nbytes(bound: Bound, op: LoweredOp) -> int:
 def _machine() -> tuple[float, float]:
     """Operations and bytes per second that the engine reaches in cache on this machine with its threads."""
     square, row = (AnyTensor(np.ones(shape, np.float32)) for shape in ((256, 256), (1 << 15,)))
-    product = min(_seconds(lambda: ops.matmul(square, square)) for _ in range(20))
-    addition = min(_seconds(lambda: ops.add(row, row)) for _ in range(200))
+    product = min(_seconds(lambda: OPS["matmul"](square, square)) for _ in range(20))
+    addition = min(_seconds(lambda: OPS["add"](row, row)) for _ in range(200))
     return 2 * 256**3 / product, 3 * row.array.nbytes / addition
 
 

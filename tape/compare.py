@@ -71,9 +71,10 @@ def compare_grads(a: DenseGrads[Any], b: DenseGrads[Any]) -> NodeDifference | No
     for node, g, h in zip(reversed(a.nodes), reversed(list(a)), reversed(list(b)), strict=True):
         if (g is None) != (h is None):
             return NodeDifference(node.id, node.op_name, node.name, "gradient", _there(g), _there(h))
-        found = None if g is None else _first_element(node, "gradient", g.numpy(), h.numpy())
-        if found:
-            return found
+        if g is not None and h is not None:
+            found = _first_element(node, "gradient", g.numpy(), h.numpy())
+            if found:
+                return found
     return None
 
 

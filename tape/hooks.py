@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 from .errors import DgrrError, GradientError
 from .node import Node
 from .tensor import AnyTensor
-from .var import Var, shape_of
+from .var import AnyVar, Var, shape_of
 
 Hook = Callable[[Any], Any]
 """``hook(gradient) -> replacement or None``; gradients are tensors, or Vars under ``create_graph=True``."""
@@ -66,13 +66,19 @@ class Hooks:
 
 def _replacement(node: Node, given: Any) -> Any:
     call = f"hook of {node.title}"
-    try:
-        made = given if isinstance(given, Var | AnyTensor) else AnyTensor.leaf(given, call)
-    except DgrrError as error:
-        raise GradientError(str(error)) from None
+    made = _tensor(call, given)
     if shape_of(made) != node.value.sizes or made.dtype != node.value.dtype:
         raise GradientError(
             f"{call}: expected None or a gradient of shape {node.value.sizes} and {node.value.dtype}, "
             f"got shape {shape_of(made)} and {made.dtype}"
         )
     return made
+
+
+def _tensor(call: str, given: Any) -> AnyTensor | AnyVar:
+    if isinstance(given, Var | AnyTensor):
+        return cast(AnyTensor | AnyVar, given)
+    try:
+        return AnyTensor.leaf(given, call)
+    except DgrrError as error:
+        raise GradientError(str(error)) from None

@@ -16,8 +16,8 @@ class Nodes:
     """A grow-only list of nodes, found by Var, by id or by name."""
 
     def __init__(self) -> None:
-        self.number = next(_numbers)
-        self.generation = 0
+        self.number: int = next(_numbers)
+        self.generation: int = 0
         self._nodes: list[Node] = []
 
     def __repr__(self) -> str:

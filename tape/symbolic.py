@@ -27,7 +27,7 @@ class Symbol(AnyTensor):
         self.spec = spec
 
     @property
-    def array(self) -> NoReturn:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def array(self) -> NoReturn:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
         """There is none: raises TapeError."""
         raise TapeError(
             f"capture: the value of a {self.spec.dtype} tensor of shape {self.spec.shape} was read while the step is "

@@ -1,12 +1,16 @@
 """Floats as people compare them: decimal, hexadecimal, bits, and distances in units in the last place (ULP)."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.generic]
-Floats = npt.NDArray[np.floating]
+Array = npt.NDArray[Any]
 
-SIGNED = {np.dtype(np.float32): np.dtype(np.int32), np.dtype(np.float64): np.dtype(np.int64)}
+SIGNED: dict[np.dtype[Any], np.dtype[Any]] = {
+    np.dtype(np.float32): np.dtype(np.int32),
+    np.dtype(np.float64): np.dtype(np.int64),
+}
 """The integers that hold the bits of each float type."""
 
 FARTHEST = 2**64 - 1
@@ -26,7 +30,7 @@ def exact(value: np.generic) -> str:
     return f"{value!s} ({float(array).hex()}, bits {bits})"
 
 
-def ulp_distance(a: np.floating, b: np.floating) -> int:
+def ulp_distance(a: np.floating[Any], b: np.floating[Any]) -> int:
     """How many values of their type two floats of one type are apart.
 
     Counted on the monotone map of the bits: +0 and -0 are at distance 0, the largest finite value and infinity
@@ -40,7 +44,7 @@ def ulp_distance(a: np.floating, b: np.floating) -> int:
     return abs(_ordered(a) - _ordered(b))
 
 
-def _ordered(a: np.floating) -> int:
+def _ordered(a: np.floating[Any]) -> int:
     bits = int(np.asarray(a).view(SIGNED[a.dtype]))
     return bits if bits >= 0 else -(1 << (8 * a.dtype.itemsize - 1)) - bits
 
@@ -48,7 +52,9 @@ def _ordered(a: np.floating) -> int:
 def same_bits(a: Array, b: Array) -> npt.NDArray[np.bool_]:
     """Element by element, whether two arrays of one type hold the same value; every NaN is the same one."""
     if a.dtype not in SIGNED:
-        return a == b
-    bits = SIGNED[a.dtype]
-    same: npt.NDArray[np.bool_] = np.ascontiguousarray(a).view(bits) == np.ascontiguousarray(b).view(bits)
-    return (same | (np.isnan(a) & np.isnan(b))).reshape(a.shape)
+        return np.equal(a, b)
+    return np.equal(_bits(a), _bits(b)) | np.isnan(a) & np.isnan(b)
+
+
+def _bits(a: Array) -> Array:
+    return np.ascontiguousarray(a).view(SIGNED[a.dtype]).reshape(a.shape)

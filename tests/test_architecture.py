@@ -54,7 +54,7 @@ FLOORS = {
         ["reexecute", "state"],
         ["recompute"],
         ["recorder"],
-        ["demo", "v1.commands", "v2.commands"],
+        ["demo", "step_command", "v1.commands", "v2.commands"],
         ["cli"],
     ],
 }

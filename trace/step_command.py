@@ -101,7 +101,7 @@ def _current_folder() -> Generator[None, None, None]:
         sys.path.remove(folder)
 
 
-def _function(module: str, function: str) -> Callable[[], Any]:
+def _function(module: str, function: str) -> Any:
     if _result(module, lambda: find_spec(module)) is None:
         raise StepError(f"there is no module {module!r} in the current folder or among the installed ones")
     there = _result(f"import {module}", lambda: import_module(module))

@@ -27,8 +27,8 @@ def eliminate_common_subexpressions(graph: IRGraph) -> IRGraph:
     same: dict[int, int] = {}
     known: dict[object, tuple[int, ...]] = {}
     for value in graph.with_role(Role.CONST):
-        key = (value.content, value.shape, value.dtype)
-        _merge(same, (value.id,), known.setdefault(key, (value.id,)))
+        content = (value.content, value.shape, value.dtype)
+        _merge(same, (value.id,), known.setdefault(content, (value.id,)))
     nodes: list[IRNode] = []
     for node in graph.nodes:
         node = replace(node, inputs=tuple([None if i is None else same.get(i, i) for i in node.inputs]))

@@ -66,8 +66,7 @@ class Bound:
 
     def last_fault(self) -> Fault:
         """What the op reported that ended a run early."""
-        status, row = self.fault.tolist()
-        return Fault(self.plan.program.ops[row], status)
+        return Fault(self.plan.program.ops[int(self.fault[1])], int(self.fault[0]))
 
     def __post_init__(self) -> None:
         self.rows_address, self.count = int(self.rows.ctypes.data), len(self.rows)

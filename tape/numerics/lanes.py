@@ -6,7 +6,7 @@ interleaved, which hides the latency of long chains of operations. Scalars of th
 """
 
 # The signature that numba asks of an intrinsic's code generator leaves arguments unused.
-# pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false
+# pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOptionalCall=false
 import operator
 from typing import Any
 

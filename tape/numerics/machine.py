@@ -140,10 +140,7 @@ def _run_rows(rows, count, control, fault):
     for i in range(count):
         row = rows + 8 * ROW * i
         parts = word(row, PARTS)
-        if parts == 1:
-            status = _run_part(row, 0, 1)
-        else:
-            status = _run_shared(row, parts, control)
+        status = _run_part(row, 0, 1) if parts == 1 else _run_shared(row, parts, control)
         if status != 0:
             put_word(fault, 0, status)
             put_word(fault, 1, i)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .reference_elementary import exp, fma, log
+from .reference_elementary import exp, log
+from .reference_fma import fma_arrays
 
 Array = npt.NDArray[Any]
 
@@ -32,26 +33,24 @@ def row_sum(values: Array) -> Any:
     return total
 
 
-def chain(a: Array, b: Array) -> Any:
-    """The contraction of two vectors: fma chains in blocks of 256, the block sums added left to right."""
-    zero = a.dtype.type(0)
-    total = zero
-    for first in range(0, a.size, CHAIN_BLOCK):
-        acc = zero
-        for i in range(first, min(first + CHAIN_BLOCK, a.size)):
-            acc = fma(a[i], b[i], acc)
-        total = acc if first == 0 else total + acc
+def matmul(a: Array, b: Array) -> Array:
+    """``a @ b`` over the last two axes; b has a's leading axes or none.
+
+    All outputs side by side: fma chains in blocks of 256, the block sums added left to right.
+    """
+    total = np.zeros((*a.shape[:-1], b.shape[-1]), a.dtype)
+    for first in range(0, a.shape[-1], CHAIN_BLOCK):
+        acc = np.zeros_like(total)
+        for k in range(first, min(first + CHAIN_BLOCK, a.shape[-1])):
+            acc = fma_arrays(a[..., :, k, None], b[..., k, None, :], acc)
+        with np.errstate(all="ignore"):
+            total = acc if first == 0 else total + acc
     return total
 
 
-def matmul(a: Array, b: Array) -> Array:
-    """``a @ b`` over the last two axes; b has a's leading axes or none."""
-    out = np.empty((*a.shape[:-1], b.shape[-1]), a.dtype)
-    for at in np.ndindex(out.shape):
-        *batch, i, j = at
-        right = b[tuple(batch)] if b.ndim > 2 else b
-        out[at] = chain(a[(*batch, i)], right[:, j])
-    return out
+def chain(a: Array, b: Array) -> Any:
+    """The contraction of two vectors."""
+    return matmul(a[None, :], b[:, None])[0, 0]
 
 
 def reduce_sum(x: Array, axis: Any = None, keepdims: bool = False, mean: bool = False) -> Array:

@@ -78,7 +78,7 @@ def _parts(shape: Sizes, index: Any) -> list[Any]:
 
 def _as_view(index: Any) -> tuple[Any, ...]:
     """The index with an ``...``, without which numpy gives a single element as a number instead of a view."""
-    parts: tuple[Any, ...] = index if isinstance(index, tuple) else (index,)
+    parts = tuple(cast(Sequence[Any], index)) if isinstance(index, tuple) else (index,)
     return parts if any(part is ... for part in parts) else (*parts, ...)
 
 

@@ -3,6 +3,7 @@
 # An op's function has no body.
 # mypy: disable-error-code="empty-body"
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -97,7 +98,10 @@ def test_one_wrong_element_is_named(product_with: Any) -> None:
     assert (failure.input, failure.index) == (1, (1, 2))
     assert failure.analytic - failure.numeric == pytest.approx(0.25, rel=1e-6)
     (row,) = report.table()
-    assert (row["input"], row["index"], row["analytic"]) == (1, (1, 2), failure.analytic)
+    assert row == {
+        "op": "checked_product", "input": 1, "index": (1, 2), "analytic": failure.analytic,
+        "numeric": failure.numeric, "bound": failure.bound, "kink": False,
+    }  # fmt: skip
     head, *rest = str(report).splitlines()
     assert head == "gradcheck: 12 derivatives, 1 wrong, 0 at kinks"
     assert any("(1, 2)" in line for line in rest)
@@ -173,6 +177,50 @@ def test_the_inputs_are_not_changed() -> None:
     points = POINTS.copy()
     gradcheck(lambda x: ops.exp(x), points)
     assert np.array_equal(points, POINTS)
+
+
+@pytest.mark.parametrize("away", [0.0, 0.01, 0.5, 0.9, 0.999, 1.0, 1.5])
+@pytest.mark.parametrize("side", [1.0, -1.0])
+@pytest.mark.parametrize("slope", [1.0, 1e-4])
+def test_no_fault_is_reported_near_a_kink(away: float, side: float, slope: float) -> None:
+    """The kink is up to one and a half steps away; a small slope is what the mean of many elements has."""
+    x = np.array([1.0, side * away * 2.0**-20, -1.0])
+    report = gradcheck(lambda x: ops.scale(ops.relu(x), slope), x)
+    assert report.ok, str(report)
+    assert [e.kink for e in report.elements] == [False, away < 1 / 64, False]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("gradient", "right"), [(0.0, True), (0.5, True), (-1.0, True), (1.5, False), (-1.5, False)])
+def test_a_gradient_at_a_kink_must_lie_between_both_sides(
+    product_with: Any, dtype: Any, gradient: float, right: bool
+) -> None:
+    """|x| has slopes -1 and 1 at 0: a gradient of 0.5 there is right, one of 1.5 is not."""
+    slopes: Any = np.array([1.0, gradient, -1.0], dtype)
+    product = product_with(lambda g: ops.mul(g, slopes), right_b)
+
+    def absolute(x: Any) -> Any:
+        return product(x, np.where(x.numpy() < 0, -1, 1).astype(dtype))
+
+    report = gradcheck(absolute, np.array([2.0, 0.0, -2.0], dtype))
+    assert [e.kink for e in report.elements] == [False, True, False]
+    assert report.ok == right
+    assert len(report.kinks) == 1
+    assert [e.index for e in report.failures] == ([] if right else [(1,)])
+
+
+def test_a_curve_is_no_kink() -> None:
+    """The second derivative is 1e6: the one-sided differences disagree by one at the first step."""
+    report = gradcheck(lambda x: ops.scale(x * x, 5e5), np.array([1e-3, 0.0]))
+    assert [e.kink for e in report.elements] == [False, False]
+    assert report.ok, str(report)
+
+
+def test_elements_say_which_op() -> None:
+    assert {e.op for e in gradcheck(ops.tanh, POINTS).elements} == {"tanh"}
+    assert {e.op for e in gradcheck(OPS["tanh"], POINTS).elements} == {"tanh"}
+    assert {e.op for e in gradcheck(lambda x: x * x, POINTS).elements} == {"<lambda>"}
+    assert {e.op for e in gradcheck(partial(ops.scale, c=2.0), POINTS).elements} == {"partial"}
 
 
 # What cannot be checked.

@@ -1,13 +1,15 @@
 """Tables: rows of plain values, printed as they are; and the statistics that they show."""
 
+import sys
 from io import StringIO
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 from rich.console import Console
 
-from dgrr.tape import Tape
+from dgrr.tape import DomainError, Tape
 from dgrr.tape.tables import Table, show, statistics
 
 ROWS: list[dict[str, Any]] = [{"name": "w", "size": 3, "norm": 1.23456}, {"name": None, "size": 4, "norm": 0.5}]
@@ -38,6 +40,42 @@ def test_a_table_on_a_terminal() -> None:
     Console(file=out, force_terminal=True, width=60, color_system="standard").print(TABLE)
     assert "1.235" in out.getvalue()
     assert "\x1b[" in out.getvalue()
+
+
+def test_rows_by_a_column() -> None:
+    rows = [{"name": name, "size": size} for name, size in (("b", 2), (None, None), ("a", 2), ("c", 3))]
+    table = Table("t", ("name", "size"), rows)
+    assert [row["name"] for row in table.sorted("name")] == ["a", "b", "c", None]
+    assert [row["name"] for row in table.sorted("size", descending=True)] == ["c", "b", "a", None]
+    assert [row["name"] for row in table] == ["b", None, "a", "c"]
+    assert (table.sorted("size").title, table.sorted("size").columns) == ("t", ("name", "size"))
+    with pytest.raises(DomainError, match="^table: argument 'sort': expected one of name, size, got 'norm'$"):
+        table.sorted("norm")
+
+
+def test_rows_as_dicts_of_ones_own() -> None:
+    dicts = TABLE.to_dicts()
+    assert dicts == ROWS
+    dicts[0]["name"] = "other"
+    assert ROWS[0]["name"] == "w"
+
+
+def test_a_data_frame_is_made_of_rows_and_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Any] = []
+    stand_in: Any = ModuleType("pandas")
+    stand_in.DataFrame = lambda rows, columns: calls.append((rows, columns)) or "frame"
+    monkeypatch.setitem(sys.modules, "pandas", stand_in)
+    assert TABLE.to_pandas() == "frame"
+    assert calls == [(ROWS, ["name", "size", "norm"])]
+
+
+def test_without_pandas_there_is_no_data_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ModuleNotFoundError) as caught:
+        TABLE.to_pandas()
+    assert str(caught.value) == (
+        "Table.to_pandas: expected pandas to be installed: pip install pandas, or use to_dicts()"
+    )
 
 
 @pytest.mark.parametrize("text", ["w[a]", "[bold]x", "[/x]", ":smile:", "layer[red].w[/red]", "a\\[b]"])

@@ -1,4 +1,4 @@
-"""Random models: a few ops over a pool of matrices, with shared values, and the eager step to hold a captured one against."""
+"""Random models: a few ops over a pool of matrices, with shared values, and the eager step to compare with."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -65,8 +65,12 @@ LOSSES: dict[str, Callable[[Any, Any, Pool], Any]] = {
     "weighted": lambda p, batch, pool: ops.cross_entropy(pool[-1], batch["labels"]) * p["s"],
 }
 RULES = [
-    SGD(0.1), SGD(0.1, momentum=0.9, nesterov=True), Adam(0.05), AdamW(0.05, weight_decay=0.1), Adam(Cosine(0.1, steps=3)),
-]  # fmt: skip
+    SGD(0.1),
+    SGD(0.1, momentum=0.9, nesterov=True),
+    Adam(0.05),
+    AdamW(0.05, weight_decay=0.1),
+    Adam(Cosine(0.1, steps=3)),
+]
 SHAPES = ((2, 3), (5, 4), (30, 68), (40, 64))
 """Two below the block of a chain, two about it: 2,040 and 2,560 elements."""
 

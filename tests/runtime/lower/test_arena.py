@@ -34,7 +34,9 @@ def clashing(blocks: Sequence[Block]) -> set[tuple[int, int]]:
 @given(lives())
 def test_no_two_living_values_share_a_byte(wanted: list[Life]) -> None:
     blocks, nbytes = place(wanted)
-    assert [(b.owner, b.nbytes, b.first, b.last) for b in blocks] == [(o, aligned(n), f, l) for o, n, f, l in wanted]
+    assert [(b.owner, b.nbytes, b.first, b.last) for b in blocks] == [
+        (o, aligned(n), first, last) for o, n, first, last in wanted
+    ]
     assert clashing(blocks) == set()
     assert overlaps(blocks) == []
     assert all(b.offset >= 0 and b.offset + b.nbytes <= nbytes for b in blocks)

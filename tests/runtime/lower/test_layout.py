@@ -112,8 +112,13 @@ def test_dense_means_row_major_without_gaps(shape: tuple[int, ...], strides: tup
 def test_nothing_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
     """A layout of a large value costs address space, not memory: its array is never written."""
     made: list[Array] = []
-    empty = np.empty
-    monkeypatch.setattr(np, "empty", lambda *args: made.append(empty(*args)) or made[-1])
+    right = np.empty
+
+    def empty(*arguments: Any) -> Array:
+        made.append(right(*arguments))
+        return made[-1]
+
+    monkeypatch.setattr(np, "empty", empty)
     through = Layout.dense((1 << 14, 1 << 14), FLOAT32).through(lambda a: a.T[::-1])
     assert through is not None
     assert through.offset == ((1 << 14) - 1) * 4

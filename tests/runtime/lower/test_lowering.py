@@ -66,8 +66,9 @@ def test_what_needs_row_major_order_is_copied_once() -> None:
         lambda v: v[::-1], lambda v: v[:, ::-2], lambda v: v[1:, 2:4], lambda v: v.T[::-1], lambda v: v[None, 2],
         lambda v: v[2, 3], lambda v: v[-1, -1], lambda v: v[3:1], lambda v: v[2:2].T, lambda v: v.reshape(2, 15).T,
         lambda v: v.T.reshape(30), lambda v: v[::2].reshape(-1), lambda v: v[1:2, 1:2].reshape(()),
-        lambda v: v[0].broadcast_to((3, 6)), lambda v: v[:, :1].broadcast_to((5, 4)).T, lambda v: v[1, 1].broadcast_to((2,)),
-        lambda v: v[2:].broadcast_to((2, 3, 6))[1, ::-1], lambda v: v[:0].sum(), lambda v: v[:0].broadcast_to((2, 0, 6)),
+        lambda v: v[0].broadcast_to((3, 6)), lambda v: v[:, :1].broadcast_to((5, 4)).T, lambda v: v[:0].sum(),
+        lambda v: v[2:].broadcast_to((2, 3, 6))[1, ::-1], lambda v: v[1, 1].broadcast_to((2,)),
+        lambda v: v[:0].broadcast_to((2, 0, 6)),
         lambda v: v.reshape(5, 6, 1)[..., 0], lambda v: ops.permute(v.reshape(5, 2, 3), (2, 0, 1))[::-1, 1:],
     ],
 )  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dgrr.runtime.lower.arena as arena
 import dgrr.runtime.lower.bind as bind
 import dgrr.runtime.lower.chains as chains
 import dgrr.runtime.lower.epilogues as epilogues
@@ -22,7 +23,7 @@ from dgrr.runtime.ir import Role, passes
 from dgrr.runtime.lower.compile import GRAPH_PASSES, PROGRAM_PASSES
 from dgrr.runtime.lower.layout import Layout
 from dgrr.runtime.lower.lower import Lowering
-from dgrr.runtime.lower.program import Place
+from dgrr.runtime.lower.program import Place, Program
 from dgrr.runtime.recipe import Recipe
 from dgrr.tape import ops
 from dgrr.tape.numerics import softmax
@@ -117,7 +118,7 @@ def _first_readers_only(program: Any) -> Any:
     return {root: found[:1] for root, found in _readers(program).items()}
 
 
-_readers = plan.Program.readers
+_readers = Program.readers
 
 
 def last_read_ignored() -> Patch:
@@ -145,12 +146,11 @@ def read_again_after_overwriting() -> Patch:
 
 
 def blocks_freed_at_once() -> Patch:
-    right = plan.place
-    return plan, "place", lambda lives: right([(o, n, first, first) for o, n, first, _ in lives])
+    return plan, "place", lambda lives: arena.place([(o, n, first, first) for o, n, first, _ in lives])
 
 
 def epilogue_with_another_reader() -> Patch:
-    return plan.Program, "readers", _first_readers_only
+    return Program, "readers", _first_readers_only
 
 
 def epilogue_of_an_output() -> Patch:

@@ -34,11 +34,11 @@ CALLS: list[tuple[str, np.dtype[Any], np.dtype[Any], tuple[int, ...], tuple[floa
 def test_a_chain_is_its_kernels(run: Any, size: int, local: tuple[int, ...], parts: int) -> None:
     rng = np.random.default_rng(size)
     given = [rng.standard_normal(size).astype(np.float32) for _ in range(2)]
-    expected = list(given)
+    expected: list[Array] = list(given)
     for name, element, out, reads, attributes in CALLS:
-        made = np.empty(size, out)
-        run(KERNELS[name], Words(size, *attributes), [made, *(expected[i] for i in reads)], element=element)
-        expected.append(made)
+        target = np.empty(size, out)
+        run(KERNELS[name], Words(size, *attributes), [target, *(expected[i] for i in reads)], element=element)
+        expected.append(target)
     outputs = [i for i in range(2, len(expected)) if i not in local]
     places = {i: n for n, i in enumerate([*outputs, 0, 1])} | {i: -1 - n for n, i in enumerate(local)}
     links = [_link(n + 2, call, size, places, expected) for n, call in enumerate(CALLS)]

@@ -1,7 +1,7 @@
 """The machine: rows in order, parts exactly once, statuses, batches and losses moved, flags kept away."""
 
 # numba's kernels carry no types.
-# mypy: disable-error-code="no-untyped-def,misc,no-any-return"
+# mypy: disable-error-code="no-untyped-def,misc,no-any-return,call-arg"
 # pyright: basic, reportCallIssue=false
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -5,6 +5,8 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,7 +42,7 @@ def test_idle_helpers_fall_asleep_and_use_no_time(pool: Pool) -> None:
     wait_for(lambda: asleep(pool))
     before = time.process_time()
     time.sleep(0.3)
-    assert time.process_time() - before < 0.03
+    assert time.process_time() - before < 0.1  # one that spins uses 0.3
 
 
 def test_sleeping_helpers_wake_and_fall_asleep_again(pool: Pool) -> None:
@@ -53,7 +55,12 @@ def test_sleeping_helpers_wake_and_fall_asleep_again(pool: Pool) -> None:
 
 def test_waking_many_times_is_waking_once(pool: Pool) -> None:
     wait_for(lambda: asleep(pool))
-    callers = [threading.Thread(target=lambda: [pool.wake() for _ in range(200)]) for _ in range(4)]
+
+    def wake_often() -> None:
+        for _ in range(200):
+            pool.wake()
+
+    callers = [threading.Thread(target=wake_often) for _ in range(4)]
     for caller in callers:
         caller.start()
     for caller in callers:
@@ -68,7 +75,7 @@ def test_a_stopped_pool_has_no_threads_left(sleeping: bool) -> None:
     for _ in range(20):
         pool = Pool(3)
         if sleeping:
-            wait_for(lambda made=pool: asleep(made))
+            wait_for(partial(asleep, pool))
         pool.stop()
         assert not any(thread.is_alive() for thread in pool._threads)
 
@@ -168,7 +175,7 @@ def four_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_helpers_that_are_stuck_delay_nothing(four_threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    x = AnyTensor(np.linspace(-1, 1, 1000))
+    x: Any = AnyTensor(np.linspace(-1, 1, 1000))
     expected = ops.exp(x).numpy().tobytes()
     set_threads(4)
     monkeypatch.setattr(Pool, "_work", lambda pool, i: pool._gates[i].acquire())

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from itertools import count
-from typing import Any, cast
+from typing import Any
 
 from .errors import DgrrError, GradientError
 from .node import Node
 from .tensor import AnyTensor
-from .var import AnyVar, Var, shape_of
+from .var import Var, shape_of
 
 Hook = Callable[[Any], Any]
 """``hook(gradient) -> replacement or None``; gradients are tensors, or Vars under ``create_graph=True``."""
@@ -75,10 +75,11 @@ def _replacement(node: Node, given: Any) -> Any:
     return made
 
 
-def _tensor(call: str, given: Any) -> AnyTensor | AnyVar:
-    if isinstance(given, Var | AnyTensor):
-        return cast(AnyTensor | AnyVar, given)
-    try:
-        return AnyTensor.leaf(given, call)
-    except DgrrError as error:
-        raise GradientError(str(error)) from None
+def _tensor(call: str, given: Any) -> Any:
+    made: Any = given
+    if not isinstance(given, Var | AnyTensor):
+        try:
+            made = AnyTensor.leaf(given, call)
+        except DgrrError as error:
+            raise GradientError(str(error)) from None
+    return made

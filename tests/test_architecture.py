@@ -47,7 +47,7 @@ FLOORS = {
         ["trainer"],
     ],
     "trace": [
-        ["exits"],
+        ["exits", "arguments"],
         ["sniff"],
         ["v1", "v2"],
         ["checking"],

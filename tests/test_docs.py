@@ -2,8 +2,11 @@
 
 import doctest
 import importlib
+import json
 import pkgutil
 import re
+import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,19 +20,62 @@ import dgrr.tape
 import dgrr.trace
 
 ROOT = Path(__file__).parent.parent
+RUN_PAGE = str(Path(__file__).parent / "run_page.py")
+BLOCK = re.compile(runpy.run_path(RUN_PAGE)["BLOCK"])
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 
 
-def blocks(page: Path) -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+def blocks(page: Path) -> list[tuple[str, str | None]]:
+    """The Python blocks of a page, each with the text behind it that shows what it prints, or None."""
+    return [(code, shown or None) for code, shown in BLOCK.findall(page.read_text())]
+
+
+def run(page: Path, folder: Path) -> list[str]:
+    """What the blocks of a page print as one program, run in a folder with warnings as errors."""
+    shutil.copy(page, folder)
+    command = [sys.executable, "-W", "error", RUN_PAGE, page.name]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    printed: list[str] = json.loads(done.stdout)
+    return printed
+
+
+def check(page: Path, folder: Path) -> None:
+    """Run a page in a folder, and hold what it shows to what is printed."""
+    for (code, shown), printed in zip(blocks(page), run(page, folder), strict=True):
+        if shown is not None:
+            assert lines(printed) == lines(shown), f"{page.name} does not show what this prints:\n{code}\n{printed}"
+
+
+def lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.rstrip().splitlines()]
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
-def test_code_blocks_run(page: Path, tmp_path: Path) -> None:
-    """All blocks of a page are one program, run in an empty folder with warnings as errors."""
-    program = "\n".join(blocks(page))
-    run = subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=tmp_path, capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
+def test_code_blocks_run_and_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
+    check(page, tmp_path)
+
+
+def test_the_page_on_debugging_shows_all_that_it_prints(tmp_path: Path) -> None:
+    page = ROOT / "docs" / "debugging.md"
+    shown = [shown is not None for _, shown in blocks(page)]
+    assert shown == [bool(printed) for printed in run(page, tmp_path)]
+
+
+@pytest.mark.parametrize(
+    ("last", "error"),
+    [
+        ("print(y)\n```\n\n```text\n3\n", "page.md does not show what this prints:"),
+        ("x.z\n", 'File "page.md", line 7, in <module>'),
+    ],
+)
+def test_a_page_that_is_wrong_is_found(tmp_path: Path, last: str, error: str) -> None:
+    (tmp_path / "run").mkdir()
+    page = tmp_path / "page.md"
+    page.write_text(f"```python\nx = 2\ny = x + x\n```\n\n```python\n{last}```\n")
+    with pytest.raises(AssertionError) as caught:
+        check(page, tmp_path / "run")
+    assert error in str(caught.value)
 
 
 def modules() -> list[str]:

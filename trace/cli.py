@@ -7,13 +7,13 @@ The modules that do the work are imported in the handlers, because they load num
 import argparse
 import importlib.metadata
 import io
-import math
 import os
 import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import NoReturn, TextIO
 
+from .arguments import Parser, UsageError, integer, learning_rate, path
 from .exits import Exit
 from .sniff import TraceFileError, version_of
 
@@ -27,59 +27,12 @@ _INT64 = 2**63 - 1
 _MAX_STEPS = (_INT64 - 64) // 72
 
 
-class _UsageError(Exception):
-    """A wrong command line, with the text for people."""
-
-
-class _Parser(argparse.ArgumentParser):
-    """A parser that raises where argparse would end the process with code 2, which means "IO error" here."""
-
-    def error(self, message: str) -> NoReturn:
-        raise _UsageError(f"{self.format_usage()}{self.prog}: error: {message}")
-
-
 class _Version(argparse.Action):
     """Looks the version up when it is asked for, not whenever a command is parsed."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         print(f"dgrr {importlib.metadata.version('dgrr')}")
         parser.exit()
-
-
-def _plain(text: str) -> str:
-    """Pass a number's text on unless it has what only a program would write: underscores or spaces."""
-    if "_" in text or any(character.isspace() for character in text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a plain number")
-    return text
-
-
-def _integer(low: int, high: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        try:
-            value = int(_plain(text))
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"expected an integer, got {text!r}") from None
-        if not low <= value <= high:
-            raise argparse.ArgumentTypeError(f"expected {low} to {high}, got {value}")
-        return value
-
-    return parse
-
-
-def _learning_rate(text: str) -> float:
-    try:
-        value = float(_plain(text))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"expected a number, got {text!r}") from None
-    if not (math.isfinite(value) and value > 0):
-        raise argparse.ArgumentTypeError(f"expected a finite number above 0, got {text!r}")
-    return value
-
-
-def _path(text: str) -> str:
-    if not text or "\0" in text:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a path")
-    return text
 
 
 def _known_version(path: str) -> int:
@@ -175,14 +128,14 @@ def _verify_step(args: argparse.Namespace) -> int:
 
 def _add_trace(parser: argparse.ArgumentParser, *, step_required: bool) -> None:
     numbered = "number of the step, from 0"
-    parser.add_argument("--step", type=_integer(0, _UINT64), required=step_required, metavar="S", help=numbered)
-    parser.add_argument("--trace", type=_path, default=_TRACE, metavar="PATH", help=_DEFAULT)
+    parser.add_argument("--step", type=integer(0, _UINT64), required=step_required, metavar="S", help=numbered)
+    parser.add_argument("--trace", type=path, default=_TRACE, metavar="PATH", help=_DEFAULT)
 
 
 def _add_ulp_tol(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ulp-tol",
-        type=_integer(0, _UINT64),
+        type=integer(0, _UINT64),
         default=0,
         metavar="N",
         help="allowed distance in units in the last place; default: %(default)s, to the bit",
@@ -190,23 +143,23 @@ def _add_ulp_tol(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_demo(parser: argparse.ArgumentParser) -> None:
-    count = _integer(1, _MAX_STEPS)
-    parser.add_argument("--out", type=_path, default="digits.dgrr", metavar="PATH", help=_DEFAULT)
+    count = integer(1, _MAX_STEPS)
+    parser.add_argument("--out", type=path, default="digits.dgrr", metavar="PATH", help=_DEFAULT)
     parser.add_argument("--epochs", type=count, default=20, metavar="N", help=_DEFAULT)
-    parser.add_argument("--seed", type=_integer(0, _UINT64), default=0, metavar="UINT64", help=_DEFAULT)
+    parser.add_argument("--seed", type=integer(0, _UINT64), default=0, metavar="UINT64", help=_DEFAULT)
     parser.add_argument("--batch", type=count, default=64, metavar="N", help=_DEFAULT)
     parser.add_argument("--optimizer", choices=("adam", "sgd"), default="adam", help=_DEFAULT)
     parser.add_argument("--record", choices=("digest", "grads"), default="grads", help=_DEFAULT)
 
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--steps", type=_integer(0, _MAX_STEPS), default=100, metavar="N", help=_DEFAULT)
-    parser.add_argument("--lr", type=_learning_rate, default=0.01, metavar="FLOAT", help=_DEFAULT)
-    parser.add_argument("--seed", type=_integer(0, _UINT64), default=42, metavar="UINT64", help=_DEFAULT)
-    parser.add_argument("--out", type=_path, default=_TRACE, metavar="PATH", help=_DEFAULT)
+    parser.add_argument("--steps", type=integer(0, _MAX_STEPS), default=100, metavar="N", help=_DEFAULT)
+    parser.add_argument("--lr", type=learning_rate, default=0.01, metavar="FLOAT", help=_DEFAULT)
+    parser.add_argument("--seed", type=integer(0, _UINT64), default=42, metavar="UINT64", help=_DEFAULT)
+    parser.add_argument("--out", type=path, default=_TRACE, metavar="PATH", help=_DEFAULT)
     parser.add_argument(
         "--created-at",
-        type=_integer(-_INT64 - 1, _INT64),
+        type=integer(-_INT64 - 1, _INT64),
         metavar="UNIX",
         help="time of creation to record, in seconds since 1970; default: now",
     )
@@ -224,23 +177,23 @@ def _add_inspect(parser: argparse.ArgumentParser) -> None:
 
 def _add_rollback(parser: argparse.ArgumentParser) -> None:
     _add_trace(parser, step_required=True)
-    parser.add_argument("--out", type=_path, metavar="PATH", help="write the trace of the steps before S")
+    parser.add_argument("--out", type=path, metavar="PATH", help="write the trace of the steps before S")
 
 
 def _add_compare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--a", type=_path, required=True, metavar="PATH_A")
-    parser.add_argument("--b", type=_path, required=True, metavar="PATH_B")
+    parser.add_argument("--a", type=path, required=True, metavar="PATH_A")
+    parser.add_argument("--b", type=path, required=True, metavar="PATH_B")
     _add_ulp_tol(parser)
 
 
 def _add_validate(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", type=_path, metavar="PATH")
+    parser.add_argument("path", type=path, metavar="PATH")
 
 
 def _add_verify_step(parser: argparse.ArgumentParser) -> None:
     step = "what returns a captured step when it is called; default: the reference model's step"
     parser.add_argument("function", nargs="?", metavar="MODULE:FUNCTION", help=step)
-    parser.add_argument("--replays", type=_integer(1, _MAX_STEPS), default=20, metavar="N", help=_DEFAULT)
+    parser.add_argument("--replays", type=integer(1, _MAX_STEPS), default=20, metavar="N", help=_DEFAULT)
 
 
 _COMMANDS: tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None], Handler], ...] = (
@@ -255,8 +208,8 @@ _COMMANDS: tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None], Hand
 )
 
 
-def _parser() -> _Parser:
-    parser = _Parser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="dgrr",
         description="Record, replay and verify training to the last bit.",
         epilog="Exit codes: 0 success, 1 usage error, 2 IO error, 3 not a valid trace, 4 divergence, "
@@ -280,7 +233,7 @@ def _answer(argv: Sequence[str] | None) -> int:
         return handler(args)
     except SystemExit as end:  # argparse's --help and --version
         return int(end.code or 0)
-    except _UsageError as error:
+    except UsageError as error:
         print(error, file=sys.stderr)
         return Exit.USAGE
     except TraceFileError as error:

@@ -9,12 +9,12 @@ the numerics documentation; the order of operations is the order written here.
 import numpy as np
 from numba import njit
 
-from . import elementary, intrinsics
+from . import elementary, generic, intrinsics
 from .generic import constant
 from .intrinsics import float_of, real, select, word
 from .kernel import kernel, share, vector, vector_as
 from .lanes import inlined
-from .vectors import transform
+from .vectors import combine, transform
 
 BYTE, INT64 = np.uint8(0), np.int64(0)
 
@@ -43,48 +43,68 @@ def _masked(table, ints, part, parts):
     return vector(table, 0, start, n), vector_as(table, BYTE, 1, start, n), vector(table, 2, start, n)
 
 
+@inlined
+def _sum(a, b):
+    return a + b
+
+
 @kernel
 def add(table, ints, part, parts):
     """``out = a + b``."""
     out, a, b = _binary(table, ints, part, parts)
-    for i in range(out.size):
-        out[i] = a[i] + b[i]
+    combine(_sum, out, a, b)
     return 0
+
+
+@inlined
+def _difference(a, b):
+    return a - b
 
 
 @kernel
 def sub(table, ints, part, parts):
     """``out = a - b``."""
     out, a, b = _binary(table, ints, part, parts)
-    for i in range(out.size):
-        out[i] = a[i] - b[i]
+    combine(_difference, out, a, b)
     return 0
+
+
+@inlined
+def _product(a, b):
+    return a * b
 
 
 @kernel
 def mul(table, ints, part, parts):
     """``out = a * b``."""
     out, a, b = _binary(table, ints, part, parts)
-    for i in range(out.size):
-        out[i] = a[i] * b[i]
+    combine(_product, out, a, b)
     return 0
+
+
+@inlined
+def _quotient(a, b):
+    return a / b
 
 
 @kernel
 def div(table, ints, part, parts):
     """``out = a / b``."""
     out, a, b = _binary(table, ints, part, parts)
-    for i in range(out.size):
-        out[i] = a[i] / b[i]
+    combine(_quotient, out, a, b)
     return 0
+
+
+@inlined
+def _opposite(x):
+    return -x
 
 
 @kernel
 def neg(table, ints, part, parts):
     """``out = -x``: the sign bit flipped."""
     out, x = _unary(table, ints, part, parts)
-    for i in range(out.size):
-        out[i] = -x[i]
+    transform(_opposite, out, x)
     return 0
 
 
@@ -92,9 +112,7 @@ def neg(table, ints, part, parts):
 def scale(table, ints, part, parts):
     """``out = x * c``; ints: n, c."""
     out, x = _unary(table, ints, part, parts)
-    c = real(table, float_of(word(ints, 1)))
-    for i in range(out.size):
-        out[i] = x[i] * c
+    transform(_product, out, x, real(table, float_of(word(ints, 1))))
     return 0
 
 
@@ -102,9 +120,7 @@ def scale(table, ints, part, parts):
 def divide(table, ints, part, parts):
     """``out = x / n`` for a whole number n; ints: number of elements, n."""
     out, x = _unary(table, ints, part, parts)
-    n = real(table, word(ints, 1))
-    for i in range(out.size):
-        out[i] = x[i] / n
+    transform(_quotient, out, x, real(table, word(ints, 1)))
     return 0
 
 
@@ -127,23 +143,29 @@ def power(table, ints, part, parts):
     return 0
 
 
+@inlined
+def _positive(x):
+    return generic.select(x <= constant(x, 0.0), constant(x, 0.0), x)
+
+
 @kernel
 def relu(table, ints, part, parts):
     """``out = x`` where x > 0 or x is NaN, else +0."""
     out, x = _unary(table, ints, part, parts)
-    zero = real(table, 0.0)
-    for i in range(out.size):
-        out[i] = select(x[i] <= zero, zero, x[i])
+    transform(_positive, out, x)
     return 0
+
+
+@inlined
+def _kept(g, y):
+    return generic.select(y > constant(y, 0.0), g, constant(g, 0.0))
 
 
 @kernel
 def where_positive(table, ints, part, parts):
     """``out = g`` where y > 0, else +0; arrays: out, g, y."""
     out, g, y = _binary(table, ints, part, parts)
-    zero = real(table, 0.0)
-    for i in range(out.size):
-        out[i] = select(y[i] > zero, g[i], zero)
+    combine(_kept, out, g, y)
     return 0
 
 

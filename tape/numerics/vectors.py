@@ -136,7 +136,7 @@ def _masked(builder, action, vector, result, operands):
 
 @inlined
 def transform(function, out, x, *numbers):
-    """``out[i] = function(x[i], *numbers)`` for contiguous arrays."""
+    """``out[i] = function(x[i], *numbers)`` for contiguous arrays; out may be x."""
     whole = out.size - out.size % bundle(out)
     for i in range(0, whole, bundle(out)):
         rolled()
@@ -145,3 +145,20 @@ def transform(function, out, x, *numbers):
         rolled()
         left = out.size - i
         store_part(out, i, left, function(load_part(x, i, left), *numbers))
+
+
+@inlined
+def combine(function, out, a, b):
+    """``out[i] = function(a[i], b[i])`` for contiguous arrays; out may be one of them.
+
+    A plain loop is as fast only where no array is another: LLVM then proves it at run time, else it takes the
+    elements one by one.
+    """
+    whole = out.size - out.size % bundle(out)
+    for i in range(0, whole, bundle(out)):
+        rolled()
+        store(out, i, function(load_bundle(a, i), load_bundle(b, i)))
+    for i in range(whole, out.size, LANES):
+        rolled()
+        left = out.size - i
+        store_part(out, i, left, function(load_part(a, i, left), load_part(b, i, left)))

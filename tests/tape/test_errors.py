@@ -13,6 +13,7 @@ from dgrr.tape import (
     DomainError,
     DTypeError,
     GradientError,
+    NonFiniteError,
     ShapeError,
     Tape,
     TapeError,
@@ -28,6 +29,7 @@ FAMILY = {
     DomainError: ValueError,
     BoundsError: IndexError,
     GradientError: RuntimeError,
+    NonFiniteError: ArithmeticError,
 }
 
 

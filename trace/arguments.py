@@ -1,0 +1,58 @@
+"""Parsing a command line: numbers and paths as people write them, errors as exceptions."""
+
+import argparse
+import math
+from collections.abc import Callable
+from typing import NoReturn
+
+
+class UsageError(Exception):
+    """A wrong command line, with the text for people."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises where argparse would end the process with code 2, which means "IO error" here."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise UsageError."""
+        raise UsageError(f"{self.format_usage()}{self.prog}: error: {message}")
+
+
+def _plain(text: str) -> str:
+    """Pass a number's text on unless it has what only a program would write: underscores or spaces."""
+    if "_" in text or any(character.isspace() for character in text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a plain number")
+    return text
+
+
+def integer(low: int, high: int) -> Callable[[str], int]:
+    """The parser of a whole number from ``low`` to ``high``."""
+
+    def parse(text: str) -> int:
+        try:
+            value = int(_plain(text))
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"expected an integer, got {text!r}") from None
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"expected {low} to {high}, got {value}")
+        return value
+
+    return parse
+
+
+def learning_rate(text: str) -> float:
+    """A finite number above 0."""
+    try:
+        value = float(_plain(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a number, got {text!r}") from None
+    if not (math.isfinite(value) and value > 0):
+        raise argparse.ArgumentTypeError(f"expected a finite number above 0, got {text!r}")
+    return value
+
+
+def path(text: str) -> str:
+    """A path that the system could know."""
+    if not text or "\0" in text:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a path")
+    return text

@@ -157,17 +157,22 @@ class CapturedStep(Step):
         return None if clip is None else float(clip[1])
 
     def _run(self, kind: Kind, batch: Any) -> Executable:
-        """Run one of the plans on a batch."""
+        """Run one of the plans on a batch: the plan at hand if the batch fits it, else the one of its signature."""
         plans = self._plans
         arrays = None if plans is None else plans.arrays(batch)
+        if plans is not None and arrays is not None:
+            executable = plans.executable(kind)
+            try:
+                if executable.bound.run_fed(plans.feeds, arrays):
+                    return executable
+            except Fault as fault:
+                raise self._error(executable, fault, batch) from None
+        executable = self.bind(batch).executable(kind)
         try:
-            if plans is None or arrays is None or not plans.executable(kind).bound.run_fed(plans.feeds, arrays):
-                plans = self.bind(batch)
-                plans.executable(kind).bound.run()
+            executable.bound.run()
         except Fault as fault:
-            assert plans is not None, "a fault comes from a plan"
-            raise self._error(plans.executable(kind), fault, batch) from None
-        return plans.executable(kind)
+            raise self._error(executable, fault, batch) from None
+        return executable
 
     def _many(self, executable: Executable, stacked: list[Array], n: int) -> npt.NDArray[np.floating[Any]]:
         bound, loss = executable.bound, executable.loss

@@ -51,7 +51,10 @@ class Location:
 
 
 def caller() -> Place | None:
-    """The place in the first frame outside this package, for a function two calls inside it."""
+    """The place in the first frame outside this package, for a function two calls inside it.
+
+    Called for every op, so it only walks: 0.3 us below an op called through its public function.
+    """
     frame: FrameType | None = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
     while frame is not None and _INSIDE[frame.f_code.co_filename]:
         frame = frame.f_back

@@ -24,10 +24,13 @@ NUMERICS = Path(__file__).parent
 
 
 @cache
-def source_digest(*files: Path) -> str:
-    """SHA-256 over the named files, every file of the numerics folder and the compiler's versions."""
+def source_digest(folder: Path) -> str:
+    """SHA-256 over every source file of a folder and of the numerics folder, and the compiler's versions.
+
+    What a kernel inlines stands in one of the two.
+    """
     digest = sha256(f"{numba.__version__} {llvmlite.__version__}".encode())
-    for path in (*sorted(NUMERICS.glob("*.py")), *files):
+    for path in sorted({*NUMERICS.glob("*.py"), *folder.glob("*.py")}):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -69,7 +72,7 @@ class KernelCache(FunctionCache):
     def __init__(self, function: Any) -> None:
         super().__init__(function)
         source = Path(function.__code__.co_filename)
-        self._cache_file: Any = _DigestNamedFiles(Path(self.cache_path), function.__qualname__, source_digest(source))
+        self._cache_file: Any = _DigestNamedFiles(Path(self.cache_path), function.__qualname__, source_digest(source.parent))
 
 
 def keep_on_disk(compiled: Any, function: Any) -> None:

@@ -99,12 +99,12 @@ def test_scopes_are_drawn_as_one(tape: Tape[Any]) -> None:
 def test_a_scope_has_the_colour_of_its_greatest_norm(tape: Tape[Any]) -> None:
     x = tape.leaf(1.0, name="x")
     with tape.scope("s"):
-        y = ops.scale(ops.scale(x, 100.0), 0.01)  # gradients 0.1 and 10
+        y = ops.scale(ops.scale(x, 0.01), 100.0)  # gradients 1000 and 10
     with tape.scope("loss"):
         loss = ops.scale(y, 10.0)
     text = tape.to_dot(tape.backward_dense(loss), collapse=1)
-    assert "white 1, red 10;" in text
-    assert colours(text) == {r"0: x\n()": "ff0000", r"s\n2 nodes": "ff0000", r"loss\n1 nodes": "ffffff"}
+    assert "white 1, red 1000;" in text
+    assert colours(text) == {r"0: x\n()": "ffaaaa", r"s\n2 nodes": "ff0000", r"loss\n1 nodes": "ffffff"}
 
 
 def test_layers_are_scopes_by_the_names_of_their_parameters(tape: Tape[Any]) -> None:

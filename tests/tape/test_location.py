@@ -48,6 +48,13 @@ def test_every_way_to_make_a_node_names_the_users_line(tape: Tape[Any]) -> None:
     assert [located(tape, id).line for id in inner] == [before + 7] * 2
 
 
+def test_every_instruction_of_a_function_has_its_line() -> None:
+    code = located.__code__
+    first_offsets = [(start, line) for start, _, line in code.co_lines() if line is not None]
+    assert len(first_offsets) > 3
+    assert [Location.of((code, start)).line for start, _ in first_offsets] == [line for _, line in first_offsets]
+
+
 def test_a_call_over_several_lines_is_named_by_the_line_of_the_op(tape: Tape[Any]) -> None:
     before = here()
     x = tape.leaf(

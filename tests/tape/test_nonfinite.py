@@ -153,6 +153,15 @@ def test_what_a_hook_mended_is_not_reported(tape: Tape[Any]) -> None:
     assert tape.backward_dense(out).first_nonfinite() is None
 
 
+def test_of_two_bad_contributions_the_one_that_no_hook_mended_is_reported(tape: Tape[Any]) -> None:
+    mended, x = tape.leaf([1e-200]), tape.leaf([1e-200])
+    mended.register_hook(lambda g: np.ones(1))
+    y = mended / x
+    both = backward(tape, y, [1e300])
+    assert both.child is not None
+    assert (both.node.id, both.child.id) == (x.id, y.id)
+
+
 # Refused at once.
 
 

@@ -13,6 +13,8 @@ import pytest
 
 from dgrr.tape import AnyTensor, get_threads, ops, set_threads
 from dgrr.tape.numerics import launch
+from dgrr.tape.numerics import pool as pool_module
+from dgrr.tape.numerics.machine import help_out
 from dgrr.tape.numerics.pool import NO_HELPERS, THREADS, Pool, Threads
 
 PATIENCE = 20.0
@@ -45,12 +47,23 @@ def test_idle_helpers_fall_asleep_and_use_no_time(pool: Pool) -> None:
     assert time.process_time() - before < 0.1  # one that spins uses 0.3
 
 
-def test_sleeping_helpers_wake_and_fall_asleep_again(pool: Pool) -> None:
-    for _ in range(3):
-        wait_for(lambda: asleep(pool))
-        pool.wake()
-        wait_for(lambda: not any(parked[0] for parked in pool._parked))
-    wait_for(lambda: asleep(pool))
+def test_sleeping_helpers_wake_and_fall_asleep_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    nights: list[int] = []
+
+    def counted(control: int, parked: int) -> Any:
+        nights.append(parked)
+        return help_out(control, parked)
+
+    monkeypatch.setattr(pool_module, "help_out", counted)
+    pool = Pool(2)
+    try:
+        for woken in range(4):
+            wait_for(lambda: asleep(pool) and len(nights) >= 2 * (woken + 1))  # noqa: B023
+            pool.wake()
+    finally:
+        pool.stop()
+    assert len({*nights}) == 2
+    assert min(nights.count(helper) for helper in nights) >= 3  # every helper slept and woke again
 
 
 def test_waking_many_times_is_waking_once(pool: Pool) -> None:

@@ -72,7 +72,8 @@ class KernelCache(FunctionCache):
     def __init__(self, function: Any) -> None:
         super().__init__(function)
         source = Path(function.__code__.co_filename)
-        self._cache_file: Any = _DigestNamedFiles(Path(self.cache_path), function.__qualname__, source_digest(source.parent))
+        stamp = source_digest(source.parent)
+        self._cache_file: Any = _DigestNamedFiles(Path(self.cache_path), function.__qualname__, stamp)
 
 
 def keep_on_disk(compiled: Any, function: Any) -> None:

@@ -3,6 +3,7 @@
 import inspect
 from pathlib import Path
 
+from dgrr.tape import ops
 from dgrr.tape.derivative import NO_GRAD
 from dgrr.tape.op import Op
 from dgrr.tape.ops import OPS
@@ -28,15 +29,19 @@ def page() -> str:
     private = [op for op in OPS.values() if op.private]
     parts = [HEAD, _table(public), "\n## What each op does\n\n", *map(_entry, public)]
     parts += [
+        "## Functions composed of ops\n\nThe tape shows the ops that they are made of.\n\n",
+        *map(_composed, sorted(ops.__all__)),
+    ]
+    parts += [
         "## Private ops\n\nRecords that only derivatives use; they hold the same properties.\n\n",
         *map(_entry, private),
     ]
     return "".join(parts).rstrip("\n") + "\n"
 
 
-def _table(ops: list[Op]) -> str:
+def _table(records: list[Op]) -> str:
     rows = ["| op | result | derivative by | covers |", "|---|---|---|---|"]
-    for op in ops:
+    for op in records:
         by = ", ".join(_differentiable(op)) or "none"
         rows.append(f"| [`{op.name}`](#{op.name}) | `{_result(op)}` | {by} | {', '.join(op.covers) or '-'} |")
     return "\n".join(rows) + "\n"
@@ -52,6 +57,16 @@ def _entry(op: Op) -> str:
         lines += [f"- batch axis: {', '.join(f'{n}: {axis}' for n, axis in op.batch_axis.items())}"]
     lines += [f"- excused from the property '{what}': {why}" for what, why in op.excused.items()]
     return "\n".join(lines) + "\n\n"
+
+
+def _composed(name: str) -> str:
+    """The entry of a public function that is no op; nothing for one that is, under whatever name."""
+    function = getattr(ops, name)
+    if not inspect.isfunction(function) or function.__name__ in OPS:
+        return ""
+    text, _, _ = inspect.cleandoc(function.__doc__ or "").partition("\n\n>>>")
+    parameters = [str(p).split(":")[0] + _default(p) for p in inspect.signature(function).parameters.values()]
+    return f"### {name}\n\n`{name}({', '.join(parameters)})`\n\n{text}\n\n"
 
 
 def _default(parameter: inspect.Parameter) -> str:

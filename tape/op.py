@@ -89,6 +89,8 @@ class Op:
     def tensors(self, inputs: Sequence[Any]) -> Sequence[AnyTensor | None]:
         """Every input as a tensor: arrays are copied, numbers become constants like the other operands.
 
+        A whole number for an input of integers is one index.
+
         Raises TapeError if no input is a tensor, DTypeError for what cannot become one.
         """
         if all(x.__class__ is AnyTensor for x in inputs):
@@ -103,7 +105,8 @@ class Op:
             return x
         where = f"{self.name}: argument {self.signature.inputs[i]!r}"
         given: Any = x
-        if isinstance(x, np.ndarray | list | tuple):
+        index = isinstance(x, int | np.integer) and self.signature.inputs[i] in self.signature.indices
+        if index or isinstance(x, np.ndarray | list | tuple):
             return AnyTensor.leaf(given, where)
         if isinstance(x, int | float | np.generic) and like is not None:
             return _constant(where, given, like)

@@ -11,7 +11,7 @@ from typing import Any, Union, get_args, get_origin, get_overloads, get_type_hin
 
 import numpy as np
 
-from .dtypes import DTYPES, DType
+from .dtypes import DTYPES, DType, i64
 from .errors import DTypeError, ShapeError
 from .primitive import Spec
 from .shape import Bindings, Pattern
@@ -75,6 +75,7 @@ class Signature:
         self.tail = tuple(p.default for p in parameters.values())
         self.required = sum(p.default is p.empty for p in parameters.values())
         self.sequences = {name for name in self.attributes if _takes_tuples(hints[name])}
+        self.indices = {name for name, t in types.items() if t is not None and t.dtype is i64}
         self.optional = {name for name, t in types.items() if t is not None and t.optional}
         variants = (get_overloads(function) if exact else []) or [function]
         self.cases = [_case(self.inputs, get_type_hints(v)) for v in variants]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, TypeVarTuple, overload
 
 import numpy as np
 
-from .dtypes import DType, boolean
+from .dtypes import DType, boolean, i64
 from .errors import ShapeError
 from .shape import Pattern, Shape
 from .table import OPS
@@ -230,6 +230,42 @@ class Var(Generic[D, *S]):
     def mean(self, axis: Axis = None, keepdims: bool = False) -> "Gradual[D]":
         """The mean over an axis, several, or all."""
         return OPS["reduce_mean"](self, axis, keepdims)
+
+    def max(self, axis: Axis = None, keepdims: bool = False) -> "Gradual[D]":
+        """The largest element along an axis, several, or all."""
+        return OPS["reduce_max"](self, axis, keepdims)
+
+    def min(self, axis: Axis = None, keepdims: bool = False) -> "Gradual[D]":
+        """The smallest element along an axis, several, or all."""
+        return OPS["reduce_min"](self, axis, keepdims)
+
+    def argmax(self, axis: Axis = None, keepdims: bool = False) -> "Gradual[i64]":
+        """The position of the first largest element; no gradient."""
+        return OPS["argmax"](self, axis, keepdims)
+
+    def argmin(self, axis: Axis = None, keepdims: bool = False) -> "Gradual[i64]":
+        """The position of the first smallest element; no gradient."""
+        return OPS["argmin"](self, axis, keepdims)
+
+    def var(self, axis: Axis = None, keepdims: bool = False, correction: int = 0) -> "Gradual[D]":
+        """The variance along an axis, several, or all; ``correction=1`` for the unbiased one."""
+        return OPS["var"](self, axis, keepdims, correction)
+
+    def prod(self, axis: Axis = None, keepdims: bool = False) -> "Gradual[D]":
+        """The product along an axis, several, or all."""
+        return OPS["prod"](self, axis, keepdims)
+
+    def cumsum(self, axis: int) -> "Var[D, *S]":
+        """The running sum along an axis."""
+        return OPS["cumsum"](self, axis)
+
+    def swapaxes(self, axis1: int, axis2: int) -> "Gradual[D]":
+        """Two axes exchanged."""
+        return OPS["swapaxes"](self, axis1, axis2)
+
+    def permute(self, *axes: int) -> "Gradual[D]":
+        """The axes in another order."""
+        return OPS["permute"](self, axes)
 
     def reshape(self, *shape: int | tuple[int, ...] | list[int]) -> "Gradual[D]":
         """The same elements under another shape; one size may be -1."""

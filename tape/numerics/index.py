@@ -1,4 +1,8 @@
-"""Kernels that move elements: gather rows by index, add rows by index, place a block into zeros."""
+"""Kernels that move elements: gather rows by index, add rows by index, place a block into zeros.
+
+An index counts from the end if it is negative, and one outside is refused; in `take_or_zero` and its adjoint
+`scatter_add_inside` neither is so: there a row outside is zero and gets nothing.
+"""
 
 # numba's functions carry no types.
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
@@ -25,6 +29,13 @@ def _copy(out, source):
         out[i] = source[i]
 
 
+@njit(inline="always")
+def _add(out, source):
+    """``out += source``."""
+    for i in range(out.size):
+        out[i] += source[i]
+
+
 @kernel
 def take(table, ints, part, parts):
     """``out[o, j, :] = x[o, indices[j], :]``; arrays: out, x, indices; ints: outer, n, inner, count."""
@@ -41,6 +52,23 @@ def take(table, ints, part, parts):
     return 0
 
 
+@kernel
+def take_or_zero(table, ints, part, parts):
+    """``out[o, j, :] = x[o, indices[j], :]``, +0 where there is no such row; arrays and ints of `take`."""
+    outer, n, inner, count = word(ints, 0), word(ints, 1), word(ints, 2), word(ints, 3)
+    indices = vector_as(table, INT64, 2, 0, count)
+    start, mine = share(count, part, parts)
+    for j in range(start, start + mine):
+        position = indices[j]
+        for o in range(outer):
+            out = vector(table, 0, (o * count + j) * inner, inner)
+            if 0 <= position < n:
+                _copy(out, vector(table, 1, (o * n + position) * inner, inner))
+            else:
+                out[:] = real(table, 0.0)
+    return 0
+
+
 @njit
 def _add_rows(table, ints, part, parts, values, indices):
     """Add row j of array ``values`` to row ``indices[j]`` of the output, j ascending; shares split the rows."""
@@ -53,9 +81,7 @@ def _add_rows(table, ints, part, parts, values, indices):
             return j + 1
         for o in range(outer):
             out = vector(table, 0, (o * n + position) * inner + start, mine)
-            row = vector(table, values, (o * count + j) * inner + start, mine)
-            for i in range(mine):
-                out[i] += row[i]
+            _add(out, vector(table, values, (o * count + j) * inner + start, mine))
     return 0
 
 
@@ -67,6 +93,24 @@ def scatter_add(table, ints, part, parts):
     for row in range(outer * n):
         vector(table, 0, row * inner + start, mine)[:] = real(table, 0.0)
     return _add_rows(table, ints, part, parts, 1, 2)
+
+
+@kernel
+def scatter_add_inside(table, ints, part, parts):
+    """`scatter_add` that leaves out the rows of ``values`` whose index lies outside 0 to n - 1."""
+    outer, n, inner, count = word(ints, 0), word(ints, 1), word(ints, 2), word(ints, 3)
+    where = vector_as(table, INT64, 2, 0, count)
+    start, mine = share(inner, part, parts)
+    for row in range(outer * n):
+        vector(table, 0, row * inner + start, mine)[:] = real(table, 0.0)
+    for j in range(count):
+        if 0 <= where[j] < n:
+            for o in range(outer):
+                _add(
+                    vector(table, 0, (o * n + where[j]) * inner + start, mine),
+                    vector(table, 1, (o * count + j) * inner + start, mine),
+                )
+    return 0
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Kernels over the rows of a matrix: softmax, its logarithm, and the cross-entropy of labels.
+"""Kernels over the rows of a matrix: softmax, its logarithm, logsumexp, and the cross-entropy of labels.
 
 ``m`` is the row's maximum, ``s`` the sum of ``exp(x - m)`` in the order of row sums.
 """
@@ -88,6 +88,23 @@ def log_softmax(table, ints, part, parts):
         for r in range(first, last):
             out, x = vector(table, 0, r * n, n), vector(table, 1, r * n, n)
             transform(_log_probability, out, x, maxima[r - first], logs[r - first])
+    return 0
+
+
+@kernel
+def logsumexp(table, ints, part, parts):
+    """``out[r] = p + log(sum_i exp(x[r, i] - p))`` with p = m, or 0 if m is infinite; ints: rows, n."""
+    start, rows = share(word(ints, 0), part, parts)
+    n, zero, stop, out = word(ints, 1), real(table, 0.0), start + rows, vector(table, 0, 0, word(ints, 0))
+    pivots, sums = stack(table, LANES), stack(table, LANES)
+    for first in range(start, stop, LANES):
+        last = min(first + LANES, stop)
+        for r in range(first, last):
+            x = vector(table, 1, r * n, n)
+            m = row_max(x, zero)
+            pivots[r - first] = select(m - m == zero, m, zero)
+            sums[r - first] = sum_terms(_shifted_exp, x, pivots[r - first], None, zero)
+        store_part(out, first, last - first, load_part(pivots, 0, LANES) + elementary.log(load_part(sums, 0, LANES)))
     return 0
 
 

@@ -18,13 +18,13 @@ from ..op import op
 from ..primitive import Slot, Spec, call
 from ..samples import Make, Sample, bad
 from ..shape import Sizes, normal_axis
-from ..var import Gradual
-from .types import D, F, like
+from ..var import Gradual, Var
+from .types import D, F, K, N, S, like
 
 OUTSIDE = "{op}: argument 'indices': expected {low} to {high}, got {{value}} at position {{position}}"
 
 
-def _extent(shape: Sizes, axis: int) -> tuple[int, int, int]:
+def extent(shape: Sizes, axis: int) -> tuple[int, int, int]:
     """Elements before, on and after an axis."""
     return prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :])
 
@@ -38,15 +38,15 @@ def _taken(x: Spec, indices: Spec, axis: int) -> Spec:
     return like(x, x.shape[:a] + indices.shape + x.shape[a + 1 :])
 
 
-def _lower_take(x: Slot, indices: Slot, axis: int) -> Slot:
+def _lower_take(x: Slot, indices: Slot, axis: int, name: str = "take") -> Slot:
     a = normal_axis("take", axis, x.spec.rank)
-    ints = (*_extent(x.shape, a), indices.spec.size)
+    ints = (*extent(x.shape, a), indices.spec.size)
     return call(
         kernels.take,
         [x, indices],
         _taken(x.spec, indices.spec, axis).shape,
         *ints,
-        refusal=_outside("take", ints[1]),
+        refusal=_outside(name, ints[1]),
     )
 
 
@@ -88,23 +88,49 @@ def take(x: Gradual[D], indices: Gradual[i64], axis: int = 0) -> Gradual[D]:
     ...
 
 
-def _scattered(values: Spec, indices: Spec, size: int, axis: int) -> tuple[int, Sizes]:
-    """The axis counted from the front, and the result's shape."""
+@op(
+    lower=lambda weight, indices: _lower_take(weight, indices, 0, "embedding"),
+    vjp=(lambda g, indices, weight_shape: scatter_add(g, indices, weight_shape[0]), NO_GRAD),
+    jvp=lambda dweight, indices: embedding(dweight, indices),
+    reference=lambda weight, indices: weight[indices],
+    samples=lambda make: [
+        Sample((make(5, 3), np.array([[4, 0, 0], [-1, 2, 4]]))),
+        Sample((make(5, 40), np.array([3]))),
+        Sample((make(5, 3), np.array([], np.int64))),
+    ],
+    errors=(
+        bad(
+            BoundsError,
+            "embedding: argument 'indices': expected -2 to 1, got 2 at position 1",
+            (2, 3),
+            np.array([0, 2]),
+        ),
+        bad(ShapeError, "embedding: argument 'weight': expected shape (N, K), got (2,)", (2,), np.array([0])),
+    ),
+    batch_axis={"indices": 0},
+)
+def embedding(weight: Var[F, N, K], indices: Var[i64, *S]) -> Var[F, *S, K]:
+    """For each index its row of a table; gradients of a row that is used several times are added."""
+    ...
+
+
+def scattered(name: str, values: Spec, indices: Spec, size: int, axis: int) -> tuple[int, Sizes]:
+    """The axis counted from the front, and the result's shape. Raises ShapeError or DomainError."""
     rank = values.rank - indices.rank + 1
-    a = normal_axis("scatter_add", axis, rank)
+    a = normal_axis(name, axis, rank)
     if values.shape[a : a + indices.rank] != indices.shape:
         raise ShapeError(
-            f"scatter_add: argument 'values': expected the shape {indices.shape} of 'indices' from axis {a} on, "
+            f"{name}: argument 'values': expected the shape {indices.shape} of 'indices' from axis {a} on, "
             f"got {values.shape}"
         )
     if size < 0:
-        raise DomainError(f"scatter_add: argument 'size': expected at least 0, got {size}")
+        raise DomainError(f"{name}: argument 'size': expected at least 0, got {size}")
     return a, (*values.shape[:a], size, *values.shape[a + indices.rank :])
 
 
 def _lower_scatter(values: Slot, indices: Slot, size: int, axis: int) -> Slot:
-    a, shape = _scattered(values.spec, indices.spec, size, axis)
-    ints = (*_extent(shape, a), indices.spec.size)
+    a, shape = scattered("scatter_add", values.spec, indices.spec, size, axis)
+    ints = (*extent(shape, a), indices.spec.size)
     return call(
         kernels.scatter_add,
         [values, indices],
@@ -126,7 +152,7 @@ def _reference_scatter(
 
 
 @op(
-    infer=lambda values, indices, size, axis: like(values, _scattered(values, indices, size, axis)[1]),
+    infer=lambda values, indices, size, axis: like(values, scattered("scatter_add", values, indices, size, axis)[1]),
     lower=_lower_scatter,
     vjp=(lambda g, indices, axis: take(g, indices, axis), NO_GRAD),
     jvp=lambda dvalues, indices, size, axis: scatter_add(dvalues, indices, size, axis),
@@ -170,18 +196,24 @@ def scatter_add(values: Gradual[F], indices: Gradual[i64], size: int, axis: int 
 def _added(x: Spec, indices: Spec, values: Spec, axis: int) -> Spec:
     a = normal_axis("index_add", axis, x.rank)
     wanted = (*x.shape[:a], *indices.shape, *x.shape[a + 1 :])
-    if indices.rank != 1 or values.shape != wanted:
-        raise ShapeError(
-            f"index_add: argument 'values': expected shape {wanted} for one row of indices, got {values.shape}"
-        )
+    if values.shape != wanted:
+        raise ShapeError(f"index_add: argument 'values': expected shape {wanted}, got {values.shape}")
     return x
 
 
 def _lower_index_add(x: Slot, indices: Slot, values: Slot, axis: int) -> Slot:
     a = normal_axis("index_add", axis, x.spec.rank)
-    ints = (*_extent(x.shape, a), indices.spec.size)
+    ints = (*extent(x.shape, a), indices.spec.size)
     refusal = _outside("index_add", x.shape[a])
     return call(kernels.index_add, [x, indices, values], x.shape, *ints, aliases=(0,), refusal=refusal)
+
+
+def _reference_index_add(
+    x: npt.NDArray[Any], indices: npt.NDArray[Any], values: npt.NDArray[Any], axis: int = 0
+) -> npt.NDArray[Any]:
+    a = axis % x.ndim
+    rows = values.reshape((*x.shape[:a], indices.size, *x.shape[a + 1 :]))
+    return reference.index_add(x, indices.reshape(-1), rows, a)
 
 
 @op(
@@ -189,11 +221,14 @@ def _lower_index_add(x: Slot, indices: Slot, values: Slot, axis: int) -> Slot:
     lower=_lower_index_add,
     vjp=(lambda g: g, NO_GRAD, lambda g, indices, axis: take(g, indices, axis)),
     jvp=lambda dx, dvalues, indices, axis: index_add(dx, indices, dvalues, axis),
-    reference=reference.index_add,
+    reference=_reference_index_add,
     samples=lambda make: [
         Sample((make(3, 4), np.array([1, 0, 1, -1, 1]), make(5, 4))),
         Sample((make(2, 3, 2), np.array([2, 2]), make(2, 2, 2)), {"axis": 1}),
         Sample((make(3), np.array([], np.int64), make(0))),
+        Sample((make(3), np.array(1), make())),
+        Sample((make(2, 3), np.array(-1), make(2)), {"axis": 1}),
+        Sample((make(4, 3), np.array([[1, 1], [0, 1]]), make(2, 2, 3))),
     ],
     errors=(
         bad(
@@ -205,8 +240,12 @@ def _lower_index_add(x: Slot, indices: Slot, values: Slot, axis: int) -> Slot:
         ),
         bad(ShapeError, "index_add: argument 'values': expected shape (1, 3)", (2, 3), np.array([0]), (3,)),
     ),
+    covers=("scatter_add_vec", "scatter_add_row"),
     excused={"batch": "the indices select from the batch"},
 )
 def index_add(x: Gradual[F], indices: Gradual[i64], values: Gradual[F], axis: int = 0) -> Gradual[F]:
-    """``x`` with each slice of ``values`` added at its index along an axis, in ascending position."""
+    """``x`` with each slice of ``values`` added at its index along an axis, in ascending position.
+
+    One index, a whole number, adds one slice: ``index_add(x, 2, row)``.
+    """
     ...

@@ -66,42 +66,44 @@ def sum_to(g: Any, shape: Sizes) -> Any:
     return reshape(reduce_sum(g, repeated), shape)
 
 
-def _reduced(op_name: str, x: Spec, axis: Axis, keepdims: bool) -> Spec:
+def reduced(op_name: str, x: Spec, axis: Axis, keepdims: bool) -> Spec:
+    """``x`` without the axes reduced, or with one element along each. Raises ShapeError for axes it does not have."""
     axes = normal_axes(op_name, axis, x.rank)
     if keepdims:
         return like(x, tuple(1 if a in axes else s for a, s in enumerate(x.shape)))
     return like(x, tuple(s for a, s in enumerate(x.shape) if a not in axes))
 
 
-def _lower_reduction(x: Slot, axis: Axis, keepdims: bool, mean: bool) -> Slot:
+def lower_reduction(x: Slot, axis: Axis, keepdims: bool, mean: bool) -> Slot:
     """Along rows if the last axis is reduced (or all are), else down columns, after bringing the axes together."""
     name = "reduce_mean" if mean else "reduce_sum"
-    axes, out = normal_axes(name, axis, x.spec.rank), _reduced(name, x.spec, axis, keepdims).shape
+    axes, out = normal_axes(name, axis, x.spec.rank), reduced(name, x.spec, axis, keepdims).shape
     if x.spec.rank and not axes:
         return x
     kept = tuple(a for a in range(x.spec.rank) if a not in axes)
     rows, n = prod(x.shape[a] for a in kept), prod(x.shape[a] for a in axes)
     if not kept or x.spec.rank - 1 in axes:
         kernel = kernels.mean_rows if mean else kernels.sum_rows
-        return call(kernel, [_ordered(x, kept + axes)], out, rows, n, work=rows * n)
+        return call(kernel, [ordered(x, kept + axes)], out, rows, n, work=rows * n)
     kernel = kernels.mean_columns if mean else kernels.sum_columns
-    leading = tuple(a for a in kept if a < axes[0]) if _adjacent(axes) else ()
+    leading = tuple(a for a in kept if a < axes[0]) if adjacent(axes) else ()
     outer = prod(x.shape[a] for a in leading)
     trailing = tuple(a for a in kept if a not in leading)
     columns = prod(x.shape[a] for a in trailing)
-    return call(kernel, [_ordered(x, leading + axes + trailing)], out, outer, n, columns, work=rows * n)
+    return call(kernel, [ordered(x, leading + axes + trailing)], out, outer, n, columns, work=rows * n)
 
 
-def _adjacent(axes: Sizes) -> bool:
+def adjacent(axes: Sizes) -> bool:
     """Whether the axes lie side by side, so that the axes before them need not move."""
     return axes == tuple(range(axes[0], axes[-1] + 1))
 
 
-def _ordered(x: Slot, axes: Sizes) -> Slot:
+def ordered(x: Slot, axes: Sizes) -> Slot:
+    """``x`` with its axes in another order, if it is another."""
     return x if axes == tuple(range(len(axes))) else permuted(x, axes)
 
 
-def _spread(g: Any, x_shape: Sizes, axis: Axis) -> Any:
+def spread_along(g: Any, x_shape: Sizes, axis: Axis) -> Any:
     """The adjoint of a sum: ``g`` repeated along the axes that were summed."""
     axes = normal_axes("reduce_sum", axis, len(x_shape))
     kept = tuple(1 if a in axes else s for a, s in enumerate(x_shape))
@@ -110,7 +112,7 @@ def _spread(g: Any, x_shape: Sizes, axis: Axis) -> Any:
 
 def _spread_mean(g: Any, x_shape: Sizes, axis: Axis) -> Any:
     n = prod(x_shape[a] for a in normal_axes("reduce_mean", axis, len(x_shape)))
-    return _spread(divide(g, n), x_shape, axis)
+    return spread_along(divide(g, n), x_shape, axis)
 
 
 def _reductions(make: Make) -> list[Sample]:
@@ -130,9 +132,9 @@ def _errors(name: str) -> Any:
 
 
 @op(
-    infer=lambda x, axis, keepdims: _reduced("reduce_sum", x, axis, keepdims),
-    lower=partial(_lower_reduction, mean=False),
-    vjp=(_spread,),
+    infer=lambda x, axis, keepdims: reduced("reduce_sum", x, axis, keepdims),
+    lower=partial(lower_reduction, mean=False),
+    vjp=(spread_along,),
     jvp=lambda dx, axis, keepdims: reduce_sum(dx, axis, keepdims),
     reference=reference.reduce_sum,
     samples=_reductions,
@@ -146,8 +148,8 @@ def reduce_sum(x: Gradual[F], axis: Axis = None, keepdims: bool = False) -> Grad
 
 
 @op(
-    infer=lambda x, axis, keepdims: _reduced("reduce_mean", x, axis, keepdims),
-    lower=partial(_lower_reduction, mean=True),
+    infer=lambda x, axis, keepdims: reduced("reduce_mean", x, axis, keepdims),
+    lower=partial(lower_reduction, mean=True),
     vjp=(_spread_mean,),
     jvp=lambda dx, axis, keepdims: reduce_mean(dx, axis, keepdims),
     reference=partial(reference.reduce_sum, mean=True),

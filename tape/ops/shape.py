@@ -120,6 +120,8 @@ def _inverse(axes: Sizes) -> Sizes:
         Sample((make(2, 3, 4),), {"axes": (2, 0, 1)}),
         Sample((make(2, 3, 4, 5),), {"axes": (0, -1, 1, 2)}),
         Sample((make(),), {"axes": ()}),
+        Sample((make(2, 3, 4),), {"axes": (1, 2, 0)}),
+        Sample((make(2, 3, 4),), {"axes": (0, 2, 1)}),
     ],
     errors=(
         bad(
@@ -130,10 +132,45 @@ def _inverse(axes: Sizes) -> Sizes:
         ),
         bad(ShapeError, "permute: argument 'axis': expected an axis from -2 to 1, got 2", (2, 3), axes=(0, 2)),
     ),
+    covers=("transpose3d_first_to_last", "transpose3d_last_to_first", "transpose3d_last_two"),
     excused={"batch": "its axes change places"},
 )
 def permute(x: Gradual[D], axes: Sizes) -> Gradual[D]:
     """``x`` with its axes in the order ``axes``; each may count from the end."""
+    ...
+
+
+def _swapped(x: Spec, axis1: int, axis2: int) -> Sizes:
+    """The order of axes with two of them exchanged."""
+    a, b = (normal_axis("swapaxes", axis, x.rank) for axis in (axis1, axis2))
+    return tuple(b if axis == a else a if axis == b else axis for axis in range(x.rank))
+
+
+@op(
+    infer=lambda x, axis1, axis2: like(x, tuple(x.shape[a] for a in _swapped(x, axis1, axis2))),
+    lower=lambda x, axis1, axis2: permuted(x, _swapped(x.spec, axis1, axis2)),
+    vjp=(lambda g, axis1, axis2: swapaxes(g, axis1, axis2),),
+    jvp=lambda dx, axis1, axis2: swapaxes(dx, axis1, axis2),
+    reference=np.swapaxes,
+    samples=lambda make: [
+        Sample((make(2, 3, 4),), {"axis1": 0, "axis2": 1}),
+        Sample((make(2, 3, 4, 5),), {"axis1": -1, "axis2": 1}),
+        Sample((make(0, 3),), {"axis1": 1, "axis2": 1}),
+    ],
+    errors=(
+        bad(
+            ShapeError,
+            "swapaxes: argument 'axis': expected an axis from -2 to 1, got 2",
+            (2, 3),
+            axis1=1,
+            axis2=2,
+        ),
+    ),
+    covers=("swap_adjacent_at_depth",),
+    excused={"batch": "its axes change places"},
+)
+def swapaxes(x: Gradual[D], axis1: int, axis2: int) -> Gradual[D]:
+    """``x`` with two axes exchanged; each may count from the end."""
     ...
 
 

@@ -16,7 +16,7 @@ from ..numerics import index as kernels
 from ..op import op
 from ..primitive import Slot, Spec, call, view
 from ..samples import Make, Sample, bad
-from ..shape import Sizes
+from ..shape import Sizes, normal_axis
 from ..var import Gradual, Var
 from .types import D, F, M, N, like
 
@@ -113,6 +113,7 @@ INDICES: list[tuple[Sizes, Any]] = [
         bad(ShapeError, "use ops.take for arrays of indices", (2,), index=([0, 1],)),
         bad(ShapeError, "use ops.take for arrays of indices", (2,), index=True),
     ),
+    covers=("gather_scalar",),
     excused={"batch": "the index may select from the batch"},
 )
 def getitem(x: Gradual[D], index: Any) -> Gradual[D]:
@@ -150,6 +151,52 @@ def _infer_place(g: Spec, shape: Sizes, index: Any) -> Spec:
 )
 def place(g: Gradual[F], shape: Sizes, index: Any) -> Gradual[F]:
     """Zeros of ``shape`` with ``g`` at ``index``: the gradient of slicing."""
+    ...
+
+
+def _range(x_shape: Sizes, start: int, length: int, axis: int) -> tuple[slice, ...]:
+    """The range as an index. Raises ShapeError or BoundsError."""
+    a = normal_axis("narrow", axis, len(x_shape))
+    if min(start, length) < 0 or start + length > x_shape[a]:
+        raise BoundsError(
+            f"narrow: argument 'start': expected start and length of at least 0, and start + length of at most "
+            f"{x_shape[a]} on axis {a}, got {start} + {length}"
+        )
+    return (*(slice(None),) * a, slice(start, start + length))
+
+
+def _narrowed(x: Spec, start: int, length: int, axis: int) -> Spec:
+    return like(x, block(x.shape, _range(x.shape, start, length, axis)).sizes)
+
+
+def _lower_narrow(x: Slot, start: int, length: int, axis: int) -> Slot:
+    index = _range(x.shape, start, length, axis)
+    return view("getitem", x, block(x.shape, index).sizes, lambda a: a[index])
+
+
+@op(
+    infer=_narrowed,
+    lower=_lower_narrow,
+    vjp=(lambda g, x_shape, start, length, axis: place(g, x_shape, _range(x_shape, start, length, axis)),),
+    jvp=lambda dx, start, length, axis: narrow(dx, start, length, axis),
+    reference=lambda x, start, length, axis=0: np.take(x, range(start, start + length), axis),
+    samples=lambda make: [
+        Sample((make(5),), {"start": 1, "length": 3}),
+        Sample((make(4, 3),), {"start": 2, "length": 2}),
+        Sample((make(2, 4, 3),), {"start": 0, "length": 2, "axis": 1}),
+        Sample((make(3, 4),), {"start": 4, "length": 0, "axis": -1}),
+    ],
+    errors=(
+        bad(BoundsError, "start + length of at most 2 on axis 0, got 1 + 2", (2, 3), start=1, length=2),
+        bad(BoundsError, "narrow: argument 'start': expected start and length of at least 0", (2,), start=-1, length=1),
+        bad(BoundsError, "got 0 + -1", (2,), start=0, length=-1),
+        bad(ShapeError, "narrow: argument 'axis': expected an axis from -1 to 0", (2,), start=0, length=1, axis=1),
+    ),
+    covers=("slice_range0",),
+    excused={"batch": "the range may select from the batch"},
+)
+def narrow(x: Gradual[D], start: int, length: int, axis: int = 0) -> Gradual[D]:
+    """``length`` slices of ``x`` from ``start`` on along an axis; unlike ``x[start:stop]`` it must lie inside."""
     ...
 
 

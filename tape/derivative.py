@@ -24,6 +24,8 @@ Rule = (
     | Callable[[Any, Any, Any], Any]
     | Callable[[Any, Any, Any, Any], Any]
     | Callable[[Any, Any, Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any, Any, Any, Any], Any]
 )
 """A function of a record. The arities are written out so that type checkers see through lambdas."""
 

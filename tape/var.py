@@ -140,9 +140,13 @@ class Var(Generic[D, *S]):
         """``-self``."""
         return OPS["neg"](self)
 
-    def __pow__(self, exponent: int) -> "Var[D, *S]":
-        """``self ** exponent`` for a whole exponent."""
+    def __pow__(self, exponent: float) -> "Var[D, *S]":
+        """``self ** exponent`` for a number."""
         return OPS["power"](self, exponent)
+
+    def __abs__(self) -> "Var[D, *S]":
+        """``|self|``."""
+        return OPS["absolute"](self)
 
     @overload
     def __matmul__(self: "Var[D, *Bs, M, K]", other: "Var[D, K, N]") -> "Var[D, *Bs, M, N]": ...
@@ -210,6 +214,18 @@ class Var(Generic[D, *S]):
     def sigmoid(self) -> "Var[D, *S]":
         """``1 / (1 + e ** -self)``."""
         return OPS["sigmoid"](self)
+
+    def abs(self) -> "Var[D, *S]":
+        """``|self|``."""
+        return OPS["absolute"](self)
+
+    def square(self) -> "Var[D, *S]":
+        """``self * self``."""
+        return OPS["square"](self)
+
+    def clamp(self, low: float, high: float) -> "Var[D, *S]":
+        """``minimum(high, maximum(low, self))``."""
+        return OPS["clamp"](self, low, high)
 
     def sqrt(self) -> "Var[D, *S]":
         """The square root of ``max(self, 0)``."""

@@ -1,7 +1,20 @@
 """Layers: frozen descriptions of functions of named parameters."""
 
-from .activation import ReLU, Tanh
+from .activation import ELU, GELU, LeakyReLU, ReLU, Sigmoid, SiLU, Softplus, Tanh
 from .layer import Layer, Parameter, Sequential
 from .linear import Linear
 
-__all__ = ["Layer", "Linear", "Parameter", "ReLU", "Sequential", "Tanh"]
+__all__ = [
+    "ELU",
+    "GELU",
+    "Layer",
+    "LeakyReLU",
+    "Linear",
+    "Parameter",
+    "ReLU",
+    "Sequential",
+    "SiLU",
+    "Sigmoid",
+    "Softplus",
+    "Tanh",
+]

@@ -38,20 +38,21 @@ def _rounded(exact: Fraction, dtype: np.dtype[Any]) -> Real:
     exponent -= size < Fraction(2) ** exponent
     unit = max(exponent, int(info.minexp)) - int(info.nmant)
     units = dtype.type(round(size / Fraction(2) ** unit))
-    return _scaled(-units if exact < 0 else units, unit)
+    return scaled(-units if exact < 0 else units, unit)
 
 
-def _scaled(x: Real, exponent: int) -> Real:
+def scaled(x: Real, exponent: int) -> Real:
     """``x * 2**exponent``; exact unless it overflows."""
-    scaled: Real = np.ldexp(x, exponent)
-    return scaled
+    product: Real = np.ldexp(x, exponent)
+    return product
 
 
-def _polynomial(x: Real, coefficients: tuple[Real, ...]) -> Real:
+def polynomial(x: Real, coefficients: tuple[Real, ...]) -> Real:
+    """The polynomial's value by Horner's scheme with fma, highest power first."""
     return reduce(lambda value, coefficient: fma(value, x, coefficient), coefficients)
 
 
-def _elementwise(scalar: Callable[[Any, Any, Constants], Any]) -> Callable[[Array], Array]:
+def elementwise(scalar: Callable[[Any, Any, Constants], Any]) -> Callable[[Array], Array]:
     """Make a function of arrays from one of a scalar, its float type and the constants of that type."""
 
     @wraps(scalar)
@@ -66,27 +67,33 @@ def _elementwise(scalar: Callable[[Any, Any, Constants], Any]) -> Callable[[Arra
     return function
 
 
-def _exp(x: Any, real: Any, c: Constants) -> Any:
+def exp_of(x: Any, real: Any, c: Constants) -> Any:
+    """``e ** x`` of one number."""
     if np.isnan(x):
         return x
     x = min(max(x, c.exp_zero), c.exp_overflow)
     n = fma(x, c.log2_e, c.rounder) - c.rounder
     high = fma(n, -c.ln2_high, x)
-    r = fma(n, -c.ln2_low, high)
-    tail = fma(r * r, _polynomial(r, c.exp), n * -c.ln2_low)
-    y = real(1) + high
-    y = y + (((real(1) - y) + high) + tail)
-    first = int(n) // 2
-    return (y * _scaled(real(1), first)) * _scaled(real(1), int(n) - first)
+    return raised(int(n), high, n * -c.ln2_low, fma(n, -c.ln2_low, high), c)
 
 
-@_elementwise
+def raised(n: int, high: Any, low: Any, r: Any, c: Constants) -> Any:
+    """``2**n * e**(high + low)``, where r is the rounded sum."""
+    one = high.dtype.type(1)
+    tail = fma(r * r, polynomial(r, c.exp), low)
+    y = one + high
+    y = y + (((one - y) + high) + tail)
+    first = n // 2
+    return (y * scaled(one, first)) * scaled(one, n - first)
+
+
+@elementwise
 def exp(x: Any, real: Any, c: Constants) -> Any:
     """``e ** x`` of every element of a float32 or float64 array; the same shape and dtype."""
-    return _exp(x, real, c)
+    return exp_of(x, real, c)
 
 
-@_elementwise
+@elementwise
 def log(x: Any, real: Any, c: Constants) -> Any:
     """``ln x`` of every element of a float32 or float64 array; the same shape and dtype."""
     if x == 0:
@@ -95,36 +102,45 @@ def log(x: Any, real: Any, c: Constants) -> Any:
         return real(np.nan)
     if not np.isfinite(x):
         return x
-    m, n = np.frexp(x)
-    if m < c.root_half:
-        m, n = m * real(2), n - 1
-    f, n = m - real(1), real(n)
-    s = f / (f + real(2))
-    z = s * s
-    half_f = real(0.5) * f
-    tail = fma(s, fma(z, _polynomial(z, c.log), half_f * f), n * c.ln2_low)
-    tail = fma(-half_f, f, tail)
-    high = n * c.ln2_high
+    high, f, tail = log_terms(x, real, c)
     y = high + f
     return y + (((high - y) + f) + tail)
 
 
-@_elementwise
+def split(x: Any, real: Any, c: Constants) -> tuple[Any, Any]:
+    """f and n such that ``x = (1 + f) 2**n`` and ``1 + f`` is in ``[√½, √2)``."""
+    m, n = np.frexp(x)
+    if m < c.root_half:
+        m, n = m * real(2), n - 1
+    return m - real(1), real(n)
+
+
+def log_terms(x: Any, real: Any, c: Constants) -> tuple[Any, Any, Any]:
+    """Three numbers that sum to ``ln x``, largest first, for finite x > 0."""
+    f, n = split(x, real, c)
+    s = f / (f + real(2))
+    z = s * s
+    half_f = real(0.5) * f
+    tail = fma(s, fma(z, polynomial(z, c.log), half_f * f), n * c.ln2_low)
+    return n * c.ln2_high, f, fma(-half_f, f, tail)
+
+
+@elementwise
 def tanh(x: Any, real: Any, c: Constants) -> Any:
     """``tanh x`` of every element of a float32 or float64 array; the same shape and dtype."""
     a = abs(x)
     if a < 0.625:
         z = a * a
-        y = fma(z * _polynomial(z, c.tanh), a, a)
+        y = fma(z * polynomial(z, c.tanh), a, a)
     else:
-        y = real(1) - real(2) / (_exp(a + a, real, c) + real(1))
+        y = real(1) - real(2) / (exp_of(a + a, real, c) + real(1))
     return np.copysign(y, x)
 
 
-@_elementwise
+@elementwise
 def sigmoid(x: Any, real: Any, c: Constants) -> Any:
     """``1 / (1 + e ** -x)`` of every element of a float32 or float64 array; the same shape and dtype."""
-    e = _exp(-abs(x), real, c)
+    e = exp_of(-abs(x), real, c)
     total = real(1) + e
     lost = (real(1) - total) + e
     inverse = real(1) / total

@@ -148,8 +148,8 @@ def transform(function, out, x, *numbers):
 
 
 @inlined
-def combine(function, out, a, b):
-    """``out[i] = function(a[i], b[i])`` for contiguous arrays; out may be one of them.
+def combine(function, out, a, b, *numbers):
+    """``out[i] = function(a[i], b[i], *numbers)`` for contiguous arrays; out may be one of them.
 
     A plain loop is as fast only where no array is another: LLVM then proves it at run time, else it takes the
     elements one by one.
@@ -157,8 +157,8 @@ def combine(function, out, a, b):
     whole = out.size - out.size % bundle(out)
     for i in range(0, whole, bundle(out)):
         rolled()
-        store(out, i, function(load_bundle(a, i), load_bundle(b, i)))
+        store(out, i, function(load_bundle(a, i), load_bundle(b, i), *numbers))
     for i in range(whole, out.size, LANES):
         rolled()
         left = out.size - i
-        store_part(out, i, left, function(load_part(a, i, left), load_part(b, i, left)))
+        store_part(out, i, left, function(load_part(a, i, left), load_part(b, i, left), *numbers))

@@ -1,17 +1,22 @@
 """The ops: functions of Vars, each recorded on its operands' tape. ``OPS`` holds their records."""
 
 from ..table import OPS as OPS
+from .activation import elu, gelu, leaky_relu, silu, softplus
+from .bounds import absolute, clamp, maximum, minimum
 from .contract import linear, matmul
 from .einsum import einsum
 from .elementwise import add, div, exp, log, mul, neg, power, relu, scale, sigmoid, sqrt, sub, tanh
 from .extremes import argmax, argmin, reduce_max, reduce_min
+from .functions import cos, erf, expm1, inv, log1p, rsqrt, safe_log, sin, square
 from .gather import take_or_zero
 from .index import embedding, index_add, scatter_add, take
 from .joining import append, concat, pad, split, stack
-from .loss import cross_entropy, mse_loss
+from .likelihood import nll_loss
+from .loss import cross_entropy, mse_loss, soft_cross_entropy
 from .moments import logsumexp, var
 from .products import cumsum, prod
 from .reduce import broadcast_to, reduce_mean, reduce_sum
+from .regression import binary_cross_entropy_with_logits, huber_loss, mse_grad
 from .select import cast, equal, greater, greater_equal, less, less_equal, not_equal, where
 from .shape import flatten, permute, reshape, swapaxes, transpose2d
 from .slicing import gather_row, getitem, narrow
@@ -20,38 +25,58 @@ from .softmax import log_softmax, softmax
 sum = reduce_sum
 """numpy's and PyTorch's name for `reduce_sum`."""
 
+abs = absolute
+"""numpy's and PyTorch's name for `absolute`."""
+
 __all__ = [
+    "abs",
+    "absolute",
     "add",
     "append",
     "argmax",
     "argmin",
+    "binary_cross_entropy_with_logits",
     "broadcast_to",
     "cast",
+    "clamp",
     "concat",
+    "cos",
     "cross_entropy",
     "cumsum",
     "div",
     "einsum",
+    "elu",
     "embedding",
     "equal",
+    "erf",
     "exp",
+    "expm1",
     "flatten",
     "gather_row",
+    "gelu",
     "getitem",
     "greater",
     "greater_equal",
+    "huber_loss",
     "index_add",
+    "inv",
+    "leaky_relu",
     "less",
     "less_equal",
     "linear",
     "log",
+    "log1p",
     "log_softmax",
     "logsumexp",
     "matmul",
+    "maximum",
+    "minimum",
+    "mse_grad",
     "mse_loss",
     "mul",
     "narrow",
     "neg",
+    "nll_loss",
     "not_equal",
     "pad",
     "permute",
@@ -63,12 +88,19 @@ __all__ = [
     "reduce_sum",
     "relu",
     "reshape",
+    "rsqrt",
+    "safe_log",
     "scale",
     "scatter_add",
     "sigmoid",
+    "silu",
+    "sin",
+    "soft_cross_entropy",
     "softmax",
+    "softplus",
     "split",
     "sqrt",
+    "square",
     "stack",
     "sub",
     "sum",

@@ -6,14 +6,15 @@
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..derivative import NO_GRAD
 from ..errors import DomainError, DTypeError, ShapeError
 from ..numerics import elementwise as kernels
-from ..numerics import reference, reference_elementary
+from ..numerics import functions, reference, reference_elementary, reference_functions
 from ..op import op
-from ..primitive import Spec, elementwise
-from ..samples import Sample, bad, binary, unary, unary_positive
+from ..primitive import Slot, Spec, elementwise
+from ..samples import Make, Sample, bad, binary, unary, unary_positive
 from ..var import Var
 from .types import F, S
 
@@ -129,31 +130,68 @@ def divide(x: Var[F, *S], n: int) -> Var[F, *S]:
     ...
 
 
-def _power_vjp(g: Any, x: Any, exponent: int) -> Any:
+def _power_vjp(g: Any, x: Any, exponent: float) -> Any:
     return scale(g, 0.0) if exponent == 0 else mul(g, scale(power(x, exponent - 1), float(exponent)))
 
 
+LARGEST_WHOLE = 1 << 20
+
+
 def _infer_power(x: Spec, exponent: Any) -> Spec:
-    if not isinstance(exponent, int) or isinstance(exponent, bool) or abs(exponent) > 1 << 20:
+    if isinstance(exponent, bool) or not isinstance(exponent, int | float) or not abs(exponent) < np.inf:
+        raise DomainError(f"power: argument 'exponent': expected a finite number, got {exponent!r}")
+    if _is_whole(x, exponent) and abs(exponent) > LARGEST_WHOLE:
         raise DomainError(
             f"power: argument 'exponent': expected a whole number of at most 2**20 in size, got {exponent!r}; "
-            "use ops.sqrt for 0.5, and exp(c * log(x)) for other powers of positive x"
+            "use exp(c * log(x)) for other powers of positive x"
         )
     return x
 
 
+def _is_whole(x: Spec, exponent: float) -> bool:
+    """Whether an exponent is whole once it is rounded to the element type; all large ones are."""
+    return abs(exponent) > LARGEST_WHOLE**2 or float(x.dtype.type(exponent)).is_integer()
+
+
+def _lower_power(x: Slot, exponent: float) -> Slot:
+    if _is_whole(x.spec, exponent):
+        return elementwise(kernels.power, x, attrs=(int(x.dtype.type(exponent)),), work=8)
+    return elementwise(functions.broken_power, x, attrs=(float(exponent),), work=60)
+
+
+def _reference_power(x: npt.NDArray[Any], exponent: float) -> npt.NDArray[Any]:
+    rounded = float(x.dtype.type(exponent))
+    if rounded.is_integer():
+        return reference.power(x, int(rounded))
+    return reference_functions.power(x, rounded)
+
+
+def _powers(make: Make) -> list[Sample]:
+    whole = [Sample((make.positive(3, 5),), {"exponent": n}) for n in (-3, -1, 0, 1, 2, 7)]
+    special = [Sample((np.array(SPECIAL).astype(make.dtype),), {"exponent": n}) for n in (0.5, -1.5, 2.0, -1.0)]
+    return [*whole, *(Sample((make.positive(3, 5),), {"exponent": n}) for n in (0.5, -1.5, 2.0, 0.1)), *special]
+
+
 @op(
     infer=_infer_power,
-    lower=lambda x, exponent: elementwise(kernels.power, x, attrs=(exponent,), work=8),
+    lower=_lower_power,
     vjp=(_power_vjp,),
     jvp=lambda dx, x, exponent: _power_vjp(dx, x, exponent),
-    reference=reference.power,
-    samples=lambda make: [Sample((make.positive(3, 5),), {"exponent": n}) for n in (-3, -1, 0, 1, 2, 7)],
-    errors=(bad(DomainError, "power: argument 'exponent': expected a whole number", (2,), exponent=0.5),),
+    reference=_reference_power,
+    samples=_powers,
+    errors=(
+        bad(DomainError, "power: argument 'exponent': expected a whole number", (2,), exponent=1 << 21),
+        bad(DomainError, "power: argument 'exponent': expected a finite number, got inf", (2,), exponent=np.inf),
+        bad(DomainError, "power: argument 'exponent': expected a finite number, got True", (2,), exponent=True),
+    ),
     batch_axis=EACH,
 )
-def power(x: Var[F, *S], exponent: int) -> Var[F, *S]:
-    """``x ** exponent`` for a whole exponent, by binary powering; ``1 / x ** |exponent|`` if it is negative."""
+def power(x: Var[F, *S], exponent: float) -> Var[F, *S]:
+    """``x ** exponent`` for a number, rounded to the element type; it has no gradient.
+
+    A whole exponent is done by binary powering, ``1 / x ** |exponent|`` if it is negative; another as
+    ``e ** (exponent * log(x))`` with the logarithm in double precision: NaN for x < 0, else as IEEE-754's pow.
+    """
     ...
 
 

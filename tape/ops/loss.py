@@ -7,23 +7,25 @@ from math import prod
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..derivative import NO_GRAD
 from ..dtypes import i64
-from ..errors import BoundsError, DTypeError, ShapeError
+from ..errors import BoundsError, DomainError, DTypeError, ShapeError
+from ..numerics import elementwise as arithmetic
+from ..numerics import functions, reference
 from ..numerics import reduce as reduce_kernels
-from ..numerics import reference
 from ..numerics import softmax as kernels
 from ..op import op
-from ..primitive import Slot, Spec, call
+from ..primitive import Slot, Spec, call, elementwise
 from ..samples import Make, Sample, bad
 from ..var import Var
-from .elementwise import add, divide, mul, neg, power, scale, sub
+from .elementwise import add, divide, exp, mul, neg, power, scale, sub
+from .functions import shift
+from .likelihood import PLAIN, SUMS, check_smoothing, labelled, lower_nll, nll_grad, reference_nll, refusal
 from .reduce import broadcast_to, reduce_sum
-from .softmax import WORK, softmax
+from .softmax import WORK, log_softmax, softmax
 from .types import B, C, F, S
-
-SUMS = {"batch": "it averages over the batch"}
 
 
 def _slope(a: Any, b: Any, a_shape: tuple[int, ...]) -> Any:
@@ -65,7 +67,6 @@ def _labels(make: Make) -> list[Sample]:
     ]
 
 
-LABEL = "{op}: argument 'labels': expected a class from 0 to {high}, got {{value}} at position {{position}}"
 OUTSIDE = bad(
     BoundsError,
     "argument 'labels': expected a class from 0 to 2, got 3 at position 1",
@@ -74,23 +75,56 @@ OUTSIDE = bad(
 )
 
 
-def _refusal(name: str, classes: int) -> str:
-    return LABEL.format(op=name, high=classes - 1)
+def _infer_cross_entropy(logits: Spec, labels: Spec, label_smoothing: float, ignore_index: int | None) -> Spec:
+    check_smoothing("cross_entropy", label_smoothing)
+    return Spec((), logits.dtype)
 
 
-def _lower_cross_entropy(logits: Slot, labels: Slot) -> Slot:
+def _lower_cross_entropy(logits: Slot, labels: Slot, label_smoothing: float, ignore_index: int | None) -> Slot:
     rows, n = logits.shape
-    work, refusal = WORK * rows * n, _refusal("cross_entropy", n)
-    losses = call(kernels.cross_entropy_rows, [logits, labels], (rows,), rows, n, work=work, refusal=refusal)
+    if label_smoothing or ignore_index is not None:
+        log_probs = call(kernels.log_softmax, [logits], (rows, n), rows, n, work=WORK * rows * n)
+        return lower_nll("cross_entropy", log_probs, labels, label_smoothing, ignore_index)
+    work, said = WORK * rows * n, refusal("cross_entropy", n)
+    losses = call(kernels.cross_entropy_rows, [logits, labels], (rows,), rows, n, work=work, refusal=said)
     return call(reduce_kernels.mean_rows, [losses], (), 1, rows, work=rows)
 
 
+def _cross_entropy_vjp(g: Any, logits: Any, labels: Any, label_smoothing: float, ignore_index: int | None) -> Any:
+    if not label_smoothing and ignore_index is None:
+        return cross_entropy_grad(logits, labels, g)
+    by_log_probs = nll_grad(g, labels, tuple(logits.shape)[1], label_smoothing, ignore_index)
+    return _through_log_softmax(by_log_probs, log_softmax(logits))
+
+
+def _through_log_softmax(g: Any, log_probs: Any) -> Any:
+    """The VJP of log_softmax along the last axis."""
+    total = broadcast_to(reduce_sum(g, -1, True), tuple(log_probs.shape))
+    return sub(g, mul(exp(log_probs), total))
+
+
+def _cross_entropy_jvp(
+    dlogits: Any, logits: Any, labels: Any, y: Any, label_smoothing: float, ignore_index: int | None
+) -> Any:
+    one = power(y, 0)  # where the operands live
+    return reduce_sum(mul(dlogits, _cross_entropy_vjp(one, logits, labels, label_smoothing, ignore_index)))
+
+
+def _reference_cross_entropy(
+    logits: npt.NDArray[Any], labels: npt.NDArray[Any], label_smoothing: float = 0.0, ignore_index: int | None = None
+) -> npt.NDArray[Any]:
+    if not label_smoothing and ignore_index is None:
+        return reference.cross_entropy(logits, labels)
+    return reference_nll(reference.log_softmax(logits), labels, label_smoothing, ignore_index)
+
+
 @op(
+    infer=_infer_cross_entropy,
     lower=_lower_cross_entropy,
-    vjp=(lambda g, logits, labels: cross_entropy_grad(logits, labels, g), NO_GRAD),
-    jvp=lambda dlogits, logits, labels, y: reduce_sum(mul(dlogits, _unit_gradient(logits, labels, y))),
-    reference=reference.cross_entropy,
-    samples=_labels,
+    vjp=(_cross_entropy_vjp, NO_GRAD),
+    jvp=_cross_entropy_jvp,
+    reference=_reference_cross_entropy,
+    samples=lambda make: [*_labels(make), *(s for s in labelled(make) if s.attrs != PLAIN)],
     errors=(
         OUTSIDE,
         bad(BoundsError, "got -1 at position 0", (2, 3), np.array([-1, 0])),
@@ -101,11 +135,101 @@ def _lower_cross_entropy(logits: Slot, labels: Slot) -> Slot:
             np.array([0, 1, 1]),
         ),
         bad(DTypeError, "cross_entropy: argument 'labels': expected int64, got float32", (2, 3), (2,)),
+        bad(BoundsError, "got 3 at position 1", (2, 3), np.array([0, 3]), label_smoothing=0.5),
+        bad(DomainError, "expected a number from 0 to 1, got -0.5", (2, 3), np.array([0, 1]), label_smoothing=-0.5),
     ),
     excused=SUMS,
 )
-def cross_entropy(logits: Var[F, B, C], labels: Var[i64, B]) -> Var[F]:
-    """The mean over the batch of ``-log_softmax(logits)[label]``, for integer labels."""
+def cross_entropy(
+    logits: Var[F, B, C], labels: Var[i64, B], label_smoothing: float = 0.0, ignore_index: int | None = None
+) -> Var[F]:
+    """The mean over the batch of ``-log_softmax(logits)[label]``, for integer labels.
+
+    Smoothing by s replaces the label by ``1 - s`` of it and ``s / classes`` of every class. Rows whose label is
+    ``ignore_index`` are left out; the mean of none is NaN. `soft_cross_entropy` takes probabilities.
+    """
+    ...
+
+
+def _smoothed(targets: Any, classes: int, label_smoothing: float) -> Any:
+    if not label_smoothing:
+        return targets
+    return shift(scale(targets, 1.0 - label_smoothing), label_smoothing / classes)
+
+
+def _lower_soft(logits: Slot, targets: Slot, label_smoothing: float) -> Slot:
+    rows, n = logits.shape
+    log_probs = call(kernels.log_softmax, [logits], (rows, n), rows, n, work=WORK * rows * n)
+    if label_smoothing:
+        kept = elementwise(arithmetic.scale, targets, attrs=(1.0 - label_smoothing,))
+        targets = elementwise(functions.shift, kept, attrs=(label_smoothing / max(n, 1),))
+    products = elementwise(arithmetic.mul, targets, log_probs)
+    sums = call(reduce_kernels.sum_rows, [products], (rows,), rows, n, work=rows * n)
+    return elementwise(arithmetic.neg, call(reduce_kernels.mean_rows, [sums], (), 1, rows, work=rows))
+
+
+def _reference_soft(
+    logits: npt.NDArray[Any], targets: npt.NDArray[Any], label_smoothing: float = 0.0
+) -> npt.NDArray[Any]:
+    real, n = logits.dtype.type, logits.shape[1]
+    if label_smoothing:
+        targets = targets * real(1.0 - label_smoothing) + real(label_smoothing / n)
+    sums = reference.reduce_sum(targets * reference.log_softmax(logits), -1)
+    return np.asarray(-(reference.row_sum(sums) / real(len(logits))))
+
+
+def _infer_soft(logits: Spec, targets: Spec, label_smoothing: float) -> Spec:
+    check_smoothing("soft_cross_entropy", label_smoothing)
+    return Spec((), logits.dtype)
+
+
+def _per_row(g: Any, shape: tuple[int, int]) -> Any:
+    """``-g / rows`` everywhere."""
+    return broadcast_to(divide(neg(g), shape[0]), shape)
+
+
+def _soft_by_logits(g: Any, logits: Any, targets: Any, label_smoothing: float, logits_shape: Any) -> Any:
+    by_log_probs = mul(_smoothed(targets, logits_shape[1], label_smoothing), _per_row(g, logits_shape))
+    return _through_log_softmax(by_log_probs, log_softmax(logits))
+
+
+def _soft_by_targets(g: Any, logits: Any, label_smoothing: float, logits_shape: Any) -> Any:
+    return scale(mul(log_softmax(logits), _per_row(g, logits_shape)), 1.0 - label_smoothing)
+
+
+def _soft_jvp(
+    dlogits: Any, dtargets: Any, logits: Any, targets: Any, y: Any, label_smoothing: float, logits_shape: Any
+) -> Any:
+    one = power(y, 0)  # where the operands live
+    by_logits = mul(dlogits, _soft_by_logits(one, logits, targets, label_smoothing, logits_shape))
+    by_targets = mul(dtargets, _soft_by_targets(one, logits, label_smoothing, logits_shape))
+    return reduce_sum(add(by_logits, by_targets))
+
+
+def _soft_samples(make: Make) -> list[Sample]:
+    pairs = [(make(*s), make.unit(*s)) for s in ((6, 10), (1, 1), (3, 40), (0, 3))]
+    plain = [*pairs, (make(3, 5).T, make.unit(5, 3))]
+    return [*map(Sample, plain), Sample((make(4, 3), make.unit(4, 3)), {"label_smoothing": 0.1})]
+
+
+@op(
+    infer=_infer_soft,
+    lower=_lower_soft,
+    vjp=(_soft_by_logits, _soft_by_targets),
+    jvp=_soft_jvp,
+    reference=_reference_soft,
+    samples=_soft_samples,
+    errors=(
+        bad(ShapeError, "soft_cross_entropy: argument 'targets': expected shape (2, 3), got (2, 1)", (2, 3), (2, 1)),
+        bad(DomainError, "expected a number from 0 to 1, got 2.0", (2, 3), (2, 3), label_smoothing=2.0),
+    ),
+    excused=SUMS,
+)
+def soft_cross_entropy(logits: Var[F, B, C], targets: Var[F, B, C], label_smoothing: float = 0.0) -> Var[F]:
+    """The mean over the batch of ``-sum(targets * log_softmax(logits))``, for the probability of each class.
+
+    Both sides get gradients. Smoothing by s takes ``(1 - s) * targets + s / classes`` in the place of targets.
+    """
     ...
 
 
@@ -123,9 +247,9 @@ def _softmax_product(u: Any, logits: Any, weight: Any) -> Any:
 
 def _lower_cross_entropy_grad(logits: Slot, labels: Slot, weight: Slot) -> Slot:
     rows, n = logits.shape
-    refusal = _refusal("cross_entropy_grad", n)
+    said = refusal("cross_entropy_grad", n)
     inputs = [logits, labels, weight]
-    return call(kernels.cross_entropy_grad, inputs, (rows, n), rows, n, work=WORK * rows * n, refusal=refusal)
+    return call(kernels.cross_entropy_grad, inputs, (rows, n), rows, n, work=WORK * rows * n, refusal=said)
 
 
 @op(

@@ -101,6 +101,54 @@ def sinpi_weight(s: mpf) -> mpf:
     return s / (mp.pi + s * sinpi_tail(s))
 
 
+def artanh_tail(z: mpf) -> mpf:
+    """(log((1 + s) / (1 - s)) / s - 2) / z - 2/3, over z, as a function of z = s**2, by its series."""
+    return sum(mpf(2) * z**k / (2 * k + 5) for k in range(45))
+
+
+def erf_near(z: mpf) -> mpf:
+    """erf(x) / x - 1 as a function of z = x**2."""
+    x = mpmath.sqrt(z)
+    return mpmath.erf(x) / x - 1
+
+
+def erf_far(a: mpf) -> mpf:
+    """log(1 - erf(a))."""
+    return mpmath.log(mpmath.erfc(a))
+
+
+def erf_far_weight(a: mpf) -> mpf:
+    """What makes an error of the logarithm the relative error of erf."""
+    return mpmath.erfc(a) / mpmath.erf(a)
+
+
+def sine_tail(z: mpf) -> mpf:
+    """(sin(r) / r - 1) / z as a function of z = r**2, by its series."""
+    return sum((-1) ** k * z ** (k - 1) / mpmath.factorial(2 * k + 1) for k in range(1, 30))
+
+
+def cosine_tail(z: mpf) -> mpf:
+    """(cos(r) - 1 + z / 2) / z**2 as a function of z = r**2, by its series."""
+    return sum((-1) ** k * z ** (k - 2) / mpmath.factorial(2 * k) for k in range(2, 30))
+
+
+def cosine_weight(z: mpf) -> mpf:
+    """What makes an error of the tail the relative error of cos."""
+    return z * z / mpmath.cos(mpmath.sqrt(z))
+
+
+def show_functions(dtype: type[np.floating], artanh: int, near: int, far: int, one: int, waves: int) -> None:
+    """Print the tables of powers, erf, sin and cos: their degrees, and where erf rounds to 1."""
+    root, turn = mpmath.sqrt(2), (mp.pi / 4 * mpf("1.001")) ** 2
+    top = ((root - 1) / (root + 1)) ** 2 * mpf("1.00001")
+    cut = mpf("0.875")
+    show("artanh", *minimax(artanh_tail, lambda z: z * z / 2, mpf(0), top, artanh), dtype)
+    show("erf_near", *minimax(erf_near, lambda z: 1 / (1 + erf_near(z)), mpf(0), cut**2, near), dtype)
+    show("erf_far", *minimax(erf_far, erf_far_weight, cut, mpf(one), far), dtype)
+    show("sine", *minimax(sine_tail, lambda z: z / (1 + z * sine_tail(z)), mpf(0), turn, waves), dtype)
+    show("cosine", *minimax(cosine_tail, cosine_weight, mpf(0), turn, waves), dtype)
+
+
 def show(name: str, coefficients: list[mpf], error: mpf, dtype: type[np.floating]) -> None:
     """Print a table, highest power first, as hexadecimal floats."""
     print(f"{name} {dtype.__name__}: relative error 2**{float(mpmath.log(error, 2)):.1f}")
@@ -116,6 +164,8 @@ def main() -> None:
         show("exp", *minimax(exp_tail, exp_weight, -half, half, exp_degree), dtype)
         top = mpf("0.625") ** 2
         show("tanh", *minimax(tanh_tail, lambda z: z / (1 + z * tanh_tail(z)), mpf(0), top, tanh_degree), dtype)
+    show_functions(np.float32, 3, 6, 8, 4, 3)
+    show_functions(np.float64, 6, 11, 20, 6, 5)
     top = mpf("0.25") ** 2
     show("cospi", *minimax(cospi_tail, cospi_weight, mpf(0), top, 5), np.float64)
     show("sinpi", *minimax(sinpi_tail, sinpi_weight, mpf(0), top, 5), np.float64)

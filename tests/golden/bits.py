@@ -64,6 +64,8 @@ TRAINING_RATE = 0.01
 PATTERNS = 512
 """How many bit patterns, spread evenly over a float type, the elementary functions are digested on."""
 
+ELEMENTARY = ("exp", "log", "tanh", "sigmoid", "sqrt", "log1p", "expm1", "erf", "softplus", "sin", "cos")
+
 EXTREMES = (0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 5e-324, 1e-310, 3e38, 1e308)
 """Zeros, infinities, NaN, subnormals of both types, values near overflow."""
 
@@ -98,7 +100,7 @@ def results(op: Op, sample: Sample) -> dict[str, Array]:
 
 def pattern_bits() -> Bits:
     """The elementary functions on floats of every sign and exponent, subnormals, infinities and NaN."""
-    for name in ("exp", "log", "tanh", "sigmoid", "sqrt"):
+    for name in ELEMENTARY:
         for dtype in DTYPES:
             y = OPS[name].compute([AnyTensor(patterns(dtype))], {})
             yield f"patterns/{name}/{dtype}", digest(y.numpy())

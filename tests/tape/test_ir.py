@@ -43,6 +43,7 @@ ALLOWED = re.compile(
       | vector\.reduce\.(add|mul|and|or|xor|smax|smin|umax|umin)\.v\d+i\d+
       | masked\.(load|store|gather|scatter)\.[\w.]+                       # memory
       | (memset|memcpy|memmove)\.[\w.]+
+      | is\.fpclass\.(v\d+)?f(32|64)                                     # a test of bits
       | prefetch\.p0                                                     # a hint
       | lifetime\.(start|end)\.p0 | assume | experimental\.noalias\.scope\.decl
     )""",

@@ -1,5 +1,6 @@
 """Layers: frozen descriptions, their parameters and how they start, what they compute and refuse."""
 
+import math
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError
 from typing import Any
@@ -24,6 +25,8 @@ NESTED = nn.Sequential(nn.Linear(3, 2), nn.Sequential(nn.ReLU(), nn.Linear(2, 5)
         lambda: nn.Linear(3, 4, bias=False),
         nn.ReLU,
         nn.Tanh,
+        lambda: nn.ELU(0.5),
+        lambda: nn.GELU("tanh"),
         lambda: nn.Sequential(nn.Linear(3, 4), nn.ReLU()),
         nn.Sequential,
     ],
@@ -44,6 +47,15 @@ def test_layers_that_differ_are_not_equal() -> None:
         nn.Linear(4, 3),
         relu,
         nn.Tanh(),
+        nn.Sigmoid(),
+        nn.Softplus(),
+        nn.SiLU(),
+        nn.GELU(),
+        nn.GELU("tanh"),
+        nn.LeakyReLU(),
+        nn.LeakyReLU(0.2),
+        nn.ELU(),
+        nn.ELU(0.5),
         nn.Sequential(linear),
         nn.Sequential(linear, relu),
         nn.Sequential(relu, linear),
@@ -68,6 +80,19 @@ def test_sizes_of_a_linear_layer(name: str, size: int) -> None:
     with pytest.raises(DomainError) as caught:
         nn.Linear(**sizes)
     assert str(caught.value) == f"Linear: argument {name!r}: expected at least 1, got {size}"
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan")])
+@pytest.mark.parametrize(("layer", "name"), [(nn.LeakyReLU, "negative_slope"), (nn.ELU, "alpha")])
+def test_numbers_of_activations(layer: Callable[[float], nn.Layer], name: str, value: float) -> None:
+    with pytest.raises(DomainError, match=rf"^\w+LU: argument '{name}': expected a finite number, got {value}$"):
+        layer(value)
+
+
+def test_approximations_of_gelu() -> None:
+    with pytest.raises(DomainError) as caught:
+        nn.GELU("erf")
+    assert str(caught.value) == "GELU: argument 'approximate': expected 'none' or 'tanh', got 'erf'"
 
 
 # Parameters.
@@ -160,6 +185,36 @@ def test_a_model_computes_what_numpy_does(x: npt.NDArray[Any]) -> None:
     hidden = np.tanh(np.maximum(x @ p["0.weight"].T + p["0.bias"], 0) @ p["2.weight"].T)
     expected = hidden @ p["4.weight"].T + p["4.bias"]
     assert outputs(MODEL, p, x) == pytest.approx(expected, rel=1e-12)
+
+
+def gaussian(x: float) -> float:
+    return x / 2 * (1 + math.erf(x / math.sqrt(2)))
+
+
+def gaussian_by_tanh(x: float) -> float:
+    return x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+ACTIVATIONS: list[tuple[nn.Layer, Callable[[float], float]]] = [
+    (nn.ReLU(), lambda x: max(x, 0.0)),
+    (nn.Tanh(), math.tanh),
+    (nn.Sigmoid(), lambda x: 1 / (1 + math.exp(-x))),
+    (nn.Softplus(), lambda x: math.log1p(math.exp(x))),
+    (nn.SiLU(), lambda x: x / (1 + math.exp(-x))),
+    (nn.GELU(), gaussian),
+    (nn.GELU("tanh"), gaussian_by_tanh),
+    (nn.LeakyReLU(), lambda x: x if x > 0 else 0.01 * x),
+    (nn.LeakyReLU(0.2), lambda x: x if x > 0 else 0.2 * x),
+    (nn.ELU(), lambda x: x if x > 0 else math.expm1(x)),
+    (nn.ELU(0.5), lambda x: x if x > 0 else 0.5 * math.expm1(x)),
+]
+
+
+@pytest.mark.parametrize(("layer", "function"), ACTIVATIONS, ids=[repr(layer) for layer, _ in ACTIVATIONS])
+def test_activations_compute_what_libm_does(layer: nn.Layer, function: Callable[[float], float]) -> None:
+    assert layer.init(0) == {}
+    expected = [function(x) for x in X[0].ravel().tolist()]
+    assert outputs(layer, {}, X[0]).ravel().tolist() == pytest.approx(expected, rel=1e-13, abs=1e-15)
 
 
 def test_nested_models_find_their_parameters() -> None:

@@ -171,9 +171,8 @@ def test_bools_integers_and_floats_do_not_collide() -> None:
     with prepared("power"):
         x = Tape[Any]().leaf([3.0])
         assert ops.power(x, 1).item() == 3.0
-        for exponent in (True, 1.0):
-            with pytest.raises(DomainError, match=r"^power: argument 'exponent': expected a whole number"):
-                ops.power(x, exponent)  # type: ignore[arg-type]
+        with pytest.raises(DomainError, match=r"^power: argument 'exponent': expected a finite number, got True$"):
+            ops.power(x, True)
         assert ops.power(x, 1).item() == 3.0
 
 

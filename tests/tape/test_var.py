@@ -127,9 +127,17 @@ def test_power(tape: Tape[Any]) -> None:
     assert (x**3).numpy().tolist() == [8.0, -27.0]
     assert (x**-1).numpy().tolist() == [0.5, 1.0 / -3.0]
     assert (x**0).numpy().tolist() == [1.0, 1.0]
-    exponents: tuple[Any, ...] = (0.5, 2.0, True)
-    for exponent in exponents:
-        with pytest.raises(DomainError, match=r"^power: argument 'exponent': expected a whole number of at most"):
+    assert (x**2.0).numpy().tolist() == [4.0, 9.0]
+    assert (tape.leaf([4.0, 0.0]) ** -0.5).numpy().tolist() == [0.5, np.inf]
+    assert np.isnan((x**0.5).numpy()).tolist() == [False, True]
+    refused: tuple[tuple[Any, str], ...] = (
+        (True, "a finite number, got True"),
+        (float("nan"), "a finite number, got nan"),
+        (1 << 21, r"a whole number of at most 2\*\*20 in size, got 2097152; use exp"),
+        (1e300, r"a whole number of at most 2\*\*20 in size, got 1e\+300; use exp"),
+    )
+    for exponent, text in refused:
+        with pytest.raises(DomainError, match=f"^power: argument 'exponent': expected {text}"):
             _ = x**exponent
 
 
@@ -141,6 +149,10 @@ METHODS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "sigmoid": ("sigmoid", lambda x: x.sigmoid()),
     "sqrt": ("sqrt", lambda x: x.sqrt()),
     "neg": ("neg", lambda x: -x),
+    "abs": ("absolute", lambda x: x.abs()),
+    "abs()": ("absolute", abs),
+    "square": ("square", lambda x: x.square()),
+    "clamp": ("clamp", lambda x: x.clamp(1.0, 2.0)),
     "softmax": ("softmax", lambda x: x.softmax(axis=0)),
     "log_softmax": ("log_softmax", lambda x: x.log_softmax(axis=0)),
     "sum": ("reduce_sum", lambda x: x.sum(axis=0, keepdims=True)),

@@ -233,9 +233,14 @@ def soft_cross_entropy(logits: Var[F, B, C], targets: Var[F, B, C], label_smooth
     ...
 
 
+def _gradient(logits: Any, labels: Any, weight: Any) -> Any:
+    """`cross_entropy_grad` for its own derivatives, which type checkers meet before they know its type."""
+    return cross_entropy_grad(logits, labels, weight)
+
+
 def _unit_gradient(logits: Any, labels: Any, scalar: Any) -> Any:
     """The gradient of the loss by the logits; ``scalar ** 0`` is a 1 that lives where the operands do."""
-    return cross_entropy_grad(logits, labels, power(scalar, 0))
+    return _gradient(logits, labels, power(scalar, 0))
 
 
 def _softmax_product(u: Any, logits: Any, weight: Any) -> Any:
@@ -260,7 +265,7 @@ def _lower_cross_entropy_grad(logits: Slot, labels: Slot, weight: Slot) -> Slot:
         lambda g, logits, labels, weight: reduce_sum(mul(g, _unit_gradient(logits, labels, weight))),
     ),
     jvp=lambda dlogits, dweight, logits, labels, weight: add(
-        _softmax_product(dlogits, logits, weight), cross_entropy_grad(logits, labels, dweight)
+        _softmax_product(dlogits, logits, weight), _gradient(logits, labels, dweight)
     ),
     reference=reference.cross_entropy_grad,
     samples=lambda make: [Sample((*sample.arrays, make())) for sample in _labels(make)],

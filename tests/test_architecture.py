@@ -12,7 +12,7 @@ WINGS = ("tape", "runtime", "trace")
 
 FLOORS = {
     "tape": [
-        ["errors", "location"],
+        ["errors", "exact", "location"],
         ["dtypes", "shape", "ulp"],
         ["numerics", "random"],
         ["tensor"],

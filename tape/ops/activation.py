@@ -24,6 +24,9 @@ from .types import F, S
 
 Array = npt.NDArray[Any]
 
+GELU_CUBIC_SLOPE = 0.134145
+"""``3 * GELU_CUBIC``: a literal, as Python's arithmetic follows the rounding mode of the calling thread."""
+
 NORMAL_PEAK = 0.3989422804014327
 """1 / √(2 pi): the density of the normal distribution at 0."""
 
@@ -69,7 +72,7 @@ def _gelu_slope(x: Any, approximate: str) -> Any:
         return add(below, mul(x, scale(exp(scale(square(x), -0.5)), NORMAL_PEAK)))
     x2 = square(x)
     t = tanh(scale(mul(x, shift(scale(x2, GELU_CUBIC), 1.0)), ROOT_TWO_OVER_PI))
-    inner = scale(shift(scale(x2, 3 * GELU_CUBIC), 1.0), ROOT_TWO_OVER_PI)
+    inner = scale(shift(scale(x2, GELU_CUBIC_SLOPE), 1.0), ROOT_TWO_OVER_PI)
     outer = mul(scale(x, 0.5), mul(shift(neg(square(t)), 1.0), inner))
     return add(scale(shift(t, 1.0), 0.5), outer)
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ..derivative import NO_GRAD
 from ..errors import DomainError, DTypeError, ShapeError
+from ..exact import difference
 from ..numerics import elementwise as kernels
 from ..numerics import functions, reference, reference_elementary, reference_functions
 from ..op import op
@@ -131,7 +132,10 @@ def divide(x: Var[F, *S], n: int) -> Var[F, *S]:
 
 
 def _power_vjp(g: Any, x: Any, exponent: float) -> Any:
-    return scale(g, 0.0) if exponent == 0 else mul(g, scale(power(x, exponent - 1), float(exponent)))
+    if exponent == 0:
+        return scale(g, 0.0)
+    lower = exponent - 1 if isinstance(exponent, int) else difference(exponent, 1.0)
+    return mul(g, scale(power(x, lower), float(exponent)))
 
 
 LARGEST_WHOLE = 1 << 20

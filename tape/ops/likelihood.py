@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ..derivative import NO_GRAD
 from ..dtypes import i64
 from ..errors import BoundsError, DomainError, DTypeError, ShapeError
+from ..exact import difference, quotient
 from ..numerics import losses as kernels
 from ..numerics import reduce as reduce_kernels
 from ..numerics import reference
@@ -46,7 +47,7 @@ def _ignored(ignore_index: int | None) -> tuple[int, int]:
 
 def _weights(classes: int, label_smoothing: float) -> tuple[float, float]:
     """What the label's class weighs, and what each class weighs besides."""
-    return 1.0 - label_smoothing, label_smoothing / max(classes, 1)
+    return difference(1.0, label_smoothing), quotient(label_smoothing, max(classes, 1))
 
 
 def lower_nll(op_name: str, log_probs: Slot, labels: Slot, label_smoothing: float, ignore_index: int | None) -> Slot:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ..derivative import NO_GRAD
 from ..dtypes import i64
 from ..errors import BoundsError, DomainError, DTypeError, ShapeError
+from ..exact import difference, quotient
 from ..numerics import elementwise as arithmetic
 from ..numerics import functions, reference
 from ..numerics import reduce as reduce_kernels
@@ -154,15 +155,15 @@ def cross_entropy(
 def _smoothed(targets: Any, classes: int, label_smoothing: float) -> Any:
     if not label_smoothing:
         return targets
-    return shift(scale(targets, 1.0 - label_smoothing), label_smoothing / classes)
+    return shift(scale(targets, difference(1.0, label_smoothing)), quotient(label_smoothing, max(classes, 1)))
 
 
 def _lower_soft(logits: Slot, targets: Slot, label_smoothing: float) -> Slot:
     rows, n = logits.shape
     log_probs = call(kernels.log_softmax, [logits], (rows, n), rows, n, work=WORK * rows * n)
     if label_smoothing:
-        kept = elementwise(arithmetic.scale, targets, attrs=(1.0 - label_smoothing,))
-        targets = elementwise(functions.shift, kept, attrs=(label_smoothing / max(n, 1),))
+        kept = elementwise(arithmetic.scale, targets, attrs=(difference(1.0, label_smoothing),))
+        targets = elementwise(functions.shift, kept, attrs=(quotient(label_smoothing, max(n, 1)),))
     products = elementwise(arithmetic.mul, targets, log_probs)
     sums = call(reduce_kernels.sum_rows, [products], (rows,), rows, n, work=rows * n)
     return elementwise(arithmetic.neg, call(reduce_kernels.mean_rows, [sums], (), 1, rows, work=rows))
@@ -194,7 +195,7 @@ def _soft_by_logits(g: Any, logits: Any, targets: Any, label_smoothing: float, l
 
 
 def _soft_by_targets(g: Any, logits: Any, label_smoothing: float, logits_shape: Any) -> Any:
-    return scale(mul(log_softmax(logits), _per_row(g, logits_shape)), 1.0 - label_smoothing)
+    return scale(mul(log_softmax(logits), _per_row(g, logits_shape)), difference(1.0, label_smoothing))
 
 
 def _soft_jvp(

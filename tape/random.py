@@ -49,9 +49,9 @@ def uniform(
     array([0.9545971 , 0.7501522 , 0.11417735], dtype=float32)
     """
     stream = (
-        _coordinate("uniform", "ordinal", ordinal, WORD + 1),
-        _coordinate("uniform", "micro_batch", micro_batch, SHUFFLES),
-        _coordinate("uniform", "step", step, WORD + 1),
+        coordinate("uniform", "ordinal", ordinal, WORD + 1),
+        coordinate("uniform", "micro_batch", micro_batch, SHUFFLES),
+        coordinate("uniform", "step", step, WORD + 1),
     )
     key, n = _key("uniform", seed), _count("uniform", "shape", shape)
     real = np.dtype(dtype)
@@ -76,9 +76,9 @@ def permutation(n: int, *, seed: int, step: int = 0, ordinal: int = 0) -> npt.ND
     array([0, 2, 3, 1, 4])
     """
     stream = (
-        _coordinate("permutation", "ordinal", ordinal, WORD + 1),
+        coordinate("permutation", "ordinal", ordinal, WORD + 1),
         SHUFFLES,
-        _coordinate("permutation", "step", step, WORD + 1),
+        coordinate("permutation", "step", step, WORD + 1),
     )
     key, count = _key("permutation", seed), _count("permutation", "n", (n,))
     return np.argsort(_long_words(key, stream, count), kind="stable").astype(np.int64, copy=False)
@@ -99,17 +99,18 @@ def _long_words(key: tuple[int, int], stream: tuple[int, int, int], n: int) -> n
 
 
 def _key(op: str, seed: int) -> tuple[int, int]:
-    seed = _coordinate(op, "seed", seed, SEEDS)
+    seed = coordinate(op, "seed", seed, SEEDS)
     return seed & WORD, seed >> 32
 
 
 def _count(op: str, argument: str, shape: tuple[int, ...]) -> int:
     for size in shape:
-        _coordinate(op, argument, size, MAX_WORDS // 2)
-    return _coordinate(op, argument, math.prod(shape), MAX_WORDS // 2)
+        coordinate(op, argument, size, MAX_WORDS // 2)
+    return coordinate(op, argument, math.prod(shape), MAX_WORDS // 2)
 
 
-def _coordinate(op: str, argument: str, value: object, limit: int) -> int:
+def coordinate(op: str, argument: str, value: object, limit: int) -> int:
+    """``value`` as an int from 0 to ``limit - 1``. Raises DomainError, naming the op and the argument, for others."""
     number = int(value) if isinstance(value, Integral) else -1
     if not 0 <= number < limit:
         expected = f"an integer from 0 to {limit - 1}"

@@ -29,7 +29,7 @@ FLOORS = {
         ["backward"],
         ["compare", "nodes"],
         ["looking"],
-        ["tape"],
+        ["context", "tape"],
         ["gradcheck", "symbolic"],
         ["nn"],
     ],

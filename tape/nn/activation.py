@@ -4,20 +4,17 @@ from dataclasses import dataclass
 from math import isfinite
 
 from .. import ops
+from ..context import Context
 from ..errors import DomainError
 from ..var import AnyVar
-from .layer import Layer, Parameter, Params
+from .layer import Layer, Params
 
 
 @dataclass(frozen=True)
 class ReLU(Layer):
     """``max(x, 0)``."""
 
-    def parameters(self) -> dict[str, Parameter]:
-        """None."""
-        return {}
-
-    def __call__(self, p: Params, x: AnyVar) -> AnyVar:
+    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """The same shape."""
         return ops.relu(x)
 
@@ -26,11 +23,7 @@ class ReLU(Layer):
 class Tanh(Layer):
     """The hyperbolic tangent."""
 
-    def parameters(self) -> dict[str, Parameter]:
-        """None."""
-        return {}
-
-    def __call__(self, p: Params, x: AnyVar) -> AnyVar:
+    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """The same shape."""
         return ops.tanh(x)
 
@@ -39,11 +32,7 @@ class Tanh(Layer):
 class Sigmoid(Layer):
     """``1 / (1 + e ** -x)``."""
 
-    def parameters(self) -> dict[str, Parameter]:
-        """None."""
-        return {}
-
-    def __call__(self, p: Params, x: AnyVar) -> AnyVar:
+    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """The same shape."""
         return ops.sigmoid(x)
 
@@ -52,11 +41,7 @@ class Sigmoid(Layer):
 class Softplus(Layer):
     """``log(1 + e ** x)``."""
 
-    def parameters(self) -> dict[str, Parameter]:
-        """None."""
-        return {}
-
-    def __call__(self, p: Params, x: AnyVar) -> AnyVar:
+    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """The same shape."""
         return ops.softplus(x)
 
@@ -65,11 +50,7 @@ class Softplus(Layer):
 class SiLU(Layer):
     """``x * sigmoid(x)``."""
 
-    def parameters(self) -> dict[str, Parameter]:
-        """None."""
-        return {}
-
-    def __call__(self, p: Params, x: AnyVar) -> AnyVar:
+    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """The same shape."""
         return ops.silu(x)
 
@@ -87,11 +68,7 @@ class GELU(Layer):
         if self.approximate not in ("none", "tanh"):
             raise DomainError(f"GELU: argument 'approximate': expected 'none' or 'tanh', got {self.approximate!r}")
 
-    def parameters(self) -> dict[str, Parameter]:
-        """None."""
-        return {}
-
-    def __call__(self, p: Params, x: AnyVar) -> AnyVar:
+    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """The same shape."""
         return ops.gelu(x, self.approximate)
 
@@ -111,11 +88,7 @@ class LeakyReLU(Layer):
                 f"LeakyReLU: argument 'negative_slope': expected a finite number, got {self.negative_slope!r}"
             )
 
-    def parameters(self) -> dict[str, Parameter]:
-        """None."""
-        return {}
-
-    def __call__(self, p: Params, x: AnyVar) -> AnyVar:
+    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """The same shape."""
         return ops.leaky_relu(x, self.negative_slope)
 
@@ -133,10 +106,6 @@ class ELU(Layer):
         if not isfinite(self.alpha):
             raise DomainError(f"ELU: argument 'alpha': expected a finite number, got {self.alpha!r}")
 
-    def parameters(self) -> dict[str, Parameter]:
-        """None."""
-        return {}
-
-    def __call__(self, p: Params, x: AnyVar) -> AnyVar:
+    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """The same shape."""
         return ops.elu(x, self.alpha)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..context import Context
 from ..dtypes import FLOATS
 from ..errors import DomainError, DTypeError
 from ..tables import Table
@@ -22,46 +23,100 @@ Initialiser = Callable[[tuple[int, ...], np.dtype[Any], int, int], Array]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter that a layer needs: its shape and how it starts."""
+    """An array that a layer needs: its shape and how it starts."""
 
     shape: tuple[int, ...]
     initialise: Initialiser
 
 
+Parameters = Mapping[str, Parameter]
+
+
 class Layer(ABC):
-    """A function ``layer(p, x)`` of parameters ``p`` and a Var, described by frozen data."""
+    """A function ``layer(p, x, ctx)`` of parameters ``p``, a Var and a context, described by frozen data.
+
+    Parameters and state of a layer's parts stand under the part's name: ``"0.weight"``, ``"attention.wq"``.
+    """
+
+    def own_parameters(self) -> Parameters:
+        """The layer's own parameters by name, without those of its parts; none unless overridden."""
+        return {}
+
+    def own_state(self) -> Parameters:
+        """What the layer itself keeps from step to step and no optimizer trains; none unless overridden."""
+        return {}
+
+    def children(self) -> "Mapping[str, Layer]":
+        """The parts by name; none unless overridden."""
+        return {}
 
     @abstractmethod
-    def parameters(self) -> dict[str, Parameter]:
-        """The parameters by name, in the order in which they are initialised and listed."""
-
-    @abstractmethod
-    def __call__(self, p: Params, x: AnyVar) -> AnyVar:
+    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """The layer's output. ``p`` may hold more names than the layer asks for."""
+
+    def parameters(self) -> dict[str, Parameter]:
+        """The parameters by name, in the order in which they are initialised and listed: own ones first."""
+        return {**self.own_parameters(), **_under_names({n: c.parameters() for n, c in self.children().items()})}
+
+    def states(self) -> dict[str, Parameter]:
+        """The state by name, own entries first."""
+        return {**self.own_state(), **_under_names({n: c.states() for n, c in self.children().items()})}
 
     def init(self, seed: int, dtype: npt.DTypeLike = np.float32) -> dict[str, Array]:
         """Fresh parameters, a function of the seed alone: name to float32 or float64 array, in a fixed order.
 
         Raises DTypeError for another dtype.
         """
-        kind = np.dtype(dtype)
-        if kind not in FLOATS:
-            raise DTypeError(f"init: argument 'dtype': expected float32 or float64, got {kind}")
-        named = self.parameters().items()
-        return {name: p.initialise(p.shape, kind, seed, i) for i, (name, p) in enumerate(named)}
+        return _initialised("init", self.parameters(), seed, dtype)
+
+    def init_state(self, dtype: npt.DTypeLike = np.float32) -> dict[str, Array]:
+        """The state before the first step, such as running statistics: name to array, in a fixed order.
+
+        Raises DTypeError for another dtype than float32 and float64.
+        """
+        return _initialised("init_state", self.states(), 0, dtype)
+
+    def part(self, name: str, p: Params, x: AnyVar, ctx: Context | None) -> AnyVar:
+        """The output of one of the parts, which sees its own parameters and state only."""
+        prefix = f"{name}."
+        return self.children()[name](Scope(p, prefix), x, None if ctx is None else ctx.scope(prefix))
 
     def table(self) -> Table:
-        """One row per layer that has parameters, and the total."""
+        """One row per layer that has no parts, and the total."""
         return Table("", ("layer", "description", "parameters", "count"), list(self._rows("")))
 
     def _rows(self, prefix: str) -> Iterator[dict[str, Any]]:
-        named = self.parameters()
-        shapes = ", ".join(f"{name} {p.shape}" for name, p in named.items())
-        count = sum(prod(p.shape) for p in named.values())
-        yield {"layer": prefix or "-", "description": repr(self), "parameters": shapes or "-", "count": count}
+        named, parts = self.own_parameters(), self.children()
+        if named or not parts:
+            shapes = ", ".join(f"{name} {p.shape}" for name, p in named.items())
+            yield {
+                "layer": prefix or "-",
+                "description": repr(self),
+                "parameters": shapes or "-",
+                "count": _count(named),
+            }
+        for name, part in parts.items():
+            yield from part._rows(f"{prefix}.{name}" if prefix else name)
+        if parts and not prefix:
+            yield {"layer": "", "description": "", "parameters": "total", "count": _count(self.parameters())}
 
     def __str__(self) -> str:
         return str(self.table())
+
+
+def _under_names(parts: Mapping[str, Parameters]) -> dict[str, Parameter]:
+    return {f"{part}.{name}": p for part, named in parts.items() for name, p in named.items()}
+
+
+def _count(named: Parameters) -> int:
+    return sum(prod(p.shape) for p in named.values())
+
+
+def _initialised(call: str, named: Parameters, seed: int, dtype: npt.DTypeLike) -> dict[str, Array]:
+    kind = np.dtype(dtype)
+    if kind not in FLOATS:
+        raise DTypeError(f"{call}: argument 'dtype': expected float32 or float64, got {kind}")
+    return {name: p.initialise(p.shape, kind, seed, i) for i, (name, p) in enumerate(named.items())}
 
 
 def parameter(p: Params, layer: Layer, name: str) -> AnyVar:
@@ -71,6 +126,16 @@ def parameter(p: Params, layer: Layer, name: str) -> AnyVar:
     except KeyError:
         have = ", ".join(map(repr, p)) or "none"
         raise DomainError(f"{layer!r}: argument 'p': expected a parameter {name!r}, got {have}") from None
+
+
+def context(ctx: Context | None, layer: Layer) -> Context:
+    """``ctx``, for a layer that cannot do without. Raises DomainError, naming the layer, for None."""
+    if ctx is None:
+        raise DomainError(
+            f"{layer!r}: argument 'ctx': expected a Context, got None; "
+            "write loss_fn(p, batch, ctx) and call the model as model(p, x, ctx)"
+        )
+    return ctx
 
 
 class Scope(Mapping[str, AnyVar]):
@@ -88,39 +153,3 @@ class Scope(Mapping[str, AnyVar]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
-
-
-@dataclass(frozen=True, init=False, repr=False)
-class Sequential(Layer):
-    """Layers applied one after the other; their parameters are named ``"0.weight"``, ``"0.bias"``, ``"2.weight"``, …
-
-    >>> from dgrr.tape import nn
-    >>> model = nn.Sequential(nn.Linear(3, 2), nn.ReLU())
-    >>> {name: value.shape for name, value in model.init(seed=0).items()}
-    {'0.weight': (2, 3), '0.bias': (2,)}
-    """
-
-    layers: tuple[Layer, ...]
-
-    def __init__(self, *layers: Layer) -> None:
-        object.__setattr__(self, "layers", layers)
-
-    def parameters(self) -> dict[str, Parameter]:
-        """Every layer's parameters under the layer's position."""
-        return {f"{i}.{n}": p for i, layer in enumerate(self.layers) for n, p in layer.parameters().items()}
-
-    def __call__(self, p: Params, x: AnyVar) -> AnyVar:
-        """The last layer's output."""
-        for i, layer in enumerate(self.layers):
-            x = layer(Scope(p, f"{i}."), x)
-        return x
-
-    def _rows(self, prefix: str) -> Iterator[dict[str, Any]]:
-        for i, layer in enumerate(self.layers):
-            yield from layer._rows(f"{prefix}.{i}" if prefix else str(i))
-        if not prefix:
-            total = sum(prod(p.shape) for p in self.parameters().values())
-            yield {"layer": "", "description": "", "parameters": "total", "count": total}
-
-    def __repr__(self) -> str:
-        return f"Sequential({', '.join(map(repr, self.layers))})"

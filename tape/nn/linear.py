@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from .. import ops
+from ..context import Context
 from ..errors import DomainError
 from ..var import AnyVar
 from .init import uniform_fan_in
@@ -25,13 +26,13 @@ class Linear(Layer):
             if getattr(self, name) < 1:
                 raise DomainError(f"Linear: argument {name!r}: expected at least 1, got {getattr(self, name)}")
 
-    def parameters(self) -> dict[str, Parameter]:
+    def own_parameters(self) -> dict[str, Parameter]:
         """``weight`` and, unless switched off, ``bias``."""
         start = uniform_fan_in(self.in_features)
         named = {"weight": Parameter((self.out_features, self.in_features), start)}
         return {**named, "bias": Parameter((self.out_features,), start)} if self.bias else named
 
-    def __call__(self, p: Params, x: AnyVar) -> AnyVar:
+    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """(…, in_features) to (…, out_features)."""
         bias = parameter(p, self, "bias") if self.bias else None
         y: AnyVar = ops.linear(x, parameter(p, self, "weight"), bias)  # pyright: ignore[reportUnknownVariableType]

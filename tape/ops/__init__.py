@@ -4,6 +4,7 @@ from ..table import OPS as OPS
 from .activation import elu, gelu, leaky_relu, silu, softplus
 from .bounds import absolute, clamp, maximum, minimum
 from .contract import linear, matmul
+from .draws import dropout, uniform
 from .einsum import einsum
 from .elementwise import add, div, exp, log, mul, neg, power, relu, scale, sigmoid, sqrt, sub, tanh
 from .extremes import argmax, argmin, reduce_max, reduce_min
@@ -44,6 +45,7 @@ __all__ = [
     "cross_entropy",
     "cumsum",
     "div",
+    "dropout",
     "einsum",
     "elu",
     "embedding",
@@ -109,6 +111,7 @@ __all__ = [
     "take_or_zero",
     "tanh",
     "transpose2d",
+    "uniform",
     "var",
     "where",
 ]

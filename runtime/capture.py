@@ -14,12 +14,13 @@ from ..tape.numerics import machine
 from ..tape.numerics.kernel import Kernel
 from ..tape.numerics.pool import THREADS
 from .batch import Signature, leaves, signature
-from .evaluate import Array, Arrays, LossFn, NonFiniteError
+from .evaluate import NonFiniteError
 from .ir.graph import IRGraph
 from .lower.bind import Fault
 from .lower.compile import compile_graph, without
 from .lower.plan import BindingPlan
 from .lower.program import Program
+from .moment import Array, Arrays, LossFn
 from .optim import Rule
 from .plans import Executable, Kind, Plans, refused
 from .profile import Profile, profile
@@ -49,11 +50,13 @@ class CapturedStep(Step):
         params: Arrays,
         recipe: Recipe,
         *,
+        model_state: Arrays | None = None,
+        seed: int = 0,
         on_shape_change: OnShapeChange = "recapture",
         without_passes: Collection[str] = (),
         kernels: Mapping[Kernel, Kernel] | None = None,
     ) -> None:
-        super().__init__(loss_fn, params, recipe)
+        super().__init__(loss_fn, params, recipe, model_state, seed)
         self._on_shape_change: OnShapeChange = on_shape_change
         self._without, self._kernels = tuple(without_passes), dict(kernels or {})
         self._compile = partial(compile_graph, passes=without(without_passes), kernels=self._kernels)
@@ -71,7 +74,7 @@ class CapturedStep(Step):
                 raise ShapeError(f"step: batch: expected {_shown(known)} as captured, got {_shown(key)}")
             if len(self._known) == PLANS_KEPT:
                 del self._known[next(iter(self._known))]
-            self._known[key] = Plans(self.loss_fn, self.params, self.state, self.recipe, batch, key, self._compile)
+            self._known[key] = Plans(self, batch, key, self._compile)
         self._plans = self._known[key]
         return self._plans
 
@@ -193,7 +196,7 @@ class CapturedStep(Step):
         if fault.op.refusal:
             return refused(executable.bound, fault)
         try:
-            eager_gradients(self.loss_fn, self.params, batch, self.recipe)
+            eager_gradients(self.loss_fn, self.params, batch, self.recipe, self.moment)
         except NonFiniteError as error:
             return error
         return NonFiniteError("the loss or a gradient is not finite in the captured step, but is in the eager one")
@@ -238,6 +241,8 @@ class CapturedStep(Step):
             self.loss_fn,
             self.params,
             self.recipe,
+            model_state=self.model_state,
+            seed=self.seed,
             on_shape_change=self._on_shape_change,
             without_passes=self._without,
             kernels=kernels,
@@ -265,6 +270,8 @@ def capture(
     optimizer: Rule,
     example_batch: Any,
     *,
+    model_state: Arrays | None = None,
+    seed: int = 0,
     accumulate: int = 1,
     clip_norm: float | None = None,
     clip_value: float | None = None,
@@ -273,13 +280,22 @@ def capture(
 ) -> CapturedStep:
     """A training step on copies of ``params``, recorded and compiled; nothing runs, nothing is trained.
 
+    ``model_state`` is what ``model.init_state()`` gives, copied too, and ``seed`` that of ``ctx.random``.
     With ``accumulate`` of n a batch is a tuple of n micro-batches; ``clip_norm`` and ``clip_value`` bound the
     gradients before the update; ``on_shape_change`` says whether a batch of another shape is captured too or
     is an error; ``without_passes`` switches compiler passes off by name, with the same bits.
     Raises what the model raises; TapeError if it reads a value, which is not there yet; DomainError.
     """
     recipe = Recipe(optimizer, accumulate, clip_norm, clip_value)
-    step = CapturedStep(loss_fn, params, recipe, on_shape_change=on_shape_change, without_passes=without_passes)
+    step = CapturedStep(
+        loss_fn,
+        params,
+        recipe,
+        model_state=model_state,
+        seed=seed,
+        on_shape_change=on_shape_change,
+        without_passes=without_passes,
+    )
     plans = step.record(example_batch)
     plans.feed(example_batch)
     _ = plans.step

@@ -1,8 +1,8 @@
 """Checkpoints: everything a run needs to go on to the bit, in one file that is whole or not there.
 
-The file is a numpy archive, so ``np.load`` reads it: ``params/NAME`` and ``state/NAME``, and as ``header`` the
-UTF-8 bytes of a JSON object with the rest. Its last 64 bytes, the comment of the archive, are the SHA-256 of all
-that precedes the comment's length.
+The file is a numpy archive, so ``np.load`` reads it: ``params/NAME``, ``state/NAME``, ``model_state/NAME``, and as
+``header`` the UTF-8 bytes of a JSON object with the rest. Its last 64 bytes, the comment of the archive, are the
+SHA-256 of all that precedes the comment's length.
 """
 
 import json
@@ -17,8 +17,8 @@ from zipfile import ZipFile
 import numpy as np
 
 from ..tape import DgrrError, DomainError
-from .evaluate import Array
 from .feed import Cursor
+from .moment import Array
 from .steps import State
 
 VERSION = 1
@@ -47,7 +47,7 @@ class Checkpoint:
     state_digest: str
     """For people."""
     arrays: State
-    """Parameters and optimizer state."""
+    """Parameters, optimizer state and the model's state."""
 
 
 def check_every(checkpoint: object, every: int | None) -> None:

@@ -1,10 +1,11 @@
-"""One number for a training state: SHA-256 over parameters and optimizer state.
+"""One number for a training state: SHA-256 over parameters, optimizer state and the model's state.
 
 The digest is taken over this byte string, all numbers little-endian::
 
     "dgrr state 1\\n"                                    13 ASCII bytes: what this is, and its version
     u64 count, then `count` arrays                      the parameters, in order
     u64 count, then `count` arrays                      the optimizer state, in order
+    u64 count, then `count` arrays                      the model's state, in order; nothing if it has none
 
     array:  u64 length, name in UTF-8
             u64 length, dtype name in ASCII             "float32", "float64", "int64", "bool", …
@@ -34,12 +35,16 @@ NANS = {
 """The NaN as which every NaN of a dtype is written."""
 
 
-def state_digest(params: Mapping[str, npt.NDArray[Any]], state: Mapping[str, npt.NDArray[Any]]) -> str:
-    """SHA-256, as 64 hex digits, over parameters and optimizer state in their order.
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+def state_digest(params: Arrays, state: Arrays, model_state: Arrays | None = None) -> str:
+    """SHA-256, as 64 hex digits, over parameters, optimizer state and the model's state in their order.
 
     Args:
         params: arrays by name: float32, float64, bool or integers; any strides and byte order.
         state: likewise.
+        model_state: likewise.
 
     Raises:
         DTypeError: an array of another dtype.
@@ -49,7 +54,7 @@ def state_digest(params: Mapping[str, npt.NDArray[Any]], state: Mapping[str, npt
     'bc9eebb12e1f157c'
     """
     digest = sha256(TAG)
-    for arrays in (params, state):
+    for arrays in (params, state, *([model_state] if model_state else [])):
         digest.update(pack("<Q", len(arrays)))
         for name, array in arrays.items():
             dtype, elements = _canonical(name, array)

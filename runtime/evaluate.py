@@ -1,21 +1,17 @@
 """A loss function on a batch: its value, its gradients, and the tape that holds both."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ..tape import AnyTensor, AnyVar, GradientError, Tape, Var
+from ..tape import AnyTensor, Tape
 from ..tape import NonFiniteError as NonFiniteError  # for those who have it from here
 from ..tape.backward import DenseGrads
 from .batch import mapped
+from .moment import Array, Arrays, LossFn, Moment, call_loss
 
-Array = npt.NDArray[Any]
-Arrays = Mapping[str, Array]
-LossFn = Callable[[Any, Any], AnyVar]
-"""``loss_fn(p, batch) -> scalar Var``; p maps parameter names to Vars, batch is the caller's with Vars for arrays."""
+START = Moment()
 
 
 @dataclass(frozen=True)
@@ -27,6 +23,8 @@ class Evaluation:
     dense: DenseGrads[AnyTensor]
     grads: dict[str, Array]
     """The gradient of every parameter that the loss depends on, in the order of the parameters."""
+    model_state: dict[str, Array]
+    """The state of the model after the step."""
 
     def require_finite(self) -> None:
         """Raise NonFiniteError if the loss or a gradient is infinite or NaN."""
@@ -45,24 +43,23 @@ def on_tape(tape: Tape[Any], batch: Any) -> Any:
     return mapped(batch, lambda where, array: tape.const(array))
 
 
-def evaluate(loss_fn: LossFn, params: Arrays, batch: Any) -> Evaluation:
+def evaluate(loss_fn: LossFn, params: Arrays, batch: Any, moment: Moment = START) -> Evaluation:
     """The loss on a batch and the gradient of every node, computed op by op on a fresh tape.
 
     Raises GradientError if ``loss_fn`` does not return a Var or it depends on no parameter, ShapeError if the
-    Var is no scalar, TapeError if it is of another tape.
+    Var is no scalar, TapeError if it is of another tape; what `call_loss` raises for a new state.
     """
     tape: Tape[Any] = Tape()
     p = tape.params(params)
-    loss = loss_fn(p, on_tape(tape, batch))
-    if not isinstance(loss, Var):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise GradientError(f"loss_fn: expected it to return a scalar Var, got {type(loss).__name__}")
+    loss, state = call_loss(loss_fn, p, on_tape(tape, batch), lambda: moment.context(tape))
     dense = tape.backward_scalar(loss)
     reached = {name: dense[var] for name, var in p.items()}
     grads = {name: g.array for name, g in reached.items() if g is not None}
-    return Evaluation(tape, loss.numpy(), dense, grads)
+    after = {**moment.model_state, **{name: var.numpy() for name, var in state.items()}}
+    return Evaluation(tape, loss.numpy(), dense, grads, after)
 
 
-def gradients(loss_fn: LossFn, params: Arrays, batch: Any) -> tuple[Array, dict[str, Array]]:
+def gradients(loss_fn: LossFn, params: Arrays, batch: Any, moment: Moment = START) -> tuple[Array, dict[str, Array]]:
     """The loss (0-d) and the gradients by parameter name; absent where the loss does not depend on one.
 
     >>> import numpy as np
@@ -70,5 +67,5 @@ def gradients(loss_fn: LossFn, params: Arrays, batch: Any) -> tuple[Array, dict[
     >>> float(loss), grads["w"]
     (7.0, array([3., 4.]))
     """
-    made = evaluate(loss_fn, params, batch)
+    made = evaluate(loss_fn, params, batch, moment)
     return made.loss, made.grads

@@ -7,23 +7,27 @@ import numpy as np
 
 from ..tape import AnyVar, DomainError, Tape
 from .data import Dataset
-from .evaluate import Array, Arrays, LossFn, on_tape
+from .evaluate import on_tape
+from .moment import Array, Arrays, LossFn, Moment, call_loss, takes_context
 
-Model = Callable[[Any, AnyVar], AnyVar]
+Model = Callable[..., AnyVar]
+"""``model(p, x)`` or ``model(p, x, ctx)``."""
+
 BATCH = 256
 
 
-def mean_loss(loss_fn: LossFn, params: Arrays, data: Dataset) -> float:
+def mean_loss(loss_fn: LossFn, params: Arrays, data: Dataset, moment: Moment) -> float:
     """The mean of a loss that is a mean over samples."""
 
     def loss(batch: Any) -> float:
         tape: Tape[Any] = Tape()
-        return float(loss_fn(_constants(tape, params), on_tape(tape, batch)).item())
+        p = _constants(tape, params)
+        return float(call_loss(loss_fn, p, on_tape(tape, batch), lambda: moment.context(tape))[0].item())
 
     return _mean(data, loss)
 
 
-def accuracy(model: Model, params: Arrays, data: Dataset) -> float:
+def accuracy(model: Model, params: Arrays, data: Dataset, moment: Moment) -> float:
     """The share of samples whose label has the largest output. Raises DomainError but for inputs and labels."""
 
     def share(batch: Any) -> float:
@@ -31,7 +35,8 @@ def accuracy(model: Model, params: Arrays, data: Dataset) -> float:
             raise DomainError(f"evaluate: argument 'data': expected inputs and labels, got {len(batch)} arrays")
         inputs, labels = batch
         tape: Tape[Any] = Tape()
-        chosen: Array = model(_constants(tape, params), tape.const(inputs)).numpy().argmax(axis=-1)
+        ctx = (moment.context(tape),) if takes_context(model) else ()
+        chosen: Array = model(_constants(tape, params), tape.const(inputs), *ctx).numpy().argmax(axis=-1)
         return int(np.count_nonzero(chosen == labels)) / len(labels)
 
     return _mean(data, share)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..tape import DomainError
 from .capture import CapturedStep, OnShapeChange
-from .evaluate import Arrays, LossFn
+from .moment import Arrays, LossFn
 from .recipe import Recipe
 from .steps import EagerStep
 
@@ -33,12 +33,16 @@ class Runner:
         mode: StepMode,
         warmup: int,
         on_shape_change: OnShapeChange,
+        model_state: Arrays | None = None,
+        seed: int = 0,
     ) -> None:
         _require("mode", mode, StepMode)
         _require("on_shape_change", on_shape_change, OnShapeChange)
         if warmup != int(warmup) or warmup < 0:
             raise DomainError(f"Trainer: argument 'warmup': expected a whole number of at least 0, got {warmup!r}")
-        self._captured = CapturedStep(loss_fn, params, recipe, on_shape_change=on_shape_change)
+        self._captured = CapturedStep(
+            loss_fn, params, recipe, model_state=model_state, seed=seed, on_shape_change=on_shape_change
+        )
         self._eager = EagerStep.beside(self._captured)
         self._mode, self._warmup = mode, int(warmup)
         self.step: EagerStep | CapturedStep = self._captured

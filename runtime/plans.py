@@ -9,14 +9,14 @@ import numpy as np
 from ..tape import AnyTensor, BoundsError
 from ..tape.backward import DenseGrads
 from .batch import Signature, leaves, mapped
-from .evaluate import Array, Arrays, LossFn
 from .ir.graph import IRGraph, Role, gradient_name
 from .ir.record import gradients_graph, record, step_graph
 from .lower.bind import Bound, Fault, bind
 from .lower.lower import stored
 from .lower.plan import BindingPlan
 from .memory import empty
-from .recipe import Recipe
+from .moment import Array
+from .steps import Step
 
 Compiler = Callable[[IRGraph, Mapping[int, Array]], BindingPlan]
 
@@ -29,19 +29,9 @@ class Plans:
     All share the parameters, the state and the input buffers; each has an arena of its own.
     """
 
-    def __init__(
-        self,
-        loss_fn: LossFn,
-        params: Arrays,
-        state: Arrays,
-        recipe: Recipe,
-        example: Any,
-        signature: Signature,
-        compile: Compiler,
-    ) -> None:
-        self.signature, self._recipe, self._compile = signature, recipe, compile
-        self._params, self._state = params, state
-        self.recording = record(loss_fn, params, example, recipe)
+    def __init__(self, step: Step, example: Any, signature: Signature, compile: Compiler) -> None:
+        self.signature, self._step, self._compile = signature, step, compile
+        self.recording = record(step.loss_fn, step.params, example, step.recipe, step.model_state, step.seed)
         self.inputs = [empty(shape, dtype) for _, shape, dtype in signature]
         buffers = iter(self.inputs)
         self.bound = mapped(example, lambda where, leaf: next(buffers))
@@ -71,7 +61,7 @@ class Plans:
 
     @cached_property
     def _recorded(self) -> tuple[IRGraph, dict[int, Array]]:
-        return step_graph(self.recording, self._recipe, self._state)
+        return step_graph(self.recording, self._step.recipe, self._step.state)
 
     @property
     def graph(self) -> IRGraph:
@@ -100,13 +90,15 @@ class Plans:
     def _bound(self, graph: IRGraph, constants: dict[int, Array]) -> "Executable":
         plan = self._compile(graph, constants)
         outside: dict[int, Array] = dict(zip(self.recording.inputs, self.inputs, strict=True))
-        outside |= {id: self._params[name] for name, id in self.recording.params.items()}
+        outside |= {id: self._step.params[name] for name, id in self.recording.params.items()}
         values = plan.program.graph.values
         for id, value in values.items():
             if id in constants:
                 outside[id] = stored(constants[id])[0]
             elif value.role is Role.STATE:
-                outside[id] = self._state[value.name]
+                outside[id] = self._step.state[value.name]
+            elif value.role is Role.MODEL_STATE:
+                outside[id] = self._step.model_state[value.name]
         return Executable(bind(plan, outside), self.recording.params)
 
     @cached_property

@@ -10,7 +10,7 @@ from os import PathLike
 from typing import Any, Literal, Protocol
 
 from ..tape import NUMERICS, DgrrError
-from .evaluate import Array, Arrays
+from .moment import Array, Arrays
 from .optim import Rule
 
 OPEN, RESUME = "dgrr.recorder", "dgrr.resume"

@@ -1,7 +1,7 @@
 """The trainer: steps over batches, recorded and saved if asked, with the same bits in every mode."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from pathlib import Path as FilePath
 from time import perf_counter
@@ -15,12 +15,13 @@ from .callbacks import Callback
 from .capture import CapturedStep, OnShapeChange
 from .checkpoint import Checkpoint, CheckpointError, check_every, read_checkpoint, write_checkpoint
 from .data import Dataset
-from .evaluate import Array, Arrays, LossFn, NonFiniteError
+from .evaluate import NonFiniteError
 from .feed import Cursor, Feed
 from .interrupt import held_interrupt
 from .journal import Journal
 from .metrics import Model, accuracy, mean_loss
 from .modes import Runner, StepMode
+from .moment import Array, Arrays, LossFn
 from .optim import Rule
 from .progress import Reporter, reporting
 from .recipe import Recipe
@@ -37,7 +38,7 @@ class Result:
     steps: int
     seconds: float
     state_digest: str
-    """SHA-256, in hex, over parameters and optimizer state after the last step."""
+    """SHA-256, in hex, over parameters, optimizer state and the model's state after the last step."""
 
 
 class Trainer:
@@ -48,7 +49,8 @@ class Trainer:
     state in place. A loss or gradient that is not finite ends the run before it is applied.
 
     Args:
-        loss_fn: ``loss_fn(p, batch) -> scalar Var``.
+        loss_fn: ``loss_fn(p, batch) -> scalar Var``, or ``loss_fn(p, batch, ctx)``, which may return
+            ``(loss, new_state)``.
         params: start values by name; copied, the caller's arrays are not changed.
         optimizer: for example ``Adam(lr=1e-3)``; ``lr`` may be a schedule.
         mode: how steps run, with the same bits: "replay" runs the first ``warmup`` steps op by op, then captures
@@ -58,7 +60,9 @@ class Trainer:
         trace: where to record the run; the trace is complete when `fit` returns.
         record: "grads" records gradients, so that every update can be proved from the file alone;
             "digest" records digests, which need the model and the data for the proof.
-        seed: noted in the trace and in checkpoints.
+        model_state: what a model keeps from step to step besides its parameters, as ``model.init_state()`` gives it;
+            copied. ``loss_fn`` gets it as ``ctx.state``.
+        seed: of ``ctx.random``; noted in the trace and in checkpoints.
         warmup: see mode.
         on_shape_change: in mode "replay", whether a batch of another shape than the one captured is captured too
             ("recapture") or raises ShapeError ("error").
@@ -86,6 +90,7 @@ class Trainer:
         params: Arrays,
         optimizer: Rule,
         *,
+        model_state: Arrays | None = None,
         mode: StepMode = "replay",
         trace: Path | None = None,
         record: Mode = "grads",
@@ -103,7 +108,7 @@ class Trainer:
             raise DomainError(f"Trainer: argument 'record': expected 'digest' or 'grads', got {record!r}")
         check_every(checkpoint, checkpoint_every)
         recipe = Recipe(optimizer, accumulate, clip_norm, clip_value)
-        self._run = Runner(loss_fn, params, recipe, mode, warmup, on_shape_change)
+        self._run = Runner(loss_fn, params, recipe, mode, warmup, on_shape_change, model_state, seed)
         self._trace, self._seed, self._callbacks = trace, seed, tuple(callbacks)
         self._record: Mode = record
         self._checkpoint, self._every = checkpoint, checkpoint_every
@@ -129,6 +134,11 @@ class Trainer:
     def state(self) -> dict[str, Array]:
         """The optimizer's state by name: the same arrays all the time."""
         return self._step.state
+
+    @property
+    def model_state(self) -> dict[str, Array]:
+        """What the model keeps from step to step, by name: the same arrays all the time."""
+        return self._step.model_state
 
     @property
     def _step(self) -> EagerStep | CapturedStep:
@@ -236,8 +246,7 @@ class Trainer:
         self._journal.commit()
         step, fit = self._step, self._feed or self._loaded
         cursor = None if fit is None else fit.cursor
-        arrays = {"params": step.params, "state": step.state}
-        write_checkpoint(path, Checkpoint(self._law(), self.steps, self._loss, cursor, step.digest(), arrays))
+        write_checkpoint(path, Checkpoint(self._law(), self.steps, self._loss, cursor, step.digest(), step.arrays))
 
     def load(self, path: str | PathLike[str]) -> None:
         """Go back to where a checkpoint was saved, to the bit.
@@ -279,13 +288,15 @@ class Trainer:
     ) -> float:
         """The mean loss on a data set, or the share of samples whose label has the largest of the model's outputs.
 
-        "accuracy" needs ``model(p, x)`` and a data set of (inputs, integer labels).
+        "accuracy" needs ``model(p, x)`` or ``model(p, x, ctx)`` and a data set of (inputs, integer labels). A context
+        has ``training=False``.
         Raises DomainError for another metric or a missing model.
         """
+        moment = replace(self._step.moment, training=False)
         if metric == "loss":
-            return mean_loss(self._step.loss_fn, self.params, data)
+            return mean_loss(self._step.loss_fn, self.params, data, moment)
         if metric != "accuracy":
             raise DomainError(f"evaluate: argument 'metric': expected 'loss' or 'accuracy', got {metric!r}")
         if model is None:
             raise DomainError("evaluate: argument 'model': expected model(p, x) for 'accuracy', got None")
-        return accuracy(model, self.params, data)
+        return accuracy(model, self.params, data, moment)

@@ -2,6 +2,7 @@
 
 from . import nn, ops
 from .compare import NodeDifference, compare_grads, compare_tapes
+from .context import Context, Random
 from .dtypes import DType, Float, boolean, f32, f64, i64
 from .errors import (
     BoundsError,
@@ -29,6 +30,7 @@ __all__ = [
     "AnyTensor",
     "AnyVar",
     "BoundsError",
+    "Context",
     "DType",
     "DTypeError",
     "DgrrError",
@@ -44,6 +46,7 @@ __all__ = [
     "NodeInfo",
     "NonFiniteError",
     "NonFiniteReport",
+    "Random",
     "Shape",
     "ShapeError",
     "Tape",

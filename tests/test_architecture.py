@@ -34,7 +34,7 @@ FLOORS = {
         ["nn"],
     ],
     "runtime": [
-        ["digest", "optim", "data", "batch", "memory"],
+        ["digest", "optim", "data", "batch", "memory", "moment"],
         ["recipe", "evaluate"],
         ["ir"],
         ["lower"],

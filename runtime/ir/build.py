@@ -1,11 +1,12 @@
 """Putting a graph together: values, nodes, constants, and the optimizer behind the gradients."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
+from ...tape.dtypes import FLOATS
 from ...tape.primitive import Spec
 from ...tape.tensor import Array
 from ..optim.state_ops import FLOAT64, STATE_OPS
@@ -46,13 +47,29 @@ class Builder:
         """The graph as it is now."""
         return IRGraph(name, self.values, tuple(self.nodes), outputs, self.updates)
 
+    def require_finite(self, ids: Iterable[int]) -> None:
+        """Check that floats are neither infinite nor NaN: the step ends there if they are."""
+        for id in ids:
+            if self.values[id].dtype in FLOATS:
+                self._node("finite", [id])
+
+    def assign(self, new_state: Mapping[int, int]) -> None:
+        """Give entries of the model's state their new values: all are taken before the first is overwritten."""
+        taken = {before: self._node("snapshot", [after])[0] for before, after in new_state.items()}
+        for before, after in taken.items():
+            self._in_place("assign", [before, after])
+
     def update(
-        self, loss: int, params: Mapping[str, int], gradients: Mapping[int, int], recipe: Recipe, state: Arrays
+        self,
+        params: Mapping[str, int],
+        gradients: Mapping[int, int],
+        recipe: Recipe,
+        state: Arrays,
+        known: Mapping[str, int],
     ) -> None:
-        """What follows the gradients: the check that all is finite, clipping, counters, the rule for each parameter."""
-        held = {name: self._new(Spec(a.shape, a.dtype), Role.STATE, name) for name, a in state.items()}
-        for checked in (loss, *gradients.values()):
-            self._node("finite", [checked])
+        """What follows the gradients: clipping, counters, the rule for each parameter; ``known`` state has an id."""
+        missing = {name: Spec(a.shape, a.dtype) for name, a in state.items() if name not in known}
+        held = {**known, **{name: self._new(spec, Role.STATE, name) for name, spec in missing.items()}}
         self.consumed = self._clipped(gradients, recipe)
         now, hyper = self._advanced(held, recipe)
         law = recipe.rule.law

@@ -13,6 +13,7 @@ COLOURS = {
     Role.INPUT: "palegreen",
     Role.PARAM: "lightblue",
     Role.STATE: "khaki",
+    Role.MODEL_STATE: "wheat",
     Role.CONST: "lightgrey",
     Role.STATIC: "white",
 }

@@ -15,9 +15,7 @@ def eliminate_dead_code(graph: IRGraph) -> IRGraph:
             live.update(node.reads, node.outputs)
             kept.append(node)
     values = {
-        id: value
-        for id, value in graph.values.items()
-        if id in live or value.role in (Role.INPUT, Role.PARAM, Role.STATE)
+        id: value for id, value in graph.values.items() if id in live or value.role not in (Role.CONST, Role.STATIC)
     }
     return replace(graph, values=values, nodes=tuple(reversed(kept)))
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from ...tape import GradientError, Var
+from ...tape import AnyVar, Context, Random
 from ...tape.backward import DenseGrads
-from ...tape.dtypes import element_dtype
+from ...tape.dtypes import element_dtype, i64
 from ...tape.node import Node
 from ...tape.primitive import Spec
 from ...tape.symbolic import Symbol, SymbolicTape
 from ...tape.table import OPS
 from ...tape.tensor import Array
 from ..batch import mapped
-from ..evaluate import Arrays, LossFn
+from ..moment import Arrays, LossFn, call_loss
 from ..recipe import Recipe
 from .attributes import canonical
 from .build import Builder
@@ -38,9 +38,16 @@ class Recording:
     """Value id → id of its gradient, for every parameter that has one."""
     dense: dict[int, int]
     """The same for every forward node that depends on a parameter, before micro-batches are averaged."""
+    step: int | None
+    """The count of the steps before, where the loss function has a context."""
+    model_state: dict[str, int]
+    new_state: dict[int, int]
+    """Id of an entry of the model's state → what it becomes, for those that change."""
 
 
-def record(loss_fn: LossFn, params: Arrays, example: Any, recipe: Recipe) -> Recording:
+def record(
+    loss_fn: LossFn, params: Arrays, example: Any, recipe: Recipe, model_state: Arrays | None = None, seed: int = 0
+) -> Recording:
     """Run ``loss_fn`` and its backward pass on values that have only shapes.
 
     Raises GradientError if the loss is no scalar Var or depends on no parameter; what the model raises;
@@ -57,7 +64,8 @@ def record(loss_fn: LossFn, params: Arrays, example: Any, recipe: Recipe) -> Rec
         return var
 
     batch = mapped(example, symbol)
-    passes = [_backward(tape, loss_fn, p, micro) for micro in recipe.micro_batches(batch)]
+    run = _Passes(tape, loss_fn, p, model_state or {}, seed)
+    passes = [run(micro) for micro in recipe.micro_batches(batch)]
     gradients: dict[int, int] = {}
     for var in p.values():
         arrived = [g for g in (grads[var] for _, grads in passes) if g is not None]
@@ -68,20 +76,43 @@ def record(loss_fn: LossFn, params: Arrays, example: Any, recipe: Recipe) -> Rec
         loss = OPS["reshape"](loss, ())
     dense = {id: g.id for _, grads in passes for id, g in grads.reached().items()}
     names = {name: var.id for name, var in p.items()}
-    return Recording(tape, names, inputs, loss.id, gradients, {**dense, **gradients})
+    return Recording(tape, names, inputs, loss.id, gradients, {**dense, **gradients}, *run.surroundings())
 
 
-def _backward(tape: SymbolicTape, loss_fn: LossFn, p: Any, batch: Any) -> tuple[Any, DenseGrads[Any]]:
-    loss = loss_fn(p, batch)
-    if not isinstance(loss, Var):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise GradientError(f"loss_fn: expected it to return a scalar Var, got {type(loss).__name__}")
-    return loss, tape.backward_scalar(loss, create_graph=True)
+class _Passes:
+    """The forward and backward passes of a step, micro-batch by micro-batch, each after the state of the last."""
+
+    def __init__(self, tape: SymbolicTape, loss_fn: LossFn, p: Any, model_state: Arrays, seed: int) -> None:
+        self._tape, self._loss_fn, self._p, self._seed = tape, loss_fn, p, seed
+        self._step: AnyVar | None = None
+        self._before = {name: tape.symbol(Spec(a.shape, a.dtype), name) for name, a in model_state.items()}
+        self._now: dict[str, AnyVar] = dict(self._before)
+        self._done = 0
+
+    def __call__(self, batch: Any) -> tuple[AnyVar, DenseGrads[Any]]:
+        loss, state = call_loss(self._loss_fn, self._p, batch, self._context)
+        self._now.update(state)
+        self._done += 1
+        return loss, self._tape.backward_scalar(loss, create_graph=True)
+
+    def _context(self) -> Context:
+        self._step = self._step or self._tape.symbol(Spec((), i64.dtype), "step")
+        return Context(True, Random(self._step, self._seed, self._done), self._now)
+
+    def surroundings(self) -> tuple[int | None, dict[str, int], dict[int, int]]:
+        """The id of the count of steps, those of the state before, and of what of it changes."""
+        before = {name: var.id for name, var in self._before.items()}
+        after = {before[name]: var.id for name, var in self._now.items() if var.id != before[name]}
+        return None if self._step is None else self._step.id, before, after
 
 
 def step_graph(recording: Recording, recipe: Recipe, state: Arrays) -> tuple[IRGraph, dict[int, Array]]:
     """The whole step and the data of its constants."""
     builder = _begun(recording)
-    builder.update(recording.loss, recording.params, recording.gradients, recipe, state)
+    builder.require_finite([recording.loss, *recording.gradients.values(), *recording.new_state.values()])
+    builder.assign(recording.new_state)
+    known = {} if recording.step is None else {"step": recording.step}
+    builder.update(recording.params, recording.gradients, recipe, state, known)
     clip = {} if builder.clip is None else {"clip": builder.clip}
     outputs = {"loss": recording.loss, **clip, **_gradients(builder.consumed)}
     return builder.graph("step", outputs), builder.constants
@@ -103,6 +134,9 @@ def _begun(recording: Recording) -> Builder:
     """A builder that holds the nodes of the tape."""
     builder = Builder(len(recording.tape))
     roles = {**dict.fromkeys(recording.params.values(), Role.PARAM), **dict.fromkeys(recording.inputs, Role.INPUT)}
+    roles |= dict.fromkeys(recording.model_state.values(), Role.MODEL_STATE)
+    if recording.step is not None:
+        roles[recording.step] = Role.STATE
     for node in recording.tape:
         _add(builder, node, roles.get(node.id, Role.CONST))
     return builder

@@ -20,6 +20,8 @@ class Role(StrEnum):
     """A parameter before the step."""
     STATE = "state"
     """An array of the optimizer's state before the step."""
+    MODEL_STATE = "model_state"
+    """An array of the model's state before the step, such as a running mean."""
     CONST = "const"
     """Known when the step was recorded, and never changed."""
     STATIC = "static"

@@ -17,7 +17,7 @@ from .graph import IRGraph, IRNode, Role
 SWITCH = "DGRR_VERIFY_IR"
 """The environment variable that turns `checked` on: 1."""
 
-KEPT = (Role.PARAM, Role.STATE)
+KEPT = (Role.PARAM, Role.STATE, Role.MODEL_STATE)
 """Roles of values that a step may replace."""
 
 
@@ -140,7 +140,7 @@ def _updates(graph: IRGraph) -> Iterator[str]:
     replaced: dict[int, int] = {}
     for id, target in graph.updates.items():
         if id not in graph.values or graph.values[id].role not in KEPT:
-            yield f"update of %{id}: only a declared param or state can be updated"
+            yield f"update of %{id}: only a declared param, state or model_state can be updated"
         if target not in produced:
             yield f"update of %{id}: no node produces %{target}: update to what a node of the step produces"
         if replaced.setdefault(target, id) != id:

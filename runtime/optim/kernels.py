@@ -35,6 +35,28 @@ def power(base, exponent):
     return result
 
 
+@njit(inline="always")
+def _copied(table, ints, part, parts):
+    """The second array of a table written into the first."""
+    start, mine = share(word(ints, 0), part, parts)
+    out, x = vector(table, 0, start, mine), vector(table, 1, start, mine)
+    for i in range(mine):
+        out[i] = x[i]
+    return 0
+
+
+@kernel
+def snapshot(table, ints, part, parts):
+    """``out = x``. Table: out, x; ints: n."""
+    return _copied(table, ints, part, parts)
+
+
+@kernel
+def assign(table, ints, part, parts):
+    """``state = x``. Table: state, x; ints: n."""
+    return _copied(table, ints, part, parts)
+
+
 @kernel
 def step_inc(table, ints, part, parts):
     """``step += 1``. Table (int64): step."""

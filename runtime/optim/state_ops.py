@@ -64,6 +64,8 @@ STATE_OPS: dict[str, StateOp] = {
     op.kernel.name: op
     for op in (
         StateOp(finite),
+        StateOp(kernels.snapshot, fresh=_first),
+        StateOp(kernels.assign, in_place=1, inputs=2, alike=2),
         StateOp(kernels.step_inc, in_place=1, sized=None),
         StateOp(kernels.bias_corr, in_place=1, sized=None, inputs=3),
         StateOp(learning_rate, fresh=_first, sized=None, inputs=3),

@@ -69,7 +69,7 @@ def check_recording(subject: Subject) -> str:
     """Recording and compiling the step anew changes no bit of its state, and gives the same graph."""
     step = subject.step
     before = step.digest()
-    recording = record(step.loss_fn, step.params, subject.batch, step.recipe)
+    recording = record(step.loss_fn, step.params, subject.batch, step.recipe, step.model_state, step.seed)
     graph, constants = step_graph(recording, step.recipe, step.state)
     compile_graph(graph, constants)
     if step.digest() != before:

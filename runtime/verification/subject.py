@@ -53,23 +53,23 @@ class Subject:
 
     def __init__(self, step: CapturedStep, plans: Plans, replays: int) -> None:
         self.step, self.plans, self.replays = step, plans, replays
-        self._params, self._state = dict(step.params), dict(step.state)
+        self._arrays = {part: dict(arrays) for part, arrays in step.arrays.items()}
         self.before = step.state_dict()
         self._memory = [(array, array.copy()) for array in self._owned()]
 
     def _owned(self) -> list[Array]:
         """All memory that a step writes, and the input buffers: each array once."""
         bound = self.plans.step.bound
-        own = [*self._params.values(), *self._state.values(), *self.plans.inputs]
+        own = [array for arrays in self._arrays.values() for array in arrays.values()] + self.plans.inputs
         own += [owner_of(bound.memory[root]) for root in list(bound.plan.slots)[:1]]
         own += [bound.memory[whole] for whole in bound.plan.program.groups]
         return own
 
     def restore(self) -> None:
         """Put back parameters, state, batch and results, the very arrays and every bit."""
-        for held, arrays in ((self.step.params, self._params), (self.step.state, self._state)):
+        for part, held in self.step.arrays.items():
             held.clear()
-            held.update(arrays)
+            held.update(self._arrays[part])
         for array, copy in self._memory:
             array[...] = copy
 
@@ -80,7 +80,8 @@ class Subject:
 
     def eager(self) -> EagerStep:
         """A step that runs op by op on copies, from where the captured one was."""
-        step = EagerStep(self.step.loss_fn, self.before["params"], self.step.recipe)
+        own = self.step
+        step = EagerStep(own.loss_fn, self.before["params"], own.recipe, self.before["model_state"], own.seed)
         step.load_state_dict(self.before)
         return step
 
@@ -96,10 +97,11 @@ class Subject:
 
     def declared(self, part: Part) -> dict[int, Array]:
         """Copies of what a graph does not produce itself: parameters, state, inputs, constants, by id."""
-        recording, state = self.plans.recording, {v.name: v.id for v in part.graph.with_role(Role.STATE)}
-        found = {id: self.step.params[name] for name, id in recording.params.items()}
+        step, recording = self.step, self.plans.recording
+        found = {id: step.params[name] for name, id in recording.params.items()}
         found |= dict(zip(recording.inputs, self.plans.inputs, strict=True))
-        found |= {id: self.step.state[name] for name, id in state.items()}
+        for role, arrays in ((Role.STATE, step.state), (Role.MODEL_STATE, step.model_state)):
+            found |= {value.id: arrays[value.name] for value in part.graph.with_role(role)}
         return {**{id: array.copy() for id, array in found.items()}, **part.constants}
 
     def state_copies(self) -> tuple[dict[str, Array], dict[str, Array]]:

@@ -255,19 +255,19 @@ def test_an_op_may_refuse_in_its_own_way(step_text: str) -> None:
 UPDATES = {
     "of an input": (
         ("update %0 <- %20", "update %3 <- %20"),
-        "update of %3: only a declared param or state can be updated",
+        "update of %3: only a declared param, state or model_state can be updated",
     ),
     "of a const": (
         ("update %0 <- %20", "update %4 <- %20"),
-        "update of %4: only a declared param or state can be updated",
+        "update of %4: only a declared param, state or model_state can be updated",
     ),
     "of a static value": (
         ("update %0 <- %20", "update %16 <- %20"),
-        "update of %16: only a declared param or state can be updated",
+        "update of %16: only a declared param, state or model_state can be updated",
     ),
     "of nothing": (
         ("update %0 <- %20", "update %40 <- %20"),
-        "update of %40: only a declared param or state can be updated",
+        "update of %40: only a declared param, state or model_state can be updated",
     ),
     "to a declared value": (
         ("update %0 <- %20", "update %0 <- %7"),

@@ -31,7 +31,7 @@ class Journal:
         if self._path is None or self._recorder is not None:
             return
         rule = step.recipe.rule
-        run: dict[str, Any] = {"record": self._record, "params": step.params, "state": step.state, "seed": self._seed}
+        run: dict[str, Any] = {"record": self._record, "seed": self._seed, **step.arrays}
         if self._loaded:
             self._recorder = resume_recorder(self._path, steps=self._loaded, rule=rule, **run)
             return
@@ -51,6 +51,7 @@ class Journal:
             grads=step.consumed,
             params=step.params,
             state=step.state,
+            model_state=step.model_state,
             batch=batch if recipe.accumulate == 1 else tuple(leaves(batch)),
             clip=None if recipe.clip_norm is None or scale is None else (recipe.clip_norm, scale),
             micro_batches=recipe.accumulate,

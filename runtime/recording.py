@@ -36,6 +36,7 @@ class Recorder(Protocol):
         grads: Arrays,
         params: Arrays,
         state: Arrays,
+        model_state: Arrays,
         batch: Any,
         clip: tuple[float, float] | None = None,
         micro_batches: int = 1,
@@ -59,25 +60,42 @@ class Recorder(Protocol):
 
 
 def open_recorder(
-    path: Path, *, record: Mode, params: Arrays, state: Arrays, rule: Rule, seed: int, overwrite: bool = False
+    path: Path,
+    *,
+    record: Mode,
+    params: Arrays,
+    state: Arrays,
+    model_state: Arrays,
+    rule: Rule,
+    seed: int,
+    overwrite: bool = False,
 ) -> Recorder:
-    """A recorder for a run that starts from ``params`` and ``state``. Raises RecorderError if there is none.
+    """A recorder for a run that starts from these arrays. Raises RecorderError if there is none.
 
     With ``overwrite`` an unfinished trace of the same name is begun anew, else the recorder refuses.
     """
-    start: dict[str, Any] = {"params": params, "state": state, "seed": seed, "overwrite": overwrite}
-    return _made(OPEN, path, record=record, **start, **_law(rule))
+    start: dict[str, Any] = {"params": params, "state": state, "model_state": model_state, "seed": seed}
+    return _made(OPEN, path, record=record, overwrite=overwrite, **start, **_law(rule))
 
 
 def resume_recorder(
-    path: Path, *, steps: int, record: Mode, params: Arrays, state: Arrays, rule: Rule, seed: int
+    path: Path,
+    *,
+    steps: int,
+    record: Mode,
+    params: Arrays,
+    state: Arrays,
+    model_state: Arrays,
+    rule: Rule,
+    seed: int,
 ) -> Recorder:
-    """A recorder that goes on with an unfinished trace: ``params`` and ``state`` are those after ``steps`` steps.
+    """A recorder that goes on with an unfinished trace: all arrays are those after ``steps`` steps.
 
     Steps that the trace holds beyond that are cut off. Raises RecorderError if there is no recorder; the recorder
     refuses a trace of another run, or one that does not hold as many steps, and leaves it as it was.
     """
-    return _made(RESUME, path, steps=steps, record=record, params=params, state=state, seed=seed, **_law(rule))
+    start: dict[str, Any] = {"params": params, "state": state, "model_state": model_state, "seed": seed}
+    return _made(RESUME, path, steps=steps, record=record, **start, **_law(rule))
 
 
 def _law(rule: Rule) -> dict[str, Any]:

@@ -101,18 +101,18 @@ class _Replay:
             report.gradient = "proven" if self.executes else "not proven"
 
     def _step(self, view: StepView) -> None:
-        grads = self.trace.gradients(view.step) if self.recorded else {}
+        made = (self.trace.gradients(view.step), self.trace.buffers(view.step)) if self.recorded else ({}, {})
         if self.model is not None:
             batch = self.model.next_batch(view)
             if self.executes:
-                executed = self.model.execute(view, self.state.params(), batch, self.ulp_tol)
-                grads = grads if self.recorded else executed
+                executed = self.model.execute(view, self.state, batch, self.ulp_tol)
+                made = made if self.recorded else executed
         if self.updates:
-            self._update(view, grads)
+            self._update(view, *made)
 
-    def _update(self, view: StepView, grads: Mapping[str, Array]) -> None:
+    def _update(self, view: StepView, grads: Mapping[str, Array], buffers: Mapping[str, Array]) -> None:
         try:
-            self.state.advance(view, grads)
+            self.state.advance(view, grads, buffers)
         except UnknownRuleError as error:
             raise FailedError(Verdict.UNPROVEN, str(error), view.step) from error
         except DgrrError as error:

@@ -30,6 +30,7 @@ def open_recorder(
     record: Mode = "digest",
     params: Arrays,
     state: Arrays,
+    model_state: Arrays | None = None,
     rule: str,
     hyperparameters: Sequence[str],
     numerics: int,
@@ -50,6 +51,7 @@ def open_recorder(
         record: what is kept of each step: digests, gradients too, or the state too.
         params: name → float32 or float64 array, before the first step.
         state: name → optimizer state array, before the first step.
+        model_state: name → array of what the model keeps besides its params; the buffers of the trace.
         rule: the optimizer's rule and its version, such as `adam@1`.
         hyperparameters: the names of what each step hands over as `hyper`.
         numerics: the version of the arithmetic that computes the run.
@@ -67,7 +69,7 @@ def open_recorder(
         TraceWriteError: the `.partial` exists or is being written, or the system refuses.
         ValueError: a name, shape, rule or option breaks a rule of the format.
     """
-    schema = schema_of(params, state, rule, hyperparameters)
+    schema = schema_of(params, state, model_state or {}, rule, hyperparameters)
     every = state_every or (1 if schema.nbytes <= _SMALL_STATE else 16)
     algorithm = _ALGORITHMS[digest]
     environment = dumps(describe_environment(), sort_keys=True)
@@ -83,7 +85,7 @@ def open_recorder(
         environment=algorithm.hash(environment.encode()).ljust(32, b"\0"),
     )
     slots = Slots(schema, algorithm)
-    start = slots.state(params, state)
+    start = slots.state(params, state) + slots.buffers(model_state or {})
     writer = TraceWriter.create(path, header, schema, commit_every=commit_every, overwrite=overwrite)
     with _closed_on_error(writer):
         recorder = Recorder(writer, slots, start, keyframe_every)
@@ -99,6 +101,7 @@ def resume_recorder(
     record: Mode = "digest",
     params: Arrays,
     state: Arrays,
+    model_state: Arrays | None = None,
     rule: str,
     hyperparameters: Sequence[str],
     numerics: int,
@@ -119,6 +122,7 @@ def resume_recorder(
         record: as at the beginning.
         params: name → array, after that step.
         state: name → optimizer state array, after that step.
+        model_state: name → array of the model's state, after that step.
         rule: as at the beginning.
         hyperparameters: as at the beginning.
         numerics: as at the beginning.
@@ -134,10 +138,10 @@ def resume_recorder(
     """
     with Unfinished(path, steps) as unfinished:
         unfinished.require(RecordMode[record.upper()], numerics, seed)
-        schema = schema_of(params, state, rule, hyperparameters)
+        schema = schema_of(params, state, model_state or {}, rule, hyperparameters)
         unfinished.require_schema(schema)
         slots = Slots(schema, unfinished.header.algorithm)
-        now = slots.state(params, state)
+        now = slots.state(params, state) + slots.buffers(model_state or {})
         unfinished.require_state(now.digests)
         note = {
             "cut_bytes": unfinished.surplus,

@@ -8,14 +8,16 @@ import numpy as np
 
 from .. import runtime
 from ..runtime.batch import leaves
+from ..runtime.evaluate import Evaluation
 from ..runtime.journal import CLIP_VALUE
+from ..runtime.moment import Moment
 from ..runtime.optim import clip_by_global_norm, clip_by_value
-from ..runtime.recipe import mean
-from ..tape import AnyTensor
+from ..runtime.steps import averaged
+from .state import State
 from .v2.difference import first_difference
 from .v2.digest import Array, Batch, InputDigest, TensorDigest
 from .v2.errors import InvalidTraceError
-from .v2.format import RecordMode
+from .v2.format import RecordMode, Role
 from .v2.reader import StepView, Trace
 from .v2.report import Finding
 from .v2.verdict import Verdict
@@ -47,9 +49,9 @@ class Model:
         self._clip_value = _clip_value(trace)
         algorithm = trace.header.algorithm
         self._input_digest = InputDigest(algorithm)
-        self._digests = {
-            t.name: TensorDigest(algorithm, t.dtype, t.shape) for t in trace.schema.tensors[: trace.schema.params]
-        }
+        digests = {t.name: TensorDigest(algorithm, t.dtype, t.shape) for t in trace.schema.tensors}
+        self._digests = {t.name: digests[t.name] for t in trace.schema.tensors if t.role is Role.PARAM}
+        self._buffer_digests = {t.name: digests[t.name] for t in trace.schema.tensors if t.role is Role.BUFFER}
 
     def next_batch(self, view: StepView) -> tuple[Batch, ...]:
         """The micro-batches of a step."""
@@ -63,14 +65,14 @@ class Model:
         return batch
 
     def execute(
-        self, view: StepView, params: dict[str, Array], batch: tuple[Batch, ...], ulp_tol: int
-    ) -> dict[str, Array]:
-        """Compute loss and gradients of a step as the optimizer consumed them, and compare."""
+        self, view: StepView, state: State, batch: tuple[Batch, ...], ulp_tol: int
+    ) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Compute loss, gradients as the optimizer consumed them, and buffers after a step, and compare."""
         if view.micro_batches != self._together:
             text = f"expected {self._together} micro-batches as in the first step, got {view.micro_batches}"
             raise FailedError(Verdict.UNPROVEN, f"{text}; the trainer does not vary them", view.step)
-        passes = [runtime.gradients(self._loss_fn, params, micro) for micro in batch]
-        loss, grads = self._mean([loss for loss, _ in passes]), self._averaged([made for _, made in passes])
+        passes = self._passes(state, batch)
+        loss, grads = averaged(passes, self._digests)
         if self._clip_value is not None:
             grads = clip_by_value(grads, self._clip_value)
         difference = first_difference(view.record.loss, np.asarray(loss), ulp_tol)
@@ -80,16 +82,29 @@ class Model:
             grads = self._clipped(view, view.clip, grads)
         for name in self._digests:
             self._compare(view, name, grads.get(name), ulp_tol)
-        return grads
+        self._compare_buffers(view, passes[-1].model_state, ulp_tol)
+        return grads, passes[-1].model_state
 
-    def _mean(self, terms: list[Array]) -> Array:
-        """The mean over the micro-batches of a step."""
-        averaged: Array = mean([AnyTensor(term) for term in terms], self._together).array
-        return averaged
+    def _passes(self, state: State, batch: tuple[Batch, ...]) -> list[Evaluation]:
+        """Each micro-batch evaluated, the model's state handed on from one to the next."""
+        params, passes = state.of_role(Role.PARAM), list[Evaluation]()
+        moment = Moment(int(state.values["step"]), self._trace.header.seed, state.of_role(Role.BUFFER))
+        for micro in batch:
+            passes.append(runtime.evaluate(self._loss_fn, params, micro, moment))
+            moment = moment.after(passes[-1].model_state)
+        return passes
 
-    def _averaged(self, passes: list[dict[str, Array]]) -> dict[str, Array]:
-        arrived = {name: [grads[name] for grads in passes if name in grads] for name in self._digests}
-        return {name: self._mean(terms) for name, terms in arrived.items() if terms}
+    def _compare_buffers(self, view: StepView, found: Mapping[str, Array], ulp_tol: int) -> None:
+        for name, recorded in view.buffer_digests.items():
+            digest = self._buffer_digests[name]
+            if digest(found[name]) == recorded:
+                continue
+            text = "re-execution gives another state of the model"
+            if self._trace.header.mode is RecordMode.DIGEST:
+                raise FailedError(Verdict.GRADIENT, f"{text}; element and values: not recorded", view.step, name)
+            difference = first_difference(self._trace.buffers(view.step)[name], found[name], ulp_tol)
+            if difference is not None:
+                raise FailedError(Verdict.GRADIENT, f"{text}; {difference}", view.step, name)
 
     def _clipped(self, view: StepView, clip: tuple[float, float], grads: Mapping[str, Array]) -> dict[str, Array]:
         clipped = clip_by_global_norm(grads, clip[0])

@@ -25,12 +25,12 @@ class State:
         self.values = trace.keyframe(keyframe)
         self._tensors = trace.schema.tensors
 
-    def params(self) -> dict[str, Array]:
-        """The params by name: the arrays themselves."""
-        return {t.name: self.values[t.name] for t in self._tensors if t.role is Role.PARAM}
+    def of_role(self, role: Role) -> dict[str, Array]:
+        """The tensors of one role by name: the arrays themselves."""
+        return {t.name: self.values[t.name] for t in self._tensors if t.role is role}
 
-    def advance(self, view: StepView, grads: Mapping[str, Array]) -> None:
-        """Apply the update of one step with its recorded hyperparameters, and take over recorded buffers.
+    def advance(self, view: StepView, grads: Mapping[str, Array], buffers: Mapping[str, Array]) -> None:
+        """Apply the update of one step with its recorded hyperparameters, and take over the buffers after it.
 
         Raises:
             UnknownRuleError: a rule is not known.
@@ -42,9 +42,7 @@ class State:
             hyper = dict(zip(group.hyperparameters, view.record.hyper[start:stop], strict=True))
             self._apply(group, hyper, grads)
             start = stop
-        if self._trace.schema.buffers:
-            recorded = self._trace.recorded_after(view.step)
-            self.values |= {t.name: recorded[t.name] for t in self._tensors if t.role is Role.BUFFER}
+        self.values |= buffers
 
     def _apply(self, group: Group, hyper: Mapping[str, float], grads: Mapping[str, Array]) -> None:
         try:
@@ -78,5 +76,5 @@ def state_after(path: str | os.PathLike[str], step: int) -> dict[str, Array]:
         last = trace[step].step
         state = State(trace, trace.last_keyframe(last))
         for i in range(trace.last_keyframe(last), last + 1):
-            state.advance(trace[i], trace.gradients(i))
+            state.advance(trace[i], trace.gradients(i), trace.buffers(i))
     return state.values

@@ -122,6 +122,7 @@ def test_a_recorder_is_opened_with_the_start_of_the_run(registered: Registered) 
     assert {name: list(arrays) for name, arrays in options.items()} == {
         "params": list(MODEL.init(0)),
         "state": list(Adam().init(MODEL.init(0))),
+        "model_state": [],
     }
 
 

@@ -58,7 +58,8 @@ def test_the_entry_point_is_the_recorder() -> None:
 
 def test_the_runtime_resumes_through_an_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     params, rule = {"w": np.ones(2)}, SGD(0.5)
-    run: dict[str, Any] = {"record": "grads", "params": params, "state": rule.init(params), "rule": rule, "seed": 3}
+    run: dict[str, Any] = {"record": "grads", "params": params, "state": rule.init(params), "rule": rule}
+    run |= {"model_state": {}, "seed": 3}
     recording.open_recorder(tmp_path / "t", **run).close()
     entry = EntryPoint("dgrr", "dgrr.trace.recorder:resume_recorder", "dgrr.resume")
     monkeypatch.setattr(recording, "entry_points", lambda group: [entry] if group == entry.group else [])

@@ -13,7 +13,7 @@ from ..sniff import open_regular
 from .digest import NUMPY_DTYPES, Array, TensorDigest
 from .errors import InvalidTraceError, NotRecordedError, UnsealedTraceWarning
 from .file import PARTIAL_SUFFIX
-from .format import RecordMode
+from .format import RecordMode, Role
 from .header import Header
 from .layout import Extent
 from .limits import Limits
@@ -30,7 +30,7 @@ class StepView:
     """One recorded step.
 
     Attributes are those of the step's record (`step`, `loss`, `hyper` by name, `corrections`, `clip`,
-    `micro_batches`, `input_digest`, `grad_digests` and `state_digests` by tensor name, `root`, `link`).
+    `micro_batches`, `input_digest`, `root`, `link`; by tensor name `grad_digests`, `buffer_digests`, `state_digests`).
     """
 
     def __init__(self, trace: "Trace", record: StepRecord) -> None:
@@ -56,6 +56,12 @@ class StepView:
         """Param → digest of its gradient; params without one are absent."""
         tensors = self._trace.schema.tensors
         return {tensors[i].name: d for i, d in zip(self.record.grads, self.record.digests, strict=False)}
+
+    @property
+    def buffer_digests(self) -> dict[str, bytes]:
+        """Buffer → digest after the step."""
+        names = [t.name for t in self._trace.schema.tensors[self._trace.layout.states :]]
+        return dict(zip(names, self.record.digests[len(self.record.grads) :], strict=False))
 
     @property
     def state_digests(self) -> dict[str, bytes]:
@@ -171,6 +177,13 @@ class Trace(Sequence[StepView]):
         frame, extents = self._step_body(self._checked(step))
         tensors = self.schema.tensors
         return {tensors[e.tensor].name: self._load(frame, e) for e in extents if e.what == "grad"}
+
+    def buffers(self, step: int) -> dict[str, Array]:
+        """All buffers after a step by name; empty in mode `digest`."""
+        if not self.schema.buffers:
+            return {}
+        recorded = self.recorded_after(step)
+        return {t.name: recorded[t.name] for t in self.schema.tensors if t.role is Role.BUFFER and t.name in recorded}
 
     def recorded_after(self, step: int) -> dict[str, Array]:
         """The tensors whose values after a step are recorded in it, by name."""

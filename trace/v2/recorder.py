@@ -34,7 +34,7 @@ class Recorder:
         self._corrected = writer.schema.corrections > 0
         every = self._layout.state_every
         self._keyframe_every = -(-keyframe_every // every) * every
-        self._last: tuple[Arrays, Arrays] | None = None
+        self._last: tuple[Arrays, Arrays, Arrays] | None = None
         self._last_digests = start.digests
         if writer.last_keyframe != writer.steps:
             self._keyframe_if_due(start)
@@ -58,6 +58,7 @@ class Recorder:
         grads: Arrays,
         params: Arrays,
         state: Arrays,
+        model_state: Arrays | None = None,
         batch: Batch,
         clip: tuple[float, float] | None = None,
         micro_batches: int = 1,
@@ -71,6 +72,7 @@ class Recorder:
             grads: gradients as the optimizer consumed them; a param that is absent was not updated.
             params: every param after the update.
             state: every optimizer state tensor after the update.
+            model_state: what the model keeps besides its params, after the step, by the names of the beginning.
             batch: the arrays the loss was computed from.
             clip: (threshold, scale) if the gradients were clipped by norm.
             micro_batches: how many micro-batches the gradients were accumulated over.
@@ -87,6 +89,8 @@ class Recorder:
         present, consumed = self._slots.gradients(step, grads)
         due = self._layout.due(step)
         after = self._slots.state(params, state) if due else _NOTHING
+        buffers = self._slots.buffers(model_state or {})
+        whole = after + buffers
         record = StepRecord(
             step=step,
             link=b"",
@@ -99,13 +103,13 @@ class Recorder:
             hyper=tuple([hyper[name] for name in self._hyperparameters]),
             corrections=tuple(state[CORRECTIONS].tolist()) if self._corrected else (),
             grads=present,
-            digests=(*consumed.digests, *after.digests),
-            root=state_root(self._algorithm, after.digests) if due else None,
+            digests=(*consumed.digests, *buffers.digests, *after.digests),
+            root=state_root(self._algorithm, whole.digests) if due else None,
         )
         front = encode_step(self._layout, self._algorithm.hash, self._writer.link, record)
-        self._writer.step(front, [raw(a) for a in self._recorded(consumed, after)])
-        self._keyframe_if_due(after)
-        self._last, self._last_digests = (params, state), after.digests
+        self._writer.step(front, [raw(a) for a in self._recorded(consumed + buffers, after)])
+        self._keyframe_if_due(whole)
+        self._last, self._last_digests = (params, state, model_state or {}), whole.digests if due else []
 
     def commit(self) -> None:
         """Return once everything recorded so far is on the disk.
@@ -136,7 +140,8 @@ class Recorder:
             TraceWriteError: the file cannot be written.
         """
         if self._last is not None and not self._last_digests:
-            self._last_digests = self._slots.state(*self._last).digests
+            params, state, model_state = self._last
+            self._last_digests = (self._slots.state(params, state) + self._slots.buffers(model_state)).digests
         self._writer.seal(self._last_digests)
 
     def close(self) -> None:
@@ -153,10 +158,10 @@ class Recorder:
             self.seal()
         self.close()
 
-    def _recorded(self, consumed: Snapshot, after: Snapshot) -> list[Array]:
+    def _recorded(self, always: Snapshot, after: Snapshot) -> list[Array]:
         if self._mode is RecordMode.DIGEST:
             return []
-        return consumed.arrays + after.arrays if self._mode is RecordMode.FULL else consumed.arrays
+        return always.arrays + after.arrays if self._mode is RecordMode.FULL else always.arrays
 
     def _keyframe_if_due(self, now: Snapshot) -> None:
         if self._writer.steps % self._keyframe_every == 0:

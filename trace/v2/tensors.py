@@ -1,6 +1,7 @@
 """The tensors of a run as a recorder meets them: held against the schema, made canonical, digested."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import isfinite
 from typing import Any, NamedTuple, TypeAlias
 
@@ -21,11 +22,16 @@ CORRECTIONS = "corrections"
 _LOSS_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 
 
-class Snapshot(NamedTuple):
-    """A whole state: every param and optimizer state in the order of the schema, and the digest of each."""
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Tensors of a state in the order of the schema, and the digest of each."""
 
     arrays: list[Array]
     digests: list[bytes]
+
+    def __add__(self, other: "Snapshot") -> "Snapshot":
+        """These tensors, then those of another."""
+        return Snapshot(self.arrays + other.arrays, self.digests + other.digests)
 
 
 class Slot(NamedTuple):
@@ -48,16 +54,15 @@ class Slot(NamedTuple):
 
 
 class Slots:
-    """The slots of all params and all optimizer state."""
+    """The slots of all params, all optimizer state and all buffers, which hold the model's state."""
 
     def __init__(self, schema: Schema, algorithm: Algorithm) -> None:
         slots = [
             Slot(t.name, NUMPY_DTYPES[t.dtype], t.shape, TensorDigest(algorithm, t.dtype, t.shape))
             for t in schema.tensors
         ]
-        self._params = slots[: schema.params]
-        self._state = slots[schema.params :]
-        self._digests = [slot.digest for slot in slots]
+        states = len(slots) - schema.buffers
+        self._params, self._state, self._buffers = slots[: schema.params], slots[schema.params : states], slots[states:]
         self._every_param = tuple(range(schema.params))
 
     def state(self, params: Arrays, state: Arrays) -> Snapshot:
@@ -66,9 +71,11 @@ class Slots:
         Raises:
             ValueError: an array has another dtype or shape than the schema says.
         """
-        arrays = [canonical_nan(slot.take(params, "param")) for slot in self._params]
-        arrays += [canonical_nan(slot.take(state, "optimizer state")) for slot in self._state]
-        return Snapshot(arrays, [d.of_bytes(a.data) for d, a in zip(self._digests, arrays, strict=True)])
+        return _taken(self._params, params, "param") + _taken(self._state, state, "optimizer state")
+
+    def buffers(self, model_state: Arrays) -> Snapshot:
+        """Every array of the model's state, likewise."""
+        return _taken(self._buffers, model_state, "model state")
 
     def gradients(self, step: int, grads: Arrays) -> tuple[tuple[int, ...], Snapshot]:
         """The positions of the params that have a gradient, and the gradients.
@@ -88,8 +95,13 @@ class Slots:
             if not surely_finite(grad) and not np.isfinite(grad).all():
                 element = int(np.argmin(np.isfinite(grad)))
                 raise NonFiniteError(step, self._params[i].name, element, float(grad.flat[element]))
-        digests = [self._digests[i].of_bytes(g.data) for i, g in zip(present, arrays, strict=True)]
+        digests = [self._params[i].digest.of_bytes(g.data) for i, g in zip(present, arrays, strict=True)]
         return present, Snapshot(arrays, digests)
+
+
+def _taken(slots: Sequence[Slot], arrays: Arrays, what: str) -> Snapshot:
+    taken = [canonical_nan(slot.take(arrays, what)) for slot in slots]
+    return Snapshot(taken, [slot.digest.of_bytes(a.data) for slot, a in zip(slots, taken, strict=True)])
 
 
 def finite_loss(step: int, loss: Array) -> Array:
@@ -107,8 +119,8 @@ def finite_loss(step: int, loss: Array) -> Array:
     return loss
 
 
-def schema_of(params: Arrays, state: Arrays, rule: str, hyperparameters: Sequence[str]) -> Schema:
-    """The schema of a run with one rule for all params.
+def schema_of(params: Arrays, state: Arrays, model_state: Arrays, rule: str, hyperparameters: Sequence[str]) -> Schema:
+    """The schema of a run with one rule for all params; the model's state are its buffers.
 
     Raises:
         ValueError, TypeError: a name, dtype, shape or rule breaks a rule of the format.
@@ -117,6 +129,7 @@ def schema_of(params: Arrays, state: Arrays, rule: str, hyperparameters: Sequenc
     specs += [TensorSpec(n, Role.STATE, dtype_name(a.dtype), a.shape) for n, a in state.items()]
     corrections = state[CORRECTIONS].size if CORRECTIONS in state else 0
     group = Group(rule, tuple(hyperparameters), corrections, tuple(range(len(specs))))
-    schema = Schema(tuple(specs), (group,))
+    buffers = [TensorSpec(n, Role.BUFFER, dtype_name(a.dtype), a.shape) for n, a in model_state.items()]
+    schema = Schema((*specs, *buffers), (group,))
     schema.check(Limits())
     return schema

@@ -101,7 +101,9 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "a value twice": ('"id":3', '"id":2', "values: expected each key once, got 2"),
     "a value without a role": ('"role":"param",', "", f"values[0]: expected an object of {VALUE_KEYS}, got "),
     "an unknown role": (
-        '"param"', '"parm"', "values[0].role: expected one of input, param, state, model_state, const, static, got 'parm'"
+        '"param"',
+        '"parm"',
+        "values[0].role: expected one of input, param, state, model_state, const, static, got 'parm'",
     ),
     "an unknown dtype": (
         '"float64"', '"object"', "values[3].dtype: expected an element type such as 'float32', got 'object'"

@@ -1,6 +1,7 @@
 """Replay: the update law from the file alone, gradients and data with the model, and forgers caught."""
 
 from collections.abc import Callable
+from dataclasses import replace as changed
 from pathlib import Path
 from typing import Any
 
@@ -167,18 +168,19 @@ def test_another_model_is_answered_gradient(tmp_path: Path) -> None:
 
 def test_another_gradient_is_named_to_the_element(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = train(tmp_path / "t.dgrr")
-    real = runtime.gradients
+    real = runtime.evaluate
     calls = []
 
     def off_by_one_ulp(*args: Any) -> Any:
-        loss, grads = real(*args)
+        made = real(*args)
         calls.append(1)
-        if len(calls) == 3:
-            grads = {n: g.copy() for n, g in grads.items()}
-            grads["w"][1, 2] = np.nextafter(grads["w"][1, 2], np.float32(9))
-        return loss, grads
+        if len(calls) != 3:
+            return made
+        grads = {n: g.copy() for n, g in made.grads.items()}
+        grads["w"][1, 2] = np.nextafter(grads["w"][1, 2], np.float32(9))
+        return changed(made, grads=grads)
 
-    monkeypatch.setattr(runtime, "gradients", off_by_one_ulp)
+    monkeypatch.setattr(runtime, "evaluate", off_by_one_ulp)
     report = replay(path, loss_fn=loss_fn, batches=batches())
     assert (report.verdict, report.findings[0].step, report.findings[0].tensor) == (Verdict.GRADIENT, 2, "w")
     assert "element [1, 2]: recorded " in report.findings[0].text

@@ -1,13 +1,20 @@
-"""Writes docs/ops.md from the op table: ``python docs/generate_ops.py``. A test fails when the file is stale."""
+"""Writes docs/ops.md from the tables of ops and composed functions: ``python docs/generate_ops.py``.
+
+A test fails when the file is stale.
+"""
 
 import inspect
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from dgrr.tape import ops
+from dgrr.tape.composed import Composed
 from dgrr.tape.derivative import NO_GRAD
 from dgrr.tape.op import Op
 from dgrr.tape.ops import OPS
 from dgrr.tape.shape import Pattern
+from dgrr.tape.table import COMPOSED
 
 PAGE = Path(__file__).with_name("ops.md")
 
@@ -30,7 +37,9 @@ def page() -> str:
     parts = [HEAD, _table(public), "\n## What each op does\n\n", *map(_entry, public)]
     parts += [
         "## Functions composed of ops\n\nThe tape shows the ops that they are made of.\n\n",
-        *map(_composed, sorted(ops.__all__)),
+        _table_of_composed(list(COMPOSED.values())),
+        *map(_entry, COMPOSED.values()),
+        *map(_plain, sorted(ops.__all__)),
     ]
     parts += [
         "## Private ops\n\nRecords that only derivatives use; they hold the same properties.\n\n",
@@ -47,26 +56,35 @@ def _table(records: list[Op]) -> str:
     return "\n".join(rows) + "\n"
 
 
-def _entry(op: Op) -> str:
-    parameters = [str(p).split(":")[0] + _default(p) for p in inspect.signature(op.function).parameters.values()]
-    lines = [f"### {op.name}", "", f"`{op.name}({', '.join(parameters)})`", "", op.doc, ""]
+def _table_of_composed(records: list[Composed]) -> str:
+    head = "| function | result | covers |\n|---|---|---|\n"
+    rows = [f"| [`{f.name}`](#{f.name}) | `{_result(f)}` | {', '.join(f.covers) or '-'} |\n" for f in records]
+    return "".join([head, *rows, "\n"]) if records else ""
+
+
+def _heading(name: str, function: Callable[..., Any]) -> str:
+    """Name, parameters and the docstring without its example."""
+    text, _, _ = inspect.cleandoc(function.__doc__ or "").partition("\n\n>>>")
+    parameters = [str(p).split(":")[0] + _default(p) for p in inspect.signature(function).parameters.values()]
+    return f"### {name}\n\n`{name}({', '.join(parameters)})`\n\n{text}\n\n"
+
+
+def _entry(op: Op | Composed) -> str:
+    lines: list[str] = []
     for types, result in op.signature.cases:
         inputs = ", ".join(f"{n} {_shape(t.pattern)}" for n, t in types.items() if n != "return")
         lines += [f"- shapes: {inputs} -> {_shape(result.pattern)}"]
     if op.batch_axis:
         lines += [f"- batch axis: {', '.join(f'{n}: {axis}' for n, axis in op.batch_axis.items())}"]
     lines += [f"- excused from the property '{what}': {why}" for what, why in op.excused.items()]
-    return "\n".join(lines) + "\n\n"
+    return _heading(op.name, op.function) + "\n".join(lines) + "\n\n"
 
 
-def _composed(name: str) -> str:
-    """The entry of a public function that is no op; nothing for one that is, under whatever name."""
+def _plain(name: str) -> str:
+    """The entry of a public function that has no record; nothing for one that has, under whatever name."""
     function = getattr(ops, name)
-    if not inspect.isfunction(function) or function.__name__ in OPS:
-        return ""
-    text, _, _ = inspect.cleandoc(function.__doc__ or "").partition("\n\n>>>")
-    parameters = [str(p).split(":")[0] + _default(p) for p in inspect.signature(function).parameters.values()]
-    return f"### {name}\n\n`{name}({', '.join(parameters)})`\n\n{text}\n\n"
+    recorded = not inspect.isfunction(function) or function.__name__ in {*OPS, *COMPOSED}
+    return "" if recorded else _heading(name, function)
 
 
 def _default(parameter: inspect.Parameter) -> str:
@@ -77,7 +95,7 @@ def _differentiable(op: Op) -> list[str]:
     return [n for n, rule in zip(op.signature.inputs, op.vjp, strict=True) if rule is not NO_GRAD]
 
 
-def _result(op: Op) -> str:
+def _result(op: Op | Composed) -> str:
     return " or ".join(dict.fromkeys(_shape(result.pattern) for _, result in op.signature.cases))
 
 

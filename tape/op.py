@@ -16,7 +16,7 @@ from .errors import DTypeError, TapeError
 from .primitive import Runner, Slot, Spec, prepare
 from .samples import Bad, Samples
 from .signature import Signature
-from .table import OPS
+from .table import OPS, require_free
 from .tensor import AnyTensor
 from .var import Var
 
@@ -260,10 +260,11 @@ def _derivative(
 
 def _check(function: Callable[..., Any], signature: Signature, rules: Sequence[Any]) -> None:
     name = function.__name__
-    if name in OPS:
-        raise TypeError(f"op {name}: an op of this name exists already")
+    require_free("op", name)
     if not function.__doc__:
         raise TypeError(f"op {name}: a docstring is missing")
+    if signature.names != signature.inputs + signature.attributes:
+        raise TypeError(f"op {name}: inputs must come before attributes, got {', '.join(signature.names)}")
     if len(rules) != len(signature.inputs):
         raise TypeError(
             f"op {name}: {len(signature.inputs)} inputs need as many VJPs, got {len(rules)}; NO_GRAD says none"

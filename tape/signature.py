@@ -70,8 +70,6 @@ class Signature:
         self.python = inspect.signature(function)
         self.names = tuple(parameters)
         self.attributes = tuple(name for name, t in types.items() if t is None)
-        if self.names != self.inputs + self.attributes:
-            raise TypeError(f"op {self.name}: inputs must come before attributes, got {', '.join(self.names)}")
         self.tail = tuple(p.default for p in parameters.values())
         self.required = sum(p.default is p.empty for p in parameters.values())
         self.sequences = {name for name in self.attributes if _takes_tuples(hints[name])}

@@ -22,7 +22,7 @@ FLOORS = {
         ["samples"],
         ["signature"],
         ["derivative"],
-        ["op"],
+        ["composed", "op"],
         ["ops"],
         ["node"],
         ["dot", "explain", "hooks", "nonfinite", "show"],

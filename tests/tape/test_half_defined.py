@@ -42,6 +42,10 @@ def half_undecided(x: Var[F, *S]) -> Var[F, *tuple[Any, ...]]:
     """Its annotations do not say which shape results."""
 
 
+def half_ordered(number: float, x: Var[F, *S]) -> Var[F, *S]:
+    """An attribute before an input."""
+
+
 def relu(x: Var[F, *S]) -> Var[F, *S]:
     """A name that exists."""
 
@@ -58,6 +62,8 @@ HALF_DEFINED: list[tuple[str, Callable[..., Any], Fields, str]] = [
      "op half_square: a derivative takes 'g'; it may take y, x, x_shape, dx"),
     ("a shape that nothing decides", half_undecided, SQUARE,
      "op half_undecided: the annotations do not decide the result's shape; give infer="),
+    ("an attribute before an input", half_ordered, SQUARE,
+     "op half_ordered: inputs must come before attributes, got number, x"),
     ("a name that exists", relu, SQUARE, "op relu: an op of this name exists already"),
     *[(f"no {field}", half_square, {k: v for k, v in SQUARE.items() if k != field},
        f"op() missing 1 required keyword-only argument: '{field}'")

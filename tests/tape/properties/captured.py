@@ -16,7 +16,7 @@ from dgrr.tape import DgrrError, ops
 from dgrr.tape.op import Op
 from dgrr.tape.table import OPS
 
-from .cases import Array, Case, assert_same_bits, cases
+from .cases import Array, Case, Record, assert_same_bits, cases
 
 RULE = SGD(0.125, momentum=0.5)
 WEIGHTS = "weights"
@@ -30,13 +30,13 @@ FORMS: dict[str, tuple[bool, tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Step:
-    """A loss made of one op: its float inputs are parameters, its other inputs the batch.
+    """A loss made of one op or composed function: its float inputs are parameters, its other inputs the batch.
 
     Where an output is wanted, it is added up under weights that are a parameter too, so that their gradient is
     the output itself.
     """
 
-    op: Op
+    op: Record
     arrays: Sequence[Any]
     attrs: Mapping[str, Any]
     output: Array | None
@@ -74,10 +74,11 @@ class Step:
         return ops.permute(x, tuple(reversed(range(len(x.shape))))) if self.transposed else x
 
 
-def check_captured(op: Op) -> None:
+def check_captured(op: Record) -> None:
     """Loss, gradients, dense gradients, updates and refusals are those of the eager step, whatever the passes."""
     verified = patch.dict(os.environ, {SWITCH: "1"})
-    with verified, patch.dict(OPS, {op.name: op}), np.errstate(all="ignore"):
+    listed = patch.dict(OPS, {op.name: op} if isinstance(op, Op) else {})
+    with verified, listed, np.errstate(all="ignore"):
         for case in cases(op):
             for form, (transposed, off) in FORMS.items():
                 _check_case(case, transposed, off, f"{case.label}, captured with {form}")
@@ -133,7 +134,7 @@ def _run(made: Any, step: Step) -> Any:
         return type(error), str(error)
 
 
-def _refused(op: Op) -> Iterator[Step]:
+def _refused(op: Record) -> Iterator[Step]:
     """The bad inputs that can be parameters and batches."""
     for bad in op.errors:
         if all(isinstance(a, np.ndarray) and a.dtype.name in ("float32", "float64", "int64") for a in bad.arrays):

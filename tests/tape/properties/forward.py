@@ -12,10 +12,9 @@ import numpy as np
 
 from dgrr.tape import ShapeError, get_threads, set_threads
 from dgrr.tape.numerics import launch
-from dgrr.tape.op import Op
-from dgrr.tape.primitive import KernelStep, Spec
+from dgrr.tape.primitive import KernelStep
 
-from .cases import Array, Case, assert_same_bits, cases, run, run_on, steps
+from .cases import Array, Case, Record, assert_same_bits, cases, run, run_on, steps
 
 THREAD_COUNTS = (1, 2, 3, 7)
 
@@ -23,7 +22,7 @@ JUNK = (0xA5A5A5A57FA5A5A5, 0x42A5A5A542A5A5A5, 0x7FF4A5A5A5A5A5A5)
 """What uninitialised memory may hold: NaNs and plausible numbers, in either width."""
 
 
-def check_reference(op: Op) -> None:
+def check_reference(op: Record) -> None:
     """The result is the reference's, to the bit, in dtype and in shape."""
     for case in cases(op):
         with np.errstate(all="ignore"):
@@ -31,7 +30,7 @@ def check_reference(op: Op) -> None:
         assert_same_bits(case.result, expected, case.label)
 
 
-def check_every_element_is_written(op: Op) -> None:
+def check_every_element_is_written(op: Record) -> None:
     """What the output's memory held before cannot be seen in the result."""
     empty = np.empty
     for case in cases(op):
@@ -48,7 +47,7 @@ def _junk(array: Array, pattern: int) -> Array:
     return array
 
 
-def check_inputs_and_aliases(op: Op) -> None:
+def check_inputs_and_aliases(op: Record) -> None:
     """Inputs keep their bytes; a kernel gives the same result in the buffer of a declared alias."""
     for case in cases(op):
         given = [None if a is None else np.array(a, order="K", copy=True) for a in case.arrays]
@@ -135,7 +134,7 @@ VIEWS = {
 """Memory layouts; each maps an array to one of the same shape whose elements are elsewhere."""
 
 
-def check_strides(op: Op) -> None:
+def check_strides(op: Record) -> None:
     """Views of any strides give the bits that contiguous arrays of the same elements give."""
     for case in cases(op):
         for layout, make in VIEWS.items():
@@ -157,7 +156,7 @@ def threads(count: int) -> Iterator[None]:
         set_threads(before)
 
 
-def check_threads(op: Op) -> None:
+def check_threads(op: Record) -> None:
     """The number of threads cannot be seen in the bits."""
     expected = [case.result for case in cases(op)]
     for count in THREAD_COUNTS:
@@ -166,10 +165,11 @@ def check_threads(op: Op) -> None:
                 assert_same_bits(case.result, alone, f"{case.label} on {count} threads")
 
 
-def check_batch(op: Op) -> None:
+def check_batch(op: Record) -> None:
     """A batch of one gives the bits of that row of a larger batch, for an op that has a batch axis.
 
-    An op without one must say why. Scalars have no batch; a sample whose ``axis`` is the batch mixes it.
+    An op without one must say why. What does not have the axis has no batch; a sample whose ``axis`` is the batch
+    mixes it.
     """
     if not op.batch_axis:
         assert op.excused.get("batch"), f"{op.name}: it has no batch_axis and excused['batch'] gives no reason"
@@ -184,47 +184,45 @@ def _check_rows(case: Case) -> int:
     (first, axis), *_ = inputs.items()
     example = case.arrays[first]
     assert example is not None, f"{case.label}: the batched input is missing"
-    if example.ndim == 0 or _mixes(case, axis, example.ndim):
+    if not _has(example, axis) or _mixes(case, axis, example.ndim):
         return 0
     whole = case.result
     for k in range(example.shape[axis]):
-        single = run(case.op, _row(case, inputs, k), case.attrs)
-        at = (slice(None),) * axis + (slice(k, k + 1),)
-        assert_same_bits(single, whole[at], f"{case.label}, row {k} alone")
+        row = _slice(whole, axis, k)
+        assert row is not None
+        assert_same_bits(_alone(case, inputs, k), row, f"{case.label}, row {k} alone")
     return int(example.shape[axis])
 
 
 def _mixes(case: Case, batch: int, rank: int) -> bool:
     parameters = case.op.signature.python.parameters
     axis = case.attrs.get("axis", parameters["axis"].default if "axis" in parameters else None)
-    return isinstance(axis, int) and axis % rank == batch
+    return isinstance(axis, int) and axis % rank == batch % rank
 
 
-def _row(case: Case, inputs: dict[int, int], k: int) -> list[Array | None]:
-    """The inputs with row k alone of those with a batch, among them any of the same rank that must follow."""
-    row = [_slice(a, inputs.get(i), k) for i, a in enumerate(case.arrays)]
-    if _accepted(case, row):
-        return row
-    (first, axis), *_ = inputs.items()
-    rank = _rank(case.arrays[first])
-    return [_slice(a, axis if _rank(a) == rank else None, k) for a in case.arrays]
+def _alone(case: Case, inputs: dict[int, int], k: int) -> Array:
+    """The result for row k alone of the inputs with a batch, among them any of the same rank that must follow."""
+    try:
+        return run(case.op, [_slice(a, inputs.get(i), k) for i, a in enumerate(case.arrays)], case.attrs)
+    except ShapeError:
+        (first, axis), *_ = inputs.items()
+        rank = _rank(case.arrays[first])
+        return run(case.op, [_slice(a, axis if _rank(a) == rank else None, k) for a in case.arrays], case.attrs)
 
 
 def _rank(a: Array | None) -> int:
     return -1 if a is None else a.ndim
 
 
+def _has(a: Array, axis: int) -> bool:
+    return -a.ndim <= axis < a.ndim
+
+
 def _slice(a: Array | None, axis: int | None, k: int) -> Array | None:
-    return a if a is None or axis is None else a[(slice(None),) * axis + (slice(k, k + 1),)]
-
-
-def _accepted(case: Case, arrays: Sequence[Array | None]) -> bool:
-    _, attrs = case.op.bind(tuple(arrays), case.attrs)
-    try:
-        case.op.infer_spec([None if a is None else Spec(a.shape, a.dtype) for a in arrays], attrs)
-    except ShapeError:
-        return False
-    return True
+    """Row k alone along an axis, which may count from the end; what does not have the axis as it is."""
+    if a is None or axis is None or not _has(a, axis):
+        return a
+    return a[(slice(None),) * (axis % a.ndim) + (slice(k, k + 1),)]
 
 
 FORWARD: dict[str, Callable[[Any], None]] = {

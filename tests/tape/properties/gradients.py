@@ -11,7 +11,7 @@ from dgrr.tape import AnyTensor, AnyVar, GradientError, Tape, ops
 from dgrr.tape.derivative import NO_GRAD, Derivative
 from dgrr.tape.op import Op
 
-from .cases import Array, Case, assert_same_bits, cases, run
+from .cases import Array, Case, Record, assert_same_bits, cases, run
 from .numeric import dot, moved, normal, slope
 
 DIRECTIONS = 2
@@ -34,7 +34,7 @@ def applied(tape: Tape[Any], case: Case, trainable: Sequence[bool] | None = None
 
 def differentiable(case: Case) -> list[int]:
     """Positions of the given float inputs that have a VJP."""
-    return [i for i in case.float_inputs if case.op.vjp[i] is not NO_GRAD]
+    return [i for i in case.float_inputs if case.op.smooth[i]]
 
 
 def gradients(case: Case, seed: Array) -> list[Array | None]:
@@ -51,13 +51,11 @@ def precision(*arrays: Array) -> float:
     return max(float(np.finfo(a.dtype).eps) for a in arrays)
 
 
-def regular(op: Op) -> Iterator[tuple[Case, Array]]:
+def regular(op: Record) -> Iterator[tuple[Case, Array]]:
     """The float64 cases whose result is of floats, with it, all values finite and at least one of them there.
 
     An op that has a derivative must have at least one such case.
     """
-    has_derivative = any(rule is not NO_GRAD for rule in op.vjp)
-    assert has_derivative == (op.jvp is not NO_GRAD), f"{op.name}: VJPs and JVP must exist together"
     seen = 0
     for case in cases(op, np.float64):
         y = case.result
@@ -66,10 +64,10 @@ def regular(op: Op) -> Iterator[tuple[Case, Array]]:
         if finite and inputs and y.size:
             seen += 1
             yield case, y
-    assert seen or not has_derivative, f"{op.name}: no sample on which a derivative can be checked"
+    assert seen or not any(op.smooth), f"{op.name}: no sample on which a derivative can be checked"
 
 
-def check_gradient(op: Op) -> None:
+def check_gradient(op: Record) -> None:
     """Each VJP is the slope of the op's value; where NO_GRAD stands for an input of floats the slope is 0."""
     rng = np.random.default_rng(1)
     for case, y in regular(op):
@@ -91,16 +89,16 @@ def _check_slope(case: Case, y: Array, i: int, rng: np.random.Generator) -> bool
     return True
 
 
-def _check_smooth(op: Op) -> None:
+def _check_smooth(op: Record) -> None:
     """Kinks excuse single directions, never all directions of an input."""
     rng = np.random.default_rng(2)
-    for i, rule in enumerate(op.vjp):
-        if rule is not NO_GRAD:
+    for i, differentiable_input in enumerate(op.smooth):
+        if differentiable_input:
             smooth = [_check_slope(case, y, i, rng) for case, y in regular(op) if i in case.float_inputs]
             assert any(smooth), f"{op.name}: input {i} is differentiable, and every sample has a kink there"
 
 
-def check_second_order(op: Op) -> None:
+def check_second_order(op: Record) -> None:
     """The recorded gradient has the bits of the plain one; its gradient is the slope of the plain one."""
     rng = np.random.default_rng(3)
     for case, y in regular(op):
@@ -144,6 +142,7 @@ def _array(g: AnyTensor | None) -> Array | None:
 
 def check_adjoint(op: Op) -> None:
     """JVP and VJP are each other's transposes: <Jv, u> = <v, J'u>."""
+    assert any(op.smooth) == (op.jvp is not NO_GRAD), f"{op.name}: VJPs and JVP must exist together"
     rng = np.random.default_rng(4)
     for case, y in regular(op):
         assert isinstance(op.jvp, Derivative)
@@ -151,7 +150,7 @@ def check_adjoint(op: Op) -> None:
             normal(rng, a) if a is not None and i in case.float_inputs else None for i, a in enumerate(case.arrays)
         ]
         u = normal(rng, y)
-        jv = _pushed(case, y, tangents)
+        jv = _pushed(op, case, y, tangents)
         assert jv.shape == y.shape, f"{case.label}: the JVP has shape {jv.shape}, the result {y.shape}"
         assert jv.dtype == y.dtype, f"{case.label}: the JVP is of {jv.dtype}, the result of {y.dtype}"
         g = gradients(case, u)
@@ -161,16 +160,16 @@ def check_adjoint(op: Op) -> None:
         assert abs(left - right) <= bound, f"{case.label}: <Jv, u> = {left!r}, <v, J'u> = {right!r}"
 
 
-def _pushed(case: Case, y: Array, tangents: Sequence[Array | None]) -> Array:
+def _pushed(op: Op, case: Case, y: Array, tangents: Sequence[Array | None]) -> Array:
     values = [None if a is None else AnyTensor(a.copy()) for a in case.arrays]
     given: Any = [None if t is None else AnyTensor(t.copy()) for t in tangents]
-    _, attrs = case.op.bind(case.arrays, case.attrs)
-    assert isinstance(case.op.jvp, Derivative)
-    pushed: AnyTensor = case.op.jvp(given if len(given) > 1 else given[0], values, AnyTensor(y.copy()), attrs)
+    _, attrs = op.bind(case.arrays, case.attrs)
+    assert isinstance(op.jvp, Derivative)
+    pushed: AnyTensor = op.jvp(given if len(given) > 1 else given[0], values, AnyTensor(y.copy()), attrs)
     return pushed.array
 
 
-def check_requires_grad(op: Op) -> None:
+def check_requires_grad(op: Record) -> None:
     """Under each choice of trainable inputs, gradients arrive at just those, the same bits as under all."""
     rng = np.random.default_rng(5)
     for case in cases(op):

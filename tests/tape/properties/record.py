@@ -8,12 +8,15 @@ import numpy as np
 from dgrr.tape import Tape
 from dgrr.tape.op import Op
 from dgrr.tape.samples import Bad
-from dgrr.tape.table import OPS
+from dgrr.tape.table import COMPOSED, OPS
+
+from .cases import Record
 
 
-def check_errors(op: Op) -> None:
+def check_errors(op: Record) -> None:
     """Each bad input is refused with its error and text, and leaves nothing on the tape but the leaves."""
-    assert op.errors or op.private, f"{op.name}: a public op must say what it refuses"
+    private = isinstance(op, Op) and op.private
+    assert op.errors or private, f"{op.name}: a public op must say what it refuses"
     for sample in op.errors:
         tape: Tape[Any] = Tape()
         inputs = [tape.leaf(a) if isinstance(a, np.ndarray) else a for a in sample.arrays]
@@ -22,7 +25,7 @@ def check_errors(op: Op) -> None:
         assert len(tape) == before, f"{op.name}: refused, and the tape has grown by {len(tape) - before} nodes"
 
 
-def _refusal(op: Op, inputs: list[Any], sample: Bad) -> Exception:
+def _refusal(op: Record, inputs: list[Any], sample: Bad) -> Exception:
     try:
         op(*inputs, **sample.attrs)
     except Exception as error:
@@ -30,7 +33,7 @@ def _refusal(op: Op, inputs: list[Any], sample: Bad) -> Exception:
     raise AssertionError(f"{op.name}: accepted what must fail with {sample.text!r}")
 
 
-def _check_refusal(op: Op, sample: Bad, error: Exception) -> None:
+def _check_refusal(op: Record, sample: Bad, error: Exception) -> None:
     text = str(error)
     assert type(error) is sample.error, f"{op.name}: expected {sample.error.__name__}, got {error!r}"
     assert sample.text in text, f"{op.name}: expected an error that says {sample.text!r}, got {text!r}"
@@ -38,13 +41,14 @@ def _check_refusal(op: Op, sample: Bad, error: Exception) -> None:
         assert part in f"{text}", f"{op.name}: an error must say {part!r}, got {text!r}"
 
 
-def check_documentation(op: Op) -> None:
+def check_documentation(op: Record) -> None:
     """The docstring is a sentence; the record stands under its name; no other covers the same names."""
-    assert op.doc.endswith("."), f"{op.name}: the docstring must be a sentence, got {op.doc!r}"
+    text, _, _ = op.doc.partition("\n\n>>>")
+    assert text.endswith("."), f"{op.name}: the docstring must be a sentence, got {text!r}"
     assert op.function.__name__ == op.name
-    others = {name for other in OPS.values() if other.name != op.name for name in other.covers}
+    others = {name for other in (*OPS.values(), *COMPOSED.values()) if other.name != op.name for name in other.covers}
     assert not others & set(op.covers), f"{op.name}: {others & set(op.covers)} are covered twice"
-    assert not (op.private and op.covers), f"{op.name}: a private op covers {op.covers}"
+    assert not (isinstance(op, Op) and op.private and op.covers), f"{op.name}: a private op covers {op.covers}"
     assert all(op.excused.values()), f"{op.name}: an excuse without a reason"
 
 

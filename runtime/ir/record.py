@@ -96,7 +96,8 @@ class _Passes:
         return loss, self._tape.backward_scalar(loss, create_graph=True)
 
     def _context(self) -> Context:
-        self._step = self._step or self._tape.symbol(Spec((), i64.dtype), "step")
+        if self._step is None:
+            self._step = self._tape.symbol(Spec((), i64.dtype), "step")
         return Context(True, Random(self._step, self._seed, self._done), self._now)
 
     def surroundings(self) -> tuple[int | None, dict[str, int], dict[int, int]]:

@@ -38,6 +38,8 @@ def _kind(program: Program, rank: Mapping[int, int], numbered: tuple[int, Lowere
     record = STATE_OPS.get(op.kernel.name)
     if record is None or record.in_place == 0 or record.sized is None or not isinstance(op.words, Words):
         return None
+    if program.root(op.outputs[0]) not in rank:  # no parameter
+        return None
     if not program.layout(op.outputs[0]).nbytes:  # numpy gives empty arrays no address of their own
         return None
     scalars = tuple([program.root(v) for v in op.inputs[1:]])

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...tape.random import uniform
+from ...tape.table import OPS
 from ...tape.tensor import Array
 from ..evaluate import evaluate as run_eagerly
 from ..ir.graph import IRNode
@@ -123,14 +124,20 @@ class _Loss:
         return self._evaluate({id: self._declared[id] + by})
 
     def _evaluate(self, moved: Mapping[int, Array]) -> float:
-        return float(evaluate(self._nodes, {**self._declared, **moved}, by_reference)[self._loss])
+        return float(evaluate(self._nodes, {**self._declared, **moved}, _in_float64)[self._loss])
 
 
 def _float64(array: Array) -> Array:
     return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 
+def _in_float64(node: IRNode, inputs: list[Array | None]) -> Array:
+    return _float64(by_reference(node, inputs))
+
+
 def _widened(node: IRNode) -> IRNode:
-    """A node whose attributes speak of float64 where they spoke of float32."""
+    """A node whose attributes speak of float64 where they spoke of float32; what is drawn keeps its precision."""
+    if not any(OPS[node.op].smooth):
+        return node
     wide = {key: np.dtype(np.float64) if value == np.dtype(np.float32) else value for key, value in node.attrs.items()}
     return replace(node, attrs=wide)

@@ -97,12 +97,16 @@ class Subject:
 
     def declared(self, part: Part) -> dict[int, Array]:
         """Copies of what a graph does not produce itself: parameters, state, inputs, constants, by id."""
+        return {**{id: array.copy() for id, array in self.held(part.graph).items()}, **part.constants}
+
+    def held(self, graph: IRGraph) -> dict[int, Array]:
+        """The arrays of a graph's parameters, inputs and states, by id."""
         step, recording = self.step, self.plans.recording
         found = {id: step.params[name] for name, id in recording.params.items()}
         found |= dict(zip(recording.inputs, self.plans.inputs, strict=True))
         for role, arrays in ((Role.STATE, step.state), (Role.MODEL_STATE, step.model_state)):
-            found |= {value.id: arrays[value.name] for value in part.graph.with_role(role)}
-        return {**{id: array.copy() for id, array in found.items()}, **part.constants}
+            found |= {value.id: arrays[value.name] for value in graph.with_role(role)}
+        return found
 
     def state_copies(self) -> tuple[dict[str, Array], dict[str, Array]]:
         """Copies of parameters and state as they are now."""

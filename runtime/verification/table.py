@@ -55,10 +55,8 @@ def _arena(part: Part) -> int:
 
 def _bases(subject: Subject, part: Part) -> dict[int, int]:
     """Root → its address, from the arrays of the step and the offsets of the plan."""
-    recording, step, graph = subject.plans.recording, subject.step, part.program.graph
-    arrays = {id: step.params[name] for name, id in recording.params.items()}
-    arrays |= dict(zip(recording.inputs, subject.plans.inputs, strict=True))
-    arrays |= {id: step.state[value.name] for id, value in graph.values.items() if value.role == "state"}
+    graph = part.program.graph
+    arrays = subject.held(graph)
     found = {id: int(array.ctypes.data) for id, array in arrays.items()}
     found |= {root: _arena(part) + block.offset for root, block in part.bound.plan.slots.items()}
     for whole, members in part.program.groups.items():

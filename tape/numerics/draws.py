@@ -73,18 +73,20 @@ def uniform(table, ints, part, parts):
 
 @kernel
 def dropout(table, ints, part, parts):
-    """``out = x * factor`` where the number drawn is at least p, else +0; arrays: out, x, step; ints: …, p, factor."""
-    n, each = word(ints, 0), word(ints, 1)
+    """``out = x * factor`` where the number drawn, from one word, is at least p, else +0.
+
+    Arrays: out, x, step; ints: … with one word for each element, p, factor.
+    """
+    n = word(ints, 0)
     step = vector_as(table, INT64, 2, 0, 1)[0]
-    p, factor = real(table, float_of(word(ints, 6))), real(table, float_of(word(ints, 7)))
+    p, factor = float_of(word(ints, 6)), real(table, float_of(word(ints, 7)))
     words = stack(retyped(table, UINT64), CHUNK)
-    per_chunk = CHUNK // each
-    first, mine = share((n + per_chunk - 1) // per_chunk, part, parts)
+    first, mine = share((n + CHUNK - 1) // CHUNK, part, parts)
     for chunk in range(first, first + mine):
         _fill(words, chunk * (CHUNK // 4), ints, step)
-        start = chunk * per_chunk
-        count = min(per_chunk, n - start)
+        start = chunk * CHUNK
+        count = min(CHUNK, n - start)
         out, x = vector(table, 0, start, count), vector(table, 1, start, count)
         for i in range(count):
-            out[i] = select(_unit(table, words, i, each) >= p, x[i] * factor, real(table, 0.0))
+            out[i] = select(np.float64(words[i] >> SHORT) * 2.0**-24 >= p, x[i] * factor, real(table, 0.0))
     return 0

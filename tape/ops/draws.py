@@ -27,9 +27,8 @@ WORK = 20
 PLACE = {"batch": "what is drawn for an element depends on its place in the batch"}
 
 
-def _stream(spec: Spec, seed: int, micro_batch: int, ordinal: int) -> tuple[int, ...]:
-    """The words of a call."""
-    each = 2 if spec.dtype == f64.dtype else 1
+def _stream(spec: Spec, each: int, seed: int, micro_batch: int, ordinal: int) -> tuple[int, ...]:
+    """The words of a call that draws ``each`` words for an element."""
     return spec.size, each, seed & random.WORD, seed >> 32, micro_batch, ordinal
 
 
@@ -65,8 +64,8 @@ def _infer_uniform(step: Spec, shape: Sizes, dtype: Any, seed: int, micro_batch:
 
 def _lower_uniform(step: Slot, shape: Sizes, dtype: Any, seed: int, micro_batch: int, ordinal: int) -> Slot:
     out = Spec(shape, element_type(dtype))
-    words = _stream(out, seed, micro_batch, ordinal)
     kind = out.dtype
+    words = _stream(out, 2 if kind == f64.dtype else 1, seed, micro_batch, ordinal)
     return call(kernels.uniform, [step], shape, *words, dtype=kind, element=kind, work=WORK * out.size)
 
 
@@ -127,16 +126,16 @@ def _factor(p: float) -> float:
 
 
 def _lower_dropout(x: Slot, step: Slot, p: float, seed: int, micro_batch: int, ordinal: int) -> Slot:
-    words = _stream(x.spec, seed, micro_batch, ordinal)
+    words = _stream(x.spec, 1, seed, micro_batch, ordinal)
     return call(
         kernels.dropout, [x, step], x.shape, *words, float(p), _factor(p), work=WORK * x.spec.size, aliases=(0,)
     )
 
 
 def _reference_dropout(x: Any, step: Any, p: float = 0.5, **key: int) -> Any:
-    drawn = random.uniform(x.shape, x.dtype, step=int(step), **{"seed": 0, **key})
+    drawn = random.uniform(x.shape, np.float32, step=int(step), **{"seed": 0, **key})
     factor = x.dtype.type(0 if p == 1 else 1 / (1 - p))
-    return np.where(drawn >= x.dtype.type(p), x * factor, x.dtype.type(0))
+    return np.where(drawn.astype(np.float64) >= p, x * factor, x.dtype.type(0))
 
 
 def _dropouts(make: Make) -> list[Sample]:
@@ -177,8 +176,8 @@ def _dropouts(make: Make) -> list[Sample]:
 def dropout(
     x: Var[F, *S], step: Var[i64], p: float = 0.5, seed: int = 0, micro_batch: int = 0, ordinal: int = 0
 ) -> Var[F, *S]:
-    """``x / (1 - p)`` where `uniform` draws at least ``p``, else +0, even for infinities and NaN.
+    """``x / (1 - p)`` where `uniform` in float32 draws at least ``p``, else +0, even for infinities and NaN.
 
-    The factor is rounded once; p is compared in the element type of x.
+    Both element types keep the same elements. The factor is rounded once.
     """
     ...

@@ -18,6 +18,7 @@ from .losses import fuse_cross_entropy
 from .lower import Lowering
 from .plan import BindingPlan, plan
 from .program import Program
+from .shared import share_steps
 from .units import drop_unit_factors
 
 GRAPH_PASSES: dict[str, Callable[[IRGraph], IRGraph]] = {
@@ -25,6 +26,7 @@ GRAPH_PASSES: dict[str, Callable[[IRGraph], IRGraph]] = {
     "dead-code": eliminate_dead_code,
 }
 PROGRAM_PASSES: dict[str, Callable[[Program], Program]] = {
+    "shared-steps": share_steps,
     "unit-factors": drop_unit_factors,
     "cross-entropy": fuse_cross_entropy,
     "epilogues": fuse_epilogues,

@@ -16,17 +16,17 @@ def drop_unit_factors(program: Program) -> Program:
     ops: list[LoweredOp] = []
     for op in program.ops:
         factors = [v for v in op.inputs if v not in ones]
-        place = _followed(program.places[factors[0]], moved) if len(factors) == 1 else None
+        place = followed(program.places[factors[0]], moved) if len(factors) == 1 else None
         if op.kernel is elementwise.mul and place is not None and place.root not in program.graph.updates:
             # what the step overwrites is no such factor: a product may be read after the update
             moved[op.outputs[0]] = place
         else:
             ops.append(op)
-    places = {v: _followed(place, moved) for v, place in program.places.items()}
+    places = {v: followed(place, moved) for v, place in program.places.items()}
     return drop_unread(replace(program, ops=tuple(ops), places=places))
 
 
-def _followed(place: Place, moved: Mapping[int, Place]) -> Place:
+def followed(place: Place, moved: Mapping[int, Place]) -> Place:
     """A place after its root has become part of another, whose elements lie there side by side."""
     if place.root not in moved:
         return place

@@ -204,7 +204,7 @@ def a_part_loses_its_offset() -> Patch:
     def wrong(place: Place, moved: Any) -> Place:
         return replace(place, root=moved[place.root].root) if place.root in moved else place
 
-    return units, "_followed", wrong
+    return units, "followed", wrong
 
 
 def any_factor_is_one() -> Patch:

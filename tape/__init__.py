@@ -23,6 +23,7 @@ from .numerics.pool import get_threads, set_threads
 from .shape import Dim, Shape
 from .tape import Tape
 from .tensor import AnyTensor, Tensor
+from .transforms import grad, hvp, jacobian, jvp, value_and_grad, vjp
 from .var import AnyVar, Var
 
 __all__ = [
@@ -59,9 +60,15 @@ __all__ = [
     "f32",
     "f64",
     "get_threads",
+    "grad",
     "gradcheck",
+    "hvp",
     "i64",
+    "jacobian",
+    "jvp",
     "nn",
     "ops",
     "set_threads",
+    "value_and_grad",
+    "vjp",
 ]

@@ -27,6 +27,9 @@ Lift = Callable[[int], Any]
 Hooked = Callable[[Node, Any], Any]
 """A node's complete cotangent as its hooks leave it."""
 
+Live = Collection[int] | None
+"""The ids that a sweep is confined to; None for all."""
+
 COLUMNS = ("id", "name", "op", "shape", "norm", "min", "max", "zeros", "non-finite")
 """Columns of a table of gradients."""
 
@@ -41,14 +44,16 @@ def sweep(
     lift: Lift,
     hooked: Hooked | None = None,
     check: bool = False,
+    live: Live = None,
 ) -> None:
     """Push the cotangents of nodes ``start``, ``start - 1``, … 0 to their parents, in place.
 
+    With ``live`` nothing flows to other nodes than these, and the VJPs that would make it flow there are not run.
     Raises GradientError if an op's VJP returns a contribution of the wrong shape or a hook something that does
     not fit; with ``check`` NonFiniteError for a contribution that is infinite or NaN.
     """
-    add = OPS["add"]
-    for id in range(start, -1, -1):
+    add, last = OPS["add"], 0 if live is None else min(live, default=0)
+    for id in range(start, last - 1, -1):
         node, g = nodes[id], cotangents[id]
         if g is None:
             continue
@@ -56,16 +61,26 @@ def sweep(
             g = cotangents[id] = hooked(node, g)
         if not node.requires_grad or node.op is None:
             continue
-        for parent, contribution in node.pull(g, _lifted(node, lift), lift(id)):
+        for parent, contribution in node.pull(g, lifted(node, lift), lift(id), live):
             if check:
                 require_finite_contribution(node, nodes[parent], contribution)
             known = cotangents[parent]
             cotangents[parent] = contribution if known is None else add(known, contribution)
 
 
-def _lifted(node: Node, lift: Lift) -> list[Any]:
+def lifted(node: Node, lift: Lift) -> list[Any]:
+    """The inputs of a node as its op's derivatives take them; None for an omitted one."""
     ids = iter(node.parents)
     return [None if x is None else lift(next(ids)) for x in node.inputs]
+
+
+def depending(nodes: Sequence[Node], inputs: Collection[int], stop: int) -> set[int]:
+    """The ids up to ``stop`` of ``inputs`` and of what gradients can flow through to reach them."""
+    live = set(inputs)
+    for id in range(min(live, default=stop), stop + 1):
+        if nodes[id].requires_grad and not live.isdisjoint(nodes[id].parents):
+            live.add(id)
+    return live
 
 
 def seed_of(call: str, value: AnyTensor, seed: Any) -> Any:

@@ -1,6 +1,6 @@
 """Nodes: what a tape is made of."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from .errors import GradientError, ShapeError
@@ -68,13 +68,19 @@ class Node:
             )
         return self.pull(cotangent, self.inputs, self.value)
 
-    def pull(self, g: Any, inputs: Sequence[Any], output: Any) -> list[tuple[int, Any]]:
-        """`backward` on values of any kind: tensors, or Vars when the backward pass itself is recorded."""
+    def pull(
+        self, g: Any, inputs: Sequence[Any], output: Any, live: Collection[int] | None = None
+    ) -> list[tuple[int, Any]]:
+        """`backward` on values of any kind: tensors, or Vars when the backward pass itself is recorded.
+
+        With ``live`` only for the parents among these ids.
+        """
         if self.op is None:
             return []
         positions = [i for i, x in enumerate(self.inputs) if x is not None]
         ids = dict(zip(positions, self.parents, strict=True))
-        pulled = self.op.pull(g, inputs, output, self.attrs, self.needs)
+        needs = self.needs if live is None else [need and ids[i] in live for i, need in enumerate(self.needs)]
+        pulled = self.op.pull(g, inputs, output, self.attrs, needs)
         for i, contribution in pulled:
             self._check(i, ids[i], contribution)
         return [(ids[i], contribution) for i, contribution in pulled]

@@ -162,6 +162,19 @@ class Op:
         wanted = enumerate(zip(needs, self.smooth, strict=True))
         return [(i, rules[i](g, inputs, output, attrs)) for i, (need, smooth) in wanted if need and smooth]
 
+    def push(self, tangents: Sequence[Any], inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
+        """The tangent of the output given those of the inputs, None for one that is zero; None if it is zero."""
+        moves = any(t is not None and smooth for t, smooth in zip(tangents, self.smooth, strict=True))
+        if isinstance(self.jvp, NoGradient) or not moves or output.dtype.kind != "f":
+            return None
+        given = [_zero(x) if t is None else t for t, x in zip(tangents, inputs, strict=True)]
+        return self.jvp(given if len(given) > 1 else given[0], inputs, output, attrs)
+
+
+def _zero(x: Any) -> AnyTensor | None:
+    """The tangent of an input that does not move; None for an omitted one and for what holds no floats."""
+    return None if x is None or x.dtype.kind != "f" else AnyTensor.number(0.0, x.dtype, tuple(x.shape))
+
 
 def _is_array(x: Any) -> bool:
     return isinstance(x, AnyTensor | np.ndarray)

@@ -8,7 +8,7 @@ from typing import Any, Generic, Literal, TypeVar, TypeVarTuple, overload
 import numpy as np
 import numpy.typing as npt
 
-from .backward import DenseGrads, cotangent, seed_of, sweep, zeros
+from .backward import DenseGrads, Live, cotangent, seed_of, sweep, zeros
 from .dtypes import FLOATS, DType
 from .errors import DomainError, DTypeError, GradientError, ShapeError
 from .hooks import Hook, HookHandle, Hooks
@@ -231,7 +231,7 @@ class Tape(Looking, Generic[D]):
             None if g is None else cotangent("backward_dense_from", f"cotangents[{node.id}]", node.value, g)
             for node, g in zip(self._nodes, cotangents, strict=True)
         ]
-        return self._sweep(checked, len(self) - 1, create_graph)
+        return self.sweep(checked, len(self) - 1, create_graph)
 
     def backward_dense_all(self, out: AnyVar | int, seed: Seed = None) -> DenseGrads[AnyTensor]:
         """`backward_dense` with zeros where the gradient does not arrive; no VJP runs for those nodes."""
@@ -270,14 +270,15 @@ class Tape(Looking, Generic[D]):
             )
         cotangents: list[Any] = [None] * len(self)
         cotangents[node.id] = start
-        return self._sweep(cotangents, node.id, create_graph)
+        return self.sweep(cotangents, node.id, create_graph)
 
-    def _sweep(self, cotangents: list[Any], start: int, create_graph: bool) -> DenseGrads[Any]:
+    def sweep(self, cotangents: list[Any], start: int, create_graph: bool, live: Live = None) -> DenseGrads[Any]:
+        """The reverse sweep down from node ``start``, from cotangents that fit; see `dgrr.tape.backward.sweep`."""
         lift: Callable[[int], Any] = self.var if create_graph else lambda id: self._nodes[id].value
         accept: Callable[[Any], Any] = self._as_var if create_graph else _as_tensor
         hooked = partial(self._hooks.run, accept=accept) if self._hooks else None
         cotangents = [g if g is None else accept(g) for g in cotangents]
-        sweep(self._nodes, cotangents, start, lift, hooked, self._check)
+        sweep(self._nodes, cotangents, start, lift, hooked, self._check, live)
         return DenseGrads(self._nodes, cotangents, self.node)
 
     def hook(self, key: AnyVar | int | str, function: Hook) -> HookHandle:

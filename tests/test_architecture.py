@@ -13,7 +13,7 @@ WINGS = ("tape", "runtime", "trace")
 FLOORS = {
     "tape": [
         ["errors", "exact", "location"],
-        ["dtypes", "shape", "ulp"],
+        ["dtypes", "nest", "shape", "ulp"],
         ["numerics", "random"],
         ["tensor"],
         ["table", "tables"],
@@ -27,10 +27,11 @@ FLOORS = {
         ["node"],
         ["dot", "explain", "hooks", "nonfinite", "show"],
         ["backward"],
-        ["compare", "nodes"],
+        ["compare", "forward", "nodes"],
         ["looking"],
         ["context", "tape"],
-        ["gradcheck", "symbolic"],
+        ["gradcheck", "recorded", "symbolic"],
+        ["transforms"],
         ["nn"],
     ],
     "runtime": [

@@ -18,7 +18,7 @@ from dgrr.tape.samples import Make, Sample, bad
 from dgrr.tape.table import COMPOSED, OPS
 
 from .test_half_defined import SQUARE
-from .test_ops import OF_COMPOSED, PROPERTIES
+from .test_ops import PROPERTIES
 
 Fields = dict[str, Any]
 
@@ -68,7 +68,7 @@ def listed() -> Iterator[Callable[..., Composed]]:
     COMPOSED.pop("blend", None)
 
 
-@pytest.mark.parametrize("name", OF_COMPOSED)
+@pytest.mark.parametrize("name", PROPERTIES)
 def test_unchanged_function_has_every_property(name: str, listed: Callable[..., Composed]) -> None:
     PROPERTIES[name](listed())
 
@@ -110,7 +110,7 @@ MUTANTS: list[tuple[str, Callable[..., Any], Fields, str, str]] = [
      "expected an error that says 'no'"),
     ("no error stated", blend, {"errors": ()}, "errors", "must say what it refuses"),
     ("an input taken for a constant", detached, {}, "gradient", "no gradient arrives at input 1"),
-    ("an input taken for a constant, of several", detached, {}, "requires_grad", "requires_grad of the result"),
+    ("an input taken for a constant, of several", detached, {}, "masks", "requires_grad of the result"),
     ("another gradient at each call", restless, {}, "second order", "recorded gradient of input 0"),
     ("a result that depends on the batch's size", averaged, {}, "batch", "row 0 alone"),
     ("no batch axis and no excuse", blend, {"batch_axis": {}}, "batch", "gives no reason"),

@@ -7,12 +7,13 @@ Each mutant is a healthy op with one field of its record changed. None stays in 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,call-arg,var-annotated,empty-body"
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 from dgrr.tape import AnyTensor, DTypeError, GradientError, ShapeError, Var, ops
-from dgrr.tape.derivative import NO_GRAD
+from dgrr.tape.derivative import NO_GRAD, Derivative
 from dgrr.tape.numerics import elementwise as kernels
 from dgrr.tape.numerics import reduce as sums
 from dgrr.tape.numerics import reference
@@ -27,9 +28,11 @@ from dgrr.tape.table import OPS
 from .properties.captured import CAPTURED
 from .properties.forward import FORWARD
 from .properties.gradients import GRADIENTS
+from .properties.masks import MASKS
 from .properties.record import RECORD
+from .properties.third_order import THIRD_ORDER
 
-PROPERTIES = {**FORWARD, **GRADIENTS, **RECORD, **CAPTURED}
+PROPERTIES = {**FORWARD, **GRADIENTS, **MASKS, **THIRD_ORDER, **RECORD, **CAPTURED}
 Fields = dict[str, Any]
 
 
@@ -203,7 +206,7 @@ MUTANTS: list[tuple[str, Callable[..., Any], Fields, str, type[Exception], str]]
      "gradient", GradientError, "its VJP for parent 0 must return float64 of shape"),
     ("a VJP of the wrong dtype", mutant_square,
      {"vjp": (lambda g, x: ops.cast(slope_of_square(g, x), np.float64),)},
-     "requires_grad", GradientError, "must return float32 of shape"),
+     "masks", GradientError, "must return float32 of shape"),
     ("a VJP that takes its input for a constant", mutant_square,
      {"vjp": (lambda g, x: slope_of_square(g, frozen(x)),)}, "second order", AssertionError, "second order: analytic"),
     ("a VJP that takes its cotangent for a constant", mutant_square,
@@ -211,6 +214,9 @@ MUTANTS: list[tuple[str, Callable[..., Any], Fields, str, type[Exception], str]]
     ("a recorded VJP of other bits", mutant_square,
      {"vjp": (lambda g, x: slope_of_square(g, x) if isinstance(x, AnyTensor) else g * (x + x) * (1 + 2**-52),)},
      "second order", AssertionError, "recorded gradient of input 0: "),
+    ("a VJP that is wrong from the third derivative on", mutant_square,
+     {"vjp": (lambda g, x: ops.add(slope_of_square(g, x), ops.mul(g, ops.square(ops.sub(x, frozen(x))))),)},
+     "third order", AssertionError, "third order: analytic"),
     ("the last element is not written", mutant_square, {"lower": squared(mutant_all_but_last)},
      "junk", AssertionError, "elements differ"),
     ("an alias that is none", mutant_square, {"lower": squared(mutant_clears_first)},
@@ -266,6 +272,18 @@ def test_mutant_is_caught(mutant: tuple[str, Callable[..., Any], Fields, str, ty
     record = unlisted(function, {**HEALTHY[function], **change})
     with pytest.raises(error, match=text):
         PROPERTIES[name](record)
+
+
+def test_a_vjp_that_is_run_in_vain_is_caught() -> None:
+    def all_rules(op: Op, g: Any, inputs: Any, output: Any, attrs: Any, needs: Any) -> Any:
+        pulled = [rule(g, inputs, output, attrs) for rule in op.vjp if isinstance(rule, Derivative)]
+        return [(i, contribution) for i, contribution in enumerate(pulled) if needs[i]]
+
+    with (
+        patch.object(Op, "pull", all_rules),
+        pytest.raises(AssertionError, match=r"trainable \(False, True\): the VJPs of inputs \[0, 1\] were run"),
+    ):
+        PROPERTIES["masks"](unlisted(mutant_product, PRODUCT))
 
 
 def test_every_property_catches_a_mutant() -> None:

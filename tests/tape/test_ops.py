@@ -8,18 +8,15 @@ from dgrr.tape.table import COMPOSED
 from .properties.captured import CAPTURED
 from .properties.forward import FORWARD
 from .properties.gradients import GRADIENTS
+from .properties.masks import MASKS
 from .properties.record import RECORD
+from .properties.third_order import THIRD_ORDER
 
-PROPERTIES = {**FORWARD, **GRADIENTS, **RECORD, **CAPTURED}
-OF_COMPOSED = [name for name in PROPERTIES if name != "adjoint"]
-"""A composed function has no JVP of its own."""
-
-PAIRS = [
-    *[(name, op) for name in PROPERTIES for op in sorted(OPS)],
-    *[(name, function) for name in OF_COMPOSED for function in sorted(COMPOSED)],
-]
+PROPERTIES = {**FORWARD, **GRADIENTS, **MASKS, **THIRD_ORDER, **RECORD, **CAPTURED}
+RECORDS = {**OPS, **COMPOSED}
 
 
-@pytest.mark.parametrize(("name", "record"), PAIRS)
+@pytest.mark.parametrize("record", sorted(RECORDS))
+@pytest.mark.parametrize("name", PROPERTIES)
 def test_property(name: str, record: str) -> None:
-    PROPERTIES[name](OPS[record] if record in OPS else COMPOSED[record])
+    PROPERTIES[name](RECORDS[record])

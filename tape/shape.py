@@ -151,14 +151,14 @@ def _show(axis: object, known: Bindings) -> str:
     return str(size) if isinstance(axis, int | TypeVar) else f"{name}={size}"
 
 
-def normal_axis(op: str, axis: int, rank: int) -> int:
-    """``axis`` counted from the front. Raises ShapeError if there is no such axis.
+def normal_axis(op: str, axis: int, rank: int, argument: str = "axis") -> int:
+    """``axis`` counted from the front. Raises ShapeError, which names the argument, if there is no such axis.
 
     >>> normal_axis("softmax", -1, 3)
     2
     """
     if not -rank <= axis < rank:
-        raise ShapeError(f"{op}: argument 'axis': expected {_axis_range(rank)}, got {axis}")
+        raise ShapeError(f"{op}: argument {argument!r}: expected {_axis_range(rank)}, got {axis}")
     return axis % rank
 
 

@@ -92,6 +92,14 @@ def fma(context, a, b, c):
 
 
 @intrinsic
+def sqrt(context, x):
+    """The square root, rounded correctly."""
+    if element_of(x) not in FLOATS:
+        return None
+    return x(x), lambda ctx, b, sig, args: call_llvm(b, "sqrt", args[0])
+
+
+@intrinsic
 def select(context, condition, yes, no):
     """``yes if condition else no`` without a branch; both sides are evaluated."""
     result = widest(yes, no)

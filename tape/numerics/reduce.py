@@ -49,7 +49,8 @@ def sum_terms(term, x, y, out, zero):
 
 
 @inlined
-def _element(x, _):
+def element(x, _):
+    """``x``: the term of a plain sum."""
     return x
 
 
@@ -59,7 +60,8 @@ def _square(x, _):
 
 
 @inlined
-def _squared_difference(x, y):
+def squared_difference(x, y):
+    """``(x - y) ** 2``: the term of a sum of squares about a mean."""
     difference = x - y
     return difference * difference
 
@@ -67,7 +69,7 @@ def _squared_difference(x, y):
 @inlined
 def row_sum(x, zero):
     """The sum of a contiguous vector; +0 if it is empty."""
-    return sum_terms(_element, x, zero, None, zero)
+    return sum_terms(element, x, zero, None, zero)
 
 
 @inlined
@@ -105,7 +107,7 @@ def mean_squared_difference(table, ints, part, parts):
     n = word(ints, 0)
     if mine:
         a, b = vector(table, 1, 0, n), vector(table, 2, 0, n)
-        total = sum_terms(_squared_difference, a, b, None, real(table, 0.0))
+        total = sum_terms(squared_difference, a, b, None, real(table, 0.0))
         vector(table, 0, 0, 1)[0] = total / real(table, n)
     return 0
 

@@ -15,6 +15,9 @@ from .joining import append, concat, pad, split, stack
 from .likelihood import nll_loss
 from .loss import cross_entropy, mse_loss, soft_cross_entropy
 from .moments import logsumexp, var
+from .norm import batch_norm, layer_norm, rms_norm
+from .norm_groups import group_norm, instance_norm
+from .norm_inference import batch_norm_inference
 from .products import cumsum, prod
 from .reduce import broadcast_to, reduce_mean, reduce_sum
 from .regression import binary_cross_entropy_with_logits, huber_loss, mse_grad
@@ -36,6 +39,8 @@ __all__ = [
     "append",
     "argmax",
     "argmin",
+    "batch_norm",
+    "batch_norm_inference",
     "binary_cross_entropy_with_logits",
     "broadcast_to",
     "cast",
@@ -59,9 +64,12 @@ __all__ = [
     "getitem",
     "greater",
     "greater_equal",
+    "group_norm",
     "huber_loss",
     "index_add",
+    "instance_norm",
     "inv",
+    "layer_norm",
     "leaky_relu",
     "less",
     "less_equal",
@@ -90,6 +98,7 @@ __all__ = [
     "reduce_sum",
     "relu",
     "reshape",
+    "rms_norm",
     "rsqrt",
     "safe_log",
     "scale",

@@ -18,6 +18,9 @@ from .moments import logsumexp, var
 from .norm import batch_norm, layer_norm, rms_norm
 from .norm_groups import group_norm, instance_norm
 from .norm_inference import batch_norm_inference
+from .pool import adaptive_max_pool, max_pool
+from .pool_avg import adaptive_avg_pool, avg_pool
+from .pool_smooth import smooth_max_pool
 from .products import cumsum, prod
 from .reduce import broadcast_to, reduce_mean, reduce_sum
 from .regression import binary_cross_entropy_with_logits, huber_loss, mse_grad
@@ -25,6 +28,7 @@ from .select import cast, equal, greater, greater_equal, less, less_equal, not_e
 from .shape import flatten, permute, reshape, swapaxes, transpose2d
 from .slicing import gather_row, getitem, narrow
 from .softmax import log_softmax, softmax
+from .upsample import upsample_bilinear, upsample_nearest
 
 sum = reduce_sum
 """numpy's and PyTorch's name for `reduce_sum`."""
@@ -35,10 +39,13 @@ abs = absolute
 __all__ = [
     "abs",
     "absolute",
+    "adaptive_avg_pool",
+    "adaptive_max_pool",
     "add",
     "append",
     "argmax",
     "argmin",
+    "avg_pool",
     "batch_norm",
     "batch_norm_inference",
     "binary_cross_entropy_with_logits",
@@ -79,6 +86,7 @@ __all__ = [
     "log_softmax",
     "logsumexp",
     "matmul",
+    "max_pool",
     "maximum",
     "minimum",
     "mse_grad",
@@ -106,6 +114,7 @@ __all__ = [
     "sigmoid",
     "silu",
     "sin",
+    "smooth_max_pool",
     "soft_cross_entropy",
     "softmax",
     "softplus",
@@ -121,6 +130,8 @@ __all__ = [
     "tanh",
     "transpose2d",
     "uniform",
+    "upsample_bilinear",
+    "upsample_nearest",
     "var",
     "where",
 ]

@@ -1,0 +1,129 @@
+"""Which cells each output of a pool or an upsampling reads: windows along each axis, their transposes, their words.
+
+A window along one axis is ``count`` cells from ``first`` on, ``step`` apart; a window of several axes is the product
+of one for each. The cells of a gradient are the outputs of the transposed windows, which list the outputs that read a
+cell, in ascending order. So one kernel serves both.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+# Positions of the words: how many lines (rows of the last axis) the output has; elements of a line and of a plane (all
+# spatial axes), and of the source's plane; the column from which on windows are regular, how often they repeat, their
+# period in the output and their advance in the source; the step along the last axis and where its windows stand; a
+# number; how many axes there are before the last; and from AXES on for each of these its size, step, pitch in the
+# source, and where its windows stand. A window is two words, the first cell and the count.
+LINES, COLUMNS, PLANE, SOURCE_PLANE, BEGIN, REPEATS, PERIOD, ADVANCE, STEP, WINDOWS, NUMBER, OUTER, AXES = range(13)
+AXIS_WORDS = 4
+
+PATTERNS = ((1, 1), (1, 2), (2, 1), (1, 3), (3, 1), (1, 4), (4, 1))
+"""Periods and advances for which lines have vector code: window ``c + period`` is window c, ``advance`` cells on."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The windows along one axis of ``source`` cells: what output ``o`` reads is ``counts[o]`` from ``firsts[o]``."""
+
+    source: int
+    firsts: tuple[int, ...]
+    counts: tuple[int, ...]
+    step: int = 1
+
+    @property
+    def size(self) -> int:
+        """Number of windows."""
+        return len(self.firsts)
+
+    def cells(self, o: int) -> range:
+        """The cells of window ``o``."""
+        return range(self.firsts[o], self.firsts[o] + self.counts[o] * self.step, self.step)
+
+    def transposed(self) -> "Axis":
+        """For each cell the windows that hold it, which are equally far apart.
+
+        >>> sliding(4, 3, 2, 1, 1).transposed()
+        Axis(source=2, firsts=(0, 0, 1, 1), counts=(1, 2, 1, 1), step=1)
+        """
+        holders: list[list[int]] = [[] for _ in range(self.source)]
+        for o in range(self.size):
+            for cell in self.cells(o):
+                holders[cell].append(o)
+        step = next((held[1] - held[0] for held in holders if len(held) > 1), 1)
+        firsts, counts = tuple([held[0] if held else 0 for held in holders]), tuple(map(len, holders))
+        return Axis(self.size, firsts, counts, step)
+
+    def regular(self) -> tuple[int, int, int, int]:
+        """The most windows side by side that repeat by one of `PATTERNS`: begin, how often, period, advance.
+
+        >>> sliding(8, 3, 1, 1, 1).regular()  # the first and the last window are cut
+        (1, 6, 1, 1)
+        """
+        return max((self._repeats(*pattern) for pattern in PATTERNS), key=lambda found: found[1] * found[2])
+
+    def _repeats(self, period: int, advance: int) -> tuple[int, int, int, int]:
+        begin = best_begin = best_end = 0
+        for o in range(period, self.size + 1):
+            if o - begin > best_end - best_begin:
+                best_begin, best_end = begin, o
+            if o < self.size and not self._follows(o, o - period, advance):
+                begin = o - period + 1
+        return best_begin, (best_end - best_begin) // period, period, advance
+
+    def _follows(self, o: int, other: int, advance: int) -> bool:
+        same = self.counts[o] == self.counts[other]
+        return same and (self.counts[o] == 0 or self.firsts[o] == self.firsts[other] + advance)
+
+
+def outputs(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
+    """How many windows fit an axis, as PyTorch counts them without ``ceil_mode``; at most 0 if none does."""
+    return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+
+
+def sliding(size: int, kernel: int, stride: int, padding: int, dilation: int) -> Axis:
+    """The real cells of windows that slide over an axis padded on both sides.
+
+    >>> sliding(5, 2, 2, 1, 1)
+    Axis(source=5, firsts=(0, 1, 3), counts=(1, 2, 2), step=1)
+    """
+    firsts: list[int] = []
+    counts: list[int] = []
+    for o in range(outputs(size, kernel, stride, padding, dilation)):
+        start = o * stride - padding
+        skipped = max(0, -(start // dilation))
+        firsts.append(start + skipped * dilation)
+        counts.append(max(0, min(kernel, -((start - size) // dilation)) - skipped))
+    return Axis(size, tuple(firsts), tuple(counts), dilation)
+
+
+def adaptive(size: int, count: int) -> Axis:
+    """``count`` windows that cover an axis: from ``floor(o·size / count)`` to ``ceil((o + 1)·size / count)``.
+
+    >>> adaptive(5, 2)
+    Axis(source=5, firsts=(0, 2), counts=(3, 3), step=1)
+    """
+    firsts = tuple([o * size // count for o in range(count)])
+    return Axis(size, firsts, tuple([-(-(o + 1) * size // count) - first for o, first in enumerate(firsts)]))
+
+
+def nearest(size: int, count: int) -> Axis:
+    """One cell for each of ``count`` outputs: ``floor(o·size / count)``."""
+    return Axis(size, tuple([o * size // count for o in range(count)]), (1,) * count)
+
+
+def words(planes: int, axes: Sequence[Axis], number: float = 0) -> tuple[float, ...]:
+    """The words of a kernel of windows for ``planes`` sources side by side, with a number for the kernel's formula."""
+    whole = [Axis(1, (0,), (1,))] * (2 - len(axes)) + list(axes)
+    *outer, last = whole
+    table = AXES + AXIS_WORDS * len(outer)
+    described: list[int] = []
+    windows: list[int] = []
+    for i, axis in enumerate(whole):
+        place = table + len(windows)
+        windows += [number for pair in zip(axis.firsts, axis.counts, strict=True) for number in pair]
+        pitch = prod(later.source for later in whole[i + 1 :])
+        described += [axis.size, axis.step, pitch, place]
+    *described, _, step, _, place = described
+    rows, source = prod(axis.size for axis in outer), prod(axis.source for axis in whole)
+    head = (planes * rows, last.size, rows * last.size, source, *last.regular(), step, place, number, len(outer))
+    return (*head, *described, *windows)

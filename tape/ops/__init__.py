@@ -4,6 +4,7 @@ from ..table import OPS as OPS
 from .activation import elu, gelu, leaky_relu, silu, softplus
 from .bounds import absolute, clamp, maximum, minimum
 from .contract import linear, matmul
+from .conv import conv, conv_transpose
 from .draws import dropout, uniform
 from .einsum import einsum
 from .elementwise import add, div, exp, log, mul, neg, power, relu, scale, sigmoid, sqrt, sub, tanh
@@ -53,6 +54,8 @@ __all__ = [
     "cast",
     "clamp",
     "concat",
+    "conv",
+    "conv_transpose",
     "cos",
     "cross_entropy",
     "cumsum",

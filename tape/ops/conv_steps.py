@@ -1,0 +1,65 @@
+"""Convolutions as kernel calls: the lowering of `conv`, of its adjoints, and of the transposed convolution."""
+
+from math import prod
+
+from ..numerics.conv import convolve, pack_weights
+from ..numerics.conv_gradient import convolve_weights
+from ..numerics.conv_plan import Axis, Plan, adjoint, forward
+from ..numerics.conv_words import Layout, weight_words, words
+from ..primitive import FUSED, Slot, Spec, StridedStep, call, permuted, reshaped, view
+from ..shape import Sizes
+from .conv_sizes import Window
+
+
+def lower_forward(x: Slot, weight: Slot, bias: Slot | None, window: Window) -> Slot:
+    """The convolution of ``x``."""
+    axes = _forward_axes(window, window.spatial(x.shape), window.out(window.spatial(x.shape)))
+    y = _convolved(x, weight, bias, axes, window.groups, swapped=False)
+    return reshaped(y, (*window.lead(x.shape), *y.shape[1:2], *(axis.results for axis in axes)))
+
+
+def lower_adjoint(g: Slot, weight: Slot, bias: Slot | None, window: Window, size: Sizes) -> Slot:
+    """The adjoint by an input of ``size``: what the kernel gives class by class, put between each other."""
+    source = window.spatial(g.shape)
+    axes = tuple(map(adjoint, source, size, window.kernel, window.stride, window.low, window.dilation))
+    y, rank = _convolved(g, weight, bias, axes, window.groups, swapped=True), len(axes)
+    if max(window.stride) > 1:
+        y = permuted(y, (0, 1, *(axis for a in range(rank) for axis in (2 + rank + a, 2 + a))))
+        y = reshaped(y, (*y.shape[:2], *(axis.results * axis.classes for axis in axes)))
+        inside = (..., *(slice(0, n) for n in size))
+        y = view("getitem", y, (*y.shape[:2], *size), lambda a: a[inside])
+    return reshaped(y, (*window.lead(g.shape), y.shape[1], *size))
+
+
+def lower_weight(x: Slot, g: Slot, window: Window) -> Slot:
+    """The adjoint by the weight; the kernel has the outputs last."""
+    axes, groups = _forward_axes(window, window.spatial(x.shape), window.spatial(g.shape)), window.groups
+    source, cotangents = _joined(x, len(axes)), _joined(g, len(axes))
+    channels, outputs = source.shape[1] // groups, cotangents.shape[1] // groups
+    plan = Plan(source.shape[0], groups, channels, outputs, axes, x.dtype.itemsize)
+    out = Spec((groups, plan.depth, outputs), x.dtype)
+    layout, work = Layout(words(plan), plan.gradient_bytes), plan.flops // FUSED
+    y = Slot(out, StridedStep(convolve_weights, (source, cotangents), out, layout, work, strided=()))
+    y, shape = permuted(y, (0, 2, 1)), (groups * outputs, channels, *window.kernel)
+    return reshaped(y, shape) if groups > 1 else view("reshape", y, shape, lambda a: a.reshape(shape))
+
+
+def _forward_axes(window: Window, size: Sizes, out: Sizes) -> tuple[Axis, ...]:
+    return tuple(map(forward, size, out, window.kernel, window.stride, window.low, window.dilation))
+
+
+def _joined(x: Slot, axes: int) -> Slot:
+    """``x`` with its leading axes joined into one."""
+    return reshaped(x, (prod(x.shape[: -axes - 1]), *x.shape[-axes - 1 :]))
+
+
+def _convolved(x: Slot, weight: Slot, bias: Slot | None, axes: tuple[Axis, ...], groups: int, swapped: bool) -> Slot:
+    """(samples, channels, *classes, *results); the weight is packed first, for all parts and samples."""
+    source = _joined(x, len(axes))
+    channels, outputs = source.shape[1] // groups, weight.shape[1] if swapped else weight.shape[0] // groups
+    plan = Plan(source.shape[0], groups, channels, outputs, axes, x.dtype.itemsize, swapped, bias is not None)
+    packed = call(pack_weights, [weight], (groups * plan.padded * plan.depth,), *weight_words(plan))
+    inputs = (source, packed) if bias is None else (source, packed, bias)
+    out = Spec((source.shape[0], groups * outputs, *plan.classes, *(axis.results for axis in axes)), x.dtype)
+    layout = Layout(words(plan), plan.image_bytes)
+    return Slot(out, StridedStep(convolve, inputs, out, layout, plan.flops // FUSED, strided=()))

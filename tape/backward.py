@@ -75,10 +75,10 @@ def lifted(node: Node, lift: Lift) -> list[Any]:
 
 
 def depending(nodes: Sequence[Node], inputs: Collection[int], stop: int) -> set[int]:
-    """The ids up to ``stop`` of ``inputs`` and of what gradients can flow through to reach them."""
+    """The ids up to ``stop`` of ``inputs`` and of what is computed from them."""
     live = set(inputs)
     for id in range(min(live, default=stop), stop + 1):
-        if nodes[id].requires_grad and not live.isdisjoint(nodes[id].parents):
+        if not live.isdisjoint(nodes[id].parents):
             live.add(id)
     return live
 

@@ -164,8 +164,7 @@ class Op:
 
     def push(self, tangents: Sequence[Any], inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
         """The tangent of the output given those of the inputs, None for one that is zero; None if it is zero."""
-        moves = any(t is not None and smooth for t, smooth in zip(tangents, self.smooth, strict=True))
-        if isinstance(self.jvp, NoGradient) or not moves or output.dtype.kind != "f":
+        if isinstance(self.jvp, NoGradient) or output.dtype.kind != "f" or all(t is None for t in tangents):
             return None
         given = [_zero(x) if t is None else t for t, x in zip(tangents, inputs, strict=True)]
         return self.jvp(given if len(given) > 1 else given[0], inputs, output, attrs)

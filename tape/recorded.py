@@ -125,9 +125,8 @@ class Recorded:
         live = depending(list(self.tape), self._inputs, max((out.id for out, _ in seeds), default=0))
         cotangents: list[Any] = [None] * len(self.tape)
         for out, seed in seeds:
-            if out.id in live:
-                known = cotangents[out.id]
-                cotangents[out.id] = seed if known is None else OPS["add"](known, seed)
+            known = cotangents[out.id]
+            cotangents[out.id] = seed if known is None else OPS["add"](known, seed)
         arrived: DenseGrads[Any] = self.tape.sweep(cotangents, max(live, default=-1), self.nested, live)
         return mapped(lambda _, x: self._derivative(x, arrived[x.id]), inputs)
 

@@ -5,6 +5,10 @@ and a quotient of integers is rounded to nearest by CPython itself.
 """
 
 from fractions import Fraction
+from math import isqrt
+
+ROOT_BITS = 128
+"""Binary places of a root before it is rounded."""
 
 
 def difference(a: float, b: float) -> float:
@@ -23,3 +27,16 @@ def quotient(a: float, b: float) -> float:
     0.03333333333333333
     """
     return float(Fraction(a) / Fraction(b))
+
+
+def inverse_root(n: int) -> float:
+    """``1 / sqrt(n)`` for a whole number from 1 to 2**128.
+
+    What lies behind the last place of the root is not zero unless the root is a power of two, so a place more
+    that says so leaves no tie to break.
+
+    >>> inverse_root(4), inverse_root(64), inverse_root(3)
+    (0.5, 0.125, 0.5773502691896257)
+    """
+    places = isqrt((1 << 2 * ROOT_BITS) // n)
+    return float(Fraction(2 * places + 1, 1 << ROOT_BITS + 1))

@@ -22,9 +22,10 @@ from .pack import PANEL_VECTORS, block_pitch, itemsize, pack_block, pack_panel, 
 from .reduce import CHAIN_BLOCK
 from .simd import CACHE_LINE
 
-# Positions of the words: sizes; strides in bytes (batch, row, column) of a and b; what follows the sums;
-# bytes of packed rows of a for each part, 0 if a is read where it lies.
-BATCH, M, N, K, A_BATCH, A_ROW, A_COLUMN, B_BATCH, B_ROW, B_COLUMN, BIAS, RELU, MASK, PACKED = range(14)
+# Positions of the words: sizes; matrices in a group; strides in bytes (group, matrix, row, column) of a and b; what
+# follows the sums; bytes of packed rows of a for each part, 0 if a is read where it lies.
+BATCH, M, N, K, GROUP, A_GROUP, A_MATRIX, A_ROW, A_COLUMN, B_GROUP, B_MATRIX, B_ROW, B_COLUMN = range(13)
+BIAS, RELU, MASK, PACKED = range(13, 17)
 
 OUT, A, B, FIRST_OPTIONAL = range(4)
 """Positions of the table."""
@@ -52,6 +53,8 @@ class Product:
     In this order: ``bias[j]`` is added; ``relu`` replaces what is ``<= 0`` by +0; ``mask`` keeps a total where
     ``mask[b, i, j] > 0``, else it becomes +0. Arrays of the kernel: out, a, b, then bias and mask if there are
     any, then `scratch` bytes if that is not 0. All but a and b are row-major.
+
+    The batch may have two axes, of which the second has ``group`` elements: heads of a sequence lie that way.
     """
 
     batch: int
@@ -62,6 +65,7 @@ class Product:
     bias: bool = False
     relu: bool = False
     mask: bool = False
+    group: int = 1
 
     @property
     def flops(self) -> int:
@@ -72,7 +76,7 @@ class Product:
         """The words for operands with these strides in bytes; without a batch axis one matrix serves all.
 
         >>> Product(1, 2, 3, 4, itemsize=4).words(((16, 4), (12, 4))).values.tolist()
-        [1, 2, 3, 4, 0, 16, 4, 0, 12, 4, 0, 0, 0, 0]
+        [1, 2, 3, 4, 1, 0, 0, 16, 4, 0, 0, 12, 4, 0, 0, 0, 0]
         """
         return _words(self, strides[:2])
 
@@ -84,8 +88,8 @@ class Product:
 
 @lru_cache(LAYOUTS_KEPT)
 def _words(product: Product, strides: tuple[Sizes, ...]) -> Words:
-    sizes = (product.batch, product.m, product.n, product.k)
-    a, b = ((s[0] if len(s) > 2 else 0, s[-2], s[-1]) for s in strides)
+    sizes = (product.batch, product.m, product.n, product.k, product.group)
+    a, b = ((*(*s[:-2], 0, 0)[:2], *s[-2:]) for s in strides)  # one axis of the batch counts groups of one
     finish = (int(product.bias), int(product.relu), int(product.mask))
     return Words(*sizes, *a, *b, *finish, _packed_bytes(product, strides[0]))
 
@@ -101,6 +105,13 @@ def _packed_bytes(product: Product, a: Sizes) -> int:
         return 0
     rows = min(BLOCK_BYTES // size, -(-product.m // CACHE_LINE) * CACHE_LINE)
     return rows * (CHAIN_BLOCK * size + CACHE_LINE)
+
+
+@njit(inline="always")
+def matrix(ints, operand, batch, group_stride, matrix_stride):
+    """The address of one matrix of an operand; the words at the last two positions are its batch strides."""
+    group = word(ints, GROUP)
+    return operand + batch // group * word(ints, group_stride) + batch % group * word(ints, matrix_stride)
 
 
 @njit(inline="always")
@@ -163,11 +174,12 @@ def _block(table, ints, a, b, out, bias, mask, first, rows, left, right, panel, 
 def _rectangle(table, ints, batch, top, bottom, left, right, panel, block):
     """Rows ``top`` to ``bottom`` and columns ``left`` to ``right`` of one product, a block of rows after the other."""
     m, n, size, with_bias = word(ints, M), word(ints, N), itemsize(table), word(ints, BIAS)
-    b = entry(table, B) + batch * word(ints, B_BATCH)
+    a_first = matrix(ints, entry(table, A), batch, A_GROUP, A_MATRIX)
+    b = matrix(ints, entry(table, B), batch, B_GROUP, B_MATRIX)
     bias = entry(table, FIRST_OPTIONAL) if with_bias else 0
     height = BLOCK_BYTES // size
     for i in range(top, bottom, height):
-        a = entry(table, A) + batch * word(ints, A_BATCH) + i * word(ints, A_ROW)
+        a = a_first + i * word(ints, A_ROW)
         start = (batch * m + i) * n * size
         mask = entry(table, FIRST_OPTIONAL + with_bias) + start if word(ints, MASK) else 0
         for first in range(0, max(word(ints, K), 1), CHAIN_BLOCK):

@@ -8,11 +8,13 @@ It takes gemm's table and words, so that a plan can run it in gemm's place.
 from numba import njit
 
 from .gemm import (
-    A_BATCH,
     A_COLUMN,
+    A_GROUP,
+    A_MATRIX,
     A_ROW,
-    B_BATCH,
     B_COLUMN,
+    B_GROUP,
+    B_MATRIX,
     B_ROW,
     BATCH,
     BIAS,
@@ -26,6 +28,7 @@ from .gemm import (
     M,
     N,
     gemm,
+    matrix,
 )
 from .intrinsics import fma, real, select, word
 from .kernel import share, variant, vector
@@ -52,9 +55,9 @@ def gemm_reference(table, ints, part, parts):
     start, count = share(word(ints, BATCH) * m, part, parts)
     for row in range(start, start + count):
         batch, i = row // m, row % m
-        a = (batch * word(ints, A_BATCH) + i * word(ints, A_ROW)) // size
+        a = (matrix(ints, 0, batch, A_GROUP, A_MATRIX) + i * word(ints, A_ROW)) // size
         for j in range(n):
-            b = (batch * word(ints, B_BATCH) + j * word(ints, B_COLUMN)) // size
+            b = (matrix(ints, 0, batch, B_GROUP, B_MATRIX) + j * word(ints, B_COLUMN)) // size
             total = _total(table, a, word(ints, A_COLUMN) // size, b, word(ints, B_ROW) // size, word(ints, K))
             if word(ints, BIAS):
                 total = total + vector(table, FIRST_OPTIONAL, j, 1)[0]

@@ -12,7 +12,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .intrinsics import I8, I32, I64, POINTER
+from .intrinsics import I1, I8, I32, I64, POINTER
 from .lanes import SUFFIXES, Lanes, inlined, mask_below, splat
 
 LANES = 16
@@ -84,6 +84,34 @@ def load_part(context, x, i, left):
         return get_part(builder, place, args[2], context.get_value_type(kind), size_of(x))
 
     return kind(x, types.int64, types.int64), generate
+
+
+@intrinsic
+def flags(context, x, i, like):
+    """The booleans of an array of bytes from ``i`` on, one for each lane of ``like``; true without one."""
+    kind, mask = ir.VectorType(I8, like.count), Lanes(types.boolean, like.count)
+
+    def generate(context, builder, signature, args):
+        if x == types.none:
+            return ir.Constant(ir.VectorType(I1, like.count), [1] * like.count)
+        place = place_of(context, builder, x, args[0], args[1])
+        return builder.icmp_unsigned("!=", builder.load(place, typ=kind, align=1), ir.Constant(kind, None))
+
+    return mask(x, types.int64, like), generate
+
+
+@intrinsic
+def flags_part(context, x, i, left):
+    """Sixteen booleans of which the first ``left`` are those of an array of bytes from ``i`` on; true without one."""
+    kind, mask = ir.VectorType(I8, LANES), Lanes(types.boolean, LANES)
+
+    def generate(context, builder, signature, args):
+        if x == types.none:
+            return ir.Constant(ir.VectorType(I1, LANES), [1] * LANES)
+        place = place_of(context, builder, x, args[0], args[1])
+        return builder.icmp_unsigned("!=", get_part(builder, place, args[2], kind, 1), ir.Constant(kind, None))
+
+    return mask(x, types.int64, types.int64), generate
 
 
 @intrinsic

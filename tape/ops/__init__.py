@@ -2,6 +2,8 @@
 
 from ..table import OPS as OPS
 from .activation import elu, gelu, leaky_relu, silu, softplus
+from .attention import attention_weights, scaled_dot_product_attention
+from .attention_heads import multi_head_attention
 from .bounds import absolute, clamp, maximum, minimum
 from .contract import linear, matmul
 from .conv import conv, conv_transpose
@@ -46,6 +48,7 @@ __all__ = [
     "append",
     "argmax",
     "argmin",
+    "attention_weights",
     "avg_pool",
     "batch_norm",
     "batch_norm_inference",
@@ -95,6 +98,7 @@ __all__ = [
     "mse_grad",
     "mse_loss",
     "mul",
+    "multi_head_attention",
     "narrow",
     "neg",
     "nll_loss",
@@ -113,6 +117,7 @@ __all__ = [
     "rsqrt",
     "safe_log",
     "scale",
+    "scaled_dot_product_attention",
     "scatter_add",
     "sigmoid",
     "silu",

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..errors import DTypeError, ShapeError
 from ..numerics import reference
 from ..op import op
-from ..primitive import gemm, permuted
+from ..primitive import Slot, gemm, permuted, reshaped
 from ..samples import Make, Sample, bad
 from ..var import AnyVar, Var
 from .elementwise import add
@@ -67,14 +67,21 @@ def matmul(a: AnyVar, b: AnyVar) -> AnyVar:
 
 
 def _reference_linear(x: npt.NDArray[Any], w: npt.NDArray[Any], b: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
-    y = reference.matmul(x, w.T)
-    return y if b is None else y + b
+    y = reference.matmul(x if x.ndim > 1 else x[None], w.T)
+    return (y if b is None else y + b).reshape(*x.shape[:-1], len(w))
+
+
+def _lower_linear(x: Slot, w: Slot, b: Slot | None) -> Slot:
+    """One vector is a matrix of one row."""
+    if x.spec.rank > 1:
+        return gemm(x, permuted(w, (1, 0)), b)
+    return reshaped(gemm(reshaped(x, (1, *x.shape)), permuted(w, (1, 0)), b), w.shape[:1])
 
 
 @op(
-    lower=lambda x, w, b: gemm(x, permuted(w, (1, 0)), b),
+    lower=_lower_linear,
     vjp=(
-        lambda g, w: matmul(g, w),
+        lambda g, w, x_shape: matmul(g, w) if len(x_shape) > 1 else reshape(matmul(rows(g), w), x_shape),
         lambda g, x: matmul(transpose2d(rows(g)), rows(x)),
         lambda g: reduce_sum(rows(g), 0),
     ),
@@ -87,13 +94,15 @@ def _reference_linear(x: npt.NDArray[Any], w: npt.NDArray[Any], b: npt.NDArray[A
         Sample((make(2, 300), make(70, 300), make(70))),
         Sample((make(0, 3), make(4, 3), make(4))),
         Sample((make(3, 5).T, make(3, 4).T, make(4))),
+        Sample((make(3), make(4, 3), make(4))),
+        Sample((make(0), make(4, 0), None)),
     ],
     errors=(
         bad(ShapeError, "linear: argument 'w': expected shape (N, 3), got (4, 2)", (5, 3), (4, 2), (4,)),
         bad(ShapeError, "linear: argument 'b': expected shape (4,), got (3,)", (5, 3), (4, 3), (3,)),
     ),
     covers=("linear",),
-    batch_axis={"x": 0},
+    batch_axis={"x": -2},
 )
 def linear(x: Var[F, *Bs, K], w: Var[F, N, K], b: Var[F, N] | None = None) -> Var[F, *Bs, N]:
     """``x @ w.T + b``: w is (out, in); the bias is optional."""

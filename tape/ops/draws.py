@@ -13,6 +13,7 @@ from ..dtypes import DType, f64, i64
 from ..errors import DomainError, DTypeError, ShapeError
 from ..exact import difference, quotient
 from ..numerics import draws as kernels
+from ..numerics.philox import MAX_WORDS, WORD
 from ..op import op
 from ..primitive import Slot, Spec, call
 from ..samples import Bad, Make, Sample, bad
@@ -29,17 +30,17 @@ PLACE = {"batch": "what is drawn for an element depends on its place in the batc
 
 def _stream(spec: Spec, each: int, seed: int, micro_batch: int, ordinal: int) -> tuple[int, ...]:
     """The words of a call that draws ``each`` words for an element."""
-    return spec.size, each, seed & random.WORD, seed >> 32, micro_batch, ordinal
+    return spec.size, each, seed & WORD, seed >> 32, micro_batch, ordinal
 
 
 def _check(name: str, seed: int, micro_batch: int, ordinal: int) -> None:
     random.coordinate(name, "seed", seed, random.SEEDS)
     random.coordinate(name, "micro_batch", micro_batch, random.SHUFFLES)
-    random.coordinate(name, "ordinal", ordinal, random.WORD + 1)
+    random.coordinate(name, "ordinal", ordinal, WORD + 1)
 
 
 def _refused(name: str, *arrays: Any, **attrs: Any) -> list[Bad]:
-    limits = {"seed": random.SEEDS, "micro_batch": random.SHUFFLES, "ordinal": random.WORD + 1}
+    limits = {"seed": random.SEEDS, "micro_batch": random.SHUFFLES, "ordinal": WORD + 1}
     return [
         bad(
             DomainError,
@@ -57,7 +58,7 @@ def _infer_uniform(step: Spec, shape: Sizes, dtype: Any, seed: int, micro_batch:
     if kind.kind != "f":
         raise DTypeError(f"uniform: argument 'dtype': expected float32 or float64, got {kind}")
     for size in shape:
-        random.coordinate("uniform", "shape", size, random.MAX_WORDS // 2)
+        random.coordinate("uniform", "shape", size, MAX_WORDS // 2)
     _check("uniform", seed, micro_batch, ordinal)
     return Spec(shape, kind)
 

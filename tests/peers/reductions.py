@@ -56,9 +56,9 @@ def matrices(draw: Draw) -> tuple[Arrays, Attrs]:
 
 
 def layers(draw: Draw) -> tuple[Arrays, Attrs]:
-    *batch, m, k, n = (*draw.shape((0, 2), (1, 3)), *draw.integers(3, 1, 6))
+    *batch, k, n = (*draw.shape((0, 3), (1, 4)), *draw.integers(2, 1, 6))
     b = draw.optional(draw.normal(n))
-    return {"x": draw.normal(*batch, m, k), "w": draw.normal(n, k), "b": b}, {}
+    return {"x": draw.normal(*batch, k), "w": draw.normal(n, k), "b": b}, {}
 
 
 SUBSCRIPTS = (

@@ -147,18 +147,29 @@ def used() -> dict[str, list[np.dtype[Any]]]:
 
 
 def _captured(dtype: np.dtype[Any]) -> None:
-    """Compile a step with what only plans call: copies, chains, the fused loss, a schedule, the finite check."""
+    """Compile a step with what only plans call: copies, chains, the fused loss, a schedule, checks, a new state."""
 
-    def loss_fn(p: Any, batch: Any) -> Any:
+    def loss_fn(p: Any, batch: Any, ctx: Any) -> Any:
         inputs, labels = batch
         hidden = ops.tanh(ops.scale(ops.linear(inputs, p["w"]), 2.0))
-        return ops.cross_entropy(ops.linear(hidden, ops.relu(p["v"].T)), labels)
+        loss = ops.cross_entropy(ops.linear(hidden, ops.relu(p["v"].T)), labels)
+        return loss, {"mean": ops.reduce_mean(inputs, 0)}
 
     params = {"w": np.ones((8, 3), dtype), "v": np.ones((8, 4), dtype)}
     batch = (np.ones((300, 3), dtype), np.zeros(300, np.int64))
-    step = capture(loss_fn, params, SGD(Cosine(0.1, 5)), batch, clip_norm=1.0, clip_value=1.0)
+    state = {"mean": np.ones(3, dtype)}
+    step = capture(loss_fn, params, SGD(Cosine(0.1, 5)), batch, model_state=state, clip_norm=1.0, clip_value=1.0)
     called = {kernel.name for kernel in step.with_kernel("gemm", "reference").lowered.kernels()}
-    assert {"copy", "chain", "finite", "learning_rate", "cross_entropy_rows_with_grad", "gemm_reference"} <= called
+    assert {
+        "snapshot",
+        "assign",
+        "copy",
+        "chain",
+        "finite",
+        "learning_rate",
+        "cross_entropy_rows_with_grad",
+        "gemm_reference",
+    } <= called
 
 
 def compiled(kernel: Kernel, dtype: Any) -> Code:

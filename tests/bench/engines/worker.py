@@ -25,11 +25,12 @@ def started(engine: str, name: str, threads: int) -> tuple[Any, Any, dict[str, A
     """The step, its batches, and the report: seconds of import, of making, and of the first step, and losses."""
     began = perf_counter()
     module, _, maker = engine.partition(":")
-    make = getattr(import_module(f"engines.{module}"), maker)
+    imports = import_module(f"engines.{module}")
+    make = getattr(imports, maker)
     imported = perf_counter()
     from engines.models import MODELS  # numpy's import belongs to the engine's
 
-    model = MODELS[name]
+    model = getattr(imports, "MODELS", MODELS)[name]
     params, batches = model.params(), cycle(model.batches())
     prepared = perf_counter()
     step = make(model, params, threads)

@@ -218,6 +218,21 @@ def test_every_pair_of_layouts(run: Run, left: str, right: str, dtype: np.dtype[
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("axes", [(0, 1, 2, 3), (0, 2, 1, 3), (1, 0, 2, 3), (0, 2, 3, 1), (2, 0, 3, 1)])
+def test_a_batch_of_two_axes_is_read_where_it_lies(run: Run, axes: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    rng, back = np.random.default_rng(4), np.argsort(axes)
+    shapes = ((2, 3, 21, 37), (2, 3, 37, 40))
+    a, b = (numbers(rng, tuple(s[i] for i in axes), dtype).transpose(back) for s in shapes)
+    dense = [np.array(x, order="C").reshape(6, *x.shape[2:]) for x in (a, b)]
+    whole, product = expected(*dense), Product(6, 21, 40, 37, dtype.itemsize, group=3)
+    for parts in (1, 2, 5):
+        memory, out = guarded(whole.shape, dtype)
+        assert run(gemm, product.words((a.strides, b.strides)), [out, a, b], parts) == 0
+        assert same(out, whole), parts
+        assert untouched(memory)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("layout", ["row-major", "transposed", "padded rows", "reversed"])
 def test_large_products_in_any_number_of_shares(run: Run, layout: str, dtype: np.dtype[Any]) -> None:
     rng = np.random.default_rng(2)

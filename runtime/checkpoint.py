@@ -17,6 +17,7 @@ from zipfile import ZipFile
 import numpy as np
 
 from ..tape import DgrrError, DomainError
+from ..tape.files import replacing
 from .feed import Cursor
 from .moment import Array
 from .steps import State
@@ -61,18 +62,12 @@ def check_every(checkpoint: object, every: int | None) -> None:
 
 def write_checkpoint(path: str | os.PathLike[str], checkpoint: Checkpoint) -> None:
     """Save a checkpoint: under another name, on the disk, then renamed; the one before stays until then."""
-    target = Path(path)
-    temporary = target.with_name(f"{target.name}.tmp")
-    with temporary.open("w+b") as file:
+    with replacing(path) as file:
         with ZipFile(file, "w") as archive:
             for name, array in _members(checkpoint).items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                     np.lib.format.write_array(member, array, allow_pickle=False)
         _sign(file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, target)
-    _sync_folder(target.parent)
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
@@ -128,12 +123,3 @@ def _digest(file: IO[bytes], size: int) -> bytes:
     for start in range(0, size, _BLOCK):
         digest.update(file.read(min(_BLOCK, size - start)))
     return digest.hexdigest().encode()
-
-
-def _sync_folder(folder: Path) -> None:
-    """Let a rename outlive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

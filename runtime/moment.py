@@ -89,4 +89,4 @@ def _pair(result: tuple[Any, ...]) -> tuple[Any, Mapping[str, Any]]:
 def _loss_of(loss: Any) -> AnyVar:
     if not isinstance(loss, Var):
         raise GradientError(f"loss_fn: expected it to return a scalar Var, got {type(loss).__name__}")
-    return loss
+    return cast(AnyVar, loss)

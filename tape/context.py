@@ -29,11 +29,13 @@ class Random:
 
     def uniform(self, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> AnyVar:
         """Independent numbers from [0, 1). Raises DTypeError for another dtype than float32 and float64."""
-        return OPS["uniform"](self._step, tuple(shape), dtype=np.dtype(dtype).name, **self._key())
+        drawn: AnyVar = OPS["uniform"](self._step, tuple(shape), dtype=np.dtype(dtype).name, **self._key())
+        return drawn
 
     def dropout(self, x: AnyVar, p: float = 0.5) -> AnyVar:
         """``x`` with each element replaced by 0 with probability ``p`` and else divided by ``1 - p``."""
-        return OPS["dropout"](x, self._step, p, **self._key())
+        kept: AnyVar = OPS["dropout"](x, self._step, p, **self._key())
+        return kept
 
     def _key(self) -> dict[str, int]:
         self._drawn += 1

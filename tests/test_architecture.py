@@ -12,7 +12,7 @@ WINGS = ("tape", "runtime", "trace")
 
 FLOORS = {
     "tape": [
-        ["errors", "exact", "location"],
+        ["errors", "exact", "files", "location"],
         ["dtypes", "nest", "shape", "ulp"],
         ["numerics", "random"],
         ["tensor"],

@@ -101,7 +101,9 @@ class _Replay:
             report.gradient = "proven" if self.executes else "not proven"
 
     def _step(self, view: StepView) -> None:
-        made = (self.trace.gradients(view.step), self.trace.buffers(view.step)) if self.recorded else ({}, {})
+        made: tuple[dict[str, Array], dict[str, Array]] = ({}, {})
+        if self.recorded:
+            made = (self.trace.gradients(view.step), self.trace.buffers(view.step))
         if self.model is not None:
             batch = self.model.next_batch(view)
             if self.executes:

@@ -96,9 +96,9 @@ class _Passes:
         return loss, self._tape.backward_scalar(loss, create_graph=True)
 
     def _context(self) -> Context:
-        if self._step is None:
-            self._step = self._tape.symbol(Spec((), i64.dtype), "step")
-        return Context(True, Random(self._step, self._seed, self._done), self._now)
+        step: AnyVar = self._tape.symbol(Spec((), i64.dtype), "step") if self._step is None else self._step
+        self._step = step
+        return Context(True, Random(step, self._seed, self._done), self._now)
 
     def surroundings(self) -> tuple[int | None, dict[str, int], dict[int, int]]:
         """The id of the count of steps, those of the state before, and of what of it changes."""

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from math import prod
 from typing import Any
 
@@ -62,12 +63,19 @@ class Layer(ABC):
         """The state by name, own entries first."""
         return {**self.own_state(), **_under_names({n: c.states() for n, c in self.children().items()})}
 
-    def init(self, seed: int, dtype: npt.DTypeLike = np.float32) -> dict[str, Array]:
+    def init(
+        self, seed: int, dtype: npt.DTypeLike = np.float32, overrides: Mapping[str, Initialiser] | None = None
+    ) -> dict[str, Array]:
         """Fresh parameters, a function of the seed alone: name to float32 or float64 array, in a fixed order.
 
-        Raises DTypeError for another dtype.
+        ``overrides`` maps patterns of names (``"*.weight"``) to other starts; of several that match the last counts.
+        Raises DTypeError for another dtype, DomainError for a pattern that no name matches.
+
+        >>> from dgrr.tape import nn
+        >>> nn.Linear(2, 3).init(0, overrides={"bias": nn.init.zeros()})["bias"]
+        array([0., 0., 0.], dtype=float32)
         """
-        return _initialised("init", self.parameters(), seed, dtype)
+        return _initialised("init", _overridden(self.parameters(), overrides or {}), seed, dtype)
 
     def init_state(self, dtype: npt.DTypeLike = np.float32) -> dict[str, Array]:
         """The state before the first step, such as running statistics: name to array, in a fixed order.
@@ -110,6 +118,17 @@ def _under_names(parts: Mapping[str, Parameters]) -> dict[str, Parameter]:
 
 def _count(named: Parameters) -> int:
     return sum(prod(p.shape) for p in named.values())
+
+
+def _overridden(named: Parameters, overrides: Mapping[str, Initialiser]) -> Parameters:
+    started = dict(named)
+    for pattern, start in overrides.items():
+        matching = [name for name in named if fnmatchcase(name, pattern)]
+        if not matching:
+            have = ", ".join(map(repr, named)) or "none"
+            raise DomainError(f"init: argument 'overrides': expected patterns of names among {have}, got {pattern!r}")
+        started.update({name: Parameter(named[name].shape, start) for name in matching})
+    return started
 
 
 def _initialised(call: str, named: Parameters, seed: int, dtype: npt.DTypeLike) -> dict[str, Array]:

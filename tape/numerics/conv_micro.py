@@ -129,6 +129,8 @@ class _Tile:
 class _ResultTile(_Tile):
     """All terms of the results, block by block."""
 
+    call: ResultTile
+
     def write(self) -> None:
         builder, call = self.builder, self.call
         blocks = builder.sdiv(builder.add(call.terms, I64(CHAIN_BLOCK - 1)), I64(CHAIN_BLOCK))
@@ -163,6 +165,8 @@ class _ResultTile(_Tile):
 
 class _WeightTile(_Tile):
     """Some terms of weight gradients, which all lie in one block."""
+
+    call: WeightTile
 
     def write(self) -> None:
         builder, call = self.builder, self.call

@@ -136,6 +136,27 @@ def multi_head_attention(
 
     Raises ShapeError unless num_heads divides K, and for shapes that do not fit.
     """
+    weights, value = weights_and_values(x, wq, wk, wv, wo, num_heads, mask, is_causal, bq, bk, bv, bo, context)
+    result: Var[F, *Bs, N, D] = joined_heads(weights, value, wo, bo)
+    return result
+
+
+def weights_and_values(
+    x: Any,
+    wq: Any,
+    wk: Any,
+    wv: Any,
+    wo: Any,
+    num_heads: int,
+    mask: Any,
+    is_causal: bool,
+    bq: Any,
+    bk: Any,
+    bv: Any,
+    bo: Any,
+    context: Any,
+) -> tuple[AnyVar, AnyVar]:
+    """The weights (*Bs, H, N, M) and the values (*Bs, H, M, K / H) of the heads of `multi_head_attention`."""
     x, wq, wk, wv, wo, mask, bq, bk, bv, bo, context = fitted(NAME, x, wq, wk, wv, wo, mask, bq, bk, bv, bo, context)
     source: Any = x if context is None else context
     *leading, n, _ = shape_of(x)
@@ -148,6 +169,9 @@ def multi_head_attention(
         mask = _for_heads(mask, num_heads)
     query, key = _heads(_projected(x, wq, bq), num_heads), _heads(_projected(source, wk, bk), num_heads)
     value = _heads(_projected(source, wv, bv), num_heads)
-    attended: AnyVar = matmul(attention_weights(query, key, mask, is_causal), value)
-    result: Var[F, *Bs, N, D] = _projected(_joined(attended), wo, bo)
-    return result
+    return attention_weights(query, key, mask, is_causal), value
+
+
+def joined_heads(weights: AnyVar, value: AnyVar, wo: Any, bo: Any) -> Any:
+    """What the heads attend to, side by side, after the last projection."""
+    return _projected(_joined(matmul(weights, value)), wo, bo)

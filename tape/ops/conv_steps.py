@@ -1,6 +1,7 @@
 """Convolutions as kernel calls: the lowering of `conv`, of its adjoints, and of the transposed convolution."""
 
 from math import prod
+from typing import Any
 
 from ..numerics.conv import convolve, pack_weights
 from ..numerics.conv_gradient import convolve_weights
@@ -26,7 +27,7 @@ def lower_adjoint(g: Slot, weight: Slot, bias: Slot | None, window: Window, size
     if max(window.stride) > 1:
         y = permuted(y, (0, 1, *(axis for a in range(rank) for axis in (2 + rank + a, 2 + a))))
         y = reshaped(y, (*y.shape[:2], *(axis.results * axis.classes for axis in axes)))
-        inside = (..., *(slice(0, n) for n in size))
+        inside: Any = (..., *(slice(0, n) for n in size))
         y = view("getitem", y, (*y.shape[:2], *size), lambda a: a[inside])
     return reshaped(y, (*window.lead(g.shape), y.shape[1], *size))
 

@@ -56,7 +56,9 @@ def _mean(x: Any, form: Form) -> Any:
 
 def _inverse_deviation(x: Any, form: Form) -> Any:
     """Of ops: what each element is multiplied by."""
-    deviation = sub(x, _mean(x, form)) if form.centred else x
+    deviation: Any = x
+    if form.centred:
+        deviation = sub(x, _mean(x, form))
     return rsqrt(shift(_mean(mul(deviation, deviation), form), form.eps))
 
 

@@ -1,0 +1,64 @@
+"""Multi-head attention as a layer."""
+
+from dataclasses import dataclass
+
+from ..context import Context
+from ..ops.attention_heads import joined_heads, weights_and_values
+from ..var import AnyVar
+from .checks import require_at_least, require_multiple, require_probability
+from .dropout import dropped
+from .init import xavier_uniform, zeros
+from .layer import Layer, Parameter, Params, parameter
+
+PROJECTIONS = ("q", "k", "v", "o")
+"""Queries, keys, values, output."""
+
+
+@dataclass(frozen=True)
+class MultiHeadAttention(Layer):
+    """``softmax(q k.T / sqrt(d)) v`` in ``num_heads`` heads of ``d = embed_dim / num_heads`` (Vaswani et al., 2017).
+
+    ``q = x @ wq + bq`` and so on; the heads side by side, ``@ wo + bo``, are the output. Weights are (embed_dim,
+    embed_dim) and start Xavier-uniform, biases start as 0. With ``causal`` no place attends to a later one;
+    ``dropout`` is that of the softmax in training.
+    Raises DomainError for sizes below 1, heads that do not divide ``embed_dim`` and a dropout outside 0 to 1.
+    """
+
+    embed_dim: int
+    num_heads: int
+    bias: bool = True
+    dropout: float = 0.0
+    causal: bool = False
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 1, "embed_dim", "num_heads")
+        require_multiple(self, "embed_dim", "num_heads")
+        require_probability(self, "dropout")
+
+    def own_parameters(self) -> dict[str, Parameter]:
+        """``wq``, ``wk``, ``wv``, ``wo`` and, unless switched off, ``bq``, ``bk``, ``bv``, ``bo``."""
+        size, start = self.embed_dim, xavier_uniform()
+        weights = {f"w{name}": Parameter((size, size), start) for name in PROJECTIONS}
+        return {**weights, **{f"b{name}": Parameter((size,), zeros()) for name in PROJECTIONS if self.bias}}
+
+    def __call__(
+        self,
+        p: Params,
+        x: AnyVar,
+        ctx: Context | None = None,
+        *,
+        mask: AnyVar | None = None,
+        context: AnyVar | None = None,
+    ) -> AnyVar:
+        """(…, n, embed_dim) to the same shape.
+
+        ``mask`` is true where a query may attend to a key; keys and values are made from ``context`` (…, m,
+        embed_dim) if it is given, else from ``x``.
+        """
+        wq, wk, wv, wo = (parameter(p, self, f"w{name}") for name in PROJECTIONS)
+        bq, bk, bv, bo = (parameter(p, self, f"b{name}") if self.bias else None for name in PROJECTIONS)
+        weights, value = weights_and_values(
+            x, wq, wk, wv, wo, self.num_heads, mask, self.causal, bq, bk, bv, bo, context
+        )
+        y: AnyVar = joined_heads(dropped(self, weights, self.dropout, ctx), value, wo, bo)
+        return y

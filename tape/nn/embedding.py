@@ -1,0 +1,41 @@
+"""Rows of a table, one for each index."""
+
+from dataclasses import dataclass
+
+from .. import ops
+from ..context import Context
+from ..var import AnyVar
+from .checks import require_at_least
+from .init import normal
+from .layer import Layer, Parameter, Params, parameter
+
+
+@dataclass(frozen=True)
+class Embedding(Layer):
+    """For each index below ``count`` its row of ``weight``, which is (count, size) and starts as N(0, 1).
+
+    Raises DomainError for sizes below 1.
+
+    >>> import numpy as np
+    >>> from dgrr.tape import Tape, nn
+    >>> tape, layer = Tape(), nn.Embedding(10, 4)
+    >>> layer(tape.params(layer.init(seed=0)), tape.const(np.array([[1, 2, 9]]))).shape
+    (1, 3, 4)
+    """
+
+    count: int
+    size: int
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 1, "count", "size")
+
+    def own_parameters(self) -> dict[str, Parameter]:
+        """``weight``."""
+        return {"weight": Parameter((self.count, self.size), normal())}
+
+    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
+        """Integers (…) to (…, size), negative ones counted from the end.
+
+        Raises BoundsError for an index outside the table.
+        """
+        return ops.embedding(parameter(p, self, "weight"), x)

@@ -1,0 +1,121 @@
+"""Parameters and state in a file, in the format of safetensors (https://github.com/huggingface/safetensors).
+
+A file holds the arrays under their names, as PyTorch's ``state_dict`` does. Its metadata holds the order of the
+names, since the format itself sorts them, and the order of parameters decides bits where gradients are clipped.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from importlib import import_module
+from json import JSONDecodeError
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..dtypes import DTYPES, FLOATS
+from ..errors import DomainError, DTypeError
+from ..files import replacing
+from ..tensor import Array, dense
+from .layer import Layer, Parameters
+
+Arrays = Mapping[str, npt.ArrayLike]
+ORDER = "dgrr.order"
+"""The key of the metadata that holds the names in their order, as a JSON list."""
+
+NUMPY_TYPES = ("F64", "F32", "F16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL")
+"""What safetensors calls the element types that numpy has."""
+
+
+def save(path: str | os.PathLike[str], params: Arrays, state: Arrays | None = None) -> None:
+    """Write parameters and state to one file; it is whole, or the one that stood there before.
+
+    The bytes of the file are a function of the arrays, their names and their order alone.
+    Raises DomainError for a name in both, DTypeError for elements that are not float32, float64, int64 or bool,
+    ModuleNotFoundError without safetensors, OSError if the file cannot be written.
+    """
+    state = state or {}
+    for name in params:
+        if name in state:
+            raise DomainError(
+                f"save: arguments 'params' and 'state': expected names of their own, got {name!r} in both"
+            )
+    arrays = {name: _saved(name, value) for name, value in {**params, **state}.items()}
+    written: bytes = _safetensors("save").numpy.save(arrays, metadata={ORDER: json.dumps(list(arrays))})
+    with replacing(path) as file:
+        file.write(written)
+
+
+def load(path: str | os.PathLike[str]) -> dict[str, Array]:
+    """The arrays of a file that `save` or another library wrote, by name; `load_state_dict` fits them to a model.
+
+    Raises DomainError for a file that is damaged or of another format, DTypeError for element types that numpy has
+    not, ModuleNotFoundError without safetensors, OSError if the file cannot be read.
+    """
+    package = _safetensors("load")
+    try:
+        with package.safe_open(path, framework="numpy") as file:
+            return {name: _loaded(name, file) for name in _names(file)}
+    except (package.SafetensorError, JSONDecodeError) as error:
+        raise DomainError(f"load: {str(path)!r} is damaged or no safetensors file: {error}") from None
+
+
+def load_state_dict(model: Layer, arrays: Arrays) -> tuple[dict[str, Array], dict[str, Array]]:
+    """``(params, state)`` of a model from arrays by name: copies, in the model's order.
+
+    Raises DomainError that names every entry that is missing, unexpected, or of another shape or no float type.
+    """
+    wanted, given = {**model.parameters(), **model.states()}, {name: np.asarray(a) for name, a in arrays.items()}
+    wrong = [
+        *(f"missing {name!r} {p.shape}" for name, p in wanted.items() if name not in given),
+        *(f"unexpected {name!r} {a.shape}" for name, a in given.items() if name not in wanted),
+        *_misfits(wanted, given),
+    ]
+    if wrong:
+        raise DomainError(f"load_state_dict: argument 'arrays': expected those of the model, got {'; '.join(wrong)}")
+    params, state = ({n: given[n].copy(order="C") for n in names} for names in (model.parameters(), model.states()))
+    return params, state
+
+
+def _misfits(wanted: Parameters, given: Mapping[str, Array]) -> list[str]:
+    both = [(name, p.shape, given[name]) for name, p in wanted.items() if name in given]
+    return [
+        *(f"{name!r} of shape {a.shape} instead of {shape}" for name, shape, a in both if a.shape != shape),
+        *(f"{name!r} of {a.dtype} instead of float32 or float64" for name, _, a in both if a.dtype not in FLOATS),
+    ]
+
+
+def _saved(name: str, value: npt.ArrayLike) -> Array:
+    array = np.asarray(value)
+    if array.dtype not in DTYPES:
+        raise DTypeError(f"save: {name!r}: expected float32, float64, int64 or bool, got {array.dtype}")
+    return dense(array)
+
+
+def _names(file: Any) -> list[str]:
+    """The names in their order, or sorted in a file of another library. Raises DomainError for the order of others."""
+    there: list[str] = sorted(file.keys())
+    metadata: dict[str, str] = file.metadata() or {}
+    names: list[str] = json.loads(metadata.get(ORDER, json.dumps(there)))
+    if sorted(names) != there:
+        raise DomainError(f"load: metadata {ORDER!r}: expected the names {there}, got {names}")
+    return names
+
+
+def _loaded(name: str, file: Any) -> Array:
+    kind = file.get_slice(name).get_dtype()
+    if kind not in NUMPY_TYPES:
+        raise DTypeError(f"load: {name!r}: expected an element type of numpy, got {kind}; convert it before saving")
+    array: Array = file.get_tensor(name)
+    return array
+
+
+def _safetensors(call: str) -> Any:
+    try:
+        import_module("safetensors.numpy")
+        return import_module("safetensors")
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            f"{call}: expected safetensors to be installed: pip install 'dgrr[safetensors]'", name="safetensors"
+        ) from None

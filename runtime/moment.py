@@ -73,7 +73,7 @@ def call_loss(
             updated = ", ".join(map(repr, sorted(ctx.state.updated)))
             raise GradientError(f"loss_fn: the model updated {updated}: expected (loss, ctx.state), got the loss alone")
         return _loss_of(result), {}
-    loss, state = _pair(cast(tuple[Any, ...], result))
+    loss, state = _pair(cast(Any, result))
     for name, value in state.items():
         ctx.update(name, value)
     return _loss_of(loss), dict(ctx.state)
@@ -89,4 +89,5 @@ def _pair(result: tuple[Any, ...]) -> tuple[Any, Mapping[str, Any]]:
 def _loss_of(loss: Any) -> AnyVar:
     if not isinstance(loss, Var):
         raise GradientError(f"loss_fn: expected it to return a scalar Var, got {type(loss).__name__}")
-    return cast(AnyVar, loss)
+    scalar: AnyVar = cast(Any, loss)
+    return scalar

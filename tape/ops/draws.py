@@ -136,8 +136,7 @@ def _lower_dropout(x: Slot, step: Slot, p: float, seed: int, micro_batch: int, o
 def _reference_dropout(x: Any, step: Any, p: float = 0.5, **key: int) -> Any:
     drawn = random.uniform(x.shape, np.float32, step=int(step), **{"seed": 0, **key})
     factor = x.dtype.type(0 if p == 1 else 1 / (1 - p))
-    kept: Any = np.where(drawn.astype(np.float64) >= p, x * factor, x.dtype.type(0))
-    return kept
+    return np.where(drawn.astype(np.float64) >= p, np.asarray(x * factor), np.zeros((), x.dtype))
 
 
 def _dropouts(make: Make) -> list[Sample]:

@@ -45,10 +45,7 @@ def per_axis(op: str, name: str, given: Any, rank: int, least: int) -> Sizes:
 
 def _whole(given: Any) -> bool:
     """Whether it is a tuple of whole numbers."""
-    if not isinstance(given, tuple):
-        return False
-    parts: tuple[Any, ...] = given
-    return all(n.__class__ is int for n in parts)
+    return given.__class__ is tuple and all(n.__class__ is int for n in given)
 
 
 def sliding_rules(op: str, kernel_size: Any, stride: Any = None, padding: PerAxis = 0, dilation: PerAxis = 1) -> Rules:

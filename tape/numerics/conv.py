@@ -105,3 +105,19 @@ def convolve(table, ints, part, parts):
             _compute_strip(table, ints, image, sample, group, strip, tile)
         start += last - first
     return 0
+
+
+@kernel
+def interleave(table, ints, part, parts):
+    """Results class by class, put between each other; shares are ranges of lines, one for each sample and channel."""
+    size, rows, apart = itemsize(table), word(ints, w.INTERLEAVED_ROWS), word(ints, w.APART) * itemsize(table)
+    start, count = share(word(ints, w.LINES), part, parts)
+    for line in range(start, start + count):
+        source, target = line * word(ints, w.SOURCE_LINE), line * word(ints, w.LINE)
+        for row in range(rows):
+            of_row = w.ROW_TABLE + 3 * row
+            x = entry(table, SOURCE) + (source + word(ints, of_row)) * size
+            out = entry(table, OUT) + (target + word(ints, of_row + 1)) * size
+            for q in range(word(ints, of_row + 2)):
+                move(table, x + q * size, out + q * apart)
+    return 0

@@ -9,7 +9,7 @@ vectors are cotangents, and the numbers come from an image, each row where the t
 # pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from numba import types
 from numba.extending import intrinsic
@@ -74,7 +74,7 @@ class _Tile:
     """The writer of a micro-kernel."""
 
     builder: Builder
-    call: ResultTile | WeightTile
+    call: Any
     kind: Value
     height: int
     vectors: int

@@ -24,6 +24,10 @@ from .simd import CACHE_LINE
     OUTPUT_STRIDE, GROUP_STRIDE, WEIGHT_TABLES,
 ) = range(10)  # fmt: skip
 
+# Positions of the words of `interleave`: elements of a line of the source and of the output, elements between two
+# neighbours of a class, then for each row where it begins in both and how many elements it has.
+LINES, SOURCE_LINE, LINE, APART, INTERLEAVED_ROWS, ROW_TABLE = range(6)
+
 
 def words(plan: Plan) -> Words:
     """The words of the kernels that compute results and weight gradients."""
@@ -49,6 +53,23 @@ def weight_words(plan: Plan) -> Sequence[int]:
     sizes = (plan.groups, plan.outputs, prod(plan.classes), plan.depth, *plan.tiles, plan.padded)
     offsets = [at for terms in _terms(plan) for _, at in terms]
     return (*sizes, pitch, plan.outputs * plan.depth, *_classes(plan), *offsets)
+
+
+def interleave_words(plan: Plan, size: Sizes) -> Sequence[int]:
+    """The words of the kernel that puts the classes of results between each other, as elements of ``size``."""
+    *outer, last = plan.axes
+    rows: list[int] = []
+    for c, own in enumerate(product(*map(range, plan.classes))):
+        for q, results in enumerate(product(*(range(axis.results) for axis in outer))):
+            at = [i * axis.classes + r for i, axis, r in zip(results, outer, own[:-1], strict=True)]
+            target = 0
+            for i, n in zip(at, size[:-1], strict=True):
+                target = target * n + i
+            if all(i < n for i, n in zip(at, size[:-1], strict=True)):
+                count = -(-(size[-1] - own[-1]) // last.classes)
+                rows += [c * plan.results + q * last.results, target * size[-1] + own[-1], count]
+    lines = plan.samples * plan.groups * plan.outputs
+    return (lines, prod(plan.classes) * plan.results, prod(size), last.classes, len(rows) // 3, *rows)
 
 
 def _terms(plan: Plan) -> Iterator[list[tuple[int, int]]]:

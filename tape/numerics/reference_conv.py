@@ -50,8 +50,8 @@ def conv_input_grad(
     for residues in product(*map(range, stride)):
         places = tuple(slice(r, None, s) for r, s in zip(residues, stride, strict=True))
         for group in range(groups):
-            inside: Any = (slice(None), group, slice(None), *places)
-            part = out[inside]
+            index: Any = (slice(None), group, slice(None), *places)
+            part = out[index]
             part[...] = _contracted(terms(group, residues, part.shape[2:]), part.shape, g.dtype)
     return out.reshape(len(g), groups * w.shape[2], *size)
 
@@ -107,8 +107,8 @@ def _read(x: Array, at: Sequence[npt.NDArray[np.intp]]) -> Array:
     """The elements at the product of some positions along the last axes, zero outside."""
     sizes = x.shape[x.ndim - len(at) :]
     inside = [np.where((i >= 0) & (i < n - 1), i, n - 1) for i, n in zip(at, sizes, strict=True)]
-    places: Any = (..., *np.ix_(*inside))
-    found: Array = x[places]
+    index: Any = (..., *np.ix_(*inside))
+    found: Array = x[index]
     return found
 
 

@@ -1,12 +1,11 @@
 """Convolutions as kernel calls: the lowering of `conv`, of its adjoints, and of the transposed convolution."""
 
 from math import prod
-from typing import Any
 
-from ..numerics.conv import convolve, pack_weights
+from ..numerics.conv import convolve, interleave, pack_weights
 from ..numerics.conv_gradient import convolve_weights
 from ..numerics.conv_plan import Axis, Plan, adjoint, forward
-from ..numerics.conv_words import Layout, weight_words, words
+from ..numerics.conv_words import Layout, interleave_words, weight_words, words
 from ..primitive import FUSED, Slot, Spec, StridedStep, call, permuted, reshaped, view
 from ..shape import Sizes
 from .conv_sizes import Window
@@ -15,20 +14,17 @@ from .conv_sizes import Window
 def lower_forward(x: Slot, weight: Slot, bias: Slot | None, window: Window) -> Slot:
     """The convolution of ``x``."""
     axes = _forward_axes(window, window.spatial(x.shape), window.out(window.spatial(x.shape)))
-    y = _convolved(x, weight, bias, axes, window.groups, swapped=False)
+    y, _ = _convolved(x, weight, bias, axes, window.groups, swapped=False)
     return reshaped(y, (*window.lead(x.shape), *y.shape[1:2], *(axis.results for axis in axes)))
 
 
 def lower_adjoint(g: Slot, weight: Slot, bias: Slot | None, window: Window, size: Sizes) -> Slot:
-    """The adjoint by an input of ``size``: what the kernel gives class by class, put between each other."""
+    """The adjoint by an input of ``size``."""
     source = window.spatial(g.shape)
     axes = tuple(map(adjoint, source, size, window.kernel, window.stride, window.low, window.dilation))
-    y, rank = _convolved(g, weight, bias, axes, window.groups, swapped=True), len(axes)
+    y, plan = _convolved(g, weight, bias, axes, window.groups, swapped=True)
     if max(window.stride) > 1:
-        y = permuted(y, (0, 1, *(axis for a in range(rank) for axis in (2 + rank + a, 2 + a))))
-        y = reshaped(y, (*y.shape[:2], *(axis.results * axis.classes for axis in axes)))
-        inside: Any = (..., *(slice(0, n) for n in size))
-        y = view("getitem", y, (*y.shape[:2], *size), lambda a: a[inside])
+        y = call(interleave, [y], (*y.shape[:2], *size), *interleave_words(plan, size))
     return reshaped(y, (*window.lead(g.shape), y.shape[1], *size))
 
 
@@ -54,8 +50,10 @@ def _joined(x: Slot, axes: int) -> Slot:
     return reshaped(x, (prod(x.shape[: -axes - 1]), *x.shape[-axes - 1 :]))
 
 
-def _convolved(x: Slot, weight: Slot, bias: Slot | None, axes: tuple[Axis, ...], groups: int, swapped: bool) -> Slot:
-    """(samples, channels, *classes, *results); the weight is packed first, for all parts and samples."""
+def _convolved(
+    x: Slot, weight: Slot, bias: Slot | None, axes: tuple[Axis, ...], groups: int, swapped: bool
+) -> tuple[Slot, Plan]:
+    """(samples, channels, *classes, *results), and its plan; the weight is packed first, for all parts and samples."""
     source = _joined(x, len(axes))
     channels, outputs = source.shape[1] // groups, weight.shape[1] if swapped else weight.shape[0] // groups
     plan = Plan(source.shape[0], groups, channels, outputs, axes, x.dtype.itemsize, swapped, bias is not None)
@@ -63,4 +61,4 @@ def _convolved(x: Slot, weight: Slot, bias: Slot | None, axes: tuple[Axis, ...],
     inputs = (source, packed) if bias is None else (source, packed, bias)
     out = Spec((source.shape[0], groups * outputs, *plan.classes, *(axis.results for axis in axes)), x.dtype)
     layout = Layout(words(plan), plan.image_bytes)
-    return Slot(out, StridedStep(convolve, inputs, out, layout, plan.flops // FUSED, strided=()))
+    return Slot(out, StridedStep(convolve, inputs, out, layout, plan.flops // FUSED, strided=())), plan

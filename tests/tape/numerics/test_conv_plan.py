@@ -82,3 +82,10 @@ def test_every_part_has_memory_and_the_first_begins_at_a_cache_line() -> None:
         assert nbytes % simd.CACHE_LINE == 0
         assert Layout(made, nbytes).scratch((), 3) == 3 * nbytes + simd.CACHE_LINE
     assert Layout(made, 1).words(()) is made
+
+
+@pytest.mark.parametrize("results", [1, 16, 17, 33])
+def test_the_vectors_of_the_last_result_lie_inside_the_image(results: int) -> None:
+    plan = plan_of(2, forward(results, results, 3, 1, 1, 1), forward(3, 3, 1, 1, 0, 1))
+    last_result = plan.channels * plan.planes * plan.plane - 1
+    assert last_result * plan.itemsize + 2 * max(WIDTHS) <= plan.image_bytes

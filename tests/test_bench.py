@@ -1,19 +1,27 @@
-"""The benchmark of training steps still runs: dgrr alone, the two small models, nothing about speed."""
+"""The benchmark of training steps still runs, and measures the same model in every engine; nothing about speed."""
 
 import json
 import math
 import subprocess
 import sys
+from argparse import Namespace
+from collections import Counter
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from dgrr.runtime import EagerStep
+
 BENCH = Path(__file__).parent / "bench"
 SMALL = ("8-8-8", "64-128-128-10")
+LARGER = ("cnn-8x8", "cnn-28x28", "conv-64", "transformer")
+MAKERS = {"dgrr": "dgrr_engine:make", "torch": "torch_engine:make_channels_last", "jax": "jax_engine:make"}
+INSTALLED = [engine for engine in MAKERS if find_spec(engine)]
 
 
 Load = Callable[[str], Any]
@@ -37,25 +45,57 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return written
 
 
-def first_loss(model: Any) -> float:
-    """The loss of the first batch before training, in NumPy and float64."""
-    x, targets = model.batches()[0]
-    *hidden, last = ((w.astype(np.float64), b) for w, b in model.params())
-    for weight, bias in hidden:
-        x = np.maximum(x @ weight.T + bias, 0)
-    out = x @ last[0].T + last[1]
-    if model.loss == "mse":
-        return float(np.mean((out - targets) ** 2))
-    log_total = np.log(np.exp(out).sum(axis=1))
-    return float(np.mean(log_total - out[np.arange(len(out)), targets]))
-
-
 @pytest.mark.parametrize("name", SMALL)
 def test_dgrr_is_measured(results: dict[str, Any], name: str, load: Load) -> None:
     figures = results["steps"][name]["engines"]["dgrr"]
-    assert figures["losses"][0] == pytest.approx(first_loss(load("engines.models").MODELS[name]), rel=1e-5)
+    expected = load("engines.numpy_models").first_loss(load("engines.models").MODELS[name])
+    assert figures["losses"][0] == pytest.approx(expected, rel=1e-5)
     assert len(set(figures["losses"])) == 3  # each step sees other parameters and another batch
     assert 0 < figures["fastest_us"] <= figures["median_us"] < math.inf
+
+
+@pytest.mark.parametrize("name", LARGER)
+@pytest.mark.parametrize("engine", INSTALLED)
+def test_every_engine_has_the_same_model(load: Load, engine: str, name: str) -> None:
+    losses = load("rounds").start(MAKERS[engine], name, threads=1).losses
+    assert losses[0] == pytest.approx(
+        load("engines.numpy_models").first_loss(load("engines.models").MODELS[name]), rel=1e-4
+    )
+
+
+@pytest.mark.parametrize("name", [*SMALL, *LARGER])
+def test_the_step_of_dgrr_is_the_eager_one(load: Load, name: str) -> None:
+    model, engine, models = (
+        load("engines.models").MODELS[name],
+        load("engines.dgrr_engine"),
+        load("engines.dgrr_models"),
+    )
+    captured = engine.captured(model, model.params())
+    eager = EagerStep(models.loss_fn_of(model), models.renamed(model.params()), captured.recipe)
+    for batch in model.batches()[:2]:
+        assert captured(batch).tobytes() == eager(batch).tobytes()
+    assert captured.digest() == eager.digest()
+
+
+def test_how_images_lie_matters_to_models_of_images(load: Load) -> None:
+    steps, models = load("steps"), load("engines.models").MODELS
+    assert list(steps.chosen(steps.ENGINES, models["cnn-8x8"])) == list(steps.ENGINES)
+    assert set(steps.ENGINES) - set(steps.chosen(steps.ENGINES, models["8-8-8"])) == set(steps.OF_IMAGES)
+
+
+def test_the_gradients_of_every_value_are_measured(load: Load) -> None:
+    steps, short = load("steps"), Namespace(threads=1, rounds=1, seconds=0.01)
+    row = steps.tax(SMALL[0], steps.GRADIENTS["dgrr"], short)
+    assert row["ratio"] == row["every value"] / row["parameters only"] > 0
+    absent = steps.tax(SMALL[0], {"parameters only": "no_engine:make"}, short)
+    assert absent == {"parameters only": "absent: ModuleNotFoundError: No module named 'engines.no_engine'"}
+
+
+def test_a_profile_is_of_the_captured_step(load: Load) -> None:
+    called = {row["kernel"]: row["calls"] for row in load("alone").profile(SMALL[0], 1)}
+    model = load("engines.models").MODELS[SMALL[0]]
+    lowered = load("engines.dgrr_engine").captured(model, model.params()).lowered
+    assert called == Counter(op.kernel.name for op in lowered.ops)
 
 
 def test_the_machine_is_told(results: dict[str, Any]) -> None:

@@ -1,9 +1,9 @@
-"""What is measured in fresh processes, one by one: first steps, and long graphs."""
+"""What is measured in fresh processes, one by one: first steps, the kernels of a step, and long graphs."""
 
 import json
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -18,9 +18,9 @@ CHAINS = [
 ]
 
 
-def first_steps(engines: Mapping[str, str], models: Iterable[str], threads: int) -> list[dict[str, Any]]:
-    """Seconds to the first step, with empty caches of compiled code and with those that this left."""
-    return [row for model in models for name, maker in engines.items() for row in _starts(name, maker, model, threads)]
+def first_steps(makers: Mapping[str, Mapping[str, str]], threads: int) -> list[dict[str, Any]]:
+    """Seconds to the first step of engines by model, with empty caches of compiled code and with those it left."""
+    return [row for model, own in makers.items() for name in own for row in _starts(name, own[name], model, threads)]
 
 
 def _starts(name: str, maker: str, model: str, threads: int) -> list[dict[str, Any]]:
@@ -49,9 +49,19 @@ def chains() -> list[dict[str, Any]]:
 
 def chain(task: str, kind: str, n: int) -> dict[str, float]:
     """The figures of `engines.chain`. Raises EngineError."""
-    command = [sys.executable, "-m", "engines.chain", task, kind, str(n)]
-    ran = subprocess.run(command, cwd=BENCH, capture_output=True, text=True)
-    if ran.returncode:
-        raise EngineError(f"a chain of {n} nodes: {ran.stderr.strip().rpartition(chr(10))[2]}")
-    figures: dict[str, float] = json.loads(ran.stdout)
+    figures: dict[str, float] = _answer("engines.chain", task, kind, str(n))
     return figures
+
+
+def profile(model: str, threads: int) -> list[dict[str, Any]]:
+    """A row for each kernel of dgrr's captured step, the slowest first. Raises EngineError."""
+    rows: list[dict[str, Any]] = _answer("engines.profile", model, str(threads))
+    return rows
+
+
+def _answer(module: str, *arguments: str) -> Any:
+    """What a module prints as JSON in a fresh process. Raises EngineError."""
+    ran = subprocess.run([sys.executable, "-m", module, *arguments], cwd=BENCH, capture_output=True, text=True)
+    if ran.returncode:
+        raise EngineError(f"{' '.join([module, *arguments])}: {ran.stderr.strip().rpartition(chr(10))[2]}")
+    return json.loads(ran.stdout)

@@ -1,9 +1,10 @@
 """Whole training steps beside PyTorch and JAX: ``python tests/bench/steps.py`` (peers: ``pip install '.[bench]'``).
 
 A step takes a numpy batch and gives back its loss as a number. Every engine has a process of its own and the same
-number of threads; rounds alternate. The tables show the microseconds of a step in the median round and in the
-fastest, and the peers' times over dgrr's: above 1, dgrr is faster. Before timing, the losses of the first steps are
-compared: a check of this program, not of anyone's accuracy. On a busy machine many short rounds find quiet moments.
+number of threads; rounds alternate. PyTorch's Adam is the fused one but in "torch eager". The tables show the
+microseconds of a step in the median round and in the fastest, and the peers' times over dgrr's: above 1, dgrr is
+faster. Before timing, the losses of the first steps are compared: a check of this program, not of anyone's accuracy.
+On a busy machine many short rounds find quiet moments.
 """
 
 import argparse
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import alone
-from engines.models import MODELS, Model
+from engines.models import MODELS, Cnn, Model
 from rich.console import Console
 from rich.table import Table
 from rounds import Figures, measure
@@ -25,12 +26,19 @@ ENGINES = {
     "dgrr": "dgrr_engine:make",
     "torch eager": "torch_engine:make_eager",
     "torch eager, fused Adam": "torch_engine:make_fused",
+    "torch eager, channels last": "torch_engine:make_channels_last",
     "torch.compile": "torch_engine:make_compiled",
     "torch.compile, autotuned": "torch_engine:make_autotuned",
+    "torch.compile, channels last": "torch_engine:make_compiled_channels_last",
     "jax.jit": "jax_engine:make",
     "jax.jit, synchronous": "jax_engine:make_synchronous",
 }
-GRADIENTS = {"parameters only": "dgrr_engine:make_leaves", "dense gradients": "dgrr_engine:make_dense"}
+OF_IMAGES = ("torch eager, channels last", "torch.compile, channels last")
+GRADIENTS = {
+    "dgrr": {"parameters only": "dgrr_engine:make_leaves", "every value": "dgrr_engine:make_dense"},
+    "torch": {"parameters only": "torch_engine:make_leaves", "every value": "torch_engine:make_retained"},
+}
+"""What gradients are taken: in PyTorch every value's by ``retain_grad()``."""
 PACKAGES = ("dgrr", "numpy", "numba", "llvmlite", "torch", "jax", "jaxlib")
 console = Console()
 
@@ -46,7 +54,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=0.2, help="of one round")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure here")
     parser.add_argument("--first-step", action="store_true", help="the time to the first step instead")
-    parser.add_argument("--grads", action="store_true", help="dgrr's dense gradients instead")
+    parser.add_argument("--grads", action="store_true", help="the gradient of every value instead, beside PyTorch's")
+    parser.add_argument("--profile", action="store_true", help="dgrr's step, kernel by kernel, instead")
     parser.add_argument("--chains", action="store_true", help="dgrr's time and memory per node of a graph instead")
     return parser.parse_args()
 
@@ -55,24 +64,36 @@ def speed(args: argparse.Namespace) -> dict[str, Any]:
     """Steps of every model in every engine."""
     results = dict[str, Any]()
     for name in args.models:
-        chosen = {engine: ENGINES[engine] for engine in args.engines}
-        figures, absent = measure(chosen, name, args.threads, args.rounds, args.seconds)
+        figures, absent = measure(chosen(args.engines, MODELS[name]), name, args.threads, args.rounds, args.seconds)
         if "dgrr" in absent:
             raise SystemExit(f"dgrr did not run: {absent['dgrr']}")
         reached = ratios(figures)
-        show_speed(MODELS[name], figures, absent, reached)
+        show_speed(name, figures, absent, reached)
         results[name] = {"goal": MODELS[name].goal, "ratios": reached, "engines": plain(figures), "absent": absent}
     return results
 
 
+def chosen(engines: Sequence[str], model: Model) -> dict[str, str]:
+    """The makers of those engines that differ on a model: how images lie matters to those that have any."""
+    return {e: ENGINES[e] for e in engines if isinstance(model, Cnn) or e not in OF_IMAGES}
+
+
 def gradients(args: argparse.Namespace) -> list[dict[str, Any]]:
-    """What dense gradients cost, model by model."""
-    rows = []
-    for name in args.models:
-        figures, _ = measure(GRADIENTS, name, args.threads, args.rounds, args.seconds)
-        leaves, dense = (figures[case].median for case in GRADIENTS)
-        rows.append({"model": name, **{c: f.median for c, f in figures.items()}, "dense over leaves": dense / leaves})
-    return rows
+    """What the gradients of every value cost over those of the parameters alone."""
+    return [
+        {"model": name, "engine": engine, **tax(name, makers, args)}
+        for name in args.models
+        for engine, makers in GRADIENTS.items()
+    ]
+
+
+def tax(name: str, makers: Mapping[str, str], args: argparse.Namespace) -> dict[str, Any]:
+    """Microseconds of both kinds of gradients and their ratio, or why there are none."""
+    figures, absent = measure(makers, name, args.threads, args.rounds, args.seconds)
+    if absent:
+        return {"parameters only": f"absent: {next(iter(absent.values()))}"}
+    times = {case: f.median for case, f in figures.items()}
+    return {**times, "ratio": times["every value"] / times["parameters only"]}
 
 
 def plain(figures: Mapping[str, Figures]) -> dict[str, Any]:
@@ -94,10 +115,11 @@ def ratios(figures: Mapping[str, Figures]) -> dict[str, float]:
 
 
 def show_speed(
-    model: Model, figures: Mapping[str, Figures], absent: Mapping[str, str], reached: Mapping[str, float]
+    name: str, figures: Mapping[str, Figures], absent: Mapping[str, str], reached: Mapping[str, float]
 ) -> None:
     """Print the table of one model."""
-    title = f"{model.name}, batch {model.batch}, {model.loss}, Adam"
+    model = MODELS[name]
+    title = f"{name}, {model.what}, Adam"
     table = Table("engine", "step [us]", "fastest [us]", "over dgrr", title=title)
     ours = figures["dgrr"].median if "dgrr" in figures else None
     for engine, f in figures.items():
@@ -149,17 +171,21 @@ def main() -> None:
     args = arguments()
     results: dict[str, Any] = {"machine": machine(args.threads)}
     console.print(", ".join(f"{key} {value}" for key, value in results["machine"].items()))
-    chosen = {engine: ENGINES[engine] for engine in args.engines}
     if args.first_step:
-        results["first_step"] = alone.first_steps(chosen, args.models, args.threads)
+        makers = {name: chosen(args.engines, MODELS[name]) for name in args.models}
+        results["first_step"] = alone.first_steps(makers, args.threads)
         show_rows("seconds to the first step, each in a fresh process", results["first_step"])
     if args.grads:
         results["grads"] = gradients(args)
         show_rows("microseconds in the median round", results["grads"])
+    if args.profile:
+        results["profile"] = {name: alone.profile(name, args.threads) for name in args.models}
+        for name, rows in results["profile"].items():
+            show_rows(f"{name}, kernel by kernel", rows)
     if args.chains:
         results["chains"] = alone.chains()
         show_rows("a chain of n nodes, each in a fresh process", results["chains"])
-    if not (args.first_step or args.grads or args.chains):
+    if not (args.first_step or args.grads or args.profile or args.chains):
         results["steps"] = speed(args)
     if args.json is not None:
         args.json.write_text(json.dumps(results, indent=2) + "\n")

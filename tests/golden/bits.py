@@ -1,4 +1,4 @@
-"""Digests of every op, derivative, optimizer and draw, and of a training run: what the bit contract promises.
+"""Digests of every op, derivative, optimizer and draw, and of training runs: what the bit contract promises.
 
 ``python tests/golden/bits.py`` prints them as JSON, with the environment in which they were computed;
 ``--write`` puts them into ``bits.json``; ``--check`` only says whether that file is met; ``--parallel``
@@ -11,18 +11,19 @@ splits every kernel over all threads, however small its work.
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from networks import NETWORKS, Network
 from numba import njit
 from numba.core.registry import cpu_target
 
 import dgrr.tape.nn  # noqa: F401  (its ops belong to the table)
-from dgrr.runtime import capture
+from dgrr.runtime import CapturedStep, EagerStep, capture
 from dgrr.runtime.data import digits
 from dgrr.runtime.digest import state_digest
 from dgrr.runtime.optim import SGD, Adam, AdamW, Rule, clip_by_global_norm, clip_by_value
@@ -205,9 +206,19 @@ def loss_fn(p: Any, batch: Any) -> Any:
     return ops.cross_entropy(ops.linear(hidden, p["w2"], p["b2"]), labels)
 
 
+def network_bits(make: Callable[[Network], EagerStep | CapturedStep] = Network.eager) -> Bits:
+    """The loss, and all that training changes, after each step of every network, eager or captured."""
+    for name, network in NETWORKS.items():
+        step = make(network)
+        for number, batch in enumerate(network.batches(), start=1):
+            loss = step(batch)
+            yield f"networks/{name}/{number:02}/loss", digest(np.asarray(loss))
+            yield f"networks/{name}/{number:02}/state", step.digest()[:16]
+
+
 def all_bits() -> dict[str, str]:
     """Every digest by name."""
-    parts = (op_bits, pattern_bits, accumulation_bits, optimizer_bits, random_bits, training_bits)
+    parts = (op_bits, pattern_bits, accumulation_bits, optimizer_bits, random_bits, training_bits, network_bits)
     return {"numerics": str(NUMERICS), **{name: value for part in parts for name, value in part()}}
 
 
@@ -227,7 +238,7 @@ def environment() -> dict[str, Any]:
 
 def main(arguments: list[str]) -> None:
     """Print the digests, write them, or compare them with the file."""
-    parser = argparse.ArgumentParser(description="Digests of every op and of a training run, as JSON.")
+    parser = argparse.ArgumentParser(description="Digests of every op and of training runs, as JSON.")
     parser.add_argument("--write", action="store_true", help="write them to bits.json")
     parser.add_argument("--parallel", action="store_true", help="split every kernel over all threads")
     parser.add_argument("--check", action="store_true", help="compare them with bits.json instead of printing")
@@ -241,7 +252,7 @@ def main(arguments: list[str]) -> None:
         known = json.loads(FILE.read_text())
         other = sorted(name for name in known.keys() | bits.keys() if known.get(name) != bits.get(name))
         sys.exit(f"bits.json is not met by {', '.join(other)}" if other else None)
-    captured = dict(captured_training_bits())
+    captured = {**dict(captured_training_bits()), **dict(network_bits(Network.captured))}
     print(json.dumps({"bits": bits, "captured": captured, "environment": environment()}, indent=0, sort_keys=True))
 
 

@@ -3,7 +3,7 @@
 Every line is a formula of the numerics page for ``linear, tanh, linear, cross_entropy`` and Adam, in float32.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from dgrr.tape.numerics import reference, reference_elementary
 
 Array = npt.NDArray[Any]
 Params = dict[str, Array]
+Gradients = Callable[[Params, Array, Array], tuple[Array, Params]]
+"""Loss and gradients from parameters and a batch."""
 
 
 def fma(a: Array, b: Array, c: Array) -> Array:
@@ -90,7 +92,7 @@ def adam(p: Array, m: Array, v: Array, g: Array, corrections: Array, rate: float
 
 
 def train(
-    params: Params, batches: Iterator[tuple[Array, Array]], rate: float
+    params: Params, batches: Iterable[tuple[Array, Array]], rate: float, gradients: Gradients = gradients
 ) -> Iterator[tuple[Array, Params, Params]]:
     """Loss, parameters and optimizer state after each batch."""
     m, v = ({name: np.zeros_like(x) for name, x in params.items()} for _ in range(2))

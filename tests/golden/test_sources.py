@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from types import ModuleType
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 
 from dgrr.runtime.data import digits
 from dgrr.runtime.digest import state_digest
+from dgrr.runtime.evaluate import evaluate
+from dgrr.runtime.moment import Moment
 from dgrr.runtime.optim import SGD, Adam, AdamW, Rule
 from dgrr.tape import AnyTensor
 from dgrr.tape.numerics import reference, reference_elementary
@@ -19,6 +22,10 @@ from dgrr.tape.op import Op
 
 Array = npt.NDArray[Any]
 State = dict[str, Array]
+
+
+BY_REFERENCES = 3
+"""Steps of the networks that are computed by references, which take a while."""
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +65,27 @@ def test_training_by_hand(bits: ModuleType, numpy_training: ModuleType, golden: 
         found[f"training/{step:02}/loss"] = bits.digest(loss)
         found[f"training/{step:02}/state"] = state_digest(params, state)[:16]
     expect(found, golden, "training/")
+
+
+@pytest.mark.parametrize("name", ["cnn", "transformer"])
+def test_networks_by_references(
+    bits: ModuleType, numpy_training: ModuleType, golden: dict[str, str], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(Op, "compute", slow)
+    network = bits.NETWORKS[name]
+    moments = [Moment(seed=network.seed, model_state=network.model_state)]
+
+    def gradients(params: State, *batch: Array) -> tuple[Array, State]:
+        made = evaluate(network.loss_fn, params, batch, moments[-1])
+        moments.append(replace(moments[-1], step=len(moments), model_state=made.model_state))
+        return made.loss, {parameter: made.grads[parameter] for parameter in params}
+
+    found: dict[str, str] = {}
+    run = numpy_training.train(dict(network.params), network.batches()[:BY_REFERENCES], network.rate, gradients)
+    for step, (loss, params, state) in enumerate(run, start=1):
+        found[f"networks/{name}/{step:02}/loss"] = bits.digest(loss)
+        found[f"networks/{name}/{step:02}/state"] = state_digest(params, state, moments[-1].model_state)[:16]
+    expect(found, golden, *(f"networks/{name}/{step:02}/" for step in range(1, BY_REFERENCES + 1)))
 
 
 def test_the_fma_of_the_training_by_hand_rounds_once(numpy_training: ModuleType) -> None:
@@ -155,5 +183,5 @@ def test_draws_by_integers(bits: ModuleType, golden: dict[str, str]) -> None:
 
 
 def test_every_digest_has_a_source(golden: dict[str, str]) -> None:
-    sources = ("op/", "patterns/", "accumulation/", "training/", "optimizer/", "clip_by_", "random/")
+    sources = ("op/", "patterns/", "accumulation/", "training/", "networks/", "optimizer/", "clip_by_", "random/")
     assert [name for name in golden if not name.startswith(sources)] == ["numerics"]

@@ -1,0 +1,21 @@
+"""Where dgrr's step spends its time: ``python -m engines.profile MODEL THREADS`` prints a row a kernel as JSON."""
+
+import json
+import sys
+
+from dgrr.tape import set_threads
+
+from .dgrr_engine import captured
+from .models import MODELS
+from .worker import keep_to
+
+
+def main() -> None:
+    model, threads = MODELS[sys.argv[1]], int(sys.argv[2])
+    keep_to(threads)
+    set_threads(threads)
+    print(json.dumps(captured(model, model.params()).profile(model.batches()[0]).table().rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -15,6 +15,7 @@ from .errors import (
     TapeError,
 )
 from .gradcheck import Element, GradcheckReport, gradcheck
+from .handle import SomeVar
 from .hooks import HookHandle
 from .location import Location
 from .nonfinite import NodeInfo, NonFiniteReport
@@ -50,6 +51,7 @@ __all__ = [
     "Random",
     "Shape",
     "ShapeError",
+    "SomeVar",
     "Tape",
     "TapeError",
     "Tensor",

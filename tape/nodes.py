@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from itertools import count
+from typing import Any
 
 from .backward import named
 from .errors import ShapeError, TapeError
+from .handle import SomeVar
 from .node import Node
 from .tensor import AnyTensor
-from .var import AnyVar, Var
 
 _numbers = count(1)
 
@@ -29,9 +30,9 @@ class Nodes:
     def __iter__(self) -> Iterator[Node]:
         return iter(self._nodes)
 
-    def node(self, key: AnyVar | int | str) -> Node:
+    def node(self, key: SomeVar[Any] | int | str) -> Node:
         """The node of a Var, an id or a name. Raises TapeError if this tape has no such node."""
-        if isinstance(key, Var):
+        if isinstance(key, SomeVar):
             if key.tape is not self:
                 raise TapeError(f"expected a Var of {self!r}, got node {key.id} of {key.tape!r}")
             if key.generation != self.generation:
@@ -46,11 +47,11 @@ class Nodes:
             raise TapeError(f"node: expected an id from 0 to {len(self._nodes) - 1}, got {key}")
         return self._nodes[key]
 
-    def value(self, key: AnyVar | int | str) -> AnyTensor:
+    def value(self, key: SomeVar[Any] | int | str) -> AnyTensor:
         """The value of a node. Raises TapeError if this tape has no such node."""
         return self.node(key).value
 
-    def require_value(self, key: AnyVar | int | str, shape: tuple[int, ...]) -> AnyTensor:
+    def require_value(self, key: SomeVar[Any] | int | str, shape: tuple[int, ...]) -> AnyTensor:
         """The value of a node that must have the given shape. Raises ShapeError if it has another."""
         value = self.value(key)
         if value.sizes != tuple(shape):

@@ -11,10 +11,12 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from .attributes import PLAIN, exact_key, plain
 from .derivative import NO_GRAD, Derivative, NoGradient, Rule
 from .errors import DTypeError, TapeError
 from .primitive import Runner, Slot, Spec, prepare
 from .samples import Bad, Samples
+from .shape import Bindings, Pattern
 from .signature import Signature
 from .table import OPS, require_free
 from .tensor import AnyTensor
@@ -25,9 +27,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 PREPARED_KEPT = 4096
 """Signatures (shapes, dtypes, attributes) whose lowering an op keeps; the oldest are dropped first."""
 
-
-PLAIN = frozenset({int, float, bool, str, slice, type(None)})
-"""Types of attributes that need no conversion."""
+Meaning = Callable[[Pattern, str, Bindings], Any]
+"""``meaning(pattern, where, known)``: the plain value of an attribute that is given as ``Shape[...]``."""
 
 
 @dataclass(eq=False)
@@ -49,15 +50,20 @@ class Op:
     batch_axis: Mapping[str, int]
     excused: Mapping[str, str]
     private: bool
+    named: tuple[str, Meaning] | None
     prepared: dict[Any, Runner] = field(default_factory=dict[Any, Runner])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Apply to Vars (recorded on their tape) or to tensors (computed)."""
-        inputs, attrs = self.bind(args, kwargs)
+        inputs, given = self.bind(args, kwargs)
         for x in inputs:
             if isinstance(x, Var):
-                return x.tape.apply(self, inputs, attrs)
-        return self.compute(self.tensors(inputs), attrs)
+                return x.tape.apply(self, inputs, given)
+        attrs, named = self.resolve(given, {}) if self.named else (given, None)
+        out = self.compute(self.tensors(inputs), attrs)
+        if named is not None:
+            named.require(self.where_named, out.sizes, {})
+        return out
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
         """The inputs in order and every attribute by name, as plain hashable values."""
@@ -85,6 +91,23 @@ class Op:
             if isinstance(given[name], list):
                 given[name] = tuple(given[name])
         return {name: v if v.__class__ in PLAIN else plain(v) for name, v in given.items()}
+
+    def resolve(self, attrs: Mapping[str, Any], known: Bindings) -> tuple[Mapping[str, Any], Pattern | None]:
+        """The attributes, plain values for one given as ``Shape[...]``, and that shape: the result must have it.
+
+        Raises ShapeError for what is no shape, and for one that says too little.
+        """
+        assert self.named, "the caller asks whether there is such an attribute"
+        name, meaning = self.named
+        if attrs[name].__class__ in (int, tuple):
+            return attrs, None
+        pattern = Pattern.named(self.name, attrs[name])
+        return {**attrs, name: meaning(pattern, self.where_named, known)}, pattern
+
+    @property
+    def where_named(self) -> str:
+        """What messages call the attribute that may be given as ``Shape[...]``."""
+        return f"{self.name}: argument {self.named[0]!r}" if self.named else self.name
 
     def tensors(self, inputs: Sequence[Any]) -> Sequence[AnyTensor | None]:
         """Every input as a tensor: arrays are copied, numbers become constants like the other operands.
@@ -116,15 +139,18 @@ class Op:
 
     def compute(self, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> AnyTensor:
         """The value of the op on tensors."""
-        arrays = [v.array for v in values if v is not None]
+        return AnyTensor(self.runner(values, attrs)([v.array for v in values if v is not None]))
+
+    def runner(self, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> Runner:
+        """What computes the op on such tensors; kept, so that shapes and dtypes are unified once."""
         key = (
             tuple([None if v is None else (v.array.shape, v.array.dtype) for v in values]),
-            tuple([_exact(a) for a in attrs.values()]) if attrs else None,
+            tuple([exact_key(a) for a in attrs.values()]) if attrs else None,
         )
         run = self.prepared.get(key)
         if run is None:
             run = self._prepare(key, [None if v is None else Spec(v.array.shape, v.array.dtype) for v in values], attrs)
-        return AnyTensor(run(arrays))
+        return run
 
     def infer_spec(self, specs: Sequence[Spec | None], attrs: Mapping[str, Any]) -> Spec:
         """Shape and dtype of the result. Raises ShapeError, DTypeError or DomainError."""
@@ -186,27 +212,6 @@ def _constant(where: str, x: float | np.generic, like: Any) -> AnyTensor:
     return AnyTensor.number(x, like.dtype, tuple(like.shape))
 
 
-def plain(value: Any) -> Any:
-    """An attribute with numpy's numbers replaced by Python's."""
-    if isinstance(value, tuple):
-        return tuple([plain(v) for v in cast(Sequence[Any], value)])
-    return cast(Any, value.item()) if isinstance(value, np.generic) else value
-
-
-def _exact(value: Any) -> Any:
-    """A key that tells apart what compares equal: 0.0 and -0.0, 1 and 1.0 and True; NaN equals itself.
-
-    A value that cannot be hashed, which no op takes, gets a key that nothing equals.
-    """
-    if isinstance(value, tuple):
-        return tuple([_exact(v) for v in cast(Sequence[Any], value)])
-    if isinstance(value, slice):  # not hashable before Python 3.12
-        return (slice, *value.__reduce__()[1])
-    if value.__class__.__hash__ is None:
-        return object()
-    return (value.__class__, value.hex() if isinstance(value, float) else value)
-
-
 def op(
     *,
     lower: Rule,
@@ -220,6 +225,7 @@ def op(
     batch_axis: Mapping[str, int] | None = None,
     excused: Mapping[str, str] | None = None,
     private: bool = False,
+    named: tuple[str, Meaning] | None = None,
 ) -> Callable[[F], F]:
     """Make an op of a function whose annotations are its shape rule and whose docstring says what it does.
 
@@ -247,6 +253,7 @@ def op(
             batch_axis=batch_axis or {},
             excused=excused or {},
             private=private,
+            named=named,
         )
         OPS[record.name] = record
         return _public(function, record)

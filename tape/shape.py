@@ -88,13 +88,13 @@ class Pattern:
         return cls(tuple(axes))
 
     @classmethod
-    def named(cls, shape: object) -> "Pattern":
-        """From ``Shape[...]`` or from a tuple of ints."""
+    def named(cls, call: str, shape: object) -> "Pattern":
+        """From ``Shape[...]`` or from a tuple of ints. Raises ShapeError for anything else."""
         if get_origin(shape) is Shape:
             return cls.of(*get_args(shape))
-        if isinstance(shape, tuple):
+        if isinstance(shape, tuple) and all(isinstance(size, int) for size in cast(tuple[object, ...], shape)):
             return cls(cast(Sizes, shape))
-        raise ShapeError(f"expect: expected Shape[...] or a tuple of sizes, got {shape!r}")
+        raise ShapeError(f"{call}: argument 'shape': expected Shape[...] or a tuple of sizes, got {shape!r}")
 
     @property
     def exact(self) -> bool:
@@ -119,6 +119,19 @@ class Pattern:
         """The sizes that an `exact` pattern stands for once all its names are bound."""
         middle = known[self.pack] if self.pack is not None else ()
         return (*(_size(a, known) for a in self.before), *middle, *(_size(a, known) for a in self.after))
+
+    def solved(self, call: str, known: Bindings) -> Sizes:
+        """The sizes of its axes, -1 for those that have none yet. Raises ShapeError if it has a pack."""
+        if self.pack is not None:
+            raise ShapeError(f"{call}: expected a name or a size for each axis, got {self.render(known)}")
+        return tuple(_size(axis, known) for axis in self.before)
+
+    def require(self, call: str, sizes: Sizes, known: Bindings) -> dict[object, Any]:
+        """`unify`, but raises ShapeError if they disagree."""
+        bound = self.unify(sizes, known)
+        if bound is None:
+            raise ShapeError(f"{call}: expected shape {self.render(known)}, got {sizes}")
+        return bound
 
     def render(self, known: Bindings) -> str:
         """``(3, N)``: what is known as a number, what is free by name, ``*Bs`` or ``...`` for any axes."""

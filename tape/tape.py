@@ -11,6 +11,7 @@ import numpy.typing as npt
 from .backward import DenseGrads, Live, cotangent, seed_of, sweep, zeros
 from .dtypes import FLOATS, DType
 from .errors import DomainError, DTypeError, GradientError, ShapeError
+from .handle import SomeVar
 from .hooks import Hook, HookHandle, Hooks
 from .location import Place, caller
 from .looking import Looking
@@ -112,23 +113,21 @@ class Tape(Looking, Generic[D]):
                 "convert with .astype first"
             )
         if shape is not None:
-            self.bind(call, Pattern.named(shape), tensor.sizes)
+            self.bind(f"{call}: argument 'value'", Pattern.named(call, shape), tensor.sizes)
         wanted = requires_grad and tensor.dtype in FLOATS
         node = self._append(None, {}, tensor, (), (), (), wanted, name, caller() if self._locations else None)
         return Var(self, node.id, self.generation)
 
     def bind(self, call: str, pattern: Pattern, sizes: tuple[int, ...]) -> None:
         """Unify a named shape with sizes; its Dims keep their sizes on this tape. Raises ShapeError."""
-        known = pattern.unify(sizes, self._dims)
-        if known is None:
-            raise ShapeError(f"{call}: expected shape {pattern.render(self._dims)}, got {sizes}")
-        self._dims = known
+        self._dims = pattern.require(call, sizes, self._dims)
 
     # ------------------------------------------------------------------ nodes
 
-    def var(self, key: int | str) -> AnyVar:
-        """The Var of a node, by id or name."""
-        return Var(self, self.node(key).id, self.generation)
+    def var(self, key: int | str) -> SomeVar[D]:
+        """The Var of a node, by id or name; `SomeVar.expect` gives it a static shape. Raises TapeError if none."""
+        found: Gradual[D] = Var(self, self.node(key).id, self.generation)
+        return found
 
     def reset(self) -> None:
         """Forget every node and every size of a Dim. Vars made before are refused from now on."""
@@ -154,6 +153,7 @@ class Tape(Looking, Generic[D]):
 
     def apply(self, op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> AnyVar:
         """Compute an op and append its node; operands that are no Vars become constants before it."""
+        attrs, named = op.resolve(attrs, self._dims) if op.named else (attrs, None)
         nodes = [self.node(x) if x.__class__ is Var else None for x in inputs]
         values: Sequence[AnyTensor | None] = [node.value for node in nodes if node]
         if len(values) < len(nodes):
@@ -162,6 +162,8 @@ class Tape(Looking, Generic[D]):
         place = caller() if self._locations else None
         if self._check:
             require_finite_value(op, values, out, place or caller())
+        if named is not None:
+            self.bind(op.where_named, named, out.sizes)
         if None in nodes:
             for i, value in enumerate(values):
                 if nodes[i] is None and value is not None:
@@ -292,7 +294,7 @@ class Tape(Looking, Generic[D]):
         return self._hooks.add(self.node(key), function)
 
     def _as_var(self, g: AnyTensor | AnyVar) -> AnyVar:
-        return self.var(self.node(g).id) if isinstance(g, Var) else self.const(g)
+        return self.var(self.node(g).id).gradual if isinstance(g, Var) else self.const(g)
 
 
 def _as_tensor(g: AnyTensor | AnyVar) -> AnyTensor:

@@ -120,9 +120,7 @@ class AnyTensor:
 
         Raises ShapeError if the sizes are others.
         """
-        pattern = Pattern.named(shape)
-        if pattern.unify(self.sizes, {}) is None:
-            raise ShapeError(f"expect: expected shape {pattern.render({})}, got {self.sizes}")
+        Pattern.named("expect", shape).require("expect", self.sizes, {})
         typed: Tensor[Any, *tuple[Any, ...]] = Tensor(self.array)
         return typed
 

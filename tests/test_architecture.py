@@ -12,11 +12,13 @@ WINGS = ("tape", "runtime", "trace")
 
 FLOORS = {
     "tape": [
-        ["errors", "exact", "files", "location"],
+        ["attributes", "errors", "exact", "files", "location"],
         ["dtypes", "nest", "shape", "ulp"],
         ["numerics", "random"],
         ["tensor"],
         ["table", "tables"],
+        ["handle"],
+        ["broadcasting", "families"],
         ["var"],
         ["primitive"],
         ["samples"],

@@ -3,11 +3,12 @@
 The checkers themselves are run by ``python tests/typing/check.py`` against an installed wheel.
 """
 
+import builtins
 import importlib.util
 import inspect
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,39 +20,68 @@ import dgrr.tape
 PROGRAMS = Path(__file__).parent / "typing"
 
 
-def load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, PROGRAMS / f"{name}.py")
+def load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+    sys.modules[path.stem] = module
     spec.loader.exec_module(module)
     return module
 
 
-def programs(name: str) -> list[Any]:
-    module = load(name)
-    functions = [f for _, f in inspect.getmembers(module, inspect.isfunction) if f.__module__ == name]
-    return [pytest.param(f, id=f.__name__) for f in functions if not inspect.signature(f).parameters]
+GIVEN = load(PROGRAMS / "given.py")
 
 
-@pytest.mark.parametrize("program", programs("passing"))
-def test_accepted_programs_run(program: Callable[[], None]) -> None:
-    program()
+def programs(kind: str) -> Iterator[Any]:
+    """The functions of the files of a kind that are programs: all with a result of None."""
+    for path in sorted(PROGRAMS.glob(f"{kind}_*.py")):
+        for name, function in inspect.getmembers(load(path), inspect.isfunction):
+            if function.__module__ == path.stem and function.__annotations__.get("return", function) is None:
+                yield pytest.param(function, id=f"{path.stem}-{name}")
 
 
-@pytest.mark.parametrize("program", programs("failing"))
-def test_refused_programs_are_refused(program: Callable[[], None]) -> None:
-    source = inspect.getsource(program)
-    named = re.search(r"# R: (\w+)", source)
-    expected = named[1] if named else "ShapeError"
-    if expected == "none":
-        program()
+ACCEPTED, REFUSED = list(programs("accepted")), list(programs("refused"))
+
+
+def run(program: Callable[..., None]) -> None:
+    if inspect.signature(program).parameters:
+        program(GIVEN.Given())
     else:
-        with pytest.raises(getattr(dgrr.tape, expected)):
-            program()
+        program()
 
 
-def test_every_refused_program_announces_its_error() -> None:
-    source = (PROGRAMS / "failing.py").read_text()
-    assert len(programs("failing")) == len(re.findall(r"# E: \S+ \| \S+", source))
+def marks(program: Callable[..., None], letter: str) -> list[str]:
+    """What stands behind ``# R:``, ``# T:`` or ``# E:`` in a program."""
+    return re.findall(rf"# {letter}: (.*)", inspect.getsource(program))
+
+
+def test_there_are_many_programs() -> None:
+    assert len(ACCEPTED) >= 130
+    assert len(REFUSED) >= 130
+
+
+@pytest.mark.parametrize("program", ACCEPTED)
+def test_accepted_programs_run(program: Callable[..., None]) -> None:
+    run(program)
+
+
+@pytest.mark.parametrize("program", REFUSED)
+def test_refused_programs_are_refused(program: Callable[..., None]) -> None:
+    (expected,) = marks(program, "R") or ["ShapeError"]
+    if expected == "none":
+        assert not marks(program, "T")
+        run(program)
+        return
+    (text,) = marks(program, "T")
+    error: type[Exception] = getattr(dgrr.tape, expected, None) or getattr(builtins, expected)
+    with pytest.raises(error) as caught:
+        run(program)
+    assert caught.type is error
+    assert str(caught.value).startswith(text)
+
+
+@pytest.mark.parametrize("program", REFUSED)
+def test_refused_programs_announce_their_one_mistake(program: Callable[..., None]) -> None:
+    by_sizes = program.__module__ == "refused_sizes"
+    assert len(marks(program, "E")) == (not by_sizes)

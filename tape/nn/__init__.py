@@ -7,7 +7,7 @@ from .batch_norm import BatchNorm
 from .conv import Conv, Conv1d, Conv2d, ConvTranspose, ConvTranspose1d, ConvTranspose2d
 from .dropout import Dropout
 from .embedding import Embedding
-from .layer import Layer, Parameter
+from .layer import Layer, Parameter, SameShape, Sequential
 from .linear import Linear
 from .norm import GroupNorm, InstanceNorm, LayerNorm, RMSNorm
 from .pool import (
@@ -25,7 +25,6 @@ from .pool import (
     MaxPool2d,
     SmoothMaxPool,
 )
-from .sequential import Sequential
 from .softmax import LogSoftmax, Softmax
 from .state_dict import load, load_state_dict, save
 from .structure import Flatten, Residual, Unflatten
@@ -69,6 +68,7 @@ __all__ = [
     "RMSNorm",
     "ReLU",
     "Residual",
+    "SameShape",
     "Sequential",
     "SiLU",
     "Sigmoid",

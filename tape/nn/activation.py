@@ -6,57 +6,57 @@ from math import isfinite
 from .. import ops
 from ..context import Context
 from ..errors import DomainError
-from ..var import AnyVar
-from .layer import Layer, Params
+from ..var import Var
+from .layer import Axis, F, Params, S, SameShape
 
 
 @dataclass(frozen=True)
-class ReLU(Layer):
+class ReLU(SameShape[Axis]):
     """``max(x, 0)``."""
 
-    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
+    def __call__(self, p: Params, x: Var[F, *S], ctx: Context | None = None) -> Var[F, *S]:
         """The same shape."""
         return ops.relu(x)
 
 
 @dataclass(frozen=True)
-class Tanh(Layer):
+class Tanh(SameShape[Axis]):
     """The hyperbolic tangent."""
 
-    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
+    def __call__(self, p: Params, x: Var[F, *S], ctx: Context | None = None) -> Var[F, *S]:
         """The same shape."""
         return ops.tanh(x)
 
 
 @dataclass(frozen=True)
-class Sigmoid(Layer):
+class Sigmoid(SameShape[Axis]):
     """``1 / (1 + e ** -x)``."""
 
-    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
+    def __call__(self, p: Params, x: Var[F, *S], ctx: Context | None = None) -> Var[F, *S]:
         """The same shape."""
         return ops.sigmoid(x)
 
 
 @dataclass(frozen=True)
-class Softplus(Layer):
+class Softplus(SameShape[Axis]):
     """``log(1 + e ** x)``."""
 
-    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
+    def __call__(self, p: Params, x: Var[F, *S], ctx: Context | None = None) -> Var[F, *S]:
         """The same shape."""
         return ops.softplus(x)
 
 
 @dataclass(frozen=True)
-class SiLU(Layer):
+class SiLU(SameShape[Axis]):
     """``x * sigmoid(x)``."""
 
-    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
+    def __call__(self, p: Params, x: Var[F, *S], ctx: Context | None = None) -> Var[F, *S]:
         """The same shape."""
         return ops.silu(x)
 
 
 @dataclass(frozen=True)
-class GELU(Layer):
+class GELU(SameShape[Axis]):
     """``x`` times the normal distribution at x, or its approximation by ``approximate="tanh"``.
 
     Raises DomainError for another approximation than ``"none"`` and ``"tanh"``.
@@ -68,13 +68,13 @@ class GELU(Layer):
         if self.approximate not in ("none", "tanh"):
             raise DomainError(f"GELU: argument 'approximate': expected 'none' or 'tanh', got {self.approximate!r}")
 
-    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
+    def __call__(self, p: Params, x: Var[F, *S], ctx: Context | None = None) -> Var[F, *S]:
         """The same shape."""
         return ops.gelu(x, self.approximate)
 
 
 @dataclass(frozen=True)
-class LeakyReLU(Layer):
+class LeakyReLU(SameShape[Axis]):
     """``x`` where it is positive, else ``x * negative_slope``.
 
     Raises DomainError for a slope that is not finite.
@@ -88,13 +88,13 @@ class LeakyReLU(Layer):
                 f"LeakyReLU: argument 'negative_slope': expected a finite number, got {self.negative_slope!r}"
             )
 
-    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
+    def __call__(self, p: Params, x: Var[F, *S], ctx: Context | None = None) -> Var[F, *S]:
         """The same shape."""
         return ops.leaky_relu(x, self.negative_slope)
 
 
 @dataclass(frozen=True)
-class ELU(Layer):
+class ELU(SameShape[Axis]):
     """``x`` where it is positive, else ``alpha * (e ** x - 1)``.
 
     Raises DomainError for an ``alpha`` that is not finite.
@@ -106,6 +106,6 @@ class ELU(Layer):
         if not isfinite(self.alpha):
             raise DomainError(f"ELU: argument 'alpha': expected a finite number, got {self.alpha!r}")
 
-    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
+    def __call__(self, p: Params, x: Var[F, *S], ctx: Context | None = None) -> Var[F, *S]:
         """The same shape."""
         return ops.elu(x, self.alpha)

@@ -1,21 +1,40 @@
-"""Layers: frozen descriptions of functions of named parameters. They hold no values."""
+"""Layers: frozen descriptions of functions of named parameters, and how they are joined. They hold no values."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from math import prod
-from typing import Any
+from typing import Any, Generic, TypeVarTuple, overload
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import TypeVar
 
 from ..context import Context
-from ..dtypes import FLOATS
+from ..dtypes import FLOATS, Float
 from ..errors import DomainError, DTypeError
+from ..families import UnknownAxis
+from ..shape import Dim
 from ..tables import Table
 from ..tensor import Array
-from ..var import AnyVar
+from ..var import AnyVar, Var
+
+F = TypeVar("F", bound=Float)
+S = TypeVarTuple("S")
+In = TypeVar("In", bound=Dim, default=Any)
+"""The last axis of what a layer takes."""
+Out = TypeVar("Out", bound=Dim, default=Any)
+"""The last axis of what it gives."""
+Axis = TypeVar("Axis", bound=Dim, default=Any)
+"""The last axis of both."""
+L1 = TypeVar("L1", bound=Dim)
+L2 = TypeVar("L2", bound=Dim)
+L3 = TypeVar("L3", bound=Dim)
+L4 = TypeVar("L4", bound=Dim)
+L5 = TypeVar("L5", bound=Dim)
+L6 = TypeVar("L6", bound=Dim)
+L7 = TypeVar("L7", bound=Dim)
 
 Params = Mapping[str, AnyVar]
 Initialiser = Callable[[tuple[int, ...], np.dtype[Any], int, int], Array]
@@ -33,10 +52,12 @@ class Parameter:
 Parameters = Mapping[str, Parameter]
 
 
-class Layer(ABC):
+class Layer(ABC, Generic[In, Out]):
     """A function ``layer(p, x, ctx)`` of parameters ``p``, a Var and a context, described by frozen data.
 
-    Parameters and state of a layer's parts stand under the part's name: ``"0.weight"``, ``"attention.wq"``.
+    A ``Layer[In, Out]`` changes the last axis and keeps those before it. A plain ``Layer`` may change any: type
+    checkers know nothing of its result. Parameters and state of a layer's parts stand under the part's name:
+    ``"0.weight"``, ``"attention.wq"``.
     """
 
     def own_parameters(self) -> Parameters:
@@ -51,9 +72,23 @@ class Layer(ABC):
         """The parts by name; none unless overridden."""
         return {}
 
+    @overload
+    def __call__(self: "AnyLayer", p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar: ...
+    @overload
+    def __call__(self, p: Params, x: Var[F, *S, In], ctx: Context | None = None) -> Var[F, *S, Out]: ...
     @abstractmethod
-    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
+    def __call__(self, p: Params, x: Any, ctx: Context | None = None) -> Any:
         """The layer's output. ``p`` may hold more names than the layer asks for."""
+
+    @overload
+    def __rshift__(self, then: "SameShape") -> "Sequential[In, Out]": ...
+    @overload
+    def __rshift__(self, then: "Layer[Out, L1]") -> "Sequential[In, L1]": ...
+    def __rshift__(self, then: Any) -> Any:
+        """This layer and then another: ``a >> b >> c`` is ``Sequential(a, b, c)``."""
+        if not isinstance(then, Layer):
+            return NotImplemented
+        return Sequential(*_steps(self), *_steps(then))
 
     def parameters(self) -> dict[str, Parameter]:
         """The parameters by name, in the order in which they are initialised and listed: own ones first."""
@@ -110,6 +145,94 @@ class Layer(ABC):
 
     def __str__(self) -> str:
         return str(self.table())
+
+
+AnyLayer = Layer[UnknownAxis, Any] | Layer[Any, UnknownAxis]
+"""What only a layer is of which one end, at least, is not known."""
+
+
+class SameShape(Layer[Axis, Axis]):
+    """A layer whose output has the shape of its input; between others it keeps what is known of their axes."""
+
+    @abstractmethod
+    def __call__(self, p: Params, x: Var[F, *S], ctx: Context | None = None) -> Var[F, *S]:
+        """The same shape."""
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Sequential(Layer[In, Out]):
+    """Layers applied one after the other; their parameters are named ``"0.weight"``, ``"0.bias"``, ``"2.weight"``, …
+
+    The last axes of up to 8 layers are held against each other by type checkers; ``>>`` has no such bound.
+
+    >>> from dgrr.tape import nn
+    >>> model = nn.Sequential(nn.Linear(3, 2), nn.ReLU())
+    >>> {name: value.shape for name, value in model.init(seed=0).items()}
+    {'0.weight': (2, 3), '0.bias': (2,)}
+    >>> model == nn.Linear(3, 2) >> nn.ReLU()
+    True
+    """
+
+    layers: tuple[Layer, ...]
+
+    # fmt: off
+    @overload
+    def __init__(self) -> None: ...
+    @overload
+    def __init__(self, a: Layer[In, Out], /) -> None: ...
+    @overload
+    def __init__(self, a: Layer[In, L1], b: Layer[L1, Out], /) -> None: ...
+    @overload
+    def __init__(self, a: Layer[In, L1], b: Layer[L1, L2], c: Layer[L2, Out], /) -> None: ...
+    @overload
+    def __init__(self, a: Layer[In, L1], b: Layer[L1, L2], c: Layer[L2, L3], d: Layer[L3, Out], /) -> None: ...
+    @overload
+    def __init__(
+        self, a: Layer[In, L1], b: Layer[L1, L2], c: Layer[L2, L3], d: Layer[L3, L4], e: Layer[L4, Out], /
+    ) -> None: ...
+    @overload
+    def __init__(
+        self, a: Layer[In, L1], b: Layer[L1, L2], c: Layer[L2, L3], d: Layer[L3, L4],
+        e: Layer[L4, L5], f: Layer[L5, Out], /,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self, a: Layer[In, L1], b: Layer[L1, L2], c: Layer[L2, L3], d: Layer[L3, L4],
+        e: Layer[L4, L5], f: Layer[L5, L6], g: Layer[L6, Out], /,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self, a: Layer[In, L1], b: Layer[L1, L2], c: Layer[L2, L3], d: Layer[L3, L4],
+        e: Layer[L4, L5], f: Layer[L5, L6], g: Layer[L6, L7], h: Layer[L7, Out], /,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self, a: Layer, b: Layer, c: Layer, d: Layer, e: Layer, f: Layer, g: Layer, h: Layer, i: Layer, /, *more: Layer
+    ) -> None: ...
+    # fmt: on
+    def __init__(self, *layers: Layer) -> None:
+        object.__setattr__(self, "layers", layers)
+
+    def children(self) -> Mapping[str, Layer]:
+        """The layers by their positions."""
+        return {str(i): layer for i, layer in enumerate(self.layers)}
+
+    @overload
+    def __call__(self: AnyLayer, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar: ...
+    @overload
+    def __call__(self, p: Params, x: Var[F, *S, In], ctx: Context | None = None) -> Var[F, *S, Out]: ...
+    def __call__(self, p: Params, x: Any, ctx: Context | None = None) -> Any:
+        """The last layer's output."""
+        for name in self.children():
+            x = self.part(name, p, x, ctx)
+        return x
+
+    def __repr__(self) -> str:
+        return f"Sequential({', '.join(map(repr, self.layers))})"
+
+
+def _steps(layer: Any) -> tuple[Layer, ...]:
+    return layer.layers if isinstance(layer, Sequential) else (layer,)
 
 
 def _under_names(parts: Mapping[str, Parameters]) -> dict[str, Parameter]:

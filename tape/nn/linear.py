@@ -1,30 +1,39 @@
 """The fully connected layer."""
 
 from dataclasses import dataclass
+from operator import index
+from typing import Any, SupportsIndex
 
 from .. import ops
 from ..context import Context
-from ..errors import DomainError
-from ..var import AnyVar
+from ..errors import DomainError, ShapeError
+from ..shape import Dim
+from ..var import Var
 from .init import uniform_fan_in
-from .layer import Layer, Parameter, Params, parameter
+from .layer import F, In, Layer, Out, Parameter, Params, S, parameter
 
 
-@dataclass(frozen=True)
-class Linear(Layer):
+@dataclass(frozen=True, init=False)
+class Linear(Layer[In, Out]):
     """``x @ weight.T + bias`` on the last axis; weight is (out_features, in_features).
 
-    Raises DomainError for sizes below 1.
+    A size is a number, or a Dim that has one: ``Linear(Pixels, Classes)`` is a ``Layer[Pixels, Classes]``.
+    Raises DomainError for sizes below 1, ShapeError for a Dim without a size.
+
+    >>> from dgrr.tape import Dim, nn
+    >>> class Pixels(Dim, size=64): ...
+    >>> nn.Linear(Pixels, 10) == nn.Linear(64, 10)
+    True
     """
 
     in_features: int
     out_features: int
     bias: bool = True
 
-    def __post_init__(self) -> None:
-        for name in ("in_features", "out_features"):
-            if getattr(self, name) < 1:
-                raise DomainError(f"Linear: argument {name!r}: expected at least 1, got {getattr(self, name)}")
+    def __init__(self, in_features: type[In] | int, out_features: type[Out] | int, bias: bool = True) -> None:
+        for name, given in (("in_features", in_features), ("out_features", out_features)):
+            object.__setattr__(self, name, _size(f"Linear: argument {name!r}", given))
+        object.__setattr__(self, "bias", bias)
 
     def own_parameters(self) -> dict[str, Parameter]:
         """``weight`` and, unless switched off, ``bias``."""
@@ -32,8 +41,20 @@ class Linear(Layer):
         named = {"weight": Parameter((self.out_features, self.in_features), start)}
         return {**named, "bias": Parameter((self.out_features,), start)} if self.bias else named
 
-    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
+    def __call__(self, p: Params, x: Var[F, *S, In], ctx: Context | None = None) -> Var[F, *S, Out]:
         """(…, in_features) to (…, out_features)."""
         bias = parameter(p, self, "bias") if self.bias else None
-        y: AnyVar = ops.linear(x, parameter(p, self, "weight"), bias)  # pyright: ignore[reportUnknownVariableType]
-        return y
+        y: Any = ops.linear(x, parameter(p, self, "weight"), bias)  # pyright: ignore[reportUnknownVariableType]
+        made: Var[F, *S, Out] = y
+        return made
+
+
+def _size(where: str, given: type[Dim] | int) -> int:
+    """A size given as a number or as a Dim."""
+    size = getattr(given, "size", None) if isinstance(given, type) else given
+    if not isinstance(size, SupportsIndex):
+        name = getattr(given, "__name__", repr(given))
+        raise ShapeError(f"{where}: expected a number or a Dim with a size, got {name}; write class In(Dim, size=...)")
+    if index(size) < 1:
+        raise DomainError(f"{where}: expected at least 1, got {size}")
+    return index(size)

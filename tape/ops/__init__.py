@@ -21,6 +21,7 @@ from .moments import logsumexp, var
 from .norm import batch_norm, layer_norm, rms_norm
 from .norm_groups import group_norm, instance_norm
 from .norm_inference import batch_norm_inference
+from .planar import avg_pool2d, conv2d, conv_transpose2d, max_pool2d, smooth_max_pool2d
 from .pool import adaptive_max_pool, max_pool
 from .pool_avg import adaptive_avg_pool, avg_pool
 from .pool_smooth import smooth_max_pool
@@ -50,6 +51,7 @@ __all__ = [
     "argmin",
     "attention_weights",
     "avg_pool",
+    "avg_pool2d",
     "batch_norm",
     "batch_norm_inference",
     "binary_cross_entropy_with_logits",
@@ -58,7 +60,9 @@ __all__ = [
     "clamp",
     "concat",
     "conv",
+    "conv2d",
     "conv_transpose",
+    "conv_transpose2d",
     "cos",
     "cross_entropy",
     "cumsum",
@@ -93,6 +97,7 @@ __all__ = [
     "logsumexp",
     "matmul",
     "max_pool",
+    "max_pool2d",
     "maximum",
     "minimum",
     "mse_grad",
@@ -123,6 +128,7 @@ __all__ = [
     "silu",
     "sin",
     "smooth_max_pool",
+    "smooth_max_pool2d",
     "soft_cross_entropy",
     "softmax",
     "softplus",

@@ -67,12 +67,15 @@ def matmul(a: AnyVar, b: AnyVar) -> AnyVar:
 
 
 def _reference_linear(x: npt.NDArray[Any], w: npt.NDArray[Any], b: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
-    y = reference.matmul(x if x.ndim > 1 else x[None], w.T)
-    return (y if b is None else y + b).reshape(*x.shape[:-1], len(w))
+    y = reference.matmul(np.atleast_2d(x), w.T).reshape((*x.shape[:-1], len(w)))
+    return y if b is None else y + b
+
+
+def _linear_vjp_x(g: Any, w: Any) -> Any:
+    return matmul(g, w) if len(g.shape) > 1 else reshape(matmul(rows(g), w), tuple(w.shape)[1:])
 
 
 def _lower_linear(x: Slot, w: Slot, b: Slot | None) -> Slot:
-    """One vector is a matrix of one row."""
     if x.spec.rank > 1:
         return gemm(x, permuted(w, (1, 0)), b)
     return reshaped(gemm(reshaped(x, (1, *x.shape)), permuted(w, (1, 0)), b), w.shape[:1])
@@ -81,7 +84,7 @@ def _lower_linear(x: Slot, w: Slot, b: Slot | None) -> Slot:
 @op(
     lower=_lower_linear,
     vjp=(
-        lambda g, w, x_shape: matmul(g, w) if len(x_shape) > 1 else reshape(matmul(rows(g), w), x_shape),
+        _linear_vjp_x,
         lambda g, x: matmul(transpose2d(rows(g)), rows(x)),
         lambda g: reduce_sum(rows(g), 0),
     ),

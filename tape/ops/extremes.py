@@ -12,6 +12,7 @@ import numpy as np
 from ..derivative import NO_GRAD
 from ..dtypes import i64
 from ..errors import BoundsError, DomainError, ShapeError
+from ..families import position, reduction, typed_as
 from ..numerics import extremes as kernels
 from ..numerics import reference_rows as reference
 from ..numerics.kernel import Kernel
@@ -72,6 +73,7 @@ def _errors(name: str) -> tuple[Any, ...]:
     return (*axis_errors(name), bad(ShapeError, none, (0, 3), axis=0))
 
 
+@typed_as(position)
 @op(
     infer=partial(_infer_position, "argmax"),
     lower=partial(_lower_position, "argmax", kernels.argmax_rows),
@@ -90,6 +92,7 @@ def argmax(x: Gradual[F], axis: Axis = None, keepdims: bool = False) -> Gradual[
     ...
 
 
+@typed_as(position)
 @op(
     infer=partial(_infer_position, "argmin"),
     lower=partial(_lower_position, "argmin", kernels.argmin_rows),
@@ -108,6 +111,7 @@ def argmin(x: Gradual[F], axis: Axis = None, keepdims: bool = False) -> Gradual[
     ...
 
 
+@typed_as(reduction)
 @op(
     infer=partial(_infer, "reduce_max"),
     lower=partial(_lower, "reduce_max", kernels.max_rows, kernels.max_columns),
@@ -126,6 +130,7 @@ def reduce_max(x: Gradual[F], axis: Axis = None, keepdims: bool = False) -> Grad
     ...
 
 
+@typed_as(reduction)
 @op(
     infer=partial(_infer, "reduce_min"),
     lower=partial(_lower, "reduce_min", kernels.min_rows, kernels.min_columns),

@@ -4,7 +4,7 @@
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
 from math import prod
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ..derivative import NO_GRAD
 from ..dtypes import i64
 from ..errors import BoundsError, DomainError, ShapeError
+from ..families import UnknownAxis
 from ..numerics import index as kernels
 from ..numerics import reference
 from ..op import op
@@ -59,6 +60,14 @@ def _takes(make: Make) -> list[Sample]:
     ]
 
 
+@overload
+def take(x: Var[D, UnknownAxis, *tuple[UnknownAxis, ...]], indices: Gradual[i64], axis: int = 0) -> Gradual[D]: ...
+@overload
+def take(x: Var[D, N], indices: Var[i64, *S], axis: int = 0) -> Var[D, *S]: ...
+@overload
+def take(x: Var[D, N, K], indices: Var[i64, *S], axis: Literal[0] = 0) -> Var[D, *S, K]: ...
+@overload
+def take(x: Gradual[D], indices: Gradual[i64], axis: int = 0) -> Gradual[D]: ...
 @op(
     infer=_taken,
     lower=_lower_take,
@@ -243,7 +252,7 @@ def _reference_index_add(
     covers=("scatter_add_vec", "scatter_add_row"),
     excused={"batch": "the indices select from the batch"},
 )
-def index_add(x: Gradual[F], indices: Gradual[i64], values: Gradual[F], axis: int = 0) -> Gradual[F]:
+def index_add(x: Var[F, *S], indices: Gradual[i64], values: Gradual[F], axis: int = 0) -> Var[F, *S]:
     """``x`` with each slice of ``values`` added at its index along an axis, in ascending position.
 
     One index, a whole number, adds one slice: ``index_add(x, 2, row)``.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DomainError
+from ..families import moment, reduction, typed_as
 from ..numerics import elementwise as kernels
 from ..numerics import reference_rows as reference
 from ..numerics import softmax as softmax_kernels
@@ -58,6 +59,7 @@ def _var_jvp(dx: Any, x: Any, axis: Axis, keepdims: bool, correction: int) -> An
     return divide(reduce_sum(mul(dx, _deviation(x, axis)), axis, keepdims), n)
 
 
+@typed_as(moment)
 @op(
     infer=_infer_var,
     lower=_lower_var,
@@ -106,6 +108,7 @@ def _log_sums(make: Make) -> list[Sample]:
     )
 
 
+@typed_as(reduction)
 @op(
     infer=partial(infer_rows, "logsumexp"),
     lower=partial(lower_rows, "logsumexp", softmax_kernels.logsumexp, work=WORK),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, ShapeError
+from ..families import reduction, typed_as
 from ..numerics import products as kernels
 from ..numerics import reference_rows as reference
 from ..op import op
@@ -37,6 +38,7 @@ def _products(make: Make) -> list[Sample]:
     return row_samples(make, *given, Sample((make(3, 0),), {"axis": 1}))
 
 
+@typed_as(reduction)
 @op(
     infer=partial(infer_rows, "prod"),
     lower=partial(lower_rows, "prod", kernels.prod_rows, columns=kernels.prod_columns),

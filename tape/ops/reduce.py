@@ -5,30 +5,39 @@
 
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from ..errors import ShapeError
+from ..families import reduction, typed_as
 from ..numerics import reduce as kernels
 from ..numerics import reference
 from ..op import op
 from ..primitive import Slot, Spec, call, permuted, view
 from ..samples import Make, Sample, bad
-from ..shape import Sizes, can_broadcast, normal_axes
-from ..var import Gradual
+from ..shape import Bindings, Pattern, Shape, Sizes, can_broadcast, normal_axes
+from ..var import Gradual, Var
 from .elementwise import divide
-from .shape import reshape
-from .types import Axis, D, F, like
+from .shape import require_sizes, reshape
+from .types import Axis, D, F, S, like
 
 
 def _infer_broadcast(x: Spec, shape: Sizes) -> Spec:
+    require_sizes("broadcast_to", shape)
     if any(s < 0 for s in shape) or not can_broadcast(x.shape, shape):
         raise ShapeError(
             f"broadcast_to: argument 'shape': expected a shape that {x.shape} can be repeated to, got {shape}; "
             "sizes must be equal or 1, counted from the last axis"
         )
     return like(x, shape)
+
+
+def _known_sizes(pattern: Pattern, where: str, known: Bindings) -> Sizes:
+    sizes = pattern.solved(where, known)
+    if -1 in sizes:
+        raise ShapeError(f"{where}: expected axes whose sizes are known on this tape, got {pattern.render(known)}")
+    return sizes
 
 
 def _lower_broadcast(x: Slot, shape: Sizes) -> Slot:
@@ -42,6 +51,10 @@ def _broadcasts(make: Make) -> list[Sample]:
     return [Sample((make(*small),), {"shape": large}) for small, large in cases]
 
 
+@overload
+def broadcast_to(x: Gradual[D], shape: type[Shape[*S]]) -> Var[D, *S]: ...
+@overload
+def broadcast_to(x: Gradual[D], shape: Sizes) -> Gradual[D]: ...
 @op(
     infer=_infer_broadcast,
     lower=_lower_broadcast,
@@ -52,8 +65,9 @@ def _broadcasts(make: Make) -> list[Sample]:
     errors=(bad(ShapeError, "that (3,) can be repeated to, got (3, 2)", (3,), shape=(3, 2)),),
     covers=("broadcast_to",),
     excused={"batch": "the attribute names the batch's size"},
+    named=("shape", _known_sizes),
 )
-def broadcast_to(x: Gradual[D], shape: Sizes) -> Gradual[D]:
+def broadcast_to(x: Gradual[D], shape: Sizes | type[Shape[*S]]) -> Gradual[D]:
     """``x`` repeated to ``shape``, aligned at the last axis, where sizes are 1 or missing."""
     ...
 
@@ -131,6 +145,7 @@ def _errors(name: str) -> Any:
     )
 
 
+@typed_as(reduction)
 @op(
     infer=lambda x, axis, keepdims: reduced("reduce_sum", x, axis, keepdims),
     lower=partial(lower_reduction, mean=False),
@@ -147,6 +162,7 @@ def reduce_sum(x: Gradual[F], axis: Axis = None, keepdims: bool = False) -> Grad
     ...
 
 
+@typed_as(reduction)
 @op(
     infer=lambda x, axis, keepdims: reduced("reduce_mean", x, axis, keepdims),
     lower=partial(lower_reduction, mean=True),

@@ -3,7 +3,7 @@
 # A derivative may call the op that it belongs to, whose type is not known before its decorator is.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -200,6 +200,10 @@ def _casts(make: Make) -> list[Sample]:
     ]
 
 
+@overload
+def cast(x: Var[Any, *S], dtype: type[D]) -> Var[D, *S]: ...
+@overload
+def cast(x: Var[Any, *S], dtype: Any) -> Var[Any, *S]: ...
 @op(
     infer=lambda x, dtype: Spec(x.shape, element_type(dtype)),
     lower=_lower_cast,

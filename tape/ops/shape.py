@@ -4,7 +4,7 @@
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
 from math import prod
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -12,14 +12,21 @@ from ..errors import ShapeError
 from ..op import op
 from ..primitive import Spec, permuted, reshaped
 from ..samples import Sample, bad
-from ..shape import Sizes, normal_axis
+from ..shape import Pattern, Shape, Sizes, normal_axis
 from ..var import Gradual, Var
-from .types import D, M, N, like
+from .types import D, M, N, S, like
+
+
+def require_sizes(op_name: str, shape: tuple[object, ...]) -> None:
+    """Raise ShapeError for a shape of anything but numbers."""
+    if not all(isinstance(size, int) for size in shape):
+        raise ShapeError(f"{op_name}: argument 'shape': expected numbers or one Shape[...], got {shape}")
 
 
 def solved(x: Spec, given: int | Sizes) -> Sizes:
     """The shape given, with a -1 replaced by the size that keeps the number of elements. Raises ShapeError."""
     shape = (given,) if isinstance(given, int) else given
+    require_sizes("reshape", shape)
     known = prod(s for s in shape if s != -1)
     free = shape.count(-1)
     if free == 1 and known and x.size % known == 0:
@@ -32,6 +39,10 @@ def solved(x: Spec, given: int | Sizes) -> Sizes:
     return shape
 
 
+@overload
+def reshape(x: Gradual[D], shape: type[Shape[*S]]) -> Var[D, *S]: ...
+@overload
+def reshape(x: Gradual[D], shape: int | Sizes) -> Gradual[D]: ...
 @op(
     infer=lambda x, shape: like(x, solved(x, shape)),
     lower=lambda x, shape: reshaped(x, solved(x.spec, shape)),
@@ -48,12 +59,14 @@ def solved(x: Spec, given: int | Sizes) -> Sizes:
         bad(ShapeError, "argument 'shape': expected 6 elements as in (2, 3), got (4, 2)", (2, 3), shape=(4, 2)),
         bad(ShapeError, "argument 'shape': expected 6 elements", (2, 3), shape=(-1, 4)),
         bad(ShapeError, "argument 'shape': expected 6 elements", (2, 3), shape=(-1, -1)),
+        bad(ShapeError, "argument 'shape': expected numbers or one Shape[...], got ('a', 6)", (2, 3), shape=("a", 6)),
     ),
     covers=("reshape",),
     excused={"batch": "the attribute names the batch's size"},
+    named=("shape", Pattern.solved),
 )
-def reshape(x: Gradual[D], shape: int | Sizes) -> Gradual[D]:
-    """The same elements in row-major order under another shape; one size may be -1."""
+def reshape(x: Gradual[D], shape: int | Sizes | type[Shape[*S]]) -> Gradual[D]:
+    """The same elements in row-major order under another shape; one size may be -1, one Dim of a ``Shape[...]`` new."""
     ...
 
 
@@ -62,6 +75,10 @@ def _flat(x: Spec, start_axis: int) -> Sizes:
     return (*x.shape[:start], prod(x.shape[start:]))
 
 
+@overload
+def flatten(x: Gradual[D], start_axis: type[Shape[*S]]) -> Var[D, *S]: ...
+@overload
+def flatten(x: Gradual[D], start_axis: int = 0) -> Gradual[D]: ...
 @op(
     infer=lambda x, start_axis: like(x, _flat(x, start_axis)),
     lower=lambda x, start_axis: reshaped(x, _flat(x.spec, start_axis)),
@@ -77,9 +94,13 @@ def _flat(x: Spec, start_axis: int) -> Sizes:
     errors=(bad(ShapeError, "flatten: argument 'axis': expected an axis from -2 to 1, got 2", (2, 3), start_axis=2),),
     covers=("flatten",),
     excused={"batch": "without start_axis the batch is joined with the other axes"},
+    named=("start_axis", lambda pattern, where, known: len(pattern.solved(where, known)) - 1),
 )
-def flatten(x: Gradual[D], start_axis: int = 0) -> Gradual[D]:
-    """The axes from ``start_axis`` on joined into one; a scalar becomes a vector of one."""
+def flatten(x: Gradual[D], start_axis: int | type[Shape[*S]] = 0) -> Gradual[D]:
+    """The axes from ``start_axis`` on joined into one; a scalar becomes a vector of one.
+
+    Given as ``Shape[...]`` it names the result, whose last axis is the joined one.
+    """
     ...
 
 

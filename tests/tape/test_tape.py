@@ -213,7 +213,9 @@ def test_a_tape_of_one_float_type() -> None:
 def test_a_dim_has_one_size_on_a_tape(tape: Tape[Any]) -> None:
     x = tape.leaf(np.ones((2, 3)), Shape[Batch, Features])
     tape.leaf(np.ones(3), Shape[Features])
-    with pytest.raises(ShapeError, match=r"^leaf: expected shape \(Batch=2, Features=3\), got \(2, 4\)$"):
+    with pytest.raises(
+        ShapeError, match=r"^leaf: argument 'value': expected shape \(Batch=2, Features=3\), got \(2, 4\)$"
+    ):
         tape.leaf(np.ones((2, 4)), Shape[Batch, Features])
     with pytest.raises(ShapeError, match=r"^expect: expected shape \(Batch=2,\), got \(3,\)$"):
         tape.leaf(np.ones(3)).expect(Shape[Batch])
@@ -225,7 +227,7 @@ def test_a_dim_has_one_size_on_a_tape(tape: Tape[Any]) -> None:
 
 def test_a_dim_with_a_size_has_that_size_from_the_start(tape: Tape[Any]) -> None:
     tape.leaf(np.ones(3), Shape[Three])
-    with pytest.raises(ShapeError, match=r"^const: expected shape \(Three=3,\), got \(4,\)$"):
+    with pytest.raises(ShapeError, match=r"^const: argument 'value': expected shape \(Three=3,\), got \(4,\)$"):
         tape.const(np.ones(4), Shape[Three])
 
 

@@ -223,7 +223,9 @@ def test_expect(tape: Tape[Any]) -> None:
     assert x.expect((2, 3)) is x
     with pytest.raises(ShapeError, match=r"^expect: expected shape \(3, 2\), got \(2, 3\)$"):
         x.expect((3, 2))
-    with pytest.raises(ShapeError, match=r"^expect: expected Shape\[...\] or a tuple of sizes, got 3$"):
+    with pytest.raises(
+        ShapeError, match=r"^expect: argument 'shape': expected Shape\[...\] or a tuple of sizes, got 3$"
+    ):
         x.expect(3)  # type: ignore[call-overload]
     x.expect(Shape[Any, Any])
 

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).parent
-PROGRAMS = [HERE / "passing.py", HERE / "failing.py"]
+PROGRAMS = sorted(HERE.glob("accepted_*.py")) + sorted(HERE.glob("refused_*.py"))
 Errors = dict[tuple[str, int], set[str]]
 
 
@@ -33,8 +33,10 @@ def mypy() -> Errors:
     """What mypy strict finds in the programs."""
     command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", *map(str, PROGRAMS)]
     output = subprocess.run(command, cwd=HERE, capture_output=True, text=True).stdout
-    matches = re.finditer(r"^(\S+?):(\d+): error: .*\[([\w-]+)\]$", output, re.MULTILINE)
-    return {(Path(m[1]).name, int(m[2])): {m[3]} for m in matches}
+    found: Errors = {}
+    for m in re.finditer(r"^(\S+?):(\d+): error: .*\[([\w-]+)\]$", output, re.MULTILINE):
+        found.setdefault((Path(m[1]).name, int(m[2])), set()).add(m[3])
+    return found
 
 
 def pyright() -> Errors:

@@ -1,0 +1,38 @@
+"""Attributes of ops: plain values, and the keys by which they are told apart."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+PLAIN = frozenset({int, float, bool, str, slice, type(None)})
+"""Types of attributes that need no conversion."""
+
+EXACT = frozenset({int, bool, str, type(None)})
+"""Types of which equal values are the same value."""
+
+
+def plain(value: Any) -> Any:
+    """An attribute with numpy's numbers replaced by Python's."""
+    if isinstance(value, tuple):
+        return tuple([plain(v) for v in cast(Sequence[Any], value)])
+    return cast(Any, value.item()) if isinstance(value, np.generic) else value
+
+
+def exact_key(value: Any) -> Any:
+    """A key that tells apart what compares equal: 0.0 and -0.0, 1 and 1.0 and True; NaN equals itself.
+
+    A value that cannot be hashed, which no op takes, gets a key that nothing equals.
+    """
+    kind: type[Any] = value.__class__
+    if kind in EXACT:
+        return kind, value
+    if isinstance(value, tuple):
+        parts = cast(Sequence[Any], value)
+        kinds = tuple(map(type, parts))
+        return (kinds, parts) if EXACT.issuperset(kinds) else tuple([exact_key(v) for v in parts])
+    if isinstance(value, slice):  # not hashable before Python 3.12
+        return (slice, *value.__reduce__()[1])
+    if kind.__hash__ is None:
+        return object()
+    return kind, value.hex() if isinstance(value, float) else value

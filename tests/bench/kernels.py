@@ -20,17 +20,18 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+from kernel_rows import CLASSES, ROWS, WIDTH, Row
 from rich.console import Console
 from rich.table import Table
 
 SIZES = (64, 4096, 1 << 18)
 DTYPES = ("float32", "float64")
 ROUNDS, SECONDS = 3, 0.002
-CLASSES, WIDTH = 10, 128
 WIDE = 160
 """Characters of a line of the table."""
 
 Call = Callable[[], Any]
+Names = dict[str, Any]
 
 
 class Data:
@@ -48,69 +49,8 @@ class Data:
         self.labels = rng.integers(0, CLASSES, len(self.rows))
         self.scalar, self.hyper = np.ones((), self.dtype), np.array([1e-3, 0.9, 0.999, 1e-8, 0.0])
         self.corrections, self.out = np.array([0.1, 0.001]), np.empty(n, self.dtype)
-
-
-def dgrr_calls(data: Data) -> dict[str, Call]:
-    """One repetition of every kernel is `repeats` calls by address."""
-    from numba import njit
-
-    from dgrr.runtime.optim import kernels as optim
-    from dgrr.tape.numerics import copy, elementwise, finite, reduce, softmax
-    from dgrr.tape.numerics.intrinsics import addresses, invoke
-    from dgrr.tape.numerics.kernel import Kernel
-    from dgrr.tape.numerics.launch import Words
-
-    @njit
-    def repeat(times, kernel, words, arrays):
-        for _ in range(times):
-            invoke(kernel, addresses(arrays), words, 0, 1)
-
-    n, dtype = data.n, data.dtype
-    times = repeats(n)
-
-    def case(kernel: Kernel, arrays: list[Any], *ints: float, words: Words | None = None) -> Call:
-        address, made = kernel.address(dtype), words or Words(*ints)
-        ids = tuple(map(id, arrays))
-        return lambda: (repeat(times, address, made.address, ids), arrays, made)
-
-    out, a, b, data_bytes = data.out, data.a, data.b, np.empty(data.n, np.bool_)
-    other = np.empty(n, "float32" if dtype == np.float64 else "float64")
-    to_other = elementwise.to_float32 if dtype == np.float64 else elementwise.to_float64
-    small, wide, one = data.rows.shape, data.wide.shape, np.empty(1, dtype)
-    m, v, p, g = (x.copy() for x in (data.c, data.positive, data.a, data.d))
-    losses, transposed = np.empty(len(data.rows), dtype), data.square.T
-    return {
-        **{k: case(getattr(elementwise, k), [out, a, b], n) for k in ("add", "mul", "div", "where_positive")},
-        **{k: case(getattr(elementwise, k), [out, a], n) for k in ("relu", "neg", "exp", "tanh", "sigmoid")},
-        **{k: case(getattr(elementwise, k), [out, data.positive], n) for k in ("sqrt", "log")},
-        "scale": case(elementwise.scale, [out, a], n, 0.3),
-        "power": case(elementwise.power, [out, a], n, 3),
-        "less": case(elementwise.less, [data_bytes, a, b], n),
-        "where": case(elementwise.where, [out, data.mask, a, b], n),
-        "to_other_float": case(to_other, [other, a], n),
-        "sum_all": case(reduce.sum_rows, [one, a], 1, n),
-        f"sum_rows, {CLASSES}": case(reduce.sum_rows, [out, a], *small),
-        f"sum_rows, {WIDTH}": case(reduce.sum_rows, [out, a], *wide),
-        f"sum_columns, {CLASSES}": case(reduce.sum_columns, [out, a], 1, *small),
-        f"sum_columns, {WIDTH}": case(reduce.sum_columns, [out, a], 1, *wide),
-        "mse": case(reduce.mean_squared_difference, [one, a, b], n),
-        f"softmax, {CLASSES}": case(softmax.softmax, [out, a], *small),
-        f"softmax, {WIDTH}": case(softmax.softmax, [out, a], *wide),
-        f"log_softmax, {CLASSES}": case(softmax.log_softmax, [out, a], *small),
-        "cross_entropy": case(softmax.cross_entropy_rows, [losses, a, data.labels], *small),
-        "cross_entropy_grad": case(softmax.cross_entropy_grad, [out, a, data.labels, data.scalar], *small),
-        "cross_entropy and grad": case(
-            softmax.cross_entropy_rows_with_grad, [losses, out, a, data.labels, data.scalar], *small
-        ),
-        "adam": case(optim.adam_step, [p, m, v, g, data.corrections, data.hyper], n, 0),
-        "sgd": case(optim.sgd_step, [p, g, data.hyper], n),
-        "norm": case(optim.tensor_norm, [data.corrections.copy(), a], n),
-        "finite": case(finite.finite, [a], n),
-        "copy": case(copy.copy, [out, a], words=copy.copy_words(a.shape, a.strides, a.itemsize)),
-        "copy transposed": case(
-            copy.copy, [out, transposed], words=copy.copy_words(transposed.shape, transposed.strides, a.itemsize)
-        ),
-    }
+        self.flags = np.empty(n, np.bool_)
+        self.other = "float32" if self.dtype == np.float64 else "float64"
 
 
 def repeats(n: int) -> int:
@@ -118,11 +58,49 @@ def repeats(n: int) -> int:
     return max(1, 8192 // n)
 
 
+def dgrr_calls(data: Data) -> dict[str, Call]:
+    """One repetition of every kernel is `repeats` calls by address."""
+    from numba import njit
+
+    from dgrr.tape.numerics.intrinsics import addresses, invoke
+    from dgrr.tape.numerics.launch import Words
+
+    @njit
+    def repeat(times, kernel, words, arrays):
+        for _ in range(times):
+            invoke(kernel, addresses(arrays), words, 0, 1)
+
+    times, names = repeats(data.n), dgrr_names(data)
+
+    def case(row: Row) -> Call:
+        kernel, *arrays = eval(row.dgrr, names)
+        address, words, ids = kernel.address(data.dtype), Words(*eval(f"[{row.sizes}]", names)), tuple(map(id, arrays))
+        return lambda: (repeat(times, address, words.address, ids), arrays, words)
+
+    return {row.name: case(row) for row in ROWS}
+
+
+def dgrr_names(data: Data) -> Names:
+    """What the kernels and their arrays are called."""
+    from dgrr.runtime.optim import kernels as optim
+    from dgrr.tape.numerics import copy, elementwise, finite, reduce, softmax
+
+    def layout(x: Any) -> list[int]:
+        return copy.copy_words(x.shape, x.strides, x.itemsize).values.tolist()
+
+    modules = {"copy": copy, "elementwise": elementwise, "finite": finite, "reduce": reduce, "softmax": softmax}
+    return vars(data) | modules | {
+        "optim": optim, "layout": layout, "to_other": getattr(elementwise, f"to_{data.other}"),
+        "converted": np.empty(data.n, data.other), "one": np.empty(1, data.dtype),
+        "losses": np.empty(len(data.rows), data.dtype), "norms": data.corrections.copy(),
+        "m": data.c.copy(), "v": data.positive.copy(), "p": data.a.copy(), "g": data.d.copy(),
+    }  # fmt: skip
+
+
 def numpy_calls(data: Data) -> dict[str, Call]:
-    a, b, out, rows, wide = data.a, data.b, data.out, data.rows, data.wide
-    other = "float32" if data.dtype == np.float64 else "float64"
-    flags, m, v, p = np.empty(data.n, np.bool_), data.c.copy(), data.positive.copy(), data.a.copy()
-    at = np.arange(len(rows)), data.labels
+    """The functions of numpy."""
+    m, v, p, d = data.c.copy(), data.positive.copy(), data.a.copy(), data.d
+    at = np.arange(len(data.rows)), data.labels
 
     def softmax(x: Any) -> Any:
         e = np.exp(x - x.max(-1, keepdims=True))
@@ -141,60 +119,28 @@ def numpy_calls(data: Data) -> dict[str, Call]:
 
     def adam() -> None:
         nonlocal m, v, p
-        m += 0.1 * (data.d - m)
+        m += 0.1 * (d - m)
         v *= 0.999
-        v += 0.001 * data.d * data.d
+        v += 0.001 * d * d
         p -= 1e-3 * m / (np.sqrt(v) / 0.03 + 1e-8)
 
     def sgd() -> None:
         nonlocal p
-        p -= 1e-3 * data.d
+        p -= 1e-3 * d
 
-    return {
-        **{k: partial(f, a, b, out) for k, f in (("add", np.add), ("mul", np.multiply), ("div", np.divide))},
-        **{k: partial(f, a, out) for k, f in (("neg", np.negative), ("exp", np.exp), ("tanh", np.tanh))},
-        **{k: partial(f, data.positive, out) for k, f in (("sqrt", np.sqrt), ("log", np.log))},
-        "where_positive": lambda: np.where(b > 0, a, 0),
-        "relu": lambda: np.maximum(a, 0, out=out),
-        "scale": lambda: np.multiply(a, 0.3, out),
-        "power": lambda: np.power(a, 3, out),
-        "less": lambda: np.less(a, b, flags),
-        "where": lambda: np.where(data.mask, a, b),
-        "to_other_float": lambda: a.astype(other),
-        "sum_all": lambda: a.sum(),
-        f"sum_rows, {CLASSES}": lambda: rows.sum(1),
-        f"sum_rows, {WIDTH}": lambda: wide.sum(1),
-        f"sum_columns, {CLASSES}": lambda: rows.sum(0),
-        f"sum_columns, {WIDTH}": lambda: wide.sum(0),
-        "mse": lambda: np.square(a - b).mean(),
-        f"softmax, {CLASSES}": lambda: softmax(rows),
-        f"softmax, {WIDTH}": lambda: softmax(wide),
-        f"log_softmax, {CLASSES}": lambda: log_softmax(rows),
-        "cross_entropy": lambda: log_softmax(rows)[at],
-        "cross_entropy_grad": lambda: gradient(rows),
-        "adam": adam,
-        "sgd": sgd,
-        "norm": lambda: np.sqrt(np.square(a).sum()),
-        "finite": lambda: np.isfinite(a).all(),
-        "copy": lambda: np.copyto(out, a),
-        "copy transposed": lambda: np.copyto(out.reshape(data.square.T.shape), data.square.T),
-    }
+    functions = (softmax, log_softmax, gradient, adam, sgd)
+    return calls("numpy", vars(data) | {"np": np, "at": at} | {f.__name__: f for f in functions})
 
 
 def torch_calls(data: Data) -> dict[str, Call]:
+    """The functions of PyTorch, on the same memory."""
     import torch
     import torch.nn.functional as f
 
     torch.set_num_threads(1)
     torch.set_grad_enabled(False)
-    a, b, d, out, mask, positive, labels, rows, wide, square = (
-        torch.from_numpy(x)
-        for x in (
-            data.a, data.b, data.d, data.out, data.mask, data.positive, data.labels, data.rows, data.wide, data.square
-        )
-    )  # fmt: skip
-    other = torch.float32 if data.dtype == np.float64 else torch.float64
-    flags = torch.empty(data.n, dtype=torch.bool)
+    shared = {name: torch.from_numpy(x) for name, x in vars(data).items() if isinstance(x, np.ndarray)}
+    a, d, rows, labels = (shared[name] for name in ("a", "d", "rows", "labels"))
     p, m, v, step = a.clone(), torch.zeros_like(a), torch.zeros_like(a), torch.ones(())
 
     def adam() -> None:
@@ -208,35 +154,14 @@ def torch_calls(data: Data) -> dict[str, Call]:
         with torch.enable_grad():
             f.cross_entropy(x, labels).backward()
 
-    return {
-        **{k: partial(getattr(torch, k), a, b, out=out) for k in ("add", "mul", "div")},
-        **{k: partial(getattr(torch, k), a, out=out) for k in ("neg", "exp", "tanh", "sigmoid")},
-        **{k: partial(getattr(torch, k), positive, out=out) for k in ("sqrt", "log")},
-        "where_positive": lambda: torch.ops.aten.threshold_backward(a, b, 0),
-        "relu": lambda: torch.clamp_min(a, 0, out=out),
-        "scale": lambda: torch.mul(a, 0.3, out=out),
-        "power": lambda: torch.pow(a, 3, out=out),
-        "less": lambda: torch.lt(a, b, out=flags),
-        "where": lambda: torch.where(mask, a, b, out=out),
-        "to_other_float": lambda: a.to(other),
-        "sum_all": lambda: a.sum(),
-        f"sum_rows, {CLASSES}": lambda: rows.sum(1),
-        f"sum_rows, {WIDTH}": lambda: wide.sum(1),
-        f"sum_columns, {CLASSES}": lambda: rows.sum(0),
-        f"sum_columns, {WIDTH}": lambda: wide.sum(0),
-        "mse": lambda: f.mse_loss(a, b),
-        f"softmax, {CLASSES}": lambda: torch.softmax(rows, -1),
-        f"softmax, {WIDTH}": lambda: torch.softmax(wide, -1),
-        f"log_softmax, {CLASSES}": lambda: torch.log_softmax(rows, -1),
-        "cross_entropy": lambda: f.cross_entropy(rows, labels),
-        "cross_entropy and grad": loss_and_gradient,
-        "adam": adam,
-        "sgd": lambda: p.add_(d, alpha=-1e-3),
-        "norm": lambda: torch.linalg.vector_norm(a),
-        "finite": lambda: torch.isfinite(a).all(),
-        "copy": lambda: out.copy_(a),
-        "copy transposed": lambda: out.view(square.T.shape).copy_(square.T),
-    }
+    own = {"adam": adam, "loss_and_gradient": loss_and_gradient, "p": p, "other": getattr(torch, data.other)}
+    return calls("torch", shared | {"torch": torch, "f": f} | own)
+
+
+def calls(engine: str, names: Names) -> dict[str, Call]:
+    """The functions of an engine, with what their names mean."""
+    names = {"partial": partial} | names  # in this order: CPython looks names up slowly in a copy of an instance's dict
+    return {row.name: eval(made, names) for row in ROWS if (made := getattr(row, engine))}
 
 
 ENGINES = {"dgrr": dgrr_calls, "numpy": numpy_calls, "torch": torch_calls}

@@ -9,6 +9,7 @@ import pytest
 
 from dgrr.tape.numerics.kernel import Kernel, call
 from dgrr.tape.numerics.launch import Words
+from dgrr.tape.numerics.pool import Pool
 
 Array = npt.NDArray[Any]
 Run = Callable[..., int]
@@ -25,3 +26,10 @@ def run() -> Run:
         return min((status for status in statuses if status), default=0)
 
     return run
+
+
+@pytest.fixture
+def unmanned(monkeypatch: pytest.MonkeyPatch) -> Pool:
+    """A pool whose only helper never started."""
+    monkeypatch.setattr("threading.Thread.start", lambda thread: None)
+    return Pool(1)

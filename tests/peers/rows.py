@@ -4,8 +4,11 @@ from . import elementwise, layers, reductions, shapes, spatial
 
 ROWS = [*elementwise.ROWS, *shapes.ROWS, *reductions.ROWS, *spatial.ROWS, *layers.ROWS]
 
+PLANAR = ("conv2d", "conv_transpose2d", "max_pool2d", "avg_pool2d", "smooth_max_pool2d")
+
 WITHOUT = {
     "uniform": "its numbers are those of our own generator",
     "dropout": "it drops by our own generator",
+    **dict.fromkeys(PLANAR, "its row is that of the op of any rank"),
 }
 """Public ops without a row, and why."""

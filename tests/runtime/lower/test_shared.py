@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 
 from dgrr.runtime import SGD, EagerStep, capture
+from dgrr.runtime.ir.graph import IRGraph, Role, Value
 from dgrr.runtime.lower import shared
+from dgrr.runtime.lower.layout import Layout
+from dgrr.runtime.lower.program import LoweredOp, Place, Program
+from dgrr.runtime.optim.kernels import assign
 from dgrr.runtime.recipe import Recipe
 from dgrr.tape import ops
+from dgrr.tape.numerics.elementwise import neg
+from dgrr.tape.numerics.launch import Words
 
 X = np.random.default_rng(0).standard_normal((5, 4)).astype(np.float32)
 PARAMS = {"w": np.ones((4, 4), np.float32), "v": np.full((4, 4), 0.5, np.float32)}
@@ -83,3 +89,23 @@ def test_a_key_that_forgets_the_operands_is_noticed(monkeypatch: pytest.MonkeyPa
     loss = eager(X)
     assert right(X) == loss
     assert broken(X) != loss
+
+
+@pytest.mark.parametrize(("between", "expected"), [(False, 1), (True, 3)])
+def test_equal_calls_on_both_sides_of_an_overwriting_are_two(between: bool, expected: int) -> None:
+    """Memory that was overwritten in between holds other elements, under the same place."""
+    layout, dtype = Layout.dense((4,), np.dtype(np.float32)), np.dtype(np.float32)
+    values = {0: Value(0, (4,), dtype, Role.MODEL_STATE, "s"), 1: Value(1, (4,), dtype, Role.STATIC)}
+    places = {0: Place(0, layout), 1: Place(0, layout), **{made: Place(made, layout) for made in (10, 11)}}
+
+    def copied(made: int, source: int) -> LoweredOp:
+        return LoweredOp(neg, dtype, (made,), (source,), Words(4), 4, 0)
+
+    overwriting = [LoweredOp(assign, dtype, (1,), (10,), Words(4), 4, 1)] if between else []
+    program = Program(
+        IRGraph("step", values, (), {}, {0: 1}),
+        (copied(10, 0), *overwriting, copied(11, 1)),
+        places,
+        frozenset(),
+    )
+    assert len(shared.share_steps(program).ops) == expected

@@ -1,27 +1,100 @@
-"""Where no folder can hold compiled kernels, everything works, slower, and says so once."""
+"""Where compiled kernels are kept; where no folder can hold them, everything works, slower, and says so once."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-NOWHERE = {**os.environ, "NUMBA_CACHE_LOCATOR_CLASSES": "ZipCacheLocator"}
-"""numba's only way to a cache folder is then a package inside a zip file, which ours is not."""
+import pytest
+
+from dgrr import kernel_cache
+
+TAPE = "from dgrr.tape import Tape; print((Tape().leaf([1.0, 2.0]) * 3).numpy())"
+VERSION_1 = "from dgrr.trace.cli import main; main(['train', '--steps', '3', '--out', 't'])"
 
 
-def run(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def run(program: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", program]
-    return subprocess.run(command, env=NOWHERE, cwd=folder, capture_output=True, text=True, check=True)
+    kept = {k: v for k, v in os.environ.items() if k not in ("DGRR_CACHE_DIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME")}
+    return subprocess.run(command, env={**kept, **variables}, cwd=folder, capture_output=True, text=True, check=True)
 
 
-def test_ops_run_without_a_cache_folder(tmp_path: Path) -> None:
-    done = run("from dgrr.tape import Tape; print((Tape().leaf([1.0, 2.0]) * 3).numpy())", tmp_path)
-    assert done.stdout == "[3. 6.]\n"
-    assert done.stderr.count("set NUMBA_CACHE_DIR to a folder that can") == 1
+def no_folder(tmp_path: Path) -> str:
+    """A path below a file, where not even root can make a folder."""
+    (tmp_path / "file").touch()
+    return str(tmp_path / "file" / "kernels")
 
 
-def test_version_1_runs_without_a_cache_folder(tmp_path: Path) -> None:
-    program = "from dgrr.trace.cli import main; raise SystemExit(main(['train', '--steps', '3', '--out', 't']))"
-    done = run(program, tmp_path)
+def test_ops_and_version_1_run_without_a_cache_folder_and_say_so_once(tmp_path: Path) -> None:
+    nowhere = no_folder(tmp_path)
+    done = run(f"{TAPE}; {VERSION_1}", tmp_path, DGRR_CACHE_DIR=nowhere)
+    assert done.stdout.startswith("[3. 6.]\n")
     assert "3 steps" in done.stdout
-    assert "set NUMBA_CACHE_DIR" in done.stderr
+    expected = (
+        f"dgrr: kernels are compiled anew in every process, because {nowhere} cannot be written; "
+        "set DGRR_CACHE_DIR to a folder that can"
+    )
+    assert done.stderr.count("cannot be written") == 1
+    assert expected in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("variables", "folder"),
+    [
+        ({"DGRR_CACHE_DIR": "ours", "NUMBA_CACHE_DIR": "numbas"}, "ours"),
+        ({"NUMBA_CACHE_DIR": "numbas"}, "numbas/dgrr"),
+        ({"XDG_CACHE_HOME": "users"}, "users/dgrr"),  # what platformdirs reads on Linux
+    ],
+)
+def test_kernels_are_kept_in_the_folder_that_is_named_and_nowhere_else(
+    tmp_path: Path, variables: dict[str, str], folder: str
+) -> None:
+    package = Path(kernel_cache.__file__).parent
+    named = {name: str(tmp_path / path) for name, path in variables.items()}
+    run(f"{TAPE}; {VERSION_1}", tmp_path, **named)
+    kept = [p for p in tmp_path.rglob("*") if p.suffix in kernel_cache.SUFFIXES]
+    assert {p.name.split("-")[0].split(".")[0] for p in kept} >= {"mul", "compiled"}  # compiled.py of version 1
+    assert all(p.is_relative_to(tmp_path / folder) for p in kept)
+    assert not [p for p in package.rglob("*") if p.suffix in kernel_cache.SUFFIXES]
+
+
+def test_a_file_that_is_cut_is_compiled_anew(tmp_path: Path) -> None:
+    run(TAPE, tmp_path, DGRR_CACHE_DIR=str(tmp_path / "kernels"))
+    (file,) = (tmp_path / "kernels").glob("mul-*.nbc")
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) // 2])
+    done = run(TAPE, tmp_path, DGRR_CACHE_DIR=str(tmp_path / "kernels"))
+    assert (done.stdout, done.stderr) == ("[3. 6.]\n", "")
+    assert file.stat().st_size > len(whole) // 2
+
+
+def test_the_command_shows_and_clears_the_folder(tmp_path: Path) -> None:
+    def command(*words: str) -> str:
+        program = f"from dgrr.trace.cli import main; raise SystemExit(main(['cache', *{words!r}]))"
+        return run(program, tmp_path, DGRR_CACHE_DIR=str(tmp_path / "kernels")).stdout
+
+    run(TAPE, tmp_path, DGRR_CACHE_DIR=str(tmp_path / "kernels"))
+    (tmp_path / "kernels" / "mine.txt").touch()
+    count = len(list((tmp_path / "kernels").glob("*.nbc")))
+    assert count >= 2
+    assert command().startswith(f"{tmp_path / 'kernels'}: {count} files of compiled kernels, ")
+    assert command("clear").startswith(f"{tmp_path / 'kernels'}: removed {count} files of compiled kernels, ")
+    assert command("show") == f"{tmp_path / 'kernels'}: 0 files of compiled kernels, 0 bytes\n"
+    assert [p.name for p in (tmp_path / "kernels").iterdir()] == ["mine.txt"]
+
+
+def test_a_folder_of_the_same_name_beside_a_script_does_not_hide_the_package(tmp_path: Path) -> None:
+    installed, beside = tmp_path / "installed" / "dgrr", tmp_path / "beside" / "dgrr"
+    installed.mkdir(parents=True)
+    beside.mkdir(parents=True)
+    shutil.copy(Path(kernel_cache.__file__).with_name("__init__.py"), installed)
+    program = "import sys; sys.path[:0] = sys.argv[1:]; import dgrr; print(dgrr.__file__)"
+    command = [sys.executable, "-c", program, str(beside.parent), str(installed.parent)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{installed / '__init__.py'}\n"
+
+
+def test_python_m_is_the_command_line(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-m", "dgrr", "--version"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.startswith("dgrr ")

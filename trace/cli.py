@@ -5,14 +5,14 @@ The modules that do the work are imported in the handlers, because they load num
 """
 
 import argparse
-import importlib.metadata
 import io
 import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import NoReturn, TextIO
+from typing import TextIO
 
+from .. import __version__
 from .arguments import Parser, UsageError, integer, learning_rate, path
 from .exits import Exit
 from .sniff import TraceFileError, version_of
@@ -25,14 +25,6 @@ _DEFAULT = "default: %(default)s"
 _UINT64 = 2**64 - 1
 _INT64 = 2**63 - 1
 _MAX_STEPS = (_INT64 - 64) // 72
-
-
-class _Version(argparse.Action):
-    """Looks the version up when it is asked for, not whenever a command is parsed."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        print(f"dgrr {importlib.metadata.version('dgrr')}")
-        parser.exit()
 
 
 def _known_version(path: str) -> int:
@@ -126,6 +118,12 @@ def _verify_step(args: argparse.Namespace) -> int:
     return step_command.run(args.function, args.replays)
 
 
+def _cache(args: argparse.Namespace) -> int:
+    from . import cache_command
+
+    return cache_command.run(args.action)
+
+
 def _add_trace(parser: argparse.ArgumentParser, *, step_required: bool) -> None:
     numbered = "number of the step, from 0"
     parser.add_argument("--step", type=integer(0, _UINT64), required=step_required, metavar="S", help=numbered)
@@ -196,6 +194,11 @@ def _add_verify_step(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--replays", type=integer(1, _MAX_STEPS), default=20, metavar="N", help=_DEFAULT)
 
 
+def _add_cache(parser: argparse.ArgumentParser) -> None:
+    action = "what to do; default: %(default)s"
+    parser.add_argument("action", nargs="?", choices=("show", "clear"), default="show", help=action)
+
+
 _COMMANDS: tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None], Handler], ...] = (
     ("demo", "train digits, record the run, prove it by replay", _add_demo, _demo),
     ("train", "train the scalar linear model and record it in a version 1 trace", _add_train, _train),
@@ -205,6 +208,7 @@ _COMMANDS: tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None], Hand
     ("compare", "find the first difference of two traces", _add_compare, _compare),
     ("validate", "check every rule of the format", _add_validate, _validate),
     ("verify-step", "check a captured training step from its graph to its memory", _add_verify_step, _verify_step),
+    ("cache", "show or clear the folder of compiled kernels", _add_cache, _cache),
 )
 
 
@@ -217,7 +221,7 @@ def _parser() -> Parser:
         "7 steps lost in a recovery, 130 interrupted.",
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    parser.add_argument("--version", action="version", version=f"dgrr {__version__}", help="show the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, summary, add_arguments, handler in _COMMANDS:
         command = commands.add_parser(name, help=summary, description=f"{summary}.", allow_abbrev=False)

@@ -8,8 +8,10 @@ up loading the other's. A name that is the digest of everything the code depends
 
 # numba's caching classes carry no types.
 # pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false
+import os
 import pickle
-import warnings
+import time
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -19,18 +21,25 @@ from uuid import uuid4
 import llvmlite
 import numba
 from numba.core.caching import FunctionCache, dumps
+from numba.core.compiler import CompileResult
+
+from ... import kernel_cache
+
+UNUSED_DAYS = 30
+"""After how many days without use a file is removed, when another version of its kernel is saved.
+
+Not at once: several environments share the folder, each with its version.
+"""
+
 
 NUMERICS = Path(__file__).parent
 
 
 @cache
-def source_digest(folder: Path) -> str:
-    """SHA-256 over every source file of a folder and of the numerics folder, and the compiler's versions.
-
-    What a kernel inlines stands in one of the two.
-    """
+def stamp_of(source: Path) -> str:
+    """SHA-256 over every source file of a kernel's folder and of the numerics folder, and the compiler's versions."""
     digest = sha256(f"{numba.__version__} {llvmlite.__version__}".encode())
-    for path in sorted({*NUMERICS.glob("*.py"), *folder.glob("*.py")}):
+    for path in sorted({*NUMERICS.glob("*.py"), *source.parent.glob("*.py")}):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -38,60 +47,67 @@ def source_digest(folder: Path) -> str:
 class _DigestNamedFiles:
     """Stands in for numba's index and numbered data files."""
 
-    def __init__(self, folder: Path, name: str, stamp: str) -> None:
-        self._folder, self._name, self._stamp = folder, name, stamp
+    def __init__(self, name: str, stamp: str) -> None:
+        self._name, self._stamp = name, stamp
 
     def _path(self, key: object) -> Path:
         digest = sha256(f"{self._stamp} {key!r}".encode()).hexdigest()
-        return self._folder / f"{self._current}{digest[:32]}.nbc"
-
-    @property
-    def _current(self) -> str:
-        """How the names of files made from the present sources begin."""
-        return f"{self._name}-{self._stamp[:16]}-"
+        return kernel_cache.folder() / f"{self._name}-{self._stamp[:16]}-{digest[:32]}.nbc"
 
     def load(self, key: object) -> Any:
+        """What was saved under a key; None if nothing was, or if it cannot be read."""
+        path = self._path(key)
         try:
-            return pickle.loads(self._path(key).read_bytes())
-        except FileNotFoundError:
+            data = pickle.loads(path.read_bytes())
+        except (OSError, EOFError, pickle.UnpicklingError):
             return None
+        _note_use(path)
+        return data
 
     def save(self, key: object, data: object) -> None:
         path = self._path(key)
-        partial = path.with_name(f"{path.name}.{uuid4().hex}")
-        partial.write_bytes(dumps(data))
-        partial.replace(path)
-        for stale in self._folder.glob(f"{self._name}-*.nbc"):
-            if not stale.name.startswith(self._current):
-                stale.unlink(missing_ok=True)
+        partial = path.with_name(f"{path.stem}-{uuid4().hex}.nbc")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            partial.write_bytes(dumps(data))
+            partial.replace(path)
+        except OSError:
+            kernel_cache.warn_of_no_folder()
+            return
+        self._remove_unused()
+
+    def _remove_unused(self) -> None:
+        oldest = time.time() - UNUSED_DAYS * 86400
+        for path in kernel_cache.folder().glob(f"{self._name}-*"):
+            with suppress(OSError):  # another process was faster
+                if path.stat().st_mtime < oldest:
+                    path.unlink()
+
+
+def _note_use(path: Path) -> None:
+    with suppress(OSError):  # a folder that can only be read serves too
+        os.utime(path)
 
 
 class KernelCache(FunctionCache):
     """numba's function cache over files named by digest."""
 
     def __init__(self, function: Any) -> None:
-        super().__init__(function)
-        source = Path(function.__code__.co_filename)
-        stamp = source_digest(source.parent)
-        self._cache_file: Any = _DigestNamedFiles(Path(self.cache_path), function.__qualname__, stamp)
+        # Without numba's own initialisation, which looks for a folder beside the source.
+        self._name, self._py_func, self._enabled = repr(function), function, True
+        self._files = _DigestNamedFiles(function.__qualname__, stamp_of(Path(function.__code__.co_filename)))
+
+    def _load_overload(self, sig: Any, target_context: Any) -> Any:
+        data = self._files.load(self._index_key(sig, target_context.codegen()))
+        return None if data is None else CompileResult._rebuild(target_context, *data)
+
+    def _save_overload(self, sig: Any, data: Any) -> None:
+        self._files.save(self._index_key(sig, data.codegen), data._reduce())
 
 
 def keep_on_disk(compiled: Any, function: Any) -> None:
     """Let a numba dispatcher or callback load and save its machine code.
 
-    Warns, and leaves it to be compiled in every process, where no folder for the cache can be written.
+    Warns, and leaves it to be compiled in every process, where the folder of kernels cannot be written.
     """
-    try:
-        compiled._cache = KernelCache(function)
-    except RuntimeError:
-        _warn_of_no_folder()
-
-
-@cache
-def _warn_of_no_folder() -> None:
-    warnings.warn(
-        "dgrr: kernels are compiled anew in every process, because neither the package's folder nor a user cache "
-        "folder can be written; set NUMBA_CACHE_DIR to a folder that can",
-        RuntimeWarning,
-        stacklevel=1,
-    )
+    compiled._cache = KernelCache(function)

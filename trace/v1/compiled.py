@@ -6,13 +6,14 @@ and no multiplication is contracted with an addition.
 """
 
 import math
-import warnings
 from typing import Any, TypeAlias
 
+import numba
 import numpy as np
 from numba import njit
-from numba.core.caching import FunctionCache
 from numpy.typing import NDArray
+
+from ... import kernel_cache
 
 Word: TypeAlias = np.uint64
 Int: TypeAlias = int | np.uint64
@@ -23,18 +24,11 @@ Words: TypeAlias = NDArray[np.uint64]
 _inlined = njit(forceinline=True)
 
 
-def _has_cache() -> bool:
-    """Whether numba finds a folder it can write; without one it would refuse to compile what asks for a cache."""
-    try:
-        FunctionCache(_has_cache)  # type: ignore[no-untyped-call]
-    except RuntimeError:
-        text = "dgrr: version 1 is compiled anew in every process: no cache folder can be written; set NUMBA_CACHE_DIR"
-        warnings.warn(text, RuntimeWarning, stacklevel=2)
-        return False
-    return True
+numba.config.CACHE_DIR, _caller_s = str(kernel_cache.folder()), numba.config.CACHE_DIR
+"""Where numba keeps what is compiled below; what was set before is set again at the end of this file."""
 
-
-CACHED = _has_cache()
+CACHED = kernel_cache.can_be_written()
+"""Without a folder, numba would refuse to compile what asks for a cache."""
 
 # --- bits ---------------------------------------------------------------------------------------------------
 
@@ -309,3 +303,6 @@ def scan_block(
         w_expected, b_expected = record[5], record[6]
     previous[0], previous[1] = w_expected, b_expected
     losses[0], losses[1] = total, carry
+
+
+numba.config.CACHE_DIR = _caller_s

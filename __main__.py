@@ -1,0 +1,7 @@
+"""``python -m dgrr``: the command line."""
+
+import sys
+
+from .trace.cli import main
+
+sys.exit(main())

@@ -24,6 +24,7 @@ from numba.core.caching import FunctionCache, dumps
 from numba.core.compiler import CompileResult
 
 from ... import kernel_cache
+from .sources import sources_digest
 
 UNUSED_DAYS = 30
 """After how many days without use a file is removed, when another version of its kernel is saved.
@@ -32,16 +33,10 @@ Not at once: several environments share the folder, each with its version.
 """
 
 
-NUMERICS = Path(__file__).parent
-
-
 @cache
 def stamp_of(source: Path) -> str:
-    """SHA-256 over every source file of a kernel's folder and of the numerics folder, and the compiler's versions."""
-    digest = sha256(f"{numba.__version__} {llvmlite.__version__}".encode())
-    for path in sorted({*NUMERICS.glob("*.py"), *source.parent.glob("*.py")}):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
+    """What the code of kernels of a source file depends on besides signature and CPU."""
+    return sha256(f"{numba.__version__} {llvmlite.__version__} {sources_digest(source)}".encode()).hexdigest()
 
 
 class _DigestNamedFiles:

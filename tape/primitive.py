@@ -247,7 +247,7 @@ def _kernel_runner(step: KernelStep) -> Runner:
     def run_step(arrays: Sequence[Array]) -> Array:
         out = np.empty(shape, dtype)
         ready = [a if a.flags.c_contiguous else a.copy(order="C") for a in arrays]
-        status = run(address, ints, (out, *ready), work)
+        status = run(address, ints, (out, *ready), parts_for(work))
         if status:
             value = ready[1].flat[status - 1]
             raise BoundsError(step.refusal.format(position=status - 1, value=value))
@@ -267,9 +267,10 @@ def _strided_runner(step: StridedStep) -> Runner:
     def run_step(arrays: Sequence[Array]) -> Array:
         out = np.empty(shape, dtype)
         ready = [_readable(a, i in strided) for i, a in enumerate(arrays)]
-        words, scratch = prepared(tuple([ready[i].strides for i in strided]), parts_for(work))
+        parts = parts_for(work)
+        words, scratch = prepared(tuple([ready[i].strides for i in strided]), parts)
         memory = (np.empty(scratch, np.uint8),) if scratch else ()
-        run(address, words, (out, *ready, *memory), work)
+        run(address, words, (out, *ready, *memory), parts)
         return out
 
     return run_step

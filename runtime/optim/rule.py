@@ -10,7 +10,7 @@ import numpy as np
 
 from ...tape.errors import DomainError
 from ...tape.numerics.kernel import Kernel
-from ...tape.numerics.launch import Words, run
+from ...tape.numerics.launch import Words, parts_for, run
 from .arrays import (
     Array,
     Arrays,
@@ -164,15 +164,15 @@ class Rule(ABC):
         calls = self._calls(params, grads, state, scalars)
         hyper = self.advance(scalars)
         for address, ints, arrays, work in calls:
-            run(address, ints, (*arrays, hyper), work)
+            run(address, ints, (*arrays, hyper), parts_for(work))
 
     def advance(self, scalars: Arrays) -> Vector:
         """Count the step, in place; the vector of hyperparameters that its kernels read."""
-        run(step_inc.address(INT64), prepared_words(), (scalars["step"],), 0)
+        run(step_inc.address(INT64), prepared_words(), (scalars["step"],), 1)
         known = {**scalars, "hyper": self._hyper(scalars["step"])}
         for kernel, names in self.counters:
             arrays = tuple([known[name] for name in names])
-            run(kernel.address(arrays[0].dtype), prepared_words(), arrays, 0)
+            run(kernel.address(arrays[0].dtype), prepared_words(), arrays, 1)
         return known["hyper"]
 
     def _calls(self, params: Arrays, grads: Arrays, state: Arrays, scalars: Arrays) -> list[_Call]:

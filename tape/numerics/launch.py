@@ -43,12 +43,15 @@ def launch(kernel: Kernel, dtype: np.dtype[Any], ints: Words, arrays: Arrays, wo
     ``work`` is the number of arithmetic operations, from which the number of threads follows.
     The arrays must have the layout that the kernel expects: nothing is checked here.
     """
-    return run(kernel.address(dtype), ints, arrays, work)
+    return run(kernel.address(dtype), ints, arrays, parts_for(work))
 
 
-def run(address: int, ints: Words, arrays: Arrays, work: int) -> int:
-    """`launch` for a caller that has looked the kernel up before."""
-    parts = parts_for(work)
+def run(address: int, ints: Words, arrays: Arrays, parts: int) -> int:
+    """`launch` for a caller that has looked the kernel up before, in so many parts.
+
+    Memory to work in that is among the arrays is made for this number of parts, which `parts_for` may answer
+    otherwise a moment later: other threads call `set_threads`.
+    """
     if parts == 1:
         status: int = call(address, ints.address, 0, 1, tuple(map(id, arrays)))
         return status

@@ -70,9 +70,10 @@ def dgrr(a: Array, b: Array, out: Array, threads: int) -> Callable[[], object]:
     product, strides = Product(1, m, n, k, out.itemsize), (a.strides, b.strides)
     set_threads(threads)
     work, address, words = 2 * m * n * k, gemm.address(out.dtype), product.words(strides)
-    scratch = np.empty(product.scratch(strides, parts_for(work)), np.uint8)
+    parts = parts_for(work)
+    scratch = np.empty(product.scratch(strides, parts), np.uint8)
     arrays = (out, a, b, scratch) if scratch.size else (out, a, b)
-    return lambda: run(address, words, arrays, work)
+    return lambda: run(address, words, arrays, parts)
 
 
 ENGINES: dict[str, tuple[Callable[..., Callable[[], object]], int]] = {

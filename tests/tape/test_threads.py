@@ -1,5 +1,6 @@
 """How many threads there are, what a forked child has, and what an interrupt leaves behind."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -12,8 +13,10 @@ import numpy as np
 import pytest
 
 from dgrr.runtime import Adam, CapturedStep, capture
-from dgrr.tape import get_threads, nn, ops, set_threads
+from dgrr.tape import Tape, get_threads, nn, ops, set_threads
 from dgrr.tape.numerics import launch
+from dgrr.tape.numerics.gemm import Product
+from dgrr.tape.numerics.machine import PARTS
 
 STEP = """
 import numpy as np
@@ -174,3 +177,26 @@ def test_the_number_of_threads_may_change_between_capture_and_step(three_threads
         losses.append(step(BATCH))
     assert losses == expected
     assert step.digest() == beside.digest()
+
+
+def test_memory_to_work_in_is_made_for_the_parts_that_run(three_threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread that calls set_threads while an op is prepared changes nothing of that op."""
+    asked, ran = list[int](), list[int]()
+    measure, run_rows = Product.scratch, launch.run_rows
+
+    def disturbed(product: Product, strides: Any, parts: int) -> int:
+        asked.append(parts)
+        set_threads(7)
+        return measure(product, strides, parts)
+
+    def seen(rows: int, *rest: Any) -> int:
+        ran.append(ctypes.cast(rows, ctypes.POINTER(ctypes.c_int64))[PARTS])
+        return int(run_rows(rows, *rest))
+
+    monkeypatch.setattr(Product, "scratch", disturbed)
+    monkeypatch.setattr(launch, "run_rows", seen)
+    x = Tape().leaf(np.linspace(-1, 1, 91 * 37).reshape(91, 37))
+    y = x @ x.T
+    assert asked == ran == [3]
+    monkeypatch.undo()
+    assert y.numpy().tobytes() == (x @ x.T).numpy().tobytes()

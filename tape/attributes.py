@@ -1,6 +1,6 @@
 """Attributes of ops: plain values, and the keys by which they are told apart."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -36,3 +36,13 @@ def exact_key(value: Any) -> Any:
     if kind.__hash__ is None:
         return object()
     return kind, value.hex() if isinstance(value, float) else value
+
+
+class Attributes(dict[str, Any]):
+    """The attributes of one call by name, as plain values, and the ``key`` that tells them apart from all others."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self.key = tuple([exact_key(v) for v in values.values()])

@@ -19,7 +19,9 @@ def shape_of(x: Any) -> Sizes:
 
 def binary(op: str, a: Any, b: Any) -> Any:
     """An op of two operands after broadcasting both to their common shape."""
-    if _has_shape(a) and _has_shape(b):
+    if a.__class__ is b.__class__ and a.value.spec is b.value.spec:
+        pass
+    elif _has_shape(a) and _has_shape(b):
         sizes = shape_of(a), shape_of(b)
         if sizes[0] != sizes[1]:
             OPS[op].signature.require_dtypes(a.dtype, b.dtype)  # before anything is appended

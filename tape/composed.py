@@ -10,9 +10,9 @@ import numpy as np
 
 from .dtypes import boolean, i64
 from .errors import DTypeError, TapeError
-from .primitive import Spec
 from .samples import Bad, Samples
 from .signature import Signature
+from .spec import Spec
 from .table import COMPOSED, require_free
 from .tensor import AnyTensor
 from .var import AnyVar, Var, shape_of

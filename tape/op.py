@@ -11,13 +11,14 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from .attributes import PLAIN, exact_key, plain
+from .attributes import PLAIN, Attributes, plain
 from .derivative import NO_GRAD, Derivative, NoGradient, Rule
 from .errors import DTypeError, TapeError
-from .primitive import Runner, Slot, Spec, prepare
+from .primitive import Slot, prepare
 from .samples import Bad, Samples
 from .shape import Bindings, Pattern
 from .signature import Signature
+from .spec import Spec
 from .table import OPS, require_free
 from .tensor import AnyTensor
 from .var import Var
@@ -26,6 +27,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 PREPARED_KEPT = 4096
 """Signatures (shapes, dtypes, attributes) whose lowering an op keeps; the oldest are dropped first."""
+
+Computation = Callable[[Sequence[AnyTensor | None]], AnyTensor]
+"""What an op does with tensors of certain specs, under certain attributes."""
 
 Meaning = Callable[[Pattern, str, Bindings], Any]
 """``meaning(pattern, where, known)``: the plain value of an attribute that is given as ``Shape[...]``."""
@@ -51,46 +55,84 @@ class Op:
     excused: Mapping[str, str]
     private: bool
     named: tuple[str, Meaning] | None
-    prepared: dict[Any, Runner] = field(default_factory=dict[Any, Runner])
+    prepared: dict[Any, Computation] = field(default_factory=dict[Any, Computation])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Apply to Vars (recorded on their tape) or to tensors (computed)."""
-        inputs, given = self.bind(args, kwargs)
-        for x in inputs:
-            if isinstance(x, Var):
-                return x.tape.apply(self, inputs, given)
-        attrs, named = self.resolve(given, {}) if self.named else (given, None)
+        return self.call(*args, **kwargs)
+
+    @cached_property
+    def call(self) -> Callable[..., Any]:
+        """What ``__call__`` does; the public function is this very function."""
+        inputs_alone = self.signature.inputs_alone
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if len(args) == inputs_alone and not kwargs:
+                inputs, attrs = args, self.default
+            else:
+                inputs, attrs = self.bind(args, kwargs)
+            for x in inputs:
+                if x.__class__ is Var:
+                    return x.tape.apply(self, inputs, attrs)
+            return self._compute_alone(inputs, attrs)
+
+        return call
+
+    def _compute_alone(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> AnyTensor:
+        """The value of the op on inputs of no tape."""
+        shape = None
+        if self.named:
+            attrs, shape = self.resolve(attrs, {})
         out = self.compute(self.tensors(inputs), attrs)
-        if named is not None:
-            named.require(self.where_named, out.sizes, {})
+        if shape is not None:
+            shape.require(self.where_named, out.sizes, {})
         return out
 
-    def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+    def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
         """The inputs in order and every attribute by name, as plain hashable values."""
         signature, given = self.signature, len(args)
         if kwargs or not signature.required <= given <= len(signature.names):
             args = self._in_order(args, kwargs)
-        elif given < len(signature.names):
-            args = args + signature.tail[given:]
+            given = len(args)
         n = len(signature.inputs)
-        return args[:n], self._attributes(args[n:]) if len(args) > n else {}
+        if given <= n:
+            return args + signature.tail[given:n], self.default
+        return args[:n], self._attributes(args[n:] + signature.tail[given:])
 
     def _in_order(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         """Arguments given by name, in their places. Raises Python's own TypeError under the op's name."""
-        try:
-            bound = self.signature.python.bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"{self.name}: {error}") from None
-        bound.apply_defaults()
-        return bound.args
+        signature, given = self.signature, len(args)
+        values = [*args, *signature.tail[given:]]
+        for name, value in kwargs.items():
+            place = signature.places.get(name, -1)
+            if place < given:
+                raise self._misfit(args, kwargs)
+            values[place] = value
+        missing = any(v is inspect.Parameter.empty for v in values)  # not `in`, which would compare Vars
+        if missing or len(values) > len(signature.names):
+            raise self._misfit(args, kwargs)
+        return tuple(values)
 
-    def _attributes(self, values: Sequence[Any]) -> dict[str, Any]:
+    def _misfit(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> TypeError:
+        """Python's own error for arguments that do not fit the function, under the op's name."""
+        try:
+            self.signature.python.bind(*args, **kwargs)
+        except TypeError as error:
+            return TypeError(f"{self.name}: {error}")
+        raise AssertionError(f"{self.name}: {args}, {kwargs} fit")
+
+    @cached_property
+    def default(self) -> "Attributes":
+        """The attributes of a call that gives none."""
+        return self._attributes(self.signature.tail[len(self.signature.inputs) :])
+
+    def _attributes(self, values: Sequence[Any]) -> "Attributes":
         """The attributes as plain values; a list stands for a tuple where the annotation speaks of tuples."""
         given = dict(zip(self.signature.attributes, values, strict=True))
         for name in self.signature.sequences:
             if isinstance(given[name], list):
                 given[name] = tuple(given[name])
-        return {name: v if v.__class__ in PLAIN else plain(v) for name, v in given.items()}
+        return Attributes({name: v if v.__class__ in PLAIN else plain(v) for name, v in given.items()})
 
     def resolve(self, attrs: Mapping[str, Any], known: Bindings) -> tuple[Mapping[str, Any], Pattern | None]:
         """The attributes, plain values for one given as ``Shape[...]``, and that shape: the result must have it.
@@ -116,7 +158,7 @@ class Op:
 
         Raises TapeError if no input is a tensor, DTypeError for what cannot become one.
         """
-        if all(x.__class__ is AnyTensor for x in inputs):
+        if all([x.__class__ is AnyTensor or x is None for x in inputs]):  # noqa: C419  (a generator takes longer)
             return inputs
         if not any(isinstance(x, AnyTensor) for x in inputs):
             raise TapeError(f"{self.name}: expected a Var among the arguments; put an array on a tape with tape.leaf")
@@ -133,27 +175,22 @@ class Op:
             return AnyTensor.leaf(given, where)
         if isinstance(x, int | float | np.generic) and like is not None:
             return _constant(where, given, like)
-        if x is None and self.signature.inputs[i] in self.signature.optional:
+        if x is None:  # whether it may be omitted, `infer_spec` knows
             return None
-        raise DTypeError(f"{where}: expected a Var, a tensor, an array or a number, got {type(given).__name__}")
+        raise _no_tensor(where, given)
 
     def compute(self, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> AnyTensor:
-        """The value of the op on tensors."""
-        return AnyTensor(self.runner(values, attrs)([v.array for v in values if v is not None]))
-
-    def runner(self, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> Runner:
-        """What computes the op on such tensors; kept, so that shapes and dtypes are unified once."""
-        key = (
-            tuple([None if v is None else (v.array.shape, v.array.dtype) for v in values]),
-            tuple([exact_key(a) for a in attrs.values()]) if attrs else None,
-        )
-        run = self.prepared.get(key)
-        if run is None:
-            run = self._prepare(key, [None if v is None else Spec(v.array.shape, v.array.dtype) for v in values], attrs)
-        return run
+        """The value of the op on tensors. What is decided by their specs is kept, so that it is decided once."""
+        specs = tuple([None if v is None else v.spec for v in values])
+        key = (specs, attrs.key if attrs.__class__ is Attributes else Attributes(attrs).key)
+        run = self.prepared.get(key) or self._prepare(key, specs, attrs)
+        return run(values)
 
     def infer_spec(self, specs: Sequence[Spec | None], attrs: Mapping[str, Any]) -> Spec:
         """Shape and dtype of the result. Raises ShapeError, DTypeError or DomainError."""
+        for name, spec in zip(self.signature.inputs, specs, strict=True):
+            if spec is None and name not in self.signature.optional:
+                raise _no_tensor(f"{self.name}: argument {name!r}", None)
         unified = self.signature.unify(specs)
         if self.infer is not None:
             return self.infer(*specs, **attrs)
@@ -166,14 +203,22 @@ class Op:
         result = self.lower(*slots, **attrs)
         return [s for s in slots if s is not None], result
 
-    def _prepare(self, key: Any, specs: Sequence[Spec | None], attrs: Mapping[str, Any]) -> Runner:
+    def _prepare(self, key: Any, specs: Sequence[Spec | None], attrs: Mapping[str, Any]) -> "Computation":
         spec = self.infer_spec(specs, attrs)
         slots, result = self.lowered(specs, attrs)
-        assert result.spec == spec, f"op {self.name}: lowering gives {result.spec}, infer {spec}"
+        assert result.spec is spec, f"op {self.name}: lowering gives {result.spec}, infer {spec}"
+        run = prepare(slots, result)
+
+        def compute(values: Sequence[Any]) -> AnyTensor:
+            return AnyTensor(run(*[v.array for v in values]), spec)
+
+        def compute_given(values: Sequence[AnyTensor | None]) -> AnyTensor:
+            return compute([v for v in values if v is not None])
+
         if len(self.prepared) >= PREPARED_KEPT:
             self.prepared.pop(next(iter(self.prepared)), None)
-        run = self.prepared[key] = prepare(slots, result)
-        return run
+        self.prepared[key] = made = compute_given if None in specs else compute
+        return made
 
     @cached_property
     def smooth(self) -> tuple[bool, ...]:
@@ -199,6 +244,10 @@ class Op:
 def _zero(x: Any) -> AnyTensor | None:
     """The tangent of an input that does not move; None for an omitted one and for what holds no floats."""
     return None if x is None or x.dtype.kind != "f" else AnyTensor.number(0.0, x.dtype, tuple(x.shape))
+
+
+def _no_tensor(where: str, x: object) -> DTypeError:
+    return DTypeError(f"{where}: expected a Var, a tensor, an array or a number, got {type(x).__name__}")
 
 
 def _is_array(x: Any) -> bool:
@@ -262,13 +311,8 @@ def op(
 
 
 def _public(function: F, record: Op) -> F:
-    """The function users call: the record behind the function's own name, docstring and signature."""
-
-    @wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return record(*args, **kwargs)
-
-    return call  # type: ignore[return-value]
+    """The function users call: that of the record under the function's own name, docstring and signature."""
+    return wraps(function)(record.call)  # type: ignore[return-value]
 
 
 def _derivative(

@@ -14,11 +14,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from .errors import BoundsError
+from .numerics import launch
 from .numerics.gemm import Product
 from .numerics.gemm import gemm as gemm_kernel
-from .numerics.kernel import Kernel
-from .numerics.launch import Words, parts_for, run
+from .numerics.kernel import REFUSED, Kernel, fill
+from .numerics.launch import Words
 from .shape import Sizes
+from .spec import Spec
 from .tensor import Array, dense
 
 FUSED = 16
@@ -26,24 +28,6 @@ FUSED = 16
 
 LAYOUTS_KEPT = 256
 """Stride patterns for which the words of a step are kept ready."""
-
-
-@dataclass(frozen=True, slots=True)
-class Spec:
-    """What is known of a value before it exists."""
-
-    shape: Sizes
-    dtype: np.dtype[Any]
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return prod(self.shape)
-
-    @property
-    def rank(self) -> int:
-        """Number of axes."""
-        return len(self.shape)
 
 
 class Slot:
@@ -124,7 +108,7 @@ class ViewStep:
 
 
 Step = KernelStep | StridedStep | ViewStep
-Runner = Callable[[Sequence[Array]], Array]
+Runner = Callable[..., Array]
 
 
 def call(
@@ -213,44 +197,61 @@ def order(result: Slot) -> list[Slot]:
 
 
 def prepare(inputs: Sequence[Slot], result: Slot) -> Runner:
-    """A function from the inputs' arrays to the result's, with everything decided that can be."""
+    """A function of the inputs' arrays that gives the result's, read-only, with everything decided that can be."""
     slots = order(result)
     if len(slots) == 1 and slots[0].step is not None and slots[0].step.inputs == tuple(inputs):
-        return runner(slots[0].step)
+        return _frozen(slots[0].step)
     places = {slot: i for i, slot in enumerate((*inputs, *slots))}
-    program = [(runner(s.step), tuple(places[x] for x in s.step.inputs)) for s in slots if s.step is not None]
+    steps = [slot.step for slot in slots if slot.step is not None]
+    program = [(runner(step), [places[x] for x in step.inputs]) for step in steps]
     last = places[result]
 
-    def run_program(arrays: Sequence[Array]) -> Array:
-        values = list(arrays)
-        for step, sources in program:
-            values.append(step([values[i] for i in sources]))
-        return values[last]
+    def run_program(*arrays: Array) -> Array:
+        values = [*arrays]
+        for run, sources in program:
+            values.append(run(*[values[i] for i in sources]))
+        out = values[last]
+        out.setflags(write=False)
+        return out
 
     return run_program
 
 
+def _frozen(step: Step) -> Runner:
+    """A function that runs one step on arrays and returns its output, read-only."""
+    run = runner(step)
+
+    def run_frozen(array: Array) -> Array:
+        out = run(array)
+        out.setflags(write=False)
+        return out
+
+    return run_frozen if isinstance(step, ViewStep) else run
+
+
 def runner(step: Step) -> Runner:
-    """A function that runs one step on arrays and returns a fresh output."""
+    """A function that runs one step on arrays and returns its output: fresh and read-only, or a view."""
     if isinstance(step, KernelStep):
         return _kernel_runner(step)
-    if isinstance(step, StridedStep):
-        return _strided_runner(step)
-    make = step.view
-    return lambda arrays: make(arrays[0])
+    return _strided_runner(step) if isinstance(step, StridedStep) else step.view
 
 
 def _kernel_runner(step: KernelStep) -> Runner:
-    address, ints, work = step.kernel.address(step.element), step.ints, step.work
-    shape, dtype = step.out.shape, step.out.dtype
+    address, ints, work, refusal = step.kernel.address(step.element), step.ints, step.work, step.refusal
+    shape, dtype, words = step.out.shape, step.out.dtype, ints.address
+    empty, run_alone = np.empty, fill(1 + len(step.inputs))
 
-    def run_step(arrays: Sequence[Array]) -> Array:
-        out = np.empty(shape, dtype)
-        ready = [a if a.flags.c_contiguous else a.copy(order="C") for a in arrays]
-        status = run(address, ints, (out, *ready), parts_for(work))
+    def run_step(*arrays: Array) -> Array:
+        out, status = empty(shape, dtype), REFUSED
+        if work < launch.PARALLEL_WORK:
+            status = run_alone(address, words, 0, (out, *arrays))
+        if status == REFUSED:
+            arrays = tuple([dense(a) for a in arrays])
+            status = launch.run(address, ints, (out, *arrays), launch.parts_for(work))
+            out.setflags(write=False)
         if status:
-            value = ready[1].flat[status - 1]
-            raise BoundsError(step.refusal.format(position=status - 1, value=value))
+            value = arrays[1].flat[status - 1]
+            raise BoundsError(refusal.format(position=status - 1, value=value))
         return out
 
     return run_step
@@ -258,20 +259,27 @@ def _kernel_runner(step: KernelStep) -> Runner:
 
 def _strided_runner(step: StridedStep) -> Runner:
     address, layout, work, strided = step.kernel.address(step.out.dtype), step.layout, step.work, step.strided
-    shape, dtype = step.out.shape, step.out.dtype
+    shape, dtype, mask, empty = step.out.shape, step.out.dtype, sum(2 << i for i in strided), np.empty
 
     @lru_cache(LAYOUTS_KEPT)
     def prepared(strides: tuple[Sizes, ...], parts: int) -> tuple[Words, int]:
         return layout.words(strides), layout.scratch(strides, parts)
 
-    def run_step(arrays: Sequence[Array]) -> Array:
-        out = np.empty(shape, dtype)
-        ready = [_readable(a, i in strided) for i, a in enumerate(arrays)]
-        parts = parts_for(work)
-        words, scratch = prepared(tuple([ready[i].strides for i in strided]), parts)
-        memory = (np.empty(scratch, np.uint8),) if scratch else ()
-        run(address, words, (out, *ready, *memory), parts)
+    def run_step(*arrays: Array) -> Array:
+        out, parts = empty(shape, dtype), 1 if work < launch.PARALLEL_WORK else launch.parts_for(work)
+        if parts > 1:
+            arrays = readable(arrays)
+        words, scratch = prepared(tuple([arrays[i].strides for i in strided]), parts)
+        given = (out, *arrays, empty(scratch, np.uint8)) if scratch else (out, *arrays)
+        if parts > 1:
+            launch.run(address, words, given, parts)
+            out.setflags(write=False)
+        elif fill(len(given))(address, words.address, mask, given) == REFUSED:
+            return run_step(*readable(arrays))
         return out
+
+    def readable(arrays: tuple[Array, ...]) -> tuple[Array, ...]:
+        return tuple([_readable(a, i in strided) for i, a in enumerate(arrays)])
 
     return run_step
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from .dtypes import DTYPES, DType, i64
 from .errors import DTypeError, ShapeError
-from .primitive import Spec
 from .shape import Bindings, Pattern
+from .spec import Spec
 from .var import Var
 
 Specs = Sequence[Spec | None]
@@ -69,9 +69,12 @@ class Signature:
         self.inputs = tuple(name for name, t in types.items() if t is not None)
         self.python = inspect.signature(function)
         self.names = tuple(parameters)
+        self.places = {name: place for place, name in enumerate(parameters)}
         self.attributes = tuple(name for name, t in types.items() if t is None)
         self.tail = tuple(p.default for p in parameters.values())
         self.required = sum(p.default is p.empty for p in parameters.values())
+        self.inputs_alone = len(self.inputs) if self.required <= len(self.inputs) else -1
+        """How many arguments a call has that gives all inputs and no attribute; -1 if that is no whole call."""
         self.sequences = {name for name in self.attributes if _takes_tuples(hints[name])}
         self.indices = {name for name, t in types.items() if t is not None and t.dtype is i64}
         self.optional = {name for name, t in types.items() if t is not None and t.optional}

@@ -8,12 +8,9 @@ backward pass (``create_graph=True``) holds the very ops that an eager one compu
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-import numpy as np
-
 from .errors import TapeError
 from .op import Op
-from .primitive import Spec
-from .shape import Sizes
+from .spec import Spec
 from .tape import Tape
 from .tensor import AnyTensor
 
@@ -21,7 +18,7 @@ from .tensor import AnyTensor
 class Symbol(AnyTensor):
     """A value that is not known yet."""
 
-    __slots__ = ("spec",)
+    __slots__ = ()
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
@@ -34,21 +31,6 @@ class Symbol(AnyTensor):
             "being recorded: a captured step holds ops, not values, so Python cannot branch on them; "
             "use ops (ops.where, comparisons, slicing), or run the step eagerly"
         )
-
-    @property
-    def sizes(self) -> Sizes:
-        """Its sizes as a plain tuple."""
-        return self.spec.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Its element type, a numpy dtype."""
-        return self.spec.dtype
-
-    @property
-    def size(self) -> int:
-        """Its number of elements."""
-        return self.spec.size
 
     def __len__(self) -> int:
         if not self.sizes:
@@ -73,6 +55,6 @@ class SymbolicTape(Tape[Any]):
             "takes ops in the loss function instead; write the change of the gradient as ops, or run the step eagerly"
         )
 
-    def _result(self, op: Op, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> AnyTensor:
-        specs = [None if v is None else Spec(v.sizes, v.dtype) for v in values]
-        return Symbol(op.infer_spec(specs, attrs))
+    @staticmethod
+    def _result(op: Op, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> AnyTensor:
+        return Symbol(op.infer_spec([None if v is None else v.spec for v in values], attrs))

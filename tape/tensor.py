@@ -1,33 +1,42 @@
 """Values: a dtype, a shape and a read-only array."""
 
+from functools import lru_cache
 from typing import Any, Generic, TypeVar, TypeVarTuple, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from .attributes import plain
 from .dtypes import FLOATS, DType, element_dtype
 from .errors import DTypeError, ShapeError
 from .numerics import elementwise
 from .numerics.launch import Words, launch
 from .shape import Pattern, Shape, Sizes
+from .spec import Spec
 
 D = TypeVar("D", bound=DType)
 S = TypeVarTuple("S")
 
 Array = npt.NDArray[Any]
 
+NUMBERS_KEPT = 1024
+"""Numbers beside tensors that are kept, converted."""
+
 
 class AnyTensor:
     """A value whose shape is known at run time: a read-only array, contiguous or a strided view.
 
-    The constructor takes ownership of ``array`` and makes it read-only; use `leaf` to copy.
+    The constructor takes ownership of ``array`` and makes it read-only; use `leaf` to copy. With ``spec`` it takes the
+    caller's word that the array fits it and is read-only.
     """
 
-    __slots__ = ("array",)
+    __slots__ = ("array", "spec")
 
-    def __init__(self, array: Array) -> None:
-        array.setflags(write=False)
-        self.array = array
+    def __init__(self, array: Array, spec: Spec | None = None) -> None:
+        if spec is None:
+            array.setflags(write=False)
+            spec = Spec(array.shape, array.dtype)
+        self.array, self.spec = array, spec
 
     @classmethod
     def leaf(cls, value: npt.ArrayLike, where: str = "leaf") -> "AnyTensor":
@@ -47,17 +56,15 @@ class AnyTensor:
 
         numpy's conversion follows the calling thread's floating-point flags, which other libraries set.
         """
-        given = np.array(value)
-        if given.dtype == np.float64 and dtype == np.float32:
-            rounded = np.empty((), dtype)
-            launch(elementwise.to_float32, given.dtype, Words(1), (rounded, given), 1)
-            given = rounded
-        return cls(np.broadcast_to(given.astype(dtype), shape))
+        value = plain(value)
+        if value.__class__ is float:
+            return _repeated(value.hex(), dtype, shape)
+        return cls(np.broadcast_to(np.array(value).astype(dtype), shape))
 
     @property
     def sizes(self) -> Sizes:
         """Its sizes as a plain tuple."""
-        return self.array.shape
+        return self.spec.shape
 
     @property
     def shape(self) -> Shape[*tuple[Any, ...]]:
@@ -67,12 +74,12 @@ class AnyTensor:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Its element type, a numpy dtype."""
-        return self.array.dtype
+        return self.spec.dtype
 
     @property
     def size(self) -> int:
         """Its number of elements."""
-        return self.array.size
+        return self.spec.size
 
     def numpy(self) -> Array:
         """The array itself, read-only, without a copy."""
@@ -134,3 +141,14 @@ class Tensor(AnyTensor, Generic[D, *S]):
 def dense(array: Array) -> Array:
     """``array`` if it is contiguous in row-major order, else a copy that is."""
     return array if array.flags.c_contiguous else array.copy(order="C")
+
+
+@lru_cache(NUMBERS_KEPT)
+def _repeated(hexadecimal: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> AnyTensor:
+    """A float, in the notation that tells zeros apart, as `AnyTensor.number` makes it."""
+    given = np.array(float.fromhex(hexadecimal))
+    if dtype == np.float32:
+        rounded = np.empty((), dtype)
+        launch(elementwise.to_float32, given.dtype, Words(1), (rounded, given), 1)
+        given = rounded
+    return AnyTensor(np.broadcast_to(given.astype(dtype), shape))

@@ -13,7 +13,7 @@ WINGS = ("tape", "runtime", "trace")
 FLOORS = {
     "tape": [
         ["attributes", "errors", "exact", "files", "location"],
-        ["dtypes", "nest", "shape", "ulp"],
+        ["dtypes", "nest", "shape", "spec", "ulp"],
         ["numerics", "random"],
         ["tensor"],
         ["table", "tables"],

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...tape.dtypes import FLOATS
-from ...tape.primitive import Spec
+from ...tape.spec import Spec
 from ...tape.tensor import Array
 from ..optim.state_ops import FLOAT64, STATE_OPS
 from ..recipe import Recipe

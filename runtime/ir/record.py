@@ -14,7 +14,7 @@ from ...tape import AnyVar, Context, Random
 from ...tape.backward import DenseGrads
 from ...tape.dtypes import element_dtype, i64
 from ...tape.node import Node
-from ...tape.primitive import Spec
+from ...tape.spec import Spec
 from ...tape.symbolic import Symbol, SymbolicTape
 from ...tape.table import OPS
 from ...tape.tensor import Array
@@ -144,7 +144,7 @@ def _begun(recording: Recording) -> Builder:
 
 
 def _add(builder: Builder, node: Node, role: Role) -> None:
-    spec, name = Spec(node.value.sizes, node.value.dtype), node.name or ""
+    spec, name = node.value.spec, node.name or ""
     if node.op is None:
         content = "" if isinstance(node.value, Symbol) else builder.constant(node.id, node.value.array)
         builder.declare(Value(node.id, spec.shape, spec.dtype, role, name, content))

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...tape.primitive import Spec
 from ...tape.shape import Sizes
+from ...tape.spec import Spec
 
 
 class Role(StrEnum):

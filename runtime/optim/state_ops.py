@@ -12,7 +12,7 @@ import numpy as np
 from ...tape.errors import ShapeError
 from ...tape.numerics.finite import finite
 from ...tape.numerics.kernel import Kernel
-from ...tape.primitive import Spec
+from ...tape.spec import Spec
 from . import kernels
 from .schedule_kernels import learning_rate
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...tape.derivative import Derivative
-from ...tape.primitive import Spec
+from ...tape.spec import Spec
 from ...tape.symbolic import SymbolicTape
 from ...tape.table import OPS
 from ..ir.errors import IRError

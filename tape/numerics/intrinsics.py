@@ -23,6 +23,14 @@ It is part of numpy's ABI (``PyArrayObject_fields``, inlined by ``PyArray_DATA``
 extension), and it is a hundred times cheaper to read than ``array.ctypes.data``.
 """
 
+NDIM, SIZES, DTYPE, FLAGS = 1, 2, 5, 6
+"""Words of a numpy array object from its data pointer on (``PyArrayObject_fields``, part of numpy's ABI): rank,
+address of the sizes, dtype object, flags. Rank and flags are the low halves of their words."""
+ALIGNED, ROW_MAJOR = 0x100, 0x101
+"""The flags of an array whose elements are aligned, and of one that is contiguous in row-major order, too."""
+WRITEABLE = 0x400
+"""The flag of an array that may be written."""
+
 MXCSR_DEFAULT = 0x1F80
 """x86 control word: round to nearest, subnormals kept (no FTZ, no DAZ), all exceptions masked."""
 

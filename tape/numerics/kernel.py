@@ -14,6 +14,7 @@ A kernel is a Python function ``kernel(table, ints, part, parts) -> status``:
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false
 # pyright: reportPrivateImportUsage=false, reportAssignmentType=false
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,22 @@ from numba import carray, njit, types
 from numba.core.ccallback import CFunc
 
 from .cache import keep_on_disk
-from .intrinsics import addresses, enter_environment, invoke, leave_environment, pointer, retyped
+from .intrinsics import (
+    ALIGNED,
+    DATA_FIELD,
+    FLAGS,
+    ROW_MAJOR,
+    WRITEABLE,
+    addresses,
+    enter_environment,
+    invoke,
+    leave_environment,
+    pointer,
+    put_word,
+    retyped,
+    word,
+)
+from .objects import OBJECT, address_of
 
 Body = Callable[[Any, int, int, int], int]
 
@@ -120,4 +136,41 @@ def _call(kernel, ints, part, parts, arrays):
 
 call: Any = njit(nogil=True)(_call)
 """Run a kernel: ``call(address, ints address, part, parts, (id(out), id(input), ...)) -> status``."""
-keep_on_disk(call, _call)
+
+REFUSED = -1
+"""The status of a call that did nothing because an array has not the order that it must have."""
+
+
+def _fill(kernel, ints, strided, arrays):
+    for k in range(len(arrays)):
+        needed = ALIGNED if (strided >> k) & 1 else ROW_MAJOR
+        if word(address_of(arrays[k]) + DATA_FIELD, FLAGS) & needed != needed:
+            return REFUSED
+    outer = enter_environment()
+    status = invoke(kernel, addresses(arrays), ints, 0, 1)
+    leave_environment(outer)
+    flags = address_of(arrays[0]) + DATA_FIELD + 8 * FLAGS
+    put_word(flags, 0, word(flags, 0) & ~WRITEABLE)
+    return status
+
+
+_fill_dispatcher: Any = njit(nogil=True)(_fill)
+
+for _dispatcher in (call, _fill_dispatcher):
+    keep_on_disk(_dispatcher, _dispatcher.py_func)
+
+
+@cache
+def fill(count: int) -> Callable[[int, int, int, tuple[Any, ...]], int]:
+    """What runs a kernel on so many arrays: ``(address, ints address, strided, (out, input, ...)) -> status``.
+
+    The output, a fresh array, is read-only afterwards. All arrays must be in row-major order, apart from those whose
+    bit is set in ``strided``, which must only be aligned; else nothing is done, and the status is `REFUSED`.
+
+    It is entered without numba's dispatcher, which looks at the type of every argument and takes longer than a small
+    kernel: whatever is given for an array is taken for one.
+    """
+    signature = (types.int64, types.int64, types.int64, types.UniTuple(OBJECT, count))
+    _fill_dispatcher.compile(signature)
+    entry: Callable[[int, int, int, tuple[Any, ...]], int] = _fill_dispatcher.overloads[signature].entry_point
+    return entry

@@ -17,7 +17,20 @@ from numba import njit
 
 from . import atomics
 from .cache import keep_on_disk
-from .intrinsics import DATA_FIELD, enter_environment, invoke, leave_environment, move, put_word, word
+from .intrinsics import (
+    DATA_FIELD,
+    DTYPE,
+    FLAGS,
+    NDIM,
+    ROW_MAJOR,
+    SIZES,
+    enter_environment,
+    invoke,
+    leave_environment,
+    move,
+    put_word,
+    word,
+)
 
 ROW = 4
 KERNEL, TABLE, WORDS, PARTS = range(ROW)
@@ -31,14 +44,9 @@ thread runs a call with the helpers; whether they should end; address of sched_y
 
 NO_STATUS = (1 << 63) - 1
 
-NDIM, SIZES, DTYPE, FLAGS = 1, 2, 5, 6
-"""Words of a numpy array object from its data pointer on (``PyArrayObject_fields``, part of numpy's ABI): rank,
-address of the sizes, dtype object, flags. Rank and flags are the low halves of their words."""
 FEED = 5
 BUFFER, NBYTES, RANK, EXTENT, ELEMENT = range(FEED)
 """What a feed says of an input: address and bytes of its buffer, rank, address of the sizes, ``id`` of the dtype."""
-ROW_MAJOR = 0x101
-"""The flags of an array that is contiguous in row-major order and aligned."""
 
 SPINS = 400
 """Looks at a word before a waiting thread lets others run: about 20 us."""

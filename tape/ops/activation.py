@@ -15,8 +15,9 @@ from ..numerics import functions as kernels
 from ..numerics import reference_elementary, reference_functions
 from ..numerics.functions import GELU_CUBIC, ROOT_HALF, ROOT_TWO_OVER_PI
 from ..op import op
-from ..primitive import Spec, elementwise
+from ..primitive import elementwise
 from ..samples import Make, Sample, Samples, bad, unary
+from ..spec import Spec
 from ..var import Var
 from .elementwise import EACH, INTEGERS, SPECIAL, add, exp, mul, neg, scale, sigmoid, sub, tanh, where_positive
 from .functions import erf, shift, square

@@ -13,8 +13,9 @@ from ..derivative import NO_GRAD
 from ..errors import DomainError
 from ..numerics import bounds as kernels
 from ..op import op
-from ..primitive import Spec, elementwise
+from ..primitive import elementwise
 from ..samples import Make, Sample, bad, unary
+from ..spec import Spec
 from ..var import Var
 from .elementwise import BOTH, EACH, INTEGERS, MISMATCH, SPECIAL, add
 from .types import F, S

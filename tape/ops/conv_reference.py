@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..numerics import reference_conv as reference
-from ..primitive import Spec
 from ..shape import Sizes
+from ..spec import Spec
 from .conv_sizes import Window, transposed, weight_window, window
 
 Array = npt.NDArray[Any]

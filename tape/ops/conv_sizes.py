@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from ..errors import ShapeError
-from ..primitive import Spec
 from ..shape import Sizes
+from ..spec import Spec
 from .types import like
 
 PerAxis = int | tuple[int, ...]

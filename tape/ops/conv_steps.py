@@ -6,8 +6,9 @@ from ..numerics.conv import convolve, interleave, pack_weights
 from ..numerics.conv_gradient import convolve_weights
 from ..numerics.conv_plan import Axis, Plan, adjoint, forward
 from ..numerics.conv_words import Layout, interleave_words, weight_words, words
-from ..primitive import FUSED, Slot, Spec, StridedStep, call, permuted, reshaped, view
+from ..primitive import FUSED, Slot, StridedStep, call, permuted, reshaped, view
 from ..shape import Sizes
+from ..spec import Spec
 from .conv_sizes import Window
 
 
@@ -15,7 +16,7 @@ def lower_forward(x: Slot, weight: Slot, bias: Slot | None, window: Window) -> S
     """The convolution of ``x``."""
     axes = _forward_axes(window, window.spatial(x.shape), window.out(window.spatial(x.shape)))
     y, _ = _convolved(x, weight, bias, axes, window.groups, swapped=False)
-    return reshaped(y, (*window.lead(x.shape), *y.shape[1:2], *(axis.results for axis in axes)))
+    return _shaped(y, (*window.lead(x.shape), *y.shape[1:2], *(axis.results for axis in axes)))
 
 
 def lower_adjoint(g: Slot, weight: Slot, bias: Slot | None, window: Window, size: Sizes) -> Slot:
@@ -25,7 +26,7 @@ def lower_adjoint(g: Slot, weight: Slot, bias: Slot | None, window: Window, size
     y, plan = _convolved(g, weight, bias, axes, window.groups, swapped=True)
     if max(window.stride) > 1:
         y = call(interleave, [y], (*y.shape[:2], *size), *interleave_words(plan, size))
-    return reshaped(y, (*window.lead(g.shape), y.shape[1], *size))
+    return _shaped(y, (*window.lead(g.shape), y.shape[1], *size))
 
 
 def lower_weight(x: Slot, g: Slot, window: Window) -> Slot:
@@ -47,7 +48,12 @@ def _forward_axes(window: Window, size: Sizes, out: Sizes) -> tuple[Axis, ...]:
 
 def _joined(x: Slot, axes: int) -> Slot:
     """``x`` with its leading axes joined into one."""
-    return reshaped(x, (prod(x.shape[: -axes - 1]), *x.shape[-axes - 1 :]))
+    return _shaped(x, (prod(x.shape[: -axes - 1]), *x.shape[-axes - 1 :]))
+
+
+def _shaped(x: Slot, shape: Sizes) -> Slot:
+    """``x`` under another shape; ``x`` itself if it has it, since even a view costs an eager call a microsecond."""
+    return x if x.shape == shape else reshaped(x, shape)
 
 
 def _convolved(

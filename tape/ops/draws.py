@@ -15,9 +15,10 @@ from ..exact import difference, quotient
 from ..numerics import draws as kernels
 from ..numerics.philox import MAX_WORDS, WORD
 from ..op import op
-from ..primitive import Slot, Spec, call
+from ..primitive import Slot, call
 from ..samples import Bad, Make, Sample, bad
 from ..shape import Sizes
+from ..spec import Spec
 from ..var import Gradual, Var
 from .select import element_type
 from .types import F, S

@@ -14,8 +14,9 @@ from ..exact import difference
 from ..numerics import elementwise as kernels
 from ..numerics import functions, reference, reference_elementary, reference_functions
 from ..op import op
-from ..primitive import Slot, Spec, elementwise
+from ..primitive import Slot, elementwise
 from ..samples import Make, Sample, bad, binary, unary, unary_positive
+from ..spec import Spec
 from ..var import Var
 from .types import F, S
 

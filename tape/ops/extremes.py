@@ -17,9 +17,10 @@ from ..numerics import extremes as kernels
 from ..numerics import reference_rows as reference
 from ..numerics.kernel import Kernel
 from ..op import op
-from ..primitive import Slot, Spec, call
+from ..primitive import Slot, call
 from ..samples import Make, Sample, bad
 from ..shape import Sizes, normal_axes
+from ..spec import Spec
 from ..var import Gradual
 from .rows import axis_errors, from_rows, infer_rows, lower_rows, row_samples, to_rows, without
 from .shape import reshape

@@ -13,8 +13,9 @@ from ..numerics import elementwise as arithmetic
 from ..numerics import functions as kernels
 from ..numerics import reference_elementary, reference_functions, trigonometry
 from ..op import op
-from ..primitive import Slot, Spec, elementwise
+from ..primitive import Slot, elementwise
 from ..samples import Make, Sample, bad, unary, unary_positive
+from ..spec import Spec
 from ..var import Var
 from .elementwise import EACH, INTEGERS, SPECIAL, div, exp, mul, neg, scale
 from .types import F, S

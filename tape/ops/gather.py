@@ -14,9 +14,10 @@ from ..errors import DomainError, DTypeError, ShapeError
 from ..numerics import index as kernels
 from ..numerics import reference
 from ..op import op
-from ..primitive import Slot, Spec, call
+from ..primitive import Slot, call
 from ..samples import Make, Sample, bad
 from ..shape import normal_axis
+from ..spec import Spec
 from ..var import Gradual
 from .index import extent, scattered
 from .types import F, like

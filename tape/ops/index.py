@@ -16,9 +16,10 @@ from ..families import UnknownAxis
 from ..numerics import index as kernels
 from ..numerics import reference
 from ..op import op
-from ..primitive import Slot, Spec, call
+from ..primitive import Slot, call
 from ..samples import Make, Sample, bad
 from ..shape import Sizes, normal_axis
+from ..spec import Spec
 from ..var import Gradual, Var
 from .types import D, F, K, N, S, like
 

@@ -12,9 +12,10 @@ import numpy as np
 from ..errors import DTypeError, ShapeError, TapeError
 from ..numerics import join as kernels
 from ..op import op
-from ..primitive import Slot, Spec, call
+from ..primitive import Slot, call
 from ..samples import Make, Sample, bad
 from ..shape import Sizes, normal_axis
+from ..spec import Spec
 from ..tensor import AnyTensor
 from ..var import AnyVar, Gradual, Var
 from .shape import reshape

@@ -16,8 +16,9 @@ from ..numerics import losses as kernels
 from ..numerics import reduce as reduce_kernels
 from ..numerics import reference
 from ..op import op
-from ..primitive import Slot, Spec, call
+from ..primitive import Slot, call
 from ..samples import Make, Sample, bad
+from ..spec import Spec
 from ..var import Gradual, Var
 from .types import B, C, F
 

@@ -18,8 +18,9 @@ from ..numerics import functions, reference
 from ..numerics import reduce as reduce_kernels
 from ..numerics import softmax as kernels
 from ..op import op
-from ..primitive import Slot, Spec, call, elementwise
+from ..primitive import Slot, call, elementwise
 from ..samples import Make, Sample, bad
+from ..spec import Spec
 from ..var import Var
 from .elementwise import add, divide, exp, mul, neg, power, scale, sub
 from .functions import shift

@@ -15,9 +15,10 @@ from ..numerics import elementwise as kernels
 from ..numerics import reference_rows as reference
 from ..numerics import softmax as softmax_kernels
 from ..op import op
-from ..primitive import Slot, Spec, elementwise, view
+from ..primitive import Slot, elementwise, view
 from ..samples import Make, Sample, bad
 from ..shape import Sizes, normal_axes
+from ..spec import Spec
 from ..var import Gradual
 from .elementwise import divide, exp, mul, power, scale, sub
 from .reduce import broadcast_to, lower_reduction, reduce_mean, reduce_sum, reduced, spread_along

@@ -13,8 +13,9 @@ from ..numerics import norm_columns as column_kernels
 from ..numerics import norm_grad as gradient_kernels
 from ..numerics import reduce as reduce_kernels
 from ..numerics.elementwise import mul
-from ..primitive import Slot, Spec, call, elementwise
+from ..primitive import Slot, call, elementwise
 from ..shape import Sizes, normal_axis
+from ..spec import Spec
 from .reduce import lower_reduction
 
 WORK = 12

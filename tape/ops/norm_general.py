@@ -13,9 +13,9 @@ from typing import Any
 from ..errors import DomainError
 from ..numerics import reference_norm as reference
 from ..op import op
-from ..primitive import Spec
 from ..samples import Make, Sample, bad
 from ..shape import Sizes
+from ..spec import Spec
 from ..var import Gradual, Var
 from .elementwise import add, mul, neg, sub
 from .functions import rsqrt, shift

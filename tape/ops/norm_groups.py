@@ -8,9 +8,9 @@ from typing import Any
 from ..errors import ShapeError
 from ..numerics import reference_norm as reference
 from ..op import op
-from ..primitive import Spec
 from ..samples import Make, Sample, bad
 from ..shape import Sizes
+from ..spec import Spec
 from ..var import Var
 from .norm import eps_errors, parameterised
 from .norm_form import Form, check, lower

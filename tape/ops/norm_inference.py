@@ -11,9 +11,10 @@ from ..errors import ShapeError
 from ..numerics import functions as kernels
 from ..numerics import reference_norm as reference
 from ..op import op
-from ..primitive import Slot, Spec, elementwise
+from ..primitive import Slot, elementwise
 from ..samples import Make, Sample, bad
 from ..shape import Sizes
+from ..spec import Spec
 from ..var import Gradual, Var
 from .elementwise import add, mul, neg, scale, sub
 from .functions import rsqrt, shift

@@ -11,9 +11,9 @@ from typing import Any, Literal
 from ..composed import composed, fitted
 from ..errors import DomainError, ShapeError
 from ..families import typed_as
-from ..primitive import Spec
 from ..samples import Bad, Make, Sample, bad
 from ..shape import Pattern, Shape, Sizes
+from ..spec import Spec
 from ..table import OPS
 from ..var import AnyVar, Var, shape_of
 from .planar_types import H, Kh, Kw, Pair, W, convolution, largest_pool, mean_pool, smooth_pool, transposed

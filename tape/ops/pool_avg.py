@@ -13,9 +13,10 @@ from ..numerics import pooling as kernels
 from ..numerics import reference_pool as reference
 from ..numerics.pooling_windows import Axis
 from ..op import op
-from ..primitive import Slot, Spec, elementwise
+from ..primitive import Slot, elementwise
 from ..samples import Make, Sample, bad
 from ..shape import Sizes
+from ..spec import Spec
 from ..var import Gradual
 from .pool_rules import PerAxis, Rules, adaptive_rules, axes_of, pooled, sliding_rules, through
 from .pool_samples import adaptives, plain, ruled, sizes_errors, sliding_errors, x_errors

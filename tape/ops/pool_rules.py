@@ -12,8 +12,9 @@ import numpy as np
 from ..errors import DomainError, ShapeError
 from ..numerics.kernel import Kernel
 from ..numerics.pooling_windows import Axis, adaptive, outputs, sliding, words
-from ..primitive import Slot, Spec, call
+from ..primitive import Slot, call
 from ..shape import Sizes
+from ..spec import Spec
 from .types import like
 
 Rules = tuple[tuple[int, ...], ...]

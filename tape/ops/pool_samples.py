@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import DomainError, ShapeError
-from ..primitive import Spec
 from ..samples import Bad, Make, Sample, bad
 from ..shape import Sizes
+from ..spec import Spec
 from .pool_rules import Rules, adaptive_rules, pooled, sliding_rules
 
 SLIDING: tuple[tuple[Sizes, dict[str, Any]], ...] = (

@@ -14,9 +14,10 @@ from ..numerics import pooling_smooth as kernels
 from ..numerics import reference_pool as reference
 from ..numerics.kernel import Kernel
 from ..op import op
-from ..primitive import Slot, Spec, elementwise
+from ..primitive import Slot, elementwise
 from ..samples import Make, Sample, bad
 from ..shape import Sizes
+from ..spec import Spec
 from ..var import Gradual
 from .elementwise import add, mul, scale, sub
 from .pool_rules import PerAxis, Rules, axes_of, pooled, sliding_rules, through

@@ -14,9 +14,10 @@ from ..families import reduction, typed_as
 from ..numerics import products as kernels
 from ..numerics import reference_rows as reference
 from ..op import op
-from ..primitive import Slot, Spec, call
+from ..primitive import Slot, call
 from ..samples import Make, Sample, bad
 from ..shape import Sizes, normal_axis
+from ..spec import Spec
 from ..var import Gradual, Var
 from .elementwise import mul
 from .index import scatter_add, take

@@ -14,9 +14,10 @@ from ..families import reduction, typed_as
 from ..numerics import reduce as kernels
 from ..numerics import reference
 from ..op import op
-from ..primitive import Slot, Spec, call, permuted, view
+from ..primitive import Slot, call, permuted, view
 from ..samples import Make, Sample, bad
 from ..shape import Bindings, Pattern, Shape, Sizes, can_broadcast, normal_axes
+from ..spec import Spec
 from ..var import Gradual, Var
 from .elementwise import divide
 from .shape import require_sizes, reshape

@@ -15,8 +15,9 @@ from ..numerics import losses as kernels
 from ..numerics import reduce as reduce_kernels
 from ..numerics import reference, reference_elementary, reference_functions
 from ..op import op
-from ..primitive import Slot, Spec, call, elementwise
+from ..primitive import Slot, call, elementwise
 from ..samples import Bad, Make, Sample, bad
+from ..spec import Spec
 from ..var import Var
 from .bounds import clamp
 from .elementwise import add, divide, mul, neg, scale, sigmoid, sub

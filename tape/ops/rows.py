@@ -8,9 +8,10 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..numerics.kernel import Kernel
-from ..primitive import Slot, Spec, call
+from ..primitive import Slot, call
 from ..samples import Make, Sample, bad
 from ..shape import Sizes, normal_axes
+from ..spec import Spec
 from .reduce import adjacent, ordered, reduced
 from .shape import permute, reshape
 from .types import Axis

@@ -13,8 +13,9 @@ from ..dtypes import DTYPES, DType, boolean, f32, f64, i64
 from ..errors import DTypeError, ShapeError
 from ..numerics import elementwise as kernels
 from ..op import op
-from ..primitive import Slot, Spec, elementwise
+from ..primitive import Slot, elementwise
 from ..samples import Make, Sample, bad
+from ..spec import Spec
 from ..var import Var
 from .types import D, F, S
 

@@ -10,9 +10,10 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..op import op
-from ..primitive import Spec, permuted, reshaped
+from ..primitive import permuted, reshaped
 from ..samples import Sample, bad
 from ..shape import Pattern, Shape, Sizes, normal_axis
+from ..spec import Spec
 from ..var import Gradual, Var
 from .types import D, M, N, S, like
 

@@ -14,9 +14,10 @@ import numpy.typing as npt
 from ..errors import BoundsError, ShapeError
 from ..numerics import index as kernels
 from ..op import op
-from ..primitive import Slot, Spec, call, view
+from ..primitive import Slot, call, view
 from ..samples import Make, Sample, bad
 from ..shape import Sizes, normal_axis
+from ..spec import Spec
 from ..var import Gradual, Var
 from .types import D, F, M, N, like
 

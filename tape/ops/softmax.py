@@ -13,9 +13,10 @@ from ..numerics import reference
 from ..numerics import softmax as kernels
 from ..numerics.kernel import Kernel
 from ..op import op
-from ..primitive import Slot, Spec, call, permuted
+from ..primitive import Slot, call, permuted
 from ..samples import Make, Sample, bad
 from ..shape import normal_axis
+from ..spec import Spec
 from ..var import Var
 from .elementwise import exp, mul, sub
 from .reduce import broadcast_to, reduce_sum

@@ -3,8 +3,8 @@
 from typing import Any, TypeVar, TypeVarTuple
 
 from ..dtypes import DType, Float
-from ..primitive import Spec
 from ..shape import Sizes
+from ..spec import Spec
 
 D = TypeVar("D", bound=DType)
 """Any element type."""

@@ -12,9 +12,10 @@ from ..numerics import reference_upsample as reference
 from ..numerics import upsample as kernels
 from ..numerics.pooling_windows import Axis, nearest
 from ..op import op
-from ..primitive import Slot, Spec, call
+from ..primitive import Slot, call
 from ..samples import Make, Sample, bad
 from ..shape import Sizes
+from ..spec import Spec
 from ..var import Gradual
 from .pool_rules import sizes_for, through
 from .pool_samples import sizes_errors, x_errors

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dgrr.tape import AnyTensor
-from dgrr.tape.primitive import Spec
+from dgrr.tape.spec import Spec
 from dgrr.tape.table import OPS
 
 ROUNDS, CALLS = 40, 1000
@@ -34,14 +34,14 @@ def microseconds(call: Callable[[], Any]) -> float:
 
 
 def measure(name: str, shapes: list[tuple[int, ...]], attrs: Mapping[str, Any]) -> tuple[float, float]:
-    """The unification of an op's first call, and the look-up of later ones."""
+    """The unification of an op's first call, and a whole later one."""
     op, values = OPS[name], [AnyTensor(np.ones(shape, np.float32)) for shape in shapes]
     specs = [Spec(v.sizes, v.dtype) for v in values]
-    return microseconds(lambda: op.infer_spec(specs, attrs)), microseconds(lambda: op.runner(values, attrs))
+    return microseconds(lambda: op.infer_spec(specs, attrs)), microseconds(lambda: op.compute(values, attrs))
 
 
 def main() -> None:
-    table = Table("op", "first [us]", "seen [us]")
+    table = Table("op", "first [us]", "a later call [us]")
     for name, (shapes, attrs) in CASES.items():
         table.add_row(name, *(f"{t:.2f}" for t in measure(name, shapes, attrs)))
     Console().print(table)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dgrr.tape import AnyTensor, GradientError, Tape, TapeError, Var, ops
-from dgrr.tape.primitive import Spec
+from dgrr.tape.spec import Spec
 from dgrr.tape.symbolic import SymbolicTape
 
 from .reading import values

@@ -21,8 +21,9 @@ from dgrr.tape.numerics.intrinsics import real, word
 from dgrr.tape.numerics.kernel import KERNELS, Kernel, kernel, share, vector
 from dgrr.tape.op import Op, op
 from dgrr.tape.ops.types import F, S
-from dgrr.tape.primitive import Slot, Spec, call, elementwise, view
+from dgrr.tape.primitive import Slot, call, elementwise, view
 from dgrr.tape.samples import Sample, bad, binary, unary
+from dgrr.tape.spec import Spec
 from dgrr.tape.table import OPS
 
 from .properties.captured import CAPTURED

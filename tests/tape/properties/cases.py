@@ -10,8 +10,9 @@ import numpy.typing as npt
 from dgrr.tape import AnyTensor
 from dgrr.tape.composed import Composed
 from dgrr.tape.op import Op
-from dgrr.tape.primitive import Spec, Step, order, runner
+from dgrr.tape.primitive import Step, order, runner
 from dgrr.tape.samples import Make
+from dgrr.tape.spec import Spec
 
 Record = Op | Composed
 Array = npt.NDArray[Any]
@@ -75,7 +76,7 @@ def steps(case: Case) -> Iterator[tuple[Step, list[Array], Array]]:
     for slot in order(result):
         if slot.step is not None:
             inputs = [values[needed] for needed in slot.step.inputs]
-            values[slot] = runner(slot.step)(inputs)
+            values[slot] = runner(slot.step)(*inputs)
             yield slot.step, inputs, values[slot]
 
 

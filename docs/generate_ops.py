@@ -4,13 +4,14 @@ A test fails when the file is stale.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from dgrr.tape import ops
 from dgrr.tape.composed import Composed
 from dgrr.tape.derivative import NO_GRAD
+from dgrr.tape.description import Description, described
 from dgrr.tape.op import Op
 from dgrr.tape.ops import OPS
 from dgrr.tape.shape import Pattern
@@ -25,7 +26,8 @@ Generated from the op table by `python docs/generate_ops.py`; do not edit.
 Every op is a function of Vars in `dgrr.tape.ops`. A shape such as `(*Bs, M, K)` names its axes: one name has
 one size within a call, `*Bs` stands for any number of leading axes, `...` for any shape. F is float32 or
 float64, D any element type; all operands of one call have the same. "Derivative by" lists the inputs that
-have a gradient. "Covers" gives the names of the documented op set that the op implements.
+have a gradient. Every op raises TapeError for Vars of different tapes, and where no argument is a Var or a tensor;
+the other errors stand with each op. "Covers" gives the names of the documented op set that the op implements.
 
 """
 
@@ -62,29 +64,40 @@ def _table_of_composed(records: list[Composed]) -> str:
     return "".join([head, *rows, "\n"]) if records else ""
 
 
-def _heading(name: str, function: Callable[..., Any]) -> str:
-    """Name, parameters and the docstring without its example."""
-    text, _, _ = inspect.cleandoc(function.__doc__ or "").partition("\n\n>>>")
+def _section(name: str, function: Callable[..., Any], description: Description, *more: str) -> str:
+    """Name, parameters, text, facts and example of a function."""
     parameters = [str(p).split(":")[0] + _default(p) for p in inspect.signature(function).parameters.values()]
-    return f"### {name}\n\n`{name}({', '.join(parameters)})`\n\n{text}\n\n"
+    head = f"### {name}\n\n`{name}({', '.join(parameters)})`"
+    facts = "\n".join([*(_fact(fact, entries) for fact, entries in description.facts.items()), *more])
+    example = description.example and f"```pycon\n{description.example}\n```"
+    return "\n\n".join([part for part in (head, description.text, facts, example) if part]) + "\n\n"
+
+
+def _fact(name: str, entries: Sequence[str]) -> str:
+    """One item, or one with an item for each entry below it."""
+    shown = [_rule(entry) for entry in entries] if name == "Shapes" else entries
+    below = "".join(f"\n  - {entry}" for entry in shown)
+    return f"- {name.lower()}:{below if name == 'Raises' or len(shown) > 1 else f' {shown[0]}'}"
+
+
+def _rule(entry: str) -> str:
+    """A shape rule as code, and what its author says of it."""
+    rule, mark, words = entry.partition("; ")
+    return f"`{rule}`{mark}{words}"
 
 
 def _entry(op: Op | Composed) -> str:
-    lines: list[str] = []
-    for types, result in op.signature.cases:
-        inputs = ", ".join(f"{n} {_shape(t.pattern)}" for n, t in types.items() if n != "return")
-        lines += [f"- shapes: {inputs} -> {_shape(result.pattern)}"]
-    if op.batch_axis:
-        lines += [f"- batch axis: {', '.join(f'{n}: {axis}' for n, axis in op.batch_axis.items())}"]
-    lines += [f"- excused from the property '{what}': {why}" for what, why in op.excused.items()]
-    return _heading(op.name, op.function) + "\n".join(lines) + "\n\n"
+    axes = ", ".join(f"{n}: {axis}" for n, axis in op.batch_axis.items())
+    more = [f"- batch axis: {axes}"] if axes else []
+    more += [f"- excused from the property '{what}': {why}" for what, why in op.excused.items()]
+    return _section(op.name, op.function, op.description, *more)
 
 
 def _plain(name: str) -> str:
     """The entry of a public function that has no record; nothing for one that has, under whatever name."""
     function = getattr(ops, name)
     recorded = not inspect.isfunction(function) or function.__name__ in {*OPS, *COMPOSED}
-    return "" if recorded else _heading(name, function)
+    return "" if recorded else _section(name, function, described(inspect.cleandoc(function.__doc__ or "")))
 
 
 def _default(parameter: inspect.Parameter) -> str:

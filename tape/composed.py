@@ -8,6 +8,7 @@ from typing import Any, TypeVar, get_overloads
 
 import numpy as np
 
+from .description import Description, describe
 from .dtypes import boolean, i64
 from .errors import DTypeError, TapeError
 from .samples import Bad, Samples
@@ -43,6 +44,11 @@ class Composed:
         return self.function(**dict(zip(self.signature.inputs, inputs, strict=False)), **attrs)
 
     @property
+    def description(self) -> Description:
+        """The docstring of the function: ``doc``, which its author wrote, and what the record knows."""
+        return describe(self.doc, self.signature, self.errors)
+
+    @property
     def smooth(self) -> tuple[bool, ...]:
         """Which inputs have a derivative: all that may be floats."""
         types, _ = self.signature.cases[0]
@@ -58,7 +64,7 @@ def composed(
     batch_axis: Mapping[str, int] | None = None,
     excused: Mapping[str, str] | None = None,
 ) -> Callable[[F], F]:
-    """Keep a record of a function of Vars that calls ops, and give the function back as it is.
+    """Keep a record of a function of Vars that calls ops, and give the function back, described by its record.
 
     The function checks its arguments before it calls the first op, so that an error leaves nothing on the tape:
     `fitted` does it for shapes and dtypes. ``reference`` and ``errors`` take the inputs in the order of the
@@ -71,7 +77,7 @@ def composed(
         if not function.__doc__:
             raise TypeError(f"composed function {name}: a docstring is missing")
         signature = Signature(function, exact=bool(get_overloads(function)))
-        COMPOSED[name] = Composed(
+        COMPOSED[name] = record = Composed(
             name=name,
             doc=inspect.cleandoc(function.__doc__),
             function=function,
@@ -83,6 +89,7 @@ def composed(
             batch_axis=batch_axis or {},
             excused=excused or {},
         )
+        function.__doc__ = str(record.description)
         return function
 
     return keep

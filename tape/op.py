@@ -13,6 +13,7 @@ import numpy as np
 
 from .attributes import PLAIN, Attributes, plain
 from .derivative import NO_GRAD, Derivative, NoGradient, Rule
+from .description import Description, describe
 from .errors import DTypeError, TapeError
 from .primitive import Slot, prepare
 from .samples import Bad, Samples
@@ -220,6 +221,11 @@ class Op:
         self.prepared[key] = made = compute_given if None in specs else compute
         return made
 
+    @property
+    def description(self) -> Description:
+        """The docstring of the public function: ``doc``, which its author wrote, and what the record knows."""
+        return describe(self.doc, self.signature, self.errors)
+
     @cached_property
     def smooth(self) -> tuple[bool, ...]:
         """Which inputs have a derivative."""
@@ -311,8 +317,10 @@ def op(
 
 
 def _public(function: F, record: Op) -> F:
-    """The function users call: that of the record under the function's own name, docstring and signature."""
-    return wraps(function)(record.call)  # type: ignore[return-value]
+    """The function users call: that of the record under the function's own name, signature and its description."""
+    call = wraps(function)(record.call)
+    call.__doc__ = str(record.description)
+    return call  # type: ignore[return-value]
 
 
 def _derivative(

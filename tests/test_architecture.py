@@ -23,7 +23,7 @@ FLOORS = {
         ["primitive"],
         ["samples"],
         ["signature"],
-        ["derivative"],
+        ["derivative", "description"],
         ["composed", "op"],
         ["ops"],
         ["node"],

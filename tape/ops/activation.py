@@ -106,7 +106,7 @@ def _gelus(make: Make) -> list[Sample]:
     reference=_reference_gelu,
     samples=_gelus,
     errors=(
-        bad(DomainError, "expected 'none' or 'tanh', got 'erf'", (2,), approximate="erf"),
+        bad(DomainError, "argument 'approximate': expected 'none' or 'tanh', got 'erf'", (2,), approximate="erf"),
         bad(DTypeError, "argument 'x': expected float32 or float64, got int64", np.arange(3)),
     ),
     batch_axis=EACH,

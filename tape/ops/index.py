@@ -183,7 +183,7 @@ def _reference_scatter(
         ),
         bad(
             ShapeError,
-            "scatter_add: argument 'values': expected the shape (2,)",
+            "scatter_add: argument 'values': expected the shape (2,) of 'indices' from axis 0 on, got (1,)",
             (1,),
             np.array([0, 1]),
             size=2,
@@ -248,7 +248,7 @@ def _reference_index_add(
             np.array([-3]),
             (1,),
         ),
-        bad(ShapeError, "index_add: argument 'values': expected shape (1, 3)", (2, 3), np.array([0]), (3,)),
+        bad(ShapeError, "index_add: argument 'values': expected shape (1, 3), got (3,)", (2, 3), np.array([0]), (3,)),
     ),
     covers=("scatter_add_vec", "scatter_add_row"),
     excused={"batch": "the indices select from the batch"},

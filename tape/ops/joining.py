@@ -206,7 +206,13 @@ def _pads(make: Make) -> list[Sample]:
     reference=_reference_pad,
     samples=_pads,
     errors=(
-        bad(ShapeError, "pad: argument 'widths': expected a whole number, or (before,", (2, 3), widths=((1, 1),)),
+        bad(
+            ShapeError,
+            "pad: argument 'widths': expected a whole number, or (before, after) of at least 0 for each of 2 axes, "
+            "got ((1, 1),)",
+            (2, 3),
+            widths=((1, 1),),
+        ),
         bad(ShapeError, "for each of 1 axes, got ((1, -1),)", (2,), widths=((1, -1),)),
         bad(ShapeError, "for each of 1 axes, got -1", (2,), widths=-1),
         bad(DTypeError, "pad: argument 'value': expected a value of int64, got 0.5", np.arange(3), widths=1, value=0.5),

@@ -138,7 +138,13 @@ def _reference_cross_entropy(
         ),
         bad(DTypeError, "cross_entropy: argument 'labels': expected int64, got float32", (2, 3), (2,)),
         bad(BoundsError, "got 3 at position 1", (2, 3), np.array([0, 3]), label_smoothing=0.5),
-        bad(DomainError, "expected a number from 0 to 1, got -0.5", (2, 3), np.array([0, 1]), label_smoothing=-0.5),
+        bad(
+            DomainError,
+            "argument 'label_smoothing': expected a number from 0 to 1, got -0.5",
+            (2, 3),
+            np.array([0, 1]),
+            label_smoothing=-0.5,
+        ),
     ),
     excused=SUMS,
 )
@@ -223,7 +229,13 @@ def _soft_samples(make: Make) -> list[Sample]:
     samples=_soft_samples,
     errors=(
         bad(ShapeError, "soft_cross_entropy: argument 'targets': expected shape (2, 3), got (2, 1)", (2, 3), (2, 1)),
-        bad(DomainError, "expected a number from 0 to 1, got 2.0", (2, 3), (2, 3), label_smoothing=2.0),
+        bad(
+            DomainError,
+            "argument 'label_smoothing': expected a number from 0 to 1, got 2.0",
+            (2, 3),
+            (2, 3),
+            label_smoothing=2.0,
+        ),
     ),
     excused=SUMS,
 )

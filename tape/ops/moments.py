@@ -76,7 +76,7 @@ def _var_jvp(dx: Any, x: Any, axis: Axis, keepdims: bool, correction: int) -> An
     ),
     errors=(
         *axis_errors("var"),
-        bad(DomainError, "expected a whole number of at least 0, got -1", (3,), correction=-1),
+        bad(DomainError, "argument 'correction': expected a whole number of at least 0, got -1", (3,), correction=-1),
         bad(DomainError, "expected a whole number of at least 0, got 0.5", (3,), correction=0.5),
     ),
     excused={"batch": "by default the batch is reduced"},

@@ -63,7 +63,14 @@ def broadcast_to(x: Gradual[D], shape: Sizes) -> Gradual[D]: ...
     jvp=lambda dx, shape: broadcast_to(dx, shape),
     reference=np.broadcast_to,
     samples=_broadcasts,
-    errors=(bad(ShapeError, "that (3,) can be repeated to, got (3, 2)", (3,), shape=(3, 2)),),
+    errors=(
+        bad(
+            ShapeError,
+            "argument 'shape': expected a shape that (3,) can be repeated to, got (3, 2)",
+            (3,),
+            shape=(3, 2),
+        ),
+    ),
     covers=("broadcast_to",),
     excused={"batch": "the attribute names the batch's size"},
     named=("shape", _known_sizes),

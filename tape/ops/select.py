@@ -212,7 +212,9 @@ def cast(x: Var[Any, *S], dtype: Any) -> Var[Any, *S]: ...
     jvp=lambda dx, dtype: cast(dx, dtype),
     reference=_reference_cast,
     samples=_casts,
-    errors=(bad(DTypeError, "cast: argument 'dtype': expected float32, float64, int64 or bool", (2,), dtype="S3"),),
+    errors=(
+        bad(DTypeError, "cast: argument 'dtype': expected float32, float64, int64 or bool, got 'S3'", (2,), dtype="S3"),
+    ),
     batch_axis={"x": 0},
 )
 def cast(x: Var[Any, *S], dtype: Any) -> Var[Any, *S]:

@@ -72,7 +72,7 @@ def reshape(x: Gradual[D], shape: int | Sizes | type[Shape[*S]]) -> Gradual[D]:
 
 
 def _flat(x: Spec, start_axis: int) -> Sizes:
-    start = normal_axis("flatten", start_axis, max(x.rank, 1))
+    start = normal_axis("flatten", start_axis, max(x.rank, 1), "start_axis")
     return (*x.shape[:start], prod(x.shape[start:]))
 
 
@@ -92,7 +92,9 @@ def flatten(x: Gradual[D], start_axis: int = 0) -> Gradual[D]: ...
         Sample((make(2, 3, 4),), {"start_axis": 1}),
         Sample((make(0, 3),)),
     ],
-    errors=(bad(ShapeError, "flatten: argument 'axis': expected an axis from -2 to 1, got 2", (2, 3), start_axis=2),),
+    errors=(
+        bad(ShapeError, "flatten: argument 'start_axis': expected an axis from -2 to 1, got 2", (2, 3), start_axis=2),
+    ),
     covers=("flatten",),
     excused={"batch": "without start_axis the batch is joined with the other axes"},
     named=("start_axis", lambda pattern, where, known: len(pattern.solved(where, known)) - 1),
@@ -121,7 +123,7 @@ def transpose2d(x: Var[D, M, N]) -> Var[D, N, M]:
 
 
 def _axes(x: Spec, axes: Sizes) -> Sizes:
-    normal = tuple(normal_axis("permute", a, x.rank) for a in axes)
+    normal = tuple(normal_axis("permute", a, x.rank, "axes") for a in axes)
     if sorted(normal) != list(range(x.rank)):
         raise ShapeError(f"permute: argument 'axes': expected each of {x.rank} axes once, got {axes}")
     return normal
@@ -152,7 +154,7 @@ def _inverse(axes: Sizes) -> Sizes:
             (2, 3),
             axes=(0, 0),
         ),
-        bad(ShapeError, "permute: argument 'axis': expected an axis from -2 to 1, got 2", (2, 3), axes=(0, 2)),
+        bad(ShapeError, "permute: argument 'axes': expected an axis from -2 to 1, got 2", (2, 3), axes=(0, 2)),
     ),
     covers=("transpose3d_first_to_last", "transpose3d_last_to_first", "transpose3d_last_two"),
     excused={"batch": "its axes change places"},
@@ -164,7 +166,7 @@ def permute(x: Gradual[D], axes: Sizes) -> Gradual[D]:
 
 def _swapped(x: Spec, axis1: int, axis2: int) -> Sizes:
     """The order of axes with two of them exchanged."""
-    a, b = (normal_axis("swapaxes", axis, x.rank) for axis in (axis1, axis2))
+    a, b = (normal_axis("swapaxes", axis, x.rank, name) for name, axis in (("axis1", axis1), ("axis2", axis2)))
     return tuple(b if axis == a else a if axis == b else axis for axis in range(x.rank))
 
 
@@ -182,7 +184,7 @@ def _swapped(x: Spec, axis1: int, axis2: int) -> Sizes:
     errors=(
         bad(
             ShapeError,
-            "swapaxes: argument 'axis': expected an axis from -2 to 1, got 2",
+            "swapaxes: argument 'axis2': expected an axis from -2 to 1, got 2",
             (2, 3),
             axis1=1,
             axis2=2,

@@ -189,9 +189,18 @@ def _lower_narrow(x: Slot, start: int, length: int, axis: int) -> Slot:
     ],
     errors=(
         bad(BoundsError, "start + length of at most 2 on axis 0, got 1 + 2", (2, 3), start=1, length=2),
-        bad(BoundsError, "narrow: argument 'start': expected start and length of at least 0", (2,), start=-1, length=1),
+        bad(
+            BoundsError,
+            "narrow: argument 'start': expected start and length of at least 0, and start + length of at most 1 on "
+            "axis 0, got -1 + 1",
+            (2,),
+            start=-1,
+            length=1,
+        ),
         bad(BoundsError, "got 0 + -1", (2,), start=0, length=-1),
-        bad(ShapeError, "narrow: argument 'axis': expected an axis from -1 to 0", (2,), start=0, length=1, axis=1),
+        bad(
+            ShapeError, "narrow: argument 'axis': expected an axis from -1 to 0, got 1", (2,), start=0, length=1, axis=1
+        ),
     ),
     covers=("slice_range0",),
     excused={"batch": "the range may select from the batch"},

@@ -51,7 +51,7 @@ def test_neighbouring_axes_change_places_and_a_depth_that_is_none_is_an_error(ta
     swapped = x.swapaxes(1, 2)
     assert swapped.shape == (2, 4, 3)
     assert np.array_equal(swapped.swapaxes(1, 2).numpy(), x.numpy())
-    with pytest.raises(ShapeError, match="swapaxes: argument 'axis': expected an axis from -3 to 2, got 3"):
+    with pytest.raises(ShapeError, match="swapaxes: argument 'axis2': expected an axis from -3 to 2, got 3"):
         x.swapaxes(2, 3)
 
 

@@ -76,7 +76,7 @@ def joined_axis_of_a_flatten(g: Given) -> None:
 
 def axes_of_a_flatten(g: Given) -> None:
     g.x.flatten(Shape[Batch, In, Flat])
-    # T: flatten: argument 'axis': expected an axis from -2 to 1, got 2
+    # T: flatten: argument 'start_axis': expected an axis from -2 to 1, got 2
 
 
 def repetition_to_another_size(g: Given) -> None:

@@ -24,10 +24,10 @@ HEAD = """# Ops
 Generated from the op table by `python docs/generate_ops.py`; do not edit.
 
 Every op is a function of Vars in `dgrr.tape.ops`. A shape such as `(*Bs, M, K)` names its axes: one name has
-one size within a call, `*Bs` stands for any number of leading axes, `...` for any shape. F is float32 or
-float64, D any element type; all operands of one call have the same. "Derivative by" lists the inputs that
-have a gradient. Every op raises TapeError for Vars of different tapes, and where no argument is a Var or a tensor;
-the other errors stand with each op. "Covers" gives the names of the documented op set that the op implements.
+one size within a call, `*Bs` stands for any number of axes, `...` for any shape. "Derivative by" lists the inputs
+that have a gradient. "Covers" gives the names of the documented op set that the op implements. Every op raises
+TapeError for Vars of different tapes, and where no argument is a Var or a tensor; what else it raises stands with it,
+with the text of one such error.
 
 """
 

@@ -43,7 +43,14 @@ NORMAL_PEAK = 0.3989422804014327
     batch_axis=EACH,
 )
 def softplus(x: Var[F, *S]) -> Var[F, *S]:
-    """``log(1 + e ** x)``, without overflow or loss on either side."""
+    """``log(1 + e ** x)``, without overflow or loss on either side.
+
+    Source: Dugas, Bengio, Bélisle, Nadeau and Garcia (2001); torch.nn.functional.softplus without its threshold.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.softplus(Tape().leaf([0.0, 100.0])).numpy().round(4)
+    array([  0.6931, 100.    ])
+    """
     ...
 
 
@@ -63,7 +70,14 @@ def _silu_tangent(dx: Any, x: Any) -> Any:
     batch_axis=EACH,
 )
 def silu(x: Var[F, *S]) -> Var[F, *S]:
-    """``x * sigmoid(x)``, also called swish; NaN at -inf."""
+    """``x * sigmoid(x)``, also called swish; NaN at -inf.
+
+    Source: Elfwing, Uchibe and Doya (2018); Ramachandran, Zoph and Le (2017), who call it swish.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.silu(Tape().leaf([0.0, 1.0])).numpy().round(4)
+    array([0.    , 0.7311])
+    """
     ...
 
 
@@ -115,6 +129,12 @@ def gelu(x: Var[F, *S], approximate: str = "none") -> Var[F, *S]:
     """``x`` times the normal distribution at x, ``x / 2 (1 + erf(x / sqrt(2)))``; NaN at -inf.
 
     ``approximate="tanh"``: ``x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x³)))``.
+
+    Source: Hendrycks and Gimpel (2016), both forms; torch.nn.functional.gelu.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.gelu(Tape().leaf([0.0, 1.0])).numpy().round(4)
+    array([0.    , 0.8413])
     """
     ...
 
@@ -146,7 +166,14 @@ def _with(argument: str, *values: float) -> Samples:
     batch_axis=EACH,
 )
 def leaky_relu(x: Var[F, *S], negative_slope: float = 0.01) -> Var[F, *S]:
-    """``x`` where it is positive, else ``x * negative_slope``. The gradient at 0 is that of the negative side."""
+    """``x`` where it is positive, else ``x * negative_slope``. The gradient at 0 is that of the negative side.
+
+    Source: Maas, Hannun and Ng (2013); torch.nn.functional.leaky_relu.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.leaky_relu(Tape().leaf([2.0, -2.0]), 0.25).numpy()
+    array([ 2. , -0.5])
+    """
     ...
 
 
@@ -175,7 +202,14 @@ def leaky(g: Var[F, *S], x: Var[F, *S], slope: float) -> Var[F, *S]:
     batch_axis=EACH,
 )
 def elu(x: Var[F, *S], alpha: float = 1.0) -> Var[F, *S]:
-    """``x`` where it is positive, else ``alpha * (e ** x - 1)``. The gradient at 0 is ``alpha``."""
+    """``x`` where it is positive, else ``alpha * (e ** x - 1)``. The gradient at 0 is ``alpha``.
+
+    Source: Clevert, Unterthiner and Hochreiter (2016); torch.nn.functional.elu.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.elu(Tape().leaf([2.0, -1.0])).numpy().round(4)
+    array([ 2.    , -0.6321])
+    """
     ...
 
 

@@ -133,6 +133,15 @@ def attention_weights(
     A key has weight 0 where the mask is false (true means keep), and with ``is_causal`` for the queries before its
     own position; a query that may see no key has no weights but 0, and no gradient. ``scale`` is 1 over the root of
     the number of features unless it is given.
+
+    Source: Vaswani and others (2017), Attention is all you need, equation 1, without the values; ``mask`` and
+        ``is_causal`` as in torch.nn.functional.scaled_dot_product_attention.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> x = Tape().leaf([[1.0, 0.0], [1.0, 0.0]])
+    >>> ops.attention_weights(x, x, is_causal=True).numpy()
+    array([[1. , 0. ],
+           [0.5, 0.5]])
     """
     ...
 
@@ -228,9 +237,12 @@ def scaled_dot_product_attention(
 
     The tape shows the weights as a node of their own. A query that may see no key gets zeros.
 
-    >>> from dgrr.tape import Tape
+    Source: Vaswani and others (2017), Attention is all you need, equation 1;
+        torch.nn.functional.scaled_dot_product_attention.
+
+    >>> from dgrr.tape import Tape, ops
     >>> x = Tape().leaf([[1.0, 0.0], [0.0, 1.0]])
-    >>> scaled_dot_product_attention(x, x, x, is_causal=True).numpy()[0]
+    >>> ops.scaled_dot_product_attention(x, x, x, is_causal=True).numpy()[0]
     array([1., 0.])
     """
     query, key, value, mask = fitted("scaled_dot_product_attention", query, key, value, mask)

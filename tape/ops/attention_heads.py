@@ -134,7 +134,14 @@ def multi_head_attention(
     its own position either. The biases are added behind the products. The weights of the heads are a node of the
     tape, of shape (*Bs, H, N, M).
 
-    Raises ShapeError unless num_heads divides K, and for shapes that do not fit.
+    Source: Vaswani and others (2017), Attention is all you need, section 3.2.2.
+    Shapes: x (*Bs, N, D), wq (D, K), wk (C, K), wv (C, K), wo (K, D) -> (*Bs, N, D); with ``mask`` (N, M) or (*Bs, N,
+        M), ``bq``, ``bk`` and ``bv`` (K,), ``bo`` (D,), ``context`` (*Bs, M, C), without which M is N and C is D
+
+    >>> from dgrr.tape import Tape, ops
+    >>> x, w = Tape().leaf([[1.0, 0.0], [0.0, 1.0]]), np.eye(2)
+    >>> ops.multi_head_attention(x, w, w, w, w, num_heads=2, is_causal=True).numpy()[0]
+    array([1., 0.])
     """
     weights, value = weights_and_values(x, wq, wk, wv, wo, num_heads, mask, is_causal, bq, bk, bv, bo, context)
     result: Var[F, *Bs, N, D] = joined_heads(weights, value, wo, bo)

@@ -41,7 +41,14 @@ def _pairs(make: Make) -> list[Sample]:
     batch_axis=EACH,
 )
 def absolute(x: Var[F, *S]) -> Var[F, *S]:
-    """``|x|``: the sign bit cleared. The gradient at 0 is 0."""
+    """``|x|``: the sign bit cleared. The gradient at 0 is 0.
+
+    Source: numpy.absolute.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.absolute(Tape().leaf([1.0, -2.0])).numpy()
+    array([1., 2.])
+    """
     ...
 
 
@@ -80,7 +87,14 @@ def _tangent(da: Any, db: Any, a: Any, b: Any) -> Any:
     batch_axis=BOTH,
 )
 def maximum(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
-    """The larger of two; NaN wins, and -0 is less than +0. Ties, and NaN, split the gradient in halves."""
+    """The larger of two; NaN wins, and -0 is less than +0. Ties, and NaN, split the gradient in halves.
+
+    Source: maximum of IEEE 754-2019; gradients of ties as torch.maximum.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.maximum(Tape().leaf([1.0, 5.0]), [2.0, 3.0]).numpy()
+    array([2., 5.])
+    """
     ...
 
 
@@ -95,7 +109,14 @@ def maximum(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
     batch_axis=BOTH,
 )
 def minimum(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
-    """The smaller of two; NaN wins, and -0 is less than +0. Ties, and NaN, split the gradient in halves."""
+    """The smaller of two; NaN wins, and -0 is less than +0. Ties, and NaN, split the gradient in halves.
+
+    Source: minimum of IEEE 754-2019; gradients of ties as torch.minimum.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.minimum(Tape().leaf([1.0, 5.0]), [2.0, 3.0]).numpy()
+    array([1., 3.])
+    """
     ...
 
 
@@ -149,6 +170,12 @@ def clamp(x: Var[F, *S], low: float, high: float) -> Var[F, *S]:
     """``minimum(high, maximum(low, x))``; NaN stays. The gradient is ``g`` where ``low < x < high``, else 0.
 
     An infinite bound is none. If ``low > high`` every element is ``high``.
+
+    Source: torch.clamp, whose gradient passes at the bounds too.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.clamp(Tape().leaf([-3.0, 0.5, 3.0]), -1.0, 1.0).numpy()
+    array([-1. ,  0.5,  1. ])
     """
     ...
 

@@ -62,7 +62,14 @@ def matmul(a: Var[F, *Bs, M, K], b: Var[F, *Bs, K, N]) -> Var[F, *Bs, M, N]: ...
     batch_axis={"a": 0},
 )
 def matmul(a: AnyVar, b: AnyVar) -> AnyVar:
-    """The matrix product of the last two axes; ``b`` is one matrix, or one for each of a's leading indices."""
+    """The matrix product of the last two axes; ``b`` is one matrix, or one for each of a's leading indices.
+
+    Source: numpy.matmul, without broadcasting of leading axes.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.matmul(Tape().leaf([[1.0, 2.0]]), [[3.0], [4.0]]).numpy()
+    array([[11.]])
+    """
     ...
 
 
@@ -108,5 +115,12 @@ def _lower_linear(x: Slot, w: Slot, b: Slot | None) -> Slot:
     batch_axis={"x": -2},
 )
 def linear(x: Var[F, *Bs, K], w: Var[F, N, K], b: Var[F, N] | None = None) -> Var[F, *Bs, N]:
-    """``x @ w.T + b``: w is (out, in); the bias is optional."""
+    """``x @ w.T + b``: w is (out, in); the bias is optional.
+
+    Source: torch.nn.functional.linear.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.linear(Tape().leaf([1.0, 2.0]), [[3.0, 4.0]], [0.5]).numpy()
+    array([11.5])
+    """
     ...

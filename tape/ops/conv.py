@@ -116,6 +116,15 @@ def conv(
 
     The weight says how many axes are spatial. Numbers are for all of them, or one for each; "same" padding keeps
     the sizes and has an odd cell at the end.
+
+    Source: torch.nn.functional.conv1d, conv2d and conv3d; Dumoulin and Visin (2016) for the sizes.
+    Shapes: x (*Bs, C, *spatial), weight (O, C / groups, *kernel), bias (O,) or None -> (*Bs, O, *windows); on each axis
+        ``floor((size + 2 padding - dilation (kernel - 1) - 1) / stride) + 1`` windows
+
+    >>> from dgrr.tape import Tape, ops
+    >>> x = Tape().leaf([[1.0, 2.0, 4.0]])
+    >>> ops.conv(x, [[[1.0, -1.0]]]).numpy()
+    array([[-1., -2.]])
     """
     ...
 
@@ -287,5 +296,14 @@ def conv_transpose(
     """The transposed convolution of x (*Bs, C, *spatial) with a weight (C, O/groups, *kernel), plus bias, as PyTorch's.
 
     It is the gradient of `conv` by its input. ``output_padding`` says how many cells more the result has at the end.
+
+    Source: torch.nn.functional.conv_transpose1d, conv_transpose2d and conv_transpose3d; Dumoulin and Visin (2016).
+    Shapes: x (*Bs, C, *spatial), weight (C, O / groups, *kernel), bias (O,) or None -> (*Bs, O, *sizes); on each axis
+        ``(size - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1``
+
+    >>> from dgrr.tape import Tape, ops
+    >>> x = Tape().leaf([[1.0, 2.0, 4.0]])
+    >>> ops.conv_transpose(x, [[[1.0, -1.0]]]).numpy()
+    array([[ 1.,  1.,  2., -4.]])
     """
     ...

@@ -109,7 +109,16 @@ def uniform(
     micro_batch: int = 0,
     ordinal: int = 0,
 ) -> Gradual[Any]:
-    """Independent numbers from [0, 1): those of `dgrr.tape.random.uniform` for these coordinates."""
+    """Independent numbers from [0, 1): those of `dgrr.tape.random.uniform` for these coordinates.
+
+    Source: Philox 4x32-10 of Salmon, Moraes, Dror and Shaw (2011), Parallel random numbers: as easy as 1, 2, 3.
+    Shapes: step () -> shape
+    Dtypes: step int64; the result float32 or float64, as ``dtype`` says.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.uniform(Tape().leaf(0), (3,), seed=7).numpy().round(4)
+    array([0.9546, 0.7502, 0.1142], dtype=float32)
+    """
     ...
 
 
@@ -181,5 +190,12 @@ def dropout(
     """``x / (1 - p)`` where `uniform` in float32 draws at least ``p``, else +0, even for infinities and NaN.
 
     Both element types keep the same elements. The factor is rounded once.
+
+    Source: Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov (2014), scaled while training as
+        torch.nn.functional.dropout.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.dropout(Tape().leaf(np.ones(4)), 0, p=0.5, seed=7).numpy()
+    array([2., 2., 0., 0.])
     """
     ...

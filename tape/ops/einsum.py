@@ -67,11 +67,17 @@ def einsum(subscripts: str, *operands: Any) -> AnyVar:
     are contracted from left to right, each pair by one `matmul`, so that the path, and with it the bits, is the
     one written: for another path call it twice. Arrays become constants.
 
-    Raises ShapeError for subscripts that do not fit the operands.
+    Source: numpy.einsum.
+    Shapes: as ``subscripts`` says, one term for each operand -> the axes named behind ``->``
+    Dtypes: the operands and the result float32 or float64, all alike; where nothing is summed or
+        multiplied also int64 or bool.
+    Raises:
+        ShapeError: the subscripts do not fit the operands, or one label has two sizes.
+        DTypeError: dtypes differ, or are not those of floats where something is summed or multiplied.
 
-    >>> from dgrr.tape import Tape
+    >>> from dgrr.tape import Tape, ops
     >>> x = Tape().leaf([[1.0, 2.0], [3.0, 4.0]])
-    >>> einsum("ij->j", x).numpy(), einsum("ii", x).item()
+    >>> ops.einsum("ij->j", x).numpy(), ops.einsum("ii", x).item()
     (array([4., 6.]), 5.0)
     """
     given = [_tensor(x) for x in operands]

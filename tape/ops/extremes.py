@@ -89,6 +89,13 @@ def argmax(x: Gradual[F], axis: Axis = None, keepdims: bool = False) -> Gradual[
     """The position of the largest element along an axis, several, or all, in row-major order; the first of equal ones.
 
     NaN is the largest, and -0 < +0.
+
+    Source: numpy.argmax.
+    Shapes: x (...) -> (...); without the axes that are reduced, or with 1 for each if ``keepdims``
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.argmax(Tape().leaf([[1.0, 3.0], [4.0, 2.0]]), 1).numpy()
+    array([1, 0])
     """
     ...
 
@@ -108,6 +115,13 @@ def argmin(x: Gradual[F], axis: Axis = None, keepdims: bool = False) -> Gradual[
     """The position of the smallest element along an axis, several, or all, in row-major order; the first of equal ones.
 
     A NaN comes before all others, and -0 < +0.
+
+    Source: numpy.argmin.
+    Shapes: x (...) -> (...); without the axes that are reduced, or with 1 for each if ``keepdims``
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.argmin(Tape().leaf([[1.0, 3.0], [4.0, 2.0]]), 1).numpy()
+    array([0, 1])
     """
     ...
 
@@ -127,6 +141,13 @@ def reduce_max(x: Gradual[F], axis: Axis = None, keepdims: bool = False) -> Grad
     """The largest element along an axis, several, or all; the gradient goes to the first of equal ones.
 
     NaN wins, and -0 < +0.
+
+    Source: numpy.max.
+    Shapes: x (...) -> (...); without the axes that are reduced, or with 1 for each if ``keepdims``
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.reduce_max(Tape().leaf([[1.0, 3.0], [4.0, 2.0]]), 1).numpy()
+    array([3., 4.])
     """
     ...
 
@@ -146,6 +167,13 @@ def reduce_min(x: Gradual[F], axis: Axis = None, keepdims: bool = False) -> Grad
     """The smallest element along an axis, several, or all; the gradient goes to the first of equal ones.
 
     NaN wins, and -0 < +0.
+
+    Source: numpy.min.
+    Shapes: x (...) -> (...); without the axes that are reduced, or with 1 for each if ``keepdims``
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.reduce_min(Tape().leaf([[1.0, 3.0], [4.0, 2.0]]), 1).numpy()
+    array([1., 2.])
     """
     ...
 

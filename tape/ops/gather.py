@@ -80,6 +80,13 @@ def take_or_zero(x: Gradual[F], indices: Gradual[i64], axis: int = 0) -> Gradual
     """The slices of ``x`` at ``indices`` along an axis, zeros for an index outside 0 to n - 1, negative ones too.
 
     Indices may repeat: their gradients are added in ascending position.
+
+    Source: jax.numpy.take with mode "fill" and fill value 0, but that negative indices do not count from the end.
+    Shapes: x (*A, n, *B), indices (*I) -> (*A, *I, *B); n is the size of ``axis``
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.take_or_zero(Tape().leaf([1.0, 2.0, 3.0]), [2, 3, -1]).numpy()
+    array([3., 0., 0.])
     """
     ...
 

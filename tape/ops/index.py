@@ -94,7 +94,15 @@ def take(x: Gradual[D], indices: Gradual[i64], axis: int = 0) -> Gradual[D]: ...
     excused={"batch": "the indices select from the batch"},
 )
 def take(x: Gradual[D], indices: Gradual[i64], axis: int = 0) -> Gradual[D]:
-    """The slices of ``x`` at ``indices`` along an axis; indices may repeat and count from the end."""
+    """The slices of ``x`` at ``indices`` along an axis; indices may repeat and count from the end.
+
+    Source: numpy.take with an axis.
+    Shapes: x (*A, n, *B), indices (*I) -> (*A, *I, *B); n is the size of ``axis``
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.take(Tape().leaf([1.0, 2.0, 3.0]), [0, -1, 0]).numpy()
+    array([1., 3., 1.])
+    """
     ...
 
 
@@ -120,7 +128,16 @@ def take(x: Gradual[D], indices: Gradual[i64], axis: int = 0) -> Gradual[D]:
     batch_axis={"indices": 0},
 )
 def embedding(weight: Var[F, N, K], indices: Var[i64, *S]) -> Var[F, *S, K]:
-    """For each index its row of a table; gradients of a row that is used several times are added."""
+    """For each index its row of a table; gradients of a row that is used several times are added.
+
+    Source: torch.nn.functional.embedding; negative indices as in numpy.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.embedding(Tape().leaf([[1.0, 2.0], [3.0, 4.0]]), [1, 0, 1]).numpy()
+    array([[3., 4.],
+           [1., 2.],
+           [3., 4.]])
+    """
     ...
 
 
@@ -199,7 +216,15 @@ def _reference_scatter(
     excused={"batch": "the indices select from the batch"},
 )
 def scatter_add(values: Gradual[F], indices: Gradual[i64], size: int, axis: int = 0) -> Gradual[F]:
-    """Zeros, ``size`` along an axis, with each slice of ``values`` added at its index, in ascending position."""
+    """Zeros, ``size`` along an axis, with each slice of ``values`` added at its index, in ascending position.
+
+    Source: torch.Tensor.index_add of zeros.
+    Shapes: values (*A, *I, *B), indices (*I) -> (*A, size, *B); A are the axes before ``axis``
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.scatter_add(Tape().leaf([1.0, 2.0, 4.0]), [0, 2, 0], size=3).numpy()
+    array([5., 0., 2.])
+    """
     ...
 
 
@@ -257,5 +282,12 @@ def index_add(x: Var[F, *S], indices: Gradual[i64], values: Gradual[F], axis: in
     """``x`` with each slice of ``values`` added at its index along an axis, in ascending position.
 
     One index, a whole number, adds one slice: ``index_add(x, 2, row)``.
+
+    Source: torch.Tensor.index_add.
+    Shapes: x (*A, n, *B), indices (*I), values (*A, *I, *B) -> (*A, n, *B); n is the size of ``axis``
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.index_add(Tape().leaf([1.0, 1.0, 1.0]), [0, 2, 0], [1.0, 2.0, 4.0]).numpy()
+    array([6., 1., 3.])
     """
     ...

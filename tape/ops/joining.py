@@ -69,18 +69,34 @@ def _appends(make: Make) -> list[Sample]:
     excused={"batch": "by default the batch grows"},
 )
 def append(a: Gradual[D], b: Gradual[D], axis: int = 0) -> Gradual[D]:
-    """``a`` and ``b`` one after the other along an axis. See concat for more than two."""
+    """``a`` and ``b`` one after the other along an axis. See concat for more than two.
+
+    Source: numpy.concatenate of two.
+    Shapes: a (*A, m, *B), b (*A, n, *B) -> (*A, m + n, *B); m and n are the sizes of ``axis``
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.append(Tape().leaf([1.0]), [2.0, 3.0]).numpy()
+    array([1., 2., 3.])
+    """
     ...
 
 
 def concat(xs: Sequence[Any], axis: int = 0) -> AnyVar:
     """Several arrays one after the other along an axis, by `append` of neighbours in rounds: log2 n copies of each.
 
-    Arrays become constants. Raises ShapeError for none, TapeError if no Var is among them.
+    Arrays become constants.
 
-    >>> from dgrr.tape import Tape
+    Source: numpy.concatenate.
+    Shapes: xs (*A, n1, *B), (*A, n2, *B), ... -> (*A, n1 + n2 + ..., *B)
+    Dtypes: the arrays and the result float32, float64, int64 or bool, all alike.
+    Raises:
+        ShapeError: there is no array, ``axis`` is none of theirs, or their other axes differ.
+        DTypeError: the arrays have different dtypes.
+        TapeError: no Var or tensor is among them.
+
+    >>> from dgrr.tape import Tape, ops
     >>> tape = Tape()
-    >>> concat([tape.leaf([1.0]), tape.leaf([2.0, 3.0]), [4.0]]).numpy()
+    >>> ops.concat([tape.leaf([1.0]), tape.leaf([2.0, 3.0]), [4.0]]).numpy()
     array([1., 2., 3., 4.])
     """
     parts: list[AnyVar] = _operands("concat", xs)
@@ -92,11 +108,19 @@ def concat(xs: Sequence[Any], axis: int = 0) -> AnyVar:
 
 
 def stack(xs: Sequence[Any], axis: int = 0) -> AnyVar:
-    """Several arrays of one shape along a new axis. Raises ShapeError or TapeError as `concat` does.
+    """Several arrays of one shape along a new axis.
 
-    >>> from dgrr.tape import Tape
+    Source: numpy.stack.
+    Shapes: n arrays xs (*A, *B) -> (*A, n, *B); A are the axes before ``axis``
+    Dtypes: the arrays and the result float32, float64, int64 or bool, all alike.
+    Raises:
+        ShapeError: there is no array, shapes differ, or ``axis`` is none of the result's.
+        DTypeError: the arrays have different dtypes.
+        TapeError: no Var or tensor is among them.
+
+    >>> from dgrr.tape import Tape, ops
     >>> tape = Tape()
-    >>> stack([tape.leaf([1.0, 2.0]), [3.0, 4.0]], axis=1).numpy()
+    >>> ops.stack([tape.leaf([1.0, 2.0]), [3.0, 4.0]], axis=1).numpy()
     array([[1., 3.],
            [2., 4.]])
     """
@@ -121,11 +145,15 @@ def _operands(name: str, xs: Sequence[Any]) -> list[Any]:
 def split(x: Any, parts: int | Sequence[int], axis: int = 0) -> list[Any]:
     """``x`` cut along an axis into so many equal parts, or into parts of the sizes given; each is a `narrow`.
 
-    Raises ShapeError if the parts do not make up the axis.
+    Source: torch.split for sizes; numpy.split for a number of parts.
+    Shapes: x (*A, n, *B) -> a list of (*A, part, *B); the parts add up to n
+    Dtypes: x and the results float32, float64, int64 or bool, all alike.
+    Raises:
+        ShapeError: the parts do not make up the axis, or x has no such axis.
 
-    >>> from dgrr.tape import Tape
+    >>> from dgrr.tape import Tape, ops
     >>> x = Tape().leaf([1.0, 2.0, 3.0, 4.0])
-    >>> [part.numpy().tolist() for part in split(x, [1, 3])]
+    >>> [part.numpy().tolist() for part in ops.split(x, [1, 3])]
     [[1.0], [2.0, 3.0, 4.0]]
     """
     n = x.shape[normal_axis("split", axis, len(x.shape))]
@@ -220,5 +248,13 @@ def _pads(make: Make) -> list[Sample]:
     excused={"batch": "the batch may grow"},
 )  # fmt: skip
 def pad(x: Gradual[D], widths: Widths, value: float = 0) -> Gradual[D]:
-    """``x`` between borders of one value: so many elements on all sides, or (before, after) for each axis."""
+    """``x`` between borders of one value: so many elements on all sides, or (before, after) for each axis.
+
+    Source: numpy.pad with mode "constant".
+    Shapes: x (...) -> (...); ``before + size + after`` on each axis
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.pad(Tape().leaf([1.0, 2.0]), ((1, 2),), value=9.0).numpy()
+    array([9., 1., 2., 9., 9.])
+    """
     ...

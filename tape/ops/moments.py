@@ -86,6 +86,13 @@ def var(x: Gradual[F], axis: Axis = None, keepdims: bool = False, correction: in
 
     ``correction`` 0 is numpy's default (of the elements themselves), 1 PyTorch's (unbiased, of what they are drawn
     from). NaN where it leaves nothing to divide by, unless the sum is not 0.
+
+    Source: numpy.var; ``correction`` is that of torch.var.
+    Shapes: x (...) -> (...); without the axes that are reduced, or with 1 for each if ``keepdims``
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.var(Tape().leaf([1.0, 3.0, 5.0]), correction=1).item()
+    4.0
     """
     ...
 
@@ -121,5 +128,13 @@ def _log_sums(make: Make) -> list[Sample]:
     excused={"batch": "by default the batch is reduced"},
 )
 def logsumexp(x: Gradual[F], axis: Axis = None, keepdims: bool = False) -> Gradual[F]:
-    """``log(sum(exp(x)))`` along an axis, several, or all, shifted by the maximum; -inf for no elements."""
+    """``log(sum(exp(x)))`` along an axis, several, or all, shifted by the maximum; -inf for no elements.
+
+    Source: scipy.special.logsumexp.
+    Shapes: x (...) -> (...); without the axes that are reduced, or with 1 for each if ``keepdims``
+
+    >>> from dgrr.tape import Tape, ops
+    >>> round(ops.logsumexp(Tape().leaf([0.0, 0.0])).item(), 4)
+    0.6931
+    """
     ...

@@ -76,7 +76,11 @@ def layer_norm(
 ) -> Var[F, *Bs, N]:
     """``(x - mean) / sqrt(var + eps) * weight + bias`` along the last axis, with the biased variance, in two passes.
 
-    Ba, Kiros and Hinton (2016).
+    Source: Ba, Kiros and Hinton (2016); torch.nn.functional.layer_norm.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.layer_norm(Tape().leaf([1.0, 3.0]), eps=0.0).numpy()
+    array([-1.,  1.])
     """
     ...
 
@@ -98,7 +102,14 @@ def layer_norm(
     batch_axis={"x": 0},
 )
 def rms_norm(x: Var[F, *Bs, N], weight: Var[F, N] | None = None, eps: float = 1e-5) -> Var[F, *Bs, N]:
-    """``x / sqrt(mean(x * x) + eps) * weight`` along the last axis (Zhang and Sennrich, 2019)."""
+    """``x / sqrt(mean(x * x) + eps) * weight`` along the last axis.
+
+    Source: Zhang and Sennrich (2019).
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.rms_norm(Tape().leaf([1.0, 7.0]), eps=0.0).numpy()
+    array([0.2, 1.4])
+    """
     ...
 
 
@@ -164,6 +175,14 @@ def batch_norm(
     """``(x - mean) / sqrt(var + eps) * weight + bias`` with each channel's mean and biased variance over all else.
 
     The statistics are this batch's; `batch_norm_inference` takes them as given. With ``channel_axis`` 0 the batch is
-    one sample, (C, H, W). Ioffe and Szegedy (2015).
+    one sample, (C, H, W).
+
+    Source: Ioffe and Szegedy (2015), algorithm 1.
+    Shapes: x (..., C, ...), weight (C,) or None, bias (C,) or None -> as x; C is the size of ``channel_axis``
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.batch_norm(Tape().leaf([[1.0, 6.0], [3.0, 2.0]]), eps=0.0).numpy()
+    array([[-1.,  1.],
+           [ 1., -1.]])
     """
     ...

@@ -80,7 +80,14 @@ def grouped_norm(
     num_groups: int = 1,
     eps: float = 1e-5,
 ) -> Var[F, B, C, *S]:
-    """`group_norm` as an op, whose arrays come before its attributes."""
+    """`group_norm` as an op, whose arrays come before its attributes.
+
+    Source: Wu and He (2018).
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.OPS["grouped_norm"](Tape().leaf([[1.0, 3.0, 6.0, 2.0]]), None, None, 2, 0.0).numpy()
+    array([[-1.,  1.,  1., -1.]])
+    """
     ...
 
 
@@ -93,8 +100,19 @@ def group_norm(
 ) -> Var[F, B, C, *S]:
     """``(x - mean) / sqrt(var + eps) * weight + bias`` over the channels of a group and all positions of a sample.
 
-    x is (N, C, positions...); the groups are of neighbouring channels. One node, `grouped_norm`. Raises ShapeError
-    unless ``num_groups`` divides C. Wu and He (2018).
+    The groups are of neighbouring channels. One node, `grouped_norm`.
+
+    Source: Wu and He (2018); torch.nn.functional.group_norm.
+    Shapes: x (B, C, *S), weight (C,) or None, bias (C,) or None -> (B, C, *S)
+    Dtypes: x, weight, bias and the result float32 or float64, all alike.
+    Raises:
+        ShapeError: x has fewer than two axes, ``num_groups`` does not divide C, or weight or bias does not fit.
+        DTypeError: x, weight or bias has another dtype.
+        DomainError: ``eps`` is no finite number of at least 0.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.group_norm(Tape().leaf([[1.0, 3.0, 6.0, 2.0]]), 2, eps=0.0).numpy()
+    array([[-1.,  1.,  1., -1.]])
     """
     return grouped_norm(x, weight, bias, num_groups, eps)
 
@@ -124,7 +142,12 @@ def instance_norm(
 ) -> Var[F, B, C, *S]:
     """``(x - mean) / sqrt(var + eps) * weight + bias`` over the positions of each channel of each sample.
 
-    Ulyanov, Vedaldi and Lempitsky (2016).
+    Source: Ulyanov, Vedaldi and Lempitsky (2016); torch.nn.functional.instance_norm.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.instance_norm(Tape().leaf([[[1.0, 3.0], [6.0, 2.0]]]), eps=0.0).numpy()
+    array([[[-1.,  1.],
+            [ 1., -1.]]])
     """
     ...
 

@@ -147,5 +147,13 @@ def batch_norm_inference(
     """``(x - mean) / sqrt(var + eps) * weight + bias`` with a given mean and variance for each channel.
 
     What `batch_norm` is once a model is trained. NaN in channels whose ``var + eps`` is below 0.
+
+    Source: Ioffe and Szegedy (2015), algorithm 2.
+    Shapes: x (..., C, ...), mean (C,), var (C,), weight (C,) or None, bias (C,) or None -> as x; C is the size of
+        ``channel_axis``
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.batch_norm_inference(Tape().leaf([[1.0, 6.0]]), [0.0, 2.0], [1.0, 4.0], eps=0.0).numpy()
+    array([[1., 2.]])
     """
     ...

@@ -94,7 +94,17 @@ def conv2d(
     groups: int = 1,
     out: type[Shape[*Bs]] | None = None,
 ) -> AnyVar:
-    """The convolution of images x (*Bs, C, H, W) with a weight (K, C/groups, kernel), plus bias: `conv` of planes."""
+    """The convolution of images x (*Bs, C, H, W) with a weight (K, C/groups, kernel), plus bias: `conv` of planes.
+
+    Source: torch.nn.functional.conv2d.
+    Shapes: x (*Bs, C, H, W), weight (K, C / groups, Kh, Kw), bias (K,) or None -> (*Bs, K, Ho, Wo); sizes as in `conv`
+    Dtypes: x, weight, bias and the result float32 or float64, all alike.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> x = Tape().leaf([[[1.0, 2.0, 4.0]]])
+    >>> ops.conv2d(x, [[[[1.0, 1.0]]]]).numpy()
+    array([[[3., 6.]]])
+    """
     x, weight, bias = fitted("conv2d", x, weight, bias)
     attrs = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
     return _apply("conv2d", "conv", (x, weight, bias), attrs, out)
@@ -132,7 +142,18 @@ def conv_transpose2d(
     dilation: Pair = 1,
     out: type[Shape[*Bs]] | None = None,
 ) -> AnyVar:
-    """The transposed convolution of images x (*Bs, C, H, W) with a weight (C, K/groups, kernel): that of planes."""
+    """The transposed convolution of images x (*Bs, C, H, W) with a weight (C, K/groups, kernel): that of planes.
+
+    Source: torch.nn.functional.conv_transpose2d.
+    Shapes: x (*Bs, C, H, W), weight (C, K / groups, Kh, Kw), bias (K,) or None -> (*Bs, K, Ho, Wo); sizes as in
+        `conv_transpose`
+    Dtypes: x, weight, bias and the result float32 or float64, all alike.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> x = Tape().leaf([[[1.0, 2.0, 4.0]]])
+    >>> ops.conv_transpose2d(x, [[[[1.0, 1.0]]]]).numpy()
+    array([[[1., 3., 6., 4.]]])
+    """
     x, weight, bias = fitted("conv_transpose2d", x, weight, bias)
     attrs = {"stride": stride, "padding": padding, "output_padding": output_padding, "groups": groups}
     return _apply("conv_transpose2d", "conv_transpose", (x, weight, bias), {**attrs, "dilation": dilation}, out)
@@ -178,7 +199,17 @@ def max_pool2d(
     dilation: Pair = 1,
     out: type[Shape[*Bs]] | None = None,
 ) -> AnyVar:
-    """The largest cell of windows that slide over planes x (*Bs, H, W): `max_pool` along two axes."""
+    """The largest cell of windows that slide over planes x (*Bs, H, W): `max_pool` along two axes.
+
+    Source: torch.nn.functional.max_pool2d.
+    Shapes: x (*Bs, H, W) -> (*Bs, Ho, Wo); sizes as in `max_pool`
+    Dtypes: x and the result float32 or float64, alike.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> x = Tape().leaf([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]])
+    >>> ops.max_pool2d(x, 2).numpy()
+    array([[6., 8.]])
+    """
     attrs = {"stride": stride, "padding": padding, "dilation": dilation}
     return _pool("max_pool2d", "max_pool", x, kernel_size, attrs, out)
 
@@ -202,7 +233,17 @@ def avg_pool2d(
     count_include_pad: bool = True,
     out: type[Shape[*Bs]] | None = None,
 ) -> AnyVar:
-    """The mean of windows that slide over planes x (*Bs, H, W): `avg_pool` along two axes."""
+    """The mean of windows that slide over planes x (*Bs, H, W): `avg_pool` along two axes.
+
+    Source: torch.nn.functional.avg_pool2d.
+    Shapes: x (*Bs, H, W) -> (*Bs, Ho, Wo); sizes as in `max_pool`
+    Dtypes: x and the result float32 or float64, alike.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> x = Tape().leaf([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]])
+    >>> ops.avg_pool2d(x, 2).numpy()
+    array([[3.5, 5.5]])
+    """
     attrs = {"stride": stride, "padding": padding, "count_include_pad": count_include_pad}
     return _pool("avg_pool2d", "avg_pool", x, kernel_size, attrs, out)
 
@@ -223,6 +264,16 @@ def smooth_max_pool2d(
     beta: float = 1.0,
     out: type[Shape[*Bs]] | None = None,
 ) -> AnyVar:
-    """A smooth maximum of windows that slide over planes x (*Bs, H, W): `smooth_max_pool` along two axes."""
+    """A smooth maximum of windows that slide over planes x (*Bs, H, W): `smooth_max_pool` along two axes.
+
+    Source: the log-sum-exp of each window: Boyd and Vandenberghe (2004), Convex Optimization, section 3.1.5.
+    Shapes: x (*Bs, H, W) -> (*Bs, Ho, Wo); sizes as in `max_pool`
+    Dtypes: x and the result float32 or float64, alike.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> x = Tape().leaf([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]])
+    >>> ops.smooth_max_pool2d(x, 2, beta=100.0).numpy()
+    array([[6., 8.]])
+    """
     attrs = {"stride": stride, "padding": padding, "beta": beta}
     return _pool("smooth_max_pool2d", "smooth_max_pool", x, kernel_size, attrs, out)

@@ -85,8 +85,15 @@ def max_pool(
 
     ``x`` is (*Bs, *spatial). The stride is the kernel's size if none is given. Padding adds cells around every plane
     that never win. NaN wins, and -0 < +0; the gradient goes to the first of equal cells in row-major order. Sizes are
-    PyTorch's: ``floor((size + 2 padding - dilation (kernel - 1) - 1) / stride) + 1``. Raises ShapeError where a window
-    would hold no cell.
+    PyTorch's: ``floor((size + 2 padding - dilation (kernel - 1) - 1) / stride) + 1``. A window must
+    hold a cell.
+
+    Source: torch.nn.functional.max_pool1d, max_pool2d and max_pool3d.
+    Shapes: x (*Bs, *spatial) -> (*Bs, *windows); as many spatial axes as ``kernel_size`` has sizes
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.max_pool(Tape().leaf([1.0, 3.0, 2.0, 0.0]), (2,)).numpy()
+    array([3., 2.])
     """
     ...
 
@@ -105,6 +112,13 @@ def adaptive_max_pool(x: Gradual[F], output_size: tuple[int, ...]) -> Gradual[F]
     """The largest cell of windows that cover the last axes, as many as ``output_size`` says.
 
     Window ``o`` of ``n`` goes from ``floor(o size / n)`` to ``ceil((o + 1) size / n)``, as in PyTorch.
+
+    Source: torch.nn.functional.adaptive_max_pool1d, adaptive_max_pool2d and adaptive_max_pool3d.
+    Shapes: x (*Bs, *spatial) -> (*Bs, *output_size); as many spatial axes as ``output_size`` has sizes
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.adaptive_max_pool(Tape().leaf([1.0, 3.0, 2.0]), (2,)).numpy()
+    array([3., 3.])
     """
     ...
 

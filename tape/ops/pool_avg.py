@@ -93,6 +93,13 @@ def avg_pool(
 
     ``x`` is (*Bs, *spatial). The stride is the kernel's size if none is given. Padding adds zeros around every plane,
     which are counted as cells unless ``count_include_pad`` is false. Sizes are those of `max_pool`.
+
+    Source: torch.nn.functional.avg_pool1d, avg_pool2d and avg_pool3d.
+    Shapes: x (*Bs, *spatial) -> (*Bs, *windows); as many spatial axes as ``kernel_size`` has sizes
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.avg_pool(Tape().leaf([1.0, 3.0, 2.0, 0.0]), (2,)).numpy()
+    array([2., 1.])
     """
     ...
 
@@ -111,6 +118,13 @@ def adaptive_avg_pool(x: Gradual[F], output_size: tuple[int, ...]) -> Gradual[F]
     """The mean of windows that cover the last axes, as many as ``output_size`` says.
 
     Window ``o`` of ``n`` goes from ``floor(o size / n)`` to ``ceil((o + 1) size / n)``, as in PyTorch.
+
+    Source: torch.nn.functional.adaptive_avg_pool1d, adaptive_avg_pool2d and adaptive_avg_pool3d.
+    Shapes: x (*Bs, *spatial) -> (*Bs, *output_size); as many spatial axes as ``output_size`` has sizes
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.adaptive_avg_pool(Tape().leaf([1.0, 3.0, 2.0]), (2,)).numpy()
+    array([2. , 2.5])
     """
     ...
 

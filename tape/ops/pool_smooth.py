@@ -106,8 +106,14 @@ def smooth_max_pool(
 
     ``x`` is (*Bs, *spatial); ``kernel_size`` has a size for each spatial axis. Negative beta gives a smooth minimum.
     It does not overflow, since the largest ``beta x`` of the window is taken out first. The gradient goes to the cells
-    by the softmax of ``beta x``. Padding adds cells that take no part. Sizes are those of `max_pool`. Raises
-    DomainError for a beta that is 0 or not finite.
+    by the softmax of ``beta x``. Padding adds cells that take no part. Sizes are those of `max_pool`.
+
+    Source: the log-sum-exp of each window: Boyd and Vandenberghe (2004), Convex Optimization, section 3.1.5.
+    Shapes: x (*Bs, *spatial) -> (*Bs, *windows); as many spatial axes as ``kernel_size`` has sizes
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.smooth_max_pool(Tape().leaf([0.0, 0.0, 9.0, 1.0]), (2,)).numpy().round(4)
+    array([0.6931, 9.0003])
     """
     ...
 

@@ -51,7 +51,15 @@ def _products(make: Make) -> list[Sample]:
     excused={"batch": "by default the batch is multiplied"},
 )
 def prod(x: Gradual[F], axis: Axis = None, keepdims: bool = False) -> Gradual[F]:
-    """The product along an axis, several, or all, as one chain; 1 for no elements. Zeros have exact gradients."""
+    """The product along an axis, several, or all, as one chain; 1 for no elements. Zeros have exact gradients.
+
+    Source: numpy.prod.
+    Shapes: x (...) -> (...); without the axes that are reduced, or with 1 for each if ``keepdims``
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.prod(Tape().leaf([[1.0, 2.0], [3.0, 4.0]]), 1).numpy()
+    array([ 2., 12.])
+    """
     ...
 
 
@@ -142,5 +150,12 @@ def _lower_cumsum(x: Slot, axis: int) -> Slot:
     batch_axis={"x": 0},
 )
 def cumsum(x: Var[F, *S], axis: int) -> Var[F, *S]:
-    """The running sum along an axis, one chain from +0."""
+    """The running sum along an axis, one chain from +0.
+
+    Source: numpy.cumsum.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.cumsum(Tape().leaf([1.0, 2.0, 3.0]), 0).numpy()
+    array([1., 3., 6.])
+    """
     ...

@@ -76,7 +76,16 @@ def broadcast_to(x: Gradual[D], shape: Sizes) -> Gradual[D]: ...
     named=("shape", _known_sizes),
 )
 def broadcast_to(x: Gradual[D], shape: Sizes | type[Shape[*S]]) -> Gradual[D]:
-    """``x`` repeated to ``shape``, aligned at the last axis, where sizes are 1 or missing."""
+    """``x`` repeated to ``shape``, aligned at the last axis, where sizes are 1 or missing.
+
+    Source: numpy.broadcast_to.
+    Shapes: x (...) -> shape; each axis of x, counted from the last, has the size of shape or 1
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.broadcast_to(Tape().leaf([1.0, 2.0]), (2, 2)).numpy()
+    array([[1., 2.],
+           [1., 2.]])
+    """
     ...
 
 
@@ -166,7 +175,15 @@ def _errors(name: str) -> Any:
     excused={"batch": "by default the batch is summed"},
 )
 def reduce_sum(x: Gradual[F], axis: Axis = None, keepdims: bool = False) -> Gradual[F]:
-    """The sum over an axis, several, or all; +0 over none. The order of additions is fixed."""
+    """The sum over an axis, several, or all; +0 over none. The order of additions is fixed.
+
+    Source: numpy.sum.
+    Shapes: x (...) -> (...); without the axes that are reduced, or with 1 for each if ``keepdims``
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.reduce_sum(Tape().leaf([[1.0, 2.0], [3.0, 4.0]]), 0).numpy()
+    array([4., 6.])
+    """
     ...
 
 
@@ -183,5 +200,13 @@ def reduce_sum(x: Gradual[F], axis: Axis = None, keepdims: bool = False) -> Grad
     excused={"batch": "by default the batch is averaged"},
 )
 def reduce_mean(x: Gradual[F], axis: Axis = None, keepdims: bool = False) -> Gradual[F]:
-    """The sum over an axis, several, or all, divided by their number; NaN over none."""
+    """The sum over an axis, several, or all, divided by their number; NaN over none.
+
+    Source: numpy.mean.
+    Shapes: x (...) -> (...); without the axes that are reduced, or with 1 for each if ``keepdims``
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.reduce_mean(Tape().leaf([[1.0, 2.0], [3.0, 4.0]]), 0).numpy()
+    array([2., 3.])
+    """
     ...

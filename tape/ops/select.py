@@ -42,7 +42,14 @@ def _pairs(make: Make) -> list[Sample]:
     batch_axis=BOTH,
 )
 def equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
-    """``a == b`` element by element; NaN equals nothing."""
+    """``a == b`` element by element; NaN equals nothing.
+
+    Source: numpy.equal, for operands of one shape and dtype.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.equal(Tape().leaf([1.0, 2.0, np.nan]), [1.0, 3.0, np.nan]).numpy()
+    array([ True, False, False])
+    """
     ...
 
 
@@ -56,7 +63,14 @@ def equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     batch_axis=BOTH,
 )
 def not_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
-    """``a != b`` element by element."""
+    """``a != b`` element by element.
+
+    Source: numpy.not_equal, for operands of one shape and dtype.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.not_equal(Tape().leaf([1.0, 2.0, np.nan]), [1.0, 3.0, np.nan]).numpy()
+    array([False,  True,  True])
+    """
     ...
 
 
@@ -70,7 +84,14 @@ def not_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     batch_axis=BOTH,
 )
 def less(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
-    """``a < b`` element by element."""
+    """``a < b`` element by element.
+
+    Source: numpy.less, for operands of one shape and dtype.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.less(Tape().leaf([1.0, 2.0, np.nan]), [1.0, 3.0, np.nan]).numpy()
+    array([False,  True, False])
+    """
     ...
 
 
@@ -84,7 +105,14 @@ def less(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     batch_axis=BOTH,
 )
 def less_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
-    """``a <= b`` element by element."""
+    """``a <= b`` element by element.
+
+    Source: numpy.less_equal, for operands of one shape and dtype.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.less_equal(Tape().leaf([1.0, 2.0, np.nan]), [1.0, 3.0, np.nan]).numpy()
+    array([ True,  True, False])
+    """
     ...
 
 
@@ -98,7 +126,14 @@ def less_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     batch_axis=BOTH,
 )
 def greater(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
-    """``a > b`` element by element."""
+    """``a > b`` element by element.
+
+    Source: numpy.greater, for operands of one shape and dtype.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.greater(Tape().leaf([1.0, 2.0, np.nan]), [1.0, 3.0, np.nan]).numpy()
+    array([False, False, False])
+    """
     ...
 
 
@@ -112,7 +147,14 @@ def greater(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     batch_axis=BOTH,
 )
 def greater_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
-    """``a >= b`` element by element."""
+    """``a >= b`` element by element.
+
+    Source: numpy.greater_equal, for operands of one shape and dtype.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.greater_equal(Tape().leaf([1.0, 2.0, np.nan]), [1.0, 3.0, np.nan]).numpy()
+    array([ True, False, False])
+    """
     ...
 
 
@@ -132,7 +174,14 @@ def greater_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     batch_axis={"condition": 0, "a": 0, "b": 0},
 )
 def where(condition: Var[boolean, *S], a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
-    """``a`` where the condition holds, else ``b``; what is not selected cannot be seen, not even a NaN."""
+    """``a`` where the condition holds, else ``b``; what is not selected cannot be seen, not even a NaN.
+
+    Source: numpy.where, for operands of one shape.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.where(Tape().leaf([True, False]), [1.0, 2.0], [3.0, np.nan]).numpy()
+    array([ 1., nan])
+    """
     ...
 
 
@@ -221,5 +270,12 @@ def cast(x: Var[Any, *S], dtype: Any) -> Var[Any, *S]:
     """``x`` as another element type: a numpy dtype, its name, or ``f32``, ``f64``, ``i64``, ``boolean``.
 
     Floats round to nearest; a float becomes an int towards zero, saturating, NaN as 0; non-zero is true.
+
+    Source: numpy.ndarray.astype; where numpy leaves a conversion to integers undefined, that of Rust's ``as``.
+    Dtypes: x float32, float64, int64 or bool; the result as ``dtype`` says.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.cast(Tape().leaf([1.7, -1.7, np.nan]), "int64").numpy()
+    array([ 1, -1,  0])
     """
     ...

@@ -67,7 +67,16 @@ def reshape(x: Gradual[D], shape: int | Sizes) -> Gradual[D]: ...
     named=("shape", Pattern.solved),
 )
 def reshape(x: Gradual[D], shape: int | Sizes | type[Shape[*S]]) -> Gradual[D]:
-    """The same elements in row-major order under another shape; one size may be -1, one Dim of a ``Shape[...]`` new."""
+    """The same elements in row-major order under another shape; one size may be -1, one Dim of a ``Shape[...]`` new.
+
+    Source: numpy.reshape in row-major order.
+    Shapes: x (...) -> shape; both have the same number of elements
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.reshape(Tape().leaf([1.0, 2.0, 3.0, 4.0]), (2, -1)).numpy()
+    array([[1., 2.],
+           [3., 4.]])
+    """
     ...
 
 
@@ -103,6 +112,13 @@ def flatten(x: Gradual[D], start_axis: int | type[Shape[*S]] = 0) -> Gradual[D]:
     """The axes from ``start_axis`` on joined into one; a scalar becomes a vector of one.
 
     Given as ``Shape[...]`` it names the result, whose last axis is the joined one.
+
+    Source: torch.flatten, whose ``start_dim`` is ``start_axis``.
+    Shapes: x (*Bs, *S) -> (*Bs, n); the axes of Bs stand before ``start_axis``, and n is the number of elements of S
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.flatten(Tape().leaf(np.zeros((2, 3, 4))), 1).shape
+    (2, 12)
     """
     ...
 
@@ -118,7 +134,15 @@ def flatten(x: Gradual[D], start_axis: int | type[Shape[*S]] = 0) -> Gradual[D]:
     excused={"batch": "its axes change places"},
 )
 def transpose2d(x: Var[D, M, N]) -> Var[D, N, M]:
-    """The transpose of a matrix."""
+    """The transpose of a matrix.
+
+    Source: numpy.transpose of a matrix.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.transpose2d(Tape().leaf([[1.0, 2.0], [3.0, 4.0]])).numpy()
+    array([[1., 3.],
+           [2., 4.]])
+    """
     ...
 
 
@@ -160,7 +184,15 @@ def _inverse(axes: Sizes) -> Sizes:
     excused={"batch": "its axes change places"},
 )
 def permute(x: Gradual[D], axes: Sizes) -> Gradual[D]:
-    """``x`` with its axes in the order ``axes``; each may count from the end."""
+    """``x`` with its axes in the order ``axes``; each may count from the end.
+
+    Source: numpy.transpose with ``axes``.
+    Shapes: x (...) -> (...); axis i of the result has the size of axis ``axes[i]`` of x
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.permute(Tape().leaf(np.zeros((2, 3, 4))), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
     ...
 
 
@@ -194,7 +226,15 @@ def _swapped(x: Spec, axis1: int, axis2: int) -> Sizes:
     excused={"batch": "its axes change places"},
 )
 def swapaxes(x: Gradual[D], axis1: int, axis2: int) -> Gradual[D]:
-    """``x`` with two axes exchanged; each may count from the end."""
+    """``x`` with two axes exchanged; each may count from the end.
+
+    Source: numpy.swapaxes.
+    Shapes: x (...) -> (...); the sizes of ``axis1`` and ``axis2`` are exchanged
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.swapaxes(Tape().leaf(np.zeros((2, 3, 4))), 0, -1).shape
+    (4, 3, 2)
+    """
     ...
 
 

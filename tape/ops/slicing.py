@@ -118,7 +118,15 @@ INDICES: list[tuple[Sizes, Any]] = [
     excused={"batch": "the index may select from the batch"},
 )
 def getitem(x: Gradual[D], index: Any) -> Gradual[D]:
-    """``x[index]`` with integers, slices (steps of either sign), ``...`` and ``None``, as in numpy."""
+    """``x[index]`` with integers, slices (steps of either sign), ``...`` and ``None``, as in numpy.
+
+    Source: basic indexing of numpy.
+    Shapes: x (...) -> (...); as numpy's ``x[index]`` of the same index
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.getitem(Tape().leaf([[1.0, 2.0], [3.0, 4.0]]), (slice(None), -1)).numpy()
+    array([2., 4.])
+    """
     ...
 
 
@@ -206,7 +214,15 @@ def _lower_narrow(x: Slot, start: int, length: int, axis: int) -> Slot:
     excused={"batch": "the range may select from the batch"},
 )
 def narrow(x: Gradual[D], start: int, length: int, axis: int = 0) -> Gradual[D]:
-    """``length`` slices of ``x`` from ``start`` on along an axis; unlike ``x[start:stop]`` it must lie inside."""
+    """``length`` slices of ``x`` from ``start`` on along an axis; unlike ``x[start:stop]`` it must lie inside.
+
+    Source: torch.narrow.
+    Shapes: x (...) -> (...); ``length`` elements along ``axis``
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.narrow(Tape().leaf([1.0, 2.0, 3.0, 4.0]), start=1, length=2).numpy()
+    array([2., 3.])
+    """
     ...
 
 
@@ -232,5 +248,12 @@ def _infer_row(x: Spec, i: int) -> Spec:
     excused={"batch": "it selects one row of the batch"},
 )
 def gather_row(x: Var[D, M, N], i: int) -> Var[D, N]:
-    """Row ``i`` of a matrix; bounded, may count from the end."""
+    """Row ``i`` of a matrix; bounded, may count from the end.
+
+    Source: ``x[i]`` of numpy, for a matrix and one whole number.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.gather_row(Tape().leaf([[1.0, 2.0], [3.0, 4.0]]), -1).numpy()
+    array([3., 4.])
+    """
     ...

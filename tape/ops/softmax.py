@@ -74,7 +74,14 @@ def _errors(name: str) -> Any:
     batch_axis={"x": 0},
 )
 def softmax(x: Var[F, *S], axis: int = -1) -> Var[F, *S]:
-    """``exp(x - max) / sum(exp(x - max))`` along an axis."""
+    """``exp(x - max) / sum(exp(x - max))`` along an axis.
+
+    Source: Bridle (1990); torch.nn.functional.softmax.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.softmax(Tape().leaf([0.0, 0.0, -np.inf])).numpy()
+    array([0.5, 0.5, 0. ])
+    """
     ...
 
 
@@ -90,5 +97,12 @@ def softmax(x: Var[F, *S], axis: int = -1) -> Var[F, *S]:
     batch_axis={"x": 0},
 )
 def log_softmax(x: Var[F, *S], axis: int = -1) -> Var[F, *S]:
-    """``(x - max) - log(sum(exp(x - max)))`` along an axis."""
+    """``(x - max) - log(sum(exp(x - max)))`` along an axis.
+
+    Source: torch.nn.functional.log_softmax.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.log_softmax(Tape().leaf([0.0, 0.0])).numpy().round(4)
+    array([-0.6931, -0.6931])
+    """
     ...

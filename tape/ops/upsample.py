@@ -109,6 +109,13 @@ def upsample_nearest(
 
     ``x`` is (*Bs, *spatial). Either ``scale_factor`` or ``size`` has a number for each spatial axis. It shrinks as
     well. These are PyTorch's indices of mode "nearest", computed in whole numbers.
+
+    Source: torch.nn.functional.interpolate with mode "nearest".
+    Shapes: x (*Bs, *spatial) -> (*Bs, *sizes); ``size``, or each spatial size times its ``scale_factor``
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.upsample_nearest(Tape().leaf([1.0, 2.0]), scale_factor=(2,)).numpy()
+    array([1., 1., 2., 2.])
     """
     ...
 
@@ -200,6 +207,13 @@ def upsample_bilinear(x: Gradual[F], size: tuple[int, ...], align_corners: bool 
     ``x`` is (*Bs, height, width). Output i stands at ``(i + 1/2) in / out - 1/2``, cut to the axis, or with
     ``align_corners`` at ``i (in - 1) / (out - 1)``: PyTorch's mode "bilinear". Positions are exact, and weights are
     rounded once. A cell of weight 0 has no influence.
+
+    Source: torch.nn.functional.interpolate with mode "bilinear".
+    Shapes: x (*Bs, H, W) -> (*Bs, *size)
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.upsample_bilinear(Tape().leaf([[0.0, 2.0]]), (1, 4)).numpy()
+    array([[0. , 0.5, 1.5, 2. ]])
     """
     ...
 

@@ -12,7 +12,18 @@ from .layer import Axis, F, Params, S, SameShape
 
 @dataclass(frozen=True)
 class ReLU(SameShape[Axis]):
-    """``max(x, 0)``."""
+    """``max(x, 0)``.
+
+    Source: Nair and Hinton (2010); torch.nn.ReLU.
+    Shapes: x (*S) -> (*S)
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.ReLU()({}, Tape().leaf([-1.0, 2.0])).numpy()
+    array([0., 2.])
+    """
 
     def __call__(self, p: Params, x: Var[F, *S], ctx: Context | None = None) -> Var[F, *S]:
         """The same shape."""
@@ -21,7 +32,18 @@ class ReLU(SameShape[Axis]):
 
 @dataclass(frozen=True)
 class Tanh(SameShape[Axis]):
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    Source: torch.nn.Tanh.
+    Shapes: x (*S) -> (*S)
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.Tanh()({}, Tape().leaf([0.0, 1.0])).numpy().round(4)
+    array([0.    , 0.7616])
+    """
 
     def __call__(self, p: Params, x: Var[F, *S], ctx: Context | None = None) -> Var[F, *S]:
         """The same shape."""
@@ -30,7 +52,18 @@ class Tanh(SameShape[Axis]):
 
 @dataclass(frozen=True)
 class Sigmoid(SameShape[Axis]):
-    """``1 / (1 + e ** -x)``."""
+    """``1 / (1 + e ** -x)``.
+
+    Source: torch.nn.Sigmoid.
+    Shapes: x (*S) -> (*S)
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.Sigmoid()({}, Tape().leaf([0.0, 1000.0])).numpy()
+    array([0.5, 1. ])
+    """
 
     def __call__(self, p: Params, x: Var[F, *S], ctx: Context | None = None) -> Var[F, *S]:
         """The same shape."""
@@ -39,7 +72,18 @@ class Sigmoid(SameShape[Axis]):
 
 @dataclass(frozen=True)
 class Softplus(SameShape[Axis]):
-    """``log(1 + e ** x)``."""
+    """``log(1 + e ** x)``.
+
+    Source: Dugas, Bengio, Bélisle, Nadeau and Garcia (2001); torch.nn.Softplus without its threshold.
+    Shapes: x (*S) -> (*S)
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.Softplus()({}, Tape().leaf([0.0, 100.0])).numpy().round(4)
+    array([  0.6931, 100.    ])
+    """
 
     def __call__(self, p: Params, x: Var[F, *S], ctx: Context | None = None) -> Var[F, *S]:
         """The same shape."""
@@ -48,7 +92,18 @@ class Softplus(SameShape[Axis]):
 
 @dataclass(frozen=True)
 class SiLU(SameShape[Axis]):
-    """``x * sigmoid(x)``."""
+    """``x * sigmoid(x)``.
+
+    Source: Elfwing, Uchibe and Doya (2018); torch.nn.SiLU.
+    Shapes: x (*S) -> (*S)
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.SiLU()({}, Tape().leaf([0.0, 1.0])).numpy().round(4)
+    array([0.    , 0.7311])
+    """
 
     def __call__(self, p: Params, x: Var[F, *S], ctx: Context | None = None) -> Var[F, *S]:
         """The same shape."""
@@ -59,7 +114,16 @@ class SiLU(SameShape[Axis]):
 class GELU(SameShape[Axis]):
     """``x`` times the normal distribution at x, or its approximation by ``approximate="tanh"``.
 
-    Raises DomainError for another approximation than ``"none"`` and ``"tanh"``.
+    Source: Hendrycks and Gimpel (2016); torch.nn.GELU.
+    Shapes: x (*S) -> (*S)
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: ``approximate`` is neither "none" nor "tanh".
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.GELU()({}, Tape().leaf([0.0, 1.0])).numpy().round(4)
+    array([0.    , 0.8413])
     """
 
     approximate: str = "none"
@@ -77,7 +141,16 @@ class GELU(SameShape[Axis]):
 class LeakyReLU(SameShape[Axis]):
     """``x`` where it is positive, else ``x * negative_slope``.
 
-    Raises DomainError for a slope that is not finite.
+    Source: Maas, Hannun and Ng (2013); torch.nn.LeakyReLU.
+    Shapes: x (*S) -> (*S)
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: the slope is not finite.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.LeakyReLU(0.25)({}, Tape().leaf([2.0, -2.0])).numpy()
+    array([ 2. , -0.5])
     """
 
     negative_slope: float = 0.01
@@ -97,7 +170,16 @@ class LeakyReLU(SameShape[Axis]):
 class ELU(SameShape[Axis]):
     """``x`` where it is positive, else ``alpha * (e ** x - 1)``.
 
-    Raises DomainError for an ``alpha`` that is not finite.
+    Source: Clevert, Unterthiner and Hochreiter (2016); torch.nn.ELU.
+    Shapes: x (*S) -> (*S)
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: ``alpha`` is not finite.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.ELU()({}, Tape().leaf([2.0, -1.0])).numpy().round(4)
+    array([ 2.    , -0.6321])
     """
 
     alpha: float = 1.0

@@ -16,12 +16,26 @@ PROJECTIONS = ("q", "k", "v", "o")
 
 @dataclass(frozen=True)
 class MultiHeadAttention(Layer):
-    """``softmax(q k.T / sqrt(d)) v`` in ``num_heads`` heads of ``d = embed_dim / num_heads`` (Vaswani et al., 2017).
+    """``softmax(q k.T / sqrt(d)) v`` in ``num_heads`` heads of ``d = embed_dim / num_heads``.
 
     ``q = x @ wq + bq`` and so on; the heads side by side, ``@ wo + bo``, are the output. Weights are (embed_dim,
     embed_dim) and start Xavier-uniform, biases start as 0. With ``causal`` no place attends to a later one;
     ``dropout`` is that of the softmax in training.
-    Raises DomainError for sizes below 1, heads that do not divide ``embed_dim`` and a dropout outside 0 to 1.
+
+    Source: Vaswani and others (2017), section 3.2.2; torch.nn.MultiheadAttention, whose weights are stored otherwise.
+    Shapes: x (*Bs, n, embed_dim) -> (*Bs, n, embed_dim); ``context`` (*Bs, m, embed_dim), ``mask`` (n, m) or (*Bs, n,
+        m)
+    Dtypes: x, context, the parameters and the result float32 or float64, all alike; mask bool.
+    Raises:
+        DomainError: a size is below 1, the heads do not divide ``embed_dim``, ``dropout`` is outside 0 to 1, or it
+            needs a context and none is given.
+        ShapeError: when called, x, context or mask does not fit.
+        DTypeError: when called, they have other dtypes.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> tape, layer = Tape(), nn.MultiHeadAttention(4, num_heads=2)
+    >>> layer(tape.params(layer.init(seed=0)), tape.const(np.zeros((3, 4), np.float32))).shape
+    (3, 4)
     """
 
     embed_dim: int

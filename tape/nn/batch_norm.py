@@ -16,13 +16,27 @@ from .norm import values, weight_and_bias
 
 @dataclass(frozen=True)
 class BatchNorm(Layer):
-    """Each channel normalised over batch and spatial axes, then scaled and moved (Ioffe and Szegedy, 2015).
+    """Each channel normalised over batch and spatial axes, then scaled and moved.
 
     In training the mean and the biased variance are those of the batch, and the state becomes
     ``(1 - momentum) * running + momentum * batch``, with the unbiased variance, as in PyTorch; in evaluation the
     running ones are used. Without ``track_running_stats`` there is no state, and always those of the batch are used.
-    Raises DomainError for a size below 1, a ``momentum`` outside 0 to 1 and an ``eps`` that is not a finite number
-    of at least 0.
+
+    Source: Ioffe and Szegedy (2015); torch.nn.BatchNorm2d.
+    Shapes: x (B, channels, *S) -> (B, channels, *S)
+    Dtypes: x, the parameters and the result float32 or float64, all alike.
+    Raises:
+        DomainError: ``channels`` is below 1, ``momentum`` is outside 0 to 1, or ``eps`` is no finite number of at least
+            0; or a context is needed and none is given.
+        ShapeError: when called, x does not fit parameters or state, or has in training fewer than two elements of a
+            channel.
+        DTypeError: when called, x has another dtype than the parameters, or holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> layer = nn.BatchNorm(1, eps=0.0, affine=False, track_running_stats=False)
+    >>> layer({}, Tape().leaf([[1.0], [3.0]])).numpy()
+    array([[-1.],
+           [ 1.]])
     """
 
     channels: int

@@ -19,7 +19,15 @@ class Conv(Spatial):
 
     The weight is (out_channels, in_channels / groups, *kernel_size). ``padding="same"`` keeps the spatial sizes, the
     larger border behind, and needs stride 1; ``"valid"`` is 0. Weight and bias start as in PyTorch.
-    Raises DomainError for sizes out of range, and for channels that ``groups`` does not divide.
+
+    Source: torch.nn.Conv1d, Conv2d and Conv3d.
+    Shapes: x (*Bs, in_channels, *spatial) -> (*Bs, out_channels, *windows); sizes as in `ops.conv`
+    Dtypes: x, the parameters and the result float32 or float64, all alike.
+    Raises:
+        DomainError: a size is no int in its range, ``groups`` does not divide the channels, or ``padding`` does not go
+            with the stride.
+        ShapeError: when called, x has other channels, too few axes, or no room for a window.
+        DTypeError: when called, x has another dtype than the parameters, or holds no floats.
 
     >>> from dgrr.tape import nn
     >>> {name: value.shape for name, value in nn.Conv(3, 8, (5, 5)).init(seed=0).items()}
@@ -58,14 +66,42 @@ class Conv(Spatial):
 
 @dataclass(frozen=True)
 class Conv1d(Conv):
-    """`Conv` over one axis."""
+    """`Conv` over one axis.
+
+    Source: torch.nn.Conv1d.
+    Shapes: x (*Bs, in_channels, length) -> (*Bs, out_channels, windows); sizes as in `ops.conv`
+    Dtypes: x, the parameters and the result float32 or float64, all alike.
+    Raises:
+        DomainError: a size is no int in its range, ``groups`` does not divide the channels, or ``padding`` does not go
+            with the stride.
+        ShapeError: when called, x has other channels, too few axes, or no room for a window.
+        DTypeError: when called, x has another dtype than the parameters, or holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.Conv1d(3, 8, 5).init(seed=0)["weight"].shape
+    (8, 3, 5)
+    """
 
     axes: ClassVar[int | None] = 1
 
 
 @dataclass(frozen=True)
 class Conv2d(Conv):
-    """`Conv` over two axes."""
+    """`Conv` over two axes.
+
+    Source: torch.nn.Conv2d.
+    Shapes: x (*Bs, in_channels, H, W) -> (*Bs, out_channels, Ho, Wo); sizes as in `ops.conv`
+    Dtypes: x, the parameters and the result float32 or float64, all alike.
+    Raises:
+        DomainError: a size is no int in its range, ``groups`` does not divide the channels, or ``padding`` does not go
+            with the stride.
+        ShapeError: when called, x has other channels, too few axes, or no room for a window.
+        DTypeError: when called, x has another dtype than the parameters, or holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.Conv2d(3, 8, 5).init(seed=0)["weight"].shape
+    (8, 3, 5, 5)
+    """
 
     axes: ClassVar[int | None] = 2
 
@@ -75,7 +111,18 @@ class ConvTranspose(Spatial):
     """The gradient of `Conv` with respect to its input, as a layer that enlarges; plus ``bias`` for each channel.
 
     The weight is (in_channels, out_channels / groups, *kernel_size); weight and bias start as in PyTorch.
-    Raises DomainError for sizes out of range, and for channels that ``groups`` does not divide.
+
+    Source: torch.nn.ConvTranspose1d, ConvTranspose2d and ConvTranspose3d.
+    Shapes: x (*Bs, in_channels, *spatial) -> (*Bs, out_channels, *windows); sizes as in `ops.conv_transpose`
+    Dtypes: x, the parameters and the result float32 or float64, all alike.
+    Raises:
+        DomainError: a size is no int in its range, or ``groups`` does not divide the channels.
+        ShapeError: when called, x has other channels or too few axes, or no elements would be left of it.
+        DTypeError: when called, x has another dtype than the parameters, or holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.ConvTranspose(3, 8, (5, 5)).init(seed=0)["weight"].shape
+    (3, 8, 5, 5)
     """
 
     in_channels: int
@@ -108,14 +155,40 @@ class ConvTranspose(Spatial):
 
 @dataclass(frozen=True)
 class ConvTranspose1d(ConvTranspose):
-    """`ConvTranspose` over one axis."""
+    """`ConvTranspose` over one axis.
+
+    Source: torch.nn.ConvTranspose1d.
+    Shapes: x (*Bs, in_channels, length) -> (*Bs, out_channels, windows); sizes as in `ops.conv_transpose`
+    Dtypes: x, the parameters and the result float32 or float64, all alike.
+    Raises:
+        DomainError: a size is no int in its range, or ``groups`` does not divide the channels.
+        ShapeError: when called, x has other channels or too few axes, or no elements would be left of it.
+        DTypeError: when called, x has another dtype than the parameters, or holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.ConvTranspose1d(3, 8, 5).init(seed=0)["weight"].shape
+    (3, 8, 5)
+    """
 
     axes: ClassVar[int | None] = 1
 
 
 @dataclass(frozen=True)
 class ConvTranspose2d(ConvTranspose):
-    """`ConvTranspose` over two axes."""
+    """`ConvTranspose` over two axes.
+
+    Source: torch.nn.ConvTranspose2d.
+    Shapes: x (*Bs, in_channels, H, W) -> (*Bs, out_channels, Ho, Wo); sizes as in `ops.conv_transpose`
+    Dtypes: x, the parameters and the result float32 or float64, all alike.
+    Raises:
+        DomainError: a size is no int in its range, or ``groups`` does not divide the channels.
+        ShapeError: when called, x has other channels or too few axes, or no elements would be left of it.
+        DTypeError: when called, x has another dtype than the parameters, or holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.ConvTranspose2d(3, 8, 5).init(seed=0)["weight"].shape
+    (3, 8, 5, 5)
+    """
 
     axes: ClassVar[int | None] = 2
 

@@ -12,8 +12,20 @@ from .layer import Layer, Params, context
 class Dropout(Layer):
     """In training each element becomes 0 with probability ``p``, else it is divided by ``1 - p``; else the identity.
 
-    What is drawn depends on seed, step, micro-batch and the number of draws before it in the step alone
-    (Srivastava et al., 2014). Raises DomainError for a ``p`` outside 0 to 1.
+    What is drawn depends on seed, step, micro-batch and the number of draws before it in the step alone.
+
+    Source: Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov (2014); torch.nn.Dropout.
+    Shapes: x (*S) -> (*S)
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: ``p`` is outside 0 to 1, or it is called without a context, which only a ``p`` of 0 does not need.
+        DTypeError: when called in training, x holds no floats.
+
+    >>> from dgrr.tape import Context, Random, Tape, nn
+    >>> tape = Tape()
+    >>> ctx = Context(training=True, random=Random(tape.const(0), seed=7))
+    >>> nn.Dropout(0.5)({}, tape.const(np.ones(4)), ctx).numpy()
+    array([2., 2., 0., 0.])
     """
 
     p: float = 0.5

@@ -14,7 +14,13 @@ from .layer import Layer, Parameter, Params, parameter
 class Embedding(Layer):
     """For each index below ``count`` its row of ``weight``, which is (count, size) and starts as N(0, 1).
 
-    Raises DomainError for sizes below 1.
+    Source: torch.nn.Embedding; negative indices as in numpy.
+    Shapes: x (*S) -> (*S, size)
+    Dtypes: x int64; weight and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is below 1.
+        BoundsError: when called, an index points outside the table.
+        DTypeError: when called, x holds no integers.
 
     >>> import numpy as np
     >>> from dgrr.tape import Tape, nn

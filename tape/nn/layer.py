@@ -43,7 +43,12 @@ Initialiser = Callable[[tuple[int, ...], np.dtype[Any], int, int], Array]
 
 @dataclass(frozen=True)
 class Parameter:
-    """An array that a layer needs: its shape and how it starts."""
+    """An array that a layer needs: its shape and how it starts.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.Linear(3, 2).parameters()["weight"].shape
+    (2, 3)
+    """
 
     shape: tuple[int, ...]
     initialise: Initialiser
@@ -57,7 +62,14 @@ class Layer(ABC, Generic[In, Out]):
 
     A ``Layer[In, Out]`` changes the last axis and keeps those before it. A plain ``Layer`` may change any: type
     checkers know nothing of its result. Parameters and state of a layer's parts stand under the part's name:
-    ``"0.weight"``, ``"attention.wq"``.
+    ``"0.weight"``, ``"attention.wq"``. Every layer raises DomainError, when called, for a parameter that ``p`` lacks.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> class Double(nn.Layer):
+    ...     def __call__(self, p, x, ctx=None):
+    ...         return x + x
+    >>> Double()({}, Tape().leaf([1.0, 2.0])).numpy()
+    array([2., 4.])
     """
 
     def own_parameters(self) -> Parameters:
@@ -152,7 +164,15 @@ AnyLayer = Layer[UnknownAxis, Any] | Layer[Any, UnknownAxis]
 
 
 class SameShape(Layer[Axis, Axis]):
-    """A layer whose output has the shape of its input; between others it keeps what is known of their axes."""
+    """A layer whose output has the shape of its input; between others it keeps what is known of their axes.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> class Double(nn.SameShape):
+    ...     def __call__(self, p, x, ctx=None):
+    ...         return x + x
+    >>> (Double() >> nn.ReLU())({}, Tape().leaf([-1.0, 2.0])).numpy()
+    array([0., 4.])
+    """
 
     @abstractmethod
     def __call__(self, p: Params, x: Var[F, *S], ctx: Context | None = None) -> Var[F, *S]:
@@ -164,6 +184,11 @@ class Sequential(Layer[In, Out]):
     """Layers applied one after the other; their parameters are named ``"0.weight"``, ``"0.bias"``, ``"2.weight"``, …
 
     The last axes of up to 8 layers are held against each other by type checkers; ``>>`` has no such bound.
+
+    Source: torch.nn.Sequential.
+    Shapes: x as the first layer takes it -> as the last one gives it; without layers x itself
+    Dtypes: those of its layers.
+    Raises: nothing of its own, but what its layers raise.
 
     >>> from dgrr.tape import nn
     >>> model = nn.Sequential(nn.Linear(3, 2), nn.ReLU())

@@ -18,7 +18,14 @@ class Linear(Layer[In, Out]):
     """``x @ weight.T + bias`` on the last axis; weight is (out_features, in_features).
 
     A size is a number, or a Dim that has one: ``Linear(Pixels, Classes)`` is a ``Layer[Pixels, Classes]``.
-    Raises DomainError for sizes below 1, ShapeError for a Dim without a size.
+
+    Source: torch.nn.Linear.
+    Shapes: x (*Bs, in_features) -> (*Bs, out_features)
+    Dtypes: x, the parameters and the result float32 or float64, all alike.
+    Raises:
+        DomainError: a size is below 1.
+        ShapeError: a Dim has no size; when called, the last axis of x is not ``in_features``.
+        DTypeError: when called, x has another dtype than the parameters, or holds no floats.
 
     >>> from dgrr.tape import Dim, nn
     >>> class Pixels(Dim, size=64): ...

@@ -22,9 +22,19 @@ def values(p: Params, layer: Layer, affine: bool) -> tuple[AnyVar | None, AnyVar
 
 @dataclass(frozen=True)
 class LayerNorm(Layer):
-    """``(x - mean) / sqrt(var + eps) * weight + bias`` over the last axis (Ba et al., 2016).
+    """``(x - mean) / sqrt(var + eps) * weight + bias`` over the last axis.
 
-    Raises DomainError for a size below 1 and for an ``eps`` that is not a finite number of at least 0.
+    Source: Ba, Kiros and Hinton (2016); torch.nn.LayerNorm.
+    Shapes: x (*Bs, size) -> (*Bs, size)
+    Dtypes: x, the parameters and the result float32 or float64, all alike.
+    Raises:
+        DomainError: ``size`` is below 1, or ``eps`` is no finite number of at least 0.
+        ShapeError: when called, the last axis of x does not fit the parameters.
+        DTypeError: when called, x has another dtype than the parameters, or holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.LayerNorm(2, eps=0.0, affine=False)({}, Tape().leaf([1.0, 3.0])).numpy()
+    array([-1.,  1.])
     """
 
     size: int
@@ -47,9 +57,19 @@ class LayerNorm(Layer):
 
 @dataclass(frozen=True)
 class RMSNorm(Layer):
-    """``x / sqrt(mean(x ** 2) + eps) * weight`` over the last axis (Zhang and Sennrich, 2019).
+    """``x / sqrt(mean(x ** 2) + eps) * weight`` over the last axis.
 
-    Raises DomainError for a size below 1 and for an ``eps`` that is not a finite number of at least 0.
+    Source: Zhang and Sennrich (2019); torch.nn.RMSNorm.
+    Shapes: x (*Bs, size) -> (*Bs, size)
+    Dtypes: x, the parameters and the result float32 or float64, all alike.
+    Raises:
+        DomainError: ``size`` is below 1, or ``eps`` is no finite number of at least 0.
+        ShapeError: when called, the last axis of x does not fit the parameters.
+        DTypeError: when called, x has another dtype than the parameters, or holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.RMSNorm(2, eps=0.0, affine=False)({}, Tape().leaf([1.0, 7.0])).numpy()
+    array([0.2, 1.4])
     """
 
     size: int
@@ -72,10 +92,21 @@ class RMSNorm(Layer):
 
 @dataclass(frozen=True)
 class GroupNorm(Layer):
-    """Channels normalised in ``num_groups`` groups, over their spatial axes (Wu and He, 2018).
+    """Channels normalised in ``num_groups`` groups, over their spatial axes.
 
-    Raises DomainError for sizes below 1, for channels that the groups do not divide and for an ``eps`` that is not a
-    finite number of at least 0.
+    Source: Wu and He (2018); torch.nn.GroupNorm.
+    Shapes: x (B, channels, *S) -> (B, channels, *S)
+    Dtypes: x, the parameters and the result float32 or float64, all alike.
+    Raises:
+        DomainError: a size is below 1, the groups do not divide the channels, or ``eps`` is no finite number of at
+            least 0.
+        ShapeError: when called, x does not fit the parameters, or the groups do not divide its channels.
+        DTypeError: when called, x has another dtype than the parameters, or holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> layer = nn.GroupNorm(2, 4, eps=0.0, affine=False)
+    >>> layer({}, Tape().leaf([[1.0, 3.0, 6.0, 2.0]])).numpy()
+    array([[-1.,  1.,  1., -1.]])
     """
 
     num_groups: int
@@ -100,9 +131,20 @@ class GroupNorm(Layer):
 
 @dataclass(frozen=True)
 class InstanceNorm(Layer):
-    """Each channel normalised over its spatial axes (Ulyanov et al., 2016); without parameters unless ``affine``.
+    """Each channel normalised over its spatial axes; without parameters unless ``affine``.
 
-    Raises DomainError for a size below 1 and for an ``eps`` that is not a finite number of at least 0.
+    Source: Ulyanov, Vedaldi and Lempitsky (2016); torch.nn.InstanceNorm2d.
+    Shapes: x (B, channels, *S) -> (B, channels, *S)
+    Dtypes: x, the parameters and the result float32 or float64, all alike.
+    Raises:
+        DomainError: ``channels`` is below 1, or ``eps`` is no finite number of at least 0.
+        ShapeError: when called, x does not fit the parameters.
+        DTypeError: when called, x has another dtype than the parameters, or holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.InstanceNorm(2, eps=0.0)({}, Tape().leaf([[[1.0, 3.0], [6.0, 2.0]]])).numpy()
+    array([[[-1.,  1.],
+            [ 1., -1.]]])
     """
 
     channels: int

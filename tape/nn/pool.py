@@ -33,9 +33,19 @@ class Pool(Spatial):
 
 @dataclass(frozen=True)
 class MaxPool(Pool):
-    """The largest element of each window: (…, *spatial) to (…, *spatial).
+    """The largest element of each window.
 
-    Raises DomainError for sizes out of range.
+    Source: torch.nn.MaxPool1d, MaxPool2d and MaxPool3d.
+    Shapes: x (*Bs, *spatial) -> (*Bs, *windows); sizes as in `ops.max_pool`
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
+        ShapeError: when called, x has too few axes, or a window would hold no cell.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.MaxPool((2,))({}, Tape().leaf([1.0, 3.0, 2.0, 0.0])).numpy()
+    array([3., 2.])
     """
 
     dilation: int | Sizes = 1
@@ -51,24 +61,61 @@ class MaxPool(Pool):
 
 @dataclass(frozen=True)
 class MaxPool1d(MaxPool):
-    """`MaxPool` over one axis."""
+    """`MaxPool` over one axis.
+
+    Source: torch.nn.MaxPool1d.
+    Shapes: x (*Bs, length) -> (*Bs, windows); sizes as in `ops.max_pool`
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
+        ShapeError: when called, x has too few axes, or a window would hold no cell.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.MaxPool1d(2)({}, Tape().leaf([1.0, 3.0, 2.0, 0.0])).numpy()
+    array([3., 2.])
+    """
 
     axes: ClassVar[int | None] = 1
 
 
 @dataclass(frozen=True)
 class MaxPool2d(MaxPool):
-    """`MaxPool` over two axes."""
+    """`MaxPool` over two axes.
+
+    Source: torch.nn.MaxPool2d.
+    Shapes: x (*Bs, H, W) -> (*Bs, Ho, Wo); sizes as in `ops.max_pool`
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
+        ShapeError: when called, x has too few axes, or a window would hold no cell.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.MaxPool2d(2)({}, Tape().leaf([[1.0, 2.0], [4.0, 3.0]])).numpy()
+    array([[4.]])
+    """
 
     axes: ClassVar[int | None] = 2
 
 
 @dataclass(frozen=True)
 class AvgPool(Pool):
-    """The mean of each window: (…, *spatial) to (…, *spatial).
+    """The mean of each window.
 
     Cells of the padding count as zeros, or with ``count_include_pad=False`` not at all.
-    Raises DomainError for sizes out of range.
+
+    Source: torch.nn.AvgPool1d, AvgPool2d and AvgPool3d.
+    Shapes: x (*Bs, *spatial) -> (*Bs, *windows); sizes as in `ops.max_pool`
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
+        ShapeError: when called, x has too few axes, or a window would hold no cell.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.AvgPool((2,))({}, Tape().leaf([1.0, 3.0, 2.0, 0.0])).numpy()
+    array([2., 1.])
     """
 
     count_include_pad: bool = True
@@ -80,14 +127,40 @@ class AvgPool(Pool):
 
 @dataclass(frozen=True)
 class AvgPool1d(AvgPool):
-    """`AvgPool` over one axis."""
+    """`AvgPool` over one axis.
+
+    Source: torch.nn.AvgPool1d.
+    Shapes: x (*Bs, length) -> (*Bs, windows); sizes as in `ops.max_pool`
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
+        ShapeError: when called, x has too few axes, or a window would hold no cell.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.AvgPool1d(2)({}, Tape().leaf([1.0, 3.0, 2.0, 0.0])).numpy()
+    array([2., 1.])
+    """
 
     axes: ClassVar[int | None] = 1
 
 
 @dataclass(frozen=True)
 class AvgPool2d(AvgPool):
-    """`AvgPool` over two axes."""
+    """`AvgPool` over two axes.
+
+    Source: torch.nn.AvgPool2d.
+    Shapes: x (*Bs, H, W) -> (*Bs, Ho, Wo); sizes as in `ops.max_pool`
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
+        ShapeError: when called, x has too few axes, or a window would hold no cell.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.AvgPool2d(2)({}, Tape().leaf([[1.0, 2.0], [4.0, 3.0]])).numpy()
+    array([[2.5]])
+    """
 
     axes: ClassVar[int | None] = 2
 
@@ -96,7 +169,18 @@ class AvgPool2d(AvgPool):
 class SmoothMaxPool(Pool):
     """``log(sum(exp(beta * x))) / beta`` of each window: the more ``beta``, the closer to its largest element.
 
-    (…, *spatial) to (…, *spatial). Raises DomainError for sizes out of range and for a ``beta`` of 0 or not finite.
+    Source: the log-sum-exp of each window: Boyd and Vandenberghe (2004), Convex Optimization, section 3.1.5.
+    Shapes: x (*Bs, *spatial) -> (*Bs, *windows); sizes as in `ops.max_pool`
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
+        DomainError: ``beta`` is 0 or not finite, or, when called, the dtype of x cannot hold it.
+        ShapeError: when called, x has too few axes, or a window would hold no cell.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.SmoothMaxPool((2,))({}, Tape().leaf([0.0, 0.0, 9.0, 1.0])).numpy().round(4)
+    array([0.6931, 9.0003])
     """
 
     beta: float = 1.0
@@ -126,10 +210,21 @@ class AdaptivePool(Spatial):
 
 @dataclass(frozen=True)
 class AdaptiveAvgPool(AdaptivePool):
-    """Means of windows: (…, *spatial) to (…, *output_size).
+    """Means of windows.
 
     Window i of n on an axis of m begins at ``floor(i m / n)`` and ends before ``ceil((i + 1) m / n)``, as in PyTorch.
-    Raises DomainError for sizes below 1.
+
+    Source: torch.nn.AdaptiveAvgPool1d, AdaptiveAvgPool2d and AdaptiveAvgPool3d.
+    Shapes: x (*Bs, *spatial) -> (*Bs, *output_size)
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
+        ShapeError: when called, x has too few axes, or an empty one.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.AdaptiveAvgPool((2,))({}, Tape().leaf([1.0, 3.0, 2.0])).numpy()
+    array([2. , 2.5])
     """
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
@@ -139,23 +234,59 @@ class AdaptiveAvgPool(AdaptivePool):
 
 @dataclass(frozen=True)
 class AdaptiveAvgPool1d(AdaptiveAvgPool):
-    """`AdaptiveAvgPool` over one axis."""
+    """`AdaptiveAvgPool` over one axis.
+
+    Source: torch.nn.AdaptiveAvgPool1d.
+    Shapes: x (*Bs, length) -> (*Bs, output_size)
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
+        ShapeError: when called, x has too few axes, or an empty one.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.AdaptiveAvgPool1d(2)({}, Tape().leaf([1.0, 3.0, 2.0])).numpy()
+    array([2. , 2.5])
+    """
 
     axes: ClassVar[int | None] = 1
 
 
 @dataclass(frozen=True)
 class AdaptiveAvgPool2d(AdaptiveAvgPool):
-    """`AdaptiveAvgPool` over two axes."""
+    """`AdaptiveAvgPool` over two axes.
+
+    Source: torch.nn.AdaptiveAvgPool2d.
+    Shapes: x (*Bs, H, W) -> (*Bs, *output_size)
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
+        ShapeError: when called, x has too few axes, or an empty one.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.AdaptiveAvgPool2d(1)({}, Tape().leaf([[1.0, 2.0], [4.0, 3.0]])).numpy()
+    array([[2.5]])
+    """
 
     axes: ClassVar[int | None] = 2
 
 
 @dataclass(frozen=True)
 class AdaptiveMaxPool(AdaptivePool):
-    """Largest elements of windows: (…, *spatial) to (…, *output_size); the windows of `AdaptiveAvgPool`.
+    """Largest elements of windows; the windows are those of `AdaptiveAvgPool`.
 
-    Raises DomainError for sizes below 1.
+    Source: torch.nn.AdaptiveMaxPool1d, AdaptiveMaxPool2d and AdaptiveMaxPool3d.
+    Shapes: x (*Bs, *spatial) -> (*Bs, *output_size)
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
+        ShapeError: when called, x has too few axes, or an empty one.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.AdaptiveMaxPool((2,))({}, Tape().leaf([1.0, 3.0, 2.0])).numpy()
+    array([3., 3.])
     """
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
@@ -165,13 +296,39 @@ class AdaptiveMaxPool(AdaptivePool):
 
 @dataclass(frozen=True)
 class AdaptiveMaxPool1d(AdaptiveMaxPool):
-    """`AdaptiveMaxPool` over one axis."""
+    """`AdaptiveMaxPool` over one axis.
+
+    Source: torch.nn.AdaptiveMaxPool1d.
+    Shapes: x (*Bs, length) -> (*Bs, output_size)
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
+        ShapeError: when called, x has too few axes, or an empty one.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.AdaptiveMaxPool1d(2)({}, Tape().leaf([1.0, 3.0, 2.0])).numpy()
+    array([3., 3.])
+    """
 
     axes: ClassVar[int | None] = 1
 
 
 @dataclass(frozen=True)
 class AdaptiveMaxPool2d(AdaptiveMaxPool):
-    """`AdaptiveMaxPool` over two axes."""
+    """`AdaptiveMaxPool` over two axes.
+
+    Source: torch.nn.AdaptiveMaxPool2d.
+    Shapes: x (*Bs, H, W) -> (*Bs, *output_size)
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
+        ShapeError: when called, x has too few axes, or an empty one.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.AdaptiveMaxPool2d(1)({}, Tape().leaf([[1.0, 2.0], [4.0, 3.0]])).numpy()
+    array([[4.]])
+    """
 
     axes: ClassVar[int | None] = 2

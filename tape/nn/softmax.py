@@ -10,7 +10,19 @@ from .layer import Layer, Params
 
 @dataclass(frozen=True)
 class Softmax(Layer):
-    """``exp(x) / sum(exp(x))`` along an axis, the last unless given."""
+    """``exp(x) / sum(exp(x))`` along an axis, the last unless given.
+
+    Source: Bridle (1990); torch.nn.Softmax.
+    Shapes: x (*S) -> (*S)
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        ShapeError: when called, x has no such axis.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.Softmax()({}, Tape().leaf([0.0, 0.0, -np.inf])).numpy()
+    array([0.5, 0.5, 0. ])
+    """
 
     axis: int = -1
 
@@ -21,7 +33,19 @@ class Softmax(Layer):
 
 @dataclass(frozen=True)
 class LogSoftmax(Layer):
-    """The logarithm of `Softmax`, more exact than ``log`` of it."""
+    """The logarithm of `Softmax`, more exact than ``log`` of it.
+
+    Source: torch.nn.LogSoftmax.
+    Shapes: x (*S) -> (*S)
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        ShapeError: when called, x has no such axis.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.LogSoftmax()({}, Tape().leaf([0.0, 0.0])).numpy().round(4)
+    array([-0.6931, -0.6931])
+    """
 
     axis: int = -1
 

@@ -12,7 +12,18 @@ from .layer import Layer, Params
 
 @dataclass(frozen=True)
 class Flatten(Layer):
-    """The axes from ``start_axis`` on joined into one; unless given, all but the batch."""
+    """The axes from ``start_axis`` on joined into one; unless given, all but the batch.
+
+    Source: torch.nn.Flatten.
+    Shapes: x (*Bs, *S) -> (*Bs, n); the axes of Bs stand before ``start_axis``, and n is the number of elements of S
+    Dtypes: x and the result float32, float64, int64 or bool, alike.
+    Raises:
+        ShapeError: when called, x has no such axis.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.Flatten()({}, Tape().leaf(np.zeros((2, 3, 4)))).shape
+    (2, 12)
+    """
 
     start_axis: int = 1
 
@@ -26,6 +37,16 @@ class Unflatten(Layer):
     """One axis divided into several: ``Unflatten(1, (1, 8, 8))`` makes images of one channel of 64 features.
 
     One of the sizes may be -1, for what is left.
+
+    Source: torch.nn.Unflatten.
+    Shapes: x (*A, n, *B) -> (*A, *sizes, *B); n is the size of ``axis``
+    Dtypes: x and the result float32, float64, int64 or bool, alike.
+    Raises:
+        ShapeError: when called, x has no such axis, or the sizes do not multiply to its own.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.Unflatten(1, (2, -1))({}, Tape().leaf(np.zeros((3, 8)))).shape
+    (3, 2, 4)
     """
 
     axis: int
@@ -39,7 +60,19 @@ class Unflatten(Layer):
 
 @dataclass(frozen=True)
 class Residual(Layer):
-    """``x + layer(x)`` (He et al., 2016); the parameters of the layer stand under ``"layer."``."""
+    """``x + layer(x)``; the parameters of the layer stand under ``"layer."``.
+
+    Source: He, Zhang, Ren and Sun (2016), Deep residual learning for image recognition.
+    Shapes: x (*S) -> (*S)
+    Dtypes: x, the parameters and the result float32 or float64, all alike.
+    Raises:
+        ShapeError: when called, the layer changes the shape of x.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.Residual(nn.ReLU())({}, Tape().leaf([-1.0, 2.0])).numpy()
+    array([-1.,  4.])
+    """
 
     layer: Layer
 

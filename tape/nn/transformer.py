@@ -18,9 +18,23 @@ from .norm import LayerNorm
 class TransformerBlock(Layer):
     """Attention, then two linear layers, each added to what it reads, with norms and dropout.
 
-    With ``pre_norm`` each reads ``norm(x)`` (Xiong et al., 2020), else the sum is normalised (Vaswani et al., 2017).
+    With ``pre_norm`` each reads ``norm(x)``, else the sum is normalised.
     Dropout acts on the softmax, behind the activation and on what is added.
-    Raises DomainError for sizes that its parts refuse.
+
+    Source: Vaswani and others (2017); with ``pre_norm`` Xiong and others (2020), On layer normalization in the
+        transformer architecture.
+    Shapes: x (*Bs, n, embed_dim) -> (*Bs, n, embed_dim)
+    Dtypes: x, the parameters and the result float32 or float64, all alike.
+    Raises:
+        DomainError: a size or a probability that one of its parts refuses; or it has dropout and is called without a
+            context.
+        ShapeError: when called, x does not fit.
+        DTypeError: when called, x has another dtype than the parameters, or holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> tape, layer = Tape(), nn.TransformerBlock(4, num_heads=2, hidden=8)
+    >>> layer(tape.params(layer.init(seed=0)), tape.const(np.zeros((3, 4), np.float32))).shape
+    (3, 4)
     """
 
     embed_dim: int

@@ -15,7 +15,17 @@ from .layer import Params
 class UpsampleNearest(Spatial):
     """Elements repeated: ``scale_factor`` times along each of the last axes, or so that their sizes become ``size``.
 
-    Raises DomainError unless one of the two is given, as ints of at least 1.
+    Source: torch.nn.Upsample with mode "nearest".
+    Shapes: x (*Bs, *spatial) -> (*Bs, *sizes); ``size``, or each spatial size times its ``scale_factor``
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: not one of the two is given, or it is no tuple of ints of at least 1.
+        ShapeError: when called, x has too few axes, or an empty one.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.UpsampleNearest((2,))({}, Tape().leaf([1.0, 2.0])).numpy()
+    array([1., 1., 2., 2.])
     """
 
     scale_factor: Sizes | None = None
@@ -38,7 +48,17 @@ class UpsampleNearest(Spatial):
 class UpsampleBilinear(Spatial):
     """The last two axes interpolated to ``size``; with ``align_corners`` the corners keep their values.
 
-    Raises DomainError unless ``size`` is two ints of at least 1.
+    Source: torch.nn.Upsample with mode "bilinear".
+    Shapes: x (*Bs, H, W) -> (*Bs, *size)
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: ``size`` is no tuple of two ints of at least 1.
+        ShapeError: when called, x has too few axes, or an empty one.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.UpsampleBilinear((1, 4))({}, Tape().leaf([[0.0, 2.0]])).numpy()
+    array([[0. , 0.5, 1.5, 2. ]])
     """
 
     size: tuple[int, int]

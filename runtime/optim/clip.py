@@ -29,10 +29,14 @@ class ClippedByNorm(NamedTuple):
 def clip_by_global_norm(grads: Arrays, max_norm: float) -> ClippedByNorm:
     """Scale all gradients alike so that their joint Euclidean norm is at most ``max_norm``.
 
-    As torch.nn.utils.clip_grad_norm_: the norm of the norms of the tensors, in their order;
+    The joint norm is that of the norms of the tensors, in their order;
     ``scale = max_norm / (norm + 1e-6)``, at most 1; every element is multiplied by it. The norm of a tensor
     is computed in its dtype, the norm of norms and the scale in float64; the scale is rounded once to each
     dtype. A NaN anywhere makes norm, scale and every gradient NaN.
+
+    Source: Pascanu, Mikolov and Bengio (2013), arXiv:1211.5063; torch.nn.utils.clip_grad_norm_.
+    Shapes: gradients of any shape, which they keep.
+    Dtypes: gradients float32 or float64, which they keep; norm and scale are Python floats.
 
     Args:
         grads: arrays of float32 or float64 by name; any strides.
@@ -42,10 +46,10 @@ def clip_by_global_norm(grads: Arrays, max_norm: float) -> ClippedByNorm:
         DTypeError: a gradient is not an array of float32 or float64.
         DomainError: ``max_norm`` is negative or NaN.
 
-    >>> import numpy as np
-    >>> clipped = clip_by_global_norm({"w": np.array([3.0, 4.0])}, max_norm=10.0)
-    >>> clipped.norm, clipped.scale
-    (5.0, 1.0)
+    >>> from dgrr.runtime import clip_by_global_norm
+    >>> clipped = clip_by_global_norm({"w": np.array([3.0, 4.0])}, max_norm=1.0)
+    >>> clipped.norm, round(clipped.scale, 4), clipped.grads["w"].round(4)
+    (5.0, 0.2, array([0.6, 0.8]))
     """
     bound = _bound("clip_by_global_norm: max_norm", max_norm)
     rows = _rows("clip_by_global_norm", grads)
@@ -58,7 +62,11 @@ def clip_by_global_norm(grads: Arrays, max_norm: float) -> ClippedByNorm:
 
 
 def clip_by_value(grads: Arrays, limit: float) -> dict[str, Array]:
-    """Hold every element between ``-limit`` and ``limit``, as torch.nn.utils.clip_grad_value_; NaN stays NaN.
+    """Hold every element between ``-limit`` and ``limit``; NaN stays NaN.
+
+    Source: torch.nn.utils.clip_grad_value_.
+    Shapes: gradients of any shape, which they keep.
+    Dtypes: gradients float32 or float64, which they keep.
 
     Args:
         grads: arrays of float32 or float64 by name; any strides.
@@ -71,7 +79,7 @@ def clip_by_value(grads: Arrays, limit: float) -> dict[str, Array]:
         DTypeError: a gradient is not an array of float32 or float64.
         DomainError: ``limit`` is negative or NaN.
 
-    >>> import numpy as np
+    >>> from dgrr.runtime import clip_by_value
     >>> clip_by_value({"w": np.array([3.0, -0.5])}, limit=1.0)
     {'w': array([ 1. , -0.5])}
     """

@@ -22,7 +22,7 @@ FLOAT64 = np.dtype(np.float64)
 
 @dataclass(frozen=True)
 class SGD(Rule):
-    """Stochastic gradient descent with momentum, Nesterov's variant and an L2 penalty, as torch.optim.SGD.
+    """Stochastic gradient descent with momentum, Nesterov's variant and an L2 penalty.
 
     One step on a parameter ``p`` with gradient ``g``; ``b`` is its momentum buffer, ``t`` the step, from 1::
 
@@ -30,6 +30,12 @@ class SGD(Rule):
         b = g if t == 1 else momentum * b + (1 - dampening) * g        # if momentum is not 0
         g = g + momentum * b if nesterov else b                        # if momentum is not 0
         p = p - lr * g
+
+    A parameter whose first gradient comes after step 1 starts from a buffer of zeros.
+
+    Source: torch.optim.SGD; Sutskever, Martens, Dahl and Hinton (2013) for Nesterov's variant.
+    Shapes: parameters of any shape; gradients and buffers have that of their parameter.
+    Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
 
     Args:
         lr: step size, at least 0, or a schedule of step sizes.
@@ -41,9 +47,7 @@ class SGD(Rule):
     Raises:
         DomainError: a hyperparameter outside these bounds.
 
-    A parameter whose first gradient comes after step 1 starts from a buffer of zeros.
-
-    >>> import numpy as np
+    >>> from dgrr.runtime import SGD
     >>> params, rule = {"w": np.ones(2)}, SGD(lr=0.5)
     >>> rule.step(params, {"w": np.array([1.0, -1.0])}, rule.init(params))
     >>> params["w"]
@@ -84,7 +88,7 @@ class SGD(Rule):
 
 @dataclass(frozen=True)
 class Adam(Rule):
-    """Adam (Kingma and Ba, 2015, arXiv:1412.6980) with an L2 penalty in the gradient, as torch.optim.Adam.
+    """Adam, with an L2 penalty in the gradient.
 
     One step on a parameter ``p`` with gradient ``g``; ``m`` and ``v`` are its buffers::
 
@@ -98,6 +102,10 @@ class Adam(Rule):
     float64, the powers by binary powering. ``1 - beta1``, ``1 - beta2``, ``lr / c1`` and ``sqrt(c2)`` are
     constants of the step: computed in float64, rounded once.
 
+    Source: Kingma and Ba (2015), arXiv:1412.6980; torch.optim.Adam.
+    Shapes: parameters of any shape; gradients and buffers have that of their parameter.
+    Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
+
     Args:
         lr: step size, at least 0, or a schedule of step sizes.
         betas: decay of the two running averages, each in [0, 1).
@@ -107,9 +115,9 @@ class Adam(Rule):
     Raises:
         DomainError: a hyperparameter outside these bounds.
 
+    >>> from dgrr.runtime.optim import Adam, Cosine
     >>> Adam(1e-3).hyperparameters()
     {'lr': 0.001, 'beta1': 0.9, 'beta2': 0.999, 'eps': 1e-08, 'weight_decay': 0.0}
-    >>> from dgrr.runtime.optim import Cosine
     >>> Adam(lr=Cosine(1e-3, steps=1000)).hyperparameters(step=501)["lr"]
     0.0005
     """
@@ -152,14 +160,24 @@ class Adam(Rule):
 
 @dataclass(frozen=True)
 class AdamW(Adam):
-    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019, arXiv:1711.05101), as torch.optim.AdamW.
+    """Adam with decoupled weight decay.
 
     As `Adam`, but the gradient is left as it is and the parameter shrinks::
 
         p = (1 - lr * weight_decay) * p - ((lr / c1) * m) / (sqrt(v) / sqrt(c2) + eps)
 
-    >>> AdamW(lr=1e-3).weight_decay
-    0.01
+    Source: Loshchilov and Hutter (2019), arXiv:1711.05101; torch.optim.AdamW.
+    Shapes: parameters of any shape; gradients and buffers have that of their parameter.
+    Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
+
+    Raises:
+        DomainError: a hyperparameter outside the bounds of `Adam`.
+
+    >>> from dgrr.runtime import AdamW
+    >>> params, rule = {"w": np.ones(1)}, AdamW(lr=0.5, weight_decay=0.5)
+    >>> rule.step(params, {"w": np.zeros(1)}, rule.init(params))
+    >>> params["w"]
+    array([0.75])
     """
 
     rule: ClassVar[str] = "adamw@1"
@@ -179,6 +197,7 @@ def make_rule(name: str, hyper: Mapping[str, float]) -> Rule:
         KeyError: no rule has this name.
         DomainError: a hyperparameter is missing, unknown or out of bounds.
 
+    >>> from dgrr.runtime import Adam, make_rule
     >>> make_rule("adam@1", Adam(3e-4).hyperparameters()) == Adam(3e-4)
     True
     """

@@ -86,7 +86,11 @@ class Schedule(ABC):
 
 @dataclass(frozen=True)
 class Constant(Schedule):
-    """The same rate at every count, as optax.constant_schedule; for example under a `WarmUp`.
+    """The same rate at every count, for example under a `WarmUp`.
+
+    Source: optax.constant_schedule.
+    Shapes: a number for a count.
+    Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
 
     Args:
         lr: the rate, at least 0.
@@ -94,6 +98,7 @@ class Constant(Schedule):
     Raises:
         DomainError: an argument outside these bounds.
 
+    >>> from dgrr.runtime.optim import Constant
     >>> Constant(0.5)(1000)
     0.5
     """
@@ -110,9 +115,13 @@ class Constant(Schedule):
 
 @dataclass(frozen=True)
 class StepDecay(Schedule):
-    """The rate times a factor after every so many steps, as torch.optim.lr_scheduler.StepLR::
+    """The rate times a factor after every so many steps::
 
         lr * factor ** (count // every)
+
+    Source: torch.optim.lr_scheduler.StepLR.
+    Shapes: a number for a count.
+    Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
 
     Args:
         lr: the first rate, at least 0.
@@ -122,6 +131,7 @@ class StepDecay(Schedule):
     Raises:
         DomainError: an argument outside these bounds.
 
+    >>> from dgrr.runtime.optim import StepDecay
     >>> schedule = StepDecay(1.0, every=10, factor=0.5)
     >>> [schedule(count) for count in (0, 9, 10, 20)]
     [1.0, 1.0, 0.5, 0.25]
@@ -146,7 +156,7 @@ class StepDecay(Schedule):
 
 @dataclass(frozen=True)
 class Cosine(Schedule):
-    """From ``lr`` to ``final`` along half a cosine, as torch.optim.lr_scheduler.CosineAnnealingLR::
+    """From ``lr`` to ``final`` along half a cosine::
 
         u = min(count, steps) / steps
         w = 0.5 * (1 + cos(pi * u))
@@ -154,6 +164,10 @@ class Cosine(Schedule):
 
     Count 0 gives exactly ``lr``; from ``steps`` on the rate stays exactly ``final`` (PyTorch's rises again; as
     here, optax.cosine_decay_schedule's stays).
+
+    Source: Loshchilov and Hutter (2017), arXiv:1608.03983; torch.optim.lr_scheduler.CosineAnnealingLR.
+    Shapes: a number for a count.
+    Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
 
     Args:
         lr: the first rate, at least 0.
@@ -163,6 +177,7 @@ class Cosine(Schedule):
     Raises:
         DomainError: an argument outside these bounds.
 
+    >>> from dgrr.runtime.optim import Cosine
     >>> schedule = Cosine(1.0, steps=10)
     >>> [schedule(count) for count in (0, 5, 10, 11)]
     [1.0, 0.5, 0.0, 0.0]
@@ -187,7 +202,7 @@ class Cosine(Schedule):
 
 @dataclass(frozen=True)
 class OneCycle(Schedule):
-    """Up to ``max_lr`` and down to almost nothing, as torch.optim.lr_scheduler.OneCycleLR with cosines::
+    """Up to ``max_lr`` and down to almost nothing, both along half a cosine::
 
         first = max_lr / div;  final = first / final_div
         peak  = warmup_share * steps - 1;  last = steps - 1
@@ -197,7 +212,10 @@ class OneCycle(Schedule):
 
     where "from a to b at u" is ``a * w + b * (1 - w)`` with ``w = 0.5 * (1 + cos(pi * u))``. The peak may lie
     between two counts. From count ``steps - 1`` on the rate stays ``final``, where PyTorch raises an error.
-    Smith and Topin, 2018, arXiv:1708.07120.
+
+    Source: Smith and Topin (2018), arXiv:1708.07120; torch.optim.lr_scheduler.OneCycleLR with cosines.
+    Shapes: a number for a count.
+    Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
 
     Args:
         max_lr: the highest rate, at least 0.
@@ -209,6 +227,7 @@ class OneCycle(Schedule):
     Raises:
         DomainError: an argument outside these bounds.
 
+    >>> from dgrr.runtime.optim import OneCycle
     >>> schedule = OneCycle(1.0, steps=10, div=4, final_div=2)
     >>> [schedule(count) for count in (0, 1, 2, 9, 10)]
     [0.25, 0.625, 1.0, 0.125, 0.125]
@@ -243,8 +262,12 @@ class WarmUp(Schedule):
         count < steps:  schedule(0) * (start + (1 - start) * count / steps)
         otherwise:      schedule(count - steps)
 
-    So the wrapped schedule's count is 0 at count ``steps``, as in torch.optim.lr_scheduler.SequentialLR of a
-    LinearLR and the schedule, and in optax.warmup_cosine_decay_schedule. Warm-ups may be nested.
+    So the wrapped schedule's count is 0 at count ``steps``. Warm-ups may be nested.
+
+    Source: Goyal and others (2017), arXiv:1706.02677; torch.optim.lr_scheduler.SequentialLR of a LinearLR and the
+        schedule; optax.warmup_cosine_decay_schedule.
+    Shapes: a number for a count.
+    Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
 
     Args:
         schedule: what follows, any schedule.
@@ -254,6 +277,7 @@ class WarmUp(Schedule):
     Raises:
         DomainError: an argument outside these bounds.
 
+    >>> from dgrr.runtime.optim import Cosine, WarmUp
     >>> schedule = WarmUp(Cosine(1.0, steps=10), steps=4)
     >>> [schedule(count) for count in (0, 1, 4, 9, 14)]
     [0.0, 0.25, 1.0, 0.5, 0.0]

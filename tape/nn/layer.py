@@ -181,7 +181,7 @@ class SameShape(Layer[Axis, Axis]):
 
 @dataclass(frozen=True, init=False, repr=False)
 class Sequential(Layer[In, Out]):
-    """Layers applied one after the other; their parameters are named ``"0.weight"``, ``"0.bias"``, ``"2.weight"``, …
+    """Layers applied one after the other; names of parameters begin with the position of a layer, as ``"0.weight"``.
 
     The last axes of up to 8 layers are held against each other by type checkers; ``>>`` has no such bound.
 

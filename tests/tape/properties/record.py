@@ -11,6 +11,7 @@ from dgrr.tape.samples import Bad
 from dgrr.tape.table import COMPOSED, OPS
 
 from .cases import Record
+from .documentation import check_docstring
 
 
 def check_errors(op: Record) -> None:
@@ -42,9 +43,8 @@ def _check_refusal(op: Record, sample: Bad, error: Exception) -> None:
 
 
 def check_documentation(op: Record) -> None:
-    """The docstring is a sentence; the record stands under its name; no other covers the same names."""
-    text, _, _ = op.doc.partition("\n\n>>>")
-    assert text.endswith("."), f"{op.name}: the docstring must be a sentence, got {text!r}"
+    """The docstring is whole; the record stands under its name; no other covers the same names."""
+    check_docstring(op)
     assert op.function.__name__ == op.name
     others = {name for other in (*OPS.values(), *COMPOSED.values()) if other.name != op.name for name in other.covers}
     assert not others & set(op.covers), f"{op.name}: {others & set(op.covers)} are covered twice"

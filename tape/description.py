@@ -143,8 +143,8 @@ def _raises(signature: Signature, errors: Sequence[Bad]) -> list[str]:
     for sample in errors:
         found = ARGUMENT.search(sample.text)
         blamed.setdefault(sample.error, set()).update(found.groups() if found else ())
-        if found and ", got " in sample.text:
-            texts.setdefault(sample.error, f"argument {ADVICE.sub('', sample.text[found.start() :])}")
+        if found and sample.error not in texts and ", got " in sample.text:
+            texts[sample.error] = f"argument {ADVICE.sub('', sample.text[found.start() :])}"
     return [_entry(signature, kind, names, texts.get(kind)) for kind, names in blamed.items() if names or kind in said]
 
 

@@ -221,6 +221,7 @@ def _swapped(x: Spec, axis1: int, axis2: int) -> Sizes:
             axis1=1,
             axis2=2,
         ),
+        bad(ShapeError, "swapaxes: argument 'axis1': expected an axis from -2 to 1, got -3", (2, 3), axis1=-3, axis2=0),
     ),
     covers=("swap_adjacent_at_depth",),
     excused={"batch": "its axes change places"},

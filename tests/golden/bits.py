@@ -11,6 +11,7 @@ splits every kernel over all threads, however small its work.
 import argparse
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice, pairwise
 from pathlib import Path
@@ -80,9 +81,19 @@ def op_bits() -> Bits:
     """Every op on each of its samples: the result, and the contribution to each input from a cotangent."""
     for op in OPS.values():
         for dtype in DTYPES:
-            for i, sample in enumerate(op.samples(Make(dtype))):
+            for key, sample in keyed(op.samples(Make(dtype))):
                 for what, array in results(op, sample).items():
-                    yield f"op/{op.name}/{dtype}/{i}/{what}", digest(array)
+                    yield f"op/{op.name}/{dtype}/{key}/{what}", digest(array)
+
+
+def keyed(samples: list[Sample]) -> Iterator[tuple[str, Sample]]:
+    """Samples by their shapes and attributes, ``(5, 3) (3,) axis=-1``, numbered where these repeat."""
+    seen = Counter[str]()
+    for sample in samples:
+        shapes = [str(None if a is None else np.shape(a)) for a in sample.arrays]
+        key = " ".join([*shapes, *(f"{name}={value!r}" for name, value in sample.attrs.items())])
+        seen[key] += 1
+        yield f"{key} #{seen[key]}" if seen[key] > 1 else key, sample
 
 
 def results(op: Op, sample: Sample) -> dict[str, Array]:

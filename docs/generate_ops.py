@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from dgrr.tape import ops
-from dgrr.tape.composed import Composed
-from dgrr.tape.derivative import NO_GRAD
-from dgrr.tape.description import Description, described
-from dgrr.tape.op import Op
 from dgrr.tape.ops import OPS
-from dgrr.tape.shape import Pattern
-from dgrr.tape.table import COMPOSED
+from dgrr.tape.record.composed import Composed
+from dgrr.tape.record.derivative import NO_GRAD
+from dgrr.tape.record.description import Description, described
+from dgrr.tape.record.op import Op
+from dgrr.tape.values.shape import Pattern
+from dgrr.tape.var.op_table import COMPOSED
 
 PAGE = Path(__file__).with_name("ops.md")
 

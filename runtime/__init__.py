@@ -1,16 +1,16 @@
 """How a step becomes a run: optimizers, data, the trainer."""
 
 from . import data
-from .callbacks import Callback
-from .capture import CapturedStep, capture
-from .checkpoint import CheckpointError
+from .captured.captured_step import CapturedStep, capture
 from .data import Batches, Dataset
-from .digest import state_digest
-from .evaluate import Evaluation, NonFiniteError, evaluate, gradients
 from .optim import SGD, Adam, AdamW, clip_by_global_norm, clip_by_value, make_rule
-from .recording import Recorder, RecorderError
-from .steps import EagerStep, StateError
-from .trainer import Result, Trainer
+from .step.eager import EagerStep, StateError
+from .step.evaluate import Evaluation, NonFiniteError, evaluate, gradients
+from .step.state_digest import state_digest
+from .training.callbacks import Callback
+from .training.checkpoint import CheckpointError
+from .training.recorder_protocol import Recorder, RecorderError
+from .training.trainer import Result, Trainer
 
 __all__ = [
     "SGD",

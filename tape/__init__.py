@@ -1,9 +1,6 @@
 """What a value is, what an op is, and how gradients flow."""
 
 from . import nn, ops
-from .compare import NodeDifference, compare_grads, compare_tapes
-from .context import Context, Random
-from .dtypes import DType, Float, boolean, f32, f64, i64
 from .errors import (
     BoundsError,
     DgrrError,
@@ -14,18 +11,21 @@ from .errors import (
     ShapeError,
     TapeError,
 )
-from .gradcheck import Element, GradcheckReport, gradcheck
-from .handle import SomeVar
-from .hooks import HookHandle
-from .location import Location
-from .nonfinite import NodeInfo, NonFiniteReport
+from .graph.hooks import HookHandle
+from .graph.location import Location
+from .graph.nonfinite import NodeInfo, NonFiniteReport
+from .inspect.compare import NodeDifference, compare_grads, compare_tapes
+from .nn.context import Context, Random
 from .numerics import NUMERICS
-from .numerics.pool import get_threads, set_threads
-from .shape import Dim, Shape
+from .numerics.engine.threads import get_threads, set_threads
 from .tape import Tape
-from .tensor import AnyTensor, Tensor
-from .transforms import grad, hvp, jacobian, jvp, value_and_grad, vjp
-from .var import AnyVar, Var
+from .transforms.gradcheck import Element, GradcheckReport, gradcheck
+from .transforms.transforms import grad, hvp, jacobian, jvp, value_and_grad, vjp
+from .values.dtypes import DType, Float, boolean, f32, f64, i64
+from .values.shape import Dim, Shape
+from .values.tensor import AnyTensor, Tensor
+from .var.some_var import SomeVar
+from .var.var import AnyVar, Var
 
 __all__ = [
     "NUMERICS",

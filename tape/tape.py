@@ -8,19 +8,19 @@ from typing import Any, Generic, Literal, TypeVar, TypeVarTuple, overload
 import numpy as np
 import numpy.typing as npt
 
-from .backward import DenseGrads, Live, cotangent, seed_of, sweep, zeros
-from .dtypes import FLOATS, DType
 from .errors import DomainError, DTypeError, GradientError, ShapeError
-from .handle import SomeVar
-from .hooks import Hook, HookHandle, Hooks
-from .location import Place, caller
-from .looking import Looking
-from .node import Node
-from .nonfinite import require_finite_value
-from .op import Op
-from .shape import Pattern, Shape
-from .tensor import AnyTensor
-from .var import AnyVar, Gradual, Var
+from .graph.backward import DenseGrads, Live, cotangent, seed_of, sweep, zeros
+from .graph.hooks import Hook, HookHandle, Hooks
+from .graph.location import Place, caller
+from .graph.node import Node
+from .graph.nonfinite import require_finite_value
+from .inspect.inspection import Looking
+from .record.op import Op
+from .values.dtypes import FLOATS, DType
+from .values.shape import Pattern, Shape
+from .values.tensor import AnyTensor
+from .var.some_var import SomeVar
+from .var.var import AnyVar, Gradual, Var
 
 D = TypeVar("D", bound=DType)
 S = TypeVarTuple("S")
@@ -289,7 +289,7 @@ class Tape(Looking, Generic[D]):
         return self.sweep(cotangents, node.id, create_graph)
 
     def sweep(self, cotangents: list[Any], start: int, create_graph: bool, live: Live = None) -> DenseGrads[Any]:
-        """The reverse sweep down from node ``start``, from cotangents that fit; see `dgrr.tape.backward.sweep`."""
+        """The reverse sweep down from node ``start``, from cotangents that fit; see `graph.backward.sweep`."""
         lift: Callable[[int], Any] = self.var if create_graph else lambda id: self._nodes[id].value
         accept: Callable[[Any], Any] = self._as_var if create_graph else _as_tensor
         hooked = partial(self._hooks.run, accept=accept) if self._hooks else None

@@ -3,26 +3,20 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from .checking import validate
-from .recorder import open_recorder, resume_recorder
-from .v2.errors import (
-    InvalidTraceError,
-    NonFiniteError,
-    NotRecordedError,
-    TraceWriteError,
-    UnsealedTraceWarning,
-)
-from .v2.limits import Limits
-from .v2.reader import StepView, Trace, open_trace
-from .v2.recorder import Recorder
-from .v2.report import Finding, Report
+from .replaying.validate import validate
+from .v2.check.report import Finding, Report
+from .v2.errors import InvalidTraceError, NonFiniteError, NotRecordedError, TraceWriteError, UnsealedTraceWarning
+from .v2.format.limits import Limits
+from .v2.read.reader import StepView, Trace, open_trace
 from .v2.verdict import Verdict
+from .v2.write.open_recorder import open_recorder, resume_recorder
+from .v2.write.recorder import Recorder
 
 if TYPE_CHECKING:
-    from .recompute import replay
-    from .state import state_after
+    from .replaying.replay import replay
+    from .replaying.state import state_after
 
-_COMPILED = {"replay": "recompute", "state_after": "state"}
+_COMPILED = {"replay": "replaying.replay", "state_after": "replaying.state"}
 """Names whose modules are loaded when they are first asked for: reading a trace needs no compiler."""
 
 __all__ = [

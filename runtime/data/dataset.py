@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...tape.errors import DomainError, ShapeError
-from ...tape.random import permutation
+from ...tape.numerics.math.random import permutation
 
 Array: TypeAlias = npt.NDArray[Any]
 Sample: TypeAlias = tuple[Array, ...]

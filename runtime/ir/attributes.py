@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...tape.dtypes import DType
+from ...tape.values.dtypes import DType
 from .errors import IRError
 from .values import dtype_named
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ...tape.dtypes import FLOATS
-from ...tape.spec import Spec
-from ...tape.tensor import Array
+from ...tape.values.dtypes import FLOATS
+from ...tape.values.spec import Spec
+from ...tape.values.tensor import Array
 from ..optim.state_ops import FLOAT64, STATE_OPS
-from ..recipe import Recipe
+from ..step.update import Recipe
 from .graph import IRGraph, IRNode, Role, Value
 
 Arrays = Mapping[str, Array]

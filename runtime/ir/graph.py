@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
-from . import dot, serial
-from .parse import parse
-from .text import write
+from .formats import dot, json
+from .formats.parse import parse
+from .formats.text import write
 from .values import IRNode as IRNode
 from .values import Role as Role
 from .values import Value as Value
@@ -58,12 +58,12 @@ class IRGraph:
 
     def to_json(self) -> str:
         """The graph as canonical JSON in ASCII. Raises IRError for an attribute that no graph can hold."""
-        return serial.write(self)
+        return json.write(self)
 
     @classmethod
     def from_json(cls, text: str) -> "IRGraph":
         """The graph that `to_json` wrote. Raises IRSyntaxError, which names the place."""
-        return serial.read(cls, text)
+        return json.read(cls, text)
 
     def digest(self) -> str:
         """The identity of the step: SHA-256 of the canonical JSON, in hexadecimal."""

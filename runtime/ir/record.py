@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 
 from ...tape import AnyVar, Context, Random
-from ...tape.backward import DenseGrads
-from ...tape.dtypes import element_dtype, i64
-from ...tape.node import Node
-from ...tape.spec import Spec
-from ...tape.symbolic import Symbol, SymbolicTape
-from ...tape.table import OPS
-from ...tape.tensor import Array
-from ..batch import mapped
-from ..moment import Arrays, LossFn, call_loss
-from ..recipe import Recipe
+from ...tape.graph.backward import DenseGrads
+from ...tape.graph.node import Node
+from ...tape.transforms.symbolic_tape import Symbol, SymbolicTape
+from ...tape.values.dtypes import element_dtype, i64
+from ...tape.values.spec import Spec
+from ...tape.values.tensor import Array
+from ...tape.var.op_table import OPS
+from ..step.batch import mapped
+from ..step.loss_call import Arrays, LossFn, call_loss
+from ..step.update import Recipe
 from .attributes import canonical
 from .build import Builder
 from .graph import IRGraph, IRNode, Role, Value, gradient_name

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...tape.shape import Sizes
-from ...tape.spec import Spec
+from ...tape.numerics.sizes import Sizes
+from ...tape.values.spec import Spec
 
 
 class Role(StrEnum):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ...tape.ops import OPS
-from ...tape.spec import Spec
+from ...tape.values.spec import Spec
 from ..optim.state_ops import STATE_OPS
 from .attributes import is_attribute
 from .errors import IRError

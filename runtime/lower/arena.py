@@ -8,7 +8,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..memory import aligned
+from ..step.memory import aligned
 
 
 @dataclass(frozen=True, slots=True)

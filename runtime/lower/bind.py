@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ...tape.numerics import machine
-from ...tape.numerics.launch import Words
-from ...tape.numerics.pool import THREADS
-from ...tape.tensor import Array
-from ..memory import line_aligned
+from ...tape.numerics.engine import machine
+from ...tape.numerics.engine.launch import Words
+from ...tape.numerics.engine.threads import THREADS
+from ...tape.values.tensor import Array
+from ..step.memory import line_aligned
 from .plan import BindingPlan, operand_strides
 from .program import LoweredOp
 

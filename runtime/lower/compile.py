@@ -6,20 +6,20 @@ No pass changes a bit of any result, and each can be switched off by its name.
 from collections.abc import Callable, Collection, Mapping
 
 from ...tape.errors import DomainError
-from ...tape.numerics.kernel import Kernel
-from ...tape.tensor import Array
+from ...tape.numerics.engine.kernel import Kernel
+from ...tape.values.tensor import Array
 from ..ir.graph import IRGraph
 from ..ir.passes import eliminate_common_subexpressions, eliminate_dead_code
 from ..ir.verify import checked
-from .chains import fuse_chains
-from .epilogues import fuse_epilogues
-from .groups import group_updates
-from .losses import fuse_cross_entropy
 from .lower import Lowering
+from .passes.chains import fuse_chains
+from .passes.cross_entropy import fuse_cross_entropy
+from .passes.epilogues import fuse_epilogues
+from .passes.grouped_updates import group_updates
+from .passes.shared_steps import share_steps
+from .passes.unit_factors import drop_unit_factors
 from .plan import BindingPlan, plan
 from .program import Program
-from .shared import share_steps
-from .units import drop_unit_factors
 
 GRAPH_PASSES: dict[str, Callable[[IRGraph], IRGraph]] = {
     "common-subexpressions": eliminate_common_subexpressions,

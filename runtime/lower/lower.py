@@ -9,11 +9,11 @@ from math import prod
 
 import numpy as np
 
-from ...tape.numerics.copy import copy, copy_words
-from ...tape.numerics.launch import Words
-from ...tape.primitive import KernelStep, Slot, StridedStep, ViewStep, order
-from ...tape.table import OPS
-from ...tape.tensor import Array
+from ...tape.numerics.basic.copy import copy, copy_words
+from ...tape.numerics.engine.launch import Words
+from ...tape.record.lowering import KernelStep, Slot, StridedStep, ViewStep, order
+from ...tape.values.tensor import Array
+from ...tape.var.op_table import OPS
 from ..ir.graph import IRGraph, IRNode, Role
 from ..optim.state_ops import STATE_OPS
 from .layout import Layout

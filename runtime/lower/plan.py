@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...tape.numerics.launch import Words, parts_for
-from ...tape.tables import Table
+from ...tape.numerics.engine.launch import Words, parts_for
+from ...tape.values.tables import Table
 from ..ir.graph import Role
-from ..memory import aligned
+from ..step.memory import aligned
 from .arena import Block, overlaps, place
 from .program import LoweredOp, Program
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ...tape.numerics.chain import Chain
-from ...tape.numerics.kernel import Kernel
-from ...tape.numerics.launch import Words
-from ...tape.primitive import StridedLayout
-from ...tape.tables import Table
+from ...tape.numerics.engine.chain import Chain
+from ...tape.numerics.engine.kernel import Kernel
+from ...tape.numerics.engine.launch import Words
+from ...tape.record.lowering import StridedLayout
+from ...tape.values.tables import Table
 from ..ir.graph import IRGraph, Role
 from .layout import Layout
 

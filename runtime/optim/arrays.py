@@ -12,7 +12,7 @@ import numpy.typing as npt
 from typing_extensions import TypeIs
 
 from ...tape.errors import DomainError, DTypeError, ShapeError
-from ...tape.numerics.launch import Words
+from ...tape.numerics.engine.launch import Words
 
 Array: TypeAlias = npt.NDArray[Any]
 Arrays: TypeAlias = Mapping[str, Array]

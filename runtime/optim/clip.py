@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...tape.errors import DomainError
-from ...tape.numerics.kernel import Kernel
-from ...tape.numerics.launch import launch
+from ...tape.numerics.engine.kernel import Kernel
+from ...tape.numerics.engine.launch import launch
 from .arrays import Array, Arrays, check_float, contiguous, prepared_words
 from .kernels import clamp_to, norm_scale, scale_by, tensor_norm
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 import numpy as np
 
 from ...tape.errors import DomainError
-from ...tape.numerics.kernel import Kernel
-from ...tape.numerics.launch import Words, parts_for, run
+from ...tape.numerics.engine.kernel import Kernel
+from ...tape.numerics.engine.launch import Words, parts_for, run
 from .arrays import (
     Array,
     Arrays,

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...tape.errors import DomainError
-from ...tape.numerics.kernel import Kernel
-from ...tape.numerics.launch import Words, launch
+from ...tape.numerics.engine.kernel import Kernel
+from ...tape.numerics.engine.launch import Words, launch
 from .arrays import Array, prepared_words
 from .scalars import fraction, number, whole
 from .schedule_kernels import CONSTANT, COSINE, HYPER, NUMBERS, ONE_CYCLE, STEP_DECAY, learning_rate

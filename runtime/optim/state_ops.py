@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...tape.errors import ShapeError
-from ...tape.numerics.finite import finite
-from ...tape.numerics.kernel import Kernel
-from ...tape.spec import Spec
+from ...tape.numerics.basic.finite import finite
+from ...tape.numerics.engine.kernel import Kernel
+from ...tape.values.spec import Spec
 from . import kernels
 from .schedule_kernels import learning_rate
 

@@ -1,16 +1,17 @@
 """Layers: frozen descriptions of functions of named parameters."""
 
-from . import init
-from .activation import ELU, GELU, LeakyReLU, ReLU, Sigmoid, SiLU, Softplus, Tanh
-from .attention import MultiHeadAttention
-from .batch_norm import BatchNorm
-from .conv import Conv, Conv1d, Conv2d, ConvTranspose, ConvTranspose1d, ConvTranspose2d
-from .dropout import Dropout
-from .embedding import Embedding
+from . import initializers as init
 from .layer import Layer, Parameter, SameShape, Sequential
-from .linear import Linear
-from .norm import GroupNorm, InstanceNorm, LayerNorm, RMSNorm
-from .pool import (
+from .layers.activation import ELU, GELU, LeakyReLU, ReLU, Sigmoid, SiLU, Softplus, Tanh
+from .layers.attention import MultiHeadAttention
+from .layers.batch_norm import BatchNorm
+from .layers.containers import Flatten, Residual, Unflatten
+from .layers.conv import Conv, Conv1d, Conv2d, ConvTranspose, ConvTranspose1d, ConvTranspose2d
+from .layers.dropout import Dropout
+from .layers.embedding import Embedding
+from .layers.linear import Linear
+from .layers.norm import GroupNorm, InstanceNorm, LayerNorm, RMSNorm
+from .layers.pool import (
     AdaptiveAvgPool,
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
@@ -25,11 +26,10 @@ from .pool import (
     MaxPool2d,
     SmoothMaxPool,
 )
-from .softmax import LogSoftmax, Softmax
+from .layers.softmax import LogSoftmax, Softmax
+from .layers.transformer import TransformerBlock
+from .layers.upsample import UpsampleBilinear, UpsampleNearest
 from .state_dict import load, load_state_dict, save
-from .structure import Flatten, Residual, Unflatten
-from .transformer import TransformerBlock
-from .upsample import UpsampleBilinear, UpsampleNearest
 
 __all__ = [
     "ELU",

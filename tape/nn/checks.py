@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from ..errors import DomainError
-from ..shape import Sizes
+from ..numerics.sizes import Sizes
 from .layer import Layer
 
 

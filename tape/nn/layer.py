@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import TypeVar
 
-from ..context import Context
-from ..dtypes import FLOATS, Float
 from ..errors import DomainError, DTypeError
-from ..families import UnknownAxis
-from ..shape import Dim
-from ..tables import Table
-from ..tensor import Array
-from ..var import AnyVar, Var
+from ..values.dtypes import FLOATS, Float
+from ..values.shape import Dim
+from ..values.tables import Table
+from ..values.tensor import Array
+from ..var.method_types import UnknownAxis
+from ..var.var import AnyVar, Var
+from .context import Context
 
 F = TypeVar("F", bound=Float)
 S = TypeVarTuple("S")

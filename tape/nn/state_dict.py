@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..dtypes import DTYPES, FLOATS
 from ..errors import DomainError, DTypeError
-from ..files import replacing
-from ..tensor import Array, dense
+from ..values.atomic_file import replacing
+from ..values.dtypes import DTYPES, FLOATS
+from ..values.tensor import Array, dense
 from .layer import Layer, Parameters
 
 Arrays = Mapping[str, npt.ArrayLike]

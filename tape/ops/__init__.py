@@ -5,39 +5,39 @@ op says what else it raises. A shape such as ``(*Bs, M, K)`` names its axes: one
 ``*Bs`` stands for any number of axes, ``...`` for any shape.
 """
 
-from ..table import OPS as OPS
-from .activation import elu, gelu, leaky_relu, silu, softplus
-from .attention import attention_weights, scaled_dot_product_attention
-from .attention_heads import multi_head_attention
-from .bounds import absolute, clamp, maximum, minimum
-from .contract import linear, matmul
-from .conv import conv, conv_transpose
-from .draws import dropout, uniform
-from .einsum import einsum
-from .elementwise import add, div, exp, log, mul, neg, power, relu, scale, sigmoid, sqrt, sub, tanh
-from .extremes import argmax, argmin, reduce_max, reduce_min
-from .functions import cos, erf, expm1, inv, log1p, rsqrt, safe_log, sin, square
-from .gather import take_or_zero
-from .index import embedding, index_add, scatter_add, take
-from .joining import append, concat, pad, split, stack
-from .likelihood import nll_loss
-from .loss import cross_entropy, mse_loss, soft_cross_entropy
-from .moments import logsumexp, var
-from .norm import batch_norm, layer_norm, rms_norm
-from .norm_groups import group_norm, instance_norm
-from .norm_inference import batch_norm_inference
-from .planar import avg_pool2d, conv2d, conv_transpose2d, max_pool2d, smooth_max_pool2d
-from .pool import adaptive_max_pool, max_pool
-from .pool_avg import adaptive_avg_pool, avg_pool
-from .pool_smooth import smooth_max_pool
-from .products import cumsum, prod
-from .reduce import broadcast_to, reduce_mean, reduce_sum
-from .regression import binary_cross_entropy_with_logits, huber_loss, mse_grad
-from .select import cast, equal, greater, greater_equal, less, less_equal, not_equal, where
-from .shape import flatten, permute, reshape, swapaxes, transpose2d
-from .slicing import gather_row, getitem, narrow
-from .softmax import log_softmax, softmax
-from .upsample import upsample_bilinear, upsample_nearest
+from ..var.op_table import OPS as OPS
+from .attention.attention import attention_weights, scaled_dot_product_attention
+from .attention.multi_head import multi_head_attention
+from .conv.conv import conv, conv_transpose
+from .elementwise.activation import elu, gelu, leaky_relu, silu, softplus
+from .elementwise.arithmetic import add, div, exp, log, mul, neg, power, relu, scale, sigmoid, sqrt, sub, tanh
+from .elementwise.clamp import absolute, clamp, maximum, minimum
+from .elementwise.functions import cos, erf, expm1, inv, log1p, rsqrt, safe_log, sin, square
+from .elementwise.select import cast, equal, greater, greater_equal, less, less_equal, not_equal, where
+from .linear.einsum import einsum
+from .linear.matmul import linear, matmul
+from .losses.cross_entropy import cross_entropy, soft_cross_entropy
+from .losses.nll import nll_loss
+from .losses.regression import binary_cross_entropy_with_logits, huber_loss, mse_grad, mse_loss
+from .norm.groups import group_norm, instance_norm
+from .norm.inference import batch_norm_inference
+from .norm.norm import batch_norm, layer_norm, rms_norm
+from .planar.planar import avg_pool2d, conv2d, conv_transpose2d, max_pool2d, smooth_max_pool2d
+from .pooling.avg_pool import adaptive_avg_pool, avg_pool
+from .pooling.max_pool import adaptive_max_pool, max_pool
+from .pooling.smooth_max_pool import smooth_max_pool
+from .pooling.upsample import upsample_bilinear, upsample_nearest
+from .random.random import dropout, uniform
+from .reduce.extremes import argmax, argmin, reduce_max, reduce_min
+from .reduce.moments import logsumexp, var
+from .reduce.products import cumsum, prod
+from .reduce.reduce import broadcast_to, reduce_mean, reduce_sum
+from .reduce.softmax import log_softmax, softmax
+from .shape.gather import take_or_zero
+from .shape.indexing import embedding, index_add, scatter_add, take
+from .shape.joining import append, concat, pad, split, stack
+from .shape.reshape import flatten, permute, reshape, swapaxes, transpose2d
+from .shape.slicing import gather_row, getitem, narrow
 
 sum = reduce_sum
 """numpy's and PyTorch's name for `reduce_sum`."""

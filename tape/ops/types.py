@@ -2,9 +2,9 @@
 
 from typing import Any, TypeVar, TypeVarTuple
 
-from ..dtypes import DType, Float
-from ..shape import Sizes
-from ..spec import Spec
+from ..numerics.sizes import Sizes
+from ..values.dtypes import DType, Float
+from ..values.spec import Spec
 
 D = TypeVar("D", bound=DType)
 """Any element type."""

@@ -70,7 +70,7 @@ SHAPES = {
 
 def dgrr(shape: Shape, threads: int) -> Calls:
     from dgrr.tape import AnyTensor, set_threads
-    from dgrr.tape.table import OPS
+    from dgrr.tape.var.op_table import OPS
 
     set_threads(threads)
     x, weight, g = map(AnyTensor, shape.arrays())

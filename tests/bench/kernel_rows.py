@@ -24,7 +24,7 @@ class Row(NamedTuple):
 
 # fmt: off
 ROWS = (
-    Row("add", "n", "elementwise.add, out, a, b", "partial(np.add, a, b, out)", "partial(torch.add, a, b, out=out)"),
+    Row("add", "n", "arithmetic.add, out, a, b", "partial(np.add, a, b, out)", "partial(torch.add, a, b, out=out)"),
     Row("mul", "n", "elementwise.mul, out, a, b",
         "partial(np.multiply, a, b, out)", "partial(torch.mul, a, b, out=out)"),
     Row("div", "n", "elementwise.div, out, a, b", "partial(np.divide, a, b, out)", "partial(torch.div, a, b, out=out)"),

@@ -62,8 +62,8 @@ def dgrr_calls(data: Data) -> dict[str, Call]:
     """One repetition of every kernel is `repeats` calls by address."""
     from numba import njit
 
-    from dgrr.tape.numerics.intrinsics import addresses, invoke
-    from dgrr.tape.numerics.launch import Words
+    from dgrr.tape.numerics.engine.intrinsics import addresses, invoke
+    from dgrr.tape.numerics.engine.launch import Words
 
     @njit
     def repeat(times, kernel, words, arrays):
@@ -83,14 +83,24 @@ def dgrr_calls(data: Data) -> dict[str, Call]:
 def dgrr_names(data: Data) -> Names:
     """What the kernels and their arrays are called."""
     from dgrr.runtime.optim import kernels as optim
-    from dgrr.tape.numerics import copy, elementwise, finite, reduce, softmax
+    from dgrr.tape.numerics.basic import arithmetic, copy, finite
+    from dgrr.tape.numerics.simd import sums as reduce
+    from dgrr.tape.ops.elementwise import kernels as elementwise
+    from dgrr.tape.ops.reduce import kernels_softmax as softmax
 
     def layout(x: Any) -> list[int]:
         return copy.copy_words(x.shape, x.strides, x.itemsize).values.tolist()
 
-    modules = {"copy": copy, "elementwise": elementwise, "finite": finite, "reduce": reduce, "softmax": softmax}
+    modules = {
+        "arithmetic": arithmetic,
+        "copy": copy,
+        "elementwise": elementwise,
+        "finite": finite,
+        "reduce": reduce,
+        "softmax": softmax,
+    }
     return vars(data) | modules | {
-        "optim": optim, "layout": layout, "to_other": getattr(elementwise, f"to_{data.other}"),
+        "optim": optim, "layout": layout, "to_other": getattr(arithmetic, f"to_{data.other}"),
         "converted": np.empty(data.n, data.other), "one": np.empty(1, data.dtype),
         "losses": np.empty(len(data.rows), data.dtype), "norms": data.corrections.copy(),
         "m": data.c.copy(), "v": data.positive.copy(), "p": data.a.copy(), "g": data.d.copy(),

@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from dgrr.tape import AnyTensor
-from dgrr.tape.spec import Spec
-from dgrr.tape.table import OPS
+from dgrr.tape.values.spec import Spec
+from dgrr.tape.var.op_table import OPS
 
 ROUNDS, CALLS = 40, 1000
 CASES: dict[str, tuple[list[tuple[int, ...]], dict[str, Any]]] = {

@@ -22,7 +22,7 @@ import numpy as np
 from dgrr.trace.v1.compiled import train_block
 from dgrr.trace.v1.reader import BLOCK_RECORDS, TraceReader
 from dgrr.trace.v1.train import train
-from dgrr.trace.v1.validate import validate
+from dgrr.trace.v1.validation.validate import validate
 from dgrr.trace.v1.writer import TraceWriter
 
 STEPS = 2**20

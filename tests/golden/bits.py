@@ -26,15 +26,15 @@ from numba.core.registry import cpu_target
 import dgrr.tape.nn  # noqa: F401  (its ops belong to the table)
 from dgrr.runtime import CapturedStep, EagerStep, capture
 from dgrr.runtime.data import digits
-from dgrr.runtime.digest import state_digest
 from dgrr.runtime.optim import SGD, Adam, AdamW, Rule, clip_by_global_norm, clip_by_value
+from dgrr.runtime.step.state_digest import state_digest
 from dgrr.tape import NUMERICS, AnyTensor, Tape, f32, ops
-from dgrr.tape.numerics import launch, pool
-from dgrr.tape.numerics.intrinsics import fma
-from dgrr.tape.op import Op
+from dgrr.tape.numerics.engine import launch, threads
+from dgrr.tape.numerics.engine.intrinsics import fma
+from dgrr.tape.numerics.math.random import permutation, uniform
 from dgrr.tape.ops import OPS
-from dgrr.tape.random import permutation, uniform
-from dgrr.tape.samples import Make, Sample
+from dgrr.tape.record.op import Op
+from dgrr.tape.record.samples import Make, Sample
 
 Array = npt.NDArray[Any]
 Bits = Iterator[tuple[str, str]]
@@ -242,8 +242,8 @@ def environment() -> dict[str, Any]:
         "cpu": cpu_target.target_context.codegen().magic_tuple()[1],
         "hardware fma": any("vfmadd" in text for text in fused.inspect_asm().values()),
         "numpy features": numpy["SIMD Extensions"].get("found", []),
-        "threads": pool.THREADS.count,
-        "worker threads": pool.THREADS._pool is not None,
+        "threads": threads.THREADS.count,
+        "worker threads": threads.THREADS._pool is not None,
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dgrr.tape.numerics import reference, reference_elementary
+from dgrr.tape.numerics.math import reference, reference_sums
 
 Array = npt.NDArray[Any]
 Params = dict[str, Array]
@@ -53,12 +53,12 @@ def column_sums(x: Array) -> Array:
 def gradients(p: Params, images: Array, labels: Array) -> tuple[Array, Params]:
     """Loss and gradients of one batch."""
     rows, batch = np.arange(len(labels)), np.float32(len(labels))
-    hidden = reference_elementary.tanh(matmul(images, p["w1"].T) + p["b1"])
+    hidden = reference.tanh(matmul(images, p["w1"].T) + p["b1"])
     logits = matmul(hidden, p["w2"].T) + p["b2"]
     shifted = logits - logits.max(axis=1, keepdims=True)
-    e = reference_elementary.exp(shifted)
-    s = np.array([reference.row_sum(row) for row in e])
-    loss = reference.row_sum(reference_elementary.log(s) - shifted[rows, labels]) / batch
+    e = reference.exp(shifted)
+    s = np.array([reference_sums.row_sum(row) for row in e])
+    loss = reference_sums.row_sum(reference.log(s) - shifted[rows, labels]) / batch
     slope = e / s[:, None]
     slope[rows, labels] -= np.float32(1)
     slope = slope * (np.float32(1) / batch)

@@ -12,13 +12,13 @@ import numpy.typing as npt
 import pytest
 
 from dgrr.runtime.data import digits
-from dgrr.runtime.digest import state_digest
-from dgrr.runtime.evaluate import evaluate
-from dgrr.runtime.moment import Moment
 from dgrr.runtime.optim import SGD, Adam, AdamW, Rule
+from dgrr.runtime.step.evaluate import evaluate
+from dgrr.runtime.step.loss_call import Moment
+from dgrr.runtime.step.state_digest import state_digest
 from dgrr.tape import AnyTensor
-from dgrr.tape.numerics import reference, reference_elementary
-from dgrr.tape.op import Op
+from dgrr.tape.numerics.math import reference, reference_sums
+from dgrr.tape.record.op import Op
 
 Array = npt.NDArray[Any]
 State = dict[str, Array]
@@ -94,7 +94,7 @@ def test_the_fma_of_the_training_by_hand_rounds_once(numpy_training: ModuleType)
     c[::2] = -(a * b)[::2]  # these sums cancel but for the rounding of the product
     fused = numpy_training.fma(a, b, c)
     assert np.mean(fused != a * b + c) > 0.4
-    exact = np.array([reference_elementary.fma(*three) for three in floats.T])
+    exact = np.array([reference.fma(*three) for three in floats.T])
     np.testing.assert_array_equal(fused, exact)
 
 
@@ -145,8 +145,8 @@ def test_clipping_by_formulas(bits: ModuleType, golden: dict[str, str]) -> None:
     found: dict[str, str] = {}
     for dtype in bits.DTYPES:
         grads, f = bits.drawn(dtype, seed=1), dtype.type
-        norms = np.array([np.sqrt(reference.row_sum(g * g)) for g in grads.values()], np.float64)
-        norm = np.sqrt(reference.row_sum(norms * norms))
+        norms = np.array([np.sqrt(reference_sums.row_sum(g * g)) for g in grads.values()], np.float64)
+        norm = np.sqrt(reference_sums.row_sum(norms * norms))
         scale = min(10.0 / (norm + 1e-6), 1.0)
         clipped = [f(scale) * g for g in grads.values()]
         found[f"clip_by_global_norm/{dtype}"] = bits.digest(*clipped, np.array([norm, scale]))

@@ -20,7 +20,7 @@ from dgrr.tape import (
     ops,
 )
 
-from .properties.forward import THREAD_COUNTS, threads
+from .ops.properties.forward import THREAD_COUNTS, threads
 
 FAMILY = {
     ShapeError: ValueError,

@@ -6,8 +6,8 @@ from typing import Any, TypeVar, TypeVarTuple, assert_type
 from given import Batch, Given, Hid, Img, In, Out
 
 from dgrr.tape import AnyVar, Float, Var, f32, nn, ops
-from dgrr.tape.context import Context
 from dgrr.tape.nn import Layer, Linear, ReLU, SameShape, Sequential, Tanh
+from dgrr.tape.nn.context import Context
 from dgrr.tape.nn.layer import Params
 
 F = TypeVar("F", bound=Float)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..sniff import MAGIC
+from ..file_version import MAGIC
 
 VERSION = 1
 HEADER_STRUCT = struct.Struct("<4sHHQQdIIq16s")

@@ -11,7 +11,7 @@ import stat
 from contextlib import suppress
 from types import TracebackType
 
-from ..sniff import TraceFileError, os_errors_named
+from ..file_version import TraceFileError, os_errors_named
 from .compiled import Words
 from .file_crc import valid_records_crc32
 from .layout import pack_header

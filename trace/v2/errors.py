@@ -1,6 +1,6 @@
 """What can go wrong with a trace, as exceptions and warnings."""
 
-from ..sniff import TraceFileError
+from ..file_version import TraceFileError
 from .verdict import Verdict
 
 

@@ -2,7 +2,7 @@
 
 from enum import Enum
 
-from ..exits import Exit
+from ..exit_codes import Exit
 
 
 class Verdict(Enum):

@@ -9,11 +9,11 @@ import numpy.typing as npt
 import pytest
 
 from dgrr.runtime import SGD, Adam, AdamW, gradients
-from dgrr.runtime.batch import leaves
 from dgrr.runtime.ir import IRError, IRGraph, IRNode, Role, gradient_name, verify
 from dgrr.runtime.ir.passes import eliminate_common_subexpressions, eliminate_dead_code
 from dgrr.runtime.ir.record import gradients_graph, record, step_graph
-from dgrr.runtime.recipe import Recipe
+from dgrr.runtime.step.batch import leaves
+from dgrr.runtime.step.update import Recipe
 from dgrr.tape import AnyTensor, nn, ops
 
 Array = npt.NDArray[Any]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dgrr.runtime.lower.arena import Block, overlaps, place
-from dgrr.runtime.memory import ALIGNMENT, aligned
+from dgrr.runtime.step.memory import ALIGNMENT, aligned
 
 Life = tuple[int, int, int, int]
 

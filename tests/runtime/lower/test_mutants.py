@@ -10,23 +10,23 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dgrr.runtime.captured.plans as plans
 import dgrr.runtime.lower.arena as arena
 import dgrr.runtime.lower.bind as bind
-import dgrr.runtime.lower.chains as chains
-import dgrr.runtime.lower.epilogues as epilogues
-import dgrr.runtime.lower.groups as groups
+import dgrr.runtime.lower.passes.chains as chains
+import dgrr.runtime.lower.passes.epilogues as epilogues
+import dgrr.runtime.lower.passes.grouped_updates as groups
+import dgrr.runtime.lower.passes.unit_factors as units
 import dgrr.runtime.lower.plan as plan
-import dgrr.runtime.lower.units as units
-import dgrr.runtime.plans as plans
 from dgrr.runtime import Adam, CapturedStep, EagerStep, evaluate
 from dgrr.runtime.ir import Role, passes
 from dgrr.runtime.lower.compile import GRAPH_PASSES, PROGRAM_PASSES
 from dgrr.runtime.lower.layout import Layout
 from dgrr.runtime.lower.lower import Lowering
 from dgrr.runtime.lower.program import Place, Program
-from dgrr.runtime.recipe import Recipe
+from dgrr.runtime.step.update import Recipe
 from dgrr.tape import ops
-from dgrr.tape.numerics import softmax
+from dgrr.tape.ops.reduce import kernels_softmax
 
 from .models import history
 
@@ -240,9 +240,9 @@ def views_lose_their_offset() -> Patch:
 
 def a_gradient_before_its_weight() -> Patch:
     def wrong(program: Any) -> Any:
-        kernel = softmax.cross_entropy_rows_with_grad
-        rows = {op.inputs: op for op in program.ops if op.kernel is softmax.cross_entropy_rows}
-        grads = [op for op in program.ops if op.kernel is softmax.cross_entropy_grad and op.inputs[:2] in rows]
+        kernel = kernels_softmax.cross_entropy_rows_with_grad
+        rows = {op.inputs: op for op in program.ops if op.kernel is kernels_softmax.cross_entropy_rows}
+        grads = [op for op in program.ops if op.kernel is kernels_softmax.cross_entropy_grad and op.inputs[:2] in rows]
         joined = {
             rows[op.inputs[:2]]: replace(
                 rows[op.inputs[:2]], kernel=kernel, outputs=rows[op.inputs[:2]].outputs + op.outputs, inputs=op.inputs

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dgrr.trace.sniff import TraceFileError, open_regular, version_of
+from dgrr.trace.file_version import TraceFileError, open_regular, version_of
 from dgrr.trace.v1 import reader as reader_module
 from dgrr.trace.v1.reader import TraceReader
-from dgrr.trace.v1.validate import validate
+from dgrr.trace.v1.validation.validate import validate
 from dgrr.trace.v1.writer import TraceWriter
 
 DGRR = Path(sys.executable).parent / "dgrr"
@@ -120,7 +120,7 @@ def test_a_file_that_shrinks_between_two_blocks(tmp_path, ref, monkeypatch):
 CAPPED = """
 import resource, sys
 from dgrr.trace.cli import main
-from dgrr.trace.v1 import commands
+from dgrr.trace.cli import v1 as commands
 main(["validate", sys.argv[1]])
 with open("/proc/self/statm") as statm:
     used = int(statm.read().split()[0]) * resource.getpagesize()

@@ -1,0 +1,1 @@
+"""Captured steps: their plans, their profile, their verification."""

@@ -1,0 +1,244 @@
+"""Lowering covers the graph: every node is computed once, and no op does what no node says.
+
+The check follows the data. Every op must write the values of nodes, or something that a later op reads; what it
+reads must be what those nodes read. A node whose value no op writes must be a view, a product with the constant
+1, or lie between what an op reads and what it writes: then it was fused into that op, and is named so.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from .....tape.ops.elementwise import kernels
+from .....tape.record.lowering import KernelStep, ViewStep, order
+from .....tape.var.op_table import OPS
+from ....ir.graph import IRNode, Role
+from ....lower.program import LoweredOp
+from ....optim.state_ops import STATE_OPS
+from ..extents import Extent, extent, read, written
+from ..report import CheckError
+from ..subject import Part, Subject
+
+
+def check_lowering(subject: Subject) -> str:
+    """Every node of every plan is lowered once, and nothing is left over."""
+    return "; ".join(check_coverage(part) for part in subject.parts)
+
+
+def check_coverage(part: Part) -> str:
+    """The same for one plan; what was fused. Raises CheckError naming the node or op."""
+    coverage = _Coverage(part)
+    for i in range(len(part.program.ops)):
+        coverage.follow(i)
+    return coverage.summary()
+
+
+@dataclass
+class _Coverage:
+    """Which op computes which node."""
+
+    part: Part
+    fused: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
+    """Node → the ops in which its value is made and used without being written."""
+
+    def __post_init__(self) -> None:
+        self.program, self.graph = self.part.program, self.part.program.graph
+        self.producer = {id: node for node in self.graph.nodes for id in node.outputs}
+        self.writes = [written(self.program, op) for op in self.program.ops]
+        self._ops = {node.id: node.op for node in self.graph.nodes}
+        self._writing: dict[int, list[int]] = {}
+        for i, extents in enumerate(self.writes):
+            for root in {where.root for where in extents}:
+                self._writing.setdefault(root, []).append(i)
+
+    def _op_of(self, op: LoweredOp) -> str:
+        """The op of the node that a lowered op comes from."""
+        return self._ops.get(op.source, "")
+
+    def _makers(self, where: Extent) -> list[int]:
+        """The ops that write into an extent."""
+        return [i for i in self._writing.get(where.root, ()) if any(where.meets(w) for w in self.writes[i])]
+
+    @cached_property
+    def carriers(self) -> dict[int, int]:
+        """Value → the value whose elements it shares: of views, and of products with 1 that were left out."""
+        sources = {op.source for op in self.program.ops}
+        found: dict[int, int] = {}
+        for node in self.graph.nodes:
+            carrier = self._carrier(node)
+            if node.id in self.program.views or (carrier is not None and node.id not in sources):
+                if carrier is None or not (self._is_view(node) or self._has_unit_factor(node, carrier)):
+                    name = self.part.node_name(node)
+                    raise CheckError(f"{name}: became a view of another value, but it changes elements")
+                found[node.outputs[0]] = carrier
+        return found
+
+    def _carrier(self, node: IRNode) -> int | None:
+        """The input in whose storage the result lies, for ops that write nothing in place."""
+        if node.op in STATE_OPS:
+            return None
+        root = self.program.root(node.outputs[0])
+        return next((id for id in node.reads if self.program.root(id) == root), None)
+
+    def _is_view(self, node: IRNode) -> bool:
+        specs = [None if id is None else self.graph.values[id].spec for id in node.inputs]
+        return all(isinstance(slot.step, ViewStep) for slot in order(OPS[node.op].lowered(specs, node.attrs)[1]))
+
+    def _has_unit_factor(self, node: IRNode, carrier: int) -> bool:
+        specs = [None if id is None else self.graph.values[id].spec for id in node.inputs]
+        step = OPS[node.op].lowered(specs, node.attrs)[1].step
+        product = isinstance(step, KernelStep) and step.kernel is kernels.mul
+        return product and all(id == carrier or self._is_one(id) for id in node.reads)
+
+    def _is_one(self, id: int) -> bool:
+        """Whether a value repeats the constant 1."""
+        while id in self.producer and self._is_view(self.producer[id]):
+            id = self.producer[id].reads[0]
+        value = self.graph.values[id]
+        return value.role is Role.CONST and value.content == "1.0"
+
+    @cached_property
+    def writers(self) -> dict[int, int]:
+        """Value of a node → the op that writes it."""
+        found: dict[int, int] = {}
+        for id, node in self.producer.items():
+            if id in self.carriers:
+                continue
+            ops = self._makers(extent(self.program, id))
+            if len(ops) > 1:
+                raise CheckError(f"{self.part.node_name(node)}: %{id} is written by both op {ops[0]} and op {ops[1]}")
+            if ops:
+                found[id] = ops[0]
+        return found
+
+    @cached_property
+    def targets(self) -> dict[int, list[IRNode]]:
+        """Op → the nodes whose values it writes."""
+        found: dict[int, list[IRNode]] = {}
+        for id, i in self.writers.items():
+            found.setdefault(i, []).append(self.producer[id])
+        return found
+
+    @cached_property
+    def checks(self) -> dict[int, list[IRNode]]:
+        """Op → the nodes without outputs that it stands for: the same kernel on all that they read."""
+        found: dict[int, list[IRNode]] = {}
+        for node in self.graph.nodes:
+            if node.outputs:
+                continue
+            at = next((i for i in range(len(self.program.ops)) if self._stands_for(i, node)), None)
+            if at is None:
+                raise CheckError(f"{self.part.node_name(node)}: no op of the program does it")
+            found.setdefault(at, []).append(node)
+        return found
+
+    def _stands_for(self, i: int, node: IRNode) -> bool:
+        op = self.program.ops[i]
+        reads, wanted = read(self.program, op), [extent(self.program, id) for id in node.reads]
+        return self._op_of(op) == node.op and all(any(w.meets(r) for r in reads) for w in wanted)
+
+    # ------------------------------------------------------------------ one op
+
+    def follow(self, i: int) -> None:
+        """Hold what an op reads and writes against the nodes that it computes."""
+        name = self.part.op_name(i)
+        if self.program.ops[i].source not in self._ops:
+            raise CheckError(f"{name}: comes from no node of the graph")
+        nodes = self.targets.get(i, []) + self.checks.get(i, [])
+        if not nodes:
+            self._require_read(i)
+            return
+        needed = self._needed(i, nodes)
+        given = self._given(i)
+        for id, node in needed.items():
+            if not any(extent(self.program, id).meets(g) for g in given):
+                raise CheckError(f"{name}: computes {self.part.node_name(node)}, but does not read its input %{id}")
+        self._require_needed(i, needed)
+
+    def _require_read(self, i: int) -> None:
+        """An op that computes no node must make something for a later op."""
+        later = [r for op in self.program.ops[i + 1 :] for r in read(self.program, op)]
+        if not any(w.meets(r) for w in self.writes[i] for r in later):
+            raise CheckError(f"{self.part.op_name(i)}: is left over: it computes no node, and no op reads its result")
+
+    def _needed(self, i: int, nodes: Sequence[IRNode]) -> dict[int, IRNode]:
+        """The values that an op must be given, each with the node that reads it; notes what is fused on the way."""
+        found: dict[int, IRNode] = {}
+        todo, seen = list(nodes), {node.id for node in nodes}
+        while todo:
+            node = todo.pop()
+            for id in map(self._carried, node.reads):
+                maker = self.producer.get(id)
+                if maker is None or id in self.writers:
+                    if self.writers.get(id) != i or (maker and maker.op in STATE_OPS):
+                        found[id] = node
+                elif maker.id not in seen:
+                    seen.add(maker.id)
+                    self.fused.setdefault(maker.id, []).append(i)
+                    todo.append(maker)
+        return found
+
+    def _carried(self, id: int) -> int:
+        """The value whose elements a value shares, through all views."""
+        while id in self.carriers:
+            id = self.carriers[id]
+        return id
+
+    def _given(self, i: int) -> list[Extent]:
+        """What an op is given: what it reads, seen through values that stand for no node; what it updates."""
+        op = self.program.ops[i]
+        found = list(self.writes[i]) if self._op_of(op) in STATE_OPS else []
+        for where in read(self.program, op):
+            found += self._origin(where, i)
+        return found
+
+    def _origin(self, where: Extent, before: int) -> list[Extent]:
+        makers = [j for j in self._makers(where) if j < before]
+        if not makers and self.program.is_static(where.root) and where.root not in self.program.groups:
+            raise CheckError(f"{self.part.op_name(before)}: reads %{where.root} before any op has written it")
+        found = [where]
+        for j in makers:
+            if any(where.meets(w) and v not in self.graph.values for v, w in self._outputs(j)):
+                for given in read(self.program, self.program.ops[j]):
+                    found += self._origin(given, j)
+        return found
+
+    def _outputs(self, i: int) -> Iterable[tuple[int, Extent]]:
+        return zip(self.program.ops[i].outputs, self.writes[i], strict=True)
+
+    def _require_needed(self, i: int, needed: Iterable[int]) -> None:
+        """Nothing may be read that no node of the op reads."""
+        wanted = [extent(self.program, id) for id in needed]
+        for value, where in zip(self.program.ops[i].inputs, read(self.program, self.program.ops[i]), strict=True):
+            if not any(w.meets(origin) for origin in self._origin(where, i) for w in (*wanted, *self.writes[i])):
+                raise CheckError(f"{self.part.op_name(i)}: reads %{value}, which none of its nodes reads")
+
+    # ------------------------------------------------------------------ all ops
+
+    def summary(self) -> str:
+        """How the nodes are covered. Raises CheckError for one that is not, or more than once."""
+        covered = {self.producer[id].id for id in (*self.writers, *self.carriers)} | set(self.fused)
+        covered |= {node.id for nodes in self.checks.values() for node in nodes}
+        for node in self.graph.nodes:
+            if node.id not in covered and self._is_needed(node):
+                raise CheckError(f"{self.part.node_name(node)}: no op computes it")
+            if len(ops := self.fused.get(node.id, [])) > 1:
+                raise CheckError(f"{self.part.node_name(node)}: is computed in both op {ops[0]} and op {ops[1]}")
+        return f"{self.graph.name}: {len(self.graph.nodes)} nodes in {len(self.program.ops)} ops{self._fused()}"
+
+    def _fused(self) -> str:
+        """Which ops hold more than they write: ``; op 0 holds linear``."""
+        held: dict[int, list[str]] = {}
+        for node in self.graph.nodes:
+            if node.id in self.fused:
+                held.setdefault(self.fused[node.id][0], []).append(node.op)
+        return "".join([f", op {i} holds {' '.join(names)}" for i, names in held.items()])
+
+    def _is_needed(self, node: IRNode) -> bool:
+        """Whether anything reads a node's value but products with 1 that were left out, directly or through views."""
+        for reader in self.graph.nodes:
+            for id in set(node.outputs) & set(reader.reads):
+                dropped = reader.outputs and reader.outputs[0] in self.carriers
+                if not dropped or (self.carriers[reader.outputs[0]] == id and self._is_needed(reader)):
+                    return True
+        return bool(set(node.outputs) & {*self.graph.outputs.values(), *self.graph.updates.values()})

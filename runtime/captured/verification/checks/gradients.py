@@ -1,0 +1,143 @@
+"""Gradients: against eager execution to the bit, and against finite differences of the references in float64."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .....tape.numerics.math.random import uniform
+from .....tape.values.tensor import Array
+from .....tape.var.op_table import OPS
+from ....ir.graph import IRNode
+from ....step.eager import eager_gradients
+from ....step.evaluate import evaluate as run_eagerly
+from ..bits import copied, require_same
+from ..report import CheckError
+from ..subject import Subject
+from .evaluate import by_reference, evaluate, needed_nodes
+
+STEP = 2.0**-20
+"""How far parameters are moved along a direction whose elements are below 1: near the cube root of an ULP."""
+
+BESIDE = 2.0**-10
+"""How far gradients are taken beside the parameters."""
+
+TOLERANCES = {np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-5}
+"""How far a slope may be from its difference, relative to the sum of its terms' sizes and to `LOSS_SHARE`."""
+
+LOSS_SHARE = 1e-3
+"""The part of the loss that counts as a term: below it a difference is noise."""
+
+
+def check_against_eager(subject: Subject) -> str:
+    """Loss and gradients of all three plans are those of a fresh tape, to the bit."""
+    step, batch = subject.step, subject.batch
+    loss, grads, _ = eager_gradients(step.loss_fn, step.params, batch, step.recipe, step.moment)
+    require_same(grads, copied(step.gradients(batch)), "gradients")
+    require_same({"loss": loss}, {"loss": subject.plans.gradients.loss}, "gradients")
+    dense = _check_dense(subject, grads)
+    eager = subject.eager()
+    eager(batch)
+    step.replay(1)
+    require_same({"loss": eager.loss, **eager.consumed}, {"loss": step.loss, **step.consumed}, "step")
+    return f"{len(grads)} gradients of parameters, {dense} dense ones, {len(eager.consumed)} as consumed"
+
+
+def _check_dense(subject: Subject, grads: Mapping[str, Array]) -> int:
+    """The dense gradients: by name for parameters, node by node for a step of one micro-batch."""
+    step = subject.step
+    dense = step.grads(subject.batch)
+    found = {name: g.array for name in grads if (g := dense[name]) is not None}
+    require_same(grads, found, "dense gradients")
+    if step.recipe.accumulate != 1:
+        return len(found)
+    tape = run_eagerly(step.loss_fn, step.params, subject.batch, step.moment)
+    expected = {f"%{id}": g.array for id, g in tape.dense.reached().items()}
+    require_same(expected, {f"%{id}": g.array for id, g in dense.reached().items()}, "dense gradients")
+    return len(expected)
+
+
+@dataclass(frozen=True)
+class _Slope:
+    """A derivative along a direction, and how far the one-sided differences may leave it."""
+
+    analytic: float
+    left: float
+    right: float
+    bound: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether it lies between the differences from the left and from the right, which differ at a kink."""
+        low, high = sorted((self.left, self.right))
+        return low - self.bound <= self.analytic <= high + self.bound
+
+
+def check_differences(subject: Subject) -> str:
+    """Along a random direction of each parameter, the gradient gives the slope of the references' float64 loss.
+
+    Both are taken a little beside the parameters, so that values that are equal, or 0, do not lie on a kink.
+    """
+    for i, array in enumerate(subject.step.params.values()):
+        array += _random(array.shape, i, BESIDE).astype(array.dtype)
+    loss, worst = _Loss(subject), 0.0
+    grads = copied(subject.step.gradients(subject.batch))
+    for i, (name, gradient) in enumerate(grads.items()):
+        direction = _random(gradient.shape, len(subject.step.params) + i, 1.0)
+        slope = _slope(loss, name, gradient, direction)
+        if not slope.ok:
+            raise CheckError(
+                f"the gradient of {name!r}: along a random direction it gives {slope.analytic:.6g}, the loss "
+                f"{slope.left:.6g} from the left and {slope.right:.6g} from the right (bound {slope.bound:.2g})"
+            )
+        worst = max(worst, abs(slope.analytic - (slope.left + slope.right) / 2) / (slope.bound or 1.0))
+    return f"{len(grads)} directions, at worst {worst:.2g} of the tolerance"
+
+
+def _random(shape: tuple[int, ...], ordinal: int, scale: float) -> Array:
+    """Numbers between ``-scale`` and ``scale``."""
+    return scale * (uniform(shape, np.float64, seed=0, ordinal=ordinal) * 2 - 1)
+
+
+def _slope(loss: "_Loss", name: str, gradient: Array, direction: Array) -> _Slope:
+    terms = gradient.astype(np.float64) * direction
+    left = (loss.middle - loss.at(name, -STEP * direction)) / STEP
+    right = (loss.at(name, STEP * direction) - loss.middle) / STEP
+    size = float(np.abs(terms).sum()) + LOSS_SHARE * max(1.0, abs(loss.middle))
+    return _Slope(float(terms.sum()), left, right, TOLERANCES[gradient.dtype] * size)
+
+
+class _Loss:
+    """The recorded loss as a function of parameters, in float64 and by the ops' references."""
+
+    def __init__(self, subject: Subject) -> None:
+        part = subject.parts[0]
+        self._params = subject.plans.recording.params
+        self._loss = part.graph.outputs["loss"]
+        self._nodes = [_widened(node) for node in needed_nodes(part.graph, [self._loss])]
+        self._declared = {id: _float64(array) for id, array in subject.declared(part).items()}
+        self.middle = self._evaluate({})
+
+    def at(self, name: str, by: Array) -> float:
+        """The loss with one parameter moved."""
+        id = self._params[name]
+        return self._evaluate({id: self._declared[id] + by})
+
+    def _evaluate(self, moved: Mapping[int, Array]) -> float:
+        return float(evaluate(self._nodes, {**self._declared, **moved}, _in_float64)[self._loss])
+
+
+def _float64(array: Array) -> Array:
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
+
+
+def _in_float64(node: IRNode, inputs: list[Array | None]) -> Array:
+    return _float64(by_reference(node, inputs))
+
+
+def _widened(node: IRNode) -> IRNode:
+    """A node whose attributes speak of float64 where they spoke of float32; what is drawn keeps its precision."""
+    if not any(OPS[node.op].smooth):
+        return node
+    wide = {key: np.dtype(np.float64) if value == np.dtype(np.float32) else value for key, value in node.attrs.items()}
+    return replace(node, attrs=wide)

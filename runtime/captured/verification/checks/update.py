@@ -1,0 +1,36 @@
+"""The update: what a replay makes of parameters and state is what the rule makes of the consumed gradients."""
+
+from ..bits import copied, difference, require_same
+from ..report import CheckError
+from ..subject import Subject
+
+
+def check_update(subject: Subject) -> str:
+    """Each replay counts one step and gives the rule's own results on copies, to the bit; and something moves."""
+    step, rule = subject.step, subject.step.recipe.rule
+    expected_to_move = False
+    for k in range(subject.replays):
+        params, state = subject.state_copies()
+        step.replay(1)
+        consumed = copied(step.consumed)
+        _require_counted(int(state["step"]), int(step.state["step"]), k)
+        rule.step(params, consumed, state)
+        require_same(params, step.params, f"replay {k}: parameters")
+        require_same(state, step.state, f"replay {k}: state")
+        rate = rule.hyperparameters(int(state["step"]))["lr"]
+        expected_to_move |= rate != 0 and any(gradient.any() for gradient in consumed.values())
+    if expected_to_move:
+        _require_moved(subject)
+    return f"{subject.replays} updates of {len(step.params)} parameters and {len(step.state)} state arrays"
+
+
+def _require_counted(before: int, after: int, k: int) -> None:
+    if after != before + 1:
+        raise CheckError(f"replay {k}: step counter: expected {before + 1}, got {after}")
+
+
+def _require_moved(subject: Subject) -> None:
+    """Gradients and rate were not zero, so training must have changed something."""
+    before = subject.before["params"]
+    if all(difference(array, subject.step.params[name]) is None for name, array in before.items()):
+        raise CheckError(f"{subject.replays} replays with gradients that are not zero changed no parameter")

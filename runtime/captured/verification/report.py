@@ -1,0 +1,50 @@
+"""What a verification found: one line per check."""
+
+from dataclasses import dataclass
+
+from ....tape.values.tables import Table
+
+
+class CheckError(Exception):
+    """What is wrong, as a check says it: the node, value or step is named."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check: whether it held, and what was looked at or what is wrong."""
+
+    name: str
+    held: bool
+    detail: str
+
+    def __str__(self) -> str:
+        return f"[{'OK' if self.held else 'FAIL'}] {self.name}: {self.detail}"
+
+
+@dataclass(frozen=True)
+class VerifyReport:
+    """Every check of a captured step, in the order in which they ran."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every check held."""
+        return not self.failures
+
+    @property
+    def failures(self) -> list[Check]:
+        """The checks that did not hold."""
+        return [check for check in self.checks if not check.held]
+
+    def table(self) -> Table:
+        """One row per check."""
+        columns = ("check", "held", "detail")
+        rows = [{"check": c.name, "held": "yes" if c.held else "NO", "detail": c.detail} for c in self.checks]
+        return Table(f"verification: {len(self.checks)} checks, {len(self.failures)} failed", columns, rows)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.checks))
+
+    def __bool__(self) -> bool:
+        return self.ok

@@ -1,0 +1,113 @@
+"""The step under verification: its plans, its state before, and the way back to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ....tape.values.tensor import Array
+from ...ir.graph import IRGraph, IRNode, Role
+from ...ir.record import gradients_graph, step_graph
+from ...lower.bind import Bound
+from ...lower.program import Program
+from ...step.eager import EagerStep
+from ..plans import Executable, Plans
+from .bits import copied, owner_of
+
+if TYPE_CHECKING:
+    from ..captured_step import CapturedStep
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the plans of a step: its graph as recorded, the data of its constants, and what runs."""
+
+    graph: IRGraph
+    constants: Mapping[int, Array]
+    executable: Executable
+
+    @property
+    def bound(self) -> Bound:
+        """The table that the machine runs, and its memory."""
+        return self.executable.bound
+
+    @property
+    def program(self) -> Program:
+        """The lowered ops; its graph is the one after the passes."""
+        return self.bound.plan.program
+
+    def op_name(self, i: int) -> str:
+        """How messages name an op: ``op 3 (gemm, node 0)``."""
+        op = self.program.ops[i]
+        return f"{self.graph.name}: op {i} ({op.kernel.name}, node {op.source})"
+
+    def node_name(self, node: IRNode) -> str:
+        """How messages name a node: ``node 3 (mse_loss)``."""
+        return f"{self.graph.name}: node {node.id} ({node.op})"
+
+
+class Subject:
+    """A captured step with the batch that is bound. `restore` brings all back to the bit."""
+
+    def __init__(self, step: CapturedStep, plans: Plans, replays: int) -> None:
+        self.step, self.plans, self.replays = step, plans, replays
+        self._arrays = {part: dict(arrays) for part, arrays in step.arrays.items()}
+        self.before = step.state_dict()
+        self._memory = [(array, array.copy()) for array in self._owned()]
+
+    def _owned(self) -> list[Array]:
+        """All memory that a step writes, and the input buffers: each array once."""
+        bound = self.plans.step.bound
+        own = [array for arrays in self._arrays.values() for array in arrays.values()] + self.plans.inputs
+        own += [owner_of(bound.memory[root]) for root in list(bound.plan.slots)[:1]]
+        own += [bound.memory[whole] for whole in bound.plan.program.groups]
+        return own
+
+    def restore(self) -> None:
+        """Put back parameters, state, batch and results, the very arrays and every bit."""
+        for part, held in self.step.arrays.items():
+            held.clear()
+            held.update(self._arrays[part])
+        for array, copy in self._memory:
+            array[...] = copy
+
+    @property
+    def batch(self) -> Any:
+        """The batch that is bound, nested as the loss function takes it: the very input buffers."""
+        return self.plans.bound
+
+    def eager(self) -> EagerStep:
+        """A step that runs op by op on copies, from where the captured one was."""
+        own = self.step
+        step = EagerStep(own.loss_fn, self.before["params"], own.recipe, self.before["model_state"], own.seed)
+        step.load_state_dict(self.before)
+        return step
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """The step, its gradients, its dense gradients."""
+        plans, recording = self.plans, self.plans.recording
+        return [
+            Part(*step_graph(recording, self.step.recipe, self.step.state), plans.step),
+            Part(*gradients_graph(recording, dense=False), plans.gradients),
+            Part(*gradients_graph(recording, dense=True), plans.dense),
+        ]
+
+    def declared(self, part: Part) -> dict[int, Array]:
+        """Copies of what a graph does not produce itself: parameters, state, inputs, constants, by id."""
+        return {**{id: array.copy() for id, array in self.held(part.graph).items()}, **part.constants}
+
+    def held(self, graph: IRGraph) -> dict[int, Array]:
+        """The arrays of a graph's parameters, inputs and states, by id."""
+        step, recording = self.step, self.plans.recording
+        found = {id: step.params[name] for name, id in recording.params.items()}
+        found |= dict(zip(recording.inputs, self.plans.inputs, strict=True))
+        for role, arrays in ((Role.STATE, step.state), (Role.MODEL_STATE, step.model_state)):
+            found |= {value.id: arrays[value.name] for value in graph.with_role(role)}
+        return found
+
+    def state_copies(self) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Copies of parameters and state as they are now."""
+        return copied(self.step.params), copied(self.step.state)

@@ -1,0 +1,1 @@
+"""The graph of a step as text, JSON and a drawing."""

@@ -1,0 +1,51 @@
+"""Products by the constant 1, as a loss's own cotangent brings them: ``x * 1`` is x to the bit."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ....tape.numerics.basic.copy import copy
+from ....tape.ops.elementwise import kernels
+from ...ir.graph import Role
+from ..program import LoweredOp, Place, Program
+
+
+def drop_unit_factors(program: Program) -> Program:
+    """Without products by a repeated constant 1: their results are their other factors."""
+    ones = {op.outputs[0] for op in program.ops if op.kernel is copy and _is_one(program, op.inputs[0])}
+    moved: dict[int, Place] = {}
+    ops: list[LoweredOp] = []
+    for op in program.ops:
+        factors = [v for v in op.inputs if v not in ones]
+        place = followed(program.places[factors[0]], moved) if len(factors) == 1 else None
+        if op.kernel is kernels.mul and place is not None and place.root not in program.graph.updates:
+            # what the step overwrites is no such factor: a product may be read after the update
+            moved[op.outputs[0]] = place
+        else:
+            ops.append(op)
+    places = {v: followed(place, moved) for v, place in program.places.items()}
+    return drop_unread(replace(program, ops=tuple(ops), places=places))
+
+
+def followed(place: Place, moved: Mapping[int, Place]) -> Place:
+    """A place after its root has become part of another, whose elements lie there side by side."""
+    if place.root not in moved:
+        return place
+    whole = moved[place.root]
+    return Place(whole.root, replace(place.layout, offset=whole.layout.offset + place.layout.offset))
+
+
+def _is_one(program: Program, value: int) -> bool:
+    """Whether a value repeats the constant 1."""
+    constant = program.graph.values.get(program.root(value))
+    return constant is not None and constant.role is Role.CONST and constant.content == "1.0"
+
+
+def drop_unread(program: Program) -> Program:
+    """Without the ops whose outputs no one reads any more."""
+    live, ops = set(program.kept), list[LoweredOp]()
+    for op in reversed(program.ops):
+        roots = {program.root(v) for v in op.outputs}
+        if not roots or roots & live or any(not program.is_static(root) for root in roots):
+            live.update(program.root(v) for v in op.inputs)
+            ops.append(op)
+    return program.with_ops(ops[::-1])

@@ -1,0 +1,1 @@
+"""One training step: a batch, the loss, its gradients, the update, the state."""

@@ -1,0 +1,144 @@
+"""What every training step has - parameters, state, a recipe - and the step that runs op by op."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self, cast
+
+import numpy as np
+
+from ...tape import AnyTensor, DgrrError
+from ..optim import clip_by_global_norm, clip_by_value
+from .evaluate import START, Evaluation, NonFiniteError, evaluate
+from .loss_call import Array, Arrays, LossFn, Moment, require_use
+from .memory import packed
+from .state_digest import state_digest
+from .update import Recipe, mean
+
+State = dict[str, dict[str, Array]]
+
+
+class StateError(DgrrError, ValueError):
+    """A state dict that does not belong to this step: other names, shapes or dtypes."""
+
+
+class Step:
+    """A loss function with parameters, optimizer state and a state of the model of its own.
+
+    Raises DomainError for a state of the model that ``loss_fn`` has no argument for.
+    """
+
+    def __init__(
+        self, loss_fn: LossFn, params: Arrays, recipe: Recipe, model_state: Arrays | None = None, seed: int = 0
+    ) -> None:
+        self.loss_fn, self.recipe, self.seed = loss_fn, recipe, seed
+        self.params = packed({name: np.asarray(array) for name, array in params.items()})
+        self.state = packed(recipe.rule.init(self.params))
+        self.model_state = packed({name: np.asarray(array) for name, array in (model_state or {}).items()})
+        require_use(loss_fn, self.model_state)
+
+    @property
+    def moment(self) -> Moment:
+        """Where in the run the step is."""
+        return Moment(int(self.state["step"]), self.seed, self.model_state)
+
+    def digest(self) -> str:
+        """SHA-256 over parameters, optimizer state and the model's state."""
+        return state_digest(self.params, self.state, self.model_state)
+
+    @property
+    def arrays(self) -> State:
+        """The arrays themselves of all that training changes, part by part."""
+        return {"params": self.params, "state": self.state, "model_state": self.model_state}
+
+    def state_dict(self) -> State:
+        """A copy of everything that training changes: ``{"params": …, "state": …, "model_state": …}``."""
+        return {part: {name: array.copy() for name, array in own.items()} for part, own in self.arrays.items()}
+
+    def load_state_dict(self, given: Mapping[str, Arrays]) -> None:
+        """Go back to a `state_dict`, to the bit. Raises StateError, and changes nothing, if it does not fit."""
+        for part, own in self.arrays.items():
+            _check(part, own, given.get(part, {}))
+        for part, own in self.arrays.items():
+            for name, array in own.items():
+                array[...] = given[part][name]
+
+
+class EagerStep(Step):
+    """A training step that runs on a fresh tape, op by op."""
+
+    loss: Array
+    """The loss of the last step."""
+    consumed: dict[str, Array]
+    """The gradients as the rule consumed them in the last step."""
+    scale: float | None
+    """What the gradients of the last step were multiplied by to clip their norm; None without ``clip_norm``."""
+
+    @classmethod
+    def beside(cls, step: Step) -> Self:
+        """A step that trains the very arrays of another one."""
+        made = cls.__new__(cls)
+        made.loss_fn, made.recipe, made.seed = step.loss_fn, step.recipe, step.seed
+        made.params, made.state, made.model_state = step.params, step.state, step.model_state
+        return made
+
+    def __call__(self, batch: Any) -> np.floating[Any]:
+        """Train on one batch and return its loss, taken before the update.
+
+        Raises NonFiniteError, and changes nothing, if the loss or a gradient is infinite or NaN.
+        """
+        self.loss, grads, after = eager_gradients(self.loss_fn, self.params, batch, self.recipe, self.moment)
+        self.consumed, self.scale = clipped(grads, self.recipe)
+        self.recipe.rule.step(self.params, self.consumed, self.state)
+        for name, array in self.model_state.items():
+            array[...] = after[name]
+        return cast(np.floating[Any], self.loss[()])
+
+
+def eager_gradients(
+    loss_fn: LossFn, params: Arrays, batch: Any, recipe: Recipe, moment: Moment = START
+) -> tuple[Array, dict[str, Array], dict[str, Array]]:
+    """The loss, the gradients of the parameters, averaged over micro-batches, before clipping, and the new state.
+
+    Raises NonFiniteError if one of them is infinite or NaN.
+    """
+    passes: list[Evaluation] = []
+    for micro in recipe.micro_batches(batch):
+        passes.append(evaluate(loss_fn, params, micro, moment))
+        passes[-1].require_finite()
+        moment = moment.after(passes[-1].model_state)
+    loss, grads = averaged(passes, params)
+    for name, array in {"loss": loss, **grads}.items():
+        if not np.isfinite(array).all():
+            raise NonFiniteError(f"the micro-batches are finite, but the mean of {name!r} over them is not")
+    for name, array in passes[-1].model_state.items():
+        if not np.isfinite(array).all():
+            raise NonFiniteError(f"loss and gradients are finite, but the new state {name!r} of the model is not")
+    return loss, grads, passes[-1].model_state
+
+
+def averaged(passes: Sequence[Evaluation], names: Iterable[str]) -> tuple[Array, dict[str, Array]]:
+    """The means of the losses and of the gradients of named parameters over micro-batches; of one, as they are."""
+    arrived = {name: [AnyTensor(made.grads[name]) for made in passes if name in made.grads] for name in names}
+    grads = {name: mean(terms, len(passes)).array for name, terms in arrived.items() if terms}
+    return mean([AnyTensor(made.loss) for made in passes], len(passes)).array, grads
+
+
+def clipped(grads: dict[str, Array], recipe: Recipe) -> tuple[dict[str, Array], float | None]:
+    """The gradients as the recipe clips them, and what clipping by norm multiplied them by."""
+    if recipe.clip_value is not None:
+        grads = clip_by_value(grads, recipe.clip_value)
+    if recipe.clip_norm is None:
+        return grads, None
+    result = clip_by_global_norm(grads, recipe.clip_norm)
+    return result.grads, result.scale
+
+
+def _check(part: str, own: Arrays, given: Arrays) -> None:
+    if list(own) != list(given):
+        raise StateError(f"load_state_dict: {part}: expected the names {list(own)}, got {list(given)}")
+    for name, array in own.items():
+        other = np.asarray(given[name])
+        if (other.shape, other.dtype) != (array.shape, array.dtype):
+            raise StateError(
+                f"load_state_dict: {part} {name!r}: expected {array.dtype}{list(array.shape)}, "
+                f"got {other.dtype}{list(other.shape)}"
+            )

@@ -1,0 +1,71 @@
+"""A loss function on a batch: its value, its gradients, and the tape that holds both."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...tape import AnyTensor, Tape
+from ...tape import NonFiniteError as NonFiniteError  # for those who have it from here
+from ...tape.graph.backward import DenseGrads
+from .batch import mapped
+from .loss_call import Array, Arrays, LossFn, Moment, call_loss
+
+START = Moment()
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One forward and backward pass."""
+
+    tape: Tape[Any]
+    loss: Array
+    dense: DenseGrads[AnyTensor]
+    grads: dict[str, Array]
+    """The gradient of every parameter that the loss depends on, in the order of the parameters."""
+    model_state: dict[str, Array]
+    """The state of the model after the step."""
+
+    def require_finite(self) -> None:
+        """Raise NonFiniteError if the loss or a gradient is infinite or NaN."""
+        if np.isfinite(self.loss) and all(np.isfinite(g).all() for g in self.grads.values()):
+            return
+        raise NonFiniteError(self._first_nonfinite())
+
+    def _first_nonfinite(self) -> str:
+        """Where the run left the finite numbers: the first such value, else the first such gradient on the way back."""
+        value = self.tape.first_nonfinite()
+        return str(value) if value else f"the values are finite; {self.dense.first_nonfinite()}"
+
+
+def on_tape(tape: Tape[Any], batch: Any) -> Any:
+    """A batch with its arrays as constants of a tape; tuples, lists and dicts keep their form."""
+    return mapped(batch, lambda where, array: tape.const(array))
+
+
+def evaluate(loss_fn: LossFn, params: Arrays, batch: Any, moment: Moment = START) -> Evaluation:
+    """The loss on a batch and the gradient of every node, computed op by op on a fresh tape.
+
+    Raises GradientError if ``loss_fn`` does not return a Var or it depends on no parameter, ShapeError if the
+    Var is no scalar, TapeError if it is of another tape; what `call_loss` raises for a new state.
+    """
+    tape: Tape[Any] = Tape()
+    p = tape.params(params)
+    loss, state = call_loss(loss_fn, p, on_tape(tape, batch), lambda: moment.context(tape))
+    dense = tape.backward_scalar(loss)
+    reached = {name: dense[var] for name, var in p.items()}
+    grads = {name: g.array for name, g in reached.items() if g is not None}
+    after = {**moment.model_state, **{name: var.numpy() for name, var in state.items()}}
+    return Evaluation(tape, loss.numpy(), dense, grads, after)
+
+
+def gradients(loss_fn: LossFn, params: Arrays, batch: Any, moment: Moment = START) -> tuple[Array, dict[str, Array]]:
+    """The loss (0-d) and the gradients by parameter name; absent where the loss does not depend on one.
+
+    >>> import numpy as np
+    >>> loss, grads = gradients(lambda p, x: (p["w"] * x).sum(), {"w": np.ones(2)}, np.array([3.0, 4.0]))
+    >>> float(loss), grads["w"]
+    (7.0, array([3., 4.]))
+    """
+    made = evaluate(loss_fn, params, batch, moment)
+    return made.loss, made.grads

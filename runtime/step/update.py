@@ -1,0 +1,57 @@
+"""How the gradients of a step become an update: accumulation, clipping, the optimizer's rule."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ...tape.errors import DomainError
+from ...tape.var.op_table import OPS
+from ..optim import Rule
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A rule, and what is done to gradients before it.
+
+    With ``accumulate`` of n, a step takes n micro-batches; their losses and gradients are added in their order
+    and divided by n once, which is not to the bit what one large batch would give. Then gradients are clipped
+    by value, then by global norm, where asked.
+    """
+
+    rule: Rule
+    accumulate: int = 1
+    clip_norm: float | None = None
+    clip_value: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.accumulate != int(self.accumulate) or self.accumulate < 1:
+            raise DomainError(f"accumulate: expected a whole number of at least 1, got {self.accumulate!r}")
+        for name in ("clip_norm", "clip_value"):
+            bound = getattr(self, name)
+            if bound is not None and not bound >= 0:
+                raise DomainError(f"{name}: expected a number of at least 0 or None, got {bound!r}")
+
+    def micro_batches(self, batch: Any) -> Sequence[Any]:
+        """The micro-batches of a step's batch. Raises DomainError if there are not as many as announced."""
+        if self.accumulate == 1:
+            return (batch,)
+        if not isinstance(batch, tuple | list) or len(batch) != self.accumulate:  # pyright: ignore[reportUnknownArgumentType]
+            given = f"{len(batch)} of them" if isinstance(batch, tuple | list) else type(batch).__name__  # pyright: ignore
+            raise DomainError(f"batch: expected a tuple of {self.accumulate} micro-batches, got {given}")
+        return batch  # pyright: ignore[reportUnknownVariableType]
+
+    def mean(self, terms: Sequence[Any]) -> Any:
+        """Their sum, in order, divided by the number of micro-batches; a single one stays as it is."""
+        return mean(terms, self.accumulate)
+
+
+def mean(terms: Sequence[Any], n: int) -> Any:
+    """The sum of terms, in order, divided by ``n``; 1 divides nothing."""
+    if n == 1:
+        return terms[0]
+    total = terms[0]
+    for term in terms[1:]:
+        total = OPS["add"](total, term)
+    return OPS["divide"](total, n)

@@ -1,0 +1,129 @@
+"""What a fit takes from its batches - epoch after epoch, several at once where asked - and how far it has come."""
+
+from collections.abc import Iterable, Iterator, Sized
+from dataclasses import dataclass
+from itertools import count, islice
+from typing import Any
+
+from ...tape import DomainError
+from ..data import Batches
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """How far a fit has come."""
+
+    epoch: int = 0
+    """The epoch of the last step, or the first one."""
+    taken: int = 0
+    """Batches taken in that epoch."""
+    steps: int = 0
+    """Steps done."""
+    stopped: bool = False
+    """Whether a callback has ended the fit."""
+
+
+class Feed:
+    """The batches of the steps of one fit.
+
+    Args:
+        batches: iterated once per epoch.
+        steps: how many steps the fit has, None for no bound.
+        epochs: how many epochs it has; None for one, or for as many as the steps need.
+        accumulate: how many batches are one step; a rest of fewer at the end of an epoch is left out.
+        cursor: where to go on. Epochs before it are passed over, then the batches that were taken.
+
+    Raises:
+        DomainError: a count below 0.
+    """
+
+    def __init__(
+        self, batches: Iterable[Any], *, steps: int | None, epochs: int | None, accumulate: int, cursor: Cursor
+    ) -> None:
+        for name, value in (("steps", steps), ("epochs", epochs)):
+            if value is not None and value < 0:
+                raise DomainError(f"fit: argument {name!r}: expected at least 0, got {value}")
+        self._batches, self._steps, self._accumulate = batches, steps, accumulate
+        self._epochs = 1 if steps is None and epochs is None else epochs
+        self._epoch, self._taken, self._count, self._stopped = cursor.epoch, cursor.taken, cursor.steps, cursor.stopped
+
+    @property
+    def cursor(self) -> Cursor:
+        """Where the fit stands: behind the last step that was counted."""
+        return Cursor(self._epoch, self._taken, self._count, self._stopped)
+
+    @property
+    def left(self) -> int | None:
+        """How many steps are to be done, where it is known before."""
+        bounds = [] if self._steps is None else [self._steps]
+        if isinstance(self._batches, Sized) and self._epochs is not None:
+            bounds.append(len(self._batches) // self._accumulate * self._epochs)
+        return max(0, min(bounds) - self._count) if bounds else None
+
+    def count_step(self) -> None:
+        """The step on the batches given last is done."""
+        self._taken += self._accumulate
+        self._count += 1
+
+    def stop(self) -> None:
+        """Give no more batches."""
+        self._stopped = True
+
+    def epochs(self) -> Iterator[tuple[int, Iterator[Any]]]:
+        """Number and batches of every epoch that is left; each step is to be counted before the next is asked for.
+
+        Raises DomainError if an epoch gives no step, or fewer batches than were taken before.
+        """
+        first = self._epoch
+        if self._ended(first):
+            return
+        for _ in range(first):
+            self._pass_over()
+        for epoch in count(first):
+            if self._ended(epoch):
+                return
+            if epoch > first:
+                self._epoch, self._taken = epoch, 0
+            yield epoch, self._steps_of_epoch()
+
+    def _ended(self, epoch: int) -> bool:
+        return self._done or (self._epochs is not None and epoch >= self._epochs)
+
+    @property
+    def _done(self) -> bool:
+        return self._stopped or (self._steps is not None and self._count >= self._steps)
+
+    def _pass_over(self) -> None:
+        """One epoch without its batches: data of ours know their order without being read."""
+        epoch = iter(self._batches)
+        if not isinstance(self._batches, Batches):
+            for _ in epoch:
+                pass
+
+    def _steps_of_epoch(self) -> Iterator[Any]:
+        """The batches of the epoch that are left, as many as are needed."""
+        items = iter(self._batches)
+        _skip(items, self._taken, self._epoch)
+        n = self._accumulate
+        while not self._done and len(together := tuple(islice(items, n))) == n:
+            yield together if n > 1 else together[0]
+        if self._taken == 0:
+            raise DomainError(self._nothing())
+
+    def _nothing(self) -> str:
+        least = "one batch" if self._accumulate == 1 else f"{self._accumulate} batches"
+        got = "none" if self._accumulate == 1 else "fewer"
+        return (
+            f"fit: argument 'batches': expected at least {least} per epoch, got {got}; "
+            "an iterator is used up after one epoch, so pass something that can be iterated again"
+        )
+
+
+def _skip(items: Iterator[Any], taken: int, epoch: int) -> None:
+    """Pass over the batches that were taken before."""
+    there = sum(1 for _ in islice(items, taken))
+    if there < taken:
+        raise DomainError(
+            f"fit: argument 'batches': expected at least {taken} batches in epoch {epoch}, from where the checkpoint "
+            f"goes on, got {there}; pass the batches of the run that saved it"
+        )

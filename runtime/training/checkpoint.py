@@ -1,0 +1,125 @@
+"""Checkpoints: everything a run needs to go on to the bit, in one file that is whole or not there.
+
+The file is a numpy archive, so ``np.load`` reads it: ``params/NAME``, ``state/NAME``, ``model_state/NAME``, and as
+``header`` the UTF-8 bytes of a JSON object with the rest. Its last 64 bytes, the comment of the archive, are the
+SHA-256 of all that precedes the comment's length.
+"""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from struct import pack
+from typing import IO, Any
+from zipfile import ZipFile
+
+import numpy as np
+
+from ...tape import DgrrError, DomainError
+from ...tape.values.atomic_file import replacing
+from ..step.eager import State
+from ..step.loss_call import Array
+from .batch_stream import Cursor
+
+VERSION = 1
+"""Of the file."""
+
+_SIGNATURE = 64
+_BLOCK = 1 << 20
+
+
+class CheckpointError(DgrrError, ValueError):
+    """A checkpoint that is damaged, or of another run."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A run between two steps."""
+
+    law: dict[str, Any]
+    """What decides the run besides its data: a run that goes on must have the same."""
+    steps: int
+    """Steps done since the beginning of the run."""
+    loss: float | None
+    """Of the last step."""
+    cursor: Cursor | None
+    """How far the fit in progress has come; None between two fits."""
+    state_digest: str
+    """For people."""
+    arrays: State
+    """Parameters, optimizer state and the model's state."""
+
+
+def check_every(checkpoint: object, every: int | None) -> None:
+    """Hold the trainer's argument ``checkpoint_every`` against what it needs. Raises DomainError."""
+    where = "Trainer: argument 'checkpoint_every'"
+    if every is not None and (every != int(every) or every < 1):
+        raise DomainError(f"{where}: expected a whole number of at least 1, got {every!r}")
+    if every is not None and checkpoint is None:
+        raise DomainError(f"{where}: expected a checkpoint to save to beside it, got none")
+
+
+def write_checkpoint(path: str | os.PathLike[str], checkpoint: Checkpoint) -> None:
+    """Save a checkpoint: under another name, on the disk, then renamed; the one before stays until then."""
+    with replacing(path) as file:
+        with ZipFile(file, "w") as archive:
+            for name, array in _members(checkpoint).items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, array, allow_pickle=False)
+        _sign(file)
+
+
+def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
+    """A checkpoint that was saved.
+
+    Raises CheckpointError for a file that is damaged, no checkpoint, or of another version; OSError if it cannot
+    be read.
+    """
+    with Path(path).open("rb") as file:
+        _require_whole(path, file)
+        with np.load(file, allow_pickle=False) as archive:
+            header = json.loads(archive["header.npy"].tobytes())
+            if header.pop("version") != VERSION:
+                raise CheckpointError(f"load: {str(path)!r} was written by another version of dgrr; load it there")
+            names = header.pop("names")
+            arrays = {part: {n: archive[f"{part}/{n}.npy"] for n in names[part]} for part in names}
+    cursor = header.pop("cursor")
+    return Checkpoint(**header, cursor=Cursor(**cursor) if cursor else None, arrays=arrays)
+
+
+def _members(checkpoint: Checkpoint) -> dict[str, Array]:
+    """The arrays of the archive by name."""
+    header = {name: value for name, value in vars(checkpoint).items() if name != "arrays"}
+    header["version"] = VERSION
+    header["cursor"] = asdict(checkpoint.cursor) if checkpoint.cursor else None
+    header["names"] = {part: list(arrays) for part, arrays in checkpoint.arrays.items()}
+    members: dict[str, Array] = {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
+    return members | {f"{part}/{n}": a for part, arrays in checkpoint.arrays.items() for n, a in arrays.items()}
+
+
+def _sign(file: IO[bytes]) -> None:
+    """Put the digest of an archive behind it, as its comment; an archive ends with the length of that."""
+    size = file.seek(0, os.SEEK_END) - 2
+    signature = _digest(file, size)
+    file.seek(size)
+    file.write(pack("<H", _SIGNATURE) + signature)
+
+
+def _require_whole(path: str | os.PathLike[str], file: IO[bytes]) -> None:
+    size = file.seek(0, os.SEEK_END) - 2 - _SIGNATURE
+    expected = pack("<H", _SIGNATURE) + _digest(file, size) if size > 0 else b""
+    if not expected or file.read() != expected:
+        raise CheckpointError(
+            f"load: {str(path)!r} is damaged or no checkpoint: its digest does not match its bytes; load another one"
+        )
+    file.seek(0)
+
+
+def _digest(file: IO[bytes], size: int) -> bytes:
+    """The digest of the first ``size`` bytes, behind which the file then stands."""
+    digest = sha256()
+    file.seek(0)
+    for start in range(0, size, _BLOCK):
+        digest.update(file.read(min(_BLOCK, size - start)))
+    return digest.hexdigest().encode()

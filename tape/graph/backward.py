@@ -1,0 +1,198 @@
+"""The reverse sweep: cotangents flow from children to parents in decreasing id, added in that order.
+
+The order is part of the bit contract: a node's cotangent is the sum of its initial cotangent and of the
+contributions of its children, the child with the highest id first, and for one child in the order of its
+contributions.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import Any, Generic, TypeVar, cast
+
+import numpy as np
+
+from ..errors import DTypeError, GradientError, ShapeError, TapeError
+from ..values.tables import Table, statistics
+from ..values.tensor import AnyTensor
+from ..var.op_table import OPS
+from ..var.var import Var
+from .node import Node
+from .nonfinite import NonFiniteReport, first_gradient, require_finite_contribution
+
+G = TypeVar("G")
+
+Lift = Callable[[int], Any]
+"""The value of a node as backward passes it to VJPs: the tensor, or a Var when backward is recorded."""
+
+Hooked = Callable[[Node, Any], Any]
+"""A node's complete cotangent as its hooks leave it."""
+
+Live = Collection[int] | None
+"""The ids that a sweep is confined to; None for all."""
+
+COLUMNS = ("id", "name", "op", "shape", "norm", "min", "max", "zeros", "non-finite")
+"""Columns of a table of gradients."""
+
+DESCENDING = COLUMNS[4:]
+"""Columns that a table begins with the greatest of."""
+
+
+def sweep(
+    nodes: Sequence[Node],
+    cotangents: list[Any],
+    start: int,
+    lift: Lift,
+    hooked: Hooked | None = None,
+    check: bool = False,
+    live: Live = None,
+) -> None:
+    """Push the cotangents of nodes ``start``, ``start - 1``, … 0 to their parents, in place.
+
+    With ``live`` nothing flows to other nodes than these, and the VJPs that would make it flow there are not run.
+    Raises GradientError if an op's VJP returns a contribution of the wrong shape or a hook something that does
+    not fit; with ``check`` NonFiniteError for a contribution that is infinite or NaN.
+    """
+    add, last = OPS["add"], 0 if live is None else min(live, default=0)
+    for id in range(start, last - 1, -1):
+        node, g = nodes[id], cotangents[id]
+        if g is None:
+            continue
+        if hooked is not None:
+            g = cotangents[id] = hooked(node, g)
+        if not node.requires_grad or node.op is None:
+            continue
+        for parent, contribution in node.pull(g, lifted(node, lift), lift(id), live):
+            if check:
+                require_finite_contribution(node, nodes[parent], contribution)
+            known = cotangents[parent]
+            cotangents[parent] = contribution if known is None else add(known, contribution)
+
+
+def lifted(node: Node, lift: Lift) -> list[Any]:
+    """The inputs of a node as its op's derivatives take them; None for an omitted one."""
+    ids = iter(node.parents)
+    return [None if x is None else lift(next(ids)) for x in node.inputs]
+
+
+def depending(nodes: Sequence[Node], inputs: Collection[int], stop: int) -> set[int]:
+    """The ids up to ``stop`` of ``inputs`` and of what is computed from them."""
+    live = set(inputs)
+    for id in range(min(live, default=stop), stop + 1):
+        if not live.isdisjoint(nodes[id].parents):
+            live.add(id)
+    return live
+
+
+def seed_of(call: str, value: AnyTensor, seed: Any) -> Any:
+    """The cotangent to begin with: ``seed``, checked, or 1 for a scalar.
+
+    Raises GradientError for a missing seed, ShapeError or DTypeError for one that does not fit.
+    """
+    if value.dtype.kind != "f":
+        raise GradientError(f"{call}: argument 'out': expected float values, got {value.dtype}: no gradient exists")
+    if seed is None:
+        if value.sizes != ():
+            raise GradientError(
+                f"{call}: argument 'out': expected a scalar, got shape {value.sizes}; "
+                "reduce it first, or give seed= with that shape"
+            )
+        return AnyTensor(np.ones((), value.dtype))
+    return cotangent(call, "seed", value, seed)
+
+
+def cotangent(call: str, argument: str, value: AnyTensor, given: Any) -> Any:
+    """``given`` as a cotangent of ``value``; a Var stays one. Raises ShapeError or DTypeError if it does not fit."""
+    if value.dtype.kind != "f":
+        raise GradientError(f"{call}: argument {argument!r}: expected None for {value.dtype}: no gradient exists")
+    made: Any = given
+    if isinstance(made, int | float):
+        made = AnyTensor.number(made, value.dtype)
+    if not isinstance(made, (Var, AnyTensor)):
+        made = AnyTensor.leaf(made, f"{call}: argument {argument!r}")
+    if tuple(made.shape) != value.sizes:
+        raise ShapeError(f"{call}: argument {argument!r}: expected shape {value.sizes}, got {tuple(made.shape)}")
+    if made.dtype != value.dtype:
+        raise DTypeError(f"{call}: argument {argument!r}: expected dtype {value.dtype}, got {made.dtype}")
+    return cast(Any, made)
+
+
+def zeros(value: AnyTensor) -> AnyTensor | None:
+    """The gradient of what does not matter; None for a value that has no gradients."""
+    return AnyTensor(np.zeros(value.sizes, value.dtype)) if value.dtype.kind == "f" else None
+
+
+class DenseGrads(Generic[G]):
+    """The gradient, or None where backward did not arrive, of every node of a tape.
+
+    Indexed by Var, by id or by name; iterates in order of ids.
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        gradients: list[G | None],
+        owner: Callable[[Any], Node],
+        unreached: Collection[int] = (),
+    ) -> None:
+        """``unreached`` are the nodes whose entry stands for a gradient that did not arrive."""
+        self._nodes, self._gradients, self._owner, self._unreached = nodes, gradients, owner, unreached
+
+    def __len__(self) -> int:
+        return len(self._gradients)
+
+    def __iter__(self) -> Iterator[G | None]:
+        return iter(self._gradients)
+
+    def __getitem__(self, key: Any) -> G | None:
+        """The gradient of a node. Raises TapeError for an id, name or Var that these gradients do not have."""
+        return self._gradients[self._id(key)]
+
+    def _id(self, key: Any) -> int:
+        if isinstance(key, str):
+            return named(self.nodes, key)
+        id = key if isinstance(key, int) else self._owner(key).id
+        if not 0 <= id < len(self):
+            raise TapeError(f"gradients: expected a node id from 0 to {len(self) - 1}, got {id}")
+        return id
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """The nodes, one for each gradient."""
+        return self._nodes[: len(self)]
+
+    def reached(self) -> dict[int, G]:
+        """The gradients that exist, by node id."""
+        return {id: g for id, g in enumerate(self._gradients) if g is not None}
+
+    def table(self, sort: str | None = None, *, op: str = "*", name: str = "*", nonfinite: bool = False) -> Table:
+        """One row per node that has a gradient: name, op, shape, and the statistics of the gradient.
+
+        ``sort`` is a column: statistics from the greatest down, the others upwards; by default in order of ids.
+        ``op`` and ``name`` are patterns such as ``"encoder.*"``; ``nonfinite`` leaves only rows with an infinity
+        or a NaN. Raises DomainError for a column that is not there.
+        """
+        rows = [self._row(id, g) for id, g in self.reached().items() if self._matches(id, op, name)]
+        table = Table("gradients", COLUMNS, [row for row in rows if row["non-finite"] or not nonfinite])
+        return table if sort is None else table.sorted(sort, descending=sort in DESCENDING)
+
+    def _matches(self, id: int, op: str, name: str) -> bool:
+        node = self._nodes[id]
+        return fnmatchcase(node.op_name, op) and fnmatchcase(node.name or "", name)
+
+    def first_nonfinite(self) -> NonFiniteReport | None:
+        """The gradient that was the first to have an infinity or a NaN on the way back; None if there is none."""
+        return first_gradient(self._nodes, self._gradients, self._unreached)
+
+    def _row(self, id: int, gradient: Any) -> dict[str, Any]:
+        node = self._nodes[id]
+        head = {"id": id, "name": node.name, "op": node.op_name, "shape": node.value.sizes}
+        return {**head, **statistics(gradient.numpy())}
+
+
+def named(nodes: Sequence[Node], name: str) -> int:
+    """The id of the one node of that name. Raises TapeError if there is none, or more than one."""
+    ids = [node.id for node in nodes if node.name == name]
+    if len(ids) != 1:
+        have = "no node" if not ids else f"nodes {', '.join(map(str, ids))}"
+        raise TapeError(f"name {name!r}: expected one node of that name, got {have}; use the Var or its id")
+    return ids[0]

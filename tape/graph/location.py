@@ -1,0 +1,61 @@
+"""Where in the user's program a node was made: the first line outside this package."""
+
+import linecache
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FrameType
+
+Place = tuple[CodeType, int]
+"""A code object and the offset of an instruction in it: cheap to note, read only when someone asks."""
+
+WINGS = tuple(str(Path(__file__).parents[2] / wing) + os.sep for wing in ("tape", "runtime", "trace"))
+"""The folders of this package's source."""
+
+
+class _Inside(dict[str, bool]):
+    """Whether a source file is one of this package, by its name."""
+
+    def __missing__(self, file: str) -> bool:
+        inside = self[file] = file.startswith(WINGS)
+        return inside
+
+
+_INSIDE = _Inside()
+
+
+@dataclass(frozen=True)
+class Location:
+    """A line of a program: ``text`` is empty if there is no source to read."""
+
+    file: str
+    line: int
+    function: str
+    text: str
+
+    def __str__(self) -> str:
+        """``train.py:12: loss = x.log()``, with the path as seen from the working directory."""
+        path, here = Path(self.file), Path.cwd()
+        shown = path.relative_to(here) if path.is_relative_to(here) else path
+        return f"{shown}:{self.line}{': ' if self.text else ''}{self.text}"
+
+    @classmethod
+    def of(cls, place: Place) -> "Location":
+        """The location of a place."""
+        code, offset = place
+        lines = (line for start, stop, line in code.co_lines() if start <= offset < stop and line is not None)
+        line = next(lines, code.co_firstlineno)
+        text = linecache.getline(code.co_filename, line).strip()
+        return cls(code.co_filename, line, code.co_qualname, text)
+
+
+def caller() -> Place | None:
+    """The place in the first frame outside this package, for a function two calls inside it.
+
+    Called for every op, so it only walks: 0.3 us below an op called through its public function.
+    """
+    frame: FrameType | None = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and _INSIDE[frame.f_code.co_filename]:
+        frame = frame.f_back
+    return None if frame is None else (frame.f_code, frame.f_lasti)

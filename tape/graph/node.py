@@ -1,0 +1,96 @@
+"""Nodes: what a tape is made of."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from ..errors import GradientError, ShapeError
+from ..record.op import Op
+from ..values.tensor import AnyTensor
+from ..var.var import shape_of
+from .location import Location, Place
+
+LEAF = "leaf"
+"""The op name of nodes that no op made."""
+
+
+class Node:
+    """One value on a tape, how it was made, and the way back.
+
+    ``op`` is None for a leaf; ``inputs`` are the values that the op was given, None for an omitted one,
+    and ``parents`` the ids of those that were given. ``scope`` is the dotted name of the tape's scope that the
+    node was made in, and ``place`` where in the program, if the tape notes that.
+    """
+
+    __slots__ = ("attrs", "id", "inputs", "name", "needs", "op", "parents", "place", "requires_grad", "scope", "value")
+
+    def __init__(
+        self,
+        id: int,
+        op: Op | None,
+        attrs: Mapping[str, Any],
+        value: AnyTensor,
+        parents: tuple[int, ...],
+        inputs: Sequence[AnyTensor | None],
+        needs: Sequence[bool],
+        requires_grad: bool,
+        name: str | None,
+        scope: str,
+        place: Place | None,
+    ) -> None:
+        self.id, self.op, self.attrs, self.value = id, op, attrs, value
+        self.parents, self.inputs, self.needs = parents, inputs, needs
+        self.requires_grad, self.name, self.scope, self.place = requires_grad, name, scope, place
+
+    @property
+    def op_name(self) -> str:
+        """The op's name, or "leaf"."""
+        return self.op.name if self.op else LEAF
+
+    @property
+    def title(self) -> str:
+        """What messages call the node: ``node 3 (mul)``, ``node 0 (leaf 'w')``."""
+        return f"node {self.id} ({self.op_name}{f' {self.name!r}' if self.name else ''})"
+
+    @property
+    def location(self) -> Location | None:
+        """The user's line that made the node; None if the tape was told not to note it."""
+        return None if self.place is None else Location.of(self.place)
+
+    def backward(self, cotangent: AnyTensor) -> list[tuple[int, AnyTensor]]:
+        """The node's local VJP: contributions (parent id, cotangent), for parents that require gradients.
+
+        Raises ShapeError if ``cotangent`` has not the node's shape, GradientError for a wrong contribution.
+        """
+        if cotangent.sizes != self.value.sizes:
+            raise ShapeError(
+                f"backward of node {self.id} ({self.op_name}): argument 'cotangent': "
+                f"expected shape {self.value.sizes}, got {cotangent.sizes}"
+            )
+        return self.pull(cotangent, self.inputs, self.value)
+
+    def pull(
+        self, g: Any, inputs: Sequence[Any], output: Any, live: Collection[int] | None = None
+    ) -> list[tuple[int, Any]]:
+        """`backward` on values of any kind: tensors, or Vars when the backward pass itself is recorded.
+
+        With ``live`` only for the parents among these ids.
+        """
+        if self.op is None:
+            return []
+        positions = [i for i, x in enumerate(self.inputs) if x is not None]
+        ids = dict(zip(positions, self.parents, strict=True))
+        needs = self.needs if live is None else [need and ids[i] in live for i, need in enumerate(self.needs)]
+        pulled = self.op.pull(g, inputs, output, self.attrs, needs)
+        for i, contribution in pulled:
+            self._check(i, ids[i], contribution)
+        return [(ids[i], contribution) for i, contribution in pulled]
+
+    def _check(self, position: int, parent: int, contribution: Any) -> None:
+        value = self.inputs[position]
+        if value is None or (shape_of(contribution) == value.sizes and contribution.dtype == value.dtype):
+            return
+        raise GradientError(
+            f"backward of node {self.id} ({self.op_name}): its VJP for parent {parent} must return "
+            f"{value.dtype} of shape {value.sizes}, got {contribution.dtype} of shape "
+            f"{shape_of(contribution)}; mend the op's vjp"
+        )

@@ -1,0 +1,61 @@
+"""The store of a tape: its nodes in order, and how they are found."""
+
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+from ..errors import ShapeError, TapeError
+from ..values.tensor import AnyTensor
+from ..var.some_var import SomeVar
+from .backward import named
+from .node import Node
+
+_numbers = count(1)
+
+
+class Nodes:
+    """A grow-only list of nodes, found by Var, by id or by name."""
+
+    def __init__(self) -> None:
+        self.number: int = next(_numbers)
+        self.generation: int = 0
+        self._nodes: list[Node] = []
+
+    def __repr__(self) -> str:
+        return f"<Tape #{self.number} with {len(self._nodes)} nodes>"
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self._nodes)
+
+    def node(self, key: SomeVar[Any] | int | str) -> Node:
+        """The node of a Var, an id or a name. Raises TapeError if this tape has no such node."""
+        if isinstance(key, SomeVar):
+            if key.tape is not self:
+                raise TapeError(f"expected a Var of {self!r}, got node {key.id} of {key.tape!r}")
+            if key.generation != self.generation:
+                raise TapeError(
+                    f"expected a Var of generation {self.generation} of {self!r}, got node {key.id} of generation "
+                    f"{key.generation}: the tape was reset since; make its leaves anew"
+                )
+            return self._nodes[key.id]
+        if isinstance(key, str):
+            return self._nodes[named(self._nodes, key)]
+        if not 0 <= key < len(self._nodes):
+            raise TapeError(f"node: expected an id from 0 to {len(self._nodes) - 1}, got {key}")
+        return self._nodes[key]
+
+    def value(self, key: SomeVar[Any] | int | str) -> AnyTensor:
+        """The value of a node. Raises TapeError if this tape has no such node."""
+        return self.node(key).value
+
+    def require_value(self, key: SomeVar[Any] | int | str, shape: tuple[int, ...]) -> AnyTensor:
+        """The value of a node that must have the given shape. Raises ShapeError if it has another."""
+        value = self.value(key)
+        if value.sizes != tuple(shape):
+            raise ShapeError(
+                f"require_value: node {self.node(key).id}: expected shape {tuple(shape)}, got {value.sizes}"
+            )
+        return value

@@ -1,0 +1,1 @@
+"""Looking at tapes and gradients: comparison, drawing, explanation, summary."""

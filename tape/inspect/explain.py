@@ -1,0 +1,88 @@
+"""The way from a node to the loss: what lies on it, and why no gradient comes back along it."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..errors import GradientError
+from ..graph.node import Node
+from ..values.tables import Table, statistics
+
+COLUMNS = ("id", "name", "op", "shape", "from", "value", "gradient", "line")
+
+
+def explain(nodes: Sequence[Node], start: int, gradients: Iterable[Any], loss: int | None = None) -> Table:
+    """One row per node on a path from node ``start`` to the loss.
+
+    The loss is the last node that has a gradient, unless it is given. ``from`` are the parents on the path,
+    ``value`` and ``gradient`` 2-norms. Raises GradientError if no node has a gradient.
+    """
+    known = list(gradients)
+    end = _last(known) if loss is None else loss
+    path = _path(nodes, start, end)
+    rows = [_row(nodes[id], known[id], path) for id in sorted(path | {start})]
+    title = f"from {nodes[start].title} to {nodes[end].title}"
+    if known[start] is None:
+        title = f"no gradient arrives at {nodes[start].title}: {_reason(nodes, start, end, path)}"
+    return Table(title, COLUMNS, rows)
+
+
+def _last(gradients: Sequence[Any]) -> int:
+    reached = [id for id, g in enumerate(gradients) if g is not None]
+    if not reached:
+        raise GradientError("explain: argument 'grads': expected the gradients of a loss, got none at any node")
+    return reached[-1]
+
+
+def _path(nodes: Sequence[Node], start: int, end: int) -> set[int]:
+    """The nodes that depend on ``start`` and that ``end`` depends on, both included; empty if there is no path."""
+    after = {start}
+    for node in nodes[start + 1 : end + 1]:
+        if not after.isdisjoint(node.parents):
+            after.add(node.id)
+    if end not in after:
+        return set()
+    path, stack = {end}, [end]
+    while stack:
+        found = {p for p in nodes[stack.pop()].parents if p in after} - path
+        path |= found
+        stack += found
+    return path
+
+
+def _row(node: Node, gradient: Any, path: set[int]) -> dict[str, Any]:
+    return {
+        "id": node.id,
+        "name": node.name,
+        "op": node.op_name,
+        "shape": node.value.sizes,
+        "from": ", ".join(str(p) for p in dict.fromkeys(node.parents) if p in path),
+        "value": statistics(node.value.array)["norm"],
+        "gradient": None if gradient is None else statistics(gradient.numpy())["norm"],
+        "line": None if node.location is None else str(node.location),
+    }
+
+
+def _reason(nodes: Sequence[Node], start: int, end: int, path: set[int]) -> str:
+    node, loss = nodes[start], nodes[end]
+    if not path:
+        return f"{loss.title}, the loss, does not depend on it"
+    if node.value.dtype.kind != "f":
+        return f"{node.value.dtype} has no gradient"
+    if not node.requires_grad:
+        return "it was made not to require one" if node.op is None else "it depends on no leaf that requires one"
+    stops = _stops(nodes, start, path)
+    return f"nothing comes back through {', '.join(nodes[id].title for id in stops)}, which has no gradient there"
+
+
+def _stops(nodes: Sequence[Node], start: int, path: set[int]) -> list[int]:
+    """The nodes on the path that pass nothing to a parent which could use it."""
+    open, stops = {start}, list[int]()
+    for id in sorted(path - {start}):
+        node = nodes[id]
+        given = [needed for x, needed in zip(node.inputs, node.needs, strict=True) if x is not None]
+        fed = [needed for parent, needed in zip(node.parents, given, strict=True) if parent in open]
+        if any(fed):
+            open.add(id)
+        elif fed:
+            stops.append(id)
+    return stops

@@ -1,0 +1,122 @@
+"""What a model needs beside its parameters and its input: whether it trains, random numbers, running statistics."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import DomainError, DTypeError, ShapeError
+from ..var.op_table import OPS
+from ..var.var import AnyVar
+
+
+class Random:
+    """The random numbers of one micro-batch of one step.
+
+    Each draw is a function of the seed, the step (a Var: an int64 scalar), the micro-batch and the number of
+    draws before it, and of nothing else; so it can be drawn again from a trace.
+
+    >>> from dgrr.tape import Tape
+    >>> tape = Tape()
+    >>> random = Random(tape.const(0), seed=7)
+    >>> random.uniform((2,)).numpy()
+    array([0.9545971, 0.7501522], dtype=float32)
+    """
+
+    def __init__(self, step: AnyVar, seed: int = 0, micro_batch: int = 0) -> None:
+        self._step, self._seed, self._micro_batch = step, seed, micro_batch
+        self._drawn = 0
+
+    def uniform(self, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> AnyVar:
+        """Independent numbers from [0, 1). Raises DTypeError for another dtype than float32 and float64."""
+        drawn: AnyVar = OPS["uniform"](self._step, tuple(shape), dtype=np.dtype(dtype).name, **self._key())
+        return drawn
+
+    def dropout(self, x: AnyVar, p: float = 0.5) -> AnyVar:
+        """``x`` with each element replaced by 0 with probability ``p`` and else divided by ``1 - p``."""
+        kept: AnyVar = OPS["dropout"](x, self._step, p, **self._key())
+        return kept
+
+    def _key(self) -> dict[str, int]:
+        self._drawn += 1
+        return {"seed": self._seed, "micro_batch": self._micro_batch, "ordinal": self._drawn - 1}
+
+
+class Context:
+    """What a step hands to a model: ``loss_fn(p, batch, ctx)``, and from there ``model(p, x, ctx)``.
+
+    ``ctx.training`` tells training from evaluation, ``ctx.random`` draws, ``ctx.state`` maps names to the Vars of
+    what is neither parameter nor input, such as running statistics. A layer that changes one calls
+    ``ctx.update``; the step returns ``(loss, ctx.state)``.
+    """
+
+    def __init__(
+        self, training: bool = False, random: Random | None = None, state: Mapping[str, AnyVar] | None = None
+    ) -> None:
+        self.training = training
+        self._random, self._state, self._prefix = random, State(state or {}), ""
+
+    @property
+    def random(self) -> Random:
+        """The draws of this step. Raises DomainError if the context was made without."""
+        if self._random is None:
+            raise DomainError("Context: argument 'random': expected a Random to draw from, got None")
+        return self._random
+
+    @property
+    def state(self) -> "State":
+        """The state by name, with the updates so far."""
+        return self._state.scope(self._prefix)
+
+    def update(self, name: str, value: AnyVar) -> None:
+        """Give an entry of the state the value that it has after this step.
+
+        Raises DomainError for an unknown name, ShapeError or DTypeError for a value unlike the present one.
+        """
+        self._state.update(self._prefix + name, value)
+
+    def scope(self, prefix: str) -> "Context":
+        """The same context for a part of the model: its names stand in the state under ``prefix``."""
+        scoped = Context(self.training, self._random)
+        scoped._state, scoped._prefix = self._state, self._prefix + prefix
+        return scoped
+
+
+class State(Mapping[str, AnyVar]):
+    """Vars by name; a view of the entries under a prefix sees every update of the whole."""
+
+    def __init__(self, values: Mapping[str, AnyVar]) -> None:
+        self._values, self._prefix = dict(values), ""
+        self.updated: set[str] = set()
+        """The names, in full, that were given a new value."""
+
+    def scope(self, prefix: str) -> "State":
+        """The entries whose names begin with ``prefix``, under the names without it."""
+        scoped = State({})
+        scoped._values, scoped.updated, scoped._prefix = self._values, self.updated, self._prefix + prefix
+        return scoped
+
+    def update(self, name: str, value: AnyVar) -> None:
+        """See `Context.update`."""
+        old = self[name]
+        if tuple(value.shape) != tuple(old.shape):
+            given = tuple(value.shape)
+            raise ShapeError(f"update: argument 'value' of {name!r}: expected shape {tuple(old.shape)}, got {given}")
+        if value.dtype != old.dtype:
+            raise DTypeError(f"update: argument 'value' of {name!r}: expected {old.dtype}, got {value.dtype}")
+        self._values[self._prefix + name] = value
+        self.updated.add(self._prefix + name)
+
+    def __getitem__(self, name: str) -> AnyVar:
+        try:
+            return self._values[self._prefix + name]
+        except KeyError:
+            have = ", ".join(map(repr, self._values)) or "none; make them with model.init_state()"
+            raise DomainError(f"state: expected an entry {self._prefix + name!r}, got {have}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        n = len(self._prefix)
+        return (name[n:] for name in self._values if name.startswith(self._prefix))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

@@ -1,0 +1,1 @@
+"""The layers, a file a family."""

@@ -1,0 +1,86 @@
+"""Normalisation by the statistics of the batch, and by running ones once training is over."""
+
+from dataclasses import dataclass
+from math import prod
+
+from ... import ops
+from ...errors import ShapeError
+from ...numerics.math.exact import difference
+from ...var.var import AnyVar
+from ..checks import refuse, require_at_least, require_not_negative
+from ..context import Context
+from ..initializers import ones, zeros
+from ..layer import Layer, Parameter, Params, context
+from .norm import values, weight_and_bias
+
+
+@dataclass(frozen=True)
+class BatchNorm(Layer):
+    """Each channel normalised over batch and spatial axes, then scaled and moved.
+
+    In training the mean and the biased variance are those of the batch, and the state becomes
+    ``(1 - momentum) * running + momentum * batch``, with the unbiased variance, as in PyTorch; in evaluation the
+    running ones are used. Without ``track_running_stats`` there is no state, and always those of the batch are used.
+
+    Source: Ioffe and Szegedy (2015); torch.nn.BatchNorm2d.
+    Shapes: x (B, channels, *S) -> (B, channels, *S)
+    Dtypes: x, the parameters and the result float32 or float64, all alike.
+    Raises:
+        DomainError: ``channels`` is below 1, ``momentum`` is outside 0 to 1, or ``eps`` is no finite number of at least
+            0; or a context is needed and none is given.
+        ShapeError: when called, x does not fit parameters or state, or has in training fewer than two elements of a
+            channel.
+        DTypeError: when called, x has another dtype than the parameters, or holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> layer = nn.BatchNorm(1, eps=0.0, affine=False, track_running_stats=False)
+    >>> layer({}, Tape().leaf([[1.0], [3.0]])).numpy()
+    array([[-1.],
+           [ 1.]])
+    """
+
+    channels: int
+    eps: float = 1e-5
+    momentum: float = 0.1
+    affine: bool = True
+    track_running_stats: bool = True
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 1, "channels")
+        require_not_negative(self, "eps")
+        if not 0 <= self.momentum <= 1:
+            raise refuse(self, "momentum", "a number from 0 to 1")
+
+    def own_parameters(self) -> dict[str, Parameter]:
+        """``weight`` and ``bias``, unless switched off."""
+        return weight_and_bias(self.channels) if self.affine else {}
+
+    def own_state(self) -> dict[str, Parameter]:
+        """``running_mean`` and ``running_var``, unless switched off."""
+        start = {"running_mean": zeros(), "running_var": ones()}
+        return {name: Parameter((self.channels,), s) for name, s in start.items()} if self.track_running_stats else {}
+
+    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
+        """(batch, channels, …) to the same shape. Raises ShapeError for a batch of which no variance can be taken."""
+        weight, bias = values(p, self, self.affine)
+        if self.track_running_stats:
+            ctx = context(ctx, self)
+            if not ctx.training:
+                mean, variance = ctx.state["running_mean"], ctx.state["running_var"]
+                return ops.batch_norm_inference(x, mean, variance, weight, bias, self.eps)
+        y = ops.batch_norm(x, weight, bias, self.eps)  # the first to look at the shapes
+        if self.track_running_stats and ctx is not None:
+            self._track(x, ctx)
+        return y
+
+    def _track(self, x: AnyVar, ctx: Context) -> None:
+        axes = (0, *range(2, len(x.shape)))
+        if prod(x.shape[axis] for axis in axes) < 2:
+            raise ShapeError(
+                f"{self!r}: argument 'x': expected at least 2 elements of each channel in training, "
+                f"got shape {tuple(x.shape)}"
+            )
+        batch = {"running_mean": ops.reduce_mean(x, axes), "running_var": ops.var(x, axes, correction=1)}
+        for name, statistic in batch.items():
+            kept = ops.scale(ctx.state[name], difference(1.0, self.momentum))
+            ctx.update(name, ops.add(kept, ops.scale(statistic, self.momentum)))

@@ -1,0 +1,47 @@
+"""Rows of a table, one for each index."""
+
+from dataclasses import dataclass
+
+from ... import ops
+from ...var.var import AnyVar
+from ..checks import require_at_least
+from ..context import Context
+from ..initializers import normal
+from ..layer import Layer, Parameter, Params, parameter
+
+
+@dataclass(frozen=True)
+class Embedding(Layer):
+    """For each index below ``count`` its row of ``weight``, which is (count, size) and starts as N(0, 1).
+
+    Source: torch.nn.Embedding; negative indices as in numpy.
+    Shapes: x (*S) -> (*S, size)
+    Dtypes: x int64; weight and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is below 1.
+        BoundsError: when called, an index points outside the table.
+        DTypeError: when called, x holds no integers.
+
+    >>> import numpy as np
+    >>> from dgrr.tape import Tape, nn
+    >>> tape, layer = Tape(), nn.Embedding(10, 4)
+    >>> layer(tape.params(layer.init(seed=0)), tape.const(np.array([[1, 2, 9]]))).shape
+    (1, 3, 4)
+    """
+
+    count: int
+    size: int
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 1, "count", "size")
+
+    def own_parameters(self) -> dict[str, Parameter]:
+        """``weight``."""
+        return {"weight": Parameter((self.count, self.size), normal())}
+
+    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
+        """Integers (…) to (…, size), negative ones counted from the end.
+
+        Raises BoundsError for an index outside the table.
+        """
+        return ops.embedding(parameter(p, self, "weight"), x)

@@ -1,0 +1,67 @@
+"""The fully connected layer."""
+
+from dataclasses import dataclass
+from operator import index
+from typing import Any, SupportsIndex
+
+from ... import ops
+from ...errors import DomainError, ShapeError
+from ...values.shape import Dim
+from ...var.var import Var
+from ..context import Context
+from ..initializers import uniform_fan_in
+from ..layer import F, In, Layer, Out, Parameter, Params, S, parameter
+
+
+@dataclass(frozen=True, init=False)
+class Linear(Layer[In, Out]):
+    """``x @ weight.T + bias`` on the last axis; weight is (out_features, in_features).
+
+    A size is a number, or a Dim that has one: ``Linear(Pixels, Classes)`` is a ``Layer[Pixels, Classes]``.
+
+    Source: torch.nn.Linear.
+    Shapes: x (*Bs, in_features) -> (*Bs, out_features)
+    Dtypes: x, the parameters and the result float32 or float64, all alike.
+    Raises:
+        DomainError: a size is below 1.
+        ShapeError: a Dim has no size; when called, the last axis of x is not ``in_features``.
+        DTypeError: when called, x has another dtype than the parameters, or holds no floats.
+
+    >>> from dgrr.tape import Dim, nn
+    >>> class Pixels(Dim, size=64): ...
+    >>> nn.Linear(Pixels, 10) == nn.Linear(64, 10)
+    True
+    """
+
+    in_features: int
+    out_features: int
+    bias: bool = True
+
+    def __init__(self, in_features: type[In] | int, out_features: type[Out] | int, bias: bool = True) -> None:
+        for name, given in (("in_features", in_features), ("out_features", out_features)):
+            object.__setattr__(self, name, _size(f"Linear: argument {name!r}", given))
+        object.__setattr__(self, "bias", bias)
+
+    def own_parameters(self) -> dict[str, Parameter]:
+        """``weight`` and, unless switched off, ``bias``."""
+        start = uniform_fan_in(self.in_features)
+        named = {"weight": Parameter((self.out_features, self.in_features), start)}
+        return {**named, "bias": Parameter((self.out_features,), start)} if self.bias else named
+
+    def __call__(self, p: Params, x: Var[F, *S, In], ctx: Context | None = None) -> Var[F, *S, Out]:
+        """(…, in_features) to (…, out_features)."""
+        bias = parameter(p, self, "bias") if self.bias else None
+        y: Any = ops.linear(x, parameter(p, self, "weight"), bias)  # pyright: ignore[reportUnknownVariableType]
+        made: Var[F, *S, Out] = y
+        return made
+
+
+def _size(where: str, given: type[Dim] | int) -> int:
+    """A size given as a number or as a Dim."""
+    size = getattr(given, "size", None) if isinstance(given, type) else given
+    if not isinstance(size, SupportsIndex):
+        name = getattr(given, "__name__", repr(given))
+        raise ShapeError(f"{where}: expected a number or a Dim with a size, got {name}; write class In(Dim, size=...)")
+    if index(size) < 1:
+        raise DomainError(f"{where}: expected at least 1, got {size}")
+    return index(size)

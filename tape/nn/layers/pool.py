@@ -1,0 +1,334 @@
+"""Pooling over any number of spatial axes; it keeps the axes before them."""
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import ClassVar
+
+from ... import ops
+from ...numerics.sizes import Sizes
+from ...var.var import AnyVar
+from ..checks import Spatial, refuse
+from ..context import Context
+from ..layer import Params
+
+
+@dataclass(frozen=True)
+class Pool(Spatial):
+    """A layer that makes one element of each window; the stride is the kernel's size unless given."""
+
+    kernel_size: int | Sizes
+    stride: int | Sizes | None = None
+    padding: int | Sizes = 0
+
+    def __post_init__(self) -> None:
+        self.per_axis("padding", 0, len(self.kernel))
+        if self.stride is not None:
+            self.per_axis("stride", 1, len(self.kernel))
+
+    @property
+    def kernel(self) -> Sizes:
+        """The size of a window along each axis."""
+        return self.per_axis("kernel_size", 1, self.axes)
+
+
+@dataclass(frozen=True)
+class MaxPool(Pool):
+    """The largest element of each window.
+
+    Source: torch.nn.MaxPool1d, MaxPool2d and MaxPool3d.
+    Shapes: x (*Bs, *spatial) -> (*Bs, *windows); sizes as in `ops.max_pool`
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
+        ShapeError: when called, x has too few axes, or a window would hold no cell.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.MaxPool((2,))({}, Tape().leaf([1.0, 3.0, 2.0, 0.0])).numpy()
+    array([3., 2.])
+    """
+
+    dilation: int | Sizes = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.per_axis("dilation", 1, len(self.kernel))
+
+    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
+        """One element for each window."""
+        return ops.max_pool(x, self.kernel, self.stride, self.padding, self.dilation)
+
+
+@dataclass(frozen=True)
+class MaxPool1d(MaxPool):
+    """`MaxPool` over one axis.
+
+    Source: torch.nn.MaxPool1d.
+    Shapes: x (*Bs, length) -> (*Bs, windows); sizes as in `ops.max_pool`
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
+        ShapeError: when called, x has too few axes, or a window would hold no cell.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.MaxPool1d(2)({}, Tape().leaf([1.0, 3.0, 2.0, 0.0])).numpy()
+    array([3., 2.])
+    """
+
+    axes: ClassVar[int | None] = 1
+
+
+@dataclass(frozen=True)
+class MaxPool2d(MaxPool):
+    """`MaxPool` over two axes.
+
+    Source: torch.nn.MaxPool2d.
+    Shapes: x (*Bs, H, W) -> (*Bs, Ho, Wo); sizes as in `ops.max_pool`
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
+        ShapeError: when called, x has too few axes, or a window would hold no cell.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.MaxPool2d(2)({}, Tape().leaf([[1.0, 2.0], [4.0, 3.0]])).numpy()
+    array([[4.]])
+    """
+
+    axes: ClassVar[int | None] = 2
+
+
+@dataclass(frozen=True)
+class AvgPool(Pool):
+    """The mean of each window.
+
+    Cells of the padding count as zeros, or with ``count_include_pad=False`` not at all.
+
+    Source: torch.nn.AvgPool1d, AvgPool2d and AvgPool3d.
+    Shapes: x (*Bs, *spatial) -> (*Bs, *windows); sizes as in `ops.max_pool`
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
+        ShapeError: when called, x has too few axes, or a window would hold no cell.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.AvgPool((2,))({}, Tape().leaf([1.0, 3.0, 2.0, 0.0])).numpy()
+    array([2., 1.])
+    """
+
+    count_include_pad: bool = True
+
+    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
+        """One element for each window."""
+        return ops.avg_pool(x, self.kernel, self.stride, self.padding, self.count_include_pad)
+
+
+@dataclass(frozen=True)
+class AvgPool1d(AvgPool):
+    """`AvgPool` over one axis.
+
+    Source: torch.nn.AvgPool1d.
+    Shapes: x (*Bs, length) -> (*Bs, windows); sizes as in `ops.max_pool`
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
+        ShapeError: when called, x has too few axes, or a window would hold no cell.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.AvgPool1d(2)({}, Tape().leaf([1.0, 3.0, 2.0, 0.0])).numpy()
+    array([2., 1.])
+    """
+
+    axes: ClassVar[int | None] = 1
+
+
+@dataclass(frozen=True)
+class AvgPool2d(AvgPool):
+    """`AvgPool` over two axes.
+
+    Source: torch.nn.AvgPool2d.
+    Shapes: x (*Bs, H, W) -> (*Bs, Ho, Wo); sizes as in `ops.max_pool`
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
+        ShapeError: when called, x has too few axes, or a window would hold no cell.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.AvgPool2d(2)({}, Tape().leaf([[1.0, 2.0], [4.0, 3.0]])).numpy()
+    array([[2.5]])
+    """
+
+    axes: ClassVar[int | None] = 2
+
+
+@dataclass(frozen=True)
+class SmoothMaxPool(Pool):
+    """``log(sum(exp(beta * x))) / beta`` of each window: the more ``beta``, the closer to its largest element.
+
+    Source: the log-sum-exp of each window: Boyd and Vandenberghe (2004), Convex Optimization, section 3.1.5.
+    Shapes: x (*Bs, *spatial) -> (*Bs, *windows); sizes as in `ops.max_pool`
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
+        DomainError: ``beta`` is 0 or not finite, or, when called, the dtype of x cannot hold it.
+        ShapeError: when called, x has too few axes, or a window would hold no cell.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.SmoothMaxPool((2,))({}, Tape().leaf([0.0, 0.0, 9.0, 1.0])).numpy().round(4)
+    array([0.6931, 9.0003])
+    """
+
+    beta: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.beta == 0 or not isfinite(self.beta):
+            raise refuse(self, "beta", "a finite number other than 0")
+
+    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
+        """One element for each window."""
+        return ops.smooth_max_pool(x, self.kernel, self.stride, self.padding, self.beta)
+
+
+@dataclass(frozen=True)
+class AdaptivePool(Spatial):
+    """A layer whose windows divide each axis so that ``output_size`` elements are left of it."""
+
+    output_size: int | Sizes
+
+    def __post_init__(self) -> None:
+        self._sizes()
+
+    def _sizes(self) -> Sizes:
+        return self.per_axis("output_size", 1, self.axes)
+
+
+@dataclass(frozen=True)
+class AdaptiveAvgPool(AdaptivePool):
+    """Means of windows.
+
+    Window i of n on an axis of m begins at ``floor(i m / n)`` and ends before ``ceil((i + 1) m / n)``, as in PyTorch.
+
+    Source: torch.nn.AdaptiveAvgPool1d, AdaptiveAvgPool2d and AdaptiveAvgPool3d.
+    Shapes: x (*Bs, *spatial) -> (*Bs, *output_size)
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
+        ShapeError: when called, x has too few axes, or an empty one.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.AdaptiveAvgPool((2,))({}, Tape().leaf([1.0, 3.0, 2.0])).numpy()
+    array([2. , 2.5])
+    """
+
+    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
+        """``output_size`` elements of the last axes."""
+        return ops.adaptive_avg_pool(x, self._sizes())
+
+
+@dataclass(frozen=True)
+class AdaptiveAvgPool1d(AdaptiveAvgPool):
+    """`AdaptiveAvgPool` over one axis.
+
+    Source: torch.nn.AdaptiveAvgPool1d.
+    Shapes: x (*Bs, length) -> (*Bs, output_size)
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
+        ShapeError: when called, x has too few axes, or an empty one.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.AdaptiveAvgPool1d(2)({}, Tape().leaf([1.0, 3.0, 2.0])).numpy()
+    array([2. , 2.5])
+    """
+
+    axes: ClassVar[int | None] = 1
+
+
+@dataclass(frozen=True)
+class AdaptiveAvgPool2d(AdaptiveAvgPool):
+    """`AdaptiveAvgPool` over two axes.
+
+    Source: torch.nn.AdaptiveAvgPool2d.
+    Shapes: x (*Bs, H, W) -> (*Bs, *output_size)
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
+        ShapeError: when called, x has too few axes, or an empty one.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.AdaptiveAvgPool2d(1)({}, Tape().leaf([[1.0, 2.0], [4.0, 3.0]])).numpy()
+    array([[2.5]])
+    """
+
+    axes: ClassVar[int | None] = 2
+
+
+@dataclass(frozen=True)
+class AdaptiveMaxPool(AdaptivePool):
+    """Largest elements of windows; the windows are those of `AdaptiveAvgPool`.
+
+    Source: torch.nn.AdaptiveMaxPool1d, AdaptiveMaxPool2d and AdaptiveMaxPool3d.
+    Shapes: x (*Bs, *spatial) -> (*Bs, *output_size)
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
+        ShapeError: when called, x has too few axes, or an empty one.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.AdaptiveMaxPool((2,))({}, Tape().leaf([1.0, 3.0, 2.0])).numpy()
+    array([3., 3.])
+    """
+
+    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
+        """``output_size`` elements of the last axes."""
+        return ops.adaptive_max_pool(x, self._sizes())
+
+
+@dataclass(frozen=True)
+class AdaptiveMaxPool1d(AdaptiveMaxPool):
+    """`AdaptiveMaxPool` over one axis.
+
+    Source: torch.nn.AdaptiveMaxPool1d.
+    Shapes: x (*Bs, length) -> (*Bs, output_size)
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
+        ShapeError: when called, x has too few axes, or an empty one.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.AdaptiveMaxPool1d(2)({}, Tape().leaf([1.0, 3.0, 2.0])).numpy()
+    array([3., 3.])
+    """
+
+    axes: ClassVar[int | None] = 1
+
+
+@dataclass(frozen=True)
+class AdaptiveMaxPool2d(AdaptiveMaxPool):
+    """`AdaptiveMaxPool` over two axes.
+
+    Source: torch.nn.AdaptiveMaxPool2d.
+    Shapes: x (*Bs, H, W) -> (*Bs, *output_size)
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
+        ShapeError: when called, x has too few axes, or an empty one.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.AdaptiveMaxPool2d(1)({}, Tape().leaf([[1.0, 2.0], [4.0, 3.0]])).numpy()
+    array([[4.]])
+    """
+
+    axes: ClassVar[int | None] = 2

@@ -1,0 +1,79 @@
+"""The block of which transformers are stacks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ...var.var import AnyVar
+from ..checks import require_at_least
+from ..context import Context
+from ..layer import Layer, Params
+from .activation import GELU
+from .attention import MultiHeadAttention
+from .dropout import Dropout
+from .linear import Linear
+from .norm import LayerNorm
+
+
+@dataclass(frozen=True)
+class TransformerBlock(Layer):
+    """Attention, then two linear layers, each added to what it reads, with norms and dropout.
+
+    With ``pre_norm`` each reads ``norm(x)``, else the sum is normalised.
+    Dropout acts on the softmax, behind the activation and on what is added.
+
+    Source: Vaswani and others (2017); with ``pre_norm`` Xiong and others (2020), On layer normalization in the
+        transformer architecture.
+    Shapes: x (*Bs, n, embed_dim) -> (*Bs, n, embed_dim)
+    Dtypes: x, the parameters and the result float32 or float64, all alike.
+    Raises:
+        DomainError: a size or a probability that one of its parts refuses; or it has dropout and is called without a
+            context.
+        ShapeError: when called, x does not fit.
+        DTypeError: when called, x has another dtype than the parameters, or holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> tape, layer = Tape(), nn.TransformerBlock(4, num_heads=2, hidden=8)
+    >>> layer(tape.params(layer.init(seed=0)), tape.const(np.zeros((3, 4), np.float32))).shape
+    (3, 4)
+    """
+
+    embed_dim: int
+    num_heads: int
+    hidden: int
+    dropout: float = 0.0
+    causal: bool = False
+    pre_norm: bool = True
+    activation: Layer = field(default_factory=GELU)
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 1, "hidden")
+        self.children()
+
+    def children(self) -> Mapping[str, Layer]:
+        """The parts, in the order in which they act under ``pre_norm``."""
+        return {
+            "norm1": LayerNorm(self.embed_dim),
+            "attention": MultiHeadAttention(self.embed_dim, self.num_heads, True, self.dropout, self.causal),
+            "norm2": LayerNorm(self.embed_dim),
+            "linear1": Linear(self.embed_dim, self.hidden),
+            "activation": self.activation,
+            "linear2": Linear(self.hidden, self.embed_dim),
+            "dropout": Dropout(self.dropout),
+        }
+
+    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
+        """(…, n, embed_dim) to the same shape. Needs a context if there is dropout."""
+        first, second = (
+            ("norm1", "attention", "dropout"),
+            ("norm2", "linear1", "activation", "dropout", "linear2", "dropout"),
+        )
+        if self.pre_norm:
+            x = x + self._through(first, p, x, ctx)
+            return x + self._through(second, p, x, ctx)
+        x = self.part("norm1", p, x + self._through(first[1:], p, x, ctx), ctx)
+        return self.part("norm2", p, x + self._through(second[1:], p, x, ctx), ctx)
+
+    def _through(self, names: tuple[str, ...], p: Params, x: AnyVar, ctx: Context | None) -> AnyVar:
+        for name in names:
+            x = self.part(name, p, x, ctx)
+        return x

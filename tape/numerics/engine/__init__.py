@@ -1,0 +1,1 @@
+"""How kernels are made, kept, called and spread over threads."""

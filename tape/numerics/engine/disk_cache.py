@@ -1,0 +1,108 @@
+"""The disk cache of compiled kernels: one file per (source, signature, CPU), named by what it depends on.
+
+numba's own cache falls short twice for code that promises bits. It watches only the file that defines a
+function, so a change in an inlined helper leaves stale code; and it numbers its data files through a
+shared index, so that two processes that compile versions of one function at the same time can each end
+up loading the other's. A name that is the digest of everything the code depends on has neither fault.
+"""
+
+# numba's caching classes carry no types.
+# pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false
+import os
+import pickle
+import time
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import llvmlite
+import numba
+from numba.core.caching import FunctionCache, dumps
+from numba.core.compiler import CompileResult
+
+from .... import kernel_cache
+from .sources import sources_digest
+
+UNUSED_DAYS = 30
+"""After how many days without use a file is removed, when another version of its kernel is saved.
+
+Not at once: several environments share the folder, each with its version.
+"""
+
+
+@cache
+def stamp_of(source: Path) -> str:
+    """What the code of kernels of a source file depends on besides signature and CPU."""
+    return sha256(f"{numba.__version__} {llvmlite.__version__} {sources_digest(source)}".encode()).hexdigest()
+
+
+class _DigestNamedFiles:
+    """Stands in for numba's index and numbered data files."""
+
+    def __init__(self, name: str, stamp: str) -> None:
+        self._name, self._stamp = name, stamp
+
+    def _path(self, key: object) -> Path:
+        digest = sha256(f"{self._stamp} {key!r}".encode()).hexdigest()
+        return kernel_cache.folder() / f"{self._name}-{self._stamp[:16]}-{digest[:32]}.nbc"
+
+    def load(self, key: object) -> Any:
+        """What was saved under a key; None if nothing was, or if it cannot be read."""
+        path = self._path(key)
+        try:
+            data = pickle.loads(path.read_bytes())
+        except (OSError, EOFError, pickle.UnpicklingError):
+            return None
+        _note_use(path)
+        return data
+
+    def save(self, key: object, data: object) -> None:
+        path = self._path(key)
+        partial = path.with_name(f"{path.stem}-{uuid4().hex}.nbc")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            partial.write_bytes(dumps(data))
+            partial.replace(path)
+        except OSError:
+            kernel_cache.warn_of_no_folder()
+            return
+        self._remove_unused()
+
+    def _remove_unused(self) -> None:
+        oldest = time.time() - UNUSED_DAYS * 86400
+        for path in kernel_cache.folder().glob(f"{self._name}-*"):
+            with suppress(OSError):  # another process was faster
+                if path.stat().st_mtime < oldest:
+                    path.unlink()
+
+
+def _note_use(path: Path) -> None:
+    with suppress(OSError):  # a folder that can only be read serves too
+        os.utime(path)
+
+
+class KernelCache(FunctionCache):
+    """numba's function cache over files named by digest."""
+
+    def __init__(self, function: Any) -> None:
+        # Without numba's own initialisation, which looks for a folder beside the source.
+        self._name, self._py_func, self._enabled = repr(function), function, True
+        self._files = _DigestNamedFiles(function.__qualname__, stamp_of(Path(function.__code__.co_filename)))
+
+    def _load_overload(self, sig: Any, target_context: Any) -> Any:
+        data = self._files.load(self._index_key(sig, target_context.codegen()))
+        return None if data is None else CompileResult._rebuild(target_context, *data)
+
+    def _save_overload(self, sig: Any, data: Any) -> None:
+        self._files.save(self._index_key(sig, data.codegen), data._reduce())
+
+
+def keep_on_disk(compiled: Any, function: Any) -> None:
+    """Let a numba dispatcher or callback load and save its machine code.
+
+    Warns, and leaves it to be compiled in every process, where the folder of kernels cannot be written.
+    """
+    compiled._cache = KernelCache(function)

@@ -1,0 +1,230 @@
+"""The machine that runs steps: one compiled loop over a table of kernel calls, and what its helpers run.
+
+A row of the table is ``(kernel address, pointer table address, words address, parts)``. A call of several
+parts is published to the helping threads, which claim parts one by one; the thread that runs the step claims
+too, so a helper that comes late, or never, delays nothing: the step waits only for parts that were begun.
+
+Publishing is one word, the ticket: ``generation << 32 | parts << 16 | next part``. A part is claimed by
+raising the ticket by one with compare-and-swap, which fails if anything changed since it was read; so a
+helper that slept through the end of a call cannot claim a part of the next by mistake.
+"""
+
+# numba's functions carry no types.
+# pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportArgumentType=false
+from typing import Any
+
+from numba import njit
+
+from . import atomics
+from .disk_cache import keep_on_disk
+from .intrinsics import (
+    DATA_FIELD,
+    DTYPE,
+    FLAGS,
+    NDIM,
+    ROW_MAJOR,
+    SIZES,
+    enter_environment,
+    invoke,
+    leave_environment,
+    move,
+    put_word,
+    word,
+)
+
+ROW = 4
+KERNEL, TABLE, WORDS, PARTS = range(ROW)
+
+LINE = 64
+"""Bytes between the words of the control block, so that no two share a cache line."""
+TICKET, DONE, CURRENT, STATUS, BUSY, STOP, YIELD, PARKED = (LINE * i for i in range(8))
+"""The control block: ticket; parts that helpers finished; row being run; least status other than 0; whether a
+thread runs a call with the helpers; whether they should end; address of sched_yield; then one word per helper,
+1 while it sleeps."""
+
+NO_STATUS = (1 << 63) - 1
+
+FEED = 5
+BUFFER, NBYTES, RANK, EXTENT, ELEMENT = range(FEED)
+"""What a feed says of an input: address and bytes of its buffer, rank, address of the sizes, ``id`` of the dtype."""
+
+SPINS = 400
+"""Looks at a word before a waiting thread lets others run: about 20 us."""
+YIELDS = 200
+"""Times that an idle helper lets others run before it sleeps: a few milliseconds."""
+
+
+@njit(inline="always")
+def _open(ticket):
+    """Whether a ticket has parts left."""
+    return (ticket & 0xFFFF) < ((ticket >> 16) & 0xFFFF)
+
+
+@njit(inline="always")
+def _claim(control, ticket):
+    """Claim the next part of a ticket that is open."""
+    return atomics.swap(control + TICKET, ticket, ticket + 1)
+
+
+@njit(inline="always")
+def _run_part(row, part, parts):
+    return invoke(word(row, KERNEL), word(row, TABLE), word(row, WORDS), part, parts)
+
+
+def _help(control, parked):
+    """What a helper runs: claim parts until nothing comes for a while. Returns whether it should end."""
+    outer = enter_environment()
+    atomics.store(parked, 0)
+    spins = yields = 0
+    while yields < YIELDS and atomics.load(control + STOP) == 0:
+        ticket = atomics.load(control + TICKET)
+        row = atomics.load(control + CURRENT)
+        if _open(ticket) and _claim(control, ticket):
+            status = _run_part(row, ticket & 0xFFFF, (ticket >> 16) & 0xFFFF)
+            if status != 0:
+                atomics.least(control + STATUS, status)
+            atomics.add(control + DONE, 1)
+            spins = yields = 0
+            continue
+        atomics.pause()
+        spins += 1
+        if spins == SPINS:
+            atomics.call_without_arguments(atomics.load(control + YIELD))
+            spins, yields = 0, yields + 1
+    atomics.store(parked, 1)
+    leave_environment(outer)
+    return atomics.load(control + STOP)
+
+
+@njit
+def _run_alone(row, parts):
+    least = NO_STATUS
+    for part in range(parts):
+        status = _run_part(row, part, parts)
+        if status != 0:
+            least = min(least, status)
+    return 0 if least == NO_STATUS else least
+
+
+@njit
+def _run_shared(row, parts, control):
+    """One call of several parts, with the helpers if no other thread has them; the least status other than 0, or 0.
+
+    They are taken and given back here and not in Python, which an interrupt may leave between any two words.
+    """
+    if control == 0 or not atomics.swap(control + BUSY, 0, 1):
+        return _run_alone(row, parts)
+    atomics.store(control + CURRENT, row)
+    atomics.store(control + STATUS, NO_STATUS)
+    done = atomics.load(control + DONE)
+    generation = (atomics.load(control + TICKET) >> 32) + 1
+    ticket = generation << 32 | parts << 16 | 1
+    atomics.store(control + TICKET, ticket)
+    part, mine = 0, 0
+    while part < parts:
+        status = _run_part(row, part, parts)
+        mine += 1
+        if status != 0:
+            atomics.least(control + STATUS, status)
+        ticket = atomics.load(control + TICKET)
+        while _open(ticket) and not _claim(control, ticket):
+            ticket = atomics.load(control + TICKET)
+        part = ticket & 0xFFFF
+    spins = 0
+    while atomics.load(control + DONE) - done < parts - mine:
+        atomics.pause()
+        spins += 1
+        if spins == SPINS:
+            atomics.call_without_arguments(atomics.load(control + YIELD))
+            spins = 0
+    status = atomics.load(control + STATUS)
+    atomics.store(control + BUSY, 0)
+    return 0 if status == NO_STATUS else status
+
+
+@njit(inline="always")
+def _run_rows(rows, count, control, fault):
+    """Every row in order, up to the first that fails: 0, or 1 with its status and index at the address ``fault``."""
+    for i in range(count):
+        row = rows + 8 * ROW * i
+        parts = word(row, PARTS)
+        status = _run_part(row, 0, 1) if parts == 1 else _run_shared(row, parts, control)
+        if status != 0:
+            put_word(fault, 0, status)
+            put_word(fault, 1, i)
+            return 1
+    return 0
+
+
+def _run(rows, count, control, fault):
+    outer = enter_environment()
+    failed = _run_rows(rows, count, control, fault.ctypes.data)
+    leave_environment(outer)
+    return failed
+
+
+@njit(inline="always")
+def _fits(array, feed):
+    """Whether the numpy array at an address has the rank, sizes and element type of a feed, in row-major order."""
+    head, rank = array + DATA_FIELD, word(feed, RANK)
+    if word(head, NDIM) & 0xFFFFFFFF != rank or word(head, DTYPE) != word(feed, ELEMENT):
+        return False
+    if word(head, FLAGS) & ROW_MAJOR != ROW_MAJOR:
+        return False
+    same = True
+    for axis in range(rank):
+        same = same and word(word(head, SIZES), axis) == word(word(feed, EXTENT), axis)
+    return same
+
+
+def _run_fed(rows, count, control, fault, feeds, batch):
+    """One step on a batch of numpy arrays given by ``id``; -1, and nothing done, if one does not fit its feed.
+
+    ``feeds`` is the address of a row for each input. It and ``fault`` are addresses and no arrays because
+    handing over an array costs as much as a small kernel.
+    """
+    for k in range(len(batch)):
+        if not _fits(batch[k], feeds + 8 * FEED * k):
+            return -1
+    for k in range(len(batch)):
+        feed = feeds + 8 * FEED * k
+        move(word(feed, BUFFER), word(batch[k] + DATA_FIELD, 0), word(feed, NBYTES))
+    outer = enter_environment()
+    failed = _run_rows(rows, count, control, fault)
+    leave_environment(outer)
+    return failed
+
+
+def _run_steps(rows, count, control, fault, feeds, losses, steps):
+    """Several steps: before each, its batch is moved into the input buffers; after it, its loss is kept.
+
+    ``feeds`` has a row (buffer address, address of the batches one behind the other, bytes of a batch) for
+    each input, and ``losses`` the like for the loss. Returns how many steps ran whole.
+    """
+    outer = enter_environment()
+    done = 0
+    while done < steps:
+        for feed in feeds:
+            move(feed[0], feed[1] + done * feed[2], feed[2])
+        if _run_rows(rows, count, control, fault.ctypes.data) != 0:
+            break
+        move(losses[1] + done * losses[2], losses[0], losses[2])
+        done += 1
+    leave_environment(outer)
+    return done
+
+
+help_out: Any = njit(nogil=True)(_help)
+"""``help_out(control, parked)``: claim parts until idle for a while; whether to end."""
+
+run: Any = njit(nogil=True)(_run)
+"""``run(rows, count, control, fault)``: every row in order; control 0 runs without helpers."""
+
+run_fed: Any = njit(nogil=True)(_run_fed)
+"""``run_fed(rows, count, control, fault, feeds, batch)``: a batch into its buffers, then every row."""
+
+run_steps: Any = njit(nogil=True)(_run_steps)
+"""``run_steps(rows, count, control, fault, feeds, losses, steps)``: several steps in one call."""
+
+for _dispatcher in (help_out, run, run_fed, run_steps):
+    keep_on_disk(_dispatcher, _dispatcher.py_func)

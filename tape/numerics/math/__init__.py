@@ -1,0 +1,1 @@
+"""Functions of numbers with known bits: elementary functions, random words, exact results."""

@@ -1,0 +1,150 @@
+"""The elementary functions and fma, slow and obvious: the same trees in numpy scalars and exact fractions.
+
+The compiled functions must give these bits. Nothing is shared with them but the table of constants.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import reduce, wraps
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..coefficients import FLOAT32, FLOAT64, Constants
+
+Real = np.floating[Any]
+Array = npt.NDArray[Real]
+
+CONSTANTS: dict[np.dtype[Any], Constants] = {np.dtype(np.float32): FLOAT32, np.dtype(np.float64): FLOAT64}
+
+
+def fma(a: Real, b: Real, c: Real) -> Real:
+    """``a * b + c`` of three numpy scalars of one float type, rounded once, half to even, by exact fractions.
+
+    >>> float(fma(np.float32(1 + 2**-12), np.float32(1 + 2**-12), np.float32(-1))) == 2**-11 + 2**-24
+    True
+    """
+    if not np.isfinite([a, b, c]).all():
+        return c if np.isfinite([a, b]).all() else a * b + c
+    exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
+    return _rounded(exact, a.dtype) if exact else a * b + c
+
+
+def _rounded(exact: Fraction, dtype: np.dtype[Any]) -> Real:
+    """The float nearest to a fraction other than 0, half to even."""
+    info, size = np.finfo(dtype), abs(exact)
+    exponent = size.numerator.bit_length() - size.denominator.bit_length()
+    exponent -= size < Fraction(2) ** exponent
+    unit = max(exponent, int(info.minexp)) - int(info.nmant)
+    units = dtype.type(round(size / Fraction(2) ** unit))
+    return scaled(-units if exact < 0 else units, unit)
+
+
+def scaled(x: Real, exponent: int) -> Real:
+    """``x * 2**exponent``; exact unless it overflows."""
+    product: Real = np.ldexp(x, exponent)
+    return product
+
+
+def polynomial(x: Real, coefficients: tuple[Real, ...]) -> Real:
+    """The polynomial's value by Horner's scheme with fma, highest power first."""
+    return reduce(lambda value, coefficient: fma(value, x, coefficient), coefficients)
+
+
+def elementwise(scalar: Callable[[Any, Any, Constants], Any]) -> Callable[[Array], Array]:
+    """Make a function of arrays from one of a scalar, its float type and the constants of that type."""
+
+    @wraps(scalar)
+    def function(x: Array) -> Array:
+        real, constants = x.dtype.type, CONSTANTS[x.dtype]
+        out = np.empty_like(x)
+        with np.errstate(all="ignore"):
+            for i in np.ndindex(x.shape):
+                out[i] = scalar(real(x[i]), real, constants)
+        return out
+
+    return function
+
+
+def exp_of(x: Any, real: Any, c: Constants) -> Any:
+    """``e ** x`` of one number."""
+    if np.isnan(x):
+        return x
+    x = min(max(x, c.exp_zero), c.exp_overflow)
+    n = fma(x, c.log2_e, c.rounder) - c.rounder
+    high = fma(n, -c.ln2_high, x)
+    return raised(int(n), high, n * -c.ln2_low, fma(n, -c.ln2_low, high), c)
+
+
+def raised(n: int, high: Any, low: Any, r: Any, c: Constants) -> Any:
+    """``2**n * e**(high + low)``, where r is the rounded sum."""
+    one = high.dtype.type(1)
+    tail = fma(r * r, polynomial(r, c.exp), low)
+    y = one + high
+    y = y + (((one - y) + high) + tail)
+    first = n // 2
+    return (y * scaled(one, first)) * scaled(one, n - first)
+
+
+@elementwise
+def exp(x: Any, real: Any, c: Constants) -> Any:
+    """``e ** x`` of every element of a float32 or float64 array; the same shape and dtype."""
+    return exp_of(x, real, c)
+
+
+@elementwise
+def log(x: Any, real: Any, c: Constants) -> Any:
+    """``ln x`` of every element of a float32 or float64 array; the same shape and dtype."""
+    if x == 0:
+        return real(-np.inf)
+    if x < 0:
+        return real(np.nan)
+    if not np.isfinite(x):
+        return x
+    high, f, tail = log_terms(x, real, c)
+    y = high + f
+    return y + (((high - y) + f) + tail)
+
+
+def split(x: Any, real: Any, c: Constants) -> tuple[Any, Any]:
+    """f and n such that ``x = (1 + f) 2**n`` and ``1 + f`` is in ``[√½, √2)``."""
+    m, n = np.frexp(x)
+    if m < c.root_half:
+        m, n = m * real(2), n - 1
+    return m - real(1), real(n)
+
+
+def log_terms(x: Any, real: Any, c: Constants) -> tuple[Any, Any, Any]:
+    """Three numbers that sum to ``ln x``, largest first, for finite x > 0."""
+    f, n = split(x, real, c)
+    s = f / (f + real(2))
+    z = s * s
+    half_f = real(0.5) * f
+    tail = fma(s, fma(z, polynomial(z, c.log), half_f * f), n * c.ln2_low)
+    return n * c.ln2_high, f, fma(-half_f, f, tail)
+
+
+@elementwise
+def tanh(x: Any, real: Any, c: Constants) -> Any:
+    """``tanh x`` of every element of a float32 or float64 array; the same shape and dtype."""
+    a = abs(x)
+    if a < 0.625:
+        z = a * a
+        y = fma(z * polynomial(z, c.tanh), a, a)
+    else:
+        y = real(1) - real(2) / (exp_of(a + a, real, c) + real(1))
+    return np.copysign(y, x)
+
+
+@elementwise
+def sigmoid(x: Any, real: Any, c: Constants) -> Any:
+    """``1 / (1 + e ** -x)`` of every element of a float32 or float64 array; the same shape and dtype."""
+    e = exp_of(-abs(x), real, c)
+    total = real(1) + e
+    lost = (real(1) - total) + e
+    inverse = real(1) / total
+    part = e if x < 0 else real(1)
+    y = part * inverse
+    rest = fma(-y, lost, fma(-y, total, part))
+    return fma(rest, inverse, y)

@@ -1,0 +1,170 @@
+"""What lets one source serve both float types, and scalars as well as vectors: constants, polynomials, bits.
+
+numba widens int32 arithmetic to int64, which would halve the vectors of float32; these operations keep the type
+of their first argument.
+"""
+
+# The signature that numba asks of an intrinsic's code generator leaves arguments unused.
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
+# pyright: basic, reportCallIssue=false, reportOperatorIssue=false
+from llvmlite import ir
+from numba import types
+from numba.core.datamodel import models
+from numba.core.imputils import lower_getattr_generic
+from numba.core.typing.templates import AttributeTemplate, infer_getattr
+from numba.extending import intrinsic, register_model
+
+from ..coefficients import FLOAT32, FLOAT64
+from ..engine.intrinsics import FLOATS, I64
+from .lanes import Lanes, call_llvm, element_of, widened, widest, with_element
+
+CONSTANTS = {types.float32: FLOAT32, types.float64: FLOAT64}
+FLOAT_OF = {integer: floating for floating, (_, integer) in FLOATS.items()}
+
+
+class ConstantsOf(types.Type):
+    """The table of constants of a type of numbers or vectors; its attributes are LLVM constants."""
+
+    def __init__(self, kind):
+        self.kind, self.table = kind, CONSTANTS[element_of(kind)]
+        super().__init__(f"ConstantsOf({kind})")
+
+
+register_model(ConstantsOf)(models.OpaqueModel)
+
+
+@intrinsic
+def constants(context, x):
+    """The `Constants` of the element type of ``x``: numbers in the type of x, int64, or tuples of numbers."""
+    if element_of(x) not in CONSTANTS:
+        return None
+    return ConstantsOf(x)(x), lambda ctx, b, sig, args: ctx.get_dummy_value()
+
+
+@infer_getattr
+class ConstantsAttributes(AttributeTemplate):
+    """The types of the fields."""
+
+    key = ConstantsOf
+
+    def generic_resolve(self, kind, name):  # type: ignore[override]
+        """The type of one field."""
+        value = getattr(kind.table, name)
+        if isinstance(value, tuple):
+            return types.UniTuple(kind.kind, len(value))
+        return types.int64 if isinstance(value, int) else kind.kind
+
+
+@lower_getattr_generic(ConstantsOf)
+def _lower_constant(context, builder, kind, _, name):
+    value, llvm = getattr(kind.table, name), context.get_value_type(kind.kind)
+    if isinstance(value, tuple):
+        numbers = [_number(llvm, number) for number in value]
+        return context.make_tuple(builder, types.UniTuple(kind.kind, len(value)), numbers)
+    return I64(value) if isinstance(value, int) else _number(llvm, value)
+
+
+def _number(kind, value):
+    """An LLVM constant, in every lane of a vector."""
+    return ir.Constant(kind, [value] * kind.count if isinstance(kind, ir.VectorType) else value)
+
+
+@intrinsic
+def constant(context, x, value):
+    """``value`` in the type of ``x``; the value must be exact in both float types."""
+    if element_of(x) not in FLOATS:
+        return None
+    return x(x, value), lambda ctx, b, sig, args: widened(ctx, b, args[1], value, x)
+
+
+@intrinsic
+def fma(context, a, b, c):
+    """``a * b + c`` rounded once."""
+    result = widest(a, b, c)
+    if result is None or element_of(result) not in FLOATS:
+        return None
+
+    def generate(context, builder, signature, args):
+        operands = [widened(context, builder, v, k, result) for v, k in zip(args, (a, b, c), strict=True)]
+        return call_llvm(builder, "fma", *operands)
+
+    return result(a, b, c), generate
+
+
+@intrinsic
+def sqrt(context, x):
+    """The square root, rounded correctly."""
+    if element_of(x) not in FLOATS:
+        return None
+    return x(x), lambda ctx, b, sig, args: call_llvm(b, "sqrt", args[0])
+
+
+@intrinsic
+def select(context, condition, yes, no):
+    """``yes if condition else no`` without a branch; both sides are evaluated."""
+    result = widest(yes, no)
+    if result is None:
+        return None
+    result = with_element(condition, element_of(result)) if isinstance(condition, Lanes) else result
+
+    def generate(context, builder, signature, args):
+        flag = args[0] if isinstance(condition, Lanes) else context.cast(builder, args[0], condition, types.boolean)
+        sides = [widened(context, builder, v, k, result) for v, k in ((args[1], yes), (args[2], no))]
+        return builder.select(flag, *sides)
+
+    return result(condition, yes, no), generate
+
+
+@intrinsic
+def bits_of(context, x):
+    """The bit pattern of a float as an integer of the same width."""
+    if element_of(x) not in FLOATS:
+        return None
+    integer = with_element(x, FLOATS[element_of(x)][1])
+    return integer(x), lambda ctx, b, sig, args: b.bitcast(args[0], ctx.get_value_type(integer))
+
+
+@intrinsic
+def float_of(context, x):
+    """The float whose bit pattern is ``x`` (int32 or int64)."""
+    if element_of(x) not in FLOAT_OF:
+        return None
+    floating = with_element(x, FLOAT_OF[element_of(x)])
+    return floating(x), lambda ctx, b, sig, args: b.bitcast(args[0], ctx.get_value_type(floating))
+
+
+@intrinsic
+def polynomial(context, x, coefficients):
+    """The polynomial with these coefficients, highest power first, by Horner's scheme with fma."""
+    if coefficients != types.UniTuple(x, len(coefficients)):
+        return None
+
+    def generate(context, builder, signature, args):
+        value = builder.extract_value(args[1], 0)
+        for power in range(1, len(coefficients)):
+            value = call_llvm(builder, "fma", value, args[0], builder.extract_value(args[1], power))
+        return value
+
+    return x(x, coefficients), generate
+
+
+def _integer_operation(instruction, doc):
+    def operation(context, x, y):
+        if element_of(x) not in FLOAT_OF or not isinstance(element_of(y), types.Integer):
+            return None
+
+        def generate(context, builder, signature, args):
+            return getattr(builder, instruction)(args[0], widened(context, builder, args[1], y, x))
+
+        return x(x, y), generate
+
+    operation.__doc__, operation.__name__ = doc, instruction
+    return intrinsic(operation)
+
+
+add = _integer_operation("add", "``x + y`` in the type of x, wrapping.")
+sub = _integer_operation("sub", "``x - y`` in the type of x, wrapping.")
+shl = _integer_operation("shl", "``x << y`` in the type of x.")
+lshr = _integer_operation("lshr", "``x >> y`` in the type of x, filled with zeros.")
+bitand = _integer_operation("and_", "``x & y`` in the type of x.")
+bitor = _integer_operation("or_", "``x | y`` in the type of x.")

@@ -1,0 +1,201 @@
+"""Vectors as values in kernels: a numba type whose values are LLVM vectors, and its arithmetic.
+
+What is written with them happens in every lane exactly as it would in a scalar, so no result depends on the
+number of lanes. A vector may be wider than the registers of the machine: LLVM splits it, and the parts run
+interleaved, which hides the latency of long chains of operations. Scalars of the element type join in.
+"""
+
+# The signature that numba asks of an intrinsic's code generator leaves arguments unused.
+# pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOptionalCall=false
+import operator
+from typing import Any
+
+from llvmlite import ir
+from numba import njit, types
+from numba.core.datamodel import models
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.extending import intrinsic, lower_builtin, register_model
+
+from ..engine.intrinsics import I32
+
+SUFFIXES = {ir.FloatType(): "f32", ir.DoubleType(): "f64"}
+
+_WITHOUT_WRAPPERS: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # numba's stubs lack both
+inlined = njit(forceinline=True, error_model="numpy", **_WITHOUT_WRAPPERS)
+"""A part of a kernel: it leaves no call behind, and it cannot be called from Python, which saves compile time."""
+
+
+class Lanes(types.Type):
+    """``count`` elements of a scalar type; booleans are single bits."""
+
+    def __init__(self, element, count):
+        self.element, self.count = element, count
+        super().__init__(f"Lanes({element}, {count})")
+
+
+@register_model(Lanes)
+class LanesModel(models.PrimitiveModel):
+    """An LLVM vector."""
+
+    def __init__(self, manager, kind):
+        element = manager.lookup(kind.element).get_value_type()
+        super().__init__(manager, kind, ir.VectorType(element, kind.count))
+
+
+def element_of(kind):
+    """The scalar type of a vector or of a scalar."""
+    return kind.element if isinstance(kind, Lanes) else kind
+
+
+def with_element(kind, element):
+    """The type of as many lanes of another element; that element for a scalar."""
+    return Lanes(element, kind.count) if isinstance(kind, Lanes) else element
+
+
+def widest(*kinds):
+    """The first type of vectors among some types, or the first type; None unless all have one element."""
+    if any(element_of(kind) != element_of(kinds[0]) for kind in kinds):
+        return None
+    return next((kind for kind in kinds if isinstance(kind, Lanes)), kinds[0])
+
+
+def splat(builder, scalar, count):
+    """The LLVM vector with a scalar in every lane."""
+    kind = ir.VectorType(scalar.type, count)
+    first = builder.insert_element(ir.Constant(kind, ir.Undefined), scalar, I32(0))
+    zeros = ir.Constant(ir.VectorType(I32, count), None)
+    return builder.shuffle_vector(first, ir.Constant(kind, ir.Undefined), zeros)
+
+
+def widened(context, builder, value, kind, target):
+    """A value of type ``kind`` as one of ``target``: vectors stay, scalars are converted and fill all lanes."""
+    if isinstance(kind, Lanes):
+        return value
+    scalar = context.cast(builder, value, kind, element_of(target))
+    return splat(builder, scalar, target.count) if isinstance(target, Lanes) else scalar
+
+
+def call_llvm(builder, name, *operands):
+    """LLVM's function ``name`` of floats or vectors of floats, all of one type."""
+    kind = operands[0].type
+    suffix = f"v{kind.count}{SUFFIXES[kind.element]}" if isinstance(kind, ir.VectorType) else SUFFIXES[kind]
+    full = f"llvm.{name}.{suffix}"
+    function = builder.module.globals.get(full)
+    function = function or ir.Function(builder.module, ir.FunctionType(kind, [kind] * len(operands)), full)
+    return builder.call(function, operands)
+
+
+def _define(function, result, generate):
+    """Teach numba ``function`` of one or two operands of which one is a vector of floats."""
+
+    class Template(AbstractTemplate):
+        key = function
+
+        def generic(self, args, kws):
+            vector = widest(*args)
+            known = isinstance(vector, Lanes) and isinstance(vector.element, types.Float)
+            return signature(result(vector), *args) if known else None
+
+    def lower(context, builder, sig, args):
+        vector = widest(*sig.args)
+        operands = [widened(context, builder, a, k, vector) for a, k in zip(args, sig.args, strict=True)]
+        return generate(builder, *operands)
+
+    infer_global(function)(Template)
+    for kinds in ((Lanes,), (Lanes, Lanes), (Lanes, types.Float), (types.Float, Lanes)):
+        lower_builtin(function, *kinds)(lower)
+
+
+def _same(vector):
+    return vector
+
+
+def _mask(vector):
+    return Lanes(types.boolean, vector.count)
+
+
+_define(operator.add, _same, lambda builder, a, b: builder.fadd(a, b))
+_define(operator.sub, _same, lambda builder, a, b: builder.fsub(a, b))
+_define(operator.mul, _same, lambda builder, a, b: builder.fmul(a, b))
+_define(operator.truediv, _same, lambda builder, a, b: builder.fdiv(a, b))
+_define(operator.neg, _same, lambda builder, x: builder.fneg(x))
+_define(abs, _same, lambda builder, x: call_llvm(builder, "fabs", x))
+_define(operator.lt, _mask, lambda builder, a, b: builder.fcmp_ordered("<", a, b))
+_define(operator.le, _mask, lambda builder, a, b: builder.fcmp_ordered("<=", a, b))
+_define(operator.gt, _mask, lambda builder, a, b: builder.fcmp_ordered(">", a, b))
+_define(operator.eq, _mask, lambda builder, a, b: builder.fcmp_ordered("==", a, b))
+_define(operator.ne, _mask, lambda builder, a, b: builder.fcmp_unordered("!=", a, b))
+
+
+@intrinsic(prefer_literal=True)
+def filled(context, x, count):
+    """A vector of ``count`` lanes (a constant) that all hold ``x``."""
+    kind = Lanes(x, count.literal_value)
+    return kind(x, count), lambda ctx, b, sig, args: splat(b, args[0], kind.count)
+
+
+@intrinsic
+def any_negative(context, x):
+    """Whether an integer in any lane is negative."""
+
+    def generate(context, builder, signature, args):
+        signs = builder.icmp_signed("<", args[0], ir.Constant(args[0].type, None))
+        bits = builder.bitcast(signs, ir.IntType(x.count))
+        return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
+
+    return types.boolean(x), generate
+
+
+@intrinsic
+def below(context, x, left):
+    """The mask of the lanes of ``x`` whose number is less than ``left``."""
+    mask = Lanes(types.boolean, x.count)
+    return mask(x, types.int64), lambda ctx, b, sig, args: mask_below(b, args[1], x.count)
+
+
+def mask_below(builder, left, count):
+    """The LLVM mask of the first ``left`` of ``count`` lanes."""
+    numbers = ir.Constant(ir.VectorType(I32, count), list(range(count)))
+    most = builder.select(builder.icmp_signed("<", left, left.type(count)), left, left.type(count))
+    return builder.icmp_signed("<", numbers, splat(builder, builder.trunc(most, I32), count))
+
+
+def slice_of(builder, vector, start, count):
+    """``count`` lanes of an LLVM vector from ``start`` on."""
+    places = ir.Constant(ir.VectorType(I32, count), list(range(start, start + count)))
+    return builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), places)
+
+
+@intrinsic(prefer_literal=True)
+def half(context, x, which):
+    """The lower (0) or the upper (1) half of the lanes; of two lanes one scalar."""
+    count = x.count // 2
+    result = Lanes(x.element, count) if count > 1 else x.element
+
+    def generate(context, builder, signature, args):
+        start = count * which.literal_value
+        return slice_of(builder, args[0], start, count) if count > 1 else builder.extract_element(args[0], I32(start))
+
+    return result(x, which), generate
+
+
+@inlined
+def fold(lanes):
+    """The sum of sixteen lanes: ``lane[l] + lane[l + h]`` for h = 8, 4, 2, 1."""
+    eight = half(lanes, 0) + half(lanes, 1)
+    four = half(eight, 0) + half(eight, 1)
+    two = half(four, 0) + half(four, 1)
+    return half(two, 0) + half(two, 1)
+
+
+@intrinsic
+def accumulated(context, lanes, values):
+    """``lanes`` plus the first group of as many values, plus the next, and so on."""
+
+    def generate(context, builder, signature, args):
+        total = args[0]
+        for start in range(0, values.count, lanes.count):
+            total = builder.fadd(total, slice_of(builder, args[1], start, lanes.count))
+        return total
+
+    return lanes(lanes, values), generate

@@ -1,0 +1,156 @@
+"""Copies of parts of operands in the order in which the micro-kernel reads them best.
+
+A *panel* of b holds the columns of one tile over one block of terms, each row as two vectors, beside each
+other. A *block* of a holds rows of one block of terms each, an odd number of cache lines apart, so that the
+rows of a tile never compete for the same set of a cache.
+"""
+
+# The signature that numba asks of an intrinsic's code generator leaves arguments unused.
+# pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from . import codegen as simd
+from .codegen import CACHE_LINE, I64, at, vector_bytes
+from .sums import CHAIN_BLOCK
+
+PANEL_VECTORS = 2
+"""Vectors in a row of a panel."""
+
+
+def _write_copy(element):
+    """Rows of any width, copied as whole vectors; what is beyond the width becomes 0."""
+    kind = simd.vector_type(element)
+    zero, lanes = simd.constant(kind, 0.0), kind.count
+
+    def write(builder, source, source_row, target, target_row, rows, columns):
+        vectors = builder.sdiv(builder.add(columns, I64(lanes - 1)), I64(lanes))
+        with cgutils.for_range(builder, rows) as row:
+            start = at(builder, source, builder.mul(row.index, source_row))
+            end = at(builder, target, builder.mul(row.index, target_row))
+            with cgutils.for_range(builder, vectors) as vector:
+                offset = builder.mul(vector.index, I64(vector_bytes()))
+                mask = simd.lanes_below(builder, builder.sub(columns, builder.mul(vector.index, I64(lanes))), 0, lanes)
+                x = simd.masked_load(builder, at(builder, start, offset), mask, zero)
+                simd.store(builder, x, at(builder, end, offset))
+
+    return write
+
+
+def _write_transpose(element):
+    """A square of vectors, of which only ``rows`` and ``columns`` are read; the others become 0."""
+    kind = simd.vector_type(element)
+    zero, lanes = simd.constant(kind, 0.0), kind.count
+
+    def write(builder, source, source_row, target, target_row, rows, columns):
+        mask, vectors = simd.lanes_below(builder, columns, 0, lanes), []
+        for r in range(lanes):
+            exists = builder.icmp_signed("<", I64(r), rows)
+            offset = builder.select(exists, builder.mul(I64(r), source_row), I64(0))
+            x = simd.masked_load(builder, at(builder, source, offset), simd.lanes_if(builder, exists, mask), zero)
+            vectors.append(x)
+        for r, vector in enumerate(simd.transposed(builder, vectors)):
+            simd.store(builder, vector, at(builder, target, builder.mul(I64(r), target_row)))
+
+    return write
+
+
+def _call_of(name, writer):
+    """The signature and code of an intrinsic that calls a private function of six int64 arguments."""
+
+    def generate(context, builder, signature, args):
+        element = context.get_data_type(signature.args[0].dtype)
+        function = simd.internal(builder.module, f"dgrr.{name}.{simd.NAMES[element]}", 6, writer(element))
+        builder.call(function, args[1:])
+        return context.get_dummy_value()
+
+    return generate
+
+
+@intrinsic
+def copy_rows(context, table, source, source_row, target, target_row, rows, columns):
+    """Copy rows of elements that lie next to each other; the target has room for whole vectors."""
+    return types.none(table, *[types.int64] * 6), _call_of("copy", _write_copy)
+
+
+@intrinsic
+def transpose_square(context, table, source, source_row, target, target_row, rows, columns):
+    """Write the columns of a square of as many elements each way as a vector holds, of which some exist, as rows."""
+    return types.none(table, *[types.int64] * 6), _call_of("transpose", _write_transpose)
+
+
+@intrinsic
+def move(context, table, source, target):
+    """Copy one element."""
+
+    def generate(context, builder, signature, args):
+        x = simd.load(builder, at(builder, args[1]), context.get_data_type(table.dtype))
+        simd.store(builder, x, at(builder, args[2]))
+        return context.get_dummy_value()
+
+    return types.none(table, types.int64, types.int64), generate
+
+
+@intrinsic
+def itemsize(context, table):
+    """Bytes of an element of the table's type."""
+    return types.int64(table), lambda context, b, s, args: I64(simd.SIZES[context.get_data_type(table.dtype)])
+
+
+@intrinsic
+def vector_size(context):
+    """Bytes of a vector."""
+    return types.int64(), lambda context, builder, signature, args: I64(vector_bytes())
+
+
+@intrinsic
+def panel_memory(context):
+    """Address of room for a panel on the stack of the calling function; its contents are junk."""
+
+    def generate(context, builder, signature, args):
+        with builder.goto_entry_block():  # numba's own alloca_once would fill it with zeros
+            area = builder.alloca(ir.ArrayType(simd.I8, CHAIN_BLOCK * PANEL_VECTORS * vector_bytes()))
+        area.align = CACHE_LINE
+        return builder.ptrtoint(area, I64)
+
+    return types.int64(), generate
+
+
+@njit(inline="always")
+def pack_panel(table, b, row, column, depth, width, panel):
+    """``depth`` rows of ``width`` elements of b as rows of a panel."""
+    size, pitch = itemsize(table), PANEL_VECTORS * vector_size()
+    lanes = vector_size() // size
+    if column == size:
+        copy_rows(table, b, row, panel, pitch, depth, width)
+    elif row == size:
+        for k in range(0, depth, lanes):
+            for j in range(0, width, lanes):
+                square = panel + k * pitch + j * size
+                transpose_square(table, b + k * row + j * column, column, square, pitch, width - j, depth - k)
+    else:
+        for k in range(depth):
+            for j in range(width):
+                move(table, b + k * row + j * column, panel + k * pitch + j * size)
+
+
+@njit(inline="always")
+def block_pitch(table):
+    """Bytes from row to row of a block."""
+    return CHAIN_BLOCK * itemsize(table) + CACHE_LINE
+
+
+@njit(inline="always")
+def pack_block(table, a, row, column, rows, depth, block):
+    """``rows`` of ``depth`` elements of a as rows of a block; either the rows or the columns of a are contiguous."""
+    size, pitch = itemsize(table), block_pitch(table)
+    lanes = vector_size() // size
+    if column == size:
+        copy_rows(table, a, row, block, pitch, rows, depth)
+    else:
+        for i in range(0, rows, lanes):
+            for k in range(0, depth, lanes):
+                square = block + i * pitch + k * size
+                transpose_square(table, a + i * row + k * column, column, square, pitch, depth - k, rows - i)

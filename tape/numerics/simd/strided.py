@@ -1,0 +1,91 @@
+"""Elements at any distance in bytes from a pointer, aligned or not, and tiles transposed in registers."""
+
+# The signature that numba asks of an intrinsic's code generator leaves arguments unused.
+# pyright: basic, reportCallIssue=false
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from ..engine.intrinsics import I8, I64
+from .codegen import transposed
+from .lanes import Lanes
+from .vectors import BUNDLE, LANES, get_part, place_of, put_part, size_of
+
+TILES = {1: 16, 4: 16, 8: 8}
+"""Rows and columns of a tile, by the size of an element: what fits the registers."""
+
+
+def _moved(builder, pointer, distance):
+    return builder.gep(pointer, [distance], source_etype=I8)
+
+
+@intrinsic
+def advanced(context, pointer, distance):
+    """A pointer moved by a distance in bytes."""
+    return pointer(pointer, types.int64), lambda ctx, b, sig, args: _moved(b, *args)
+
+
+@intrinsic
+def load_at(context, pointer, distance):
+    """The element at a distance in bytes from a pointer."""
+
+    def generate(context, builder, signature, args):
+        return builder.load(_moved(builder, *args), typ=context.get_data_type(pointer.dtype), align=1)
+
+    return pointer.dtype(pointer, types.int64), generate
+
+
+@intrinsic
+def load_bundle_at(context, pointer, distance):
+    """A bundle at a distance in bytes from a pointer."""
+    kind = Lanes(pointer.dtype, BUNDLE // size_of(pointer))
+
+    def generate(context, builder, signature, args):
+        return builder.load(_moved(builder, *args), typ=context.get_value_type(kind), align=1)
+
+    return kind(pointer, types.int64), generate
+
+
+@intrinsic
+def load_part_at(context, pointer, distance, left):
+    """Sixteen lanes of which the first ``left`` hold the elements at a distance in bytes from a pointer."""
+    kind = Lanes(pointer.dtype, LANES)
+
+    def generate(context, builder, signature, args):
+        place = _moved(builder, args[0], args[1])
+        return get_part(builder, place, args[2], context.get_value_type(kind), 1)
+
+    return kind(pointer, types.int64, types.int64), generate
+
+
+@intrinsic
+def tile(context, x):
+    """How many rows and columns a tile of an array's type has: a constant."""
+    return types.int64(x), lambda ctx, b, sig, args: I64(TILES[size_of(x)])
+
+
+@intrinsic
+def transpose_tile(context, out, i, pitch, source, stride, m, n):
+    """Write one tile: up to ``m`` rows of up to ``n`` elements, ``pitch`` elements apart, from position ``i`` on.
+
+    The source holds its columns, ``stride`` bytes apart.
+    """
+    lanes = TILES[size_of(out)]
+
+    def generate(context, builder, signature, args):
+        array, i, pitch, source, stride, m, n = args
+        kind = ir.VectorType(context.get_data_type(out.dtype), lanes)
+
+        def count(line, lines, elements):
+            return builder.select(builder.icmp_signed("<", I64(line), lines), elements, I64(0))
+
+        columns = [
+            get_part(builder, _moved(builder, source, builder.mul(stride, I64(j))), count(j, n, m), kind, 1)
+            for j in range(lanes)
+        ]
+        for line, row in enumerate(transposed(builder, columns)):
+            place = place_of(context, builder, out, array, builder.add(i, builder.mul(pitch, I64(line))))
+            put_part(builder, row, place, count(line, m, n), size_of(out))
+        return context.get_dummy_value()
+
+    return types.void(out, i, pitch, source, stride, m, n), generate

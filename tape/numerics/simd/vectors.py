@@ -1,0 +1,192 @@
+"""Vectors in memory: loads and stores of whole vectors and of their first lanes.
+
+Positions count elements of a contiguous array. What is not an array is loaded as itself, so that one loop
+serves operands of both kinds; nothing is stored where the array is None. No alignment is assumed beyond that of
+an element.
+"""
+
+# The signature that numba asks of an intrinsic's code generator leaves arguments unused.
+# pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from ..engine.intrinsics import I1, I8, I32, I64, POINTER
+from .lanes import SUFFIXES, Lanes, inlined, mask_below, splat
+
+LANES = 16
+"""Lanes of the sums of the bit contract."""
+
+BUNDLE = 256
+"""Bytes of the vectors of long loops: four of the widest registers, whose operations run interleaved."""
+
+
+def place_of(context, builder, kind, array, i):
+    """The pointer to element ``i``."""
+    data = cgutils.create_struct_proxy(kind)(context, builder, value=array).data
+    place = builder.gep(data, [i], source_etype=context.get_data_type(kind.dtype))
+    return builder.bitcast(place, I8.as_pointer())
+
+
+def size_of(kind):
+    """Bytes of an element of a type of arrays or pointers."""
+    return kind.dtype.bitwidth // 8
+
+
+@intrinsic
+def bundle(context, x):
+    """How many elements of an array make a bundle: a constant."""
+    return types.int64(x), lambda ctx, b, sig, args: I64(BUNDLE // size_of(x))
+
+
+@intrinsic
+def rolled(context):
+    """Keep LLVM from unrolling the loop around this: an empty piece of assembly, which it may not double."""
+
+    def generate(context, builder, signature, args):
+        builder.asm(ir.FunctionType(ir.VoidType(), []), "", "", [], side_effect=True)
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@intrinsic
+def bundle_of(context, x, value):
+    """A bundle of elements of an array's type that all are ``value``."""
+    kind = Lanes(x.dtype, BUNDLE // size_of(x))
+    return kind(x, x.dtype), lambda ctx, b, sig, args: splat(b, args[1], kind.count)
+
+
+@intrinsic
+def load_bundle(context, x, i):
+    """`BUNDLE` bytes of elements from position ``i`` on."""
+    if not isinstance(x, types.Array):
+        return x(x, i), lambda ctx, b, sig, args: args[0]
+    kind = Lanes(x.dtype, BUNDLE // size_of(x))
+
+    def generate(context, builder, signature, args):
+        place = place_of(context, builder, x, args[0], args[1])
+        return builder.load(place, typ=context.get_value_type(kind), align=size_of(x))
+
+    return kind(x, types.int64), generate
+
+
+@intrinsic
+def load_part(context, x, i, left):
+    """Sixteen lanes of which the first ``left`` hold the elements from position ``i`` on, the others 0."""
+    if not isinstance(x, types.Array):
+        return x(x, i, left), lambda ctx, b, sig, args: args[0]
+    kind = Lanes(x.dtype, LANES)
+
+    def generate(context, builder, signature, args):
+        place = place_of(context, builder, x, args[0], args[1])
+        return get_part(builder, place, args[2], context.get_value_type(kind), size_of(x))
+
+    return kind(x, types.int64, types.int64), generate
+
+
+@intrinsic
+def flags(context, x, i, like):
+    """The booleans of an array of bytes from ``i`` on, one for each lane of ``like``; true without one."""
+    kind, mask = ir.VectorType(I8, like.count), Lanes(types.boolean, like.count)
+
+    def generate(context, builder, signature, args):
+        if x == types.none:
+            return ir.Constant(ir.VectorType(I1, like.count), [1] * like.count)
+        place = place_of(context, builder, x, args[0], args[1])
+        return builder.icmp_unsigned("!=", builder.load(place, typ=kind, align=1), ir.Constant(kind, None))
+
+    return mask(x, types.int64, like), generate
+
+
+@intrinsic
+def flags_part(context, x, i, left):
+    """Sixteen booleans of which the first ``left`` are those of an array of bytes from ``i`` on; true without one."""
+    kind, mask = ir.VectorType(I8, LANES), Lanes(types.boolean, LANES)
+
+    def generate(context, builder, signature, args):
+        if x == types.none:
+            return ir.Constant(ir.VectorType(I1, LANES), [1] * LANES)
+        place = place_of(context, builder, x, args[0], args[1])
+        return builder.icmp_unsigned("!=", get_part(builder, place, args[2], kind, 1), ir.Constant(kind, None))
+
+    return mask(x, types.int64, types.int64), generate
+
+
+@intrinsic
+def store(context, x, i, value):
+    """Write all lanes from position ``i`` on."""
+    if x == types.none:
+        return types.void(x, i, value), lambda ctx, b, sig, args: ctx.get_dummy_value()
+
+    def generate(context, builder, signature, args):
+        place = place_of(context, builder, x, args[0], args[1])
+        builder.store(args[2], builder.bitcast(place, args[2].type.as_pointer()), align=size_of(x))
+        return context.get_dummy_value()
+
+    return types.void(x, types.int64, value), generate
+
+
+@intrinsic
+def store_part(context, x, i, left, value):
+    """Write the first ``left`` lanes from position ``i`` on."""
+    if x == types.none:
+        return types.void(x, i, left, value), lambda ctx, b, sig, args: ctx.get_dummy_value()
+
+    def generate(context, builder, signature, args):
+        put_part(builder, args[3], place_of(context, builder, x, args[0], args[1]), args[2], size_of(x))
+        return context.get_dummy_value()
+
+    return types.void(x, types.int64, types.int64, value), generate
+
+
+def get_part(builder, pointer, left, kind, align):
+    """Load the first ``left`` lanes of an LLVM vector, the others 0; no other byte is touched."""
+    mask = mask_below(builder, left, kind.count)
+    function = _masked(builder, "load", kind, kind, [POINTER, I32, mask.type, kind])
+    return builder.call(function, [pointer, I32(align), mask, ir.Constant(kind, None)])
+
+
+def put_part(builder, vector, pointer, left, align):
+    """Store the first ``left`` lanes of an LLVM vector; no other byte is touched."""
+    mask = mask_below(builder, left, vector.type.count)
+    function = _masked(builder, "store", vector.type, ir.VoidType(), [vector.type, POINTER, I32, mask.type])
+    builder.call(function, [vector, pointer, I32(align), mask])
+
+
+def _masked(builder, action, vector, result, operands):
+    element = SUFFIXES.get(vector.element) or f"i{vector.element.width}"
+    name = f"llvm.masked.{action}.v{vector.count}{element}.p0"
+    known = builder.module.globals.get(name)
+    return known or ir.Function(builder.module, ir.FunctionType(result, operands), name)
+
+
+@inlined
+def transform(function, out, x, *numbers):
+    """``out[i] = function(x[i], *numbers)`` for contiguous arrays; out may be x."""
+    whole = out.size - out.size % bundle(out)
+    for i in range(0, whole, bundle(out)):
+        rolled()
+        store(out, i, function(load_bundle(x, i), *numbers))
+    for i in range(whole, out.size, LANES):
+        rolled()
+        left = out.size - i
+        store_part(out, i, left, function(load_part(x, i, left), *numbers))
+
+
+@inlined
+def combine(function, out, a, b, *numbers):
+    """``out[i] = function(a[i], b[i], *numbers)`` for contiguous arrays; out may be one of them.
+
+    A plain loop is as fast only where no array is another: LLVM then proves it at run time, else it takes the
+    elements one by one.
+    """
+    whole = out.size - out.size % bundle(out)
+    for i in range(0, whole, bundle(out)):
+        rolled()
+        store(out, i, function(load_bundle(a, i), load_bundle(b, i), *numbers))
+    for i in range(whole, out.size, LANES):
+        rolled()
+        left = out.size - i
+        store_part(out, i, left, function(load_part(a, i, left), load_part(b, i, left), *numbers))

@@ -1,0 +1,3 @@
+"""The type of plain shapes, for what stands below `Shape`."""
+
+Sizes = tuple[int, ...]

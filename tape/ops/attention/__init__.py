@@ -1,0 +1,1 @@
+"""Attention: its ops, their kernels, and the reference."""

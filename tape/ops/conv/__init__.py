@@ -1,0 +1,1 @@
+"""Convolutions and their adjoints: ops, sizes, lowering, kernels, and the reference."""

@@ -1,0 +1,1 @@
+"""The kernels of convolutions: plans, words, tiles, and the loops over them."""

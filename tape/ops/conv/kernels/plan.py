@@ -1,0 +1,184 @@
+"""How a convolution is computed: its axes, and the sizes of images and tiles, decided from shapes.
+
+A convolution and its adjoint by the input are one computation. Each result adds up the products of weights and of
+elements of a *source*: along each axis result ``q`` meets a tap in the element ``q * step + start`` of the source,
+and outside the source stands +0. The adjoint of a stride s has s *classes* of results along an axis, those of
+equal residues; each tap belongs to one class, and step is 1.
+
+The source is copied strip by strip into an *image* that fits a cache. It has a plane for each channel and each
+combination of taps of all axes but the first, with the elements that the taps meet in the results' own order. So
+what one tap meets in neighbouring results lies side by side, whatever the stride, the dilation and the padding.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import NamedTuple
+
+from ....numerics.simd.codegen import CACHE_LINE
+from ....numerics.simd.pack import PANEL_VECTORS
+from ....numerics.sizes import Sizes
+from .tile import SHORT, TALL, shape
+
+IMAGE_BYTES = 1 << 18
+"""What an image may take of a second-level cache."""
+
+FEWEST_RESULTS = 64
+"""Results that a strip has at least, if it costs an image of more bytes: two tiles of the widest vectors."""
+
+
+class Axis(NamedTuple):
+    """One spatial axis: elements of the source, results of each class, step, classes, (class, start) of each tap."""
+
+    source: int
+    results: int
+    step: int
+    classes: int
+    taps: tuple[tuple[int, int], ...]
+
+
+ONE = Axis(1, 1, 1, 1, ((0, 0),))
+"""An axis that changes nothing."""
+
+
+def forward(source: int, results: int, kernel: int, stride: int, low: int, dilation: int) -> Axis:
+    """An axis of a convolution with ``low`` cells of padding before the source.
+
+    >>> forward(source=5, results=5, kernel=3, stride=1, low=1, dilation=1).taps
+    ((0, -1), (0, 0), (0, 1))
+    """
+    return Axis(source, results, stride, 1, tuple((0, t * dilation - low) for t in range(kernel)))
+
+
+def adjoint(source: int, size: int, kernel: int, stride: int, low: int, dilation: int) -> Axis:
+    """An axis of the adjoint that fills ``size`` elements.
+
+    >>> adjoint(source=2, size=4, kernel=3, stride=2, low=1, dilation=1).taps
+    ((1, 1), (0, 0), (1, 0))
+    """
+    meets = [t * dilation - low for t in range(kernel)]  # result 0 of the convolution
+    return Axis(source, -(-size // stride), 1, stride, tuple((i % stride, -(i // stride)) for i in meets))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A convolution of ``samples`` of ``groups``, each of so many channels of the source and of the outputs.
+
+    A weight lies as (groups, outputs, channels, taps), or if ``swapped`` as (groups, channels, outputs, taps).
+    """
+
+    samples: int
+    groups: int
+    channels: int
+    outputs: int
+    axes: tuple[Axis, ...]
+    itemsize: int
+    swapped: bool = False
+    bias: bool = False
+
+    @property
+    def flops(self) -> int:
+        """Its multiplications and additions."""
+        return 2 * self.samples * self.groups * self.outputs * self.results * self.depth
+
+    @property
+    def first(self) -> Axis:
+        """The axis along which strips are cut."""
+        return self.axes[0] if len(self.axes) > 1 else ONE
+
+    @property
+    def rest(self) -> tuple[Axis, ...]:
+        """The axes within a strip."""
+        return self.axes[-max(len(self.axes) - 1, 1) :]
+
+    @property
+    def classes(self) -> Sizes:
+        """Classes along each axis."""
+        return tuple(axis.classes for axis in self.axes)
+
+    @property
+    def results(self) -> int:
+        """Results of each class, for one output of one sample."""
+        return prod(axis.results for axis in self.axes)
+
+    @property
+    def inner(self) -> int:
+        """Results in a row of a strip."""
+        return prod(axis.results for axis in self.rest)
+
+    @property
+    def taps(self) -> int:
+        """Taps of the kernel."""
+        return prod(len(axis.taps) for axis in self.axes)
+
+    @property
+    def depth(self) -> int:
+        """Terms, of all classes together: one for each channel and tap."""
+        return self.channels * self.taps
+
+    # ------------------------------------------------------------------ tiles
+
+    @cached_property
+    def tiles(self) -> tuple[int, int]:
+        """How many tall and how many short tiles hold the outputs of a group, with few rows left over."""
+        tall, short = shape(TALL)[0], shape(SHORT)[0]
+        rest = -(-(self.outputs % tall) // short)
+        return (self.outputs // tall + 1, 0) if rest * short >= tall else (self.outputs // tall, rest)
+
+    @property
+    def padded(self) -> int:
+        """Rows of all tiles of a group."""
+        return self.tiles[0] * shape(TALL)[0] + self.tiles[1] * shape(SHORT)[0]
+
+    # ------------------------------------------------------------------ images
+
+    @property
+    def planes(self) -> int:
+        """Planes of an image for each channel."""
+        return prod(len(axis.taps) for axis in self.rest)
+
+    @cached_property
+    def phases(self) -> tuple[int, ...]:
+        """The residues, by the step of the first axis, of the source's rows that its taps meet."""
+        return tuple(sorted({start % self.first.step for _, start in self.first.taps}))
+
+    @cached_property
+    def ahead(self) -> tuple[int, int]:
+        """By how many steps taps of the first axis are ahead of a result: at least, and how many more at most."""
+        steps = [start // self.first.step for _, start in self.first.taps]
+        return min(steps), max(steps) - min(steps)
+
+    @cached_property
+    def strip(self) -> int:
+        """Rows of results that share an image."""
+        rows, columns = max(self.first.results, 1), max(self.inner, 1)
+        row_bytes = max(self.channels, 1) * self.planes * len(self.phases) * columns * self.itemsize
+        fitting = max(IMAGE_BYTES // row_bytes - self.ahead[1], -(-FEWEST_RESULTS // columns), 1)
+        strips = -(-rows // fitting)
+        return -(-rows // strips)
+
+    @property
+    def plane(self) -> int:
+        """Elements of a plane: rows of each phase one after the other."""
+        return len(self.phases) * (self.strip + self.ahead[1]) * self.inner
+
+    @property
+    def image_bytes(self) -> int:
+        """Bytes of an image, behind which the vectors of a tile may be read; whole cache lines."""
+        elements = self.channels * self.planes * self.plane
+        return _lines(elements * self.itemsize) + PANEL_VECTORS * CACHE_LINE
+
+    @property
+    def panel_bytes(self) -> int:
+        """Bytes of the cotangents of a strip for two vectors of outputs, in whole squares of vectors."""
+        return (self.strip * self.inner + CACHE_LINE // self.itemsize) * PANEL_VECTORS * CACHE_LINE
+
+    @property
+    def gradient_bytes(self) -> int:
+        """Bytes in which a part computes weight gradients: an image, a panel, the chains of a group."""
+        return self.image_bytes + self.panel_bytes + _lines(self.depth * self.outputs * self.itemsize)
+
+
+def _lines(nbytes: int) -> int:
+    """Bytes of whole cache lines."""
+    return -(-nbytes // CACHE_LINE) * CACHE_LINE

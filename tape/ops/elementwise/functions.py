@@ -1,0 +1,256 @@
+"""Smooth functions of each element, beyond those that stand beside the arithmetic."""
+
+# A derivative may call the op that it belongs to, whose type is not known before its decorator is.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from ...errors import DomainError, DTypeError
+from ...numerics.math import reference as math_reference
+from ...record.lowering import Slot, elementwise
+from ...record.op import op
+from ...record.samples import Make, Sample, bad, unary, unary_positive
+from ...values.spec import Spec
+from ...var.var import Var
+from ..types import F, S
+from . import kernels as arithmetic
+from . import kernels_functions as kernels
+from . import kernels_trigonometry, reference
+from .arithmetic import EACH, INTEGERS, SPECIAL, div, exp, mul, neg, scale
+
+TWO_OVER_ROOT_PI = 1.1283791670955126
+"""2 / √pi."""
+LARGE = (1e5, 1.0, 2e10, -1e22, 3e30)
+"""Angles of many turns beside one of none."""
+
+
+@op(
+    lower=lambda x, c: elementwise(kernels.shift, x, attrs=(float(c),)),
+    vjp=(lambda g: g,),
+    jvp=lambda dx: dx,
+    reference=lambda x, c: x + x.dtype.type(c),
+    samples=lambda make: [Sample((make(2, 5),), {"c": c}) for c in (0.3, -1.0, -0.0)],
+    batch_axis=EACH,
+    private=True,
+)
+def shift(x: Var[F, *S], c: float) -> Var[F, *S]:
+    """``x + c`` for a number c, rounded to the element type."""
+    ...
+
+
+@op(
+    lower=lambda x: elementwise(arithmetic.mul, x, x),
+    vjp=(lambda g, x: mul(g, scale(x, 2.0)),),
+    jvp=lambda dx, x: mul(dx, scale(x, 2.0)),
+    reference=lambda x: x * x,
+    samples=unary(SPECIAL),
+    errors=(INTEGERS,),
+    batch_axis=EACH,
+)
+def square(x: Var[F, *S]) -> Var[F, *S]:
+    """``x * x``.
+
+    Source: numpy.square.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.square(Tape().leaf([3.0, -0.5])).numpy()
+    array([9.  , 0.25])
+    """
+    ...
+
+
+@op(
+    lower=lambda x: elementwise(kernels.inv, x),
+    vjp=(lambda g, y: neg(mul(g, mul(y, y))),),
+    jvp=lambda dx, y: neg(mul(dx, mul(y, y))),
+    reference=lambda x: x.dtype.type(1) / x,
+    samples=unary_positive(SPECIAL),
+    errors=(INTEGERS,),
+    covers=("inv",),
+    batch_axis=EACH,
+)
+def inv(x: Var[F, *S]) -> Var[F, *S]:
+    """``1 / x`` by IEEE-754: infinite with the sign of a zero.
+
+    Source: numpy.reciprocal.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.inv(Tape().leaf([4.0, -0.0])).numpy()
+    array([0.25, -inf])
+    """
+    ...
+
+
+@op(
+    lower=lambda x: elementwise(kernels.rsqrt, x),
+    vjp=(lambda g, y: scale(mul(g, mul(y, mul(y, y))), -0.5),),
+    jvp=lambda dx, y: scale(mul(dx, mul(y, mul(y, y))), -0.5),
+    reference=lambda x: x.dtype.type(1) / np.sqrt(x),
+    samples=unary_positive(SPECIAL),
+    errors=(INTEGERS,),
+    batch_axis=EACH,
+)
+def rsqrt(x: Var[F, *S]) -> Var[F, *S]:
+    """``1 / sqrt(x)``, both rounded: NaN below 0, infinite with the sign of a zero.
+
+    Source: torch.rsqrt.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.rsqrt(Tape().leaf([4.0, 0.0])).numpy()
+    array([0.5, inf])
+    """
+    ...
+
+
+@op(
+    lower=lambda x: elementwise(kernels.log1p, x, work=30),
+    vjp=(lambda g, x: div(g, shift(x, 1.0)),),
+    jvp=lambda dx, x: div(dx, shift(x, 1.0)),
+    reference=reference.log1p,
+    samples=unary_positive(SPECIAL, (-0.5, -1.0, -2.0, 1e-9, -1e-9)),
+    errors=(INTEGERS,),
+    batch_axis=EACH,
+)
+def log1p(x: Var[F, *S]) -> Var[F, *S]:
+    """``log(1 + x)``, accurate near 0: -inf at -1, NaN below.
+
+    Source: numpy.log1p.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.log1p(Tape().leaf([0.0, -1.0])).numpy()
+    array([  0., -inf])
+    """
+    ...
+
+
+@op(
+    lower=lambda x: elementwise(kernels.expm1, x, work=25),
+    vjp=(lambda g, x: mul(g, exp(x)),),
+    jvp=lambda dx, x: mul(dx, exp(x)),
+    reference=reference.expm1,
+    samples=unary(SPECIAL, (1e-9, -1e-9, 50.0, -50.0)),
+    errors=(INTEGERS,),
+    batch_axis=EACH,
+)
+def expm1(x: Var[F, *S]) -> Var[F, *S]:
+    """``e ** x - 1``, accurate near 0.
+
+    Source: numpy.expm1.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.expm1(Tape().leaf([0.0, 1.0])).numpy().round(4)
+    array([0.    , 1.7183])
+    """
+    ...
+
+
+@op(
+    lower=lambda x: elementwise(kernels_trigonometry.sin, x, work=30),
+    vjp=(lambda g, x: mul(g, cos(x)),),
+    jvp=lambda dx, x: mul(dx, cos(x)),
+    reference=reference.sin,
+    samples=unary(SPECIAL, (*LARGE, np.inf)),
+    errors=(INTEGERS,),
+    batch_axis=EACH,
+)
+def sin(x: Var[F, *S]) -> Var[F, *S]:
+    """The sine of an angle in radians, accurate for angles of any size; NaN for infinite ones.
+
+    Source: numpy.sin.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.sin(Tape().leaf([0.0, 1.0])).numpy().round(4)
+    array([0.    , 0.8415])
+    """
+    ...
+
+
+@op(
+    lower=lambda x: elementwise(kernels_trigonometry.cos, x, work=30),
+    vjp=(lambda g, x: neg(mul(g, sin(x))),),
+    jvp=lambda dx, x: neg(mul(dx, sin(x))),
+    reference=reference.cos,
+    samples=unary(SPECIAL, (*LARGE, np.inf)),
+    errors=(INTEGERS,),
+    batch_axis=EACH,
+)
+def cos(x: Var[F, *S]) -> Var[F, *S]:
+    """The cosine of an angle in radians, accurate for angles of any size; NaN for infinite ones.
+
+    Source: numpy.cos.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.cos(Tape().leaf([0.0, 1.0])).numpy().round(4)
+    array([1.    , 0.5403])
+    """
+    ...
+
+
+def _erf_tangent(dx: Any, x: Any) -> Any:
+    return mul(dx, scale(exp(neg(square(x))), TWO_OVER_ROOT_PI))
+
+
+@op(
+    lower=lambda x: elementwise(kernels.erf, x, work=40),
+    vjp=(lambda g, x: _erf_tangent(g, x),),
+    jvp=_erf_tangent,
+    reference=reference.erf,
+    samples=unary(SPECIAL, (0.875, -0.875, 3.9, -6.1)),
+    errors=(INTEGERS,),
+    batch_axis=EACH,
+)
+def erf(x: Var[F, *S]) -> Var[F, *S]:
+    """The error function ``2 / sqrt(pi)`` times the integral of ``exp(-t²)`` from 0 to x.
+
+    Source: NIST Digital Library of Mathematical Functions, 7.2.1; scipy.special.erf.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.erf(Tape().leaf([0.0, 1.0])).numpy().round(4)
+    array([0.    , 0.8427])
+    """
+    ...
+
+
+def _infer_safe_log(x: Spec, eps: float) -> Spec:
+    if not 0 < eps < inf:
+        raise DomainError(f"safe_log: argument 'eps': expected a positive finite number, got {eps!r}")
+    return x
+
+
+def _lower_safe_log(x: Slot, eps: float) -> Slot:
+    shifted = elementwise(kernels.shift, x, attrs=(float(eps),))
+    return elementwise(arithmetic.log, shifted, work=20)
+
+
+def _safe_logs(make: Make) -> list[Sample]:
+    plain = unary_positive(SPECIAL)(make)
+    return [*plain, Sample((make.positive(5),), {"eps": 0.25})]
+
+
+@op(
+    infer=_infer_safe_log,
+    lower=_lower_safe_log,
+    vjp=(lambda g, x, eps: div(g, shift(x, eps)),),
+    jvp=lambda dx, x, eps: div(dx, shift(x, eps)),
+    reference=lambda x, eps=1e-6: math_reference.log(x + x.dtype.type(eps)),
+    samples=_safe_logs,
+    errors=(
+        bad(DomainError, "safe_log: argument 'eps': expected a positive finite number, got 0.0", (2,), eps=0.0),
+        bad(DTypeError, "argument 'x': expected float32 or float64, got int64", np.arange(3)),
+    ),
+    covers=("safe_log",),
+    batch_axis=EACH,
+)
+def safe_log(x: Var[F, *S], eps: float = 1e-6) -> Var[F, *S]:
+    """``log(x + eps)``: finite at 0, NaN below ``-eps``.
+
+    Source: numpy.log of ``x + eps``.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.safe_log(Tape().leaf([0.0, 0.5]), eps=0.5).numpy().round(4)
+    array([-0.6931,  0.    ])
+    """
+    ...

@@ -1,0 +1,282 @@
+"""Comparisons, selection by a mask, and conversion between element types."""
+
+# A derivative may call the op that it belongs to, whose type is not known before its decorator is.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import DTypeError, ShapeError
+from ...numerics.basic import arithmetic
+from ...record.derivative import NO_GRAD
+from ...record.lowering import Slot, elementwise
+from ...record.op import op
+from ...record.samples import Make, Sample, bad
+from ...values.dtypes import DTYPES, DType, boolean, f32, f64, i64
+from ...values.spec import Spec
+from ...var.var import Var
+from ..types import D, F, S
+from . import kernels
+
+BOOL = boolean.dtype
+BOTH = {"a": 0, "b": 0}
+MISMATCH = bad(ShapeError, "argument 'b': expected shape (2,), got (3,)", (2,), (3,))
+
+
+def _pairs(make: Make) -> list[Sample]:
+    """Floats with ties, signed zeros and NaN; integers; bools."""
+    special = np.array([0.0, -0.0, np.nan, np.inf, 1.0, 2.0], make.dtype)
+    floats = Sample((special, special[[1, 0, 2, 3, 5, 4]]))
+    integers = Sample((np.arange(5), np.array([0, 2, 1, 3, 3])))
+    return [floats, Sample((make(3, 4), make(3, 4))), integers, Sample((make.mask(7), make.mask(7)))]
+
+
+@op(
+    lower=lambda a, b: elementwise(kernels.equal, a, b, dtype=BOOL),
+    vjp=NO_GRAD,
+    jvp=NO_GRAD,
+    reference=lambda a, b: a == b,
+    samples=_pairs,
+    errors=(MISMATCH,),
+    batch_axis=BOTH,
+)
+def equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
+    """``a == b`` element by element; NaN equals nothing.
+
+    Source: numpy.equal, for operands of one shape and dtype.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.equal(Tape().leaf([1.0, 2.0, np.nan]), [1.0, 3.0, np.nan]).numpy()
+    array([ True, False, False])
+    """
+    ...
+
+
+@op(
+    lower=lambda a, b: elementwise(kernels.not_equal, a, b, dtype=BOOL),
+    vjp=NO_GRAD,
+    jvp=NO_GRAD,
+    reference=lambda a, b: a != b,
+    samples=_pairs,
+    errors=(MISMATCH,),
+    batch_axis=BOTH,
+)
+def not_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
+    """``a != b`` element by element.
+
+    Source: numpy.not_equal, for operands of one shape and dtype.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.not_equal(Tape().leaf([1.0, 2.0, np.nan]), [1.0, 3.0, np.nan]).numpy()
+    array([False,  True,  True])
+    """
+    ...
+
+
+@op(
+    lower=lambda a, b: elementwise(kernels.less, a, b, dtype=BOOL),
+    vjp=NO_GRAD,
+    jvp=NO_GRAD,
+    reference=lambda a, b: a < b,
+    samples=_pairs,
+    errors=(MISMATCH,),
+    batch_axis=BOTH,
+)
+def less(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
+    """``a < b`` element by element.
+
+    Source: numpy.less, for operands of one shape and dtype.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.less(Tape().leaf([1.0, 2.0, np.nan]), [1.0, 3.0, np.nan]).numpy()
+    array([False,  True, False])
+    """
+    ...
+
+
+@op(
+    lower=lambda a, b: elementwise(kernels.less_equal, a, b, dtype=BOOL),
+    vjp=NO_GRAD,
+    jvp=NO_GRAD,
+    reference=lambda a, b: a <= b,
+    samples=_pairs,
+    errors=(MISMATCH,),
+    batch_axis=BOTH,
+)
+def less_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
+    """``a <= b`` element by element.
+
+    Source: numpy.less_equal, for operands of one shape and dtype.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.less_equal(Tape().leaf([1.0, 2.0, np.nan]), [1.0, 3.0, np.nan]).numpy()
+    array([ True,  True, False])
+    """
+    ...
+
+
+@op(
+    lower=lambda a, b: elementwise(kernels.less, b, a, dtype=BOOL),
+    vjp=NO_GRAD,
+    jvp=NO_GRAD,
+    reference=lambda a, b: a > b,
+    samples=_pairs,
+    errors=(MISMATCH,),
+    batch_axis=BOTH,
+)
+def greater(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
+    """``a > b`` element by element.
+
+    Source: numpy.greater, for operands of one shape and dtype.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.greater(Tape().leaf([1.0, 2.0, np.nan]), [1.0, 3.0, np.nan]).numpy()
+    array([False, False, False])
+    """
+    ...
+
+
+@op(
+    lower=lambda a, b: elementwise(kernels.less_equal, b, a, dtype=BOOL),
+    vjp=NO_GRAD,
+    jvp=NO_GRAD,
+    reference=lambda a, b: a >= b,
+    samples=_pairs,
+    errors=(MISMATCH,),
+    batch_axis=BOTH,
+)
+def greater_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
+    """``a >= b`` element by element.
+
+    Source: numpy.greater_equal, for operands of one shape and dtype.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.greater_equal(Tape().leaf([1.0, 2.0, np.nan]), [1.0, 3.0, np.nan]).numpy()
+    array([ True, False, False])
+    """
+    ...
+
+
+@op(
+    lower=lambda condition, a, b: elementwise(kernels.where, condition, a, b),
+    vjp=(NO_GRAD, lambda g, condition: keep(g, condition), lambda g, condition: keep(g, condition, False)),
+    jvp=lambda da, db, condition: where(condition, da, db),
+    reference=np.where,
+    samples=lambda make: [
+        Sample((make.mask(4, 5), make(4, 5), make(4, 5))),
+        Sample((make.mask(), make(), make())),
+    ],
+    errors=(
+        bad(DTypeError, "argument 'condition': expected bool, got float32", (2,), (2,), (2,)),
+        bad(ShapeError, "argument 'a': expected shape (2,), got (3,)", np.zeros(2, bool), (3,), (2,)),
+    ),
+    batch_axis={"condition": 0, "a": 0, "b": 0},
+)
+def where(condition: Var[boolean, *S], a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
+    """``a`` where the condition holds, else ``b``; what is not selected cannot be seen, not even a NaN.
+
+    Source: numpy.where, for operands of one shape.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.where(Tape().leaf([True, False]), [1.0, 2.0], [3.0, np.nan]).numpy()
+    array([ 1., nan])
+    """
+    ...
+
+
+@op(
+    lower=lambda x, mask, wanted: elementwise(kernels.keep, mask, x, attrs=(int(wanted),)),
+    vjp=(lambda g, mask, wanted: keep(g, mask, wanted), NO_GRAD),
+    jvp=lambda dx, mask, wanted: keep(dx, mask, wanted),
+    reference=lambda x, mask, wanted=True: np.where(mask == wanted, x, x.dtype.type(0)),
+    samples=lambda make: [Sample((make(4, 5), make.mask(4, 5)), {"wanted": w}) for w in (True, False)],
+    batch_axis={"x": 0, "mask": 0},
+    private=True,
+)
+def keep(x: Var[F, *S], mask: Var[boolean, *S], wanted: bool = True) -> Var[F, *S]:
+    """``x`` where the mask has the wanted value, else +0: the gradients of where."""
+    ...
+
+
+CONVERSIONS = {
+    f32.dtype: arithmetic.to_float32,
+    f64.dtype: arithmetic.to_float64,
+    boolean.dtype: arithmetic.to_bool,
+}
+
+
+def _lower_cast(x: Slot, dtype: Any) -> Slot:
+    target = element_type(dtype)
+    if target == x.dtype:
+        return x
+    to_int64 = arithmetic.bool_to_int64 if x.dtype == BOOL else arithmetic.float_to_int64
+    return elementwise(CONVERSIONS.get(target, to_int64), x, dtype=target)
+
+
+def element_type(dtype: Any) -> np.dtype[Any]:
+    """The numpy dtype of a marker class, a numpy dtype or its name. Raises DTypeError for others."""
+    if isinstance(dtype, type) and issubclass(dtype, DType):
+        return dtype.dtype
+    try:
+        made: np.dtype[Any] | None = np.dtype(dtype)
+    except TypeError:
+        made = None
+    if made is None or made not in DTYPES:
+        raise DTypeError(f"cast: argument 'dtype': expected float32, float64, int64 or bool, got {dtype!r}")
+    return made
+
+
+def _reference_cast(x: npt.NDArray[Any], dtype: Any) -> npt.NDArray[Any]:
+    target = element_type(dtype)
+    if x.dtype.kind == "f" and target == i64.dtype:
+        return np.array([_saturated(float(v)) for v in x.reshape(-1)], np.int64).reshape(x.shape)
+    return x.astype(target)
+
+
+def _saturated(value: float) -> int:
+    bound = 1 << 63
+    return 0 if np.isnan(value) else bound - 1 if value >= bound else -bound if value < -bound else int(value)
+
+
+def _casts(make: Make) -> list[Sample]:
+    other = np.float32 if make.dtype == np.float64 else np.float64
+    special = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 1e30, -1e30, 2.7, -2.7], make.dtype)
+    floats = [Sample((x,), {"dtype": t}) for x in (make(3, 4), special) for t in (other, make.dtype, "int64", bool)]
+    return [
+        *floats,
+        Sample((np.arange(3),), {"dtype": make.dtype}),
+        Sample((make.mask(5),), {"dtype": "int64"}),
+    ]
+
+
+@overload
+def cast(x: Var[Any, *S], dtype: type[D]) -> Var[D, *S]: ...
+@overload
+def cast(x: Var[Any, *S], dtype: Any) -> Var[Any, *S]: ...
+@op(
+    infer=lambda x, dtype: Spec(x.shape, element_type(dtype)),
+    lower=_lower_cast,
+    vjp=(lambda g, x: cast(g, x.dtype),),
+    jvp=lambda dx, dtype: cast(dx, dtype),
+    reference=_reference_cast,
+    samples=_casts,
+    errors=(
+        bad(DTypeError, "cast: argument 'dtype': expected float32, float64, int64 or bool, got 'S3'", (2,), dtype="S3"),
+    ),
+    batch_axis={"x": 0},
+)
+def cast(x: Var[Any, *S], dtype: Any) -> Var[Any, *S]:
+    """``x`` as another element type: a numpy dtype, its name, or ``f32``, ``f64``, ``i64``, ``boolean``.
+
+    Floats round to nearest; a float becomes an int towards zero, saturating, NaN as 0; non-zero is true.
+
+    Source: numpy.ndarray.astype; where numpy leaves a conversion to integers undefined, that of Rust's ``as``.
+    Dtypes: x float32, float64, int64 or bool; the result as ``dtype`` says.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.cast(Tape().leaf([1.7, -1.7, np.nan]), "int64").numpy()
+    array([ 1, -1,  0])
+    """
+    ...

@@ -1,0 +1,1 @@
+"""Normalisation: ops, their general form, kernels, and the reference."""

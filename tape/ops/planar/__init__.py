@@ -1,0 +1,1 @@
+"""Convolutions and pools of images, with two axes in their types."""

@@ -1,0 +1,102 @@
+"""The types of convolutions and pools of planes."""
+
+from typing import Any, Literal, TypeVar, overload
+
+from ...values.shape import Shape
+from ...var.var import Var
+from ..types import Bs, C, F, K
+
+H = TypeVar("H")
+W = TypeVar("W")
+Kh = TypeVar("Kh")
+Kw = TypeVar("Kw")
+Ho = TypeVar("Ho")
+Wo = TypeVar("Wo")
+Pair = int | tuple[int, int]
+
+# fmt: off
+
+
+@overload
+def convolution(
+    x: Var[F, *Bs, C, H, W], weight: Var[F, K, C, Kh, Kw], bias: Var[F, K] | None = None, stride: Pair = 1,
+    padding: Pair | str = 0, dilation: Pair = 1, groups: Literal[1] = 1, *, out: type[Shape[Ho, Wo]],
+) -> Var[F, *Bs, K, Ho, Wo]: ...
+@overload
+def convolution(
+    x: Var[F, *Bs, C, H, W], weight: Var[F, K, C, Kh, Kw], bias: Var[F, K] | None = None, stride: Pair = 1,
+    *, padding: Literal["same"], dilation: Pair = 1, groups: Literal[1] = 1,
+) -> Var[F, *Bs, K, H, W]: ...
+@overload
+def convolution(
+    x: Var[F, *Bs, C, H, W], weight: Var[F, K, C, Kh, Kw], bias: Var[F, K] | None = None, stride: Pair = 1,
+    padding: Pair | str = 0, dilation: Pair = 1, groups: Literal[1] = 1,
+) -> Var[F, *Bs, K, Any, Any]: ...
+@overload
+def convolution(
+    x: Var[F, *Bs, C, H, W], weight: Var[F, K, Any, Kh, Kw], bias: Var[F, K] | None = None, stride: Pair = 1,
+    padding: Pair | str = 0, dilation: Pair = 1, *, groups: int,
+) -> Var[F, *Bs, K, Any, Any]: ...
+def convolution(*args: Any, **kwargs: Any) -> Any:
+    """Channels meet, and others come out; in groups only those that come out are known."""
+    raise NotImplementedError
+
+@overload
+def transposed(
+    x: Var[F, *Bs, C, H, W], weight: Var[F, C, K, Kh, Kw], bias: Var[F, K] | None = None, stride: Pair = 1,
+    padding: Pair = 0, output_padding: Pair = 0, groups: Literal[1] = 1, dilation: Pair = 1,
+    *, out: type[Shape[Ho, Wo]],
+) -> Var[F, *Bs, K, Ho, Wo]: ...
+@overload
+def transposed(
+    x: Var[F, *Bs, C, H, W], weight: Var[F, C, K, Kh, Kw], bias: Var[F, K] | None = None, stride: Pair = 1,
+    padding: Pair = 0, output_padding: Pair = 0, groups: Literal[1] = 1, dilation: Pair = 1,
+) -> Var[F, *Bs, K, Any, Any]: ...
+@overload
+def transposed(
+    x: Var[F, *Bs, C, H, W], weight: Var[F, C, Any, Kh, Kw], bias: Var[F, Any] | None = None, stride: Pair = 1,
+    padding: Pair = 0, output_padding: Pair = 0, *, groups: int, dilation: Pair = 1,
+) -> Var[F, *Bs, Any, Any, Any]: ...
+def transposed(*args: Any, **kwargs: Any) -> Any:
+    """As `convolution`, with the weight's channels the other way round."""
+    raise NotImplementedError
+
+@overload
+def largest_pool(
+    x: Var[F, *Bs, H, W], kernel_size: Pair, stride: Pair | None = None, padding: Pair = 0, dilation: Pair = 1,
+    *, out: type[Shape[Ho, Wo]],
+) -> Var[F, *Bs, Ho, Wo]: ...
+@overload
+def largest_pool(
+    x: Var[F, *Bs, H, W], kernel_size: Pair, stride: Pair | None = None, padding: Pair = 0, dilation: Pair = 1
+) -> Var[F, *Bs, Any, Any]: ...
+def largest_pool(*args: Any, **kwargs: Any) -> Any:
+    """A pool with dilation."""
+    raise NotImplementedError
+
+@overload
+def mean_pool(
+    x: Var[F, *Bs, H, W], kernel_size: Pair, stride: Pair | None = None, padding: Pair = 0,
+    count_include_pad: bool = True, *, out: type[Shape[Ho, Wo]],
+) -> Var[F, *Bs, Ho, Wo]: ...
+@overload
+def mean_pool(
+    x: Var[F, *Bs, H, W], kernel_size: Pair, stride: Pair | None = None, padding: Pair = 0,
+    count_include_pad: bool = True,
+) -> Var[F, *Bs, Any, Any]: ...
+def mean_pool(*args: Any, **kwargs: Any) -> Any:
+    """A pool that counts its cells."""
+    raise NotImplementedError
+
+@overload
+def smooth_pool(
+    x: Var[F, *Bs, H, W], kernel_size: Pair, stride: Pair | None = None, padding: Pair = 0, beta: float = 1.0,
+    *, out: type[Shape[Ho, Wo]],
+) -> Var[F, *Bs, Ho, Wo]: ...
+@overload
+def smooth_pool(
+    x: Var[F, *Bs, H, W], kernel_size: Pair, stride: Pair | None = None, padding: Pair = 0, beta: float = 1.0
+) -> Var[F, *Bs, Any, Any]: ...
+def smooth_pool(*args: Any, **kwargs: Any) -> Any:
+    """A pool with a sharpness."""
+    raise NotImplementedError

@@ -1,0 +1,1 @@
+"""Pools and upsampling: ops, rules for their windows, kernels, and references."""

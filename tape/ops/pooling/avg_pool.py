@@ -1,0 +1,196 @@
+"""Average pools: a sum of each window and a division, and the adjoint, a division and sums of what reads each cell."""
+
+# A derivative may call the op that it belongs to, whose type is not known before its decorator is.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from ...errors import ShapeError
+from ...numerics.sizes import Sizes
+from ...record.lowering import Slot, elementwise
+from ...record.op import op
+from ...record.samples import Make, Sample, bad
+from ...values.spec import Spec
+from ...var.var import Gradual
+from ..elementwise import kernels as elementwise_kernels
+from ..types import F, like
+from . import reference
+from .kernels import sums as kernels_sums
+from .kernels.windows import Axis
+from .rules import PerAxis, Rules, adaptive_rules, axes_of, pooled, sliding_rules, through
+from .samples import adaptives, plain, ruled, sizes_errors, sliding_errors, x_errors
+
+
+def _shares(x: Slot, axes: Sequence[Axis], rules: Rules, whole: bool) -> Slot:
+    """``x`` divided by the cells of the kernel, or of real ones, which are as many in every window or not."""
+    counts = [{rule[0]} if whole else set(axis.counts) for axis, rule in zip(axes, rules, strict=True)]
+    if all(len(of_axis) == 1 for of_axis in counts):
+        return elementwise(elementwise_kernels.divide, x, attrs=(prod(n for (n,) in counts),))
+    return through(kernels_sums.window_shares, [x], x.shape, axes)
+
+
+def _lower_mean(x: Slot, rules: Rules, whole: bool) -> Slot:
+    axes = axes_of(x.shape, rules)
+    sums = through(kernels_sums.window_sums, [x], pooled("window_mean", x.spec, rules).shape, axes)
+    return _shares(sums, axes, rules, whole)
+
+
+def _rules(kernel_size: Sizes, stride: PerAxis | None, padding: PerAxis) -> Rules:
+    return sliding_rules("avg_pool", kernel_size, stride, padding)
+
+
+def _adaptive(output_size: Sizes) -> Rules:
+    return adaptive_rules("adaptive_avg_pool", output_size)
+
+
+def _spatial(shape: Sizes, rules: Rules) -> Sizes:
+    return shape[len(shape) - len(rules) :]
+
+
+def _spread(g: Any, x_shape: Sizes, rules: Rules, whole: bool) -> Any:
+    """The gradient by a pool's input."""
+    return avg_pool_grad(g, _spatial(x_shape, rules), rules, whole)
+
+
+def _padded(make: Make) -> list[Sample]:
+    attrs = {"kernel_size": (3, 2), "stride": 2, "padding": 1, "count_include_pad": False}
+    return [Sample((make(2, 5, 6),), attrs), Sample((make(1, 4, 37),), {**attrs, "stride": (2, 1)})]
+
+
+@op(
+    infer=lambda x, kernel_size, stride, padding, count_include_pad: pooled(
+        "avg_pool", x, _rules(kernel_size, stride, padding)
+    ),
+    lower=lambda x, kernel_size, stride, padding, count_include_pad: _lower_mean(
+        x, _rules(kernel_size, stride, padding), count_include_pad
+    ),
+    vjp=(
+        lambda g, x_shape, kernel_size, stride, padding, count_include_pad: _spread(
+            g, x_shape, _rules(kernel_size, stride, padding), count_include_pad
+        ),
+    ),
+    jvp=lambda dx, kernel_size, stride, padding, count_include_pad: avg_pool(
+        dx, kernel_size, stride, padding, count_include_pad
+    ),
+    reference=lambda x, kernel_size, stride=None, padding=0, count_include_pad=True: reference.avg_pool(
+        x, _rules(kernel_size, stride, padding), count_include_pad
+    ),
+    samples=lambda make: [*plain(make), *_padded(make)],
+    errors=sliding_errors("avg_pool"),
+    covers=("avg_pool",),
+    batch_axis={"x": 0},
+)
+def avg_pool(
+    x: Gradual[F],
+    kernel_size: tuple[int, ...],
+    stride: int | tuple[int, ...] | None = None,
+    padding: int | tuple[int, ...] = 0,
+    count_include_pad: bool = True,
+) -> Gradual[F]:
+    """The mean of windows that slide along the last axes, as many as ``kernel_size`` has sizes.
+
+    ``x`` is (*Bs, *spatial). The stride is the kernel's size if none is given. Padding adds zeros around every plane,
+    which are counted as cells unless ``count_include_pad`` is false. Sizes are those of `max_pool`.
+
+    Source: torch.nn.functional.avg_pool1d, avg_pool2d and avg_pool3d.
+    Shapes: x (*Bs, *spatial) -> (*Bs, *windows); as many spatial axes as ``kernel_size`` has sizes
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.avg_pool(Tape().leaf([1.0, 3.0, 2.0, 0.0]), (2,)).numpy()
+    array([2., 1.])
+    """
+    ...
+
+
+@op(
+    infer=lambda x, output_size: pooled("adaptive_avg_pool", x, _adaptive(output_size)),
+    lower=lambda x, output_size: _lower_mean(x, _adaptive(output_size), False),
+    vjp=(lambda g, x_shape, output_size: _spread(g, x_shape, _adaptive(output_size), False),),
+    jvp=lambda dx, output_size: adaptive_avg_pool(dx, output_size),
+    reference=lambda x, output_size: reference.avg_pool(x, _adaptive(output_size), False),
+    samples=adaptives,
+    errors=(*sizes_errors("adaptive_avg_pool", "output_size"), *x_errors("adaptive_avg_pool", "output_size")),
+    batch_axis={"x": 0},
+)
+def adaptive_avg_pool(x: Gradual[F], output_size: tuple[int, ...]) -> Gradual[F]:
+    """The mean of windows that cover the last axes, as many as ``output_size`` says.
+
+    Window ``o`` of ``n`` goes from ``floor(o size / n)`` to ``ceil((o + 1) size / n)``, as in PyTorch.
+
+    Source: torch.nn.functional.adaptive_avg_pool1d, adaptive_avg_pool2d and adaptive_avg_pool3d.
+    Shapes: x (*Bs, *spatial) -> (*Bs, *output_size); as many spatial axes as ``output_size`` has sizes
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.adaptive_avg_pool(Tape().leaf([1.0, 3.0, 2.0]), (2,)).numpy()
+    array([2. , 2.5])
+    """
+    ...
+
+
+def _infer_grad(g: Spec, sizes: Sizes, rules: Rules, whole: bool) -> Spec:
+    x = like(g, (*g.shape[: g.rank - len(rules)], *sizes))
+    expected = pooled("avg_pool_grad", x, rules).shape
+    if g.shape != expected:
+        raise ShapeError(f"avg_pool_grad: argument 'g': expected shape {expected}, got {g.shape}")
+    return x
+
+
+def _lower_grad(g: Slot, sizes: Sizes, rules: Rules, whole: bool) -> Slot:
+    x = _infer_grad(g.spec, sizes, rules, whole)
+    axes = axes_of(x.shape, rules)
+    return through(kernels_sums.window_sums, [_shares(g, axes, rules, whole)], x.shape, axes, back=True)
+
+
+def _grad_jvp(dg: Any, sizes: Sizes, rules: Rules, whole: bool) -> Any:
+    return avg_pool_grad(dg, sizes, rules, whole)
+
+
+@op(
+    infer=_infer_grad,
+    lower=_lower_grad,
+    vjp=(lambda g, rules, whole: window_mean(g, rules, whole),),
+    jvp=_grad_jvp,
+    reference=reference.avg_pool_grad,
+    samples=lambda make: [
+        Sample((make(*out),), {"sizes": _spatial(shape, rules), "rules": rules, "whole": len(rules[0]) == 4})
+        for shape, out, rules in ruled(make)
+    ],
+    errors=(
+        bad(
+            ShapeError,
+            "avg_pool_grad: argument 'g': expected shape (2, 2), got (2, 3)",
+            (2, 3),
+            sizes=(4,),
+            rules=((2, 2, 0, 1),),
+            whole=True,
+        ),
+    ),
+    batch_axis={"g": 0},
+    private=True,
+)
+def avg_pool_grad(g: Gradual[F], sizes: Sizes, rules: Rules, whole: bool) -> Gradual[F]:
+    """``g`` divided and added at every cell of its window, in planes of ``sizes``: the gradient of an average pool.
+
+    A cell adds what it gets in ascending order, from +0. Rules: (kernel, stride, padding, dilation) or (outputs,);
+    ``whole``: the kernel's cells are counted, not the real ones.
+    """
+    ...
+
+
+@op(
+    infer=lambda x, rules, whole: pooled("window_mean", x, rules),
+    lower=_lower_mean,
+    vjp=(lambda g, x_shape, rules, whole: _spread(g, x_shape, rules, whole),),
+    jvp=lambda dx, rules, whole: window_mean(dx, rules, whole),
+    reference=reference.avg_pool,
+    samples=lambda make: [
+        Sample((make(*shape),), {"rules": rules, "whole": len(rules[0]) == 4}) for shape, _, rules in ruled(make)
+    ],
+    batch_axis={"x": 0},
+    private=True,
+)
+def window_mean(x: Gradual[F], rules: Rules, whole: bool) -> Gradual[F]:
+    """An average pool by the rules of its axes: the adjoint of avg_pool_grad."""
+    ...

@@ -1,0 +1,142 @@
+"""Kernels of maximum pools' gradients: where the largest cell of each window stands, and what passes to and from there.
+
+The words of all of them are made by `pooling_windows.words`. A position is that of a cell in its plane.
+"""
+
+# numba's functions carry no types.
+# pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+import numpy as np
+
+from ....numerics.engine.intrinsics import real, word
+from ....numerics.engine.kernel import kernel, share, vector_as
+from ....numerics.simd.generic import constant, select
+from ....numerics.simd.lanes import inlined
+from ....numerics.simd.minmax import larger
+from ....numerics.simd.vectors import rolled
+from .fold import (
+    INT64,
+    LINES_SPANNED,
+    PLANE_NUMBER,
+    fold,
+    line_of,
+    line_offset,
+    plane_of,
+    room,
+    visit_columns,
+    visit_lines,
+    visit_share,
+)
+from .gather import same_bits
+from .windows import ADVANCE, COLUMNS, LINES, PLANE, SOURCE_PLANE, STEP, WINDOWS
+
+
+@inlined
+def _first_largest(load, winner, most, where, x):
+    """The position of the first of the largest cells of each window."""
+    ints, line, column, _, left = where
+    window, step, advance = word(ints, WINDOWS) + 2 * column, word(ints, STEP), word(ints, ADVANCE)
+    first, count = word(ints, window), word(ints, window + 1)
+    found = load(0, line_offset(ints, line, 0) + first, advance, left)
+    for k in range(line[LINES_SPANNED]):
+        place = line_offset(ints, line, k) + first
+        for _ in range(count):
+            rolled()
+            cells = load(x, place, advance, left)
+            more = winner(most, select(cells != cells, constant(cells, np.nan), cells))  # all NaNs are one
+            found = select(same_bits(most, more), found, load(0, place, advance, left))
+            most = more
+            place += step
+    return found
+
+
+@inlined
+def _store_position(load, store, winner, most, where, out, x):
+    _, _, column, period, left = where
+    store(out, column, period, left, _first_largest(load, winner, most, where, x))
+
+
+@inlined
+def _give(load, store, winner, most, where, out, g, x):
+    """``g`` to the first of the largest cells of windows that share none, +0 to the others."""
+    ints, line, column, period, left = where
+    found = _first_largest(load, winner, most, where, x)
+    window, step, advance = word(ints, WINDOWS) + 2 * column, word(ints, STEP), word(ints, ADVANCE)
+    given = load(g, column, period, left)
+    zero = constant(given, 0.0)
+    given = zero + given
+    for k in range(line[LINES_SPANNED]):
+        place = line_offset(ints, line, k) + word(ints, window)
+        for _ in range(word(ints, window + 1)):
+            rolled()
+            largest = same_bits(found, load(0, place, advance, left))
+            store(out, place, advance, left, select(largest, given, zero))
+            place += step
+
+
+@inlined
+def _plus_if_largest(total, g, position, here, _):
+    return total + select(same_bits(position, here), g, constant(g, 0.0))
+
+
+@inlined
+def _find(table, ints, line, number):
+    columns = word(ints, COLUMNS)
+    out, x = vector_as(table, INT64, 0, number * columns, columns), plane_of(table, ints, 1, line)
+    visit_columns(_store_position, larger, real(table, -np.inf), ints, line, out, x)
+
+
+@inlined
+def _add_to_largest(table, ints, line, number):
+    size, zero = word(ints, SOURCE_PLANE), real(table, 0.0)
+    g, positions = plane_of(table, ints, 1, line), vector_as(table, INT64, 2, line[PLANE_NUMBER] * size, size)
+    out, own = line_of(table, ints, 0, number), number * word(ints, COLUMNS) - line[PLANE_NUMBER] * word(ints, PLANE)
+    visit_columns(fold, _plus_if_largest, zero, ints, line, out, own, g, positions, zero)
+
+
+@inlined
+def _give_to_largest(table, ints, line, number):
+    out, x = plane_of(table, ints, 0, line), plane_of(table, ints, 2, line)
+    if number * word(ints, COLUMNS) == line[PLANE_NUMBER] * word(ints, PLANE):  # the first line of a plane
+        out[:] = real(table, 0.0)
+    g = line_of(table, ints, 1, number)
+    visit_columns(_give, larger, real(table, -np.inf), ints, line, out, g, x)
+
+
+@inlined
+def _take_at(table, ints, line, number):
+    columns, out, u = word(ints, COLUMNS), line_of(table, ints, 0, number), plane_of(table, ints, 1, line)
+    positions = vector_as(table, INT64, 2, number * columns, columns)
+    for column in range(columns):
+        out[column] = u[positions[column]]
+
+
+@kernel
+def largest_positions(table, ints, part, parts):
+    """``out[o]``, of int64, is the position of the first of the largest cells of window o."""
+    return visit_share(_find, table, ints, part, parts, room(table))
+
+
+@kernel
+def sums_where_largest(table, ints, part, parts):
+    """``out[i]`` is +0 plus each g of the windows whose position is i; arrays: out, g, positions.
+
+    The words are those of the transposed windows.
+    """
+    return visit_share(_add_to_largest, table, ints, part, parts, room(table))
+
+
+@kernel
+def give_to_largest(table, ints, part, parts):
+    """``g[o]`` at the first of the largest cells of window o, +0 elsewhere; arrays: out, g, x.
+
+    For windows that share no cell; the words are those of the windows. Shares split planes.
+    """
+    rows = word(ints, PLANE) // word(ints, COLUMNS)
+    start, count = share(word(ints, LINES) // rows, part, parts)
+    return visit_lines(_give_to_largest, table, ints, start * rows, (start + count) * rows, room(table))
+
+
+@kernel
+def cells_at(table, ints, part, parts):
+    """``out[o] = u[positions[o]]``; arrays: out, u, positions."""
+    return visit_share(_take_at, table, ints, part, parts, room(table))

@@ -1,0 +1,218 @@
+"""Maximum pools, and what passes between a pool and the cells that win: the gradient and its adjoint."""
+
+# A derivative may call the op that it belongs to, whose type is not known before its decorator is.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
+from ...errors import ShapeError
+from ...numerics.sizes import Sizes
+from ...record.derivative import NO_GRAD
+from ...record.lowering import Slot
+from ...record.op import op
+from ...record.samples import Make, Sample, bad
+from ...values.dtypes import i64
+from ...values.spec import Spec
+from ...var.var import Gradual
+from ..types import F
+from . import reference
+from .kernels import argmax as largest
+from .kernels import sums
+from .rules import PerAxis, Rules, adaptive_rules, axes_of, pooled, sliding_rules, through
+from .samples import adaptives, plain, ruled, sizes_errors, sliding_errors, special, x_errors
+
+WORK = 8
+"""Operations for each cell of each window."""
+
+
+def _lower_max(op_name: str, x: Slot, rules: Rules) -> Slot:
+    out = pooled(op_name, x.spec, rules).shape
+    return through(sums.window_maxima, [x], out, axes_of(x.shape, rules), WORK)
+
+
+def _rules(kernel_size: Sizes, stride: PerAxis | None, padding: PerAxis, dilation: PerAxis) -> Rules:
+    return sliding_rules("max_pool", kernel_size, stride, padding, dilation)
+
+
+def _adaptive(output_size: Sizes) -> Rules:
+    return adaptive_rules("adaptive_max_pool", output_size)
+
+
+DILATED = {"kernel_size": (2, 2), "dilation": (2, 3), "padding": (1, 2), "stride": (1, 2)}
+
+
+@op(
+    infer=lambda x, kernel_size, stride, padding, dilation: pooled(
+        "max_pool", x, _rules(kernel_size, stride, padding, dilation)
+    ),
+    lower=lambda x, kernel_size, stride, padding, dilation: _lower_max(
+        "max_pool", x, _rules(kernel_size, stride, padding, dilation)
+    ),
+    vjp=(
+        lambda g, x, kernel_size, stride, padding, dilation: max_pool_grad(
+            g, x, _rules(kernel_size, stride, padding, dilation)
+        ),
+    ),
+    jvp=lambda dx, x, kernel_size, stride, padding, dilation: max_pool_pick(
+        dx, x, _rules(kernel_size, stride, padding, dilation)
+    ),
+    reference=lambda x, kernel_size, stride=None, padding=0, dilation=1: reference.max_pool(
+        x, _rules(kernel_size, stride, padding, dilation)
+    ),
+    samples=lambda make: [*plain(make), *special(make), Sample((make(2, 7, 8),), DILATED)],
+    errors=(
+        *sliding_errors("max_pool"),
+        bad(
+            ShapeError,
+            "max_pool: argument 'dilation': expected a number of at least 1",
+            (2, 4),
+            kernel_size=(2,),
+            dilation=0,
+        ),
+        bad(
+            ShapeError, "hold a cell of every window, got shape (2, 1)", (2, 1), kernel_size=(2,), dilation=3, padding=2
+        ),
+    ),
+    covers=("max_pool",),
+    batch_axis={"x": 0},
+)
+def max_pool(
+    x: Gradual[F],
+    kernel_size: tuple[int, ...],
+    stride: int | tuple[int, ...] | None = None,
+    padding: int | tuple[int, ...] = 0,
+    dilation: int | tuple[int, ...] = 1,
+) -> Gradual[F]:
+    """The largest cell of windows that slide along the last axes, as many as ``kernel_size`` has sizes.
+
+    ``x`` is (*Bs, *spatial). The stride is the kernel's size if none is given. Padding adds cells around every plane
+    that never win. NaN wins, and -0 < +0; the gradient goes to the first of equal cells in row-major order. Sizes are
+    PyTorch's: ``floor((size + 2 padding - dilation (kernel - 1) - 1) / stride) + 1``. A window must
+    hold a cell.
+
+    Source: torch.nn.functional.max_pool1d, max_pool2d and max_pool3d.
+    Shapes: x (*Bs, *spatial) -> (*Bs, *windows); as many spatial axes as ``kernel_size`` has sizes
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.max_pool(Tape().leaf([1.0, 3.0, 2.0, 0.0]), (2,)).numpy()
+    array([3., 2.])
+    """
+    ...
+
+
+@op(
+    infer=lambda x, output_size: pooled("adaptive_max_pool", x, _adaptive(output_size)),
+    lower=lambda x, output_size: _lower_max("adaptive_max_pool", x, _adaptive(output_size)),
+    vjp=(lambda g, x, output_size: max_pool_grad(g, x, _adaptive(output_size)),),
+    jvp=lambda dx, x, output_size: max_pool_pick(dx, x, _adaptive(output_size)),
+    reference=lambda x, output_size: reference.max_pool(x, _adaptive(output_size)),
+    samples=adaptives,
+    errors=(*sizes_errors("adaptive_max_pool", "output_size"), *x_errors("adaptive_max_pool", "output_size")),
+    batch_axis={"x": 0},
+)
+def adaptive_max_pool(x: Gradual[F], output_size: tuple[int, ...]) -> Gradual[F]:
+    """The largest cell of windows that cover the last axes, as many as ``output_size`` says.
+
+    Window ``o`` of ``n`` goes from ``floor(o size / n)`` to ``ceil((o + 1) size / n)``, as in PyTorch.
+
+    Source: torch.nn.functional.adaptive_max_pool1d, adaptive_max_pool2d and adaptive_max_pool3d.
+    Shapes: x (*Bs, *spatial) -> (*Bs, *output_size); as many spatial axes as ``output_size`` has sizes
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.adaptive_max_pool(Tape().leaf([1.0, 3.0, 2.0]), (2,)).numpy()
+    array([3., 3.])
+    """
+    ...
+
+
+def _positions(x: Slot, rules: Rules) -> Slot:
+    out = pooled("max_pool", x.spec, rules).shape
+    return through(largest.largest_positions, [x], out, axes_of(x.shape, rules), 2 * WORK, dtype=i64.dtype)
+
+
+def check_pooled(op_name: str, g: Spec, x: Spec, rules: Rules) -> None:
+    """Raise ShapeError unless ``g`` has the shape of a pool of x."""
+    expected = pooled(op_name, x, rules).shape
+    if g.shape != expected:
+        raise ShapeError(f"{op_name}: argument 'g': expected shape {expected}, got {g.shape}")
+
+
+def _with_grad(make: Make, sample: Sample) -> Sample:
+    (x,), rules = sample.arrays, sliding_rules("pool", **sample.attrs)
+    assert x is not None
+    return Sample((make(*pooled("pool", Spec(x.shape, x.dtype), rules).shape), x), {"rules": rules})
+
+
+def _infer_grad(g: Spec, x: Spec, rules: Rules) -> Spec:
+    check_pooled("max_pool_grad", g, x, rules)
+    return x
+
+
+def _lower_grad(g: Slot, x: Slot, rules: Rules) -> Slot:
+    axes = axes_of(x.shape, rules)
+    if all(max(axis.transposed().counts) < 2 for axis in axes):  # no two windows share a cell
+        return through(largest.give_to_largest, [g, x], x.shape, axes, 2 * WORK)
+    return through(largest.sums_where_largest, [g, _positions(x, rules)], x.shape, axes, WORK, back=True)
+
+
+@op(
+    infer=_infer_grad,
+    lower=_lower_grad,
+    vjp=(lambda g, x, rules: max_pool_pick(g, x, rules), NO_GRAD),
+    jvp=lambda dg, x, rules: max_pool_grad(dg, x, rules),
+    reference=reference.max_pool_grad,
+    samples=lambda make: [
+        *[Sample((make(*out), make(*shape)), {"rules": rules}) for shape, out, rules in ruled(make)],
+        *[_with_grad(make, sample) for sample in special(make)],
+    ],
+    errors=(
+        bad(
+            ShapeError,
+            "max_pool_grad: argument 'g': expected shape (2, 2), got (2, 3)",
+            (2, 3),
+            (2, 4),
+            rules=((2, 2, 0, 1),),
+        ),
+    ),
+    batch_axis={"g": 0, "x": 0},
+    private=True,
+)
+def max_pool_grad(g: Gradual[F], x: Gradual[F], rules: Rules) -> Gradual[F]:
+    """Each ``g`` added where the largest cell of its window of x stands first: the gradient of a maximum pool.
+
+    A cell adds what it gets in ascending order, from +0. Rules: (kernel, stride, padding, dilation) or (outputs,).
+    """
+    ...
+
+
+def _infer_pick(u: Spec, x: Spec, rules: Rules) -> Spec:
+    if u.shape != x.shape:
+        raise ShapeError(f"max_pool_pick: argument 'u': expected shape {x.shape}, got {u.shape}")
+    return pooled("max_pool_pick", x, rules)
+
+
+def _lower_pick(u: Slot, x: Slot, rules: Rules) -> Slot:
+    out = pooled("max_pool_pick", x.spec, rules).shape
+    return through(largest.cells_at, [u, _positions(x, rules)], out, axes_of(x.shape, rules))
+
+
+@op(
+    infer=_infer_pick,
+    lower=_lower_pick,
+    vjp=(lambda g, x, rules: max_pool_grad(g, x, rules), NO_GRAD),
+    jvp=lambda du, x, rules: max_pool_pick(du, x, rules),
+    reference=reference.max_pool_pick,
+    samples=lambda make: [Sample((make(*s), make(*s)), {"rules": rules}) for s, _, rules in ruled(make)],
+    errors=(
+        bad(
+            ShapeError,
+            "max_pool_pick: argument 'u': expected shape (2, 4), got (2, 3)",
+            (2, 3),
+            (2, 4),
+            rules=((2, 2, 0, 1),),
+        ),
+    ),
+    batch_axis={"u": 0, "x": 0},
+    private=True,
+)
+def max_pool_pick(u: Gradual[F], x: Gradual[F], rules: Rules) -> Gradual[F]:
+    """``u`` where the largest cell of each window of x stands first: the adjoint of max_pool_grad."""
+    ...

@@ -1,0 +1,158 @@
+"""The living definition of the bits, continued: pools.
+
+As in `reference`, nothing here is shared with the kernels: windows are walked cell by cell, as the numerics
+documentation says. ``rules`` has (kernel, stride, padding, dilation) for each spatial axis, or (outputs,) for windows
+that adapt.
+"""
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import product
+from math import ceil, floor, prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...numerics.math.reference import exp, log
+from ..reduce.reference import first_extreme
+
+Array = npt.NDArray[Any]
+Cells = list[tuple[int, ...]]
+Rules = Sequence[Sequence[int]]
+
+
+def axis_windows(size: int, rule: Sequence[int]) -> list[list[int]]:
+    """The real cells of each window along one axis."""
+    if len(rule) == 1:
+        (n,) = rule
+        return [list(range(floor(Fraction(o * size, n)), ceil(Fraction((o + 1) * size, n)))) for o in range(n)]
+    kernel, stride, padding, dilation = rule
+    starts = range(-padding, size + padding - dilation * (kernel - 1), stride)
+    return [[c for c in range(s, s + dilation * kernel, dilation) if 0 <= c < size] for s in starts]
+
+
+def windows(sizes: Sequence[int], rules: Rules) -> dict[tuple[int, ...], Cells]:
+    """The cells of the window of each output, both in row-major order."""
+    along = [axis_windows(n, rule) for n, rule in zip(sizes, rules, strict=True)]
+    outputs = product(*[range(len(a)) for a in along])
+    return {o: list(product(*[a[i] for a, i in zip(along, o, strict=True)])) for o in outputs}
+
+
+def shape_of(held: dict[tuple[int, ...], Cells]) -> tuple[int, ...]:
+    """The sizes of the outputs."""
+    return tuple(n + 1 for n in max(held))
+
+
+def pooled(function: Callable[[Array, Array], Any], rules: Rules, x: Array, other: Array | None = None) -> Array:
+    """``function(cells, others)`` of every window of every plane of x; others are the same cells of another array."""
+    spatial = x.ndim - len(rules)
+    held = windows(x.shape[spatial:], rules)
+    out = np.empty((*x.shape[:spatial], *shape_of(held)), x.dtype)
+    for plane in np.ndindex(*x.shape[:spatial]):
+        for o, cells in held.items():
+            found = [np.array([a[plane + c] for c in cells], x.dtype) for a in (x, x if other is None else other)]
+            out[plane + o] = function(found[0], found[1])
+    return out
+
+
+def spread(
+    function: Callable[[Any, Array], Sequence[Any]],
+    rules: Rules,
+    sizes: Sequence[int],
+    g: Array,
+    x: Array | None = None,
+) -> Array:
+    """Each output's contributions ``function(g, cells)`` added at its cells, outputs in ascending order, from +0."""
+    spatial = g.ndim - len(rules)
+    held = windows(sizes, rules)
+    out = np.zeros((*g.shape[:spatial], *sizes), g.dtype)
+    for plane in np.ndindex(*g.shape[:spatial]):
+        for o, cells in held.items():
+            values = np.array([0 if x is None else x[plane + c] for c in cells], g.dtype)
+            for c, contribution in zip(cells, function(g[plane + o], values), strict=True):
+                if contribution is not None:
+                    out[plane + c] = out[plane + c] + contribution
+    return out
+
+
+def max_pool(x: Array, rules: Rules) -> Array:
+    """The largest cell."""
+    return pooled(lambda cells, _: cells[first_extreme(cells, 1)], rules, x)
+
+
+def max_pool_pick(u: Array, x: Array, rules: Rules) -> Array:
+    """``u`` where the largest cell of x stands first."""
+    return pooled(lambda cells, others: others[first_extreme(cells, 1)], rules, x, u)
+
+
+def max_pool_grad(g: Array, x: Array, rules: Rules) -> Array:
+    """``g`` added where the largest cell stands first."""
+
+    def contributions(g: Any, cells: Array) -> list[Any]:
+        return [g if i == first_extreme(cells, 1) else None for i in range(len(cells))]
+
+    return spread(contributions, rules, x.shape[x.ndim - len(rules) :], g, x)
+
+
+def total(cells: Array) -> Any:
+    """One chain from +0."""
+    s = cells.dtype.type(0)
+    for x in cells:
+        s = s + x
+    return s
+
+
+def divisor(cells: Array, rules: Rules, whole: bool) -> Any:
+    """The number of cells of the kernel, or of real cells."""
+    return cells.dtype.type(prod(rule[0] for rule in rules) if whole else len(cells))
+
+
+def avg_pool(x: Array, rules: Rules, whole: bool) -> Array:
+    """The sum of the window, divided."""
+    return pooled(lambda cells, _: total(cells) / divisor(cells, rules, whole), rules, x)
+
+
+def avg_pool_grad(g: Array, sizes: Sequence[int], rules: Rules, whole: bool) -> Array:
+    """``g`` divided, added at every cell."""
+    return spread(lambda g, cells: [g / divisor(cells, rules, whole)] * len(cells), rules, sizes, g)
+
+
+def pivot(cells: Array, beta: Any) -> Any:
+    """The largest cell for positive beta, the smallest for negative; 0 if that is infinite or there are only NaNs."""
+    numbers = cells[~np.isnan(cells)]
+    found = (max if beta > 0 else min)(numbers, default=cells.dtype.type(np.inf))
+    return cells.dtype.type(0) if np.isinf(found) else found
+
+
+def exponentials(cells: Array, beta: Any) -> Array:
+    """``exp((x - p)·BETA)``."""
+    return exp((cells - pivot(cells, beta)) * beta)
+
+
+def smooth_max_pool(x: Array, rules: Rules, beta: float) -> Array:
+    """``p + log(s) / BETA``."""
+    b = x.dtype.type(beta)
+    return pooled(lambda cells, _: pivot(cells, b) + log(np.asarray(total(exponentials(cells, b))))[()] / b, rules, x)
+
+
+def smooth_max_pool_grad(g: Array, x: Array, rules: Rules, beta: float) -> Array:
+    """``(g / s)·exp((x - p)·BETA)`` added at every cell."""
+    b = x.dtype.type(beta)
+
+    def contributions(g: Any, cells: Array) -> list[Any]:
+        e = exponentials(cells, b)
+        return [(g / total(e)) * part for part in e]
+
+    return spread(contributions, rules, x.shape[x.ndim - len(rules) :], g, x)
+
+
+def smooth_max_pool_mean(u: Array, x: Array, rules: Rules, beta: float) -> Array:
+    """The sum of ``u·exp((x - p)·BETA)``, divided by s."""
+    b = x.dtype.type(beta)
+
+    def mean(cells: Array, others: Array) -> Any:
+        e = exponentials(cells, b)
+        return total(others * e) / total(e)
+
+    return pooled(mean, rules, x, u)

@@ -1,0 +1,114 @@
+"""What the arguments of pools mean: the rule of the windows along each spatial axis, checked, and the windows.
+
+A rule is (kernel, stride, padding, dilation), or (outputs,) for windows that adapt to the axis.
+"""
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, cast
+
+import numpy as np
+
+from ...errors import DomainError, ShapeError
+from ...numerics.engine.kernel import Kernel
+from ...numerics.sizes import Sizes
+from ...record.lowering import Slot, call
+from ...values.spec import Spec
+from ..types import like
+from .kernels.windows import Axis, adaptive, outputs, sliding, words
+
+Rules = tuple[tuple[int, ...], ...]
+PerAxis = int | tuple[int, ...]
+
+
+def sizes_for(op: str, name: str, given: Any) -> Sizes:
+    """``given``, which must be a tuple of whole numbers of at least 1. Raises DomainError or ShapeError."""
+    where = f"{op}: argument {name!r}"
+    if not _whole(given):
+        raise DomainError(f"{where}: expected a tuple; give one size per spatial axis, such as (2, 2), got {given!r}")
+    if not given or min(given) < 1:
+        raise ShapeError(f"{where}: expected a size of at least 1 for each spatial axis, got {given}")
+    return cast(Sizes, given)
+
+
+def per_axis(op: str, name: str, given: Any, rank: int, least: int) -> Sizes:
+    """A number for each of ``rank`` axes, from one for all or a tuple. Raises DomainError or ShapeError."""
+    where = f"{op}: argument {name!r}"
+    numbers: Any = cast(Any, given) if isinstance(given, tuple) else (given,) * rank
+    if not _whole(numbers):
+        raise DomainError(f"{where}: expected a whole number, or one for each spatial axis, got {given!r}")
+    if len(numbers) != rank or min(numbers) < least:
+        raise ShapeError(
+            f"{where}: expected a number of at least {least}, or one for each of {rank} spatial axes, got {given!r}"
+        )
+    return cast(Sizes, numbers)
+
+
+def _whole(given: Any) -> bool:
+    """Whether it is a tuple of whole numbers."""
+    return given.__class__ is tuple and all(n.__class__ is int for n in given)
+
+
+def sliding_rules(op: str, kernel_size: Any, stride: Any = None, padding: PerAxis = 0, dilation: PerAxis = 1) -> Rules:
+    """The rules of a kernel that slides. Raises DomainError or ShapeError.
+
+    >>> sliding_rules("max_pool", (3, 2), padding=(1, 0))
+    ((3, 3, 1, 1), (2, 2, 0, 1))
+    """
+    kernel = sizes_for(op, "kernel_size", kernel_size)
+    rank = len(kernel)
+    strides = per_axis(op, "stride", kernel if stride is None else stride, rank, 1)
+    paddings, dilations = per_axis(op, "padding", padding, rank, 0), per_axis(op, "dilation", dilation, rank, 1)
+    reach = tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilations, strict=True))
+    if any(2 * p > r for p, r in zip(paddings, reach, strict=True)):
+        raise ShapeError(
+            f"{op}: argument 'padding': expected at most half of what the kernel spans, {reach}, got {padding!r}"
+        )
+    return tuple(zip(kernel, strides, paddings, dilations, strict=True))
+
+
+def adaptive_rules(op: str, output_size: Any) -> Rules:
+    """The rules of windows that adapt. Raises DomainError or ShapeError."""
+    return tuple((n,) for n in sizes_for(op, "output_size", output_size))
+
+
+def pooled(op: str, x: Spec, rules: Rules) -> Spec:
+    """The result of a pool of ``x``. Raises ShapeError where a window would have no cell."""
+    leading = x.shape[: x.rank - len(rules)]
+    if x.rank < len(rules) or 0 in x.shape[len(leading) :]:
+        raise ShapeError(
+            f"{op}: argument 'x': expected {len(rules)} spatial axes at the end, none of them empty, "
+            f"got shape {x.shape}"
+        )
+    sizes = tuple(r[0] if len(r) == 1 else outputs(n, *r) for n, r in zip(x.shape[len(leading) :], rules, strict=True))
+    if min(sizes) < 1 or any(0 in axis.counts for axis in axes_of(x.shape, rules)):
+        raise ShapeError(
+            f"{op}: argument 'x': expected spatial sizes that hold a cell of every window, got shape {x.shape} for a "
+            f"kernel of {tuple(r[0] for r in rules)}"
+        )
+    return like(x, (*leading, *sizes))
+
+
+def axes_of(shape: Sizes, rules: Rules) -> list[Axis]:
+    """The windows along each spatial axis of an array of this shape."""
+    spatial = shape[len(shape) - len(rules) :]
+    return [adaptive(n, *r) if len(r) == 1 else sliding(n, *r) for n, r in zip(spatial, rules, strict=True)]
+
+
+def through(
+    kernel: Kernel,
+    inputs: Sequence[Slot],
+    out: Sizes,
+    axes: Sequence[Axis],
+    work: int = 1,
+    number: float = 0,
+    back: bool = False,
+    dtype: np.dtype[Any] | None = None,
+) -> Slot:
+    """A kernel of windows along the last axes: from the cells to the windows, or back, with a number for its formula.
+
+    ``work`` is the number of operations for each cell of each window.
+    """
+    planes, cells = prod(out[: len(out) - len(axes)]), prod(sum(axis.counts) for axis in axes)
+    ints = words(planes, [axis.transposed() for axis in axes] if back else axes, number)
+    return call(kernel, inputs, out, *ints, work=work * planes * cells, dtype=dtype)

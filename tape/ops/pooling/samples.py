@@ -1,0 +1,96 @@
+"""What the property tests give to pools: inputs that every pool takes, and arguments that it refuses."""
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import DomainError, ShapeError
+from ...numerics.sizes import Sizes
+from ...record.samples import Bad, Make, Sample, bad
+from ...values.spec import Spec
+from .rules import Rules, adaptive_rules, pooled, sliding_rules
+
+SLIDING: tuple[tuple[Sizes, dict[str, Any]], ...] = (
+    ((2, 5), {"kernel_size": (2,)}),
+    ((2, 3, 6, 5), {"kernel_size": (2, 2)}),
+    ((2, 5, 6), {"kernel_size": (3, 2), "stride": 1, "padding": 1}),
+    ((1, 9, 40), {"kernel_size": (3, 3), "stride": (2, 2), "padding": (1, 1)}),
+    ((2, 3, 4, 5), {"kernel_size": (2, 1, 3), "stride": (1, 3, 2), "padding": (1, 0, 1)}),
+    ((0, 4, 4), {"kernel_size": (2, 2)}),
+)
+"""Shapes with the arguments of a kernel that slides: lines, planes, overlaps, vectors of lanes, volumes, no batch."""
+
+ADAPTIVE: tuple[tuple[Sizes, Sizes], ...] = (((2, 7), (3,)), ((2, 4, 6), (2, 3)), ((2, 3, 5), (5, 2)), ((0, 3), (2,)))
+"""Shapes with output sizes."""
+
+
+def plain(make: Make) -> list[Sample]:
+    """Random cells."""
+    return [Sample((make(*shape),), given) for shape, given in SLIDING]
+
+
+def special(make: Make) -> list[Sample]:
+    """Windows of zeros of both signs, of equal cells, of infinities and of NaNs."""
+    zeros = np.array([[-0.0, 0.0, -0.0, -0.0, 0.0, -0.0]], make.dtype)
+    rows = np.array([[1, 2, 2, 1, np.nan, np.inf, np.nan, -np.inf, -np.inf, np.nan, 0, 1]], make.dtype)
+    ties = make.indices(3, 2, 5, 6).astype(make.dtype)
+    given = {"kernel_size": (2, 2), "stride": 1}
+    row = {"kernel_size": (2,), "stride": 1}
+    return [Sample((zeros,), row), Sample((-zeros,), row), Sample((rows,), row), Sample((ties,), given)]
+
+
+def adaptives(make: Make) -> list[Sample]:
+    """Windows that adapt: overlapping, apart, and more outputs than cells."""
+    return [Sample((make(*shape),), {"output_size": size}) for shape, size in ADAPTIVE]
+
+
+def ruled(make: Make) -> list[tuple[Sizes, Sizes, Rules]]:
+    """The shapes of the input and of the result, and the rules, of the samples above, for ops that take rules."""
+    slid = [(shape, sliding_rules("pool", **given)) for shape, given in SLIDING]
+    found = slid + [(shape, adaptive_rules("pool", size)) for shape, size in ADAPTIVE]
+    return [(shape, pooled("pool", Spec(shape, make.dtype), rules).shape, rules) for shape, rules in found]
+
+
+def sizes_errors(op: str, name: str) -> tuple[Bad, ...]:
+    """What every tuple of sizes refuses."""
+    where, x = f"{op}: argument {name!r}: expected a", (2, 4, 4)
+    kind = f"{where} tuple; give one size per spatial axis, such as (2, 2), got "
+    least = f"{where} size of at least 1 for each spatial axis, got "
+    return (
+        *[bad(DomainError, f"{kind}{given!r}", x, **{name: given}) for given in (2, (2.0, 2), (True, 2), "22")],
+        *[bad(ShapeError, f"{least}{given!r}", x, **{name: given}) for given in ((2, 0), (-1, 2), ())],
+    )
+
+
+def x_errors(op: str, name: str) -> tuple[Bad, ...]:
+    """What every pool refuses of its input."""
+    text = f"{op}: argument 'x': expected 2 spatial axes at the end, none of them empty, got shape "
+    return (
+        bad(ShapeError, f"{text}(4,)", (4,), **{name: (2, 2)}),
+        bad(ShapeError, f"{text}(2, 0, 4)", (2, 0, 4), **{name: (2, 2)}),
+    )
+
+
+def sliding_errors(op: str) -> tuple[Bad, ...]:
+    """What every sliding kernel refuses."""
+    two, x = {"kernel_size": (2, 2)}, (2, 4, 4)
+    stride = f"{op}: argument 'stride': expected a number of at least 1, or one for each of 2 spatial axes, got "
+    padding = f"{op}: argument 'padding': expected "
+    return (
+        *sizes_errors(op, "kernel_size"),
+        *x_errors(op, "kernel_size"),
+        bad(ShapeError, f"{stride}0", x, **two, stride=0),
+        bad(ShapeError, f"{stride}(2, 2, 2)", x, **two, stride=(2, 2, 2)),
+        bad(DomainError, f"{op}: argument 'stride': expected a whole number", x, **two, stride=1.5),
+        bad(
+            ShapeError,
+            f"{padding}a number of at least 0, or one for each of 2 spatial axes, got -1",
+            x,
+            **two,
+            padding=-1,
+        ),
+        bad(
+            ShapeError, f"{padding}at most half of what the kernel spans, (2, 2), got (0, 2)", x, **two, padding=(0, 2)
+        ),
+        bad(ShapeError, "that hold a cell of every window, got shape (2, 4, 4)", x, kernel_size=(5, 2)),
+    )

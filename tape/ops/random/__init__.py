@@ -1,0 +1,1 @@
+"""Random draws and dropout, with their kernels."""

@@ -1,0 +1,201 @@
+"""Random numbers as ops: functions of a seed, a step that is a value, a micro-batch and the number of the draw."""
+
+# A derivative may call the op that it belongs to, whose type is not known before its decorator is.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import DomainError, DTypeError, ShapeError
+from ...numerics.math import random
+from ...numerics.math.exact import difference, quotient
+from ...numerics.math.philox import MAX_WORDS, WORD
+from ...numerics.sizes import Sizes
+from ...record.derivative import NO_GRAD
+from ...record.lowering import Slot, call
+from ...record.op import op
+from ...record.samples import Bad, Make, Sample, bad
+from ...values.dtypes import DType, f64, i64
+from ...values.spec import Spec
+from ...var.var import Gradual, Var
+from ..elementwise.select import element_type
+from ..types import F, S
+from . import kernels
+
+WORK = 20
+"""Arithmetic operations for each number drawn."""
+
+PLACE = {"batch": "what is drawn for an element depends on its place in the batch"}
+
+
+def _stream(spec: Spec, each: int, seed: int, micro_batch: int, ordinal: int) -> tuple[int, ...]:
+    """The words of a call that draws ``each`` words for an element."""
+    return spec.size, each, seed & WORD, seed >> 32, micro_batch, ordinal
+
+
+def _check(name: str, seed: int, micro_batch: int, ordinal: int) -> None:
+    random.coordinate(name, "seed", seed, random.SEEDS)
+    random.coordinate(name, "micro_batch", micro_batch, random.SHUFFLES)
+    random.coordinate(name, "ordinal", ordinal, WORD + 1)
+
+
+def _refused(name: str, *arrays: Any, **attrs: Any) -> list[Bad]:
+    limits = {"seed": random.SEEDS, "micro_batch": random.SHUFFLES, "ordinal": WORD + 1}
+    return [
+        bad(
+            DomainError,
+            f"{name}: argument {key!r}: expected an integer from 0 to {limit - 1}, got {value}",
+            *arrays,
+            **{**attrs, key: value},
+        )
+        for key, limit in limits.items()
+        for value in (-1, limit)
+    ]
+
+
+def _infer_uniform(step: Spec, shape: Sizes, dtype: Any, seed: int, micro_batch: int, ordinal: int) -> Spec:
+    kind = element_type(dtype)
+    if kind.kind != "f":
+        raise DTypeError(f"uniform: argument 'dtype': expected float32 or float64, got {kind}")
+    for size in shape:
+        random.coordinate("uniform", "shape", size, MAX_WORDS // 2)
+    _check("uniform", seed, micro_batch, ordinal)
+    return Spec(shape, kind)
+
+
+def _lower_uniform(step: Slot, shape: Sizes, dtype: Any, seed: int, micro_batch: int, ordinal: int) -> Slot:
+    out = Spec(shape, element_type(dtype))
+    kind = out.dtype
+    words = _stream(out, 2 if kind == f64.dtype else 1, seed, micro_batch, ordinal)
+    return call(kernels.uniform, [step], shape, *words, dtype=kind, element=kind, work=WORK * out.size)
+
+
+@op(
+    infer=_infer_uniform,
+    lower=_lower_uniform,
+    vjp=NO_GRAD,
+    jvp=NO_GRAD,
+    reference=lambda step, shape, dtype="float32", **key: random.uniform(
+        shape, np.dtype(dtype), step=int(step), **{"seed": 0, **key}
+    ),
+    samples=lambda make: [
+        Sample((np.array(step),), {"shape": shape, "dtype": make.dtype.name, **key})
+        for step, shape, key in (
+            (0, (), {}),
+            (3, (2, 3, 50), {"seed": 2**64 - 1, "micro_batch": 5, "ordinal": 2**32 - 1}),
+            (2**32 - 2, (129,), {"seed": 1 << 33}),
+            (1, (0, 4), {}),
+        )
+    ],
+    errors=(
+        *_refused("uniform", np.array(0), shape=(2,)),
+        bad(
+            DTypeError,
+            "uniform: argument 'dtype': expected float32 or float64, got int64",
+            np.array(0),
+            shape=(),
+            dtype="int64",
+        ),
+        bad(DomainError, "uniform: argument 'shape': expected an integer from 0 to", np.array(0), shape=(2, -1)),
+    ),
+    excused=PLACE,
+)
+def uniform(
+    step: Var[i64],
+    shape: tuple[int, ...],
+    dtype: str | type[DType] = "float32",
+    seed: int = 0,
+    micro_batch: int = 0,
+    ordinal: int = 0,
+) -> Gradual[Any]:
+    """Independent numbers from [0, 1): those of `dgrr.tape.numerics.math.random.uniform` for these coordinates.
+
+    Source: Philox 4x32-10 of Salmon, Moraes, Dror and Shaw (2011), Parallel random numbers: as easy as 1, 2, 3.
+    Shapes: step () -> shape
+    Dtypes: step int64; the result float32 or float64, as ``dtype`` says.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.uniform(Tape().leaf(0), (3,), seed=7).numpy().round(4)
+    array([0.9546, 0.7502, 0.1142], dtype=float32)
+    """
+    ...
+
+
+def _infer_dropout(x: Spec, step: Spec, p: float, seed: int, micro_batch: int, ordinal: int) -> Spec:
+    if not 0 <= p <= 1:
+        raise DomainError(f"dropout: argument 'p': expected a probability from 0 to 1, got {p}")
+    if step.shape:
+        raise ShapeError(f"dropout: argument 'step': expected shape (), got {step.shape}")
+    _check("dropout", seed, micro_batch, ordinal)
+    return x
+
+
+def _factor(p: float) -> float:
+    """``1 / (1 - p)``, rounded once; nothing is kept for p of 1."""
+    return 0.0 if p == 1 else quotient(1.0, difference(1.0, p))
+
+
+def _lower_dropout(x: Slot, step: Slot, p: float, seed: int, micro_batch: int, ordinal: int) -> Slot:
+    words = _stream(x.spec, 1, seed, micro_batch, ordinal)
+    return call(
+        kernels.dropout, [x, step], x.shape, *words, float(p), _factor(p), work=WORK * x.spec.size, aliases=(0,)
+    )
+
+
+def _reference_dropout(x: Any, step: Any, p: float = 0.5, **key: int) -> Any:
+    drawn = random.uniform(x.shape, np.float32, step=int(step), **{"seed": 0, **key})
+    factor = x.dtype.type(0 if p == 1 else 1 / (1 - p))
+    return np.where(drawn.astype(np.float64) >= p, np.asarray(x * factor), np.zeros((), x.dtype))
+
+
+def _dropouts(make: Make) -> list[Sample]:
+    special = np.array([np.inf, -np.inf, np.nan, -0.0] * 20, make.dtype)
+    key = {"seed": 7 << 40, "micro_batch": 3, "ordinal": 2}
+    some = [Sample((make(3, 70), np.array(9)), {"p": p, **key}) for p in (0.0, 0.1, 0.75, 1.0)]
+    return [
+        *some,
+        Sample((special, np.array(0)), {"p": 0.5}),
+        Sample((make(4, 33).T, np.array(2))),
+        Sample((make(0, 3), np.array(1))),
+    ]
+
+
+@op(
+    infer=_infer_dropout,
+    lower=_lower_dropout,
+    vjp=(lambda g, step, p, seed, micro_batch, ordinal: dropout(g, step, p, seed, micro_batch, ordinal), NO_GRAD),
+    jvp=lambda dx, step, p, seed, micro_batch, ordinal: dropout(dx, step, p, seed, micro_batch, ordinal),
+    reference=_reference_dropout,
+    samples=_dropouts,
+    errors=(
+        bad(
+            DomainError, "dropout: argument 'p': expected a probability from 0 to 1, got 1.5", (3,), np.array(0), p=1.5
+        ),
+        bad(
+            DomainError,
+            "dropout: argument 'p': expected a probability from 0 to 1, got nan",
+            (3,),
+            np.array(0),
+            p=np.nan,
+        ),
+        bad(ShapeError, "dropout: argument 'step': expected shape (), got (2,)", (3,), np.array([0, 1])),
+        *_refused("dropout", (3,), np.array(0)),
+    ),
+    excused=PLACE,
+)
+def dropout(
+    x: Var[F, *S], step: Var[i64], p: float = 0.5, seed: int = 0, micro_batch: int = 0, ordinal: int = 0
+) -> Var[F, *S]:
+    """``x / (1 - p)`` where `uniform` in float32 draws at least ``p``, else +0, even for infinities and NaN.
+
+    Both element types keep the same elements. The factor is rounded once.
+
+    Source: Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov (2014), scaled while training as
+        torch.nn.functional.dropout.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.dropout(Tape().leaf(np.ones(4)), 0, p=0.5, seed=7).numpy()
+    array([2., 2., 0., 0.])
+    """
+    ...

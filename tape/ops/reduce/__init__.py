@@ -1,0 +1,1 @@
+"""Ops along axes: sums, extremes, products, moments, softmax, with their kernels."""

@@ -1,0 +1,143 @@
+"""Variances, and sums of exponentials."""
+
+# A derivative may call the op that it belongs to, whose type is not known before its decorator is.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...errors import DomainError
+from ...numerics.sizes import Sizes
+from ...record.lowering import Slot, elementwise, view
+from ...record.op import op
+from ...record.samples import Make, Sample, bad
+from ...values.shape import normal_axes
+from ...values.spec import Spec
+from ...var.method_types import moment, reduction, typed_as
+from ...var.var import Gradual
+from ..elementwise import kernels as elementwise_kernels
+from ..elementwise.arithmetic import divide, exp, mul, power, scale, sub
+from ..elementwise.select import cast, keep
+from ..types import Axis, F
+from . import kernels_softmax as softmax_kernels
+from . import reference
+from .reduce import broadcast_to, lower_reduction, reduce_mean, reduce_sum, reduced, spread_along
+from .rows import axis_errors, infer_rows, lower_rows, row_samples
+from .softmax import WORK
+
+
+def _infer_var(x: Spec, axis: Axis, keepdims: bool, correction: int) -> Spec:
+    if correction < 0 or int(correction) != correction:
+        raise DomainError(f"var: argument 'correction': expected a whole number of at least 0, got {correction}")
+    return reduced("var", x, axis, keepdims)
+
+
+def _divisor(x_shape: Sizes, axis: Axis, correction: int) -> int:
+    """The number of elements less the correction, or 0."""
+    return max(prod(x_shape[a] for a in normal_axes("var", axis, len(x_shape))) - int(correction), 0)
+
+
+def _lower_var(x: Slot, axis: Axis, keepdims: bool, correction: int) -> Slot:
+    mean = lower_reduction(x, axis, True, mean=True)
+    centred = elementwise(
+        elementwise_kernels.sub, x, view("broadcast_to", mean, x.shape, lambda a: np.broadcast_to(a, x.shape))
+    )
+    total = lower_reduction(elementwise(elementwise_kernels.mul, centred, centred), axis, keepdims, mean=False)
+    return elementwise(elementwise_kernels.divide, total, attrs=(_divisor(x.shape, axis, correction),))
+
+
+def _deviation(x: Any, axis: Axis) -> Any:
+    """``(x - mean) * 2``."""
+    return scale(sub(x, broadcast_to(reduce_mean(x, axis, True), tuple(x.shape))), 2.0)
+
+
+def _var_vjp(g: Any, x: Any, x_shape: Sizes, axis: Axis, correction: int) -> Any:
+    return mul(_deviation(x, axis), spread_along(divide(g, _divisor(x_shape, axis, correction)), x_shape, axis))
+
+
+def _var_jvp(dx: Any, x: Any, axis: Axis, keepdims: bool, correction: int) -> Any:
+    n = _divisor(tuple(x.shape), axis, correction)
+    return divide(reduce_sum(mul(dx, _deviation(x, axis)), axis, keepdims), n)
+
+
+@typed_as(moment)
+@op(
+    infer=_infer_var,
+    lower=_lower_var,
+    vjp=(_var_vjp,),
+    jvp=_var_jvp,
+    reference=reference.var,
+    samples=lambda make: row_samples(
+        make,
+        Sample((make(4, 5),), {"axis": 0, "correction": 1}),
+        Sample((make(3, 1),), {"axis": 1, "correction": 1}),
+        Sample((make(3, 0),), {"axis": 1}),
+        Sample((make(4, 5) + make.dtype.type(1000),), {"axis": 1, "correction": 1, "keepdims": True}),
+    ),
+    errors=(
+        *axis_errors("var"),
+        bad(DomainError, "argument 'correction': expected a whole number of at least 0, got -1", (3,), correction=-1),
+        bad(DomainError, "expected a whole number of at least 0, got 0.5", (3,), correction=0.5),
+    ),
+    excused={"batch": "by default the batch is reduced"},
+)
+def var(x: Gradual[F], axis: Axis = None, keepdims: bool = False, correction: int = 0) -> Gradual[F]:
+    """The variance along an axis, several, or all: ``sum((x - mean) ** 2) / (n - correction)``, in two passes.
+
+    ``correction`` 0 is numpy's default (of the elements themselves), 1 PyTorch's (unbiased, of what they are drawn
+    from). NaN where it leaves nothing to divide by, unless the sum is not 0.
+
+    Source: numpy.var; ``correction`` is that of torch.var.
+    Shapes: x (...) -> (...); without the axes that are reduced, or with 1 for each if ``keepdims``
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.var(Tape().leaf([1.0, 3.0, 5.0]), correction=1).item()
+    4.0
+    """
+    ...
+
+
+def _weights(x: Any, y: Any, axis: Axis) -> Any:
+    """The derivative by each element, ``exp(x - y)``; an infinite y stands for 0."""
+    finite = keep(y, cast(power(y, -1), np.bool_))
+    return exp(sub(x, spread_along(finite, tuple(x.shape), axis)))
+
+
+def _log_sums(make: Make) -> list[Sample]:
+    special = [[-np.inf, -np.inf, -np.inf], [np.inf, 1.0, 2.0], [1.0, -np.inf, 2.0], [np.nan, 1.0, 2.0]]
+    large = make(3, 5) * make.dtype.type(400)
+    return row_samples(
+        make,
+        Sample((np.array(special, make.dtype),), {"axis": 1}),
+        Sample((np.array([[-0.0], [0.0]], make.dtype),), {"axis": 1}),
+        Sample((large,), {"axis": 1}),
+        Sample((make(3, 0),), {"axis": 1}),
+        Sample((make(37, 3),), {"axis": 1}),
+    )
+
+
+@typed_as(reduction)
+@op(
+    infer=partial(infer_rows, "logsumexp"),
+    lower=partial(lower_rows, "logsumexp", softmax_kernels.logsumexp, work=WORK),
+    vjp=(lambda g, x, y, x_shape, axis: mul(spread_along(g, x_shape, axis), _weights(x, y, axis)),),
+    jvp=lambda dx, x, y, axis, keepdims: reduce_sum(mul(dx, _weights(x, y, axis)), axis, keepdims),
+    reference=reference.logsumexp,
+    samples=_log_sums,
+    errors=axis_errors("logsumexp"),
+    excused={"batch": "by default the batch is reduced"},
+)
+def logsumexp(x: Gradual[F], axis: Axis = None, keepdims: bool = False) -> Gradual[F]:
+    """``log(sum(exp(x)))`` along an axis, several, or all, shifted by the maximum; -inf for no elements.
+
+    Source: scipy.special.logsumexp.
+    Shapes: x (...) -> (...); without the axes that are reduced, or with 1 for each if ``keepdims``
+
+    >>> from dgrr.tape import Tape, ops
+    >>> round(ops.logsumexp(Tape().leaf([0.0, 0.0])).item(), 4)
+    0.6931
+    """
+    ...

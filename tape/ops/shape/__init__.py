@@ -1,0 +1,1 @@
+"""Ops about where elements stand: reshaping, slicing, joining, gathering and scattering, with their kernels."""

@@ -1,0 +1,261 @@
+"""Arrays side by side along an axis: joined, stacked, split again, and between borders of one value."""
+
+# A derivative may call the op that it belongs to, whose type is not known before its decorator is.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, cast
+
+import numpy as np
+
+from ...errors import DTypeError, ShapeError, TapeError
+from ...numerics.sizes import Sizes
+from ...record.lowering import Slot, call
+from ...record.op import op
+from ...record.samples import Make, Sample, bad
+from ...values.shape import normal_axis
+from ...values.spec import Spec
+from ...values.tensor import AnyTensor
+from ...var.var import AnyVar, Gradual, Var
+from ..types import D, like
+from . import kernels_join as kernels
+from .reshape import reshape
+from .slicing import getitem, narrow
+
+
+def _appended(a: Spec, b: Spec, axis: int) -> Spec:
+    at = normal_axis("append", axis, a.rank)
+    before, n, after = a.shape[:at], a.shape[at], a.shape[at + 1 :]
+    if b.rank != a.rank or (b.shape[:at], b.shape[at + 1 :]) != (before, after):
+        wanted = ", ".join([*map(str, before), "n", *map(str, after)]) + ("," if a.rank == 1 else "")
+        raise ShapeError(f"append: argument 'b': expected shape ({wanted}), got {b.shape}")
+    return like(a, (*before, n + b.shape[at], *after))
+
+
+def _lower_append(a: Slot, b: Slot, axis: int) -> Slot:
+    at = normal_axis("append", axis, a.spec.rank)
+    out = _appended(a.spec, b.spec, axis)
+    return call(kernels.append, [a, b], out.shape, prod(a.shape[:at]), prod(a.shape[at:]), prod(b.shape[at:]))
+
+
+def _appends(make: Make) -> list[Sample]:
+    cases: tuple[tuple[Sizes, Sizes, int], ...] = (
+        ((3,), (5,), 0), ((2, 3), (4, 3), 0), ((2, 3, 4), (2, 1, 4), 1), ((2, 3), (2, 70), -1), ((0, 3), (2, 3), 0),
+        ((2, 3), (2, 0), 1), ((0,), (0,), 0),
+    )  # fmt: skip
+    plain = [Sample((make(*a), make(*b)), {"axis": axis}) for a, b, axis in cases]
+    others = [Sample((np.arange(3), np.arange(2))), Sample((make.mask(2, 3), make.mask(2, 2)), {"axis": 1})]
+    return [*plain, Sample((make(3, 4).T, make(3, 2).T)), *others]
+
+
+@op(
+    infer=_appended,
+    lower=_lower_append,
+    vjp=(
+        lambda g, a_shape, axis: narrow(g, 0, a_shape[axis], axis),
+        lambda g, a_shape, b_shape, axis: narrow(g, a_shape[axis], b_shape[axis], axis),
+    ),
+    jvp=lambda da, db, axis: append(da, db, axis),
+    reference=lambda a, b, axis=0: np.concatenate([a, b], axis),
+    samples=_appends,
+    errors=(
+        bad(ShapeError, "append: argument 'b': expected shape (n, 3), got (2, 4)", (2, 3), (2, 4)),
+        bad(ShapeError, "append: argument 'b': expected shape (2, n), got (3,)", (2, 3), (3,), axis=1),
+        bad(ShapeError, "append: argument 'b': expected shape (n,), got (2, 2)", (2,), (2, 2)),
+        bad(ShapeError, "append: argument 'axis': expected no axis of a scalar, got 0", (), ()),
+        bad(DTypeError, "append: argument 'b': expected float32, got float64", (2,), np.zeros(2)),
+    ),
+    covers=("concat_vectors", "concat_dim0"),
+    excused={"batch": "by default the batch grows"},
+)
+def append(a: Gradual[D], b: Gradual[D], axis: int = 0) -> Gradual[D]:
+    """``a`` and ``b`` one after the other along an axis. See concat for more than two.
+
+    Source: numpy.concatenate of two.
+    Shapes: a (*A, m, *B), b (*A, n, *B) -> (*A, m + n, *B); m and n are the sizes of ``axis``
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.append(Tape().leaf([1.0]), [2.0, 3.0]).numpy()
+    array([1., 2., 3.])
+    """
+    ...
+
+
+def concat(xs: Sequence[Any], axis: int = 0) -> AnyVar:
+    """Several arrays one after the other along an axis, by `append` of neighbours in rounds: log2 n copies of each.
+
+    Arrays become constants.
+
+    Source: numpy.concatenate.
+    Shapes: xs (*A, n1, *B), (*A, n2, *B), ... -> (*A, n1 + n2 + ..., *B)
+    Dtypes: the arrays and the result float32, float64, int64 or bool, all alike.
+    Raises:
+        ShapeError: there is no array, ``axis`` is none of theirs, or their other axes differ.
+        DTypeError: the arrays have different dtypes.
+        TapeError: no Var or tensor is among them.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> tape = Tape()
+    >>> ops.concat([tape.leaf([1.0]), tape.leaf([2.0, 3.0]), [4.0]]).numpy()
+    array([1., 2., 3., 4.])
+    """
+    parts: list[AnyVar] = _operands("concat", xs)
+    normal_axis("concat", axis, len(parts[0].shape))
+    while len(parts) > 1:
+        pairs = [append(a, b, axis) for a, b in zip(parts[::2], parts[1::2], strict=False)]
+        parts = pairs + parts[2 * len(pairs) :]
+    return parts[0]
+
+
+def stack(xs: Sequence[Any], axis: int = 0) -> AnyVar:
+    """Several arrays of one shape along a new axis.
+
+    Source: numpy.stack.
+    Shapes: n arrays xs (*A, *B) -> (*A, n, *B); A are the axes before ``axis``
+    Dtypes: the arrays and the result float32, float64, int64 or bool, all alike.
+    Raises:
+        ShapeError: there is no array, shapes differ, or ``axis`` is none of the result's.
+        DTypeError: the arrays have different dtypes.
+        TapeError: no Var or tensor is among them.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> tape = Tape()
+    >>> ops.stack([tape.leaf([1.0, 2.0]), [3.0, 4.0]], axis=1).numpy()
+    array([[1., 3.],
+           [2., 4.]])
+    """
+    parts = _operands("stack", xs)
+    shape: Sizes = tuple(parts[0].shape)
+    a = normal_axis("stack", axis, len(shape) + 1)
+    for i, part in enumerate(parts):
+        if tuple(part.shape) != shape:
+            raise ShapeError(f"stack: argument 'xs': expected shape {shape} as of the first, got {part.shape} at {i}")
+    return concat([reshape(part, (*shape[:a], 1, *shape[a:])) for part in parts], a)
+
+
+def _operands(name: str, xs: Sequence[Any]) -> list[Any]:
+    """The arrays as Vars and tensors."""
+    if not len(xs):
+        raise ShapeError(f"{name}: argument 'xs': expected at least one array, got none")
+    if not any(isinstance(x, Var | AnyTensor) for x in xs):
+        raise TapeError(f"{name}: expected a Var among the arguments; put an array on a tape with tape.leaf")
+    return [x if isinstance(x, Var | AnyTensor) else AnyTensor.leaf(x, f"{name}: argument 'xs'") for x in xs]
+
+
+def split(x: Any, parts: int | Sequence[int], axis: int = 0) -> list[Any]:
+    """``x`` cut along an axis into so many equal parts, or into parts of the sizes given; each is a `narrow`.
+
+    Source: torch.split for sizes; numpy.split for a number of parts.
+    Shapes: x (*A, n, *B) -> a list of (*A, part, *B); the parts add up to n
+    Dtypes: x and the results float32, float64, int64 or bool, all alike.
+    Raises:
+        ShapeError: the parts do not make up the axis, or x has no such axis.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> x = Tape().leaf([1.0, 2.0, 3.0, 4.0])
+    >>> [part.numpy().tolist() for part in ops.split(x, [1, 3])]
+    [[1.0], [2.0, 3.0, 4.0]]
+    """
+    n = x.shape[normal_axis("split", axis, len(x.shape))]
+    if isinstance(parts, int):
+        if parts < 1 or n % parts:
+            raise ShapeError(f"split: argument 'parts': expected a divisor of the {n} along axis {axis}, got {parts}")
+        parts = [n // parts] * parts
+    if sum(parts) != n or min(parts, default=0) < 0:
+        raise ShapeError(f"split: argument 'parts': expected sizes that add up to {n}, got {tuple(parts)}")
+    starts = [sum(parts[:i]) for i in range(len(parts))]
+    return [narrow(x, start, size, axis) for start, size in zip(starts, parts, strict=True)]
+
+
+Widths = int | tuple[tuple[int, int], ...]
+
+
+def _borders(shape: Sizes, widths: Any) -> list[tuple[int, int]]:
+    """Elements before and after on each axis."""
+    pairs: Any = ((widths, widths),) * len(shape) if isinstance(widths, int) else widths
+    if pairs.__class__ is not tuple or len(pairs) != len(shape) or not all(map(_is_border, pairs)):
+        raise ShapeError(
+            f"pad: argument 'widths': expected a whole number, or (before, after) of at least 0 for each of "
+            f"{len(shape)} axes, got {widths}"
+        )
+    return list(pairs)
+
+
+def _is_border(pair: Any) -> bool:
+    return (
+        isinstance(pair, tuple) and [type(n) for n in cast(Sizes, pair)] == [int, int] and min(cast(Sizes, pair)) >= 0
+    )
+
+
+def _padded(x: Spec, widths: Any, value: Any) -> Spec:
+    if not isinstance(value, int if x.dtype.kind in "ib" else int | float):
+        raise DTypeError(f"pad: argument 'value': expected a value of {x.dtype}, got {value!r}")
+    borders = _borders(x.shape, widths)
+    return like(x, tuple(before + n + after for n, (before, after) in zip(x.shape, borders, strict=True)))
+
+
+def _lower_pad(x: Slot, widths: Any, value: float) -> Slot:
+    """One axis after the other, the last first, so that what is copied often is small."""
+    floats = x.dtype.kind == "f"
+    kernel = kernels.pad if floats else kernels.pad_whole
+    given = float(value) if floats else int(value) if x.dtype.kind == "i" else int(value != 0)
+    for axis, (before, after) in reversed(list(enumerate(_borders(x.shape, widths)))):
+        if before or after:
+            n, inner = x.shape[axis], prod(x.shape[axis + 1 :])
+            shape = (*x.shape[:axis], before + n + after, *x.shape[axis + 1 :])
+            ints = (prod(x.shape[:axis]), before * inner, n * inner, after * inner, given)
+            x = call(kernel, [x], shape, *ints)
+    return x
+
+
+def _inside(x_shape: Sizes, widths: Any) -> tuple[slice, ...]:
+    return tuple(slice(before, before + n) for n, (before, _) in zip(x_shape, _borders(x_shape, widths), strict=True))
+
+
+def _reference_pad(x: Any, widths: Any, value: Any = 0) -> Any:
+    return np.pad(x, widths, constant_values=x.dtype.type(value)) if x.ndim else x
+
+
+def _pads(make: Make) -> list[Sample]:
+    cases: tuple[tuple[Sizes, Widths, float], ...] = (
+        ((3,), 2, 0.0), ((2, 3), ((1, 0), (0, 2)), -0.0), ((2, 2, 3), ((0, 0), (1, 2), (3, 0)), 0.1), ((), 3, 1.0),
+        ((0, 2), ((1, 1), (0, 1)), np.nan), ((2, 3), 0, 1.0), ((3, 40), ((0, 0), (1, 1)), -np.inf),
+    )  # fmt: skip
+    plain = [Sample((make(*shape),), {"widths": widths, "value": value}) for shape, widths, value in cases]
+    whole = Sample((np.arange(6).reshape(2, 3),), {"widths": ((1, 0), (0, 1)), "value": -(2**53) - 1})
+    return [*plain, whole, Sample((make.mask(3),), {"widths": 1, "value": True})]
+
+
+@op(
+    infer=_padded,
+    lower=_lower_pad,
+    vjp=(lambda g, x_shape, widths: getitem(g, _inside(x_shape, widths)),),
+    jvp=lambda dx, widths: pad(dx, widths),
+    reference=_reference_pad,
+    samples=_pads,
+    errors=(
+        bad(
+            ShapeError,
+            "pad: argument 'widths': expected a whole number, or (before, after) of at least 0 for each of 2 axes, "
+            "got ((1, 1),)",
+            (2, 3),
+            widths=((1, 1),),
+        ),
+        bad(ShapeError, "for each of 1 axes, got ((1, -1),)", (2,), widths=((1, -1),)),
+        bad(ShapeError, "for each of 1 axes, got -1", (2,), widths=-1),
+        bad(DTypeError, "pad: argument 'value': expected a value of int64, got 0.5", np.arange(3), widths=1, value=0.5),
+    ),
+    excused={"batch": "the batch may grow"},
+)  # fmt: skip
+def pad(x: Gradual[D], widths: Widths, value: float = 0) -> Gradual[D]:
+    """``x`` between borders of one value: so many elements on all sides, or (before, after) for each axis.
+
+    Source: numpy.pad with mode "constant".
+    Shapes: x (...) -> (...); ``before + size + after`` on each axis
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.pad(Tape().leaf([1.0, 2.0]), ((1, 2),), value=9.0).numpy()
+    array([9., 1., 2., 9., 9.])
+    """
+    ...

@@ -1,0 +1,151 @@
+"""Kernels that move elements: gather rows by index, add rows by index, place a block into zeros.
+
+An index counts from the end if it is negative, and one outside is refused; in `take_or_zero` and its adjoint
+`scatter_add_inside` neither is so: there a row outside is zero and gets nothing.
+"""
+
+# numba's functions carry no types.
+# pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+import numpy as np
+from numba import njit
+
+from ...numerics.engine.intrinsics import real, word
+from ...numerics.engine.kernel import kernel, share, vector, vector_as
+
+INT64 = np.int64(0)
+
+
+@njit(inline="always")
+def _position(index, n):
+    """``index`` counted from the front, or -1 if it lies outside an axis of ``n``."""
+    position = index + n if index < 0 else index
+    return position if 0 <= position < n else -1
+
+
+@njit(inline="always")
+def _copy(out, source):
+    """``out[:] = source``, without the text of numba's shape error, whose making calls log10."""
+    for i in range(out.size):
+        out[i] = source[i]
+
+
+@njit(inline="always")
+def _add(out, source):
+    """``out += source``."""
+    for i in range(out.size):
+        out[i] += source[i]
+
+
+@kernel
+def take(table, ints, part, parts):
+    """``out[o, j, :] = x[o, indices[j], :]``; arrays: out, x, indices; ints: outer, n, inner, count."""
+    outer, n, inner, count = word(ints, 0), word(ints, 1), word(ints, 2), word(ints, 3)
+    indices = vector_as(table, INT64, 2, 0, count)
+    start, mine = share(count, part, parts)
+    for j in range(start, start + mine):
+        position = _position(indices[j], n)
+        if position < 0:
+            return j + 1
+        for o in range(outer):
+            out = vector(table, 0, (o * count + j) * inner, inner)
+            _copy(out, vector(table, 1, (o * n + position) * inner, inner))
+    return 0
+
+
+@kernel
+def take_or_zero(table, ints, part, parts):
+    """``out[o, j, :] = x[o, indices[j], :]``, +0 where there is no such row; arrays and ints of `take`."""
+    outer, n, inner, count = word(ints, 0), word(ints, 1), word(ints, 2), word(ints, 3)
+    indices = vector_as(table, INT64, 2, 0, count)
+    start, mine = share(count, part, parts)
+    for j in range(start, start + mine):
+        position = indices[j]
+        for o in range(outer):
+            out = vector(table, 0, (o * count + j) * inner, inner)
+            if 0 <= position < n:
+                _copy(out, vector(table, 1, (o * n + position) * inner, inner))
+            else:
+                out[:] = real(table, 0.0)
+    return 0
+
+
+@njit
+def _add_rows(table, ints, part, parts, values, indices):
+    """Add row j of array ``values`` to row ``indices[j]`` of the output, j ascending; shares split the rows."""
+    outer, n, inner, count = word(ints, 0), word(ints, 1), word(ints, 2), word(ints, 3)
+    where = vector_as(table, INT64, indices, 0, count)
+    start, mine = share(inner, part, parts)
+    for j in range(count):
+        position = _position(where[j], n)
+        if position < 0:
+            return j + 1
+        for o in range(outer):
+            out = vector(table, 0, (o * n + position) * inner + start, mine)
+            _add(out, vector(table, values, (o * count + j) * inner + start, mine))
+    return 0
+
+
+@kernel
+def scatter_add(table, ints, part, parts):
+    """Zeros with row j of ``values`` added at ``indices[j]``, j ascending; arrays: out, values, indices."""
+    outer, n, inner = word(ints, 0), word(ints, 1), word(ints, 2)
+    start, mine = share(inner, part, parts)
+    for row in range(outer * n):
+        vector(table, 0, row * inner + start, mine)[:] = real(table, 0.0)
+    return _add_rows(table, ints, part, parts, 1, 2)
+
+
+@kernel
+def scatter_add_inside(table, ints, part, parts):
+    """`scatter_add` that leaves out the rows of ``values`` whose index lies outside 0 to n - 1."""
+    outer, n, inner, count = word(ints, 0), word(ints, 1), word(ints, 2), word(ints, 3)
+    where = vector_as(table, INT64, 2, 0, count)
+    start, mine = share(inner, part, parts)
+    for row in range(outer * n):
+        vector(table, 0, row * inner + start, mine)[:] = real(table, 0.0)
+    for j in range(count):
+        if 0 <= where[j] < n:
+            for o in range(outer):
+                _add(
+                    vector(table, 0, (o * n + where[j]) * inner + start, mine),
+                    vector(table, 1, (o * count + j) * inner + start, mine),
+                )
+    return 0
+
+
+@kernel
+def index_add(table, ints, part, parts):
+    """``x`` with row j of ``values`` added at ``indices[j]``, j ascending; arrays: out, x, indices, values."""
+    outer, n, inner = word(ints, 0), word(ints, 1), word(ints, 2)
+    start, mine = share(inner, part, parts)
+    for row in range(outer * n):
+        out = vector(table, 0, row * inner + start, mine)
+        _copy(out, vector(table, 1, row * inner + start, mine))
+    return _add_rows(table, ints, part, parts, 3, 2)
+
+
+@kernel
+def place(table, ints, part, parts):
+    """Zeros with a block written at an offset with strides: the adjoint of slicing.
+
+    ints: size of the output, offset, rank, the block's sizes, the strides in the output (in elements).
+    """
+    _, mine = share(1, part, parts)
+    if mine == 0:
+        return 0
+    total, offset, rank = word(ints, 0), word(ints, 1), word(ints, 2)
+    out = vector(table, 0, 0, total)
+    out[:] = real(table, 0.0)
+    rows = 1
+    for axis in range(rank - 1):
+        rows *= word(ints, 3 + axis)
+    n, stride = (word(ints, 2 + rank), word(ints, 2 + 2 * rank)) if rank else (1, 0)
+    for row in range(rows):
+        left, position, block = row, offset, vector(table, 1, row * n, n)
+        for axis in range(rank - 2, -1, -1):
+            length = word(ints, 3 + axis)
+            position += left % length * word(ints, 3 + rank + axis)
+            left //= length
+        for i in range(n):
+            out[position + i * stride] = block[i]
+    return 0

@@ -1,0 +1,17 @@
+"""Adding at indices, written slowly and plainly."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+def index_add(x: Array, indices: Array, values: Array, axis: int = 0) -> Array:
+    """``x`` with the slices of ``values`` added at ``indices``, one after the other."""
+    out = x.copy()
+    target, source = np.moveaxis(out, axis, 0), np.moveaxis(values, axis, 0)
+    for j, i in enumerate(indices):
+        target[i] = target[i] + source[j]
+    return out

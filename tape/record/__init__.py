@@ -1,0 +1,1 @@
+"""What an op must say of itself: its record, signature, derivatives, samples, lowering."""

@@ -1,0 +1,132 @@
+"""Public functions that are made of several ops, and what is known of each: they hold the properties that ops hold."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeVar, get_overloads
+
+import numpy as np
+
+from ..errors import DTypeError, TapeError
+from ..values.dtypes import boolean, i64
+from ..values.spec import Spec
+from ..values.tensor import AnyTensor
+from ..var.op_table import COMPOSED, require_free
+from ..var.var import AnyVar, Var, shape_of
+from .description import Description, describe
+from .samples import Bad, Samples
+from .signature import Signature
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FITTING_KEPT = 1024
+"""Calls (shapes and dtypes) that are known to fit the annotations of a composed function."""
+
+
+@dataclass(frozen=True, eq=False)
+class Composed:
+    """One composed function. The fields mean what those of `dgrr.tape.record.op.Op` mean; `composed` makes records."""
+
+    name: str
+    doc: str
+    function: Callable[..., Any]
+    signature: Signature
+    covers: tuple[str, ...]
+    reference: Callable[..., Any]
+    samples: Samples
+    errors: Sequence[Bad]
+    batch_axis: Mapping[str, int]
+    excused: Mapping[str, str]
+
+    def __call__(self, *inputs: Any, **attrs: Any) -> Any:
+        """Apply to the inputs in their order, which need not stand together, and to attributes by name."""
+        return self.function(**dict(zip(self.signature.inputs, inputs, strict=False)), **attrs)
+
+    @property
+    def description(self) -> Description:
+        """The docstring of the function: ``doc``, which its author wrote, and what the record knows."""
+        return describe(self.doc, self.signature, self.errors)
+
+    @property
+    def smooth(self) -> tuple[bool, ...]:
+        """Which inputs have a derivative: all that may be floats."""
+        types, _ = self.signature.cases[0]
+        return tuple([types[name].dtype not in (i64, boolean) for name in self.signature.inputs])
+
+
+def composed(
+    *,
+    reference: Callable[..., Any],
+    samples: Samples,
+    errors: Sequence[Bad] = (),
+    covers: Sequence[str] = (),
+    batch_axis: Mapping[str, int] | None = None,
+    excused: Mapping[str, str] | None = None,
+) -> Callable[[F], F]:
+    """Keep a record of a function of Vars that calls ops, and give the function back, described by its record.
+
+    The function checks its arguments before it calls the first op, so that an error leaves nothing on the tape:
+    `fitted` does it for shapes and dtypes. ``reference`` and ``errors`` take the inputs in the order of the
+    parameters and the attributes by name. Raises TypeError, at import, for a record with a part missing.
+    """
+
+    def keep(function: F) -> F:
+        name = function.__name__
+        require_free("composed function", name)
+        if not function.__doc__:
+            raise TypeError(f"composed function {name}: a docstring is missing")
+        signature = Signature(function, exact=bool(get_overloads(function)))
+        COMPOSED[name] = record = Composed(
+            name=name,
+            doc=inspect.cleandoc(function.__doc__),
+            function=function,
+            signature=signature,
+            covers=tuple(covers),
+            reference=reference,
+            samples=samples,
+            errors=errors,
+            batch_axis=batch_axis or {},
+            excused=excused or {},
+        )
+        function.__doc__ = str(record.description)
+        return function
+
+    return keep
+
+
+def fitted(name: str, *inputs: Any) -> list[Any]:
+    """The inputs of the composed function ``name`` in the order of its parameters, arrays as tensors.
+
+    Raises ShapeError or DTypeError for inputs that do not fit its annotations, TapeError for Vars of different
+    tapes and where there is neither a Var nor a tensor.
+    """
+    record = COMPOSED[name]
+    if not any(isinstance(x, Var | AnyTensor) for x in inputs):
+        raise TapeError(f"{name}: expected a Var among the arguments; put an array on a tape with tape.leaf")
+    _require_one_tape(inputs)
+    made = [_operand(record, i, x) for i, x in zip(record.signature.inputs, inputs, strict=True)]
+    _require_fitting(record, tuple([None if x is None else Spec(shape_of(x), x.dtype) for x in made]))
+    return made
+
+
+def _require_one_tape(inputs: Sequence[Any]) -> None:
+    given: list[AnyVar] = [x for x in inputs if isinstance(x, Var)]
+    for x in given:
+        given[0].tape.node(x)
+
+
+def _operand(record: Composed, name: str, x: Any) -> Any:
+    """A Var, a tensor or None as it is, an array as a tensor."""
+    where = f"{record.name}: argument {name!r}"
+    given: Any = x
+    if isinstance(x, Var | AnyTensor) or (x is None and name in record.signature.optional):
+        return given
+    if isinstance(x, np.ndarray | list | tuple):
+        return AnyTensor.leaf(given, where)
+    raise DTypeError(f"{where}: expected a Var, a tensor or an array, got {type(x).__name__}")
+
+
+@lru_cache(FITTING_KEPT)
+def _require_fitting(record: Composed, specs: tuple[Spec | None, ...]) -> None:
+    record.signature.unify(specs)

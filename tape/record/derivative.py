@@ -1,0 +1,92 @@
+"""Derivative rules: functions written in ops, whose parameter names say what they need."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from ..var.var import shape_of
+from .signature import Signature
+
+
+class NoGradient:
+    """The word for "no derivative exists here": a constant result, or an input of integers."""
+
+    def __repr__(self) -> str:
+        return "NO_GRAD"
+
+
+NO_GRAD: Final = NoGradient()
+
+Rule = (
+    Callable[[Any], Any]
+    | Callable[[Any, Any], Any]
+    | Callable[[Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any, Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any, Any, Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any, Any, Any, Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any], Any]
+)
+"""A function of a record. The arities are written out so that type checkers see through lambdas."""
+
+Source = Callable[[Any, Sequence[Any], Any, Mapping[str, Any]], Any]
+
+
+class Derivative:
+    """A derivative rule and where each name it takes comes from.
+
+    ``g`` is the cotangent (or ``dX`` the tangent of input X), ``y`` the op's output, an input's or an
+    attribute's name its value, ``X_shape`` the sizes of input X. The names a rule takes are what is saved.
+    """
+
+    def __init__(self, op: str, rule: Rule, signature: Signature, given: Sequence[str]) -> None:
+        self.rule: Callable[..., Any] = rule
+        self.names = tuple(inspect.signature(rule).parameters)
+        known = _sources(signature, given)
+        unknown = [name for name in self.names if name not in known]
+        if unknown:
+            raise TypeError(f"op {op}: a derivative takes {unknown[0]!r}; it may take {', '.join(known)}")
+        self.sources = [known[name] for name in self.names]
+
+    def __call__(self, given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
+        """Apply the rule; ``given`` is the cotangent, or the tangents in the order of the inputs."""
+        return self.rule(*[source(given, inputs, output, attrs) for source in self.sources])
+
+
+def _sources(signature: Signature, given: Sequence[str]) -> dict[str, Source]:
+    known: dict[str, Source] = {"y": _output}
+    for i, name in enumerate(signature.inputs):
+        known[name] = partial(_input, i)
+        known[f"{name}_shape"] = partial(_input_shape, i)
+    for name in signature.attributes:
+        known[name] = partial(_attribute, name)
+    if len(given) == 1:
+        return {**known, given[0]: _given}
+    return {**known, **{name: partial(_given_one, i) for i, name in enumerate(given)}}
+
+
+def _output(given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
+    return output
+
+
+def _input(i: int, given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
+    return inputs[i]
+
+
+def _input_shape(i: int, given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
+    return shape_of(inputs[i])
+
+
+def _attribute(name: str, given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
+    return attrs[name]
+
+
+def _given(given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
+    return given
+
+
+def _given_one(i: int, given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
+    return given[i]

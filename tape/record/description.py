@@ -1,0 +1,174 @@
+"""The docstring of an op or a composed function: what its author wrote, with what its record knows.
+
+An author writes what it does, its ``Source:``, and an example. Shapes, dtypes and errors follow from the record;
+an author writes ``Shapes:`` or ``Dtypes:`` where annotations cannot say what attributes decide.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import lru_cache
+from textwrap import wrap
+from typing import Any, TypeVar
+
+from ..errors import DTypeError, ShapeError
+from ..values.dtypes import DTYPES, DType
+from .samples import Bad
+from .signature import Signature, TensorType
+
+FACTS = ("Source", "Shapes", "Dtypes", "Raises")
+"""What stands behind the text, each by a paragraph that starts with its name, in this order."""
+
+FACT = re.compile(rf"^({'|'.join(FACTS)}): *(.*(?:\n +.*)*)\n*", re.MULTILINE)
+ARGUMENT = re.compile(r"'(\w+)': expected ")
+"""The argument that an error's text is about."""
+ADVICE = re.compile(r"; .*?(?=, got |$)")
+"""What to do about it."""
+BREAK = re.compile(r"(?<=, as in) | (?=-> )")
+"""Where a long line is broken."""
+
+WIDTH = 116
+"""Columns of a derived line; ``help`` indents by four more."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """A docstring in its parts."""
+
+    text: str
+    facts: Mapping[str, Sequence[str]]
+    """The entries of each fact, by name: a shape rule per overload, an error per entry of ``Raises``."""
+    example: str
+
+    def __str__(self) -> str:
+        """The docstring."""
+        facts = "\n".join([line for name, entries in self.facts.items() for line in _lines(name, entries)])
+        return "\n\n".join([part for part in (self.text, facts, self.example) if part])
+
+
+def described(doc: str) -> Description:
+    """The parts of a docstring as its author wrote it, without indentation."""
+    text, mark, example = doc.partition("\n\n>>>")
+    facts = {name: _entries(body) for name, body in FACT.findall(text)}
+    return Description(FACT.sub("", text).strip(), facts, (mark + example).strip())
+
+
+def describe(doc: str, signature: Signature, errors: Sequence[Bad]) -> Description:
+    """The same with what follows from the function's signature and from what its record says that it must refuse."""
+    written = described(doc)
+    derived = {"Shapes": _shapes(signature), "Dtypes": [_dtypes(signature)], "Raises": _raises(signature, errors)}
+    facts = {**derived, **written.facts}
+    return Description(written.text, {name: facts[name] for name in FACTS if name in facts}, written.example)
+
+
+def _entries(body: str) -> list[str]:
+    """One entry behind a fact's name, or the indented ones below it, each without its line breaks."""
+    parts = re.split(r"\n {4}(?! )", body)[1:] if body.startswith("\n") else [body]
+    return [" ".join(part.split()) for part in parts]
+
+
+def _lines(name: str, entries: Sequence[str]) -> Iterator[str]:
+    """A fact's lines: one entry behind its name, several below it."""
+    if name != "Raises" and len(entries) == 1:
+        yield from _wrapped(f"{name}: {entries[0]}", "")
+    elif entries:
+        yield f"{name}:"
+        for entry in entries:
+            yield from _wrapped(entry, "    ")
+
+
+def _wrapped(line: str, indent: str) -> list[str]:
+    """A line, if it is too long in two: before a result or an error's text, else broken between words."""
+    if len(indent + line) <= WIDTH:
+        return [indent + line]
+    rest = f"{indent}    "
+    head, *tail = BREAK.split(line, maxsplit=1)
+    halves = [indent + head, *(rest + half for half in tail)]
+    if max(map(len, halves)) <= WIDTH:
+        return halves
+    return wrap(line, WIDTH, initial_indent=indent, subsequent_indent=rest, break_on_hyphens=False)
+
+
+# ------------------------------------------------------------------ shapes and dtypes
+
+
+def _shapes(signature: Signature) -> list[str]:
+    """``a (*Bs, M, K), b (K, N) -> (*Bs, M, N)`` for each overload."""
+    return [f"{', '.join(_inputs(types))} -> {result.pattern.render({})}" for types, result in signature.cases]
+
+
+def _inputs(types: Mapping[str, TensorType]) -> Iterator[str]:
+    for name, t in types.items():
+        if name != "return":
+            yield f"{name} {t.pattern.render({})}{' or None' if t.optional else ''}"
+
+
+def _dtypes(signature: Signature) -> str:
+    """``logits and the result float32 or float64, alike; labels int64.``"""
+    groups: dict[Any, list[str]] = {}
+    for name, t in signature.cases[0][0].items():
+        groups.setdefault(t.dtype, []).append("the result" if name == "return" else name)
+    return "; ".join([_of_one_dtype(dtype, names) for dtype, names in groups.items()]) + "."
+
+
+def _of_one_dtype(dtype: Any, names: Sequence[str]) -> str:
+    """What inputs with one dtype in their annotations may be; with a variable they are all alike."""
+    alike = f", {'all ' * (len(names) > 2)}alike" if len(names) > 1 and isinstance(dtype, TypeVar) else ""
+    return f"{_joined(names, 'and')} {_held(_bound(dtype))}{alike}"
+
+
+def _bound(dtype: Any) -> Any:
+    """What a variable stands for; Any stands for all element types."""
+    bound = getattr(dtype, "__bound__", dtype)
+    return DType if bound is Any else bound
+
+
+@lru_cache
+def _held(bound: type[DType]) -> str:
+    return _joined([str(d) for d, marker in DTYPES.items() if issubclass(marker, bound)], "or")
+
+
+def _joined(names: Sequence[str], word: str) -> str:
+    return f"{', '.join(names[:-1])} {word} {names[-1]}" if len(names) > 1 else names[0]
+
+
+# ------------------------------------------------------------------ errors
+
+
+def _raises(signature: Signature, errors: Sequence[Bad]) -> list[str]:
+    """For each kind of error the arguments it may be about, and the first full text among the record's errors."""
+    inputs = signature.cases[0][0]
+    blamed: dict[type[Exception], set[str]] = {ShapeError: _held_by_shape(inputs), DTypeError: _held_by_dtype(inputs)}
+    texts, said = dict[type[Exception], str](), {sample.error for sample in errors}
+    for sample in errors:
+        found = ARGUMENT.search(sample.text)
+        blamed.setdefault(sample.error, set()).update(found.groups() if found else ())
+        if found and sample.error not in texts and ", got " in sample.text:
+            texts[sample.error] = f"argument {ADVICE.sub('', sample.text[found.start() :])}"
+    return [_entry(signature, kind, names, texts.get(kind)) for kind, names in blamed.items() if names or kind in said]
+
+
+def _entry(signature: Signature, kind: type[Exception], names: Set[str], text: str | None) -> str:
+    about = _joined([name for name in signature.names if name in names] or ["an argument"], "or")
+    what = "has another dtype" if kind is DTypeError and names <= {*signature.inputs} else "does not fit"
+    return f"{kind.__name__}: {about} {what}" + (f', as in "{text}".' if text else ".")
+
+
+def _held_by_shape(types: Mapping[str, TensorType]) -> set[str]:
+    """The inputs whose shape the annotations may refuse: those with axes by name, or with the axes of another."""
+    held, packs = set[str](), set[object]()
+    for name, t in types.items():
+        if name != "return" and (t.pattern.before or t.pattern.after or t.pattern.pack in (None, *packs)):
+            held.add(name)
+        packs |= {t.pattern.pack} - {Any, None}
+    return held
+
+
+def _held_by_dtype(types: Mapping[str, TensorType]) -> set[str]:
+    """The inputs whose dtype the annotations may refuse: those not of any dtype, or with the dtype of another."""
+    held, seen = set[str](), set[object]()
+    for name, t in types.items():
+        if name != "return" and (t.dtype in seen or _bound(t.dtype) is not DType):
+            held.add(name)
+        seen |= {t.dtype} - {Any}
+    return held

@@ -1,0 +1,266 @@
+"""Lowering: an op as a straight list of primitive steps, prepared once per signature and run on fresh buffers.
+
+An op's ``lower`` receives one `Slot` per input and returns the slot of its output; the functions below
+make slots, each knowing the step that fills it. Two kinds of step exist: a kernel call, and a view, which
+moves no element. What depends only on shapes, dtypes and attributes is decided here, before any value.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..errors import BoundsError
+from ..numerics.engine import launch
+from ..numerics.engine.kernel import REFUSED, Kernel, fill
+from ..numerics.engine.launch import Words
+from ..numerics.sizes import Sizes
+from ..values.spec import Spec
+from ..values.tensor import Array, dense
+
+FUSED = 16
+"""Operations of a product that take as long as one of an elementwise kernel."""
+
+LAYOUTS_KEPT = 256
+"""Stride patterns for which the words of a step are kept ready."""
+
+
+class Slot:
+    """A value of a lowered op: an input (no step) or what a step fills."""
+
+    __slots__ = ("spec", "step")
+
+    def __init__(self, spec: Spec, step: "Step | None" = None) -> None:
+        self.spec, self.step = spec, step
+
+    @property
+    def shape(self) -> Sizes:
+        """Its sizes."""
+        return self.spec.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Its element type."""
+        return self.spec.dtype
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelStep:
+    """A call of a kernel on contiguous arrays: the output, then the inputs.
+
+    ``element`` is the type of the kernel's pointer table, ``aliases`` the inputs whose buffer the output may
+    share; ``pointwise`` says that each element comes from the elements at its position. A non-zero status is a
+    BoundsError: ``refusal`` is its text, of which ``{position}`` and ``{value}`` are filled in from the indices,
+    which are the second input.
+    """
+
+    kernel: Kernel
+    inputs: tuple[Slot, ...]
+    out: Spec
+    ints: Words
+    work: int
+    element: np.dtype[Any]
+    aliases: tuple[int, ...] = ()
+    pointwise: bool = False
+    refusal: str = ""
+
+
+class StridedLayout(Protocol):
+    """What a kernel that reads operands in place needs besides their addresses."""
+
+    def words(self, strides: tuple[Sizes, ...]) -> Words:
+        """The words of the kernel for operands with these strides in bytes."""
+        ...
+
+    def scratch(self, strides: tuple[Sizes, ...], parts: int) -> int:
+        """Bytes of memory that the kernel needs to work in, passed last; 0 if none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StridedStep:
+    """A call of a kernel that reads the inputs at the positions ``strided`` in place, whatever their strides.
+
+    They are aligned to their elements; the other inputs are copied to row-major order.
+    """
+
+    kernel: Kernel
+    inputs: tuple[Slot, ...]
+    out: Spec
+    layout: StridedLayout
+    work: int
+    strided: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ViewStep:
+    """Another shape or order of the same elements, made by a numpy function that computes nothing."""
+
+    name: str
+    inputs: tuple[Slot, ...]
+    out: Spec
+    view: Callable[[Array], Array]
+
+
+Step = KernelStep | StridedStep | ViewStep
+Runner = Callable[..., Array]
+
+
+def call(
+    kernel: Kernel,
+    inputs: Sequence[Slot],
+    shape: Sizes,
+    *ints: float,
+    dtype: np.dtype[Any] | None = None,
+    element: np.dtype[Any] | None = None,
+    work: int | None = None,
+    aliases: tuple[int, ...] = (),
+    pointwise: bool = False,
+    refusal: str = "",
+) -> Slot:
+    """The output of a kernel on contiguous inputs.
+
+    ``dtype`` and ``element`` (the type of the kernel's pointer table) default to the first input's;
+    ``aliases`` names the inputs whose buffer the output may share.
+    """
+    out = Spec(shape, dtype or inputs[0].dtype)
+    cost = out.size if work is None else work
+    table = element or inputs[0].dtype
+    return Slot(out, KernelStep(kernel, tuple(inputs), out, Words(*ints), cost, table, aliases, pointwise, refusal))
+
+
+def elementwise(kernel: Kernel, *inputs: Slot, attrs: Sequence[float] = (), work: int = 1, **options: Any) -> Slot:
+    """The output of a kernel that works element by element; it may overwrite inputs of its own dtype."""
+    size, target = inputs[0].spec.size, options.get("dtype", inputs[-1].dtype)
+    aliases = tuple(i for i, slot in enumerate(inputs) if slot.dtype == target)
+    options.setdefault("element", inputs[-1].dtype)
+    options.setdefault("dtype", target)
+    return call(
+        kernel, inputs, inputs[0].shape, size, *attrs, work=size * work, aliases=aliases, pointwise=True, **options
+    )
+
+
+def view(name: str, x: Slot, shape: Sizes, make: Callable[[Array], Array]) -> Slot:
+    """The elements of ``x`` under another shape, without a kernel."""
+    out = Spec(shape, x.dtype)
+    return Slot(out, ViewStep(name, (x,), out, make))
+
+
+def reshaped(x: Slot, shape: Sizes) -> Slot:
+    """``x`` with the same elements in row-major order under another shape."""
+    return view("reshape", x, shape, lambda a: dense(a).reshape(shape))
+
+
+def permuted(x: Slot, axes: Sizes) -> Slot:
+    """``x`` with its axes in another order."""
+    return view("permute", x, tuple(x.shape[a] for a in axes), lambda a: a.transpose(axes))
+
+
+def order(result: Slot) -> list[Slot]:
+    """The slots with a step that ``result`` needs, each after those it reads."""
+    done: list[Slot] = []
+
+    def visit(slot: Slot) -> None:
+        if slot.step is not None and slot not in done:
+            for needed in slot.step.inputs:
+                visit(needed)
+            done.append(slot)
+
+    visit(result)
+    return done
+
+
+def prepare(inputs: Sequence[Slot], result: Slot) -> Runner:
+    """A function of the inputs' arrays that gives the result's, read-only, with everything decided that can be."""
+    slots = order(result)
+    if len(slots) == 1 and slots[0].step is not None and slots[0].step.inputs == tuple(inputs):
+        return _frozen(slots[0].step)
+    places = {slot: i for i, slot in enumerate((*inputs, *slots))}
+    steps = [slot.step for slot in slots if slot.step is not None]
+    program = [(runner(step), [places[x] for x in step.inputs]) for step in steps]
+    last = places[result]
+
+    def run_program(*arrays: Array) -> Array:
+        values = [*arrays]
+        for run, sources in program:
+            values.append(run(*[values[i] for i in sources]))
+        out = values[last]
+        out.setflags(write=False)
+        return out
+
+    return run_program
+
+
+def _frozen(step: Step) -> Runner:
+    """A function that runs one step on arrays and returns its output, read-only."""
+    run = runner(step)
+
+    def run_frozen(array: Array) -> Array:
+        out = run(array)
+        out.setflags(write=False)
+        return out
+
+    return run_frozen if isinstance(step, ViewStep) else run
+
+
+def runner(step: Step) -> Runner:
+    """A function that runs one step on arrays and returns its output: fresh and read-only, or a view."""
+    if isinstance(step, KernelStep):
+        return _kernel_runner(step)
+    return _strided_runner(step) if isinstance(step, StridedStep) else step.view
+
+
+def _kernel_runner(step: KernelStep) -> Runner:
+    address, ints, work, refusal = step.kernel.address(step.element), step.ints, step.work, step.refusal
+    shape, dtype, words = step.out.shape, step.out.dtype, ints.address
+    empty, run_alone = np.empty, fill(1 + len(step.inputs))
+
+    def run_step(*arrays: Array) -> Array:
+        out, status = empty(shape, dtype), REFUSED
+        if work < launch.PARALLEL_WORK:
+            status = run_alone(address, words, 0, (out, *arrays))
+        if status == REFUSED:
+            arrays = tuple([dense(a) for a in arrays])
+            status = launch.run(address, ints, (out, *arrays), launch.parts_for(work))
+            out.setflags(write=False)
+        if status:
+            value = arrays[1].flat[status - 1]
+            raise BoundsError(refusal.format(position=status - 1, value=value))
+        return out
+
+    return run_step
+
+
+def _strided_runner(step: StridedStep) -> Runner:
+    address, layout, work, strided = step.kernel.address(step.out.dtype), step.layout, step.work, step.strided
+    shape, dtype, mask, empty = step.out.shape, step.out.dtype, sum(2 << i for i in strided), np.empty
+
+    @lru_cache(LAYOUTS_KEPT)
+    def prepared(strides: tuple[Sizes, ...], parts: int) -> tuple[Words, int]:
+        return layout.words(strides), layout.scratch(strides, parts)
+
+    def run_step(*arrays: Array) -> Array:
+        out, parts = empty(shape, dtype), 1 if work < launch.PARALLEL_WORK else launch.parts_for(work)
+        if parts > 1:
+            arrays = readable(arrays)
+        words, scratch = prepared(tuple([arrays[i].strides for i in strided]), parts)
+        given = (out, *arrays, empty(scratch, np.uint8)) if scratch else (out, *arrays)
+        if parts > 1:
+            launch.run(address, words, given, parts)
+            out.setflags(write=False)
+        elif fill(len(given))(address, words.address, mask, given) == REFUSED:
+            return run_step(*readable(arrays))
+        return out
+
+    def readable(arrays: tuple[Array, ...]) -> tuple[Array, ...]:
+        return tuple([_readable(a, i in strided) for i, a in enumerate(arrays)])
+
+    return run_step
+
+
+def _readable(array: Array, strided: bool) -> Array:
+    """The array, or a row-major copy of one that a kernel cannot read where it lies."""
+    flags = array.flags
+    return array if flags.c_contiguous or (strided and flags.aligned) else array.copy(order="C")

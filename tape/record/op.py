@@ -1,0 +1,342 @@
+"""The op record: everything that is known of an op, in one place.
+
+Eager execution, recording, backward, capture, the docs table and the property tests all derive from it.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, wraps
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from ..errors import DTypeError, TapeError
+from ..values.attributes import PLAIN, Attributes, plain
+from ..values.shape import Bindings, Pattern
+from ..values.spec import Spec
+from ..values.tensor import AnyTensor
+from ..var.op_table import OPS, require_free
+from ..var.var import Var
+from .derivative import NO_GRAD, Derivative, NoGradient, Rule
+from .description import Description, describe
+from .lowering import Slot, prepare
+from .samples import Bad, Samples
+from .signature import Signature
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+PREPARED_KEPT = 4096
+"""Signatures (shapes, dtypes, attributes) whose lowering an op keeps; the oldest are dropped first."""
+
+Computation = Callable[[Sequence[AnyTensor | None]], AnyTensor]
+"""What an op does with tensors of certain specs, under certain attributes."""
+
+Meaning = Callable[[Pattern, str, Bindings], Any]
+"""``meaning(pattern, where, known)``: the plain value of an attribute that is given as ``Shape[...]``."""
+
+
+@dataclass(eq=False)
+class Op:
+    """One op. See the op tables in the docs for what each field means; `op` makes records."""
+
+    name: str
+    doc: str
+    function: Callable[..., Any]
+    signature: Signature
+    infer: Callable[..., Spec] | None
+    lower: Callable[..., Slot]
+    vjp: tuple[Derivative | NoGradient, ...]
+    jvp: Derivative | NoGradient
+    reference: Callable[..., Any]
+    samples: Samples
+    errors: Sequence[Bad]
+    covers: tuple[str, ...]
+    batch_axis: Mapping[str, int]
+    excused: Mapping[str, str]
+    private: bool
+    named: tuple[str, Meaning] | None
+    prepared: dict[Any, Computation] = field(default_factory=dict[Any, Computation])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Apply to Vars (recorded on their tape) or to tensors (computed)."""
+        return self.call(*args, **kwargs)
+
+    @cached_property
+    def call(self) -> Callable[..., Any]:
+        """What ``__call__`` does; the public function is this very function."""
+        inputs_alone = self.signature.inputs_alone
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if len(args) == inputs_alone and not kwargs:
+                inputs, attrs = args, self.default
+            else:
+                inputs, attrs = self.bind(args, kwargs)
+            for x in inputs:
+                if x.__class__ is Var:
+                    return x.tape.apply(self, inputs, attrs)
+            return self._compute_alone(inputs, attrs)
+
+        return call
+
+    def _compute_alone(self, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> AnyTensor:
+        """The value of the op on inputs of no tape."""
+        shape = None
+        if self.named:
+            attrs, shape = self.resolve(attrs, {})
+        out = self.compute(self.tensors(inputs), attrs)
+        if shape is not None:
+            shape.require(self.where_named, out.sizes, {})
+        return out
+
+    def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        """The inputs in order and every attribute by name, as plain hashable values."""
+        signature, given = self.signature, len(args)
+        if kwargs or not signature.required <= given <= len(signature.names):
+            args = self._in_order(args, kwargs)
+            given = len(args)
+        n = len(signature.inputs)
+        if given <= n:
+            return args + signature.tail[given:n], self.default
+        return args[:n], self._attributes(args[n:] + signature.tail[given:])
+
+    def _in_order(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Arguments given by name, in their places. Raises Python's own TypeError under the op's name."""
+        signature, given = self.signature, len(args)
+        values = [*args, *signature.tail[given:]]
+        for name, value in kwargs.items():
+            place = signature.places.get(name, -1)
+            if place < given:
+                raise self._misfit(args, kwargs)
+            values[place] = value
+        missing = any(v is inspect.Parameter.empty for v in values)  # not `in`, which would compare Vars
+        if missing or len(values) > len(signature.names):
+            raise self._misfit(args, kwargs)
+        return tuple(values)
+
+    def _misfit(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> TypeError:
+        """Python's own error for arguments that do not fit the function, under the op's name."""
+        try:
+            self.signature.python.bind(*args, **kwargs)
+        except TypeError as error:
+            return TypeError(f"{self.name}: {error}")
+        raise AssertionError(f"{self.name}: {args}, {kwargs} fit")
+
+    @cached_property
+    def default(self) -> "Attributes":
+        """The attributes of a call that gives none."""
+        return self._attributes(self.signature.tail[len(self.signature.inputs) :])
+
+    def _attributes(self, values: Sequence[Any]) -> "Attributes":
+        """The attributes as plain values; a list stands for a tuple where the annotation speaks of tuples."""
+        given = dict(zip(self.signature.attributes, values, strict=True))
+        for name in self.signature.sequences:
+            if isinstance(given[name], list):
+                given[name] = tuple(given[name])
+        return Attributes({name: v if v.__class__ in PLAIN else plain(v) for name, v in given.items()})
+
+    def resolve(self, attrs: Mapping[str, Any], known: Bindings) -> tuple[Mapping[str, Any], Pattern | None]:
+        """The attributes, plain values for one given as ``Shape[...]``, and that shape: the result must have it.
+
+        Raises ShapeError for what is no shape, and for one that says too little.
+        """
+        assert self.named, "the caller asks whether there is such an attribute"
+        name, meaning = self.named
+        if attrs[name].__class__ in (int, tuple):
+            return attrs, None
+        pattern = Pattern.named(self.name, attrs[name])
+        return {**attrs, name: meaning(pattern, self.where_named, known)}, pattern
+
+    @property
+    def where_named(self) -> str:
+        """What messages call the attribute that may be given as ``Shape[...]``."""
+        return f"{self.name}: argument {self.named[0]!r}" if self.named else self.name
+
+    def tensors(self, inputs: Sequence[Any]) -> Sequence[AnyTensor | None]:
+        """Every input as a tensor: arrays are copied, numbers become constants like the other operands.
+
+        A whole number for an input of integers is one index.
+
+        Raises TapeError if no input is a tensor, DTypeError for what cannot become one.
+        """
+        if all([x.__class__ is AnyTensor or x is None for x in inputs]):  # noqa: C419  (a generator takes longer)
+            return inputs
+        if not any(isinstance(x, AnyTensor) for x in inputs):
+            raise TapeError(f"{self.name}: expected a Var among the arguments; put an array on a tape with tape.leaf")
+        like = next((x for x in inputs if _is_array(x)), None)
+        return [self._tensor(i, x, like) for i, x in enumerate(inputs)]
+
+    def _tensor(self, i: int, x: Any, like: Any) -> AnyTensor | None:
+        if isinstance(x, AnyTensor):
+            return x
+        where = f"{self.name}: argument {self.signature.inputs[i]!r}"
+        given: Any = x
+        index = isinstance(x, int | np.integer) and self.signature.inputs[i] in self.signature.indices
+        if index or isinstance(x, np.ndarray | list | tuple):
+            return AnyTensor.leaf(given, where)
+        if isinstance(x, int | float | np.generic) and like is not None:
+            return _constant(where, given, like)
+        if x is None:  # whether it may be omitted, `infer_spec` knows
+            return None
+        raise _no_tensor(where, given)
+
+    def compute(self, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> AnyTensor:
+        """The value of the op on tensors. What is decided by their specs is kept, so that it is decided once."""
+        specs = tuple([None if v is None else v.spec for v in values])
+        key = (specs, attrs.key if attrs.__class__ is Attributes else Attributes(attrs).key)
+        run = self.prepared.get(key) or self._prepare(key, specs, attrs)
+        return run(values)
+
+    def infer_spec(self, specs: Sequence[Spec | None], attrs: Mapping[str, Any]) -> Spec:
+        """Shape and dtype of the result. Raises ShapeError, DTypeError or DomainError."""
+        for name, spec in zip(self.signature.inputs, specs, strict=True):
+            if spec is None and name not in self.signature.optional:
+                raise _no_tensor(f"{self.name}: argument {name!r}", None)
+        unified = self.signature.unify(specs)
+        if self.infer is not None:
+            return self.infer(*specs, **attrs)
+        assert unified is not None, "checked when the op was made"
+        return unified
+
+    def lowered(self, specs: Sequence[Spec | None], attrs: Mapping[str, Any]) -> tuple[list[Slot], Slot]:
+        """The input slots that are given and the slot of the result."""
+        slots = [None if spec is None else Slot(spec) for spec in specs]
+        result = self.lower(*slots, **attrs)
+        return [s for s in slots if s is not None], result
+
+    def _prepare(self, key: Any, specs: Sequence[Spec | None], attrs: Mapping[str, Any]) -> "Computation":
+        spec = self.infer_spec(specs, attrs)
+        slots, result = self.lowered(specs, attrs)
+        assert result.spec is spec, f"op {self.name}: lowering gives {result.spec}, infer {spec}"
+        run = prepare(slots, result)
+
+        def compute(values: Sequence[Any]) -> AnyTensor:
+            return AnyTensor(run(*[v.array for v in values]), spec)
+
+        def compute_given(values: Sequence[AnyTensor | None]) -> AnyTensor:
+            return compute([v for v in values if v is not None])
+
+        if len(self.prepared) >= PREPARED_KEPT:
+            self.prepared.pop(next(iter(self.prepared)), None)
+        self.prepared[key] = made = compute_given if None in specs else compute
+        return made
+
+    @property
+    def description(self) -> Description:
+        """The docstring of the public function: ``doc``, which its author wrote, and what the record knows."""
+        return describe(self.doc, self.signature, self.errors)
+
+    @cached_property
+    def smooth(self) -> tuple[bool, ...]:
+        """Which inputs have a derivative."""
+        return tuple(isinstance(rule, Derivative) for rule in self.vjp)
+
+    def pull(
+        self, g: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any], needs: Sequence[bool]
+    ) -> list[tuple[int, Any]]:
+        """The cotangents of the inputs that need one and have one, as (position, cotangent), given the output's."""
+        rules = cast(Sequence[Any], self.vjp)
+        wanted = enumerate(zip(needs, self.smooth, strict=True))
+        return [(i, rules[i](g, inputs, output, attrs)) for i, (need, smooth) in wanted if need and smooth]
+
+    def push(self, tangents: Sequence[Any], inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
+        """The tangent of the output given those of the inputs, None for one that is zero; None if it is zero."""
+        if isinstance(self.jvp, NoGradient) or output.dtype.kind != "f" or all(t is None for t in tangents):
+            return None
+        given = [_zero(x) if t is None else t for t, x in zip(tangents, inputs, strict=True)]
+        return self.jvp(given if len(given) > 1 else given[0], inputs, output, attrs)
+
+
+def _zero(x: Any) -> AnyTensor | None:
+    """The tangent of an input that does not move; None for an omitted one and for what holds no floats."""
+    return None if x is None or x.dtype.kind != "f" else AnyTensor.number(0.0, x.dtype, tuple(x.shape))
+
+
+def _no_tensor(where: str, x: object) -> DTypeError:
+    return DTypeError(f"{where}: expected a Var, a tensor, an array or a number, got {type(x).__name__}")
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, AnyTensor | np.ndarray)
+
+
+def _constant(where: str, x: float | np.generic, like: Any) -> AnyTensor:
+    """A number as a constant of the dtype and shape of ``like``."""
+    if like.dtype.kind in "ib" and np.array(x).dtype.kind == "f":
+        raise DTypeError(f"{where}: expected a whole number beside {like.dtype}, got {x}; use ops.cast")
+    return AnyTensor.number(x, like.dtype, tuple(like.shape))
+
+
+def op(
+    *,
+    lower: Rule,
+    vjp: Sequence[Rule | NoGradient] | NoGradient,
+    jvp: Rule | NoGradient,
+    reference: Rule,
+    samples: Samples,
+    errors: Sequence[Bad] = (),
+    infer: Rule | None = None,
+    covers: Sequence[str] = (),
+    batch_axis: Mapping[str, int] | None = None,
+    excused: Mapping[str, str] | None = None,
+    private: bool = False,
+    named: tuple[str, Meaning] | None = None,
+) -> Callable[[F], F]:
+    """Make an op of a function whose annotations are its shape rule and whose docstring says what it does.
+
+    Raises TypeError, at import, for a record with a part missing or derivatives that do not fit.
+    """
+
+    def make(function: F) -> F:
+        signature = Signature(function, exact=infer is None)
+        rules = [NO_GRAD] * len(signature.inputs) if isinstance(vjp, NoGradient) else list(vjp)
+        _check(function, signature, rules)
+        tangents = [f"d{name}" for name in signature.inputs]
+        record = Op(
+            name=function.__name__,
+            doc=inspect.cleandoc(function.__doc__ or ""),
+            function=function,
+            signature=signature,
+            infer=infer,
+            lower=lower,
+            vjp=tuple(_derivative(function.__name__, r, signature, ["g"]) for r in rules),
+            jvp=_derivative(function.__name__, jvp, signature, tangents),
+            reference=reference,
+            samples=samples,
+            errors=errors,
+            covers=tuple(covers),
+            batch_axis=batch_axis or {},
+            excused=excused or {},
+            private=private,
+            named=named,
+        )
+        OPS[record.name] = record
+        return _public(function, record)
+
+    return make
+
+
+def _public(function: F, record: Op) -> F:
+    """The function users call: that of the record under the function's own name, signature and its description."""
+    call = wraps(function)(record.call)
+    call.__doc__ = str(record.description)
+    return call  # type: ignore[return-value]
+
+
+def _derivative(
+    name: str, rule: Rule | NoGradient, signature: Signature, given: Sequence[str]
+) -> Derivative | NoGradient:
+    return rule if isinstance(rule, NoGradient) else Derivative(name, rule, signature, given)
+
+
+def _check(function: Callable[..., Any], signature: Signature, rules: Sequence[Any]) -> None:
+    name = function.__name__
+    require_free("op", name)
+    if not function.__doc__:
+        raise TypeError(f"op {name}: a docstring is missing")
+    if signature.names != signature.inputs + signature.attributes:
+        raise TypeError(f"op {name}: inputs must come before attributes, got {', '.join(signature.names)}")
+    if len(rules) != len(signature.inputs):
+        raise TypeError(
+            f"op {name}: {len(signature.inputs)} inputs need as many VJPs, got {len(rules)}; NO_GRAD says none"
+        )

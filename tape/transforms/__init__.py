@@ -1,0 +1,1 @@
+"""Derivatives of functions: grad, vjp, jvp and their like, and the check of gradients."""

@@ -1,0 +1,1 @@
+"""Handles of values on a tape, with operators and methods."""

@@ -1,0 +1,232 @@
+"""Vars: handles to the nodes of a tape, with the operators and methods that record ops.
+
+The operators reach ops through the op table, because ops are defined above this file and take Vars.
+"""
+
+# What the op table returns is typed by each method's own signature.
+# mypy: disable-error-code="no-any-return"
+from typing import Any, Generic, TypeVar, TypeVarTuple, overload
+
+import numpy as np
+
+from ..values.dtypes import DType, boolean
+from ..values.shape import Shape
+from ..values.tensor import Array
+from .broadcasting import binary
+from .broadcasting import shape_of as shape_of
+from .method_types import UnknownAxis, elementwise, method, moment, position, reduction
+from .op_table import OPS
+from .some_var import SomeVar
+
+D = TypeVar("D", bound=DType)
+M = TypeVar("M")
+K = TypeVar("K")
+N = TypeVar("N")
+S = TypeVarTuple("S")
+S2 = TypeVarTuple("S2")
+Bs = TypeVarTuple("Bs")
+
+Number = float | int | bool | np.generic
+
+
+class Var(SomeVar[D], Generic[D, *S]):
+    """A handle to one node of one tape; its type carries the element type and, where known, the shape.
+
+    Operators take another Var, an array or a number; numbers and arrays become constants. Unlike the ops
+    themselves, ``+ - * /`` and the comparisons broadcast, by a ``broadcast_to`` node that the tape shows.
+    Every use of a Var of another tape, or from before ``tape.reset()``, is a TapeError.
+    """
+
+    __slots__ = ()
+    __array_ufunc__ = None  # numpy arrays leave `array + var` to Var
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        value = self.value
+        name = f" {self.name!r}" if self.name else ""
+        return f"Var(id={self.id}{name}, shape={tuple(value.shape)}, dtype={value.dtype})"
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __add__(self, other: "Var[D, *S] | Array | Number") -> "Var[D, *S]":
+        """``self + other``."""
+        return binary("add", self, other)
+
+    def __radd__(self, other: Array | Number) -> "Var[D, *S]":
+        """``other + self``."""
+        return binary("add", other, self)
+
+    def __sub__(self, other: "Var[D, *S] | Array | Number") -> "Var[D, *S]":
+        """``self - other``."""
+        return binary("sub", self, other)
+
+    def __rsub__(self, other: Array | Number) -> "Var[D, *S]":
+        """``other - self``."""
+        return binary("sub", other, self)
+
+    def __mul__(self, other: "Var[D, *S] | Array | Number") -> "Var[D, *S]":
+        """``self * other``."""
+        return binary("mul", self, other)
+
+    def __rmul__(self, other: Array | Number) -> "Var[D, *S]":
+        """``other * self``."""
+        return binary("mul", other, self)
+
+    def __truediv__(self, other: "Var[D, *S] | Array | Number") -> "Var[D, *S]":
+        """``self / other``."""
+        return binary("div", self, other)
+
+    def __rtruediv__(self, other: Array | Number) -> "Var[D, *S]":
+        """``other / self``."""
+        return binary("div", other, self)
+
+    def __neg__(self) -> "Var[D, *S]":
+        """``-self``."""
+        return OPS["neg"](self)
+
+    def __pow__(self, exponent: float) -> "Var[D, *S]":
+        """``self ** exponent`` for a number."""
+        return OPS["power"](self, exponent)
+
+    def __abs__(self) -> "Var[D, *S]":
+        """``|self|``."""
+        return OPS["absolute"](self)
+
+    @overload
+    def __matmul__(self: "_Unknown[D]", other: "_Unknown[D] | Array") -> "Gradual[D]": ...
+    @overload
+    def __matmul__(self: "Var[D, *Bs, M, K]", other: "Var[D, K, N]") -> "Var[D, *Bs, M, N]": ...
+    @overload
+    def __matmul__(self: "Var[D, *Bs, M, K]", other: "Var[D, *Bs, K, N]") -> "Var[D, *Bs, M, N]": ...
+    @overload
+    def __matmul__(self: "Var[D, *Bs, M, K]", other: Array) -> "Gradual[D]": ...
+    def __matmul__(self, other: Any) -> Any:
+        """``self @ other``: the matrix product over the last two axes."""
+        return OPS["matmul"](self, other)
+
+    def __rmatmul__(self, other: Array) -> "Gradual[D]":
+        """``other @ self``."""
+        return OPS["matmul"](other, self)
+
+    def __lt__(self, other: "Var[D, *S] | Array | Number") -> "Var[boolean, *S]":
+        """``self < other``; no gradient."""
+        return binary("less", self, other)
+
+    def __le__(self, other: "Var[D, *S] | Array | Number") -> "Var[boolean, *S]":
+        """``self <= other``; no gradient."""
+        return binary("less_equal", self, other)
+
+    def __gt__(self, other: "Var[D, *S] | Array | Number") -> "Var[boolean, *S]":
+        """``self > other``; no gradient."""
+        return binary("greater", self, other)
+
+    def __ge__(self, other: "Var[D, *S] | Array | Number") -> "Var[boolean, *S]":
+        """``self >= other``; no gradient."""
+        return binary("greater_equal", self, other)
+
+    def __eq__(self, other: object) -> "Var[boolean, *S]":  # type: ignore[override]  # pyright: ignore
+        """``self == other`` element by element, as in numpy; no gradient."""
+        return binary("equal", self, other)
+
+    def __ne__(self, other: object) -> "Var[boolean, *S]":  # type: ignore[override]  # pyright: ignore
+        """``self != other`` element by element; no gradient."""
+        return binary("not_equal", self, other)
+
+    @overload
+    def __getitem__(self: "_Unknown[D]", index: Any) -> "Gradual[D]": ...
+    @overload
+    def __getitem__(self: "Var[D, N, *S2]", index: int) -> "Var[D, *S2]": ...
+    @overload
+    def __getitem__(self, index: Any) -> "Gradual[D]": ...
+    def __getitem__(self, index: Any) -> Any:
+        """Basic slicing: ints, slices with steps, ``...`` and ``None``, as in numpy."""
+        return OPS["getitem"](self, index)
+
+    @property
+    def T(self: "Var[D, M, N]") -> "Var[D, N, M]":
+        """The transpose of a matrix."""
+        return OPS["transpose2d"](self)
+
+    relu = method("relu", elementwise, "``max(self, 0)``.")
+    exp = method("exp", elementwise, "``e ** self``.")
+    log = method("log", elementwise, "The natural logarithm.")
+    tanh = method("tanh", elementwise, "The hyperbolic tangent.")
+    sigmoid = method("sigmoid", elementwise, "``1 / (1 + e ** -self)``.")
+    abs = method("absolute", elementwise, "``|self|``.")
+    square = method("square", elementwise, "``self * self``.")
+    sqrt = method("sqrt", elementwise, "The square root of ``max(self, 0)``.")
+
+    def clamp(self, low: float, high: float) -> "Var[D, *S]":
+        """``minimum(high, maximum(low, self))``."""
+        return OPS["clamp"](self, low, high)
+
+    def softmax(self, axis: int = -1) -> "Var[D, *S]":
+        """The softmax along an axis."""
+        return OPS["softmax"](self, axis)
+
+    def log_softmax(self, axis: int = -1) -> "Var[D, *S]":
+        """The logarithm of the softmax along an axis."""
+        return OPS["log_softmax"](self, axis)
+
+    sum = method("reduce_sum", reduction, "The sum over an axis, several, or all.")
+    mean = method("reduce_mean", reduction, "The mean over an axis, several, or all.")
+    max = method("reduce_max", reduction, "The largest element along an axis, several, or all.")
+    min = method("reduce_min", reduction, "The smallest element along an axis, several, or all.")
+    prod = method("prod", reduction, "The product along an axis, several, or all.")
+    argmax = method("argmax", position, "The position of the first largest element; no gradient.")
+    argmin = method("argmin", position, "The position of the first smallest element; no gradient.")
+    var = method("var", moment, "The variance along an axis, several, or all; ``correction=1`` for the unbiased one.")
+
+    def cumsum(self, axis: int) -> "Var[D, *S]":
+        """The running sum along an axis."""
+        return OPS["cumsum"](self, axis)
+
+    def swapaxes(self, axis1: int, axis2: int) -> "Gradual[D]":
+        """Two axes exchanged."""
+        return OPS["swapaxes"](self, axis1, axis2)
+
+    def permute(self, *axes: int) -> "Gradual[D]":
+        """The axes in another order."""
+        return OPS["permute"](self, axes)
+
+    @overload
+    def reshape(self, shape: type[Shape[*S2]], /) -> "Var[D, *S2]": ...
+    @overload
+    def reshape(self, *shape: int | tuple[int, ...] | list[int]) -> "Gradual[D]": ...
+    def reshape(self, *shape: Any) -> Any:
+        """The same elements under another shape; one size may be -1, one Dim may be new."""
+        one = len(shape) == 1 and not isinstance(shape[0], int | np.integer)
+        return OPS["reshape"](self, shape[0] if one else shape)
+
+    @overload
+    def flatten(self, start_axis: type[Shape[*S2]]) -> "Var[D, *S2]": ...
+    @overload
+    def flatten(self, start_axis: int = 0) -> "Gradual[D]": ...
+    def flatten(self, start_axis: Any = 0) -> Any:
+        """The axes from ``start_axis`` on joined into one: into the last of a ``Shape[...]``."""
+        return OPS["flatten"](self, start_axis)
+
+    @overload
+    def broadcast_to(self, shape: type[Shape[*S2]]) -> "Var[D, *S2]": ...
+    @overload
+    def broadcast_to(self, shape: tuple[int, ...]) -> "Gradual[D]": ...
+    def broadcast_to(self, shape: Any) -> Any:
+        """Repeated to ``shape``."""
+        return OPS["broadcast_to"](self, shape)
+
+
+_Unknown = Var[D, UnknownAxis, *tuple[UnknownAxis, ...]]
+"""What only a gradual Var is, for overloads that must not guess its axes."""
+
+Gradual = Var[D, *tuple[Any, ...]]
+"""``Gradual[f32]``: a Var whose shape the annotations do not say."""
+
+AnyVar = Var[Any, *tuple[Any, ...]]
+"""A Var about which the type checker knows nothing; it fits everywhere, like Any."""

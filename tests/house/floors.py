@@ -1,0 +1,117 @@
+"""The floors of the house, given once: what stands in each folder of rooms, lowest first.
+
+A folder or module imports only what stands below it, never a neighbour on its floor and nothing above. The tests of
+this folder hold the imports, and the drawing in docs/architecture.md, to it.
+"""
+
+from textwrap import TextWrapper
+
+FLOORS: dict[str, list[list[str]]] = {
+    "tape": [
+        ["errors"],
+        ["numerics"],
+        ["values"],
+        ["var"],
+        ["record"],
+        ["graph", "ops"],
+        ["inspect", "nn"],
+        ["tape"],
+        ["transforms"],
+    ],
+    "tape/nn": [
+        ["context"],
+        ["layer"],
+        ["checks", "initializers", "state_dict"],
+        ["layers"],
+    ],
+    "tape/numerics": [
+        ["coefficients", "sizes"],
+        ["engine"],
+        ["simd"],
+        ["basic", "math"],
+    ],
+    "tape/ops": [
+        ["types"],
+        ["elementwise", "planar", "shape"],
+        ["random", "reduce"],
+        ["conv", "linear", "losses", "norm", "pooling"],
+        ["attention"],
+    ],
+    "tape/ops/conv": [
+        ["kernels", "reference_dense", "sizes"],
+        ["lowering", "reference"],
+        ["conv"],
+    ],
+    "tape/ops/pooling": [
+        ["kernels", "reference", "reference_upsample"],
+        ["rules"],
+        ["samples"],
+        ["avg_pool", "max_pool", "smooth_max_pool", "upsample"],
+    ],
+    "runtime": [
+        ["data", "optim"],
+        ["step"],
+        ["ir"],
+        ["lower"],
+        ["captured"],
+        ["training"],
+    ],
+    "runtime/captured": [
+        ["plans", "profile"],
+        ["verification"],
+        ["captured_step"],
+    ],
+    "runtime/captured/verification": [
+        ["extents", "report"],
+        ["bits"],
+        ["subject"],
+        ["checks"],
+        ["verify"],
+    ],
+    "runtime/ir": [
+        ["errors", "values"],
+        ["attributes"],
+        ["formats"],
+        ["graph"],
+        ["build", "passes", "verify"],
+        ["record"],
+    ],
+    "runtime/lower": [
+        ["arena", "layout"],
+        ["program"],
+        ["lower", "passes", "plan"],
+        ["bind", "compile"],
+    ],
+    "trace": [
+        ["exit_codes"],
+        ["file_version"],
+        ["v1", "v2"],
+        ["replaying"],
+        ["cli"],
+    ],
+    "trace/v1": [
+        ["compiled", "layout", "report"],
+        ["file_crc", "reader", "ulp"],
+        ["compare", "validation", "writer"],
+        ["inspect", "train"],
+    ],
+    "trace/v2": [
+        ["verdict"],
+        ["errors"],
+        ["format"],
+        ["read"],
+        ["check"],
+        ["write"],
+    ],
+}
+"""Folder -> the floors inside it, each with its folders and modules."""
+
+
+def drawn() -> str:
+    """The floors as docs/architecture.md shows them."""
+    width = max(map(len, FLOORS)) + 2
+    lines = []
+    for folder, floors in FLOORS.items():
+        wrap = TextWrapper(118, f"    {folder:<{width}}", " " * (width + 4), break_on_hyphens=False)
+        lines.append(wrap.fill(" < ".join(", ".join(floor) for floor in floors)))
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,143 @@
+"""The house rules that a machine can check: floors, folders, who may import numba, no op names outside the ops."""
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from .floors import FLOORS, drawn
+
+ROOT = Path(__file__).parents[2]
+WINGS = ("tape", "runtime", "trace")
+
+
+LATE_IMPORTS = {"trace/cli/main.py", "trace/replaying/validate.py", "trace/cli/v2.py"}
+"""Files that import inside functions, so that answers that need no compiled code come at once."""
+
+NUMBA = re.compile(r"tape/numerics/|tape/ops/\w+/(kernels|tile)|runtime/optim/(schedule_)?kernels\.py|trace/v1/")
+"""Where numba may be imported."""
+
+
+def sources() -> list[Path]:
+    return sorted(p for wing in WINGS for p in (ROOT / wing).rglob("*.py"))
+
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def imports(path: Path) -> Iterator[tuple[str, ast.AST]]:
+    """Every imported module as an absolute dotted name, apart from imports for type checkers alone."""
+    tree = ast.parse(path.read_text())
+    package = ["dgrr", *path.relative_to(ROOT).parts[:-1]]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            yield module, node
+            yield from ((f"{module}.{alias.name}", node) for alias in node.names)
+
+
+def floor_of(folder: str, name: str) -> int | None:
+    """The floor of a folder or module inside a folder of rooms; None if it stands on none."""
+    return next((i for i, names in enumerate(FLOORS[folder]) if name in names), None)
+
+
+def meeting(one: Sequence[str], other: Sequence[str]) -> tuple[str, str, str] | None:
+    """The folder in which two paths part, and what each of them is there; None if one leads to the other."""
+    for i, (a, b) in enumerate(zip(one, other, strict=False)):
+        if a != b:
+            return "/".join(one[:i]), a, b
+    return None
+
+
+@pytest.mark.parametrize("path", sources(), ids=name)
+def test_a_module_imports_only_floors_below(path: Path) -> None:
+    own = path.relative_to(ROOT).with_suffix("").parts
+    for module, _ in imports(path):
+        top, *other = module.split(".")
+        parting = meeting(own, other) if top == "dgrr" else None
+        if parting is None or parting[0] not in FLOORS or parting[1] == "__init__":
+            continue
+        folder, mine, others = parting
+        floor, below = floor_of(folder, mine), floor_of(folder, others)
+        assert floor is not None, f"{name(path)}: {mine} stands on no floor of {folder}; add it to floors.py"
+        assert below is None or below < floor, f"{name(path)} imports {module}, which does not stand below it"
+
+
+@pytest.mark.parametrize("path", sources(), ids=name)
+def test_wings_import_downwards(path: Path) -> None:
+    wing, *rest = path.relative_to(ROOT).parts
+    allowed = {"tape": {"tape"}, "runtime": {"tape", "runtime"}, "trace": set(WINGS)}[wing]
+    if wing == "trace" and rest[0] in ("exit_codes.py", "file_version.py", "v1", "v2"):
+        allowed = {"trace"}  # the formats know neither of the others
+    for module, _ in imports(path):
+        top, _, below = module.partition(".")
+        if top == "dgrr":
+            assert below.split(".")[0] not in set(WINGS) - allowed, f"{name(path)} imports {module}"
+
+
+@pytest.mark.parametrize("path", sources(), ids=name)
+def test_imports_inside_the_package_are_relative(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level == 0:
+            assert (node.module or "").split(".")[0] not in (*WINGS, "dgrr"), f"{name(path)}:{node.lineno}"
+
+
+@pytest.mark.parametrize("path", sources(), ids=name)
+def test_imports_stand_at_the_top(path: Path) -> None:
+    if name(path) in LATE_IMPORTS:
+        return
+    for function in ast.walk(ast.parse(path.read_text())):
+        if isinstance(function, ast.FunctionDef):
+            late = [n for n in ast.walk(function) if isinstance(n, ast.Import | ast.ImportFrom)]
+            assert not late, f"{name(path)}:{late[0].lineno} imports inside {function.name}"
+
+
+@pytest.mark.parametrize("path", sources(), ids=name)
+def test_numba_is_imported_where_kernels_live(path: Path) -> None:
+    if not NUMBA.match(name(path)):
+        assert not [m for m, _ in imports(path) if m.split(".")[0] in ("numba", "llvmlite")], name(path)
+
+
+@pytest.mark.parametrize("path", [p for p in sources() if "/ops/" not in name(p)], ids=name)
+def test_no_op_names_are_compared_outside_the_ops(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Compare):
+            text = ast.unparse(node)
+            assert "op_name ==" not in text, f"{name(path)}:{node.lineno}: {text}"
+            assert "op.name ==" not in text, f"{name(path)}:{node.lineno}: {text}"
+
+
+def test_the_package_list_is_the_folders() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    listed = project["tool"]["setuptools"]["packages"]
+    faces = [ROOT / "__init__.py", *(p for wing in WINGS for p in (ROOT / wing).rglob("__init__.py"))]
+    assert sorted(listed) == sorted(".".join(["dgrr", *p.parent.relative_to(ROOT).parts]) for p in faces)
+
+
+def inside(folder: Path) -> set[str]:
+    """The modules and packages in a folder."""
+    return {p.stem for p in folder.iterdir() if p.suffix == ".py" or (p / "__init__.py").exists()} - {"__init__"}
+
+
+@pytest.mark.parametrize("folder", FLOORS)
+def test_floors_name_what_is_there(folder: str) -> None:
+    assert sorted(n for names in FLOORS[folder] for n in names) == sorted(inside(ROOT / folder))
+
+
+def test_every_folder_of_rooms_has_floors() -> None:
+    faces = [p.parent.relative_to(ROOT) for wing in WINGS for p in (ROOT / wing).rglob("__init__.py")]
+    assert set(FLOORS) == {face.parent.as_posix() for face in faces if len(face.parts) > 1}
+
+
+def test_the_page_draws_the_floors() -> None:
+    assert drawn() in (ROOT / "docs" / "architecture.md").read_text()

@@ -1,0 +1,122 @@
+"""Documentation that runs: code blocks, docstring examples, the generated page, and what README promises."""
+
+import doctest
+import importlib
+import json
+import pkgutil
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import dgrr.runtime
+import dgrr.tape
+import dgrr.trace
+
+ROOT = Path(__file__).parents[2]
+RUN_PAGE = str(Path(__file__).parent / "run_page.py")
+BLOCK = re.compile(runpy.run_path(RUN_PAGE)["BLOCK"])
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+
+
+def blocks(page: Path) -> list[tuple[str, str | None]]:
+    """The Python blocks of a page, each with the text behind it that shows what it prints, or None."""
+    return [(code, shown or None) for code, shown in BLOCK.findall(page.read_text())]
+
+
+def run(page: Path, folder: Path) -> list[str]:
+    """What the blocks of a page print as one program, run in a folder with warnings as errors."""
+    shutil.copy(page, folder)
+    command = [sys.executable, "-W", "error", RUN_PAGE, page.name]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    printed: list[str] = json.loads(done.stdout)
+    return printed
+
+
+def check(page: Path, folder: Path) -> None:
+    """Run a page in a folder, and hold what it shows to what is printed."""
+    for (code, shown), printed in zip(blocks(page), run(page, folder), strict=True):
+        if shown is not None:
+            assert lines(printed) == lines(shown), f"{page.name} does not show what this prints:\n{code}\n{printed}"
+
+
+def lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.rstrip().splitlines()]
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
+def test_code_blocks_run_and_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
+    check(page, tmp_path)
+
+
+def test_the_page_on_debugging_shows_all_that_it_prints(tmp_path: Path) -> None:
+    page = ROOT / "docs" / "debugging.md"
+    shown = [shown is not None for _, shown in blocks(page)]
+    assert shown == [bool(printed) for printed in run(page, tmp_path)]
+
+
+@pytest.mark.parametrize(
+    ("last", "error"),
+    [
+        ("print(y)\n```\n\n```text\n3\n", "page.md does not show what this prints:"),
+        ("x.z\n", 'File "page.md", line 7, in <module>'),
+    ],
+)
+def test_a_page_that_is_wrong_is_found(tmp_path: Path, last: str, error: str) -> None:
+    (tmp_path / "run").mkdir()
+    page = tmp_path / "page.md"
+    page.write_text(f"```python\nx = 2\ny = x + x\n```\n\n```python\n{last}```\n")
+    with pytest.raises(AssertionError) as caught:
+        check(page, tmp_path / "run")
+    assert error in str(caught.value)
+
+
+def modules() -> list[str]:
+    wings = (dgrr.tape, dgrr.runtime, dgrr.trace)
+    return [m.name for wing in wings for m in pkgutil.walk_packages(wing.__path__, f"{wing.__name__}.")]
+
+
+@pytest.mark.parametrize("module_name", [*modules(), "dgrr.tape", "dgrr.runtime", "dgrr.trace"])
+def test_docstring_examples(module_name: str) -> None:
+    module: ModuleType = importlib.import_module(module_name)
+    results = doctest.testmod(module, extraglobs={"np": np})
+    assert results.failed == 0
+
+
+def test_there_are_docstring_examples() -> None:
+    finder = doctest.DocTestFinder()
+    found = [t for m in modules() for t in finder.find(importlib.import_module(m)) if t.examples]
+    assert len(found) >= 150
+
+
+def test_the_ops_page_is_fresh() -> None:
+    program = "import runpy; print(runpy.run_path('docs/generate_ops.py')['page'](), end='')"
+    page = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert page == (ROOT / "docs" / "ops.md").read_text(), "run: python docs/generate_ops.py"
+
+
+def test_readme_gives_the_digest_that_the_demo_holds() -> None:
+    from dgrr.trace.cli.demo import STATE_DIGEST
+
+    assert re.findall(r"^    ([0-9a-f]{64})$", (ROOT / "README.md").read_text(), re.MULTILINE) == [STATE_DIGEST]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    prose = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", prose):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("module_name", ["dgrr.trace", "dgrr.trace.cli"])
+def test_reading_traces_needs_no_numba(module_name: str) -> None:
+    program = f"import sys, {module_name}; assert 'numba' not in sys.modules and 'llvmlite' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True)

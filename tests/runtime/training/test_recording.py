@@ -1,0 +1,284 @@
+"""Recorded runs: how a recorder is found, what it is told, and that the trace agrees with the run."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from dgrr.runtime import SGD, Adam, NonFiniteError, RecorderError, Trainer, gradients, state_digest
+from dgrr.runtime.optim import Rule
+from dgrr.runtime.training import recorder_protocol
+from dgrr.tape import NUMERICS, DomainError, nn, ops
+from dgrr.trace import NotRecordedError, TraceWriteError, open_trace
+
+Arrays = dict[str, npt.NDArray[Any]]
+Mode = Literal["digest", "grads"]
+MODEL = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+STEPS = 5
+
+
+def loss_fn(p: Any, batch: Any) -> Any:
+    inputs, labels = batch
+    return ops.cross_entropy(MODEL(p, inputs), labels)
+
+
+def batch_of(number: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    rng = np.random.default_rng(number)
+    return rng.standard_normal((6, 3)).astype(np.float32), rng.integers(0, 2, 6)
+
+
+BATCHES = [batch_of(k) for k in range(STEPS)]
+
+
+def bits(arrays: Arrays) -> dict[str, bytes]:
+    return {name: array.tobytes() for name, array in arrays.items()}
+
+
+class Plain:
+    """The same run as plain steps: every loss and gradient, the state after every step."""
+
+    def __init__(self, rule: Rule, steps: int = STEPS) -> None:
+        self.params = MODEL.init(0)
+        self.state = rule.init(self.params)
+        self.losses, self.grads, self.after = list[bytes](), list[dict[str, bytes]](), list[dict[str, bytes]]()
+        for batch in BATCHES[:steps]:
+            loss, grads = gradients(loss_fn, self.params, batch)
+            rule.step(self.params, grads, self.state)
+            self.losses.append(loss.tobytes())
+            self.grads.append(bits(grads))
+            self.after.append({**bits(self.params), **bits(self.state)})
+
+    @property
+    def digest(self) -> str:
+        return state_digest(self.params, self.state)
+
+
+# How a recorder is found and what it is told.
+
+
+class Registered:
+    """An entry point whose recorder writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.opened: list[tuple[Any, dict[str, Any]]] = []
+        self.calls: list[Any] = []
+
+    def load(self) -> Callable[..., "Registered"]:
+        def open_recorder(path: Any, **options: Any) -> "Registered":
+            self.opened.append((path, options))
+            return self
+
+        return open_recorder
+
+    def step(self, **told: Any) -> None:
+        parts = {part: bits(told[part]) for part in ("grads", "params", "state")}
+        self.calls.append({**told, **parts, "loss": told["loss"].tobytes()})
+
+    def event(self, kind: str, text: str) -> None:
+        self.calls.append((kind, text))
+
+    def commit(self) -> None:
+        self.calls.append("commit")
+
+    def seal(self) -> None:
+        self.calls.append("seal")
+
+    def close(self) -> None:
+        self.calls.append("close")
+
+
+@pytest.fixture
+def registered(monkeypatch: pytest.MonkeyPatch) -> Registered:
+    """The only recorder there is."""
+    made = Registered()
+    monkeypatch.setattr(recorder_protocol, "entry_points", lambda group: [made] if group == "dgrr.recorder" else [])
+    return made
+
+
+def recorded_fit(batches: list[Any], rule: Rule | None = None) -> Trainer:
+    trainer = Trainer(loss_fn, MODEL.init(0), rule or Adam(0.01), trace="run.dgrr", record="digest", seed=7)
+    trainer.fit(batches)
+    return trainer
+
+
+def test_the_installed_package_registers_the_recorder_of_traces(tmp_path: Path) -> None:
+    trainer = Trainer(loss_fn, MODEL.init(0), SGD(0.1), trace=tmp_path / "run.dgrr")
+    trainer.fit(BATCHES[:1])
+    assert (tmp_path / "run.dgrr").read_bytes()[:4] == b"DGRR"
+
+
+def test_a_recorder_is_opened_with_the_start_of_the_run(registered: Registered) -> None:
+    recorded_fit(BATCHES)
+    ((path, options),) = registered.opened
+    assert path == "run.dgrr"
+    assert [options.pop(name) for name in ("record", "rule", "seed")] == ["digest", "adam@1", 7]
+    assert options.pop("overwrite") is False
+    assert options.pop("hyperparameters") == ["lr", "beta1", "beta2", "eps", "weight_decay"]
+    assert options.pop("numerics") == NUMERICS
+    assert {name: list(arrays) for name, arrays in options.items()} == {
+        "params": list(MODEL.init(0)),
+        "state": list(Adam().init(MODEL.init(0))),
+        "model_state": [],
+    }
+
+
+@pytest.mark.parametrize("rule", [SGD(0.1, momentum=0.5), Adam(0.01)], ids=str)
+def test_a_recorder_is_told_every_update(registered: Registered, rule: Rule) -> None:
+    recorded_fit(BATCHES, rule)
+    plain = Plain(rule)
+    *steps, last = registered.calls
+    assert last == "seal"
+    assert [told["step"] for told in steps] == list(range(STEPS))
+    assert [told["loss"] for told in steps] == plain.losses
+    assert [told["grads"] for told in steps] == plain.grads
+    assert [{**told["params"], **told["state"]} for told in steps] == plain.after
+    assert all(told["hyper"] == rule.hyperparameters() for told in steps)
+    assert all(told["batch"] is batch for told, batch in zip(steps, BATCHES, strict=True))
+
+
+NAN = (np.full((6, 3), np.nan, np.float32), np.zeros(6, np.int64))
+NO_MODEL = (np.zeros((6, 9), np.float32), np.zeros(6, np.int64))
+
+
+@pytest.mark.parametrize(("bad", "error", "end"), [(NAN, NonFiniteError, "seal"), (NO_MODEL, ValueError, "close")])
+def test_a_run_that_fails_ends_its_trace(registered: Registered, bad: Any, error: type[Exception], end: str) -> None:
+    with pytest.raises(error):
+        recorded_fit([*BATCHES[:2], bad])
+    *steps, last = registered.calls
+    assert [told["step"] for told in steps] == [0, 1]
+    assert last == end
+
+
+def test_no_recorder_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorder_protocol, "entry_points", lambda group: [])
+    with pytest.raises(RecorderError) as caught:
+        recorded_fit(BATCHES)
+    assert str(caught.value) == ("trace: expected an installed package that records traces, got none; reinstall dgrr")
+
+
+def test_without_a_trace_no_recorder_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorder_protocol, "entry_points", lambda group: pytest.fail("looked"))
+    Trainer(loss_fn, MODEL.init(0), Adam()).fit(BATCHES)
+
+
+def test_the_runtime_trains_without_the_trace_package() -> None:
+    program = (
+        "import sys\n"
+        "import numpy as np\n"
+        "from dgrr.runtime import SGD, Trainer\n"
+        "fit = Trainer(lambda p, x: (p['w'] * x).sum(), {'w': np.ones(2)}, SGD(0.5)).fit([np.ones(2)] * 2)\n"
+        "assert fit.losses.tolist() == [2.0, 1.0]\n"
+        "print([name for name in sys.modules if name.startswith('dgrr.trace')])\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "[]\n", "")
+
+
+# The trace agrees with the run.
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "run.dgrr"
+
+
+@pytest.mark.parametrize("rule", [SGD(0.1, momentum=0.5), Adam(0.01)], ids=str)
+def test_a_trace_holds_the_losses_and_gradients_of_the_run(path: Path, rule: Rule) -> None:
+    result = Trainer(loss_fn, MODEL.init(0), rule, trace=path, seed=2**64 - 1).fit(BATCHES)
+    plain = Plain(rule)
+    with open_trace(path) as trace:
+        assert trace.sealed
+        assert trace.header.seed == 2**64 - 1
+        assert trace.loss.tobytes() == result.losses.tobytes() == b"".join(plain.losses)
+        assert [bits(trace.gradients(step)) for step in range(len(trace))] == plain.grads
+        assert trace.tensor("2.bias", step=3, what="grad").tobytes() == plain.grads[3]["2.bias"]
+        start = MODEL.init(0)
+        assert bits(trace.keyframe(0)) == {**bits(start), **bits(rule.init(start))}
+        assert all(view.hyper == rule.hyperparameters() for view in trace)
+
+
+def test_digests_alone_leave_out_the_gradients(path: Path) -> None:
+    result = Trainer(loss_fn, MODEL.init(0), Adam(0.01), trace=path, record="digest").fit(BATCHES)
+    with open_trace(path) as trace:
+        assert trace.loss.tobytes() == result.losses.tobytes()
+        with pytest.raises(NotRecordedError):
+            trace.gradients(0)
+
+
+def test_recording_changes_no_bit(tmp_path: Path) -> None:
+    plain = Plain(Adam(0.01))
+    modes: list[Mode] = ["digest", "grads"]
+    results = [Trainer(loss_fn, MODEL.init(0), Adam(0.01)).fit(BATCHES)]
+    results += [
+        Trainer(loss_fn, MODEL.init(0), Adam(0.01), trace=str(tmp_path / mode), record=mode).fit(BATCHES)
+        for mode in modes
+    ]
+    assert {result.losses.tobytes() for result in results} == {b"".join(plain.losses)}
+    assert {result.state_digest for result in results} == {plain.digest}
+
+
+def test_a_parameter_that_the_loss_ignores_has_no_gradient_in_the_trace(path: Path) -> None:
+    params = {**MODEL.init(0), "unused": np.ones(3, np.float32)}
+    trainer = Trainer(loss_fn, params, Adam(0.01), trace=path)
+    trainer.fit(BATCHES)
+    assert trainer.params["unused"].tolist() == [1, 1, 1]
+    with open_trace(path) as trace:
+        assert [list(trace.gradients(step)) for step in range(STEPS)] == [list(MODEL.init(0))] * STEPS
+
+
+def test_a_run_without_steps_has_an_empty_trace(path: Path) -> None:
+    Trainer(loss_fn, MODEL.init(0), Adam(), trace=path).fit(BATCHES, steps=0)
+    with open_trace(path) as trace:
+        assert (len(trace), trace.sealed) == (0, True)
+        assert bits(trace.keyframe(0)) == {**bits(MODEL.init(0)), **bits(Adam().init(MODEL.init(0)))}
+
+
+def test_a_non_finite_step_seals_the_good_prefix(path: Path) -> None:
+    trainer = Trainer(loss_fn, MODEL.init(0), Adam(0.01), trace=path)
+    with pytest.raises(NonFiniteError, match=r"^fit: step 3: the first non-finite value is node 4 \(leaf\)"):
+        trainer.fit([*BATCHES[:3], NAN])
+    plain = Plain(Adam(0.01), steps=3)
+    assert state_digest(trainer.params, trainer.state) == plain.digest
+    assert list(path.parent.iterdir()) == [path]
+    with open_trace(path) as trace:
+        assert trace.sealed
+        assert trace.loss.tobytes() == b"".join(plain.losses)
+
+
+def test_another_error_leaves_the_good_prefix_readable(path: Path) -> None:
+    with pytest.raises(ValueError, match="linear"):
+        Trainer(loss_fn, MODEL.init(0), Adam(0.01), trace=path).fit([*BATCHES[:2], NO_MODEL])
+    partial = Path(f"{path}.partial")
+    assert list(path.parent.iterdir()) == [partial]
+    with open_trace(partial, mode="tolerate_tail") as trace:
+        assert not trace.sealed
+        assert trace.loss.tobytes() == b"".join(Plain(Adam(0.01), steps=2).losses)
+
+
+def test_a_second_fit_needs_a_trace_of_its_own(path: Path) -> None:
+    trainer = Trainer(loss_fn, MODEL.init(0), Adam(0.01), trace=path)
+    trainer.fit(BATCHES)
+    before, digest = path.read_bytes(), state_digest(trainer.params, trainer.state)
+    with pytest.raises(DomainError) as caught:
+        trainer.fit(BATCHES)
+    assert str(caught.value) == (
+        f"fit: the trace {str(path)!r} holds an earlier fit; make a new Trainer with its own trace"
+    )
+    assert path.read_bytes() == before
+    assert state_digest(trainer.params, trainer.state) == digest
+
+
+def test_a_trace_that_cannot_be_begun_trains_nothing(path: Path) -> None:
+    partial = Path(f"{path}.partial")
+    partial.write_bytes(b"another run")
+    trainer = Trainer(loss_fn, MODEL.init(0), Adam(0.01), trace=path)
+    with pytest.raises(TraceWriteError, match="run.dgrr.partial"):
+        trainer.fit(BATCHES)
+    assert trainer.steps == 0
+    assert bits(trainer.params) == bits(MODEL.init(0))
+    assert partial.read_bytes() == b"another run"

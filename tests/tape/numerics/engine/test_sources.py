@@ -1,0 +1,111 @@
+"""The stamp of cached kernels: every file that a kernel inlines changes it, and no other."""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dgrr.tape.numerics.engine.kernel import KERNELS
+from dgrr.tape.numerics.engine.sources import PACKAGE, sources
+
+OPS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from dgrr.tape import Tape, ops
+x = Tape().leaf([[1.0, 2.0], [3.0, 4.0]])
+x @ x, ops.sin(x)
+"""
+
+
+def imported_modules(path: Path) -> set[Path]:
+    """The files that a file imports, read from its syntax tree."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+            for module in (base, *(base / alias.name for alias in node.names)):
+                found |= {p for p in (module.with_suffix(".py"), module / "__init__.py") if p.is_file()}
+    return found
+
+
+def closure(path: Path) -> set[Path]:
+    found, waiting = set[Path](), {path}
+    while waiting:
+        found |= waiting
+        waiting = set().union(*(imported_modules(p) for p in waiting)) - found
+    return found
+
+
+FILES = sorted({Path(k.body.__code__.co_filename) for k in KERNELS.values()})
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+def test_the_sources_of_a_kernel_are_all_that_it_imports(path: Path) -> None:
+    assert sources(path) == closure(path)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package that a test may edit, as the folder to put before ``sys.path``."""
+    folder = tmp_path_factory.mktemp("tree")
+    package = folder / "dgrr"
+    package.mkdir()
+    for file in PACKAGE.glob("*.py"):
+        shutil.copy(file, package)
+    for wing in ("tape", "runtime", "trace"):
+        shutil.copytree(PACKAGE / wing, package / wing, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def compiled_by(tree: Path, program: str) -> set[str]:
+    """The kernels that a process compiles and saves because none are kept that fit."""
+    kernels = tree / "kernels"
+    before = {p.name for p in kernels.glob("*.nbc")}
+    variables = {**os.environ, "DGRR_CACHE_DIR": str(kernels)}
+    subprocess.run([sys.executable, "-c", program, str(tree)], check=True, env=variables)
+    return {p.name.split("-")[0] for p in kernels.glob("*.nbc") if p.name not in before}
+
+
+def edit(path: Path) -> None:
+    path.write_text(path.read_text() + "\n# edited\n")
+
+
+def test_only_the_kernels_that_inline_an_edited_file_are_compiled_anew(tree: Path) -> None:
+    tape = tree / "dgrr" / "tape"
+    assert compiled_by(tree, OPS) >= {"_call", "gemm", "sin"}
+    assert compiled_by(tree, OPS) == set()
+    edit(tape / "ops" / "linear" / "tile.py")  # inlined by products
+    assert compiled_by(tree, OPS) == {"gemm"}
+    edit(tape / "numerics" / "math" / "elementary.py")  # inlined by functions, by way of another file
+    assert compiled_by(tree, OPS) == {"sin"}
+    edit(tape / "ops" / "reduce" / "kernels_softmax.py")  # another family's
+    assert compiled_by(tree, OPS) == set()
+
+
+USERS = """
+import sys
+sys.path[:0] = [sys.argv[1], sys.argv[1] + "/mine"]
+import kernels
+"""
+
+
+def test_kernels_of_users_know_their_own_files_too(tree: Path) -> None:
+    mine = tree / "mine"
+    (mine / "inner").mkdir(parents=True)
+    (mine / "kernels.py").write_text(
+        "import numpy as np\nfrom dgrr.tape.numerics.engine.kernel import kernel, vector\nfrom inner import helper\n"
+        "import unrelated\n\n"
+        "@kernel\ndef users(table, ints, part, parts):\n    vector(table, 0, 0, 1)[0] = helper.two()\n    return 0\n\n"
+        "users.address(np.dtype(np.float32))\n"
+    )
+    (mine / "unrelated.py").touch()
+    (mine / "inner" / "__init__.py").touch()
+    (mine / "inner" / "helper.py").write_text("from numba import njit\n\n@njit(inline='always')\ndef two(): return 2\n")
+    assert compiled_by(tree, USERS) == {"users"}
+    assert compiled_by(tree, USERS) == set()
+    edit(mine / "inner" / "helper.py")
+    assert compiled_by(tree, USERS) == {"users"}

@@ -1,0 +1,302 @@
+"""What kernels are compiled to: correctly rounded operations in the order written, and nothing else.
+
+Read from LLVM's IR and the assembly of every kernel, for every dtype that an op or optimizer needs it for.
+"""
+
+# numba's functions carry no types.
+# mypy: disable-error-code="attr-defined,call-arg,var-annotated"
+# pyright: basic, reportCallIssue=false, reportAttributeAccessIssue=false
+import io
+import math
+import platform
+import re
+import tokenize
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import njit
+
+import dgrr.runtime
+import dgrr.tape
+import dgrr.tape.nn
+import dgrr.trace
+from dgrr.runtime import capture
+from dgrr.runtime.optim import SGD, Adam, Cosine, clip_by_global_norm, clip_by_value
+from dgrr.tape import AnyTensor, ops
+from dgrr.tape.numerics.engine.disk_cache import KernelCache
+from dgrr.tape.numerics.engine.intrinsics import word
+from dgrr.tape.numerics.engine.kernel import KERNELS, Kernel, vector
+from dgrr.tape.ops import OPS
+from dgrr.tape.record.samples import Make
+
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+
+ALLOWED = re.compile(
+    r"""llvm\.(
+        (fma|sqrt|fabs|copysign)\.(v\d+)?f(32|64)                         # rounded correctly, or exact
+      | (smax|smin|umax|umin|abs|ctlz|cttz|fshl|fshr)\.(v\d+)?i\d+        # integers
+      | [su](add|sub|mul)\.(with\.overflow|sat)\.(v\d+)?i\d+
+      | vector\.reduce\.(add|mul|and|or|xor|smax|smin|umax|umin)\.v\d+i\d+
+      | masked\.(load|store|gather|scatter)\.[\w.]+                       # memory
+      | (memset|memcpy|memmove)\.[\w.]+
+      | is\.fpclass\.(v\d+)?f(32|64)                                     # a test of bits
+      | prefetch\.p0                                                     # a hint
+      | lifetime\.(start|end)\.p0 | assume | experimental\.noalias\.scope\.decl
+    )""",
+    re.VERBOSE,
+)
+"""What the code of a kernel may call, besides functions of dgrr itself."""
+
+ERROR_PATH = {
+    "numba_gil_ensure", "numba_gil_release", "numba_unpickle", "numba_do_raise",
+    "numba_runtime_build_excinfo_struct", "NRT_Free", "PyUnicode_FromString", "PyBytes_FromStringAndSize",
+    "Py_DecRef", "PyErr_WriteUnraisable", "PyErr_Clear", "PyErr_SetNone", "PyErr_SetString", "?",
+}  # fmt: skip
+"""What the wrapper around a kernel calls to print an exception, also through a pointer in the exception.
+
+It is never reached: `exceptions` shows that there is none.
+"""
+
+REFERENCE_COUNT = {"llvm.x86.atomic.sub.cc.i64", "NRT_MemInfo_call_dtor"}
+"""What ``NRT_decref`` calls; the arrays of kernels own no memory, so it returns at once."""
+
+FLAGS = "fast|nnan|ninf|nsz|arcp|contract|afn|reassoc"
+
+FUSED = r"\bv?f(n?m)(add|sub)\w*|\bfml[as]\b"
+"""Fused multiply-adds of x86 and of ARM."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """A kernel as the compiler sees it."""
+
+    ir: str
+    assembly: str
+
+    def functions(self) -> Iterator[tuple[str, str]]:
+        """Name and body of every function."""
+        for found in re.finditer(r'^define [^@]*@"?([\w.$]+)"?\(.*?^}', self.ir, re.MULTILINE | re.DOTALL):
+            yield found[1], found[0]
+
+
+def calls(body: str) -> set[str]:
+    """The functions that a body calls by name; ``?`` stands for a call through a pointer."""
+    found = re.findall(r'\b(?:call|invoke) [^@\n]*?(?:@"?([\w.$]+)"?|%[\w.]+)\(', body)
+    return {name or "?" for name in found}
+
+
+def foreign_calls(code: Code) -> list[str]:
+    """Calls that no kernel may make, as ``caller: callee``."""
+    faults: list[str] = []
+    for name, body in code.functions():
+        if name.startswith("cfunc."):
+            allowed = {c for c in calls(body) if c in ERROR_PATH or "4dgrr" in c or c == "NRT_decref"}
+        elif name in ("NRT_decref", "NRT_incref"):
+            allowed = REFERENCE_COUNT
+        else:
+            allowed = {c for c in calls(body) if ALLOWED.fullmatch(c) or c.startswith(("_ZN4dgrr", "dgrr."))}
+            allowed |= {"NRT_decref", "NRT_incref"} | ({"?"} if "chain" in name else set())  # it calls kernels
+        faults += [f"{name}: {callee}" for callee in sorted(calls(body) - allowed)]
+    return faults
+
+
+def loose_arithmetic(code: Code) -> list[str]:
+    """Instructions with a fast-math flag, remainders (libm's fmod), functions with loose attributes."""
+    opcode = r"= (?:(?:tail|musttail|notail) )?(?:f[a-z]+|select|phi|call)"
+    flagged = rf"{opcode}(?: [a-z]+)*? (?:{FLAGS})\b|\bfrem\b"
+    loose = r'"(?:unsafe|no-nans|no-infs|no-signed-zeros|approx-func)-fp-math"="true"|"denormal-fp-math'
+    return [line.strip() for line in code.ir.splitlines() if re.search(f"{flagged}|{loose}", line)]
+
+
+def exceptions(code: Code) -> list[str]:
+    """Exceptions that the kernel can raise: their pickled types and arguments."""
+    return re.findall(r"^@\.const\.pickledata[\w.]*", code.ir, re.MULTILINE)
+
+
+def contractions(code: Code) -> list[str]:
+    """Fused instructions in the assembly of a kernel that asks for none."""
+    return [] if "@llvm.fma." in code.ir else [found[0] for found in re.finditer(FUSED, code.assembly)]
+
+
+CHECKS = (foreign_calls, loose_arithmetic, exceptions, contractions)
+
+
+@pytest.fixture(scope="module")
+def used() -> dict[str, list[np.dtype[Any]]]:
+    """The dtypes that each kernel is used with, found by running every op, derivative and optimizer."""
+    for op in OPS.values():
+        for dtype in FLOATS:
+            for sample in op.samples(Make(dtype)):
+                inputs, attrs = op.bind(sample.arrays, sample.attrs)
+                values = [None if x is None else AnyTensor(np.asarray(x)) for x in inputs]
+                y = op.compute(values, attrs)
+                if y.dtype in FLOATS:
+                    op.pull(y, values, y, attrs, [x is not None and x.dtype in FLOATS for x in values])
+    for dtype in FLOATS:
+        for rule in (SGD(0.1), SGD(0.1, momentum=0.9), Adam()):
+            params = {"w": np.ones(3, dtype)}
+            rule.step(params, {"w": np.ones(3, dtype)}, rule.init(params))
+        clip_by_global_norm(params, 1.0)
+        clip_by_value(params, 1.0)
+        _captured(dtype)
+    return {name: list(kernel._addresses) for name, kernel in KERNELS.items()}
+
+
+def _captured(dtype: np.dtype[Any]) -> None:
+    """Compile a step with what only plans call: copies, chains, the fused loss, a schedule, checks, a new state."""
+
+    def loss_fn(p: Any, batch: Any, ctx: Any) -> Any:
+        inputs, labels = batch
+        hidden = ops.tanh(ops.scale(ops.linear(inputs, p["w"]), 2.0))
+        loss = ops.cross_entropy(ops.linear(hidden, ops.relu(p["v"].T)), labels)
+        return loss, {"mean": ops.reduce_mean(inputs, 0)}
+
+    params = {"w": np.ones((8, 3), dtype), "v": np.ones((8, 4), dtype)}
+    batch = (np.ones((300, 3), dtype), np.zeros(300, np.int64))
+    state = {"mean": np.ones(3, dtype)}
+    step = capture(loss_fn, params, SGD(Cosine(0.1, 5)), batch, model_state=state, clip_norm=1.0, clip_value=1.0)
+    called = {kernel.name for kernel in step.with_kernel("gemm", "reference").lowered.kernels()}
+    assert {
+        "snapshot",
+        "assign",
+        "copy",
+        "chain",
+        "finite",
+        "learning_rate",
+        "cross_entropy_rows_with_grad",
+        "gemm_reference",
+    } <= called
+
+
+def compiled(kernel: Kernel, dtype: Any) -> Code:
+    """The kernel compiled once more, past what is kept in memory and on disk: cached code has no IR."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel, "_compiled", {})
+        patch.setattr(KernelCache, "load_overload", lambda *_: None)
+        patch.setattr(KernelCache, "save_overload", lambda *_: None)
+        callback = kernel.compiled(np.dtype(dtype))
+    return Code(callback.inspect_llvm(), callback._library.get_asm_str())
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_are_exact_arithmetic_in_the_order_written(used: dict[str, list[np.dtype[Any]]], name: str) -> None:
+    assert used[name], "no op, derivative or optimizer runs this kernel"
+    for dtype in used[name]:
+        code = compiled(KERNELS[name], dtype)
+        assert any(name in function for function, _ in code.functions())
+        assert {check.__name__: check(code) for check in CHECKS} == {check.__name__: [] for check in CHECKS}
+
+
+# The checks must see what they look for.
+
+
+@njit(fastmath=True)
+def fast_sum(x: Any) -> Any:
+    total = x[0]
+    for i in range(1, x.size):
+        total += x[i]
+    return total
+
+
+@njit(fastmath={"contract"})
+def contracted(x: Any, y: Any) -> None:
+    for i in range(x.size):
+        y[i] = x[i] * x[i] + y[i]
+
+
+def reassociates(table: Any, ints: Any, part: Any, parts: Any) -> Any:
+    vector(table, 0, 0, 1)[0] = fast_sum(vector(table, 1, 0, word(ints, 0)))
+    return 0
+
+
+def contracts(table: Any, ints: Any, part: Any, parts: Any) -> Any:
+    contracted(vector(table, 1, 0, word(ints, 0)), vector(table, 0, 0, word(ints, 0)))
+    return 0
+
+
+def calls_libm(table: Any, ints: Any, part: Any, parts: Any) -> Any:
+    out = vector(table, 0, 0, 1)
+    out[0] = math.exp(out[0])
+    return 0
+
+
+def calls_numpy(table: Any, ints: Any, part: Any, parts: Any) -> Any:
+    out = vector(table, 0, 0, 1)
+    out[0] = np.exp(out[0])
+    return 0
+
+
+def calls_rounding_libm(table: Any, ints: Any, part: Any, parts: Any) -> Any:
+    out = vector(table, 0, 0, 1)
+    out[0] = math.sqrt(out[0])
+    return 0
+
+
+def divides_with_remainder(table: Any, ints: Any, part: Any, parts: Any) -> Any:
+    out = vector(table, 0, 0, 2)
+    out[0] = out[0] % out[1]
+    return 0
+
+
+def raises(table: Any, ints: Any, part: Any, parts: Any) -> Any:
+    if word(ints, 0) == 0:
+        raise ValueError("nothing to do")
+    return 0
+
+
+def assigns_slices(table: Any, ints: Any, part: Any, parts: Any) -> Any:
+    n = word(ints, 0)
+    vector(table, 0, 0, n)[:] = vector(table, 1, 0, word(ints, 1))
+    return 0
+
+
+BROKEN: list[tuple[Any, Callable[[Code], list[str]], str]] = [
+    (reassociates, loose_arithmetic, "fadd fast"),
+    (contracts, loose_arithmetic, "contract"),
+    (contracts, contractions, "fm"),
+    (calls_libm, foreign_calls, "exp"),
+    (calls_numpy, foreign_calls, "exp"),
+    (calls_rounding_libm, foreign_calls, "sqrt"),
+    (divides_with_remainder, loose_arithmetic, "frem"),
+    (raises, exceptions, "pickledata"),
+    (assigns_slices, exceptions, "pickledata"),
+    (assigns_slices, foreign_calls, "log10"),
+]
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize(("body", "check", "text"), BROKEN)
+def test_a_broken_kernel_is_caught(
+    monkeypatch: pytest.MonkeyPatch, body: Any, check: Callable[[Code], list[str]], text: str, dtype: Any
+) -> None:
+    monkeypatch.setattr("dgrr.tape.numerics.engine.kernel.KERNELS", {})
+    faults = check(compiled(Kernel(body), dtype))
+    assert any(text in fault for fault in faults), faults
+
+
+def test_this_machine_has_the_fused_instructions_that_are_looked_for() -> None:
+    code = compiled(KERNELS["gemm"], np.float32)
+    assert platform.machine() in ("x86_64", "AMD64", "aarch64", "arm64")
+    assert re.search(FUSED, code.assembly)
+
+
+def fastmath_tokens(source: str) -> list[int]:
+    """The lines on which ``fastmath`` stands as a name or as a whole string."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    kinds = (tokenize.NAME, tokenize.STRING)
+    return [t.start[0] for t in tokens if t.type in kinds and t.string.strip("'\"") == "fastmath"]
+
+
+@pytest.mark.parametrize("package", [dgrr.tape, dgrr.runtime, dgrr.trace], ids=lambda p: str(p.__name__))
+def test_no_source_asks_for_fast_math(package: Any) -> None:
+    files = sorted(Path(package.__file__).parent.rglob("*.py"))
+    assert files
+    assert [(path.name, line) for path in files for line in fastmath_tokens(path.read_text())] == []
+
+
+def test_fast_math_is_found_in_code_and_not_in_comments() -> None:
+    assert fastmath_tokens("njit(fastmath=True)\n'fastmath is off'  # fastmath\noptions = {'fastmath': 1}\n") == [1, 3]

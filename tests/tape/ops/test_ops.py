@@ -1,0 +1,22 @@
+"""Every property on every op of the table and on every function composed of them."""
+
+import pytest
+
+from dgrr.tape.ops import OPS
+from dgrr.tape.var.op_table import COMPOSED
+
+from .properties.captured import CAPTURED
+from .properties.forward import FORWARD
+from .properties.gradients import GRADIENTS
+from .properties.masks import MASKS
+from .properties.record import RECORD
+from .properties.third_order import THIRD_ORDER
+
+PROPERTIES = {**FORWARD, **GRADIENTS, **MASKS, **THIRD_ORDER, **RECORD, **CAPTURED}
+RECORDS = {**OPS, **COMPOSED}
+
+
+@pytest.mark.parametrize("record", sorted(RECORDS))
+@pytest.mark.parametrize("name", PROPERTIES)
+def test_property(name: str, record: str) -> None:
+    PROPERTIES[name](RECORDS[record])

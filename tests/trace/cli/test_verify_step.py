@@ -1,0 +1,196 @@
+"""``dgrr verify-step``: the reference model, steps of one's own, and every way in which there is no step."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dgrr.trace.cli import main, verify_step
+
+DGRR = Path(sys.executable).parent / "dgrr"
+
+MODEL = """
+import numpy as np
+from dgrr.runtime import SGD, NonFiniteError, capture
+from dgrr.tape import ops
+
+print_nothing = 7
+
+
+def loss_fn(p, x):
+    return ((p["w"] * x) ** 2).mean()
+
+
+def step():
+    return capture(loss_fn, {"w": np.ones(3)}, SGD(0.1), np.arange(3.0))
+
+
+def broken_step():
+    made = step()
+    made.plan  # the plan is compiled; what follows is a fault in its memory
+    hyper = next(v for v in made.graph.values.values() if v.name == "hyper")
+    made.record(np.arange(3.0)).step.bound.memory[hyper.id].view(np.float64)[0] = 0.2
+    return made
+
+
+def unbound_step():
+    made = step()
+    made.forget()
+    return made
+
+
+def needs_help():
+    import helper
+    return helper.make()
+
+
+def raises():
+    raise ValueError("no\\n   data")
+
+
+def silent():
+    raise AssertionError
+
+
+def leaves():
+    raise SystemExit("good bye")
+
+
+def interrupted():
+    raise KeyboardInterrupt
+
+
+def number():
+    return 5
+
+
+def takes(one):
+    return one
+"""
+
+
+@pytest.fixture
+def dgrr(capsys, tmp_path, monkeypatch):
+    """Run in this process, in a folder with a model, and return (code, out, err)."""
+    (tmp_path / "my_step.py").write_text(MODEL)
+    (tmp_path / "helper.py").write_text("from my_step import step as make\n")
+    (tmp_path / "wrong_syntax.py").write_text("def step(:\n")
+    (tmp_path / "fails.py").write_text("raise RuntimeError('at import')\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def run(*arguments):
+        before = list(sys.path)
+        code = main(["verify-step", *arguments])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        assert sys.path == before
+        return code, out, err
+
+    yield run
+    for name in ("my_step", "helper", "wrong_syntax", "fails"):
+        sys.modules.pop(name, None)
+
+
+def test_the_reference_model():
+    """Through the entry point, from any folder."""
+    ended = subprocess.run([DGRR, "verify-step"], capture_output=True, text=True, timeout=120)
+    lines = ended.stdout.splitlines()
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert lines[-1] == "15 of 15 checks held"
+    assert len(lines) == 16
+    assert all(line.startswith("[OK] ") for line in lines[:-1])
+    assert "2 runs of 20 replays" in ended.stdout
+
+
+def test_the_reference_model_is_the_published_one():
+    step = verify_step.reference_step()
+    assert [node.op for node in step.graph.nodes][:4] == ["linear", "relu", "linear", "mse_loss"]
+    assert [array.shape for array in step.record(verify_step.reference_batch()).inputs] == [(64, 8), (64, 8)]
+    assert [array.shape for array in step.params.values()] == [(8, 8), (8,), (8, 8), (8,)]
+    assert step.recipe.rule.hyperparameters() == {
+        "lr": 1e-3,
+        "beta1": 0.9,
+        "beta2": 0.999,
+        "eps": 1e-8,
+        "weight_decay": 0.0,
+    }
+
+
+def test_the_data_are_standard_normal():
+    """Moments of 100,000 numbers within five standard errors, no two streams alike, and float32."""
+    x = verify_step.standard_normal((1000, 100), ordinal=3).astype(np.float64)
+    assert abs(x.mean()) < 5 / x.size**0.5
+    assert abs((x**2).mean() - 1) < 5 * (2 / x.size) ** 0.5
+    assert abs((x**4).mean() - 3) < 5 * (96 / x.size) ** 0.5
+    assert abs(np.corrcoef(x.reshape(-1)[:-1], x.reshape(-1)[1:])[0, 1]) < 5 / x.size**0.5
+    assert not np.isin(verify_step.standard_normal((64, 8), 0), verify_step.standard_normal((64, 8), 1)).any()
+    assert verify_step.standard_normal((64, 8), 0).dtype == np.float32
+
+
+def test_a_step_of_ones_own(dgrr):
+    code, out, err = dgrr("my_step:step", "--replays", "3")
+    assert (code, err) == (0, "")
+    assert "2 runs of 3 replays" in out
+    assert out.endswith("\n15 of 15 checks held\n")
+
+
+def test_modules_of_the_current_folder_may_be_imported_late(dgrr):
+    assert dgrr("my_step:needs_help", "--replays=1")[0] == 0
+
+
+def test_a_check_that_fails(dgrr):
+    code, out, err = dgrr("my_step:broken_step", "--replays=2")
+    assert (code, err) == (5, "")
+    assert "[FAIL] bound table: step: constant %" in out
+    assert "[FAIL] update rule: replay 0: parameters: 'w': element [1]: expected " in out
+    assert "[OK] graphs: " in out
+    assert " of 15 checks held\n" in out
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ("my_step", "expected MODULE:FUNCTION, got 'my_step'"),
+        (":step", "expected MODULE:FUNCTION, got ':step'"),
+        ("my_step:", "expected MODULE:FUNCTION, got 'my_step:'"),
+        ("nowhere:step", "there is no module 'nowhere' in the current folder or among the installed ones"),
+        ("nowhere.deep:step", "nowhere.deep: raised ModuleNotFoundError: No module named 'nowhere'"),
+        ("my_step:walk", "module 'my_step' has no 'walk'"),
+        ("my_step:print_nothing", "my_step:print_nothing: expected a function, got int"),
+        ("my_step:raises", "my_step:raises(): raised ValueError: no data"),
+        ("my_step:silent", "my_step:silent(): raised AssertionError"),
+        ("my_step:leaves", "my_step:leaves(): raised SystemExit: good bye"),
+        ("my_step:takes", "my_step:takes(): raised TypeError: takes() missing 1 required positional argument: 'one'"),
+        ("my_step:number", "my_step:number(): expected a CapturedStep, as dgrr.runtime.capture makes it, got int"),
+        ("my_step:unbound_step", "verify: expected a batch to be bound, got none; call step(batch) first"),
+        ("wrong_syntax:step", "import wrong_syntax: raised SyntaxError: "),
+        ("fails:step", "import fails: raised RuntimeError: at import"),
+    ],
+)
+def test_no_step_is_one_line(dgrr, spec, text):
+    code, out, err = dgrr(spec)
+    assert (code, out) == (1, "")
+    assert err.startswith(f"dgrr: error: {text}")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("replays", ["0", "-1", "1.5", "many", ""])
+def test_the_number_of_replays(dgrr, replays):
+    code, out, err = dgrr(f"--replays={replays}")
+    assert (code, out) == (1, "")
+    assert "argument --replays: expected" in err
+
+
+def test_ctrl_c(dgrr):
+    assert dgrr("my_step:interrupted") == (130, "", "dgrr: interrupted\n")
+
+
+def test_help(dgrr):
+    code, out, err = dgrr("--help")
+    assert (code, err) == (0, "")
+    assert "[MODULE:FUNCTION]" in out
+    assert "--replays N" in out

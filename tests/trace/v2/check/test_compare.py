@@ -1,0 +1,204 @@
+"""Comparing traces, rolling back, and the commands."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dgrr.trace import InvalidTraceError, Verdict, open_trace, replay, validate
+from dgrr.trace.cli import v2
+from dgrr.trace.v2.check.compare import Comparison, compare_traces
+from dgrr.trace.v2.check.difference import first_difference, show, ulp_distances
+from dgrr.trace.v2.write.rollback import rollback_v2
+
+RecordRun = Callable[..., Path]
+
+
+def compared(a: Path, b: Path, ulp_tol: int = 0) -> Comparison:
+    with open_trace(a) as x, open_trace(b) as y:
+        return compare_traces(x, y, ulp_tol)
+
+
+def links(path: Path) -> list[bytes]:
+    with open_trace(path) as trace:
+        return [view.link for view in trace]
+
+
+def test_the_state_chain_does_not_depend_on_how_a_run_is_written(record_run: RecordRun) -> None:
+    plain = record_run("a")
+    others = [
+        {"salt": bytes(range(16)), "created_at": 1},
+        {"commit_every": 1, "keyframe_every": 2},
+        {"commit_every": None, "events": False},
+        {"record": "digest"},
+        {"record": "full", "largest_payload": 4096},
+        {"seal": False},
+    ]
+    for i, options in enumerate(others):
+        other = record_run(f"b{i}", **options)
+        assert other.read_bytes() != plain.read_bytes()
+        assert links(other) == links(plain)
+        assert compared(plain, other).verdict is Verdict.OK
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_unequal_links_stay_unequal(record_run: RecordRun, seed: int) -> None:
+    a = links(record_run("a", steps=40, seed=seed))
+    for step in (0, 1, 20, 39):
+        b = links(record_run(f"b{step}", steps=40, seed=seed, diverge=step))
+        assert [x == y for x, y in zip(a, b, strict=True)] == [k < step for k in range(40)]
+
+
+@pytest.mark.parametrize("step", [0, 1, 3, 7, 18, 19])
+def test_the_first_divergent_step_and_tensor(record_run: RecordRun, step: int) -> None:
+    found = compared(record_run("a", steps=20), record_run("b", steps=20, diverge=step))
+    assert (found.verdict, found.step) == (Verdict.DIVERGED, step)
+    text = "\n".join(found.lines)
+    assert "gradient of 'w': element [1, 0]: recorded" in text
+    assert "state 'w': the digests differ; element and values: not recorded" in text
+    assert "gradient of 'b'" not in text
+    assert "loss" not in text
+
+
+def test_sealed_traces_are_bisected(record_run: RecordRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    a = record_run("a", steps=1500, record="digest", optimizer="sgd")
+    b = record_run("b", steps=1500, record="digest", optimizer="sgd", diverge=1033)
+    with open_trace(a) as x, open_trace(b) as y:
+        reads: list[int] = []
+        real = os.pread
+        monkeypatch.setattr(os, "pread", lambda d, n, o: reads.append(n) or real(d, n, o))
+        assert compare_traces(x, y).step == 1033
+    assert len(reads) < 400  # a scan would take more than 6,000
+
+
+def test_different_lengths(record_run: RecordRun) -> None:
+    found = compared(record_run("a", steps=4), record_run("b", steps=6))
+    assert (found.verdict, found.step) == (Verdict.DIVERGED, 4)
+    assert "equal for 4 steps" in found.lines[0]
+
+
+def test_different_state_every_is_compared_step_by_step(record_run: RecordRun) -> None:
+    a, b = record_run("a", state_every=1), record_run("b", state_every=3)
+    assert compared(a, b).verdict is Verdict.OK
+    assert compared(a, record_run("c", state_every=3, diverge=4)).step == 4
+
+
+def test_different_beginnings(record_run: RecordRun) -> None:
+    found = compared(record_run("a"), record_run("b", seed=1))
+    assert (found.verdict, found.step, found.lines[0]) == (Verdict.DIVERGED, None, "before step 0:")
+    assert "initial 'w': element [0, 0]" in found.lines[1]
+    found = compared(record_run("c"), record_run("d", optimizer="sgd"))
+    assert found.lines[0] == "the schemas differ"
+    found = compared(record_run("e"), record_run("f", dtype=np.float64))
+    assert "'w'" in "\n".join(found.lines)
+
+
+def test_what_cannot_be_compared(record_run: RecordRun) -> None:
+    with pytest.raises(ValueError, match="expected two traces with the same digest"):
+        compared(record_run("a"), record_run("b", digest="sha256"))
+    with pytest.raises(ValueError, match="digests have no tolerance"):
+        compared(record_run("c"), record_run("d", record="digest"), ulp_tol=1)
+
+
+def test_a_tolerance(record_run: RecordRun) -> None:
+    a, b = record_run("a"), record_run("b", diverge=3)
+    found = compared(a, b, ulp_tol=5)
+    assert (found.verdict, found.step) == (Verdict.DIVERGED, 3)
+    assert compared(a, b, ulp_tol=1 << 32).verdict is Verdict.OK
+
+
+def test_ulp_distances() -> None:
+    one = np.float32(1)
+    a = np.array([1, 0, 0, np.nan, np.nan, 1, -1], np.float32)
+    b = np.array([np.nextafter(one, np.float32(2)), -0.0, 1e-45, np.nan, 1, np.inf, 1], np.float32)
+    expected = [1, 0, 1, 0, 2**64 - 1, 0x7F800000 - 0x3F800000, 2 * 0x3F800000]
+    assert ulp_distances(a, b).tolist() == expected
+    far = ulp_distances(np.array([-np.inf]), np.array([np.inf]))
+    assert far.tolist() == [2 * 0x7FF0000000000000]
+    assert first_difference(a[:2], b[:2], 1) is None
+    difference = first_difference(a[1:2], b[1:2])
+    assert difference is not None
+    assert difference.ulp == 0  # at tolerance 0 the bits count, and +0 is not -0
+    assert first_difference(np.array([1, 2]), np.array([1, 3])) == ((1,), 2, 3, None)
+    assert show(np.float64(0.5)) == "0.5 (0x1.0000000000000p-1, bits 3fe0000000000000)"
+    assert show(np.int64(3)) == "3"
+
+
+@pytest.mark.parametrize("step", [0, 3, 4, 6])
+@pytest.mark.parametrize("state_every", [1, 4])
+def test_rollback_makes_a_child(record_run: RecordRun, tmp_path: Path, step: int, state_every: int) -> None:
+    path = record_run(state_every=state_every, keyframe_every=2)
+    before = path.read_bytes()
+    assert rollback_v2(path, step, tmp_path / "child") == 6 - step
+    assert path.read_bytes() == before
+    assert validate(tmp_path / "child").ok
+    assert links(tmp_path / "child") == links(path)[:step]
+    with open_trace(tmp_path / "child") as child:
+        assert child.header.parent_root == before[-16:] + bytes(16)
+        assert child.header.parent_steps == step
+        assert child.header.salt != bytes(16)
+    provable = state_every == 1 or step in (0, 4, 6)
+    assert replay(tmp_path / "child").verdict is (Verdict.OK if provable else Verdict.UNPROVEN)
+
+
+def test_rollback_refuses(record_run: RecordRun, tmp_path: Path) -> None:
+    path = record_run()
+    with pytest.raises(ValueError, match="step: expected 0 to 6, got 7"):
+        rollback_v2(path, 7, tmp_path / "child")
+    with pytest.raises(ValueError, match="always writes a new file"):
+        rollback_v2(path, 2, path)
+    (tmp_path / "torn").write_bytes(path.read_bytes()[:-50])
+    with pytest.raises(InvalidTraceError):
+        rollback_v2(tmp_path / "torn", 2, tmp_path / "child")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["run.dgrr", "torn"]
+
+
+MODEL = """
+import numpy as np
+def make():
+    return (lambda p, batch: None), [np.zeros(3)]
+"""
+
+
+def test_commands(
+    record_run: RecordRun, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, other = str(record_run()), str(record_run("other.dgrr", diverge=2))
+    (tmp_path / "bad").write_bytes(Path(path).read_bytes()[:-9])
+    (tmp_path / "some_model.py").write_text(MODEL)
+    monkeypatch.chdir(tmp_path)
+    calls: list[tuple[Callable[[], int], int, str]] = [
+        (lambda: v2.validate(path), 0, "run.dgrr: ok (version 2, 6 steps)"),
+        (lambda: v2.validate("bad"), 3, "torn-tail: "),
+        (lambda: v2.validate("missing"), 2, "cannot open missing"),
+        (lambda: v2.replay(path, None, 0, None), 0, "update     proven"),
+        (lambda: v2.replay(path, 3, 0, None), 0, "run.dgrr: step 3\n  loss 0.25 ("),
+        (lambda: v2.replay(path, 6, 0, None), 1, "--step: expected 0 to 5, got 6"),
+        (lambda: v2.replay(path, None, 1, None), 1, "digests have no tolerance"),
+        (lambda: v2.replay(path, None, 0, "some_model:make"), 5, "data: step 0: the batch is not the one"),
+        (lambda: v2.replay(path, None, 0, "some_model"), 1, "--model: expected MODULE:FUNCTION"),
+        (lambda: v2.replay(path, None, 0, "some_model:x"), 1, "--model some_model:x: cannot be loaded"),
+        (lambda: v2.inspect(path, None), 0, "param  f32  (3, 2)           w"),
+        (lambda: v2.inspect(path, 2), 0, "state root "),
+        (lambda: v2.inspect(path, 6), 1, "expected a step from 0 to 5, got 6"),
+        (lambda: v2.inspect("bad", 1), 0, "micro-batches 1"),
+        (lambda: v2.rollback(path, 4, None), 0, "run.before-4.dgrr: steps 0 to 3"),
+        (lambda: v2.rollback(path, 4, path), 1, "always writes a new file"),
+        (lambda: v2.compare(path, path, 0), 0, "ok\nequal: 6 steps"),
+        (lambda: v2.compare(path, other, 0), 4, "diverged\nstep 2:\n  gradient of 'w': element [1, 0]"),
+        (lambda: v2.compare(path, "missing", 0), 2, "cannot open missing"),
+    ]
+    for i, (call, code, text) in enumerate(calls):
+        assert call() == code, i
+        out, err = capsys.readouterr()
+        assert text in (err if code not in (0, 4) else out), (i, out, err)
+    assert validate("run.before-4.dgrr").steps == 4
+
+
+def test_inspect_names_the_parent(record_run: RecordRun, tmp_path: Path, capsys: Any) -> None:
+    rollback_v2(record_run(), 2, tmp_path / "child")
+    assert v2.inspect(str(tmp_path / "child"), None) == 0
+    assert "2 steps taken over from" in capsys.readouterr().out

@@ -1,0 +1,280 @@
+"""Writers that die, disks that fail: what was written before stays readable, and nothing is claimed too early."""
+
+import errno
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dgrr.trace import Recorder, TraceWriteError, Verdict, open_recorder, open_trace, replay, validate
+from dgrr.trace.v2.write.file import PartialFile
+
+RecordRun = Callable[..., Path]
+PARAMS = {"w": np.arange(8000.0)}
+
+
+def begin(path: Path, **options: Any) -> Recorder:
+    options = {"record": "grads", "rule": "none@1", "hyperparameters": [], "numerics": 1} | options
+    return open_recorder(path, params=PARAMS, state={}, **options)
+
+
+def go_on(recorder: Recorder, steps: int = 1) -> None:
+    for _ in range(steps):
+        recorder.step(
+            step=recorder.steps,
+            loss=np.array(float(recorder.steps)),
+            hyper={},
+            grads=PARAMS,
+            params=PARAMS,
+            state={},
+            batch=(np.zeros(1),),
+        )
+
+
+WRITER = """
+import sys
+import numpy as np
+from dgrr.runtime import SGD
+from dgrr.trace import open_recorder
+rule = SGD(1e-2, momentum=0.9)
+rng = np.random.default_rng(0)
+params = {"w": rng.standard_normal(int(sys.argv[2]))}
+state = rule.init(params)
+recorder = open_recorder(sys.argv[1], record="grads", params=params, state=state, rule=rule.rule,
+    hyperparameters=list(rule.hyperparameters()), numerics=1, commit_every=10, overwrite=True)
+print("ready", flush=True)
+for step in range(10**9):
+    grads = {"w": rng.standard_normal(params["w"].shape)}
+    rule.step(params, grads, state)
+    recorder.step(step=step, loss=np.array(0.5), hyper=rule.hyperparameters(), grads=grads, params=params,
+        state=state, batch=(grads["w"],))
+    if step % 10 == 9 or params["w"].nbytes > 1 << 16:  # large frames are written at once
+        print(step + 1, flush=True)
+"""
+
+
+def test_a_killed_writer_leaves_a_good_prefix(tmp_path: Path) -> None:
+    random.seed(0)
+    for size in (10, 20_000):
+        path = tmp_path / f"{size}.dgrr"
+        with subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(path), str(size)], stdout=subprocess.PIPE, text=True
+        ) as writer:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == "ready\n"
+            partial = Path(f"{path}.partial")
+            for _ in range(4):  # a copy of the file at any moment is what a kill at that moment leaves
+                time.sleep(random.uniform(0.01, 0.1))
+                snapshot = tmp_path / "snapshot"
+                snapshot.write_bytes(partial.read_bytes())
+                assert validate(snapshot).verdict in (Verdict.UNSEALED, Verdict.TORN_TAIL)
+            written = [int(writer.stdout.readline())]
+            writer.send_signal(signal.SIGKILL)
+            written += [int(line) for line in writer.stdout.read().split()]
+        report = replay(partial)
+        assert report.verdict in (Verdict.UNSEALED, Verdict.TORN_TAIL)
+        assert report.update == "proven"
+        assert report.steps >= max(written)
+        assert not path.exists()
+
+
+def test_everything_written_before_a_close_is_there(tmp_path: Path) -> None:
+    recorder = begin(tmp_path / "t")
+    go_on(recorder, 3)
+    recorder.close()
+    recorder.close()
+    report = validate(tmp_path / "t.partial")
+    assert (report.verdict, report.steps) == (Verdict.UNSEALED, 3)
+    with pytest.raises(TraceWriteError, match="takes no more data: it was closed"):
+        go_on(recorder)
+
+
+def test_short_writes_are_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.writev
+
+    def one_at_a_time(descriptor: int, buffers: list[memoryview]) -> int:
+        return real(descriptor, [buffers[0][:1000]])
+
+    monkeypatch.setattr(os, "writev", one_at_a_time)
+    with begin(tmp_path / "t") as recorder:
+        go_on(recorder, 3)
+    assert validate(tmp_path / "t").ok
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC])
+@pytest.mark.parametrize("written", [0, 1, 100, 10_000])
+def test_a_failed_write_stops_the_writer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, written: int
+) -> None:
+    recorder = begin(tmp_path / "t")
+    go_on(recorder, 2)
+    real = os.writev
+    left = [written]
+    calls: list[int] = []
+
+    def failing(descriptor: int, buffers: list[memoryview]) -> int:
+        calls.append(1)
+        if not left[0]:
+            raise OSError(code, os.strerror(code))
+        count = real(descriptor, [buffers[0][: left[0]]])
+        left[0] -= count
+        return count
+
+    monkeypatch.setattr(os, "writev", failing)
+    with pytest.raises(TraceWriteError, match=f"write failed: {os.strerror(code)}. The writer has stopped"):
+        go_on(recorder)
+    attempts = len(calls)
+    for attempt in (lambda: go_on(recorder), recorder.seal, lambda: recorder.event("note", "x")):
+        with pytest.raises((TraceWriteError, ValueError)):
+            attempt()
+    recorder.close()
+    assert len(calls) == attempts  # nothing was tried again
+    assert not (tmp_path / "t").exists()
+    report = validate(tmp_path / "t.partial")
+    assert report.verdict is (Verdict.TORN_TAIL if written else Verdict.UNSEALED)
+    assert report.steps == 2
+
+
+def test_a_failed_fsync_writes_no_commit_and_is_not_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder = begin(tmp_path / "t", commit_every=4)
+    go_on(recorder, 3)
+    calls: list[int] = []
+
+    def failing(descriptor: int) -> None:
+        calls.append(descriptor)
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", failing)
+    with pytest.raises(TraceWriteError, match="fsync failed"):
+        go_on(recorder)
+    with pytest.raises(TraceWriteError, match="takes no more data: fsync failed"):
+        recorder.seal()
+    recorder.close()
+    assert len(calls) == 1
+    monkeypatch.undo()
+    assert not (tmp_path / "t").exists()
+    data = (tmp_path / "t.partial").read_bytes()
+    assert validate(tmp_path / "t.partial").steps == 4
+    assert b"\xdaGRF\x04" not in data
+
+
+@pytest.mark.parametrize("call", ["fsync", "rename"])
+def test_a_seal_that_fails_publishes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    recorder = begin(tmp_path / "t")
+
+    def failing(*_: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, call, failing)
+    with pytest.raises(TraceWriteError, match="Input/output error"):
+        recorder.seal()
+    monkeypatch.undo()
+    recorder.close()
+    assert not (tmp_path / "t").exists()
+    assert validate(tmp_path / "t.partial").ok  # the bytes are whole; the name says that the end is not certain
+
+
+def test_a_commit_follows_its_fsync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log: list[str] = []
+    real_sync, real_write = os.fsync, os.writev
+
+    def sync(descriptor: int) -> None:
+        log.append("sync")
+        real_sync(descriptor)
+
+    def write(descriptor: int, buffers: list[memoryview]) -> int:
+        log.extend("commit" for b in buffers for _ in range(bytes(b).count(b"\xdaGRF\x04")))
+        log.append("write")
+        return real_write(descriptor, buffers)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(os, "writev", write)
+    with begin(tmp_path / "t", commit_every=2) as recorder:
+        log.clear()
+        go_on(recorder, 4)
+        assert [w for w in log if w != "write"] == ["sync", "commit", "sync", "commit"]
+        go_on(recorder)
+        recorder.commit()
+        assert [w for w in log if w != "write"] == ["sync", "commit"] * 3
+    none = begin(tmp_path / "n", commit_every=None)
+    log.clear()
+    go_on(none, 10)
+    assert set(log) == {"write"}
+    none.close()
+
+
+def test_one_writer_at_a_time(tmp_path: Path) -> None:
+    recorder = begin(tmp_path / "t")
+    with pytest.raises(TraceWriteError, match=r"t\.partial exists: a run was not finished or still goes on"):
+        begin(tmp_path / "t")
+    with pytest.raises(TraceWriteError, match="another process is writing"):
+        begin(tmp_path / "t", overwrite=True)
+    go_on(recorder)
+    recorder.close()
+    with pytest.raises(TraceWriteError, match="overwrite=True"):
+        begin(tmp_path / "t")
+    with begin(tmp_path / "t", overwrite=True) as again:
+        go_on(again, 2)
+    assert (validate(tmp_path / "t").steps, (tmp_path / "t.partial").exists()) == (2, False)
+    with pytest.raises(TraceWriteError, match="cannot create .*No such file"):
+        begin(tmp_path / "missing" / "t")
+
+
+FORKED = """
+import os, sys
+import numpy as np
+from dgrr.trace import TraceWriteError, open_recorder
+p = {"w": np.zeros(3)}
+r = open_recorder(sys.argv[1], params=p, state={}, rule="none@1", hyperparameters=[], numerics=1)
+def step():
+    r.step(step=r.steps, loss=np.array(1.0), hyper={}, grads=p, params=p, state={}, batch=(p["w"],))
+step()
+if os.fork() == 0:
+    try:
+        step()
+    except TraceWriteError as error:
+        r.close()
+        os._exit(17 if "forked child" in str(error) else 1)
+    os._exit(2)
+assert os.waitstatus_to_exitcode(os.wait()[1]) == 17
+step()
+r.seal()
+"""
+
+
+def test_a_forked_child_cannot_write(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", FORKED, str(tmp_path / "t")], check=True, timeout=60)
+    report = validate(tmp_path / "t")
+    assert (report.verdict, report.steps) == (Verdict.OK, 2)
+
+
+def test_a_folder_is_synced_at_creation_and_at_the_seal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders: list[str] = []
+    real = os.fsync
+
+    def sync(descriptor: int) -> None:
+        target = os.readlink(f"/proc/self/fd/{descriptor}")
+        folders.append(Path(target).name)
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    file = PartialFile.create(tmp_path / "t", overwrite=False)
+    file.write([b"x"])
+    file.publish()
+    assert folders == [tmp_path.name, "t.partial", tmp_path.name]
+
+
+def test_a_file_that_shrinks_while_it_is_read_is_reported(record_run: RecordRun) -> None:
+    path = record_run()
+    with open_trace(path) as trace:
+        os.truncate(path, 1000)
+        with pytest.raises(Exception, match="the file was cut while it was read"):
+            trace[5]

@@ -1,0 +1,1 @@
+"""Traces held against what can be computed again: validation, states, replay."""

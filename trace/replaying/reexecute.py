@@ -1,0 +1,159 @@
+"""Re-execution of recorded steps: batches, losses and gradients held against a trace."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ... import runtime
+from ...runtime.optim import clip_by_global_norm, clip_by_value
+from ...runtime.step.batch import leaves
+from ...runtime.step.eager import averaged
+from ...runtime.step.evaluate import Evaluation
+from ...runtime.step.loss_call import Moment
+from ...runtime.training.trace_session import CLIP_VALUE
+from ..v2.check.difference import first_difference
+from ..v2.check.report import Finding
+from ..v2.errors import InvalidTraceError
+from ..v2.format.constants import RecordMode, Role
+from ..v2.format.digest import Array, Batch, InputDigest, TensorDigest
+from ..v2.read.reader import StepView, Trace
+from ..v2.verdict import Verdict
+from .state import State
+
+LossFn: TypeAlias = Callable[..., Any]
+Batches: TypeAlias = Iterable[Batch]
+
+
+class FailedError(Exception):
+    """Ends a replay with its first finding."""
+
+    def __init__(self, verdict: Verdict, text: str, step: int, tensor: str | None = None) -> None:
+        super().__init__(text)
+        self.finding = Finding(verdict, text, step, tensor)
+
+
+class Model:
+    """The loss function and the batches of a run, from its beginning.
+
+    As in training, so many batches in turn are one step as the first step says, and a rest of fewer at the end of
+    an epoch is left out.
+    """
+
+    def __init__(self, trace: Trace, loss_fn: LossFn, batches: Batches) -> None:
+        self._trace = trace
+        self._loss_fn = loss_fn
+        self._together = trace[0].micro_batches if len(trace) else 1
+        self._batches = _epochs(batches, self._together)
+        self._clip_value = _clip_value(trace)
+        algorithm = trace.header.algorithm
+        self._input_digest = InputDigest(algorithm)
+        digests = {t.name: TensorDigest(algorithm, t.dtype, t.shape) for t in trace.schema.tensors}
+        self._digests = {t.name: digests[t.name] for t in trace.schema.tensors if t.role is Role.PARAM}
+        self._buffer_digests = {t.name: digests[t.name] for t in trace.schema.tensors if t.role is Role.BUFFER}
+
+    def next_batch(self, view: StepView) -> tuple[Batch, ...]:
+        """The micro-batches of a step."""
+        try:
+            batch = next(self._batches)
+        except StopIteration:
+            raise FailedError(Verdict.DATA, "there are no more batches", view.step) from None
+        recorded = batch[0] if self._together == 1 else tuple(leaves(batch))
+        if self._input_digest(recorded) != view.input_digest:
+            raise FailedError(Verdict.DATA, "the batch is not the one that was recorded", view.step)
+        return batch
+
+    def execute(
+        self, view: StepView, state: State, batch: tuple[Batch, ...], ulp_tol: int
+    ) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Compute loss, gradients as the optimizer consumed them, and buffers after a step, and compare."""
+        if view.micro_batches != self._together:
+            text = f"expected {self._together} micro-batches as in the first step, got {view.micro_batches}"
+            raise FailedError(Verdict.UNPROVEN, f"{text}; the trainer does not vary them", view.step)
+        passes = self._passes(state, batch)
+        loss, grads = averaged(passes, self._digests)
+        if self._clip_value is not None:
+            grads = clip_by_value(grads, self._clip_value)
+        difference = first_difference(view.record.loss, np.asarray(loss), ulp_tol)
+        if difference is not None:
+            raise FailedError(Verdict.GRADIENT, str(difference), view.step, "loss")
+        if view.clip is not None:
+            grads = self._clipped(view, view.clip, grads)
+        for name in self._digests:
+            self._compare(view, name, grads.get(name), ulp_tol)
+        self._compare_buffers(view, passes[-1].model_state, ulp_tol)
+        return grads, passes[-1].model_state
+
+    def _passes(self, state: State, batch: tuple[Batch, ...]) -> list[Evaluation]:
+        """Each micro-batch evaluated, the model's state handed on from one to the next."""
+        params, passes = state.of_role(Role.PARAM), list[Evaluation]()
+        moment = Moment(int(state.values["step"]), self._trace.header.seed, state.of_role(Role.BUFFER))
+        for micro in batch:
+            passes.append(runtime.evaluate(self._loss_fn, params, micro, moment))
+            moment = moment.after(passes[-1].model_state)
+        return passes
+
+    def _compare_buffers(self, view: StepView, found: Mapping[str, Array], ulp_tol: int) -> None:
+        for name, recorded in view.buffer_digests.items():
+            digest = self._buffer_digests[name]
+            if digest(found[name]) == recorded:
+                continue
+            text = "re-execution gives another state of the model"
+            if self._trace.header.mode is RecordMode.DIGEST:
+                raise FailedError(Verdict.GRADIENT, f"{text}; element and values: not recorded", view.step, name)
+            difference = first_difference(self._trace.buffers(view.step)[name], found[name], ulp_tol)
+            if difference is not None:
+                raise FailedError(Verdict.GRADIENT, f"{text}; {difference}", view.step, name)
+
+    def _clipped(self, view: StepView, clip: tuple[float, float], grads: Mapping[str, Array]) -> dict[str, Array]:
+        clipped = clip_by_global_norm(grads, clip[0])
+        if clipped.scale != clip[1]:
+            text = f"the clip scale: recorded {clip[1]!r}, found {clipped.scale!r}"
+            raise FailedError(Verdict.GRADIENT, text, view.step)
+        return clipped.grads
+
+    def _compare(self, view: StepView, name: str, found: Array | None, ulp_tol: int) -> None:
+        recorded = view.grad_digests.get(name)
+        if found is None and recorded is None:
+            return
+        if found is None or recorded is None:
+            text = f"recorded {_presence(recorded)}, found {_presence(found)}"
+            raise FailedError(Verdict.GRADIENT, text, view.step, name)
+        if self._digests[name](found) == recorded:
+            return
+        if self._trace.header.mode is RecordMode.DIGEST:
+            text = "re-execution gives another gradient; element and values: not recorded"
+            raise FailedError(Verdict.GRADIENT, text, view.step, name)
+        difference = first_difference(view.grad(name), found, ulp_tol)
+        if difference is not None:
+            text = f"re-execution gives another gradient; {difference}"
+            raise FailedError(Verdict.GRADIENT, text, view.step, name)
+
+
+def _clip_value(trace: Trace) -> float | None:
+    """The bound of clipping by value, which an event holds."""
+    for _, event in trace.events():
+        if event.kind == CLIP_VALUE:
+            try:
+                limit = float(event.text)
+            except ValueError:
+                limit = -1.0
+            if not limit >= 0:
+                raise InvalidTraceError(Verdict.CORRUPT, f"the bound of clipping by value is {event.text!r}")
+            return limit
+    return None
+
+
+def _presence(value: object) -> str:
+    return "no gradient" if value is None else "a gradient"
+
+
+def _epochs(batches: Batches, n: int) -> Iterator[tuple[Batch, ...]]:
+    """The batches, ``n`` at a time, iterated again when they end, until an iteration gives no step."""
+    more = True
+    while more:
+        more, items = False, iter(batches)
+        while len(together := tuple(islice(items, n))) == n:
+            more = True
+            yield together

@@ -1,0 +1,183 @@
+"""Replay: every update of a trace recomputed from its gradients, and every gradient from the model."""
+
+import os
+from collections.abc import Mapping, Sequence
+
+from ...tape import NUMERICS
+from ...tape.errors import DgrrError
+from ..v2.check.difference import first_difference
+from ..v2.check.report import Finding, Report
+from ..v2.errors import InvalidTraceError, NotRecordedError
+from ..v2.format.constants import VERSION, RecordMode
+from ..v2.format.digest import Array, TensorDigest
+from ..v2.read.reader import StepView, Trace, open_trace
+from ..v2.verdict import Verdict
+from .reexecute import Batches, FailedError, LossFn, Model
+from .state import State, UnknownRuleError
+from .validate import validate
+
+_READABLE = (Verdict.OK, Verdict.UNSEALED, Verdict.TORN_TAIL)
+_CHECKS = (Verdict.UPDATE, Verdict.GRADIENT, Verdict.DATA)
+
+
+def replay(
+    path: str | os.PathLike[str],
+    *,
+    loss_fn: LossFn | None = None,
+    batches: Batches | None = None,
+    ulp_tol: int = 0,
+) -> Report:
+    """Validate a trace, then recompute it; never raises for what is in the file.
+
+    From KEYFRAME 0 every param and optimizer state of every step is recomputed from the recorded gradients by
+    the same kernels; where a state was digested the digests must be equal to the bit. With the model and its
+    batches (anything `Trainer.fit` takes, from its beginning), every batch, loss and gradient is checked too.
+
+    Args:
+        path: the trace.
+        loss_fn: the function the run was trained with.
+        batches: the batches of the run; iterated again when they end, epoch after epoch.
+        ulp_tol: elementwise tolerance where values are recorded; digests have none.
+
+    Raises:
+        ValueError: one of `loss_fn` and `batches` without the other; a negative tolerance; or a tolerance
+            for a trace that records no state after its beginning.
+    """
+    if (loss_fn is None) != (batches is None):
+        raise ValueError("replay: expected both loss_fn and batches or neither; re-execution needs both")
+    if ulp_tol < 0:
+        raise ValueError(f"replay: ulp_tol: expected at least 0, got {ulp_tol}")
+    report = validate(path)
+    if report.version != VERSION or report.verdict not in _READABLE:
+        return report
+    rest, report.findings = report.findings, []
+    try:
+        with open_trace(report.path, mode="tolerate_tail") as trace:
+            model = None if loss_fn is None or batches is None else Model(trace, loss_fn, batches)
+            _Replay(trace, report, ulp_tol, model).run()
+    except InvalidTraceError as error:
+        report.findings.append(Finding(error.verdict, error.text))
+    report.findings += rest
+    return report
+
+
+class _Replay:
+    """One replay: the state that is carried along, and what the report can say at its end."""
+
+    def __init__(self, trace: Trace, report: Report, ulp_tol: int, model: Model | None) -> None:
+        self.trace = trace
+        self.report = report
+        self.ulp_tol = ulp_tol
+        self.model = model
+        self.recorded = trace.header.mode is not RecordMode.DIGEST
+        self.executes = model is not None and trace.header.numerics == NUMERICS
+        self.updates = self.recorded or self.executes
+        self.checked = 0  # steps whose state is proven
+        self.names = [t.name for t in trace.schema.tensors]
+        self.digests = [TensorDigest(trace.header.algorithm, t.dtype, t.shape) for t in trace.schema.tensors]
+        if ulp_tol and trace.header.mode is not RecordMode.FULL and not trace.last_keyframe(len(trace)):
+            raise ValueError(
+                "replay: ulp_tol: this trace records digests of its states but no values after the "
+                "beginning, and digests have no tolerance; use 0, or record with record='full'"
+            )
+        self.state = State(trace, 0)
+
+    def run(self) -> None:
+        """Replay all steps; say in the report what is proven, what failed, and what could not be checked."""
+        report = self.report
+        try:
+            for view in self.trace:
+                self._step(view)
+            self._final()
+        except FailedError as failed:
+            report.findings.append(failed.finding)
+            if failed.finding.verdict in _CHECKS:
+                setattr(report, failed.finding.verdict.value, "failed")
+            return
+        report.findings += self._unproven()
+        report.update = "proven" if self.checked == len(self.trace) and self.updates else "not proven"
+        if self.model is not None:
+            report.data = "proven"
+            report.gradient = "proven" if self.executes else "not proven"
+
+    def _step(self, view: StepView) -> None:
+        made: tuple[dict[str, Array], dict[str, Array]] = ({}, {})
+        if self.recorded:
+            made = (self.trace.gradients(view.step), self.trace.buffers(view.step))
+        if self.model is not None:
+            batch = self.model.next_batch(view)
+            if self.executes:
+                executed = self.model.execute(view, self.state, batch, self.ulp_tol)
+                made = made if self.recorded else executed
+        if self.updates:
+            self._update(view, *made)
+
+    def _update(self, view: StepView, grads: Mapping[str, Array], buffers: Mapping[str, Array]) -> None:
+        try:
+            self.state.advance(view, grads, buffers)
+        except UnknownRuleError as error:
+            raise FailedError(Verdict.UNPROVEN, str(error), view.step) from error
+        except DgrrError as error:
+            text = f"the rule refuses the recorded step: {error}"
+            raise FailedError(Verdict.UPDATE, text, view.step) from error
+        if self.ulp_tol:
+            self._compare_values(view.step)
+            return
+        if self.state.corrections() != view.corrections:
+            found = f"recorded {view.corrections}, recomputed {self.state.corrections()}"
+            raise FailedError(Verdict.UPDATE, f"bias corrections: {found}", view.step)
+        if view.root is not None:
+            self._compare_digests(view.step, view.record.state_in_order(self.trace.layout))
+
+    def _compare_digests(self, step: int, recorded: Sequence[bytes]) -> None:
+        for name, digest, expected in zip(self.names, self.digests, recorded, strict=True):
+            if digest(self.state.values[name]) != expected:
+                raise FailedError(Verdict.UPDATE, self._update_text(step, name), step, name)
+        self.checked = step + 1
+
+    def _update_text(self, step: int, name: str) -> str:
+        since = "" if self.checked == step else f" since step {self.checked}"
+        text = f"the recorded state is not what {self._rules()} makes of the recorded gradients{since}"
+        try:
+            recorded = self.trace.tensor(name, step=step, what="after")
+        except NotRecordedError:
+            return f"{text}; element and values: not recorded"
+        return f"{text}; {first_difference(recorded, self.state.values[name])}"
+
+    def _rules(self) -> str:
+        return ", ".join(group.rule for group in self.trace.schema.groups)
+
+    def _compare_values(self, step: int) -> None:
+        """Compare where the whole state is recorded, and go on from what is recorded."""
+        if self.trace.has_keyframe(step + 1):
+            recorded = self.trace.keyframe(step + 1)
+        else:
+            recorded = self.trace.recorded_after(step)
+        if len(recorded) < len(self.names):
+            return
+        for name in self.names:
+            difference = first_difference(recorded[name], self.state.values[name], self.ulp_tol)
+            if difference is not None:
+                text = f"more than {self.ulp_tol} ULP from what {self._rules()} makes; {difference}"
+                raise FailedError(Verdict.UPDATE, text, step, name)
+        self.state.values.update(recorded)
+        self.checked = step + 1
+
+    def _final(self) -> None:
+        """Hold the state after the last step against the SEAL."""
+        seal, last = self.trace.seal, len(self.trace) - 1
+        if seal is not None and seal.final and self.updates and last >= 0 and not self.ulp_tol:
+            self._compare_digests(last, seal.final[:-1])
+
+    def _unproven(self) -> list[Finding]:
+        steps = len(self.trace)
+        if self.model is not None and not self.executes:
+            text = f"recorded under numerics version {self.trace.header.numerics}, this library has {NUMERICS}"
+            return [Finding(Verdict.NUMERICS, f"{text}: gradients were not re-executed")]
+        if not self.updates:
+            text = "the trace records digests only: pass the model and its batches to prove the updates"
+            return [Finding(Verdict.UNPROVEN, text)]
+        if self.checked < steps:
+            text = f"no state is recorded after steps {self.checked} to {steps - 1}: updates not proven"
+            return [Finding(Verdict.UNPROVEN, text)]
+        return []

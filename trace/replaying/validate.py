@@ -1,0 +1,54 @@
+"""Validation of a trace of either version."""
+
+import os
+
+from ..exit_codes import Exit
+from ..file_version import TraceFileError, version_of
+from ..v2.check.report import Finding, Report
+from ..v2.check.validate import validate_v2
+from ..v2.format.constants import VERSION
+from ..v2.verdict import Verdict
+
+_VERDICTS = {Exit.IO: Verdict.IO, Exit.VALIDATION: Verdict.CORRUPT, Exit.REPLAY: Verdict.UPDATE}
+
+
+def validate(path: str | os.PathLike[str]) -> Report:
+    """Check a trace against its format: structure, chains and digests; never raises for what is in the file.
+
+    The update law of a version 2 trace, its gradients and its data are left to `replay`; version 1 holds what
+    its update law needs, which is checked here.
+    """
+    name = os.fspath(path)
+    try:
+        version = version_of(name)
+    except TraceFileError as error:
+        return Report(name, 0, findings=[Finding(_VERDICTS[error.exit], str(error))])
+    if version == 1:
+        return _validate_v1(name)
+    if version == VERSION:
+        return validate_v2(name)
+    text = f"format version {version}; this library reads versions 1 and {VERSION}"
+    return Report(name, version, findings=[Finding(Verdict.UNSUPPORTED, text)])
+
+
+def _validate_v1(path: str) -> Report:
+    from ..v1.reader import TraceReader  # compiled, and so loaded only for a trace of version 1
+    from ..v1.validation.validate import validate as validate_v1
+
+    report = Report(path, 1)
+    try:
+        with TraceReader(path) as trace:
+            validation = validate_v1(trace)
+    except TraceFileError as error:
+        report.findings.append(Finding(_VERDICTS[error.exit], str(error)))
+        report.structure = "failed"
+        return report
+    report.steps = validation.header.step_count
+    report.findings = [Finding(_VERDICTS[failure.exit], failure.text) for failure in validation.failures]
+    verdicts = {finding.verdict for finding in report.findings}
+    report.structure = "failed" if Verdict.CORRUPT in verdicts else "proven"
+    report.chain = report.structure
+    report.update = "failed" if Verdict.UPDATE in verdicts else report.structure
+    if validation.reexecution:
+        report.notes.append(f"re-execution: {validation.reexecution}")
+    return report

@@ -1,0 +1,1 @@
+"""Validation and comparison of traces of version 2."""

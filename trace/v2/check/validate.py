@@ -1,0 +1,94 @@
+"""Checking a trace against itself: structure, both chains, and every digest of a recorded value."""
+
+import os
+from collections.abc import Iterator
+
+from ...file_version import TraceFileError, open_regular
+from ..errors import DamageError, InvalidTraceError
+from ..format.constants import VERSION
+from ..format.digest import TensorDigest
+from ..format.keyframe import KeyframeRecord
+from ..format.limits import Limits
+from ..format.step import StepRecord
+from ..read.damage import judge
+from ..read.scan import Record, Walk
+from ..read.source import Frame, FrameSource, Source
+from ..verdict import Verdict
+from .report import Finding, Report
+
+
+def validate_v2(path: str | os.PathLike[str], *, limits: Limits | None = None) -> Report:
+    """Check a file of version 2 from its first byte to its last; never raises for what is in the file.
+
+    `structure` and `chain` are proven or failed; the update law, gradients and data are left to `replay`.
+    """
+    report = Report(os.fspath(path), VERSION)
+    try:
+        descriptor = open_regular(report.path)
+    except TraceFileError as error:
+        report.findings.append(Finding(Verdict.IO, str(error)))
+        return report
+    try:
+        _check(report, Source(descriptor, limits or Limits()))
+    except InvalidTraceError as error:
+        report.findings.append(_finding(error))
+    finally:
+        os.close(descriptor)
+    _conclude(report)
+    return report
+
+
+def _check(report: Report, source: Source) -> None:
+    frames = FrameSource(source)
+    try:
+        walk = Walk(frames)
+        for _ in checked(walk):
+            report.steps = walk.steps
+    except DamageError as damage:
+        raise judge(frames, damage) from damage
+    if walk.seal is None:
+        text = f"every frame is whole, but there is no SEAL: the run was stopped after step {walk.steps - 1}"
+        raise InvalidTraceError(Verdict.UNSEALED, text)
+
+
+def checked(walk: Walk) -> Iterator[tuple[Frame, Record]]:
+    """The walk, with every recorded value of a frame held against its digest before the frame is handed on.
+
+    Raises:
+        DamageError, InvalidTraceError: as the walk does; a value that is not what its digest says is damage.
+    """
+    digests = [TensorDigest(walk.frames.algorithm, t.dtype, t.shape) for t in walk.schema.tensors]
+    for frame, record in walk:
+        _check_body(walk, digests, frame, record)
+        yield frame, record
+
+
+def _check_body(walk: Walk, digests: list[TensorDigest], frame: Frame, record: Record) -> None:
+    if isinstance(record, StepRecord):
+        extents = walk.layout.step_body(record.step, record.grads, record.digests)
+    elif isinstance(record, KeyframeRecord):
+        extents = walk.layout.keyframe_body(record.digests)
+    else:
+        return
+    for e in extents:
+        if digests[e.tensor].of_blocks(walk.frames.body_blocks(frame, e.offset, e.nbytes)) != e.digest:
+            name = walk.schema.tensors[e.tensor].name
+            raise DamageError(f"the digest of '{name}' ({e.what}) of frame {frame.seq} is wrong", frame.offset)
+
+
+def _finding(error: InvalidTraceError) -> Finding:
+    at = "" if error.offset is None else f" (at byte {error.offset})"
+    return Finding(error.verdict, f"{error.text}{at}")
+
+
+def _conclude(report: Report) -> None:
+    """What the first finding leaves proven. An unsealed or torn file is chained as far as it goes."""
+    match report.verdict:
+        case Verdict.OK:
+            report.structure = report.chain = "proven"
+        case Verdict.UNSEALED | Verdict.TORN_TAIL:
+            report.structure, report.chain = "failed", "proven"
+        case Verdict.CHAIN:
+            report.chain = "failed"
+        case _:
+            report.structure = "failed"

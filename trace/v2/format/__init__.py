@@ -1,0 +1,1 @@
+"""The format of version 2: constants, layouts, frames, digests, limits."""

@@ -1,0 +1,115 @@
+"""Every constant of version 2 and the fixed layouts, as `docs/trace_format.md` states them.
+
+Standard library only, so that each number of the format stands once and can be read without numpy.
+"""
+
+import struct
+from enum import IntEnum, IntFlag
+from typing import Final
+
+VERSION: Final = 2
+HEADER_LENGTH: Final = 256
+ALIGNMENT: Final = 8
+SYNC: Final = b"\xdaGRF"
+SEAL_MAGIC: Final = b"DGRRSEAL"
+
+TAG_FILE: Final = b"DGRRfile"
+TAG_RUN: Final = b"DGRRrun2"
+TAG_ROOT: Final = b"DGRRroot"
+TAG_DATA: Final = b"DGRRdata"
+
+STEPS_PER_INDEX: Final = 1024
+DEFAULT_PAYLOAD: Final = 1 << 26
+SMALLEST_PAYLOAD: Final = 1 << 12
+LARGEST_PAYLOAD: Final = 1 << 30
+EVENT_BYTES: Final = 1 << 16
+RESUME_BYTES: Final = 1 << 16  # random generator and data cursor of a keyframe together
+FLOAT_ENVIRONMENT: Final = 0b111  # nearest even, subnormals kept, no contraction
+
+
+class FrameType(IntEnum):
+    """What a frame holds; types of 128 and above may be skipped by readers that do not know them."""
+
+    SCHEMA = 1
+    KEYFRAME = 2
+    STEP = 3
+    COMMIT = 4
+    INDEX = 5
+    SEAL = 6
+    EVENT = 7
+    OPS = 128
+
+
+SKIPPABLE: Final = 128
+MORE: Final = 1  # frame flag: further parts follow
+
+
+class StepFlag(IntFlag):
+    """Flags of a STEP."""
+
+    CLIPPED = 1
+    NON_FINITE = 2
+
+
+class RecordMode(IntEnum):
+    """How much of each step is written: digests; gradients too; the state too."""
+
+    DIGEST = 1
+    GRADS = 2
+    FULL = 3
+
+
+class Role(IntEnum):
+    """What a tensor is; schemas list params first, then state, then buffers."""
+
+    PARAM = 1
+    STATE = 2
+    BUFFER = 3
+
+
+DTYPE_CODES: Final[dict[str, int]] = {
+    "f32": 1,
+    "f64": 2,
+    "i64": 3,
+    "i32": 4,
+    "i16": 5,
+    "i8": 6,
+    "u64": 7,
+    "u32": 8,
+    "u16": 9,
+    "u8": 10,
+    "bool": 11,
+}
+ITEM_BYTES: Final[dict[str, int]] = {name: 1 if name == "bool" else int(name[1:]) // 8 for name in DTYPE_CODES}
+
+#: magic, version, zero, length, reader, alignment, salt, created_at, seed, digest, mode, float environment,
+#: zero, state_every, numerics, zero, largest payload, environment, data set, parent root, parent steps, zeros
+HEADER: Final = struct.Struct("<4sHHIHH16sqQBBBBIIIQ32s32s32sQ76s")
+#: sync, type, flags, part, seq, step, payload length, front length, link, front CRC
+HEAD: Final = struct.Struct("<4sBBHQQII8sI")
+HEAD_LENGTH: Final = 48
+#: dtype code of the loss, flags, zero, micro-batches, loss bits, clip threshold, clip scale
+STEP_FIXED: Final = struct.Struct("<BBHIQdd")
+BATCH_ID_LENGTH: Final = 16
+COMMIT: Final = struct.Struct("<QQ")
+INDEX: Final = struct.Struct("<QIIQ")
+SEAL: Final = struct.Struct("<QII")
+SEAL_TAIL: Final = struct.Struct("<Q8s")
+U32: Final = struct.Struct("<I")
+U32_PAIR: Final = struct.Struct("<II")
+U64: Final = struct.Struct("<Q")
+
+if HEADER.size + U32.size != HEADER_LENGTH or HEAD.size + U32.size != HEAD_LENGTH:
+    raise AssertionError("the structs of the header or of a frame's head do not have the documented size")
+
+
+def pad8(length: int) -> int:
+    """`length` rounded up to a multiple of 8.
+
+    >>> pad8(0), pad8(1), pad8(8)
+    (0, 8, 8)
+    """
+    return (length + 7) & ~7
+
+
+PARTIAL_SUFFIX = ".partial"

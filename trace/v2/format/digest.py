@@ -1,0 +1,191 @@
+"""Digests of tensors, batches, states and chains.
+
+A tensor's digest is `H(u32 dtype code, u32 rank, u64 dims, elements)`, elements in C order, little-endian and
+with every NaN in its canonical form. Memory is hashed where it stands: a copy is made only of arrays that are
+not contiguous, are big-endian or hold a NaN.
+"""
+
+import hashlib
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import IntEnum
+from math import isfinite
+from typing import Any, Protocol, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+from typing_extensions import Buffer
+
+from .constants import DTYPE_CODES, TAG_DATA, TAG_ROOT, U32
+
+Array: TypeAlias = npt.NDArray[Any]
+Batch: TypeAlias = Mapping[str, Array] | Sequence[Array] | Array
+
+NUMPY_DTYPES: dict[str, np.dtype[Any]] = {
+    name: np.dtype("?" if name == "bool" else f"<{name[0]}{int(name[1:]) // 8}") for name in DTYPE_CODES
+}
+_SHORT = 8192
+_LARGEST, _SMALLEST = np.maximum.reduce, np.minimum.reduce
+_NAMES = {dtype: name for name, dtype in NUMPY_DTYPES.items()}
+
+
+class Hasher(Protocol):
+    """What `hashlib` and `xxhash` objects have in common."""
+
+    def update(self, data: Buffer, /) -> None:
+        """Append `data` to the message."""
+        ...
+
+    def digest(self) -> bytes:
+        """The digest of the message so far."""
+        ...
+
+    def copy(self) -> Self:
+        """An independent copy of the state."""
+        ...
+
+
+def _sha256(data: Buffer) -> bytes:
+    return hashlib.sha256(data).digest()
+
+
+class Algorithm(IntEnum):
+    """A digest by its code in the header."""
+
+    XXH3_128 = 1
+    SHA256 = 2
+
+    @property
+    def size(self) -> int:
+        """Bytes of a digest."""
+        return 16 if self is Algorithm.XXH3_128 else 32
+
+    @property
+    def hash(self) -> Callable[[Buffer], bytes]:
+        """The digest of one message."""
+        return xxhash.xxh3_128_digest if self is Algorithm.XXH3_128 else _sha256
+
+    def begin(self, prefix: bytes = b"") -> Hasher:
+        """A message that grows, beginning with `prefix`."""
+        return xxhash.xxh3_128(prefix) if self is Algorithm.XXH3_128 else hashlib.sha256(prefix)
+
+
+def dtype_name(dtype: np.dtype[Any]) -> str:
+    """The format's name of a numpy dtype, whatever its byte order.
+
+    Raises:
+        TypeError: the dtype has no code in the format.
+
+    >>> dtype_name(np.dtype(np.float32))
+    'f32'
+    """
+    name = _NAMES.get(dtype.newbyteorder("<"))
+    if name is None:
+        raise TypeError(f"digest: expected one of the dtypes {', '.join(DTYPE_CODES)}, got {dtype}; cast it first")
+    return name
+
+
+def preamble(name: str, shape: Sequence[int]) -> bytes:
+    """What precedes the elements in the preimage of a tensor's digest."""
+    return struct.pack(f"<II{len(shape)}Q", DTYPE_CODES[name], len(shape), *shape)
+
+
+def canonical(array: Array) -> Array:
+    """`array` as the format writes it: C order, little-endian, canonical NaN. No copy if it is so already."""
+    if not array.flags.c_contiguous:
+        array = np.ascontiguousarray(array)
+    if not array.dtype.isnative or array.dtype.byteorder == ">":
+        array = array.astype(array.dtype.newbyteorder("<"))
+    return canonical_nan(array)
+
+
+def canonical_nan(array: Array) -> Array:
+    """`array`, or a copy in which every NaN has its canonical form."""
+    if array.dtype.kind != "f" or surely_finite(array) or not np.isnan(array).any():
+        return array
+    return np.where(np.isnan(array), array.dtype.type(np.nan), array)
+
+
+def surely_finite(array: Array) -> bool:
+    """Whether a float array certainly holds neither infinity nor NaN; False may also be an overflow.
+
+    A sum of squares is the cheapest test of short arrays, the extrema (`np.maximum` hands a NaN on) of long
+    ones, for which BLAS might wake its threads.
+    """
+    if array.size <= _SHORT:
+        return isfinite(np.vdot(array, array))
+    return isfinite(_LARGEST(array, None)) and isfinite(_SMALLEST(array, None))
+
+
+def raw(array: Array) -> memoryview:
+    """The elements of a canonical array as bytes, without a copy."""
+    return array.data.cast("B") if array.size else memoryview(b"")
+
+
+class TensorDigest:
+    """The digest of tensors of one dtype and shape, with the preamble hashed once."""
+
+    __slots__ = ("_begun",)
+
+    def __init__(self, algorithm: Algorithm, dtype: str, shape: Sequence[int]) -> None:
+        self._begun = algorithm.begin(preamble(dtype, shape))
+
+    def __call__(self, array: Array) -> bytes:
+        """The digest of `array`, which must have the dtype and shape that were promised."""
+        return self.of_bytes(canonical(array).data)
+
+    def of_bytes(self, elements: Buffer) -> bytes:
+        """The digest of a tensor from its canonical bytes."""
+        hasher = self._begun.copy()
+        hasher.update(elements)
+        return hasher.digest()
+
+    def of_blocks(self, blocks: Iterable[Buffer]) -> bytes:
+        """The digest of a tensor whose canonical bytes come in blocks."""
+        hasher = self._begun.copy()
+        for block in blocks:
+            hasher.update(block)
+        return hasher.digest()
+
+
+def tensor_digest(algorithm: Algorithm, array: Array) -> bytes:
+    """The digest of one array of any dtype of the format."""
+    return TensorDigest(algorithm, dtype_name(array.dtype), array.shape)(array)
+
+
+def state_root(algorithm: Algorithm, digests: Sequence[bytes]) -> bytes:
+    """The digest of a whole state from the digests of all its tensors, in the order of the schema."""
+    return algorithm.hash(TAG_ROOT + b"".join(digests))
+
+
+class InputDigest:
+    """The digest of batches; remembers the preambles of the shapes it has met."""
+
+    def __init__(self, algorithm: Algorithm) -> None:
+        self._algorithm = algorithm
+        self._known: dict[tuple[np.dtype[Any], tuple[int, ...]], TensorDigest] = {}
+
+    def __call__(self, batch: Batch) -> bytes:
+        """The digest of a mapping (sorted by the UTF-8 bytes of its names), a sequence or one array."""
+        parts = [TAG_DATA, b""]
+        named = _named(batch)
+        for name, array in named:
+            parts += (U32.pack(len(name)), name, self._of(np.asarray(array)))
+        parts[1] = U32.pack(len(named))
+        return self._algorithm.hash(b"".join(parts))
+
+    def _of(self, array: Array) -> bytes:
+        key = (array.dtype, array.shape)
+        digest = self._known.get(key)
+        if digest is None:
+            digest = TensorDigest(self._algorithm, dtype_name(array.dtype), array.shape)
+            self._known[key] = digest
+        return digest(array)
+
+
+def _named(batch: Batch) -> list[tuple[bytes, Array]]:
+    if isinstance(batch, Mapping):
+        return sorted((name.encode(), array) for name, array in batch.items())
+    arrays = [batch] if isinstance(batch, np.ndarray) else batch
+    return [(b"%d" % i, array) for i, array in enumerate(arrays)]

@@ -1,0 +1,81 @@
+"""Where everything stands in the payload of a STEP or KEYFRAME: derived from the schema, never believed.
+
+A body is a run of tensors without padding. `Extent` says which tensor stands at which offset of the body.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from .constants import BATCH_ID_LENGTH, STEP_FIXED, U32_PAIR, RecordMode, pad8
+from .digest import Algorithm
+from .schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """One tensor in a body: its position in the schema, its offset, its bytes and what it is.
+
+    `what` is `grad` for a gradient, else `after` (in a STEP) or `before` (in a KEYFRAME).
+    """
+
+    tensor: int
+    what: str
+    offset: int
+    nbytes: int
+    digest: bytes
+
+
+class Layout:
+    """The lengths that follow from header and schema."""
+
+    def __init__(self, schema: Schema, algorithm: Algorithm, mode: RecordMode, state_every: int) -> None:
+        size = algorithm.size
+        self.schema = schema
+        self.digest_size = size
+        self.mode = mode
+        self.state_every = state_every
+        self.states = len(schema.tensors) - schema.buffers
+        self.bitmap_words = -(-schema.params // 64)
+        self.scalars_at = size + BATCH_ID_LENGTH
+        self.input_at = self.scalars_at + STEP_FIXED.size
+        self.hyper_at = self.input_at + size
+        self.scalars = schema.hyperparameters + schema.corrections
+        self.bitmap_at = self.hyper_at + 8 * self.scalars
+        self.digests_at = self.bitmap_at + 8 * self.bitmap_words
+        self.keyframe_digests = size * (len(schema.tensors) + 1)
+
+    def due(self, step: int) -> bool:
+        """Whether the state after `step` is digested."""
+        return (step + 1) % self.state_every == 0
+
+    def step_front(self, step: int, present: int) -> int:
+        """Bytes of the front of a STEP with `present` gradients."""
+        digests = present + self.schema.buffers + (self.states + 1 if self.due(step) else 0)
+        return self.digests_at + digests * self.digest_size
+
+    def keyframe_front(self, opaque: int) -> int:
+        """Bytes of the front of a KEYFRAME with `opaque` bytes of generator and cursor."""
+        return U32_PAIR.size + pad8(opaque) + self.keyframe_digests
+
+    def step_body(self, step: int, grads: Sequence[int], digests: Sequence[bytes]) -> list[Extent]:
+        """The body of a STEP: `digests` are those of the front, in its order."""
+        if self.mode is RecordMode.DIGEST:
+            return []
+        buffers = range(self.states, len(self.schema.tensors))
+        parts = [("grad", i) for i in grads] + [("after", i) for i in buffers]
+        if self.mode is RecordMode.FULL and self.due(step):
+            parts += [("after", i) for i in range(self.states)]
+        return self._extents(parts, digests)
+
+    def keyframe_body(self, digests: Sequence[bytes]) -> list[Extent]:
+        """The body of a KEYFRAME."""
+        return self._extents([("before", i) for i in range(len(self.schema.tensors))], digests)
+
+    def _extents(self, parts: Iterable[tuple[str, int]], digests: Sequence[bytes]) -> list[Extent]:
+        extents: list[Extent] = []
+        offset = 0
+        for (what, i), digest in zip(parts, digests, strict=False):
+            nbytes = self.schema.tensors[i].nbytes
+            extents.append(Extent(i, what, offset, nbytes, digest))
+            offset += nbytes
+        return extents

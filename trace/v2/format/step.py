@@ -1,0 +1,127 @@
+"""The front of a STEP: scalars, bitmap and digests."""
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from typing_extensions import Buffer
+
+from ..errors import InvalidTraceError
+from ..verdict import Verdict
+from .constants import BATCH_ID_LENGTH, STEP_FIXED, U64, StepFlag
+from .digest import Array
+from .layout import Layout
+
+_LOSS_BITS = {1: ("<u4", "<f4"), 2: ("<u8", "<f8")}
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """A decoded front. `grads` are the positions of the params that have a gradient.
+
+    `digests` are those of gradients, buffers and (if due) params and state, in the order of the front;
+    `root` is the state root if due.
+    """
+
+    step: int
+    link: bytes
+    batch_id: bytes
+    loss: Array
+    flags: StepFlag
+    micro_batches: int
+    clip: tuple[float, float] | None
+    input_digest: bytes
+    hyper: tuple[float, ...]
+    corrections: tuple[float, ...]
+    grads: tuple[int, ...]
+    digests: tuple[bytes, ...]
+    root: bytes | None
+
+    def grad_digests(self) -> dict[int, bytes]:
+        """Position of a param → digest of its gradient."""
+        return dict(zip(self.grads, self.digests, strict=False))
+
+    def state_in_order(self, layout: Layout) -> tuple[bytes, ...]:
+        """The digests of all tensors after the step in the order of the schema, if the state is due."""
+        after = self.digests[len(self.grads) :]
+        buffers = layout.schema.buffers
+        return after[buffers:] + after[:buffers]
+
+    def run_content(self, layout: Layout, front: bytes) -> bytes:
+        """What the state chain hashes of this step, the link before it excepted."""
+        return U64.pack(self.step) + front[layout.scalars_at :]
+
+
+def encode_step(layout: Layout, hash: Callable[[Buffer], bytes], previous: bytes, record: StepRecord) -> bytes:
+    """The front of a STEP that follows the state chain link `previous`; `record.link` is not looked at."""
+    code = 1 if record.loss.dtype.itemsize == 4 else 2
+    bits = record.loss.view(_LOSS_BITS[code][0]).item()
+    threshold, scale = record.clip or (0.0, 0.0)
+    bitmap = sum(1 << i for i in record.grads).to_bytes(8 * layout.bitmap_words, "little")
+    content = b"".join(
+        (
+            STEP_FIXED.pack(code, record.flags, 0, record.micro_batches, bits, threshold, scale),
+            record.input_digest,
+            struct.pack(f"<{layout.scalars}d", *record.hyper, *record.corrections),
+            bitmap,
+            *record.digests,
+            record.root or b"",
+        )
+    )
+    return hash(previous + U64.pack(record.step) + content) + record.batch_id + content
+
+
+def present_grads(layout: Layout, front: bytes, offset: int) -> tuple[int, ...]:
+    """The bitmap of a STEP as positions.
+
+    Raises:
+        InvalidTraceError: `corrupt`: too short for a bitmap, or the bitmap names tensors beyond the params.
+    """
+    words = front[layout.bitmap_at : layout.digests_at]
+    if len(words) < 8 * layout.bitmap_words:
+        raise InvalidTraceError(Verdict.CORRUPT, "a STEP is too short for its bitmap", offset)
+    bits = np.unpackbits(np.frombuffer(words, np.uint8), bitorder="little")
+    if bits[layout.schema.params :].any():
+        raise InvalidTraceError(Verdict.CORRUPT, "the bitmap of a STEP names tensors that do not exist", offset)
+    return tuple(np.flatnonzero(bits).tolist())
+
+
+def decode_step(layout: Layout, step: int, front: bytes, offset: int) -> StepRecord:
+    """Read a front whose CRC is right.
+
+    Raises:
+        InvalidTraceError: `corrupt`: its length is not the derived one, or a field has an impossible value.
+    """
+    grads = present_grads(layout, front, offset)
+    if len(front) != layout.step_front(step, len(grads)):
+        raise InvalidTraceError(Verdict.CORRUPT, f"the front of STEP {step} has not the derived length", offset)
+    code, flags, zero, micro, bits, threshold, scale = STEP_FIXED.unpack_from(front, layout.scalars_at)
+    clipped = bool(flags & StepFlag.CLIPPED)
+    if code not in _LOSS_BITS or flags & ~3 or zero or micro < 1 or (not clipped and (threshold or scale)):
+        raise InvalidTraceError(Verdict.CORRUPT, f"a scalar of STEP {step} has an impossible value", offset)
+    unsigned, floating = _LOSS_BITS[code]
+    if code == 1 and bits >> 32:
+        raise InvalidTraceError(Verdict.CORRUPT, f"the loss of STEP {step} has more than 32 bits", offset)
+    loss = np.array(bits, unsigned).view(floating)
+    if not np.isfinite(loss) and not flags & StepFlag.NON_FINITE:
+        raise InvalidTraceError(Verdict.CORRUPT, f"the loss of STEP {step} is {loss}, and its flag is not set", offset)
+    size = layout.digest_size
+    digests = [front[i : i + size] for i in range(layout.digests_at, len(front), size)]
+    scalars = struct.unpack_from(f"<{layout.scalars}d", front, layout.hyper_at)
+    hyper = layout.schema.hyperparameters
+    return StepRecord(
+        step=step,
+        link=front[:size],
+        batch_id=front[size : size + BATCH_ID_LENGTH],
+        loss=loss,
+        flags=StepFlag(flags),
+        micro_batches=micro,
+        clip=(threshold, scale) if clipped else None,
+        input_digest=front[layout.input_at : layout.hyper_at],
+        hyper=scalars[:hyper],
+        corrections=scalars[hyper:],
+        grads=grads,
+        root=digests.pop() if layout.due(step) else None,
+        digests=tuple(digests),
+    )

@@ -1,0 +1,1 @@
+"""Reading traces of version 2, whole, unfinished or damaged."""

@@ -1,0 +1,48 @@
+"""Telling a torn tail from corruption."""
+
+from collections.abc import Iterator
+from zlib import crc32
+
+from ..errors import DamageError, InvalidTraceError
+from ..format.constants import ALIGNMENT, HEAD_LENGTH, SYNC, FrameType
+from ..verdict import Verdict
+from .source import FrameSource
+
+
+def judge(frames: FrameSource, damage: DamageError) -> InvalidTraceError:
+    """What the damage means: `corrupt` if a whole COMMIT or SEAL stands behind it, else `torn-tail`."""
+    offset = damage.offset or 0
+    for candidate in _sync_words(frames, offset + ALIGNMENT):
+        if _is_commit(frames, candidate):
+            text = f"{damage.text}, and data that was committed at byte {candidate} stands behind it"
+            return InvalidTraceError(Verdict.CORRUPT, text, offset)
+    return InvalidTraceError(Verdict.TORN_TAIL, f"{damage.text}, and nothing committed stands behind it", offset)
+
+
+def _sync_words(frames: FrameSource, start: int) -> Iterator[int]:
+    source = frames.source
+    position = start
+    while position + HEAD_LENGTH <= source.size:
+        length = min(source.limits.block, source.size - position)
+        data = source.read(position, length)
+        found = data.find(SYNC)
+        while found >= 0:
+            if (position + found) % ALIGNMENT == 0:
+                yield position + found
+            found = data.find(SYNC, found + 1)
+        position += max(length - len(SYNC) + 1, 1)
+
+
+def _is_commit(frames: FrameSource, offset: int) -> bool:
+    try:
+        head = frames.head(offset)
+        if head.type not in (FrameType.COMMIT, FrameType.SEAL):
+            return False
+        crc = 0
+        for block in frames.source.blocks(offset + HEAD_LENGTH, head.front_length):
+            crc = crc32(block, crc)
+    except InvalidTraceError as error:
+        if error.verdict is Verdict.IO:
+            raise
+        return False
+    return crc == head.front_crc

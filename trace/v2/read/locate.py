@@ -1,0 +1,143 @@
+"""Finding frames: by the SEAL and its INDEX frames in a sealed file, by one pass in any other."""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, TypeAlias
+
+from ..errors import DamageError, InvalidTraceError
+from ..format.constants import EVENT_BYTES, HEADER_LENGTH, SEAL_MAGIC, SEAL_TAIL, STEPS_PER_INDEX, FrameType
+from ..format.control_frames import EventRecord, IndexRecord, SealRecord, decode_event, decode_index, decode_seal
+from ..format.keyframe import KeyframeRecord, decode_keyframe
+from ..format.step import StepRecord
+from ..verdict import Verdict
+from .damage import judge
+from .scan import Prologue, Walk, read_step
+from .source import Frame, FrameSource
+
+Mode: TypeAlias = Literal["strict", "tolerate_tail", "point_in_time"]
+
+
+class Locator:
+    """Where the frames of one file stand. Every frame is checked when it is read.
+
+    `seal`: None in an unsealed file; `damage`: what ended the pass over a damaged one, where the mode allows it.
+    """
+
+    def __init__(self, frames: FrameSource, mode: Mode) -> None:
+        self.frames = frames
+        self._prologue = Prologue(frames)
+        self.schema = self._prologue.schema
+        self.layout = self._prologue.layout
+        self.damage: InvalidTraceError | None = None
+        self._cached: tuple[int, IndexRecord] | None = None
+        self.seal = self._find_seal()
+        self._walk: Walk | None = None if self.seal else self._scan(mode)
+
+    @property
+    def steps(self) -> int:
+        """Number of steps."""
+        if self.seal is not None:
+            return self.seal.steps
+        return len(self._walk.step_offsets) if self._walk else 0
+
+    def step(self, step: int) -> tuple[Frame, StepRecord]:
+        """A STEP that exists."""
+        if self._walk is not None:
+            offset = self._walk.step_offsets[step]
+        else:
+            number, place = divmod(step, STEPS_PER_INDEX)
+            offset = self._index(number).steps[place]
+        frame = self._frame(offset, FrameType.STEP)
+        if frame.step != step:
+            raise InvalidTraceError(Verdict.CORRUPT, f"expected STEP {step}, found STEP {frame.step}", offset)
+        return frame, read_step(self.frames, self.layout, frame)
+
+    def keyframe(self, step: int) -> tuple[Frame, KeyframeRecord]:
+        """A KEYFRAME that exists."""
+        offset = self._keyframe_offset(step)
+        assert offset is not None
+        frame = self._frame(offset, FrameType.KEYFRAME)
+        if frame.step != step or frame.body_length != self.schema.nbytes:
+            raise InvalidTraceError(Verdict.CORRUPT, f"expected KEYFRAME {step}, found another", offset)
+        return frame, decode_keyframe(self.layout, self.frames.algorithm, step, frame.front, offset)
+
+    def has_keyframe(self, step: int) -> bool:
+        """Whether there is a KEYFRAME before `step`."""
+        return self._keyframe_offset(step) is not None
+
+    def last_keyframe(self, step: int) -> int:
+        """The number of the last KEYFRAME at or before `step`."""
+        for k in range(step // STEPS_PER_INDEX, -1, -1):
+            before = [number for number, _ in self._keyframes(k) if number <= step]
+            if before:
+                return before[-1]
+        raise InvalidTraceError(Verdict.CORRUPT, "no INDEX lists KEYFRAME 0")
+
+    def events(self) -> Iterator[tuple[int, EventRecord]]:
+        """Every EVENT with the number of steps before it; one pass over the heads."""
+        offset = self._prologue.frame.end
+        end = self._walk.end if self._walk else self.frames.source.size
+        while offset < end:
+            head = self.frames.head(offset)
+            if head.type == FrameType.EVENT:
+                yield head.step, decode_event(self.frames.frame(offset, EVENT_BYTES).front, offset)
+            offset += head.span(self.frames.algorithm.size)
+
+    def _find_seal(self) -> SealRecord | None:
+        """The SEAL by the last bytes of the file; None leaves the diagnosis to a scan."""
+        source, size = self.frames.source, self.frames.algorithm.size
+        try:
+            offset, magic = SEAL_TAIL.unpack(source.read(source.size - size - SEAL_TAIL.size, SEAL_TAIL.size))
+            if magic != SEAL_MAGIC or not HEADER_LENGTH < offset < source.size:
+                return None
+            frame = self._frame(offset, FrameType.SEAL)
+            seal = decode_seal(frame.front, offset, size, len(self.schema.tensors))
+        except InvalidTraceError as error:
+            if error.verdict is Verdict.IO:
+                raise
+            return None
+        listed = len(seal.indexes) * STEPS_PER_INDEX
+        return seal if frame.end == source.size and listed - STEPS_PER_INDEX <= seal.steps <= listed else None
+
+    def _scan(self, mode: Mode) -> Walk:
+        walk = Walk(self.frames)
+        try:
+            for _ in walk:
+                pass
+        except DamageError as damage:
+            self.damage = judge(self.frames, damage)
+        except InvalidTraceError as error:
+            self.damage = error
+        if self.damage is not None and not (
+            mode == "point_in_time" or (mode == "tolerate_tail" and self.damage.verdict is Verdict.TORN_TAIL)
+        ):
+            raise self.damage
+        self.seal = walk.seal
+        return walk
+
+    def _frame(self, offset: int, type: FrameType) -> Frame:
+        largest = self._prologue.largest_front(type, self.frames.source.size)
+        frame = self.frames.frame(offset, largest)
+        if frame.type != type:
+            raise InvalidTraceError(Verdict.CORRUPT, f"expected a frame of type {type.name}", offset)
+        return frame
+
+    def _index(self, number: int) -> IndexRecord:
+        assert self.seal is not None
+        if self._cached is None or self._cached[0] != number:
+            offset = self.seal.indexes[number]
+            index = decode_index(self._frame(offset, FrameType.INDEX).front, offset)
+            steps = min(self.seal.steps - number * STEPS_PER_INDEX, STEPS_PER_INDEX)
+            if index.first != number * STEPS_PER_INDEX or len(index.steps) != steps:
+                raise InvalidTraceError(Verdict.CORRUPT, f"INDEX {number} lists other steps", offset)
+            self._cached = (number, index)
+        return self._cached[1]
+
+    def _keyframes(self, number: int) -> Sequence[tuple[int, int]]:
+        """The keyframes of steps `number * 1024` and following, as (step, offset)."""
+        if self._walk is not None:
+            return [pair for pair in self._walk.keyframes if pair[0] // STEPS_PER_INDEX == number]
+        assert self.seal is not None
+        return self._index(number).keyframes if number < len(self.seal.indexes) else ()
+
+    def _keyframe_offset(self, step: int) -> int | None:
+        return dict(self._keyframes(step // STEPS_PER_INDEX)).get(step)

@@ -1,0 +1,282 @@
+"""Reading a trace: random access to steps, in bounded memory, every frame checked when it is read."""
+
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self, TypeAlias, overload
+
+import numpy as np
+
+from ...file_version import open_regular
+from ..errors import InvalidTraceError, NotRecordedError, UnsealedTraceWarning
+from ..format.constants import PARTIAL_SUFFIX, RecordMode, Role
+from ..format.control_frames import EventRecord
+from ..format.digest import NUMPY_DTYPES, Array, TensorDigest
+from ..format.header import Header
+from ..format.layout import Extent
+from ..format.limits import Limits
+from ..format.step import StepRecord
+from ..verdict import Verdict
+from .locate import Locator, Mode
+from .source import Frame, FrameSource, Source
+
+What: TypeAlias = Literal["grad", "after", "before"]
+
+
+class StepView:
+    """One recorded step.
+
+    Attributes are those of the step's record (`step`, `loss`, `hyper` by name, `corrections`, `clip`,
+    `micro_batches`, `input_digest`, `root`, `link`; by tensor name `grad_digests`, `buffer_digests`, `state_digests`).
+    """
+
+    def __init__(self, trace: "Trace", record: StepRecord) -> None:
+        self._trace = trace
+        self.record = record
+        self.step = record.step
+        self.loss = record.loss[()]
+        self.clip = record.clip
+        self.micro_batches = record.micro_batches
+        self.corrections = record.corrections
+        self.input_digest = record.input_digest
+        self.link = record.link
+        self.root = record.root
+
+    @property
+    def hyper(self) -> dict[str, float]:
+        """Hyperparameter → value used. Where several groups have the name, that of the last."""
+        names = [name for group in self._trace.schema.groups for name in group.hyperparameters]
+        return dict(zip(names, self.record.hyper, strict=True))
+
+    @property
+    def grad_digests(self) -> dict[str, bytes]:
+        """Param → digest of its gradient; params without one are absent."""
+        tensors = self._trace.schema.tensors
+        return {tensors[i].name: d for i, d in zip(self.record.grads, self.record.digests, strict=False)}
+
+    @property
+    def buffer_digests(self) -> dict[str, bytes]:
+        """Buffer → digest after the step."""
+        names = [t.name for t in self._trace.schema.tensors[self._trace.layout.states :]]
+        return dict(zip(names, self.record.digests[len(self.record.grads) :], strict=False))
+
+    @property
+    def state_digests(self) -> dict[str, bytes]:
+        """Tensor → digest after the step; empty where the state is not due."""
+        if self.root is None:
+            return {}
+        digests = self.record.state_in_order(self._trace.layout)
+        return {t.name: d for t, d in zip(self._trace.schema.tensors, digests, strict=True)}
+
+    def grad(self, name: str) -> Array:
+        """The recorded gradient of a param. Raises NotRecordedError."""
+        return self._trace.tensor(name, step=self.step, what="grad")
+
+    def __repr__(self) -> str:
+        return f"<step {self.step}: loss {self.loss!r}, {len(self.record.grads)} gradients>"
+
+
+class Trace(Sequence[StepView]):
+    """An open trace; made by `open_trace`. `len(trace)` steps, `trace[i]` one of them.
+
+    `header` and `schema` say what is recorded; `sealed` whether the run was finished; `damage` is what ended
+    the reading of a damaged file in the modes that allow it.
+    """
+
+    def __init__(self, descriptor: int, path: str, limits: Limits, mode: Mode) -> None:
+        self.path = path
+        self._descriptor = descriptor
+        self._frames = FrameSource(Source(descriptor, limits))
+        self._locator = Locator(self._frames, mode)
+        self.header: Header = self._frames.header
+        self.schema = self._locator.schema
+        self.layout = self._locator.layout
+        self.seal = self._locator.seal
+        self.damage = self._locator.damage
+        self._digests = [TensorDigest(self._frames.algorithm, t.dtype, t.shape) for t in self.schema.tensors]
+
+    @property
+    def sealed(self) -> bool:
+        """Whether the run was finished and the file sealed."""
+        return self.seal is not None
+
+    def __len__(self) -> int:
+        return self._locator.steps
+
+    @overload
+    def __getitem__(self, index: int) -> StepView: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[StepView]: ...
+    def __getitem__(self, index: int | slice) -> StepView | list[StepView]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        return StepView(self, self._locator.step(self._checked(index))[1])
+
+    def __iter__(self) -> Iterator[StepView]:
+        return (self[i] for i in range(len(self)))
+
+    @property
+    def loss(self) -> Array:
+        """The loss of every step, float32 or float64; read anew at each call."""
+        if not len(self):
+            return np.empty(0, np.float64)
+        dtype = self[0].record.loss.dtype
+        return np.fromiter((view.record.loss.item() for view in self), dtype, len(self))
+
+    def tensor(self, name: str, *, step: int, what: What = "grad") -> Array:
+        """A recorded tensor of one step: a param's gradient, or a tensor before or after the step.
+
+        Raises:
+            NotRecordedError: the trace holds no such value; `dgrr.trace.state_after` recomputes states.
+            InvalidTraceError: the file is damaged there.
+        """
+        step = self._checked(step)
+        position = self.schema.position.get(name)
+        if position is None:
+            names = ", ".join(t.name for t in self.schema.tensors[:8])
+            raise NotRecordedError(f"trace.tensor: expected a name such as {names}; got {name!r}")
+        found = self._find_tensor(position, step, what)
+        if found is None:
+            raise NotRecordedError(self._not_recorded(name, step, what))
+        return self._load(*found)
+
+    def _find_tensor(self, position: int, step: int, what: What) -> tuple[Frame, Extent] | None:
+        places: list[tuple[Frame, list[Extent]]] = []
+        if what != "before":
+            places.append(self._step_body(step))
+        elif step > 0:
+            places.append(self._step_body(step - 1))
+        number = step + (what == "after")
+        if what != "grad" and self.has_keyframe(number):
+            places.append(self._keyframe_body(number))
+        kinds = ("grad",) if what == "grad" else ("after", "before")
+        return next(
+            ((frame, e) for frame, extents in places for e in extents if e.tensor == position and e.what in kinds),
+            None,
+        )
+
+    def _not_recorded(self, name: str, step: int, what: What) -> str:
+        mode = self.header.mode.name.lower()
+        if what == "grad":
+            return (
+                f"trace.tensor: no gradient of '{name}' is recorded at step {step} (record mode '{mode}'): "
+                f"expected a param that was updated, in a trace recorded with record='grads'"
+            )
+        return (
+            f"trace.tensor: '{name}' {what} step {step} is not recorded (record mode '{mode}'); "
+            f"dgrr.trace.state_after recomputes it from the gradients, or record with record='full'"
+        )
+
+    def gradients(self, step: int) -> dict[str, Array]:
+        """All recorded gradients of a step by name. Raises NotRecordedError in mode `digest`."""
+        if self.header.mode is RecordMode.DIGEST:
+            raise NotRecordedError("trace.gradients: a trace of record mode 'digest' holds no gradients")
+        frame, extents = self._step_body(self._checked(step))
+        tensors = self.schema.tensors
+        return {tensors[e.tensor].name: self._load(frame, e) for e in extents if e.what == "grad"}
+
+    def buffers(self, step: int) -> dict[str, Array]:
+        """All buffers after a step by name; empty in mode `digest`."""
+        if not self.schema.buffers:
+            return {}
+        recorded = self.recorded_after(step)
+        return {t.name: recorded[t.name] for t in self.schema.tensors if t.role is Role.BUFFER and t.name in recorded}
+
+    def recorded_after(self, step: int) -> dict[str, Array]:
+        """The tensors whose values after a step are recorded in it, by name."""
+        frame, extents = self._step_body(self._checked(step))
+        tensors = self.schema.tensors
+        return {tensors[e.tensor].name: self._load(frame, e) for e in extents if e.what == "after"}
+
+    def keyframe(self, step: int) -> dict[str, Array]:
+        """The whole state before `step` by name. Raises NotRecordedError where there is no keyframe."""
+        if not self.has_keyframe(step):
+            raise NotRecordedError(f"trace.keyframe: there is no keyframe before step {step}")
+        frame, extents = self._keyframe_body(step)
+        return {self.schema.tensors[e.tensor].name: self._load(frame, e) for e in extents}
+
+    def has_keyframe(self, step: int) -> bool:
+        """Whether there is a KEYFRAME before `step`."""
+        return self._locator.has_keyframe(step)
+
+    def last_keyframe(self, step: int) -> int:
+        """The number of the last KEYFRAME at or before `step`."""
+        return self._locator.last_keyframe(step)
+
+    def keyframe_digests(self, step: int) -> dict[str, bytes]:
+        """Tensor → digest in the KEYFRAME before `step`, which must exist."""
+        digests = self._locator.keyframe(step)[1].digests
+        return {t.name: d for t, d in zip(self.schema.tensors, digests, strict=True)}
+
+    def events(self) -> Iterator[tuple[int, EventRecord]]:
+        """Every EVENT with the number of steps before it; one pass over the heads."""
+        return self._locator.events()
+
+    def close(self) -> None:
+        """Close the file. Idempotent."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        seal = "sealed" if self.sealed else "unsealed"
+        mode = self.header.mode.name.lower()
+        return f"<trace {self.path}: {len(self)} steps, {seal}, mode {mode}, {len(self.schema.tensors)} tensors>"
+
+    def _checked(self, step: int) -> int:
+        index = step + len(self) if step < 0 else step
+        if not 0 <= index < len(self):
+            raise IndexError(f"trace: expected a step from 0 to {len(self) - 1}, got {step}")
+        return index
+
+    def _step_body(self, step: int) -> tuple[Frame, list[Extent]]:
+        frame, record = self._locator.step(step)
+        return frame, self.layout.step_body(step, record.grads, record.digests)
+
+    def _keyframe_body(self, step: int) -> tuple[Frame, list[Extent]]:
+        frame, record = self._locator.keyframe(step)
+        return frame, self.layout.keyframe_body(record.digests)
+
+    def _load(self, frame: Frame, extent: Extent) -> Array:
+        spec = self.schema.tensors[extent.tensor]
+        data = bytearray().join(self._frames.body_blocks(frame, extent.offset, extent.nbytes))
+        if self._digests[extent.tensor].of_bytes(data) != extent.digest:
+            raise InvalidTraceError(Verdict.CORRUPT, f"'{spec.name}' is not what its digest says", frame.offset)
+        return np.frombuffer(data, NUMPY_DTYPES[spec.dtype]).reshape(spec.shape)
+
+
+def open_trace(path: str | os.PathLike[str], *, limits: Limits | None = None, mode: Mode = "strict") -> Trace:
+    """Open a trace of version 2 for reading; use it in a `with` statement.
+
+    A missing PATH whose `PATH.partial` exists is read from there, with a warning. `strict` refuses damage,
+    `tolerate_tail` reads up to a torn tail, `point_in_time` up to any damage.
+
+    Raises:
+        InvalidTraceError: the file is damaged or of another version.
+        TraceFileError: the file cannot be opened.
+    """
+    name = os.fspath(path)
+    partial = Path(name + PARTIAL_SUFFIX)
+    if partial.exists():
+        text = f"{name} does not exist; reading the unfinished {partial}"
+        if Path(name).exists():
+            text = f"reading {name}, but {partial} exists too: a later run was not finished or still goes on"
+        else:
+            name = str(partial)
+        warnings.warn(text, UnsealedTraceWarning, stacklevel=2)
+    descriptor = open_regular(name)
+    try:
+        return Trace(descriptor, name, limits or Limits(), mode)
+    except BaseException:
+        os.close(descriptor)
+        raise

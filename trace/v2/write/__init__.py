@@ -1,0 +1,1 @@
+"""Writing traces of version 2: recording, resuming, rewriting."""

@@ -1,0 +1,240 @@
+"""The file a trace is written to: one writer, no half-written file under the final name."""
+
+import fcntl
+import os
+import weakref
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self
+
+from typing_extensions import Buffer
+
+from ..errors import TraceWriteError
+from ..format.constants import PARTIAL_SUFFIX
+
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+_LARGEST_GATHER = 512  # buffers of one writev; every system allows 1024
+
+_open: "weakref.WeakSet[PartialFile]" = weakref.WeakSet()
+
+
+def _close_in_child() -> None:
+    for file in list(_open):
+        file.abandon()
+
+
+os.register_at_fork(after_in_child=_close_in_child)
+
+
+class PartialFile:
+    """`PATH.partial`, locked, growing at its end until `publish` gives it its name.
+
+    Made by `create` or `reopen`. After a failed write or fsync the file is dead: every further call raises, and
+    nothing is tried again.
+    """
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self.partial = _partial(path)
+        self.descriptor = descriptor
+        self._dead = ""
+        _open.add(self)
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str], *, overwrite: bool) -> Self:
+        """Begin an empty file.
+
+        Raises:
+            TraceWriteError: a `.partial` exists (and `overwrite` is false), another writer holds it, the path
+                is a folder, or the system refuses.
+        """
+        path = _not_a_folder(path)
+        partial = _partial(path)
+        try:
+            descriptor = os.open(partial, _CREATE | (0 if overwrite else os.O_EXCL), 0o666)
+        except FileExistsError:
+            raise TraceWriteError(
+                f"trace: {partial} exists: a run was not finished or still goes on. Read it with "
+                f"open_trace('{path}'), resume it, remove it, or pass overwrite=True to begin anew"
+            ) from None
+        except OSError as error:
+            raise TraceWriteError(f"trace: cannot create {partial}: {error.strerror}") from error
+        with _closed_on_error(descriptor, f"create {partial}"):
+            _lock(descriptor, partial)
+            os.ftruncate(descriptor, 0)
+            sync_folder(partial.parent)
+        return cls(path, descriptor)
+
+    @classmethod
+    def reopen(cls, path: str | os.PathLike[str]) -> Self:
+        """Take over an unfinished file as it is, for reading; writing begins with `cut`.
+
+        Raises:
+            TraceWriteError: there is no `.partial`, another writer holds it, the path is a folder, or the
+                system refuses.
+        """
+        path = _not_a_folder(path)
+        partial = _partial(path)
+        try:
+            descriptor = os.open(partial, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            raise TraceWriteError(_nothing_to_resume(path, partial)) from None
+        except OSError as error:
+            raise TraceWriteError(f"trace: cannot open {partial}: {error.strerror}") from error
+        with _closed_on_error(descriptor, f"lock {partial}"):
+            _lock(descriptor, partial)
+        return cls(path, descriptor)
+
+    def cut(self, length: int) -> None:
+        """Drop what stands behind the first `length` bytes, and append there from now on.
+
+        The new length is on the disk before anything is appended: a process or machine that dies meanwhile
+        leaves the file as it was, or cut.
+
+        Raises:
+            TraceWriteError: the system refuses.
+        """
+        self.check_alive()
+        try:
+            os.ftruncate(self.descriptor, length)
+            os.lseek(self.descriptor, length, os.SEEK_SET)
+        except OSError as error:
+            raise self._die(f"cannot cut it after {length} bytes: {error.strerror}") from error
+        self.sync()
+
+    def write(self, buffers: Sequence[Buffer]) -> None:
+        """Append all buffers (of bytes); a short write is continued.
+
+        Raises:
+            TraceWriteError: the system refuses, or an earlier call failed.
+        """
+        self.check_alive()
+        views = [view for buffer in buffers if (view := memoryview(buffer))]
+        try:
+            while views:
+                views = self._write_some(views)
+        except OSError as error:
+            raise self._die(f"write failed: {error.strerror}") from error
+
+    def _write_some(self, views: list[memoryview]) -> list[memoryview]:
+        count = os.writev(self.descriptor, views[:_LARGEST_GATHER])
+        for i, view in enumerate(views):
+            if count < view.nbytes:
+                return [view[count:], *views[i + 1 :]]
+            count -= view.nbytes
+        return []
+
+    def sync(self) -> None:
+        """Wait until everything written is on the disk.
+
+        Raises:
+            TraceWriteError: fsync failed (the state of the disk is then unknown), or an earlier call failed.
+        """
+        self.check_alive()
+        try:
+            os.fsync(self.descriptor)
+        except OSError as error:
+            raise self._die(f"fsync failed: {error.strerror}") from error
+
+    def publish(self) -> None:
+        """Sync, rename to the final name, sync the folder and close."""
+        self.sync()
+        try:
+            os.rename(self.partial, self.path)
+            sync_folder(self.path.parent)
+        except OSError as error:
+            raise self._die(f"cannot rename to {self.path}: {error.strerror}") from error
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Close the descriptor, which gives up the lock. Idempotent; the file stays as it is."""
+        if self in _open:
+            _open.discard(self)
+            self._dead = self._dead or "it was closed"
+            os.close(self.descriptor)
+
+    def discard(self) -> None:
+        """Delete the unfinished file and close; without effect on one that was published."""
+        if self in _open:
+            os.unlink(self.partial)
+        self.close()
+
+    def abandon(self) -> None:
+        """Close the copy of the descriptor that a forked child inherited; the lock stays with the parent."""
+        self.close()
+        self._dead = "it belongs to the parent process; a forked child cannot write to it"
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still takes data."""
+        return not self._dead
+
+    def check_alive(self) -> None:
+        """Raise TraceWriteError if the file was closed, or a write or fsync failed."""
+        if self._dead:
+            raise TraceWriteError(f"trace: {self.partial} takes no more data: {self._dead}")
+
+    def _die(self, reason: str) -> TraceWriteError:
+        self._dead = reason
+        return TraceWriteError(
+            f"trace: {self.partial}: {reason}. The writer has stopped; what was written before can be read"
+        )
+
+
+def _partial(path: Path) -> Path:
+    return Path(f"{path}{PARTIAL_SUFFIX}")
+
+
+def _not_a_folder(path: str | os.PathLike[str]) -> Path:
+    if os.path.isdir(path):
+        raise TraceWriteError(f"trace: {os.fspath(path)} is a folder; expected the name of a file to write")
+    return Path(path)
+
+
+@contextmanager
+def _closed_on_error(descriptor: int, action: str) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        os.close(descriptor)
+        raise TraceWriteError(f"trace: cannot {action}: {error.strerror}") from error
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _lock(descriptor: int, partial: Path) -> None:
+    """Become the one writer of the file that has the name now.
+
+    The writer before may have given the file its final name between our opening and our lock: that file is
+    finished and must not be touched.
+    """
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        same = os.path.samestat(os.fstat(descriptor), os.stat(partial))
+    except BlockingIOError:
+        raise TraceWriteError(f"trace: another process is writing {partial}; choose another path") from None
+    except FileNotFoundError:
+        same = False
+    if not same:
+        raise TraceWriteError(f"trace: another process has just finished or replaced {partial}; look at it anew")
+
+
+def _nothing_to_resume(path: Path, partial: Path) -> str:
+    if path.exists():
+        return (
+            f"trace: cannot resume {path}: it is finished, and a finished trace is never reopened, because its "
+            f"last digest may have been published. Begin a new trace under another name"
+        )
+    return f"trace: cannot resume {path}: there is no {partial}; begin a new trace"
+
+
+def sync_folder(folder: Path) -> None:
+    """Make names in `folder` durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

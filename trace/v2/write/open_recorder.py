@@ -1,0 +1,165 @@
+"""Beginning the trace of a training run, and going on with one that was not finished."""
+
+import os
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from json import dumps
+from typing import Literal
+
+from ..format.constants import DEFAULT_PAYLOAD, RecordMode
+from ..format.digest import Algorithm
+from ..format.header import Header
+from .environment import describe_environment
+from .recorder import Recorder
+from .resume import Unfinished
+from .tensors import Arrays, Slots, schema_of
+from .writer import COMMIT_EVERY, TraceWriter
+
+KEYFRAME_EVERY = 4096
+_SMALL_STATE = 1 << 20
+_ALGORITHMS = {"xxh3-128": Algorithm.XXH3_128, "sha256": Algorithm.SHA256}
+
+Mode = Literal["digest", "grads", "full"]
+"""What is kept of each step: digests, gradients too, or the state too."""
+
+
+def open_recorder(
+    path: str | os.PathLike[str],
+    *,
+    record: Mode = "digest",
+    params: Arrays,
+    state: Arrays,
+    model_state: Arrays | None = None,
+    rule: str,
+    hyperparameters: Sequence[str],
+    numerics: int,
+    seed: int = 0,
+    created_at: int | None = None,
+    salt: bytes | None = None,
+    overwrite: bool = False,
+    digest: Literal["xxh3-128", "sha256"] = "xxh3-128",
+    state_every: int | None = None,
+    keyframe_every: int = KEYFRAME_EVERY,
+    commit_every: int | None = COMMIT_EVERY,
+    largest_payload: int = DEFAULT_PAYLOAD,
+) -> Recorder:
+    """Begin a trace: create `PATH.partial` with header, SCHEMA, KEYFRAME 0 and the environment.
+
+    Args:
+        path: final name of the trace.
+        record: what is kept of each step: digests, gradients too, or the state too.
+        params: name → float32 or float64 array, before the first step.
+        state: name → optimizer state array, before the first step.
+        model_state: name → array of what the model keeps besides its params; the buffers of the trace.
+        rule: the optimizer's rule and its version, such as `adam@1`.
+        hyperparameters: the names of what each step hands over as `hyper`.
+        numerics: the version of the arithmetic that computes the run.
+        seed: seed of the run, for people.
+        created_at: nanoseconds since 1970; default: now.
+        salt: 16 bytes; default: random.
+        overwrite: begin anew where an unfinished `PATH.partial` exists.
+        digest: `sha256` for traces whose last digest is published or signed.
+        state_every: digest the state every so many steps; default 1 up to 1 MiB of state, else 16.
+        keyframe_every: write the whole state every so many steps, rounded up to a multiple of `state_every`.
+        commit_every: fsync every so many steps; None: only when the trace is sealed.
+        largest_payload: frames are split above this many bytes.
+
+    Raises:
+        TraceWriteError: the `.partial` exists or is being written, or the system refuses.
+        ValueError: a name, shape, rule or option breaks a rule of the format.
+    """
+    schema = schema_of(params, state, model_state or {}, rule, hyperparameters)
+    every = state_every or (1 if schema.nbytes <= _SMALL_STATE else 16)
+    algorithm = _ALGORITHMS[digest]
+    environment = dumps(describe_environment(), sort_keys=True)
+    header = Header(
+        salt=os.urandom(16) if salt is None else salt,
+        created_at=time.time_ns() if created_at is None else created_at,
+        seed=seed,
+        algorithm=algorithm,
+        mode=RecordMode[record.upper()],
+        state_every=every,
+        numerics=numerics,
+        largest_payload=largest_payload,
+        environment=algorithm.hash(environment.encode()).ljust(32, b"\0"),
+    )
+    slots = Slots(schema, algorithm)
+    start = slots.state(params, state) + slots.buffers(model_state or {})
+    writer = TraceWriter.create(path, header, schema, commit_every=commit_every, overwrite=overwrite)
+    with _closed_on_error(writer):
+        recorder = Recorder(writer, slots, start, keyframe_every)
+        recorder.event("environment", environment)
+        writer.flush()
+    return recorder
+
+
+def resume_recorder(
+    path: str | os.PathLike[str],
+    *,
+    steps: int,
+    record: Mode = "digest",
+    params: Arrays,
+    state: Arrays,
+    model_state: Arrays | None = None,
+    rule: str,
+    hyperparameters: Sequence[str],
+    numerics: int,
+    seed: int = 0,
+    keyframe_every: int = KEYFRAME_EVERY,
+    commit_every: int | None = COMMIT_EVERY,
+) -> Recorder:
+    """Go on with the trace of a run that was not finished: `PATH.partial`, cut after its first `steps` steps.
+
+    A half-written frame at the end is dropped, and so is every step after `steps`: the run computes them again.
+    Everything is read and compared first; a refusal leaves the file as it was. The file's own digest, salt and
+    `state_every` are kept; the other arguments are those of `open_recorder`, and `keyframe_every` and `commit_every`
+    should be what they were.
+
+    Args:
+        path: final name of the trace.
+        steps: how many steps the run had done when the checkpoint was saved.
+        record: as at the beginning.
+        params: name → array, after that step.
+        state: name → optimizer state array, after that step.
+        model_state: name → array of the model's state, after that step.
+        rule: as at the beginning.
+        hyperparameters: as at the beginning.
+        numerics: as at the beginning.
+        seed: as at the beginning.
+        keyframe_every: write the whole state every so many steps.
+        commit_every: fsync every so many steps; None: only when the trace is sealed.
+
+    Raises:
+        TraceWriteError: there is no unfinished trace (a finished one is never reopened), another process writes
+            it, it does not hold `steps` whole steps, or the system refuses.
+        ValueError: an argument is not that of the beginning, or a tensor is not what the trace says it was after
+            that step.
+    """
+    with Unfinished(path, steps) as unfinished:
+        unfinished.require(RecordMode[record.upper()], numerics, seed)
+        schema = schema_of(params, state, model_state or {}, rule, hyperparameters)
+        unfinished.require_schema(schema)
+        slots = Slots(schema, unfinished.header.algorithm)
+        now = slots.state(params, state) + slots.buffers(model_state or {})
+        unfinished.require_state(now.digests)
+        note = {
+            "cut_bytes": unfinished.surplus,
+            "environment": describe_environment(),
+            "state": "compared" if unfinished.digests else "not recorded",
+            "step": steps,
+        }
+        writer = unfinished.go_on(commit_every, dumps(note, sort_keys=True))
+    with _closed_on_error(writer):
+        recorder = Recorder(writer, slots, now, keyframe_every)
+        writer.flush()
+    return recorder
+
+
+@contextmanager
+def _closed_on_error(writer: TraceWriter) -> Generator[None]:
+    try:
+        yield
+    except BaseException:
+        writer.close()
+        raise

@@ -1,0 +1,51 @@
+"""Copying a trace frame by frame into a new file, with new links, chains and marks."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from ..format.constants import U64
+from ..format.control_frames import EventRecord, SealRecord
+from ..format.keyframe import KeyframeRecord
+from ..format.step import StepRecord
+from ..read.scan import Walk
+from ..read.source import Frame, FrameSource
+from .writer import TraceWriter
+
+Edit: TypeAlias = Callable[[StepRecord, bytes, bytes], tuple[bytes, bytes]]
+"""(record, front, body) of a STEP → front and body to write; the state chain link is made anew."""
+
+
+def keep(record: StepRecord, front: bytes, body: bytes) -> tuple[bytes, bytes]:
+    """The edit that changes nothing."""
+    return front, body
+
+
+def copy_trace(frames: FrameSource, walk: Walk, writer: TraceWriter, steps: int, edit: Edit = keep) -> None:
+    """Write the first `steps` steps, their keyframes and events, and seal.
+
+    COMMIT and INDEX are made by the writer; frames of types that may be skipped are left out.
+    """
+    final: Sequence[bytes] = ()
+    for frame, record in walk:
+        if isinstance(record, KeyframeRecord) and record.step <= steps:
+            writer.keyframe(frame.front, record.root, [memoryview(_body(frames, frame))])
+        elif isinstance(record, StepRecord) and record.step < steps:
+            front, body = edit(record, frame.front, _body(frames, frame))
+            writer.step(_linked(writer, record.step, front), [memoryview(body)])
+            final = record.state_in_order(walk.layout) if record.root else ()
+        elif isinstance(record, EventRecord) and frame.step <= steps:
+            writer.event(record.kind, record.text)
+        elif isinstance(record, SealRecord) and record.steps <= steps:
+            final = record.final[:-1]
+    writer.seal(final)
+
+
+def _body(frames: FrameSource, frame: Frame) -> bytes:
+    return b"".join(frames.body_blocks(frame, 0, frame.body_length))
+
+
+def _linked(writer: TraceWriter, step: int, front: bytes) -> bytes:
+    layout = writer.layout
+    content = front[layout.scalars_at :]
+    link = writer.header.algorithm.hash(writer.link + U64.pack(step) + content)
+    return link + front[layout.digest_size :]

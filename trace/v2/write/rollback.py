@@ -1,0 +1,61 @@
+"""Rolling back: a child trace that holds the first steps of its parent."""
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from ...file_version import open_regular
+from ..errors import DamageError
+from ..format.limits import Limits
+from ..read.damage import judge
+from ..read.scan import Walk
+from ..read.source import FrameSource, Source
+from .rewrite import copy_trace
+from .writer import TraceWriter
+
+
+def rollback_v2(path: str | os.PathLike[str], step: int, out: str | os.PathLike[str]) -> int:
+    """Write the steps before `step` of a trace to the new file `out`; return how many were left out.
+
+    The parent is never touched. The child has its own salt, and names its parent by the last digest of the
+    parent's file chain.
+
+    Raises:
+        ValueError: the trace has no such step, or `out` exists.
+        TraceFileError: the parent cannot be read, or is damaged.
+        TraceWriteError: the child cannot be written.
+    """
+    if Path(out).exists():
+        raise ValueError(f"rollback: {out} exists; a rollback always writes a new file, name another with --out")
+    descriptor = open_regular(os.fspath(path))
+    try:
+        frames = FrameSource(Source(descriptor, Limits()))
+        parent = Walk(frames)
+        try:
+            for _ in parent:
+                pass
+        except DamageError as damage:
+            raise judge(frames, damage) from damage
+        if not 0 <= step <= parent.steps:
+            raise ValueError(f"rollback: step: expected 0 to {parent.steps}, got {step}")
+        _write_child(frames, parent, step, out)
+        return parent.steps - step
+    finally:
+        os.close(descriptor)
+
+
+def _write_child(frames: FrameSource, parent: Walk, step: int, out: str | os.PathLike[str]) -> None:
+    header = replace(
+        frames.header,
+        salt=os.urandom(16),
+        created_at=time.time_ns(),
+        parent_root=parent.chain.ljust(32, b"\0"),
+        parent_steps=step,
+    )
+    child = TraceWriter.create(out, header, parent.schema)
+    try:
+        copy_trace(frames, Walk(frames), child, step)
+    except BaseException:
+        child.discard()
+        raise

@@ -1,0 +1,135 @@
+"""The tensors of a run as a recorder meets them: held against the schema, made canonical, digested."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ..errors import NonFiniteError
+from ..format.constants import Role
+from ..format.digest import NUMPY_DTYPES, Algorithm, Array, TensorDigest, canonical_nan, dtype_name, surely_finite
+from ..format.limits import Limits
+from ..format.schema import Group, Schema, TensorSpec
+
+Arrays: TypeAlias = Mapping[str, Array]
+"""Name → array."""
+
+CORRECTIONS = "corrections"
+"""The optimizer state that holds the bias corrections of a step."""
+
+_LOSS_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Tensors of a state in the order of the schema, and the digest of each."""
+
+    arrays: list[Array]
+    digests: list[bytes]
+
+    def __add__(self, other: "Snapshot") -> "Snapshot":
+        """These tensors, then those of another."""
+        return Snapshot(self.arrays + other.arrays, self.digests + other.digests)
+
+
+class Slot(NamedTuple):
+    """One tensor of the schema, ready to be checked and digested."""
+
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    digest: TensorDigest
+
+    def take(self, arrays: Arrays, what: str) -> Array:
+        """The array of this tensor in C order; `what` names it in the error."""
+        array = arrays[self.name]
+        if array.dtype != self.dtype or array.shape != self.shape:
+            raise ValueError(
+                f"recorder: {what} '{self.name}': expected {self.dtype} {self.shape} as at the beginning "
+                f"of the trace, got {array.dtype} {array.shape}; a change of dtype or shape needs a new trace"
+            )
+        return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+class Slots:
+    """The slots of all params, all optimizer state and all buffers, which hold the model's state."""
+
+    def __init__(self, schema: Schema, algorithm: Algorithm) -> None:
+        slots = [
+            Slot(t.name, NUMPY_DTYPES[t.dtype], t.shape, TensorDigest(algorithm, t.dtype, t.shape))
+            for t in schema.tensors
+        ]
+        states = len(slots) - schema.buffers
+        self._params, self._state, self._buffers = slots[: schema.params], slots[schema.params : states], slots[states:]
+        self._every_param = tuple(range(schema.params))
+
+    def state(self, params: Arrays, state: Arrays) -> Snapshot:
+        """Every param and optimizer state, in canonical form.
+
+        Raises:
+            ValueError: an array has another dtype or shape than the schema says.
+        """
+        return _taken(self._params, params, "param") + _taken(self._state, state, "optimizer state")
+
+    def buffers(self, model_state: Arrays) -> Snapshot:
+        """Every array of the model's state, likewise."""
+        return _taken(self._buffers, model_state, "model state")
+
+    def gradients(self, step: int, grads: Arrays) -> tuple[tuple[int, ...], Snapshot]:
+        """The positions of the params that have a gradient, and the gradients.
+
+        Raises:
+            NonFiniteError: a gradient is not finite.
+            ValueError: a gradient of no param, or of another dtype or shape than its param.
+        """
+        present = self._every_param
+        if len(grads) != len(present):
+            unknown = grads.keys() - {slot.name for slot in self._params}
+            if unknown:
+                raise ValueError(f"recorder.step: gradients of unknown params: {', '.join(sorted(unknown))}")
+            present = tuple(i for i in present if self._params[i].name in grads)
+        arrays = [self._params[i].take(grads, "gradient of") for i in present]
+        for i, grad in zip(present, arrays, strict=True):
+            if not surely_finite(grad) and not np.isfinite(grad).all():
+                element = int(np.argmin(np.isfinite(grad)))
+                raise NonFiniteError(step, self._params[i].name, element, float(grad.flat[element]))
+        digests = [self._params[i].digest.of_bytes(g.data) for i, g in zip(present, arrays, strict=True)]
+        return present, Snapshot(arrays, digests)
+
+
+def _taken(slots: Sequence[Slot], arrays: Arrays, what: str) -> Snapshot:
+    taken = [canonical_nan(slot.take(arrays, what)) for slot in slots]
+    return Snapshot(taken, [slot.digest.of_bytes(a.data) for slot, a in zip(slots, taken, strict=True)])
+
+
+def finite_loss(step: int, loss: Array) -> Array:
+    """The loss as an array without axes.
+
+    Raises:
+        NonFiniteError: it is not finite.
+        ValueError: it is no float32 or float64 scalar.
+    """
+    loss = np.asarray(loss)
+    if loss.shape != () or loss.dtype not in _LOSS_DTYPES:
+        raise ValueError(f"recorder.step: loss: expected a float32 or float64 scalar, got {loss.dtype} {loss.shape}")
+    if not isfinite(loss):
+        raise NonFiniteError(step, "loss", None, float(loss))
+    return loss
+
+
+def schema_of(params: Arrays, state: Arrays, model_state: Arrays, rule: str, hyperparameters: Sequence[str]) -> Schema:
+    """The schema of a run with one rule for all params; the model's state are its buffers.
+
+    Raises:
+        ValueError, TypeError: a name, dtype, shape or rule breaks a rule of the format.
+    """
+    specs = [TensorSpec(n, Role.PARAM, dtype_name(a.dtype), a.shape) for n, a in params.items()]
+    specs += [TensorSpec(n, Role.STATE, dtype_name(a.dtype), a.shape) for n, a in state.items()]
+    corrections = state[CORRECTIONS].size if CORRECTIONS in state else 0
+    group = Group(rule, tuple(hyperparameters), corrections, tuple(range(len(specs))))
+    buffers = [TensorSpec(n, Role.BUFFER, dtype_name(a.dtype), a.shape) for n, a in model_state.items()]
+    schema = Schema((*specs, *buffers), (group,))
+    schema.check(Limits())
+    return schema

@@ -1,0 +1,222 @@
+"""Writing a trace: frames in order, chained, batched into few writes, indexed and sealed."""
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from typing import Self
+
+from typing_extensions import Buffer
+
+from ..errors import TraceWriteError
+from ..format.constants import COMMIT, HEADER_LENGTH, MORE, STEPS_PER_INDEX, TAG_RUN, FrameType
+from ..format.control_frames import EventRecord, IndexRecord, SealRecord
+from ..format.digest import state_root
+from ..format.frame import FrameEncoder
+from ..format.header import Header
+from ..format.layout import Layout
+from ..format.schema import Schema
+from ..read.scan import Walk
+from .file import PartialFile
+
+HELD_BYTES = 256 << 10
+WRITTEN_AT_ONCE = 32 << 10
+HELD_SECONDS = 0.1
+COMMIT_EVERY = 1024
+
+
+class TraceWriter:
+    """Appends frames to `PATH.partial`: the caller hands in fronts and bodies, the rest is made here.
+
+    Made by `create` or `behind`. `steps`: steps in the file; `link`: S[steps - 1]; `last_keyframe`: the number of
+    the last KEYFRAME (-1: none). `commit_every`: an fsync and a COMMIT after so many steps; None: never before the
+    SEAL, unless asked.
+    """
+
+    def __init__(self, file: PartialFile, header: Header, schema: Schema, commit_every: int | None) -> None:
+        self.header = header
+        self.schema = schema
+        self.layout = Layout(schema, header.algorithm, header.mode, header.state_every)
+        self.steps = 0
+        self.link = b""
+        self.last_keyframe = -1
+        self._commit_every = commit_every
+        self._file = file
+        self._frames = FrameEncoder(header.salt, header.first_link(), header.algorithm.hash)
+        self._held = bytearray()
+        self._offset = 0
+        self._flushed_at = time.monotonic()
+        self._step_offsets: list[int] = []
+        self._keyframes: list[tuple[int, int]] = []
+        self._indexes: list[int] = []
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        header: Header,
+        schema: Schema,
+        *,
+        commit_every: int | None = COMMIT_EVERY,
+        overwrite: bool = False,
+    ) -> Self:
+        """Create the file and write header and SCHEMA. Raises TraceWriteError."""
+        writer = cls(PartialFile.create(path, overwrite=overwrite), header, schema, commit_every)
+        writer._hold([header.encode()], HEADER_LENGTH)
+        writer._append(FrameType.SCHEMA, schema.encode())
+        return writer
+
+    @classmethod
+    def behind(cls, walk: Walk, file: PartialFile, commit_every: int | None) -> Self:
+        """Go on behind the frames that a walk has met, which are all that is left in the file."""
+        header = walk.frames.header
+        writer = cls(file, header, walk.schema, commit_every)
+        writer.steps = walk.steps
+        writer.link = walk.link
+        writer.last_keyframe = walk.keyframes[-1][0]
+        writer._frames = FrameEncoder(header.salt, walk.chain, header.algorithm.hash, walk.seq)
+        writer._offset = walk.end
+        listed_next = walk.expected_index()
+        writer._step_offsets = list(listed_next.steps)
+        writer._keyframes = list(listed_next.keyframes)
+        writer._indexes = list(walk.indexes)
+        return writer
+
+    @property
+    def closed(self) -> bool:
+        """Whether it takes no more frames: sealed, closed, or stopped by an error."""
+        return not self._file.alive
+
+    @property
+    def path(self) -> str:
+        """The final name."""
+        return str(self._file.path)
+
+    def keyframe(self, front: bytes, root: bytes, body: Sequence[memoryview]) -> None:
+        """Append the KEYFRAME before the next step."""
+        if not self.link:
+            hash = self.header.algorithm.hash
+            self.link = hash(TAG_RUN + hash(self.schema.encode()) + root)
+        self.last_keyframe = self.steps
+        self._keyframes.append((self.steps, self._offset))
+        self._append(FrameType.KEYFRAME, front, body)
+
+    def step(self, front: bytes, body: Sequence[memoryview]) -> None:
+        """Append the next STEP; then INDEX and COMMIT where they are due."""
+        self._step_offsets.append(self._offset)
+        self._append(FrameType.STEP, front, body)
+        self.link = front[: self.layout.digest_size]
+        self.steps += 1
+        self.marks()
+
+    def marks(self, committed: int = 0) -> None:
+        """Append the INDEX and the COMMIT that are due behind the last step.
+
+        What is there already is not repeated: an INDEX that lists the step, a COMMIT of `committed` steps.
+        """
+        if len(self._step_offsets) == STEPS_PER_INDEX:
+            self._index()
+        every = self._commit_every
+        if every is not None and self.steps % every == 0 and self.steps > committed:
+            self.commit()
+
+    def event(self, kind: str, text: str) -> None:
+        """Append an EVENT. Raises ValueError for a bad kind or too long a text."""
+        self._append(FrameType.EVENT, EventRecord(kind, text).encode())
+
+    def commit(self) -> None:
+        """Write and fsync everything, then append a COMMIT that says so."""
+        self.flush()
+        self._file.sync()
+        self._append(FrameType.COMMIT, COMMIT.pack(self.steps, self._offset))
+        self.flush()
+
+    def seal(self, final: Sequence[bytes] = ()) -> None:
+        """Append the last INDEX and the SEAL, fsync, and give the file its name.
+
+        `final`: the digest of each tensor after the last step, or empty if they are not known.
+        """
+        if self._step_offsets or self._keyframes:
+            self._index()
+        root = (state_root(self.header.algorithm, final),) if final else ()
+        seal = SealRecord(self.steps, self.link, (*final, *root), tuple(self._indexes))
+        self._append(FrameType.SEAL, seal.encode(self._offset))
+        self.flush()
+        self._file.publish()
+
+    def close(self) -> None:
+        """Write what is held back and close; the file stays unsealed as `PATH.partial`. Idempotent."""
+        try:
+            if self._file.alive:
+                self.flush()
+        finally:
+            self._file.close()
+
+    def discard(self) -> None:
+        """Close and delete the unfinished file."""
+        self._file.discard()
+
+    def flush(self) -> None:
+        """Hand everything held back to the system."""
+        held, self._held = self._held, bytearray()
+        if held:
+            self._file.write([held])
+        self._flushed_at = time.monotonic()
+
+    def _index(self) -> None:
+        first = len(self._indexes) * STEPS_PER_INDEX
+        previous = self._indexes[-1] if self._indexes else 0
+        index = IndexRecord(first, previous, tuple(self._step_offsets), tuple(self._keyframes))
+        self._indexes.append(self._offset)
+        self._step_offsets.clear()
+        self._keyframes.clear()
+        self._append(FrameType.INDEX, index.encode(), step=first)
+
+    def _append(self, type: FrameType, front: bytes, body: Sequence[memoryview] = (), step: int | None = None) -> None:
+        number = self.steps if step is None else step
+        length = sum(map(len, body))
+        if len(front) + length > self.header.largest_payload:
+            self._append_parts(type, number, front, body)
+            return
+        opening, closing = self._frames.encode(type, number, front, length)
+        self._hold([opening, *body, closing], len(opening) + length + len(closing))
+
+    def _append_parts(self, type: FrameType, step: int, front: bytes, body: Sequence[memoryview]) -> None:
+        largest = self.header.largest_payload
+        if len(front) > largest:
+            raise TraceWriteError(
+                f"trace: the front of a frame has {len(front)} bytes; choose a largest_payload above it"
+            )
+        parts = list(_cut(body, len(front), largest))
+        for part, (length, views) in enumerate(parts):
+            flags = MORE if part < len(parts) - 1 else 0
+            opening, closing = self._frames.encode(type, step, b"" if part else front, length, flags, part)
+            self._hold([opening, *views, closing], len(opening) + length + len(closing))
+
+    def _hold(self, buffers: Sequence[Buffer], length: int) -> None:
+        self._file.check_alive()
+        self._offset += length
+        if length >= WRITTEN_AT_ONCE:
+            held, self._held = self._held, bytearray()
+            self._file.write([held, *buffers])
+            self._flushed_at = time.monotonic()
+            return
+        for buffer in buffers:
+            self._held += buffer
+        if len(self._held) >= HELD_BYTES or time.monotonic() - self._flushed_at >= HELD_SECONDS:
+            self.flush()
+
+
+def _cut(body: Sequence[memoryview], taken: int, largest: int) -> Iterator[tuple[int, list[memoryview]]]:
+    """The body as (length, views) of parts of `largest` bytes, `taken` of the first being taken."""
+    room = largest - taken
+    views: list[memoryview] = []
+    length = 0
+    for view in body:
+        while len(view) > room:
+            views.append(view[:room])
+            yield length + room, views
+            view, room, length, views = view[room:], largest, 0, []
+        views.append(view)
+        room -= len(view)
+        length += len(view)
+    yield length, views

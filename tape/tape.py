@@ -158,7 +158,7 @@ class Tape(Looking, Generic[D]):
             attrs, shape = op.resolve(attrs, self._dims)
         generation, all_nodes, others = self.generation, self._nodes, False
         parents: list[int] = []
-        values: list[Any] = []
+        values: Any = []
         needs: list[bool] = []
         for x, smooth in zip(inputs, op.smooth):  # noqa: B905  (strict costs 0.1 us; both are as long as the inputs)
             if x.__class__ is Var:

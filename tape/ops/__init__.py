@@ -22,19 +22,16 @@ from .elementwise.activation import (
 from .elementwise.arithmetic import (
     add as add,
     div as div,
-    exp as exp,
-    log as log,
     mul as mul,
     neg as neg,
     power as power,
     relu as relu,
     scale as scale,
-    sigmoid as sigmoid,
     sqrt as sqrt,
     sub as sub,
-    tanh as tanh,
 )
 from .elementwise.clamp import absolute as absolute, clamp as clamp, maximum as maximum, minimum as minimum
+from .elementwise.exponential import exp as exp, log as log, sigmoid as sigmoid, tanh as tanh
 from .elementwise.functions import (
     cos as cos,
     erf as erf,

@@ -68,6 +68,8 @@ class Op:
         inputs_alone = self.signature.inputs_alone
 
         def call(*args: Any, **kwargs: Any) -> Any:
+            inputs: Sequence[Any]
+            attrs: Mapping[str, Any]
             if len(args) == inputs_alone and not kwargs:
                 inputs, attrs = args, self.default
             else:

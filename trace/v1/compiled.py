@@ -24,7 +24,8 @@ Words: TypeAlias = NDArray[np.uint64]
 _inlined = njit(forceinline=True)
 
 
-numba.config.CACHE_DIR, _caller_s = str(kernel_cache.folder()), numba.config.CACHE_DIR
+_config: Any = numba.config  # it carries no types
+_config.CACHE_DIR, _caller_s = str(kernel_cache.folder()), _config.CACHE_DIR
 """Where numba keeps what is compiled below; what was set before is set again at the end of this file."""
 
 CACHED = kernel_cache.can_be_written()
@@ -305,4 +306,4 @@ def scan_block(
     losses[0], losses[1] = total, carry
 
 
-numba.config.CACHE_DIR = _caller_s
+_config.CACHE_DIR = _caller_s

@@ -19,7 +19,8 @@ from ..types import F, S
 from . import kernels as arithmetic
 from . import kernels_functions as kernels
 from . import kernels_trigonometry, reference
-from .arithmetic import EACH, INTEGERS, SPECIAL, div, exp, mul, neg, scale
+from .arithmetic import EACH, INTEGERS, SPECIAL, div, mul, neg, scale
+from .exponential import exp
 
 TWO_OVER_ROOT_PI = 1.1283791670955126
 """2 / √pi."""

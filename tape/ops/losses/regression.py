@@ -20,8 +20,9 @@ from ...values.spec import Spec
 from ...var.var import Var
 from ..elementwise import kernels as arithmetic
 from ..elementwise import reference as elementwise_reference
-from ..elementwise.arithmetic import add, divide, mul, neg, scale, sigmoid, sub
+from ..elementwise.arithmetic import add, divide, mul, neg, scale, sub
 from ..elementwise.clamp import clamp
+from ..elementwise.exponential import sigmoid
 from ..reduce.reduce import broadcast_to, reduce_sum
 from ..types import F, S
 from . import kernels, reference

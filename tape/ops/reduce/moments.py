@@ -19,7 +19,8 @@ from ...values.spec import Spec
 from ...var.method_types import moment, reduction, typed_as
 from ...var.var import Gradual
 from ..elementwise import kernels as elementwise_kernels
-from ..elementwise.arithmetic import divide, exp, mul, power, scale, sub
+from ..elementwise.arithmetic import divide, mul, power, scale, sub
+from ..elementwise.exponential import exp
 from ..elementwise.select import cast, keep
 from ..types import Axis, F
 from . import kernels_softmax as softmax_kernels

@@ -17,7 +17,8 @@ from ...record.samples import Make, Sample, bad
 from ...values.shape import normal_axis
 from ...values.spec import Spec
 from ...var.var import Var
-from ..elementwise.arithmetic import exp, mul, sub
+from ..elementwise.arithmetic import mul, sub
+from ..elementwise.exponential import exp
 from ..types import F, S
 from . import kernels_softmax as kernels
 from .reduce import broadcast_to, reduce_sum

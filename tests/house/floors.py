@@ -31,7 +31,6 @@ FLOORS: dict[str, list[list[str]]] = {
         ["basic", "math"],
     ],
     "tape/ops": [
-        ["types"],
         ["elementwise", "planar", "shape"],
         ["random", "reduce"],
         ["conv", "linear", "losses", "norm", "pooling"],

@@ -15,9 +15,9 @@ from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot, elementwise
 from ...record.op import op
 from ...record.samples import Make, Sample, bad, binary, unary, unary_positive
+from ...record.types import F, S
 from ...values.spec import Spec
 from ...var.var import Var
-from ..types import F, S
 from . import kernels, kernels_functions, reference, reference_power
 
 SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 3e38, -3e38, 1e-3)

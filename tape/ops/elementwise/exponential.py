@@ -7,8 +7,8 @@ from ...numerics.math import reference as math_reference
 from ...record.lowering import elementwise
 from ...record.op import op
 from ...record.samples import unary, unary_positive
+from ...record.types import F, S
 from ...var.var import Var
-from ..types import F, S
 from . import kernels
 from .arithmetic import EACH, INTEGERS, SPECIAL, div, mul, sub
 

@@ -16,6 +16,7 @@ from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot, call, elementwise
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
+from ...record.types import B, C, F
 from ...values.dtypes import i64
 from ...values.spec import Spec
 from ...var.var import Var
@@ -27,7 +28,6 @@ from ..elementwise.functions import shift
 from ..reduce import kernels_softmax
 from ..reduce.reduce import broadcast_to, reduce_sum
 from ..reduce.softmax import WORK, log_softmax, softmax
-from ..types import B, C, F
 from . import reference
 from .nll import PLAIN, SUMS, check_smoothing, labelled, lower_nll, nll_grad, reference_nll, refusal
 

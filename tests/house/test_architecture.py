@@ -12,7 +12,8 @@ from .floors import FLOORS, drawn
 
 ROOT = Path(__file__).parents[2]
 WINGS = ("tape", "runtime", "trace")
-
+SHARED = sorted(p for p in ROOT.glob("*.py") if not p.stem.startswith("__"))
+"""The modules at the root of the package, which all wings may import."""
 
 LATE_IMPORTS = {"trace/cli/main.py", "trace/replaying/validate.py", "trace/cli/v2.py"}
 """Files that import inside functions, so that answers that need no compiled code come at once."""
@@ -85,7 +86,16 @@ def test_wings_import_downwards(path: Path) -> None:
             assert below.split(".")[0] not in set(WINGS) - allowed, f"{name(path)} imports {module}"
 
 
-@pytest.mark.parametrize("path", sources(), ids=name)
+@pytest.mark.parametrize("path", SHARED, ids=name)
+def test_what_all_wings_stand_on_imports_none_of_them(path: Path) -> None:
+    """Nor a compiler, so that the trace formats need none."""
+    for module, _ in imports(path):
+        top, _, below = module.partition(".")
+        assert top not in ("numba", "llvmlite"), f"{name(path)} imports {module}"
+        assert top != "dgrr" or below.split(".")[0] not in WINGS, f"{name(path)} imports {module}"
+
+
+@pytest.mark.parametrize("path", [*sources(), *SHARED], ids=name)
 def test_imports_inside_the_package_are_relative(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.level == 0:

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from .arrays import Array
+
 Word = np.uint64
 
 FARTHEST = 2**64 - 1

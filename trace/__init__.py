@@ -14,9 +14,9 @@ from .v2.write.recorder import Recorder
 
 if TYPE_CHECKING:
     from .replaying.replay import replay
-    from .replaying.state import state_after
+    from .replaying.replay_state import state_after
 
-_COMPILED = {"replay": "replaying.replay", "state_after": "replaying.state"}
+_COMPILED = {"replay": "replaying.replay", "state_after": "replaying.replay_state"}
 """Names whose modules are loaded when they are first asked for: reading a trace needs no compiler."""
 
 __all__ = [

@@ -127,6 +127,25 @@ def test_no_op_names_are_compared_outside_the_ops(path: Path) -> None:
             assert "op.name ==" not in text, f"{name(path)}:{node.lineno}: {text}"
 
 
+ALSO_ELSEWHERE = {"Recorder", "NonFiniteError"}
+"""Public names that two wings share: the protocol and its class, and what each refuses that is not finite."""
+
+
+def classes(*wings: str) -> set[str]:
+    """The public classes of some wings."""
+    trees = [ast.parse(p.read_text()) for p in sources() if p.relative_to(ROOT).parts[0] in wings]
+    return {n.name for tree in trees for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name[0] != "_"}
+
+
+def test_a_class_of_the_trace_wing_has_a_name_of_its_own() -> None:
+    assert classes("trace") & classes("tape", "runtime") == ALSO_ELSEWHERE
+
+
+def test_the_trace_wing_names_arrays_once() -> None:
+    named = re.compile(r"^Arrays?(: TypeAlias)? = ", re.MULTILINE)
+    assert not [name(p) for p in sources() if name(p).startswith("trace/") and named.search(p.read_text())]
+
+
 def test_the_package_list_is_the_folders() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     listed = project["tool"]["setuptools"]["packages"]

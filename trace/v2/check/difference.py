@@ -4,8 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....arrays import Array
 from ....ulp import exact, same_bits, ulp_distances
-from ..format.digest import Array, canonical
+from ..format.digest import canonical
 
 
 class Difference(NamedTuple):

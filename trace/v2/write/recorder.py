@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
+from ....arrays import Array, Arrays
 from ..format.constants import BATCH_ID_LENGTH, RecordMode, StepFlag
-from ..format.digest import Array, Batch, InputDigest, raw, state_root
+from ..format.digest import Batch, InputDigest, raw, state_root
 from ..format.keyframe import encode_keyframe
 from ..format.step import StepRecord, encode_step
-from .tensors import CORRECTIONS, Arrays, Slots, Snapshot, finite_loss
+from .tensors import CORRECTIONS, RecordedTensors, Snapshot, finite_loss
 from .writer import TraceWriter
 
 _NO_BATCH_ID = bytes(BATCH_ID_LENGTH)
@@ -22,10 +23,10 @@ class Recorder:
     Made by `open_recorder` or `resume_recorder`. A `with` block seals the trace, or closes it on an error.
     """
 
-    def __init__(self, writer: TraceWriter, slots: Slots, start: Snapshot, keyframe_every: int) -> None:
+    def __init__(self, writer: TraceWriter, tensors: RecordedTensors, start: Snapshot, keyframe_every: int) -> None:
         """`start` is the state before the next step; `keyframe_every` is rounded up to a multiple of `state_every`."""
         self._writer = writer
-        self._slots = slots
+        self._tensors = tensors
         self._layout = writer.layout
         self._mode = writer.header.mode
         self._algorithm = writer.header.algorithm
@@ -86,10 +87,10 @@ class Recorder:
             raise ValueError(f"recorder.step: expected step {self._writer.steps}, got {step}; record each step once")
         self._last, self._last_digests = None, []
         loss = finite_loss(step, loss)
-        present, consumed = self._slots.gradients(step, grads)
+        present, consumed = self._tensors.gradients(step, grads)
         due = self._layout.due(step)
-        after = self._slots.state(params, state) if due else _NOTHING
-        buffers = self._slots.buffers(model_state or {})
+        after = self._tensors.state(params, state) if due else _NOTHING
+        buffers = self._tensors.buffers(model_state or {})
         whole = after + buffers
         record = StepRecord(
             step=step,
@@ -141,7 +142,7 @@ class Recorder:
         """
         if self._last is not None and not self._last_digests:
             params, state, model_state = self._last
-            self._last_digests = (self._slots.state(params, state) + self._slots.buffers(model_state)).digests
+            self._last_digests = (self._tensors.state(params, state) + self._tensors.buffers(model_state)).digests
         self._writer.seal(self._last_digests)
 
     def close(self) -> None:

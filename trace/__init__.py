@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ..completed_step import CompletedStep
 from .replaying.validate import validate
 from .v2.check.report import Finding, Report
 from .v2.errors import InvalidTraceError, NonFiniteError, NotRecordedError, TraceWriteError, UnsealedTraceWarning
@@ -20,6 +21,7 @@ _COMPILED = {"replay": "replaying.replay", "state_after": "replaying.replay_stat
 """Names whose modules are loaded when they are first asked for: reading a trace needs no compiler."""
 
 __all__ = [
+    "CompletedStep",
     "Finding",
     "InvalidTraceError",
     "Limits",

@@ -90,7 +90,7 @@ FLOORS: dict[str, list[list[str]]] = {
     ],
     "trace/v1": [
         ["compiled", "layout", "report"],
-        ["file_crc", "reader", "ulp"],
+        ["file_crc", "reader"],
         ["compare", "validation", "writer"],
         ["inspect", "train"],
     ],

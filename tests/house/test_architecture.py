@@ -12,7 +12,8 @@ from .floors import FLOORS, drawn
 
 ROOT = Path(__file__).parents[2]
 WINGS = ("tape", "runtime", "trace")
-
+SHARED = sorted(p for p in ROOT.glob("*.py") if not p.stem.startswith("__"))
+"""The modules at the root of the package, which all wings may import."""
 
 LATE_IMPORTS = {"trace/cli/main.py", "trace/replaying/validate.py", "trace/cli/v2.py"}
 """Files that import inside functions, so that answers that need no compiled code come at once."""
@@ -85,7 +86,16 @@ def test_wings_import_downwards(path: Path) -> None:
             assert below.split(".")[0] not in set(WINGS) - allowed, f"{name(path)} imports {module}"
 
 
-@pytest.mark.parametrize("path", sources(), ids=name)
+@pytest.mark.parametrize("path", SHARED, ids=name)
+def test_what_all_wings_stand_on_imports_none_of_them(path: Path) -> None:
+    """Nor a compiler, so that the trace formats need none."""
+    for module, _ in imports(path):
+        top, _, below = module.partition(".")
+        assert top not in ("numba", "llvmlite"), f"{name(path)} imports {module}"
+        assert top != "dgrr" or below.split(".")[0] not in WINGS, f"{name(path)} imports {module}"
+
+
+@pytest.mark.parametrize("path", [*sources(), *SHARED], ids=name)
 def test_imports_inside_the_package_are_relative(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -115,6 +125,25 @@ def test_no_op_names_are_compared_outside_the_ops(path: Path) -> None:
             text = ast.unparse(node)
             assert "op_name ==" not in text, f"{name(path)}:{node.lineno}: {text}"
             assert "op.name ==" not in text, f"{name(path)}:{node.lineno}: {text}"
+
+
+ALSO_ELSEWHERE = {"Recorder", "NonFiniteError"}
+"""Public names that two wings share: the protocol and its class, and what each refuses that is not finite."""
+
+
+def classes(*wings: str) -> set[str]:
+    """The public classes of some wings."""
+    trees = [ast.parse(p.read_text()) for p in sources() if p.relative_to(ROOT).parts[0] in wings]
+    return {n.name for tree in trees for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name[0] != "_"}
+
+
+def test_a_class_of_the_trace_wing_has_a_name_of_its_own() -> None:
+    assert classes("trace") & classes("tape", "runtime") == ALSO_ELSEWHERE
+
+
+def test_the_trace_wing_names_arrays_once() -> None:
+    named = re.compile(r"^Arrays?(: TypeAlias)? = ", re.MULTILINE)
+    assert not [name(p) for p in sources() if name(p).startswith("trace/") and named.search(p.read_text())]
 
 
 def test_the_package_list_is_the_folders() -> None:

@@ -90,7 +90,8 @@ def test_a_page_that_is_wrong_is_found(tmp_path: Path, last: str, error: str) ->
 
 def modules() -> list[str]:
     wings = (dgrr.tape, dgrr.runtime, dgrr.trace)
-    return [m.name for wing in wings for m in pkgutil.walk_packages(wing.__path__, f"{wing.__name__}.")]
+    shared = [f"dgrr.{p.stem}" for p in ROOT.glob("*.py") if not p.stem.startswith("__")]
+    return shared + [m.name for wing in wings for m in pkgutil.walk_packages(wing.__path__, f"{wing.__name__}.")]
 
 
 @pytest.mark.parametrize("module_name", [*modules(), "dgrr.tape", "dgrr.runtime", "dgrr.trace"])

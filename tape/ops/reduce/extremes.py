@@ -19,8 +19,8 @@ from ...record.samples import Make, Sample, bad
 from ...values.dtypes import i64
 from ...values.shape import normal_axes
 from ...values.spec import Spec
-from ...var.method_types import position, reduction, typed_as
-from ...var.var import Gradual
+from ...var.method_types import typed_as
+from ...var.var import Gradual, position, reduction
 from ..shape.reshape import reshape
 from ..types import Axis, F, like
 from . import kernels_extremes as kernels

@@ -19,8 +19,7 @@ from .record.op import Op
 from .values.dtypes import FLOATS, DType
 from .values.shape import Pattern, Shape
 from .values.tensor import AnyTensor
-from .var.some_var import SomeVar
-from .var.var import AnyVar, Gradual, Var
+from .var.var import AnyVar, Gradual, SomeVar, Var
 
 D = TypeVar("D", bound=DType)
 S = TypeVarTuple("S")

@@ -57,6 +57,7 @@ FLOORS: dict[str, list[list[str]]] = {
     ],
     "runtime/captured": [
         ["plans", "profile"],
+        ["replayed_step"],
         ["verification"],
         ["captured_step"],
     ],

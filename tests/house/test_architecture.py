@@ -3,7 +3,7 @@
 import ast
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -31,12 +31,9 @@ def name(path: Path) -> str:
 
 
 def imports(path: Path) -> Iterator[tuple[str, ast.AST]]:
-    """Every imported module as an absolute dotted name, apart from imports for type checkers alone."""
+    """Every imported module as an absolute dotted name, those for type checkers alone too."""
     tree = ast.parse(path.read_text())
     package = ["dgrr", *path.relative_to(ROOT).parts[:-1]]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            node.body = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node) for alias in node.names)
@@ -72,6 +69,47 @@ def test_a_module_imports_only_floors_below(path: Path) -> None:
         floor, below = floor_of(folder, mine), floor_of(folder, others)
         assert floor is not None, f"{name(path)}: {mine} stands on no floor of {folder}; add it to floors.py"
         assert below is None or below < floor, f"{name(path)} imports {module}, which does not stand below it"
+
+
+def imported_modules() -> dict[str, set[str]]:
+    """Every module by its dotted name, and the modules that it takes names from; a face has its folder's name."""
+    files = {".".join(["dgrr", *p.relative_to(ROOT).with_suffix("").parts]): p for p in sources()}
+    files = {module.removesuffix(".__init__"): path for module, path in files.items()}
+    found: dict[str, set[str]] = {}
+    for module, path in files.items():
+        statements: dict[ast.AST, list[str]] = {}
+        for other, node in imports(path):
+            statements.setdefault(node, []).append(other)
+        taken = {n if n in files else base for base, *names in statements.values() for n in names or [base]}
+        found[module] = taken & files.keys() - {module}
+    return found
+
+
+def circle(imported: Mapping[str, set[str]]) -> list[str]:
+    """Modules that import each other in a ring, the first at both ends; none if there is no ring."""
+    done: set[str] = set()
+
+    def walk(module: str, way: list[str]) -> list[str]:
+        if module in way:
+            return [*way[way.index(module) :], module]
+        if module not in done:
+            for other in sorted(imported[module]):
+                if found := walk(other, [*way, module]):
+                    return found
+        done.add(module)
+        return []
+
+    return next((found for module in imported if (found := walk(module, []))), [])
+
+
+def test_a_ring_of_imports_is_found() -> None:
+    assert circle({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"d", "b"}, "d": set()}) == ["b", "c", "b"]
+
+
+def test_no_modules_import_each_other_in_a_ring() -> None:
+    """Not even for type checkers alone: what needs a name of a module stands above it."""
+    assert circle(imported_modules()) == []
 
 
 @pytest.mark.parametrize("path", sources(), ids=name)

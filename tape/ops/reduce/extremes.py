@@ -20,8 +20,8 @@ from ...record.types import Axis, F, like
 from ...values.dtypes import i64
 from ...values.shape import normal_axes
 from ...values.spec import Spec
-from ...var.method_types import position, reduction, typed_as
-from ...var.var import Gradual
+from ...var.method_types import typed_as
+from ...var.var import Gradual, position, reduction
 from ..shape.reshape import reshape
 from . import kernels_extremes as kernels
 from . import reference

@@ -17,8 +17,8 @@ from ...record.samples import Make, Sample, bad
 from ...record.types import Axis, F
 from ...values.shape import normal_axes
 from ...values.spec import Spec
-from ...var.method_types import moment, reduction, typed_as
-from ...var.var import Gradual
+from ...var.method_types import typed_as
+from ...var.var import Gradual, moment, reduction
 from ..elementwise import kernels as elementwise_kernels
 from ..elementwise.arithmetic import divide, mul, power, scale, sub
 from ..elementwise.exponential import exp

@@ -5,7 +5,7 @@ op says what else it raises. A shape such as ``(*Bs, M, K)`` names its axes: one
 ``*Bs`` stands for any number of axes, ``...`` for any shape.
 """
 
-from ..var.op_table import OPS as OPS
+from ..record.op import OPS as OPS
 from .attention.attention import (
     attention_weights as attention_weights,
 )

@@ -7,7 +7,7 @@ rounds once, in the order written, and no multiplication is contracted with an a
 
 import math
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from zlib import crc32
 
 import numba

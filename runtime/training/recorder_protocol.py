@@ -10,8 +10,8 @@ from typing import Any, Literal, Protocol, TypeGuard, runtime_checkable
 
 from ...completed_step import CompletedStep
 from ...tape import NUMERICS, DgrrError, DomainError
-from ..optim import Rule
 from ..step.loss_call import Arrays
+from ..step.update import Recipe
 
 GROUP = "dgrr.recorder"
 """Entry point group."""
@@ -30,9 +30,6 @@ class Recorder(Protocol):
 
     def step(self, done: CompletedStep) -> None:
         """Record one update."""
-
-    def event(self, kind: str, text: str) -> None:
-        """Write a note into the trace."""
 
     def commit(self) -> None:
         """Return once everything recorded so far is on the disk: before a checkpoint is saved."""
@@ -66,7 +63,7 @@ def open_recorder(
     params: Arrays,
     state: Arrays,
     model_state: Arrays,
-    rule: Rule,
+    recipe: Recipe,
     seed: int,
     overwrite: bool = False,
 ) -> Recorder:
@@ -75,7 +72,7 @@ def open_recorder(
     With ``overwrite`` an unfinished trace of the same name is begun anew, else the recorder refuses.
     """
     start: dict[str, Any] = {"params": params, "state": state, "model_state": model_state, "seed": seed}
-    made: Recorder = _registered().open_recorder(path, record=record, overwrite=overwrite, **start, **_law(rule))
+    made: Recorder = _registered().open_recorder(path, record=record, overwrite=overwrite, **start, **_law(recipe))
     return made
 
 
@@ -87,7 +84,7 @@ def resume_recorder(
     params: Arrays,
     state: Arrays,
     model_state: Arrays,
-    rule: Rule,
+    recipe: Recipe,
     seed: int,
 ) -> Recorder:
     """A recorder that goes on with an unfinished trace: all arrays are those after ``steps`` steps.
@@ -96,13 +93,15 @@ def resume_recorder(
     recorder refuses a trace of another run, or one that does not hold as many steps, and leaves it as it was.
     """
     start: dict[str, Any] = {"params": params, "state": state, "model_state": model_state, "seed": seed}
-    made: Recorder = _registered().resume_recorder(path, steps=steps, record=record, **start, **_law(rule))
+    made: Recorder = _registered().resume_recorder(path, steps=steps, record=record, **start, **_law(recipe))
     return made
 
 
-def _law(rule: Rule) -> dict[str, Any]:
+def _law(recipe: Recipe) -> dict[str, Any]:
     """The arithmetic of the run, as traces name it."""
-    return {"rule": rule.rule, "hyperparameters": list(rule.names), "numerics": NUMERICS}
+    rule = recipe.rule
+    names = {"rule": rule.rule, "hyperparameters": list(rule.names), "numerics": NUMERICS}
+    return {**names, "clip_value": recipe.clip_value}
 
 
 def _registered() -> Any:

@@ -10,9 +10,6 @@ from ..step.eager import EagerStep
 from ..step.evaluate import NonFiniteError
 from .recorder_protocol import Mode, Path, Recorder, is_path, open_recorder, resume_recorder
 
-CLIP_VALUE = "clip_value"
-"""The event that holds the bound of clipping by value, which no step records."""
-
 
 class Journal:
     """A context that seals the trace at its end, or at a non-finite value; another error leaves it readable.
@@ -34,14 +31,10 @@ class Journal:
         self._recorder = self._opened(self._trace, step) if is_path(self._trace) else self._trace
 
     def _opened(self, path: Path, step: EagerStep | CapturedStep) -> Recorder:
-        rule = step.recipe.rule
-        run: dict[str, Any] = {"record": self._record, "seed": self._seed, **step.arrays}
+        run: dict[str, Any] = {"record": self._record, "seed": self._seed, "recipe": step.recipe, **step.arrays}
         if self._loaded:
-            return resume_recorder(path, steps=self._loaded, rule=rule, **run)
-        recorder = open_recorder(path, rule=rule, overwrite=self._loaded == 0, **run)
-        if step.recipe.clip_value is not None:
-            recorder.event(CLIP_VALUE, repr(step.recipe.clip_value))
-        return recorder
+            return resume_recorder(path, steps=self._loaded, **run)
+        return open_recorder(path, overwrite=self._loaded == 0, **run)
 
     def step(self, number: int, step: EagerStep | CapturedStep, batch: Any) -> None:
         """Record the step just done. The batch of an accumulated one is recorded as all its arrays in their order."""

@@ -121,6 +121,7 @@ def test_a_recorder_is_opened_with_the_start_of_the_run(registered: Registered) 
     assert path == "run.dgrr"
     assert [options.pop(name) for name in ("record", "rule", "seed")] == ["digest", "adam@1", 7]
     assert options.pop("overwrite") is False
+    assert options.pop("clip_value") is None
     assert options.pop("hyperparameters") == ["lr", "beta1", "beta2", "eps", "weight_decay"]
     assert options.pop("numerics") == NUMERICS
     assert {name: list(arrays) for name, arrays in options.items()} == {

@@ -11,6 +11,7 @@ import pytest
 
 import dgrr.trace
 from dgrr.runtime import SGD
+from dgrr.runtime.step.update import Recipe
 from dgrr.runtime.training import recorder_protocol
 from dgrr.trace import (
     CompletedStep,
@@ -60,7 +61,7 @@ def test_the_entry_point_is_the_package() -> None:
 
 def test_the_runtime_opens_and_resumes_through_the_entry_point(tmp_path: Path) -> None:
     params, rule = {"w": np.ones(2)}, SGD(0.5)
-    run: dict[str, Any] = {"record": "grads", "params": params, "state": rule.init(params), "rule": rule}
+    run: dict[str, Any] = {"record": "grads", "params": params, "state": rule.init(params), "recipe": Recipe(rule)}
     run |= {"model_state": {}, "seed": 3}
     recorder_protocol.open_recorder(tmp_path / "t", **run).close()
     recorder = recorder_protocol.resume_recorder(tmp_path / "t", steps=0, **run)

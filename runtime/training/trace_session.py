@@ -8,37 +8,33 @@ from ..captured.captured_step import CapturedStep
 from ..step.batch import leaves
 from ..step.eager import EagerStep
 from ..step.evaluate import NonFiniteError
-from .recorder_protocol import Mode, Path, Recorder, open_recorder, resume_recorder
-
-CLIP_VALUE = "clip_value"
-"""The event that holds the bound of clipping by value, which no step records."""
+from .recorder_protocol import Mode, Path, Recorder, is_path, open_recorder, resume_recorder
 
 
 class Journal:
     """A context that seals the trace at its end, or at a non-finite value; another error leaves it readable.
 
     Args:
-        path: of the trace; None records nothing.
-        record, seed: of the run.
+        trace: its path, or its recorder, begun or resumed by the caller; None records nothing.
+        record, seed: of a run whose trace is given by its path.
         loaded: the steps done before, where the run goes on from a checkpoint; else None.
     """
 
-    def __init__(self, path: Path | None, record: Mode, seed: int, loaded: int | None) -> None:
-        self._path, self._record, self._seed, self._loaded = path, record, seed, loaded
+    def __init__(self, trace: Path | Recorder | None, record: Mode, seed: int, loaded: int | None) -> None:
+        self._trace, self._record, self._seed, self._loaded = trace, record, seed, loaded
         self._recorder: Recorder | None = None
 
     def begin(self, step: EagerStep | CapturedStep) -> None:
         """Open the trace, or go on with it, unless that was done; ``step`` is in the state before the next step."""
-        if self._path is None or self._recorder is not None:
+        if self._trace is None or self._recorder is not None:
             return
-        rule = step.recipe.rule
-        run: dict[str, Any] = {"record": self._record, "seed": self._seed, **step.arrays}
+        self._recorder = self._opened(self._trace, step) if is_path(self._trace) else self._trace
+
+    def _opened(self, path: Path, step: EagerStep | CapturedStep) -> Recorder:
+        run: dict[str, Any] = {"record": self._record, "seed": self._seed, "recipe": step.recipe, **step.arrays}
         if self._loaded:
-            self._recorder = resume_recorder(self._path, steps=self._loaded, rule=rule, **run)
-            return
-        self._recorder = open_recorder(self._path, rule=rule, overwrite=self._loaded == 0, **run)
-        if step.recipe.clip_value is not None:
-            self._recorder.event(CLIP_VALUE, repr(step.recipe.clip_value))
+            return resume_recorder(path, steps=self._loaded, **run)
+        return open_recorder(path, overwrite=self._loaded == 0, **run)
 
     def step(self, number: int, step: EagerStep | CapturedStep, batch: Any) -> None:
         """Record the step just done. The batch of an accumulated one is recorded as all its arrays in their order."""
@@ -66,13 +62,16 @@ class Journal:
 
     def end(self, step: EagerStep | CapturedStep) -> None:
         """Seal the trace; one that an earlier process has sealed stays as it is."""
-        if self._path is None:
+        if self._trace is None:
             return
-        if self._recorder is None and self._loaded is not None and FilePath(self._path).exists():
+        if self._recorder is None and self._loaded is not None and self._sealed():
             return
         self.begin(step)
         assert self._recorder is not None, "begun"
         self._recorder.seal()
+
+    def _sealed(self) -> bool:
+        return is_path(self._trace) and FilePath(self._trace).exists()
 
     def __enter__(self) -> "Journal":
         return self

@@ -24,7 +24,7 @@ from .interrupt import held_interrupt
 from .metrics import Metric, Model, evaluated
 from .modes import Runner, StepMode
 from .progress import Reporter, reporting
-from .recorder_protocol import Mode, Path
+from .recorder_protocol import Mode, Path, Recorder, check_trace, is_path
 from .result import Result
 from .trace_session import Journal
 
@@ -61,9 +61,10 @@ class Trainer:
             the step once for each shape of batch, and replays it; "eager" runs every step op by op; "capture"
             captures every step anew, which is slow and of use to find faults only. A captured ``loss_fn`` runs
             once per shape, so it must not depend on anything but its arguments.
-        trace: where to record the run; the trace is complete when `fit` returns.
-        record: "grads" records gradients, so that every update can be proved from the file alone;
-            "digest" records digests, which need the model and the data for the proof.
+        trace: where to record the run: a path, or a recorder that was begun with the start of this run, or resumed
+            where it was loaded. The trace is complete when `fit` returns.
+        record: what is kept where `trace` is a path: "grads" records gradients, so that every update can be proved
+            from the file alone; "digest" records digests, which need the model and the data for the proof.
         model_state: what a model keeps from step to step besides its parameters, as ``model.init_state()`` gives it;
             copied. ``loss_fn`` gets it as ``ctx.state``.
         seed: of ``ctx.random``; noted in the trace and in checkpoints.
@@ -96,7 +97,7 @@ class Trainer:
         *,
         model_state: Arrays | None = None,
         mode: StepMode = "replay",
-        trace: Path | None = None,
+        trace: Path | Recorder | None = None,
         record: Mode = "grads",
         seed: int = 0,
         warmup: int = 2,
@@ -110,6 +111,7 @@ class Trainer:
     ) -> None:
         if record not in ("digest", "grads"):
             raise DomainError(f"Trainer: argument 'record': expected 'digest' or 'grads', got {record!r}")
+        check_trace(trace)
         check_every(checkpoint, checkpoint_every)
         recipe = Recipe(optimizer, accumulate, clip_norm, clip_value)
         self._run = Runner(loss_fn, params, recipe, mode, warmup, on_shape_change, model_state, seed)
@@ -195,9 +197,8 @@ class Trainer:
     def _begin(self) -> Cursor:
         """Where the fit starts. Raises DomainError if it would hide an earlier trace or checkpoint."""
         if self._trace is not None and self._recorded:
-            raise DomainError(
-                f"fit: the trace {str(self._trace)!r} holds an earlier fit; make a new Trainer with its own trace"
-            )
+            trace = f"trace {str(self._trace)!r}" if is_path(self._trace) else "recorder"
+            raise DomainError(f"fit: the {trace} holds an earlier fit; make a new Trainer with its own trace")
         if self._checkpoint is not None and not self._saved and FilePath(self._checkpoint).exists():
             raise DomainError(
                 f"fit: the checkpoint {str(self._checkpoint)!r} is there already; load it to go on, or remove it"

@@ -13,12 +13,12 @@ from ...runtime.step.batch import leaves
 from ...runtime.step.eager import averaged
 from ...runtime.step.evaluate import Evaluation
 from ...runtime.step.loss_call import Moment
-from ...runtime.training.trace_session import CLIP_VALUE
 from ..v2.check.difference import first_difference
 from ..v2.check.report import Finding
 from ..v2.errors import InvalidTraceError
 from ..v2.format.constants import RecordMode, TensorRole
 from ..v2.format.digest import Batch, InputDigest, TensorDigest
+from ..v2.format.schema import CLIP_EVENT
 from ..v2.read.reader import StepView, Trace
 from ..v2.verdict import Verdict
 from .replay_state import ReplayState
@@ -47,7 +47,7 @@ class Model:
         self._loss_fn = loss_fn
         self._together = trace[0].micro_batches if len(trace) else 1
         self._batches = _epochs(batches, self._together)
-        self._clip_value = _clip_value(trace)
+        self._clip_event = None if trace.schema.clips_by_value else _clip_event(trace)
         algorithm = trace.header.algorithm
         self._input_digest = InputDigest(algorithm)
         digests = {t.name: TensorDigest(algorithm, t.dtype, t.shape) for t in trace.schema.tensors}
@@ -74,8 +74,9 @@ class Model:
             raise FailedError(Verdict.UNPROVEN, f"{text}; the trainer does not vary them", view.step)
         passes = self._passes(state, batch)
         loss, grads = averaged(passes, self._digests)
-        if self._clip_value is not None:
-            grads = clip_by_value(grads, self._clip_value)
+        bound = self._clip_event if view.clip_value is None else view.clip_value
+        if bound is not None:
+            grads = clip_by_value(grads, bound)
         difference = first_difference(view.record.loss, np.asarray(loss), ulp_tol)
         if difference is not None:
             raise FailedError(Verdict.GRADIENT, str(difference), view.step, "loss")
@@ -132,10 +133,10 @@ class Model:
             raise FailedError(Verdict.GRADIENT, text, view.step, name)
 
 
-def _clip_value(trace: Trace) -> float | None:
-    """The bound of clipping by value, which an event holds."""
+def _clip_event(trace: Trace) -> float | None:
+    """The bound of clipping by value as traces held it before their schemas did."""
     for _, event in trace.events():
-        if event.kind == CLIP_VALUE:
+        if event.kind == CLIP_EVENT:
             try:
                 limit = float(event.text)
             except ValueError:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from ... import runtime
 from ...arrays import Array
 from ..v2.format.constants import TensorRole
-from ..v2.format.schema import Group
+from ..v2.format.schema import CLIPPING, Group
 from ..v2.read.reader import StepView, Trace, open_trace
 
 
@@ -40,7 +40,8 @@ class ReplayState:
         for group in self._trace.schema.groups:
             stop = start + len(group.hyperparameters)
             hyper = dict(zip(group.hyperparameters, view.record.hyper[start:stop], strict=True))
-            self._apply(group, hyper, grads)
+            if group != CLIPPING:  # the gradients are those that came out of it
+                self._apply(group, hyper, grads)
             start = stop
         self.values |= buffers
 

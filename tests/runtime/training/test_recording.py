@@ -2,8 +2,8 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import fields
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from dgrr.runtime import SGD, Adam, NonFiniteError, RecorderError, Trainer, grad
 from dgrr.runtime.optim import Rule
 from dgrr.runtime.training import recorder_protocol
 from dgrr.tape import NUMERICS, DomainError, nn, ops
-from dgrr.trace import NotRecordedError, TraceWriteError, open_trace
+from dgrr.trace import NotRecordedError, TraceWriteError, open_recorder, open_trace
 
 Arrays = dict[str, npt.NDArray[Any]]
 Mode = Literal["digest", "grads"]
@@ -64,18 +64,18 @@ class Plain:
 
 
 class Registered:
-    """An entry point whose recorder writes down what it is told."""
+    """An entry point, what it names, and a recorder, in one: it writes down what it is told."""
 
     def __init__(self) -> None:
         self.opened: list[tuple[Any, dict[str, Any]]] = []
         self.calls: list[Any] = []
 
-    def load(self) -> Callable[..., "Registered"]:
-        def open_recorder(path: Any, **options: Any) -> "Registered":
-            self.opened.append((path, options))
-            return self
+    def load(self) -> "Registered":
+        return self
 
-        return open_recorder
+    def open_recorder(self, path: Any, **options: Any) -> "Registered":
+        self.opened.append((path, options))
+        return self
 
     def step(self, done: CompletedStep) -> None:
         told = {f.name: getattr(done, f.name) for f in fields(CompletedStep)}
@@ -121,6 +121,7 @@ def test_a_recorder_is_opened_with_the_start_of_the_run(registered: Registered) 
     assert path == "run.dgrr"
     assert [options.pop(name) for name in ("record", "rule", "seed")] == ["digest", "adam@1", 7]
     assert options.pop("overwrite") is False
+    assert options.pop("clip_value") is None
     assert options.pop("hyperparameters") == ["lr", "beta1", "beta2", "eps", "weight_decay"]
     assert options.pop("numerics") == NUMERICS
     assert {name: list(arrays) for name, arrays in options.items()} == {
@@ -161,7 +162,61 @@ def test_no_recorder_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorder_protocol, "entry_points", lambda group: [])
     with pytest.raises(RecorderError) as caught:
         recorded_fit(BATCHES)
-    assert str(caught.value) == ("trace: expected an installed package that records traces, got none; reinstall dgrr")
+    assert str(caught.value) == (
+        "trace: expected one installed package that records traces, got none; install dgrr (pip install dgrr), or give "
+        "the Trainer a recorder: trace=open_recorder(…)"
+    )
+
+
+class Other:
+    """A distribution that offers a recorder too."""
+
+    name = "other-traces"
+
+
+def test_two_packages_that_record_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    (ours,) = entry_points(group="dgrr.recorder")
+    theirs = EntryPoint("any", "other.traces:Files", "dgrr.recorder")
+    vars(theirs).update(dist=Other())
+    for found in ([ours, theirs], [theirs, ours]):
+        monkeypatch.setattr(recorder_protocol, "entry_points", lambda group, found=found: found)
+        with pytest.raises(RecorderError) as caught:
+            recorded_fit(BATCHES)
+        assert str(caught.value) == (
+            "trace: expected one installed package that records traces, got dgrr (dgrr.trace), other-traces "
+            "(other.traces:Files); uninstall all but one, or give the Trainer a recorder: trace=open_recorder(…)"
+        )
+
+
+def test_a_recorder_can_be_given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It is told what a recorder that was found is told, and none is looked for."""
+    Trainer(loss_fn, MODEL.init(0), Adam(0.01), trace=tmp_path / "found").fit(BATCHES)
+    monkeypatch.setattr(recorder_protocol, "entry_points", lambda group: pytest.fail("looked"))
+    rule, params = Adam(0.01), MODEL.init(0)
+    law: dict[str, Any] = {"rule": rule.rule, "hyperparameters": list(rule.names), "numerics": NUMERICS}
+    given = open_recorder(tmp_path / "given", record="grads", params=params, state=rule.init(params), **law)
+    trainer = Trainer(loss_fn, params, rule, trace=given)
+    trainer.fit(BATCHES)
+    with open_trace(tmp_path / "found") as one, open_trace(tmp_path / "given") as other:
+        assert other.sealed
+        assert [view.link for view in one] == [view.link for view in other]
+    with pytest.raises(DomainError, match=r"^fit: the recorder holds an earlier fit; make a new Trainer"):
+        trainer.fit(BATCHES)
+
+
+def test_a_recorder_that_was_given_is_closed_on_an_error(registered: Registered) -> None:
+    trainer = Trainer(loss_fn, MODEL.init(0), Adam(), trace=registered)
+    with pytest.raises(ValueError, match="linear"):
+        trainer.fit([*BATCHES[:2], NO_MODEL])
+    assert (registered.opened, registered.calls[-1]) == ([], "close")
+
+
+def test_a_trace_is_a_path_or_a_recorder() -> None:
+    with pytest.raises(DomainError) as caught:
+        Trainer(loss_fn, MODEL.init(0), Adam(), trace=5)  # type: ignore[arg-type]
+    assert str(caught.value) == (
+        "Trainer: argument 'trace': expected a path, or a recorder: an object with step, commit, seal and close; got 5"
+    )
 
 
 def test_without_a_trace_no_recorder_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,12 @@ from functools import cached_property
 from .constants import ITEM_BYTES, TensorRole
 from .limits import Limits
 
+CLIP_VALUE = "clip_value@1"
+"""The rule for gradients that bounds every element; its group has no tensors and comes first."""
+
+CLIP_EVENT = "clip_value"
+"""The EVENT that held the bound before that rule did, as text."""
+
 _RULE = re.compile(r"[a-z][a-z0-9_]*@[1-9][0-9]*")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _LARGEST_COUNT = 1 << 16  # of hyperparameters and of corrections in all groups
@@ -40,6 +46,9 @@ class Group:
     hyperparameters: tuple[str, ...]
     corrections: int
     tensors: tuple[int, ...]
+
+
+CLIPPING = Group(CLIP_VALUE, ("clip_value",), 0, ())
 
 
 @dataclass(frozen=True)
@@ -76,6 +85,11 @@ class Schema:
     def corrections(self) -> int:
         """Number of bias corrections in all groups."""
         return sum(group.corrections for group in self.groups)
+
+    @cached_property
+    def clips_by_value(self) -> bool:
+        """Whether every element of the gradients was bounded; the bound is the first hyperparameter of each step."""
+        return bool(self.groups) and self.groups[0] == CLIPPING
 
     @cached_property
     def nbytes(self) -> int:
@@ -116,7 +130,9 @@ class Schema:
         self._check_groups()
 
     def _check_groups(self) -> None:
-        for group in self.groups:
+        for i, group in enumerate(self.groups):
+            if group.rule == CLIP_VALUE and (i or group != CLIPPING):
+                raise ValueError(f"rule {CLIP_VALUE!r}: expected the first group, one hyperparameter and no tensors")
             if len(group.rule) > 64 or not _RULE.fullmatch(group.rule):
                 raise ValueError(f"rule {group.rule!r}: expected a name and a version, such as 'adam@1'")
             if len(set(group.hyperparameters)) != len(group.hyperparameters):

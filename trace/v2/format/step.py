@@ -109,6 +109,9 @@ def decode_step(layout: FrameLayout, step: int, front: bytes, offset: int) -> St
     size = layout.digest_size
     digests = [front[i : i + size] for i in range(layout.digests_at, len(front), size)]
     scalars = struct.unpack_from(f"<{layout.scalars}d", front, layout.hyper_at)
+    if layout.schema.clips_by_value and not scalars[0] >= 0:
+        text = f"the bound of clipping by value in STEP {step} is {scalars[0]}"
+        raise InvalidTraceError(Verdict.CORRUPT, text, offset)
     hyper = layout.schema.hyperparameters
     return StepRecord(
         step=step,

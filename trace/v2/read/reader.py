@@ -52,6 +52,11 @@ class StepView:
         return dict(zip(names, self.record.hyper, strict=True))
 
     @property
+    def clip_value(self) -> float | None:
+        """The bound of every element of the gradients; None where they were not clipped by value."""
+        return self.record.hyper[0] if self._trace.schema.clips_by_value else None
+
+    @property
     def grad_digests(self) -> dict[str, bytes]:
         """Param → digest of its gradient; params without one are absent."""
         tensors = self._trace.schema.tensors

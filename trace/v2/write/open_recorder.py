@@ -11,6 +11,7 @@ from ....arrays import Arrays
 from ..format.constants import DEFAULT_PAYLOAD, RecordMode
 from ..format.digest import Algorithm
 from ..format.header import Header
+from ..format.schema import CLIP_EVENT
 from .environment import describe_environment
 from .recorder import Recorder
 from .resume import Unfinished
@@ -34,6 +35,7 @@ def open_recorder(
     model_state: Arrays | None = None,
     rule: str,
     hyperparameters: Sequence[str],
+    clip_value: float | None = None,
     numerics: int,
     seed: int = 0,
     created_at: int | None = None,
@@ -55,6 +57,7 @@ def open_recorder(
         model_state: name → array of what the model keeps besides its params; the buffers of the trace.
         rule: the optimizer's rule and its version, such as `adam@1`.
         hyperparameters: the names of what each step hands over as `hyper`.
+        clip_value: bound of every element of the gradients, which were clipped before they are handed over.
         numerics: the version of the arithmetic that computes the run.
         seed: seed of the run, for people.
         created_at: nanoseconds since 1970; default: now.
@@ -70,7 +73,7 @@ def open_recorder(
         TraceWriteError: the `.partial` exists or is being written, or the system refuses.
         ValueError: a name, shape, rule or option breaks a rule of the format.
     """
-    schema = schema_of(params, state, model_state or {}, rule, hyperparameters)
+    schema = schema_of(params, state, model_state or {}, rule, hyperparameters, clip_value)
     every = state_every or (1 if schema.nbytes <= _SMALL_STATE else 16)
     algorithm = _ALGORITHMS[digest]
     environment = dumps(describe_environment(), sort_keys=True)
@@ -89,8 +92,10 @@ def open_recorder(
     start = tensors.state(params, state) + tensors.buffers(model_state or {})
     writer = TraceWriter.create(path, header, schema, commit_every=commit_every, overwrite=overwrite)
     with _closed_on_error(writer):
-        recorder = Recorder(writer, tensors, start, keyframe_every)
+        recorder = Recorder(writer, tensors, start, keyframe_every=keyframe_every, clip_value=clip_value)
         recorder.event("environment", environment)
+        if clip_value is not None:  # a copy, for readers that are older than the rule in the schema
+            recorder.event(CLIP_EVENT, repr(float(clip_value)))
         writer.flush()
     return recorder
 
@@ -105,6 +110,7 @@ def resume_recorder(
     model_state: Arrays | None = None,
     rule: str,
     hyperparameters: Sequence[str],
+    clip_value: float | None = None,
     numerics: int,
     seed: int = 0,
     keyframe_every: int = KEYFRAME_EVERY,
@@ -126,6 +132,7 @@ def resume_recorder(
         model_state: name → array of the model's state, after that step.
         rule: as at the beginning.
         hyperparameters: as at the beginning.
+        clip_value: as at the beginning.
         numerics: as at the beginning.
         seed: as at the beginning.
         keyframe_every: write the whole state every so many steps.
@@ -139,7 +146,7 @@ def resume_recorder(
     """
     with Unfinished(path, steps) as unfinished:
         unfinished.require(RecordMode[record.upper()], numerics, seed)
-        schema = schema_of(params, state, model_state or {}, rule, hyperparameters)
+        schema = schema_of(params, state, model_state or {}, rule, hyperparameters, clip_value)
         unfinished.require_schema(schema)
         tensors = RecordedTensors(schema, unfinished.header.algorithm)
         now = tensors.state(params, state) + tensors.buffers(model_state or {})
@@ -152,7 +159,7 @@ def resume_recorder(
         }
         writer = unfinished.go_on(commit_every, dumps(note, sort_keys=True))
     with _closed_on_error(writer):
-        recorder = Recorder(writer, tensors, now, keyframe_every)
+        recorder = Recorder(writer, tensors, now, keyframe_every=keyframe_every, clip_value=clip_value)
         writer.flush()
     return recorder
 

@@ -23,7 +23,15 @@ class Recorder:
     Made by `open_recorder` or `resume_recorder`. A `with` block seals the trace, or closes it on an error.
     """
 
-    def __init__(self, writer: TraceWriter, tensors: RecordedTensors, start: Snapshot, keyframe_every: int) -> None:
+    def __init__(
+        self,
+        writer: TraceWriter,
+        tensors: RecordedTensors,
+        start: Snapshot,
+        *,
+        keyframe_every: int,
+        clip_value: float | None,
+    ) -> None:
         """`start` is the state before the next step; `keyframe_every` is rounded up to a multiple of `state_every`."""
         self._writer = writer
         self._tensors = tensors
@@ -31,7 +39,8 @@ class Recorder:
         self._mode = writer.header.mode
         self._algorithm = writer.header.algorithm
         self._input_digest = InputDigest(self._algorithm)
-        self._hyperparameters = writer.schema.groups[0].hyperparameters
+        self._bound = () if clip_value is None else (float(clip_value),)
+        self._hyperparameters = writer.schema.groups[-1].hyperparameters
         self._corrected = writer.schema.corrections > 0
         every = self._layout.state_every
         self._keyframe_every = -(-keyframe_every // every) * every
@@ -90,7 +99,7 @@ class Recorder:
             micro_batches=done.micro_batches,
             clip=done.clip,
             input_digest=self._input_digest(done.batch),
-            hyper=tuple([done.hyper[name] for name in self._hyperparameters]),
+            hyper=(*self._bound, *[done.hyper[name] for name in self._hyperparameters]),
             corrections=tuple(done.state[CORRECTIONS].tolist()) if self._corrected else (),
             grads=present,
             digests=digests,

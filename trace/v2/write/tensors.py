@@ -12,7 +12,7 @@ from ..errors import NonFiniteError
 from ..format.constants import TensorRole
 from ..format.digest import NUMPY_DTYPES, Algorithm, TensorDigest, canonical_nan, dtype_name, surely_finite
 from ..format.limits import Limits
-from ..format.schema import Group, Schema, TensorSpec
+from ..format.schema import CLIPPING, Group, Schema, TensorSpec
 
 CORRECTIONS = "corrections"
 """The optimizer state that holds the bias corrections of a step."""
@@ -118,8 +118,15 @@ def finite_loss(step: int, loss: Array) -> Array:
     return loss
 
 
-def schema_of(params: Arrays, state: Arrays, model_state: Arrays, rule: str, hyperparameters: Sequence[str]) -> Schema:
-    """The schema of a run with one rule for all params; the model's state are its buffers.
+def schema_of(
+    params: Arrays,
+    state: Arrays,
+    model_state: Arrays,
+    rule: str,
+    hyperparameters: Sequence[str],
+    clip_value: float | None,
+) -> Schema:
+    """The schema of a run with one rule for all params, its last group; the model's state are its buffers.
 
     Raises:
         ValueError, TypeError: a name, dtype, shape or rule breaks a rule of the format.
@@ -129,6 +136,8 @@ def schema_of(params: Arrays, state: Arrays, model_state: Arrays, rule: str, hyp
     corrections = state[CORRECTIONS].size if CORRECTIONS in state else 0
     group = Group(rule, tuple(hyperparameters), corrections, tuple(range(len(specs))))
     buffers = [TensorSpec(n, TensorRole.BUFFER, dtype_name(a.dtype), a.shape) for n, a in model_state.items()]
-    schema = Schema((*specs, *buffers), (group,))
+    if clip_value is not None and not clip_value >= 0:
+        raise ValueError(f"recorder: clip_value: expected a number of at least 0 or None, got {clip_value!r}")
+    schema = Schema((*specs, *buffers), (group,) if clip_value is None else (CLIPPING, group))
     schema.check(Limits())
     return schema

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import xxhash
 
-from dgrr.trace import open_trace, replay, validate
+from dgrr.trace import CompletedStep, open_recorder, open_trace, replay, validate
 
 GOLDEN = Path(__file__).parents[3] / "golden"
 PAGE = Path(__file__).parents[4] / "docs" / "trace_format.md"
@@ -237,6 +238,19 @@ def test_the_grads_file() -> None:
     for number, step in enumerate(file.steps):
         batch = file.digest({"dtype": "f64", "shape": [1]}, struct.pack("<d", number))
         assert step.input_digest == file.H(b"DGRRdata" + struct.pack("<II", 1, 1) + b"0" + batch)
+
+
+def test_a_reader_older_than_a_rule_reads_on(tmp_path: Path) -> None:
+    """`Minimal` knows nothing of `clip_value@1`."""
+    params = {"w": np.array([1.0, -2.0])}
+    run: dict[str, Any] = {"params": params, "state": {}, "rule": "sgd@1", "hyperparameters": ["lr"], "numerics": 1}
+    with open_recorder(tmp_path / "t", record="grads", clip_value=0.25, **run) as recorder:
+        told: dict[str, Any] = {"params": params, "state": {}, "batch": params, "hyper": {"lr": 0.5}}
+        recorder.step(CompletedStep(step=0, loss=np.array(2.0), grads={"w": np.array([0.25, -0.125])}, **told))
+    file = Minimal((tmp_path / "t").read_bytes())
+    assert [(g["rule"], g["tensors"]) for g in file.tree["groups"]] == [("clip_value@1", []), ("sgd@1", [0])]
+    assert file.steps[0].hyper == (0.25, 0.5)
+    assert file.steps[0].grads == {"w": struct.pack("<2d", 0.25, -0.125)}
 
 
 def test_the_updates_of_the_grads_file_in_plain_python() -> None:

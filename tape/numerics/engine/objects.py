@@ -8,7 +8,7 @@ from numba import types
 from numba.core.datamodel import models
 from numba.extending import NativeValue, intrinsic, register_model, unbox
 
-from .intrinsics import I64
+from .emit import I64
 
 
 class ObjectType(types.Type):

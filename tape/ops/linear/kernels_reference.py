@@ -7,8 +7,9 @@ It takes gemm's table and words, so that a plan can run it in gemm's place.
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 from numba import njit
 
-from ...numerics.engine.intrinsics import fma, real, select, word
+from ...numerics.engine.intrinsics import real, word
 from ...numerics.engine.kernel import share, variant, vector
+from ...numerics.simd.operations import fma, select
 from ...numerics.simd.pack import itemsize
 from ...numerics.simd.sums import CHAIN_BLOCK
 from .kernels import (

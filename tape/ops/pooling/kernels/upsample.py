@@ -8,11 +8,11 @@ Along each axis an output reads the two cells next to its position, or one if it
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ....numerics.engine.intrinsics import float_of, real, word
+from ....numerics.engine.intrinsics import real, word
 from ....numerics.engine.kernel import kernel, share, vector
 from ....numerics.math.exact import quotient
-from ....numerics.simd.generic import fma
 from ....numerics.simd.lanes import inlined
+from ....numerics.simd.operations import float_of, fma
 
 # Positions of the words: rows and columns of the outputs of all planes and of one, and of the source of one; where
 # the first output row's windows stand, and the first column's.

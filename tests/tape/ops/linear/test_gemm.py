@@ -11,9 +11,9 @@ import numpy.typing as npt
 import pytest
 from numba import njit
 
-from dgrr.tape.numerics.engine.intrinsics import fma
 from dgrr.tape.numerics.engine.launch import Words
 from dgrr.tape.numerics.math import reference_sums
+from dgrr.tape.numerics.simd.operations import fma
 from dgrr.tape.ops.elementwise.kernels import relu, where_positive
 from dgrr.tape.ops.linear.kernels import Product, gemm
 

@@ -2,11 +2,11 @@
 
 # The signature that numba asks of an intrinsic's code generator leaves arguments unused.
 # pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false
-from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
 from .emit import I32, I64, TRIPLE, VOID, declare
+from .numba_internals import ir
 
 WORD = I64.as_pointer()
 

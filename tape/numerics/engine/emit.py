@@ -9,8 +9,7 @@ values, strides and offsets in bytes; no access assumes more than the alignment 
 from collections.abc import Sequence
 from typing import Any
 
-from llvmlite import ir
-from numba.core.registry import cpu_target
+from .numba_internals import ir, target
 
 Builder = Any
 """An ``llvmlite.ir.IRBuilder``; its methods carry no types that a checker could follow."""
@@ -21,7 +20,7 @@ Value = Any
 I1, I8, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 32, 64))
 F32, F64 = ir.FloatType(), ir.DoubleType()
 POINTER, VOID = ir.PointerType(), ir.VoidType()
-TRIPLE: str = cpu_target.target_context.codegen().magic_tuple()[0]
+TRIPLE = target()[0]
 
 # ------------------------------------------------------------------ types and functions
 

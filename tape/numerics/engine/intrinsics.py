@@ -2,12 +2,11 @@
 
 # The signature that numba asks of an intrinsic's code generator leaves arguments unused.
 # pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false
-from llvmlite import ir
 from numba import carray, njit, types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from .emit import I1, I32, I64, POINTER, TRIPLE, VOID, at, declare, word_at
+from .numba_internals import ir, room
 
 DATA_FIELD = object.__basicsize__
 """Offset of the data pointer in a numpy array object: the first field after the object head.
@@ -91,7 +90,7 @@ def _stack(context, table, n):
 
     def generate(context, builder, signature, args):
         element = context.get_data_type(table.dtype)
-        area = cgutils.alloca_once(builder, ir.ArrayType(element, n.literal_value))
+        area = room(builder, ir.ArrayType(element, n.literal_value))
         return builder.bitcast(area, context.get_value_type(table))
 
     return table(table, n), generate
@@ -120,7 +119,7 @@ def stack_words(context, n):
         return None
 
     def generate(context, builder, signature, args):
-        area = cgutils.alloca_once(builder, ir.ArrayType(I64, n.literal_value))
+        area = room(builder, ir.ArrayType(I64, n.literal_value))
         return builder.ptrtoint(area, I64)
 
     return types.int64(n), generate
@@ -142,7 +141,7 @@ def addresses(context, arrays):
     """Address of a table, on the stack of the calling function, of the data of numpy arrays given by ``id``."""
 
     def generate(context, builder, signature, args):
-        table = cgutils.alloca_once(builder, ir.ArrayType(I64, arrays.count))
+        table = room(builder, ir.ArrayType(I64, arrays.count))
         entries = ir.Constant(table.type.pointee, ir.Undefined)
         for k in range(arrays.count):
             field = at(builder, builder.extract_value(args[0], k), DATA_FIELD)
@@ -195,7 +194,7 @@ def _for_target(x86, aarch64):
 
 
 def _enter_x86(builder):
-    old, new = cgutils.alloca_once(builder, I32), cgutils.alloca_once(builder, I32)
+    old, new = room(builder, I32), room(builder, I32)
     builder.call(declare(builder, "llvm.x86.sse.stmxcsr", VOID, [POINTER]), [old])
     control = builder.load(old, typ=I32)
     builder.store(I32(MXCSR_DEFAULT), new)
@@ -204,7 +203,7 @@ def _enter_x86(builder):
 
 
 def _leave_x86(builder, old):
-    word = cgutils.alloca_once(builder, I32)
+    word = room(builder, I32)
     control = builder.trunc(old, I32)
     builder.store(control, word)
     _load_x86(builder, control, word)

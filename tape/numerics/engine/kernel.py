@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 from numba import carray, njit, types
-from numba.core.ccallback import CFunc
 
 from .disk_cache import keep_on_disk
 from .intrinsics import (
@@ -37,6 +36,7 @@ from .intrinsics import (
     retyped,
     word,
 )
+from .numba_internals import CFunc, callback, entry_point
 from .objects import OBJECT, address_of
 
 Body = Callable[[Any, int, int, int], int]
@@ -51,11 +51,6 @@ NUMBA_TYPES = {
 
 KERNELS: dict[str, "Kernel"] = {}
 """Every kernel by name."""
-
-
-class _CachedCallback(CFunc):
-    def enable_caching(self) -> None:
-        keep_on_disk(self, self._pyfunc)
 
 
 class Kernel:
@@ -86,10 +81,10 @@ class Kernel:
         """The numba callback for ``dtype``."""
         if dtype not in self._compiled:
             signature = types.int64(types.CPointer(NUMBA_TYPES[dtype]), types.int64, types.int64, types.int64)
-            callback = _CachedCallback(self.body, (signature.args, signature.return_type), {}, {"error_model": "numpy"})
-            callback.enable_caching()
-            callback.compile()
-            self._compiled[dtype] = callback
+            version = callback(self.body, signature)
+            keep_on_disk(version, self.body)
+            version.compile()
+            self._compiled[dtype] = version
         return self._compiled[dtype]
 
 
@@ -171,6 +166,5 @@ def fill(count: int) -> Callable[[int, int, int, tuple[Any, ...]], int]:
     kernel: whatever is given for an array is taken for one.
     """
     signature = (types.int64, types.int64, types.int64, types.UniTuple(OBJECT, count))
-    _fill_dispatcher.compile(signature)
-    entry: Callable[[int, int, int, tuple[Any, ...]], int] = _fill_dispatcher.overloads[signature].entry_point
+    entry: Callable[[int, int, int, tuple[Any, ...]], int] = entry_point(_fill_dispatcher, signature)
     return entry

@@ -5,8 +5,7 @@
 from typing import Any
 
 from numba import types
-from numba.core.datamodel import models
-from numba.extending import NativeValue, intrinsic, register_model, unbox
+from numba.extending import NativeValue, intrinsic, models, register_model, unbox
 
 from .emit import I64
 

@@ -8,11 +8,8 @@ builder, for intrinsics to call.
 from collections.abc import Callable, Sequence
 from functools import cache
 
-import llvmlite.binding as llvm
-from llvmlite import ir
-from numba.core.registry import cpu_target
-
 from ..engine.emit import I64, VOID, Builder, Value, bytes_of, shuffled
+from ..engine.numba_internals import assembly, ir
 
 CACHE_LINE = 64
 """Bytes; at least as many as the widest vector has."""
@@ -31,10 +28,8 @@ def vector_bytes() -> int:
 
     LLVM alone knows which registers the name of a CPU stands for, so it is asked to compile a sum.
     """
-    triple, cpu, features = cpu_target.target_context.codegen().magic_tuple()
-    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features)
-    assembly = machine.emit_assembly(llvm.parse_assembly(PROBE))
-    return 64 if "zmm" in assembly else 32 if "ymm" in assembly else 16
+    written = assembly(PROBE)
+    return 64 if "zmm" in written else 32 if "ymm" in written else 16
 
 
 def vector_type(element: Value) -> Value:

@@ -8,19 +8,15 @@ interleaved, which hides the latency of long chains of operations. Scalars of th
 # The signature that numba asks of an intrinsic's code generator leaves arguments unused.
 # pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOptionalCall=false
 import operator
-from typing import Any
 
-from llvmlite import ir
 from numba import njit, types
-from numba.core.datamodel import models
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-from numba.extending import intrinsic, lower_builtin, register_model
+from numba.extending import intrinsic, lower_builtin, models, register_model
 
 from ..engine import emit
 from ..engine.emit import I32, shuffled, splat
+from ..engine.numba_internals import NO_WRAPPERS, AbstractTemplate, infer_global, ir, signature
 
-_WITHOUT_WRAPPERS: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # numba's stubs lack both
-inlined = njit(forceinline=True, error_model="numpy", **_WITHOUT_WRAPPERS)
+inlined = njit(forceinline=True, error_model="numpy", **NO_WRAPPERS)
 """A part of a kernel: it leaves no call behind, and it cannot be called from Python, which saves compile time."""
 
 

@@ -8,13 +8,11 @@ of their first argument.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
 # pyright: basic, reportCallIssue=false, reportOperatorIssue=false
 from numba import types
-from numba.core.datamodel import models
-from numba.core.imputils import lower_getattr_generic
-from numba.core.typing.templates import AttributeTemplate, infer_getattr
-from numba.extending import intrinsic, register_model
+from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, models, register_model
 
 from ..coefficients import FLOAT32, FLOAT64
 from ..engine import emit
+from ..engine.numba_internals import AttributeTemplate
 from .lanes import Lanes, element_of, widened, widest, with_element
 
 CONSTANTS = {types.float32: FLOAT32, types.float64: FLOAT64}

@@ -7,13 +7,12 @@ rows of a tile never compete for the same set of a cache.
 
 # The signature that numba asks of an intrinsic's code generator leaves arguments unused.
 # pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false
-from llvmlite import ir
 from numba import njit, types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ..engine import emit
 from ..engine.emit import I8, I64, at
+from ..engine.numba_internals import counted, ir
 from .codegen import CACHE_LINE, internal, transposed, vector_bytes, vector_type
 from .sums import CHAIN_BLOCK
 
@@ -28,10 +27,10 @@ def _write_copy(element):
 
     def write(builder, source, source_row, target, target_row, rows, columns):
         vectors = builder.sdiv(builder.add(columns, I64(lanes - 1)), I64(lanes))
-        with cgutils.for_range(builder, rows) as row:
+        with counted(builder, rows) as row:
             start = at(builder, source, builder.mul(row.index, source_row))
             end = at(builder, target, builder.mul(row.index, target_row))
-            with cgutils.for_range(builder, vectors) as vector:
+            with counted(builder, vectors) as vector:
                 offset = builder.mul(vector.index, I64(vector_bytes()))
                 mask = emit.lanes_below(builder, builder.sub(columns, builder.mul(vector.index, I64(lanes))), lanes)
                 x = emit.masked_load(builder, at(builder, start, offset), mask, zero)

@@ -2,11 +2,11 @@
 
 # The signature that numba asks of an intrinsic's code generator leaves arguments unused.
 # pyright: basic, reportCallIssue=false
-from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
 from ..engine.emit import I64, at, load
+from ..engine.numba_internals import ir
 from .codegen import transposed
 from .lanes import Lanes
 from .vectors import BUNDLE, LANES, get_part, place_of, put_part, size_of

@@ -7,13 +7,12 @@ an element.
 
 # The signature that numba asks of an intrinsic's code generator leaves arguments unused.
 # pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ..engine import emit
 from ..engine.emit import I1, I8, I64, VOID
+from ..engine.numba_internals import array_data, ir
 from .lanes import Lanes, inlined
 
 LANES = 16
@@ -25,7 +24,7 @@ BUNDLE = 256
 
 def place_of(context, builder, kind, array, i):
     """The pointer to element ``i``."""
-    data = cgutils.create_struct_proxy(kind)(context, builder, value=array).data
+    data = array_data(context, builder, kind, array)
     return builder.gep(data, [i], source_etype=context.get_data_type(kind.dtype))
 
 

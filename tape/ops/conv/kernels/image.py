@@ -5,12 +5,12 @@
 from typing import NamedTuple
 
 from numba import njit, types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ....numerics.engine import emit
 from ....numerics.engine.emit import I64, Builder, Value, at
 from ....numerics.engine.intrinsics import word
+from ....numerics.engine.numba_internals import counted
 from ....numerics.simd import codegen as simd
 from ....numerics.simd.codegen import vector_bytes
 from ....numerics.simd.pack import copy_element, itemsize
@@ -49,7 +49,7 @@ def _write_planes(element):
     def write(builder: Builder, *arguments: Value) -> None:
         call = Planes(*arguments)
         vectors = builder.sdiv(builder.add(call.width, I64(lanes - 1)), I64(lanes))
-        with cgutils.for_range(builder, call.taps) as tap, cgutils.for_range(builder, vectors) as vector:
+        with counted(builder, call.taps) as tap, counted(builder, vectors) as vector:
             done, offset = builder.mul(vector.index, I64(lanes)), builder.mul(vector.index, I64(vector_bytes()))
             first = builder.add(builder.load(at(builder, call.starts, builder.mul(tap.index, I64(8))), typ=I64), done)
             inside = builder.not_(emit.lanes_below(builder, builder.sub(I64(0), first), lanes))

@@ -12,7 +12,6 @@ from ...tape.graph.backward import DenseGrads
 from ...tape.numerics.engine import machine
 from ...tape.numerics.engine.kernel import Kernel
 from ...tape.numerics.engine.threads import THREADS
-from ...tape.ops.linear import kernels_reference as kernels_reference  # a variant of gemm
 from ..ir.graph import IRGraph
 from ..lower.bind import Fault
 from ..lower.compile import compile_graph, without

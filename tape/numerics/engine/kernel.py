@@ -61,7 +61,7 @@ class Kernel:
         self.name = body.__name__
         self.__doc__ = body.__doc__
         self.variants: dict[str, Kernel] = {}
-        """Other kernels for the same table and words, with the same bits."""
+        """Other kernels by name that can stand in for this one: for the same table and words, with the same bits."""
         self._compiled: dict[np.dtype[Any], CFunc] = {}
         self._addresses: dict[np.dtype[Any], int] = {}
         if self.name in KERNELS:
@@ -91,16 +91,6 @@ class Kernel:
 def kernel(body: Body) -> Kernel:
     """Make a kernel of a function ``(table, ints, part, parts) -> status``."""
     return Kernel(body)
-
-
-def variant(of: Kernel, name: str) -> Callable[[Body], Kernel]:
-    """Make a kernel that can stand in for another, under a name: it takes the same table and words."""
-
-    def make(body: Body) -> Kernel:
-        of.variants[name] = Kernel(body)
-        return of.variants[name]
-
-    return make
 
 
 @njit(inline="always")

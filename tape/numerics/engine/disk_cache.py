@@ -83,7 +83,10 @@ def _note_use(path: Path) -> None:
 def keep_on_disk(compiled: Any, function: Any) -> None:
     """Let a numba dispatcher or callback load and save its machine code.
 
-    Warns, and leaves it to be compiled in every process, where the folder of kernels cannot be written.
+    It is compiled in every process where the folder of kernels cannot be written, which is warned of, and where the
+    function stands in no file: typed at a prompt or into a notebook.
     """
-    files = _DigestNamedFiles(function.__qualname__, stamp_of(Path(function.__code__.co_filename)))
-    use_cache(compiled, KernelCache(function, files))
+    source = Path(function.__code__.co_filename)
+    if source.is_file():
+        name = function.__qualname__.replace("<", "").replace(">", "")  # not allowed in names on every platform
+        use_cache(compiled, KernelCache(function, _DigestNamedFiles(name, stamp_of(source))))

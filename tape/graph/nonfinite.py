@@ -6,9 +6,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ...arrays import Array
 from ..errors import NonFiniteError
 from ..record.op import Op
-from ..values.tensor import AnyTensor, Array
+from ..values.tensor import AnyTensor
 from ..var.var import Var
 from .location import Location, Place
 from .node import Node

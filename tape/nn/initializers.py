@@ -12,10 +12,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ...arrays import Array
 from ..errors import DomainError, ShapeError
 from ..numerics.math.random import uniform as unit_uniform
 from ..record.op import OPS
-from ..values.tensor import AnyTensor, Array
+from ..values.tensor import AnyTensor
 from .layer import Initialiser
 
 BEFORE_TRAINING = 2**32 - 1

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import TypeVar
 
+from ...arrays import Array
 from ..errors import DomainError, DTypeError
 from ..values.dtypes import FLOATS, Float
 from ..values.shape import Dim
 from ..values.tables import Table
-from ..values.tensor import Array
 from ..var.method_types import UnknownAxis
 from ..var.var import AnyVar, Var
 from .context import Context

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ....arrays import Array
 from ...numerics.math.reference_fma import fma_arrays
 from ...numerics.math.reference_sums import CHAIN_BLOCK
 
-Array = npt.NDArray[Any]
 Sizes = Sequence[int]
 Terms = Iterator[tuple[Array, Array]]
 

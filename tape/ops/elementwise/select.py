@@ -6,8 +6,8 @@
 from typing import Any, overload
 
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import Array
 from ...errors import DTypeError, ShapeError
 from ...numerics.basic import arithmetic
 from ...record.derivative import NO_GRAD
@@ -228,7 +228,7 @@ def element_type(dtype: Any) -> np.dtype[Any]:
     return made
 
 
-def _reference_cast(x: npt.NDArray[Any], dtype: Any) -> npt.NDArray[Any]:
+def _reference_cast(x: Array, dtype: Any) -> Array:
     target = element_type(dtype)
     if x.dtype.kind == "f" and target == i64.dtype:
         return np.array([_saturated(float(v)) for v in x.reshape(-1)], np.int64).reshape(x.shape)

@@ -6,14 +6,12 @@ channels of each sample are normalised in so many groups, or with 0 groups each 
 
 from collections.abc import Iterator
 from math import prod
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import Array
 from ...numerics.math.reference_sums import chain, reduce_sum, row_sum
 
-Array = npt.NDArray[Any]
 Form = tuple[float, int, int, bool]
 
 

@@ -12,12 +12,11 @@ from math import ceil, floor, prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import Array
 from ...numerics.math.reference import exp, log
 from ..reduce.reference import first_extreme
 
-Array = npt.NDArray[Any]
 Cells = list[tuple[int, ...]]
 Rules = Sequence[Sequence[int]]
 

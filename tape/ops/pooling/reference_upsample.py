@@ -7,11 +7,9 @@ from math import floor
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import Array
 from ...numerics.math.reference import fma
-
-Array = npt.NDArray[Any]
 
 
 def upsample_nearest(x: Array, size: Sequence[int]) -> Array:

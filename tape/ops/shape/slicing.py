@@ -9,8 +9,8 @@ from math import prod
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import Array
 from ...errors import BoundsError, ShapeError
 from ...numerics.sizes import Sizes
 from ...record.lowering import Slot, call, view
@@ -84,7 +84,7 @@ def _as_view(index: Any) -> tuple[Any, ...]:
     return parts if any(part is ... for part in parts) else (*parts, ...)
 
 
-def _reference_place(g: npt.NDArray[Any], shape: Sizes, index: Any) -> npt.NDArray[Any]:
+def _reference_place(g: Array, shape: Sizes, index: Any) -> Array:
     out = np.zeros(shape, g.dtype)
     out[index] = g
     return out

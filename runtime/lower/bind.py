@@ -47,7 +47,7 @@ class Bound:
 
     def run(self) -> None:
         """Run every op once. Raises Fault, at the op that failed; those behind it did not run."""
-        with THREADS.lent(self.shared) as control:
+        with THREADS.lent(wanted=self.shared) as control:
             failed = machine.run(self.rows_address, self.count, control, self.fault)
         if failed:
             raise self.last_fault()

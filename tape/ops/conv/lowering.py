@@ -57,12 +57,14 @@ def _shaped(x: Slot, shape: Sizes) -> Slot:
 
 
 def _convolved(
-    x: Slot, weight: Slot, bias: Slot | None, axes: tuple[Axis, ...], groups: int, swapped: bool
+    x: Slot, weight: Slot, bias: Slot | None, axes: tuple[Axis, ...], groups: int, *, swapped: bool
 ) -> tuple[Slot, Plan]:
     """(samples, channels, *classes, *results), and its plan; the weight is packed first, for all parts and samples."""
     source = _joined(x, len(axes))
     channels, outputs = source.shape[1] // groups, weight.shape[1] if swapped else weight.shape[0] // groups
-    plan = Plan(source.shape[0], groups, channels, outputs, axes, x.dtype.itemsize, swapped, bias is not None)
+    plan = Plan(
+        source.shape[0], groups, channels, outputs, axes, x.dtype.itemsize, swapped=swapped, bias=bias is not None
+    )
     packed = call(pack_weights, [weight], (groups * plan.padded * plan.depth,), *weight_words(plan))
     inputs = (source, packed) if bias is None else (source, packed, bias)
     out = Spec((source.shape[0], groups * outputs, *plan.classes, *(axis.results for axis in axes)), x.dtype)

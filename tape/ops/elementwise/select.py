@@ -161,7 +161,7 @@ def greater_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
 
 @op(
     lower=lambda condition, a, b: elementwise(kernels.where, condition, a, b),
-    vjp=(NO_GRAD, lambda g, condition: keep(g, condition), lambda g, condition: keep(g, condition, False)),
+    vjp=(NO_GRAD, lambda g, condition: keep(g, condition), lambda g, condition: keep(g, condition, wanted=False)),
     jvp=lambda da, db, condition: where(condition, da, db),
     reference=np.where,
     samples=lambda make: [

@@ -72,7 +72,7 @@ def _cross_entropy_vjp(g: Any, logits: Any, labels: Any, label_smoothing: float,
 
 def _through_log_softmax(g: Any, log_probs: Any) -> Any:
     """The VJP of log_softmax along the last axis."""
-    total = broadcast_to(reduce_sum(g, -1, True), tuple(log_probs.shape))
+    total = broadcast_to(reduce_sum(g, -1, keepdims=True), tuple(log_probs.shape))
     return sub(g, mul(exp(log_probs), total))
 
 

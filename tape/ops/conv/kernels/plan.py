@@ -10,7 +10,7 @@ combination of taps of all axes but the first, with the elements that the taps m
 what one tap meets in neighbouring results lies side by side, whatever the stride, the dilation and the padding.
 """
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from math import prod
 from typing import NamedTuple
@@ -73,6 +73,7 @@ class Plan:
     outputs: int
     axes: tuple[Axis, ...]
     itemsize: int
+    _: KW_ONLY
     swapped: bool = False
     bias: bool = False
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from .errors import DomainError, DTypeError, GradientError, ShapeError
 from .graph.backward import DenseGrads, Live, cotangent, seed_of, sweep, zeros
 from .graph.hooks import Hook, HookHandle, Hooks
-from .graph.location import Place, caller
+from .graph.location import CodePosition, caller
 from .graph.node import Node
 from .graph.nonfinite import require_finite_value
 from .inspect.inspection import Looking
@@ -187,7 +187,7 @@ class Tape(Looking, Generic[D]):
         return Var(self, id, generation)
 
     def _with_constants(
-        self, inputs: Sequence[Any], values: Sequence[AnyTensor | None], place: Place | None
+        self, inputs: Sequence[Any], values: Sequence[AnyTensor | None], place: CodePosition | None
     ) -> list[int]:
         """The ids of the inputs that are given, after appending a constant for each that is no Var."""
         ids: list[int] = []
@@ -201,7 +201,9 @@ class Tape(Looking, Generic[D]):
     _result = staticmethod(Op.compute)
     """``(op, values, attributes)`` to the value of a node."""
 
-    def _append_leaf(self, value: AnyTensor, name: str | None, place: Place | None, *, requires_grad: bool) -> int:
+    def _append_leaf(
+        self, value: AnyTensor, name: str | None, place: CodePosition | None, *, requires_grad: bool
+    ) -> int:
         """The id of a new leaf."""
         id = len(self._nodes)
         self._nodes.append(Node(id, None, {}, value, (), (), (), requires_grad, name, self._scope, place))

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..coefficients import FLOAT32, FLOAT64, Constants
+from ..coefficients import FLOAT32, FLOAT64, Constants, Real
 
-Real = np.floating[Any]
 Reals = npt.NDArray[Real]
 
 CONSTANTS: dict[np.dtype[Any], Constants] = {np.dtype(np.float32): FLOAT32, np.dtype(np.float64): FLOAT64}

@@ -56,7 +56,7 @@ def shape(tile: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class _Tile:
+class _ProductTile:
     """The writer of one micro-kernel."""
 
     builder: Builder
@@ -163,7 +163,7 @@ def micro_kernel(module: Value, element: Value, tile: int) -> Value:
     kind = simd.vector_type(element)
 
     def write(builder: Builder, *arguments: Value) -> None:
-        _Tile(builder, Call(*arguments), kind, height, vectors).write()
+        _ProductTile(builder, Call(*arguments), kind, height, vectors).write()
 
     name = f"dgrr.tile.{emit.name_of(element)}.{height}x{vectors}"
     return simd.internal(module, name, len(Call._fields), write)

@@ -17,7 +17,7 @@ from ...var.var import Gradual
 from . import reference_upsample as reference
 from .kernels import sums as pooling_kernels
 from .kernels import upsample
-from .kernels.windows import Axis, nearest
+from .kernels.windows import WindowAxis, nearest
 from .rules import sizes_for, through
 from .samples import sizes_errors, x_errors
 
@@ -40,7 +40,7 @@ def _spatial(shape: Sizes, rank: int) -> Sizes:
     return shape[len(shape) - rank :]
 
 
-def _axes(source: Sizes, target: Sizes) -> list[Axis]:
+def _axes(source: Sizes, target: Sizes) -> list[WindowAxis]:
     return [nearest(n, m) for n, m in zip(source, target, strict=True)]
 
 

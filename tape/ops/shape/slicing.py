@@ -24,7 +24,7 @@ from . import kernels_index as kernels
 
 
 @dataclass(frozen=True)
-class Block:
+class Selection:
     """What an index selects from a row-major array: an offset, then sizes and strides, all in elements."""
 
     offset: int
@@ -32,7 +32,7 @@ class Block:
     strides: Sizes
 
 
-def block(shape: Sizes, index: Any) -> Block:
+def block(shape: Sizes, index: Any) -> Selection:
     """The block that a basic index selects. Raises ShapeError or BoundsError for an index that selects none."""
     offset, axis = 0, 0
     sizes: list[int] = []
@@ -51,7 +51,7 @@ def block(shape: Sizes, index: Any) -> Block:
             offset += steps.start * stride if steps else 0
         else:
             offset += _counted(part, n, axis - 1) * stride
-    return Block(offset, tuple(sizes), tuple(strides))
+    return Selection(offset, tuple(sizes), tuple(strides))
 
 
 def _counted(i: int, n: int, axis: int) -> int:

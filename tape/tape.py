@@ -11,7 +11,7 @@ import numpy.typing as npt
 from .errors import DomainError, DTypeError, GradientError, ShapeError
 from .graph.backward import DenseGrads, Live, cotangent, seed_of, sweep, zeros
 from .graph.hooks import Hook, HookHandle, Hooks
-from .graph.location import Place, caller
+from .graph.location import CodePosition, caller
 from .graph.node import Node
 from .graph.nonfinite import require_finite_value
 from .inspect.inspection import Looking
@@ -114,7 +114,7 @@ class Tape(Looking, Generic[D]):
         if shape is not None:
             self.bind(f"{call}: argument 'value'", Pattern.named(call, shape), tensor.sizes)
         wanted = requires_grad and tensor.dtype in FLOATS
-        id = self._append_leaf(tensor, wanted, name, caller() if self._locations else None)
+        id = self._append_leaf(tensor, name, caller() if self._locations else None, requires_grad=wanted)
         return Var(self, id, self.generation)
 
     def bind(self, call: str, pattern: Pattern, sizes: tuple[int, ...]) -> None:
@@ -187,7 +187,7 @@ class Tape(Looking, Generic[D]):
         return Var(self, id, generation)
 
     def _with_constants(
-        self, inputs: Sequence[Any], values: Sequence[AnyTensor | None], place: Place | None
+        self, inputs: Sequence[Any], values: Sequence[AnyTensor | None], place: CodePosition | None
     ) -> list[int]:
         """The ids of the inputs that are given, after appending a constant for each that is no Var."""
         ids: list[int] = []
@@ -195,13 +195,15 @@ class Tape(Looking, Generic[D]):
             if x.__class__ is Var:
                 ids.append(x.id)
             elif value is not None:
-                ids.append(self._append_leaf(value, False, None, place))
+                ids.append(self._append_leaf(value, None, place, requires_grad=False))
         return ids
 
     _result = staticmethod(Op.compute)
     """``(op, values, attributes)`` to the value of a node."""
 
-    def _append_leaf(self, value: AnyTensor, requires_grad: bool, name: str | None, place: Place | None) -> int:
+    def _append_leaf(
+        self, value: AnyTensor, name: str | None, place: CodePosition | None, *, requires_grad: bool
+    ) -> int:
         """The id of a new leaf."""
         id = len(self._nodes)
         self._nodes.append(Node(id, None, {}, value, (), (), (), requires_grad, name, self._scope, place))

@@ -5,7 +5,6 @@ from typing import Any
 
 from ...tape import DomainError
 from ...tape.numerics.engine.kernel import Kernel
-from ...tape.ops.linear import kernels_reference as kernels_reference  # a variant of gemm
 from ..ir.graph import IRGraph
 from ..lower.plan import BindingPlan
 from ..lower.program import Program

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from ...arrays import Array
 from ...tape.numerics.engine import machine
 from ...tape.numerics.engine.launch import Words
 from ...tape.numerics.engine.threads import THREADS
-from ...tape.values.tensor import Array
 from ..step.memory import line_aligned
 from .plan import BindingPlan, operand_strides
 from .program import LoweredOp
@@ -47,7 +47,7 @@ class Bound:
 
     def run(self) -> None:
         """Run every op once. Raises Fault, at the op that failed; those behind it did not run."""
-        with THREADS.lent(self.shared) as control:
+        with THREADS.lent(wanted=self.shared) as control:
             failed = machine.run(self.rows_address, self.count, control, self.fault)
         if failed:
             raise self.last_fault()

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from ...arrays import Array
 from ...tape.numerics.sizes import Sizes
-from ...tape.values.tensor import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ float64; a constant that follows from them is computed in float64 and rounded on
 import numpy as np
 from numba import njit
 
-from ...tape.numerics.engine.intrinsics import real, select, sqrt, word
+from ...tape.numerics.engine.intrinsics import real, word
 from ...tape.numerics.engine.kernel import kernel, share, vector, vector_as
+from ...tape.numerics.simd.operations import select, sqrt
 from ...tape.numerics.simd.sums import square_sum
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType
 
-Place = tuple[CodeType, int]
+CodePosition = tuple[CodeType, int]
 """A code object and the offset of an instruction in it: cheap to note, read only when someone asks."""
 
 WINGS = tuple(str(Path(__file__).parents[2] / wing) + os.sep for wing in ("tape", "runtime", "trace"))
@@ -41,7 +41,7 @@ class Location:
         return f"{shown}:{self.line}{': ' if self.text else ''}{self.text}"
 
     @classmethod
-    def of(cls, place: Place) -> "Location":
+    def of(cls, place: CodePosition) -> "Location":
         """The location of a place."""
         code, offset = place
         lines = (line for start, stop, line in code.co_lines() if start <= offset < stop and line is not None)
@@ -50,7 +50,7 @@ class Location:
         return cls(code.co_filename, line, code.co_qualname, text)
 
 
-def caller() -> Place | None:
+def caller() -> CodePosition | None:
     """The place in the first frame outside this package, for a function two calls inside it.
 
     Called for every op, so it only walks: 0.3 us below an op called through its public function.

@@ -7,7 +7,7 @@ from ..errors import GradientError, ShapeError
 from ..record.op import Op
 from ..values.tensor import AnyTensor
 from ..var.var import shape_of
-from .location import Location, Place
+from .location import CodePosition, Location
 
 LEAF = "leaf"
 """The op name of nodes that no op made."""
@@ -35,7 +35,7 @@ class Node:
         requires_grad: bool,
         name: str | None,
         scope: str,
-        place: Place | None,
+        place: CodePosition | None,
     ) -> None:
         self.id, self.op, self.attrs, self.value = id, op, attrs, value
         self.parents, self.inputs, self.needs = parents, inputs, needs

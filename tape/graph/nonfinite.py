@@ -6,11 +6,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ...arrays import Array
 from ..errors import NonFiniteError
 from ..record.op import Op
-from ..values.tensor import AnyTensor, Array
+from ..values.tensor import AnyTensor
 from ..var.var import Var
-from .location import Location, Place
+from .location import CodePosition, Location
 from .node import Node
 
 
@@ -111,7 +112,9 @@ def _said(nans: int, infs: int) -> str:
     return " and ".join(f"{n} {word}" for n, word in ((nans, "NaN"), (infs, "inf")) if n)
 
 
-def require_finite_value(op: Op, inputs: Sequence[AnyTensor | None], out: AnyTensor, place: Place | None) -> None:
+def require_finite_value(
+    op: Op, inputs: Sequence[AnyTensor | None], out: AnyTensor, place: CodePosition | None
+) -> None:
     """Raise NonFiniteError if ``op`` made an infinity or a NaN; ``place`` is where it was called."""
     if finite(out):
         return

@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 from ..errors import DomainError
 from ..numerics.sizes import Sizes
+from ..values.per_axis import per_axis
 from .layer import Layer
 
 
@@ -46,20 +47,14 @@ class Spatial(Layer):
 
     axes: ClassVar[int | None] = None
 
-    def per_axis(self, argument: str, least: int, axes: int | None) -> Sizes:
+    def numbers(self, argument: str, least: int, axes: int | None) -> Sizes:
         """A field as one int for each of so many axes. Raises DomainError for anything else."""
-        value: Any = getattr(self, argument)
-        sizes: Any = (value,) * axes if isinstance(value, int) and axes is not None else value
-        if not _sizes(sizes, least) or axes not in (None, len(sizes)):
+        found = per_axis(getattr(self, argument), axes, least)
+        if found is None:
             number = "one for each axis" if axes is None else f"{axes} of them"
             single = "" if axes is None else "an int or "
             raise refuse(self, argument, f"{single}a tuple of ints of at least {least}, {number}")
-        fitting: Sizes = sizes
-        return fitting
-
-
-def _sizes(sizes: Any, least: int) -> bool:
-    return sizes.__class__ is tuple and sizes != () and all(_at_least(size, least) for size in sizes)
+        return found
 
 
 def _at_least(value: Any, least: int) -> bool:

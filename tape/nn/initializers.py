@@ -12,25 +12,26 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ...arrays import Array
 from ..errors import DomainError, ShapeError
 from ..numerics.math.random import uniform as unit_uniform
+from ..numerics.sizes import Sizes
 from ..record.op import OPS
-from ..values.tensor import AnyTensor, Array
+from ..values.tensor import AnyTensor
 from .layer import Initialiser
 
 BEFORE_TRAINING = 2**32 - 1
 """The step under which initial values are drawn: the last there is, so no training step draws the same words."""
 
 Fan = Literal["fan_in", "fan_out"]
-Shape = tuple[int, ...]
-Bound = Callable[[Shape], float]
+Bound = Callable[[Sizes], float]
 """The bound or the deviation for a parameter of some shape."""
 
 
 def constant(value: float) -> Initialiser:
     """Every element is ``value``, rounded to the element type."""
 
-    def initialise(shape: Shape, dtype: np.dtype[Any], seed: int, ordinal: int) -> Array:
+    def initialise(shape: Sizes, dtype: np.dtype[Any], seed: int, ordinal: int) -> Array:
         return AnyTensor.number(float(value), dtype, shape).array.copy()
 
     return initialise
@@ -56,7 +57,7 @@ def uniform(low: float = 0.0, high: float = 1.0) -> Initialiser:
     if not 0 <= width <= float_info.max:
         raise DomainError(f"uniform: argument 'high': expected at least {low}, at a finite distance, got {high}")
 
-    def initialise(shape: Shape, dtype: np.dtype[Any], seed: int, ordinal: int) -> Array:
+    def initialise(shape: Sizes, dtype: np.dtype[Any], seed: int, ordinal: int) -> Array:
         unit = unit_uniform(shape, dtype, seed=seed, step=BEFORE_TRAINING, ordinal=ordinal)
         return _array(OPS["add"](OPS["scale"](AnyTensor(unit), float(width)), AnyTensor.number(low, dtype, shape)))
 
@@ -74,7 +75,7 @@ def normal(mean: float = 0.0, std: float = 1.0) -> Initialiser:
     if std < 0:
         raise DomainError(f"normal: argument 'std': expected at least 0, got {std}")
 
-    def initialise(shape: Shape, dtype: np.dtype[Any], seed: int, ordinal: int) -> Array:
+    def initialise(shape: Sizes, dtype: np.dtype[Any], seed: int, ordinal: int) -> Array:
         return _normal(shape, dtype, seed, ordinal, mean, std)
 
     return initialise
@@ -123,7 +124,7 @@ def kaiming_normal(negative_slope: float = 0.0, mode: Fan = "fan_in") -> Initial
     return _spread(_kaiming("kaiming_normal", 2, negative_slope, mode))
 
 
-def fans(name: str, shape: Shape) -> tuple[int, int]:
+def fans(name: str, shape: Sizes) -> tuple[int, int]:
     """``(fan_in, fan_out)`` of a weight ``(out, in, …)``. Raises ShapeError, naming the initialiser, for fewer axes."""
     if len(shape) < 2:
         raise ShapeError(f"{name}: expected a parameter of at least 2 axes (out, in, ...), got shape {shape}")
@@ -154,7 +155,7 @@ def _root(numerator: Fraction, denominator: int) -> float:
 def _symmetric(bound: Bound) -> Initialiser:
     """Uniform between a bound and its negative: ``(2 u - 1) * b`` with u from [0, 1)."""
 
-    def initialise(shape: Shape, dtype: np.dtype[Any], seed: int, ordinal: int) -> Array:
+    def initialise(shape: Sizes, dtype: np.dtype[Any], seed: int, ordinal: int) -> Array:
         unit = unit_uniform(shape, dtype, seed=seed, step=BEFORE_TRAINING, ordinal=ordinal)
         centred = AnyTensor(np.asarray(unit * dtype.type(2) - dtype.type(1)))  # exact
         return _array(OPS["scale"](centred, bound(shape)))
@@ -165,13 +166,13 @@ def _symmetric(bound: Bound) -> Initialiser:
 def _spread(deviation: Bound) -> Initialiser:
     """Normally distributed around 0."""
 
-    def initialise(shape: Shape, dtype: np.dtype[Any], seed: int, ordinal: int) -> Array:
+    def initialise(shape: Sizes, dtype: np.dtype[Any], seed: int, ordinal: int) -> Array:
         return _normal(shape, dtype, seed, ordinal, 0.0, deviation(shape))
 
     return initialise
 
 
-def _normal(shape: Shape, dtype: np.dtype[Any], seed: int, ordinal: int, mean: float, std: float) -> Array:
+def _normal(shape: Sizes, dtype: np.dtype[Any], seed: int, ordinal: int, mean: float, std: float) -> Array:
     pairs = unit_uniform((prod(shape), 2), np.float64, seed=seed, step=BEFORE_TRAINING, ordinal=ordinal)
     u, v = AnyTensor(1.0 - pairs[:, 0]), AnyTensor(pairs[:, 1].copy())  # 1 - u is exact
     radius = OPS["sqrt"](OPS["scale"](OPS["log"](u), -2.0))

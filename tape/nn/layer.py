@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import TypeVar
 
+from ...arrays import Array
 from ..errors import DomainError, DTypeError
 from ..values.dtypes import FLOATS, Float
 from ..values.shape import Dim
 from ..values.tables import Table
-from ..values.tensor import Array
 from ..var.method_types import UnknownAxis
 from ..var.var import AnyVar, Var
 from .context import Context
@@ -26,7 +26,7 @@ In = TypeVar("In", bound=Dim, default=Any)
 """The last axis of what a layer takes."""
 Out = TypeVar("Out", bound=Dim, default=Any)
 """The last axis of what it gives."""
-Axis = TypeVar("Axis", bound=Dim, default=Any)
+Features = TypeVar("Features", bound=Dim, default=Any)
 """The last axis of both."""
 L1 = TypeVar("L1", bound=Dim)
 L2 = TypeVar("L2", bound=Dim)
@@ -163,7 +163,7 @@ AnyLayer = Layer[UnknownAxis, Any] | Layer[Any, UnknownAxis]
 """What only a layer is of which one end, at least, is not known."""
 
 
-class SameShape(Layer[Axis, Axis]):
+class SameShape(Layer[Features, Features]):
     """A layer whose output has the shape of its input; between others it keeps what is known of their axes.
 
     >>> from dgrr.tape import Tape, nn

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import Array
 from ...atomic_file import replacing
 from ..errors import DomainError, DTypeError
 from ..values.dtypes import DTYPES, FLOATS
-from ..values.tensor import Array, dense
+from ..values.tensor import dense
 from .layer import Layer, Parameters
 
-Arrays = Mapping[str, npt.ArrayLike]
+ArrayLikes = Mapping[str, npt.ArrayLike]
 ORDER = "dgrr.order"
 """The key of the metadata that holds the names in their order, as a JSON list."""
 
@@ -28,7 +29,7 @@ NUMPY_TYPES = ("F64", "F32", "F16", "I64", "I32", "I16", "I8", "U64", "U32", "U1
 """What safetensors calls the element types that numpy has."""
 
 
-def save(path: str | os.PathLike[str], params: Arrays, state: Arrays | None = None) -> None:
+def save(path: str | os.PathLike[str], params: ArrayLikes, state: ArrayLikes | None = None) -> None:
     """Write parameters and state to one file; it is whole, or the one that stood there before.
 
     The bytes of the file are a function of the arrays, their names and their order alone.
@@ -61,7 +62,7 @@ def load(path: str | os.PathLike[str]) -> dict[str, Array]:
         raise DomainError(f"load: {str(path)!r} is damaged or no safetensors file: {error}") from None
 
 
-def load_state_dict(model: Layer, arrays: Arrays) -> tuple[dict[str, Array], dict[str, Array]]:
+def load_state_dict(model: Layer, arrays: ArrayLikes) -> tuple[dict[str, Array], dict[str, Array]]:
     """``(params, state)`` of a model from arrays by name: copies, in the model's order.
 
     Raises DomainError that names every entry that is missing, unexpected, or of another shape or no float type.

@@ -5,9 +5,10 @@ tests. Its lowering: slots to a slot by `call`, `elementwise`, `view`, `reshaped
 `word`, `vector` and `share` to read what it is given, and `fma`, `sqrt`, `select` beside ``+ - * /``.
 """
 
-from ..numerics.engine.intrinsics import fma, real, select, sqrt, word
+from ..numerics.engine.intrinsics import real, word
 from ..numerics.engine.kernel import Kernel, kernel, share, vector, vector_as
 from ..numerics.math import reference_sums
+from ..numerics.simd.operations import fma, select, sqrt
 from ..numerics.sizes import Sizes
 from ..values.spec import Spec
 from .composed import Composed, composed, fitted

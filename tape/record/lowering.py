@@ -13,13 +13,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ...arrays import Array
 from ..errors import BoundsError
 from ..numerics.engine import launch
 from ..numerics.engine.kernel import REFUSED, Kernel, fill
 from ..numerics.engine.launch import Words
 from ..numerics.sizes import Sizes
 from ..values.spec import Spec
-from ..values.tensor import Array, dense
+from ..values.tensor import dense
 
 FUSED = 16
 """Operations of a product that take as long as one of an elementwise kernel."""

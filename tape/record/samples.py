@@ -10,17 +10,16 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import Array
 from ..numerics.math.random import uniform
 from ..numerics.sizes import Sizes
-
-Arrays = tuple[npt.NDArray[Any] | None, ...]
 
 
 @dataclass(frozen=True)
 class Sample:
     """Arguments on which every property of an op must hold."""
 
-    arrays: Arrays
+    arrays: tuple[Array | None, ...]
     attrs: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -52,16 +51,16 @@ class Make:
         self.seed = seed
         self._drawn = 0
 
-    def unit(self, *shape: int) -> npt.NDArray[Any]:
+    def unit(self, *shape: int) -> Array:
         """Values from [0, 1)."""
         self._drawn += 1
         return np.asarray(uniform(shape, self.dtype, seed=self.seed, ordinal=self._drawn))
 
-    def __call__(self, *shape: int) -> npt.NDArray[Any]:
+    def __call__(self, *shape: int) -> Array:
         """Values from [-2, 2)."""
         return np.asarray(self.unit(*shape) * self.dtype.type(4) - self.dtype.type(2))
 
-    def positive(self, *shape: int) -> npt.NDArray[Any]:
+    def positive(self, *shape: int) -> Array:
         """Values from [0.25, 2.25)."""
         return np.asarray(self.unit(*shape) * self.dtype.type(2) + self.dtype.type(0.25))
 
@@ -87,7 +86,7 @@ def unary_positive(*extra: Sequence[float]) -> Samples:
     return _elementwise(Make.positive, extra)
 
 
-def _elementwise(draw: Callable[..., npt.NDArray[Any]], extra: Sequence[Sequence[float]]) -> Samples:
+def _elementwise(draw: Callable[..., Array], extra: Sequence[Sequence[float]]) -> Samples:
     def samples(make: Make) -> list[Sample]:
         drawn = [draw(make, *shape) for shape in ((), (0, 3), (5,), (3, 7), (2, 3, 37))]
         given = [np.array(row, make.dtype) for row in extra]

@@ -5,6 +5,7 @@ from typing import Any, TypeVar, TypeVarTuple
 from ..numerics.sizes import Sizes
 from ..values.dtypes import DType, Float
 from ..values.spec import Spec
+from ..var.method_types import Axis as Axis
 
 D = TypeVar("D", bound=DType)
 """Any element type."""
@@ -17,7 +18,6 @@ M = TypeVar("M")
 N = TypeVar("N")
 S = TypeVarTuple("S")
 Bs = TypeVarTuple("Bs")
-Axis = int | tuple[int, ...] | None
 
 
 def like(spec: Spec, shape: Sizes) -> Spec:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import Array
 from ..errors import GradientError
 from ..record.op import Op
 from ..tape import Tape
@@ -118,16 +119,16 @@ def _name(function: Callable[..., Any]) -> str:
     return function.name if isinstance(function, Op) else getattr(function, "__name__", type(function).__name__)
 
 
-def _weights(value: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _weights(value: Array) -> Array:
     """Weights between 1/2 and 3/2, all different, so that wrong parts of a gradient cannot cancel."""
     return (0.5 + np.arange(1, value.size + 1) / (value.size + 1)).astype(value.dtype).reshape(value.shape)
 
 
-def _dense(gradient: Any, like: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _dense(gradient: Any, like: Array) -> Array:
     return np.zeros_like(like) if gradient is None else gradient.array
 
 
-def _contracted(function: Callable[..., AnyVar], weights: npt.NDArray[Any]) -> Callable[[list[Any]], float]:
+def _contracted(function: Callable[..., AnyVar], weights: Array) -> Callable[[list[Any]], float]:
     def evaluate(arrays: list[Any]) -> float:
         tape: Tape[Any] = Tape()
         out = function(*(tape.leaf(a) for a in arrays)).numpy()

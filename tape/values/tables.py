@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from ...arrays import Array
 from ..errors import DomainError
-from .tensor import Array
 
 PLAIN_WIDTH = 160
 """Columns of text beyond which a printed table would wrap."""

@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar, TypeVarTuple, overload
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import Array
 from ..errors import DTypeError, ShapeError
 from ..numerics.basic import arithmetic
 from ..numerics.engine.launch import Words, launch
@@ -18,7 +19,6 @@ from .spec import Spec
 D = TypeVar("D", bound=DType)
 S = TypeVarTuple("S")
 
-Array = npt.NDArray[Any]
 
 NUMBERS_KEPT = 1024
 """Numbers beside tensors that are kept, converted."""

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from ..values.tensor import Array
+from ...arrays import Array
 from .broadcasting import binary
 from .op_table import OPS
 

@@ -4,9 +4,10 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from ...arrays import Array
 from ..values.dtypes import DType
 from ..values.shape import Shape
-from ..values.tensor import AnyTensor, Array
+from ..values.tensor import AnyTensor
 
 D = TypeVar("D", bound=DType)
 

@@ -13,9 +13,9 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, TypeVarTuple, overl
 
 import numpy as np
 
+from ...arrays import Array
 from ..values.dtypes import DType, Float, boolean, i64
 from ..values.shape import Pattern, Shape
-from ..values.tensor import Array
 from .arithmetic import Arithmetic, Number
 from .broadcasting import binary
 from .broadcasting import shape_of as shape_of

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from dgrr.tape.numerics.engine.intrinsics import bits_of, float_of
 from dgrr.tape.numerics.math import elementary
+from dgrr.tape.numerics.simd.operations import bits_of, float_of
 
 FUNCTIONS = ("exp", "log", "tanh", "sigmoid", "log1p", "expm1", "erf", "softplus")
 ONLY_FLOAT32 = ("erf",)

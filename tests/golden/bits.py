@@ -30,8 +30,8 @@ from dgrr.runtime.optim import SGD, Adam, AdamW, Rule, clip_by_global_norm, clip
 from dgrr.runtime.step.state_digest import state_digest
 from dgrr.tape import NUMERICS, AnyTensor, Tape, f32, ops
 from dgrr.tape.numerics.engine import launch, threads
-from dgrr.tape.numerics.engine.intrinsics import fma
 from dgrr.tape.numerics.math.random import permutation, uniform
+from dgrr.tape.numerics.simd.operations import fma
 from dgrr.tape.ops import OPS
 from dgrr.tape.record.op import Op
 from dgrr.tape.record.samples import Make, Sample

@@ -21,6 +21,11 @@ LATE_IMPORTS = {"trace/cli/main.py", "trace/replaying/validate.py", "trace/cli/v
 NUMBA = re.compile(r"tape/numerics/|tape/ops/\w+/(kernels|tile)|runtime/optim/(schedule_)?kernels\.py|trace/v1/")
 """Where numba may be imported."""
 
+INTERNALS = "tape/numerics/engine/numba_internals.py"
+"""Where alone numba's internals and llvmlite may be imported."""
+PUBLIC = re.compile(r"numba(\.extending|\.types)?(\.[A-Za-z]\w*)?")
+"""What numba promises to keep."""
+
 
 def sources() -> list[Path]:
     return sorted(p for wing in WINGS for p in (ROOT / wing).rglob("*.py"))
@@ -154,6 +159,15 @@ def test_imports_stand_at_the_top(path: Path) -> None:
 def test_numba_is_imported_where_kernels_live(path: Path) -> None:
     if not NUMBA.match(name(path)):
         assert not [m for m, _ in imports(path) if m.split(".")[0] in ("numba", "llvmlite")], name(path)
+
+
+@pytest.mark.parametrize("path", [p for p in sources() if name(p) != INTERNALS], ids=name)
+def test_only_one_module_touches_the_internals_of_numba(path: Path) -> None:
+    for module, _ in imports(path):
+        top, *below = module.split(".")
+        assert top != "llvmlite", f"{name(path)} imports {module}"
+        assert top != "numba" or (PUBLIC.fullmatch(module) and below[:1] != ["core"]), f"{name(path)} imports {module}"
+    assert "numba.core" not in path.read_text(), name(path)
 
 
 @pytest.mark.parametrize("path", [p for p in sources() if "/ops/" not in name(p)], ids=name)

@@ -7,11 +7,11 @@ from ... import ops
 from ...errors import DomainError
 from ...var.var import Var
 from ..context import Context
-from ..layer import Axis, F, Params, S, SameShape
+from ..layer import F, Features, Params, S, SameShape
 
 
 @dataclass(frozen=True)
-class ReLU(SameShape[Axis]):
+class ReLU(SameShape[Features]):
     """``max(x, 0)``.
 
     Source: Nair and Hinton (2010); torch.nn.ReLU.
@@ -31,7 +31,7 @@ class ReLU(SameShape[Axis]):
 
 
 @dataclass(frozen=True)
-class Tanh(SameShape[Axis]):
+class Tanh(SameShape[Features]):
     """The hyperbolic tangent.
 
     Source: torch.nn.Tanh.
@@ -51,7 +51,7 @@ class Tanh(SameShape[Axis]):
 
 
 @dataclass(frozen=True)
-class Sigmoid(SameShape[Axis]):
+class Sigmoid(SameShape[Features]):
     """``1 / (1 + e ** -x)``.
 
     Source: torch.nn.Sigmoid.
@@ -71,7 +71,7 @@ class Sigmoid(SameShape[Axis]):
 
 
 @dataclass(frozen=True)
-class Softplus(SameShape[Axis]):
+class Softplus(SameShape[Features]):
     """``log(1 + e ** x)``.
 
     Source: Dugas, Bengio, Bélisle, Nadeau and Garcia (2001); torch.nn.Softplus without its threshold.
@@ -91,7 +91,7 @@ class Softplus(SameShape[Axis]):
 
 
 @dataclass(frozen=True)
-class SiLU(SameShape[Axis]):
+class SiLU(SameShape[Features]):
     """``x * sigmoid(x)``.
 
     Source: Elfwing, Uchibe and Doya (2018); torch.nn.SiLU.
@@ -111,7 +111,7 @@ class SiLU(SameShape[Axis]):
 
 
 @dataclass(frozen=True)
-class GELU(SameShape[Axis]):
+class GELU(SameShape[Features]):
     """``x`` times the normal distribution at x, or its approximation by ``approximate="tanh"``.
 
     Source: Hendrycks and Gimpel (2016); torch.nn.GELU.
@@ -138,7 +138,7 @@ class GELU(SameShape[Axis]):
 
 
 @dataclass(frozen=True)
-class LeakyReLU(SameShape[Axis]):
+class LeakyReLU(SameShape[Features]):
     """``x`` where it is positive, else ``x * negative_slope``.
 
     Source: Maas, Hannun and Ng (2013); torch.nn.LeakyReLU.
@@ -167,7 +167,7 @@ class LeakyReLU(SameShape[Axis]):
 
 
 @dataclass(frozen=True)
-class ELU(SameShape[Axis]):
+class ELU(SameShape[Features]):
     """``x`` where it is positive, else ``alpha * (e ** x - 1)``.
 
     Source: Clevert, Unterthiner and Hochreiter (2016); torch.nn.ELU.

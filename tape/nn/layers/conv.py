@@ -46,14 +46,14 @@ class Conv(Spatial):
     def __post_init__(self) -> None:
         _require_channels(self)
         kernel = _kernel(self)
-        stride = self.per_axis("stride", 1, len(kernel))
-        self.per_axis("dilation", 1, len(kernel))
+        stride = self.numbers("stride", 1, len(kernel))
+        self.numbers("dilation", 1, len(kernel))
         if self.padding == "same" and stride != (1,) * len(kernel):
             raise refuse(self, "stride", "1 with padding='same'")
         if isinstance(self.padding, str) and self.padding not in ("same", "valid"):
             raise refuse(self, "padding", "'same', 'valid' or sizes")
         if not isinstance(self.padding, str):
-            self.per_axis("padding", 0, len(kernel))
+            self.numbers("padding", 0, len(kernel))
 
     def own_parameters(self) -> dict[str, Parameter]:
         """``weight`` and, unless switched off, ``bias``."""
@@ -139,7 +139,7 @@ class ConvTranspose(Spatial):
         _require_channels(self)
         axes = len(_kernel(self))
         for argument, least in (("stride", 1), ("padding", 0), ("output_padding", 0), ("dilation", 1)):
-            self.per_axis(argument, least, axes)
+            self.numbers(argument, least, axes)
 
     def own_parameters(self) -> dict[str, Parameter]:
         """``weight`` and, unless switched off, ``bias``."""
@@ -194,7 +194,7 @@ class ConvTranspose2d(ConvTranspose):
 
 
 def _kernel(layer: Conv | ConvTranspose) -> Sizes:
-    return layer.per_axis("kernel_size", 1, layer.axes)
+    return layer.numbers("kernel_size", 1, layer.axes)
 
 
 def _require_channels(layer: Conv | ConvTranspose) -> None:

@@ -13,7 +13,7 @@ from ..layer import Params
 
 
 @dataclass(frozen=True)
-class Pool(Spatial):
+class PoolLayer(Spatial):
     """A layer that makes one element of each window; the stride is the kernel's size unless given."""
 
     kernel_size: int | Sizes
@@ -21,18 +21,18 @@ class Pool(Spatial):
     padding: int | Sizes = 0
 
     def __post_init__(self) -> None:
-        self.per_axis("padding", 0, len(self.kernel))
+        self.numbers("padding", 0, len(self.kernel))
         if self.stride is not None:
-            self.per_axis("stride", 1, len(self.kernel))
+            self.numbers("stride", 1, len(self.kernel))
 
     @property
     def kernel(self) -> Sizes:
         """The size of a window along each axis."""
-        return self.per_axis("kernel_size", 1, self.axes)
+        return self.numbers("kernel_size", 1, self.axes)
 
 
 @dataclass(frozen=True)
-class MaxPool(Pool):
+class MaxPool(PoolLayer):
     """The largest element of each window.
 
     Source: torch.nn.MaxPool1d, MaxPool2d and MaxPool3d.
@@ -52,7 +52,7 @@ class MaxPool(Pool):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.per_axis("dilation", 1, len(self.kernel))
+        self.numbers("dilation", 1, len(self.kernel))
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """One element for each window."""
@@ -100,7 +100,7 @@ class MaxPool2d(MaxPool):
 
 
 @dataclass(frozen=True)
-class AvgPool(Pool):
+class AvgPool(PoolLayer):
     """The mean of each window.
 
     Cells of the padding count as zeros, or with ``count_include_pad=False`` not at all.
@@ -166,7 +166,7 @@ class AvgPool2d(AvgPool):
 
 
 @dataclass(frozen=True)
-class SmoothMaxPool(Pool):
+class SmoothMaxPool(PoolLayer):
     """``log(sum(exp(beta * x))) / beta`` of each window: the more ``beta``, the closer to its largest element.
 
     Source: the log-sum-exp of each window: Boyd and Vandenberghe (2004), Convex Optimization, section 3.1.5.
@@ -205,7 +205,7 @@ class AdaptivePool(Spatial):
         self._sizes()
 
     def _sizes(self) -> Sizes:
-        return self.per_axis("output_size", 1, self.axes)
+        return self.numbers("output_size", 1, self.axes)
 
 
 @dataclass(frozen=True)

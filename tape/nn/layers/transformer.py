@@ -53,7 +53,7 @@ class TransformerBlock(Layer):
         """The parts, in the order in which they act under ``pre_norm``."""
         return {
             "norm1": LayerNorm(self.embed_dim),
-            "attention": MultiHeadAttention(self.embed_dim, self.num_heads, True, self.dropout, self.causal),
+            "attention": MultiHeadAttention(self.embed_dim, self.num_heads, dropout=self.dropout, causal=self.causal),
             "norm2": LayerNorm(self.embed_dim),
             "linear1": Linear(self.embed_dim, self.hidden),
             "activation": self.activation,

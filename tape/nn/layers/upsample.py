@@ -37,7 +37,7 @@ class UpsampleNearest(Spatial):
                 "UpsampleNearest: arguments 'scale_factor' and 'size': expected one of the two, "
                 f"got {self.scale_factor!r} and {self.size!r}"
             )
-        self.per_axis("size" if self.scale_factor is None else "scale_factor", 1, None)
+        self.numbers("size" if self.scale_factor is None else "scale_factor", 1, None)
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """(…, *spatial) to (…, *spatial)."""
@@ -65,7 +65,7 @@ class UpsampleBilinear(Spatial):
     align_corners: bool = False
 
     def __post_init__(self) -> None:
-        if len(self.per_axis("size", 1, None)) != 2:
+        if len(self.numbers("size", 1, None)) != 2:
             raise refuse(self, "size", "a tuple of two ints")
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:

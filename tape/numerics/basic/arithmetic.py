@@ -4,9 +4,10 @@
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 import numpy as np
 
-from ..engine.intrinsics import real, select, word
+from ..engine.intrinsics import real, word
 from ..engine.kernel import kernel, share, vector, vector_as
 from ..simd.lanes import inlined
+from ..simd.operations import select
 from ..simd.vectors import combine
 
 BYTE, INT64 = np.uint8(0), np.int64(0)

@@ -27,7 +27,7 @@ MAX_RANK = 64
 # source in bytes, and its stride in the output in elements. The last two axes are `across` and `along`.
 SPLIT, RANK, AXES = range(3)
 
-Axis = tuple[int, int, int]
+CopiedAxis = tuple[int, int, int]
 """Size, stride in the source in bytes, stride in the output in elements."""
 
 
@@ -58,9 +58,9 @@ def _joined(shape: Sequence[int], strides: Sequence[int]) -> list[tuple[int, int
     return joined
 
 
-def _output_strides(axes: Sequence[tuple[int, int]]) -> list[Axis]:
+def _output_strides(axes: Sequence[tuple[int, int]]) -> list[CopiedAxis]:
     """Each axis with its stride in row-major order."""
-    placed: list[Axis] = []
+    placed: list[CopiedAxis] = []
     step = 1
     for size, stride in reversed(axes):
         placed.insert(0, (size, stride, step))
@@ -68,7 +68,7 @@ def _output_strides(axes: Sequence[tuple[int, int]]) -> list[Axis]:
     return placed
 
 
-def _across(axes: Sequence[Axis], itemsize: int) -> int:
+def _across(axes: Sequence[CopiedAxis], itemsize: int) -> int:
     """The axis walked beside the last: the one before it, or where the last strides, that of the least stride."""
     nearest = min(range(len(axes) - 1), key=lambda i: abs(axes[i][1]) or np.inf)
     strides = abs(axes[-1][1]) > max(itemsize, abs(axes[nearest][1]))

@@ -6,8 +6,8 @@ import numpy as np
 
 from ..engine.intrinsics import word
 from ..engine.kernel import kernel, share, vector
-from ..simd.generic import add, bitand, bitor, bits_of, constant, constants
 from ..simd.lanes import any_negative, inlined
+from ..simd.operations import add, bitand, bitor, bits_of, constant, constants
 from ..simd.vectors import bundle, load_bundle
 
 BLOCK = 4096

@@ -2,11 +2,11 @@
 
 # The signature that numba asks of an intrinsic's code generator leaves arguments unused.
 # pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false
-from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from .intrinsics import I32, I64, TRIPLE, declare
+from .emit import I32, I64, TRIPLE, VOID, declare
+from .numba_internals import ir
 
 WORD = I64.as_pointer()
 
@@ -69,9 +69,9 @@ def pause(context):
 
     def generate(context, builder, signature, args):
         if TRIPLE.startswith("x86_64"):
-            builder.call(declare(builder, "llvm.x86.sse2.pause", ir.VoidType(), []), [])
+            builder.call(declare(builder, "llvm.x86.sse2.pause", VOID, []), [])
         else:
-            builder.call(declare(builder, "llvm.aarch64.hint", ir.VoidType(), [I32]), [I32(1)])
+            builder.call(declare(builder, "llvm.aarch64.hint", VOID, [I32]), [I32(1)])
         return context.get_dummy_value()
 
     return types.none(), generate

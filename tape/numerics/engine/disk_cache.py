@@ -18,12 +18,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import llvmlite
-import numba
-from numba.core.caching import FunctionCache, dumps
-from numba.core.compiler import CompileResult
-
 from .... import kernel_cache
+from .numba_internals import VERSIONS, KernelCache, dumps, use_cache
 from .sources import sources_digest
 
 UNUSED_DAYS = 30
@@ -36,7 +32,7 @@ Not at once: several environments share the folder, each with its version.
 @cache
 def stamp_of(source: Path) -> str:
     """What the code of kernels of a source file depends on besides signature and CPU."""
-    return sha256(f"{numba.__version__} {llvmlite.__version__} {sources_digest(source)}".encode()).hexdigest()
+    return sha256(f"{VERSIONS} {sources_digest(source)}".encode()).hexdigest()
 
 
 class _DigestNamedFiles:
@@ -84,28 +80,13 @@ def _note_use(path: Path) -> None:
         os.utime(path)
 
 
-class KernelCache(FunctionCache):
-    """numba's function cache over files named by digest."""
-
-    def __init__(self, function: Any) -> None:
-        # Without numba's own initialisation, which looks for a folder beside the source.
-        self._name, self._py_func, self._enabled = repr(function), function, True
-        name = function.__qualname__.replace("<", "").replace(">", "")  # not allowed in names on every platform
-        self._files = _DigestNamedFiles(name, stamp_of(Path(function.__code__.co_filename)))
-
-    def _load_overload(self, sig: Any, target_context: Any) -> Any:
-        data = self._files.load(self._index_key(sig, target_context.codegen()))
-        return None if data is None else CompileResult._rebuild(target_context, *data)
-
-    def _save_overload(self, sig: Any, data: Any) -> None:
-        self._files.save(self._index_key(sig, data.codegen), data._reduce())
-
-
 def keep_on_disk(compiled: Any, function: Any) -> None:
     """Let a numba dispatcher or callback load and save its machine code.
 
     It is compiled in every process where the folder of kernels cannot be written, which is warned of, and where the
     function stands in no file: typed at a prompt or into a notebook.
     """
-    if Path(function.__code__.co_filename).is_file():
-        compiled._cache = KernelCache(function)
+    source = Path(function.__code__.co_filename)
+    if source.is_file():
+        name = function.__qualname__.replace("<", "").replace(">", "")  # not allowed in names on every platform
+        use_cache(compiled, KernelCache(function, _DigestNamedFiles(name, stamp_of(source))))

@@ -1,20 +1,12 @@
-"""The few machine operations that numba has no name for: fused multiply-add, bit casts, typed addresses, kernel calls.
-
-Everything a kernel computes comes from these and from ``+ - * / sqrt`` and comparisons, all of which
-IEEE-754 rounds correctly, so a kernel's bits do not depend on the machine.
-"""
+"""What compiled code needs besides numbers: words, addresses, room on the stack, calls, the environment."""
 
 # The signature that numba asks of an intrinsic's code generator leaves arguments unused.
 # pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false
-from llvmlite import ir
 from numba import carray, njit, types
-from numba.core import cgutils
-from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
-I1, I8, I32, I64, POINTER = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.PointerType()
-FLOATS = {types.float32: ("f32", types.int32), types.float64: ("f64", types.int64)}
-TRIPLE: str = cpu_target.target_context.codegen().magic_tuple()[0]
+from .emit import I1, I32, I64, POINTER, TRIPLE, VOID, at, declare, word_at
+from .numba_internals import ir, room
 
 DATA_FIELD = object.__basicsize__
 """Offset of the data pointer in a numpy array object: the first field after the object head.
@@ -38,82 +30,12 @@ MXCSR_CONTROL = 0xFFC0
 """The bits of the x86 control word that change results; the others only report what happened."""
 
 
-def declare(builder, name, result, arguments):
-    """The external function of a name in the module being built, an LLVM intrinsic for example."""
-    module = builder.module
-    known = module.globals.get(name)
-    return known or ir.Function(module, ir.FunctionType(result, arguments), name)
-
-
-@intrinsic
-def fma(context, a, b, c):
-    """``a * b + c`` rounded once (IEEE-754 fusedMultiplyAdd), on every target through ``llvm.fma``."""
-    if a not in FLOATS or not a == b == c:
-        return None
-
-    def generate(context, builder, signature, args):
-        kind = context.get_value_type(signature.return_type)
-        function = declare(builder, "llvm.fma." + FLOATS[signature.return_type][0], kind, [kind] * 3)
-        return builder.call(function, args)
-
-    return a(a, a, a), generate
-
-
-@intrinsic
-def sqrt(context, x):
-    """The square root, rounded correctly, through ``llvm.sqrt``; numba's own calls libm's."""
-    if x not in FLOATS:
-        return None
-
-    def generate(context, builder, signature, args):
-        kind = context.get_value_type(x)
-        return builder.call(declare(builder, "llvm.sqrt." + FLOATS[x][0], kind, [kind]), args)
-
-    return x(x), generate
-
-
-@intrinsic
-def bits_of(context, x):
-    """The bit pattern of a float as an integer of the same width."""
-    if x not in FLOATS:
-        return None
-    integer = FLOATS[x][1]
-    return integer(x), lambda ctx, b, sig, args: b.bitcast(args[0], ctx.get_value_type(integer))
-
-
-@intrinsic
-def float_of(context, x):
-    """The float whose bit pattern is ``x`` (int32 or int64)."""
-    for floating, (_, integer) in FLOATS.items():
-        if x == integer:
-            return floating(x), _bitcast_to(floating)
-    return None
-
-
-def _bitcast_to(floating):
-    return lambda ctx, b, sig, args: b.bitcast(args[0], ctx.get_value_type(floating))
-
-
-@intrinsic
-def select(context, condition, yes, no):
-    """``yes if condition else no`` without a branch; both sides are evaluated, so loops keep vectorising."""
-    if yes != no:
-        return None
-
-    def generate(context, builder, signature, args):
-        flag = args[0] if args[0].type == I1 else builder.trunc(args[0], I1)
-        return builder.select(flag, args[1], args[2])
-
-    return yes(condition, yes, no), generate
-
-
 @intrinsic
 def word(context, words, i):
     """The ``i``-th int64 of the block at address ``words``."""
 
     def generate(context, builder, signature, args):
-        block = builder.inttoptr(args[0], POINTER)
-        return builder.load(builder.gep(block, [args[1]], source_etype=I64), typ=I64)
+        return builder.load(word_at(builder, *args), typ=I64)
 
     return types.int64(types.int64, types.int64), generate
 
@@ -123,7 +45,7 @@ def move(context, target, source, nbytes):
     """Copy bytes from one address to another; the two do not overlap."""
 
     def generate(context, builder, signature, args):
-        copy = declare(builder, "llvm.memcpy.p0.p0.i64", ir.VoidType(), [POINTER, POINTER, I64, I1])
+        copy = declare(builder, "llvm.memcpy.p0.p0.i64", VOID, [POINTER, POINTER, I64, I1])
         builder.call(copy, [builder.inttoptr(args[0], POINTER), builder.inttoptr(args[1], POINTER), args[2], I1(0)])
         return context.get_dummy_value()
 
@@ -135,8 +57,7 @@ def pointer(context, table, k, offset):
     """The ``k``-th address of a typed pointer table, advanced by ``offset`` elements of the table's type."""
 
     def generate(context, builder, signature, args):
-        block = builder.bitcast(args[0], POINTER)
-        address = builder.load(builder.gep(block, [args[1]], source_etype=I64), typ=I64)
+        address = builder.load(word_at(builder, args[0], args[1]), typ=I64)
         element = context.get_data_type(signature.return_type.dtype)
         moved = builder.gep(builder.inttoptr(address, POINTER), [args[2]], source_etype=element)
         return builder.bitcast(moved, context.get_value_type(signature.return_type))
@@ -169,7 +90,7 @@ def _stack(context, table, n):
 
     def generate(context, builder, signature, args):
         element = context.get_data_type(table.dtype)
-        area = cgutils.alloca_once(builder, ir.ArrayType(element, n.literal_value))
+        area = room(builder, ir.ArrayType(element, n.literal_value))
         return builder.bitcast(area, context.get_value_type(table))
 
     return table(table, n), generate
@@ -186,8 +107,7 @@ def entry(context, table, k):
     """The ``k``-th address of a pointer table as an int64."""
 
     def generate(context, builder, signature, args):
-        block = builder.bitcast(args[0], POINTER)
-        return builder.load(builder.gep(block, [args[1]], source_etype=I64), typ=I64)
+        return builder.load(word_at(builder, *args), typ=I64)
 
     return types.int64(table, types.int64), generate
 
@@ -199,7 +119,7 @@ def stack_words(context, n):
         return None
 
     def generate(context, builder, signature, args):
-        area = cgutils.alloca_once(builder, ir.ArrayType(I64, n.literal_value))
+        area = room(builder, ir.ArrayType(I64, n.literal_value))
         return builder.ptrtoint(area, I64)
 
     return types.int64(n), generate
@@ -210,8 +130,7 @@ def put_word(context, words, i, value):
     """Store the ``i``-th int64 of the block at address ``words``."""
 
     def generate(context, builder, signature, args):
-        block = builder.inttoptr(args[0], POINTER)
-        builder.store(args[2], builder.gep(block, [args[1]], source_etype=I64))
+        builder.store(args[2], word_at(builder, args[0], args[1]))
         return context.get_dummy_value()
 
     return types.none(types.int64, types.int64, types.int64), generate
@@ -222,11 +141,10 @@ def addresses(context, arrays):
     """Address of a table, on the stack of the calling function, of the data of numpy arrays given by ``id``."""
 
     def generate(context, builder, signature, args):
-        table = cgutils.alloca_once(builder, ir.ArrayType(I64, arrays.count))
+        table = room(builder, ir.ArrayType(I64, arrays.count))
         entries = ir.Constant(table.type.pointee, ir.Undefined)
         for k in range(arrays.count):
-            array = builder.inttoptr(builder.extract_value(args[0], k), POINTER)
-            field = builder.gep(array, [I64(DATA_FIELD)], source_etype=I8)
+            field = at(builder, builder.extract_value(args[0], k), DATA_FIELD)
             entries = builder.insert_value(entries, builder.load(field, typ=I64), k)
         builder.store(entries, table)
         return builder.ptrtoint(table, I64)
@@ -276,8 +194,8 @@ def _for_target(x86, aarch64):
 
 
 def _enter_x86(builder):
-    old, new = cgutils.alloca_once(builder, I32), cgutils.alloca_once(builder, I32)
-    builder.call(declare(builder, "llvm.x86.sse.stmxcsr", ir.VoidType(), [POINTER]), [old])
+    old, new = room(builder, I32), room(builder, I32)
+    builder.call(declare(builder, "llvm.x86.sse.stmxcsr", VOID, [POINTER]), [old])
     control = builder.load(old, typ=I32)
     builder.store(I32(MXCSR_DEFAULT), new)
     _load_x86(builder, control, new)
@@ -285,7 +203,7 @@ def _enter_x86(builder):
 
 
 def _leave_x86(builder, old):
-    word = cgutils.alloca_once(builder, I32)
+    word = room(builder, I32)
     control = builder.trunc(old, I32)
     builder.store(control, word)
     _load_x86(builder, control, word)
@@ -295,7 +213,7 @@ def _load_x86(builder, outer, word):
     """Load the control word if the outer environment is not the default, which it nearly always is."""
     foreign = builder.icmp_unsigned("!=", builder.and_(outer, I32(MXCSR_CONTROL)), I32(MXCSR_DEFAULT))
     with builder.if_then(foreign, likely=False):
-        builder.call(declare(builder, "llvm.x86.sse.ldmxcsr", ir.VoidType(), [POINTER]), [word])
+        builder.call(declare(builder, "llvm.x86.sse.ldmxcsr", VOID, [POINTER]), [word])
 
 
 def _enter_aarch64(builder):
@@ -305,4 +223,4 @@ def _enter_aarch64(builder):
 
 
 def _leave_aarch64(builder, old):
-    builder.call(declare(builder, "llvm.aarch64.set.fpcr", ir.VoidType(), [I64]), [old])
+    builder.call(declare(builder, "llvm.aarch64.set.fpcr", VOID, [I64]), [old])

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 from numba import carray, njit, types
-from numba.core.ccallback import CFunc
 
 from .disk_cache import keep_on_disk
 from .intrinsics import (
@@ -37,6 +36,7 @@ from .intrinsics import (
     retyped,
     word,
 )
+from .numba_internals import CFunc, callback, entry_point
 from .objects import OBJECT, address_of
 
 Body = Callable[[Any, int, int, int], int]
@@ -53,11 +53,6 @@ KERNELS: dict[str, "Kernel"] = {}
 """Every kernel by name."""
 
 
-class _CachedCallback(CFunc):
-    def enable_caching(self) -> None:
-        keep_on_disk(self, self._pyfunc)
-
-
 class Kernel:
     """A kernel's body and its compiled versions, made on first use and kept on disk."""
 
@@ -66,7 +61,7 @@ class Kernel:
         self.name = body.__name__
         self.__doc__ = body.__doc__
         self.variants: dict[str, Kernel] = {}
-        """Other kernels for the same table and words, with the same bits."""
+        """Other kernels by name that can stand in for this one: for the same table and words, with the same bits."""
         self._compiled: dict[np.dtype[Any], CFunc] = {}
         self._addresses: dict[np.dtype[Any], int] = {}
         if self.name in KERNELS:
@@ -86,26 +81,16 @@ class Kernel:
         """The numba callback for ``dtype``."""
         if dtype not in self._compiled:
             signature = types.int64(types.CPointer(NUMBA_TYPES[dtype]), types.int64, types.int64, types.int64)
-            callback = _CachedCallback(self.body, (signature.args, signature.return_type), {}, {"error_model": "numpy"})
-            callback.enable_caching()
-            callback.compile()
-            self._compiled[dtype] = callback
+            version = callback(self.body, signature)
+            keep_on_disk(version, self.body)
+            version.compile()
+            self._compiled[dtype] = version
         return self._compiled[dtype]
 
 
 def kernel(body: Body) -> Kernel:
     """Make a kernel of a function ``(table, ints, part, parts) -> status``."""
     return Kernel(body)
-
-
-def variant(of: Kernel, name: str) -> Callable[[Body], Kernel]:
-    """Make a kernel that can stand in for another, under a name: it takes the same table and words."""
-
-    def make(body: Body) -> Kernel:
-        of.variants[name] = Kernel(body)
-        return of.variants[name]
-
-    return make
 
 
 @njit(inline="always")
@@ -171,6 +156,5 @@ def fill(count: int) -> Callable[[int, int, int, tuple[Any, ...]], int]:
     kernel: whatever is given for an array is taken for one.
     """
     signature = (types.int64, types.int64, types.int64, types.UniTuple(OBJECT, count))
-    _fill_dispatcher.compile(signature)
-    entry: Callable[[int, int, int, tuple[Any, ...]], int] = _fill_dispatcher.overloads[signature].entry_point
+    entry: Callable[[int, int, int, tuple[Any, ...]], int] = entry_point(_fill_dispatcher, signature)
     return entry

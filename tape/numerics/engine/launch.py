@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import Array
 from .kernel import Kernel, call
 from .machine import run as run_rows
 from .threads import THREADS
@@ -29,15 +29,12 @@ class Words:
         self.address = int(self.values.ctypes.data)
 
 
-Arrays = Sequence[npt.NDArray[Any]]
-
-
 def parts_for(work: int) -> int:
     """Into how many parts a call of so many arithmetic operations is split."""
     return min(THREADS.count, MAX_PARTS) if work >= PARALLEL_WORK else 1
 
 
-def launch(kernel: Kernel, dtype: np.dtype[Any], ints: Words, arrays: Arrays, work: int) -> int:
+def launch(kernel: Kernel, dtype: np.dtype[Any], ints: Words, arrays: Sequence[Array], work: int) -> int:
     """Run ``kernel`` for elements of ``dtype`` on ``arrays`` (output first); the least non-zero status, or 0.
 
     ``work`` is the number of arithmetic operations, from which the number of threads follows.
@@ -46,7 +43,7 @@ def launch(kernel: Kernel, dtype: np.dtype[Any], ints: Words, arrays: Arrays, wo
     return run(kernel.address(dtype), ints, arrays, parts_for(work))
 
 
-def run(address: int, ints: Words, arrays: Arrays, parts: int) -> int:
+def run(address: int, ints: Words, arrays: Sequence[Array], parts: int) -> int:
     """`launch` for a caller that has looked the kernel up before, in so many parts.
 
     Memory to work in that is among the arrays is made for this number of parts, which `parts_for` may answer

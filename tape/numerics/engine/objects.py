@@ -5,10 +5,9 @@
 from typing import Any
 
 from numba import types
-from numba.core.datamodel import models
-from numba.extending import NativeValue, intrinsic, register_model, unbox
+from numba.extending import NativeValue, intrinsic, models, register_model, unbox
 
-from .intrinsics import I64
+from .emit import I64
 
 
 class ObjectType(types.Type):

@@ -98,7 +98,7 @@ class Threads:
         self._pool: Pool | None = None
         self._starting = threading.Lock()
 
-    def lent(self, wanted: bool = True) -> "Loan":
+    def lent(self, *, wanted: bool = True) -> "Loan":
         """A block that has the helpers, if they are wanted and there are any."""
         if not wanted or self.count == 1:
             return NO_HELPERS

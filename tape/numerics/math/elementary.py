@@ -11,7 +11,7 @@ same bits, in every lane.
 import numpy as np
 from numba import njit
 
-from ..simd.generic import add, bits_of, constant, constants, float_of, fma, lshr, polynomial, select, shl, sub
+from ..simd.operations import add, bits_of, constant, constants, float_of, fma, lshr, polynomial, select, shl, sub
 
 elementary = njit(forceinline=True, error_model="numpy")
 

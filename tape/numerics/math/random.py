@@ -13,11 +13,12 @@ Each coordinate has 32 bits of its own (the seed 64), so two draws share words o
 
 import math
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from ....arrays import Array
 from ...errors import DomainError, DTypeError
 from .philox import MAX_WORDS, WORD, words
 
@@ -84,7 +85,7 @@ def permutation(n: int, *, seed: int, step: int = 0, ordinal: int = 0) -> npt.ND
     return np.argsort(_long_words(key, stream, count), kind="stable").astype(np.int64, copy=False)
 
 
-def _scaled(integers: npt.NDArray[Any], dtype: np.dtype[D], unit: float) -> npt.NDArray[D]:
+def _scaled(integers: Array, dtype: np.dtype[D], unit: float) -> npt.NDArray[D]:
     """Integers that are exact in ``dtype`` times a power of two."""
     scaled = integers.astype(dtype)
     scaled *= dtype.type(unit)

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..coefficients import FLOAT32, FLOAT64, Constants
+from ..coefficients import FLOAT32, FLOAT64, Constants, Real
 
-Real = np.floating[Any]
-Array = npt.NDArray[Real]
+Reals = npt.NDArray[Real]
 
 CONSTANTS: dict[np.dtype[Any], Constants] = {np.dtype(np.float32): FLOAT32, np.dtype(np.float64): FLOAT64}
 
@@ -52,11 +51,11 @@ def polynomial(x: Real, coefficients: tuple[Real, ...]) -> Real:
     return reduce(lambda value, coefficient: fma(value, x, coefficient), coefficients)
 
 
-def elementwise(scalar: Callable[[Any, Any, Constants], Any]) -> Callable[[Array], Array]:
+def elementwise(scalar: Callable[[Any, Any, Constants], Any]) -> Callable[[Reals], Reals]:
     """Make a function of arrays from one of a scalar, its float type and the constants of that type."""
 
     @wraps(scalar)
-    def function(x: Array) -> Array:
+    def function(x: Reals) -> Reals:
         real, constants = x.dtype.type, CONSTANTS[x.dtype]
         out = np.empty_like(x)
         with np.errstate(all="ignore"):

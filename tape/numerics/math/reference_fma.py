@@ -8,11 +8,9 @@ FMA and correctly rounded sums, IEEE TC 57, 2008); operands near the ends of the
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import Array
 from .reference import fma
-
-Array = npt.NDArray[Any]
 
 SAFE = 2.0**300
 """Between ``1 / SAFE`` and ``SAFE`` no intermediate result of the float64 algorithm leaves the normal range."""

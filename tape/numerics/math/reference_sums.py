@@ -8,12 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import Array
 from .reference import exp, log
 from .reference_fma import fma_arrays
-
-Array = npt.NDArray[Any]
 
 LANES, ROW_BLOCK, CHAIN_BLOCK = 16, 4096, 256
 

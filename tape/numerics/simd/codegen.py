@@ -1,31 +1,15 @@
-"""Vector building blocks: LLVM code for whole vectors, as wide as the registers of the CPU compiled for.
+"""How tiles are written: vectors as wide as the registers of the CPU compiled for, functions and loops around them.
 
 numba's own vectoriser does not keep a tile of sums in registers. These functions write code through a
-builder, for intrinsics to call. Addresses, strides and counts are int64 values, strides and offsets in bytes;
-no access assumes more than the alignment of an element.
+builder, for intrinsics to call.
 """
 
 # pyright: basic, reportAttributeAccessIssue=false
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
 
-import llvmlite.binding as llvm
-from llvmlite import ir
-from numba.core.registry import cpu_target
-
-from ..engine.intrinsics import I8, I32, I64, POINTER, declare
-
-Builder = Any
-"""An ``llvmlite.ir.IRBuilder``; its methods carry no types that a checker could follow."""
-
-Value = Any
-"""Whatever a builder makes or takes: values, types, blocks, functions."""
-
-VOID = ir.VoidType()
-NAMES = {ir.FloatType(): "f32", ir.DoubleType(): "f64"}
-SIZES = {ir.FloatType(): 4, ir.DoubleType(): 8}
-"""Bytes of an element."""
+from ..engine.emit import I64, VOID, Builder, Value, bytes_of, shuffled
+from ..engine.numba_internals import assembly, ir
 
 CACHE_LINE = 64
 """Bytes; at least as many as the widest vector has."""
@@ -44,15 +28,13 @@ def vector_bytes() -> int:
 
     LLVM alone knows which registers the name of a CPU stands for, so it is asked to compile a sum.
     """
-    triple, cpu, features = cpu_target.target_context.codegen().magic_tuple()
-    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features)
-    assembly = machine.emit_assembly(llvm.parse_assembly(PROBE))
-    return 64 if "zmm" in assembly else 32 if "ymm" in assembly else 16
+    written = assembly(PROBE)
+    return 64 if "zmm" in written else 32 if "ymm" in written else 16
 
 
 def vector_type(element: Value) -> Value:
     """The vector of elements that fills a register."""
-    return ir.VectorType(element, vector_bytes() // SIZES[element])
+    return ir.VectorType(element, vector_bytes() // bytes_of(element))
 
 
 def internal(module: Value, name: str, arguments: int, write: Callable[..., None]) -> Value:
@@ -119,42 +101,6 @@ def _merged(builder: Builder, a: Value, a_block: Value, b: Value, b_block: Value
     return phi
 
 
-# ------------------------------------------------------------------ values
-
-
-def present(builder: Builder, value: Value) -> Value:
-    """Whether an int64 is not 0."""
-    return builder.icmp_signed("!=", value, I64(0))
-
-
-def constant(kind: Value, value: float) -> Value:
-    """The vector with ``value`` in every lane."""
-    return ir.Constant(kind, [value] * kind.count)
-
-
-def splat(builder: Builder, scalar: Value, lanes: int) -> Value:
-    """The vector with a scalar in every lane."""
-    junk = ir.Constant(ir.VectorType(scalar.type, lanes), ir.Undefined)
-    one = builder.insert_element(junk, scalar, I32(0))
-    return builder.shuffle_vector(one, junk, ir.Constant(ir.VectorType(I32, lanes), None))
-
-
-def lanes_below(builder: Builder, count: Value, first: int, lanes: int) -> Value:
-    """The mask of the lanes ``l`` with ``first + l < count``; the count is below 2^31."""
-    numbers = ir.Constant(ir.VectorType(I32, lanes), [first + lane for lane in range(lanes)])
-    return builder.icmp_signed("<", numbers, splat(builder, builder.trunc(count, I32), lanes))
-
-
-def lanes_if(builder: Builder, condition: Value, mask: Value) -> Value:
-    """The mask if a condition holds, else no lane."""
-    return builder.and_(mask, splat(builder, condition, mask.type.count))
-
-
-def fma(builder: Builder, a: Value, b: Value, c: Value) -> Value:
-    """``a * b + c`` lane by lane, each rounded once."""
-    return builder.call(declare(builder, f"llvm.fma.{_suffix(a.type)}", a.type, [a.type] * 3), [a, b, c])
-
-
 def transposed(builder: Builder, rows: Sequence[Value]) -> list[Value]:
     """The transpose of as many vectors as they have lanes: off-diagonal quarters change places, halves first."""
     rows, lanes = list(rows), len(rows)
@@ -164,52 +110,7 @@ def transposed(builder: Builder, rows: Sequence[Value]) -> list[Value]:
         moved = [i + half if not i & half else lanes + i for i in range(lanes)]
         for i in (i for i in range(lanes) if not i & half):
             upper, lower = rows[i], rows[i + half]
-            rows[i] = builder.shuffle_vector(upper, lower, ir.Constant(ir.VectorType(I32, lanes), kept))
-            rows[i + half] = builder.shuffle_vector(upper, lower, ir.Constant(ir.VectorType(I32, lanes), moved))
+            rows[i] = shuffled(builder, kept, upper, lower)
+            rows[i + half] = shuffled(builder, moved, upper, lower)
         half //= 2
     return rows
-
-
-# ------------------------------------------------------------------ memory
-
-
-def at(builder: Builder, address: Value, offset: Value | int = 0) -> Value:
-    """The pointer to an address, given as int64 or pointer, moved by ``offset`` bytes."""
-    pointer = address if address.type == POINTER else builder.inttoptr(address, POINTER)
-    return builder.gep(pointer, [I64(offset) if isinstance(offset, int) else offset], source_etype=I8)
-
-
-def load(builder: Builder, pointer: Value, kind: Value) -> Value:
-    """A vector or an element from memory."""
-    return builder.load(pointer, typ=kind, align=SIZES[getattr(kind, "element", kind)])
-
-
-def store(builder: Builder, value: Value, pointer: Value) -> None:
-    """A vector or an element to memory."""
-    builder.store(value, pointer, align=SIZES[getattr(value.type, "element", value.type)])
-
-
-def masked_load(builder: Builder, pointer: Value, mask: Value, otherwise: Value) -> Value:
-    """The lanes in ``mask`` from memory, of which no other byte is touched; the others of ``otherwise``."""
-    kind = otherwise.type
-    arguments = [POINTER, I32, mask.type, kind]
-    function = declare(builder, f"llvm.masked.load.{_suffix(kind)}.p0", kind, arguments)
-    return builder.call(function, [pointer, I32(SIZES[kind.element]), mask, otherwise])
-
-
-def masked_store(builder: Builder, vector: Value, pointer: Value, mask: Value) -> None:
-    """The lanes in ``mask`` to memory, of which no other byte is touched."""
-    kind = vector.type
-    function = declare(builder, f"llvm.masked.store.{_suffix(kind)}.p0", VOID, [kind, POINTER, I32, mask.type])
-    builder.call(function, [vector, pointer, I32(SIZES[kind.element]), mask])
-
-
-def prefetch_to_write(builder: Builder, pointer: Value) -> None:
-    """Ask for the cache line of a pointer, soon to be written; nothing happens where there is no such memory."""
-    write, all_caches, data = I32(1), I32(3), I32(1)
-    function = declare(builder, "llvm.prefetch.p0", VOID, [POINTER, I32, I32, I32])
-    builder.call(function, [pointer, write, all_caches, data])
-
-
-def _suffix(kind: Value) -> str:
-    return f"v{kind.count}{NAMES[kind.element]}"

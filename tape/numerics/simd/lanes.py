@@ -8,20 +8,15 @@ interleaved, which hides the latency of long chains of operations. Scalars of th
 # The signature that numba asks of an intrinsic's code generator leaves arguments unused.
 # pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOptionalCall=false
 import operator
-from typing import Any
 
-from llvmlite import ir
 from numba import njit, types
-from numba.core.datamodel import models
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-from numba.extending import intrinsic, lower_builtin, register_model
+from numba.extending import intrinsic, lower_builtin, models, register_model
 
-from ..engine.intrinsics import I32
+from ..engine import emit
+from ..engine.emit import I32, shuffled, splat
+from ..engine.numba_internals import NO_WRAPPERS, AbstractTemplate, infer_global, ir, signature
 
-SUFFIXES = {ir.FloatType(): "f32", ir.DoubleType(): "f64"}
-
-_WITHOUT_WRAPPERS: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # numba's stubs lack both
-inlined = njit(forceinline=True, error_model="numpy", **_WITHOUT_WRAPPERS)
+inlined = njit(forceinline=True, error_model="numpy", **NO_WRAPPERS)
 """A part of a kernel: it leaves no call behind, and it cannot be called from Python, which saves compile time."""
 
 
@@ -59,30 +54,12 @@ def widest(*kinds):
     return next((kind for kind in kinds if isinstance(kind, Lanes)), kinds[0])
 
 
-def splat(builder, scalar, count):
-    """The LLVM vector with a scalar in every lane."""
-    kind = ir.VectorType(scalar.type, count)
-    first = builder.insert_element(ir.Constant(kind, ir.Undefined), scalar, I32(0))
-    zeros = ir.Constant(ir.VectorType(I32, count), None)
-    return builder.shuffle_vector(first, ir.Constant(kind, ir.Undefined), zeros)
-
-
 def widened(context, builder, value, kind, target):
     """A value of type ``kind`` as one of ``target``: vectors stay, scalars are converted and fill all lanes."""
     if isinstance(kind, Lanes):
         return value
     scalar = context.cast(builder, value, kind, element_of(target))
     return splat(builder, scalar, target.count) if isinstance(target, Lanes) else scalar
-
-
-def call_llvm(builder, name, *operands):
-    """LLVM's function ``name`` of floats or vectors of floats, all of one type."""
-    kind = operands[0].type
-    suffix = f"v{kind.count}{SUFFIXES[kind.element]}" if isinstance(kind, ir.VectorType) else SUFFIXES[kind]
-    full = f"llvm.{name}.{suffix}"
-    function = builder.module.globals.get(full)
-    function = function or ir.Function(builder.module, ir.FunctionType(kind, [kind] * len(operands)), full)
-    return builder.call(function, operands)
 
 
 def _define(function, result, generate):
@@ -119,7 +96,7 @@ _define(operator.sub, _same, lambda builder, a, b: builder.fsub(a, b))
 _define(operator.mul, _same, lambda builder, a, b: builder.fmul(a, b))
 _define(operator.truediv, _same, lambda builder, a, b: builder.fdiv(a, b))
 _define(operator.neg, _same, lambda builder, x: builder.fneg(x))
-_define(abs, _same, lambda builder, x: call_llvm(builder, "fabs", x))
+_define(abs, _same, emit.absolute)
 _define(operator.lt, _mask, lambda builder, a, b: builder.fcmp_ordered("<", a, b))
 _define(operator.le, _mask, lambda builder, a, b: builder.fcmp_ordered("<=", a, b))
 _define(operator.gt, _mask, lambda builder, a, b: builder.fcmp_ordered(">", a, b))
@@ -150,20 +127,7 @@ def any_negative(context, x):
 def below(context, x, left):
     """The mask of the lanes of ``x`` whose number is less than ``left``."""
     mask = Lanes(types.boolean, x.count)
-    return mask(x, types.int64), lambda ctx, b, sig, args: mask_below(b, args[1], x.count)
-
-
-def mask_below(builder, left, count):
-    """The LLVM mask of the first ``left`` of ``count`` lanes."""
-    numbers = ir.Constant(ir.VectorType(I32, count), list(range(count)))
-    most = builder.select(builder.icmp_signed("<", left, left.type(count)), left, left.type(count))
-    return builder.icmp_signed("<", numbers, splat(builder, builder.trunc(most, I32), count))
-
-
-def slice_of(builder, vector, start, count):
-    """``count`` lanes of an LLVM vector from ``start`` on."""
-    places = ir.Constant(ir.VectorType(I32, count), list(range(start, start + count)))
-    return builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), places)
+    return mask(x, types.int64), lambda ctx, b, sig, args: emit.first_lanes(b, args[1], x.count)
 
 
 @intrinsic(prefer_literal=True)
@@ -174,7 +138,9 @@ def half(context, x, which):
 
     def generate(context, builder, signature, args):
         start = count * which.literal_value
-        return slice_of(builder, args[0], start, count) if count > 1 else builder.extract_element(args[0], I32(start))
+        if count == 1:
+            return builder.extract_element(args[0], I32(start))
+        return shuffled(builder, range(start, start + count), args[0])
 
     return result(x, which), generate
 
@@ -195,7 +161,7 @@ def accumulated(context, lanes, values):
     def generate(context, builder, signature, args):
         total = args[0]
         for start in range(0, values.count, lanes.count):
-            total = builder.fadd(total, slice_of(builder, args[1], start, lanes.count))
+            total = builder.fadd(total, shuffled(builder, range(start, start + lanes.count), args[1]))
         return total
 
     return lanes(lanes, values), generate

@@ -5,8 +5,8 @@ NaN wins, and -0 < +0. So values are in a total order, and no order of compariso
 
 # numba's functions carry no types.
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
-from .generic import bitand, bitor, bits_of, float_of, select
 from .lanes import inlined
+from .operations import bitand, bitor, bits_of, float_of, select
 
 
 @inlined

@@ -7,13 +7,13 @@ rows of a tile never compete for the same set of a cache.
 
 # The signature that numba asks of an intrinsic's code generator leaves arguments unused.
 # pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false
-from llvmlite import ir
 from numba import njit, types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
-from . import codegen as simd
-from .codegen import CACHE_LINE, I64, at, vector_bytes
+from ..engine import emit
+from ..engine.emit import I8, I64, at
+from ..engine.numba_internals import counted, ir
+from .codegen import CACHE_LINE, internal, transposed, vector_bytes, vector_type
 from .sums import CHAIN_BLOCK
 
 PANEL_VECTORS = 2
@@ -22,37 +22,37 @@ PANEL_VECTORS = 2
 
 def _write_copy(element):
     """Rows of any width, copied as whole vectors; what is beyond the width becomes 0."""
-    kind = simd.vector_type(element)
-    zero, lanes = simd.constant(kind, 0.0), kind.count
+    kind = vector_type(element)
+    zero, lanes = emit.constant(kind, 0.0), kind.count
 
     def write(builder, source, source_row, target, target_row, rows, columns):
         vectors = builder.sdiv(builder.add(columns, I64(lanes - 1)), I64(lanes))
-        with cgutils.for_range(builder, rows) as row:
+        with counted(builder, rows) as row:
             start = at(builder, source, builder.mul(row.index, source_row))
             end = at(builder, target, builder.mul(row.index, target_row))
-            with cgutils.for_range(builder, vectors) as vector:
+            with counted(builder, vectors) as vector:
                 offset = builder.mul(vector.index, I64(vector_bytes()))
-                mask = simd.lanes_below(builder, builder.sub(columns, builder.mul(vector.index, I64(lanes))), 0, lanes)
-                x = simd.masked_load(builder, at(builder, start, offset), mask, zero)
-                simd.store(builder, x, at(builder, end, offset))
+                mask = emit.lanes_below(builder, builder.sub(columns, builder.mul(vector.index, I64(lanes))), lanes)
+                x = emit.masked_load(builder, at(builder, start, offset), mask, zero)
+                emit.store(builder, x, at(builder, end, offset))
 
     return write
 
 
 def _write_transpose(element):
     """A square of vectors, of which only ``rows`` and ``columns`` are read; the others become 0."""
-    kind = simd.vector_type(element)
-    zero, lanes = simd.constant(kind, 0.0), kind.count
+    kind = vector_type(element)
+    zero, lanes = emit.constant(kind, 0.0), kind.count
 
     def write(builder, source, source_row, target, target_row, rows, columns):
-        mask, vectors = simd.lanes_below(builder, columns, 0, lanes), []
+        mask, vectors = emit.lanes_below(builder, columns, lanes), []
         for r in range(lanes):
             exists = builder.icmp_signed("<", I64(r), rows)
             offset = builder.select(exists, builder.mul(I64(r), source_row), I64(0))
-            x = simd.masked_load(builder, at(builder, source, offset), simd.lanes_if(builder, exists, mask), zero)
+            x = emit.masked_load(builder, at(builder, source, offset), emit.lanes_if(builder, exists, mask), zero)
             vectors.append(x)
-        for r, vector in enumerate(simd.transposed(builder, vectors)):
-            simd.store(builder, vector, at(builder, target, builder.mul(I64(r), target_row)))
+        for r, vector in enumerate(transposed(builder, vectors)):
+            emit.store(builder, vector, at(builder, target, builder.mul(I64(r), target_row)))
 
     return write
 
@@ -62,7 +62,7 @@ def _call_of(name, writer):
 
     def generate(context, builder, signature, args):
         element = context.get_data_type(signature.args[0].dtype)
-        function = simd.internal(builder.module, f"dgrr.{name}.{simd.NAMES[element]}", 6, writer(element))
+        function = internal(builder.module, f"dgrr.{name}.{emit.name_of(element)}", 6, writer(element))
         builder.call(function, args[1:])
         return context.get_dummy_value()
 
@@ -82,12 +82,12 @@ def transpose_square(context, table, source, source_row, target, target_row, row
 
 
 @intrinsic
-def move(context, table, source, target):
+def copy_element(context, table, source, target):
     """Copy one element."""
 
     def generate(context, builder, signature, args):
-        x = simd.load(builder, at(builder, args[1]), context.get_data_type(table.dtype))
-        simd.store(builder, x, at(builder, args[2]))
+        x = emit.load(builder, at(builder, args[1]), context.get_data_type(table.dtype))
+        emit.store(builder, x, at(builder, args[2]))
         return context.get_dummy_value()
 
     return types.none(table, types.int64, types.int64), generate
@@ -96,7 +96,7 @@ def move(context, table, source, target):
 @intrinsic
 def itemsize(context, table):
     """Bytes of an element of the table's type."""
-    return types.int64(table), lambda context, b, s, args: I64(simd.SIZES[context.get_data_type(table.dtype)])
+    return types.int64(table), lambda context, b, s, args: I64(emit.bytes_of(context.get_data_type(table.dtype)))
 
 
 @intrinsic
@@ -111,7 +111,7 @@ def panel_memory(context):
 
     def generate(context, builder, signature, args):
         with builder.goto_entry_block():  # numba's own alloca_once would fill it with zeros
-            area = builder.alloca(ir.ArrayType(simd.I8, CHAIN_BLOCK * PANEL_VECTORS * vector_bytes()))
+            area = builder.alloca(ir.ArrayType(I8, CHAIN_BLOCK * PANEL_VECTORS * vector_bytes()))
         area.align = CACHE_LINE
         return builder.ptrtoint(area, I64)
 
@@ -133,7 +133,7 @@ def pack_panel(table, b, row, column, depth, width, panel):
     else:
         for k in range(depth):
             for j in range(width):
-                move(table, b + k * row + j * column, panel + k * pitch + j * size)
+                copy_element(table, b + k * row + j * column, panel + k * pitch + j * size)
 
 
 @njit(inline="always")

@@ -2,11 +2,11 @@
 
 # The signature that numba asks of an intrinsic's code generator leaves arguments unused.
 # pyright: basic, reportCallIssue=false
-from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from ..engine.intrinsics import I8, I64
+from ..engine.emit import I64, at, load
+from ..engine.numba_internals import ir
 from .codegen import transposed
 from .lanes import Lanes
 from .vectors import BUNDLE, LANES, get_part, place_of, put_part, size_of
@@ -15,14 +15,10 @@ TILES = {1: 16, 4: 16, 8: 8}
 """Rows and columns of a tile, by the size of an element: what fits the registers."""
 
 
-def _moved(builder, pointer, distance):
-    return builder.gep(pointer, [distance], source_etype=I8)
-
-
 @intrinsic
 def advanced(context, pointer, distance):
     """A pointer moved by a distance in bytes."""
-    return pointer(pointer, types.int64), lambda ctx, b, sig, args: _moved(b, *args)
+    return pointer(pointer, types.int64), lambda ctx, b, sig, args: at(b, *args)
 
 
 @intrinsic
@@ -30,7 +26,7 @@ def load_at(context, pointer, distance):
     """The element at a distance in bytes from a pointer."""
 
     def generate(context, builder, signature, args):
-        return builder.load(_moved(builder, *args), typ=context.get_data_type(pointer.dtype), align=1)
+        return load(builder, at(builder, *args), context.get_data_type(pointer.dtype), align=1)
 
     return pointer.dtype(pointer, types.int64), generate
 
@@ -41,7 +37,7 @@ def load_bundle_at(context, pointer, distance):
     kind = Lanes(pointer.dtype, BUNDLE // size_of(pointer))
 
     def generate(context, builder, signature, args):
-        return builder.load(_moved(builder, *args), typ=context.get_value_type(kind), align=1)
+        return load(builder, at(builder, *args), context.get_value_type(kind), align=1)
 
     return kind(pointer, types.int64), generate
 
@@ -52,7 +48,7 @@ def load_part_at(context, pointer, distance, left):
     kind = Lanes(pointer.dtype, LANES)
 
     def generate(context, builder, signature, args):
-        place = _moved(builder, args[0], args[1])
+        place = at(builder, args[0], args[1])
         return get_part(builder, place, args[2], context.get_value_type(kind), 1)
 
     return kind(pointer, types.int64, types.int64), generate
@@ -80,12 +76,12 @@ def transpose_tile(context, out, i, pitch, source, stride, m, n):
             return builder.select(builder.icmp_signed("<", I64(line), lines), elements, I64(0))
 
         columns = [
-            get_part(builder, _moved(builder, source, builder.mul(stride, I64(j))), count(j, n, m), kind, 1)
+            get_part(builder, at(builder, source, builder.mul(stride, I64(j))), count(j, n, m), kind, 1)
             for j in range(lanes)
         ]
         for line, row in enumerate(transposed(builder, columns)):
             place = place_of(context, builder, out, array, builder.add(i, builder.mul(pitch, I64(line))))
-            put_part(builder, row, place, count(line, m, n), size_of(out))
+            put_part(builder, row, place, count(line, m, n))
         return context.get_dummy_value()
 
     return types.void(out, i, pitch, source, stride, m, n), generate

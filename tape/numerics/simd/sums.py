@@ -12,8 +12,8 @@ No sum that starts at +0 ever becomes -0, so the total may start at +0 as well.
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 from ..engine.intrinsics import real, word
 from ..engine.kernel import kernel, share, vector
-from .generic import select
 from .lanes import accumulated, below, filled, fold, inlined
+from .operations import select
 from .vectors import LANES, bundle, bundle_of, load_bundle, load_part, rolled, store, store_part
 
 ROW_BLOCK = 4096

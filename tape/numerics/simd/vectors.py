@@ -7,13 +7,13 @@ an element.
 
 # The signature that numba asks of an intrinsic's code generator leaves arguments unused.
 # pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
-from ..engine.intrinsics import I1, I8, I32, I64, POINTER
-from .lanes import SUFFIXES, Lanes, inlined, mask_below, splat
+from ..engine import emit
+from ..engine.emit import I1, I8, I64, VOID
+from ..engine.numba_internals import array_data, ir
+from .lanes import Lanes, inlined
 
 LANES = 16
 """Lanes of the sums of the bit contract."""
@@ -24,9 +24,8 @@ BUNDLE = 256
 
 def place_of(context, builder, kind, array, i):
     """The pointer to element ``i``."""
-    data = cgutils.create_struct_proxy(kind)(context, builder, value=array).data
-    place = builder.gep(data, [i], source_etype=context.get_data_type(kind.dtype))
-    return builder.bitcast(place, I8.as_pointer())
+    data = array_data(context, builder, kind, array)
+    return builder.gep(data, [i], source_etype=context.get_data_type(kind.dtype))
 
 
 def size_of(kind):
@@ -45,7 +44,7 @@ def rolled(context):
     """Keep LLVM from unrolling the loop around this: an empty piece of assembly, which it may not double."""
 
     def generate(context, builder, signature, args):
-        builder.asm(ir.FunctionType(ir.VoidType(), []), "", "", [], side_effect=True)
+        builder.asm(ir.FunctionType(VOID, []), "", "", [], side_effect=True)
         return context.get_dummy_value()
 
     return types.void(), generate
@@ -55,7 +54,7 @@ def rolled(context):
 def bundle_of(context, x, value):
     """A bundle of elements of an array's type that all are ``value``."""
     kind = Lanes(x.dtype, BUNDLE // size_of(x))
-    return kind(x, x.dtype), lambda ctx, b, sig, args: splat(b, args[1], kind.count)
+    return kind(x, x.dtype), lambda ctx, b, sig, args: emit.splat(b, args[1], kind.count)
 
 
 @intrinsic
@@ -67,7 +66,7 @@ def load_bundle(context, x, i):
 
     def generate(context, builder, signature, args):
         place = place_of(context, builder, x, args[0], args[1])
-        return builder.load(place, typ=context.get_value_type(kind), align=size_of(x))
+        return emit.load(builder, place, context.get_value_type(kind))
 
     return kind(x, types.int64), generate
 
@@ -81,7 +80,7 @@ def load_part(context, x, i, left):
 
     def generate(context, builder, signature, args):
         place = place_of(context, builder, x, args[0], args[1])
-        return get_part(builder, place, args[2], context.get_value_type(kind), size_of(x))
+        return get_part(builder, place, args[2], context.get_value_type(kind))
 
     return kind(x, types.int64, types.int64), generate
 
@@ -93,9 +92,9 @@ def flags(context, x, i, like):
 
     def generate(context, builder, signature, args):
         if x == types.none:
-            return ir.Constant(ir.VectorType(I1, like.count), [1] * like.count)
+            return emit.constant(ir.VectorType(I1, like.count), 1)
         place = place_of(context, builder, x, args[0], args[1])
-        return builder.icmp_unsigned("!=", builder.load(place, typ=kind, align=1), ir.Constant(kind, None))
+        return builder.icmp_unsigned("!=", emit.load(builder, place, kind), ir.Constant(kind, None))
 
     return mask(x, types.int64, like), generate
 
@@ -107,9 +106,9 @@ def flags_part(context, x, i, left):
 
     def generate(context, builder, signature, args):
         if x == types.none:
-            return ir.Constant(ir.VectorType(I1, LANES), [1] * LANES)
+            return emit.constant(ir.VectorType(I1, LANES), 1)
         place = place_of(context, builder, x, args[0], args[1])
-        return builder.icmp_unsigned("!=", get_part(builder, place, args[2], kind, 1), ir.Constant(kind, None))
+        return builder.icmp_unsigned("!=", get_part(builder, place, args[2], kind), ir.Constant(kind, None))
 
     return mask(x, types.int64, types.int64), generate
 
@@ -122,7 +121,7 @@ def store(context, x, i, value):
 
     def generate(context, builder, signature, args):
         place = place_of(context, builder, x, args[0], args[1])
-        builder.store(args[2], builder.bitcast(place, args[2].type.as_pointer()), align=size_of(x))
+        emit.store(builder, args[2], place)
         return context.get_dummy_value()
 
     return types.void(x, types.int64, value), generate
@@ -135,31 +134,21 @@ def store_part(context, x, i, left, value):
         return types.void(x, i, left, value), lambda ctx, b, sig, args: ctx.get_dummy_value()
 
     def generate(context, builder, signature, args):
-        put_part(builder, args[3], place_of(context, builder, x, args[0], args[1]), args[2], size_of(x))
+        put_part(builder, args[3], place_of(context, builder, x, args[0], args[1]), args[2])
         return context.get_dummy_value()
 
     return types.void(x, types.int64, types.int64, value), generate
 
 
-def get_part(builder, pointer, left, kind, align):
+def get_part(builder, pointer, left, kind, align=None):
     """Load the first ``left`` lanes of an LLVM vector, the others 0; no other byte is touched."""
-    mask = mask_below(builder, left, kind.count)
-    function = _masked(builder, "load", kind, kind, [POINTER, I32, mask.type, kind])
-    return builder.call(function, [pointer, I32(align), mask, ir.Constant(kind, None)])
+    mask = emit.first_lanes(builder, left, kind.count)
+    return emit.masked_load(builder, pointer, mask, ir.Constant(kind, None), align)
 
 
-def put_part(builder, vector, pointer, left, align):
+def put_part(builder, vector, pointer, left):
     """Store the first ``left`` lanes of an LLVM vector; no other byte is touched."""
-    mask = mask_below(builder, left, vector.type.count)
-    function = _masked(builder, "store", vector.type, ir.VoidType(), [vector.type, POINTER, I32, mask.type])
-    builder.call(function, [vector, pointer, I32(align), mask])
-
-
-def _masked(builder, action, vector, result, operands):
-    element = SUFFIXES.get(vector.element) or f"i{vector.element.width}"
-    name = f"llvm.masked.{action}.v{vector.count}{element}.p0"
-    known = builder.module.globals.get(name)
-    return known or ir.Function(builder.module, ir.FunctionType(result, operands), name)
+    emit.masked_store(builder, vector, pointer, emit.first_lanes(builder, left, vector.type.count))
 
 
 @inlined

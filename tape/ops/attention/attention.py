@@ -147,7 +147,7 @@ def attention_weights(
 
 
 def _along_keys(x: Any) -> Any:
-    return broadcast_to(reduce_sum(x, -1, True), tuple(x.shape))
+    return broadcast_to(reduce_sum(x, -1, keepdims=True), tuple(x.shape))
 
 
 def _through_weights(d: Any, spread: Any, along: Any, upstream: Any, weights: Any, scale: float) -> Any:

@@ -9,11 +9,11 @@ its parts: the lanes of the sum would only be given +0 behind it.
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 import numpy as np
 
-from ...numerics.engine.intrinsics import float_of, real, word
+from ...numerics.engine.intrinsics import real, word
 from ...numerics.engine.kernel import kernel, share, vector, vector_as
 from ...numerics.math import elementary
-from ...numerics.simd.generic import constant, constants, select
 from ...numerics.simd.lanes import below, inlined
+from ...numerics.simd.operations import constant, constants, float_of, select
 from ...numerics.simd.sums import sum_terms
 from ...numerics.simd.vectors import (
     LANES,

@@ -4,15 +4,12 @@ As in `reference`, nothing here is shared with the kernels.
 """
 
 from decimal import Decimal, localcontext
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import Array
 from ...numerics.math.reference import exp
 from ...numerics.math.reference_sums import matmul, row_max, row_sum
-
-Array = npt.NDArray[Any]
 
 
 def attention_weights(

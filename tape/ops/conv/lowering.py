@@ -6,9 +6,9 @@ from ...numerics.sizes import Sizes
 from ...record.lowering import FUSED, Slot, StridedStep, call, permuted, reshaped, view
 from ...values.spec import Spec
 from .kernels.forward import convolve, interleave, pack_weights
-from .kernels.plan import Axis, Plan, adjoint, forward
+from .kernels.plan import Plan, PlanAxis, adjoint, forward
 from .kernels.weight_grad import convolve_weights
-from .kernels.words import Layout, interleave_words, weight_words, words
+from .kernels.words import Workspace, interleave_words, weight_words, words
 from .sizes import Window
 
 
@@ -36,13 +36,13 @@ def lower_weight(x: Slot, g: Slot, window: Window) -> Slot:
     channels, outputs = source.shape[1] // groups, cotangents.shape[1] // groups
     plan = Plan(source.shape[0], groups, channels, outputs, axes, x.dtype.itemsize)
     out = Spec((groups, plan.depth, outputs), x.dtype)
-    layout, work = Layout(words(plan), plan.gradient_bytes), plan.flops // FUSED
+    layout, work = Workspace(words(plan), plan.gradient_bytes), plan.flops // FUSED
     y = Slot(out, StridedStep(convolve_weights, (source, cotangents), out, layout, work, strided=()))
     y, shape = permuted(y, (0, 2, 1)), (groups * outputs, channels, *window.kernel)
     return reshaped(y, shape) if groups > 1 else view("reshape", y, shape, lambda a: a.reshape(shape))
 
 
-def _forward_axes(window: Window, size: Sizes, out: Sizes) -> tuple[Axis, ...]:
+def _forward_axes(window: Window, size: Sizes, out: Sizes) -> tuple[PlanAxis, ...]:
     return tuple(map(forward, size, out, window.kernel, window.stride, window.low, window.dilation))
 
 
@@ -57,14 +57,16 @@ def _shaped(x: Slot, shape: Sizes) -> Slot:
 
 
 def _convolved(
-    x: Slot, weight: Slot, bias: Slot | None, axes: tuple[Axis, ...], groups: int, swapped: bool
+    x: Slot, weight: Slot, bias: Slot | None, axes: tuple[PlanAxis, ...], groups: int, *, swapped: bool
 ) -> tuple[Slot, Plan]:
     """(samples, channels, *classes, *results), and its plan; the weight is packed first, for all parts and samples."""
     source = _joined(x, len(axes))
     channels, outputs = source.shape[1] // groups, weight.shape[1] if swapped else weight.shape[0] // groups
-    plan = Plan(source.shape[0], groups, channels, outputs, axes, x.dtype.itemsize, swapped, bias is not None)
+    plan = Plan(
+        source.shape[0], groups, channels, outputs, axes, x.dtype.itemsize, swapped=swapped, bias=bias is not None
+    )
     packed = call(pack_weights, [weight], (groups * plan.padded * plan.depth,), *weight_words(plan))
     inputs = (source, packed) if bias is None else (source, packed, bias)
     out = Spec((source.shape[0], groups * outputs, *plan.classes, *(axis.results for axis in axes)), x.dtype)
-    layout = Layout(words(plan), plan.image_bytes)
+    layout = Workspace(words(plan), plan.image_bytes)
     return Slot(out, StridedStep(convolve, inputs, out, layout, plan.flops // FUSED, strided=())), plan

@@ -4,14 +4,12 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import Array
 from ...numerics.sizes import Sizes
 from ...values.spec import Spec
 from . import reference_dense as reference
 from .sizes import Window, transposed, weight_window, window
-
-Array = npt.NDArray[Any]
 
 DEFAULTS: dict[str, Any] = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1}
 

@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ....arrays import Array
 from ...numerics.math.reference_fma import fma_arrays
 from ...numerics.math.reference_sums import CHAIN_BLOCK
 
-Array = npt.NDArray[Any]
-Sizes = Sequence[int]
+AnySizes = Sequence[int]
 Terms = Iterator[tuple[Array, Array]]
 
 
-def conv(x: Array, weight: Array, out: Sizes, stride: Sizes, low: Sizes, dilation: Sizes, groups: int) -> Array:
+def conv(
+    x: Array, weight: Array, out: AnySizes, stride: AnySizes, low: AnySizes, dilation: AnySizes, groups: int
+) -> Array:
     """Each output contracts over (channel, kernel axes)."""
     w, xs, axes = _rows_grouped(weight, groups), _grouped(x, groups), range(len(out))
 
@@ -34,13 +36,13 @@ def conv(x: Array, weight: Array, out: Sizes, stride: Sizes, low: Sizes, dilatio
 
 
 def conv_input_grad(
-    g: Array, weight: Array, size: Sizes, stride: Sizes, low: Sizes, dilation: Sizes, groups: int
+    g: Array, weight: Array, size: AnySizes, stride: AnySizes, low: AnySizes, dilation: AnySizes, groups: int
 ) -> Array:
     """Each input contracts over (output channel, the kernel's taps of its residue class)."""
     w, gs, axes = _rows_grouped(weight, groups), _grouped(g, groups), range(len(size))
     out = np.empty((len(g), groups, w.shape[2], *size), g.dtype)
 
-    def terms(group: int, residues: Sizes, count: Sizes) -> Terms:
+    def terms(group: int, residues: AnySizes, count: AnySizes) -> Terms:
         for o, *tap in np.ndindex(w.shape[1], *w.shape[3:]):
             ahead = [residues[a] + low[a] - tap[a] * dilation[a] for a in axes]
             if all(ahead[a] % stride[a] == 0 for a in axes):
@@ -57,7 +59,7 @@ def conv_input_grad(
 
 
 def conv_weight_grad(
-    x: Array, g: Array, kernel: Sizes, stride: Sizes, low: Sizes, dilation: Sizes, groups: int
+    x: Array, g: Array, kernel: AnySizes, stride: AnySizes, low: AnySizes, dilation: AnySizes, groups: int
 ) -> Array:
     """Each weight contracts over (sample, output position)."""
     xs, gs, axes = (
@@ -81,7 +83,7 @@ def with_bias(y: Array, bias: Array | None) -> Array:
         return y if bias is None else np.asarray(y + _column(bias, y.ndim - 2))
 
 
-def _contracted(terms: Terms, shape: Sizes, dtype: np.dtype[Any]) -> Array:
+def _contracted(terms: Terms, shape: AnySizes, dtype: np.dtype[Any]) -> Array:
     """Sums of products: chains from +0 in blocks of 256, the block sums added from left to right."""
     total = None
     while block := list(islice(terms, CHAIN_BLOCK)):

@@ -4,14 +4,14 @@ The names and the formulas are those of ``torch.nn.functional``.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from ...errors import ShapeError
 from ...numerics.sizes import Sizes
 from ...record.types import like
+from ...values.per_axis import PerAxis, per_axis
 from ...values.spec import Spec
 
-PerAxis = int | tuple[int, ...]
 Padding = PerAxis | str
 
 
@@ -54,12 +54,12 @@ def fault(op: str, argument: str, expected: str, got: object) -> ShapeError:
     return ShapeError(f"{op}: argument {argument!r}: expected {expected}, got {got}")
 
 
-def per_axis(op: str, argument: str, value: Any, axes: int, least: int) -> Sizes:
+def numbers(op: str, argument: str, value: Any, axes: int, least: int) -> Sizes:
     """One number for each axis, from a number for all or a tuple. Raises ShapeError for any below ``least``."""
-    given: Any = (value,) * axes if isinstance(value, int) else value
-    if given.__class__ is not tuple or len(given) != axes or not all(isinstance(n, int) and n >= least for n in given):
+    found = per_axis(value, axes, least)
+    if found is None:
         raise fault(op, argument, f"a whole number of at least {least}, or {axes} of them", repr(value))
-    return cast(Sizes, given)
+    return found
 
 
 def window(op: str, weight: Spec, stride: Any, padding: Any, dilation: Any, groups: Any) -> Window:
@@ -72,7 +72,7 @@ def window(op: str, weight: Spec, stride: Any, padding: Any, dilation: Any, grou
     if weight.shape[0] % groups:
         raise fault(op, "weight", f"a number of channels that {groups} groups divide", f"shape {weight.shape}")
     kernel, axes = weight.shape[2:], weight.rank - 2
-    steps, apart = per_axis(op, "stride", stride, axes, 1), per_axis(op, "dilation", dilation, axes, 1)
+    steps, apart = numbers(op, "stride", stride, axes, 1), numbers(op, "dilation", dilation, axes, 1)
     low, high = _borders(op, padding, steps, [d * (k - 1) for k, d in zip(kernel, apart, strict=True)])
     return Window(kernel, steps, low, high, apart, groups)
 
@@ -87,7 +87,7 @@ def _borders(op: str, padding: Any, stride: Sizes, reach: Sequence[int]) -> tupl
         return (0,) * len(reach), (0,) * len(reach)
     if isinstance(padding, str):
         raise fault(op, "padding", "'same', 'valid' or numbers", repr(padding))
-    both = per_axis(op, "padding", padding, len(reach), 0)
+    both = numbers(op, "padding", padding, len(reach), 0)
     return both, both
 
 
@@ -134,7 +134,7 @@ def transposed(x: Spec, weight: Spec, output_padding: Any, **attrs: Any) -> tupl
     if isinstance(attrs["padding"], str):
         raise fault(name, "padding", "a whole number, or one for each axis", repr(attrs["padding"]))
     moved = window(name, weight, **attrs)
-    more = per_axis(name, "output_padding", output_padding, len(moved.kernel), 0)
+    more = numbers(name, "output_padding", output_padding, len(moved.kernel), 0)
     if any(n >= max(s, d) for n, s, d in zip(more, moved.stride, moved.dilation, strict=True)):
         raise fault(name, "output_padding", "less than the stride or the dilation", more)
     _require_channels(name, "x", x, weight.shape[0], moved)
@@ -156,7 +156,7 @@ def infer_input_grad(cotangent: Spec, weight: Spec, size: Sizes, **attrs: Any) -
     name = "conv_input_grad"
     moved = window(name, weight, **attrs)
     _require_channels(name, "cotangent", cotangent, weight.shape[0], moved)
-    size = per_axis(name, "size", size, len(moved.kernel), 0)
+    size = numbers(name, "size", size, len(moved.kernel), 0)
     _require_positions(name, "a size", size, moved.spatial(cotangent.shape), moved)
     return like(cotangent, (*moved.lead(cotangent.shape), weight.shape[1] * moved.groups, *size))
 

@@ -7,8 +7,8 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import Array
 from ...errors import DomainError, DTypeError
 from ...numerics.math import reference as math_reference
 from ...record.derivative import NO_GRAD
@@ -24,8 +24,6 @@ from .arithmetic import EACH, INTEGERS, SPECIAL, add, mul, neg, scale, sub, wher
 from .exponential import exp, sigmoid, tanh
 from .functions import erf, shift, square
 from .kernels_functions import GELU_CUBIC, ROOT_HALF, ROOT_TWO_OVER_PI
-
-Array = npt.NDArray[Any]
 
 GELU_CUBIC_SLOPE = 0.134145
 """``3 * GELU_CUBIC``: a literal, as Python's arithmetic follows the rounding mode of the calling thread."""

@@ -6,8 +6,8 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import Array
 from ...errors import DomainError, DTypeError, ShapeError
 from ...numerics.basic import arithmetic
 from ...numerics.math.exact import difference
@@ -206,7 +206,7 @@ def _lower_power(x: Slot, exponent: float) -> Slot:
     return elementwise(kernels_functions.broken_power, x, attrs=(float(exponent),), work=60)
 
 
-def _reference_power(x: npt.NDArray[Any], exponent: float) -> npt.NDArray[Any]:
+def _reference_power(x: Array, exponent: float) -> Array:
     rounded = float(x.dtype.type(exponent))
     if rounded.is_integer():
         return reference_power.power(x, int(rounded))

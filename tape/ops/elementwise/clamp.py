@@ -7,8 +7,8 @@ from math import isnan
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import Array
 from ...errors import DomainError
 from ...record.derivative import NO_GRAD
 from ...record.lowering import elementwise
@@ -19,8 +19,6 @@ from ...values.spec import Spec
 from ...var.var import Var
 from . import kernels_clamp as kernels
 from .arithmetic import BOTH, EACH, INTEGERS, MISMATCH, SPECIAL, add
-
-Array = npt.NDArray[Any]
 
 
 def _pairs(make: Make) -> list[Sample]:

@@ -9,13 +9,12 @@ the numerics documentation; the order of operations is the order written here.
 import numpy as np
 from numba import njit
 
-from ...numerics.engine import intrinsics
-from ...numerics.engine.intrinsics import float_of, real, select, word
+from ...numerics.engine.intrinsics import real, word
 from ...numerics.engine.kernel import kernel, share, vector, vector_as
 from ...numerics.math import elementary
-from ...numerics.simd import generic
-from ...numerics.simd.generic import constant
+from ...numerics.simd import operations
 from ...numerics.simd.lanes import inlined
+from ...numerics.simd.operations import constant, float_of, select
 from ...numerics.simd.vectors import combine, transform
 
 BYTE, INT64 = np.uint8(0), np.int64(0)
@@ -134,7 +133,7 @@ def power(table, ints, part, parts):
 
 @inlined
 def _positive(x):
-    return generic.select(x <= constant(x, 0.0), constant(x, 0.0), x)
+    return select(x <= constant(x, 0.0), constant(x, 0.0), x)
 
 
 @kernel
@@ -147,7 +146,7 @@ def relu(table, ints, part, parts):
 
 @inlined
 def _kept(g, y):
-    return generic.select(y > constant(y, 0.0), g, constant(g, 0.0))
+    return select(y > constant(y, 0.0), g, constant(g, 0.0))
 
 
 @kernel
@@ -164,7 +163,7 @@ def sqrt(table, ints, part, parts):
     out, x = _unary(table, ints, part, parts)
     zero = real(table, 0.0)
     for i in range(out.size):
-        out[i] = intrinsics.sqrt(select(x[i] <= zero, zero, x[i]))
+        out[i] = operations.sqrt(select(x[i] <= zero, zero, x[i]))
     return 0
 
 

@@ -2,12 +2,11 @@
 
 # numba's functions carry no types.
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
-from ...numerics.engine import intrinsics
 from ...numerics.engine.intrinsics import real, word
 from ...numerics.engine.kernel import kernel, share, vector
-from ...numerics.simd.generic import constant, select
 from ...numerics.simd.lanes import inlined
 from ...numerics.simd.minmax import larger, smaller
+from ...numerics.simd.operations import constant, float_of, select
 from ...numerics.simd.vectors import combine, transform
 
 
@@ -47,7 +46,7 @@ def _binary(table, ints, part, parts):
 
 @inlined
 def _bounds(table, ints):
-    low, high = intrinsics.float_of(word(ints, 1)), intrinsics.float_of(word(ints, 2))
+    low, high = float_of(word(ints, 1)), float_of(word(ints, 2))
     return real(table, low), real(table, high)
 
 

@@ -5,12 +5,11 @@ All read and write contiguous arrays; ``ints`` is ``[number of elements, attribu
 
 # numba's functions carry no types.
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
-from ...numerics.engine import intrinsics
-from ...numerics.engine.intrinsics import float_of, real, word
+from ...numerics.engine.intrinsics import real, word
 from ...numerics.engine.kernel import kernel, share, vector
 from ...numerics.math import elementary
-from ...numerics.simd.generic import constant, select
 from ...numerics.simd.lanes import inlined
+from ...numerics.simd.operations import constant, float_of, select, sqrt
 from ...numerics.simd.vectors import combine, transform
 
 ROOT_HALF = 0.7071067811865476
@@ -100,7 +99,7 @@ def rsqrt(table, ints, part, parts):
     out, x = _unary(table, ints, part, parts)
     one = real(table, 1.0)
     for i in range(out.size):
-        out[i] = one / intrinsics.sqrt(x[i])
+        out[i] = one / sqrt(x[i])
     return 0
 
 

@@ -11,11 +11,11 @@ the element alone.
 import numpy as np
 
 from ...numerics.coefficients import FLOAT64, TWO_OVER_PI
-from ...numerics.engine import intrinsics
 from ...numerics.engine.intrinsics import real, word
 from ...numerics.engine.kernel import kernel, share, vector
 from ...numerics.math.elementary import elementary
-from ...numerics.simd.generic import (
+from ...numerics.simd.lanes import any_negative, inlined
+from ...numerics.simd.operations import (
     add,
     bitand,
     bits_of,
@@ -29,7 +29,6 @@ from ...numerics.simd.generic import (
     shl,
     sub,
 )
-from ...numerics.simd.lanes import any_negative, inlined
 from ...numerics.simd.vectors import LANES, load_part, rolled, store_part
 
 HALF_PI, HALF_PI_MIDDLE = FLOAT64.half_pi, FLOAT64.half_pi_middle
@@ -114,7 +113,7 @@ def _turns(magnitude):
 @inlined
 def far(x):
     """``(r, low, quadrant)`` as `near` gives them, of a finite float64 of at least 1 in size."""
-    bits = np.uint64(intrinsics.bits_of(x))
+    bits = np.uint64(bits_of(x))
     quadrant, high, low = _turns((bits << U1) >> U1)
     above = high >> U63  # more than half a quadrant: count from the next one, down
     quadrant += above
@@ -127,7 +126,7 @@ def far(x):
     share_of_turn = whole + part
     left = (whole - share_of_turn) + part
     r = share_of_turn * HALF_PI
-    r_low = intrinsics.fma(share_of_turn, HALF_PI, -r) + (share_of_turn * HALF_PI_MIDDLE + left * HALF_PI)
+    r_low = fma(share_of_turn, HALF_PI, -r) + (share_of_turn * HALF_PI_MIDDLE + left * HALF_PI)
     if (above == U1) != (x < 0.0):
         r, r_low = -r, -r_low
     quarters = np.int64(quadrant)

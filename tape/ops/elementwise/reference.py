@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...numerics.coefficients import FLOAT64, TWO_OVER_PI, Constants
-from ...numerics.math.reference import Array, elementwise, exp_of, fma, log_terms, polynomial, raised, scaled, split
+from ...numerics.math.reference import Reals, elementwise, exp_of, fma, log_terms, polynomial, raised, scaled, split
 
 
 def _log1p(x: Any, real: Any, c: Constants) -> Any:
@@ -60,7 +60,7 @@ def expm1(x: Any, real: Any, c: Constants) -> Any:
     return _expm1(x, real, c)
 
 
-def elu(x: Array, alpha: float) -> Array:
+def elu(x: Reals, alpha: float) -> Reals:
     """``x`` where it is positive, else ``alpha (e ** x - 1)``."""
     with np.errstate(all="ignore"):
         return np.where(x > 0, x, expm1(x) * x.dtype.type(alpha))
@@ -123,7 +123,7 @@ def _power(x: Any, exponent: Any, real: Any, c: Constants) -> Any:
     return raised(int(n), first, second, first + second, c)
 
 
-def power(x: Array, exponent: float) -> Array:
+def power(x: Reals, exponent: float) -> Reals:
     """``x ** exponent`` for a finite exponent that is not whole; the same shape and dtype."""
     rounded = x.dtype.type(exponent)
     return elementwise(lambda v, real, c: _power(v, rounded, real, c))(x)

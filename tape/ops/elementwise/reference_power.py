@@ -1,11 +1,8 @@
 """Whole powers, written slowly and plainly."""
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from ....arrays import Array
 
 
 def power(x: Array, exponent: int) -> Array:

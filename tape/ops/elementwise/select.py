@@ -6,8 +6,8 @@
 from typing import Any, overload
 
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import Array
 from ...errors import DTypeError, ShapeError
 from ...numerics.basic import arithmetic
 from ...record.derivative import NO_GRAD
@@ -161,7 +161,7 @@ def greater_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
 
 @op(
     lower=lambda condition, a, b: elementwise(kernels.where, condition, a, b),
-    vjp=(NO_GRAD, lambda g, condition: keep(g, condition), lambda g, condition: keep(g, condition, False)),
+    vjp=(NO_GRAD, lambda g, condition: keep(g, condition), lambda g, condition: keep(g, condition, wanted=False)),
     jvp=lambda da, db, condition: where(condition, da, db),
     reference=np.where,
     samples=lambda make: [
@@ -228,7 +228,7 @@ def element_type(dtype: Any) -> np.dtype[Any]:
     return made
 
 
-def _reference_cast(x: npt.NDArray[Any], dtype: Any) -> npt.NDArray[Any]:
+def _reference_cast(x: Array, dtype: Any) -> Array:
     target = element_type(dtype)
     if x.dtype.kind == "f" and target == i64.dtype:
         return np.array([_saturated(float(v)) for v in x.reshape(-1)], np.int64).reshape(x.shape)

@@ -7,11 +7,12 @@ It takes gemm's table and words, so that a plan can run it in gemm's place.
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 from numba import njit
 
-from ...numerics.engine.intrinsics import fma, real, select, word
-from ...numerics.engine.kernel import share, variant, vector
+from ...numerics.engine.intrinsics import real, word
+from ...numerics.engine.kernel import kernel, share, vector
+from ...numerics.simd.operations import fma, select
 from ...numerics.simd.pack import itemsize
 from ...numerics.simd.sums import CHAIN_BLOCK
-from .kernels import (
+from .kernels_product import (
     A_COLUMN,
     A_GROUP,
     A_MATRIX,
@@ -31,7 +32,6 @@ from .kernels import (
     K,
     M,
     N,
-    gemm,
     matrix,
 )
 
@@ -48,7 +48,7 @@ def _total(table, a, a_step, b, b_step, depth):
     return total
 
 
-@variant(gemm, "reference")
+@kernel
 def gemm_reference(table, ints, part, parts):
     """`gemm`, one element after the other; shares are ranges of rows counted through all matrices."""
     m, n, size, zero = word(ints, M), word(ints, N), itemsize(table), real(table, 0.0)

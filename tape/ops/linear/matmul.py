@@ -6,8 +6,8 @@
 from typing import Any, overload
 
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import Array
 from ...errors import DTypeError, ShapeError
 from ...numerics.math import reference_sums
 from ...record.lowering import Slot, permuted, reshaped
@@ -74,7 +74,7 @@ def matmul(a: AnyVar, b: AnyVar) -> AnyVar:
     ...
 
 
-def _reference_linear(x: npt.NDArray[Any], w: npt.NDArray[Any], b: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
+def _reference_linear(x: Array, w: Array, b: Array | None = None) -> Array:
     y = reference_sums.matmul(np.atleast_2d(x), w.T).reshape((*x.shape[:-1], len(w)))
     return y if b is None else y + b
 

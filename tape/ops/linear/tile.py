@@ -15,8 +15,10 @@ from typing import NamedTuple
 from numba import types
 from numba.extending import intrinsic
 
+from ...numerics.engine import emit
+from ...numerics.engine.emit import I64, Builder, Value, at
 from ...numerics.simd import codegen as simd
-from ...numerics.simd.codegen import I64, Builder, Value, at, vector_bytes
+from ...numerics.simd.codegen import vector_bytes
 
 TALL, MIDDLE, SHORT, NARROW = range(4)
 """The tiles: three heights of two vectors, and one vector."""
@@ -54,7 +56,7 @@ def shape(tile: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class _Tile:
+class _ProductTile:
     """The writer of one micro-kernel."""
 
     builder: Builder
@@ -66,18 +68,18 @@ class _Tile:
     def write(self) -> None:
         out = self.cells(self.call.out)
         for pointer in out:  # needed after the loop, which takes its time
-            simd.prefetch_to_write(self.builder, pointer)
+            emit.prefetch_to_write(self.builder, pointer)
         builder, call, sums = self.builder, self.call, self.sums()
-        totals = simd.when(builder, simd.present(builder, call.adds), sums, partial(self.totals, out))
-        wanted = simd.present(builder, builder.or_(builder.or_(call.bias, call.relu), call.mask))
+        totals = simd.when(builder, emit.present(builder, call.adds), sums, partial(self.totals, out))
+        wanted = emit.present(builder, builder.or_(builder.or_(call.bias, call.relu), call.mask))
         finished = simd.when(builder, wanted, totals, self.finished)
         for i, (value, pointer) in enumerate(zip(finished, out, strict=True)):
-            simd.masked_store(self.builder, value, pointer, self.valid(i))
+            emit.masked_store(self.builder, value, pointer, self.valid(i))
 
     def valid(self, i: int) -> Value:
         """The lanes of the ``i``-th vector that exist."""
         lanes = self.kind.count
-        return simd.lanes_below(self.builder, self.call.columns, i % self.vectors * lanes, lanes)
+        return emit.lanes_below(self.builder, self.call.columns, lanes, i % self.vectors * lanes)
 
     def rows(self, address: Value, stride: Value) -> list[Value]:
         """Pointers to the rows; beyond the last one, to the last one again, where the same is then done twice."""
@@ -99,7 +101,7 @@ class _Tile:
         builder, call = self.builder, self.call
         starts = self.rows(call.a, call.a_row)
         starts = starts if self.height <= CLAMPED else starts[::APART]
-        zeros = [simd.constant(self.kind, 0.0)] * (self.height * self.vectors)
+        zeros = [emit.constant(self.kind, 0.0)] * (self.height * self.vectors)
         double = builder.shl(call.a_row, I64(1))
 
         def term(carried: Sequence[Value]) -> list[Value]:
@@ -115,22 +117,22 @@ class _Tile:
     def products(self, rows: Sequence[Value], b: Value, sums: Sequence[Value]) -> list[Value]:
         """Every sum with one more term."""
         builder, kind = self.builder, self.kind
-        bs = [simd.load(builder, at(builder, b, v * vector_bytes()), kind) for v in range(self.vectors)]
-        factors = [simd.splat(builder, simd.load(builder, row, kind.element), kind.count) for row in rows]
+        bs = [emit.load(builder, at(builder, b, v * vector_bytes()), kind) for v in range(self.vectors)]
+        factors = [emit.splat(builder, emit.load(builder, row, kind.element), kind.count) for row in rows]
         return [
-            simd.fma(builder, factors[i // self.vectors], bs[i % self.vectors], total) for i, total in enumerate(sums)
+            emit.fma(builder, factors[i // self.vectors], bs[i % self.vectors], total) for i, total in enumerate(sums)
         ]
 
     def totals(self, out: Sequence[Value], sums: Sequence[Value]) -> list[Value]:
         """The sums added to what earlier blocks left in the output; all of it is read before any is written."""
-        builder, zero = self.builder, simd.constant(self.kind, 0.0)
-        before = [simd.masked_load(builder, pointer, self.valid(i), zero) for i, pointer in enumerate(out)]
+        builder, zero = self.builder, emit.constant(self.kind, 0.0)
+        before = [emit.masked_load(builder, pointer, self.valid(i), zero) for i, pointer in enumerate(out)]
         return [builder.fadd(old, new) for old, new in zip(before, sums, strict=True)]
 
     def finished(self, totals: Sequence[Value]) -> list[Value]:
         """The totals after bias, relu and mask, as far as there are any."""
-        builder, zero = self.builder, simd.constant(self.kind, 0.0)
-        relu = simd.splat(builder, simd.present(builder, self.call.relu), self.kind.count)
+        builder, zero = self.builder, emit.constant(self.kind, 0.0)
+        relu = emit.splat(builder, emit.present(builder, self.call.relu), self.kind.count)
         bias = self.optional(self.call.bias, -0.0, self.bias_vectors)
         mask = self.optional(self.call.mask, 1.0, self.cells)
         done: list[Value] = []
@@ -146,11 +148,11 @@ class _Tile:
 
     def optional(self, address: Value, otherwise: float, pointers: Callable[[Value], list[Value]]) -> list[Value]:
         """The vectors at an address; if it is 0, vectors of ``otherwise``."""
-        builder, given = self.builder, simd.present(self.builder, address)
+        builder, given = self.builder, emit.present(self.builder, address)
         readable = builder.select(given, address, self.call.out)  # a CPU may be slow to skip what cannot be read
-        default = simd.constant(self.kind, otherwise)
+        default = emit.constant(self.kind, otherwise)
         return [
-            simd.masked_load(builder, pointer, simd.lanes_if(builder, given, self.valid(i)), default)
+            emit.masked_load(builder, pointer, emit.lanes_if(builder, given, self.valid(i)), default)
             for i, pointer in enumerate(pointers(readable))
         ]
 
@@ -161,9 +163,9 @@ def micro_kernel(module: Value, element: Value, tile: int) -> Value:
     kind = simd.vector_type(element)
 
     def write(builder: Builder, *arguments: Value) -> None:
-        _Tile(builder, Call(*arguments), kind, height, vectors).write()
+        _ProductTile(builder, Call(*arguments), kind, height, vectors).write()
 
-    name = f"dgrr.tile.{simd.NAMES[element]}.{height}x{vectors}"
+    name = f"dgrr.tile.{emit.name_of(element)}.{height}x{vectors}"
     return simd.internal(module, name, len(Call._fields), write)
 
 

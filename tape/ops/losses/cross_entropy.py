@@ -6,8 +6,8 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import Array
 from ...errors import BoundsError, DomainError, DTypeError, ShapeError
 from ...numerics.math import reference_sums
 from ...numerics.math.exact import difference, quotient
@@ -72,7 +72,7 @@ def _cross_entropy_vjp(g: Any, logits: Any, labels: Any, label_smoothing: float,
 
 def _through_log_softmax(g: Any, log_probs: Any) -> Any:
     """The VJP of log_softmax along the last axis."""
-    total = broadcast_to(reduce_sum(g, -1, True), tuple(log_probs.shape))
+    total = broadcast_to(reduce_sum(g, -1, keepdims=True), tuple(log_probs.shape))
     return sub(g, mul(exp(log_probs), total))
 
 
@@ -84,8 +84,8 @@ def _cross_entropy_jvp(
 
 
 def _reference_cross_entropy(
-    logits: npt.NDArray[Any], labels: npt.NDArray[Any], label_smoothing: float = 0.0, ignore_index: int | None = None
-) -> npt.NDArray[Any]:
+    logits: Array, labels: Array, label_smoothing: float = 0.0, ignore_index: int | None = None
+) -> Array:
     if not label_smoothing and ignore_index is None:
         return reference.cross_entropy(logits, labels)
     return reference_nll(reference_sums.log_softmax(logits), labels, label_smoothing, ignore_index)
@@ -148,9 +148,7 @@ def _lower_soft(logits: Slot, targets: Slot, label_smoothing: float) -> Slot:
     return elementwise(arithmetic.neg, call(reduce_kernels.mean_rows, [sums], (), 1, rows, work=rows))
 
 
-def _reference_soft(
-    logits: npt.NDArray[Any], targets: npt.NDArray[Any], label_smoothing: float = 0.0
-) -> npt.NDArray[Any]:
+def _reference_soft(logits: Array, targets: Array, label_smoothing: float = 0.0) -> Array:
     real, n = logits.dtype.type, logits.shape[1]
     if label_smoothing:
         targets = targets * real(1.0 - label_smoothing) + real(label_smoothing / n)

@@ -7,11 +7,11 @@
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 import numpy as np
 
-from ...numerics.engine.intrinsics import float_of, real, word
+from ...numerics.engine.intrinsics import real, word
 from ...numerics.engine.kernel import kernel, share, vector, vector_as
 from ...numerics.math import elementary
-from ...numerics.simd.generic import constant, select
 from ...numerics.simd.lanes import inlined
+from ...numerics.simd.operations import constant, float_of, select
 from ...numerics.simd.sums import row_sum
 from ...numerics.simd.vectors import combine
 

@@ -6,8 +6,8 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import Array
 from ...errors import BoundsError, DomainError, DTypeError, ShapeError
 from ...numerics.math import reference_sums
 from ...numerics.math.exact import difference, quotient
@@ -22,7 +22,6 @@ from ...values.spec import Spec
 from ...var.var import Gradual, Var
 from . import kernels
 
-Array = npt.NDArray[Any]
 SUMS = {"batch": "it averages over the batch"}
 LABEL = "{op}: argument 'labels': expected a class from 0 to {high}, got {{value}} at position {{position}}"
 PLAIN: dict[str, Any] = {"label_smoothing": 0.0, "ignore_index": None}

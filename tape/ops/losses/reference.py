@@ -1,13 +1,9 @@
 """Losses, written slowly and plainly."""
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import Array
 from ...numerics.math.reference_sums import log_sum, row_max, row_sum, softmax
-
-Array = npt.NDArray[Any]
 
 
 def cross_entropy(x: Array, labels: Array) -> Array:

@@ -7,8 +7,8 @@ from math import inf, prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import Array
 from ...errors import DomainError, DTypeError, ShapeError
 from ...numerics.math import reference as math_reference
 from ...numerics.math import reference_sums
@@ -27,7 +27,6 @@ from ..elementwise.exponential import sigmoid
 from ..reduce.reduce import broadcast_to, reduce_sum
 from . import kernels, reference
 
-Array = npt.NDArray[Any]
 SUMS = {"batch": "it averages over the batch"}
 
 

@@ -123,7 +123,7 @@ def lower_weight_grad(dy: Slot, x: Slot, form: Form) -> Slot:
         products = elementwise(mul, dy, lower(x, None, None, form))
     if last:
         return call(reduce_kernels.sum_columns, [products], (channels,), 1, samples, channels, work=x.spec.size)
-    return lower_reduction(products, form.others(shape), False, mean=False)
+    return lower_reduction(products, form.others(shape), keepdims=False, mean=False)
 
 
 def apply(x: Slot, mean: Slot, inv: Slot, weight: Slot | None, bias: Slot | None, channel_axis: int) -> Slot:

@@ -11,10 +11,10 @@ is taken away. Sums are in the order of row sums, over the elements of a row in 
 
 # numba's functions carry no types.
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
-from ...numerics.engine.intrinsics import float_of, real, stack, word
+from ...numerics.engine.intrinsics import real, stack, word
 from ...numerics.engine.kernel import kernel, share, vector
-from ...numerics.simd.generic import sqrt
 from ...numerics.simd.lanes import inlined
+from ...numerics.simd.operations import float_of, sqrt
 from ...numerics.simd.sums import ROW_BLOCK, element, squared_difference, sum_terms
 from ...numerics.simd.vectors import LANES, bundle, load_bundle, load_part, rolled, store, store_part, transform
 

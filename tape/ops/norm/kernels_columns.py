@@ -6,10 +6,10 @@ holds them; 0: there is none.
 
 # numba's functions carry no types.
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
-from ...numerics.engine.intrinsics import float_of, real, word
+from ...numerics.engine.intrinsics import real, word
 from ...numerics.engine.kernel import kernel, share, vector
-from ...numerics.simd.generic import sqrt
 from ...numerics.simd.lanes import filled, inlined
+from ...numerics.simd.operations import float_of, sqrt
 from ...numerics.simd.sums import CHAIN_BLOCK, squared_difference
 from ...numerics.simd.vectors import LANES, load_part, rolled, store_part
 from .kernels import affine, affine_of, parameter

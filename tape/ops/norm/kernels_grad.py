@@ -4,8 +4,8 @@
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 from ...numerics.engine.intrinsics import real, stack, word
 from ...numerics.engine.kernel import kernel, share, vector
-from ...numerics.simd.generic import select
 from ...numerics.simd.lanes import accumulated, below, filled, fold, inlined
+from ...numerics.simd.operations import select
 from ...numerics.simd.sums import CHAIN_BLOCK, ROW_BLOCK
 from ...numerics.simd.vectors import LANES, bundle, bundle_of, load_bundle, load_part, rolled, store, store_part
 from .kernels import (  # fmt: skip

@@ -6,18 +6,16 @@ channels of each sample are normalised in so many groups, or with 0 groups each 
 
 from collections.abc import Iterator
 from math import prod
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import Array
 from ...numerics.math.reference_sums import chain, reduce_sum, row_sum
 
-Array = npt.NDArray[Any]
-Form = tuple[float, int, int, bool]
+FormFields = tuple[float, int, int, bool]
 
 
-def normalize(x: Array, weight: Array | None, bias: Array | None, form: Form) -> Array:
+def normalize(x: Array, weight: Array | None, bias: Array | None, form: FormFields) -> Array:
     """``x' * weight + bias`` with ``x'`` the normalised array."""
     normal, _ = _normalized(x, form)
     return affine(normal, weight, bias, form[1])
@@ -29,7 +27,7 @@ def affine(x: Array, weight: Array | None, bias: Array | None, axis: int) -> Arr
     return scaled if bias is None else scaled + along(bias, x, axis)
 
 
-def normalize_grad(dy: Array, x: Array, weight: Array | None, form: Form) -> Array:
+def normalize_grad(dy: Array, x: Array, weight: Array | None, form: FormFields) -> Array:
     """``((h - mean(h)) - x' * mean(h * x')) * inv`` with ``h = dy * weight``."""
     normal, inv = _normalized(x, form)
     h = affine(dy, weight, None, form[1])
@@ -38,7 +36,7 @@ def normalize_grad(dy: Array, x: Array, weight: Array | None, form: Form) -> Arr
     return grad
 
 
-def normalize_weight_grad(dy: Array, x: Array, form: Form) -> Array:
+def normalize_weight_grad(dy: Array, x: Array, form: FormFields) -> Array:
     """The sum of ``dy * x'`` over all axes but the channels'."""
     normal, _ = _normalized(x, form)
     others = tuple(a for a in range(x.ndim) if a != form[1] % x.ndim)
@@ -68,7 +66,7 @@ def along(parameter: Array, x: Array, axis: int) -> Array:
     return np.broadcast_to(parameter.reshape(sizes), x.shape)
 
 
-def _normalized(x: Array, form: Form) -> tuple[Array, Array]:
+def _normalized(x: Array, form: FormFields) -> tuple[Array, Array]:
     """The normalised array, and the inverse deviation that each element was multiplied by."""
     eps, _, _, centred = form
     deviation = x - _means(x, form) if centred else x
@@ -76,7 +74,7 @@ def _normalized(x: Array, form: Form) -> tuple[Array, Array]:
     return deviation * inv, inv
 
 
-def _means(x: Array, form: Form) -> Array:
+def _means(x: Array, form: FormFields) -> Array:
     """At each element the mean of those that it is normalised with."""
     _, axis, groups, _ = form
     axis %= x.ndim

@@ -13,17 +13,18 @@ from ...record.lowering import Slot, elementwise
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import F, like
+from ...values.per_axis import PerAxis
 from ...values.spec import Spec
 from ...var.var import Gradual
 from ..elementwise import kernels as elementwise_kernels
 from . import reference
 from .kernels import sums as kernels_sums
-from .kernels.windows import Axis
-from .rules import PerAxis, Rules, adaptive_rules, axes_of, pooled, sliding_rules, through
+from .kernels.windows import WindowAxis
+from .rules import Rules, adaptive_rules, axes_of, pooled, sliding_rules, through
 from .samples import adaptives, plain, ruled, sizes_errors, sliding_errors, x_errors
 
 
-def _shares(x: Slot, axes: Sequence[Axis], rules: Rules, whole: bool) -> Slot:
+def _shares(x: Slot, axes: Sequence[WindowAxis], rules: Rules, whole: bool) -> Slot:
     """``x`` divided by the cells of the kernel, or of real ones, which are as many in every window or not."""
     counts = [{rule[0]} if whole else set(axis.counts) for axis, rule in zip(axes, rules, strict=True)]
     if all(len(of_axis) == 1 for of_axis in counts):

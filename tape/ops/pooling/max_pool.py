@@ -11,12 +11,13 @@ from ...record.op import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import F
 from ...values.dtypes import i64
+from ...values.per_axis import PerAxis
 from ...values.spec import Spec
 from ...var.var import Gradual
 from . import reference
 from .kernels import argmax as largest
 from .kernels import sums
-from .rules import PerAxis, Rules, adaptive_rules, axes_of, pooled, sliding_rules, through
+from .rules import Rules, adaptive_rules, axes_of, pooled, sliding_rules, through
 from .samples import adaptives, plain, ruled, sizes_errors, sliding_errors, special, x_errors
 
 WORK = 8

@@ -12,14 +12,13 @@ from math import ceil, floor, prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import Array
 from ...numerics.math.reference import exp, log
 from ..reduce.reference import first_extreme
 
-Array = npt.NDArray[Any]
 Cells = list[tuple[int, ...]]
-Rules = Sequence[Sequence[int]]
+AnyRules = Sequence[Sequence[int]]
 
 
 def axis_windows(size: int, rule: Sequence[int]) -> list[list[int]]:
@@ -32,7 +31,7 @@ def axis_windows(size: int, rule: Sequence[int]) -> list[list[int]]:
     return [[c for c in range(s, s + dilation * kernel, dilation) if 0 <= c < size] for s in starts]
 
 
-def windows(sizes: Sequence[int], rules: Rules) -> dict[tuple[int, ...], Cells]:
+def windows(sizes: Sequence[int], rules: AnyRules) -> dict[tuple[int, ...], Cells]:
     """The cells of the window of each output, both in row-major order."""
     along = [axis_windows(n, rule) for n, rule in zip(sizes, rules, strict=True)]
     outputs = product(*[range(len(a)) for a in along])
@@ -44,7 +43,7 @@ def shape_of(held: dict[tuple[int, ...], Cells]) -> tuple[int, ...]:
     return tuple(n + 1 for n in max(held))
 
 
-def pooled(function: Callable[[Array, Array], Any], rules: Rules, x: Array, other: Array | None = None) -> Array:
+def pooled(function: Callable[[Array, Array], Any], rules: AnyRules, x: Array, other: Array | None = None) -> Array:
     """``function(cells, others)`` of every window of every plane of x; others are the same cells of another array."""
     spatial = x.ndim - len(rules)
     held = windows(x.shape[spatial:], rules)
@@ -58,7 +57,7 @@ def pooled(function: Callable[[Array, Array], Any], rules: Rules, x: Array, othe
 
 def spread(
     function: Callable[[Any, Array], Sequence[Any]],
-    rules: Rules,
+    rules: AnyRules,
     sizes: Sequence[int],
     g: Array,
     x: Array | None = None,
@@ -76,17 +75,17 @@ def spread(
     return out
 
 
-def max_pool(x: Array, rules: Rules) -> Array:
+def max_pool(x: Array, rules: AnyRules) -> Array:
     """The largest cell."""
     return pooled(lambda cells, _: cells[first_extreme(cells, 1)], rules, x)
 
 
-def max_pool_pick(u: Array, x: Array, rules: Rules) -> Array:
+def max_pool_pick(u: Array, x: Array, rules: AnyRules) -> Array:
     """``u`` where the largest cell of x stands first."""
     return pooled(lambda cells, others: others[first_extreme(cells, 1)], rules, x, u)
 
 
-def max_pool_grad(g: Array, x: Array, rules: Rules) -> Array:
+def max_pool_grad(g: Array, x: Array, rules: AnyRules) -> Array:
     """``g`` added where the largest cell stands first."""
 
     def contributions(g: Any, cells: Array) -> list[Any]:
@@ -103,17 +102,17 @@ def total(cells: Array) -> Any:
     return s
 
 
-def divisor(cells: Array, rules: Rules, whole: bool) -> Any:
+def divisor(cells: Array, rules: AnyRules, whole: bool) -> Any:
     """The number of cells of the kernel, or of real cells."""
     return cells.dtype.type(prod(rule[0] for rule in rules) if whole else len(cells))
 
 
-def avg_pool(x: Array, rules: Rules, whole: bool) -> Array:
+def avg_pool(x: Array, rules: AnyRules, whole: bool) -> Array:
     """The sum of the window, divided."""
     return pooled(lambda cells, _: total(cells) / divisor(cells, rules, whole), rules, x)
 
 
-def avg_pool_grad(g: Array, sizes: Sequence[int], rules: Rules, whole: bool) -> Array:
+def avg_pool_grad(g: Array, sizes: Sequence[int], rules: AnyRules, whole: bool) -> Array:
     """``g`` divided, added at every cell."""
     return spread(lambda g, cells: [g / divisor(cells, rules, whole)] * len(cells), rules, sizes, g)
 
@@ -130,13 +129,13 @@ def exponentials(cells: Array, beta: Any) -> Array:
     return exp((cells - pivot(cells, beta)) * beta)
 
 
-def smooth_max_pool(x: Array, rules: Rules, beta: float) -> Array:
+def smooth_max_pool(x: Array, rules: AnyRules, beta: float) -> Array:
     """``p + log(s) / BETA``."""
     b = x.dtype.type(beta)
     return pooled(lambda cells, _: pivot(cells, b) + log(np.asarray(total(exponentials(cells, b))))[()] / b, rules, x)
 
 
-def smooth_max_pool_grad(g: Array, x: Array, rules: Rules, beta: float) -> Array:
+def smooth_max_pool_grad(g: Array, x: Array, rules: AnyRules, beta: float) -> Array:
     """``(g / s)·exp((x - p)·BETA)`` added at every cell."""
     b = x.dtype.type(beta)
 
@@ -147,7 +146,7 @@ def smooth_max_pool_grad(g: Array, x: Array, rules: Rules, beta: float) -> Array
     return spread(contributions, rules, x.shape[x.ndim - len(rules) :], g, x)
 
 
-def smooth_max_pool_mean(u: Array, x: Array, rules: Rules, beta: float) -> Array:
+def smooth_max_pool_mean(u: Array, x: Array, rules: AnyRules, beta: float) -> Array:
     """The sum of ``u·exp((x - p)·BETA)``, divided by s."""
     b = x.dtype.type(beta)
 

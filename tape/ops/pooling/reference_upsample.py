@@ -7,11 +7,9 @@ from math import floor
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import Array
 from ...numerics.math.reference import fma
-
-Array = npt.NDArray[Any]
 
 
 def upsample_nearest(x: Array, size: Sequence[int]) -> Array:
@@ -32,7 +30,7 @@ def upsample_nearest_grad(g: Array, sizes: Sequence[int]) -> Array:
     return out
 
 
-def bilinear_cells(size: int, count: int, align_corners: bool, dtype: np.dtype[Any]) -> list[list[tuple[int, Any]]]:
+def bilinear_cells(size: int, count: int, dtype: np.dtype[Any], *, align_corners: bool) -> list[list[tuple[int, Any]]]:
     """The cells that each output reads along one axis, with their weights, of which none is 0."""
     found: list[list[tuple[int, Any]]] = []
     for o in range(count):
@@ -57,8 +55,8 @@ def nearest(exact: Fraction, dtype: np.dtype[Any]) -> Any:
 def upsample_bilinear(x: Any, size: Sequence[int], align_corners: bool) -> Array:
     """``fma(V·H, x, sum)`` over the cells of each output in row-major order, from +0."""
     out: Any = np.zeros((*x.shape[:-2], *size), x.dtype)
-    rows = bilinear_cells(x.shape[-2], size[0], align_corners, x.dtype)
-    columns = bilinear_cells(x.shape[-1], size[1], align_corners, x.dtype)
+    rows = bilinear_cells(x.shape[-2], size[0], x.dtype, align_corners=align_corners)
+    columns = bilinear_cells(x.shape[-1], size[1], x.dtype, align_corners=align_corners)
     for plane in np.ndindex(*x.shape[:-2]):
         for (o, across), (p, along) in product(enumerate(rows), enumerate(columns)):
             for (i, v), (j, h) in product(across, along):
@@ -69,8 +67,8 @@ def upsample_bilinear(x: Any, size: Sequence[int], align_corners: bool) -> Array
 def upsample_bilinear_grad(g: Any, sizes: Sequence[int], align_corners: bool) -> Array:
     """``fma(V·H, g, sum)`` over the outputs that read each cell in row-major order, from +0."""
     out: Any = np.zeros((*g.shape[:-2], *sizes), g.dtype)
-    rows = bilinear_cells(sizes[0], g.shape[-2], align_corners, g.dtype)
-    columns = bilinear_cells(sizes[1], g.shape[-1], align_corners, g.dtype)
+    rows = bilinear_cells(sizes[0], g.shape[-2], g.dtype, align_corners=align_corners)
+    columns = bilinear_cells(sizes[1], g.shape[-1], g.dtype, align_corners=align_corners)
     for plane in np.ndindex(*g.shape[:-2]):
         for (o, across), (p, along) in product(enumerate(rows), enumerate(columns)):
             for (i, v), (j, h) in product(across, along):

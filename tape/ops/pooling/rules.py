@@ -14,39 +14,34 @@ from ...numerics.engine.kernel import Kernel
 from ...numerics.sizes import Sizes
 from ...record.lowering import Slot, call
 from ...record.types import like
+from ...values.per_axis import PerAxis, are_whole, per_axis
 from ...values.spec import Spec
-from .kernels.windows import Axis, adaptive, outputs, sliding, words
+from .kernels.windows import WindowAxis, adaptive, outputs, sliding, words
 
 Rules = tuple[tuple[int, ...], ...]
-PerAxis = int | tuple[int, ...]
 
 
 def sizes_for(op: str, name: str, given: Any) -> Sizes:
     """``given``, which must be a tuple of whole numbers of at least 1. Raises DomainError or ShapeError."""
     where = f"{op}: argument {name!r}"
-    if not _whole(given):
+    if not are_whole(given):
         raise DomainError(f"{where}: expected a tuple; give one size per spatial axis, such as (2, 2), got {given!r}")
     if not given or min(given) < 1:
         raise ShapeError(f"{where}: expected a size of at least 1 for each spatial axis, got {given}")
     return cast(Sizes, given)
 
 
-def per_axis(op: str, name: str, given: Any, rank: int, least: int) -> Sizes:
+def numbers(op: str, name: str, given: Any, rank: int, least: int) -> Sizes:
     """A number for each of ``rank`` axes, from one for all or a tuple. Raises DomainError or ShapeError."""
     where = f"{op}: argument {name!r}"
-    numbers: Any = cast(Any, given) if isinstance(given, tuple) else (given,) * rank
-    if not _whole(numbers):
+    if not are_whole(given if isinstance(given, tuple) else (given,)):
         raise DomainError(f"{where}: expected a whole number, or one for each spatial axis, got {given!r}")
-    if len(numbers) != rank or min(numbers) < least:
+    found = per_axis(given, rank, least)
+    if found is None:
         raise ShapeError(
             f"{where}: expected a number of at least {least}, or one for each of {rank} spatial axes, got {given!r}"
         )
-    return cast(Sizes, numbers)
-
-
-def _whole(given: Any) -> bool:
-    """Whether it is a tuple of whole numbers."""
-    return given.__class__ is tuple and all(n.__class__ is int for n in given)
+    return found
 
 
 def sliding_rules(op: str, kernel_size: Any, stride: Any = None, padding: PerAxis = 0, dilation: PerAxis = 1) -> Rules:
@@ -57,8 +52,8 @@ def sliding_rules(op: str, kernel_size: Any, stride: Any = None, padding: PerAxi
     """
     kernel = sizes_for(op, "kernel_size", kernel_size)
     rank = len(kernel)
-    strides = per_axis(op, "stride", kernel if stride is None else stride, rank, 1)
-    paddings, dilations = per_axis(op, "padding", padding, rank, 0), per_axis(op, "dilation", dilation, rank, 1)
+    strides = numbers(op, "stride", kernel if stride is None else stride, rank, 1)
+    paddings, dilations = numbers(op, "padding", padding, rank, 0), numbers(op, "dilation", dilation, rank, 1)
     reach = tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilations, strict=True))
     if any(2 * p > r for p, r in zip(paddings, reach, strict=True)):
         raise ShapeError(
@@ -89,7 +84,7 @@ def pooled(op: str, x: Spec, rules: Rules) -> Spec:
     return like(x, (*leading, *sizes))
 
 
-def axes_of(shape: Sizes, rules: Rules) -> list[Axis]:
+def axes_of(shape: Sizes, rules: Rules) -> list[WindowAxis]:
     """The windows along each spatial axis of an array of this shape."""
     spatial = shape[len(shape) - len(rules) :]
     return [adaptive(n, *r) if len(r) == 1 else sliding(n, *r) for n, r in zip(spatial, rules, strict=True)]
@@ -99,7 +94,7 @@ def through(
     kernel: Kernel,
     inputs: Sequence[Slot],
     out: Sizes,
-    axes: Sequence[Axis],
+    axes: Sequence[WindowAxis],
     work: int = 1,
     number: float = 0,
     back: bool = False,

@@ -15,13 +15,14 @@ from ...record.lowering import Slot, elementwise
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import F
+from ...values.per_axis import PerAxis
 from ...values.spec import Spec
 from ...var.var import Gradual
 from ..elementwise import kernels as elementwise_kernels
 from ..elementwise.arithmetic import add, mul, scale, sub
 from . import reference
 from .kernels import smooth
-from .rules import PerAxis, Rules, axes_of, pooled, sliding_rules, through
+from .rules import Rules, axes_of, pooled, sliding_rules, through
 from .samples import plain, sliding_errors, special
 
 COMPARISON, EXPONENTIAL, LOGARITHM = 3, 30, 40

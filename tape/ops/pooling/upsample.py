@@ -17,7 +17,7 @@ from ...var.var import Gradual
 from . import reference_upsample as reference
 from .kernels import sums as pooling_kernels
 from .kernels import upsample
-from .kernels.windows import Axis, nearest
+from .kernels.windows import WindowAxis, nearest
 from .rules import sizes_for, through
 from .samples import sizes_errors, x_errors
 
@@ -40,7 +40,7 @@ def _spatial(shape: Sizes, rank: int) -> Sizes:
     return shape[len(shape) - rank :]
 
 
-def _axes(source: Sizes, target: Sizes) -> list[Axis]:
+def _axes(source: Sizes, target: Sizes) -> list[WindowAxis]:
     return [nearest(n, m) for n, m in zip(source, target, strict=True)]
 
 
@@ -163,9 +163,9 @@ def _infer_bilinear(x: Spec, size: Any, align_corners: bool) -> Spec:
     return _resized("upsample_bilinear", x, sizes)
 
 
-def _between(x: Slot, out: Sizes, source: Sizes, target: Sizes, align_corners: bool, back: bool) -> Slot:
+def _between(x: Slot, out: Sizes, source: Sizes, target: Sizes, *, align_corners: bool, back: bool) -> Slot:
     """Weighted sums of the cells beside each output, or back."""
-    rows, columns = (upsample.bilinear(n, m, align_corners) for n, m in zip(source, target, strict=True))
+    rows, columns = (upsample.bilinear(n, m, align_corners=align_corners) for n, m in zip(source, target, strict=True))
     if back:
         rows, columns = rows.transposed(), columns.transposed()
     planes = prod(out[:-2])
@@ -176,7 +176,7 @@ def _between(x: Slot, out: Sizes, source: Sizes, target: Sizes, align_corners: b
 
 def _lower_bilinear(x: Slot, size: Sizes, align_corners: bool) -> Slot:
     out = _infer_bilinear(x.spec, size, align_corners).shape
-    return _between(x, out, x.shape[-2:], size, align_corners, back=False)
+    return _between(x, out, x.shape[-2:], size, align_corners=align_corners, back=False)
 
 
 @op(
@@ -220,7 +220,7 @@ def upsample_bilinear(x: Gradual[F], size: tuple[int, ...], align_corners: bool 
 
 def _lower_bilinear_grad(g: Slot, sizes: Sizes, align_corners: bool) -> Slot:
     out = _resized("upsample_bilinear_grad", g.spec, sizes).shape
-    return _between(g, out, sizes, g.shape[-2:], align_corners, back=True)
+    return _between(g, out, sizes, g.shape[-2:], align_corners=align_corners, back=True)
 
 
 @op(

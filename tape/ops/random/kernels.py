@@ -9,9 +9,10 @@ ordinal. The step is read from an array, since it changes from replay to replay.
 import numpy as np
 from numba import njit
 
-from ...numerics.engine.intrinsics import float_of, real, retyped, select, stack, word
+from ...numerics.engine.intrinsics import real, retyped, stack, word
 from ...numerics.engine.kernel import kernel, share, vector, vector_as
 from ...numerics.math.philox import MULTIPLIERS, ROUNDS, WEYL, WORD
+from ...numerics.simd.operations import float_of, select
 
 INT64, UINT64 = np.int64(0), np.uint64(0)
 MULTIPLIER_0, MULTIPLIER_1 = MULTIPLIERS

@@ -9,9 +9,9 @@ import numpy as np
 
 from ...numerics.engine.intrinsics import real, word
 from ...numerics.engine.kernel import kernel, share, vector, vector_as
-from ...numerics.simd.generic import bits_of, select
 from ...numerics.simd.lanes import below, filled, half, inlined
 from ...numerics.simd.minmax import larger, smaller
+from ...numerics.simd.operations import bits_of, select
 from ...numerics.simd.vectors import LANES, load_part, rolled
 
 INT64 = np.int64(0)

@@ -10,8 +10,8 @@ import numpy as np
 from ...numerics.engine.intrinsics import real, stack, word
 from ...numerics.engine.kernel import kernel, share, vector, vector_as
 from ...numerics.math import elementary
-from ...numerics.simd.generic import constant, select
 from ...numerics.simd.lanes import below, filled, half, inlined
+from ...numerics.simd.operations import constant, select
 from ...numerics.simd.sums import sum_terms
 from ...numerics.simd.vectors import LANES, load_part, rolled, store_part, transform
 

@@ -42,17 +42,17 @@ def _divisor(x_shape: Sizes, axis: Axis, correction: int) -> int:
 
 
 def _lower_var(x: Slot, axis: Axis, keepdims: bool, correction: int) -> Slot:
-    mean = lower_reduction(x, axis, True, mean=True)
+    mean = lower_reduction(x, axis, keepdims=True, mean=True)
     centred = elementwise(
         elementwise_kernels.sub, x, view("broadcast_to", mean, x.shape, lambda a: np.broadcast_to(a, x.shape))
     )
-    total = lower_reduction(elementwise(elementwise_kernels.mul, centred, centred), axis, keepdims, mean=False)
+    total = lower_reduction(elementwise(elementwise_kernels.mul, centred, centred), axis, keepdims=keepdims, mean=False)
     return elementwise(elementwise_kernels.divide, total, attrs=(_divisor(x.shape, axis, correction),))
 
 
 def _deviation(x: Any, axis: Axis) -> Any:
     """``(x - mean) * 2``."""
-    return scale(sub(x, broadcast_to(reduce_mean(x, axis, True), tuple(x.shape))), 2.0)
+    return scale(sub(x, broadcast_to(reduce_mean(x, axis, keepdims=True), tuple(x.shape))), 2.0)
 
 
 def _var_vjp(g: Any, x: Any, x_shape: Sizes, axis: Axis, correction: int) -> Any:

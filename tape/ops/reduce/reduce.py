@@ -106,7 +106,7 @@ def reduced(op_name: str, x: Spec, axis: Axis, keepdims: bool) -> Spec:
     return like(x, tuple(s for a, s in enumerate(x.shape) if a not in axes))
 
 
-def lower_reduction(x: Slot, axis: Axis, keepdims: bool, mean: bool) -> Slot:
+def lower_reduction(x: Slot, axis: Axis, *, keepdims: bool, mean: bool) -> Slot:
     """Along rows if the last axis is reduced (or all are), else down columns, after bringing the axes together."""
     name = "reduce_mean" if mean else "reduce_sum"
     axes, out = normal_axes(name, axis, x.spec.rank), reduced(name, x.spec, axis, keepdims).shape

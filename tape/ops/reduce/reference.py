@@ -7,12 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import Array
 from ...numerics.math.reference import exp, log
 from ...numerics.math.reference_sums import reduce_sum, row_sum
-
-Array = npt.NDArray[Any]
 
 
 def reduced(x: Array, axis: Any, keepdims: bool, function: Callable[[Array], Any], dtype: Any = None) -> Array:

@@ -45,7 +45,7 @@ def _infer(name: str, x: Spec, axis: int) -> Spec:
 
 
 def _sum_along(x: Any, axis: int) -> Any:
-    return broadcast_to(reduce_sum(x, axis, True), tuple(x.shape))
+    return broadcast_to(reduce_sum(x, axis, keepdims=True), tuple(x.shape))
 
 
 def _rows(make: Make) -> list[Sample]:

@@ -3,11 +3,9 @@
 # A derivative may call the op that it belongs to, whose type is not known before its decorator is.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import Array
 from ...errors import DomainError, DTypeError, ShapeError
 from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot, call
@@ -35,7 +33,7 @@ def _lower_take(x: Slot, indices: Slot, axis: int) -> Slot:
     return call(kernels.take_or_zero, [x, indices], _taken(x.spec, indices.spec, axis).shape, *ints)
 
 
-def _reference_take(x: npt.NDArray[Any], indices: npt.NDArray[Any], axis: int = 0) -> npt.NDArray[Any]:
+def _reference_take(x: Array, indices: Array, axis: int = 0) -> Array:
     rows = np.moveaxis(x, axis, 0)
     found = [rows[i] if 0 <= i < len(rows) else np.zeros_like(rows, shape=rows.shape[1:]) for i in indices.reshape(-1)]
     stacked = np.array(found, x.dtype).reshape((*indices.shape, *rows.shape[1:]))
@@ -97,9 +95,7 @@ def _lower_scatter(values: Slot, indices: Slot, size: int, axis: int) -> Slot:
     return call(kernels.scatter_add_inside, [values, indices], shape, *ints, work=values.spec.size)
 
 
-def _reference_scatter(
-    values: npt.NDArray[Any], indices: npt.NDArray[Any], size: int, axis: int = 0
-) -> npt.NDArray[Any]:
+def _reference_scatter(values: Array, indices: Array, size: int, axis: int = 0) -> Array:
     a = axis % (values.ndim - indices.ndim + 1)
     shape = (*values.shape[:a], size, *values.shape[a + indices.ndim :])
     rows = values.reshape((*values.shape[:a], indices.size, *values.shape[a + indices.ndim :]))

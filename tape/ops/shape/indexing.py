@@ -4,11 +4,11 @@
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
 from math import prod
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import Array
 from ...errors import BoundsError, DomainError, ShapeError
 from ...numerics.sizes import Sizes
 from ...record.derivative import NO_GRAD
@@ -169,9 +169,7 @@ def _lower_scatter(values: Slot, indices: Slot, size: int, axis: int) -> Slot:
     )
 
 
-def _reference_scatter(
-    values: npt.NDArray[Any], indices: npt.NDArray[Any], size: int, axis: int = 0
-) -> npt.NDArray[Any]:
+def _reference_scatter(values: Array, indices: Array, size: int, axis: int = 0) -> Array:
     rank = values.ndim - indices.ndim + 1
     a = axis % rank
     shape = (*values.shape[:a], size, *values.shape[a + indices.ndim :])
@@ -244,9 +242,7 @@ def _lower_index_add(x: Slot, indices: Slot, values: Slot, axis: int) -> Slot:
     return call(kernels.index_add, [x, indices, values], x.shape, *ints, aliases=(0,), refusal=refusal)
 
 
-def _reference_index_add(
-    x: npt.NDArray[Any], indices: npt.NDArray[Any], values: npt.NDArray[Any], axis: int = 0
-) -> npt.NDArray[Any]:
+def _reference_index_add(x: Array, indices: Array, values: Array, axis: int = 0) -> Array:
     a = axis % x.ndim
     rows = values.reshape((*x.shape[:a], indices.size, *x.shape[a + 1 :]))
     return reference.index_add(x, indices.reshape(-1), rows, a)

@@ -4,8 +4,9 @@
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 from numba import njit
 
-from ...numerics.engine.intrinsics import float_of, real, word
+from ...numerics.engine.intrinsics import real, word
 from ...numerics.engine.kernel import kernel, share, vector
+from ...numerics.simd.operations import float_of
 
 
 @njit(inline="always")

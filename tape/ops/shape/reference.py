@@ -1,11 +1,8 @@
 """Adding at indices, written slowly and plainly."""
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from ....arrays import Array
 
 
 def index_add(x: Array, indices: Array, values: Array, axis: int = 0) -> Array:

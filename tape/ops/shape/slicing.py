@@ -9,8 +9,8 @@ from math import prod
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from ....arrays import Array
 from ...errors import BoundsError, ShapeError
 from ...numerics.sizes import Sizes
 from ...record.lowering import Slot, call, view
@@ -24,7 +24,7 @@ from . import kernels_index as kernels
 
 
 @dataclass(frozen=True)
-class Block:
+class Selection:
     """What an index selects from a row-major array: an offset, then sizes and strides, all in elements."""
 
     offset: int
@@ -32,7 +32,7 @@ class Block:
     strides: Sizes
 
 
-def block(shape: Sizes, index: Any) -> Block:
+def block(shape: Sizes, index: Any) -> Selection:
     """The block that a basic index selects. Raises ShapeError or BoundsError for an index that selects none."""
     offset, axis = 0, 0
     sizes: list[int] = []
@@ -51,7 +51,7 @@ def block(shape: Sizes, index: Any) -> Block:
             offset += steps.start * stride if steps else 0
         else:
             offset += _counted(part, n, axis - 1) * stride
-    return Block(offset, tuple(sizes), tuple(strides))
+    return Selection(offset, tuple(sizes), tuple(strides))
 
 
 def _counted(i: int, n: int, axis: int) -> int:
@@ -84,7 +84,7 @@ def _as_view(index: Any) -> tuple[Any, ...]:
     return parts if any(part is ... for part in parts) else (*parts, ...)
 
 
-def _reference_place(g: npt.NDArray[Any], shape: Sizes, index: Any) -> npt.NDArray[Any]:
+def _reference_place(g: Array, shape: Sizes, index: Any) -> Array:
     out = np.zeros(shape, g.dtype)
     out[index] = g
     return out

@@ -27,9 +27,9 @@ import dgrr.trace
 from dgrr.runtime import capture
 from dgrr.runtime.optim import SGD, Adam, Cosine, clip_by_global_norm, clip_by_value
 from dgrr.tape import AnyTensor, ops
-from dgrr.tape.numerics.engine.disk_cache import KernelCache
 from dgrr.tape.numerics.engine.intrinsics import word
 from dgrr.tape.numerics.engine.kernel import KERNELS, Kernel, vector
+from dgrr.tape.numerics.engine.numba_internals import KernelCache
 from dgrr.tape.ops import OPS
 from dgrr.tape.record.samples import Make
 

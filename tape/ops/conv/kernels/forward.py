@@ -12,7 +12,7 @@ from numba import njit
 from ....numerics.engine.intrinsics import entry, word
 from ....numerics.engine.kernel import kernel, share
 from ....numerics.simd.codegen import CACHE_LINE
-from ....numerics.simd.pack import PANEL_VECTORS, itemsize, move, vector_size
+from ....numerics.simd.pack import PANEL_VECTORS, copy_element, itemsize, vector_size
 from . import words as w
 from .image import fill_image
 from .tile import NARROW, SHORT, TALL, ResultTile, compute_results, height_of
@@ -53,7 +53,7 @@ def pack_weights(table, ints, part, parts):
             own = group * word(ints, w.GROUP_STRIDE) + min(row + r, outputs - 1) * word(ints, w.OUTPUT_STRIDE)
             for k in range(terms):
                 source = entry(table, SOURCE) + (own + word(ints, offsets + k)) * size
-                move(table, source, target + (k * height + r) * size)
+                copy_element(table, source, target + (k * height + r) * size)
     return 0
 
 
@@ -119,5 +119,5 @@ def interleave(table, ints, part, parts):
             x = entry(table, SOURCE) + (source + word(ints, of_row)) * size
             out = entry(table, OUT) + (target + word(ints, of_row + 1)) * size
             for q in range(word(ints, of_row + 2)):
-                move(table, x + q * size, out + q * apart)
+                copy_element(table, x + q * size, out + q * apart)
     return 0

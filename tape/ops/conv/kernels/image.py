@@ -5,13 +5,15 @@
 from typing import NamedTuple
 
 from numba import njit, types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
+from ....numerics.engine import emit
+from ....numerics.engine.emit import I64, Builder, Value, at
 from ....numerics.engine.intrinsics import word
+from ....numerics.engine.numba_internals import counted
 from ....numerics.simd import codegen as simd
-from ....numerics.simd.codegen import I64, Builder, Value, at, vector_bytes
-from ....numerics.simd.pack import itemsize, move
+from ....numerics.simd.codegen import vector_bytes
+from ....numerics.simd.pack import copy_element, itemsize
 from . import words as w
 
 
@@ -42,27 +44,27 @@ class Planes(NamedTuple):
 def _write_planes(element):
     """The code that writes `Planes`."""
     kind = simd.vector_type(element)
-    zero, lanes, size = simd.constant(kind, 0.0), kind.count, simd.SIZES[element]
+    zero, lanes, size = emit.constant(kind, 0.0), kind.count, emit.bytes_of(element)
 
     def write(builder: Builder, *arguments: Value) -> None:
         call = Planes(*arguments)
         vectors = builder.sdiv(builder.add(call.width, I64(lanes - 1)), I64(lanes))
-        with cgutils.for_range(builder, call.taps) as tap, cgutils.for_range(builder, vectors) as vector:
+        with counted(builder, call.taps) as tap, counted(builder, vectors) as vector:
             done, offset = builder.mul(vector.index, I64(lanes)), builder.mul(vector.index, I64(vector_bytes()))
             first = builder.add(builder.load(at(builder, call.starts, builder.mul(tap.index, I64(8))), typ=I64), done)
-            inside = builder.not_(simd.lanes_below(builder, builder.sub(I64(0), first), 0, lanes))
-            read = builder.and_(inside, simd.lanes_below(builder, builder.sub(call.length, first), 0, lanes))
-            wanted = simd.lanes_below(builder, builder.sub(call.width, done), 0, lanes)
+            inside = builder.not_(emit.lanes_below(builder, builder.sub(I64(0), first), lanes))
+            read = builder.and_(inside, emit.lanes_below(builder, builder.sub(call.length, first), lanes))
+            wanted = emit.lanes_below(builder, builder.sub(call.width, done), lanes)
             source = at(builder, call.source, builder.mul(first, I64(size)))
             target = at(builder, at(builder, call.target, builder.mul(tap.index, call.plane)), offset)
 
             def blank(carried):
-                simd.masked_store(builder, zero, carried[0], wanted)
+                emit.masked_store(builder, zero, carried[0], wanted)
                 return [at(builder, carried[0], call.row)]
 
             def copied(carried):
-                x = simd.masked_load(builder, carried[1], read, zero)
-                simd.masked_store(builder, x, carried[0], wanted)
+                x = emit.masked_load(builder, carried[1], read, zero)
+                emit.masked_store(builder, x, carried[0], wanted)
                 return [at(builder, carried[0], call.row), at(builder, carried[1], call.source_row)]
 
             def channel(carried):
@@ -84,7 +86,7 @@ def copy_planes(context, table, call):
     def generate(context, builder, signature, args):
         element = context.get_data_type(signature.args[0].dtype)
         count = len(Planes._fields)
-        function = simd.internal(builder.module, f"dgrr.planes.{simd.NAMES[element]}", count, _write_planes(element))
+        function = simd.internal(builder.module, f"dgrr.planes.{emit.name_of(element)}", count, _write_planes(element))
         builder.call(function, [builder.extract_value(args[1], i) for i in range(count)])
         return context.get_dummy_value()
 
@@ -103,8 +105,9 @@ def _copy_apart(table, call, length, step):
             source = call.source + channel * call.source_channel + start * size
             target = call.target + channel * call.channel + tap * call.plane + call.above * call.row
             for j in range(call.rows):
+                x, out = source + j * call.source_row, target + j * call.row
                 for q in range(first, last):
-                    move(table, source + j * call.source_row + q * step * size, target + j * call.row + q * size)
+                    copy_element(table, x + q * step * size, out + q * size)
 
 
 @njit(inline="always")

@@ -10,7 +10,7 @@ combination of taps of all axes but the first, with the elements that the taps m
 what one tap meets in neighbouring results lies side by side, whatever the stride, the dilation and the padding.
 """
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from math import prod
 from typing import NamedTuple
@@ -27,7 +27,7 @@ FEWEST_RESULTS = 64
 """Results that a strip has at least, if it costs an image of more bytes: two tiles of the widest vectors."""
 
 
-class Axis(NamedTuple):
+class PlanAxis(NamedTuple):
     """One spatial axis: elements of the source, results of each class, step, classes, (class, start) of each tap."""
 
     source: int
@@ -37,27 +37,27 @@ class Axis(NamedTuple):
     taps: tuple[tuple[int, int], ...]
 
 
-ONE = Axis(1, 1, 1, 1, ((0, 0),))
+ONE = PlanAxis(1, 1, 1, 1, ((0, 0),))
 """An axis that changes nothing."""
 
 
-def forward(source: int, results: int, kernel: int, stride: int, low: int, dilation: int) -> Axis:
+def forward(source: int, results: int, kernel: int, stride: int, low: int, dilation: int) -> PlanAxis:
     """An axis of a convolution with ``low`` cells of padding before the source.
 
     >>> forward(source=5, results=5, kernel=3, stride=1, low=1, dilation=1).taps
     ((0, -1), (0, 0), (0, 1))
     """
-    return Axis(source, results, stride, 1, tuple((0, t * dilation - low) for t in range(kernel)))
+    return PlanAxis(source, results, stride, 1, tuple((0, t * dilation - low) for t in range(kernel)))
 
 
-def adjoint(source: int, size: int, kernel: int, stride: int, low: int, dilation: int) -> Axis:
+def adjoint(source: int, size: int, kernel: int, stride: int, low: int, dilation: int) -> PlanAxis:
     """An axis of the adjoint that fills ``size`` elements.
 
     >>> adjoint(source=2, size=4, kernel=3, stride=2, low=1, dilation=1).taps
     ((1, 1), (0, 0), (1, 0))
     """
     meets = [t * dilation - low for t in range(kernel)]  # result 0 of the convolution
-    return Axis(source, -(-size // stride), 1, stride, tuple((i % stride, -(i // stride)) for i in meets))
+    return PlanAxis(source, -(-size // stride), 1, stride, tuple((i % stride, -(i // stride)) for i in meets))
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,9 @@ class Plan:
     groups: int
     channels: int
     outputs: int
-    axes: tuple[Axis, ...]
+    axes: tuple[PlanAxis, ...]
     itemsize: int
+    _: KW_ONLY
     swapped: bool = False
     bias: bool = False
 
@@ -82,12 +83,12 @@ class Plan:
         return 2 * self.samples * self.groups * self.outputs * self.results * self.depth
 
     @property
-    def first(self) -> Axis:
+    def first(self) -> PlanAxis:
         """The axis along which strips are cut."""
         return self.axes[0] if len(self.axes) > 1 else ONE
 
     @property
-    def rest(self) -> tuple[Axis, ...]:
+    def rest(self) -> tuple[PlanAxis, ...]:
         """The axes within a strip."""
         return self.axes[-max(len(self.axes) - 1, 1) :]
 

@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 from numba import types
 from numba.extending import intrinsic
 
+from ....numerics.engine import emit
+from ....numerics.engine.emit import I64, Builder, Value, at
 from ....numerics.simd import codegen as simd
-from ....numerics.simd.codegen import I64, Builder, Value, at, vector_bytes
+from ....numerics.simd.codegen import vector_bytes
 from ....numerics.simd.sums import CHAIN_BLOCK
 
 TALL, SHORT, NARROW = range(3)
@@ -82,11 +84,11 @@ class _Tile:
     @property
     def size(self) -> int:
         """Bytes of an element."""
-        return simd.SIZES[self.kind.element]
+        return emit.bytes_of(self.kind)
 
     def cells(self, value: float) -> list[Value]:
         """One value in all vectors of the tile."""
-        return [simd.constant(self.kind, value)] * (self.height * self.vectors)
+        return [emit.constant(self.kind, value)] * (self.height * self.vectors)
 
     def rows(self, address: Value, stride: Value) -> list[Value]:
         """Pointers to the rows; beyond the last one, to the last one again, where the same is then done twice."""
@@ -104,25 +106,25 @@ class _Tile:
     def valid(self, i: int) -> Value:
         """The lanes of the ``i``-th vector that exist."""
         lanes = self.kind.count
-        return simd.lanes_below(self.builder, self.call.columns, i % self.vectors * lanes, lanes)
+        return emit.lanes_below(self.builder, self.call.columns, lanes, i % self.vectors * lanes)
 
     def load(self, address: Value) -> list[Value]:
         """The tile in an array like the output."""
-        zero = simd.constant(self.kind, 0.0)
-        return [simd.masked_load(self.builder, p, self.valid(i), zero) for i, p in enumerate(self.places(address))]
+        zero = emit.constant(self.kind, 0.0)
+        return [emit.masked_load(self.builder, p, self.valid(i), zero) for i, p in enumerate(self.places(address))]
 
     def store(self, cells: Sequence[Value]) -> None:
         """Write what exists of the tile."""
         for i, (value, place) in enumerate(zip(cells, self.places(self.call.out), strict=True)):
-            simd.masked_store(self.builder, value, place, self.valid(i))
+            emit.masked_store(self.builder, value, place, self.valid(i))
 
     def products(self, numbers: Sequence[Value], vectors: Value, sums: Sequence[Value]) -> list[Value]:
         """Every sum with one more term: pointers to the numbers of the rows, and to the vectors."""
         builder, kind = self.builder, self.kind
-        bs = [simd.load(builder, at(builder, vectors, v * vector_bytes()), kind) for v in range(self.vectors)]
-        factors = [simd.splat(builder, simd.load(builder, p, kind.element), kind.count) for p in numbers]
+        bs = [emit.load(builder, at(builder, vectors, v * vector_bytes()), kind) for v in range(self.vectors)]
+        factors = [emit.splat(builder, emit.load(builder, p, kind.element), kind.count) for p in numbers]
         return [
-            simd.fma(builder, factors[i // self.vectors], bs[i % self.vectors], total) for i, total in enumerate(sums)
+            emit.fma(builder, factors[i // self.vectors], bs[i % self.vectors], total) for i, total in enumerate(sums)
         ]
 
 
@@ -134,10 +136,10 @@ class _ResultTile(_Tile):
     def write(self) -> None:
         builder, call = self.builder, self.call
         blocks = builder.sdiv(builder.add(call.terms, I64(CHAIN_BLOCK - 1)), I64(CHAIN_BLOCK))
-        blocks = builder.select(simd.present(builder, blocks), blocks, I64(1))  # no term makes +0
+        blocks = builder.select(emit.present(builder, blocks), blocks, I64(1))  # no term makes +0
         start = [at(builder, call.weights), at(builder, call.offsets), call.terms, *self.cells(-0.0)]
         totals = simd.loop(builder, blocks, start, self.block)[3:]
-        self.store(simd.when(builder, simd.present(builder, call.bias), totals, self.biased))
+        self.store(simd.when(builder, emit.present(builder, call.bias), totals, self.biased))
 
     def block(self, carried: Sequence[Value]) -> list[Value]:
         """The totals with one more block; they begin with -0, which leaves the first block's sum as it is."""
@@ -158,8 +160,8 @@ class _ResultTile(_Tile):
     def biased(self, totals: Sequence[Value]) -> list[Value]:
         """The totals with the bias of their rows."""
         builder, kind = self.builder, self.kind
-        numbers = [simd.load(builder, p, kind.element) for p in self.rows(self.call.bias, I64(self.size))]
-        rows = [simd.splat(builder, number, kind.count) for number in numbers]
+        numbers = [emit.load(builder, p, kind.element) for p in self.rows(self.call.bias, I64(self.size))]
+        rows = [emit.splat(builder, number, kind.count) for number in numbers]
         return [builder.fadd(total, rows[i // self.vectors]) for i, total in enumerate(totals)]
 
 
@@ -172,7 +174,7 @@ class _WeightTile(_Tile):
         builder, call = self.builder, self.call
         table = self.rows(call.offsets, I64(WORD))
         rows = [at(builder, call.image, builder.load(p, typ=I64)) for p in table]
-        chains = simd.when(builder, simd.present(builder, call.start), self.cells(0.0), lambda _: self.load(call.start))
+        chains = simd.when(builder, emit.present(builder, call.start), self.cells(0.0), lambda _: self.load(call.start))
 
         def term(carried: Sequence[Value]) -> list[Value]:
             distance, cotangents, *sums = carried
@@ -180,7 +182,7 @@ class _WeightTile(_Tile):
             return [builder.add(distance, I64(self.size)), at(builder, cotangents, 2 * vector_bytes()), *added]
 
         sums = simd.loop(builder, call.depth, [I64(0), at(builder, call.cotangents), *chains], term)[2:]
-        self.store(simd.when(builder, simd.present(builder, call.adds), sums, self.added))
+        self.store(simd.when(builder, emit.present(builder, call.adds), sums, self.added))
 
     def added(self, sums: Sequence[Value]) -> list[Value]:
         """The sums of a block added to the totals before it."""
@@ -198,7 +200,8 @@ def _generate(name, arguments, writer):
             writer(inner, arguments(*values), simd.vector_type(element), height, vectors).write()
 
         count = len(arguments._fields)
-        function = simd.internal(builder.module, f"dgrr.{name}.{simd.NAMES[element]}.{height}x{vectors}", count, write)
+        full = f"dgrr.{name}.{emit.name_of(element)}.{height}x{vectors}"
+        function = simd.internal(builder.module, full, count, write)
         builder.call(function, [builder.extract_value(args[2], i) for i in range(count)])
         return context.get_dummy_value()
 

@@ -113,7 +113,7 @@ def _middle_rows(plan: Plan) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class Workspace:
     """What a kernel of a plan needs besides addresses: its words, and memory for each part."""
 
     fixed: Words

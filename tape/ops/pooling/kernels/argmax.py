@@ -9,9 +9,9 @@ import numpy as np
 
 from ....numerics.engine.intrinsics import real, word
 from ....numerics.engine.kernel import kernel, share, vector_as
-from ....numerics.simd.generic import constant, select
 from ....numerics.simd.lanes import inlined
 from ....numerics.simd.minmax import larger
+from ....numerics.simd.operations import constant, select
 from ....numerics.simd.vectors import rolled
 from .fold import (
     INT64,

@@ -9,14 +9,15 @@ for itself. No byte is touched but those of the elements asked for, and those be
 # pyright: reportOptionalCall=false
 from functools import partial
 
-from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from ....numerics.engine.intrinsics import I1, I32, I64, POINTER, declare
-from ....numerics.simd.generic import FLOATS
-from ....numerics.simd.lanes import Lanes, element_of, mask_below, splat, with_element
-from ....numerics.simd.vectors import LANES, get_part, place_of, put_part, size_of
+from ....numerics.engine import emit
+from ....numerics.engine.emit import I1, I64, POINTER, at, first_lanes, shuffled, splat
+from ....numerics.engine.numba_internals import ir
+from ....numerics.simd.lanes import Lanes, element_of, with_element
+from ....numerics.simd.operations import INTEGER_OF
+from ....numerics.simd.vectors import LANES, get_part, place_of, put_part
 
 
 @intrinsic
@@ -29,7 +30,7 @@ def load_one(context, x, i, spacing, left):
 
     def generate(context, builder, signature, args):
         place = place_of(context, builder, x, args[0], args[1])
-        return builder.load(place, typ=context.get_data_type(x.dtype), align=size_of(x))
+        return emit.load(builder, place, context.get_data_type(x.dtype))
 
     return x.dtype(x, types.int64, spacing, left), generate
 
@@ -47,9 +48,9 @@ def load_spaced(context, x, i, spacing, left):
         array, i, spacing, left = args
         place, vector = place_of(context, builder, x, array, i), context.get_value_type(kind)
         ways = [
-            partial(get_part, builder, place, left, vector, size_of(x)),
-            partial(_load_evens, builder, place, left, vector, size_of(x)),
-            partial(_gather, builder, place, spacing, left, vector, size_of(x)),
+            partial(get_part, builder, place, left, vector),
+            partial(_load_evens, builder, place, left, vector),
+            partial(_gather, builder, place, spacing, left, vector),
         ]
         return _by_spacing(builder, spacing, ways)
 
@@ -81,38 +82,30 @@ def _generate_positions(context, builder, signature, args):
     return builder.add(start, builder.mul(steps, splat(builder, spacing, LANES)))
 
 
-def _load_evens(builder, place, left, vector, align):
+def _load_evens(builder, place, left, vector):
     reach = builder.sub(builder.add(left, left), I64(1))  # up to the last element asked for
-    low = get_part(builder, place, reach, vector, align)
-    upper = builder.gep(place, [I64(LANES)], source_etype=vector.element)
-    high = get_part(builder, upper, builder.sub(reach, I64(LANES)), vector, align)
-    return builder.shuffle_vector(low, high, ir.Constant(ir.VectorType(I32, LANES), list(range(0, 2 * LANES, 2))))
+    low = get_part(builder, place, reach, vector)
+    upper = at(builder, place, LANES * emit.bytes_of(vector))
+    high = get_part(builder, upper, builder.sub(reach, I64(LANES)), vector)
+    return shuffled(builder, range(0, 2 * LANES, 2), low, high)
 
 
-def _addresses(builder, place, spacing, align):
-    """Pointers to sixteen elements, ``spacing`` apart."""
-    steps = ir.Constant(ir.VectorType(I64, LANES), [lane * align for lane in range(LANES)])
+def _addresses(builder, place, spacing, vector):
+    """Pointers to as many elements as a vector has, ``spacing`` apart."""
+    steps = ir.Constant(ir.VectorType(I64, LANES), [lane * emit.bytes_of(vector) for lane in range(LANES)])
     start = splat(builder, builder.ptrtoint(place, I64), LANES)
     numbers = builder.add(start, builder.mul(steps, splat(builder, spacing, LANES)))
     return builder.inttoptr(numbers, ir.VectorType(POINTER, LANES))
 
 
-def _gather(builder, place, spacing, left, vector, align):
-    pointers, mask = _addresses(builder, place, spacing, align), mask_below(builder, left, LANES)
-    name = f"llvm.masked.gather.{_suffix(vector, align)}.v{LANES}p0"
-    function = declare(builder, name, vector, [pointers.type, I32, mask.type, vector])
-    return builder.call(function, [pointers, I32(align), mask, ir.Constant(vector, None)])
+def _gather(builder, place, spacing, left, vector):
+    pointers, mask = _addresses(builder, place, spacing, vector), first_lanes(builder, left, LANES)
+    return emit.gather(builder, pointers, mask, ir.Constant(vector, None))
 
 
-def _scatter(builder, value, place, spacing, left, align):
-    pointers, mask = _addresses(builder, place, spacing, align), mask_below(builder, left, LANES)
-    name = f"llvm.masked.scatter.{_suffix(value.type, align)}.v{LANES}p0"
-    function = declare(builder, name, ir.VoidType(), [value.type, pointers.type, I32, mask.type])
-    builder.call(function, [value, pointers, I32(align), mask])
-
-
-def _suffix(vector, align):
-    return f"v{LANES}{'i' if vector.element == I64 else 'f'}{align * 8}"
+def _scatter(builder, value, place, spacing, left):
+    pointers, mask = _addresses(builder, place, spacing, value.type), first_lanes(builder, left, LANES)
+    emit.scatter(builder, value, pointers, mask)
 
 
 @intrinsic
@@ -121,7 +114,7 @@ def store_one(context, x, i, spacing, left, value):
 
     def generate(context, builder, signature, args):
         place = place_of(context, builder, x, args[0], args[1])
-        builder.store(args[4], builder.bitcast(place, args[4].type.as_pointer()), align=size_of(x))
+        emit.store(builder, args[4], place)
         return context.get_dummy_value()
 
     return types.void(x, types.int64, spacing, left, x.dtype), generate
@@ -135,9 +128,9 @@ def store_spaced(context, x, i, spacing, left, value):
         array, i, spacing, left, value = args
         place = place_of(context, builder, x, array, i)
         ways = [
-            partial(put_part, builder, value, place, left, size_of(x)),
-            partial(_store_evens, builder, value, place, left, size_of(x)),
-            partial(_scatter, builder, value, place, spacing, left, size_of(x)),
+            partial(put_part, builder, value, place, left),
+            partial(_store_evens, builder, value, place, left),
+            partial(_scatter, builder, value, place, spacing, left),
         ]
         _by_spacing(builder, spacing, ways)
         return context.get_dummy_value()
@@ -145,17 +138,13 @@ def store_spaced(context, x, i, spacing, left, value):
     return types.void(x, types.int64, types.int64, types.int64, value), generate
 
 
-def _store_evens(builder, value, place, left, align):
+def _store_evens(builder, value, place, left):
     evens = ir.Constant(ir.VectorType(I1, LANES), [True, False] * (LANES // 2))
-    reach, element = builder.add(left, left), value.type.element
-    name = f"llvm.masked.store.{_suffix(value.type, align)}.p0"
+    reach, size = builder.add(left, left), emit.bytes_of(value.type)
     for part in range(2):
-        places = ir.Constant(ir.VectorType(I32, LANES), [(part * LANES + i) // 2 for i in range(LANES)])
-        spread = builder.shuffle_vector(value, value, places)
-        mask = builder.and_(mask_below(builder, builder.sub(reach, I64(part * LANES)), LANES), evens)
-        function = declare(builder, name, ir.VoidType(), [value.type, POINTER, I32, mask.type])
-        target = builder.gep(place, [I64(part * LANES)], source_etype=element)
-        builder.call(function, [spread, target, I32(align), mask])
+        spread = shuffled(builder, [(part * LANES + i) // 2 for i in range(LANES)], value)
+        mask = builder.and_(first_lanes(builder, builder.sub(reach, I64(part * LANES)), LANES), evens)
+        emit.masked_store(builder, spread, at(builder, place, part * LANES * size), mask)
 
 
 @intrinsic
@@ -163,7 +152,7 @@ def same_bits(context, x, y):
     """Whether two numbers have the same bits, or in which lanes two vectors have."""
     if x != y:
         return None
-    integer = with_element(x, FLOATS[element_of(x)][1] if element_of(x) in FLOATS else element_of(x))
+    integer = with_element(x, INTEGER_OF.get(element_of(x), element_of(x)))
 
     def generate(context, builder, signature, args):
         return builder.icmp_signed("==", *[builder.bitcast(a, context.get_value_type(integer)) for a in args])

@@ -8,11 +8,11 @@ the largest cell of the window for positive beta and the smallest for negative, 
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 import numpy as np
 
-from ....numerics.engine.intrinsics import float_of, real, word
+from ....numerics.engine.intrinsics import real, word
 from ....numerics.engine.kernel import kernel, share, vector
 from ....numerics.math import elementary
-from ....numerics.simd.generic import constant, select
 from ....numerics.simd.lanes import inlined
+from ....numerics.simd.operations import constant, float_of, select
 from ....numerics.simd.vectors import combine
 from .fold import fold, fold_cells, line_of, plane_of, room, visit_columns, visit_share
 from .windows import NUMBER

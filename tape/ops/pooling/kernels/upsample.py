@@ -8,11 +8,11 @@ Along each axis an output reads the two cells next to its position, or one if it
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ....numerics.engine.intrinsics import float_of, real, word
+from ....numerics.engine.intrinsics import real, word
 from ....numerics.engine.kernel import kernel, share, vector
 from ....numerics.math.exact import quotient
-from ....numerics.simd.generic import fma
 from ....numerics.simd.lanes import inlined
+from ....numerics.simd.operations import float_of, fma
 
 # Positions of the words: rows and columns of the outputs of all planes and of one, and of the source of one; where
 # the first output row's windows stand, and the first column's.
@@ -38,10 +38,10 @@ class WeightedAxis:
         return WeightedAxis(len(self.windows), tuple(map(tuple, holders)))
 
 
-def position(o: int, size: int, count: int, align_corners: bool) -> Fraction:
+def position(o: int, size: int, count: int, *, align_corners: bool) -> Fraction:
     """Where output ``o`` of ``count`` stands on an axis of ``size`` cells, as PyTorch places it.
 
-    >>> [str(position(o, 2, 4, False)) for o in range(4)]
+    >>> [str(position(o, 2, 4, align_corners=False)) for o in range(4)]
     ['0', '1/4', '3/4', '1']
     """
     if align_corners:
@@ -49,15 +49,15 @@ def position(o: int, size: int, count: int, align_corners: bool) -> Fraction:
     return min(max(Fraction((2 * o + 1) * size - count, 2 * count), Fraction(0)), Fraction(size - 1))
 
 
-def bilinear(size: int, count: int, align_corners: bool) -> WeightedAxis:
+def bilinear(size: int, count: int, *, align_corners: bool) -> WeightedAxis:
     """The cells beside each position and their weights; a cell of weight 0 is none.
 
-    >>> bilinear(2, 3, True).windows[1]
+    >>> bilinear(2, 3, align_corners=True).windows[1]
     ((0, Fraction(1, 2)), (1, Fraction(1, 2)))
     """
     windows: list[Weighted] = []
     for o in range(count):
-        at = position(o, size, count, align_corners)
+        at = position(o, size, count, align_corners=align_corners)
         cell = at.numerator // at.denominator
         share = at - cell
         windows.append(((cell, 1 - share), (cell + 1, share)) if share else ((cell, Fraction(1)),))

@@ -22,7 +22,7 @@ PATTERNS = ((1, 1), (1, 2), (2, 1), (1, 3), (3, 1), (1, 4), (4, 1))
 
 
 @dataclass(frozen=True)
-class Axis:
+class WindowAxis:
     """The windows along one axis of ``source`` cells: what output ``o`` reads is ``counts[o]`` from ``firsts[o]``."""
 
     source: int
@@ -39,11 +39,11 @@ class Axis:
         """The cells of window ``o``."""
         return range(self.firsts[o], self.firsts[o] + self.counts[o] * self.step, self.step)
 
-    def transposed(self) -> "Axis":
+    def transposed(self) -> "WindowAxis":
         """For each cell the windows that hold it, which are equally far apart.
 
         >>> sliding(4, 3, 2, 1, 1).transposed()
-        Axis(source=2, firsts=(0, 0, 1, 1), counts=(1, 2, 1, 1), step=1)
+        WindowAxis(source=2, firsts=(0, 0, 1, 1), counts=(1, 2, 1, 1), step=1)
         """
         holders: list[list[int]] = [[] for _ in range(self.source)]
         for o in range(self.size):
@@ -51,7 +51,7 @@ class Axis:
                 holders[cell].append(o)
         step = next((held[1] - held[0] for held in holders if len(held) > 1), 1)
         firsts, counts = tuple([held[0] if held else 0 for held in holders]), tuple(map(len, holders))
-        return Axis(self.size, firsts, counts, step)
+        return WindowAxis(self.size, firsts, counts, step)
 
     def regular(self) -> tuple[int, int, int, int]:
         """The most windows side by side that repeat by one of `PATTERNS`: begin, how often, period, advance.
@@ -80,11 +80,11 @@ def outputs(size: int, kernel: int, stride: int, padding: int, dilation: int) ->
     return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
 
 
-def sliding(size: int, kernel: int, stride: int, padding: int, dilation: int) -> Axis:
+def sliding(size: int, kernel: int, stride: int, padding: int, dilation: int) -> WindowAxis:
     """The real cells of windows that slide over an axis padded on both sides.
 
     >>> sliding(5, 2, 2, 1, 1)
-    Axis(source=5, firsts=(0, 1, 3), counts=(1, 2, 2), step=1)
+    WindowAxis(source=5, firsts=(0, 1, 3), counts=(1, 2, 2), step=1)
     """
     firsts: list[int] = []
     counts: list[int] = []
@@ -93,27 +93,27 @@ def sliding(size: int, kernel: int, stride: int, padding: int, dilation: int) ->
         skipped = max(0, -(start // dilation))
         firsts.append(start + skipped * dilation)
         counts.append(max(0, min(kernel, -((start - size) // dilation)) - skipped))
-    return Axis(size, tuple(firsts), tuple(counts), dilation)
+    return WindowAxis(size, tuple(firsts), tuple(counts), dilation)
 
 
-def adaptive(size: int, count: int) -> Axis:
+def adaptive(size: int, count: int) -> WindowAxis:
     """``count`` windows that cover an axis: from ``floor(o·size / count)`` to ``ceil((o + 1)·size / count)``.
 
     >>> adaptive(5, 2)
-    Axis(source=5, firsts=(0, 2), counts=(3, 3), step=1)
+    WindowAxis(source=5, firsts=(0, 2), counts=(3, 3), step=1)
     """
     firsts = tuple([o * size // count for o in range(count)])
-    return Axis(size, firsts, tuple([-(-(o + 1) * size // count) - first for o, first in enumerate(firsts)]))
+    return WindowAxis(size, firsts, tuple([-(-(o + 1) * size // count) - first for o, first in enumerate(firsts)]))
 
 
-def nearest(size: int, count: int) -> Axis:
+def nearest(size: int, count: int) -> WindowAxis:
     """One cell for each of ``count`` outputs: ``floor(o·size / count)``."""
-    return Axis(size, tuple([o * size // count for o in range(count)]), (1,) * count)
+    return WindowAxis(size, tuple([o * size // count for o in range(count)]), (1,) * count)
 
 
-def words(planes: int, axes: Sequence[Axis], number: float = 0) -> tuple[float, ...]:
+def words(planes: int, axes: Sequence[WindowAxis], number: float = 0) -> tuple[float, ...]:
     """The words of a kernel of windows for ``planes`` sources side by side, with a number for the kernel's formula."""
-    whole = [Axis(1, (0,), (1,))] * (2 - len(axes)) + list(axes)
+    whole = [WindowAxis(1, (0,), (1,))] * (2 - len(axes)) + list(axes)
     *outer, last = whole
     table = AXES + AXIS_WORDS * len(outer)
     described: list[int] = []

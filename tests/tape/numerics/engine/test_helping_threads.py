@@ -153,8 +153,8 @@ def test_the_control_block_lives_as_long_as_the_block() -> None:
 @pytest.mark.parametrize(("count", "wanted"), [(1, True), (3, False)])
 def test_who_needs_no_helpers_starts_none(count: int, wanted: bool) -> None:
     threads = Threads(count)
-    assert threads.lent(wanted) is NO_HELPERS
-    with threads.lent(wanted) as control:
+    assert threads.lent(wanted=wanted) is NO_HELPERS
+    with threads.lent(wanted=wanted) as control:
         assert control == 0
     assert threads._pool is None
 

@@ -10,8 +10,8 @@ import pytest
 from numba import njit, types
 
 from dgrr.tape.numerics import coefficients
-from dgrr.tape.numerics.engine import intrinsics
 from dgrr.tape.numerics.math import elementary, reference
+from dgrr.tape.numerics.simd import operations
 
 mpmath.mp.prec = 140
 
@@ -244,7 +244,7 @@ def test_vectors_give_the_bits_of_scalars(case):
 
 @njit
 def bare_fma(x):
-    return intrinsics.fma(x, x, x)
+    return operations.fma(x, x, x)
 
 
 def hardware_fma() -> bool:

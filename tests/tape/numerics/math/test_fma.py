@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from dgrr.tape.numerics.engine import intrinsics
 from dgrr.tape.numerics.math.reference import fma as reference_fma
+from dgrr.tape.numerics.simd import operations
 
 HALF_ULP_OF_128 = 2.0**-17
 BELOW_ONE = (1 + 2.0**-23, 1 - 2.0**-23)  # their product is 1 - 2**-46
@@ -17,7 +17,7 @@ BELOW_ONE = (1 + 2.0**-23, 1 - 2.0**-23)  # their product is 1 - 2**-46
 
 @njit
 def compiled_fma(a, b, c):
-    return intrinsics.fma(a, b, c)
+    return operations.fma(a, b, c)
 
 
 def bits(x) -> bytes:

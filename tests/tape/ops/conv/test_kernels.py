@@ -17,9 +17,9 @@ from dgrr.tape.numerics.engine.launch import Words
 from dgrr.tape.ops.conv import reference_dense
 from dgrr.tape.ops.conv.kernels import plan as kernels_plan
 from dgrr.tape.ops.conv.kernels.forward import convolve, interleave, pack_weights
-from dgrr.tape.ops.conv.kernels.plan import Axis, Plan, adjoint, forward
+from dgrr.tape.ops.conv.kernels.plan import Plan, PlanAxis, adjoint, forward
 from dgrr.tape.ops.conv.kernels.weight_grad import convolve_weights
-from dgrr.tape.ops.conv.kernels.words import Layout, interleave_words, weight_words, words
+from dgrr.tape.ops.conv.kernels.words import Workspace, interleave_words, weight_words, words
 
 Array = npt.NDArray[Any]
 Sizes = tuple[int, ...]
@@ -58,7 +58,7 @@ class Case:
     def attributes(self) -> tuple[Sizes, Sizes, Sizes, int]:
         return self.stride, self.low, self.dilation, self.groups
 
-    def axes(self, make: Callable[..., Axis], source: Sizes, results: Sizes) -> tuple[Axis, ...]:
+    def axes(self, make: Callable[..., PlanAxis], source: Sizes, results: Sizes) -> tuple[PlanAxis, ...]:
         return tuple(map(make, source, results, self.kernel, self.stride, self.low, self.dilation))
 
     def arrays(self, rng: np.random.Generator, dtype: np.dtype[Any], special: bool) -> tuple[Array, ...]:
@@ -93,7 +93,7 @@ def kernel_call(
 ) -> Array:
     """What a kernel writes, checked to write its output and its scratch memory alone."""
     memory, out = guarded(shape, inputs[0].dtype)
-    nbytes = Layout(numbers, part_bytes).scratch((), parts) if part_bytes else 0
+    nbytes = Workspace(numbers, part_bytes).scratch((), parts) if part_bytes else 0
     scratch, inside = guarded((nbytes,), np.dtype(np.uint8))
     assert run(kernel, numbers, [out, *inputs, *([inside] if nbytes else [])], parts) == 0
     for around in (memory, scratch):

@@ -8,8 +8,8 @@ import pytest
 from dgrr.tape.numerics.simd import codegen as simd
 from dgrr.tape.ops.conv.kernels import plan as kernels_plan
 from dgrr.tape.ops.conv.kernels import tile
-from dgrr.tape.ops.conv.kernels.plan import Axis, Plan, adjoint, forward
-from dgrr.tape.ops.conv.kernels.words import Layout, words
+from dgrr.tape.ops.conv.kernels.plan import Plan, PlanAxis, adjoint, forward
+from dgrr.tape.ops.conv.kernels.words import Workspace, words
 
 WIDTHS = (16, 32, 64)
 
@@ -28,11 +28,11 @@ def test_the_adjoint_meets_what_the_convolution_meets(kernel: int, stride: int, 
     assert inside == {(i, t, q) for i, t, q in met if 0 <= i < size}
 
 
-def _adjoint(size: int, positions: int, *rest: int) -> Axis:
+def _adjoint(size: int, positions: int, *rest: int) -> PlanAxis:
     return adjoint(positions, size, *rest)
 
 
-def plan_of(channels: int, *axes: Axis, outputs: int = 1, itemsize: int = 4) -> Plan:
+def plan_of(channels: int, *axes: PlanAxis, outputs: int = 1, itemsize: int = 4) -> Plan:
     return Plan(1, 1, channels, outputs, axes, itemsize)
 
 
@@ -82,8 +82,8 @@ def test_every_part_has_memory_and_the_first_begins_at_a_cache_line() -> None:
     made: Any = words(plan)
     for nbytes in (plan.image_bytes, plan.gradient_bytes):
         assert nbytes % simd.CACHE_LINE == 0
-        assert Layout(made, nbytes).scratch((), 3) == 3 * nbytes + simd.CACHE_LINE
-    assert Layout(made, 1).words(()) is made
+        assert Workspace(made, nbytes).scratch((), 3) == 3 * nbytes + simd.CACHE_LINE
+    assert Workspace(made, 1).words(()) is made
 
 
 @pytest.mark.parametrize("results", [1, 16, 17, 33])

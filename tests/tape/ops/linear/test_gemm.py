@@ -11,11 +11,12 @@ import numpy.typing as npt
 import pytest
 from numba import njit
 
-from dgrr.tape.numerics.engine.intrinsics import fma
 from dgrr.tape.numerics.engine.launch import Words
 from dgrr.tape.numerics.math import reference_sums
+from dgrr.tape.numerics.simd.operations import fma
 from dgrr.tape.ops.elementwise.kernels import relu, where_positive
-from dgrr.tape.ops.linear.kernels import Product, gemm
+from dgrr.tape.ops.linear.kernels import gemm
+from dgrr.tape.ops.linear.kernels_product import Product
 
 Array = npt.NDArray[Any]
 Run = Callable[..., int]
@@ -102,7 +103,7 @@ def multiply(
 ) -> Array:
     """The kernel's product of stacks of matrices, checked to write its output and its scratch memory alone."""
     (batch, m, k), n = a.shape, b.shape[2]
-    product = Product(batch, m, n, k, a.dtype.itemsize, bias is not None, relu, mask is not None)
+    product = Product(batch, m, n, k, a.dtype.itemsize, bias=bias is not None, relu=relu, mask=mask is not None)
     strides = (a.strides, b.strides)
     memory, out = guarded((batch, m, n), a.dtype)
     scratch, inside = guarded((product.scratch(strides, parts),), np.dtype(np.uint8))

@@ -17,7 +17,8 @@ from llvmlite import ir
 from dgrr.tape.numerics.engine.kernel import call
 from dgrr.tape.numerics.simd import codegen as simd
 from dgrr.tape.ops.linear import tile as linear_tile
-from dgrr.tape.ops.linear.kernels import Product, gemm
+from dgrr.tape.ops.linear.kernels import gemm
+from dgrr.tape.ops.linear.kernels_product import Product
 
 BITS = Path(__file__).with_name("test_gemm.py")
 JUNK = 7
@@ -66,7 +67,8 @@ def test_words_are_kept_ready() -> None:
 GUARD_PAGES = """
 import ctypes, mmap
 import numpy as np
-from dgrr.tape.ops.linear.kernels import Product, gemm
+from dgrr.tape.ops.linear.kernels import gemm
+from dgrr.tape.ops.linear.kernels_product import Product
 from dgrr.tape.numerics.engine.kernel import call
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -93,7 +95,8 @@ for dtype in (np.float32, np.float64):
                 out, mask = (fenced((1, m, n), dtype, at_end) for _ in range(2))
                 a = fenced((k, m), dtype, at_end).T if a_t else fenced((m, k), dtype, at_end)
                 b = fenced((n, k), dtype, at_end).T if b_t else fenced((k, n), dtype, at_end)
-                product, strides = Product(1, m, n, k, out.itemsize, True, True, True), (a.strides, b.strides)
+                product = Product(1, m, n, k, out.itemsize, bias=True, relu=True, mask=True)
+                strides = (a.strides, b.strides)
                 scratch = np.empty(product.scratch(strides, 1) + 1, np.uint8)
                 arrays = (out, a, b, fenced((n,), dtype, at_end), mask, scratch)
                 call(gemm.address(out.dtype), product.words(strides).address, 0, 1, tuple(map(id, arrays)))

@@ -13,7 +13,7 @@ from dgrr.tape.numerics.engine.launch import Words
 from dgrr.tape.ops.pooling import reference
 from dgrr.tape.ops.pooling.kernels import argmax
 from dgrr.tape.ops.pooling.kernels import sums as kernels_sums
-from dgrr.tape.ops.pooling.kernels.windows import PATTERNS, Axis, adaptive, nearest, outputs, sliding, words
+from dgrr.tape.ops.pooling.kernels.windows import PATTERNS, WindowAxis, adaptive, nearest, outputs, sliding, words
 
 FLOATS = (np.float32, np.float64)
 PARTS = (1, 2, 7)
@@ -31,7 +31,7 @@ OTHERS: list[Case] = [
 ]  # fmt: skip
 
 
-def axes_of(case: Case) -> list[Axis]:
+def axes_of(case: Case) -> list[WindowAxis]:
     (_, *sizes), rules = case
     return [adaptive(n, *r) if len(r) == 1 else sliding(n, *r) for n, r in zip(sizes, rules, strict=True)]
 
@@ -142,5 +142,5 @@ def test_regular_windows_repeat() -> None:
         (nearest(5, 20), (0, 5, 4, 1)),
     ],
 )
-def test_common_windows_run_in_lanes(axis: Axis, expected: tuple[int, ...]) -> None:
+def test_common_windows_run_in_lanes(axis: WindowAxis, expected: tuple[int, ...]) -> None:
     assert axis.regular() == expected

@@ -103,10 +103,10 @@ def test_one_output_stands_in_the_middle_or_at_the_first_corner() -> None:
 
 
 def test_positions_are_exact_and_cut_to_the_axis() -> None:
-    assert [position(o, 3, 5, False) for o in range(5)] == [
+    assert [position(o, 3, 5, align_corners=False) for o in range(5)] == [
         0, Fraction(2, 5), 1, Fraction(8, 5), 2,
     ]  # fmt: skip
-    assert [position(o, 4, 10, True) for o in (0, 1, 9)] == [0, Fraction(1, 3), 3]
+    assert [position(o, 4, 10, align_corners=True) for o in (0, 1, 9)] == [0, Fraction(1, 3), 3]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -114,7 +114,7 @@ def test_weights_are_rounded_once(dtype: Any) -> None:
     for size, count in ((3, 7), (5, 49), (100, 333)):
         out = value(lambda x, c=count: ops.upsample_bilinear(x, (1, c), True), np.eye(size)[:, None], dtype)
         for o in range(count):
-            for cell, weight in bilinear(size, count, True).windows[o]:
+            for cell, weight in bilinear(size, count, align_corners=True).windows[o]:
                 got = Fraction(float(out[cell, 0, o]))
                 below, above = (Fraction(float(np.nextafter(dtype(got), dtype(end)))) for end in (-INF, INF))
                 assert abs(got - weight) <= min(abs(below - weight), abs(above - weight))

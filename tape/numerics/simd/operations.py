@@ -1,4 +1,4 @@
-"""What lets one source serve both float types, and scalars as well as vectors: constants, polynomials, bits.
+"""The machine operations as kernels call them, one source for both float types, and for scalars as well as vectors.
 
 numba widens int32 arithmetic to int64, which would halve the vectors of float32; these operations keep the type
 of their first argument.
@@ -7,19 +7,17 @@ of their first argument.
 # The signature that numba asks of an intrinsic's code generator leaves arguments unused.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
 # pyright: basic, reportCallIssue=false, reportOperatorIssue=false
-from llvmlite import ir
 from numba import types
-from numba.core.datamodel import models
-from numba.core.imputils import lower_getattr_generic
-from numba.core.typing.templates import AttributeTemplate, infer_getattr
-from numba.extending import intrinsic, register_model
+from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, models, register_model
 
 from ..coefficients import FLOAT32, FLOAT64
-from ..engine.intrinsics import FLOATS, I64
-from .lanes import Lanes, call_llvm, element_of, widened, widest, with_element
+from ..engine import emit
+from ..engine.numba_internals import AttributeTemplate
+from .lanes import Lanes, element_of, widened, widest, with_element
 
 CONSTANTS = {types.float32: FLOAT32, types.float64: FLOAT64}
-FLOAT_OF = {integer: floating for floating, (_, integer) in FLOATS.items()}
+INTEGER_OF = {types.float32: types.int32, types.float64: types.int64}
+FLOAT_OF = {integer: floating for floating, integer in INTEGER_OF.items()}
 
 
 class ConstantsOf(types.Type):
@@ -59,34 +57,29 @@ class ConstantsAttributes(AttributeTemplate):
 def _lower_constant(context, builder, kind, _, name):
     value, llvm = getattr(kind.table, name), context.get_value_type(kind.kind)
     if isinstance(value, tuple):
-        numbers = [_number(llvm, number) for number in value]
+        numbers = [emit.constant(llvm, number) for number in value]
         return context.make_tuple(builder, types.UniTuple(kind.kind, len(value)), numbers)
-    return I64(value) if isinstance(value, int) else _number(llvm, value)
-
-
-def _number(kind, value):
-    """An LLVM constant, in every lane of a vector."""
-    return ir.Constant(kind, [value] * kind.count if isinstance(kind, ir.VectorType) else value)
+    return emit.I64(value) if isinstance(value, int) else emit.constant(llvm, value)
 
 
 @intrinsic
 def constant(context, x, value):
     """``value`` in the type of ``x``; the value must be exact in both float types."""
-    if element_of(x) not in FLOATS:
+    if element_of(x) not in INTEGER_OF:
         return None
     return x(x, value), lambda ctx, b, sig, args: widened(ctx, b, args[1], value, x)
 
 
 @intrinsic
 def fma(context, a, b, c):
-    """``a * b + c`` rounded once."""
+    """``a * b + c`` rounded once (IEEE-754 fusedMultiplyAdd)."""
     result = widest(a, b, c)
-    if result is None or element_of(result) not in FLOATS:
+    if result is None or element_of(result) not in INTEGER_OF:
         return None
 
     def generate(context, builder, signature, args):
         operands = [widened(context, builder, v, k, result) for v, k in zip(args, (a, b, c), strict=True)]
-        return call_llvm(builder, "fma", *operands)
+        return emit.fma(builder, *operands)
 
     return result(a, b, c), generate
 
@@ -94,14 +87,14 @@ def fma(context, a, b, c):
 @intrinsic
 def sqrt(context, x):
     """The square root, rounded correctly."""
-    if element_of(x) not in FLOATS:
+    if element_of(x) not in INTEGER_OF:
         return None
-    return x(x), lambda ctx, b, sig, args: call_llvm(b, "sqrt", args[0])
+    return x(x), lambda ctx, b, sig, args: emit.sqrt(b, args[0])
 
 
 @intrinsic
 def select(context, condition, yes, no):
-    """``yes if condition else no`` without a branch; both sides are evaluated."""
+    """``yes if condition else no`` without a branch; both sides are evaluated, so loops keep vectorising."""
     result = widest(yes, no)
     if result is None:
         return None
@@ -118,9 +111,9 @@ def select(context, condition, yes, no):
 @intrinsic
 def bits_of(context, x):
     """The bit pattern of a float as an integer of the same width."""
-    if element_of(x) not in FLOATS:
+    if element_of(x) not in INTEGER_OF:
         return None
-    integer = with_element(x, FLOATS[element_of(x)][1])
+    integer = with_element(x, INTEGER_OF[element_of(x)])
     return integer(x), lambda ctx, b, sig, args: b.bitcast(args[0], ctx.get_value_type(integer))
 
 
@@ -142,7 +135,7 @@ def polynomial(context, x, coefficients):
     def generate(context, builder, signature, args):
         value = builder.extract_value(args[1], 0)
         for power in range(1, len(coefficients)):
-            value = call_llvm(builder, "fma", value, args[0], builder.extract_value(args[1], power))
+            value = emit.fma(builder, value, args[0], builder.extract_value(args[1], power))
         return value
 
     return x(x, coefficients), generate

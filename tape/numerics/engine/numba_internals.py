@@ -1,0 +1,125 @@
+"""Every touch of what numba and llvmlite do not promise to keep: nothing else in this package imports them for it.
+
+The rest uses numba's public names alone: ``numba.njit``, ``numba.types``, ``numba.extending``. What stands here may
+break with any new version of numba; so the versions allowed are those that the tests have run with.
+"""
+
+# numba's own classes and functions carry no types.
+# pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+import llvmlite
+import llvmlite.binding as llvm
+import numba
+from llvmlite import ir
+from numba.core import cgutils
+from numba.core.caching import FunctionCache, dumps
+from numba.core.ccallback import CFunc
+from numba.core.compiler import CompileResult
+from numba.core.registry import cpu_target
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_global, signature
+
+__all__ = [
+    "NO_WRAPPERS",
+    "VERSIONS",
+    "AbstractTemplate",
+    "AttributeTemplate",
+    "CFunc",
+    "KernelCache",
+    "array_data",
+    "assembly",
+    "callback",
+    "counted",
+    "dumps",
+    "entry_point",
+    "infer_global",
+    "ir",
+    "room",
+    "signature",
+    "target",
+    "use_cache",
+]
+
+VERSIONS = f"{numba.__version__} {llvmlite.__version__}"
+"""What compiles."""
+
+NO_WRAPPERS: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Options of `numba.njit` for a function that only compiled code calls; numba's stubs lack both."""
+
+# ------------------------------------------------------------------ the machine compiled for
+
+
+def target() -> tuple[str, str, str]:
+    """Triple, name of the CPU and features for which numba compiles."""
+    found: tuple[str, str, str] = cpu_target.target_context.codegen().magic_tuple()
+    return found
+
+
+def assembly(text: str) -> str:
+    """What LLVM makes of a module in its own language, on the machine compiled for."""
+    triple, cpu, features = target()
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features)
+    written: str = machine.emit_assembly(llvm.parse_assembly(text))
+    return written
+
+
+# ------------------------------------------------------------------ writing code
+
+
+def room(builder: Any, kind: Any) -> Any:
+    """A pointer to room for a value on the stack of the function being written, made at its entry and zeroed."""
+    return cgutils.alloca_once(builder, kind)
+
+
+def array_data(context: Any, builder: Any, kind: Any, array: Any) -> Any:
+    """The pointer to the elements of numba's array."""
+    return cgutils.create_struct_proxy(kind)(context, builder, value=array).data
+
+
+def counted(builder: Any, times: Any) -> AbstractContextManager[Any]:
+    """A loop around what is written in the ``with`` block, whose value holds the ``index``."""
+    return cgutils.for_range(builder, times)
+
+
+# ------------------------------------------------------------------ compiled functions
+
+
+def callback(body: Callable[..., Any], kind: Any) -> CFunc:
+    """A C callback of a signature, not yet compiled; divisions by zero are those of IEEE-754."""
+    return CFunc(body, (kind.args, kind.return_type), {}, {"error_model": "numpy"})
+
+
+def entry_point(dispatcher: Any, arguments: tuple[Any, ...]) -> Any:
+    """What runs a dispatcher's code for some types without looking at what it is given."""
+    dispatcher.compile(arguments)
+    return dispatcher.overloads[arguments].entry_point
+
+
+class Files(Protocol):
+    """Where a `KernelCache` keeps what it is given under a key."""
+
+    def load(self, key: object) -> Any: ...
+
+    def save(self, key: object, data: object) -> None: ...
+
+
+class KernelCache(FunctionCache):
+    """numba's cache of a function, over files of our own."""
+
+    def __init__(self, function: Any, files: Files) -> None:
+        # Without numba's own initialisation, which looks for a folder beside the source.
+        self._name, self._py_func, self._enabled, self._files = repr(function), function, True, files
+
+    def _load_overload(self, sig: Any, target_context: Any) -> Any:
+        data = self._files.load(self._index_key(sig, target_context.codegen()))
+        return None if data is None else CompileResult._rebuild(target_context, *data)
+
+    def _save_overload(self, sig: Any, data: Any) -> None:
+        self._files.save(self._index_key(sig, data.codegen), data._reduce())
+
+
+def use_cache(compiled: Any, cache: KernelCache) -> None:
+    """Let a dispatcher or callback load and save its machine code."""
+    compiled._cache = cache

@@ -40,19 +40,22 @@ class Plans:
         self._feeds = np.array([_feed(*pair) for pair in zip(self.inputs, self._sizes, strict=True)], np.int64)
         self.feeds = int(self._feeds.ctypes.data)
         """The address of what `machine.run_fed` needs to know of the inputs."""
-        self._single = [where for where, _, _ in signature] == ["batch"]
-        self._flat = bool(signature) and all(where == f"batch[{i}]" for i, (where, _, _) in enumerate(signature))
+        places = [where for where, _, _ in signature]
+        self._single = places == ["batch"]
+        self._flat = bool(places) and places == [f"batch[{i}]" for i in range(len(places))]
+        self._names = list(example) if isinstance(example, dict) else []  # pyright: ignore[reportUnknownArgumentType]
+        self._named = bool(places) and places == [f"batch[{name!r}]" for name in self._names]
 
-    def arrays(self, batch: Any) -> tuple[Any, ...] | None:
-        """The arrays of a batch that is one array, or a plain tuple of as many as here; None for any other."""
-        if self._single and batch.__class__ is np.ndarray:
-            return (batch,)
-        if not self._flat or batch.__class__ is not tuple or len(batch) != len(self.inputs):
-            return None
-        for array in batch:
-            if array.__class__ is not np.ndarray:
-                return None
-        return batch
+    def flat(self, batch: Any) -> tuple[Any, ...] | None:
+        """What a batch of one array, or a tuple, list or dict of as many as here, holds; None for any other."""
+        kind = batch.__class__
+        if kind is tuple or kind is list:
+            found = tuple(batch) if self._flat else ()
+        elif kind is dict:
+            found = tuple(batch.values()) if self._named and list(batch) == self._names else ()
+        else:
+            found = (batch,) if self._single else ()
+        return found if found and len(found) == len(self.inputs) else None
 
     def feed(self, batch: Any) -> None:
         """Copy a batch of this signature into the input buffers; lists, numbers and other integers are converted."""

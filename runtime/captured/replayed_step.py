@@ -151,11 +151,11 @@ class ReplayedStep(Step):
     def _run(self, kind: Kind, batch: Any) -> Executable:
         """Run one of the plans on a batch: the plan at hand if the batch fits it, else the one of its signature."""
         plans = self._plans
-        arrays = None if plans is None else plans.arrays(batch)
-        if plans is not None and arrays is not None:
+        flat = None if plans is None else plans.flat(batch)
+        if plans is not None and flat is not None:
             executable = plans.executable(kind)
             try:
-                if executable.bound.run_fed(plans.feeds, arrays):
+                if executable.bound.run_fed(plans.feeds, flat):
                     return executable
             except Fault as fault:
                 raise self._error(executable, fault, batch) from None

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ...arrays import Array
 from ...tape import AnyTensor, BoundsError
 from ...tape.graph.backward import DenseGrads
 from ..ir.graph import IRGraph, Role, gradient_name
@@ -13,9 +14,8 @@ from ..ir.record import gradients_graph, record, step_graph
 from ..lower.bind import Bound, Fault, bind
 from ..lower.lower import stored
 from ..lower.plan import BindingPlan
-from ..step.batch import Signature, leaves, mapped
-from ..step.eager import Step
-from ..step.loss_call import Array
+from ..step.batch import BatchSignature, batch_arrays, map_batch
+from ..step.eager import TrainingStep
 from ..step.memory import empty
 
 Compiler = Callable[[IRGraph, Mapping[int, Array]], BindingPlan]
@@ -29,12 +29,12 @@ class Plans:
     All share the parameters, the state and the input buffers; each has an arena of its own.
     """
 
-    def __init__(self, step: Step, example: Any, signature: Signature, compile: Compiler) -> None:
+    def __init__(self, step: TrainingStep, example: Any, signature: BatchSignature, compile: Compiler) -> None:
         self.signature, self._step, self._compile = signature, step, compile
         self.recording = record(step.loss_fn, step.params, example, step.recipe, step.model_state, step.seed)
         self.inputs = [empty(shape, dtype) for _, shape, dtype in signature]
         buffers = iter(self.inputs)
-        self.bound = mapped(example, lambda where, leaf: next(buffers))
+        self.bound = map_batch(lambda where, leaf: next(buffers), example)
         """The batch that is bound: the input buffers in the form of a batch."""
         self._sizes = [np.array(shape, np.int64) for _, shape, _ in signature]
         self._feeds = np.array([_feed(*pair) for pair in zip(self.inputs, self._sizes, strict=True)], np.int64)
@@ -59,7 +59,7 @@ class Plans:
 
     def feed(self, batch: Any) -> None:
         """Copy a batch of this signature into the input buffers; lists, numbers and other integers are converted."""
-        for array, buffer in zip(leaves(batch), self.inputs, strict=True):
+        for array, buffer in zip(batch_arrays(batch), self.inputs, strict=True):
             np.copyto(buffer, np.asarray(array))
 
     @cached_property

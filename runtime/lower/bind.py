@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from ...arrays import Array
 from ...tape.numerics.engine import machine
 from ...tape.numerics.engine.launch import Words
 from ...tape.numerics.engine.threads import THREADS
-from ...tape.values.tensor import Array
 from ..step.memory import line_aligned
 from .plan import BindingPlan, operand_strides
 from .program import LoweredOp

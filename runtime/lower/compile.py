@@ -5,9 +5,9 @@ No pass changes a bit of any result, and each can be switched off by its name.
 
 from collections.abc import Callable, Collection, Mapping
 
+from ...arrays import Array
 from ...tape.errors import DomainError
 from ...tape.numerics.engine.kernel import Kernel
-from ...tape.values.tensor import Array
 from ..ir.graph import IRGraph
 from ..ir.passes import eliminate_common_subexpressions, eliminate_dead_code
 from ..ir.verify import checked

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tape.values.tensor import Array
+from ...arrays import Array
 
 ALIGNMENT = 64
 """Bytes to which every block is aligned: one cache line, and the widest vector."""

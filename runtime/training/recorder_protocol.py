@@ -8,10 +8,10 @@ from importlib.metadata import entry_points
 from os import PathLike
 from typing import Any, Literal, Protocol
 
+from ...arrays import Arrays
 from ...completed_step import CompletedStep
 from ...tape import NUMERICS, DgrrError
 from ..optim import Rule
-from ..step.loss_call import Arrays
 
 OPEN, RESUME = "dgrr.recorder", "dgrr.resume"
 """Entry point groups."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ....tape.values.tensor import Array
+from ....arrays import Array
 from .report import CheckError
 
 

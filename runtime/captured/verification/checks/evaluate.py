@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from .....arrays import Array
 from .....tape.record.op import OPS
-from .....tape.values.tensor import AnyTensor, Array
+from .....tape.values.tensor import AnyTensor
 from ....ir.graph import IRGraph, IRNode
 
 Apply = Callable[[IRNode, list[Array | None]], Array]

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .....arrays import Array
 from .....tape.numerics.engine import machine
 from .....tape.numerics.engine.threads import THREADS
 from .....tape.record.op import OPS
-from .....tape.values.tensor import Array
 from ....ir.graph import IRNode
 from ....lower.bind import Bound
 from ....optim.state_ops import STATE_OPS

@@ -3,13 +3,14 @@
 from collections.abc import Collection
 from typing import Any
 
+from ...arrays import Arrays
 from ...tape import DomainError
 from ...tape.numerics.engine.kernel import Kernel
 from ..ir.graph import IRGraph
 from ..lower.plan import BindingPlan
 from ..lower.program import Program
 from ..optim import Rule
-from ..step.loss_call import Arrays, LossFn
+from ..step.loss_call import LossFn
 from ..step.update import Recipe
 from .profile import Profile, profile
 from .replayed_step import OnShapeChange, ReplayedStep

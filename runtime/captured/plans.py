@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ...arrays import Array
 from ...tape import AnyTensor, BoundsError
 from ...tape.graph.backward import DenseGrads
 from ..ir.graph import IRGraph, Role, gradient_name
@@ -13,9 +14,8 @@ from ..ir.record import gradients_graph, record, step_graph
 from ..lower.bind import Bound, Fault, bind
 from ..lower.lower import stored
 from ..lower.plan import BindingPlan
-from ..step.batch import Signature, leaves, mapped
-from ..step.eager import Step
-from ..step.loss_call import Array
+from ..step.batch import BatchSignature, batch_arrays, map_batch
+from ..step.eager import TrainingStep
 from ..step.memory import empty
 
 Compiler = Callable[[IRGraph, Mapping[int, Array]], BindingPlan]
@@ -29,34 +29,37 @@ class Plans:
     All share the parameters, the state and the input buffers; each has an arena of its own.
     """
 
-    def __init__(self, step: Step, example: Any, signature: Signature, compile: Compiler) -> None:
+    def __init__(self, step: TrainingStep, example: Any, signature: BatchSignature, compile: Compiler) -> None:
         self.signature, self._step, self._compile = signature, step, compile
         self.recording = record(step.loss_fn, step.params, example, step.recipe, step.model_state, step.seed)
         self.inputs = [empty(shape, dtype) for _, shape, dtype in signature]
         buffers = iter(self.inputs)
-        self.bound = mapped(example, lambda where, leaf: next(buffers))
+        self.bound = map_batch(lambda where, leaf: next(buffers), example)
         """The batch that is bound: the input buffers in the form of a batch."""
         self._sizes = [np.array(shape, np.int64) for _, shape, _ in signature]
         self._feeds = np.array([_feed(*pair) for pair in zip(self.inputs, self._sizes, strict=True)], np.int64)
         self.feeds = int(self._feeds.ctypes.data)
         """The address of what `machine.run_fed` needs to know of the inputs."""
-        self._single = [where for where, _, _ in signature] == ["batch"]
-        self._flat = bool(signature) and all(where == f"batch[{i}]" for i, (where, _, _) in enumerate(signature))
+        places = [where for where, _, _ in signature]
+        self._single = places == ["batch"]
+        self._flat = bool(places) and places == [f"batch[{i}]" for i in range(len(places))]
+        self._names = list(example) if isinstance(example, dict) else []  # pyright: ignore[reportUnknownArgumentType]
+        self._named = bool(places) and places == [f"batch[{name!r}]" for name in self._names]
 
-    def arrays(self, batch: Any) -> tuple[Any, ...] | None:
-        """The arrays of a batch that is one array, or a plain tuple of as many as here; None for any other."""
-        if self._single and batch.__class__ is np.ndarray:
-            return (batch,)
-        if not self._flat or batch.__class__ is not tuple or len(batch) != len(self.inputs):
-            return None
-        for array in batch:
-            if array.__class__ is not np.ndarray:
-                return None
-        return batch
+    def flat(self, batch: Any) -> tuple[Any, ...] | None:
+        """What a batch of one array, or a tuple, list or dict of as many as here, holds; None for any other."""
+        kind = batch.__class__
+        if kind is tuple or kind is list:
+            found = tuple(batch) if self._flat else ()
+        elif kind is dict:
+            found = tuple(batch.values()) if self._named and list(batch) == self._names else ()
+        else:
+            found = (batch,) if self._single else ()
+        return found if found and len(found) == len(self.inputs) else None
 
     def feed(self, batch: Any) -> None:
         """Copy a batch of this signature into the input buffers; lists, numbers and other integers are converted."""
-        for array, buffer in zip(leaves(batch), self.inputs, strict=True):
+        for array, buffer in zip(batch_arrays(batch), self.inputs, strict=True):
             np.copyto(buffer, np.asarray(array))
 
     @cached_property

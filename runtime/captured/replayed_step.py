@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import Array, Arrays
 from ...tape import AnyTensor, DomainError, ShapeError
 from ...tape.graph.backward import DenseGrads
 from ...tape.numerics.engine import machine
@@ -14,10 +15,10 @@ from ...tape.numerics.engine.kernel import Kernel
 from ...tape.numerics.engine.threads import THREADS
 from ..lower.bind import Fault
 from ..lower.compile import compile_graph, without
-from ..step.batch import Signature, leaves, signature
-from ..step.eager import Step, eager_gradients
+from ..step.batch import BatchSignature, batch_arrays, batch_signature
+from ..step.eager import TrainingStep, eager_gradients
 from ..step.evaluate import NonFiniteError
-from ..step.loss_call import Array, Arrays, LossFn
+from ..step.loss_call import LossFn
 from ..step.update import Recipe
 from .plans import Executable, Kind, Plans, refused
 
@@ -30,7 +31,7 @@ LAUNCH = 16
 """Replays between two looks at whether Ctrl-C came."""
 
 
-class ReplayedStep(Step):
+class ReplayedStep(TrainingStep):
     """What a `CapturedStep` does: it records, binds, runs. What can be looked at and checked is added there."""
 
     def __init__(
@@ -49,14 +50,14 @@ class ReplayedStep(Step):
         self._on_shape_change: OnShapeChange = on_shape_change
         self._without, self._kernels = tuple(without_passes), dict(kernels or {})
         self._compile = partial(compile_graph, passes=without(without_passes), kernels=self._kernels)
-        self._known: dict[Signature, Plans] = {}
+        self._known: dict[BatchSignature, Plans] = {}
         self._plans: Plans | None = None
 
     # ------------------------------------------------------------------ capture
 
     def record(self, batch: Any) -> Plans:
         """The plans for batches like this one; recorded at the first of its signature. Nothing runs."""
-        key = signature(batch)
+        key = batch_signature(batch)
         if key not in self._known:
             if self._known and self._on_shape_change == "error":
                 known = next(iter(self._known))
@@ -108,11 +109,11 @@ class ReplayedStep(Step):
             return np.empty(0)
         plans = self.bind(every[0])
         for i, batch in enumerate(every):
-            if signature(batch) != plans.signature:
+            if batch_signature(batch) != plans.signature:
                 raise ShapeError(
-                    f"steps: batch {i}: expected {_shown(plans.signature)}, got {_shown(signature(batch))}"
+                    f"steps: batch {i}: expected {_shown(plans.signature)}, got {_shown(batch_signature(batch))}"
                 )
-        columns = zip(*(leaves(batch) for batch in every), strict=True)
+        columns = zip(*(batch_arrays(batch) for batch in every), strict=True)
         stacked = [np.array([np.asarray(a) for a in c], b.dtype) for c, b in zip(columns, plans.inputs, strict=True)]
         return self._many(plans.step, stacked, len(every))
 
@@ -151,11 +152,11 @@ class ReplayedStep(Step):
     def _run(self, kind: Kind, batch: Any) -> Executable:
         """Run one of the plans on a batch: the plan at hand if the batch fits it, else the one of its signature."""
         plans = self._plans
-        arrays = None if plans is None else plans.arrays(batch)
-        if plans is not None and arrays is not None:
+        flat = None if plans is None else plans.flat(batch)
+        if plans is not None and flat is not None:
             executable = plans.executable(kind)
             try:
-                if executable.bound.run_fed(plans.feeds, arrays):
+                if executable.bound.run_fed(plans.feeds, flat):
                     return executable
             except Fault as fault:
                 raise self._error(executable, fault, batch) from None
@@ -185,7 +186,7 @@ class ReplayedStep(Step):
         if fault.op.refusal:
             return refused(executable.bound, fault)
         try:
-            eager_gradients(self.loss_fn, self.params, batch, self.recipe, self.moment)
+            eager_gradients(self.loss_fn, self.params, batch, self.recipe, self.point)
         except NonFiniteError as error:
             return error
         return NonFiniteError("the loss or a gradient is not finite in the captured step, but is in the eager one")
@@ -197,5 +198,5 @@ class ReplayedStep(Step):
         return self._plans
 
 
-def _shown(key: Signature) -> str:
+def _shown(key: BatchSignature) -> str:
     return ", ".join(f"{where} {dtype}{list(shape)}" for where, shape, dtype in key)

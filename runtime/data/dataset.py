@@ -1,15 +1,14 @@
 """Data sets held in memory, and their batches: the same sequence in every run and on every machine."""
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from ...arrays import Array
 from ...tape.errors import DomainError, ShapeError
 from ...tape.numerics.math.random import permutation
 
-Array: TypeAlias = npt.NDArray[Any]
 Sample: TypeAlias = tuple[Array, ...]
 """One array per array of the data set: of a sample, or of a batch of samples along the first axis."""
 

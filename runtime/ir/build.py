@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array
+from ...arrays import Array, Arrays
 from ...tape.values.dtypes import FLOATS
 from ...tape.values.spec import Spec
 from ..optim.state_ops import FLOAT64, STATE_OPS
 from ..step.update import Recipe
 from .graph import IRGraph, IRNode, Role, Value
-
-Arrays = Mapping[str, Array]
 
 
 class Builder:

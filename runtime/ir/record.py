@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array
+from ...arrays import Array, Arrays
 from ...tape import AnyVar, Context, Random
 from ...tape.graph.backward import DenseGrads
 from ...tape.graph.node import Node
@@ -18,8 +18,8 @@ from ...tape.record.op import OPS
 from ...tape.transforms.symbolic_tape import Symbol, SymbolicTape
 from ...tape.values.dtypes import element_dtype, i64
 from ...tape.values.spec import Spec
-from ..step.batch import mapped
-from ..step.loss_call import Arrays, LossFn, call_loss
+from ..step.batch import map_batch
+from ..step.loss_call import LossFn, call_loss
 from ..step.update import Recipe
 from .attributes import canonical
 from .build import Builder
@@ -63,7 +63,7 @@ def record(
         inputs.append(var.id)
         return var
 
-    batch = mapped(example, symbol)
+    batch = map_batch(symbol, example)
     run = _Passes(tape, loss_fn, p, model_state or {}, seed)
     passes = [run(micro) for micro in recipe.micro_batches(batch)]
     gradients: dict[int, int] = {}

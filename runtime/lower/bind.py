@@ -15,6 +15,9 @@ from ..step.memory import line_aligned
 from .plan import BindingPlan, operand_strides
 from .program import LoweredOp
 
+ARRAYS = id(np.ndarray)
+"""What the machine knows arrays by."""
+
 
 class Fault(Exception):  # noqa: N818
     """An op that reported a status other than 0."""
@@ -52,14 +55,14 @@ class Bound:
         if failed:
             raise self.last_fault()
 
-    def run_fed(self, feeds: int, batch: tuple[Array, ...]) -> bool:
+    def run_fed(self, feeds: int, batch: tuple[Any, ...]) -> bool:
         """Copy a batch into its buffers and run; False, and nothing done, if it does not fit. Raises Fault."""
-        ids = tuple([id(array) for array in batch])
+        run = machine.run_fed(len(batch))
         if self.shared:
             with THREADS.lent() as control:
-                failed = machine.run_fed(self.rows_address, self.count, control, self.fault_address, feeds, ids)
+                failed = run(self.rows_address, self.count, control, self.fault_address, feeds, ARRAYS, batch)
         else:
-            failed = machine.run_fed(self.rows_address, self.count, 0, self.fault_address, feeds, ids)
+            failed = run(self.rows_address, self.count, 0, self.fault_address, feeds, ARRAYS, batch)
         if failed > 0:
             raise self.last_fault()
         return not failed

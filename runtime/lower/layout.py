@@ -13,7 +13,7 @@ from ...tape.numerics.sizes import Sizes
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ArrayLayout:
     """Sizes and strides in bytes, and the offset of the first element in the storage."""
 
     shape: Sizes
@@ -22,7 +22,7 @@ class Layout:
     dtype: np.dtype[Any]
 
     @classmethod
-    def dense(cls, shape: Sizes, dtype: np.dtype[Any]) -> "Layout":
+    def dense(cls, shape: Sizes, dtype: np.dtype[Any]) -> "ArrayLayout":
         """Row-major order without gaps."""
         strides, stride = list[int](), dtype.itemsize
         for size in reversed(shape):
@@ -53,24 +53,24 @@ class Layout:
             expected *= size
         return True
 
-    def through(self, view: Callable[[Array], Array]) -> "Layout | None":
+    def through(self, view: Callable[[Array], Array]) -> "ArrayLayout | None":
         """The layout that a view function gives; None where it has to copy.
 
         The function is asked with an array of this layout over memory that is never touched.
         """
         if 0 in self.shape:
-            return Layout.dense(view(np.empty(self.shape, self.dtype)).shape, self.dtype)
+            return ArrayLayout.dense(view(np.empty(self.shape, self.dtype)).shape, self.dtype)
         low = sum(min(0, (n - 1) * s) for n, s in zip(self.shape, self.strides, strict=True))
         high = sum(max(0, (n - 1) * s) for n, s in zip(self.shape, self.strides, strict=True))
         memory = np.empty((high - low) // self.dtype.itemsize + 1, self.dtype)
         before = as_strided(memory[-low // self.dtype.itemsize :], self.shape, self.strides)
         after = view(before)
         if not after.size:
-            return Layout.dense(after.shape, self.dtype)
+            return ArrayLayout.dense(after.shape, self.dtype)
         if not np.may_share_memory(memory, after):
             return None
         moved = after.__array_interface__["data"][0] - before.__array_interface__["data"][0]
-        return Layout(after.shape, after.strides, self.offset + moved, self.dtype)
+        return ArrayLayout(after.shape, after.strides, self.offset + moved, self.dtype)
 
     def array(self, memory: Array) -> Array:
         """The array of this layout over storage given as bytes."""

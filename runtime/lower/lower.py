@@ -16,8 +16,8 @@ from ...tape.record.lowering import KernelStep, Slot, StridedStep, ViewStep, ord
 from ...tape.record.op import OPS
 from ..ir.graph import IRGraph, IRNode, Role
 from ..optim.state_ops import STATE_OPS
-from .layout import Layout
-from .program import LoweredOp, Place, Program
+from .layout import ArrayLayout
+from .program import LoweredOp, Program, StoragePlace
 
 COPY_ELEMENTS = {1: np.dtype(np.bool_), 4: np.dtype(np.float32), 8: np.dtype(np.float64)}
 """The element type under which a copy moves elements of so many bytes."""
@@ -33,15 +33,15 @@ class Lowering:
         self.graph, self.aliases, self.strides = graph, aliases, strides
         self._outputs = set(graph.outputs.values())
         self.ops: list[LoweredOp] = []
-        self.places: dict[int, Place] = {}
+        self.places: dict[int, StoragePlace] = {}
         self.viewed: set[int] = set()
         self._dense: dict[int, int] = {}
         self._ids: Iterator[int] = iter(range(max(graph.values, default=-1) + 1, 1 << 62))
         for value in graph.values.values():
             if value.id in constants:
-                self.places[value.id] = Place(value.id, stored(constants[value.id])[1])
+                self.places[value.id] = StoragePlace(value.id, stored(constants[value.id])[1])
             elif value.role is not Role.STATIC:
-                self.places[value.id] = Place(value.id, Layout.dense(value.shape, value.dtype))
+                self.places[value.id] = StoragePlace(value.id, ArrayLayout.dense(value.shape, value.dtype))
 
     def run(self) -> Program:
         """Lower every node."""
@@ -80,7 +80,7 @@ class Lowering:
         if isinstance(step, ViewStep):
             self._view(out, inputs[0], step, source)
             return
-        self.places[out] = Place(out, Layout.dense(step.out.shape, step.out.dtype))
+        self.places[out] = StoragePlace(out, ArrayLayout.dense(step.out.shape, step.out.dtype))
         if isinstance(step, StridedStep):
             ready = tuple([v if i in step.strided else self.dense(v, source) for i, v in enumerate(inputs)])
             self.ops.append(
@@ -98,9 +98,9 @@ class Lowering:
             layout = place.layout.through(step.view)
             assert layout is not None, f"view {step.name} of a dense array moves its elements"
         if self.aliases if layout.is_dense else self.strides:
-            self.places[out] = Place(place.root, layout)
+            self.places[out] = StoragePlace(place.root, layout)
         else:
-            self._copy(out, Place(place.root, layout), source)
+            self._copy(out, StoragePlace(place.root, layout), source)
 
     def dense(self, value: int, source: int) -> int:
         """The value itself if its elements lie in row-major order, else a copy in which they do."""
@@ -111,9 +111,9 @@ class Lowering:
             self._dense[value] = self._copy(next(self._ids), place, source)
         return self._dense[value]
 
-    def _copy(self, out: int, place: Place, source: int) -> int:
+    def _copy(self, out: int, place: StoragePlace, source: int) -> int:
         layout = place.layout
-        self.places[out] = Place(out, Layout.dense(layout.shape, layout.dtype))
+        self.places[out] = StoragePlace(out, ArrayLayout.dense(layout.shape, layout.dtype))
         viewed = next(self._ids)
         self.places[viewed] = place
         words = copy_words(layout.shape, layout.strides, layout.dtype.itemsize)
@@ -129,7 +129,7 @@ class Lowering:
             self.places[out] = self.places[x]
         for out in node.outputs[record.in_place :]:
             fresh = self.graph.values[out]
-            self.places[out] = Place(out, Layout.dense(fresh.shape, fresh.dtype))
+            self.places[out] = StoragePlace(out, ArrayLayout.dense(fresh.shape, fresh.dtype))
         inputs = tuple([self.dense(v, node.id) for v in node.reads[record.in_place :]])
         if record.gathers:
             inputs = (self._gathered(inputs[:-1]), inputs[-1])
@@ -146,10 +146,10 @@ class Lowering:
         """One storage for values of one element each, side by side in their order."""
         first = self.places[values[0]].layout
         whole = next(self._ids)
-        self.places[whole] = Place(whole, Layout.dense((len(values),), first.dtype))
+        self.places[whole] = StoragePlace(whole, ArrayLayout.dense((len(values),), first.dtype))
         for i, value in enumerate(values):
             offset = i * first.dtype.itemsize
-            self.places[value] = Place(whole, Layout(first.shape, first.strides, offset, first.dtype))
+            self.places[value] = StoragePlace(whole, ArrayLayout(first.shape, first.strides, offset, first.dtype))
         return whole
 
 
@@ -168,9 +168,9 @@ def _kernel_call(step: KernelStep, out: int, inputs: tuple[int, ...], source: in
     )
 
 
-def stored(array: Array) -> tuple[Array, Layout]:
+def stored(array: Array) -> tuple[Array, ArrayLayout]:
     """A constant as it is kept, and its layout: one number that is repeated is kept once."""
     if array.size and not any(array.strides):
-        return array[(0,) * array.ndim].reshape(1), Layout(array.shape, array.strides, 0, array.dtype)
+        return array[(0,) * array.ndim].reshape(1), ArrayLayout(array.shape, array.strides, 0, array.dtype)
     dense = np.ascontiguousarray(array)
-    return dense, Layout.dense(array.shape, array.dtype)
+    return dense, ArrayLayout.dense(array.shape, array.dtype)

@@ -12,15 +12,15 @@ from ...tape.numerics.engine.launch import Words
 from ...tape.record.lowering import StridedLayout
 from ...tape.values.tables import Table
 from ..ir.graph import IRGraph, Role
-from .layout import Layout
+from .layout import ArrayLayout
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StoragePlace:
     """Where a value lies: the value whose storage it shares (itself, unless it is another's view), and how."""
 
     root: int
-    layout: Layout
+    layout: ArrayLayout
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +71,7 @@ class Program:
 
     graph: IRGraph
     ops: tuple[LoweredOp, ...]
-    places: Mapping[int, Place]
+    places: Mapping[int, StoragePlace]
     views: frozenset[int]
     groups: Mapping[int, Mapping[int, int]] = field(default_factory=dict[int, Mapping[int, int]])
 
@@ -87,7 +87,7 @@ class Program:
         """The kernels that its ops call, each once, those inside chains too."""
         return list(dict.fromkeys(kernel for op in self.ops for kernel in op.kernels))
 
-    def layout(self, value: int) -> Layout:
+    def layout(self, value: int) -> ArrayLayout:
         """The layout of a value."""
         return self.places[value].layout
 

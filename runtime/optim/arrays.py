@@ -3,19 +3,17 @@
 ``where`` is a template for `str.format` and ``names`` are its values: only an error puts the text together.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from typing_extensions import TypeIs
 
+from ...arrays import Array, Arrays
 from ...tape.errors import DomainError, DTypeError, ShapeError
 from ...tape.numerics.engine.launch import Words
 
-Array: TypeAlias = npt.NDArray[Any]
-Arrays: TypeAlias = Mapping[str, Array]
 DType: TypeAlias = np.dtype[Any]
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))

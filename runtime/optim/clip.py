@@ -4,10 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...arrays import Array, Arrays
 from ...tape.errors import DomainError
 from ...tape.numerics.engine.kernel import Kernel
 from ...tape.numerics.engine.launch import launch
-from .arrays import Array, Arrays, check_float, contiguous, prepared_words
+from .arrays import check_float, contiguous, prepared_words
 from .kernels import clamp_to, norm_scale, scale_by, tensor_norm
 
 FLOAT64 = np.dtype(np.float64)

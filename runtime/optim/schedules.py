@@ -15,10 +15,11 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import Array
 from ...tape.errors import DomainError
 from ...tape.numerics.engine.kernel import Kernel
 from ...tape.numerics.engine.launch import Words, launch
-from .arrays import Array, prepared_words
+from .arrays import prepared_words
 from .scalars import fraction, number, whole
 from .schedule_kernels import CONSTANT, COSINE, HYPER, NUMBERS, ONE_CYCLE, STEP_DECAY, learning_rate
 

@@ -5,22 +5,23 @@ from typing import Any, Self, cast
 
 import numpy as np
 
+from ...arrays import Array, Arrays
 from ...tape import AnyTensor, DgrrError
 from ..optim import clip_by_global_norm, clip_by_value
 from .evaluate import START, Evaluation, NonFiniteError, evaluate
-from .loss_call import Array, Arrays, LossFn, Moment, require_use
+from .loss_call import LossFn, RunPoint, require_use
 from .memory import packed
 from .state_digest import state_digest
 from .update import Recipe, mean
 
-State = dict[str, dict[str, Array]]
+StateDict = dict[str, dict[str, Array]]
 
 
 class StateError(DgrrError, ValueError):
     """A state dict that does not belong to this step: other names, shapes or dtypes."""
 
 
-class Step:
+class TrainingStep:
     """A loss function with parameters, optimizer state and a state of the model of its own.
 
     Raises DomainError for a state of the model that ``loss_fn`` has no argument for.
@@ -36,20 +37,20 @@ class Step:
         require_use(loss_fn, self.model_state)
 
     @property
-    def moment(self) -> Moment:
+    def point(self) -> RunPoint:
         """Where in the run the step is."""
-        return Moment(int(self.state["step"]), self.seed, self.model_state)
+        return RunPoint(int(self.state["step"]), self.seed, self.model_state)
 
     def digest(self) -> str:
         """SHA-256 over parameters, optimizer state and the model's state."""
         return state_digest(self.params, self.state, self.model_state)
 
     @property
-    def arrays(self) -> State:
+    def arrays(self) -> StateDict:
         """The arrays themselves of all that training changes, part by part."""
         return {"params": self.params, "state": self.state, "model_state": self.model_state}
 
-    def state_dict(self) -> State:
+    def state_dict(self) -> StateDict:
         """A copy of everything that training changes: ``{"params": …, "state": …, "model_state": …}``."""
         return {part: {name: array.copy() for name, array in own.items()} for part, own in self.arrays.items()}
 
@@ -62,7 +63,7 @@ class Step:
                 array[...] = given[part][name]
 
 
-class EagerStep(Step):
+class EagerStep(TrainingStep):
     """A training step that runs on a fresh tape, op by op."""
 
     loss: Array
@@ -73,7 +74,7 @@ class EagerStep(Step):
     """What the gradients of the last step were multiplied by to clip their norm; None without ``clip_norm``."""
 
     @classmethod
-    def beside(cls, step: Step) -> Self:
+    def beside(cls, step: TrainingStep) -> Self:
         """A step that trains the very arrays of another one."""
         made = cls.__new__(cls)
         made.loss_fn, made.recipe, made.seed = step.loss_fn, step.recipe, step.seed
@@ -85,7 +86,7 @@ class EagerStep(Step):
 
         Raises NonFiniteError, and changes nothing, if the loss or a gradient is infinite or NaN.
         """
-        self.loss, grads, after = eager_gradients(self.loss_fn, self.params, batch, self.recipe, self.moment)
+        self.loss, grads, after = eager_gradients(self.loss_fn, self.params, batch, self.recipe, self.point)
         self.consumed, self.scale = clipped(grads, self.recipe)
         self.recipe.rule.step(self.params, self.consumed, self.state)
         for name, array in self.model_state.items():
@@ -94,7 +95,7 @@ class EagerStep(Step):
 
 
 def eager_gradients(
-    loss_fn: LossFn, params: Arrays, batch: Any, recipe: Recipe, moment: Moment = START
+    loss_fn: LossFn, params: Arrays, batch: Any, recipe: Recipe, point: RunPoint = START
 ) -> tuple[Array, dict[str, Array], dict[str, Array]]:
     """The loss, the gradients of the parameters, averaged over micro-batches, before clipping, and the new state.
 
@@ -102,9 +103,9 @@ def eager_gradients(
     """
     passes: list[Evaluation] = []
     for micro in recipe.micro_batches(batch):
-        passes.append(evaluate(loss_fn, params, micro, moment))
+        passes.append(evaluate(loss_fn, params, micro, point))
         passes[-1].require_finite()
-        moment = moment.after(passes[-1].model_state)
+        point = point.after(passes[-1].model_state)
     loss, grads = averaged(passes, params)
     for name, array in {"loss": loss, **grads}.items():
         if not np.isfinite(array).all():

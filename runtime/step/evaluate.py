@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays import Array, Arrays
 from ...tape import AnyTensor, Tape
 from ...tape import NonFiniteError as NonFiniteError  # for those who have it from here
 from ...tape.graph.backward import DenseGrads
-from .batch import mapped
-from .loss_call import Array, Arrays, LossFn, Moment, call_loss
+from .batch import map_batch
+from .loss_call import LossFn, RunPoint, call_loss
 
-START = Moment()
+START = RunPoint()
 
 
 @dataclass(frozen=True)
@@ -40,10 +41,10 @@ class Evaluation:
 
 def on_tape(tape: Tape[Any], batch: Any) -> Any:
     """A batch with its arrays as constants of a tape; tuples, lists and dicts keep their form."""
-    return mapped(batch, lambda where, array: tape.const(array))
+    return map_batch(lambda where, array: tape.const(array), batch)
 
 
-def evaluate(loss_fn: LossFn, params: Arrays, batch: Any, moment: Moment = START) -> Evaluation:
+def evaluate(loss_fn: LossFn, params: Arrays, batch: Any, point: RunPoint = START) -> Evaluation:
     """The loss on a batch and the gradient of every node, computed op by op on a fresh tape.
 
     Raises GradientError if ``loss_fn`` does not return a Var or it depends on no parameter, ShapeError if the
@@ -51,15 +52,15 @@ def evaluate(loss_fn: LossFn, params: Arrays, batch: Any, moment: Moment = START
     """
     tape: Tape[Any] = Tape()
     p = tape.params(params)
-    loss, state = call_loss(loss_fn, p, on_tape(tape, batch), lambda: moment.context(tape))
+    loss, state = call_loss(loss_fn, p, on_tape(tape, batch), lambda: point.context(tape))
     dense = tape.backward_scalar(loss)
     reached = {name: dense[var] for name, var in p.items()}
     grads = {name: g.array for name, g in reached.items() if g is not None}
-    after = {**moment.model_state, **{name: var.numpy() for name, var in state.items()}}
+    after = {**point.model_state, **{name: var.numpy() for name, var in state.items()}}
     return Evaluation(tape, loss.numpy(), dense, grads, after)
 
 
-def gradients(loss_fn: LossFn, params: Arrays, batch: Any, moment: Moment = START) -> tuple[Array, dict[str, Array]]:
+def gradients(loss_fn: LossFn, params: Arrays, batch: Any, point: RunPoint = START) -> tuple[Array, dict[str, Array]]:
     """The loss (0-d) and the gradients by parameter name; absent where the loss does not depend on one.
 
     >>> import numpy as np
@@ -67,5 +68,5 @@ def gradients(loss_fn: LossFn, params: Arrays, batch: Any, moment: Moment = STAR
     >>> float(loss), grads["w"]
     (7.0, array([3., 4.]))
     """
-    made = evaluate(loss_fn, params, batch, moment)
+    made = evaluate(loss_fn, params, batch, point)
     return made.loss, made.grads

@@ -1,4 +1,4 @@
-"""The moment of a run at which a loss function is called, and what it may see of it: the context ``ctx``."""
+"""The point of a run at which a loss function is called, and what it may see of it: the context ``ctx``."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -6,12 +6,10 @@ from inspect import Parameter, signature
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from ...arrays import Array, Arrays
 from ...tape import AnyVar, Context, DomainError, GradientError, Random, Tape, Var
 
-Array = npt.NDArray[Any]
-Arrays = Mapping[str, Array]
 LossFn = Callable[..., Any]
 """``loss_fn(p, batch)`` or ``loss_fn(p, batch, ctx)``; returns a scalar Var, or ``(loss, new_state)``.
 
@@ -21,7 +19,7 @@ what they are after the step.
 
 
 @dataclass(frozen=True)
-class Moment:
+class RunPoint:
     """A point of a run: how many steps came before, the seed of its draws, the state of the model."""
 
     step: int = 0
@@ -36,7 +34,7 @@ class Moment:
         random = Random(tape.const(np.int64(self.step), name="step"), self.seed, self.micro_batch)
         return Context(self.training, random, state)
 
-    def after(self, model_state: Arrays) -> "Moment":
+    def after(self, model_state: Arrays) -> "RunPoint":
         """The next micro-batch of the same step."""
         return replace(self, model_state=model_state, micro_batch=self.micro_batch + 1)
 

@@ -16,7 +16,6 @@ A NaN is written as 7fc00000 in float32 and as 7ff8000000000000 in float64, as i
 between machines. Every part is preceded by its length, so two different states have different byte strings.
 """
 
-from collections.abc import Mapping
 from hashlib import sha256
 from struct import pack
 from typing import Any
@@ -24,6 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import Arrays
 from ...tape.errors import DTypeError
 
 TAG = b"dgrr state 1\n"
@@ -33,9 +33,6 @@ NANS = {
     np.dtype(np.float64): np.array(0x7FF8000000000000, np.uint64).view(np.float64),
 }
 """The NaN as which every NaN of a dtype is written."""
-
-
-Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 def state_digest(params: Arrays, state: Arrays, model_state: Arrays | None = None) -> str:

@@ -16,10 +16,10 @@ from zipfile import ZipFile
 
 import numpy as np
 
+from ...arrays import Array
 from ...atomic_file import replacing
 from ...tape import DgrrError, DomainError
-from ..step.eager import State
-from ..step.loss_call import Array
+from ..step.eager import StateDict
 from .batch_stream import Cursor
 
 VERSION = 1
@@ -47,7 +47,7 @@ class Checkpoint:
     """How far the fit in progress has come; None between two fits."""
     state_digest: str
     """For people."""
-    arrays: State
+    arrays: StateDict
     """Parameters, optimizer state and the model's state."""
 
 

@@ -5,10 +5,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ...arrays import Array, Arrays
 from ...tape import AnyVar, DomainError, Tape
 from ..data import Dataset
 from ..step.evaluate import on_tape
-from ..step.loss_call import Array, Arrays, LossFn, Moment, call_loss, takes_context
+from ..step.loss_call import LossFn, RunPoint, call_loss, takes_context
 
 Metric = Literal["loss", "accuracy"]
 
@@ -19,30 +20,30 @@ BATCH = 256
 
 
 def evaluated(
-    metric: Metric, loss_fn: LossFn, model: Model | None, params: Arrays, data: Dataset, moment: Moment
+    metric: Metric, loss_fn: LossFn, model: Model | None, params: Arrays, data: Dataset, point: RunPoint
 ) -> float:
     """The figure of that name. Raises DomainError for another name, or accuracy without a model."""
     if metric == "loss":
-        return mean_loss(loss_fn, params, data, moment)
+        return mean_loss(loss_fn, params, data, point)
     if metric != "accuracy":
         raise DomainError(f"evaluate: argument 'metric': expected 'loss' or 'accuracy', got {metric!r}")
     if model is None:
         raise DomainError("evaluate: argument 'model': expected model(p, x) for 'accuracy', got None")
-    return accuracy(model, params, data, moment)
+    return accuracy(model, params, data, point)
 
 
-def mean_loss(loss_fn: LossFn, params: Arrays, data: Dataset, moment: Moment) -> float:
+def mean_loss(loss_fn: LossFn, params: Arrays, data: Dataset, point: RunPoint) -> float:
     """The mean of a loss that is a mean over samples."""
 
     def loss(batch: Any) -> float:
         tape: Tape[Any] = Tape()
         p = _constants(tape, params)
-        return float(call_loss(loss_fn, p, on_tape(tape, batch), lambda: moment.context(tape))[0].item())
+        return float(call_loss(loss_fn, p, on_tape(tape, batch), lambda: point.context(tape))[0].item())
 
     return _mean(data, loss)
 
 
-def accuracy(model: Model, params: Arrays, data: Dataset, moment: Moment) -> float:
+def accuracy(model: Model, params: Arrays, data: Dataset, point: RunPoint) -> float:
     """The share of samples whose label has the largest output. Raises DomainError but for inputs and labels."""
 
     def share(batch: Any) -> float:
@@ -50,7 +51,7 @@ def accuracy(model: Model, params: Arrays, data: Dataset, moment: Moment) -> flo
             raise DomainError(f"evaluate: argument 'data': expected inputs and labels, got {len(batch)} arrays")
         inputs, labels = batch
         tape: Tape[Any] = Tape()
-        ctx = (moment.context(tape),) if takes_context(model) else ()
+        ctx = (point.context(tape),) if takes_context(model) else ()
         chosen: Array = model(_constants(tape, params), tape.const(inputs), *ctx).numpy().argmax(axis=-1)
         return int(np.count_nonzero(chosen == labels)) / len(labels)
 

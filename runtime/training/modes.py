@@ -4,17 +4,18 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from ...arrays import Arrays
 from ...tape import DomainError
 from ..captured.captured_step import CapturedStep
 from ..captured.replayed_step import OnShapeChange
 from ..step.eager import EagerStep
-from ..step.loss_call import Arrays, LossFn
+from ..step.loss_call import LossFn
 from ..step.update import Recipe
 
 StepMode = Literal["eager", "capture", "replay"]
 
 
-class Runner:
+class StepRunner:
     """Runs each step in one mode, always on the same arrays of parameters and state.
 
     Args:

@@ -8,9 +8,9 @@ from importlib.metadata import entry_points
 from os import PathLike
 from typing import Any, Literal, Protocol, TypeGuard, runtime_checkable
 
+from ...arrays import Arrays
 from ...completed_step import CompletedStep
 from ...tape import NUMERICS, DgrrError, DomainError
-from ..step.loss_call import Arrays
 from ..step.update import Recipe
 
 GROUP = "dgrr.recorder"

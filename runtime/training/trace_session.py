@@ -5,7 +5,7 @@ from typing import Any
 
 from ...completed_step import CompletedStep
 from ..captured.captured_step import CapturedStep
-from ..step.batch import leaves
+from ..step.batch import batch_arrays
 from ..step.eager import EagerStep
 from ..step.evaluate import NonFiniteError
 from .recorder_protocol import Mode, Path, Recorder, is_path, open_recorder, resume_recorder
@@ -49,7 +49,7 @@ class Journal:
             params=step.params,
             state=step.state,
             model_state=step.model_state,
-            batch=batch if recipe.accumulate == 1 else tuple(leaves(batch)),
+            batch=batch if recipe.accumulate == 1 else tuple(batch_arrays(batch)),
             clip=None if recipe.clip_norm is None or scale is None else (recipe.clip_norm, scale),
             micro_batches=recipe.accumulate,
         )

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ...arrays import Array, Arrays
 from ...tape import NUMERICS, DomainError
 from ..captured.captured_step import CapturedStep
 from ..captured.replayed_step import OnShapeChange
@@ -16,13 +17,13 @@ from ..data import Dataset
 from ..optim import Rule
 from ..step.eager import EagerStep, StateError
 from ..step.evaluate import NonFiniteError
-from ..step.loss_call import Array, Arrays, LossFn
+from ..step.loss_call import LossFn
 from ..step.update import Recipe
 from .batch_stream import Cursor, Feed
 from .checkpoint import Checkpoint, CheckpointError, check_every, read_checkpoint, write_checkpoint
 from .interrupt import held_interrupt
 from .metrics import Metric, Model, evaluated
-from .modes import Runner, StepMode
+from .modes import StepMode, StepRunner
 from .progress import Reporter, reporting
 from .recorder_protocol import Mode, Path, Recorder, check_trace, is_path
 from .result import Result
@@ -114,7 +115,7 @@ class Trainer:
         check_trace(trace)
         check_every(checkpoint, checkpoint_every)
         recipe = Recipe(optimizer, accumulate, clip_norm, clip_value)
-        self._run = Runner(loss_fn, params, recipe, mode, warmup, on_shape_change, model_state, seed)
+        self._run = StepRunner(loss_fn, params, recipe, mode, warmup, on_shape_change, model_state, seed)
         self._trace, self._seed, self._callbacks = trace, seed, tuple(callbacks)
         self._record: Mode = record
         self._checkpoint, self._every = checkpoint, checkpoint_every
@@ -295,5 +296,5 @@ class Trainer:
         has ``training=False``.
         Raises DomainError for another metric or a missing model.
         """
-        moment = replace(self._step.moment, training=False)
-        return evaluated(metric, self._step.loss_fn, model, self.params, data, moment)
+        point = replace(self._step.point, training=False)
+        return evaluated(metric, self._step.loss_fn, model, self.params, data, point)

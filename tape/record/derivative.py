@@ -18,7 +18,7 @@ class NoGradient:
 
 NO_GRAD: Final = NoGradient()
 
-Rule = (
+RecordFunction = (
     Callable[[Any], Any]
     | Callable[[Any, Any], Any]
     | Callable[[Any, Any, Any], Any]
@@ -42,7 +42,7 @@ class Derivative:
     attribute's name its value, ``X_shape`` the sizes of input X. The names a rule takes are what is saved.
     """
 
-    def __init__(self, op: str, rule: Rule, signature: Signature, given: Sequence[str]) -> None:
+    def __init__(self, op: str, rule: RecordFunction, signature: Signature, given: Sequence[str]) -> None:
         self.rule: Callable[..., Any] = rule
         self.names = tuple(inspect.signature(rule).parameters)
         known = _sources(signature, given)

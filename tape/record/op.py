@@ -19,7 +19,7 @@ from ..values.tensor import AnyTensor
 from ..var.op_table import OPS as CALLEES
 from ..var.op_table import require_free
 from ..var.var import Var
-from .derivative import NO_GRAD, Derivative, NoGradient, Rule
+from .derivative import NO_GRAD, Derivative, NoGradient, RecordFunction
 from .description import Description, describe
 from .lowering import Slot, prepare
 from .samples import Bad, Samples
@@ -276,13 +276,13 @@ def _constant(where: str, x: float | np.generic, like: Any) -> AnyTensor:
 
 def op(
     *,
-    lower: Rule,
-    vjp: Sequence[Rule | NoGradient] | NoGradient,
-    jvp: Rule | NoGradient,
-    reference: Rule,
+    lower: RecordFunction,
+    vjp: Sequence[RecordFunction | NoGradient] | NoGradient,
+    jvp: RecordFunction | NoGradient,
+    reference: RecordFunction,
     samples: Samples,
     errors: Sequence[Bad] = (),
-    infer: Rule | None = None,
+    infer: RecordFunction | None = None,
     covers: Sequence[str] = (),
     batch_axis: Mapping[str, int] | None = None,
     excused: Mapping[str, str] | None = None,
@@ -331,7 +331,7 @@ def _public(function: F, record: Op) -> F:
 
 
 def _derivative(
-    name: str, rule: Rule | NoGradient, signature: Signature, given: Sequence[str]
+    name: str, rule: RecordFunction | NoGradient, signature: Signature, given: Sequence[str]
 ) -> Derivative | NoGradient:
     return rule if isinstance(rule, NoGradient) else Derivative(name, rule, signature, given)
 

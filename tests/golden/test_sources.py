@@ -14,7 +14,7 @@ import pytest
 from dgrr.runtime.data import digits
 from dgrr.runtime.optim import SGD, Adam, AdamW, Rule
 from dgrr.runtime.step.evaluate import evaluate
-from dgrr.runtime.step.loss_call import Moment
+from dgrr.runtime.step.loss_call import RunPoint
 from dgrr.runtime.step.state_digest import state_digest
 from dgrr.tape import AnyTensor
 from dgrr.tape.numerics.math import reference, reference_sums
@@ -73,7 +73,7 @@ def test_networks_by_references(
 ) -> None:
     monkeypatch.setattr(Op, "compute", slow)
     network = bits.NETWORKS[name]
-    moments = [Moment(seed=network.seed, model_state=network.model_state)]
+    moments = [RunPoint(seed=network.seed, model_state=network.model_state)]
 
     def gradients(params: State, *batch: Array) -> tuple[Array, State]:
         made = evaluate(network.loss_fn, params, batch, moments[-1])

@@ -9,10 +9,10 @@ import numpy as np
 from ... import runtime
 from ...arrays import Array
 from ...runtime.optim import clip_by_global_norm, clip_by_value
-from ...runtime.step.batch import leaves
+from ...runtime.step.batch import batch_arrays
 from ...runtime.step.eager import averaged
 from ...runtime.step.evaluate import Evaluation
-from ...runtime.step.loss_call import Moment
+from ...runtime.step.loss_call import RunPoint
 from ..v2.check.difference import first_difference
 from ..v2.check.report import Finding
 from ..v2.errors import InvalidTraceError
@@ -60,7 +60,7 @@ class Model:
             batch = next(self._batches)
         except StopIteration:
             raise FailedError(Verdict.DATA, "there are no more batches", view.step) from None
-        recorded = batch[0] if self._together == 1 else tuple(leaves(batch))
+        recorded = batch[0] if self._together == 1 else tuple(batch_arrays(batch))
         if self._input_digest(recorded) != view.input_digest:
             raise FailedError(Verdict.DATA, "the batch is not the one that was recorded", view.step)
         return batch
@@ -90,10 +90,10 @@ class Model:
     def _passes(self, state: ReplayState, batch: tuple[Batch, ...]) -> list[Evaluation]:
         """Each micro-batch evaluated, the model's state handed on from one to the next."""
         params, passes = state.of_role(TensorRole.PARAM), list[Evaluation]()
-        moment = Moment(int(state.values["step"]), self._trace.header.seed, state.of_role(TensorRole.BUFFER))
+        point = RunPoint(int(state.values["step"]), self._trace.header.seed, state.of_role(TensorRole.BUFFER))
         for micro in batch:
-            passes.append(runtime.evaluate(self._loss_fn, params, micro, moment))
-            moment = moment.after(passes[-1].model_state)
+            passes.append(runtime.evaluate(self._loss_fn, params, micro, point))
+            point = point.after(passes[-1].model_state)
         return passes
 
     def _compare_buffers(self, view: StepView, found: Mapping[str, Array], ulp_tol: int) -> None:

@@ -15,8 +15,8 @@ from ....tape.numerics.engine.launch import Words
 from ...ir.graph import Role
 from ...optim.state_ops import STATE_OPS
 from ...step.memory import aligned
-from ..layout import Layout
-from ..program import LoweredOp, Place, Program
+from ..layout import ArrayLayout
+from ..program import LoweredOp, Program, StoragePlace
 
 
 def group_updates(program: Program) -> Program:
@@ -71,20 +71,20 @@ def _grouped(program: Program, ops: Sequence[LoweredOp]) -> Program:
         roots = [program.root(v) for v in column]
         groups[whole] = dict(zip(roots, offsets, strict=True))
         moved |= {root: (whole, offset) for root, offset in groups[whole].items()}
-        places[whole] = Place(
-            whole, Layout.dense((sum(map(aligned, nbytes)) // ops[0].element.itemsize,), ops[0].element)
+        places[whole] = StoragePlace(
+            whole, ArrayLayout.dense((sum(map(aligned, nbytes)) // ops[0].element.itemsize,), ops[0].element)
         )
     places |= {v: _moved(place, moved) for v, place in places.items() if place.root in moved}
     return replace(program, places=places, groups=groups, ops=_rewritten(program, ops, wholes, places))
 
 
-def _moved(place: Place, moved: Mapping[int, tuple[int, int]]) -> Place:
+def _moved(place: StoragePlace, moved: Mapping[int, tuple[int, int]]) -> StoragePlace:
     whole, offset = moved[place.root]
-    return Place(whole, replace(place.layout, offset=place.layout.offset + offset))
+    return StoragePlace(whole, replace(place.layout, offset=place.layout.offset + offset))
 
 
 def _rewritten(
-    program: Program, ops: Sequence[LoweredOp], wholes: tuple[int, ...], places: Mapping[int, Place]
+    program: Program, ops: Sequence[LoweredOp], wholes: tuple[int, ...], places: Mapping[int, StoragePlace]
 ) -> tuple[LoweredOp, ...]:
     """The ops with one update and one check in place of those of the group."""
     size = places[wholes[0]].layout.shape[0]

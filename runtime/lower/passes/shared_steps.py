@@ -4,14 +4,14 @@ from dataclasses import replace
 from typing import Any
 
 from ....tape.numerics.engine.launch import Words
-from ..program import LoweredOp, Place, Program
+from ..program import LoweredOp, Program, StoragePlace
 from .unit_factors import followed
 
 
 def share_steps(program: Program) -> Program:
     """Without kernel calls that repeat an earlier one on the same elements, within ops that go on from there."""
     known: dict[Any, LoweredOp] = {}
-    moved: dict[int, Place] = {}
+    moved: dict[int, StoragePlace] = {}
     ops: list[LoweredOp] = []
     for op in program.ops:
         overwritten = {program.root(v) for v in op.outputs} - set(op.outputs)
@@ -30,6 +30,6 @@ def share_steps(program: Program) -> Program:
     return replace(program, ops=tuple(ops), places=places)
 
 
-def _key(op: LoweredOp, inputs: tuple[Place, ...]) -> Any:
+def _key(op: LoweredOp, inputs: tuple[StoragePlace, ...]) -> Any:
     words = op.words.values.tobytes() if isinstance(op.words, Words) else op.words
     return op.kernel, op.element, words, op.strided, op.refusal, inputs

@@ -6,13 +6,13 @@ from dataclasses import replace
 from ....tape.numerics.basic.copy import copy
 from ....tape.ops.elementwise import kernels
 from ...ir.graph import Role
-from ..program import LoweredOp, Place, Program
+from ..program import LoweredOp, Program, StoragePlace
 
 
 def drop_unit_factors(program: Program) -> Program:
     """Without products by a repeated constant 1: their results are their other factors."""
     ones = {op.outputs[0] for op in program.ops if op.kernel is copy and _is_one(program, op.inputs[0])}
-    moved: dict[int, Place] = {}
+    moved: dict[int, StoragePlace] = {}
     ops: list[LoweredOp] = []
     for op in program.ops:
         factors = [v for v in op.inputs if v not in ones]
@@ -26,12 +26,12 @@ def drop_unit_factors(program: Program) -> Program:
     return drop_unread(replace(program, ops=tuple(ops), places=places))
 
 
-def followed(place: Place, moved: Mapping[int, Place]) -> Place:
+def followed(place: StoragePlace, moved: Mapping[int, StoragePlace]) -> StoragePlace:
     """A place after its root has become part of another, whose elements lie there side by side."""
     if place.root not in moved:
         return place
     whole = moved[place.root]
-    return Place(whole.root, replace(place.layout, offset=whole.layout.offset + place.layout.offset))
+    return StoragePlace(whole.root, replace(place.layout, offset=whole.layout.offset + place.layout.offset))
 
 
 def _is_one(program: Program, value: int) -> bool:

@@ -11,9 +11,11 @@ helper that slept through the end of a call cannot claim a part of the next by m
 
 # numba's functions carry no types.
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportArgumentType=false
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
-from numba import njit
+from numba import njit, types
 
 from . import atomics
 from .disk_cache import keep_on_disk
@@ -31,6 +33,7 @@ from .intrinsics import (
     put_word,
     word,
 )
+from .objects import OBJECT, address_of
 
 ROW = 4
 KERNEL, TABLE, WORDS, PARTS = range(ROW)
@@ -43,6 +46,9 @@ thread runs a call with the helpers; whether they should end; address of sched_y
 1 while it sleeps."""
 
 NO_STATUS = (1 << 63) - 1
+
+KIND = 1
+"""The word of a Python object that is the address of its type."""
 
 FEED = 5
 BUFFER, NBYTES, RANK, EXTENT, ELEMENT = range(FEED)
@@ -164,8 +170,11 @@ def _run(rows, count, control, fault):
 
 
 @njit(inline="always")
-def _fits(array, feed):
-    """Whether the numpy array at an address has the rank, sizes and element type of a feed, in row-major order."""
+def _fits(array, kind, feed):
+    """Whether the object at an address has the type ``kind``, of arrays, and is in row-major order with the rank, sizes
+    and element type of a feed."""
+    if word(array, KIND) != kind:
+        return False
     head, rank = array + DATA_FIELD, word(feed, RANK)
     if word(head, NDIM) & 0xFFFFFFFF != rank or word(head, DTYPE) != word(feed, ELEMENT):
         return False
@@ -177,18 +186,18 @@ def _fits(array, feed):
     return same
 
 
-def _run_fed(rows, count, control, fault, feeds, batch):
-    """One step on a batch of numpy arrays given by ``id``; -1, and nothing done, if one does not fit its feed.
+def _run_fed(rows, count, control, fault, feeds, kind, batch):
+    """One step on a batch; -1, and nothing done, if one of its objects is no array, or does not fit its feed.
 
-    ``feeds`` is the address of a row for each input. It and ``fault`` are addresses and no arrays because
-    handing over an array costs as much as a small kernel.
+    ``kind`` is the ``id`` of the type of arrays, ``feeds`` the address of a row for each input. It and ``fault`` are
+    addresses and no arrays because handing over an array costs as much as a small kernel.
     """
     for k in range(len(batch)):
-        if not _fits(batch[k], feeds + 8 * FEED * k):
+        if not _fits(address_of(batch[k]), kind, feeds + 8 * FEED * k):
             return -1
     for k in range(len(batch)):
         feed = feeds + 8 * FEED * k
-        move(word(feed, BUFFER), word(batch[k] + DATA_FIELD, 0), word(feed, NBYTES))
+        move(word(feed, BUFFER), word(address_of(batch[k]) + DATA_FIELD, 0), word(feed, NBYTES))
     outer = enter_environment()
     failed = _run_rows(rows, count, control, fault)
     leave_environment(outer)
@@ -220,11 +229,23 @@ help_out: Any = njit(nogil=True)(_help)
 run: Any = njit(nogil=True)(_run)
 """``run(rows, count, control, fault)``: every row in order; control 0 runs without helpers."""
 
-run_fed: Any = njit(nogil=True)(_run_fed)
-"""``run_fed(rows, count, control, fault, feeds, batch)``: a batch into its buffers, then every row."""
+_run_fed_dispatcher: Any = njit(nogil=True)(_run_fed)
 
 run_steps: Any = njit(nogil=True)(_run_steps)
 """``run_steps(rows, count, control, fault, feeds, losses, steps)``: several steps in one call."""
 
-for _dispatcher in (help_out, run, run_fed, run_steps):
+for _dispatcher in (help_out, run, _run_fed_dispatcher, run_steps):
     keep_on_disk(_dispatcher, _dispatcher.py_func)
+
+
+@cache
+def run_fed(inputs: int) -> Callable[[int, int, int, int, int, int, tuple[Any, ...]], int]:
+    """``run_fed(inputs)(rows, count, control, fault, feeds, kind, batch)``: a batch into its buffers, then every row.
+
+    ``batch`` is a tuple of so many objects. It is entered without numba's dispatcher, which looks at every argument.
+    """
+    signature = (*[types.int64] * 6, types.UniTuple(OBJECT, inputs))
+    _run_fed_dispatcher.compile(signature)
+    entry: Callable[[int, int, int, int, int, int, tuple[Any, ...]], int]
+    entry = _run_fed_dispatcher.overloads[signature].entry_point
+    return entry

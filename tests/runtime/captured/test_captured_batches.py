@@ -5,6 +5,7 @@ import tracemalloc
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -122,6 +123,41 @@ def test_a_batch_of_one_array_and_of_a_number() -> None:
     params = {"w": np.linspace(1, 2, 3)}
     same_training(lambda p, x: (p["w"] * x).sum(), params, [np.arange(3.0), np.ones(3)], Adam(0.1))
     same_training(lambda p, x: (p["w"] * x).sum(), params, [2.0, np.float64(3), np.array(4.0)], Adam(0.1))
+
+
+def weighted(p: Any, batch: Any) -> Any:
+    x, y = batch.values() if isinstance(batch, dict) else batch
+    return (p["w"] * (x - y * y)).sum()
+
+
+FLAT: dict[str, Callable[[Any, Any], Any]] = {
+    "tuple": lambda x, y: (x, y),
+    "list": lambda x, y: [x, y],
+    "dict": lambda x, y: {"x": x, "y": y},
+}
+
+
+@pytest.mark.parametrize("form", FLAT)
+def test_flat_batches_are_checked_in_compiled_code(form: str) -> None:
+    """They are not walked in Python, whatever holds the arrays."""
+    x, y, make = np.arange(3.0), np.arange(3.0, 6.0), FLAT[form]
+    step, beside = (capture(weighted, {"w": x}, SGD(0.1), make(x, y)) for _ in range(2))
+    expected = [beside(make(a, b)) for a, b in ((x, y), (y, x))]
+    with patch.object(step, "bind", side_effect=AssertionError("walked in Python")):
+        assert [step(make(a, b)) for a, b in ((x, y), (y, x))] == expected
+        for wrong in (make(x[:2], y), make(x, [3.0, 4.0, 5.0]), make(x, None), make(x[::-1], y)):
+            with pytest.raises(AssertionError, match="walked in Python"):
+                step(wrong)
+    assert step.digest() == beside.digest()
+
+
+def test_names_in_another_order_are_another_batch() -> None:
+    x, y = np.arange(3.0), np.arange(3.0, 6.0)
+    step = capture(weighted, {"w": x}, SGD(0.1), {"x": x, "y": y})
+    eager = EagerStep(weighted, {"w": x}, Recipe(SGD(0.1)))
+    for batch in ({"x": x, "y": y}, {"y": y, "x": x}, {"x": y, "y": x}):
+        assert step(batch).tobytes() == eager(batch).tobytes()
+    assert step.digest() == eager.digest()
 
 
 # ------------------------------------------------------------------ several steps

@@ -12,7 +12,7 @@ from dgrr.runtime import SGD, Adam, AdamW, gradients
 from dgrr.runtime.ir import IRError, IRGraph, IRNode, Role, gradient_name, verify
 from dgrr.runtime.ir.passes import eliminate_common_subexpressions, eliminate_dead_code
 from dgrr.runtime.ir.record import gradients_graph, record, step_graph
-from dgrr.runtime.step.batch import leaves
+from dgrr.runtime.step.batch import batch_arrays
 from dgrr.runtime.step.update import Recipe
 from dgrr.tape import AnyTensor, nn, ops
 
@@ -148,7 +148,7 @@ def test_what_is_read_back_computes_the_bits_of_the_tape(name: str, read_back: C
     case = CASES[name]
     recording = record(case.loss_fn, case.params, case.batch, case.recipe)
     graph, constants = gradients_graph(recording, dense=False)
-    given = {**constants, **dict(zip(recording.inputs, leaves(case.batch), strict=True))}
+    given = {**constants, **dict(zip(recording.inputs, batch_arrays(case.batch), strict=True))}
     given |= {id: case.params[name] for name, id in recording.params.items()}
     loss, grads = gradients(case.loss_fn, dict(case.params), case.batch)
     expected = {gradient_name(recording.params[name]): g.tobytes() for name, g in grads.items()}

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dgrr.runtime.lower.layout import Layout
+from dgrr.runtime.lower.layout import ArrayLayout
 
 Array = npt.NDArray[Any]
 FLOAT32 = np.dtype(np.float32)
 
 
-def memory_of(layout: Layout) -> tuple[Array, Array]:
+def memory_of(layout: ArrayLayout) -> tuple[Array, Array]:
     """Bytes with a storage for a dense layout, and the array of the layout in them."""
     memory = np.random.default_rng(0).integers(0, 256, layout.nbytes + 64).astype(np.uint8)
     return memory, layout.array(memory)
@@ -40,7 +40,7 @@ VIEWS: dict[str, Callable[[Array], Array]] = {
 @pytest.mark.parametrize("name", VIEWS)
 @pytest.mark.parametrize("dtype", [np.bool_, np.float32, np.int64])
 def test_a_view_is_where_numpy_has_it(name: str, dtype: Any) -> None:
-    layout = Layout.dense((2, 3, 20), np.dtype(dtype))
+    layout = ArrayLayout.dense((2, 3, 20), np.dtype(dtype))
     memory, before = memory_of(layout)
     through = layout.through(VIEWS[name])
     assert through is not None
@@ -57,7 +57,7 @@ def test_views_of_views(first: str, second: str) -> None:
         "tail": lambda a: a[len(a) // 2 :] if a.ndim else a,
         "first": lambda a: a[:1] if a.ndim else a,
     }
-    layout = Layout.dense((2, 3, 20), FLOAT32)
+    layout = ArrayLayout.dense((2, 3, 20), FLOAT32)
     memory, before = memory_of(layout)
     once = layout.through(VIEWS[first])
     assert once is not None
@@ -67,14 +67,14 @@ def test_views_of_views(first: str, second: str) -> None:
 
 
 def test_the_offset_of_the_storage_is_kept() -> None:
-    layout = Layout((2, 3), (12, 4), 40, FLOAT32)
+    layout = ArrayLayout((2, 3), (12, 4), 40, FLOAT32)
     through = layout.through(lambda a: a[::-1, 1:])
-    assert through == Layout((2, 2), (-12, 4), 40 + 12 + 4, FLOAT32)
+    assert through == ArrayLayout((2, 2), (-12, 4), 40 + 12 + 4, FLOAT32)
 
 
 @pytest.mark.parametrize("view", [VIEWS["transposed"], VIEWS["reversed"], VIEWS["an axis repeated"]])
 def test_a_reshape_that_has_to_copy_has_no_layout(view: Callable[[Array], Array]) -> None:
-    layout = Layout.dense((2, 3, 20), FLOAT32).through(view)
+    layout = ArrayLayout.dense((2, 3, 20), FLOAT32).through(view)
     assert layout is not None
     assert not layout.is_dense
     assert layout.through(lambda a: a.reshape(-1)) is None
@@ -84,7 +84,7 @@ def test_a_reshape_that_has_to_copy_has_no_layout(view: Callable[[Array], Array]
     ("shape", "view"), [((4, 3), lambda a: a[3:1]), ((1,), lambda a: np.broadcast_to(a, (0,))), ((0, 3), lambda a: a.T)]
 )
 def test_no_elements_lie_nowhere(shape: tuple[int, ...], view: Callable[[Array], Array]) -> None:
-    through = Layout.dense(shape, FLOAT32).through(view)
+    through = ArrayLayout.dense(shape, FLOAT32).through(view)
     assert through is not None
     assert through.is_dense
     assert through.nbytes == 0
@@ -106,7 +106,7 @@ def test_no_elements_lie_nowhere(shape: tuple[int, ...], view: Callable[[Array],
     ],
 )
 def test_dense_means_row_major_without_gaps(shape: tuple[int, ...], strides: tuple[int, ...], dense: bool) -> None:
-    assert Layout(shape, strides, 8, FLOAT32).is_dense is dense
+    assert ArrayLayout(shape, strides, 8, FLOAT32).is_dense is dense
 
 
 def test_nothing_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +119,7 @@ def test_nothing_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
         return made[-1]
 
     monkeypatch.setattr(np, "empty", empty)
-    through = Layout.dense((1 << 14, 1 << 14), FLOAT32).through(lambda a: a.T[::-1])
+    through = ArrayLayout.dense((1 << 14, 1 << 14), FLOAT32).through(lambda a: a.T[::-1])
     assert through is not None
     assert through.offset == ((1 << 14) - 1) * 4
     assert [a.nbytes for a in made] == [1 << 30]

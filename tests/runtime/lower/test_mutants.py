@@ -21,9 +21,9 @@ import dgrr.runtime.lower.plan as plan
 from dgrr.runtime import Adam, CapturedStep, EagerStep, evaluate
 from dgrr.runtime.ir import Role, passes
 from dgrr.runtime.lower.compile import GRAPH_PASSES, PROGRAM_PASSES
-from dgrr.runtime.lower.layout import Layout
+from dgrr.runtime.lower.layout import ArrayLayout
 from dgrr.runtime.lower.lower import Lowering
-from dgrr.runtime.lower.program import Place, Program
+from dgrr.runtime.lower.program import Program, StoragePlace
 from dgrr.runtime.step.update import Recipe
 from dgrr.tape import ops
 from dgrr.tape.ops.reduce import kernels_softmax
@@ -175,7 +175,7 @@ def bias_of_another_row() -> Patch:
 def wrong_offset_in_a_group() -> Patch:
     right = groups._moved
 
-    def wrong(place: Place, moved: Any) -> Place:
+    def wrong(place: StoragePlace, moved: Any) -> StoragePlace:
         made = right(place, moved)
         return replace(made, layout=replace(made.layout, offset=made.layout.offset // 128 * 128))
 
@@ -201,7 +201,7 @@ def no_check_in_a_group() -> Patch:
 
 
 def a_part_loses_its_offset() -> Patch:
-    def wrong(place: Place, moved: Any) -> Place:
+    def wrong(place: StoragePlace, moved: Any) -> StoragePlace:
         return replace(place, root=moved[place.root].root) if place.root in moved else place
 
     return units, "followed", wrong
@@ -229,13 +229,13 @@ def outputs_not_held() -> Patch:
 
 
 def views_lose_their_offset() -> Patch:
-    right = Layout.through
+    right = ArrayLayout.through
 
-    def wrong(self: Layout, view: Any) -> Any:
+    def wrong(self: ArrayLayout, view: Any) -> Any:
         made = right(self, view)
         return made if made is None or min(made.strides, default=0) < 0 else replace(made, offset=self.offset)
 
-    return Layout, "through", wrong
+    return ArrayLayout, "through", wrong
 
 
 def a_gradient_before_its_weight() -> Patch:

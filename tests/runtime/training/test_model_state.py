@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pytest
 
 from dgrr.runtime import SGD, Adam, CapturedStep, Dataset, EagerStep, Trainer, capture, evaluate
-from dgrr.runtime.step.loss_call import Moment, takes_context
+from dgrr.runtime.step.loss_call import RunPoint, takes_context
 from dgrr.runtime.step.update import Recipe
 from dgrr.tape import DomainError, DTypeError, GradientError, NonFiniteError, ShapeError, Tape, ops
 from dgrr.tape.numerics.math.random import uniform
@@ -126,8 +126,8 @@ def test_gradients_and_looking_change_no_state() -> None:
     step = capture(loss_fn, PARAMS, Adam(1e-2), BATCHES[0], model_state=STATE)
     step(BATCHES[0])
     before = step.digest()
-    moment = Moment(1, 0, step.model_state)
-    made = evaluate(loss_fn, step.params, BATCHES[1], moment)
+    point = RunPoint(1, 0, step.model_state)
+    made = evaluate(loss_fn, step.params, BATCHES[1], point)
     assert bits(step.gradients(BATCHES[1])) == bits(made.grads)
     assert step.grads(BATCHES[1])["w"] is not None
     assert step.digest() == before
@@ -287,7 +287,7 @@ def test_a_model_with_a_context_is_evaluated_without_training() -> None:
 
 def test_a_tape_of_ones_own_takes_a_moment() -> None:
     tape: Tape[Any] = Tape()
-    ctx = Moment(3, 7, STATE, training=False, micro_batch=1).context(tape)
+    ctx = RunPoint(3, 7, STATE, training=False, micro_batch=1).context(tape)
     assert not ctx.training
     assert list(ctx.state) == list(STATE)
     expected = uniform((2,), np.float32, seed=7, step=3, micro_batch=1)

@@ -32,7 +32,7 @@ LOSS_SHARE = 1e-3
 def check_against_eager(subject: Subject) -> str:
     """Loss and gradients of all three plans are those of a fresh tape, to the bit."""
     step, batch = subject.step, subject.batch
-    loss, grads, _ = eager_gradients(step.loss_fn, step.params, batch, step.recipe, step.moment)
+    loss, grads, _ = eager_gradients(step.loss_fn, step.params, batch, step.recipe, step.point)
     require_same(grads, copied(step.gradients(batch)), "gradients")
     require_same({"loss": loss}, {"loss": subject.plans.gradients.loss}, "gradients")
     dense = _check_dense(subject, grads)
@@ -51,7 +51,7 @@ def _check_dense(subject: Subject, grads: Mapping[str, Array]) -> int:
     require_same(grads, found, "dense gradients")
     if step.recipe.accumulate != 1:
         return len(found)
-    tape = run_eagerly(step.loss_fn, step.params, subject.batch, step.moment)
+    tape = run_eagerly(step.loss_fn, step.params, subject.batch, step.point)
     expected = {f"%{id}": g.array for id, g in tape.dense.reached().items()}
     require_same(expected, {f"%{id}": g.array for id, g in dense.reached().items()}, "dense gradients")
     return len(expected)

@@ -7,7 +7,7 @@ import numpy as np
 
 from ....ir.record import record, step_graph
 from ....lower.compile import compile_graph
-from ....step.batch import mapped
+from ....step.batch import map_batch
 from ..report import CheckError
 from ..subject import Subject
 from .trace import JUNK, fill_arena
@@ -60,9 +60,9 @@ def check_steps_at_once(subject: Subject) -> str:
 
 def _two_batches(subject: Subject) -> list[Any]:
     """Copies of the batch that is bound: as it is, and with every other array in reverse order of its first axis."""
-    given = mapped(subject.batch, lambda where, array: array.copy())
+    given = map_batch(lambda where, array: array.copy(), subject.batch)
     reverse = cycle((True, False))
-    return [given, mapped(given, lambda where, array: array[::-1].copy() if next(reverse) and array.ndim else array)]
+    return [given, map_batch(lambda where, array: array[::-1].copy() if next(reverse) and array.ndim else array, given)]
 
 
 def check_recording(subject: Subject) -> str:

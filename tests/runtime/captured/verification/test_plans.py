@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.runtime.lower.layout import Layout
-from dgrr.runtime.lower.program import Place
+from dgrr.runtime.lower.layout import ArrayLayout
+from dgrr.runtime.lower.program import StoragePlace
 from dgrr.tape.numerics.engine.kernel import KERNELS
 from dgrr.tape.numerics.engine.launch import Words
 from dgrr.tape.numerics.engine.machine import KERNEL, PARTS, TABLE, WORDS
@@ -78,7 +78,10 @@ def test_an_op_that_is_left_over(patient: Any) -> None:
     i = patient.op("relu")
     op, program = patient.program.ops[i], patient.program
     free = max(program.places) + 1
-    places = {**program.places, free: Place(free, Layout.dense(program.layout(op.outputs[0]).shape, op.element))}
+    places = {
+        **program.places,
+        free: StoragePlace(free, ArrayLayout.dense(program.layout(op.outputs[0]).shape, op.element)),
+    }
     extra = replace(op, outputs=(free,))
     patient.reprogram(replace(program, places=places, ops=(*program.ops[: i + 1], extra, *program.ops[i + 1 :])))
     found = patient.check("lowering")
@@ -189,7 +192,7 @@ def test_an_operand_outside_of_its_memory(patient: Any) -> None:
     i, program = patient.op("relu"), patient.program
     out = program.ops[i].outputs[0]
     layout = program.layout(out)
-    places = {**program.places, out: Place(out, replace(layout, offset=64))}
+    places = {**program.places, out: StoragePlace(out, replace(layout, offset=64))}
     patient.put(replace(patient.bound.plan, program=replace(program, places=places)))
     assert patient.check("arena") == f"{name_of(patient, i)}: %{out} reaches out of the memory of %{out}"
 

@@ -7,9 +7,9 @@ import pytest
 
 from dgrr.runtime import SGD, EagerStep, capture
 from dgrr.runtime.ir.graph import IRGraph, Role, Value
-from dgrr.runtime.lower.layout import Layout
+from dgrr.runtime.lower.layout import ArrayLayout
 from dgrr.runtime.lower.passes import shared_steps as shared
-from dgrr.runtime.lower.program import LoweredOp, Place, Program
+from dgrr.runtime.lower.program import LoweredOp, Program, StoragePlace
 from dgrr.runtime.optim.kernels import assign
 from dgrr.runtime.step.update import Recipe
 from dgrr.tape import ops
@@ -94,9 +94,13 @@ def test_a_key_that_forgets_the_operands_is_noticed(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(("between", "expected"), [(False, 1), (True, 3)])
 def test_equal_calls_on_both_sides_of_an_overwriting_are_two(between: bool, expected: int) -> None:
     """Memory that was overwritten in between holds other elements, under the same place."""
-    layout, dtype = Layout.dense((4,), np.dtype(np.float32)), np.dtype(np.float32)
+    layout, dtype = ArrayLayout.dense((4,), np.dtype(np.float32)), np.dtype(np.float32)
     values = {0: Value(0, (4,), dtype, Role.MODEL_STATE, "s"), 1: Value(1, (4,), dtype, Role.STATIC)}
-    places = {0: Place(0, layout), 1: Place(0, layout), **{made: Place(made, layout) for made in (10, 11)}}
+    places = {
+        0: StoragePlace(0, layout),
+        1: StoragePlace(0, layout),
+        **{made: StoragePlace(made, layout) for made in (10, 11)},
+    }
 
     def copied(made: int, source: int) -> LoweredOp:
         return LoweredOp(neg, dtype, (made,), (source,), Words(4), 4, 0)

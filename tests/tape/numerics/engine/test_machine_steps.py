@@ -3,6 +3,8 @@
 # numba's kernels carry no types.
 # mypy: disable-error-code="no-untyped-def,misc,no-any-return,call-arg"
 # pyright: basic, reportCallIssue=false
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -74,7 +76,7 @@ def test_no_steps() -> None:
 
 
 class Fed(Adding):
-    """The same program, fed with arrays given by id."""
+    """The same program, fed with a batch."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -85,10 +87,10 @@ class Fed(Adding):
         ]
         self.feeds = np.array(rows, np.int64)
 
-    def run(self, *batch: Array) -> int:
+    def run(self, *batch: Any) -> int:
         rows, fault = self.program.rows, self.program.fault
-        ids = tuple(map(id, batch))
-        return machine.run_fed(rows.ctypes.data, 1, 0, fault.ctypes.data, self.feeds.ctypes.data, ids)
+        run, kind = machine.run_fed(len(batch)), id(np.ndarray)
+        return run(rows.ctypes.data, 1, 0, fault.ctypes.data, self.feeds.ctypes.data, kind, batch)
 
 
 def test_a_batch_is_copied_and_run() -> None:
@@ -106,12 +108,12 @@ def test_a_batch_is_copied_and_run() -> None:
     [
         np.ones(3), np.ones((1, 2)), np.ones(2, np.float32), np.ones(2, np.int64), np.ones(()), np.ones(4)[::2],
         np.ones(4)[::-2], np.broadcast_to(np.ones(1), 2), np.ones(2, ">f8"),
-        np.frombuffer(b"x" * 17, np.uint8)[1:].view(np.float64),
+        np.frombuffer(b"x" * 17, np.uint8)[1:].view(np.float64), [1.0, 1.0], None, np.ones(2).view(np.recarray),
     ],
     ids=["longer", "an axis more", "another type", "integers", "a number", "strided", "reversed", "repeated",
-         "another byte order", "not aligned"],
+         "another byte order", "not aligned", "a list", "nothing", "a subclass of arrays"],
 )  # fmt: skip
-def test_what_does_not_fit_is_refused_and_nothing_is_done(y: Array) -> None:
+def test_what_does_not_fit_is_refused_and_nothing_is_done(y: Any) -> None:
     fed = Fed()
     assert fed.run(np.array([2.0]), y) == -1
     assert (fed.total.tolist(), fed.x.tolist(), fed.y.tolist()) == ([0.0], [0.0], [0.0, 0.0])

@@ -10,7 +10,8 @@ from .step.state_digest import state_digest
 from .training.callbacks import Callback
 from .training.checkpoint import CheckpointError
 from .training.recorder_protocol import Recorder, RecorderError
-from .training.trainer import Result, Trainer
+from .training.result import Result
+from .training.trainer import Trainer
 
 __all__ = [
     "SGD",

@@ -24,8 +24,7 @@ from .transforms.transforms import grad, hvp, jacobian, jvp, value_and_grad, vjp
 from .values.dtypes import DType, Float, boolean, f32, f64, i64
 from .values.shape import Dim, Shape
 from .values.tensor import AnyTensor, Tensor
-from .var.some_var import SomeVar
-from .var.var import AnyVar, Var
+from .var.var import AnyVar, SomeVar, Var
 
 __all__ = [
     "NUMERICS",

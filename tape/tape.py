@@ -19,8 +19,7 @@ from .record.op import Op
 from .values.dtypes import FLOATS, DType
 from .values.shape import Pattern, Shape
 from .values.tensor import AnyTensor
-from .var.some_var import SomeVar
-from .var.var import AnyVar, Gradual, Var
+from .var.var import AnyVar, Gradual, SomeVar, Var
 
 D = TypeVar("D", bound=DType)
 S = TypeVarTuple("S")
@@ -158,7 +157,7 @@ class Tape(Looking, Generic[D]):
             attrs, shape = op.resolve(attrs, self._dims)
         generation, all_nodes, others = self.generation, self._nodes, False
         parents: list[int] = []
-        values: list[Any] = []
+        values: Any = []
         needs: list[bool] = []
         for x, smooth in zip(inputs, op.smooth):  # noqa: B905  (strict costs 0.1 us; both are as long as the inputs)
             if x.__class__ is Var:

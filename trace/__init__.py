@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ..completed_step import CompletedStep
 from .replaying.validate import validate
 from .v2.check.report import Finding, Report
 from .v2.errors import InvalidTraceError, NonFiniteError, NotRecordedError, TraceWriteError, UnsealedTraceWarning
@@ -14,12 +15,13 @@ from .v2.write.recorder import Recorder
 
 if TYPE_CHECKING:
     from .replaying.replay import replay
-    from .replaying.state import state_after
+    from .replaying.replay_state import state_after
 
-_COMPILED = {"replay": "replaying.replay", "state_after": "replaying.state"}
+_COMPILED = {"replay": "replaying.replay", "state_after": "replaying.replay_state"}
 """Names whose modules are loaded when they are first asked for: reading a trace needs no compiler."""
 
 __all__ = [
+    "CompletedStep",
     "Finding",
     "InvalidTraceError",
     "Limits",

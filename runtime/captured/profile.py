@@ -11,9 +11,9 @@ import numpy as np
 from ...tape.numerics.engine import machine
 from ...tape.numerics.engine.threads import THREADS
 from ...tape.ops.linear.kernels import Product
+from ...tape.record.op import OPS
 from ...tape.values.tables import Table
 from ...tape.values.tensor import AnyTensor
-from ...tape.var.op_table import OPS
 from ..lower.bind import Bound
 from ..lower.program import LoweredOp
 

@@ -5,13 +5,13 @@ or a constant. What a step changes is said by ``updates``: the value that a para
 after the step. Step count, bias corrections and learning rate are values like all others.
 """
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
 from .formats import dot, json
 from .formats.parse import parse
 from .formats.text import write
+from .values import GraphContent
 from .values import IRNode as IRNode
 from .values import Role as Role
 from .values import Value as Value
@@ -19,11 +19,8 @@ from .values import gradient_name as gradient_name
 
 
 @dataclass(frozen=True)
-class IRGraph:
-    """A step. ``nodes`` are in the order of execution; the order of the mappings means nothing.
-
-    ``outputs`` names what the caller reads: "loss", and ``gradient_name(id)`` for the gradient of a value;
-    ``updates`` maps a parameter or state value to the value that takes its place after the step.
+class IRGraph(GraphContent):
+    """A step: its content, which text, JSON and a drawing show.
 
     Graphs are equal if their content is; then they have the same text, JSON and digest.
 
@@ -37,16 +34,6 @@ class IRGraph:
     >>> IRGraph.from_json(graph.to_json()) == graph == IRGraph.parse(str(graph))
     True
     """
-
-    name: str
-    values: Mapping[int, Value]
-    nodes: tuple[IRNode, ...]
-    outputs: Mapping[str, int]
-    updates: Mapping[int, int]
-
-    def with_role(self, role: Role) -> Iterator[Value]:
-        """The values of one role, by id."""
-        return (value for _, value in sorted(self.values.items()) if value.role is role)
 
     def __str__(self) -> str:
         return write(self)

@@ -13,11 +13,11 @@ import numpy as np
 from ...tape import AnyVar, Context, Random
 from ...tape.graph.backward import DenseGrads
 from ...tape.graph.node import Node
+from ...tape.record.op import OPS
 from ...tape.transforms.symbolic_tape import Symbol, SymbolicTape
 from ...tape.values.dtypes import element_dtype, i64
 from ...tape.values.spec import Spec
 from ...tape.values.tensor import Array
-from ...tape.var.op_table import OPS
 from ..step.batch import mapped
 from ..step.loss_call import Arrays, LossFn, call_loss
 from ..step.update import Recipe

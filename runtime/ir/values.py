@@ -1,6 +1,6 @@
-"""What graphs are made of: values and nodes."""
+"""What graphs are made of - values and nodes - and the content of a graph, which its formats write and read."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -73,6 +73,25 @@ class IRNode:
     def _content(self) -> tuple[object, ...]:
         attrs = tuple([(name, repr(value)) for name, value in self.attrs.items()])
         return self.id, self.op, self.inputs, self.outputs, attrs
+
+
+@dataclass(frozen=True)
+class GraphContent:
+    """The content of a graph. ``nodes`` are in the order of execution; the order of the mappings means nothing.
+
+    ``outputs`` names what the caller reads: "loss", and ``gradient_name(id)`` for the gradient of a value;
+    ``updates`` maps a parameter or state value to the value that takes its place after the step.
+    """
+
+    name: str
+    values: Mapping[int, Value]
+    nodes: tuple[IRNode, ...]
+    outputs: Mapping[str, int]
+    updates: Mapping[int, int]
+
+    def with_role(self, role: Role) -> Iterator[Value]:
+        """The values of one role, by id."""
+        return (value for _, value in sorted(self.values.items()) if value.role is role)
 
 
 def gradient_name(id: int) -> str:

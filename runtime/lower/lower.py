@@ -12,8 +12,8 @@ import numpy as np
 from ...tape.numerics.basic.copy import copy, copy_words
 from ...tape.numerics.engine.launch import Words
 from ...tape.record.lowering import KernelStep, Slot, StridedStep, ViewStep, order
+from ...tape.record.op import OPS
 from ...tape.values.tensor import Array
-from ...tape.var.op_table import OPS
 from ..ir.graph import IRGraph, IRNode, Role
 from ..optim.state_ops import STATE_OPS
 from .layout import Layout

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ...tape.errors import DomainError
-from ...tape.var.op_table import OPS
+from ...tape.record.op import OPS
 from ..optim import Rule
 
 T = TypeVar("T")

@@ -1,9 +1,7 @@
 """What a trainer calls between its steps."""
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from .trainer import Result, Trainer
+from .result import Result
+from .trainer import Trainer
 
 
 class Callback:
@@ -34,13 +32,13 @@ class Callback:
     (2, [0.140625, 0.0791015625])
     """
 
-    def on_step(self, trainer: "Trainer", step: int, loss: float) -> bool | None:
+    def on_step(self, trainer: Trainer, step: int, loss: float) -> bool | None:
         """Step number ``step``, from 0, is done and recorded; ``loss`` was taken before its update."""
         return None
 
-    def on_epoch(self, trainer: "Trainer", epoch: int, loss: float) -> bool | None:
+    def on_epoch(self, trainer: Trainer, epoch: int, loss: float) -> bool | None:
         """Epoch number ``epoch``, from 0, has ended or was cut short; ``loss`` is that of its last step."""
         return None
 
-    def on_end(self, trainer: "Trainer", result: "Result") -> None:
+    def on_end(self, trainer: Trainer, result: Result) -> None:
         """The fit has ended without an error; its trace is sealed."""

@@ -16,8 +16,8 @@ from zipfile import ZipFile
 
 import numpy as np
 
+from ...atomic_file import replacing
 from ...tape import DgrrError, DomainError
-from ...tape.values.atomic_file import replacing
 from ..step.eager import State
 from ..step.loss_call import Array
 from .batch_stream import Cursor

@@ -1,7 +1,7 @@
 """Figures of a model over a whole data set."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -10,10 +10,25 @@ from ..data import Dataset
 from ..step.evaluate import on_tape
 from ..step.loss_call import Array, Arrays, LossFn, Moment, call_loss, takes_context
 
+Metric = Literal["loss", "accuracy"]
+
 Model = Callable[..., AnyVar]
 """``model(p, x)`` or ``model(p, x, ctx)``."""
 
 BATCH = 256
+
+
+def evaluated(
+    metric: Metric, loss_fn: LossFn, model: Model | None, params: Arrays, data: Dataset, moment: Moment
+) -> float:
+    """The figure of that name. Raises DomainError for another name, or accuracy without a model."""
+    if metric == "loss":
+        return mean_loss(loss_fn, params, data, moment)
+    if metric != "accuracy":
+        raise DomainError(f"evaluate: argument 'metric': expected 'loss' or 'accuracy', got {metric!r}")
+    if model is None:
+        raise DomainError("evaluate: argument 'model': expected model(p, x) for 'accuracy', got None")
+    return accuracy(model, params, data, moment)
 
 
 def mean_loss(loss_fn: LossFn, params: Arrays, data: Dataset, moment: Moment) -> float:

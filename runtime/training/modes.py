@@ -5,7 +5,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ...tape import DomainError
-from ..captured.captured_step import CapturedStep, OnShapeChange
+from ..captured.captured_step import CapturedStep
+from ..captured.replayed_step import OnShapeChange
 from ..step.eager import EagerStep
 from ..step.loss_call import Arrays, LossFn
 from ..step.update import Recipe

@@ -4,14 +4,14 @@ The runtime does not import the trace package. The package that writes traces re
 under the entry point group ``dgrr.recorder``, and its ``resume_recorder`` under ``dgrr.resume``.
 """
 
-from collections.abc import Mapping
 from importlib.metadata import entry_points
 from os import PathLike
 from typing import Any, Literal, Protocol
 
+from ...completed_step import CompletedStep
 from ...tape import NUMERICS, DgrrError
 from ..optim import Rule
-from ..step.loss_call import Array, Arrays
+from ..step.loss_call import Arrays
 
 OPEN, RESUME = "dgrr.recorder", "dgrr.resume"
 """Entry point groups."""
@@ -27,24 +27,8 @@ class RecorderError(DgrrError, RuntimeError):
 class Recorder(Protocol):
     """Writes one training run."""
 
-    def step(
-        self,
-        *,
-        step: int,
-        loss: Array,
-        hyper: Mapping[str, float],
-        grads: Arrays,
-        params: Arrays,
-        state: Arrays,
-        model_state: Arrays,
-        batch: Any,
-        clip: tuple[float, float] | None = None,
-        micro_batches: int = 1,
-    ) -> None:
-        """Record one update: the gradients as the optimizer consumed them, the state after it.
-
-        ``clip`` is (bound, scale) where they were clipped by norm; they are the mean over ``micro_batches``.
-        """
+    def step(self, done: CompletedStep) -> None:
+        """Record one update."""
 
     def event(self, kind: str, text: str) -> None:
         """Write a note into the trace."""

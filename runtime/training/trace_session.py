@@ -3,6 +3,7 @@
 from pathlib import Path as FilePath
 from typing import Any
 
+from ...completed_step import CompletedStep
 from ..captured.captured_step import CapturedStep
 from ..step.batch import leaves
 from ..step.eager import EagerStep
@@ -44,7 +45,7 @@ class Journal:
         if self._recorder is None:
             return
         recipe, scale = step.recipe, step.scale
-        self._recorder.step(
+        done = CompletedStep(
             step=number,
             loss=step.loss,
             hyper=recipe.rule.hyperparameters(number + 1),
@@ -56,6 +57,7 @@ class Journal:
             clip=None if recipe.clip_norm is None or scale is None else (recipe.clip_norm, scale),
             micro_batches=recipe.accumulate,
         )
+        self._recorder.step(done)
 
     def commit(self) -> None:
         """Bring what was recorded to the disk."""

@@ -1,17 +1,17 @@
 """The trainer: steps over batches, recorded and saved if asked, with the same bits in every mode."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from os import PathLike
 from pathlib import Path as FilePath
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from ...tape import NUMERICS, DomainError
-from ..captured.captured_step import CapturedStep, OnShapeChange
+from ..captured.captured_step import CapturedStep
+from ..captured.replayed_step import OnShapeChange
 from ..data import Dataset
 from ..optim import Rule
 from ..step.eager import EagerStep, StateError
@@ -19,26 +19,30 @@ from ..step.evaluate import NonFiniteError
 from ..step.loss_call import Array, Arrays, LossFn
 from ..step.update import Recipe
 from .batch_stream import Cursor, Feed
-from .callbacks import Callback
 from .checkpoint import Checkpoint, CheckpointError, check_every, read_checkpoint, write_checkpoint
 from .interrupt import held_interrupt
-from .metrics import Model, accuracy, mean_loss
+from .metrics import Metric, Model, evaluated
 from .modes import Runner, StepMode
 from .progress import Reporter, reporting
 from .recorder_protocol import Mode, Path
+from .result import Result
 from .trace_session import Journal
 
 
-@dataclass(frozen=True)
-class Result:
-    """What `Trainer.fit` did."""
+class Listener(Protocol):
+    """What a trainer tells of its run: a `Callback`, or anything with its methods."""
 
-    losses: npt.NDArray[np.floating[Any]]
-    """The loss of every step of this call, before its update."""
-    steps: int
-    seconds: float
-    state_digest: str
-    """SHA-256, in hex, over parameters, optimizer state and the model's state after the last step."""
+    def on_step(self, trainer: "Trainer", step: int, loss: float) -> bool | None:
+        """A step is done; True ends the fit."""
+        ...
+
+    def on_epoch(self, trainer: "Trainer", epoch: int, loss: float) -> bool | None:
+        """An epoch has ended; True ends the fit."""
+        ...
+
+    def on_end(self, trainer: "Trainer", result: Result) -> None:
+        """The fit has ended."""
+        ...
 
 
 class Trainer:
@@ -100,7 +104,7 @@ class Trainer:
         accumulate: int = 1,
         clip_norm: float | None = None,
         clip_value: float | None = None,
-        callbacks: Sequence[Callback] = (),
+        callbacks: Sequence[Listener] = (),
         checkpoint: str | PathLike[str] | None = None,
         checkpoint_every: int | None = None,
     ) -> None:
@@ -283,9 +287,7 @@ class Trainer:
 
     # ------------------------------------------------------------------ evaluation
 
-    def evaluate(
-        self, data: Dataset, metric: Literal["loss", "accuracy"] = "loss", model: Model | None = None
-    ) -> float:
+    def evaluate(self, data: Dataset, metric: Metric = "loss", model: Model | None = None) -> float:
         """The mean loss on a data set, or the share of samples whose label has the largest of the model's outputs.
 
         "accuracy" needs ``model(p, x)`` or ``model(p, x, ctx)`` and a data set of (inputs, integer labels). A context
@@ -293,10 +295,4 @@ class Trainer:
         Raises DomainError for another metric or a missing model.
         """
         moment = replace(self._step.moment, training=False)
-        if metric == "loss":
-            return mean_loss(self._step.loss_fn, self.params, data, moment)
-        if metric != "accuracy":
-            raise DomainError(f"evaluate: argument 'metric': expected 'loss' or 'accuracy', got {metric!r}")
-        if model is None:
-            raise DomainError("evaluate: argument 'model': expected model(p, x) for 'accuracy', got None")
-        return accuracy(model, self.params, data, moment)
+        return evaluated(metric, self._step.loss_fn, model, self.params, data, moment)

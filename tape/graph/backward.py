@@ -12,9 +12,9 @@ from typing import Any, Generic, TypeVar, cast
 import numpy as np
 
 from ..errors import DTypeError, GradientError, ShapeError, TapeError
+from ..record.op import OPS
 from ..values.tables import Table, statistics
 from ..values.tensor import AnyTensor
-from ..var.op_table import OPS
 from ..var.var import Var
 from .node import Node
 from .nonfinite import NonFiniteReport, first_gradient, require_finite_contribution

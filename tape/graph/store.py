@@ -6,7 +6,7 @@ from typing import Any
 
 from ..errors import ShapeError, TapeError
 from ..values.tensor import AnyTensor
-from ..var.some_var import SomeVar
+from ..var.var import SomeVar
 from .backward import named
 from .node import Node
 
@@ -33,8 +33,9 @@ class Nodes:
     def node(self, key: SomeVar[Any] | int | str) -> Node:
         """The node of a Var, an id or a name. Raises TapeError if this tape has no such node."""
         if isinstance(key, SomeVar):
-            if key.tape is not self:
-                raise TapeError(f"expected a Var of {self!r}, got node {key.id} of {key.tape!r}")
+            home: object = key.tape
+            if home is not self:
+                raise TapeError(f"expected a Var of {self!r}, got node {key.id} of {home!r}")
             if key.generation != self.generation:
                 raise TapeError(
                     f"expected a Var of generation {self.generation} of {self!r}, got node {key.id} of generation "

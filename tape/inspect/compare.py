@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ...ulp import exact, same_bits, ulp_distance
 from ..graph.backward import DenseGrads
 from ..graph.node import Node
 from ..values.tensor import Array
-from ..values.ulp import exact, same_bits, ulp_distance
 
 
 @dataclass(frozen=True)

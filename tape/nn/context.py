@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import DomainError, DTypeError, ShapeError
-from ..var.op_table import OPS
+from ..record.op import OPS
 from ..var.var import AnyVar
 
 

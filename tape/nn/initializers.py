@@ -14,8 +14,8 @@ import numpy as np
 
 from ..errors import DomainError, ShapeError
 from ..numerics.math.random import uniform as unit_uniform
+from ..record.op import OPS
 from ..values.tensor import AnyTensor, Array
-from ..var.op_table import OPS
 from .layer import Initialiser
 
 BEFORE_TRAINING = 2**32 - 1

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...atomic_file import replacing
 from ..errors import DomainError, DTypeError
-from ..values.atomic_file import replacing
 from ..values.dtypes import DTYPES, FLOATS
 from ..values.tensor import Array, dense
 from .layer import Layer, Parameters

@@ -1,1 +1,65 @@
-"""What an op must say of itself: its record, signature, derivatives, samples, lowering."""
+"""What an op must say of itself: its record, signature, derivatives, samples, lowering; the face for authors of ops.
+
+An op: `op` or `composed` above a typed function, `NO_GRAD` for what has no derivative, samples and errors for its
+tests. Its lowering: slots to a slot by `call`, `elementwise`, `view`, `reshaped`, `permuted`. A kernel: `kernel`, with
+`word`, `vector` and `share` to read what it is given, and `fma`, `sqrt`, `select` beside ``+ - * /``.
+"""
+
+from ..numerics.engine.intrinsics import fma, real, select, sqrt, word
+from ..numerics.engine.kernel import Kernel, kernel, share, vector, vector_as
+from ..numerics.math import reference_sums
+from ..numerics.sizes import Sizes
+from ..values.spec import Spec
+from .composed import Composed, composed, fitted
+from .derivative import NO_GRAD
+from .lowering import Slot, call, elementwise, permuted, reshaped, view
+from .op import Op, op
+from .samples import Bad, Make, Sample, bad, binary, unary, unary_positive
+from .types import Axis, B, Bs, C, D, F, K, M, N, S, like, same
+
+__all__ = [
+    "NO_GRAD",
+    "Axis",
+    "B",
+    "Bad",
+    "Bs",
+    "C",
+    "Composed",
+    "D",
+    "F",
+    "K",
+    "Kernel",
+    "M",
+    "Make",
+    "N",
+    "Op",
+    "S",
+    "Sample",
+    "Sizes",
+    "Slot",
+    "Spec",
+    "bad",
+    "binary",
+    "call",
+    "composed",
+    "elementwise",
+    "fitted",
+    "fma",
+    "kernel",
+    "like",
+    "op",
+    "permuted",
+    "real",
+    "reference_sums",
+    "reshaped",
+    "same",
+    "select",
+    "share",
+    "sqrt",
+    "unary",
+    "unary_positive",
+    "vector",
+    "vector_as",
+    "view",
+    "word",
+]

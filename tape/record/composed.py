@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeVar, get_overloads
+from typing import Any, TypeVar, cast, get_overloads
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from ..errors import DTypeError, TapeError
 from ..values.dtypes import boolean, i64
 from ..values.spec import Spec
 from ..values.tensor import AnyTensor
-from ..var.op_table import COMPOSED, require_free
+from ..var.op_table import COMPOSED as CALLEES
+from ..var.op_table import require_free
 from ..var.var import AnyVar, Var, shape_of
 from .description import Description, describe
 from .samples import Bad, Samples
@@ -53,6 +54,10 @@ class Composed:
         """Which inputs have a derivative: all that may be floats."""
         types, _ = self.signature.cases[0]
         return tuple([types[name].dtype not in (i64, boolean) for name in self.signature.inputs])
+
+
+COMPOSED = cast(dict[str, Composed], CALLEES)
+"""Every record of a composed function by name: the table that names are kept free in."""
 
 
 def composed(

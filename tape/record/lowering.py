@@ -8,6 +8,7 @@ moves no element. What depends only on shapes, dtypes and attributes is decided 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -179,18 +180,26 @@ def prepare(inputs: Sequence[Slot], result: Slot) -> Runner:
         return _frozen(slots[0].step)
     places = {slot: i for i, slot in enumerate((*inputs, *slots))}
     steps = [slot.step for slot in slots if slot.step is not None]
-    program = [(runner(step), [places[x] for x in step.inputs]) for step in steps]
-    last = places[result]
+    program = [(runner(step), _picked([places[x] for x in step.inputs])) for step in steps]
+    last, may_be_written = places[result], isinstance(result.step, ViewStep)
 
     def run_program(*arrays: Array) -> Array:
         values = [*arrays]
-        for run, sources in program:
-            values.append(run(*[values[i] for i in sources]))
+        for run, picked in program:
+            values.append(run(*picked(values)))
         out = values[last]
-        out.setflags(write=False)
+        if may_be_written:
+            out.setflags(write=False)
         return out
 
     return run_program
+
+
+def _picked(places: list[int]) -> Callable[[list[Array]], Sequence[Array]]:
+    """What picks the values at these places from a list."""
+    if len(places) == 1:
+        return itemgetter(slice(places[0], places[0] + 1))
+    return itemgetter(*places) if places else lambda values: ()
 
 
 def _frozen(step: Step) -> Runner:

@@ -16,7 +16,8 @@ from ..values.attributes import PLAIN, Attributes, plain
 from ..values.shape import Bindings, Pattern
 from ..values.spec import Spec
 from ..values.tensor import AnyTensor
-from ..var.op_table import OPS, require_free
+from ..var.op_table import OPS as CALLEES
+from ..var.op_table import require_free
 from ..var.var import Var
 from .derivative import NO_GRAD, Derivative, NoGradient, Rule
 from .description import Description, describe
@@ -68,6 +69,8 @@ class Op:
         inputs_alone = self.signature.inputs_alone
 
         def call(*args: Any, **kwargs: Any) -> Any:
+            inputs: Sequence[Any]
+            attrs: Mapping[str, Any]
             if len(args) == inputs_alone and not kwargs:
                 inputs, attrs = args, self.default
             else:
@@ -245,6 +248,10 @@ class Op:
             return None
         given = [_zero(x) if t is None else t for t, x in zip(tangents, inputs, strict=True)]
         return self.jvp(given if len(given) > 1 else given[0], inputs, output, attrs)
+
+
+OPS = cast(dict[str, Op], CALLEES)
+"""Every op record by name: the table that operators call through."""
 
 
 def _zero(x: Any) -> AnyTensor | None:

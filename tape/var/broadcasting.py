@@ -7,13 +7,13 @@ import numpy as np
 from ..errors import ShapeError
 from ..numerics.sizes import Sizes
 from ..values.tensor import AnyTensor
+from .handle import Handle
 from .op_table import OPS
-from .some_var import SomeVar
 
 
 def shape_of(x: Any) -> Sizes:
     """The sizes of a Var, a tensor or an array as a plain tuple."""
-    value = x.value if isinstance(x, SomeVar) else x
+    value = x.value if isinstance(x, Handle) else x
     return value.sizes if isinstance(value, AnyTensor) else tuple(value.shape)
 
 
@@ -32,7 +32,7 @@ def binary(op: str, a: Any, b: Any) -> Any:
 
 def _has_shape(x: Any) -> bool:
     """Whether ``x`` is no number: a number takes the shape of the other operand."""
-    return isinstance(x, SomeVar | AnyTensor | np.ndarray)
+    return isinstance(x, Handle | AnyTensor | np.ndarray)
 
 
 def _common_shape(op: str, a: Sizes, b: Sizes) -> Sizes:
@@ -48,4 +48,4 @@ def _common_shape(op: str, a: Sizes, b: Sizes) -> Sizes:
 def _repeated(x: Any, sizes: Sizes) -> Any:
     if shape_of(x) == sizes:
         return x
-    return OPS["broadcast_to"](x, sizes) if isinstance(x, SomeVar) else np.broadcast_to(np.asarray(x), sizes)
+    return OPS["broadcast_to"](x, sizes) if isinstance(x, Handle) else np.broadcast_to(np.asarray(x), sizes)

@@ -1,15 +1,38 @@
-"""The tables of ops and of functions composed of them, by name, filled by their definitions as they are imported."""
+"""The tables of ops and of functions composed of them, by name, filled by their definitions as they are imported.
 
-from typing import TYPE_CHECKING
+Here they are typed as operators use them; `record.op` and `record.composed` give the same tables with whole records.
+"""
 
-if TYPE_CHECKING:
-    from ..record.composed import Composed
-    from ..record.op import Op
+from typing import Any, Protocol
 
-OPS: "dict[str, Op]" = {}
+import numpy as np
+
+
+class Operands(Protocol):
+    """What operators ask of a signature."""
+
+    def require_dtypes(self, *dtypes: np.dtype[Any]) -> None:
+        """Raise DTypeError for operands of other element types."""
+        ...
+
+
+class Callee(Protocol):
+    """What operators ask of a record."""
+
+    @property
+    def signature(self) -> Operands:
+        """What it takes."""
+        ...
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Apply it."""
+        ...
+
+
+OPS: dict[str, Callee] = {}
 """Every op record by name."""
 
-COMPOSED: "dict[str, Composed]" = {}
+COMPOSED: dict[str, Callee] = {}
 """Every record of a composed function by name."""
 
 

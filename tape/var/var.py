@@ -1,24 +1,30 @@
 """Vars: handles to the nodes of a tape, with the operators and methods that record ops.
 
-The operators reach ops through the op table, because ops are defined above this file and take Vars.
+The operators reach ops through the op table, because ops are defined above this file and take Vars. The types that
+many ops and methods share are each written once, as the overloads of a function that is never called. Overloads that
+ask for an `UnknownAxis` are those of gradual Vars. They come first, so that no exact overload is chosen for a Var
+whose axes might be any.
 """
 
 # What the op table returns is typed by each method's own signature.
 # mypy: disable-error-code="no-any-return"
-from typing import Any, Generic, TypeVar, TypeVarTuple, overload
+from collections.abc import Callable
+from typing import Any, Generic, Literal, Protocol, TypeVar, TypeVarTuple, overload
 
 import numpy as np
 
-from ..values.dtypes import DType, boolean
-from ..values.shape import Shape
+from ..values.dtypes import DType, Float, boolean, i64
+from ..values.shape import Pattern, Shape
 from ..values.tensor import Array
+from .arithmetic import Arithmetic, Number
 from .broadcasting import binary
 from .broadcasting import shape_of as shape_of
-from .method_types import UnknownAxis, elementwise, method, moment, position, reduction
+from .handle import Handle
+from .method_types import Axes, Axis, Flat, UnknownAxis, method
 from .op_table import OPS
-from .some_var import SomeVar
 
 D = TypeVar("D", bound=DType)
+F = TypeVar("F", bound=Float)
 M = TypeVar("M")
 K = TypeVar("K")
 N = TypeVar("N")
@@ -26,10 +32,120 @@ S = TypeVarTuple("S")
 S2 = TypeVarTuple("S2")
 Bs = TypeVarTuple("Bs")
 
-Number = float | int | bool | np.generic
+
+class Removable(Protocol):
+    """What `SomeVar.register_hook` gives: a `HookHandle`."""
+
+    def remove(self) -> None:
+        """Take the hook away."""
+        ...
 
 
-class Var(SomeVar[D], Generic[D, *S]):
+class SomeVar(Handle[D]):
+    """A Var that has a shape which the type checker does not know: `expect` opens it, `gradual` trusts it.
+
+    Every `Var` is one, so nothing is made or copied; it is what ``tape.var(id)`` is declared to give.
+
+    >>> from dgrr.tape import Dim, Shape, Tape, f64
+    >>> class Batch(Dim): ...
+    >>> tape = Tape(f64)
+    >>> _ = tape.leaf([1.0, 2.0], name="x")
+    >>> x = tape.var("x").expect(Shape[Batch])  # a Var[f64, Batch]
+    >>> (x + x).numpy()
+    array([2., 4.])
+    """
+
+    __slots__ = ()
+
+    @overload
+    def expect(self, shape: type[Shape[*S]]) -> "Var[D, *S]": ...
+    @overload
+    def expect(self, shape: tuple[int, ...]) -> "Gradual[D]": ...
+    def expect(self, shape: Any) -> Any:
+        """The same Var with a shape that was checked now and that the type checker knows from here on.
+
+        A Dim has one size on one tape. Raises ShapeError if the sizes are others.
+        """
+        self.tape.bind("expect", Pattern.named("expect", shape), self.value.sizes)
+        return self
+
+    @property
+    def gradual(self) -> "Gradual[D]":
+        """The same Var with a shape that is left to the run time."""
+        same: Any = self
+        return same
+
+    def register_hook(self, function: Callable[[Any], Any]) -> Removable:
+        """Call ``function(gradient)`` in every backward pass; see `Tape.hook`."""
+        handle: Removable = self.tape.hook(self.gradual, function)
+        return handle
+
+
+def elementwise(x: "Var[F, *S]") -> "Var[F, *S]":
+    """One element of the result for each of ``x``."""
+    raise NotImplementedError
+
+
+@overload
+def reduction(
+    x: "Var[F, UnknownAxis, *tuple[UnknownAxis, ...]]", axis: int | Axes, keepdims: bool = False
+) -> "Gradual[F]": ...
+@overload
+def reduction(x: "Gradual[F]", axis: None = None, keepdims: Flat = False) -> "Var[F]": ...
+@overload
+def reduction(x: "Var[F, *S, N]", axis: Literal[-1], keepdims: Flat = False) -> "Var[F, *S]": ...
+@overload
+def reduction(x: "Var[F, N, *S]", axis: Literal[0], keepdims: Flat = False) -> "Var[F, *S]": ...
+@overload
+def reduction(x: "Var[F, Any, *tuple[Any, ...]]", axis: int, keepdims: bool = False) -> "Gradual[F]": ...
+@overload
+def reduction(x: "Gradual[F]", axis: Axes | None = None, keepdims: bool = False) -> "Gradual[F]": ...
+def reduction(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+    """One element of the result for the elements along an axis, several, or all."""
+    raise NotImplementedError
+
+
+@overload
+def position(
+    x: "Var[F, UnknownAxis, *tuple[UnknownAxis, ...]]", axis: int | Axes, keepdims: bool = False
+) -> "Gradual[i64]": ...
+@overload
+def position(x: "Gradual[Any]", axis: None = None, keepdims: Flat = False) -> "Var[i64]": ...
+@overload
+def position(x: "Var[Any, *S, N]", axis: Literal[-1], keepdims: Flat = False) -> "Var[i64, *S]": ...
+@overload
+def position(x: "Var[Any, N, *S]", axis: Literal[0], keepdims: Flat = False) -> "Var[i64, *S]": ...
+@overload
+def position(x: "Var[Any, Any, *tuple[Any, ...]]", axis: int, keepdims: bool = False) -> "Gradual[i64]": ...
+@overload
+def position(x: "Gradual[Any]", axis: Axes | None = None, keepdims: bool = False) -> "Gradual[i64]": ...
+def position(x: Any, axis: Axis = None, keepdims: bool = False) -> Any:
+    """The position of one of the elements along an axis, several, or all."""
+    raise NotImplementedError
+
+
+@overload
+def moment(
+    x: "Var[F, UnknownAxis, *tuple[UnknownAxis, ...]]", axis: int | Axes, keepdims: bool = False, correction: int = 0
+) -> "Gradual[F]": ...
+@overload
+def moment(x: "Gradual[F]", axis: None = None, keepdims: Flat = False, correction: int = 0) -> "Var[F]": ...
+@overload
+def moment(x: "Var[F, *S, N]", axis: Literal[-1], keepdims: Flat = False, correction: int = 0) -> "Var[F, *S]": ...
+@overload
+def moment(x: "Var[F, N, *S]", axis: Literal[0], keepdims: Flat = False, correction: int = 0) -> "Var[F, *S]": ...
+@overload
+def moment(
+    x: "Var[F, Any, *tuple[Any, ...]]", axis: int, keepdims: bool = False, correction: int = 0
+) -> "Gradual[F]": ...
+@overload
+def moment(x: "Gradual[F]", axis: Axes | None = None, keepdims: bool = False, correction: int = 0) -> "Gradual[F]": ...
+def moment(x: Any, axis: Axis = None, keepdims: bool = False, correction: int = 0) -> Any:
+    """A `reduction` whose number of elements is corrected."""
+    raise NotImplementedError
+
+
+class Var(SomeVar[D], Arithmetic, Generic[D, *S]):
     """A handle to one node of one tape; its type carries the element type and, where known, the shape.
 
     Operators take another Var, an array or a number; numbers and arrays become constants. Unlike the ops
@@ -54,50 +170,6 @@ class Var(SomeVar[D], Generic[D, *S]):
 
     def __len__(self) -> int:
         return len(self.value)
-
-    def __add__(self, other: "Var[D, *S] | Array | Number") -> "Var[D, *S]":
-        """``self + other``."""
-        return binary("add", self, other)
-
-    def __radd__(self, other: Array | Number) -> "Var[D, *S]":
-        """``other + self``."""
-        return binary("add", other, self)
-
-    def __sub__(self, other: "Var[D, *S] | Array | Number") -> "Var[D, *S]":
-        """``self - other``."""
-        return binary("sub", self, other)
-
-    def __rsub__(self, other: Array | Number) -> "Var[D, *S]":
-        """``other - self``."""
-        return binary("sub", other, self)
-
-    def __mul__(self, other: "Var[D, *S] | Array | Number") -> "Var[D, *S]":
-        """``self * other``."""
-        return binary("mul", self, other)
-
-    def __rmul__(self, other: Array | Number) -> "Var[D, *S]":
-        """``other * self``."""
-        return binary("mul", other, self)
-
-    def __truediv__(self, other: "Var[D, *S] | Array | Number") -> "Var[D, *S]":
-        """``self / other``."""
-        return binary("div", self, other)
-
-    def __rtruediv__(self, other: Array | Number) -> "Var[D, *S]":
-        """``other / self``."""
-        return binary("div", other, self)
-
-    def __neg__(self) -> "Var[D, *S]":
-        """``-self``."""
-        return OPS["neg"](self)
-
-    def __pow__(self, exponent: float) -> "Var[D, *S]":
-        """``self ** exponent`` for a number."""
-        return OPS["power"](self, exponent)
-
-    def __abs__(self) -> "Var[D, *S]":
-        """``|self|``."""
-        return OPS["absolute"](self)
 
     @overload
     def __matmul__(self: "_Unknown[D]", other: "_Unknown[D] | Array") -> "Gradual[D]": ...
@@ -163,18 +235,6 @@ class Var(SomeVar[D], Generic[D, *S]):
     square = method("square", elementwise, "``self * self``.")
     sqrt = method("sqrt", elementwise, "The square root of ``max(self, 0)``.")
 
-    def clamp(self, low: float, high: float) -> "Var[D, *S]":
-        """``minimum(high, maximum(low, self))``."""
-        return OPS["clamp"](self, low, high)
-
-    def softmax(self, axis: int = -1) -> "Var[D, *S]":
-        """The softmax along an axis."""
-        return OPS["softmax"](self, axis)
-
-    def log_softmax(self, axis: int = -1) -> "Var[D, *S]":
-        """The logarithm of the softmax along an axis."""
-        return OPS["log_softmax"](self, axis)
-
     sum = method("reduce_sum", reduction, "The sum over an axis, several, or all.")
     mean = method("reduce_mean", reduction, "The mean over an axis, several, or all.")
     max = method("reduce_max", reduction, "The largest element along an axis, several, or all.")
@@ -183,10 +243,6 @@ class Var(SomeVar[D], Generic[D, *S]):
     argmax = method("argmax", position, "The position of the first largest element; no gradient.")
     argmin = method("argmin", position, "The position of the first smallest element; no gradient.")
     var = method("var", moment, "The variance along an axis, several, or all; ``correction=1`` for the unbiased one.")
-
-    def cumsum(self, axis: int) -> "Var[D, *S]":
-        """The running sum along an axis."""
-        return OPS["cumsum"](self, axis)
 
     def swapaxes(self, axis1: int, axis2: int) -> "Gradual[D]":
         """Two axes exchanged."""

@@ -31,7 +31,6 @@ FLOORS: dict[str, list[list[str]]] = {
         ["basic", "math"],
     ],
     "tape/ops": [
-        ["types"],
         ["elementwise", "planar", "shape"],
         ["random", "reduce"],
         ["conv", "linear", "losses", "norm", "pooling"],
@@ -58,6 +57,7 @@ FLOORS: dict[str, list[list[str]]] = {
     ],
     "runtime/captured": [
         ["plans", "profile"],
+        ["replayed_step"],
         ["verification"],
         ["captured_step"],
     ],
@@ -91,7 +91,7 @@ FLOORS: dict[str, list[list[str]]] = {
     ],
     "trace/v1": [
         ["compiled", "layout", "report"],
-        ["file_crc", "reader", "ulp"],
+        ["file_crc", "reader"],
         ["compare", "validation", "writer"],
         ["inspect", "train"],
     ],

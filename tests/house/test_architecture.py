@@ -3,7 +3,7 @@
 import ast
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,8 @@ from .floors import FLOORS, drawn
 
 ROOT = Path(__file__).parents[2]
 WINGS = ("tape", "runtime", "trace")
-
+SHARED = sorted(p for p in ROOT.glob("*.py") if not p.stem.startswith("__"))
+"""The modules at the root of the package, which all wings may import."""
 
 LATE_IMPORTS = {"trace/cli/main.py", "trace/replaying/validate.py", "trace/cli/v2.py"}
 """Files that import inside functions, so that answers that need no compiled code come at once."""
@@ -30,12 +31,9 @@ def name(path: Path) -> str:
 
 
 def imports(path: Path) -> Iterator[tuple[str, ast.AST]]:
-    """Every imported module as an absolute dotted name, apart from imports for type checkers alone."""
+    """Every imported module as an absolute dotted name, those for type checkers alone too."""
     tree = ast.parse(path.read_text())
     package = ["dgrr", *path.relative_to(ROOT).parts[:-1]]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            node.body = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node) for alias in node.names)
@@ -73,6 +71,47 @@ def test_a_module_imports_only_floors_below(path: Path) -> None:
         assert below is None or below < floor, f"{name(path)} imports {module}, which does not stand below it"
 
 
+def imported_modules() -> dict[str, set[str]]:
+    """Every module by its dotted name, and the modules that it takes names from; a face has its folder's name."""
+    files = {".".join(["dgrr", *p.relative_to(ROOT).with_suffix("").parts]): p for p in sources()}
+    files = {module.removesuffix(".__init__"): path for module, path in files.items()}
+    found: dict[str, set[str]] = {}
+    for module, path in files.items():
+        statements: dict[ast.AST, list[str]] = {}
+        for other, node in imports(path):
+            statements.setdefault(node, []).append(other)
+        taken = {n if n in files else base for base, *names in statements.values() for n in names or [base]}
+        found[module] = taken & files.keys() - {module}
+    return found
+
+
+def circle(imported: Mapping[str, set[str]]) -> list[str]:
+    """Modules that import each other in a ring, the first at both ends; none if there is no ring."""
+    done: set[str] = set()
+
+    def walk(module: str, way: list[str]) -> list[str]:
+        if module in way:
+            return [*way[way.index(module) :], module]
+        if module not in done:
+            for other in sorted(imported[module]):
+                if found := walk(other, [*way, module]):
+                    return found
+        done.add(module)
+        return []
+
+    return next((found for module in imported if (found := walk(module, []))), [])
+
+
+def test_a_ring_of_imports_is_found() -> None:
+    assert circle({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"d", "b"}, "d": set()}) == ["b", "c", "b"]
+
+
+def test_no_modules_import_each_other_in_a_ring() -> None:
+    """Not even for type checkers alone: what needs a name of a module stands above it."""
+    assert circle(imported_modules()) == []
+
+
 @pytest.mark.parametrize("path", sources(), ids=name)
 def test_wings_import_downwards(path: Path) -> None:
     wing, *rest = path.relative_to(ROOT).parts
@@ -85,7 +124,16 @@ def test_wings_import_downwards(path: Path) -> None:
             assert below.split(".")[0] not in set(WINGS) - allowed, f"{name(path)} imports {module}"
 
 
-@pytest.mark.parametrize("path", sources(), ids=name)
+@pytest.mark.parametrize("path", SHARED, ids=name)
+def test_what_all_wings_stand_on_imports_none_of_them(path: Path) -> None:
+    """Nor a compiler, so that the trace formats need none."""
+    for module, _ in imports(path):
+        top, _, below = module.partition(".")
+        assert top not in ("numba", "llvmlite"), f"{name(path)} imports {module}"
+        assert top != "dgrr" or below.split(".")[0] not in WINGS, f"{name(path)} imports {module}"
+
+
+@pytest.mark.parametrize("path", [*sources(), *SHARED], ids=name)
 def test_imports_inside_the_package_are_relative(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -115,6 +163,25 @@ def test_no_op_names_are_compared_outside_the_ops(path: Path) -> None:
             text = ast.unparse(node)
             assert "op_name ==" not in text, f"{name(path)}:{node.lineno}: {text}"
             assert "op.name ==" not in text, f"{name(path)}:{node.lineno}: {text}"
+
+
+ALSO_ELSEWHERE = {"Recorder", "NonFiniteError"}
+"""Public names that two wings share: the protocol and its class, and what each refuses that is not finite."""
+
+
+def classes(*wings: str) -> set[str]:
+    """The public classes of some wings."""
+    trees = [ast.parse(p.read_text()) for p in sources() if p.relative_to(ROOT).parts[0] in wings]
+    return {n.name for tree in trees for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name[0] != "_"}
+
+
+def test_a_class_of_the_trace_wing_has_a_name_of_its_own() -> None:
+    assert classes("trace") & classes("tape", "runtime") == ALSO_ELSEWHERE
+
+
+def test_the_trace_wing_names_arrays_once() -> None:
+    named = re.compile(r"^Arrays?(: TypeAlias)? = ", re.MULTILINE)
+    assert not [name(p) for p in sources() if name(p).startswith("trace/") and named.search(p.read_text())]
 
 
 def test_the_package_list_is_the_folders() -> None:

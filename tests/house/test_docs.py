@@ -56,6 +56,16 @@ def test_code_blocks_run_and_print_what_the_page_shows(page: Path, tmp_path: Pat
     check(page, tmp_path)
 
 
+FACES = r"dgrr(\.(tape|tape\.(nn|ops|record)|runtime|runtime\.(data|optim)|trace))?"
+"""What users and authors of ops import from."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_pages_import_from_faces_alone(page: Path) -> None:
+    imported = re.findall(r"^(?:>>> )?(?:from|import) (dgrr[\w.]*)", page.read_text(), re.MULTILINE)
+    assert [module for module in imported if not re.fullmatch(FACES, module)] == []
+
+
 def test_the_page_on_debugging_shows_all_that_it_prints(tmp_path: Path) -> None:
     page = ROOT / "docs" / "debugging.md"
     shown = [shown is not None for _, shown in blocks(page)]
@@ -80,7 +90,8 @@ def test_a_page_that_is_wrong_is_found(tmp_path: Path, last: str, error: str) ->
 
 def modules() -> list[str]:
     wings = (dgrr.tape, dgrr.runtime, dgrr.trace)
-    return [m.name for wing in wings for m in pkgutil.walk_packages(wing.__path__, f"{wing.__name__}.")]
+    shared = [f"dgrr.{p.stem}" for p in ROOT.glob("*.py") if not p.stem.startswith("__")]
+    return shared + [m.name for wing in wings for m in pkgutil.walk_packages(wing.__path__, f"{wing.__name__}.")]
 
 
 @pytest.mark.parametrize("module_name", [*modules(), "dgrr.tape", "dgrr.runtime", "dgrr.trace"])

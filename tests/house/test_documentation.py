@@ -12,10 +12,10 @@ import pytest
 
 from dgrr.runtime import optim
 from dgrr.tape import DomainError, DTypeError, ShapeError, Var, nn, ops
-from dgrr.tape.ops.types import Bs, D, F, K, M, N, S
 from dgrr.tape.record.description import describe, described
 from dgrr.tape.record.samples import bad
 from dgrr.tape.record.signature import Signature
+from dgrr.tape.record.types import Bs, D, F, K, M, N, S
 from dgrr.tape.values.dtypes import boolean, i64
 from dgrr.tape.var.op_table import COMPOSED, OPS
 from dgrr.tape.var.var import AnyVar, Gradual

@@ -11,7 +11,7 @@ import pytest
 from dgrr.runtime import SGD, Adam
 from dgrr.runtime.optim import Rule
 from dgrr.tape import NUMERICS
-from dgrr.trace import open_recorder
+from dgrr.trace import CompletedStep, open_recorder
 
 Arrays = dict[str, Any]
 Said = dict[str, Any]
@@ -69,7 +69,7 @@ def _record(
         path, params=params, state=state, rule=rule.rule, hyperparameters=hyperparameters, **options
     )
     for said in islice(_trained(rng, rule, params, state, diverge), steps):
-        recorder.step(**said)
+        recorder.step(CompletedStep(**said))
         if events and said["step"] == 1:
             recorder.event("note", "half-time")
     if not seal:

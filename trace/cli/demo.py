@@ -46,7 +46,7 @@ def loss_fn(p: Any, batch: Any) -> AnyVar:
 
 
 @dataclass
-class Check:
+class DemoCheck:
     """One thing the demo proves: what, how it went, and how long it took."""
 
     what: str
@@ -62,7 +62,7 @@ class Demo:
         self.args, self.console = args, console
         self.out = Path(args.out)
         self.train, self.test = data.digits()
-        self.checks: list[Check] = []
+        self.checks: list[DemoCheck] = []
 
     @property
     def is_default(self) -> bool:
@@ -137,7 +137,7 @@ class Demo:
     def _check(self, what: str, outcome: Callable[[], tuple[bool, str]]) -> None:
         began = perf_counter()
         held, detail = outcome()
-        self.checks.append(Check(what, held, detail, perf_counter() - began))
+        self.checks.append(DemoCheck(what, held, detail, perf_counter() - began))
         mark = "[OK]  " if held else "[FAIL]"
         self._line(f"{mark} {what}: {detail}")
 

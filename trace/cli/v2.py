@@ -7,10 +7,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ParamSpec
 
+from ...ulp import exact
 from ..exit_codes import Exit
 from ..file_version import TraceFileError
 from ..v2.check.compare import compare_traces
-from ..v2.check.difference import show
 from ..v2.check.report import Report
 from ..v2.check.validate import validate_v2
 from ..v2.errors import TraceWriteError
@@ -113,7 +113,7 @@ def _trace_lines(trace: Trace) -> list[str]:
 
 def _step_lines(trace: Trace, step: int) -> list[str]:
     view = trace[step]
-    lines = [f"{trace.path}: step {view.step}", f"  loss {show(view.loss)}"]
+    lines = [f"{trace.path}: step {view.step}", f"  loss {exact(view.loss)}"]
     lines += [f"  {name} {value!r} ({value.hex()})" for name, value in view.hyper.items()]
     lines += [f"  correction {value!r} ({value.hex()})" for value in view.corrections]
     if view.clip is not None:

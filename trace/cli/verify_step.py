@@ -17,8 +17,8 @@ import numpy as np
 from ...runtime import Adam, CapturedStep, capture
 from ...tape import AnyTensor, AnyVar, DgrrError, nn, ops
 from ...tape.numerics.math.random import uniform
+from ...tape.record.op import OPS
 from ...tape.values.tensor import Array
-from ...tape.var.op_table import OPS
 from ..exit_codes import Exit
 
 MODEL = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8))

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ... import runtime
+from ...arrays import Array
 from ...runtime.optim import clip_by_global_norm, clip_by_value
 from ...runtime.step.batch import leaves
 from ...runtime.step.eager import averaged
@@ -16,11 +17,11 @@ from ...runtime.training.trace_session import CLIP_VALUE
 from ..v2.check.difference import first_difference
 from ..v2.check.report import Finding
 from ..v2.errors import InvalidTraceError
-from ..v2.format.constants import RecordMode, Role
-from ..v2.format.digest import Array, Batch, InputDigest, TensorDigest
+from ..v2.format.constants import RecordMode, TensorRole
+from ..v2.format.digest import Batch, InputDigest, TensorDigest
 from ..v2.read.reader import StepView, Trace
 from ..v2.verdict import Verdict
-from .state import State
+from .replay_state import ReplayState
 
 LossFn: TypeAlias = Callable[..., Any]
 Batches: TypeAlias = Iterable[Batch]
@@ -50,8 +51,8 @@ class Model:
         algorithm = trace.header.algorithm
         self._input_digest = InputDigest(algorithm)
         digests = {t.name: TensorDigest(algorithm, t.dtype, t.shape) for t in trace.schema.tensors}
-        self._digests = {t.name: digests[t.name] for t in trace.schema.tensors if t.role is Role.PARAM}
-        self._buffer_digests = {t.name: digests[t.name] for t in trace.schema.tensors if t.role is Role.BUFFER}
+        self._digests = {t.name: digests[t.name] for t in trace.schema.tensors if t.role is TensorRole.PARAM}
+        self._buffer_digests = {t.name: digests[t.name] for t in trace.schema.tensors if t.role is TensorRole.BUFFER}
 
     def next_batch(self, view: StepView) -> tuple[Batch, ...]:
         """The micro-batches of a step."""
@@ -65,7 +66,7 @@ class Model:
         return batch
 
     def execute(
-        self, view: StepView, state: State, batch: tuple[Batch, ...], ulp_tol: int
+        self, view: StepView, state: ReplayState, batch: tuple[Batch, ...], ulp_tol: int
     ) -> tuple[dict[str, Array], dict[str, Array]]:
         """Compute loss, gradients as the optimizer consumed them, and buffers after a step, and compare."""
         if view.micro_batches != self._together:
@@ -85,10 +86,10 @@ class Model:
         self._compare_buffers(view, passes[-1].model_state, ulp_tol)
         return grads, passes[-1].model_state
 
-    def _passes(self, state: State, batch: tuple[Batch, ...]) -> list[Evaluation]:
+    def _passes(self, state: ReplayState, batch: tuple[Batch, ...]) -> list[Evaluation]:
         """Each micro-batch evaluated, the model's state handed on from one to the next."""
-        params, passes = state.of_role(Role.PARAM), list[Evaluation]()
-        moment = Moment(int(state.values["step"]), self._trace.header.seed, state.of_role(Role.BUFFER))
+        params, passes = state.of_role(TensorRole.PARAM), list[Evaluation]()
+        moment = Moment(int(state.values["step"]), self._trace.header.seed, state.of_role(TensorRole.BUFFER))
         for micro in batch:
             passes.append(runtime.evaluate(self._loss_fn, params, micro, moment))
             moment = moment.after(passes[-1].model_state)

@@ -3,17 +3,18 @@
 import os
 from collections.abc import Mapping, Sequence
 
+from ...arrays import Array
 from ...tape import NUMERICS
 from ...tape.errors import DgrrError
 from ..v2.check.difference import first_difference
 from ..v2.check.report import Finding, Report
 from ..v2.errors import InvalidTraceError, NotRecordedError
 from ..v2.format.constants import VERSION, RecordMode
-from ..v2.format.digest import Array, TensorDigest
+from ..v2.format.digest import TensorDigest
 from ..v2.read.reader import StepView, Trace, open_trace
 from ..v2.verdict import Verdict
 from .reexecute import Batches, FailedError, LossFn, Model
-from .state import State, UnknownRuleError
+from .replay_state import ReplayState, UnknownRuleError
 from .validate import validate
 
 _READABLE = (Verdict.OK, Verdict.UNSEALED, Verdict.TORN_TAIL)
@@ -80,7 +81,7 @@ class _Replay:
                 "replay: ulp_tol: this trace records digests of its states but no values after the "
                 "beginning, and digests have no tolerance; use 0, or record with record='full'"
             )
-        self.state = State(trace, 0)
+        self.state = ReplayState(trace, 0)
 
     def run(self) -> None:
         """Replay all steps; say in the report what is proven, what failed, and what could not be checked."""

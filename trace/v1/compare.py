@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...ulp import ulp_distance, ulp_distances
 from .compiled import Words
 from .layout import FLOAT_FIELDS
 from .reader import BLOCK_RECORDS, TraceReader
-from .ulp import ulp_distances
 
 COMPARED_FIELDS = ("w_after", "b_after", "loss")
 _COLUMNS = [1 + FLOAT_FIELDS.index(name) for name in COMPARED_FIELDS]
@@ -44,4 +44,4 @@ def first_divergence(a: TraceReader, b: TraceReader, ulp_tol: int) -> Divergence
 
 
 def _divergence(step: int, field: str, a: np.float64, b: np.float64) -> Divergence:
-    return Divergence(step, field, float(a), float(b), int(ulp_distances(np.array([a]), np.array([b]))[0]))
+    return Divergence(step, field, float(a), float(b), ulp_distance(a, b))

@@ -1,19 +1,21 @@
 """All that numba compiles for version 1: CRC, data, model, the training loop and the scan of the validator.
 
-It stands in one file because numba's cache notices a change of the file that defines a function, not of the
-files whose functions it calls. Nothing here uses fastmath: every operation rounds once, in the order written,
-and no multiplication is contracted with an addition.
+It stands in one file, apart from the order of floats (`dgrr.ulp`), because numba's cache notices a change of the
+file that defines a function, not of the files whose functions it calls. Nothing here uses fastmath: every operation
+rounds once, in the order written, and no multiplication is contracted with an addition.
 """
 
 import math
+from pathlib import Path
 from typing import Any, TypeAlias
+from zlib import crc32
 
 import numba
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ... import kernel_cache
+from ... import kernel_cache, ulp
 
 Word: TypeAlias = np.uint64
 Int: TypeAlias = int | np.uint64
@@ -24,29 +26,21 @@ Words: TypeAlias = NDArray[np.uint64]
 _inlined = njit(forceinline=True)
 
 
-numba.config.CACHE_DIR, _caller_s = str(kernel_cache.folder()), numba.config.CACHE_DIR
-"""Where numba keeps what is compiled below; what was set before is set again at the end of this file."""
+FOLDER = kernel_cache.folder() / f"v1-{crc32(Path(ulp.__file__).read_bytes()):08x}"
+"""Where numba keeps what is compiled below: another folder for another `ulp.py`, whose changes it does not notice."""
+
+_config: Any = numba.config  # it carries no types
+_config.CACHE_DIR, _caller_s = str(FOLDER), _config.CACHE_DIR
+"""What was set before is set again at the end of this file."""
 
 CACHED = kernel_cache.can_be_written()
 """Without a folder, numba would refuse to compile what asks for a cache."""
 
 # --- bits ---------------------------------------------------------------------------------------------------
 
-_SIGN = Word(1 << 63)
 _LOW_HALF = Word(0xFFFFFFFF)
 
-
-def ordered(bits: Any) -> Any:
-    """Map the bits of float64 values to words that keep their order; +0 and -0 coincide.
-
-    Takes and gives arrays of uint64, or words in compiled code. The ULP distance of two values is the
-    difference of their words.
-    """
-    negative = bits >> Word(63)
-    return _SIGN + ((bits & ~_SIGN) ^ (Word(0) - negative)) + negative
-
-
-_ordered = _inlined(ordered)
+_ordered = _inlined(ulp.ordered)
 
 
 @_inlined
@@ -305,4 +299,4 @@ def scan_block(
     losses[0], losses[1] = total, carry
 
 
-numba.config.CACHE_DIR = _caller_s
+_config.CACHE_DIR = _caller_s

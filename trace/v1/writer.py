@@ -11,6 +11,7 @@ import stat
 from contextlib import suppress
 from types import TracebackType
 
+from ...atomic_file import sync_folder
 from ..file_version import TraceFileError, os_errors_named
 from .compiled import Words
 from .file_crc import valid_records_crc32
@@ -75,7 +76,7 @@ class TraceWriter:
         with os_errors_named("create", self.path):
             os.replace(self._partial, self.path)
             self._sealed = True
-            _sync_folder(os.path.dirname(self.path) or ".")
+            sync_folder(os.path.dirname(self.path) or ".")
 
     def __enter__(self) -> "TraceWriter":
         return self
@@ -87,12 +88,3 @@ class TraceWriter:
         if not self._sealed:
             with suppress(FileNotFoundError), os_errors_named("remove", self._partial):
                 os.unlink(self._partial)
-
-
-def _sync_folder(folder: str) -> None:
-    """Make a rename in `folder` last through a power cut."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

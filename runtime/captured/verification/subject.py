@@ -1,11 +1,9 @@
 """The step under verification: its plans, its state before, and the way back to it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ....tape.values.tensor import Array
 from ...ir.graph import IRGraph, IRNode, Role
@@ -14,10 +12,8 @@ from ...lower.bind import Bound
 from ...lower.program import Program
 from ...step.eager import EagerStep
 from ..plans import Executable, Plans
+from ..replayed_step import ReplayedStep
 from .bits import copied, owner_of
-
-if TYPE_CHECKING:
-    from ..captured_step import CapturedStep
 
 
 @dataclass(frozen=True)
@@ -51,7 +47,7 @@ class Part:
 class Subject:
     """A captured step with the batch that is bound. `restore` brings all back to the bit."""
 
-    def __init__(self, step: CapturedStep, plans: Plans, replays: int) -> None:
+    def __init__(self, step: ReplayedStep, plans: Plans, replays: int) -> None:
         self.step, self.plans, self.replays = step, plans, replays
         self._arrays = {part: dict(arrays) for part, arrays in step.arrays.items()}
         self.before = step.state_dict()

@@ -1,12 +1,10 @@
 """Verification of a captured step: every check in turn, each from the same state, which is put back at the end."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from ....tape.errors import DomainError
 from ..plans import Plans
+from ..replayed_step import ReplayedStep
 from .checks.coverage import check_lowering
 from .checks.forward import check_forward
 from .checks.gradients import check_against_eager, check_differences
@@ -18,9 +16,6 @@ from .checks.trace import check_trace
 from .checks.update import check_update
 from .report import Check, CheckError, VerifyReport
 from .subject import Subject
-
-if TYPE_CHECKING:
-    from ..captured_step import CapturedStep
 
 CHECKS: dict[str, Callable[[Subject], str]] = {
     "graphs": check_graphs,
@@ -42,7 +37,7 @@ CHECKS: dict[str, Callable[[Subject], str]] = {
 """Every check by name, in order: those of a plan as data, of what it computes, of what replays do."""
 
 
-def verify_step(step: CapturedStep, plans: Plans, replays: int) -> VerifyReport:
+def verify_step(step: ReplayedStep, plans: Plans, replays: int) -> VerifyReport:
     """Check a step on the batch that is bound to ``plans``. Parameters, state and batch stay as they are, to the bit.
 
     The references that the loss is held against are slow: about 10 us for each multiplication of a product.

@@ -1,13 +1,9 @@
 """A graph in the DOT language: declared values as boxes, coloured by role, ops as ellipses."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..values import IRNode, Role, Value
+from ..values import GraphContent, IRNode, Role, Value
 from .text import attributes
-
-if TYPE_CHECKING:
-    from ..graph import IRGraph
 
 COLOURS = {
     Role.INPUT: "palegreen",
@@ -19,12 +15,12 @@ COLOURS = {
 }
 
 
-def draw(graph: "IRGraph") -> str:
+def draw(graph: GraphContent) -> str:
     """The drawing; an edge names its value where the op has several results, a dashed edge is an update."""
     return "\n".join([f"digraph {quoted(graph.name)} {{", *(f"  {line};" for line in _lines(graph)), "}"])
 
 
-def _lines(graph: "IRGraph") -> Iterator[str]:
+def _lines(graph: GraphContent) -> Iterator[str]:
     sources = {id: node for node in graph.nodes for id in node.outputs}
     yield "node [shape=ellipse]"
     for id, value in sorted(graph.values.items()):

@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 from ..attributes import decoded, encoded
 from ..errors import IRError, IRSyntaxError
-from ..values import IRNode, Role, Value, dtype_named
+from ..values import GraphContent, IRNode, Role, Value, dtype_named
 
-if TYPE_CHECKING:
-    from ..graph import IRGraph
+G = TypeVar("G", bound=GraphContent)
 
 SCHEMA = "dgrr-ir@1"
 """The form of the JSON; another number is another form."""
@@ -22,7 +21,7 @@ NODE: Mapping[str, type] = {"attrs": list, "id": int, "inputs": list, "op": str,
 """Keys and types of each object."""
 
 
-def write(graph: "IRGraph") -> str:
+def write(graph: GraphContent) -> str:
     """The canonical JSON: ASCII, without blanks, keys sorted, values and updates by id.
 
     Attributes are lists of a name and a value, in the order of the op's signature; floats are texts. Raises
@@ -62,7 +61,7 @@ def _attribute(node: IRNode, name: str, value: Any) -> Any:
         raise IRError(f"IRGraph.to_json: node {node.id} ({node.op}): attribute {name!r}: {error}") from None
 
 
-def read(make: "type[IRGraph]", text: str) -> "IRGraph":
+def read(make: type[G], text: str) -> G:
     """The graph of a JSON text. Raises IRSyntaxError, which names the place, what was expected and what was given."""
     try:
         data = json.loads(text, object_pairs_hook=_once)

@@ -4,18 +4,17 @@ import ast
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ....tape.numerics.sizes import Sizes
 from ..attributes import evaluated
 from ..errors import IRSyntaxError
-from ..values import IRNode, Role, Value, dtype_named
+from ..values import GraphContent, IRNode, Role, Value, dtype_named
 from .text import OMITTED, PLAIN_CONTENT
 
-if TYPE_CHECKING:
-    from ..graph import IRGraph
+G = TypeVar("G", bound=GraphContent)
 
 STRING = r'"(?:[^"\\]|\\.)*"'
 """A string in JSON's quotes."""
@@ -144,7 +143,7 @@ class Reader:
         return id
 
 
-def parse(make: "type[IRGraph]", text: str) -> "IRGraph":
+def parse(make: type[G], text: str) -> G:
     """The graph of a text. Raises IRSyntaxError, which names the line, what was expected and what stands there."""
     lines = _lines(text)
     head = next(lines, Line(1, ""))

@@ -7,12 +7,8 @@ its own; names and odd contents stand in JSON's quotes, attributes as Python sho
 import json
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from ..values import IRNode, Role, Value
-
-if TYPE_CHECKING:
-    from ..graph import IRGraph
+from ..values import GraphContent, IRNode, Role, Value
 
 OMITTED = "-"
 """An input that is not given."""
@@ -21,12 +17,12 @@ PLAIN_CONTENT = re.compile(r"[\w.:+-]+", re.ASCII)
 """Contents that stand without quotes: numbers, digests."""
 
 
-def write(graph: "IRGraph") -> str:
+def write(graph: GraphContent) -> str:
     """The text of a graph."""
     return "\n".join([f"graph {quoted(graph.name)}", *(f"  {line}" for line in _lines(graph))])
 
 
-def _lines(graph: "IRGraph") -> Iterator[str]:
+def _lines(graph: GraphContent) -> Iterator[str]:
     shown = _produced(graph)
     for id, value in sorted(graph.values.items()):
         if id not in shown:
@@ -39,7 +35,7 @@ def _lines(graph: "IRGraph") -> Iterator[str]:
         yield f"update %{id} <- %{target}"
 
 
-def _produced(graph: "IRGraph") -> dict[int, Value]:
+def _produced(graph: GraphContent) -> dict[int, Value]:
     """The values that are described where a node first produces them, which takes them out as it shows them."""
     ids = {id for node in graph.nodes for id in node.outputs}
     values = graph.values.items()

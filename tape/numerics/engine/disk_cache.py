@@ -90,7 +90,8 @@ class KernelCache(FunctionCache):
     def __init__(self, function: Any) -> None:
         # Without numba's own initialisation, which looks for a folder beside the source.
         self._name, self._py_func, self._enabled = repr(function), function, True
-        self._files = _DigestNamedFiles(function.__qualname__, stamp_of(Path(function.__code__.co_filename)))
+        name = function.__qualname__.replace("<", "").replace(">", "")  # not allowed in names on every platform
+        self._files = _DigestNamedFiles(name, stamp_of(Path(function.__code__.co_filename)))
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         data = self._files.load(self._index_key(sig, target_context.codegen()))
@@ -103,6 +104,8 @@ class KernelCache(FunctionCache):
 def keep_on_disk(compiled: Any, function: Any) -> None:
     """Let a numba dispatcher or callback load and save its machine code.
 
-    Warns, and leaves it to be compiled in every process, where the folder of kernels cannot be written.
+    It is compiled in every process where the folder of kernels cannot be written, which is warned of, and where the
+    function stands in no file: typed at a prompt or into a notebook.
     """
-    compiled._cache = KernelCache(function)
+    if Path(function.__code__.co_filename).is_file():
+        compiled._cache = KernelCache(function)

@@ -16,6 +16,7 @@ from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot, call, permuted
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
+from ...record.types import Bs, F, N, S
 from ...values.dtypes import boolean
 from ...var.var import AnyVar, Var
 from ..elementwise.arithmetic import add, mul, sub
@@ -25,7 +26,6 @@ from ..linear.matmul import matmul
 from ..reduce.reduce import broadcast_to, reduce_sum
 from ..reduce.softmax import WORK
 from ..shape.reshape import swap_last
-from ..types import Bs, F, N, S
 from . import kernels, reference
 
 Features = TypeVar("Features")

@@ -8,13 +8,13 @@ from ...errors import ShapeError
 from ...numerics.sizes import Sizes
 from ...record.composed import composed, fitted
 from ...record.samples import Make, Sample, bad
+from ...record.types import Bs, F, K, M, N
 from ...values.dtypes import boolean
 from ...var.var import AnyVar, Gradual, Var, shape_of
 from ..elementwise.arithmetic import add
 from ..linear.matmul import matmul
 from ..reduce.reduce import broadcast_to
 from ..shape.reshape import reshape, swapaxes
-from ..types import Bs, F, K, M, N
 from . import reference
 from .attention import attention_weights
 

@@ -13,11 +13,11 @@ from ...errors import ShapeError
 from ...numerics.sizes import Sizes
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
+from ...record.types import F
 from ...var.var import Gradual
 from ..elementwise.arithmetic import add
 from ..reduce.reduce import reduce_sum
 from ..shape.slicing import getitem
-from ..types import F
 from . import reference
 from .lowering import lower_adjoint, lower_forward, lower_weight
 from .reference import DEFAULTS

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, cast
 
 from ...errors import ShapeError
 from ...numerics.sizes import Sizes
+from ...record.types import like
 from ...values.spec import Spec
-from ..types import like
 
 PerAxis = int | tuple[int, ...]
 Padding = PerAxis | str

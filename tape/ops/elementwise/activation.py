@@ -15,12 +15,13 @@ from ...record.derivative import NO_GRAD
 from ...record.lowering import elementwise
 from ...record.op import op
 from ...record.samples import Make, Sample, Samples, bad, unary
+from ...record.types import F, S
 from ...values.spec import Spec
 from ...var.var import Var
-from ..types import F, S
 from . import kernels_functions as kernels
 from . import reference
-from .arithmetic import EACH, INTEGERS, SPECIAL, add, exp, mul, neg, scale, sigmoid, sub, tanh, where_positive
+from .arithmetic import EACH, INTEGERS, SPECIAL, add, mul, neg, scale, sub, where_positive
+from .exponential import exp, sigmoid, tanh
 from .functions import erf, shift, square
 from .kernels_functions import GELU_CUBIC, ROOT_HALF, ROOT_TWO_OVER_PI
 

@@ -14,9 +14,9 @@ from ...record.derivative import NO_GRAD
 from ...record.lowering import elementwise
 from ...record.op import op
 from ...record.samples import Make, Sample, bad, unary
+from ...record.types import F, S
 from ...values.spec import Spec
 from ...var.var import Var
-from ..types import F, S
 from . import kernels_clamp as kernels
 from .arithmetic import BOTH, EACH, INTEGERS, MISMATCH, SPECIAL, add
 

@@ -13,13 +13,14 @@ from ...numerics.math import reference as math_reference
 from ...record.lowering import Slot, elementwise
 from ...record.op import op
 from ...record.samples import Make, Sample, bad, unary, unary_positive
+from ...record.types import F, S
 from ...values.spec import Spec
 from ...var.var import Var
-from ..types import F, S
 from . import kernels as arithmetic
 from . import kernels_functions as kernels
 from . import kernels_trigonometry, reference
-from .arithmetic import EACH, INTEGERS, SPECIAL, div, exp, mul, neg, scale
+from .arithmetic import EACH, INTEGERS, SPECIAL, div, mul, neg, scale
+from .exponential import exp
 
 TWO_OVER_ROOT_PI = 1.1283791670955126
 """2 / √pi."""

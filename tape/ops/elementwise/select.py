@@ -14,10 +14,10 @@ from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot, elementwise
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
+from ...record.types import D, F, S
 from ...values.dtypes import DTYPES, DType, boolean, f32, f64, i64
 from ...values.spec import Spec
 from ...var.var import Var
-from ..types import D, F, S
 from . import kernels
 
 BOOL = boolean.dtype

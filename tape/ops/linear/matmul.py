@@ -13,11 +13,11 @@ from ...numerics.math import reference_sums
 from ...record.lowering import Slot, permuted, reshaped
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
+from ...record.types import Bs, F, K, M, N
 from ...var.var import AnyVar, Var
 from ..elementwise.arithmetic import add
 from ..reduce.reduce import reduce_sum
 from ..shape.reshape import reshape, swap_last, transpose2d
-from ..types import Bs, F, K, M, N
 from .lowering import gemm
 
 

@@ -16,10 +16,10 @@ from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot, call
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
+from ...record.types import B, C, F
 from ...values.dtypes import i64
 from ...values.spec import Spec
 from ...var.var import Gradual, Var
-from ..types import B, C, F
 from . import kernels
 
 Array = npt.NDArray[Any]

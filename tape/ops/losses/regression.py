@@ -16,14 +16,15 @@ from ...numerics.simd import sums as reduce_kernels
 from ...record.lowering import Slot, call, elementwise
 from ...record.op import op
 from ...record.samples import Bad, Make, Sample, bad
+from ...record.types import F, S
 from ...values.spec import Spec
 from ...var.var import Var
 from ..elementwise import kernels as arithmetic
 from ..elementwise import reference as elementwise_reference
-from ..elementwise.arithmetic import add, divide, mul, neg, scale, sigmoid, sub
+from ..elementwise.arithmetic import add, divide, mul, neg, scale, sub
 from ..elementwise.clamp import clamp
+from ..elementwise.exponential import sigmoid
 from ..reduce.reduce import broadcast_to, reduce_sum
-from ..types import F, S
 from . import kernels, reference
 
 Array = npt.NDArray[Any]

@@ -9,9 +9,9 @@ from ...errors import ShapeError
 from ...numerics.sizes import Sizes
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
+from ...record.types import B, C, F, S
 from ...values.spec import Spec
 from ...var.var import Var
-from ..types import B, C, F, S
 from . import reference
 from .form import Form, check, lower
 from .norm import eps_errors, parameterised

@@ -12,12 +12,12 @@ from ...numerics.sizes import Sizes
 from ...record.lowering import Slot, elementwise
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
+from ...record.types import C, F
 from ...values.spec import Spec
 from ...var.var import Gradual, Var
 from ..elementwise import kernels_functions
 from ..elementwise.arithmetic import add, mul, neg, scale, sub
 from ..elementwise.functions import rsqrt, shift
-from ..types import C, F
 from . import reference
 from .form import Form, apply, check_parameters
 from .norm import eps_errors

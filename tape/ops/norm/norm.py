@@ -11,8 +11,8 @@ from ...errors import DomainError, DTypeError, ShapeError
 from ...numerics.sizes import Sizes
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
+from ...record.types import Bs, C, F, N
 from ...var.var import Gradual, Var
-from ..types import Bs, C, F, N
 from . import reference
 from .form import Form, check, check_parameters, lower
 from .normalize import normalize_grad, normalize_jvp, normalize_weight_grad, sum_of_channels

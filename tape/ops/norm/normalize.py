@@ -14,13 +14,13 @@ from ...errors import DomainError
 from ...numerics.sizes import Sizes
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
+from ...record.types import C, F
 from ...values.spec import Spec
 from ...var.var import Gradual, Var
 from ..elementwise.arithmetic import add, mul, neg, sub
 from ..elementwise.functions import rsqrt, shift
 from ..reduce.reduce import broadcast_to, reduce_mean, reduce_sum
 from ..shape.reshape import reshape
-from ..types import C, F
 from . import reference
 from .form import Form, check, check_parameters, lower, lower_grad, lower_weight_grad
 

@@ -11,13 +11,13 @@ from typing import Any, Literal
 from ...errors import DomainError, ShapeError
 from ...numerics.sizes import Sizes
 from ...record.composed import composed, fitted
+from ...record.op import OPS
 from ...record.samples import Bad, Make, Sample, bad
+from ...record.types import Bs, C, F, K, N
 from ...values.shape import Pattern, Shape
 from ...values.spec import Spec
 from ...var.method_types import typed_as
-from ...var.op_table import OPS
 from ...var.var import AnyVar, Var, shape_of
-from ..types import Bs, C, F, K, N
 from .types import H, Kh, Kw, Pair, W, convolution, largest_pool, mean_pool, smooth_pool, transposed
 
 OUT = {"out": Shape[Any, Literal[3]]}

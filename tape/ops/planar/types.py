@@ -2,9 +2,9 @@
 
 from typing import Any, Literal, TypeVar, overload
 
+from ...record.types import Bs, C, F, K
 from ...values.shape import Shape
 from ...var.var import Var
-from ..types import Bs, C, F, K
 
 H = TypeVar("H")
 W = TypeVar("W")

@@ -12,10 +12,10 @@ from ...numerics.sizes import Sizes
 from ...record.lowering import Slot, elementwise
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
+from ...record.types import F, like
 from ...values.spec import Spec
 from ...var.var import Gradual
 from ..elementwise import kernels as elementwise_kernels
-from ..types import F, like
 from . import reference
 from .kernels import sums as kernels_sums
 from .kernels.windows import Axis

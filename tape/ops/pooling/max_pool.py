@@ -9,10 +9,10 @@ from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
+from ...record.types import F
 from ...values.dtypes import i64
 from ...values.spec import Spec
 from ...var.var import Gradual
-from ..types import F
 from . import reference
 from .kernels import argmax as largest
 from .kernels import sums

@@ -13,8 +13,8 @@ from ...errors import DomainError, ShapeError
 from ...numerics.engine.kernel import Kernel
 from ...numerics.sizes import Sizes
 from ...record.lowering import Slot, call
+from ...record.types import like
 from ...values.spec import Spec
-from ..types import like
 from .kernels.windows import Axis, adaptive, outputs, sliding, words
 
 Rules = tuple[tuple[int, ...], ...]

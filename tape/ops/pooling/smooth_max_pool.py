@@ -14,11 +14,11 @@ from ...numerics.sizes import Sizes
 from ...record.lowering import Slot, elementwise
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
+from ...record.types import F
 from ...values.spec import Spec
 from ...var.var import Gradual
 from ..elementwise import kernels as elementwise_kernels
 from ..elementwise.arithmetic import add, mul, scale, sub
-from ..types import F
 from . import reference
 from .kernels import smooth
 from .rules import PerAxis, Rules, axes_of, pooled, sliding_rules, through

@@ -11,9 +11,9 @@ from ...numerics.sizes import Sizes
 from ...record.lowering import Slot, call
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
+from ...record.types import F, like
 from ...values.spec import Spec
 from ...var.var import Gradual
-from ..types import F, like
 from . import reference_upsample as reference
 from .kernels import sums as pooling_kernels
 from .kernels import upsample

@@ -16,11 +16,11 @@ from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot, call
 from ...record.op import op
 from ...record.samples import Bad, Make, Sample, bad
+from ...record.types import F, S
 from ...values.dtypes import DType, f64, i64
 from ...values.spec import Spec
 from ...var.var import Gradual, Var
 from ..elementwise.select import element_type
-from ..types import F, S
 from . import kernels
 
 WORK = 20

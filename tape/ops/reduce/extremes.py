@@ -16,13 +16,13 @@ from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot, call
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
+from ...record.types import Axis, F, like
 from ...values.dtypes import i64
 from ...values.shape import normal_axes
 from ...values.spec import Spec
-from ...var.method_types import position, reduction, typed_as
-from ...var.var import Gradual
+from ...var.method_types import typed_as
+from ...var.var import Gradual, position, reduction
 from ..shape.reshape import reshape
-from ..types import Axis, F, like
 from . import kernels_extremes as kernels
 from . import reference
 from .rows import axis_errors, from_rows, infer_rows, lower_rows, row_samples, to_rows, without

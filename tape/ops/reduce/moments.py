@@ -14,14 +14,15 @@ from ...numerics.sizes import Sizes
 from ...record.lowering import Slot, elementwise, view
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
+from ...record.types import Axis, F
 from ...values.shape import normal_axes
 from ...values.spec import Spec
-from ...var.method_types import moment, reduction, typed_as
-from ...var.var import Gradual
+from ...var.method_types import typed_as
+from ...var.var import Gradual, moment, reduction
 from ..elementwise import kernels as elementwise_kernels
-from ..elementwise.arithmetic import divide, exp, mul, power, scale, sub
+from ..elementwise.arithmetic import divide, mul, power, scale, sub
+from ..elementwise.exponential import exp
 from ..elementwise.select import cast, keep
-from ..types import Axis, F
 from . import kernels_softmax as softmax_kernels
 from . import reference
 from .reduce import broadcast_to, lower_reduction, reduce_mean, reduce_sum, reduced, spread_along

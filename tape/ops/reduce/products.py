@@ -14,14 +14,14 @@ from ...numerics.sizes import Sizes
 from ...record.lowering import Slot, call
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
+from ...record.types import Axis, F, S
 from ...values.shape import normal_axis
 from ...values.spec import Spec
-from ...var.method_types import reduction, typed_as
-from ...var.var import Gradual, Var
+from ...var.method_types import typed_as
+from ...var.var import Gradual, Var, reduction
 from ..elementwise.arithmetic import mul
 from ..shape.indexing import scatter_add, take
 from ..shape.slicing import getitem
-from ..types import Axis, F, S
 from . import kernels_products as kernels
 from . import reference
 from .reduce import broadcast_to, reduce_sum, spread_along

@@ -16,13 +16,13 @@ from ...numerics.sizes import Sizes
 from ...record.lowering import Slot, call, permuted, view
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
+from ...record.types import Axis, D, F, S, like
 from ...values.shape import Bindings, Pattern, Shape, can_broadcast, normal_axes
 from ...values.spec import Spec
-from ...var.method_types import reduction, typed_as
-from ...var.var import Gradual, Var
+from ...var.method_types import typed_as
+from ...var.var import Gradual, Var, reduction
 from ..elementwise.arithmetic import divide
 from ..shape.reshape import require_sizes, reshape
-from ..types import Axis, D, F, S, like
 
 
 def _infer_broadcast(x: Spec, shape: Sizes) -> Spec:

@@ -11,10 +11,10 @@ from ...numerics.engine.kernel import Kernel
 from ...numerics.sizes import Sizes
 from ...record.lowering import Slot, call
 from ...record.samples import Make, Sample, bad
+from ...record.types import Axis
 from ...values.shape import normal_axes
 from ...values.spec import Spec
 from ..shape.reshape import permute, reshape
-from ..types import Axis
 from .reduce import adjacent, ordered, reduced
 
 

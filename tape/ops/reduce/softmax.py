@@ -14,11 +14,12 @@ from ...numerics.math import reference_sums
 from ...record.lowering import Slot, call, permuted
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
+from ...record.types import F, S
 from ...values.shape import normal_axis
 from ...values.spec import Spec
 from ...var.var import Var
-from ..elementwise.arithmetic import exp, mul, sub
-from ..types import F, S
+from ..elementwise.arithmetic import mul, sub
+from ..elementwise.exponential import exp
 from . import kernels_softmax as kernels
 from .reduce import broadcast_to, reduce_sum
 

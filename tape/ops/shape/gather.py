@@ -13,11 +13,11 @@ from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot, call
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
+from ...record.types import F, like
 from ...values.dtypes import i64
 from ...values.shape import normal_axis
 from ...values.spec import Spec
 from ...var.var import Gradual
-from ..types import F, like
 from . import kernels_index as kernels
 from . import reference
 from .indexing import extent, scattered

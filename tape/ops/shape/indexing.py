@@ -15,12 +15,12 @@ from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot, call
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
+from ...record.types import D, F, K, N, S, like
 from ...values.dtypes import i64
 from ...values.shape import normal_axis
 from ...values.spec import Spec
 from ...var.method_types import UnknownAxis
 from ...var.var import Gradual, Var
-from ..types import D, F, K, N, S, like
 from . import kernels_index as kernels
 from . import reference
 

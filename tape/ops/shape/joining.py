@@ -14,11 +14,11 @@ from ...numerics.sizes import Sizes
 from ...record.lowering import Slot, call
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
+from ...record.types import D, like
 from ...values.shape import normal_axis
 from ...values.spec import Spec
 from ...values.tensor import AnyTensor
 from ...var.var import AnyVar, Gradual, Var
-from ..types import D, like
 from . import kernels_join as kernels
 from .reshape import reshape
 from .slicing import getitem, narrow

@@ -13,10 +13,10 @@ from ...numerics.sizes import Sizes
 from ...record.lowering import permuted, reshaped
 from ...record.op import op
 from ...record.samples import Sample, bad
+from ...record.types import D, M, N, S, like
 from ...values.shape import Pattern, Shape, normal_axis
 from ...values.spec import Spec
 from ...var.var import Gradual, Var
-from ..types import D, M, N, S, like
 
 
 def require_sizes(op_name: str, shape: tuple[object, ...]) -> None:

@@ -16,10 +16,10 @@ from ...numerics.sizes import Sizes
 from ...record.lowering import Slot, call, view
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
+from ...record.types import D, F, M, N, like
 from ...values.shape import normal_axis
 from ...values.spec import Spec
 from ...var.var import Gradual, Var
-from ..types import D, F, M, N, like
 from . import kernels_index as kernels
 
 

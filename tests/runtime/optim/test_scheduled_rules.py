@@ -26,7 +26,7 @@ from dgrr.runtime.optim import (
 )
 from dgrr.tape import NUMERICS, ops
 from dgrr.tape.errors import DomainError
-from dgrr.trace import Verdict, open_recorder, open_trace, replay
+from dgrr.trace import CompletedStep, Verdict, open_recorder, open_trace, replay
 
 Array = npt.NDArray[Any]
 
@@ -139,7 +139,9 @@ def record(path: Path, shift: int) -> Path:
             rule.step(params, grads, state)
             hyper = rule.hyperparameters(int(state["step"]) + shift)
             loss, batch = np.array(0.5), batches()[k]
-            recorder.step(step=k, loss=loss, hyper=hyper, grads=grads, params=params, state=state, batch=batch)
+            recorder.step(
+                CompletedStep(step=k, loss=loss, hyper=hyper, grads=grads, params=params, state=state, batch=batch)
+            )
     return path
 
 

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from dgrr.completed_step import CompletedStep
 from dgrr.runtime import SGD, Adam, NonFiniteError, RecorderError, Trainer, gradients, state_digest
 from dgrr.runtime.optim import Rule
 from dgrr.runtime.training import recorder_protocol
@@ -75,7 +77,8 @@ class Registered:
 
         return open_recorder
 
-    def step(self, **told: Any) -> None:
+    def step(self, done: CompletedStep) -> None:
+        told = {f.name: getattr(done, f.name) for f in fields(CompletedStep)}
         parts = {part: bits(told[part]) for part in ("grads", "params", "state")}
         self.calls.append({**told, **parts, "loss": told["loss"].tobytes()})
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from dgrr.tape import AnyTensor, DTypeError, ShapeError, Tape, TapeError, Var, ops
-from dgrr.tape.ops.types import F, N, S
 from dgrr.tape.record.composed import Composed, composed, fitted
 from dgrr.tape.record.op import op
 from dgrr.tape.record.samples import Make, Sample, bad
+from dgrr.tape.record.types import F, N, S
 from dgrr.tape.var.op_table import COMPOSED, OPS
 
 from ..ops.test_ops import PROPERTIES

@@ -9,11 +9,11 @@ import pytest
 
 from dgrr.tape import Var, ops
 from dgrr.tape.ops.elementwise import kernels
-from dgrr.tape.ops.types import F, S
 from dgrr.tape.record.derivative import NO_GRAD
 from dgrr.tape.record.lowering import elementwise
 from dgrr.tape.record.op import op
 from dgrr.tape.record.samples import unary
+from dgrr.tape.record.types import F, S
 from dgrr.tape.var.op_table import OPS
 
 Fields = dict[str, Any]

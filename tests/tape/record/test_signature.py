@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from dgrr.tape import AnyTensor, DomainError, DTypeError, Shape, ShapeError, Tape, TapeError, Var, boolean, i64, ops
-from dgrr.tape.ops.types import Bs, D, F, K, M, N, S
 from dgrr.tape.record import op as op_module
 from dgrr.tape.record.signature import Signature
+from dgrr.tape.record.types import Bs, D, F, K, M, N, S
 from dgrr.tape.values.spec import Spec
 from dgrr.tape.var.op_table import OPS
 

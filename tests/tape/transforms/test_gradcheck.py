@@ -11,11 +11,11 @@ import pytest
 
 from dgrr.tape import GradientError, Var, gradcheck, ops
 from dgrr.tape.ops.elementwise import kernels
-from dgrr.tape.ops.types import F, S
 from dgrr.tape.record.derivative import NO_GRAD, NoGradient
 from dgrr.tape.record.lowering import elementwise
 from dgrr.tape.record.op import Op, op
 from dgrr.tape.record.samples import binary
+from dgrr.tape.record.types import F, S
 from dgrr.tape.var.op_table import OPS
 
 POINTS = np.array([[0.5, -1.25, 2.0], [3.0, -0.75, 1.5]])

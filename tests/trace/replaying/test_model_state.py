@@ -9,7 +9,7 @@ import pytest
 from dgrr.runtime import Adam, Trainer
 from dgrr.tape import ops
 from dgrr.trace import open_trace, replay, validate
-from dgrr.trace.replaying.state import state_after
+from dgrr.trace.replaying.replay_state import state_after
 from dgrr.trace.v2.verdict import Verdict
 
 PARAMS = {"w": np.array([[0.5, -1.0, 2.0], [1.0, 0.25, -0.5]], np.float32)}

@@ -9,6 +9,7 @@ import pytest
 from dgrr.runtime import SGD, Adam
 from dgrr.tape import NUMERICS
 from dgrr.trace import (
+    CompletedStep,
     InvalidTraceError,
     NotRecordedError,
     Verdict,
@@ -87,13 +88,15 @@ def test_an_unknown_rule_is_unproven(tmp_path: Path) -> None:
         numerics=NUMERICS,
     ) as recorder:
         recorder.step(
-            step=0,
-            loss=np.array(1.0),
-            hyper={"lr": 1.0},
-            grads=params,
-            params=params,
-            state={},
-            batch=(params["w"],),
+            CompletedStep(
+                step=0,
+                loss=np.array(1.0),
+                hyper={"lr": 1.0},
+                grads=params,
+                params=params,
+                state={},
+                batch=(params["w"],),
+            )
         )
     report = replay(tmp_path / "t.dgrr")
     assert (report.verdict, report.update) == (Verdict.UNPROVEN, "not proven")
@@ -122,13 +125,15 @@ def test_a_wrong_hyperparameter_or_correction_is_answered_update(tmp_path: Path)
                 state["corrections"][0] += 1
             hyper["lr"] = {"lr": 0.5, "refused": -1.0}.get(lie, 1e-2)
             recorder.step(
-                step=0,
-                loss=np.array(1.0),
-                hyper=hyper,
-                grads=grads,
-                params=params,
-                state=state,
-                batch=(params["w"],),
+                CompletedStep(
+                    step=0,
+                    loss=np.array(1.0),
+                    hyper=hyper,
+                    grads=grads,
+                    params=params,
+                    state=state,
+                    batch=(params["w"],),
+                )
             )
         report = replay(tmp_path / lie)
         assert report.verdict is Verdict.UPDATE
@@ -193,13 +198,15 @@ def test_a_tolerance_applies_to_recorded_values_only(tmp_path: Path, record_run:
                 for _ in range(off):
                     params["w"][1] = np.nextafter(params["w"][1], 9.0)
                 recorder.step(
-                    step=step,
-                    loss=np.array(1.0),
-                    hyper=rule.hyperparameters(),
-                    grads=grads,
-                    params=params,
-                    state=state,
-                    batch=(params["w"],),
+                    CompletedStep(
+                        step=step,
+                        loss=np.array(1.0),
+                        hyper=rule.hyperparameters(),
+                        grads=grads,
+                        params=params,
+                        state=state,
+                        batch=(params["w"],),
+                    )
                 )
         assert replay(tmp_path / "off.dgrr").verdict is Verdict.UPDATE
         assert replay(tmp_path / "off.dgrr", ulp_tol=2).verdict is verdict

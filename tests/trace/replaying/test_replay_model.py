@@ -11,7 +11,7 @@ import pytest
 from dgrr import runtime
 from dgrr.runtime import Adam
 from dgrr.tape import NUMERICS, ops
-from dgrr.trace import Verdict, open_recorder, open_trace, replay, validate
+from dgrr.trace import CompletedStep, Verdict, open_recorder, open_trace, replay, validate
 from dgrr.trace.v2.write.forge import forge_gradient
 
 RecordRun = Callable[..., Path]
@@ -54,14 +54,16 @@ def train(path: Path, *, steps: int = 7, dtype: type = np.float32, clip: float =
                 scale = (clip, factor)
             rule.step(params, grads, state)
             recorder.step(
-                step=step,
-                loss=np.asarray(loss),
-                hyper=rule.hyperparameters(),
-                grads=grads,
-                params=params,
-                state=state,
-                batch=batch,
-                clip=scale,
+                CompletedStep(
+                    step=step,
+                    loss=np.asarray(loss),
+                    hyper=rule.hyperparameters(),
+                    grads=grads,
+                    params=params,
+                    state=state,
+                    batch=batch,
+                    clip=scale,
+                )
             )
     return path
 

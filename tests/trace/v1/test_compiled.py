@@ -3,12 +3,15 @@
 import math
 import struct
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dgrr import kernel_cache, ulp
+from dgrr.trace.v1 import compiled
 from dgrr.trace.v1.compiled import gradients, sample, train_block, updated
 
 SEEDS = st.integers(0, 2**64 - 1)
@@ -111,3 +114,13 @@ def test_a_value_that_is_not_finite_stops_the_block(value):
     assert train_block(records, 9, 42, 0.01, state) == 0
     assert not records.any()
     assert np.array_equal(state, [value, 0.25, 3.0, 0.0], equal_nan=True)
+
+
+@given(FINITE, FINITE)
+def test_compiled_code_counts_ulps_by_the_one_definition(a, b):
+    assert int(compiled._ulps(a, b)) == ulp.ulp_distance(a, b)
+
+
+def test_another_definition_of_ulps_is_another_folder_of_compiled_code():
+    stamp = zlib.crc32(Path(ulp.__file__).read_bytes())
+    assert kernel_cache.folder() / f"v1-{stamp:08x}" == compiled.FOLDER

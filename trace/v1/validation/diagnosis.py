@@ -2,10 +2,10 @@
 
 from fractions import Fraction
 
+from ....ulp import ulp_distance
 from ..compiled import gradients, sample
 from ..layout import Record
 from ..report import float_bits
-from ..ulp import ulp_distance
 
 _ROUNDINGS = 2  # grad_w / grad_b is x to two roundings ...
 _NORMAL = 2.0**-1000  # ... where neither can lose bits to underflow

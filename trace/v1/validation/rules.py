@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ....ulp import ulp_distance
 from ...exit_codes import Exit
 from .. import compiled
 from ..layout import FLOAT_FIELDS, Header, Record, record_crc32
 from ..report import table, three_ways
-from ..ulp import ulp_distance
 from .diagnosis import diagnose, with_fma
 
 

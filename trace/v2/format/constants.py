@@ -59,7 +59,7 @@ class RecordMode(IntEnum):
     FULL = 3
 
 
-class Role(IntEnum):
+class TensorRole(IntEnum):
     """What a tensor is; schemas list params first, then state, then buffers."""
 
     PARAM = 1

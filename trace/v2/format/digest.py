@@ -13,13 +13,12 @@ from math import isfinite
 from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import xxhash
 from typing_extensions import Buffer
 
+from ....arrays import Array
 from .constants import DTYPE_CODES, TAG_DATA, TAG_ROOT, U32
 
-Array: TypeAlias = npt.NDArray[Any]
 Batch: TypeAlias = Mapping[str, Array] | Sequence[Array] | Array
 
 NUMPY_DTYPES: dict[str, np.dtype[Any]] = {

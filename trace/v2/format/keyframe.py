@@ -7,7 +7,7 @@ from ..errors import InvalidTraceError
 from ..verdict import Verdict
 from .constants import RESUME_BYTES, U32_PAIR, pad8
 from .digest import Algorithm, state_root
-from .layout import Layout
+from .layout import FrameLayout
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def encode_keyframe(generator: bytes, cursor: bytes, digests: Sequence[bytes], r
     return U32_PAIR.pack(len(generator), len(cursor)) + opaque + b"".join(digests) + root
 
 
-def decode_keyframe(layout: Layout, algorithm: Algorithm, step: int, front: bytes, offset: int) -> KeyframeRecord:
+def decode_keyframe(layout: FrameLayout, algorithm: Algorithm, step: int, front: bytes, offset: int) -> KeyframeRecord:
     """Read a front whose CRC is right.
 
     Raises:

@@ -1,6 +1,6 @@
 """Where everything stands in the payload of a STEP or KEYFRAME: derived from the schema, never believed.
 
-A body is a run of tensors without padding. `Extent` says which tensor stands at which offset of the body.
+A body is a run of tensors without padding. `BodyExtent` says which tensor stands at which offset of the body.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from .schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class BodyExtent:
     """One tensor in a body: its position in the schema, its offset, its bytes and what it is.
 
     `what` is `grad` for a gradient, else `after` (in a STEP) or `before` (in a KEYFRAME).
@@ -25,7 +25,7 @@ class Extent:
     digest: bytes
 
 
-class Layout:
+class FrameLayout:
     """The lengths that follow from header and schema."""
 
     def __init__(self, schema: Schema, algorithm: Algorithm, mode: RecordMode, state_every: int) -> None:
@@ -57,7 +57,7 @@ class Layout:
         """Bytes of the front of a KEYFRAME with `opaque` bytes of generator and cursor."""
         return U32_PAIR.size + pad8(opaque) + self.keyframe_digests
 
-    def step_body(self, step: int, grads: Sequence[int], digests: Sequence[bytes]) -> list[Extent]:
+    def step_body(self, step: int, grads: Sequence[int], digests: Sequence[bytes]) -> list[BodyExtent]:
         """The body of a STEP: `digests` are those of the front, in its order."""
         if self.mode is RecordMode.DIGEST:
             return []
@@ -67,15 +67,15 @@ class Layout:
             parts += [("after", i) for i in range(self.states)]
         return self._extents(parts, digests)
 
-    def keyframe_body(self, digests: Sequence[bytes]) -> list[Extent]:
+    def keyframe_body(self, digests: Sequence[bytes]) -> list[BodyExtent]:
         """The body of a KEYFRAME."""
         return self._extents([("before", i) for i in range(len(self.schema.tensors))], digests)
 
-    def _extents(self, parts: Iterable[tuple[str, int]], digests: Sequence[bytes]) -> list[Extent]:
-        extents: list[Extent] = []
+    def _extents(self, parts: Iterable[tuple[str, int]], digests: Sequence[bytes]) -> list[BodyExtent]:
+        extents: list[BodyExtent] = []
         offset = 0
         for (what, i), digest in zip(parts, digests, strict=False):
             nbytes = self.schema.tensors[i].nbytes
-            extents.append(Extent(i, what, offset, nbytes, digest))
+            extents.append(BodyExtent(i, what, offset, nbytes, digest))
             offset += nbytes
         return extents

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from .constants import ITEM_BYTES, Role
+from .constants import ITEM_BYTES, TensorRole
 from .limits import Limits
 
 _RULE = re.compile(r"[a-z][a-z0-9_]*@[1-9][0-9]*")
@@ -19,7 +19,7 @@ class TensorSpec:
     """One tensor of the state: name, role, dtype name (`f32`, …) and shape."""
 
     name: str
-    role: Role
+    role: TensorRole
     dtype: str
     shape: tuple[int, ...]
 
@@ -54,18 +54,18 @@ class Schema:
         """The position of each tensor by its name."""
         return {spec.name: i for i, spec in enumerate(self.tensors)}
 
-    def _count(self, role: Role) -> int:
+    def _count(self, role: TensorRole) -> int:
         return sum(spec.role is role for spec in self.tensors)
 
     @cached_property
     def params(self) -> int:
         """Number of params."""
-        return self._count(Role.PARAM)
+        return self._count(TensorRole.PARAM)
 
     @cached_property
     def buffers(self) -> int:
         """Number of buffers."""
-        return self._count(Role.BUFFER)
+        return self._count(TensorRole.BUFFER)
 
     @cached_property
     def hyperparameters(self) -> int:
@@ -134,7 +134,7 @@ def _check_tensor(spec: TensorSpec, limits: Limits) -> None:
         raise ValueError(f"names of tensors have 1 to {limits.name_bytes} bytes, got {length}")
     if _CONTROL.search(spec.name):
         raise ValueError(f"name {spec.name!r} has control characters")
-    if spec.role is Role.PARAM and spec.dtype not in ("f32", "f64"):
+    if spec.role is TensorRole.PARAM and spec.dtype not in ("f32", "f64"):
         raise ValueError(f"param {spec.name!r}: expected f32 or f64, got {spec.dtype}")
     if len(spec.shape) > limits.rank:
         raise ValueError(f"tensor {spec.name!r}: rank at most {limits.rank}, got {len(spec.shape)}")

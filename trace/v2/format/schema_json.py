@@ -6,13 +6,13 @@ from typing import Any, cast
 
 from ..errors import InvalidTraceError
 from ..verdict import Verdict
-from .constants import DTYPE_CODES, Role
+from .constants import DTYPE_CODES, TensorRole
 from .limits import Limits
 from .schema import Group, Schema, TensorSpec
 
 _TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*"|[][{}]')
 _STEP_OF_DEPTH = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
-_ROLES = {role.name.lower(): role for role in Role}
+_ROLES = {role.name.lower(): role for role in TensorRole}
 
 
 def decode_schema(data: bytes, limits: Limits) -> Schema:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from typing_extensions import Buffer
 
+from ....arrays import Array
 from ..errors import InvalidTraceError
 from ..verdict import Verdict
 from .constants import BATCH_ID_LENGTH, STEP_FIXED, U64, StepFlag
-from .digest import Array
-from .layout import Layout
+from .layout import FrameLayout
 
 _LOSS_BITS = {1: ("<u4", "<f4"), 2: ("<u8", "<f8")}
 
@@ -42,18 +42,18 @@ class StepRecord:
         """Position of a param → digest of its gradient."""
         return dict(zip(self.grads, self.digests, strict=False))
 
-    def state_in_order(self, layout: Layout) -> tuple[bytes, ...]:
+    def state_in_order(self, layout: FrameLayout) -> tuple[bytes, ...]:
         """The digests of all tensors after the step in the order of the schema, if the state is due."""
         after = self.digests[len(self.grads) :]
         buffers = layout.schema.buffers
         return after[buffers:] + after[:buffers]
 
-    def run_content(self, layout: Layout, front: bytes) -> bytes:
+    def run_content(self, layout: FrameLayout, front: bytes) -> bytes:
         """What the state chain hashes of this step, the link before it excepted."""
         return U64.pack(self.step) + front[layout.scalars_at :]
 
 
-def encode_step(layout: Layout, hash: Callable[[Buffer], bytes], previous: bytes, record: StepRecord) -> bytes:
+def encode_step(layout: FrameLayout, hash: Callable[[Buffer], bytes], previous: bytes, record: StepRecord) -> bytes:
     """The front of a STEP that follows the state chain link `previous`; `record.link` is not looked at."""
     code = 1 if record.loss.dtype.itemsize == 4 else 2
     bits = record.loss.view(_LOSS_BITS[code][0]).item()
@@ -72,7 +72,7 @@ def encode_step(layout: Layout, hash: Callable[[Buffer], bytes], previous: bytes
     return hash(previous + U64.pack(record.step) + content) + record.batch_id + content
 
 
-def present_grads(layout: Layout, front: bytes, offset: int) -> tuple[int, ...]:
+def present_grads(layout: FrameLayout, front: bytes, offset: int) -> tuple[int, ...]:
     """The bitmap of a STEP as positions.
 
     Raises:
@@ -87,7 +87,7 @@ def present_grads(layout: Layout, front: bytes, offset: int) -> tuple[int, ...]:
     return tuple(np.flatnonzero(bits).tolist())
 
 
-def decode_step(layout: Layout, step: int, front: bytes, offset: int) -> StepRecord:
+def decode_step(layout: FrameLayout, step: int, front: bytes, offset: int) -> StepRecord:
     """Read a front whose CRC is right.
 
     Raises:

@@ -9,13 +9,14 @@ from typing import Literal, Self, TypeAlias, overload
 
 import numpy as np
 
+from ....arrays import Array
 from ...file_version import open_regular
 from ..errors import InvalidTraceError, NotRecordedError, UnsealedTraceWarning
-from ..format.constants import PARTIAL_SUFFIX, RecordMode, Role
+from ..format.constants import PARTIAL_SUFFIX, RecordMode, TensorRole
 from ..format.control_frames import EventRecord
-from ..format.digest import NUMPY_DTYPES, Array, TensorDigest
+from ..format.digest import NUMPY_DTYPES, TensorDigest
 from ..format.header import Header
-from ..format.layout import Extent
+from ..format.layout import BodyExtent
 from ..format.limits import Limits
 from ..format.step import StepRecord
 from ..verdict import Verdict
@@ -142,8 +143,8 @@ class Trace(Sequence[StepView]):
             raise NotRecordedError(self._not_recorded(name, step, what))
         return self._load(*found)
 
-    def _find_tensor(self, position: int, step: int, what: What) -> tuple[Frame, Extent] | None:
-        places: list[tuple[Frame, list[Extent]]] = []
+    def _find_tensor(self, position: int, step: int, what: What) -> tuple[Frame, BodyExtent] | None:
+        places: list[tuple[Frame, list[BodyExtent]]] = []
         if what != "before":
             places.append(self._step_body(step))
         elif step > 0:
@@ -182,7 +183,9 @@ class Trace(Sequence[StepView]):
         if not self.schema.buffers:
             return {}
         recorded = self.recorded_after(step)
-        return {t.name: recorded[t.name] for t in self.schema.tensors if t.role is Role.BUFFER and t.name in recorded}
+        return {
+            t.name: recorded[t.name] for t in self.schema.tensors if t.role is TensorRole.BUFFER and t.name in recorded
+        }
 
     def recorded_after(self, step: int) -> dict[str, Array]:
         """The tensors whose values after a step are recorded in it, by name."""
@@ -239,15 +242,15 @@ class Trace(Sequence[StepView]):
             raise IndexError(f"trace: expected a step from 0 to {len(self) - 1}, got {step}")
         return index
 
-    def _step_body(self, step: int) -> tuple[Frame, list[Extent]]:
+    def _step_body(self, step: int) -> tuple[Frame, list[BodyExtent]]:
         frame, record = self._locator.step(step)
         return frame, self.layout.step_body(step, record.grads, record.digests)
 
-    def _keyframe_body(self, step: int) -> tuple[Frame, list[Extent]]:
+    def _keyframe_body(self, step: int) -> tuple[Frame, list[BodyExtent]]:
         frame, record = self._locator.keyframe(step)
         return frame, self.layout.keyframe_body(record.digests)
 
-    def _load(self, frame: Frame, extent: Extent) -> Array:
+    def _load(self, frame: Frame, extent: BodyExtent) -> Array:
         spec = self.schema.tensors[extent.tensor]
         data = bytearray().join(self._frames.body_blocks(frame, extent.offset, extent.nbytes))
         if self._digests[extent.tensor].of_bytes(data) != extent.digest:

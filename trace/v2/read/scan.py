@@ -21,7 +21,7 @@ from ..format.constants import (
 from ..format.control_frames import EventRecord, IndexRecord, SealRecord, decode_event, decode_index, decode_seal
 from ..format.digest import state_root
 from ..format.keyframe import KeyframeRecord, decode_keyframe
-from ..format.layout import Layout
+from ..format.layout import FrameLayout
 from ..format.schema import Schema
 from ..format.schema_json import decode_schema
 from ..format.step import StepRecord, decode_step
@@ -45,7 +45,7 @@ class Prologue:
             raise InvalidTraceError(Verdict.CORRUPT, "the first frame is not a SCHEMA", HEADER_LENGTH)
         header = frames.header
         self.schema = decode_schema(self.frame.front, limits)
-        self.layout = Layout(self.schema, frames.algorithm, header.mode, header.state_every)
+        self.layout = FrameLayout(self.schema, frames.algorithm, header.mode, header.state_every)
         self.digest = frames.algorithm.hash(self.frame.front)
 
     def largest_front(self, type: int, size: int) -> int:
@@ -223,7 +223,7 @@ class Walk:
             raise InvalidTraceError(Verdict.CORRUPT, "a frame has a body or another number of steps", frame.offset)
 
 
-def read_step(frames: FrameSource, layout: Layout, frame: Frame) -> StepRecord:
+def read_step(frames: FrameSource, layout: FrameLayout, frame: Frame) -> StepRecord:
     """Decode a STEP and hold its body against the derived length.
 
     Raises:

@@ -10,6 +10,7 @@ from typing import Self
 
 from typing_extensions import Buffer
 
+from ....atomic_file import sync_folder
 from ..errors import TraceWriteError
 from ..format.constants import PARTIAL_SUFFIX
 
@@ -229,12 +230,3 @@ def _nothing_to_resume(path: Path, partial: Path) -> str:
             f"last digest may have been published. Begin a new trace under another name"
         )
     return f"trace: cannot resume {path}: there is no {partial}; begin a new trace"
-
-
-def sync_folder(folder: Path) -> None:
-    """Make names in `folder` durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -7,13 +7,14 @@ from contextlib import contextmanager
 from json import dumps
 from typing import Literal
 
+from ....arrays import Arrays
 from ..format.constants import DEFAULT_PAYLOAD, RecordMode
 from ..format.digest import Algorithm
 from ..format.header import Header
 from .environment import describe_environment
 from .recorder import Recorder
 from .resume import Unfinished
-from .tensors import Arrays, Slots, schema_of
+from .tensors import RecordedTensors, schema_of
 from .writer import COMMIT_EVERY, TraceWriter
 
 KEYFRAME_EVERY = 4096
@@ -84,11 +85,11 @@ def open_recorder(
         largest_payload=largest_payload,
         environment=algorithm.hash(environment.encode()).ljust(32, b"\0"),
     )
-    slots = Slots(schema, algorithm)
-    start = slots.state(params, state) + slots.buffers(model_state or {})
+    tensors = RecordedTensors(schema, algorithm)
+    start = tensors.state(params, state) + tensors.buffers(model_state or {})
     writer = TraceWriter.create(path, header, schema, commit_every=commit_every, overwrite=overwrite)
     with _closed_on_error(writer):
-        recorder = Recorder(writer, slots, start, keyframe_every)
+        recorder = Recorder(writer, tensors, start, keyframe_every)
         recorder.event("environment", environment)
         writer.flush()
     return recorder
@@ -140,8 +141,8 @@ def resume_recorder(
         unfinished.require(RecordMode[record.upper()], numerics, seed)
         schema = schema_of(params, state, model_state or {}, rule, hyperparameters)
         unfinished.require_schema(schema)
-        slots = Slots(schema, unfinished.header.algorithm)
-        now = slots.state(params, state) + slots.buffers(model_state or {})
+        tensors = RecordedTensors(schema, unfinished.header.algorithm)
+        now = tensors.state(params, state) + tensors.buffers(model_state or {})
         unfinished.require_state(now.digests)
         note = {
             "cut_bytes": unfinished.surplus,
@@ -151,7 +152,7 @@ def resume_recorder(
         }
         writer = unfinished.go_on(commit_every, dumps(note, sort_keys=True))
     with _closed_on_error(writer):
-        recorder = Recorder(writer, slots, now, keyframe_every)
+        recorder = Recorder(writer, tensors, now, keyframe_every)
         writer.flush()
     return recorder
 

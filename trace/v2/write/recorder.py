@@ -1,14 +1,15 @@
 """Recording the steps of a run."""
 
-from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
+from ....arrays import Array
+from ....completed_step import CompletedStep
 from ..format.constants import BATCH_ID_LENGTH, RecordMode, StepFlag
-from ..format.digest import Array, Batch, InputDigest, raw, state_root
+from ..format.digest import InputDigest, raw, state_root
 from ..format.keyframe import encode_keyframe
 from ..format.step import StepRecord, encode_step
-from .tensors import CORRECTIONS, Arrays, Slots, Snapshot, finite_loss
+from .tensors import CORRECTIONS, RecordedTensors, Snapshot, finite_loss
 from .writer import TraceWriter
 
 _NO_BATCH_ID = bytes(BATCH_ID_LENGTH)
@@ -22,10 +23,10 @@ class Recorder:
     Made by `open_recorder` or `resume_recorder`. A `with` block seals the trace, or closes it on an error.
     """
 
-    def __init__(self, writer: TraceWriter, slots: Slots, start: Snapshot, keyframe_every: int) -> None:
+    def __init__(self, writer: TraceWriter, tensors: RecordedTensors, start: Snapshot, keyframe_every: int) -> None:
         """`start` is the state before the next step; `keyframe_every` is rounded up to a multiple of `state_every`."""
         self._writer = writer
-        self._slots = slots
+        self._tensors = tensors
         self._layout = writer.layout
         self._mode = writer.header.mode
         self._algorithm = writer.header.algorithm
@@ -34,7 +35,7 @@ class Recorder:
         self._corrected = writer.schema.corrections > 0
         every = self._layout.state_every
         self._keyframe_every = -(-keyframe_every // every) * every
-        self._last: tuple[Arrays, Arrays, Arrays] | None = None
+        self._last: CompletedStep | None = None
         self._last_digests = start.digests
         if writer.last_keyframe != writer.steps:
             self._keyframe_if_due(start)
@@ -49,67 +50,52 @@ class Recorder:
         """The name the trace has once it is sealed."""
         return self._writer.path
 
-    def step(
-        self,
-        *,
-        step: int,
-        loss: Array,
-        hyper: Mapping[str, float],
-        grads: Arrays,
-        params: Arrays,
-        state: Arrays,
-        model_state: Arrays | None = None,
-        batch: Batch,
-        clip: tuple[float, float] | None = None,
-        micro_batches: int = 1,
-    ) -> None:
-        """Record one step, after its update. Arrays are read before the call returns and not kept.
-
-        Args:
-            step: 0, 1, 2, …
-            loss: scalar, float32 or float64.
-            hyper: the hyperparameters this step used, by name.
-            grads: gradients as the optimizer consumed them; a param that is absent was not updated.
-            params: every param after the update.
-            state: every optimizer state tensor after the update.
-            model_state: what the model keeps besides its params, after the step, by the names of the beginning.
-            batch: the arrays the loss was computed from.
-            clip: (threshold, scale) if the gradients were clipped by norm.
-            micro_batches: how many micro-batches the gradients were accumulated over.
+    def step(self, done: CompletedStep) -> None:
+        """Record one step, after its update. Arrays are read before the call returns and not changed.
 
         Raises:
             NonFiniteError: the loss or a gradient is not finite; nothing of the step was written.
             ValueError: a step out of order, or an array of another dtype or shape than the trace began with.
             TraceWriteError: the file cannot be written; the writer has stopped.
         """
-        if step != self._writer.steps:
-            raise ValueError(f"recorder.step: expected step {self._writer.steps}, got {step}; record each step once")
+        self._require_next(done.step)
         self._last, self._last_digests = None, []
-        loss = finite_loss(step, loss)
-        present, consumed = self._slots.gradients(step, grads)
-        due = self._layout.due(step)
-        after = self._slots.state(params, state) if due else _NOTHING
-        buffers = self._slots.buffers(model_state or {})
+        loss = finite_loss(done.step, done.loss)
+        present, consumed = self._tensors.gradients(done.step, done.grads)
+        due = self._layout.due(done.step)
+        after = self._tensors.state(done.params, done.state) if due else _NOTHING
+        buffers = self._tensors.buffers(done.model_state)
+        digests = (*consumed.digests, *buffers.digests, *after.digests)
         whole = after + buffers
-        record = StepRecord(
-            step=step,
-            link=b"",
-            batch_id=_NO_BATCH_ID,
-            loss=loss,
-            flags=StepFlag.CLIPPED if clip else _NO_FLAGS,
-            micro_batches=micro_batches,
-            clip=clip,
-            input_digest=self._input_digest(batch),
-            hyper=tuple([hyper[name] for name in self._hyperparameters]),
-            corrections=tuple(state[CORRECTIONS].tolist()) if self._corrected else (),
-            grads=present,
-            digests=(*consumed.digests, *buffers.digests, *after.digests),
-            root=state_root(self._algorithm, whole.digests) if due else None,
-        )
+        root = state_root(self._algorithm, whole.digests) if due else None
+        record = self._record(done, loss, present, digests, root)
         front = encode_step(self._layout, self._algorithm.hash, self._writer.link, record)
         self._writer.step(front, [raw(a) for a in self._recorded(consumed + buffers, after)])
         self._keyframe_if_due(whole)
-        self._last, self._last_digests = (params, state, model_state or {}), whole.digests if due else []
+        self._last, self._last_digests = done, whole.digests if due else []
+
+    def _require_next(self, step: int) -> None:
+        if step != self._writer.steps:
+            raise ValueError(f"recorder.step: expected step {self._writer.steps}, got {step}; record each step once")
+
+    def _record(
+        self, done: CompletedStep, loss: Array, present: tuple[int, ...], digests: tuple[bytes, ...], root: bytes | None
+    ) -> StepRecord:
+        return StepRecord(
+            step=done.step,
+            link=b"",
+            batch_id=_NO_BATCH_ID,
+            loss=loss,
+            flags=StepFlag.CLIPPED if done.clip else _NO_FLAGS,
+            micro_batches=done.micro_batches,
+            clip=done.clip,
+            input_digest=self._input_digest(done.batch),
+            hyper=tuple([done.hyper[name] for name in self._hyperparameters]),
+            corrections=tuple(done.state[CORRECTIONS].tolist()) if self._corrected else (),
+            grads=present,
+            digests=digests,
+            root=root,
+        )
 
     def commit(self) -> None:
         """Return once everything recorded so far is on the disk.
@@ -140,8 +126,9 @@ class Recorder:
             TraceWriteError: the file cannot be written.
         """
         if self._last is not None and not self._last_digests:
-            params, state, model_state = self._last
-            self._last_digests = (self._slots.state(params, state) + self._slots.buffers(model_state)).digests
+            last = self._last
+            final = self._tensors.state(last.params, last.state) + self._tensors.buffers(last.model_state)
+            self._last_digests = final.digests
         self._writer.seal(self._last_digests)
 
     def close(self) -> None:

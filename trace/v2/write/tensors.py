@@ -1,20 +1,18 @@
 """The tensors of a run as a recorder meets them: held against the schema, made canonical, digested."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....arrays import Array, Arrays
 from ..errors import NonFiniteError
-from ..format.constants import Role
-from ..format.digest import NUMPY_DTYPES, Algorithm, Array, TensorDigest, canonical_nan, dtype_name, surely_finite
+from ..format.constants import TensorRole
+from ..format.digest import NUMPY_DTYPES, Algorithm, TensorDigest, canonical_nan, dtype_name, surely_finite
 from ..format.limits import Limits
 from ..format.schema import Group, Schema, TensorSpec
-
-Arrays: TypeAlias = Mapping[str, Array]
-"""Name → array."""
 
 CORRECTIONS = "corrections"
 """The optimizer state that holds the bias corrections of a step."""
@@ -34,7 +32,7 @@ class Snapshot:
         return Snapshot(self.arrays + other.arrays, self.digests + other.digests)
 
 
-class Slot(NamedTuple):
+class RecordedTensor(NamedTuple):
     """One tensor of the schema, ready to be checked and digested."""
 
     name: str
@@ -53,16 +51,17 @@ class Slot(NamedTuple):
         return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
-class Slots:
-    """The slots of all params, all optimizer state and all buffers, which hold the model's state."""
+class RecordedTensors:
+    """All params, all optimizer state and all buffers, which hold the model's state."""
 
     def __init__(self, schema: Schema, algorithm: Algorithm) -> None:
-        slots = [
-            Slot(t.name, NUMPY_DTYPES[t.dtype], t.shape, TensorDigest(algorithm, t.dtype, t.shape))
+        tensors = [
+            RecordedTensor(t.name, NUMPY_DTYPES[t.dtype], t.shape, TensorDigest(algorithm, t.dtype, t.shape))
             for t in schema.tensors
         ]
-        states = len(slots) - schema.buffers
-        self._params, self._state, self._buffers = slots[: schema.params], slots[schema.params : states], slots[states:]
+        states = len(tensors) - schema.buffers
+        self._params, self._state = tensors[: schema.params], tensors[schema.params : states]
+        self._buffers = tensors[states:]
         self._every_param = tuple(range(schema.params))
 
     def state(self, params: Arrays, state: Arrays) -> Snapshot:
@@ -86,7 +85,7 @@ class Slots:
         """
         present = self._every_param
         if len(grads) != len(present):
-            unknown = grads.keys() - {slot.name for slot in self._params}
+            unknown = grads.keys() - {tensor.name for tensor in self._params}
             if unknown:
                 raise ValueError(f"recorder.step: gradients of unknown params: {', '.join(sorted(unknown))}")
             present = tuple(i for i in present if self._params[i].name in grads)
@@ -99,9 +98,9 @@ class Slots:
         return present, Snapshot(arrays, digests)
 
 
-def _taken(slots: Sequence[Slot], arrays: Arrays, what: str) -> Snapshot:
-    taken = [canonical_nan(slot.take(arrays, what)) for slot in slots]
-    return Snapshot(taken, [slot.digest.of_bytes(a.data) for slot, a in zip(slots, taken, strict=True)])
+def _taken(tensors: Sequence[RecordedTensor], arrays: Arrays, what: str) -> Snapshot:
+    taken = [canonical_nan(tensor.take(arrays, what)) for tensor in tensors]
+    return Snapshot(taken, [tensor.digest.of_bytes(a.data) for tensor, a in zip(tensors, taken, strict=True)])
 
 
 def finite_loss(step: int, loss: Array) -> Array:
@@ -125,11 +124,11 @@ def schema_of(params: Arrays, state: Arrays, model_state: Arrays, rule: str, hyp
     Raises:
         ValueError, TypeError: a name, dtype, shape or rule breaks a rule of the format.
     """
-    specs = [TensorSpec(n, Role.PARAM, dtype_name(a.dtype), a.shape) for n, a in params.items()]
-    specs += [TensorSpec(n, Role.STATE, dtype_name(a.dtype), a.shape) for n, a in state.items()]
+    specs = [TensorSpec(n, TensorRole.PARAM, dtype_name(a.dtype), a.shape) for n, a in params.items()]
+    specs += [TensorSpec(n, TensorRole.STATE, dtype_name(a.dtype), a.shape) for n, a in state.items()]
     corrections = state[CORRECTIONS].size if CORRECTIONS in state else 0
     group = Group(rule, tuple(hyperparameters), corrections, tuple(range(len(specs))))
-    buffers = [TensorSpec(n, Role.BUFFER, dtype_name(a.dtype), a.shape) for n, a in model_state.items()]
+    buffers = [TensorSpec(n, TensorRole.BUFFER, dtype_name(a.dtype), a.shape) for n, a in model_state.items()]
     schema = Schema((*specs, *buffers), (group,))
     schema.check(Limits())
     return schema

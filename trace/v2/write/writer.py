@@ -13,7 +13,7 @@ from ..format.control_frames import EventRecord, IndexRecord, SealRecord
 from ..format.digest import state_root
 from ..format.frame import FrameEncoder
 from ..format.header import Header
-from ..format.layout import Layout
+from ..format.layout import FrameLayout
 from ..format.schema import Schema
 from ..read.scan import Walk
 from .file import PartialFile
@@ -35,7 +35,7 @@ class TraceWriter:
     def __init__(self, file: PartialFile, header: Header, schema: Schema, commit_every: int | None) -> None:
         self.header = header
         self.schema = schema
-        self.layout = Layout(schema, header.algorithm, header.mode, header.state_every)
+        self.layout = FrameLayout(schema, header.algorithm, header.mode, header.state_every)
         self.steps = 0
         self.link = b""
         self.last_keyframe = -1

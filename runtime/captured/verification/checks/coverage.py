@@ -11,7 +11,7 @@ from functools import cached_property
 
 from .....tape.ops.elementwise import kernels
 from .....tape.record.lowering import KernelStep, ViewStep, order
-from .....tape.var.op_table import OPS
+from .....tape.record.op import OPS
 from ....ir.graph import IRNode, Role
 from ....lower.program import LoweredOp
 from ....optim.state_ops import STATE_OPS

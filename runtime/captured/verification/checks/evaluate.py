@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from .....tape.record.op import OPS
 from .....tape.values.tensor import AnyTensor, Array
-from .....tape.var.op_table import OPS
 from ....ir.graph import IRGraph, IRNode
 
 Apply = Callable[[IRNode, list[Array | None]], Array]

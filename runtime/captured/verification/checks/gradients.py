@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .....tape.numerics.math.random import uniform
+from .....tape.record.op import OPS
 from .....tape.values.tensor import Array
-from .....tape.var.op_table import OPS
 from ....ir.graph import IRNode
 from ....step.eager import eager_gradients
 from ....step.evaluate import evaluate as run_eagerly

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from .....tape.record.derivative import Derivative
+from .....tape.record.op import OPS
 from .....tape.transforms.symbolic_tape import SymbolicTape
 from .....tape.values.spec import Spec
-from .....tape.var.op_table import OPS
 from ....ir.errors import IRError
 from ....ir.graph import IRGraph, IRNode, gradient_name
 from ....ir.verify import verify

@@ -6,8 +6,8 @@ import numpy as np
 
 from .....tape.numerics.engine import machine
 from .....tape.numerics.engine.threads import THREADS
+from .....tape.record.op import OPS
 from .....tape.values.tensor import Array
-from .....tape.var.op_table import OPS
 from ....ir.graph import IRNode
 from ....lower.bind import Bound
 from ....optim.state_ops import STATE_OPS

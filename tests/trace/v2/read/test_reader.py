@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dgrr.trace import (
+    CompletedStep,
     InvalidTraceError,
     Limits,
     NotRecordedError,
@@ -115,7 +116,9 @@ def test_payloads_are_split_and_joined(tmp_path: Path, record: str, seal: bool) 
         **arguments,
     )
     for step in range(3):
-        recorder.step(step=step, loss=np.array(0.0), hyper={}, grads=params, batch={"x": params["b"]}, **arguments)
+        recorder.step(
+            CompletedStep(step=step, loss=np.array(0.0), hyper={}, grads=params, batch={"x": params["b"]}, **arguments)
+        )
     recorder.seal() if seal else recorder.close()
     path = tmp_path / ("t" if seal else "t.partial")
     assert validate(path).verdict.value == ("ok" if seal else "unsealed")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.trace import Recorder, TraceWriteError, Verdict, open_recorder, open_trace, replay, validate
+from dgrr.trace import CompletedStep, Recorder, TraceWriteError, Verdict, open_recorder, open_trace, replay, validate
 from dgrr.trace.v2.write.file import PartialFile
 
 RecordRun = Callable[..., Path]
@@ -29,13 +29,15 @@ def begin(path: Path, **options: Any) -> Recorder:
 def go_on(recorder: Recorder, steps: int = 1) -> None:
     for _ in range(steps):
         recorder.step(
-            step=recorder.steps,
-            loss=np.array(float(recorder.steps)),
-            hyper={},
-            grads=PARAMS,
-            params=PARAMS,
-            state={},
-            batch=(np.zeros(1),),
+            CompletedStep(
+                step=recorder.steps,
+                loss=np.array(float(recorder.steps)),
+                hyper={},
+                grads=PARAMS,
+                params=PARAMS,
+                state={},
+                batch=(np.zeros(1),),
+            )
         )
 
 
@@ -43,7 +45,7 @@ WRITER = """
 import sys
 import numpy as np
 from dgrr.runtime import SGD
-from dgrr.trace import open_recorder
+from dgrr.trace import CompletedStep, open_recorder
 rule = SGD(1e-2, momentum=0.9)
 rng = np.random.default_rng(0)
 params = {"w": rng.standard_normal(int(sys.argv[2]))}
@@ -54,8 +56,8 @@ print("ready", flush=True)
 for step in range(10**9):
     grads = {"w": rng.standard_normal(params["w"].shape)}
     rule.step(params, grads, state)
-    recorder.step(step=step, loss=np.array(0.5), hyper=rule.hyperparameters(), grads=grads, params=params,
-        state=state, batch=(grads["w"],))
+    recorder.step(CompletedStep(step=step, loss=np.array(0.5), hyper=rule.hyperparameters(), grads=grads, params=params,
+        state=state, batch=(grads["w"],)))
     if step % 10 == 9 or params["w"].nbytes > 1 << 16:  # large frames are written at once
         print(step + 1, flush=True)
 """
@@ -231,11 +233,12 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
 FORKED = """
 import os, sys
 import numpy as np
-from dgrr.trace import TraceWriteError, open_recorder
+from dgrr.trace import CompletedStep, TraceWriteError, open_recorder
 p = {"w": np.zeros(3)}
 r = open_recorder(sys.argv[1], params=p, state={}, rule="none@1", hyperparameters=[], numerics=1)
 def step():
-    r.step(step=r.steps, loss=np.array(1.0), hyper={}, grads=p, params=p, state={}, batch=(p["w"],))
+    loss, batch = np.array(1.0), (p["w"],)
+    r.step(CompletedStep(step=r.steps, loss=loss, hyper={}, grads=p, params=p, state={}, batch=batch))
 step()
 if os.fork() == 0:
     try:

@@ -12,7 +12,17 @@ import pytest
 import dgrr.trace
 from dgrr.runtime import SGD, RecorderError
 from dgrr.runtime.training import recorder_protocol
-from dgrr.trace import NonFiniteError, Recorder, TraceWriteError, Verdict, open_recorder, open_trace, replay, validate
+from dgrr.trace import (
+    CompletedStep,
+    NonFiniteError,
+    Recorder,
+    TraceWriteError,
+    Verdict,
+    open_recorder,
+    open_trace,
+    replay,
+    validate,
+)
 
 PARAMS: dict[str, Any] = {"w": np.ones((2, 2), np.float32), "b": np.zeros(2, np.float32)}
 STATE: dict[str, Any] = {"step": np.array(0), "corrections": np.array([0.5, 0.25])}
@@ -40,7 +50,7 @@ def step(recorder: Recorder, **changes: Any) -> None:
         "state": STATE,
         "batch": (np.arange(3),),
     } | changes
-    recorder.step(**arguments)
+    recorder.step(CompletedStep(**arguments))
 
 
 def test_the_entry_point_is_the_recorder() -> None:

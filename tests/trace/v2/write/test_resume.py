@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dgrr.runtime import SGD, Adam
 from dgrr.tape import NUMERICS
-from dgrr.trace import Recorder, Verdict, open_recorder, replay, resume_recorder, validate
+from dgrr.trace import CompletedStep, Recorder, Verdict, open_recorder, replay, resume_recorder, validate
 
 SCHEMA, KEYFRAME, STEP, COMMIT, INDEX, SEAL, EVENT = range(1, 8)
 STEPS = 9
@@ -117,7 +117,7 @@ class Run:
     def go_on(self, recorder: Recorder, until: int | None = None) -> None:
         for k in range(recorder.steps, len(self.told) if until is None else until):
             params, state = self.states[k + 1]
-            recorder.step(step=k, params=params, state=state, **self.told[k])
+            recorder.step(CompletedStep(step=k, params=params, state=state, **self.told[k]))
             if k + 1 == NOTE_AFTER:
                 recorder.event("note", "here")
 

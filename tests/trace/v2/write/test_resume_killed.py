@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from dgrr.runtime import Adam
 from dgrr.tape import NUMERICS
-from dgrr.trace import open_recorder, resume_recorder
+from dgrr.trace import CompletedStep, open_recorder, resume_recorder
 
 path, size, total = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 saved = path.with_suffix(".npz")
@@ -41,8 +41,8 @@ for step in range(done, total):
     rng = np.random.default_rng(step)
     grads = {name: rng.standard_normal(p.shape).astype(p.dtype) for name, p in params.items()}
     rule.step(params, grads, state)
-    recorder.step(step=step, loss=np.array(float(step)), hyper=rule.hyperparameters(), grads=grads, params=params,
-        state=state, batch=(grads["w"],))
+    recorder.step(CompletedStep(step=step, loss=np.array(float(step)), hyper=rule.hyperparameters(), grads=grads,
+        params=params, state=state, batch=(grads["w"],)))
     if step % 7 == 6:
         recorder.commit()
         with open(f"{saved}.tmp", "wb") as file:

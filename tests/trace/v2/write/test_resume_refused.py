@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from dgrr.trace import (
+    CompletedStep,
     NonFiniteError,
     Recorder,
     TraceWriteError,
@@ -44,7 +45,7 @@ def go_on(recorder: Recorder) -> None:
     for step in range(recorder.steps, STEPS):
         after = params_after(step + 1)
         told: dict[str, Any] = {"loss": np.array(1.0), "hyper": {"lr": 0.5}, "grads": after, "batch": (np.arange(3),)}
-        recorder.step(step=step, params=after, state=STATE, **told)
+        recorder.step(CompletedStep(step=step, params=after, state=STATE, **told))
 
 
 @pytest.fixture
@@ -206,7 +207,9 @@ def test_a_state_is_compared_with_its_step_where_a_seal_leaves_it_out(tmp_path: 
     recorder = begin(tmp_path / "t")
     go_on(recorder)
     with pytest.raises(NonFiniteError):
-        recorder.step(step=STEPS, loss=np.array(np.nan), hyper={}, grads={}, params={}, state={}, batch=())
+        recorder.step(
+            CompletedStep(step=STEPS, loss=np.array(np.nan), hyper={}, grads={}, params={}, state={}, batch=())
+        )
     recorder.seal()
     (tmp_path / "t").rename(tmp_path / "t.partial")
     refused(tmp_path / "t", ValueError, "'w' is not what the trace says it was", params=params_after(5))

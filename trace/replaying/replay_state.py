@@ -4,8 +4,8 @@ import os
 from collections.abc import Mapping
 
 from ... import runtime
-from ..v2.format.constants import Role
-from ..v2.format.digest import Array
+from ...arrays import Array
+from ..v2.format.constants import TensorRole
 from ..v2.format.schema import Group
 from ..v2.read.reader import StepView, Trace, open_trace
 
@@ -14,7 +14,7 @@ class UnknownRuleError(LookupError):
     """The trace was recorded with an optimizer rule that this library does not have."""
 
 
-class State:
+class ReplayState:
     """Every tensor of a trace before step `keyframe`; `advance` applies one step in place.
 
     `values`: name → array, in the order of the schema.
@@ -25,7 +25,7 @@ class State:
         self.values = trace.keyframe(keyframe)
         self._tensors = trace.schema.tensors
 
-    def of_role(self, role: Role) -> dict[str, Array]:
+    def of_role(self, role: TensorRole) -> dict[str, Array]:
         """The tensors of one role by name: the arrays themselves."""
         return {t.name: self.values[t.name] for t in self._tensors if t.role is role}
 
@@ -50,8 +50,8 @@ class State:
         except KeyError:
             raise UnknownRuleError(f"the rule '{group.rule}' is not known to this library") from None
         specs = [self._tensors[i] for i in group.tensors]
-        params = {t.name: self.values[t.name] for t in specs if t.role is Role.PARAM}
-        state = {t.name: self.values[t.name] for t in specs if t.role is Role.STATE}
+        params = {t.name: self.values[t.name] for t in specs if t.role is TensorRole.PARAM}
+        state = {t.name: self.values[t.name] for t in specs if t.role is TensorRole.STATE}
         rule.step(params, {name: g for name, g in grads.items() if name in params}, state)
 
     def corrections(self) -> tuple[float, ...]:
@@ -74,7 +74,7 @@ def state_after(path: str | os.PathLike[str], step: int) -> dict[str, Array]:
     """
     with open_trace(path, mode="tolerate_tail") as trace:
         last = trace[step].step
-        state = State(trace, trace.last_keyframe(last))
+        state = ReplayState(trace, trace.last_keyframe(last))
         for i in range(trace.last_keyframe(last), last + 1):
             state.advance(trace[i], trace.gradients(i), trace.buffers(i))
     return state.values

@@ -1,4 +1,4 @@
-"""Files that are whole or not there."""
+"""Files that are whole or not there, and names that outlive a power cut."""
 
 import os
 from collections.abc import Generator
@@ -24,12 +24,12 @@ def replacing(path: str | os.PathLike[str]) -> Generator[IO[bytes], None, None]:
             temporary.unlink()
             raise
     os.replace(temporary, target)
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
 
 
-def _sync_folder(folder: Path) -> None:
-    """Let a rename outlive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def sync_folder(folder: str | os.PathLike[str]) -> None:
+    """Let the names in a folder, made or changed, outlive a power cut. Raises OSError."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:

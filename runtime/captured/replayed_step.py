@@ -1,0 +1,201 @@
+"""A step that replays: recorded once for each signature of its batches, then run from fixed tables."""
+
+from collections.abc import Collection, Iterable, Mapping
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ...tape import AnyTensor, DomainError, ShapeError
+from ...tape.graph.backward import DenseGrads
+from ...tape.numerics.engine import machine
+from ...tape.numerics.engine.kernel import Kernel
+from ...tape.numerics.engine.threads import THREADS
+from ..lower.bind import Fault
+from ..lower.compile import compile_graph, without
+from ..step.batch import Signature, leaves, signature
+from ..step.eager import Step, eager_gradients
+from ..step.evaluate import NonFiniteError
+from ..step.loss_call import Array, Arrays, LossFn
+from ..step.update import Recipe
+from .plans import Executable, Kind, Plans, refused
+
+OnShapeChange = Literal["recapture", "error"]
+
+PLANS_KEPT = 32
+"""Signatures of batches whose plans a step keeps."""
+
+LAUNCH = 16
+"""Replays between two looks at whether Ctrl-C came."""
+
+
+class ReplayedStep(Step):
+    """What a `CapturedStep` does: it records, binds, runs. What can be looked at and checked is added there."""
+
+    def __init__(
+        self,
+        loss_fn: LossFn,
+        params: Arrays,
+        recipe: Recipe,
+        *,
+        model_state: Arrays | None = None,
+        seed: int = 0,
+        on_shape_change: OnShapeChange = "recapture",
+        without_passes: Collection[str] = (),
+        kernels: Mapping[Kernel, Kernel] | None = None,
+    ) -> None:
+        super().__init__(loss_fn, params, recipe, model_state, seed)
+        self._on_shape_change: OnShapeChange = on_shape_change
+        self._without, self._kernels = tuple(without_passes), dict(kernels or {})
+        self._compile = partial(compile_graph, passes=without(without_passes), kernels=self._kernels)
+        self._known: dict[Signature, Plans] = {}
+        self._plans: Plans | None = None
+
+    # ------------------------------------------------------------------ capture
+
+    def record(self, batch: Any) -> Plans:
+        """The plans for batches like this one; recorded at the first of its signature. Nothing runs."""
+        key = signature(batch)
+        if key not in self._known:
+            if self._known and self._on_shape_change == "error":
+                known = next(iter(self._known))
+                raise ShapeError(f"step: batch: expected {_shown(known)} as captured, got {_shown(key)}")
+            if len(self._known) == PLANS_KEPT:
+                del self._known[next(iter(self._known))]
+            self._known[key] = Plans(self, batch, key, self._compile)
+        self._plans = self._known[key]
+        return self._plans
+
+    def forget(self) -> None:
+        """Drop every plan: the next batch is recorded anew."""
+        self._known.clear()
+        self._plans = None
+
+    def bind(self, batch: Any) -> Plans:
+        """Copy a batch into the input buffers of its plans; recorded at the first of its signature."""
+        plans = self.record(batch)
+        plans.feed(batch)
+        return plans
+
+    # ------------------------------------------------------------------ running
+
+    def __call__(self, batch: Any) -> np.floating[Any]:
+        """Train on one batch and return its loss, taken before the update.
+
+        Raises NonFiniteError, and changes nothing, if the loss or a gradient is infinite or NaN; BoundsError for
+        an index out of range; ShapeError for a batch of another shape where that was asked for.
+        """
+        loss: Any = self._run("step", batch).loss[()]
+        return loss  # type: ignore[no-any-return]
+
+    def replay(self, n: int = 1) -> npt.NDArray[np.floating[Any]]:
+        """Train ``n`` times on the batch that is bound; the losses.
+
+        Raises DomainError if no batch has been bound yet, NonFiniteError as a single step does.
+        """
+        step, launches = self.bound_plans("replay").step, range(0, n, LAUNCH)
+        losses = [self._many(step, [], min(LAUNCH, n - first)) for first in launches]
+        return np.concatenate(losses) if losses else np.empty(0, step.loss.dtype)
+
+    def steps(self, batches: Iterable[Any]) -> npt.NDArray[np.floating[Any]]:
+        """Train on several batches of one signature in one launch, all of them bound at once; the losses.
+
+        To the bit what single steps give. Raises as a single step does; the steps before the failing one stay.
+        """
+        every = list(batches)
+        if not every:
+            return np.empty(0)
+        plans = self.bind(every[0])
+        for i, batch in enumerate(every):
+            if signature(batch) != plans.signature:
+                raise ShapeError(
+                    f"steps: batch {i}: expected {_shown(plans.signature)}, got {_shown(signature(batch))}"
+                )
+        columns = zip(*(leaves(batch) for batch in every), strict=True)
+        stacked = [np.array([np.asarray(a) for a in c], b.dtype) for c, b in zip(columns, plans.inputs, strict=True)]
+        return self._many(plans.step, stacked, len(every))
+
+    def grads(self, batch: Any) -> DenseGrads[AnyTensor]:
+        """The gradient of every value that depends on a parameter, by name or id; no update.
+
+        Views that are valid until the next call. Infinite and NaN gradients are returned as they are, to be looked
+        at. Raises BoundsError for an index out of range.
+        """
+        self._run("dense", batch)
+        return self.bound_plans("grads").dense_gradients
+
+    def gradients(self, batch: Any) -> dict[str, Array]:
+        """The gradients of the parameters alone, by name; no update and no check, as for `grads`.
+
+        Views that are valid until the next call.
+        """
+        return self._run("gradients", batch).grads
+
+    @property
+    def loss(self) -> Array:
+        """The loss of the last step: a view of the plan's own output."""
+        return self.bound_plans("loss").step.loss
+
+    @property
+    def consumed(self) -> dict[str, Array]:
+        """The gradients as the rule consumed them in the last step: views that are valid until the next call."""
+        return self.bound_plans("consumed").step.grads
+
+    @property
+    def scale(self) -> float | None:
+        """What the gradients of the last step were multiplied by to clip their norm; None without ``clip_norm``."""
+        clip = self.bound_plans("scale").step.clip
+        return None if clip is None else float(clip[1])
+
+    def _run(self, kind: Kind, batch: Any) -> Executable:
+        """Run one of the plans on a batch: the plan at hand if the batch fits it, else the one of its signature."""
+        plans = self._plans
+        arrays = None if plans is None else plans.arrays(batch)
+        if plans is not None and arrays is not None:
+            executable = plans.executable(kind)
+            try:
+                if executable.bound.run_fed(plans.feeds, arrays):
+                    return executable
+            except Fault as fault:
+                raise self._error(executable, fault, batch) from None
+        executable = self.bind(batch).executable(kind)
+        try:
+            executable.bound.run()
+        except Fault as fault:
+            raise self._error(executable, fault, batch) from None
+        return executable
+
+    def _many(self, executable: Executable, stacked: list[Array], n: int) -> npt.NDArray[np.floating[Any]]:
+        bound, loss = executable.bound, executable.loss
+        losses = np.empty(n, loss.dtype)
+        plans = self.bound_plans("replay")
+        feeds = np.array(
+            [(b.ctypes.data, s.ctypes.data, b.nbytes) for b, s in zip(plans.inputs, stacked, strict=False)], np.int64
+        ).reshape(-1, 3)
+        out = np.array([loss.ctypes.data, losses.ctypes.data, loss.itemsize], np.int64)
+        with THREADS.lent() as control:
+            done = machine.run_steps(bound.rows_address, bound.count, control, bound.fault, feeds, out, n)
+        if done < n:
+            raise self._error(executable, bound.last_fault(), plans.bound)
+        return losses
+
+    def _error(self, executable: Executable, fault: Fault, batch: Any) -> Exception:
+        """What went wrong, in the words of the eager step, which meets the same bits."""
+        if fault.op.refusal:
+            return refused(executable.bound, fault)
+        try:
+            eager_gradients(self.loss_fn, self.params, batch, self.recipe, self.moment)
+        except NonFiniteError as error:
+            return error
+        return NonFiniteError("the loss or a gradient is not finite in the captured step, but is in the eager one")
+
+    def bound_plans(self, what: str) -> Plans:
+        """The plans whose batch is bound. Raises DomainError if there are none yet."""
+        if self._plans is None:
+            raise DomainError(f"{what}: expected a batch to be bound, got none; call step(batch) first")
+        return self._plans
+
+
+def _shown(key: Signature) -> str:
+    return ", ".join(f"{where} {dtype}{list(shape)}" for where, shape, dtype in key)

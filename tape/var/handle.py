@@ -1,0 +1,51 @@
+"""Handles to nodes: what a tape, an id and a generation give without a word about shapes."""
+
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from ..values.dtypes import DType
+from ..values.shape import Shape
+from ..values.tensor import AnyTensor, Array
+
+D = TypeVar("D", bound=DType)
+
+
+class Handle(Generic[D]):
+    """A place on a tape: the base of every `Var`."""
+
+    __slots__ = ("generation", "id", "tape")
+
+    def __init__(self, tape: Any, id: int, generation: int) -> None:
+        self.tape: Any = tape  # the `Tape`, which stands above
+        self.id, self.generation = id, generation
+
+    @property
+    def value(self) -> AnyTensor:
+        """The node's value."""
+        value: AnyTensor = self.tape.value(self)
+        return value
+
+    def numpy(self) -> Array:
+        """The value as a read-only numpy array, without a copy."""
+        return self.value.array
+
+    def item(self) -> float | int | bool:
+        """The value of a one-element node as a Python number."""
+        return self.value.item()
+
+    @property
+    def shape(self) -> Shape[*tuple[Any, ...]]:
+        """Its sizes."""
+        return self.value.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Its element type, a numpy dtype."""
+        return self.value.dtype
+
+    @property
+    def name(self) -> str | None:
+        """The name given when the node was made."""
+        name: str | None = self.tape.node(self).name
+        return name

@@ -2,7 +2,8 @@
 
 ``python tests/golden/bits.py`` prints them as JSON, with the environment in which they were computed;
 ``--write`` puts them into ``bits.json``; ``--check`` only says whether that file is met; ``--parallel``
-splits every kernel over all threads, however small its work.
+splits every kernel over all threads, however small its work; ``--half 0`` and ``--half 1`` compute parts that
+need half of the kernels compiled.
 """
 
 # numba's functions carry no types.
@@ -77,13 +78,18 @@ def digest(*arrays: Array) -> str:
     return state_digest({}, {str(i): array for i, array in enumerate(arrays)})[:16]
 
 
-def op_bits() -> Bits:
+def op_bits(half: int | None = None) -> Bits:
     """Every op on each of its samples: the result, and the contribution to each input from a cotangent."""
-    for op in OPS.values():
-        for dtype in DTYPES:
+    for number, op in enumerate(OPS.values()):
+        for dtype in types_of(number, half):
             for key, sample in keyed(op.samples(Make(dtype))):
                 for what, array in results(op, sample).items():
                     yield f"op/{op.name}/{dtype}/{key}/{what}", digest(array)
+
+
+def types_of(number: int, half: int | None) -> tuple[np.dtype[Any], ...]:
+    """Both float types; in a half one of them, alternating, so that the halves together have both."""
+    return DTYPES if half is None else (DTYPES[(number + half) % 2],)
 
 
 def keyed(samples: list[Sample]) -> Iterator[tuple[str, Sample]]:
@@ -110,10 +116,10 @@ def results(op: Op, sample: Sample) -> dict[str, Array]:
     return found
 
 
-def pattern_bits() -> Bits:
+def pattern_bits(half: int | None = None) -> Bits:
     """The elementary functions on floats of every sign and exponent, subnormals, infinities and NaN."""
-    for name in ELEMENTARY:
-        for dtype in DTYPES:
+    for number, name in enumerate(ELEMENTARY):
+        for dtype in types_of(number, half):
             y = OPS[name].compute([AnyTensor(patterns(dtype))], {})
             yield f"patterns/{name}/{dtype}", digest(y.numpy())
 
@@ -227,10 +233,16 @@ def network_bits(make: Callable[[Network], EagerStep | CapturedStep] = Network.e
             yield f"networks/{name}/{number:02}/state", step.digest()[:16]
 
 
-def all_bits() -> dict[str, str]:
-    """Every digest by name."""
-    parts = (op_bits, pattern_bits, accumulation_bits, optimizer_bits, random_bits, training_bits, network_bits)
-    return {"numerics": str(NUMERICS), **{name: value for part in parts for name, value in part()}}
+def all_bits(half: int | None = None) -> dict[str, str]:
+    """Every digest by name; in a half each op and function in one of its float types, and no network."""
+    parts = [op_bits(half), pattern_bits(half), accumulation_bits(), optimizer_bits(), random_bits(), training_bits()]
+    parts += [network_bits()] if half is None else []
+    return {"numerics": str(NUMERICS), **{name: value for part in parts for name, value in part}}
+
+
+def captured_bits(half: int | None = None) -> dict[str, str]:
+    """What captured steps give of all that, under the same names."""
+    return dict(captured_training_bits()) | ({} if half is not None else dict(network_bits(Network.captured)))
 
 
 def environment() -> dict[str, Any]:
@@ -253,18 +265,21 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--write", action="store_true", help="write them to bits.json")
     parser.add_argument("--parallel", action="store_true", help="split every kernel over all threads")
     parser.add_argument("--check", action="store_true", help="compare them with bits.json instead of printing")
+    parser.add_argument("--half", type=int, choices=(0, 1), help="compute one of two parts, see all_bits")
     options = parser.parse_args(arguments)
+    if options.half is not None and (options.write or options.check):
+        parser.error("--half: the file is written and checked as a whole")
     if options.parallel:
         launch.PARALLEL_WORK = 0
-    bits = all_bits()
+    bits = all_bits(options.half)
     if options.write:
         FILE.write_text(json.dumps(bits, indent=0, sort_keys=True) + "\n")
     if options.check:
         known = json.loads(FILE.read_text())
         other = sorted(name for name in known.keys() | bits.keys() if known.get(name) != bits.get(name))
         sys.exit(f"bits.json is not met by {', '.join(other)}" if other else None)
-    captured = {**dict(captured_training_bits()), **dict(network_bits(Network.captured))}
-    print(json.dumps({"bits": bits, "captured": captured, "environment": environment()}, indent=0, sort_keys=True))
+    found = {"bits": bits, "captured": captured_bits(options.half), "environment": environment()}
+    print(json.dumps(found, indent=0, sort_keys=True))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,18 @@
-"""One digest everywhere: `bits.json` is met whatever the CPU, the threads, the libraries' choice of code."""
+"""One digest everywhere: `bits.json` is met whatever the CPU, the threads, the libraries' choice of code.
+
+The CPU at hand computes all of the file under every setting of threads. Another CPU needs every kernel compiled for
+it, which is nearly all of its time, so it computes a half: each op in one float type, alternating, and no network.
+CPUs of one kind share the halves. ``pytest tests/golden --all-cpus`` has every CPU compute all.
+"""
 
 import json
 import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,9 +22,6 @@ import pytest
 from llvmlite.binding import get_host_cpu_name  # type: ignore[import-untyped]
 
 SCRIPT = Path(__file__).with_name("bits.py")
-
-SIDE_BY_SIDE = 2
-"""Environments tried at a time: most of their time is compiling, which uses one core."""
 
 VARIABLES = (
     "DGRR_THREADS",
@@ -45,6 +47,7 @@ class Case:
     fma: bool | None = None
     blas: dict[str, str] = field(default_factory=dict[str, str])
     plain_numpy: bool = False
+    half: int | None = None
 
     @property
     def variables(self) -> dict[str, str]:
@@ -59,14 +62,14 @@ class Case:
         return set_
 
 
-X86 = {
-    "generic": Case(2, True, "generic", False, {"OPENBLAS_CORETYPE": "Prescott"}, plain_numpy=True),
-    "nehalem": Case(1, True, "nehalem", False, {"OPENBLAS_CORETYPE": "Nehalem"}),
-    "haswell": Case(7, True, "haswell", True, {"OPENBLAS_CORETYPE": "Haswell"}),
+X86 = {  # the first two have neither AVX nor FMA: together they compute what --half leaves out of each
+    "generic": Case(2, True, "generic", False, {"OPENBLAS_CORETYPE": "Prescott"}, plain_numpy=True, half=0),
+    "nehalem": Case(1, True, "nehalem", False, {"OPENBLAS_CORETYPE": "Nehalem"}, half=1),
+    "haswell": Case(7, True, "haswell", True, {"OPENBLAS_CORETYPE": "Haswell"}, half=0),
 }
 ARM = {
-    "generic": Case(2, True, "generic", True, {"OPENBLAS_CORETYPE": "ARMV8"}, plain_numpy=True),
-    "cortex-a72": Case(7, True, "cortex-a72", True, {"OPENBLAS_CORETYPE": "CORTEXA57"}),
+    "generic": Case(2, True, "generic", True, {"OPENBLAS_CORETYPE": "ARMV8"}, plain_numpy=True, half=0),
+    "cortex-a72": Case(7, True, "cortex-a72", True, {"OPENBLAS_CORETYPE": "CORTEXA57"}, half=1),
 }
 FOREIGN = {"x86_64": X86, "AMD64": X86, "aarch64": ARM, "arm64": ARM}[platform.machine()]
 
@@ -78,17 +81,30 @@ CASES = {
     "one thread, plain numpy": Case(1, blas={"OPENBLAS_CORETYPE": "Prescott"}, plain_numpy=True),
 }
 
-Runs = dict[str, Future[dict[str, Any]]]
 
-
-def run(case: Case) -> dict[str, Any]:
+@cache
+def run(name: str, whole: bool) -> dict[str, Any]:
     """What the script prints in an environment."""
+    case = CASES[name]
     kept = {name: value for name, value in os.environ.items() if name not in VARIABLES}
-    command = [sys.executable, "-W", "error", str(SCRIPT), *(["--parallel"] if case.parallel else [])]
+    options = ["--parallel"] * case.parallel + ([] if whole or case.half is None else ["--half", str(case.half)])
+    command = [sys.executable, "-W", "error", str(SCRIPT), *options]
     done = subprocess.run(command, env=kept | case.variables, capture_output=True, text=True)
     assert done.returncode == 0, f"{case.variables}: {done.stderr}"
     printed: dict[str, Any] = json.loads(done.stdout)
     return printed
+
+
+def asked_for(known: dict[str, str], found: Mapping[str, str], half: bool) -> dict[str, str]:
+    """What of the file an environment must meet: all, or of each op and function all of one float type."""
+    if not half:
+        return known
+    kept = {name: value for name, value in known.items() if not name.startswith("networks/")}
+    by_type = {name: tuple(name.split("/", 3)[:3]) for name in kept if name.startswith(("op/", "patterns/"))}
+    chosen = {by_type[name] for name in found if name in by_type}
+    assert len({owner[:2] for owner in chosen}) == len(chosen), "an op in both float types"
+    assert {owner[:2] for owner in chosen} == {owner[:2] for owner in by_type.values()}, "an op in neither"
+    return {name: value for name, value in kept.items() if by_type.get(name) in {None, *chosen}}
 
 
 def differences(expected: dict[str, str], found: dict[str, str], environment: object) -> str:
@@ -98,36 +114,45 @@ def differences(expected: dict[str, str], found: dict[str, str], environment: ob
     return "\n".join([f"{len(names)} digests differ in {environment}:", *lines]) if names else ""
 
 
-@pytest.fixture(scope="module")
-def runs() -> Iterator[Runs]:
-    """Every case, under way."""
-    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        yield {name: pool.submit(run, case) for name, case in CASES.items()}
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.xdist_group(f"bits, {name}")) for name in CASES])
+def name(request: pytest.FixtureRequest) -> str:
+    """An environment; all of its tests run in one process, so that it is tried once."""
+    return str(request.param)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_the_bits_are_those_of_the_file(runs: Runs, bits: ModuleType, name: str) -> None:
-    printed = runs[name].result()
-    expected = json.loads(bits.FILE.read_text())
+@pytest.fixture
+def whole(request: pytest.FixtureRequest) -> bool:
+    """Whether foreign CPUs compute all of the file."""
+    return bool(request.config.getoption("all_cpus"))
+
+
+def test_the_bits_are_those_of_the_file(bits: ModuleType, name: str, whole: bool) -> None:
+    printed, known = run(name, whole), json.loads(bits.FILE.read_text())
+    expected = asked_for(known, printed["bits"], half=CASES[name].half is not None and not whole)
     assert differences(expected, printed["bits"], {"case": name, **printed["environment"]}) == ""
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_captured_step_meets_the_file(runs: Runs, bits: ModuleType, name: str) -> None:
-    printed = runs[name].result()
-    known = json.loads(bits.FILE.read_text())
-    expected = {key: value for key, value in known.items() if key.startswith(("training/", "networks/"))}
+def test_a_captured_step_meets_the_file(bits: ModuleType, name: str, whole: bool) -> None:
+    printed, known = run(name, whole), json.loads(bits.FILE.read_text())
+    prefixes = ("training/",) if CASES[name].half is not None and not whole else ("training/", "networks/")
+    expected = {key: value for key, value in known.items() if key.startswith(prefixes)}
     assert differences(expected, printed["captured"], {"case": name, **printed["environment"]}) == ""
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_the_environment_is_the_one_asked_for(runs: Runs, name: str) -> None:
-    case, found = CASES[name], runs[name].result()["environment"]
+def test_the_environment_is_the_one_asked_for(name: str, whole: bool) -> None:
+    case, found = CASES[name], run(name, whole)["environment"]
     assert found["threads"] == case.threads or case.threads is None
     assert found["worker threads"] is (case.threads != 1)
     assert found["cpu"] == (case.cpu or get_host_cpu_name())
     assert found["hardware fma"] is case.fma or case.fma is None
     assert found["numpy features"] == ([] if case.plain_numpy else PLAIN_NUMPY.split())
+
+
+def test_two_halves_are_the_whole(bits: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bits, "results", lambda op, sample: {"y": np.zeros(())})
+    monkeypatch.setattr(bits, "ELEMENTARY", ())
+    halves = [[name for name, _ in bits.op_bits(half)] for half in (0, 1, None)]
+    assert sorted(halves[0] + halves[1]) == sorted(halves[2])
 
 
 def test_a_difference_is_named_with_its_environment() -> None:

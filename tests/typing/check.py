@@ -41,10 +41,10 @@ def mypy() -> Errors:
 
 def pyright() -> Errors:
     """What pyright strict finds in the installed package and in the programs."""
-    packages = [str(Path(str(find_spec(f"dgrr.{wing}").origin)).parent) for wing in ("tape", "runtime", "trace")]  # type: ignore[union-attr]
+    package = Path(str(find_spec("dgrr").origin)).parent  # type: ignore[union-attr]
     with tempfile.TemporaryDirectory(dir=HERE) as folder:
         root = Path(folder).resolve()
-        wanted = [*packages, *map(str, PROGRAMS)]
+        wanted = [str(package), *map(str, PROGRAMS)]
         include = [str(Path(*[".."] * len(root.parts[1:]), *Path(p).parts[1:])) for p in wanted]
         settings = {"include": include, "exclude": [], "typeCheckingMode": "strict", "extraPaths": [str(HERE)]}
         (root / "pyrightconfig.json").write_text(json.dumps(settings))

@@ -10,6 +10,8 @@ import pytest
 
 from dgrr.trace import Verdict, open_trace, replay
 
+pytestmark = pytest.mark.xdist_group("killed checkpoints")  # they share what one process made
+
 PROGRAM = """
 import json, os, signal, sys, traceback
 from pathlib import Path

@@ -13,12 +13,15 @@ import re
 import tokenize
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numba import njit
+from numba.core.registry import cpu_target
 
 import dgrr.runtime
 import dgrr.tape
@@ -27,6 +30,7 @@ import dgrr.trace
 from dgrr.runtime import capture
 from dgrr.runtime.optim import SGD, Adam, Cosine, clip_by_global_norm, clip_by_value
 from dgrr.tape import AnyTensor, ops
+from dgrr.tape.numerics.engine.disk_cache import stamp_of
 from dgrr.tape.numerics.engine.intrinsics import word
 from dgrr.tape.numerics.engine.kernel import KERNELS, Kernel, vector
 from dgrr.tape.numerics.engine.numba_internals import KernelCache
@@ -125,9 +129,33 @@ def contractions(code: Code) -> list[str]:
 CHECKS = (foreign_calls, loose_arithmetic, exceptions, contractions)
 
 
-@pytest.fixture(scope="module")
+def does_nothing(table: Any, ints: Any, part: Any, parts: Any) -> Any:
+    return 0
+
+
+@cache
 def used() -> dict[str, list[np.dtype[Any]]]:
-    """The dtypes that each kernel is used with, found by running every op, derivative and optimizer."""
+    """The dtypes that each kernel is used with, found by running every op, derivative and optimizer.
+
+    What runs is a kernel that does nothing, so that this takes seconds where no kernel is compiled yet.
+    """
+    found: dict[str, list[np.dtype[Any]]] = {name: [] for name in KERNELS}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dgrr.tape.numerics.engine.kernel.KERNELS", {})
+        nothing = Kernel(does_nothing).address(FLOATS[0])
+
+        def noted(kernel: Kernel, dtype: np.dtype[Any]) -> int:
+            if dtype not in found[kernel.name]:
+                found[kernel.name].append(dtype)
+            return nothing
+
+        patch.setattr(Kernel, "address", noted)
+        with np.errstate(all="ignore"):
+            _run_everything()
+    return found
+
+
+def _run_everything() -> None:
     for op in OPS.values():
         for dtype in FLOATS:
             for sample in op.samples(Make(dtype)):
@@ -143,7 +171,6 @@ def used() -> dict[str, list[np.dtype[Any]]]:
         clip_by_global_norm(params, 1.0)
         clip_by_value(params, 1.0)
         _captured(dtype)
-    return {name: list(kernel._addresses) for name, kernel in KERNELS.items()}
 
 
 def _captured(dtype: np.dtype[Any]) -> None:
@@ -172,23 +199,40 @@ def _captured(dtype: np.dtype[Any]) -> None:
     } <= called
 
 
-def compiled(kernel: Kernel, dtype: Any) -> Code:
+def compiled(kernel: Kernel, dtype: Any, keep: bool = False) -> Code:
     """The kernel compiled once more, past what is kept in memory and on disk: cached code has no IR."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernel, "_compiled", {})
         patch.setattr(KernelCache, "load_overload", lambda *_: None)
-        patch.setattr(KernelCache, "save_overload", lambda *_: None)
+        if not keep:
+            patch.setattr(KernelCache, "save_overload", lambda *_: None)
         callback = kernel.compiled(np.dtype(dtype))
     return Code(callback.inspect_llvm(), callback._library.get_asm_str())
 
 
+def version(kernel: Kernel) -> str:
+    """What the machine code of a kernel depends on, and what looks at it."""
+    stamp = stamp_of(Path(kernel.body.__code__.co_filename))
+    cpu = cpu_target.target_context.codegen().magic_tuple()
+    return f"{stamp} {cpu} {used()[kernel.name]} {sha256(Path(__file__).read_bytes()).hexdigest()}"
+
+
 @pytest.mark.parametrize("name", KERNELS)
-def test_kernels_are_exact_arithmetic_in_the_order_written(used: dict[str, list[np.dtype[Any]]], name: str) -> None:
-    assert used[name], "no op, derivative or optimizer runs this kernel"
-    for dtype in used[name]:
-        code = compiled(KERNELS[name], dtype)
+def test_kernels_are_exact_arithmetic_in_the_order_written(name: str, pytestconfig: pytest.Config) -> None:
+    """What is compiled here is kept, so that in a fresh environment this is the only time it is compiled.
+
+    Nor is it compiled again to be looked at again: pytest's cache holds the version that passed.
+    """
+    assert used()[name], "no op, derivative or optimizer runs this kernel"
+    passed = getattr(pytestconfig, "cache", None)
+    if passed and passed.get(f"dgrr/ir/{name}", "") == version(KERNELS[name]):
+        return
+    for dtype in used()[name]:
+        code = compiled(KERNELS[name], dtype, keep=True)
         assert any(name in function for function, _ in code.functions())
         assert {check.__name__: check(code) for check in CHECKS} == {check.__name__: [] for check in CHECKS}
+    if passed:
+        passed.set(f"dgrr/ir/{name}", version(KERNELS[name]))
 
 
 # The checks must see what they look for.

@@ -12,6 +12,8 @@ import pytest
 from dgrr.tape.numerics.engine.kernel import KERNELS
 from dgrr.tape.numerics.engine.sources import PACKAGE, sources
 
+pytestmark = pytest.mark.xdist_group("edited sources")  # they share what one process made
+
 OPS = """
 import sys
 sys.path.insert(0, sys.argv[1])

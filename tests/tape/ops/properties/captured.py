@@ -16,7 +16,7 @@ from dgrr.tape import DgrrError, ops
 from dgrr.tape.record.op import Op
 from dgrr.tape.var.op_table import OPS
 
-from .cases import Array, Case, Record, assert_same_bits, cases
+from .cases import FLOAT_TYPES, Array, Case, Record, assert_same_bits, cases
 
 RULE = SGD(0.125, momentum=0.5)
 WEIGHTS = "weights"
@@ -26,6 +26,9 @@ FORMS: dict[str, tuple[bool, tuple[str, ...]]] = {
     "all passes, inputs transposed": (True, ()),
 }
 """Whether inputs come to the op through a transposing view, and the passes that are switched off."""
+
+EVERYWHERE = "all passes"
+"""The form that every sample is captured in; the others take one sample per dtype, for what they add is not per op."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +82,10 @@ def check_captured(op: Record) -> None:
     verified = patch.dict(os.environ, {SWITCH: "1"})
     listed = patch.dict(OPS, {op.name: op} if isinstance(op, Op) else {})
     with verified, listed, np.errstate(all="ignore"):
-        for case in cases(op):
-            for form, (transposed, off) in FORMS.items():
-                _check_case(case, transposed, off, f"{case.label}, captured with {form}")
+        for dtype in FLOAT_TYPES:
+            for number, case in enumerate(cases(op, dtype)):
+                for form in FORMS if number == 0 else (EVERYWHERE,):
+                    _check_case(case, *FORMS[form], f"{case.label}, captured with {form}")
         for refused in _refused(op):
             for off in ((), tuple(PASSES)):
                 assert _outcome(captured(refused, off), refused) == _outcome(eager(refused), refused)

@@ -67,7 +67,8 @@ def same_bits(a: Array, b: Array) -> npt.NDArray[np.bool_]:
     """Element by element, whether two arrays of one type hold the same value; every NaN is the same one."""
     if a.dtype.kind != "f":
         return np.equal(a, b)
-    return (_bits(a) == _bits(b)).reshape(a.shape) | np.isnan(a) & np.isnan(b)
+    equal: npt.NDArray[np.bool_] = (_bits(a) == _bits(b)).reshape(a.shape)
+    return equal | np.isnan(a) & np.isnan(b)
 
 
 def _bits(a: Array) -> Array:

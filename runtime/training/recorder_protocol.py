@@ -6,7 +6,9 @@ The runtime does not import the trace package. The package that writes traces re
 
 from importlib.metadata import entry_points
 from os import PathLike
-from typing import Any, Literal, Protocol, TypeGuard, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from typing_extensions import TypeIs
 
 from ...completed_step import CompletedStep
 from ...tape import NUMERICS, DgrrError, DomainError
@@ -41,7 +43,7 @@ class Recorder(Protocol):
         """Stop without finishing: what was recorded stays readable."""
 
 
-def is_path(trace: object) -> TypeGuard[Path]:
+def is_path(trace: object) -> TypeIs[Path]:
     """Whether a trace is given by its path, not by its recorder."""
     return isinstance(trace, str | PathLike)
 

@@ -179,6 +179,17 @@ def test_no_op_names_are_compared_outside_the_ops(path: Path) -> None:
             assert "op.name ==" not in text, f"{name(path)}:{node.lineno}: {text}"
 
 
+@pytest.mark.parametrize("path", [p for p in sources() if name(p).startswith("trace/")], ids=name)
+def test_the_trace_wing_names_booleans_in_calls(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef):
+            plain = [a.arg for a in node.args.args if a.annotation and ast.unparse(a.annotation).startswith("bool")]
+            assert not plain, f"{name(path)}:{node.lineno}: {node.name} takes {plain} by position"
+        if isinstance(node, ast.Call):
+            plain = [a for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, bool)]
+            assert not plain, f"{name(path)}:{node.lineno}: {ast.unparse(node)}"
+
+
 ALSO_ELSEWHERE = {"Recorder", "NonFiniteError"}
 """Public names that two wings share: the protocol and its class, and what each refuses that is not finite."""
 

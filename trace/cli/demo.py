@@ -93,7 +93,7 @@ class Demo:
         with TemporaryDirectory(prefix="dgrr-demo-") as folder:
             self._damage(Path(folder) / "flipped.dgrr", Path(folder) / "forged.dgrr")
         held = all(check.held for check in self.checks)
-        self._report(result, accuracy, held)
+        self._report(result, accuracy, held=held)
         return held
 
     def _published(self, accuracy: float, result: Result) -> None:
@@ -144,7 +144,7 @@ class Demo:
     def _line(self, text: str) -> None:
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    def _report(self, result: Result, accuracy: float, held: bool) -> None:
+    def _report(self, result: Result, accuracy: float, *, held: bool) -> None:
         rows = {
             "test accuracy": f"{accuracy:.4f}",
             "final loss": f"{result.losses[-1]:.6f}",

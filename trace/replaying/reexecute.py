@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ... import runtime
-from ...arrays import Array
+from ...arrays import Array, Arrays
 from ...runtime.optim import clip_by_global_norm, clip_by_value
 from ...runtime.step.batch import batch_arrays
 from ...runtime.step.eager import averaged
@@ -25,6 +25,8 @@ from .replay_state import ReplayState
 
 LossFn: TypeAlias = Callable[..., Any]
 Batches: TypeAlias = Iterable[Batch]
+Made: TypeAlias = tuple[dict[str, Array], dict[str, Array]]
+"""The gradients of a step, and the buffers after it."""
 
 
 class FailedError(Exception):
@@ -45,7 +47,8 @@ class Model:
     def __init__(self, trace: Trace, loss_fn: LossFn, batches: Batches) -> None:
         self._trace = trace
         self._loss_fn = loss_fn
-        self._together = trace[0].micro_batches if len(trace) else 1
+        self._given = batches
+        self._together = 1
         self._batches = _epochs(batches, self._together)
         self._clip_event = None if trace.schema.clips_by_value else _clip_event(trace)
         algorithm = trace.header.algorithm
@@ -55,7 +58,10 @@ class Model:
         self._buffer_digests = {t.name: digests[t.name] for t in trace.schema.tensors if t.role is TensorRole.BUFFER}
 
     def next_batch(self, view: StepView) -> tuple[Batch, ...]:
-        """The micro-batches of a step."""
+        """The micro-batches of a step; of every step in turn, from the first."""
+        if view.step == 0:
+            self._together = view.micro_batches
+            self._batches = _epochs(self._given, self._together)
         try:
             batch = next(self._batches)
         except StopIteration:
@@ -66,9 +72,12 @@ class Model:
         return batch
 
     def execute(
-        self, view: StepView, state: ReplayState, batch: tuple[Batch, ...], ulp_tol: int
-    ) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Compute loss, gradients as the optimizer consumed them, and buffers after a step, and compare."""
+        self, view: StepView, state: ReplayState, batch: tuple[Batch, ...], recorded: Made, ulp_tol: int
+    ) -> Made:
+        """Compute loss, gradients as the optimizer consumed them, and buffers after a step, and compare.
+
+        `recorded`: the gradients and buffers that the trace holds, none in mode `digest`.
+        """
         if view.micro_batches != self._together:
             text = f"expected {self._together} micro-batches as in the first step, got {view.micro_batches}"
             raise FailedError(Verdict.UNPROVEN, f"{text}; the trainer does not vary them", view.step)
@@ -83,8 +92,8 @@ class Model:
         if view.clip is not None:
             grads = self._clipped(view, view.clip, grads)
         for name in self._digests:
-            self._compare(view, name, grads.get(name), ulp_tol)
-        self._compare_buffers(view, passes[-1].model_state, ulp_tol)
+            self._compare(view, name, recorded[0].get(name), grads.get(name), ulp_tol)
+        self._compare_buffers(view, recorded[1], passes[-1].model_state, ulp_tol)
         return grads, passes[-1].model_state
 
     def _passes(self, state: ReplayState, batch: tuple[Batch, ...]) -> list[Evaluation]:
@@ -96,15 +105,14 @@ class Model:
             point = point.after(passes[-1].model_state)
         return passes
 
-    def _compare_buffers(self, view: StepView, found: Mapping[str, Array], ulp_tol: int) -> None:
-        for name, recorded in view.buffer_digests.items():
-            digest = self._buffer_digests[name]
-            if digest(found[name]) == recorded:
+    def _compare_buffers(self, view: StepView, recorded: Arrays, found: Arrays, ulp_tol: int) -> None:
+        for name, digest in view.buffer_digests.items():
+            if self._buffer_digests[name](found[name]) == digest:
                 continue
             text = "re-execution gives another state of the model"
             if self._trace.header.mode is RecordMode.DIGEST:
                 raise FailedError(Verdict.GRADIENT, f"{text}; element and values: not recorded", view.step, name)
-            difference = first_difference(self._trace.buffers(view.step)[name], found[name], ulp_tol)
+            difference = first_difference(recorded[name], found[name], ulp_tol)
             if difference is not None:
                 raise FailedError(Verdict.GRADIENT, f"{text}; {difference}", view.step, name)
 
@@ -115,19 +123,19 @@ class Model:
             raise FailedError(Verdict.GRADIENT, text, view.step)
         return clipped.grads
 
-    def _compare(self, view: StepView, name: str, found: Array | None, ulp_tol: int) -> None:
-        recorded = view.grad_digests.get(name)
-        if found is None and recorded is None:
+    def _compare(self, view: StepView, name: str, recorded: Array | None, found: Array | None, ulp_tol: int) -> None:
+        digest = view.grad_digests.get(name)
+        if found is None and digest is None:
             return
-        if found is None or recorded is None:
-            text = f"recorded {_presence(recorded)}, found {_presence(found)}"
+        if found is None or digest is None:
+            text = f"recorded {_presence(digest)}, found {_presence(found)}"
             raise FailedError(Verdict.GRADIENT, text, view.step, name)
-        if self._digests[name](found) == recorded:
+        if self._digests[name](found) == digest:
             return
-        if self._trace.header.mode is RecordMode.DIGEST:
+        if recorded is None:
             text = "re-execution gives another gradient; element and values: not recorded"
             raise FailedError(Verdict.GRADIENT, text, view.step, name)
-        difference = first_difference(view.grad(name), found, ulp_tol)
+        difference = first_difference(recorded, found, ulp_tol)
         if difference is not None:
             text = f"re-execution gives another gradient; {difference}"
             raise FailedError(Verdict.GRADIENT, text, view.step, name)

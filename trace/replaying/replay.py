@@ -13,7 +13,7 @@ from ..v2.format.constants import VERSION, RecordMode
 from ..v2.format.digest import TensorDigest
 from ..v2.read.reader import StepView, Trace, open_trace
 from ..v2.verdict import Verdict
-from .reexecute import Batches, FailedError, LossFn, Model
+from .reexecute import Batches, FailedError, LossFn, Made, Model
 from .replay_state import ReplayState, UnknownRuleError
 from .validate import validate
 
@@ -102,13 +102,13 @@ class _Replay:
             report.gradient = "proven" if self.executes else "not proven"
 
     def _step(self, view: StepView) -> None:
-        made: tuple[dict[str, Array], dict[str, Array]] = ({}, {})
+        made: Made = ({}, {})
         if self.recorded:
-            made = (self.trace.gradients(view.step), self.trace.buffers(view.step))
+            made = (view.gradients(), view.buffers())
         if self.model is not None:
             batch = self.model.next_batch(view)
             if self.executes:
-                executed = self.model.execute(view, self.state, batch, self.ulp_tol)
+                executed = self.model.execute(view, self.state, batch, made, self.ulp_tol)
                 made = made if self.recorded else executed
         if self.updates:
             self._update(view, *made)
@@ -122,7 +122,7 @@ class _Replay:
             text = f"the rule refuses the recorded step: {error}"
             raise FailedError(Verdict.UPDATE, text, view.step) from error
         if self.ulp_tol:
-            self._compare_values(view.step)
+            self._compare_values(view)
             return
         if self.state.corrections() != view.corrections:
             found = f"recorded {view.corrections}, recomputed {self.state.corrections()}"
@@ -148,12 +148,10 @@ class _Replay:
     def _rules(self) -> str:
         return ", ".join(group.rule for group in self.trace.schema.groups)
 
-    def _compare_values(self, step: int) -> None:
+    def _compare_values(self, view: StepView) -> None:
         """Compare where the whole state is recorded, and go on from what is recorded."""
-        if self.trace.has_keyframe(step + 1):
-            recorded = self.trace.keyframe(step + 1)
-        else:
-            recorded = self.trace.recorded_after(step)
+        step = view.step
+        recorded = self.trace.keyframe(step + 1) if self.trace.has_keyframe(step + 1) else view.after()
         if len(recorded) < len(self.names):
             return
         for name in self.names:

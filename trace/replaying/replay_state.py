@@ -77,5 +77,6 @@ def state_after(path: str | os.PathLike[str], step: int) -> dict[str, Array]:
         last = trace[step].step
         state = ReplayState(trace, trace.last_keyframe(last))
         for i in range(trace.last_keyframe(last), last + 1):
-            state.advance(trace[i], trace.gradients(i), trace.buffers(i))
+            view = trace[i]
+            state.advance(view, view.gradients(), view.buffers())
     return state.values

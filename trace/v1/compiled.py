@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from zlib import crc32
 
-import numba
 import numpy as np
 from numba import njit
+from numba.core import config
 from numpy.typing import NDArray
 
 from ... import kernel_cache, ulp
@@ -29,8 +29,8 @@ _inlined = njit(forceinline=True)
 FOLDER = kernel_cache.folder() / f"v1-{crc32(Path(ulp.__file__).read_bytes()):08x}"
 """Where numba keeps what is compiled below: another folder for another `ulp.py`, whose changes it does not notice."""
 
-_config: Any = numba.config  # it carries no types
-_config.CACHE_DIR, _caller_s = str(FOLDER), _config.CACHE_DIR
+_settings: Any = config  # its attributes are made at run time, out of sight of type checkers
+_settings.CACHE_DIR, _caller_s = str(FOLDER), _settings.CACHE_DIR
 """What was set before is set again at the end of this file."""
 
 CACHED = kernel_cache.can_be_written()
@@ -299,4 +299,4 @@ def scan_block(
     losses[0], losses[1] = total, carry
 
 
-_config.CACHE_DIR = _caller_s
+_settings.CACHE_DIR = _caller_s

@@ -33,8 +33,9 @@ class StepView:
     `micro_batches`, `input_digest`, `root`, `link`; by tensor name `grad_digests`, `buffer_digests`, `state_digests`).
     """
 
-    def __init__(self, trace: "Trace", record: StepRecord) -> None:
+    def __init__(self, trace: "Trace", frame: Frame, record: StepRecord) -> None:
         self._trace = trace
+        self._frame = frame
         self.record = record
         self.step = record.step
         self.loss = record.loss[()]
@@ -80,6 +81,29 @@ class StepView:
         """The recorded gradient of a param. Raises NotRecordedError."""
         return self._trace.tensor(name, step=self.step, what="grad")
 
+    def gradients(self) -> dict[str, Array]:
+        """All recorded gradients by name; read at each call. Raises NotRecordedError in mode `digest`."""
+        if self._trace.header.mode is RecordMode.DIGEST:
+            raise NotRecordedError("trace.gradients: a trace of record mode 'digest' holds no gradients")
+        return self._load("grad")
+
+    def after(self) -> dict[str, Array]:
+        """The tensors whose values after the step are recorded in it, by name; read at each call."""
+        return self._load("after")
+
+    def buffers(self) -> dict[str, Array]:
+        """All buffers after the step by name; read at each call. Empty in mode `digest`."""
+        return self._load("after", TensorRole.BUFFER)
+
+    def extents(self) -> list[BodyExtent]:
+        """What the body of the STEP holds, and where."""
+        return self._trace.layout.step_body(self.step, self.record.grads, self.record.digests)
+
+    def _load(self, what: What, role: TensorRole | None = None) -> dict[str, Array]:
+        tensors = self._trace.schema.tensors
+        chosen = [e for e in self.extents() if e.what == what and role in (None, tensors[e.tensor].role)]
+        return {tensors[e.tensor].name: self._trace.load(self._frame, e) for e in chosen}
+
     def __repr__(self) -> str:
         return f"<step {self.step}: loss {self.loss!r}, {len(self.record.grads)} gradients>"
 
@@ -118,7 +142,7 @@ class Trace(Sequence[StepView]):
     def __getitem__(self, index: int | slice) -> StepView | list[StepView]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        return StepView(self, self._locator.step(self._checked(index))[1])
+        return StepView(self, *self._locator.step(self._checked(index)))
 
     def __iter__(self) -> Iterator[StepView]:
         return (self[i] for i in range(len(self)))
@@ -146,7 +170,7 @@ class Trace(Sequence[StepView]):
         found = self._find_tensor(position, step, what)
         if found is None:
             raise NotRecordedError(self._not_recorded(name, step, what))
-        return self._load(*found)
+        return self.load(*found)
 
     def _find_tensor(self, position: int, step: int, what: What) -> tuple[Frame, BodyExtent] | None:
         places: list[tuple[Frame, list[BodyExtent]]] = []
@@ -177,33 +201,22 @@ class Trace(Sequence[StepView]):
 
     def gradients(self, step: int) -> dict[str, Array]:
         """All recorded gradients of a step by name. Raises NotRecordedError in mode `digest`."""
-        if self.header.mode is RecordMode.DIGEST:
-            raise NotRecordedError("trace.gradients: a trace of record mode 'digest' holds no gradients")
-        frame, extents = self._step_body(self._checked(step))
-        tensors = self.schema.tensors
-        return {tensors[e.tensor].name: self._load(frame, e) for e in extents if e.what == "grad"}
+        return self[step].gradients()
 
     def buffers(self, step: int) -> dict[str, Array]:
         """All buffers after a step by name; empty in mode `digest`."""
-        if not self.schema.buffers:
-            return {}
-        recorded = self.recorded_after(step)
-        return {
-            t.name: recorded[t.name] for t in self.schema.tensors if t.role is TensorRole.BUFFER and t.name in recorded
-        }
+        return self[step].buffers()
 
     def recorded_after(self, step: int) -> dict[str, Array]:
         """The tensors whose values after a step are recorded in it, by name."""
-        frame, extents = self._step_body(self._checked(step))
-        tensors = self.schema.tensors
-        return {tensors[e.tensor].name: self._load(frame, e) for e in extents if e.what == "after"}
+        return self[step].after()
 
     def keyframe(self, step: int) -> dict[str, Array]:
         """The whole state before `step` by name. Raises NotRecordedError where there is no keyframe."""
         if not self.has_keyframe(step):
             raise NotRecordedError(f"trace.keyframe: there is no keyframe before step {step}")
         frame, extents = self._keyframe_body(step)
-        return {self.schema.tensors[e.tensor].name: self._load(frame, e) for e in extents}
+        return {self.schema.tensors[e.tensor].name: self.load(frame, e) for e in extents}
 
     def has_keyframe(self, step: int) -> bool:
         """Whether there is a KEYFRAME before `step`."""
@@ -255,7 +268,8 @@ class Trace(Sequence[StepView]):
         frame, record = self._locator.keyframe(step)
         return frame, self.layout.keyframe_body(record.digests)
 
-    def _load(self, frame: Frame, extent: BodyExtent) -> Array:
+    def load(self, frame: Frame, extent: BodyExtent) -> Array:
+        """One tensor of a body, held against its digest. Raises InvalidTraceError."""
         spec = self.schema.tensors[extent.tensor]
         data = bytearray().join(self._frames.body_blocks(frame, extent.offset, extent.nbytes))
         if self._digests[extent.tensor].of_bytes(data) != extent.digest:

@@ -14,6 +14,7 @@ from ...numerics.sizes import Sizes
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import F
+from ...values.per_axis import PerAxis
 from ...var.var import Gradual
 from ..elementwise.arithmetic import add
 from ..reduce.reduce import reduce_sum
@@ -23,7 +24,6 @@ from .lowering import lower_adjoint, lower_forward, lower_weight
 from .reference import DEFAULTS
 from .sizes import (
     Padding,
-    PerAxis,
     infer_conv,
     infer_conv_transpose,
     infer_input_grad,

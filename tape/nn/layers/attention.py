@@ -1,6 +1,6 @@
 """Multi-head attention as a layer."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from ...ops.attention.multi_head import joined_heads, weights_and_values
 from ...var.var import AnyVar
@@ -40,6 +40,7 @@ class MultiHeadAttention(Layer):
 
     embed_dim: int
     num_heads: int
+    _: KW_ONLY
     bias: bool = True
     dropout: float = 0.0
     causal: bool = False

@@ -1,21 +1,21 @@
 """Normalisation by the statistics of the batch, and by running ones once training is over."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from math import prod
 
 from ... import ops
 from ...errors import ShapeError
 from ...numerics.math.exact import difference
 from ...var.var import AnyVar
-from ..checks import refuse, require_at_least, require_not_negative
+from ..checks import refuse
 from ..context import Context
 from ..initializers import ones, zeros
-from ..layer import Layer, Parameter, Params, context
-from .norm import values, weight_and_bias
+from ..layer import Parameter, Params, context
+from .norm import Norm
 
 
 @dataclass(frozen=True)
-class BatchNorm(Layer):
+class BatchNorm(Norm):
     """Each channel normalised over batch and spatial axes, then scaled and moved.
 
     In training the mean and the biased variance are those of the batch, and the state becomes
@@ -42,18 +42,14 @@ class BatchNorm(Layer):
     channels: int
     eps: float = 1e-5
     momentum: float = 0.1
+    _: KW_ONLY
     affine: bool = True
     track_running_stats: bool = True
 
     def __post_init__(self) -> None:
-        require_at_least(self, 1, "channels")
-        require_not_negative(self, "eps")
+        super().__post_init__()
         if not 0 <= self.momentum <= 1:
             raise refuse(self, "momentum", "a number from 0 to 1")
-
-    def own_parameters(self) -> dict[str, Parameter]:
-        """``weight`` and ``bias``, unless switched off."""
-        return weight_and_bias(self.channels) if self.affine else {}
 
     def own_state(self) -> dict[str, Parameter]:
         """``running_mean`` and ``running_var``, unless switched off."""
@@ -62,7 +58,7 @@ class BatchNorm(Layer):
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """(batch, channels, …) to the same shape. Raises ShapeError for a batch of which no variance can be taken."""
-        weight, bias = values(p, self, self.affine)
+        weight, bias = self.values(p)
         if self.track_running_stats:
             ctx = context(ctx, self)
             if not ctx.training:

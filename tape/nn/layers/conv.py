@@ -1,6 +1,6 @@
 """Convolutions over any number of spatial axes."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from math import prod
 from typing import ClassVar, Literal
 
@@ -41,6 +41,7 @@ class Conv(Spatial):
     padding: int | Sizes | Literal["same", "valid"] = 0
     dilation: int | Sizes = 1
     groups: int = 1
+    _: KW_ONLY
     bias: bool = True
 
     def __post_init__(self) -> None:
@@ -132,6 +133,7 @@ class ConvTranspose(Spatial):
     padding: int | Sizes = 0
     output_padding: int | Sizes = 0
     groups: int = 1
+    _: KW_ONLY
     bias: bool = True
     dilation: int | Sizes = 1
 

@@ -37,7 +37,7 @@ class Linear(Layer[In, Out]):
     out_features: int
     bias: bool = True
 
-    def __init__(self, in_features: type[In] | int, out_features: type[Out] | int, bias: bool = True) -> None:
+    def __init__(self, in_features: type[In] | int, out_features: type[Out] | int, *, bias: bool = True) -> None:
         for name, given in (("in_features", in_features), ("out_features", out_features)):
             object.__setattr__(self, name, _size(f"Linear: argument {name!r}", given))
         object.__setattr__(self, "bias", bias)

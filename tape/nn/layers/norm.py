@@ -1,27 +1,47 @@
 """Normalisation of each sample by its own mean and variance, scaled and moved by parameters that start as 1 and 0."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 from ... import ops
 from ...var.var import AnyVar
 from ..checks import require_at_least, require_multiple, require_not_negative
 from ..context import Context
 from ..initializers import ones, zeros
-from ..layer import Layer, Parameter, Params, parameter
+from ..layer import Initialiser, Layer, Parameter, Params, parameter
 
 
-def weight_and_bias(size: int) -> dict[str, Parameter]:
-    """The parameters of a norm over so many features or channels."""
-    return {"weight": Parameter((size,), ones()), "bias": Parameter((size,), zeros())}
+class Norm(Layer):
+    """What norms have in common: sizes, ``eps``, and parameters that can be switched off."""
 
+    SIZES: ClassVar[tuple[str, ...]] = ("channels",)
+    """The fields that are sizes; the last says how many elements each parameter has."""
+    STARTS: ClassVar[Mapping[str, Initialiser]] = {"weight": ones(), "bias": zeros()}
+    """How each parameter starts."""
 
-def values(p: Params, layer: Layer, affine: bool) -> tuple[AnyVar | None, AnyVar | None]:
-    """``weight`` and ``bias``, or None for both if the layer has none."""
-    return (parameter(p, layer, "weight"), parameter(p, layer, "bias")) if affine else (None, None)
+    eps: float
+    affine: bool
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 1, *self.SIZES)
+        require_not_negative(self, "eps")
+
+    def own_parameters(self) -> dict[str, Parameter]:
+        """``weight`` and, where the norm has one, ``bias``; none unless ``affine``."""
+        size = getattr(self, self.SIZES[-1])
+        return {name: Parameter((size,), start) for name, start in self.STARTS.items() if self.affine}
+
+    def values(self, p: Params) -> tuple[AnyVar | None, AnyVar | None]:
+        """``weight`` and ``bias``, None for one that the norm has not."""
+        return self._value(p, "weight"), self._value(p, "bias")
+
+    def _value(self, p: Params, name: str) -> AnyVar | None:
+        return parameter(p, self, name) if self.affine and name in self.STARTS else None
 
 
 @dataclass(frozen=True)
-class LayerNorm(Layer):
+class LayerNorm(Norm):
     """``(x - mean) / sqrt(var + eps) * weight + bias`` over the last axis.
 
     Source: Ba, Kiros and Hinton (2016); torch.nn.LayerNorm.
@@ -37,26 +57,21 @@ class LayerNorm(Layer):
     array([-1.,  1.])
     """
 
+    SIZES = ("size",)
+
     size: int
     eps: float = 1e-5
+    _: KW_ONLY
     affine: bool = True
-
-    def __post_init__(self) -> None:
-        require_at_least(self, 1, "size")
-        require_not_negative(self, "eps")
-
-    def own_parameters(self) -> dict[str, Parameter]:
-        """``weight`` and ``bias``, unless switched off."""
-        return weight_and_bias(self.size) if self.affine else {}
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """(…, size) to the same shape."""
-        y: AnyVar = ops.layer_norm(x, *values(p, self, self.affine), self.eps)  # pyright: ignore[reportUnknownVariableType]
+        y: AnyVar = ops.layer_norm(x, *self.values(p), self.eps)  # pyright: ignore[reportUnknownVariableType]
         return y
 
 
 @dataclass(frozen=True)
-class RMSNorm(Layer):
+class RMSNorm(Norm):
     """``x / sqrt(mean(x ** 2) + eps) * weight`` over the last axis.
 
     Source: Zhang and Sennrich (2019); torch.nn.RMSNorm.
@@ -72,26 +87,22 @@ class RMSNorm(Layer):
     array([0.2, 1.4])
     """
 
+    STARTS = {"weight": ones()}  # noqa: RUF012  (typed in the base)
+    SIZES = ("size",)
+
     size: int
     eps: float = 1e-5
+    _: KW_ONLY
     affine: bool = True
-
-    def __post_init__(self) -> None:
-        require_at_least(self, 1, "size")
-        require_not_negative(self, "eps")
-
-    def own_parameters(self) -> dict[str, Parameter]:
-        """``weight``, unless switched off."""
-        return {"weight": Parameter((self.size,), ones())} if self.affine else {}
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """(…, size) to the same shape."""
-        y: AnyVar = ops.rms_norm(x, parameter(p, self, "weight") if self.affine else None, self.eps)  # pyright: ignore[reportUnknownVariableType]
+        y: AnyVar = ops.rms_norm(x, self.values(p)[0], self.eps)  # pyright: ignore[reportUnknownVariableType]
         return y
 
 
 @dataclass(frozen=True)
-class GroupNorm(Layer):
+class GroupNorm(Norm):
     """Channels normalised in ``num_groups`` groups, over their spatial axes.
 
     Source: Wu and He (2018); torch.nn.GroupNorm.
@@ -109,28 +120,26 @@ class GroupNorm(Layer):
     array([[-1.,  1.,  1., -1.]])
     """
 
+    SIZES = ("num_groups", "channels")
+
     num_groups: int
     channels: int
     eps: float = 1e-5
+    _: KW_ONLY
     affine: bool = True
 
     def __post_init__(self) -> None:
-        require_at_least(self, 1, "num_groups", "channels")
+        super().__post_init__()
         require_multiple(self, "channels", "num_groups")
-        require_not_negative(self, "eps")
-
-    def own_parameters(self) -> dict[str, Parameter]:
-        """``weight`` and ``bias``, unless switched off."""
-        return weight_and_bias(self.channels) if self.affine else {}
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """(batch, channels, …) to the same shape."""
-        y: AnyVar = ops.group_norm(x, self.num_groups, *values(p, self, self.affine), self.eps)  # pyright: ignore[reportUnknownVariableType]
+        y: AnyVar = ops.group_norm(x, self.num_groups, *self.values(p), self.eps)  # pyright: ignore[reportUnknownVariableType]
         return y
 
 
 @dataclass(frozen=True)
-class InstanceNorm(Layer):
+class InstanceNorm(Norm):
     """Each channel normalised over its spatial axes; without parameters unless ``affine``.
 
     Source: Ulyanov, Vedaldi and Lempitsky (2016); torch.nn.InstanceNorm2d.
@@ -149,17 +158,10 @@ class InstanceNorm(Layer):
 
     channels: int
     eps: float = 1e-5
+    _: KW_ONLY
     affine: bool = False
-
-    def __post_init__(self) -> None:
-        require_at_least(self, 1, "channels")
-        require_not_negative(self, "eps")
-
-    def own_parameters(self) -> dict[str, Parameter]:
-        """``weight`` and ``bias``, if switched on."""
-        return weight_and_bias(self.channels) if self.affine else {}
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """(batch, channels, …) to the same shape."""
-        y: AnyVar = ops.instance_norm(x, *values(p, self, self.affine), self.eps)  # pyright: ignore[reportUnknownVariableType]
+        y: AnyVar = ops.instance_norm(x, *self.values(p), self.eps)  # pyright: ignore[reportUnknownVariableType]
         return y

@@ -1,6 +1,6 @@
 """Pooling over any number of spatial axes; it keeps the axes before them."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from math import isfinite
 from typing import ClassVar
 
@@ -118,6 +118,7 @@ class AvgPool(PoolLayer):
     array([2., 1.])
     """
 
+    _: KW_ONLY
     count_include_pad: bool = True
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:

@@ -1,7 +1,7 @@
 """The block of which transformers are stacks."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 from ...var.var import AnyVar
 from ..checks import require_at_least
@@ -41,6 +41,7 @@ class TransformerBlock(Layer):
     num_heads: int
     hidden: int
     dropout: float = 0.0
+    _: KW_ONLY
     causal: bool = False
     pre_norm: bool = True
     activation: Layer = field(default_factory=GELU)

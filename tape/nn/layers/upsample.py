@@ -1,6 +1,6 @@
 """Upsampling: more elements along the spatial axes, made from those that there are."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from ... import ops
 from ...errors import DomainError
@@ -62,6 +62,7 @@ class UpsampleBilinear(Spatial):
     """
 
     size: tuple[int, int]
+    _: KW_ONLY
     align_corners: bool = False
 
     def __post_init__(self) -> None:

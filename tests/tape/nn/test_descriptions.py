@@ -51,7 +51,7 @@ MAKERS: list[Callable[[], nn.Layer]] = [
     lambda: nn.MultiHeadAttention(8, 2),
     lambda: nn.MultiHeadAttention(8, 2, bias=False, dropout=0.1, causal=True),
     lambda: nn.TransformerBlock(8, 2, 16),
-    lambda: nn.TransformerBlock(8, 2, 16, 0.1, True, False, nn.ReLU()),
+    lambda: nn.TransformerBlock(8, 2, 16, 0.1, causal=True, pre_norm=False, activation=nn.ReLU()),
     lambda: nn.Embedding(10, 8),
     lambda: nn.Dropout(0.2),
     nn.Flatten,

@@ -1,5 +1,6 @@
 """Layers: frozen descriptions, their parameters and how they start, what they compute and refuse."""
 
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError
@@ -299,3 +300,11 @@ def test_printing_one_layer() -> None:
         "count": 16,
     }
     assert "weight (4, 3), bias (4,)" in str(nn.Linear(3, 4))
+
+
+@pytest.mark.parametrize("name", [name for name in nn.__all__ if isinstance(getattr(nn, name), type)])
+def test_booleans_are_given_by_name(name: str) -> None:
+    """Nobody can say what ``True`` means in ``TransformerBlock(8, 2, 16, 0.1, True)``."""
+    parameters = inspect.signature(getattr(nn, name)).parameters.values()
+    flags = [p for p in parameters if isinstance(p.default, bool)]
+    assert all(flag.kind is inspect.Parameter.KEYWORD_ONLY for flag in flags)

@@ -48,7 +48,7 @@ def attention(
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("causal", [True, False])
 def test_what_attention_computes(run: Any, heads: int, bias: bool, causal: bool) -> None:
-    layer = nn.MultiHeadAttention(6, heads, bias, causal=causal)
+    layer = nn.MultiHeadAttention(6, heads, bias=bias, causal=causal)
     p, triangle = parameters(layer), np.tri(5, dtype=bool)
     for keep in (None, MASK):
         both = triangle if keep is None and causal else keep & triangle if causal else keep

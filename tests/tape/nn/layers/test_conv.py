@@ -84,7 +84,7 @@ def test_what_convolutions_compute(run: Any, layer: nn.Conv, stride: Any, border
         (nn.ConvTranspose2d(4, 6, 3), (1, 1), (0, 0), (0, 0), (1, 1)),
         (nn.ConvTranspose(4, 6, (3, 2), 2, bias=False), (2, 2), (0, 0), (0, 0), (1, 1)),
         (nn.ConvTranspose2d(4, 6, 3, 2, 1, 1), (2, 2), (1, 1), (1, 1), (1, 1)),
-        (nn.ConvTranspose2d(4, 6, (2, 3), (3, 1), (0, 1), (2, 0), 2, True, (1, 2)), (3, 1), (0, 1), (2, 0), (1, 2)),
+        (nn.ConvTranspose2d(4, 6, (2, 3), (3, 1), (0, 1), (2, 0), 2, dilation=(1, 2)), (3, 1), (0, 1), (2, 0), (1, 2)),
     ],
 )
 def test_what_transposed_convolutions_compute(

@@ -29,19 +29,21 @@ def test_what_norms_compute(run: Any, affine: bool, eps: float) -> None:
     p = {"weight": WEIGHT, "bias": BIAS} if affine else {}
     w, b = (WEIGHT, BIAS) if affine else (np.ones(6), np.zeros(6))
     last = X.swapaxes(1, 3)
-    assert run(nn.LayerNorm(6, eps, affine), p, last) == pytest.approx(normalised(last, (3,), eps) * w + b, rel=1e-10)
+    assert run(nn.LayerNorm(6, eps, affine=affine), p, last) == pytest.approx(
+        normalised(last, (3,), eps) * w + b, rel=1e-10
+    )
 
     root_mean_square = np.sqrt((last**2).mean(3, keepdims=True) + eps)
     p_rms = {"weight": WEIGHT} if affine else {}
-    assert run(nn.RMSNorm(6, eps, affine), p_rms, last) == pytest.approx(last / root_mean_square * w, rel=1e-10)
+    assert run(nn.RMSNorm(6, eps, affine=affine), p_rms, last) == pytest.approx(last / root_mean_square * w, rel=1e-10)
 
     groups = normalised(X.reshape(2, 3, 2, 3, 4), (2, 3, 4), eps).reshape(X.shape)
-    assert run(nn.GroupNorm(3, 6, eps, affine), p, X) == pytest.approx(
+    assert run(nn.GroupNorm(3, 6, eps, affine=affine), p, X) == pytest.approx(
         groups * by_channel(w) + by_channel(b), rel=1e-10
     )
 
     instances = normalised(X, (2, 3), eps)
-    assert run(nn.InstanceNorm(6, eps, affine), p, X) == pytest.approx(
+    assert run(nn.InstanceNorm(6, eps, affine=affine), p, X) == pytest.approx(
         instances * by_channel(w) + by_channel(b), rel=1e-10
     )
 

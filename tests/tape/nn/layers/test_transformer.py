@@ -47,7 +47,7 @@ def composed(
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize("pre_norm", [True, False])
 def test_the_block_is_its_ops_to_the_bit(run_with: Any, dropout: float, causal: bool, pre_norm: bool) -> None:
-    block = nn.TransformerBlock(6, 2, 9, dropout, causal, pre_norm)
+    block = nn.TransformerBlock(6, 2, 9, dropout, causal=causal, pre_norm=pre_norm)
     params = block.init(3, np.float64)
     params = {n: x + 0.1 * np.arange(x.size).reshape(x.shape) / x.size for n, x in params.items()}
     tape: Tape[Any] = Tape()
@@ -78,7 +78,7 @@ def test_names_of_parameters() -> None:
 
 
 def test_gradients_through_a_block() -> None:
-    block = nn.TransformerBlock(4, 2, 3, 0.2, True)
+    block = nn.TransformerBlock(4, 2, 3, 0.2, causal=True)
     p = block.init(1, np.float64)
 
     def function(x: Any) -> Any:

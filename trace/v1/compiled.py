@@ -11,8 +11,7 @@ from typing import Any, TypeAlias
 from zlib import crc32
 
 import numpy as np
-from numba import njit
-from numba.core import config
+from numba import config, njit
 from numpy.typing import NDArray
 
 from ... import kernel_cache, ulp

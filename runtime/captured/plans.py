@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 
@@ -43,7 +43,8 @@ class Plans:
         places = [where for where, _, _ in signature]
         self._single = places == ["batch"]
         self._flat = bool(places) and places == [f"batch[{i}]" for i in range(len(places))]
-        self._names: list[Any] = list(cast(dict[Any, Any], example)) if isinstance(example, dict) else []
+        kind = example.__class__
+        self._names: list[Any] = list(example) if kind is dict else []
         self._named = bool(places) and places == [f"batch[{name!r}]" for name in self._names]
 
     def flat(self, batch: Any) -> tuple[Any, ...] | None:

@@ -119,7 +119,7 @@ def step_graph(recording: Recording, recipe: Recipe, state: Arrays) -> tuple[IRG
     return builder.graph("step", outputs), builder.constants
 
 
-def gradients_graph(recording: Recording, dense: bool) -> tuple[IRGraph, dict[int, Array]]:
+def gradients_graph(recording: Recording, *, dense: bool) -> tuple[IRGraph, dict[int, Array]]:
     """Loss and gradients without an update: of every value that depends on a parameter, or of parameters alone."""
     builder = _begun(recording)
     wanted = recording.dense if dense else recording.gradients

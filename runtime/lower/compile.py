@@ -64,8 +64,8 @@ def compile_graph(
     for name, graph_pass in GRAPH_PASSES.items():
         if name in passes:
             graph = checked(graph_pass(graph))
-    program = Lowering(graph, constants, "aliases" in passes, "strides" in passes).run()
+    program = Lowering(graph, constants, aliases="aliases" in passes, strides="strides" in passes).run()
     for name, program_pass in PROGRAM_PASSES.items():
         if name in passes:
             program = program_pass(program)
-    return plan(program.with_kernels(kernels or {}), "in-place" in passes)
+    return plan(program.with_kernels(kernels or {}), in_place="in-place" in passes)

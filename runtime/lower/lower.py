@@ -29,7 +29,7 @@ class Lowering:
     Without ``aliases`` what lies in row-major order after a view is copied, without ``strides`` what does not.
     """
 
-    def __init__(self, graph: IRGraph, constants: Mapping[int, Array], aliases: bool, strides: bool) -> None:
+    def __init__(self, graph: IRGraph, constants: Mapping[int, Array], *, aliases: bool, strides: bool) -> None:
         self.graph, self.aliases, self.strides = graph, aliases, strides
         self._outputs = set(graph.outputs.values())
         self.ops: list[LoweredOp] = []

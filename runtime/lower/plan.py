@@ -82,10 +82,10 @@ class _Life:
     last: int
 
 
-def plan(program: Program, in_place: bool) -> BindingPlan:
+def plan(program: Program, *, in_place: bool) -> BindingPlan:
     """Split the ops into parts and give every static its memory. With ``in_place`` off no op overwrites an input."""
     parts = tuple([parts_for(op.work * HAND_OVER) for op in program.ops])
-    lives = _lives(program, in_place)
+    lives = _lives(program, in_place=in_place)
     scratch = {i: n for i, op in enumerate(program.ops) if (n := _scratch(program, op, parts[i]))}
     wanted = [(life.owner, life.nbytes, life.first, life.last) for life in {id(v): v for v in lives.values()}.values()]
     wanted += [(-1 - i, nbytes, i, i) for i, nbytes in scratch.items()]
@@ -104,7 +104,7 @@ def _scratch(program: Program, op: LoweredOp, parts: int) -> int:
     return 0 if isinstance(op.words, Words) else op.words.scratch(operand_strides(program, op), parts)
 
 
-def _lives(program: Program, in_place: bool) -> dict[int, _Life]:
+def _lives(program: Program, *, in_place: bool) -> dict[int, _Life]:
     """The life of every root that an op makes."""
     last = _last_reads(program)
     lives: dict[int, _Life] = {}

@@ -6,7 +6,7 @@ without fused multiply-add, so the elementwise operations of numpy give the same
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -60,6 +60,7 @@ class SGD(Rule):
     lr: float | Schedule
     momentum: float = 0.0
     dampening: float = 0.0
+    _: KW_ONLY
     nesterov: bool = False
     weight_decay: float = 0.0
 

@@ -1,7 +1,7 @@
 """The point of a run at which a loss function is called, and what it may see of it: the context ``ctx``."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from inspect import Parameter, signature
 from typing import Any, cast
 
@@ -25,6 +25,7 @@ class RunPoint:
     step: int = 0
     seed: int = 0
     model_state: Arrays = field(default_factory=dict[str, Array])
+    _: KW_ONLY
     training: bool = True
     micro_batch: int = 0
 

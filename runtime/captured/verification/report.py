@@ -1,6 +1,6 @@
 """What a verification found: one line per check."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from ....tape.values.tables import Table
 
@@ -14,6 +14,7 @@ class Check:
     """One check: whether it held, and what was looked at or what is wrong."""
 
     name: str
+    _: KW_ONLY
     held: bool
     detail: str
 

@@ -52,10 +52,10 @@ def verify_step(step: ReplayedStep, plans: Plans, replays: int) -> VerifyReport:
 def _run(name: str, check: Callable[[Subject], str], subject: Subject) -> Check:
     """One check. Whatever it raises is its finding: a broken plan may fail in any way."""
     try:
-        return Check(name, True, check(subject))
+        return Check(name, held=True, detail=check(subject))
     except CheckError as error:
-        return Check(name, False, str(error))
+        return Check(name, held=False, detail=str(error))
     except Exception as error:
-        return Check(name, False, f"{type(error).__name__}: {error}")
+        return Check(name, held=False, detail=f"{type(error).__name__}: {error}")
     finally:
         subject.restore()

@@ -84,7 +84,7 @@ def graphs_of(case: Case) -> list[IRGraph]:
     recording = record(case.loss_fn, case.params, case.batch, case.recipe)
     state = case.recipe.rule.init(dict(case.params))
     step, _ = step_graph(recording, case.recipe, state)
-    return [step, *(gradients_graph(recording, dense)[0] for dense in (False, True))]
+    return [step, *(gradients_graph(recording, dense=dense)[0] for dense in (False, True))]
 
 
 def live_step(case: Case) -> IRGraph:

@@ -19,7 +19,7 @@ Params = dict[str, Array]
 DTYPES: list[np.dtype[Any]] = [np.dtype(np.float32), np.dtype(np.float64)]
 
 SGDS = [
-    SGD(0.1, momentum, dampening, nesterov, decay)
+    SGD(0.1, momentum, dampening, nesterov=nesterov, weight_decay=decay)
     for momentum, dampening, nesterov, decay in itertools.product((0.0, 0.9), (0.0, 0.3), (False, True), (0.0, 0.1))
     if not nesterov or (momentum and not dampening)
 ]

@@ -77,7 +77,8 @@ def test_a_kernel_in_place_of_another(step_of: StepOf) -> None:
 
 
 def test_what_is_printed() -> None:
-    report = VerifyReport((Check("graphs", True, "3 nodes"), Check("arena", False, "%1 over %2")))
+    graphs, arena = Check("graphs", held=True, detail="3 nodes"), Check("arena", held=False, detail="%1 over %2")
+    report = VerifyReport((graphs, arena))
     assert str(report) == "[OK] graphs: 3 nodes\n[FAIL] arena: %1 over %2"
     assert not report
     assert report.failures == [report.checks[1]]

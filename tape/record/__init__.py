@@ -5,6 +5,8 @@ tests. Its lowering: slots to a slot by `call`, `elementwise`, `view`, `reshaped
 `word`, `vector` and `share` to read what it is given, and `fma`, `sqrt`, `select` beside ``+ - * /``.
 """
 
+# numba's functions carry no types.
+# pyright: reportUnknownVariableType=false
 from ..numerics.engine.intrinsics import real, word
 from ..numerics.engine.kernel import Kernel, kernel, share, vector, vector_as
 from ..numerics.math import reference_sums

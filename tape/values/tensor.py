@@ -57,10 +57,10 @@ class AnyTensor:
 
         numpy's conversion follows the calling thread's floating-point flags, which other libraries set.
         """
-        value = plain(value)
-        if value.__class__ is float:
-            return _repeated(value.hex(), dtype, shape)
-        return cls(np.broadcast_to(np.array(value).astype(dtype), shape))
+        number: Any = plain(value)
+        if number.__class__ is float:
+            return _repeated(number.hex(), dtype, shape)
+        return cls(np.broadcast_to(np.array(number).astype(dtype), shape))
 
     @property
     def sizes(self) -> Sizes:

@@ -166,7 +166,7 @@ def _errors(name: str) -> Any:
 @typed_as(reduction)
 @op(
     infer=lambda x, axis, keepdims: reduced("reduce_sum", x, axis, keepdims),
-    lower=partial(lower_reduction, mean=False),
+    lower=lambda x, axis, keepdims: lower_reduction(x, axis, keepdims=keepdims, mean=False),
     vjp=(spread_along,),
     jvp=lambda dx, axis, keepdims: reduce_sum(dx, axis, keepdims),
     reference=reference_sums.reduce_sum,
@@ -191,7 +191,7 @@ def reduce_sum(x: Gradual[F], axis: Axis = None, keepdims: bool = False) -> Grad
 @typed_as(reduction)
 @op(
     infer=lambda x, axis, keepdims: reduced("reduce_mean", x, axis, keepdims),
-    lower=partial(lower_reduction, mean=True),
+    lower=lambda x, axis, keepdims: lower_reduction(x, axis, keepdims=keepdims, mean=True),
     vjp=(_spread_mean,),
     jvp=lambda dx, axis, keepdims: reduce_mean(dx, axis, keepdims),
     reference=partial(reference_sums.reduce_sum, mean=True),

@@ -162,7 +162,8 @@ class Tape(Looking, Generic[D]):
         for x, smooth in zip(inputs, op.smooth):  # noqa: B905  (strict costs 0.1 us; both are as long as the inputs)
             if x.__class__ is Var:
                 known: Any = x  # checkers ask for the axes of a Var
-                node = all_nodes[known.id] if known.tape is self and known.generation == generation else self.node(known)
+                alive = known.tape is self and known.generation == generation
+                node = all_nodes[known.id] if alive else self.node(known)
                 parents.append(node.id)
                 given.append(node.value)
                 needs.append(smooth and node.requires_grad)

@@ -7,9 +7,12 @@ Read from LLVM's IR and the assembly of every kernel, for every dtype that an op
 # mypy: disable-error-code="attr-defined,call-arg,var-annotated"
 # pyright: basic, reportCallIssue=false, reportAttributeAccessIssue=false
 import io
+import json
 import math
 import platform
 import re
+import subprocess
+import sys
 import tokenize
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -137,21 +140,27 @@ def does_nothing(table: Any, ints: Any, part: Any, parts: Any) -> Any:
 def used() -> dict[str, list[np.dtype[Any]]]:
     """The dtypes that each kernel is used with, found by running every op, derivative and optimizer.
 
-    What runs is a kernel that does nothing, so that this takes seconds where no kernel is compiled yet.
+    What runs is a kernel that does nothing, so that this takes seconds where no kernel is compiled yet; in a process
+    of its own, because ops keep the addresses that they were given.
     """
-    found: dict[str, list[np.dtype[Any]]] = {name: [] for name in KERNELS}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dgrr.tape.numerics.engine.kernel.KERNELS", {})
-        nothing = Kernel(does_nothing).address(FLOATS[0])
+    done = subprocess.run([sys.executable, __file__], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return {name: [np.dtype(dtype) for dtype in dtypes] for name, dtypes in json.loads(done.stdout).items()}
 
-        def noted(kernel: Kernel, dtype: np.dtype[Any]) -> int:
-            if dtype not in found[kernel.name]:
-                found[kernel.name].append(dtype)
-            return nothing
 
+def find_used() -> dict[str, list[str]]:
+    """What `used` finds, in a process that computes nothing else."""
+    found: dict[str, list[str]] = {name: [] for name in KERNELS}
+    nothing = Kernel(does_nothing).address(FLOATS[0])
+
+    def noted(kernel: Kernel, dtype: np.dtype[Any]) -> int:
+        if dtype.name not in found[kernel.name]:
+            found[kernel.name].append(dtype.name)
+        return nothing
+
+    with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
         patch.setattr(Kernel, "address", noted)
-        with np.errstate(all="ignore"):
-            _run_everything()
+        _run_everything()
     return found
 
 
@@ -344,3 +353,7 @@ def test_no_source_asks_for_fast_math(package: Any) -> None:
 
 def test_fast_math_is_found_in_code_and_not_in_comments() -> None:
     assert fastmath_tokens("njit(fastmath=True)\n'fastmath is off'  # fastmath\noptions = {'fastmath': 1}\n") == [1, 3]
+
+
+if __name__ == "__main__":
+    print(json.dumps(find_used()))

@@ -161,10 +161,9 @@ class Tape(Looking, Generic[D]):
         needs: list[bool] = []
         for x, smooth in zip(inputs, op.smooth):  # noqa: B905  (strict costs 0.1 us; both are as long as the inputs)
             if x.__class__ is Var:
-                known: Any = x  # checkers ask for the axes of a Var
-                alive = known.tape is self and known.generation == generation
-                node = all_nodes[known.id] if alive else self.node(known)
-                parents.append(node.id)
+                id: int = x.id
+                node = all_nodes[id] if x.tape is self and x.generation == generation else self.node(x)
+                parents.append(id)
                 given.append(node.value)
                 needs.append(smooth and node.requires_grad)
             else:
@@ -182,10 +181,9 @@ class Tape(Looking, Generic[D]):
             parents = self._with_constants(inputs, values, place)
         if not out.spec.floating:
             needs = [False] * len(needs)
-        id = len(all_nodes)
-        wanted = True in needs
-        all_nodes.append(Node(id, op, attrs, out, tuple(parents), values, needs, wanted, None, self._scope, place))
-        return Var(self, id, generation)
+        new, wanted = len(all_nodes), True in needs
+        all_nodes.append(Node(new, op, attrs, out, tuple(parents), values, needs, wanted, None, self._scope, place))
+        return Var(self, new, generation)
 
     def _with_constants(
         self, inputs: Sequence[Any], values: Sequence[AnyTensor | None], place: CodePosition | None

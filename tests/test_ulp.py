@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from dgrr.ulp import FARTHEST, exact, same_bits, ulp_distance, ulp_distances
 

@@ -11,11 +11,7 @@ from hashlib import sha256
 from .formats import dot, json
 from .formats.parse import parse
 from .formats.text import write
-from .values import GraphContent
-from .values import IRNode as IRNode
-from .values import Role as Role
-from .values import Value as Value
-from .values import gradient_name as gradient_name
+from .values import GraphContent, IRNode as IRNode, Role as Role, Value as Value, gradient_name as gradient_name
 
 
 @dataclass(frozen=True)

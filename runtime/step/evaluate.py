@@ -6,8 +6,11 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Array, Arrays
-from ...tape import AnyTensor, Tape
-from ...tape import NonFiniteError as NonFiniteError  # for those who have it from here
+from ...tape import (
+    AnyTensor,
+    NonFiniteError as NonFiniteError,  # for those who have it from here
+    Tape,
+)
 from ...tape.graph.backward import DenseGrads
 from .batch import map_batch
 from .loss_call import LossFn, RunPoint, call_loss

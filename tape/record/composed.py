@@ -12,8 +12,7 @@ from ..errors import DTypeError, TapeError
 from ..values.dtypes import boolean, i64
 from ..values.spec import Spec
 from ..values.tensor import AnyTensor
-from ..var.op_table import COMPOSED as CALLEES
-from ..var.op_table import require_free
+from ..var.op_table import COMPOSED as CALLEES, require_free
 from ..var.var import AnyVar, Var, shape_of
 from .description import Description, describe
 from .samples import Bad, Samples

@@ -16,8 +16,7 @@ from ..values.attributes import PLAIN, Attributes, plain
 from ..values.shape import Bindings, Pattern
 from ..values.spec import Spec
 from ..values.tensor import AnyTensor
-from ..var.op_table import OPS as CALLEES
-from ..var.op_table import require_free
+from ..var.op_table import OPS as CALLEES, require_free
 from ..var.var import Var
 from .derivative import NO_GRAD, Derivative, NoGradient, RecordFunction
 from .description import Description, describe

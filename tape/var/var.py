@@ -17,8 +17,7 @@ from ...arrays import Array
 from ..values.dtypes import DType, Float, boolean, i64
 from ..values.shape import Pattern, Shape
 from .arithmetic import Arithmetic, Number
-from .broadcasting import binary
-from .broadcasting import shape_of as shape_of
+from .broadcasting import binary, shape_of as shape_of
 from .handle import Handle
 from .method_types import Axes, Axis, Flat, UnknownAxis, method
 from .op_table import OPS

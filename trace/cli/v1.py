@@ -16,8 +16,7 @@ from ..v1.inspect import inspection, replayed
 from ..v1.layout import Header, Record
 from ..v1.reader import TraceReader
 from ..v1.report import table, three_ways
-from ..v1.train import attempted_step
-from ..v1.train import train as run_training
+from ..v1.train import attempted_step, train as run_training
 from ..v1.validation.validate import Validation, require_valid
 from ..v1.writer import TraceWriter, partial_path
 

@@ -19,8 +19,7 @@ from ...record.samples import Make, Sample, bad
 from ...record.types import Bs, F, N, S
 from ...values.dtypes import boolean
 from ...var.var import AnyVar, Var
-from ..elementwise.arithmetic import add, mul, sub
-from ..elementwise.arithmetic import scale as scaled
+from ..elementwise.arithmetic import add, mul, scale as scaled, sub
 from ..linear.lowering import gemm
 from ..linear.matmul import matmul
 from ..reduce.reduce import broadcast_to, reduce_sum

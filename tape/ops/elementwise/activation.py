@@ -18,8 +18,7 @@ from ...record.samples import Make, Sample, Samples, bad, unary
 from ...record.types import F, S
 from ...values.spec import Spec
 from ...var.var import Var
-from . import kernels_functions as kernels
-from . import reference
+from . import kernels_functions as kernels, reference
 from .arithmetic import EACH, INTEGERS, SPECIAL, add, mul, neg, scale, sub, where_positive
 from .exponential import exp, sigmoid, tanh
 from .functions import erf, shift, square

@@ -16,9 +16,7 @@ from ...record.samples import Make, Sample, bad, unary, unary_positive
 from ...record.types import F, S
 from ...values.spec import Spec
 from ...var.var import Var
-from . import kernels as arithmetic
-from . import kernels_functions as kernels
-from . import kernels_trigonometry, reference
+from . import kernels as arithmetic, kernels_functions as kernels, kernels_trigonometry, reference
 from .arithmetic import EACH, INTEGERS, SPECIAL, div, mul, neg, scale
 from .exponential import exp
 

@@ -20,8 +20,7 @@ from ...record.types import B, C, F
 from ...values.dtypes import i64
 from ...values.spec import Spec
 from ...var.var import Var
-from ..elementwise import kernels as arithmetic
-from ..elementwise import kernels_functions
+from ..elementwise import kernels as arithmetic, kernels_functions
 from ..elementwise.arithmetic import add, divide, mul, neg, power, scale, sub
 from ..elementwise.exponential import exp
 from ..elementwise.functions import shift

@@ -10,8 +10,7 @@ import numpy as np
 
 from ....arrays import Array
 from ...errors import DomainError, DTypeError, ShapeError
-from ...numerics.math import reference as math_reference
-from ...numerics.math import reference_sums
+from ...numerics.math import reference as math_reference, reference_sums
 from ...numerics.simd import sums as reduce_kernels
 from ...record.lowering import Slot, call, elementwise
 from ...record.op import op
@@ -19,8 +18,7 @@ from ...record.samples import Bad, Make, Sample, bad
 from ...record.types import F, S
 from ...values.spec import Spec
 from ...var.var import Var
-from ..elementwise import kernels as arithmetic
-from ..elementwise import reference as elementwise_reference
+from ..elementwise import kernels as arithmetic, reference as elementwise_reference
 from ..elementwise.arithmetic import add, divide, mul, neg, scale, sub
 from ..elementwise.clamp import clamp
 from ..elementwise.exponential import sigmoid

@@ -15,9 +15,7 @@ from ...values.shape import normal_axis
 from ...values.spec import Spec
 from ..elementwise.kernels import mul
 from ..reduce.reduce import lower_reduction
-from . import kernels
-from . import kernels_columns as column_kernels
-from . import kernels_grad as gradient_kernels
+from . import kernels, kernels_columns as column_kernels, kernels_grad as gradient_kernels
 
 WORK = 12
 """Arithmetic operations per element, for the choice of threads."""

@@ -15,8 +15,7 @@ from ...values.per_axis import PerAxis
 from ...values.spec import Spec
 from ...var.var import Gradual
 from . import reference
-from .kernels import argmax as largest
-from .kernels import sums
+from .kernels import argmax as largest, sums
 from .rules import Rules, adaptive_rules, axes_of, pooled, sliding_rules, through
 from .samples import adaptives, plain, ruled, sizes_errors, sliding_errors, special, x_errors
 

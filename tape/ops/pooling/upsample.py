@@ -15,8 +15,7 @@ from ...record.types import F, like
 from ...values.spec import Spec
 from ...var.var import Gradual
 from . import reference_upsample as reference
-from .kernels import sums as pooling_kernels
-from .kernels import upsample
+from .kernels import sums as pooling_kernels, upsample
 from .kernels.windows import WindowAxis, nearest
 from .rules import sizes_for, through
 from .samples import sizes_errors, x_errors

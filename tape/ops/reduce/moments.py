@@ -23,8 +23,7 @@ from ..elementwise import kernels as elementwise_kernels
 from ..elementwise.arithmetic import divide, mul, power, scale, sub
 from ..elementwise.exponential import exp
 from ..elementwise.select import cast, keep
-from . import kernels_softmax as softmax_kernels
-from . import reference
+from . import kernels_softmax as softmax_kernels, reference
 from .reduce import broadcast_to, lower_reduction, reduce_mean, reduce_sum, reduced, spread_along
 from .rows import axis_errors, infer_rows, lower_rows, row_samples
 from .softmax import WORK

@@ -22,8 +22,7 @@ from ...var.var import Gradual, Var, reduction
 from ..elementwise.arithmetic import mul
 from ..shape.indexing import scatter_add, take
 from ..shape.slicing import getitem
-from . import kernels_products as kernels
-from . import reference
+from . import kernels_products as kernels, reference
 from .reduce import broadcast_to, reduce_sum, spread_along
 from .rows import axis_errors, from_rows, infer_rows, lower_rows, row_samples, to_rows
 

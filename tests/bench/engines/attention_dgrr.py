@@ -6,8 +6,7 @@ from typing import Any
 from dgrr.runtime import SGD, capture
 from dgrr.tape import AnyVar, ops, set_threads
 
-from .attention import MODELS as MODELS
-from .attention import Array, Attention
+from .attention import MODELS as MODELS, Array, Attention
 
 
 def make(model: Attention, params: dict[str, Array], threads: int) -> Callable[[Array], float]:

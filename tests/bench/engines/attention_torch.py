@@ -5,8 +5,7 @@ from collections.abc import Callable
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from .attention import MODELS as MODELS
-from .attention import Array, Attention
+from .attention import MODELS as MODELS, Array, Attention
 
 
 def make(model: Attention, params: dict[str, Array], threads: int) -> Callable[[Array], float]:

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from dgrr.runtime.lower.arena import Block, overlaps, place
 from dgrr.runtime.step.memory import ALIGNMENT, aligned

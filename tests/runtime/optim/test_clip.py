@@ -9,8 +9,7 @@ import pytest
 
 from dgrr.runtime.optim import clip_by_global_norm, clip_by_value, kernels
 from dgrr.tape.errors import DomainError, DTypeError
-from dgrr.tape.numerics.engine import launch
-from dgrr.tape.numerics.engine import threads as engine_threads
+from dgrr.tape.numerics.engine import launch, threads as engine_threads
 
 Array = npt.NDArray[Any]
 Grads = dict[str, Array]

@@ -10,8 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from dgrr.runtime.optim import SGD, Adam, AdamW, Rule, make_rule
-from dgrr.tape.numerics.engine import launch
-from dgrr.tape.numerics.engine import threads as engine_threads
+from dgrr.tape.numerics.engine import launch, threads as engine_threads
 
 Array = npt.NDArray[Any]
 Params = dict[str, Array]

@@ -2,8 +2,7 @@
 
 import zlib
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from dgrr.trace.v1.file_crc import valid_records_crc32
 

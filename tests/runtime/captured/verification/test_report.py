@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from dgrr.runtime import SGD, Adam, AdamW, CapturedStep, capture
-from dgrr.runtime.captured.verification import Check, VerifyReport
-from dgrr.runtime.captured.verification import verify as module
+from dgrr.runtime.captured.verification import Check, VerifyReport, verify as module
 from dgrr.runtime.captured.verification.subject import Subject
 from dgrr.runtime.lower.compile import PASSES
 from dgrr.runtime.optim import Cosine

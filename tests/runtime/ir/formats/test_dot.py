@@ -2,8 +2,7 @@
 
 import re
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from dgrr.runtime.ir import IRGraph
 

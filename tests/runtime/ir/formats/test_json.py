@@ -6,8 +6,7 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from dgrr.runtime.ir import IRError, IRGraph, IRSyntaxError
 

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from dgrr.tape.numerics.basic.copy import copy, copy_words
 from dgrr.tape.numerics.engine.kernel import call

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from dgrr.tape import AnyTensor, get_threads, ops, set_threads
-from dgrr.tape.numerics.engine import launch
-from dgrr.tape.numerics.engine import threads as pool_module
+from dgrr.tape.numerics.engine import launch, threads as pool_module
 from dgrr.tape.numerics.engine.machine import help_out
 from dgrr.tape.numerics.engine.threads import NO_HELPERS, THREADS, Pool, Threads
 

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from dgrr.tape.numerics.simd import codegen as simd
-from dgrr.tape.ops.conv.kernels import plan as kernels_plan
-from dgrr.tape.ops.conv.kernels import tile
+from dgrr.tape.ops.conv.kernels import plan as kernels_plan, tile
 from dgrr.tape.ops.conv.kernels.plan import Plan, PlanAxis, adjoint, forward
 from dgrr.tape.ops.conv.kernels.words import Workspace, words
 

@@ -11,8 +11,7 @@ import pytest
 from dgrr.tape.numerics.engine.kernel import Kernel
 from dgrr.tape.numerics.engine.launch import Words
 from dgrr.tape.ops.pooling import reference
-from dgrr.tape.ops.pooling.kernels import argmax
-from dgrr.tape.ops.pooling.kernels import sums as kernels_sums
+from dgrr.tape.ops.pooling.kernels import argmax, sums as kernels_sums
 from dgrr.tape.ops.pooling.kernels.windows import PATTERNS, WindowAxis, adaptive, nearest, outputs, sliding, words
 
 FLOATS = (np.float32, np.float64)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dgrr.tape import AnyTensor, DomainError, DTypeError, Shape, ShapeError, Tape, TapeError, Var, boolean, i64, ops
-from dgrr.tape.record import op as op_module
+from dgrr.tape.record.op import Op
 from dgrr.tape.record.signature import Signature
 from dgrr.tape.record.types import Bs, D, F, K, M, N, S
 from dgrr.tape.values.spec import Spec
@@ -184,7 +184,7 @@ def test_numpy_numbers_are_attributes_like_python_numbers() -> None:
 
 
 def test_the_oldest_signature_is_dropped_first() -> None:
-    with prepared("neg") as cache, patch.object(op_module, "PREPARED_KEPT", 3):
+    with prepared("neg") as cache, patch.dict(Op.compute.__globals__, PREPARED_KEPT=3):
         x = [AnyTensor(np.ones(n)) for n in range(1, 6)]
         for tensor in x[:4]:
             ops.neg(tensor)  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from . import data
 from .captured.captured_step import CapturedStep, capture
+from .captured.purity import CaptureError
 from .data import Batches, Dataset
 from .optim import SGD, Adam, AdamW, clip_by_global_norm, clip_by_value, make_rule
 from .step.eager import EagerStep, StateError
@@ -19,6 +20,7 @@ __all__ = [
     "AdamW",
     "Batches",
     "Callback",
+    "CaptureError",
     "CapturedStep",
     "CheckpointError",
     "Dataset",

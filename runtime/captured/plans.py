@@ -17,6 +17,7 @@ from ..lower.plan import BindingPlan
 from ..step.batch import BatchSignature, batch_arrays, map_batch
 from ..step.eager import TrainingStep
 from ..step.memory import empty
+from .purity import require_same
 
 Compiler = Callable[[IRGraph, Mapping[int, Array]], BindingPlan]
 
@@ -36,6 +37,7 @@ class Plans:
         buffers = iter(self.inputs)
         self.bound = map_batch(lambda where, leaf: next(buffers), example)
         """The batch that is bound: the input buffers in the form of a batch."""
+        self.runs, self._next_look = 0, 2
         self._sizes = [np.array(shape, np.int64) for _, shape, _ in signature]
         self._feeds = np.array([_feed(*pair) for pair in zip(self.inputs, self._sizes, strict=True)], np.int64)
         self.feeds = int(self._feeds.ctypes.data)
@@ -71,6 +73,20 @@ class Plans:
     def graph(self) -> IRGraph:
         """The whole step, as recorded."""
         return self._recorded[0]
+
+    def require_same(self, when: str) -> None:
+        """Raise CaptureError if the loss function, recorded once more, is not what the plans run."""
+        require_same(self.graph, self._step, self.bound, when)
+
+    def count(self, runs: int = 1) -> None:
+        """Count runs that are about to be, and look at the loss function again at the 2nd, 4th, 8th, …
+
+        So n runs cost log2(n) recordings, and what changes is found before there are twice as many runs.
+        """
+        self.runs += runs
+        if self.runs >= self._next_look:
+            self.require_same(f"at run {self.runs} of the captured step")
+            self._next_look = 1 << self.runs.bit_length()
 
     def executable(self, kind: Kind) -> "Executable":
         """One of the three plans, compiled at its first use."""

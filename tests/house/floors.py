@@ -56,7 +56,8 @@ FLOORS: dict[str, list[list[str]]] = {
         ["training"],
     ],
     "runtime/captured": [
-        ["plans", "profile"],
+        ["profile", "purity"],
+        ["plans"],
         ["replayed_step"],
         ["verification"],
         ["captured_step"],
@@ -73,7 +74,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["attributes"],
         ["formats"],
         ["graph"],
-        ["build", "passes", "verify"],
+        ["build", "difference", "passes", "verify"],
         ["record"],
     ],
     "runtime/lower": [

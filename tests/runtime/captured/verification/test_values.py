@@ -175,7 +175,9 @@ def test_a_recording_that_differs_from_the_last(step_of: Callable[..., CapturedS
     step = step_of(loss=scaled)
     factor[0] = 2.0
     failed = {check.name: check.detail for check in step.verify(1).failures}
-    assert "float32[5, 3] 1.0), but in the verification as float32[5, 3] mul(%0, float32[5, 3] 2.0)" in failed["recording"]
+    assert (
+        "float32[5, 3] 1.0), but in the verification as float32[5, 3] mul(%0, float32[5, 3] 2.0)" in failed["recording"]
+    )
 
 
 # ------------------------------------------------------------------ identity and allocation

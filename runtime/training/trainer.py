@@ -101,7 +101,7 @@ class Trainer:
         trace: Path | Recorder | None = None,
         record: Mode = "grads",
         seed: int = 0,
-        warmup: int = 2,
+        warmup: int = 0,
         on_shape_change: OnShapeChange = "recapture",
         accumulate: int = 1,
         clip_norm: float | None = None,

@@ -93,6 +93,7 @@ SPLIT: list[tuple[int, tuple[Any, ...], list[int]]] = [
     (10, (np.float32(0.5),), [5, 5]),
     (2, (0.5,), [1, 1]),
     (1000, (0.29,), [290, 710]),
+    (10, (0.15,), [2, 8]),
 ]
 
 
@@ -186,6 +187,12 @@ def test_rare_classes_are_spread() -> None:
     labels = ["a"] * 16 + ["b"] * 4
     for _, test in numbers(20).kfold(4, seed=2, stratify=labels):
         assert sum(value >= 16 for value in values(test)) == 1
+
+
+def test_rare_classes_do_not_gather_in_the_first_part() -> None:
+    first, rest = numbers(55).split(11, seed=0, stratify=[0] * 50 + [1, 2, 3, 4, 5])
+    assert [sum(value >= 50 for value in values(part)) for part in (first, rest)] == [0, 5]
+    assert sum(value >= 50 for value in values(numbers(55).split(33, stratify=[0] * 50 + [1, 2, 3, 4, 5])[0])) == 5
 
 
 def test_classes_of_another_number() -> None:

@@ -23,8 +23,10 @@ S = TypeVar("S", bound=AnySample, default=Sample)
 def as_array(value: Any, where: str) -> Array:
     """A value as numpy takes it.
 
-    Raises ShapeError for nested lists of different lengths, DTypeError for Python objects.
+    Raises ShapeError for nested lists of different lengths, DTypeError for Python objects and masked arrays.
     """
+    if isinstance(value, np.ma.MaskedArray):
+        raise DTypeError(f"{where}: expected numbers, got a masked array; fill or leave out what is masked")
     try:
         array = np.asarray(value)
     except ValueError as error:

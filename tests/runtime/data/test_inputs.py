@@ -107,6 +107,11 @@ REFUSED: list[tuple[Callable[[], Any], type[DgrrError], str]] = [
         "read what comes one by one with Stream",
     ),
     (
+        lambda: Dataset(np.ma.masked_array([1, 2], [False, True])),
+        DTypeError,
+        "Dataset: array 0: expected numbers, got a masked array; fill or leave out what is masked",
+    ),
+    (
         lambda: Dataset(ONES, x=ONES),  # type: ignore[call-overload]
         DomainError,
         "Dataset: expected arrays in turn or by name, got both",

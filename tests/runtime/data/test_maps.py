@@ -28,8 +28,8 @@ def expected_words(n: int, epoch: int, sample: int, use: int) -> Any:
     return np.stack(philox((blocks, rest[0], rest[1], rest[2]), KEY), axis=-1).astype(np.uint32).reshape(-1)[:n]
 
 
-def joined(drawn: Any) -> list[int]:
-    return [low + (high << 32) for low, high in drawn.reshape(-1, 2).tolist()]
+def joined(drawn: Any, n: int = 2) -> list[int]:
+    return [sum(word << 32 * k for k, word in enumerate(words)) for words in drawn.reshape(-1, n).tolist()]
 
 
 @pytest.mark.parametrize("use", [0, 1, 254])
@@ -37,13 +37,13 @@ def joined(drawn: Any) -> list[int]:
 @pytest.mark.parametrize("sample", [0, 3, 2**32 - 1])
 def test_draws_are_made_of_the_stated_words_in_turn(use: int, epoch: int, sample: int) -> None:
     random = SampleRandom(SEED, epoch, sample, use)
-    drawn = expected_words(3 + 4 + 10 + 100, epoch, sample, use)
+    drawn = expected_words(3 + 4 + 20 + 100, epoch, sample, use)
     assert random.uniform((3,)).tolist() == [(w >> 8) * 2.0**-24 for w in drawn[:3].tolist()]
     assert random.uniform((2,), np.float64).tolist() == [(w >> 11) * 2.0**-53 for w in joined(drawn[3:7])]
-    assert random.integers(-3, 4, (5,)).tolist() == [w % 7 - 3 for w in joined(drawn[7:17])]
+    assert random.integers(-3, 4, (5,)).tolist() == [(w * 7 >> 128) - 3 for w in joined(drawn[7:27], 4)]
     assert (
         random.uniform((4, 25)).tolist()
-        == np.reshape([(w >> 8) * 2.0**-24 for w in drawn[17:].tolist()], (4, 25)).tolist()
+        == np.reshape([(w >> 8) * 2.0**-24 for w in drawn[27:].tolist()], (4, 25)).tolist()
     )
 
 
@@ -74,7 +74,9 @@ def test_scalars_and_empty_draws() -> None:
     assert isinstance(random.normal(dtype=np.float64), np.float64)
     assert isinstance(random.integers(0, 2), np.int64)
     assert random.uniform((0, 3)).shape == random.normal((0, 3)).shape == random.integers(0, 1, (0, 3)).shape == (0, 3)
-    assert random.integers(-(2**63), 0, (50,)).max() < 0 < random.integers(0, 2**63, (50,)).max()
+    wide = random.integers(-(2**63), 2**63, (50,))
+    assert wide.min() < -(2**61) and wide.max() > 2**61
+    assert sorted(set(random.integers(0, 3, (100,)).tolist())) == [0, 1, 2]
     assert SampleRandom(0, 0, 0).integers(2**63 - 1, 2**63) == 2**63 - 1
 
 
@@ -89,7 +91,7 @@ FLOATS = "argument 'dtype': expected float32 or float64"
         (
             lambda r: r.integers(3, 3),
             DomainError,
-            "integers: expected low < high, at most 2**63 apart in int64, got 3 and 3",
+            "integers: expected low < high, both in int64, got 3 and 3",
         ),
         (
             lambda r: r._take(1 + 2**26),

@@ -17,8 +17,9 @@ import pytest
 from dgrr.runtime import Callback, Dataset, Stream
 from dgrr.runtime.data import Epochs, Prefetch, SampleRandom
 from dgrr.tape import DomainError
+from dgrr.trace import replay
 
-from ..training.saving import DATA, new_trainer
+from ..training.saving import DATA, loss_fn, new_trainer
 
 NAME = "dgrr-prefetch"
 
@@ -259,3 +260,13 @@ def test_ctrl_c_while_waiting_for_a_slow_batch(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=60)
     assert done.returncode == -2, done.stderr
     assert done.stdout.endswith(f"ended in {NAME}\n")
+
+
+def test_a_recorded_run_is_proven_with_batches_made_anew(tmp_path: Path) -> None:
+    def batches() -> Any:
+        return DATA.map(noisy, seed=4).batches(6, seed=3).prefetch(2)
+
+    path = tmp_path / "run.dgrr"
+    new_trainer(mode="eager", trace=path, record="digest").fit(batches(), epochs=2)
+    assert replay(path, loss_fn=loss_fn, batches=batches()).ok
+    assert not replay(path, loss_fn=loss_fn, batches=DATA.map(noisy, seed=5).batches(6, seed=3)).ok

@@ -16,10 +16,11 @@ from .sample_map import SampleMap, applied
 from .samples import as_sample, stacked
 
 
-class Stream:
+class Stream(Epochs[Any]):
     """Samples from a function that returns a fresh iterator for every epoch: a generator function, say.
 
-    A sample is a tuple of arrays, a dict of them, or one array; numbers count as arrays.
+    A sample is a tuple of arrays, a dict of them, or one array; numbers count as arrays. Where the function
+    gives batches already, train on the stream itself.
 
     Args:
         samples: the function, or anything that can be iterated again and again. An iterator will do for one epoch.
@@ -41,12 +42,11 @@ class Stream:
         self._maps: tuple[SampleMap, ...] = ()
 
     def epoch(self, k: int) -> Iterator[Any]:
-        """The samples of epoch ``k``.
+        """The samples of epoch ``k``; the function is called when the first is asked for.
 
-        Raises DomainError if ``k`` is negative, if the function returns no iterable, or where an iterator is used up.
+        Raises DomainError if ``k`` is negative; then, if the function returns no iterable, or an iterator is used up.
         """
-        samples: Iterable[Any] = self._source(epoch_number(k))
-        return self._mapped(k, samples) if self._maps else iter(samples)
+        return self._samples(epoch_number(k))
 
     def map(self, fn: Callable[..., Any], *, seed: int | None = None) -> "Stream":
         """The stream with a function of each sample; what `Dataset.map` says, a sample's place being that in the epoch.
@@ -55,11 +55,11 @@ class Stream:
         [[0, 10, 20, 30]]
         """
         other = copy(self)
-        other._maps = (*self._maps, SampleMap(fn, seed, len(self._maps)))
+        other._maps, other._next_epoch = (*self._maps, SampleMap(fn, seed, len(self._maps))), 0
         return other
 
     def batches(
-        self, size: int | None, *, seed: int | None = None, buffer: int | None = None, drop_last: bool = False
+        self, size: int, *, seed: int | None = None, buffer: int | None = None, drop_last: bool = False
     ) -> "StreamBatches":
         """The samples in batches of ``size``; see `StreamBatches`."""
         return StreamBatches(self, size, seed=seed, buffer=buffer, drop_last=drop_last)
@@ -72,10 +72,12 @@ class Stream:
         given = getattr(self._given, "__qualname__", None) or type(self._given).__name__
         return ".".join([f"Stream({given})", *(each.name for each in self._maps)])
 
-    def _mapped(self, epoch: int, samples: Iterable[Any]) -> Iterator[Any]:
-        for place, sample in zip(count(), samples):
-            taken = [as_sample(sample, f"map: sample {place}")]
-            yield applied(self._maps, taken, np.array([place]), epoch)[0]
+    def _samples(self, epoch: int) -> Iterator[Any]:
+        for place, sample in enumerate(self._source(epoch)):
+            if self._maps:
+                given = [as_sample(sample, f"map: sample {place}")]
+                sample = applied(self._maps, given, np.array([place]), epoch)[0]
+            yield sample
 
 
 class StreamBatches(Epochs[Any]):
@@ -83,15 +85,15 @@ class StreamBatches(Epochs[Any]):
 
     Args:
         stream: read anew in every epoch.
-        size: samples in a batch; None if what the stream gives are batches already.
+        size: samples in a batch.
         seed: key of the shuffles, which then need a buffer.
         buffer: how many samples wait to be chosen from: each that comes takes the place of a random one of them,
             which leaves. 1 does not shuffle; as many as there are make every order as likely as any other.
         drop_last: leave out a last batch of fewer samples.
 
     Raises:
-        DomainError: a size or a buffer below 1, one of ``seed`` and ``buffer`` without the other, ``drop_last``
-            without a size. While iterated: ShapeError, DTypeError or DomainError for samples that are not alike.
+        DomainError: a size or a buffer below 1, or one of ``seed`` and ``buffer`` without the other. While iterated:
+            ShapeError, DTypeError or DomainError for samples of a batch that are not alike.
 
     >>> shuffled = Stream(range(6)).batches(3, seed=0, buffer=4)
     >>> [x.tolist() for x, in shuffled], [x.tolist() for x, in shuffled]
@@ -101,7 +103,7 @@ class StreamBatches(Epochs[Any]):
     def __init__(
         self,
         stream: Stream,
-        size: int | None,
+        size: int,
         *,
         seed: int | None = None,
         buffer: int | None = None,
@@ -109,10 +111,7 @@ class StreamBatches(Epochs[Any]):
     ) -> None:
         if (seed is None) != (buffer is None):
             raise DomainError(f"batches: expected both seed and buffer or neither, got {seed} and {buffer}")
-        if drop_last and size is None:
-            raise DomainError("batches: argument 'drop_last': expected False where batches come ready, got True")
-        self.stream, self.drop_last = stream, drop_last
-        self.size = None if size is None else whole("batches", "size", size)
+        self.stream, self.size, self.drop_last = stream, whole("batches", "size", size), drop_last
         self.seed = None if seed is None else coordinate("batches", "seed", seed, SEEDS)
         self.buffer = None if buffer is None else whole("batches", "buffer", buffer)
 
@@ -136,9 +135,6 @@ class StreamBatches(Epochs[Any]):
         samples = self.stream.epoch(k)
         if self.seed is not None and self.buffer is not None:
             samples = _shuffled(samples, self.buffer, picks(self.seed, k))
-        if self.size is None:
-            yield from samples
-            return
         for first in count(step=self.size):
             together = list(islice(samples, self.size))
             if len(together) < (self.size if self.drop_last else 1):

@@ -51,6 +51,7 @@ def test_the_function_is_called_once_an_epoch_and_not_before_its_first_batch() -
     batches = Stream(noted).batches(2)
     for _ in range(5):
         iter(batches)
+        iter(batches.stream)
     assert calls == []
     assert sequence(batches) == sequence(batches) == [[0, 1], [2, 3]]
     assert calls == [0, 1]
@@ -90,9 +91,9 @@ def test_forms_of_samples(form: str) -> None:
 
 def test_batches_that_come_ready_are_left_alone() -> None:
     ready = [(np.arange(3), "any"), (np.arange(2), "thing")]
-    given = list(Stream(lambda: iter(ready)).batches(None))
-    assert all(a is b for a, b in zip(given, ready, strict=True))
-    assert sorted(map(len, Stream(["a", "bb", "ccc"]).batches(None, seed=0, buffer=2))) == [1, 2, 3]
+    stream = Stream(lambda: iter(ready))
+    for given in (stream, stream.epoch(3), stream.prefetch(1)):
+        assert all(a is b for a, b in zip(given, ready, strict=True))
 
 
 # ------------------------------------------------------------------ the buffer
@@ -148,7 +149,10 @@ def noisy(x: Any, random: SampleRandom) -> Any:
 
 
 def test_maps_draw_by_the_place_in_the_epoch() -> None:
-    stream = Stream(range(9)).map(lambda x: x * 10).map(noisy, seed=4)
+    plain = Stream(range(9))
+    assert list(plain) == list(range(9))
+    stream = plain.map(lambda x: x * 10).map(noisy, seed=4)
+    assert [x for (x,) in stream] == [x for (x,) in stream.epoch(0)], "a stream of another one begins anew"
     for k in (0, 3):
         expected = {10 * i + SampleRandom(4, k, i, use=1).uniform((), np.float64) for i in range(9)}
         assert set(flat(sequence(stream.batches(2).epoch(k)))) == expected
@@ -222,11 +226,7 @@ def endless() -> None:
         ),
         (lambda: Stream([1]).batches(2, seed=0), DomainError, f"{BOTH}, got 0 and None"),
         (lambda: Stream([1]).batches(2, buffer=4), DomainError, f"{BOTH}, got None and 4"),
-        (
-            lambda: Stream([1]).batches(None, drop_last=True),
-            DomainError,
-            "batches: argument 'drop_last': expected False where batches come ready, got True",
-        ),
+        (lambda: Stream([1]).epoch(-1), DomainError, "batches: epoch: expected at least 0, got -1"),
         (lambda: Stream([1]).batches(2).epoch(-1), DomainError, "batches: epoch: expected at least 0, got -1"),
         (
             lambda: list(Stream([[1], [1], [1], [1, 2]]).batches(2).epoch(5)),

@@ -10,9 +10,9 @@ counter  block + 2²⁴ · use, sample, 2³² - 2, epoch; the use: 0 the first m
 The third word is one that neither draws of steps nor permutations have.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +29,10 @@ USES = 256
 BUFFER = USES - 1
 """The use of a shuffle buffer; those before it are maps."""
 
-AHEAD = 8
-"""Blocks that are drawn for all samples of a batch at once: one call costs as much as for a single sample."""
+LEAST = 8
+"""Blocks that are drawn at least: they cost as much as one."""
+MOST = 256
+"""Blocks of a sample that are drawn together with those of other samples at most: beyond it nothing is saved."""
 
 Words = npt.NDArray[np.uint32]
 Indices = npt.NDArray[np.int64]
@@ -44,6 +46,8 @@ def sample_words(seed: int, epoch: int, samples: Indices, use: int, start: int, 
     seed = coordinate("map", "seed", seed, SEEDS)
     if start + blocks > BLOCKS:
         raise DomainError(f"map: expected at most {4 * BLOCKS} random words for one sample, got more")
+    if len(samples) == 0:
+        return np.empty((0, 4 * blocks), np.uint32)
     for index in (samples.min(), samples.max()):
         coordinate("map", "index", int(index), WORD + 1)
     count = np.arange(start, start + blocks, dtype=np.uint64) + np.uint64(use * BLOCKS)
@@ -77,15 +81,16 @@ class SampleRandom:
     def __init__(self, seed: int, epoch: int, sample: int, use: int = 0, words: Words | None = None) -> None:
         self._key = (seed, epoch, np.array([sample], np.int64), use)
         self._words = np.empty(0, np.uint32) if words is None else words
-        self._blocks = len(self._words) // 4
+        self.blocks = len(self._words) // 4
+        """How many blocks were drawn so far."""
 
     def uniform(self, shape: tuple[int, ...] = (), dtype: npt.DTypeLike = np.float32) -> Any:
         """Independent numbers in [0, 1), in row-major order; a scalar for shape ().
 
         A float32 is ``(w >> 8) * 2**-24`` of one word, a float64 ``(w >> 11) * 2**-53`` of two joined to 64 bits.
-        Raises DTypeError for other dtypes.
+        Raises DTypeError for other dtypes; this and other draws DomainError for what is no shape.
         """
-        n = prod(shape)
+        n = _count("uniform", shape)
         if _real("uniform", dtype) == np.float32:
             drawn: Array = (self._take(n) >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
         else:
@@ -98,7 +103,7 @@ class SampleRandom:
         Source: Box and Muller (1958), A note on the generation of random normal deviates; of two float64 uniform
         numbers each, computed in float64 and rounded once. Raises DTypeError unless float32 or float64.
         """
-        real, n = _real("normal", dtype), prod(shape)
+        real, n = _real("normal", dtype), _count("normal", shape)
         drawn: Array = standard_normal(self.uniform((n, 2), np.float64)).array
         return drawn.astype(real).reshape(shape)[()]
 
@@ -110,7 +115,7 @@ class SampleRandom:
         """
         if not -(2**63) <= low < high <= 2**63:
             raise DomainError(f"integers: expected low < high, both in int64, got {low} and {high}")
-        drawn = self._take(4 * prod(shape)).astype("<u4").tobytes()
+        drawn = self._take(4 * _count("integers", shape)).astype("<u4").tobytes()
         blocks = (int.from_bytes(drawn[i : i + 16], "little") for i in range(0, len(drawn), 16))
         numbers = np.array([low + (block * (high - low) >> 128) for block in blocks], np.int64)
         return numbers.reshape(shape)[()]
@@ -119,9 +124,9 @@ class SampleRandom:
         """The next ``n`` words."""
         missing = n - len(self._words)
         if missing > 0:
-            blocks = max(AHEAD, -(-missing // 4))
-            more = sample_words(*self._key, start=self._blocks, blocks=blocks)[0]
-            self._words, self._blocks = np.concatenate([self._words, more]), self._blocks + blocks
+            blocks = max(LEAST, -(-missing // 4))
+            more = sample_words(*self._key, start=self.blocks, blocks=blocks)[0]
+            self._words, self.blocks = np.concatenate([self._words, more]), self.blocks + blocks
         taken, self._words = self._words[:n], self._words[n:]
         return taken
 
@@ -137,6 +142,13 @@ def _real(draw: str, dtype: npt.DTypeLike) -> np.dtype[Any]:
     if real != np.float32 and real != np.float64:
         raise DTypeError(f"{draw}: argument 'dtype': expected float32 or float64, got {real}")
     return real
+
+
+def _count(draw: str, shape: object) -> int:
+    """How many numbers a shape holds. Raises DomainError for what is no tuple of sizes."""
+    if not isinstance(shape, tuple):
+        raise DomainError(f"{draw}: argument 'shape': expected a tuple of sizes, got {shape!r}")
+    return prod(coordinate(draw, "shape", size, 4 * BLOCKS) for size in cast(Iterable[object], shape))
 
 
 def picks(seed: int, epoch: int) -> Iterator[int]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...tape.errors import DomainError
 from ...tape.numerics.math.random import SEEDS, coordinate
-from .random import AHEAD, BUFFER, Indices, SampleRandom, Words, sample_words
+from .random import BUFFER, MOST, Indices, SampleRandom, sample_words
 from .samples import AnySample, as_sample
 
 
@@ -32,19 +32,22 @@ class SampleMap:
             raise DomainError(f"map: expected at most {BUFFER} maps one on another, got more")
 
     def all(self, samples: Sequence[AnySample], places: Indices, epoch: int) -> list[AnySample]:
-        """The function of samples at these places."""
-        words: Sequence[Words | None] = [None] * len(samples)
-        if self.seed is not None:
-            words = list(sample_words(self.seed, epoch, places, self.use, 0, AHEAD))
-        return [self.one(*each, epoch) for each in zip(samples, places.tolist(), words, strict=True)]
+        """The function of at least one sample, each at its place."""
+        if self.seed is None:
+            return [self._one(sample, (), place, epoch) for sample, place in zip(samples, places.tolist(), strict=True)]
+        first = SampleRandom(self.seed, epoch, int(places[0]), self.use)
+        mapped = [self._one(samples[0], (first,), int(places[0]), epoch)]
+        # Others draw as much as the first, mostly: all their words at once cost little more than those of one.
+        words = sample_words(self.seed, epoch, places[1:], self.use, 0, min(first.blocks, MOST))
+        for sample, place, own in zip(samples[1:], places[1:].tolist(), words, strict=True):
+            mapped.append(self._one(sample, (SampleRandom(self.seed, epoch, place, self.use, own),), place, epoch))
+        return mapped
 
-    def one(self, sample: AnySample, place: int, words: Words | None, epoch: int) -> AnySample:
+    def _one(self, sample: AnySample, random: tuple[SampleRandom, ...], place: int, epoch: int) -> AnySample:
         """The function of one sample. What the function raises gets a note of which sample it was."""
         given: tuple[Any, ...] = (sample,) if isinstance(sample, dict) else sample
-        if self.seed is not None:
-            given = (*given, SampleRandom(self.seed, epoch, place, self.use, words))
         try:
-            return as_sample(self.fn(*given), f"map: sample {place}")
+            return as_sample(self.fn(*given, *random), f"map: sample {place}")
         except Exception as error:
             error.add_note(f"in {self.name} of sample {place} in epoch {epoch}")
             raise

@@ -48,11 +48,11 @@ def _way_out(value: object) -> str:
 
 def as_sample(value: Any, where: str) -> AnySample:
     """A tuple as arrays in turn, a dict as arrays by name, anything else as one array. Raises as `as_array`."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         named = cast(Mapping[str, Any], value)
         return {name: as_array(part, f"{where}: array {name!r}") for name, part in named.items()}
     parts = cast(Sequence[Any], value) if isinstance(value, tuple) else (value,)
-    return tuple(as_array(part, f"{where}: array {k}") for k, part in enumerate(parts))
+    return tuple([as_array(part, f"{where}: array {k}") for k, part in enumerate(parts)])
 
 
 def stacked(samples: Sequence[AnySample], where: Callable[[int], str]) -> AnySample:

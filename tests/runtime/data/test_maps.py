@@ -88,6 +88,12 @@ FLOATS = "argument 'dtype': expected float32 or float64"
     [
         (lambda r: r.uniform((), np.int64), DTypeError, f"uniform: {FLOATS}, got int64"),
         (lambda r: r.normal((), np.float16), DTypeError, f"normal: {FLOATS}, got float16"),
+        (lambda r: r.normal(3), DomainError, "normal: argument 'shape': expected a tuple of sizes, got 3"),
+        (
+            lambda r: r.integers(0, 3, (2, -1)),
+            DomainError,
+            f"integers: argument 'shape': expected an integer from 0 to {2**26 - 1}, got -1",
+        ),
         (
             lambda r: r.integers(3, 3),
             DomainError,
@@ -166,6 +172,19 @@ def test_bits_depend_on_seed_epoch_and_sample_alone() -> None:
         assert {i: mapped.at_epoch(k)[i][0].tobytes() for i in range(23)} == expected
     assert by_sample(mapped.batches(23).epoch(0)) != by_sample(mapped.batches(23).epoch(1))
     assert by_sample(data().map(keyed, seed=8).batches(23)) != by_sample(mapped.batches(23))
+
+
+def ragged(x: Any, y: Any, random: SampleRandom) -> Any:
+    return random.uniform((int(y) % 5 * 40,), np.float64).sum() + x, y
+
+
+def test_how_much_other_samples_draw_changes_nothing() -> None:
+    whole = data().map(ragged, seed=7)
+    expected = {
+        i: (data()[i][0] + SampleRandom(7, 0, i).uniform((i % 5 * 40,), np.float64).sum()).tobytes() for i in range(23)
+    }
+    for order in (0, 1, 2):
+        assert by_sample(whole.shuffle(order).batches(23)) == expected
 
 
 def test_global_random_numbers_are_not_touched() -> None:

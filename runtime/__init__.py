@@ -3,7 +3,7 @@
 from . import data
 from .captured.captured_step import CapturedStep, capture
 from .captured.purity import CaptureError
-from .data import Batches, Dataset
+from .data import Batches, Dataset, Stream
 from .optim import SGD, Adam, AdamW, clip_by_global_norm, clip_by_value, make_rule
 from .step.eager import EagerStep, StateError
 from .step.evaluate import Evaluation, NonFiniteError, evaluate, gradients
@@ -31,6 +31,7 @@ __all__ = [
     "RecorderError",
     "Result",
     "StateError",
+    "Stream",
     "Trainer",
     "capture",
     "clip_by_global_norm",

@@ -172,12 +172,17 @@ def _spread(deviation: Bound) -> Initialiser:
 
 
 def _normal(shape: Sizes, dtype: np.dtype[Any], seed: int, ordinal: int, mean: float, std: float) -> Array:
-    pairs = unit_uniform((prod(shape), 2), np.float64, seed=seed, step=BEFORE_TRAINING, ordinal=ordinal)
-    u, v = AnyTensor(1.0 - pairs[:, 0]), AnyTensor(pairs[:, 1].copy())  # 1 - u is exact
-    radius = OPS["sqrt"](OPS["scale"](OPS["log"](u), -2.0))
-    z = OPS["mul"](radius, OPS["cos"](OPS["scale"](v, tau)))
+    z = standard_normal(unit_uniform((prod(shape), 2), np.float64, seed=seed, step=BEFORE_TRAINING, ordinal=ordinal))
     moved = OPS["add"](OPS["scale"](z, std), AnyTensor.number(mean, np.dtype(np.float64), z.sizes))
     return _array(OPS["reshape"](OPS["cast"](moved, dtype), shape))
+
+
+def standard_normal(pairs: Array) -> AnyTensor:
+    """Box and Muller's normal numbers, float64 (n,), of pairs (u, v) of float64 uniform ones, (n, 2)."""
+    u, v = AnyTensor(1.0 - pairs[:, 0]), AnyTensor(pairs[:, 1].copy())  # 1 - u is exact
+    radius = OPS["sqrt"](OPS["scale"](OPS["log"](u), -2.0))
+    z: AnyTensor = OPS["mul"](radius, OPS["cos"](OPS["scale"](v, tau)))
+    return z
 
 
 def _array(tensor: AnyTensor) -> Array:

@@ -36,12 +36,12 @@ def _stream(spec: Spec, each: int, seed: int, micro_batch: int, ordinal: int) ->
 
 def _check(name: str, seed: int, micro_batch: int, ordinal: int) -> None:
     random.coordinate(name, "seed", seed, random.SEEDS)
-    random.coordinate(name, "micro_batch", micro_batch, random.SHUFFLES)
+    random.coordinate(name, "micro_batch", micro_batch, random.SAMPLES)
     random.coordinate(name, "ordinal", ordinal, WORD + 1)
 
 
 def _refused(name: str, *arrays: Any, **attrs: Any) -> list[Bad]:
-    limits = {"seed": random.SEEDS, "micro_batch": random.SHUFFLES, "ordinal": WORD + 1}
+    limits = {"seed": random.SEEDS, "micro_batch": random.SAMPLES, "ordinal": WORD + 1}
     return [
         bad(
             DomainError,

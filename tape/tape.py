@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Generic, Literal, TypeVar, TypeVarTuple, overload
+from typing import Any, Generic, Literal, TypeVar, TypeVarTuple, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -101,7 +101,15 @@ class Tape(Looking, Generic[D]):
         return self._enter("const", value, shape, name, requires_grad=False)
 
     def params(self, values: Mapping[str, npt.ArrayLike]) -> dict[str, AnyVar]:
-        """A parameter leaf for each entry of a dict, named by its key."""
+        """A parameter leaf for each entry of a dict, named by its key.
+
+        Raises DTypeError for anything but floats, and for a dict in the dict.
+        """
+        for name, value in values.items():
+            if isinstance(value, Mapping):
+                parts = ", ".join([repr(f"{name}.{part}") for part in cast(Mapping[str, Any], value)])
+                given = f"a dict for {name!r}; name its parts {parts}"
+                raise DTypeError(f"params: argument 'values': expected arrays by name, got {given}")
         return {name: self.param(value, name=name) for name, value in values.items()}
 
     def _enter(self, call: str, value: Any, shape: Any, name: str | None, requires_grad: bool) -> AnyVar:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Generic, Literal, TypeVar, TypeVarTuple, cast, overload
+from typing import Any, Generic, Literal, TypeVar, TypeVarTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from .graph.node import Node
 from .graph.nonfinite import require_finite_value
 from .inspect.inspection import Looking
 from .record.op import Op
+from .values.by_name import require_flat
 from .values.dtypes import FLOATS, DType
 from .values.shape import Pattern, Shape
 from .values.tensor import AnyTensor
@@ -105,11 +106,7 @@ class Tape(Looking, Generic[D]):
 
         Raises DTypeError for anything but floats, and for a dict in the dict.
         """
-        for name, value in values.items():
-            if isinstance(value, Mapping):
-                parts = ", ".join([repr(f"{name}.{part}") for part in cast(Mapping[str, Any], value)])
-                given = f"a dict for {name!r}; name its parts {parts}"
-                raise DTypeError(f"params: argument 'values': expected arrays by name, got {given}")
+        require_flat("params: argument 'values'", values)
         return {name: self.param(value, name=name) for name, value in values.items()}
 
     def _enter(self, call: str, value: Any, shape: Any, name: str | None, requires_grad: bool) -> AnyVar:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.runtime import SGD, EagerStep, capture
+from dgrr.runtime import SGD, CapturedStep, EagerStep, capture
 from dgrr.runtime.step.update import Recipe
 from dgrr.tape import DgrrError, DTypeError, ShapeError, nn, ops
 
@@ -82,6 +82,25 @@ def test_what_is_unpacked_wrongly_is_pythons_own(step: str) -> None:
         STEPS[step](pair, (X, Y, Y))
     with pytest.raises(KeyError, match="^'x'$"):
         STEPS[step](named, {"inputs": X, "y": Y})
+
+
+@pytest.mark.parametrize("step", [EagerStep, CapturedStep])
+def test_parameters_that_are_no_arrays_by_name(step: Any) -> None:
+    for given, text in (
+        (
+            {"0": {"weight": X, "bias": X}, "2": {}},
+            "params: expected arrays by name, got a dict for '0'; name its parts '0.weight', '0.bias'",
+        ),
+        ({"0.weight": None}, f"params '0.weight': {HELD} what is no number"),
+    ):
+        with pytest.raises(DTypeError) as caught:
+            step(pair, given, Recipe(SGD(0.1)))
+        assert str(caught.value) == text
+    state = {"0": {"mean": X}}
+    with pytest.raises(
+        DTypeError, match="^model_state: expected arrays by name, got a dict for '0'; name its parts '0.mean'$"
+    ):
+        step(lambda p, batch, ctx: pair(p, batch), MODEL.init(0), Recipe(SGD(0.1)), model_state=state)
 
 
 def test_bytes_that_are_cast_are_inputs() -> None:

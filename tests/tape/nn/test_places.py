@@ -101,6 +101,16 @@ def test_the_whole_text() -> None:
     assert (type(again), str(again)) == (ShapeError, str(caught.value))
 
 
+def test_bytes_in_a_convolution() -> None:
+    model, tape = nn.Sequential(nn.Conv2d(1, 2, 3)), Tape[Any]()
+    with pytest.raises(DTypeError) as caught:
+        model(tape.params(model.init(0)), tape.const(np.zeros((2, 1, 8, 8), np.uint8)))
+    assert str(caught.value) == (
+        "0: conv: argument 'x': expected float32 or float64, got int64; convert with ops.cast, "
+        "images of whole numbers with x.astype(np.float32) / 255"
+    )
+
+
 def test_a_layer_by_itself_has_no_place() -> None:
     with pytest.raises(ShapeError, match="^linear: argument 'w'"):
         eager(nn.Linear(4, 2))

@@ -32,7 +32,10 @@ class Ahead(Iterator[T]):
         kind, made = self._line.take()
         if kind is not ITEM:
             self.close()
-            raise StopIteration if kind is END else made
+            try:
+                raise StopIteration if kind is END else made
+            finally:
+                del made  # an error and the frame that raised it would hold each other
         item: T = made
         return item
 

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import traceback
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -149,6 +150,29 @@ def test_an_error_of_the_source_comes_in_its_place_with_its_traceback() -> None:
     assert threads() == []
     assert [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)][-1] == "fails"
     assert list(batches) == []
+
+
+def test_an_error_holds_nothing_once_it_is_handled() -> None:
+    class OwnError(LookupError):
+        pass
+
+    def fails() -> Iterator[int]:
+        raise OwnError
+        yield 1
+
+    def handled() -> weakref.ref[OwnError]:
+        try:
+            next(iter(Stream(fails).batches(1).prefetch()))
+        except OwnError as error:
+            return weakref.ref(error)
+        raise AssertionError("it went on")
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert handled()() is None
+    finally:
+        gc.enable()
 
 
 def test_system_exit_comes_too() -> None:

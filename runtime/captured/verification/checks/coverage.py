@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from .....tape.numerics.basic.copy import copy
 from .....tape.ops.elementwise import kernels
 from .....tape.record.lowering import KernelStep, ViewStep, order
 from .....tape.record.op import OPS
@@ -62,7 +63,7 @@ class _Coverage:
     @cached_property
     def carriers(self) -> dict[int, int]:
         """Value → the value whose elements it shares: of views, and of products with 1 that were left out."""
-        sources = {op.source for op in self.program.ops}
+        sources = {op.source for op in self.program.ops if op.kernel is not copy}
         found: dict[int, int] = {}
         for node in self.graph.nodes:
             carrier = self._carrier(node)
@@ -74,11 +75,17 @@ class _Coverage:
         return found
 
     def _carrier(self, node: IRNode) -> int | None:
-        """The input in whose storage the result lies, for ops that write nothing in place."""
+        """The input in whose storage, or in a copy of which, the result lies, for ops that write nothing in place."""
         if node.op in STATE_OPS:
             return None
         root = self.program.root(node.outputs[0])
-        return next((id for id in node.reads if self.program.root(id) == root), None)
+        return next((id for id in node.reads if self.program.root(id) == root or self._is_copy(root, id)), None)
+
+    def _is_copy(self, root: int, id: int) -> bool:
+        """Whether a storage that stands for no node is one op's copy of the elements of a value."""
+        makers = [] if root in self.graph.values else self._writing.get(root, [])
+        ops = [self.program.ops[i] for i in makers]
+        return [op.kernel for op in ops] == [copy] and self.program.places[ops[0].inputs[0]] == self.program.places[id]
 
     def _is_view(self, node: IRNode) -> bool:
         specs = [None if id is None else self.graph.values[id].spec for id in node.inputs]
@@ -126,16 +133,20 @@ class _Coverage:
         for node in self.graph.nodes:
             if node.outputs:
                 continue
-            at = next((i for i in range(len(self.program.ops)) if self._stands_for(i, node)), None)
-            if at is None:
+            able = [i for i in range(len(self.program.ops)) if self._stands_for(i, node)]
+            if not able:
                 raise CheckError(f"{self.part.node_name(node)}: no op of the program does it")
-            found.setdefault(at, []).append(node)
+            own = [i for i in able if self.program.ops[i].source == node.id]
+            found.setdefault((own or able)[0], []).append(node)
         return found
 
     def _stands_for(self, i: int, node: IRNode) -> bool:
-        op = self.program.ops[i]
-        reads, wanted = read(self.program, op), [extent(self.program, id) for id in node.reads]
-        return self._op_of(op) == node.op and all(any(w.meets(r) for r in reads) for w in wanted)
+        """Whether an op is the node's own, not the copy that it reads, and is given what the node reads."""
+        op, wanted = self.program.ops[i], [extent(self.program, id) for id in node.reads]
+        if op.outputs or self._op_of(op) != node.op:
+            return False
+        given = self._given(i)
+        return all(any(w.meets(g) for g in given) for w in wanted)
 
     # ------------------------------------------------------------------ one op
 
@@ -156,8 +167,9 @@ class _Coverage:
         self._require_needed(i, needed)
 
     def _require_read(self, i: int) -> None:
-        """An op that computes no node must make something for a later op."""
+        """An op that computes no node must make something for a later op, or for the caller."""
         later = [r for op in self.program.ops[i + 1 :] for r in read(self.program, op)]
+        later += [extent(self.program, id) for id in self.graph.outputs.values()]
         if not any(w.meets(r) for w in self.writes[i] for r in later):
             raise CheckError(f"{self.part.op_name(i)}: is left over: it computes no node, and no op reads its result")
 

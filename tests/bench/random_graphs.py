@@ -160,7 +160,8 @@ class Maker:
 
     def _other(self, i: int, values: Sequence[AnyTensor]) -> int:
         """A value of the same element type, rather a late one, of the same shape if there is one."""
-        like = [k for k, v in enumerate(values) if v.array.dtype == values[i].array.dtype]
+        dtype = values[i].array.dtype
+        like = [k for k, v in enumerate(values) if v.array.dtype == dtype and (dtype.kind == "f" or counts(v.array))]
         same = [k for k in like if values[k].array.shape == values[i].array.shape]
         places = self.one((like, same, like[-3:], same[-3:]))
         return int(self.one(places or [i]))
@@ -181,6 +182,11 @@ class Maker:
         return str(
             self.one(("reduce_sum", "reduce_mean", "reduce_max", "reduce_min") if array.size else ("reduce_sum",))
         )
+
+
+def counts(array: Array) -> bool:
+    """Whether integers may stand for another op's counts and indices."""
+    return not bool((array < 0).any())
 
 
 def usable(array: Array) -> bool:

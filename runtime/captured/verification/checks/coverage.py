@@ -78,14 +78,16 @@ class _Coverage:
         """The input in whose storage, or in a copy of which, the result lies, for ops that write nothing in place."""
         if node.op in STATE_OPS:
             return None
-        root = self.program.root(node.outputs[0])
-        return next((id for id in node.reads if self.program.root(id) == root or self._is_copy(root, id)), None)
+        out = node.outputs[0]
+        root = self.program.root(out)
+        return next((id for id in node.reads if self.program.root(id) == root or self._is_copy(out, id)), None)
 
-    def _is_copy(self, root: int, id: int) -> bool:
-        """Whether a storage that stands for no node is one op's copy of the elements of a value."""
-        makers = [] if root in self.graph.values else self._writing.get(root, [])
-        ops = [self.program.ops[i] for i in makers]
-        return [op.kernel for op in ops] == [copy] and self.program.places[ops[0].inputs[0]] == self.program.places[id]
+    def _is_copy(self, out: int, id: int) -> bool:
+        """Whether a value lies where one op alone has put a copy, which stands for no node, of another value."""
+        ops = [self.program.ops[i] for i in self._makers(extent(self.program, out))]
+        if [op.kernel for op in ops] != [copy] or ops[0].outputs[0] in self.graph.values:
+            return False
+        return self.program.places[ops[0].inputs[0]] == self.program.places[id]
 
     def _is_view(self, node: IRNode) -> bool:
         specs = [None if id is None else self.graph.values[id].spec for id in node.inputs]
@@ -103,6 +105,23 @@ class _Coverage:
             id = self.producer[id].reads[0]
         value = self.graph.values[id]
         return value.role is Role.CONST and value.content == "1.0"
+
+    def _is_unit_factor(self, node: IRNode, id: int) -> bool:
+        """Whether a value repeats the constant 1, and all that a node does with it is to multiply by it."""
+        specs = [None if i is None else self.graph.values[i].spec for i in node.inputs]
+        slots, result = OPS[node.op].lowered(specs, node.attrs) if node.op in OPS else ([], None)
+        if result is None or not self._is_one(id):
+            return False
+        ones = {slot for slot, read in zip(slots, node.reads, strict=True) if self._carried(read) == id}
+        for slot in order(result):
+            step = slot.step
+            if step is None or not ones.intersection(step.inputs):
+                continue
+            if isinstance(step, ViewStep) or (isinstance(step, KernelStep) and step.kernel is copy):
+                ones.add(slot)
+            elif not (isinstance(step, KernelStep) and step.kernel is kernels.mul):
+                return False
+        return True
 
     @cached_property
     def writers(self) -> dict[int, int]:
@@ -162,7 +181,7 @@ class _Coverage:
         needed = self._needed(i, nodes)
         given = self._given(i)
         for id, node in needed.items():
-            if not any(extent(self.program, id).meets(g) for g in given):
+            if not any(extent(self.program, id).meets(g) for g in given) and not self._is_unit_factor(node, id):
                 raise CheckError(f"{name}: computes {self.part.node_name(node)}, but does not read its input %{id}")
         self._require_needed(i, needed)
 

@@ -100,6 +100,8 @@ def test_a_buffer_that_is_not_the_rules(patient: Any, monkeypatch: pytest.Monkey
 class Idle(SGD):
     """A rule that says of itself that it changes nothing."""
 
+    rule = "idle@1"
+
     def step(self, params: Any, grads: Any, state: Any) -> None:
         self.advance(state)
 

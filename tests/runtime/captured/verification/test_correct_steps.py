@@ -19,9 +19,12 @@ LOSSES = {
     "scalars": lambda p, x: p["c"] + p["d"],
     "minimum of a product": lambda p, x: ops.reduce_min(ops.einsum("ij,kj->ik", p["a"], x)),
     "sum of tanh": lambda p, x: ops.reduce_sum(ops.tanh(p["a"])) + ops.reduce_sum(p["b"]),
+    "sum of a layer": lambda p, x: ops.reduce_sum(ops.linear(ops.reshape(x * p["s"], (1, 2, 3)), p["a"])),
+    "sum of a square": lambda p, x: ops.reduce_sum(ops.tanh(p["a"]) + p["b"] + p["a"]),
+    "sum of a norm": lambda p, x: ops.reduce_sum(ops.layer_norm(p["a"] * x, p["row"], p["row"])),
     "sum of a softmax": lambda p, x: ops.reduce_sum(ops.softmax(p["a"] / x, axis=0)),
 }
-SHAPES = {"a": (2, 3), "b": (2, 3), "c": (), "d": (), "unused": (2,)}
+SHAPES = {"a": (2, 3), "b": (2, 3), "c": (), "d": (), "s": (2, 3), "row": (3,), "unused": (2,)}
 
 
 def params(dtype: Any) -> dict[str, Any]:
@@ -119,3 +122,12 @@ def test_differences_beside_a_logarithm_of_little() -> None:
     detail = {check.name: check for check in step.verify(1).checks}["finite differences"]
     assert detail.held
     assert detail.detail.endswith("; 1 of them left out, along which the loss is not finite")
+
+
+def test_a_constant_1_that_is_no_factor(patient_of: Any) -> None:
+    """Products with 1 may be left out; a difference from 1 may not."""
+    patient = patient_of(SGD(0.1), loss=lambda p, batch: ops.tanh(p["0.weight"]).sum())
+    i = patient.op("sub")
+    other = patient.program.ops[i].inputs[1]
+    patient.replace_op(i, inputs=(other, other))
+    assert "does not read its input" in patient.check("lowering")

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...arrays import Array
-from ...tape import AnyVar, DomainError, DTypeError, ShapeError, Tape, Var
-from ...tape.ops import cast, getitem
+from ...tape import AnyVar, DomainError, DTypeError, ShapeError, Tape, ops
 from ...tape.transforms.symbolic_tape import SymbolicTape
 from ...tape.values.spec import Spec
 from .schedule_kernels import HYPER
@@ -48,12 +47,12 @@ class OpsLaw(NamedTuple):
 
         Raises DomainError, ShapeError or DTypeError for other results than the function has to give; what it raises.
         """
-        scalars = {name: getitem(hyper if i else rates, i) for i, name in enumerate(self.names)}
+        scalars = {name: ops.getitem(hyper if i else rates, i) for i, name in enumerate(self.names)}
         if self.counts:
             scalars["step"] = step
-        given = {name: cast(value, p.dtype) for name, value in scalars.items()}
-        made = self.update(p, g, *kept, **given)
-        results = list(made) if isinstance(made, tuple) else [made]  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
+        given = {name: ops.cast(value, p.dtype) for name, value in scalars.items()}
+        made: Any = self.update(p, g, *kept, **given)
+        results: list[Any] = list(made) if made.__class__ is tuple else [made]
         self._require(p, results)
         return results
 
@@ -63,7 +62,7 @@ class OpsLaw(NamedTuple):
             expected = "the new value of the parameter" + "".join(f", of {name}" for name in names[1:])
             raise DomainError(f"{self.title}: update: expected {expected}, got {len(results)} results")
         for name, result in zip(names, results, strict=True):
-            if not isinstance(result, Var) or result.tape is not p.tape:
+            if getattr(result, "tape", None) is not p.tape:
                 expected = f"expected a value computed by ops for {name}"
                 raise DomainError(f"{self.title}: update: {expected}, got {type(result).__name__}")
             if result.value.sizes != p.value.sizes:

@@ -1,8 +1,10 @@
 """The state of a run, recomputed from a keyframe by the rules the schema names."""
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TypeAlias
+
+from typing_extensions import TypeIs
 
 from ... import runtime
 from ...arrays import Array
@@ -74,7 +76,12 @@ class ReplayState:
         )
 
 
-def by_name(rules: Rules) -> dict[str, type[Rule]]:
+def is_rule(given: object) -> TypeIs[type[Rule]]:
+    """Whether ``given`` is a class of rules."""
+    return isinstance(given, type) and issubclass(given, Rule)
+
+
+def by_name(rules: Iterable[object]) -> dict[str, type[Rule]]:
     """Classes of rules that users wrote, by the names that traces have for them.
 
     Raises:
@@ -82,10 +89,9 @@ def by_name(rules: Rules) -> dict[str, type[Rule]]:
     """
     found: dict[str, type[Rule]] = {}
     for rule in rules:
-        given: object = rule
-        if not isinstance(given, type) or not issubclass(given, Rule):
-            raise ValueError(f"replay: rules: expected classes of rules, as ops_rule makes them, got {given!r}")
-        found[require_own_name(f"replay: rules: {given.__name__}", getattr(given, "rule", None))] = given
+        if not is_rule(rule):
+            raise ValueError(f"replay: rules: expected classes of rules, as ops_rule makes them, got {rule!r}")
+        found[require_own_name(f"replay: rules: {rule.__name__}", getattr(rule, "rule", None))] = rule
     return found
 
 

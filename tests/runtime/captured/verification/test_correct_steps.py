@@ -23,6 +23,7 @@ LOSSES = {
     "sum of a layer": lambda p, x: ops.reduce_sum(ops.linear(ops.reshape(x * p["s"], (1, 2, 3)), p["a"])),
     "sum of a square": lambda p, x: ops.reduce_sum(ops.tanh(p["a"]) + p["b"] + p["a"]),
     "sum of a norm": lambda p, x: ops.reduce_sum(ops.layer_norm(p["a"] * x, p["row"], p["row"])),
+    "through an index": lambda p, x: ops.reduce_sum(ops.take(p["a"], ops.argmin(p["b"] * x, axis=0))),
     "sum of a softmax": lambda p, x: ops.reduce_sum(ops.softmax(p["a"] / x, axis=0)),
 }
 SHAPES = {"a": (2, 3), "b": (2, 3), "c": (), "d": (), "s": (2, 3), "row": (3,), "unused": (2,)}

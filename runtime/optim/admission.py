@@ -10,6 +10,9 @@ from .rules import RULES, require_own_name
 from .schedule_kernels import HYPER
 from .state_ops import WORK, StateOp, admit
 
+FIXED = ("init", "step", "advance", "hyperparameters", "hyper", "hyper_at", "schedule")
+"""What a rule has from `Rule`: captured steps, traces and replays do the same in their own way."""
+
 
 def require_rule(given: object) -> Rule:
     """``given`` if steps can run by it in every mode, and traces can record and prove it, else DomainError.
@@ -25,6 +28,10 @@ def require_rule(given: object) -> Rule:
     require_own_name(f"{where}: rule", getattr(given, "rule", None))
     if not is_dataclass(given):
         raise DomainError(f"{where}: expected a frozen dataclass, by whose text checkpoints know it, got a plain class")
+    for method in FIXED:
+        if getattr(cls, method) is not getattr(Rule, method):
+            expected = "expected the one of Rule, as captured steps run the law and not this"
+            raise DomainError(f"{where}: {method}: {expected}, got one of its own; write it as a law, or by ops_rule")
     _require_hyperparameters(where, given)
     law: Any = given.law
     if isinstance(law, Law):

@@ -174,8 +174,8 @@ class Rule(ABC):
         """
         check_names(grads, params, "{}.step: grads", self._title)
         scalars = {key: self._in_state(state, key, *expected) for key, expected in self.scalars.items()}
-        operands = self._operands(params, grads, state)
         law = self.law
+        operands = self._operands(params, grads, state, law.buffers)
         if isinstance(law, OpsLaw):
             self._step_by_ops(law, operands, scalars)
             return
@@ -204,7 +204,7 @@ class Rule(ABC):
             run(kernel.address(arrays[0].dtype), prepared_words(), arrays, 1)
         return known["hyper"]
 
-    def _operands(self, params: Arrays, grads: Arrays, state: Arrays) -> list[_Operands]:
+    def _operands(self, params: Arrays, grads: Arrays, state: Arrays, buffers: tuple[str, ...]) -> list[_Operands]:
         """The checked arrays of one step, for each parameter that has a gradient."""
         found: list[_Operands] = []
         for name, param in params.items():
@@ -213,7 +213,7 @@ class Rule(ABC):
             p = check_float(param, PARAMETER, self._title, name)
             check_in_place(p, PARAMETER, self._title, name)
             g = check_like(grads[name], p.shape, p.dtype, GRADIENT, self._title, name)
-            kept = [self._in_state(state, f"{buffer}/{name}", p.shape, p.dtype) for buffer in self.law.buffers]
+            kept = [self._in_state(state, f"{buffer}/{name}", p.shape, p.dtype) for buffer in buffers]
             found.append((p, kept, g))
         return found
 

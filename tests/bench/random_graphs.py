@@ -10,13 +10,13 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from dgrr.runtime import SGD, Adam, CapturedStep, EagerStep
-from dgrr.runtime.optim import Rule
+from dgrr.runtime.optim import Cosine, Rule, ops_rule
 from dgrr.runtime.step.update import Recipe
 from dgrr.tape import AnyTensor, AnyVar, DgrrError, ops
 from dgrr.tape.record.op import OPS
@@ -26,7 +26,16 @@ Array = npt.NDArray[Any]
 Fault = Callable[["Graph"], Iterator[str]]
 
 SHAPES: tuple[tuple[int, ...], ...] = ((), (3,), (4,), (2, 3), (3, 4), (4, 3), (1, 3), (2, 3, 4), (0, 3))
-RULES: tuple[Rule, ...] = (SGD(2.0**-7), SGD(2.0**-7, momentum=0.5), Adam(1e-2))
+
+
+@ops_rule("heavy_ball@1")
+def HeavyBall(p: Any, g: Any, velocity: Any, *, lr: Any, momentum: Any = 0.5) -> Any:  # noqa: N802
+    """A rule of ops."""
+    velocity = momentum * velocity + g
+    return p - lr * velocity, velocity
+
+
+RULES: tuple[Rule, ...] = (SGD(2.0**-7), SGD(2.0**-7, momentum=0.5), Adam(1e-2), HeavyBall(Cosine(2.0**-7, steps=9)))
 DTYPES = (np.float32, np.float64)
 LARGEST, MOST_ELEMENTS, TRIES = 1e3, 4096, 12
 REPLAYS = 3
@@ -34,12 +43,22 @@ REPLAYS = 3
 PUBLIC = tuple(name for name, op in OPS.items() if not op.private)
 """Every op that users call."""
 
-CHEAP = """
-add mul neg relu square maximum where less cast matmul mse_loss reduce_sum reduce_mean reduce_max
-reshape permute swapaxes broadcast_to getitem
-"""
-FEW_KERNELS = tuple(CHEAP.split())
-"""Ops of every kind whose kernels compile in seconds."""
+CHEAP = "add mul relu where matmul reduce_sum reduce_mean reshape permute swapaxes broadcast_to"
+
+
+class Choice(NamedTuple):
+    """What graphs are drawn from."""
+
+    ops: tuple[str, ...]
+    ends: tuple[str, ...]
+    """The reductions of which a loss is the sum."""
+    rules: tuple[Rule, ...]
+    clip_norms: tuple[float | None, ...]
+
+
+ALL = Choice(PUBLIC, ("reduce_sum", "reduce_mean", "reduce_max", "reduce_min"), RULES, (None, None, 1.0))
+FEW_KERNELS = Choice(tuple(CHEAP.split()), ("reduce_sum", "reduce_mean"), (RULES[0], RULES[-1]), (None,))
+"""Ops of every kind, and rules, whose kernels compile in seconds."""
 
 
 @dataclass(frozen=True)
@@ -74,13 +93,13 @@ class Graph:
 
     @property
     def batch(self) -> Any:
-        """The batch of a step: as many micro-batches as it accumulates."""
-        one = self.arrays("batch")
+        """The batch of a step: as many micro-batches as it accumulates. Nested, it is fed without code of its own."""
+        one = {"all": self.arrays("batch")}
         return one if self.accumulate == 1 else (one,) * self.accumulate
 
     def loss(self, p: Any, batch: Any) -> AnyVar:
         """The calls in order, and the sum of what they end in."""
-        held = {"param": p, "batch": batch, "const": self.arrays("const")}
+        held = {"param": p, "batch": batch["all"], "const": self.arrays("const")}
         values: list[Any] = [held[kind][f"{kind}{i}"] for i, (kind, _) in enumerate(self.given)]
         for call in self.calls:
             values.append(call(values))
@@ -99,15 +118,15 @@ class Graph:
 class Maker:
     """Draws a graph; everything follows from the seed."""
 
-    def __init__(self, seed: int, size: int, dtype: npt.DTypeLike, names: Sequence[str]) -> None:
-        self.rng, self.names, self.size = np.random.default_rng(seed), names, size
+    def __init__(self, seed: int, size: int, dtype: npt.DTypeLike, choice: Choice) -> None:
+        self.rng, self.choice, self.size = np.random.default_rng(seed), choice, size
         self.make = Make(dtype, seed=int(self.rng.integers(1 << 31)))
         self.graph = Graph(dtype)
 
     def draw(self) -> Graph:
         """The whole graph."""
         graph, rng = self.graph, self.rng
-        graph.rule, graph.clip_norm = self.one(RULES), self.one((None, None, 1.0))
+        graph.rule, graph.clip_norm = self.one(self.choice.rules), self.one(self.choice.clip_norms)
         graph.accumulate = self.one((1, 1, 1, 2))
         for kind in ("param",) * int(rng.integers(1, 4)) + ("batch",) * int(rng.integers(1, 3)) + ("const",):
             graph.given.append((kind, self.make(*self.one(SHAPES))))
@@ -127,7 +146,7 @@ class Maker:
     def _sampled(self) -> tuple[str, Sample, tuple[int | None, ...]]:
         """An op, one of its samples that computes something usable, and the places of that sample's arrays."""
         while True:
-            name = self.one(self.names)
+            name = self.one(self.choice.ops)
             sample = self.one(OPS[name].samples(self.make))
             arrays = [None if a is None else np.asarray(a) for a in sample.arrays]
             try:
@@ -179,9 +198,7 @@ class Maker:
         return [(self._reduction(values[i].array), i) for i in ends]
 
     def _reduction(self, array: Array) -> str:
-        return str(
-            self.one(("reduce_sum", "reduce_mean", "reduce_max", "reduce_min") if array.size else ("reduce_sum",))
-        )
+        return str(self.one(self.choice.ends if array.size else ("reduce_sum",)))
 
 
 def counts(array: Array) -> bool:
@@ -194,10 +211,10 @@ def usable(array: Array) -> bool:
     return array.size <= MOST_ELEMENTS and bool((np.abs(array.astype(np.float64)) <= LARGEST).all())
 
 
-def random_graph(seed: int, size: int, dtype: npt.DTypeLike, names: Sequence[str] = PUBLIC) -> Graph:
-    """The graph of a seed with ``size`` calls of the ops named."""
+def random_graph(seed: int, size: int, dtype: npt.DTypeLike, choice: Choice = ALL) -> Graph:
+    """The graph of a seed with ``size`` calls."""
     with np.errstate(all="ignore"):
-        return Maker(seed, size, dtype, names).draw()
+        return Maker(seed, size, dtype, choice).draw()
 
 
 # ------------------------------------------------------------------ what must hold
@@ -241,7 +258,7 @@ def main() -> int:
     for seed in range(args.first, args.first + args.graphs):
         rng = np.random.default_rng((1, seed))
         size, dtype = int(rng.integers(3, 13)), DTYPES[seed % 2]
-        graph = random_graph(seed, size, dtype, FEW_KERNELS if args.few_kernels else PUBLIC)
+        graph = random_graph(seed, size, dtype, FEW_KERNELS if args.few_kernels else ALL)
         found = faults(graph)
         if found:
             wrong += 1

@@ -63,7 +63,7 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: variant(weight_decay=0.5, from_hyperparameters=classmethod(lambda cls, hyper: Mine(hyper["lr"]))),
      "from_hyperparameters: expected the rule that has {'lr': 0.5, "),
     (lambda: variant(step=lambda self, params, grads, state: None),
-     "step: expected the one of Rule, as captured steps run the law and not this, got one of its own; write it as a law"),
+     "step: expected the one of Rule, as captured steps run the law and not this, got one of its own; write it as"),
     (lambda: variant(law=None), "law: expected a Law, or the one of ops_rule, got None"),
     (lambda: variant(law=law(sgd_step, (), ("count",), ())), "law: expected scalars among step, got 'count'"),
     (lambda: variant(scalars={}), "scalars: expected 'step', an int64 without axes, got {}"),

@@ -7,10 +7,14 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Array, Arrays
+from ...tape.graph.node import Node
 from ...tape.values.dtypes import FLOATS
 from ...tape.values.spec import Spec
+from ..optim.ops_law import OpsLaw
+from ..optim.schedule_kernels import HYPER
 from ..optim.state_ops import FLOAT64, STATE_OPS
 from ..step.update import Recipe
+from .attributes import canonical
 from .graph import IRGraph, IRNode, Role, Value
 
 
@@ -74,10 +78,41 @@ class Builder:
         for name, param in params.items():
             if param not in gradients:
                 continue
-            kept = [held[f"{buffer}/{name}"] for buffer in law.buffers]
-            scalars = [now[scalar] for scalar in law.scalars]
-            inputs = [param, *kept, self.consumed[param], *scalars, hyper]
+            operands = [param, *[held[f"{buffer}/{name}"] for buffer in law.buffers], self.consumed[param]]
+            if isinstance(law, OpsLaw):
+                self._update_by_ops(law, operands, [hyper, self._number("hyper", recipe.rule.hyper), now["step"]])
+                continue
+            inputs = [*operands, *[now[scalar] for scalar in law.scalars], hyper]
             self._in_place(law.kernel.name, inputs, {"attributes": law.attributes} if law.attributes else {})
+
+    def _update_by_ops(self, law: OpsLaw, operands: Sequence[int], scalars: Sequence[int]) -> None:
+        """The nodes of an update that is written in ops; all results are taken before the first is overwritten."""
+        update = law.recorded(self.values[operands[0]].spec)
+        ids = dict(zip(update.inputs, (*operands, *scalars), strict=True))
+        for node in update.tape:
+            if node.id not in ids:
+                ids[node.id] = self._copied(node, ids)
+        taken = [self._node("snapshot", [ids[result]])[0] for result in update.results]
+        for before, after in zip(operands, taken, strict=False):
+            self._in_place("assign", [before, after])
+
+    def _copied(self, node: Node, ids: Mapping[int, int]) -> int:
+        """A node of another tape as one of this graph, with a new id."""
+        spec, id = node.value.spec, self._free
+        if node.op is None:
+            content = self.constant(id, node.value.array)
+            return self.declare(Value(id, spec.shape, spec.dtype, Role.CONST, node.name or "", content))
+        self.declare(Value(id, spec.shape, spec.dtype, Role.STATIC, node.name or ""))
+        self.add(node, id, [ids[parent] for parent in node.parents])
+        return id
+
+    def add(self, node: Node, id: int, parents: Iterable[int]) -> None:
+        """The node that makes the value ``id`` by the op of a tape's node, from the values of its parents."""
+        assert node.op is not None, "a leaf is a value without a node"
+        given = iter(parents)
+        inputs = tuple([None if x is None else next(given) for x in node.inputs])
+        attrs = {key: canonical(value) for key, value in node.attrs.items()}
+        self.nodes.append(IRNode(len(self.nodes), node.op.name, inputs, (id,), attrs))
 
     def _clipped(self, gradients: Mapping[int, int], recipe: Recipe) -> dict[int, int]:
         clipped = dict(gradients)
@@ -94,7 +129,7 @@ class Builder:
         """The scalars of the state for this step, and the vector of hyperparameters."""
         rule, now = recipe.rule, dict(held)
         now["step"] = self._in_place("step_inc", [held["step"]])[0]
-        now["hyper"] = self._number("hyper", rule.hyper)
+        now["hyper"] = self._number("hyper", rule.hyper[:HYPER])
         if rule.schedule is not None:
             inputs = [now["hyper"], self._number("schedule", rule.schedule.numbers), now["step"]]
             now["hyper"] = self._node(

@@ -21,9 +21,8 @@ from ...tape.values.spec import Spec
 from ..step.batch import map_batch
 from ..step.loss_call import LossFn, call_loss
 from ..step.update import Recipe
-from .attributes import canonical
 from .build import Builder
-from .graph import IRGraph, IRNode, Role, Value, gradient_name
+from .graph import IRGraph, Role, Value, gradient_name
 
 
 @dataclass(frozen=True)
@@ -149,8 +148,5 @@ def _add(builder: Builder, node: Node, role: Role) -> None:
         content = "" if isinstance(node.value, Symbol) else builder.constant(node.id, node.value.array)
         builder.declare(Value(node.id, spec.shape, spec.dtype, role, name, content))
         return
-    parents = iter(node.parents)
-    inputs = tuple([None if x is None else next(parents) for x in node.inputs])
     builder.declare(Value(node.id, spec.shape, spec.dtype, Role.STATIC, name))
-    attrs = {key: canonical(value) for key, value in node.attrs.items()}
-    builder.nodes.append(IRNode(len(builder.nodes), node.op.name, inputs, (node.id,), attrs))
+    builder.add(node, node.id, node.parents)

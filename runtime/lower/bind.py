@@ -26,6 +26,7 @@ class Fault(Exception):  # noqa: N818
     """An op that reported a status other than 0."""
 
     def __init__(self, op: LoweredOp, status: int) -> None:
+        super().__init__(f"{op.kernel.name} of node {op.source} reported the status {status}")
         self.op, self.status = op, status
 
 

@@ -1,6 +1,7 @@
 """Optimizers, learning-rate schedules and clipping of gradients: the same bits on every machine."""
 
 from .clip import ClippedByNorm, clip_by_global_norm, clip_by_value
+from .ops_rule import OpsRule, ops_rule
 from .rule import Law, Rule
 from .rules import SGD, Adam, AdamW, make_rule
 from .schedules import Constant, Cosine, OneCycle, Schedule, StepDecay, WarmUp
@@ -14,6 +15,7 @@ __all__ = [
     "Cosine",
     "Law",
     "OneCycle",
+    "OpsRule",
     "Rule",
     "Schedule",
     "StepDecay",
@@ -21,4 +23,5 @@ __all__ = [
     "clip_by_global_norm",
     "clip_by_value",
     "make_rule",
+    "ops_rule",
 ]

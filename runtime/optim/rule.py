@@ -1,7 +1,7 @@
 """What every optimizer is: named hyperparameters, a flat state of arrays, and an in-place step."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from math import nan
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
@@ -12,6 +12,7 @@ from ...arrays import Array, Arrays
 from ...tape.errors import DomainError
 from ...tape.numerics.engine.kernel import Kernel
 from ...tape.numerics.engine.launch import Words, parts_for, run
+from ...tape.values.spec import Spec
 from .arrays import (
     DType,
     check_float,
@@ -22,7 +23,9 @@ from .arrays import (
     prepared_words,
 )
 from .kernels import step_inc
+from .ops_law import OpsLaw
 from .scalars import whole
+from .schedule_kernels import HYPER
 from .schedules import Schedule, Vector
 
 INT64 = np.dtype(np.int64)
@@ -36,6 +39,9 @@ ScalarTypes: TypeAlias = Mapping[str, tuple[tuple[int, ...], DType]]
 
 _Call: TypeAlias = tuple[int, Words, tuple[Array, ...], int]
 """What `run` takes: kernel address, words, arrays, work."""
+
+_Operands: TypeAlias = tuple[Array, list[Array], Array]
+"""A parameter, its buffers, its gradient."""
 
 
 class Law(NamedTuple):
@@ -72,8 +78,8 @@ class Rule(ABC):
 
     @property
     @abstractmethod
-    def law(self) -> Law:
-        """The kernel of the update, for `step` and for captured plans alike."""
+    def law(self) -> Law | OpsLaw:
+        """What updates a parameter, for `step` and for captured plans alike: a kernel, or a function of ops."""
 
     @property
     def schedule(self) -> Schedule | None:
@@ -94,7 +100,7 @@ class Rule(ABC):
             expected = "expected the number of an update, from 1, as lr follows a schedule"
             raise DomainError(f"{self._title}.hyperparameters: step: {expected}, got None")
         vector = self.hyper if step is None else self._hyper(self._number("hyperparameters", step))
-        return dict(zip(self.names, vector.tolist(), strict=True))
+        return dict(zip(self.names, vector.tolist(), strict=False))
 
     @classmethod
     @abstractmethod
@@ -103,9 +109,13 @@ class Rule(ABC):
 
     @cached_property
     def hyper(self) -> Vector:
-        """The hyperparameters as the read-only float64 vector that kernels read; a scheduled ``lr`` is NaN here."""
+        """The hyperparameters as the read-only float64 vector that kernels read; a scheduled ``lr`` is NaN here.
+
+        It has at least as many elements as the kernel of schedules touches.
+        """
         values = [getattr(self, name) for name in self.names]
-        vector = np.array([nan if isinstance(value, Schedule) else float(value) for value in values])
+        vector = np.zeros(max(len(values), HYPER))
+        vector[: len(values)] = [nan if isinstance(value, Schedule) else float(value) for value in values]
         vector.flags.writeable = False
         return vector
 
@@ -135,12 +145,16 @@ class Rule(ABC):
 
         Raises:
             DTypeError: a parameter is not an array of float32 or float64.
+            DomainError, ShapeError, DTypeError: a rule of ops gives other results than it has to.
         """
-        state: dict[str, Array] = {key: np.zeros(shape, dtype) for key, (shape, dtype) in self.scalars.items()}
-        for buffer in self.law.buffers:
+        law, state = self.law, {key: np.zeros(shape, dtype) for key, (shape, dtype) in self.scalars.items()}
+        for buffer in law.buffers:
             for name, param in params.items():
                 checked = check_float(param, "{}.init: parameter {!r}", self._title, name)
                 state[f"{buffer}/{name}"] = np.zeros(checked.shape, checked.dtype)
+        if isinstance(law, OpsLaw):
+            for spec in {Spec(array.shape, array.dtype): None for array in params.values()}:
+                law.recorded(spec)
         return state
 
     def step(self, params: Arrays, grads: Arrays, state: Arrays) -> None:
@@ -160,10 +174,26 @@ class Rule(ABC):
         """
         check_names(grads, params, "{}.step: grads", self._title)
         scalars = {key: self._in_state(state, key, *expected) for key, expected in self.scalars.items()}
-        calls = self._calls(params, grads, state, scalars)
+        law = self.law
+        operands = self._operands(params, grads, state, law.buffers)
+        if isinstance(law, OpsLaw):
+            self._step_by_ops(law, operands, scalars)
+            return
+        calls = _calls(law, operands, scalars)
         hyper = self.advance(scalars)
         for address, ints, arrays, work in calls:
             run(address, ints, (*arrays, hyper), parts_for(work))
+
+    def _step_by_ops(self, law: OpsLaw, operands: Sequence[_Operands], scalars: Arrays) -> None:
+        """Everything is computed before the first array is changed."""
+        counted = {name: array.copy() for name, array in scalars.items()}
+        hyper = self.advance(counted)
+        made = [law.computed(p, g, kept, hyper, counted["step"]) for p, kept, g in operands]
+        for (p, kept, _), results in zip(operands, made, strict=True):
+            for array, result in zip((p, *kept), results, strict=True):
+                array[...] = result
+        for name, array in scalars.items():
+            array[...] = counted[name]
 
     def advance(self, scalars: Arrays) -> Vector:
         """Count the step, in place; the vector of hyperparameters that its kernels read."""
@@ -174,11 +204,9 @@ class Rule(ABC):
             run(kernel.address(arrays[0].dtype), prepared_words(), arrays, 1)
         return known["hyper"]
 
-    def _calls(self, params: Arrays, grads: Arrays, state: Arrays, scalars: Arrays) -> list[_Call]:
-        """The checked launches of one step, a parameter each; the vector of hyperparameters is yet to follow."""
-        kernel, buffers, needed, attributes = self.law
-        last = [scalars[key] for key in needed]
-        calls: list[_Call] = []
+    def _operands(self, params: Arrays, grads: Arrays, state: Arrays, buffers: tuple[str, ...]) -> list[_Operands]:
+        """The checked arrays of one step, for each parameter that has a gradient."""
+        found: list[_Operands] = []
         for name, param in params.items():
             if name not in grads:
                 continue
@@ -186,9 +214,8 @@ class Rule(ABC):
             check_in_place(p, PARAMETER, self._title, name)
             g = check_like(grads[name], p.shape, p.dtype, GRADIENT, self._title, name)
             kept = [self._in_state(state, f"{buffer}/{name}", p.shape, p.dtype) for buffer in buffers]
-            ints = prepared_words(p.size, *attributes)
-            calls.append((kernel.address(p.dtype), ints, (p, *kept, contiguous(g), *last), WORK * p.size))
-        return calls
+            found.append((p, kept, g))
+        return found
 
     def _in_state(self, state: Arrays, key: str, shape: tuple[int, ...], dtype: DType) -> Array:
         if key not in state:
@@ -199,3 +226,13 @@ class Rule(ABC):
     @property
     def _title(self) -> str:
         return type(self).__name__
+
+
+def _calls(law: Law, operands: Sequence[_Operands], scalars: Arrays) -> list[_Call]:
+    """The launches of one step, a parameter each; the vector of hyperparameters is yet to follow."""
+    last = [scalars[key] for key in law.scalars]
+    calls: list[_Call] = []
+    for p, kept, g in operands:
+        ints = prepared_words(p.size, *law.attributes)
+        calls.append((law.kernel.address(p.dtype), ints, (p, *kept, contiguous(g), *last), WORK * p.size))
+    return calls

@@ -5,6 +5,7 @@ rounded once to the parameter's dtype; everything else is computed in that dtype
 without fused multiply-add, so the elementwise operations of numpy give the same bits.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
@@ -191,8 +192,30 @@ RULES: dict[str, type[Rule]] = {cls.rule: cls for cls in (SGD, Adam, AdamW)}
 """Every rule by name."""
 
 
-def make_rule(name: str, hyper: Mapping[str, float]) -> Rule:
+NAME = re.compile(r"[a-z][a-z0-9_]*@[1-9][0-9]*")
+"""What a rule may be called."""
+
+LONGEST = 64
+"""Characters of a name."""
+
+TAKEN = {"clip_value", *[name.partition("@")[0] for name in RULES]}
+"""What is built in, in every version."""
+
+
+def require_own_name(where: str, name: object) -> str:
+    """The name of a user's rule. Raises DomainError for what is no name and version, or is built in."""
+    if not isinstance(name, str) or len(name) > LONGEST or not NAME.fullmatch(name):
+        expected = f"expected a name and a version, such as 'rmsprop@1', of at most {LONGEST} characters"
+        raise DomainError(f"{where}: {expected}, got {name!r}")
+    if name.partition("@")[0] in TAKEN:
+        raise DomainError(f"{where}: expected a name that is not built in, got {name!r}; choose another")
+    return name
+
+
+def make_rule(name: str, hyper: Mapping[str, float], rules: Mapping[str, type[Rule]] | None = None) -> Rule:
     """The rule of a name and its `hyperparameters`, as traces record them.
+
+    ``rules`` are classes by name besides those that are built in.
 
     Raises:
         KeyError: no rule has this name.
@@ -202,9 +225,10 @@ def make_rule(name: str, hyper: Mapping[str, float]) -> Rule:
     >>> make_rule("adam@1", Adam(3e-4).hyperparameters()) == Adam(3e-4)
     True
     """
-    if name not in RULES:
-        raise KeyError(f"make_rule: expected one of {', '.join(RULES)}, got {name!r}")
-    rule = RULES[name]
+    known = {**(rules or {}), **RULES}
+    if name not in known:
+        raise KeyError(f"make_rule: expected one of {', '.join(known)}, got {name!r}")
+    rule = known[name]
     if set(hyper) != set(rule.names):
         given = ", ".join(hyper) or "nothing"
         raise DomainError(f"make_rule: {name}: expected {', '.join(rule.names)}, got {given}")

@@ -71,8 +71,8 @@ class Schedule(ABC):
         return vector
 
     def hyper(self, base: Vector, step: Array) -> Vector:
-        """``base`` (5) with its first element replaced by the rate of update ``step`` (int64, from 1); a new array."""
-        out = np.empty_like(base)
+        """``base`` (5 or more) with the rate of update ``step`` (int64, from 1) as its first element; a new array."""
+        out = base.copy()
         launch(self.kernel, FLOAT64, self.ints, (out, base, self.numbers, step), 0)
         return out
 

@@ -5,14 +5,15 @@ kernels; this table says what each makes of its inputs.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...tape.errors import ShapeError
+from ...tape.errors import DomainError, ShapeError
 from ...tape.numerics.basic.finite import finite
 from ...tape.numerics.engine.kernel import Kernel
 from ...tape.values.spec import Spec
+from ...tape.var.op_table import OPS
 from . import kernels
 from .schedule_kernels import learning_rate
 
@@ -31,7 +32,8 @@ class StateOp:
     input. ``sized`` is the input whose number of elements is its first word
     (its attributes follow), ``element`` the input whose dtype its pointer table has, ``work`` the cost of an
     element in arithmetic operations. It takes ``inputs`` of them (None: any number), of which the first
-    ``alike`` have one shape and dtype. One that ``gathers`` reads all but its last input as one array.
+    ``alike`` have one shape and dtype. One that ``gathers`` reads all but its last input as one array. One call of
+    one that is ``elementwise`` may stand for several, whose arrays lie side by side.
     """
 
     kernel: Kernel
@@ -44,6 +46,7 @@ class StateOp:
     inputs: int | None = 1
     alike: int = 0
     gathers: bool = False
+    elementwise: bool = False
 
     def infer(self, inputs: Sequence[Spec]) -> list[Spec]:
         """Its outputs. Raises ShapeError for another number of inputs, or one that differs from the first."""
@@ -69,9 +72,9 @@ STATE_OPS: dict[str, StateOp] = {
         StateOp(kernels.step_inc, in_place=1, sized=None),
         StateOp(kernels.bias_corr, in_place=1, sized=None, inputs=3),
         StateOp(learning_rate, fresh=_first, sized=None, inputs=3),
-        StateOp(kernels.adam_step, in_place=3, work=WORK, inputs=6, alike=4),
-        StateOp(kernels.sgd_step, in_place=1, work=WORK, inputs=3, alike=2),
-        StateOp(kernels.sgd_momentum_step, in_place=2, work=WORK, inputs=5, alike=3),
+        StateOp(kernels.adam_step, in_place=3, work=WORK, inputs=6, alike=4, elementwise=True),
+        StateOp(kernels.sgd_step, in_place=1, work=WORK, inputs=3, alike=2, elementwise=True),
+        StateOp(kernels.sgd_momentum_step, in_place=2, work=WORK, inputs=5, alike=3, elementwise=True),
         StateOp(kernels.tensor_norm, fresh=lambda inputs: Spec((1,), FLOAT64)),
         StateOp(kernels.norm_scale, fresh=lambda inputs: Spec((2,), FLOAT64), inputs=None, gathers=True),
         StateOp(kernels.scale_by, fresh=_first, replaces=True, inputs=2),
@@ -79,3 +82,14 @@ STATE_OPS: dict[str, StateOp] = {
     )
 }
 """Every such primitive by name."""
+
+
+def admit(where: str, op: StateOp) -> None:
+    """Enter a user's primitive. Raises DomainError if its name stands for something else."""
+    name = op.kernel.name
+    known = STATE_OPS.setdefault(name, op) if name not in OPS else None
+    if known is None or replace(known, elementwise=False) != op:
+        raise DomainError(
+            f"{where}: expected a kernel that is used in one way, under a name of its own, got {name!r}, which stands "
+            "for something else; write another kernel"
+        )

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from ...tape.errors import DomainError
 from ...tape.record.op import OPS
 from ..optim import Rule
+from ..optim.admission import require_rule
 
 T = TypeVar("T")
 
@@ -26,6 +27,7 @@ class Recipe:
     clip_value: float | None = None
 
     def __post_init__(self) -> None:
+        require_rule(self.rule)
         if self.accumulate != int(self.accumulate) or self.accumulate < 1:
             raise DomainError(f"accumulate: expected a whole number of at least 1, got {self.accumulate!r}")
         for name in ("clip_norm", "clip_value"):

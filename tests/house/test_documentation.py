@@ -22,14 +22,18 @@ from dgrr.tape.var.var import AnyVar, Gradual
 
 from ..tape.ops.properties.documentation import check_docstring, lacking
 
-BASES = (nn.Layer, nn.SameShape, optim.Rule, optim.Schedule)
+BASES = (nn.Layer, nn.SameShape, optim.OpsRule, optim.Rule, optim.Schedule)
 """What others are made from: they have no formula."""
 
 FUNCTIONS = [getattr(ops, name) for name in ops.__all__]
 LAYERS = [c for c in map(nn.__dict__.get, nn.__all__) if inspect.isclass(c) and issubclass(c, nn.Layer)]
 RULES = [c for c in map(optim.__dict__.get, optim.__all__) if inspect.isclass(c) and issubclass(c, BASES)]
 CLIPPING = [optim.clip_by_global_norm, optim.clip_by_value]
-PUBLIC = {f"{x.__module__}.{x.__name__}": x for x in (*FUNCTIONS, *LAYERS, *RULES, *CLIPPING) if x not in BASES}
+PUBLIC = {
+    f"{x.__module__}.{x.__name__}": x
+    for x in (*FUNCTIONS, *LAYERS, *RULES, *CLIPPING, optim.ops_rule)
+    if x not in BASES
+}
 
 
 @cache

@@ -56,10 +56,11 @@ def _replay(args: argparse.Namespace) -> int:
     if _known_version(args.trace) == 2:
         from . import v2
 
-        return v2.replay(args.trace, args.step, args.ulp_tol, args.model)
+        return v2.replay(args.trace, args.step, args.ulp_tol, args.model, args.rule)
     _require_step(args)
-    if args.model is not None:
-        args.parser.error(f"argument --model: {args.trace} is of version 1, whose model is fixed")
+    for option in ("model", "rule"):
+        if getattr(args, option):
+            args.parser.error(f"argument --{option}: {args.trace} is of version 1, whose {option} is fixed")
     from . import v1
 
     return v1.replay(args.trace, args.step, args.ulp_tol)
@@ -173,6 +174,8 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
     _add_trace(parser, step_required=False)
     _add_ulp_tol(parser)
     parser.add_argument("--model", metavar="MODULE:FUNCTION", help="version 2: execute the gradients again, too")
+    rule = "version 2: the class of an optimizer rule that is not built in; may be given several times"
+    parser.add_argument("--rule", metavar="MODULE:NAME", action="append", default=[], help=rule)
 
 
 def _add_inspect(parser: argparse.ArgumentParser) -> None:

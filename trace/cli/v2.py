@@ -1,7 +1,7 @@
 """What `dgrr` prints for traces of version 2. Every command returns its exit code; errors go to stderr."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
@@ -55,32 +55,32 @@ def validate(path: str) -> int:
 
 
 @_command
-def replay(path: str, step: int | None, ulp_tol: int, model: str | None) -> int:
+def replay(path: str, step: int | None, ulp_tol: int, model: str | None, rules: Sequence[str] = ()) -> int:
     """Recompute every update, with a model every gradient too; then show `step`."""
     from ..replaying.replay import replay as recompute  # compiled, and so loaded only where it is needed
 
     if step is not None:
         _require_step(path, step)
-    loss_fn, batches = (None, None) if model is None else _load_model(model)
-    code = _answer(recompute(path, loss_fn=loss_fn, batches=batches, ulp_tol=ulp_tol))
+    loss_fn, batches = (None, None) if model is None else _load("--model", model, "FUNCTION")()
+    classes = [_load("--rule", rule, "NAME") for rule in rules]
+    code = _answer(recompute(path, loss_fn=loss_fn, batches=batches, ulp_tol=ulp_tol, rules=classes))
     if code == Exit.OK and step is not None:
         return inspect(path, step)
     return code
 
 
-def _load_model(spec: str) -> tuple[Any, Any]:
-    module, colon, function = spec.partition(":")
-    if not (module and colon and function):
-        raise ValueError(f"--model: expected MODULE:FUNCTION, got {spec!r}")
+def _load(option: str, spec: str, what: str) -> Any:
+    """What an option names; modules are also looked for in the current folder."""
+    module, colon, name = spec.partition(":")
+    if not (module and colon and name):
+        raise ValueError(f"{option}: expected MODULE:{what}, got {spec!r}")
     sys.path.insert(0, str(Path.cwd()))
     try:
-        make = getattr(import_module(module), function)
+        return getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise ValueError(f"--model {spec}: cannot be loaded: {error}") from error
+        raise ValueError(f"{option} {spec}: cannot be loaded: {error}") from error
     finally:
         sys.path.pop(0)
-    loss_fn, batches = make()
-    return loss_fn, batches
 
 
 @_command

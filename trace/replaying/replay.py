@@ -14,7 +14,7 @@ from ..v2.format.digest import TensorDigest
 from ..v2.read.reader import StepView, Trace, open_trace
 from ..v2.verdict import Verdict
 from .reexecute import Batches, FailedError, LossFn, Made, Model
-from .replay_state import ReplayState, UnknownRuleError
+from .replay_state import ReplayState, Rules, UnknownRuleError, by_name
 from .validate import validate
 
 _READABLE = (Verdict.OK, Verdict.UNSEALED, Verdict.TORN_TAIL)
@@ -27,6 +27,7 @@ def replay(
     loss_fn: LossFn | None = None,
     batches: Batches | None = None,
     ulp_tol: int = 0,
+    rules: Rules = (),
 ) -> Report:
     """Validate a trace, then recompute it; never raises for what is in the file.
 
@@ -39,15 +40,17 @@ def replay(
         loss_fn: the function the run was trained with.
         batches: the batches of the run; iterated again when they end, epoch after epoch.
         ulp_tol: elementwise tolerance where values are recorded; digests have none.
+        rules: the classes of rules that the run was trained by and that are not built in, as `ops_rule` makes them.
 
     Raises:
-        ValueError: one of `loss_fn` and `batches` without the other; a negative tolerance; or a tolerance
-            for a trace that records no state after its beginning.
+        ValueError: something among `rules` is no class of rules; one of `loss_fn` and `batches` without the
+            other; a negative tolerance; or a tolerance for a trace that records no state after its beginning.
     """
     if (loss_fn is None) != (batches is None):
         raise ValueError("replay: expected both loss_fn and batches or neither; re-execution needs both")
     if ulp_tol < 0:
         raise ValueError(f"replay: ulp_tol: expected at least 0, got {ulp_tol}")
+    by_name(rules)
     report = validate(path)
     if report.version != VERSION or report.verdict not in _READABLE:
         return report
@@ -55,7 +58,7 @@ def replay(
     try:
         with open_trace(report.path, mode="tolerate_tail") as trace:
             model = None if loss_fn is None or batches is None else Model(trace, loss_fn, batches)
-            _Replay(trace, report, ulp_tol, model).run()
+            _Replay(trace, report, ulp_tol, model, rules).run()
     except InvalidTraceError as error:
         report.findings.append(Finding(error.verdict, error.text))
     report.findings += rest
@@ -65,7 +68,7 @@ def replay(
 class _Replay:
     """One replay: the state that is carried along, and what the report can say at its end."""
 
-    def __init__(self, trace: Trace, report: Report, ulp_tol: int, model: Model | None) -> None:
+    def __init__(self, trace: Trace, report: Report, ulp_tol: int, model: Model | None, rules: Rules) -> None:
         self.trace = trace
         self.report = report
         self.ulp_tol = ulp_tol
@@ -81,7 +84,7 @@ class _Replay:
                 "replay: ulp_tol: this trace records digests of its states but no values after the "
                 "beginning, and digests have no tolerance; use 0, or record with record='full'"
             )
-        self.state = ReplayState(trace, 0)
+        self.state = ReplayState(trace, 0, rules)
 
     def run(self) -> None:
         """Replay all steps; say in the report what is proven, what failed, and what could not be checked."""

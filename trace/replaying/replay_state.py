@@ -1,13 +1,21 @@
 """The state of a run, recomputed from a keyframe by the rules the schema names."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
+from typing import TypeAlias
+
+from typing_extensions import TypeIs
 
 from ... import runtime
 from ...arrays import Array
+from ...runtime.optim import Rule
+from ...runtime.optim.rules import require_own_name
 from ..v2.format.constants import TensorRole
 from ..v2.format.schema import CLIPPING, Group
 from ..v2.read.reader import StepView, Trace, open_trace
+
+Rules: TypeAlias = Collection[type[Rule]]
+"""Classes of rules that users wrote."""
 
 
 class UnknownRuleError(LookupError):
@@ -20,8 +28,8 @@ class ReplayState:
     `values`: name → array, in the order of the schema.
     """
 
-    def __init__(self, trace: Trace, keyframe: int) -> None:
-        self._trace = trace
+    def __init__(self, trace: Trace, keyframe: int, rules: Rules = ()) -> None:
+        self._trace, self._rules = trace, by_name(rules)
         self.values = trace.keyframe(keyframe)
         self._tensors = trace.schema.tensors
 
@@ -47,9 +55,12 @@ class ReplayState:
 
     def _apply(self, group: Group, hyper: Mapping[str, float], grads: Mapping[str, Array]) -> None:
         try:
-            rule = runtime.make_rule(group.rule, hyper)
+            rule = runtime.make_rule(group.rule, hyper, self._rules)
         except KeyError:
-            raise UnknownRuleError(f"the rule '{group.rule}' is not known to this library") from None
+            raise UnknownRuleError(
+                f"the rule '{group.rule}' is not known to this library; hand its class over: replay(…, rules=[…]), "
+                "or dgrr replay --rule MODULE:NAME"
+            ) from None
         specs = [self._tensors[i] for i in group.tensors]
         params = {t.name: self.values[t.name] for t in specs if t.role is TensorRole.PARAM}
         state = {t.name: self.values[t.name] for t in specs if t.role is TensorRole.STATE}
@@ -65,17 +76,39 @@ class ReplayState:
         )
 
 
-def state_after(path: str | os.PathLike[str], step: int) -> dict[str, Array]:
-    """Every param and optimizer state after `step`, recomputed from the last keyframe before it.
+def is_rule(given: object) -> TypeIs[type[Rule]]:
+    """Whether ``given`` is a class of rules."""
+    return isinstance(given, type) and issubclass(given, Rule)
+
+
+def by_name(rules: Iterable[object]) -> dict[str, type[Rule]]:
+    """Classes of rules that users wrote, by the names that traces have for them.
 
     Raises:
+        ValueError: something that is no such class.
+    """
+    found: dict[str, type[Rule]] = {}
+    for rule in rules:
+        if not is_rule(rule):
+            raise ValueError(f"replay: rules: expected classes of rules, as ops_rule makes them, got {rule!r}")
+        found[require_own_name(f"replay: rules: {rule.__name__}", getattr(rule, "rule", None))] = rule
+    return found
+
+
+def state_after(path: str | os.PathLike[str], step: int, *, rules: Rules = ()) -> dict[str, Array]:
+    """Every param and optimizer state after `step`, recomputed from the last keyframe before it.
+
+    `rules` are as for `replay`.
+
+    Raises:
+        ValueError: something among `rules` is no class of rules.
         NotRecordedError: the trace records no gradients.
         IndexError: there is no such step.
         UnknownRuleError, TraceFileError: the trace cannot be recomputed or read.
     """
     with open_trace(path, mode="tolerate_tail") as trace:
         last = trace[step].step
-        state = ReplayState(trace, trace.last_keyframe(last))
+        state = ReplayState(trace, trace.last_keyframe(last), rules)
         for i in range(trace.last_keyframe(last), last + 1):
             view = trace[i]
             state.advance(view, view.gradients(), view.buffers())

@@ -11,6 +11,7 @@ from ...ir.record import gradients_graph, step_graph
 from ...lower.bind import Bound
 from ...lower.program import Program
 from ...step.eager import EagerStep
+from ...step.evaluate import NonFiniteError
 from ..plans import Executable, Plans
 from ..replayed_step import ReplayedStep
 from .bits import copied, owner_of
@@ -45,13 +46,19 @@ class Part:
 
 
 class Subject:
-    """A captured step with the batch that is bound. `restore` brings all back to the bit."""
+    """A captured step with the batch that is bound. `restore` brings all back to the bit.
+
+    A verification trains for longer than its caller may have meant to, on one batch: steps that would leave the
+    finite numbers are no fault of the plan, and are left out.
+    """
 
     def __init__(self, step: ReplayedStep, plans: Plans, replays: int) -> None:
-        self.step, self.plans, self.replays = step, plans, replays
+        self.step, self.plans, self.wanted = step, plans, replays
         self._arrays = {part: dict(arrays) for part, arrays in step.arrays.items()}
         self.before = step.state_dict()
         self._memory = [(array, array.copy()) for array in self._owned()]
+        self.finite = self._finite_replays()
+        """How many of the replays wanted stay among the finite numbers, and what the one after them meets."""
 
     def _owned(self) -> list[Array]:
         """All memory that a step writes, and the input buffers: each array once."""
@@ -66,8 +73,30 @@ class Subject:
         for part, held in self.step.arrays.items():
             held.clear()
             held.update(self._arrays[part])
+        self.rewind()
+
+    def rewind(self) -> None:
+        """Put back what the arrays hold, and leave it to the checks whether they are the same arrays."""
         for array, copy in self._memory:
             array[...] = copy
+
+    def _finite_replays(self) -> tuple[int, str]:
+        try:
+            for done in range(self.wanted):
+                try:
+                    self.step.replay(1)
+                except NonFiniteError as error:
+                    return done, str(error)
+        except Exception:
+            pass  # a broken plan may fail in any way: its checks say how
+        finally:
+            self.restore()
+        return self.wanted, ""
+
+    @property
+    def replays(self) -> int:
+        """How many replays a check may run: as many as are wanted, if so many stay finite, but at least one."""
+        return max(1, self.finite[0])
 
     @property
     def batch(self) -> Any:

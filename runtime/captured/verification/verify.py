@@ -10,7 +10,7 @@ from .checks.forward import check_forward
 from .checks.gradients import check_against_eager, check_differences
 from .checks.graphs import check_graphs, check_links
 from .checks.memory import check_allocation, check_arena, check_identity
-from .checks.replays import check_determinism, check_recording, check_steps_at_once
+from .checks.replays import check_determinism, check_finite, check_recording, check_steps_at_once
 from .checks.table import check_table
 from .checks.trace import check_trace
 from .checks.update import check_update
@@ -27,6 +27,7 @@ CHECKS: dict[str, Callable[[Subject], str]] = {
     "executed trace": check_trace,
     "eager gradients": check_against_eager,
     "finite differences": check_differences,
+    "finite replays": check_finite,
     "update rule": check_update,
     "determinism": check_determinism,
     "steps at once": check_steps_at_once,

@@ -36,7 +36,7 @@ def _kind(program: Program, rank: Mapping[int, int], numbered: tuple[int, Lowere
     """
     i, op = numbered
     record = STATE_OPS.get(op.kernel.name)
-    if record is None or record.in_place == 0 or record.sized is None or not isinstance(op.words, Words):
+    if record is None or not record.elementwise or not isinstance(op.words, Words):
         return None
     if program.root(op.outputs[0]) not in rank:  # no parameter
         return None

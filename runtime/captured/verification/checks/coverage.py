@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from .....tape.numerics.basic.copy import copy
 from .....tape.ops.elementwise import kernels
 from .....tape.record.lowering import KernelStep, ViewStep, order
 from .....tape.record.op import OPS
@@ -74,11 +75,19 @@ class _Coverage:
         return found
 
     def _carrier(self, node: IRNode) -> int | None:
-        """The input in whose storage the result lies, for ops that write nothing in place."""
+        """The input in whose storage, or in a copy of which, the result lies, for ops that write nothing in place."""
         if node.op in STATE_OPS:
             return None
-        root = self.program.root(node.outputs[0])
-        return next((id for id in node.reads if self.program.root(id) == root), None)
+        out = node.outputs[0]
+        root = self.program.root(out)
+        return next((id for id in node.reads if self.program.root(id) == root or self._is_copy(out, id)), None)
+
+    def _is_copy(self, out: int, id: int) -> bool:
+        """Whether a value lies where one op alone has put a copy, which stands for no node, of another value."""
+        ops = [self.program.ops[i] for i in self._makers(extent(self.program, out))]
+        if [op.kernel for op in ops] != [copy] or ops[0].outputs[0] in self.graph.values:
+            return False
+        return self.program.places[ops[0].inputs[0]] == self.program.places[id]
 
     def _is_view(self, node: IRNode) -> bool:
         specs = [None if id is None else self.graph.values[id].spec for id in node.inputs]
@@ -96,6 +105,23 @@ class _Coverage:
             id = self.producer[id].reads[0]
         value = self.graph.values[id]
         return value.role is Role.CONST and value.content == "1.0"
+
+    def _is_unit_factor(self, node: IRNode, id: int) -> bool:
+        """Whether a value repeats the constant 1, and all that a node does with it is to multiply by it."""
+        specs = [None if i is None else self.graph.values[i].spec for i in node.inputs]
+        slots, result = OPS[node.op].lowered(specs, node.attrs) if node.op in OPS else ([], None)
+        if result is None or not self._is_one(id):
+            return False
+        ones = {slot for slot, read in zip(slots, node.reads, strict=True) if self._carried(read) == id}
+        for slot in order(result):
+            step = slot.step
+            if step is None or not ones.intersection(step.inputs):
+                continue
+            if isinstance(step, ViewStep) or (isinstance(step, KernelStep) and step.kernel is copy):
+                ones.add(slot)
+            elif not (isinstance(step, KernelStep) and step.kernel is kernels.mul):
+                return False
+        return True
 
     @cached_property
     def writers(self) -> dict[int, int]:
@@ -126,16 +152,20 @@ class _Coverage:
         for node in self.graph.nodes:
             if node.outputs:
                 continue
-            at = next((i for i in range(len(self.program.ops)) if self._stands_for(i, node)), None)
-            if at is None:
+            able = [i for i in range(len(self.program.ops)) if self._stands_for(i, node)]
+            if not able:
                 raise CheckError(f"{self.part.node_name(node)}: no op of the program does it")
-            found.setdefault(at, []).append(node)
+            own = [i for i in able if self.program.ops[i].source == node.id]
+            found.setdefault((own or able)[0], []).append(node)
         return found
 
     def _stands_for(self, i: int, node: IRNode) -> bool:
-        op = self.program.ops[i]
-        reads, wanted = read(self.program, op), [extent(self.program, id) for id in node.reads]
-        return self._op_of(op) == node.op and all(any(w.meets(r) for r in reads) for w in wanted)
+        """Whether an op is the node's own, not the copy that it reads, and is given what the node reads."""
+        op, wanted = self.program.ops[i], [extent(self.program, id) for id in node.reads]
+        if op.outputs or self._op_of(op) != node.op:
+            return False
+        given = self._given(i)
+        return all(any(w.meets(g) for g in given) for w in wanted)
 
     # ------------------------------------------------------------------ one op
 
@@ -151,13 +181,14 @@ class _Coverage:
         needed = self._needed(i, nodes)
         given = self._given(i)
         for id, node in needed.items():
-            if not any(extent(self.program, id).meets(g) for g in given):
+            if not any(extent(self.program, id).meets(g) for g in given) and not self._is_unit_factor(node, id):
                 raise CheckError(f"{name}: computes {self.part.node_name(node)}, but does not read its input %{id}")
         self._require_needed(i, needed)
 
     def _require_read(self, i: int) -> None:
-        """An op that computes no node must make something for a later op."""
+        """An op that computes no node must make something for a later op, or for the caller."""
         later = [r for op in self.program.ops[i + 1 :] for r in read(self.program, op)]
+        later += [extent(self.program, id) for id in self.graph.outputs.values()]
         if not any(w.meets(r) for w in self.writes[i] for r in later):
             raise CheckError(f"{self.part.op_name(i)}: is left over: it computes no node, and no op reads its result")
 

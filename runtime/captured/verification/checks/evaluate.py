@@ -1,14 +1,17 @@
 """Evaluating a recorded graph node by node on fresh arrays, by the ops' references or by their kernels."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .....arrays import Array
+from .....tape.numerics.engine.launch import Words, run
 from .....tape.record.op import OPS
+from .....tape.values.spec import Spec
 from .....tape.values.tensor import AnyTensor
 from ....ir.graph import IRGraph, IRNode
+from ....optim.state_ops import STATE_OPS
 
 Apply = Callable[[IRNode, list[Array | None]], Array]
 """What computes the result of a node from the arrays of its inputs."""
@@ -36,9 +39,30 @@ def needed_nodes(graph: IRGraph, targets: Iterable[int]) -> list[IRNode]:
 
 
 def evaluate(nodes: Iterable[IRNode], declared: Mapping[int, Array], apply: Apply) -> dict[int, Array]:
-    """The values that nodes of the tape's ops produce, and those declared, by id."""
+    """The values that nodes produce, and those declared, by id; the optimizer's primitives have only kernels."""
     values: dict[int, Any] = dict(declared)
     for node in nodes:
+        inputs = [None if id is None else values[id] for id in node.inputs]
         if node.op in OPS:
-            values[node.outputs[0]] = apply(node, [None if id is None else values[id] for id in node.inputs])
+            values[node.outputs[0]] = apply(node, inputs)
+        else:
+            values.update(zip(node.outputs, _state_results(node, inputs), strict=True))
     return values
+
+
+def _state_results(node: IRNode, inputs: Sequence[Any]) -> list[Array]:
+    """What a primitive of the optimizer makes of copies of what it overwrites, and besides."""
+    record = STATE_OPS[node.op]
+    if not node.outputs:
+        return []
+    made = [array.copy() for array in inputs[: record.in_place]]
+    if record.fresh is not None:
+        spec = record.fresh([Spec(array.shape, array.dtype) for array in inputs])
+        made.append(np.zeros(spec.shape, spec.dtype))
+    given = [np.ascontiguousarray(array) for array in inputs[record.in_place :]]
+    size = () if record.sized is None else (inputs[record.sized].size,)
+    if record.gathers:
+        given, size = [np.concatenate(given[:-1]), given[-1]], (len(given) - 1,)
+    words = Words(*size, *node.attrs.get("attributes", ()))
+    run(record.kernel.address(inputs[record.element].dtype), words, (*made, *given), 1)
+    return made

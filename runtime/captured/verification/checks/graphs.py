@@ -71,10 +71,12 @@ class _Backward:
         self._producers = {id: node for node in graph.nodes for id in node.outputs}
         self.forward = self._sources(self.loss)
         self._edges: dict[int, list[_Edge]] = {}
-        for node in graph.nodes:
-            if node.op in OPS and node.outputs[0] in self.forward:
+        leading = {self.loss}  # values that a cotangent reaches: none behind an op without derivatives
+        for node in reversed(graph.nodes):
+            if node.op in OPS and node.outputs[0] in leading:
                 for edge in self._edges_of(node):
-                    self._edges.setdefault(_at(edge), []).append(edge)
+                    leading.add(_at(edge))
+                    self._edges.setdefault(_at(edge), []).insert(0, edge)
 
     def _sources(self, id: int, known: Collection[int] = ()) -> set[int]:
         """The values that a value comes from, itself included; behind those that are known it does not look."""

@@ -12,8 +12,8 @@ from ..extents import extent
 from ..report import CheckError
 from ..subject import Part, Subject
 
-LOOPS = 50
-"""Steps over which memory is watched."""
+LOOPS, WARM = 50, 3
+"""Steps over which memory is watched, and those before them."""
 
 NOISE = 512
 """Bytes that Python itself may take and give back while it calls compiled code: numbers, no array."""
@@ -100,9 +100,14 @@ def _require_owner(part: Part, owner: Array, root: int, what: str) -> None:
 def check_identity(subject: Subject) -> str:
     """The arrays of parameters, state, batch and results are the same objects at the same addresses after a run."""
     before = _identities(subject)
-    subject.step(subject.batch)
-    subject.step.replay(2)
-    subject.step.steps([subject.batch, subject.batch])
+    several = min(2, subject.replays)
+    for run in (
+        lambda: subject.step(subject.batch),
+        lambda: subject.step.replay(several),
+        lambda: subject.step.steps([subject.batch] * several),
+    ):
+        run()
+        subject.rewind()
     after = _identities(subject)
     for name, known in before.items():
         if after.get(name) != known:
@@ -123,18 +128,14 @@ def _identities(subject: Subject) -> dict[str, tuple[int, int]]:
 
 def check_allocation(subject: Subject) -> str:
     """A step allocates nothing once it is warm: Python's allocations and numpy's, as tracemalloc sees them."""
-    run = subject.plans.step.bound.run
-    for _ in range(3):
-        run()
     was_tracing, collecting = tracemalloc.is_tracing(), gc.isenabled()
     gc.disable()
     tracemalloc.start()
     try:
-        run()
+        _run_steps(subject, WARM)
         tracemalloc.reset_peak()
         began, _ = tracemalloc.get_traced_memory()
-        for _ in range(LOOPS):
-            run()
+        _run_steps(subject, LOOPS)
         ended, peak = tracemalloc.get_traced_memory()
     finally:
         if not was_tracing:
@@ -144,3 +145,12 @@ def check_allocation(subject: Subject) -> str:
     if ended - began > NOISE or peak - began > NOISE:
         raise CheckError(f"{LOOPS} steps left {ended - began} bytes allocated, and had {peak - began} at their peak")
     return f"{LOOPS} steps, {max(0, ended - began)} bytes"
+
+
+def _run_steps(subject: Subject, n: int) -> None:
+    """So many steps, from the state before again and again where no more of them stay finite."""
+    run, finite = subject.plans.step.bound.run, subject.replays
+    for k in range(n):
+        if k % finite == 0:
+            subject.rewind()
+        run()

@@ -1,5 +1,6 @@
 """Replays: determined by state and batch alone, equal to eager steps, and recorded without being run."""
 
+from collections.abc import Sequence
 from itertools import cycle
 from typing import Any
 
@@ -7,10 +8,21 @@ import numpy as np
 
 from ....lower.compile import compile_graph
 from ....step.batch import map_batch
+from ....step.evaluate import NonFiniteError
 from ...purity import CaptureError
 from ..report import CheckError
 from ..subject import Subject
 from .trace import JUNK, fill_arena
+
+
+def check_finite(subject: Subject) -> str:
+    """How far the bound batch can be trained on: what the checks that replay several steps have to go by."""
+    finite, error = subject.finite
+    if not finite:
+        raise CheckError(f"the first step already leaves the finite numbers, so replays cannot be checked: {error}")
+    if not error:
+        return f"{finite} replays"
+    return f"{finite} of {subject.wanted} replays, and no more are checked; the next one would meet: {error}"
 
 
 def check_determinism(subject: Subject) -> str:
@@ -47,15 +59,26 @@ def check_steps_at_once(subject: Subject) -> str:
     step = subject.step
     given = _two_batches(subject)
     batches = [given[k % 2] for k in range(subject.replays)]
-    losses = np.array([step(batch) for batch in batches])
+    losses = np.array(_losses(subject, batches))
     single = step.digest()
     subject.restore()
-    at_once = step.steps(batches)
+    at_once = step.steps(batches[: len(losses)])
     if step.digest() != single or losses.tobytes() != at_once.astype(losses.dtype).tobytes():
         wrong = [k for k, (a, b) in enumerate(zip(losses, at_once, strict=True)) if a != b]
         where = f"the loss of step {wrong[0]} differs first" if wrong else "all losses are equal, the states are not"
-        raise CheckError(f"{len(batches)} steps at once are not {len(batches)} single steps: {where}")
-    return f"{len(batches)} steps in one launch"
+        raise CheckError(f"{len(losses)} steps at once are not {len(losses)} single steps: {where}")
+    return f"{len(losses)} steps in one launch"
+
+
+def _losses(subject: Subject, batches: Sequence[Any]) -> list[Any]:
+    """The losses of single steps, as long as they stay finite: a batch that was put together here may end that."""
+    losses = [subject.step(batches[0])]
+    for batch in batches[1:]:
+        try:
+            losses.append(subject.step(batch))
+        except NonFiniteError:
+            break
+    return losses
 
 
 def _two_batches(subject: Subject) -> list[Any]:

@@ -1,0 +1,92 @@
+"""The update of a parameter as a function of tape ops: computed eagerly on arrays, recorded in captured steps."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...arrays import Array
+from ...tape import AnyVar, DomainError, DTypeError, ShapeError, Tape, ops
+from ...tape.transforms.symbolic_tape import SymbolicTape
+from ...tape.values.spec import Spec
+from .schedule_kernels import HYPER
+
+FLOAT64, INT64 = np.dtype(np.float64), np.dtype(np.int64)
+
+Update = Callable[..., Any]
+"""``update(p, g, *buffers, **scalars)``: the new parameter, and with buffers a tuple of it and the new buffers."""
+
+
+class RecordedUpdate(NamedTuple):
+    """An update on a tape, and ids: of parameter, buffers, gradient, rates, hyperparameters, count; of results."""
+
+    tape: SymbolicTape
+    inputs: list[int]
+    results: list[int]
+
+
+class OpsLaw(NamedTuple):
+    """A function of ops that updates one parameter, and on what: its ``buffers``, and ``scalars`` by name.
+
+    ``counts`` says that one of the scalars is the number of the update.
+    """
+
+    title: str
+    update: Update
+    buffers: tuple[str, ...]
+    names: tuple[str, ...]
+    counts: bool
+
+    def results(
+        self, p: AnyVar, g: AnyVar, kept: Sequence[AnyVar], rates: AnyVar, hyper: AnyVar, step: AnyVar
+    ) -> list[AnyVar]:
+        """The parameter and its buffers after the update: Vars of the tape of ``p``.
+
+        The first element of ``rates`` is the learning rate, ``hyper`` has the other hyperparameters, both float64;
+        the function gets each as a value without axes in the dtype of the parameter, as it gets the count.
+
+        Raises DomainError, ShapeError or DTypeError for other results than the function has to give; what it raises.
+        """
+        scalars = {name: ops.getitem(hyper if i else rates, i) for i, name in enumerate(self.names)}
+        if self.counts:
+            scalars["step"] = step
+        given = {name: ops.cast(value, p.dtype) for name, value in scalars.items()}
+        made: Any = self.update(p, g, *kept, **given)
+        results: list[Any] = list(made) if made.__class__ is tuple else [made]
+        self._require(p, results)
+        return results
+
+    def _require(self, p: AnyVar, results: Sequence[Any]) -> None:
+        names = ("the parameter", *[f"buffer {name!r}" for name in self.buffers])
+        if len(results) != len(names):
+            expected = "the new value of the parameter" + "".join(f", of {name}" for name in names[1:])
+            raise DomainError(f"{self.title}: update: expected {expected}, got {len(results)} results")
+        for name, result in zip(names, results, strict=True):
+            if getattr(result, "tape", None) is not p.tape:
+                expected = f"expected a value computed by ops for {name}"
+                raise DomainError(f"{self.title}: update: {expected}, got {type(result).__name__}")
+            if result.value.sizes != p.value.sizes:
+                raise ShapeError(
+                    f"{self.title}: update: {name}: expected the shape {p.value.sizes} of the parameter, got "
+                    f"{result.value.sizes}"
+                )
+            if result.dtype != p.dtype:
+                raise DTypeError(f"{self.title}: update: {name}: expected {p.dtype}, got {result.dtype}; use ops.cast")
+
+    def recorded(self, spec: Spec) -> RecordedUpdate:
+        """The update of a parameter of this shape and dtype, recorded and not run. Raises as `results` does."""
+        tape = SymbolicTape()
+        p, *kept, g = [tape.symbol(spec, name) for name in ("parameter", *self.buffers, "gradient")]
+        rates = tape.symbol(Spec((HYPER,), FLOAT64), "rates")
+        hyper = tape.symbol(Spec((max(HYPER, len(self.names)),), FLOAT64), "hyperparameters")
+        step = tape.symbol(Spec((), INT64), "step")
+        made = self.results(p, g, kept, rates, hyper, step)
+        return RecordedUpdate(tape, [v.id for v in (p, *kept, g, rates, hyper, step)], [v.id for v in made])
+
+    def computed(self, p: Array, g: Array, kept: Sequence[Array], hyper: Array, step: Array) -> list[Array]:
+        """The results on arrays, op by op, as fresh arrays. Raises as `results` does."""
+        tape: Tape[Any] = Tape()
+        vector = tape.const(hyper)
+        given = [tape.const(array) for array in kept]
+        made = self.results(tape.const(p), tape.const(g), given, vector, vector, tape.const(step))
+        return [result.numpy() for result in made]

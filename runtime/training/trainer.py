@@ -25,7 +25,7 @@ from .interrupt import held_interrupt
 from .metrics import Metric, Model, evaluated
 from .modes import StepMode, StepRunner
 from .progress import Reporter, reporting
-from .recorder_protocol import Mode, Path, Recorder, check_trace, is_path
+from .recorder_protocol import Mode, Path, Recorder, check_trace, is_path, is_taken, taken
 from .result import Result
 from .trace_session import Journal
 
@@ -62,10 +62,12 @@ class Trainer:
             the step once for each shape of batch, and replays it; "eager" runs every step op by op; "capture"
             captures every step anew, which is slow and of use to find faults only. A captured ``loss_fn`` runs
             once per shape, so it must not depend on anything but its arguments.
-        trace: where to record the run: a path, or a recorder that was begun with the start of this run, or resumed
+        trace: where to record the run: a new path, or a recorder that was begun with the start of this run, or resumed
             where it was loaded. The trace is complete when `fit` returns.
         record: what is kept where `trace` is a path: "grads" records gradients, so that every update can be proved
             from the file alone; "digest" records digests, which need the model and the data for the proof.
+        overwrite: whether the trace may replace what stands at its path: a finished trace, which stays until the new
+            one is sealed, or an unfinished one, which is begun anew. Without, `fit` refuses both.
         model_state: what a model keeps from step to step besides its parameters, as ``model.init_state()`` gives it;
             copied. ``loss_fn`` gets it as ``ctx.state``.
         seed: of ``ctx.random``; noted in the trace and in checkpoints.
@@ -80,7 +82,8 @@ class Trainer:
         checkpoint: where `fit` saves the run: at its beginning, every ``checkpoint_every`` steps, and at its end.
 
     Raises:
-        DomainError: an argument outside these.
+        DomainError: an argument outside these; a trace that is there already, without ``overwrite`` and without a
+            checkpoint to go on from.
 
     A run that survives its process; the same program, started again, goes on where it was::
 
@@ -100,6 +103,7 @@ class Trainer:
         mode: StepMode = "replay",
         trace: Path | Recorder | None = None,
         record: Mode = "grads",
+        overwrite: bool = False,
         seed: int = 0,
         warmup: int = 2,
         on_shape_change: OnShapeChange = "recapture",
@@ -114,10 +118,13 @@ class Trainer:
             raise DomainError(f"Trainer: argument 'record': expected 'digest' or 'grads', got {record!r}")
         check_trace(trace)
         check_every(checkpoint, checkpoint_every)
+        if is_taken(trace) and not overwrite and not (checkpoint is not None and FilePath(checkpoint).exists()):
+            raise taken("Trainer: argument 'trace'", trace)
         recipe = Recipe(optimizer, accumulate, clip_norm, clip_value)
         self._run = StepRunner(loss_fn, params, recipe, mode, warmup, on_shape_change, model_state, seed)
         self._trace, self._seed, self._callbacks = trace, seed, tuple(callbacks)
         self._record: Mode = record
+        self._overwrite = overwrite
         self._checkpoint, self._every = checkpoint, checkpoint_every
         self.steps = 0
         """Steps done since the beginning of the run."""
@@ -200,6 +207,8 @@ class Trainer:
         if self._trace is not None and self._recorded:
             trace = f"trace {str(self._trace)!r}" if is_path(self._trace) else "recorder"
             raise DomainError(f"fit: the {trace} holds an earlier fit; make a new Trainer with its own trace")
+        if self._loaded is None and is_taken(self._trace) and not self._overwrite:
+            raise taken("fit", self._trace, self._checkpoint)
         if self._checkpoint is not None and not self._saved and FilePath(self._checkpoint).exists():
             raise DomainError(
                 f"fit: the checkpoint {str(self._checkpoint)!r} is there already; load it to go on, or remove it"
@@ -209,7 +218,7 @@ class Trainer:
         return Cursor() if loaded is None or loaded.cursor is None else loaded.cursor
 
     def _new_journal(self, loaded: int | None) -> Journal:
-        return Journal(self._trace, self._record, self._seed, loaded)
+        return Journal(self._trace, self._record, self._seed, loaded, overwrite=self._overwrite)
 
     def _train(self, batch: Any) -> Any:
         if not self._recorded:

@@ -10,12 +10,12 @@ from ...arrays import Array
 from ...tape import AnyTensor, BoundsError
 from ...tape.graph.backward import DenseGrads
 from ..ir.graph import IRGraph, Role, gradient_name
-from ..ir.record import gradients_graph, record, step_graph
+from ..ir.record import Recording, gradients_graph, metric_name, record, step_graph
 from ..lower.bind import Bound, Fault, bind
 from ..lower.lower import stored
 from ..lower.plan import BindingPlan
 from ..step.batch import BatchSignature, batch_arrays, map_batch
-from ..step.eager import TrainingStep
+from ..step.eager import TrainingStep, mean_metrics
 from ..step.memory import empty
 
 Compiler = Callable[[IRGraph, Mapping[int, Array]], BindingPlan]
@@ -103,7 +103,7 @@ class Plans:
                 outside[id] = self._step.state[value.name]
             elif value.role is Role.MODEL_STATE:
                 outside[id] = self._step.model_state[value.name]
-        return Executable(bind(plan, outside), self.recording.params)
+        return Executable(bind(plan, outside), self.recording)
 
     @cached_property
     def dense_gradients(self) -> DenseGrads[AnyTensor]:
@@ -116,17 +116,28 @@ class Plans:
 
 
 class Executable:
-    """A bound plan with its loss and its gradients as arrays at fixed addresses."""
+    """A bound plan with its loss, its gradients and its metrics as arrays at fixed addresses."""
 
-    def __init__(self, bound: Bound, params: dict[str, int]) -> None:
+    def __init__(self, bound: Bound, recording: Recording) -> None:
+        params = recording.params
         self.bound = bound
         outputs = bound.plan.program.graph.outputs
         self.loss = bound.value(outputs["loss"])
         self.grads = {n: bound.value(outputs[g]) for n, id in params.items() if (g := gradient_name(id)) in outputs}
         self.clip = bound.value(outputs["clip"]) if "clip" in outputs else None
         """The norm of all gradients and what they were multiplied by, where they are clipped by norm."""
+        shown = [
+            {name: bound.value(outputs[o]) for name in made if (o := metric_name(name, k)) in outputs}
+            for k, made in enumerate(recording.metrics)
+        ]
+        self._metrics = [made for made in shown if made]
         for array in (self.loss, *self.grads.values()):
             array.flags.writeable = False
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """What the loss function gave to be shown in the last run: the means over its micro-batches."""
+        return mean_metrics([{name: float(array[()]) for name, array in made.items()} for made in self._metrics])
 
 
 def _feed(buffer: Array, sizes: Array) -> tuple[int, ...]:

@@ -43,6 +43,8 @@ class Recording:
     model_state: dict[str, int]
     new_state: dict[int, int]
     """Id of an entry of the model's state → what it becomes, for those that change."""
+    metrics: list[dict[str, int]]
+    """What the loss function gives to be shown, by name, of each micro-batch."""
 
 
 def record(
@@ -72,11 +74,16 @@ def record(
         if arrived:
             gradients[var.id] = recipe.mean(arrived).id
     loss = recipe.mean([loss for loss, _ in passes])
-    if loss.id in (var.id for var in p.values()):  # an output has a node of its own: the step overwrites parameters
-        loss = OPS["reshape"](loss, ())
+    loss = output(loss)
     dense = {id: g.id for _, grads in passes for id, g in grads.reached().items()}
     names = {name: var.id for name, var in p.items()}
-    return Recording(tape, names, inputs, loss.id, gradients, {**dense, **gradients}, *run.surroundings())
+    return Recording(tape, names, inputs, loss.id, gradients, {**dense, **gradients}, *run.surroundings(), run.metrics)
+
+
+def output(var: AnyVar) -> AnyVar:
+    """The Var itself, or a node of its own for what the step may overwrite."""
+    made: AnyVar = OPS["reshape"](var, ()) if var.tape.node(var).op is None else var
+    return made
 
 
 class _Passes:
@@ -88,9 +95,11 @@ class _Passes:
         self._before = {name: tape.symbol(Spec(a.shape, a.dtype), name) for name, a in model_state.items()}
         self._now: dict[str, AnyVar] = dict(self._before)
         self._done = 0
+        self.metrics = list[dict[str, int]]()
 
     def __call__(self, batch: Any) -> tuple[AnyVar, DenseGrads[Any]]:
-        loss, state = call_loss(self._loss_fn, self._p, batch, self._context)
+        loss, state, metrics = call_loss(self._loss_fn, self._p, batch, self._context)
+        self.metrics.append({name: output(var).id for name, var in metrics.items()})
         self._now.update(state)
         self._done += 1
         return loss, self._tape.backward_scalar(loss, create_graph=True)
@@ -115,8 +124,14 @@ def step_graph(recording: Recording, recipe: Recipe, state: Arrays) -> tuple[IRG
     known = {} if recording.step is None else {"step": recording.step}
     builder.update(recording.params, recording.gradients, recipe, state, known)
     clip = {} if builder.clip is None else {"clip": builder.clip}
-    outputs = {"loss": recording.loss, **clip, **_gradients(builder.consumed)}
+    shown = {metric_name(name, k): id for k, made in enumerate(recording.metrics) for name, id in made.items()}
+    outputs = {"loss": recording.loss, **clip, **_gradients(builder.consumed), **shown}
     return builder.graph("step", outputs), builder.constants
+
+
+def metric_name(name: str, micro_batch: int) -> str:
+    """The output that holds a metric."""
+    return f"metric {name} {micro_batch}"
 
 
 def gradients_graph(recording: Recording, *, dense: bool) -> tuple[IRGraph, dict[int, Array]]:

@@ -27,20 +27,26 @@ from .graph import IRGraph, IRNode, Role, Value, gradient_name
 
 
 @dataclass(frozen=True)
-class Recording:
-    """A recorded loss function: its tape, and which node is what."""
+class Recorded:
+    """A function that was run on a symbolic tape, and which node is what it was given."""
 
     tape: SymbolicTape
     params: dict[str, int]
     inputs: list[int]
+    step: int | None
+    """The count of the steps before, where the function has a context."""
+    model_state: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Recording(Recorded):
+    """A recorded loss function and its backward pass."""
+
     loss: int
     gradients: dict[int, int]
     """Value id → id of its gradient, for every parameter that has one."""
     dense: dict[int, int]
     """The same for every forward node that depends on a parameter, before micro-batches are averaged."""
-    step: int | None
-    """The count of the steps before, where the loss function has a context."""
-    model_state: dict[str, int]
     new_state: dict[int, int]
     """Id of an entry of the model's state → what it becomes, for those that change."""
     metrics: list[dict[str, int]]
@@ -57,15 +63,7 @@ def record(
     """
     tape = SymbolicTape()
     p = {name: tape.symbol(Spec(a.shape, a.dtype), name, requires_grad=True) for name, a in params.items()}
-    inputs: list[int] = []
-
-    def symbol(where: str, leaf: Any) -> Any:
-        array = np.asarray(leaf)
-        var = tape.symbol(Spec(array.shape, element_dtype(where, array.dtype)), where)
-        inputs.append(var.id)
-        return var
-
-    batch = map_batch(symbol, example)
+    batch, inputs = symbols(tape, example)
     run = _Passes(tape, loss_fn, p, model_state or {}, seed)
     passes = [run(micro) for micro in recipe.micro_batches(batch)]
     gradients: dict[int, int] = {}
@@ -77,7 +75,32 @@ def record(
     loss = output(loss)
     dense = {id: g.id for _, grads in passes for id, g in grads.reached().items()}
     names = {name: var.id for name, var in p.items()}
-    return Recording(tape, names, inputs, loss.id, gradients, {**dense, **gradients}, *run.surroundings(), run.metrics)
+    step, before, after = run.surroundings()
+    return Recording(
+        tape=tape,
+        params=names,
+        inputs=inputs,
+        step=step,
+        model_state=before,
+        loss=loss.id,
+        gradients=gradients,
+        dense={**dense, **gradients},
+        new_state=after,
+        metrics=run.metrics,
+    )
+
+
+def symbols(tape: SymbolicTape, example: Any) -> tuple[Any, list[int]]:
+    """A batch like the example whose values are not known yet, and the ids of its arrays."""
+    inputs: list[int] = []
+
+    def symbol(where: str, leaf: Any) -> Any:
+        array = np.asarray(leaf)
+        var = tape.symbol(Spec(array.shape, element_dtype(where, array.dtype)), where)
+        inputs.append(var.id)
+        return var
+
+    return map_batch(symbol, example), inputs
 
 
 def output(var: AnyVar) -> AnyVar:
@@ -118,7 +141,7 @@ class _Passes:
 
 def step_graph(recording: Recording, recipe: Recipe, state: Arrays) -> tuple[IRGraph, dict[int, Array]]:
     """The whole step and the data of its constants."""
-    builder = _begun(recording)
+    builder = begun(recording)
     builder.require_finite([recording.loss, *recording.gradients.values(), *recording.new_state.values()])
     builder.assign(recording.new_state)
     known = {} if recording.step is None else {"step": recording.step}
@@ -136,7 +159,7 @@ def metric_name(name: str, micro_batch: int) -> str:
 
 def gradients_graph(recording: Recording, *, dense: bool) -> tuple[IRGraph, dict[int, Array]]:
     """Loss and gradients without an update: of every value that depends on a parameter, or of parameters alone."""
-    builder = _begun(recording)
+    builder = begun(recording)
     wanted = recording.dense if dense else recording.gradients
     outputs = {"loss": recording.loss, **_gradients(wanted)}
     return builder.graph("dense gradients" if dense else "gradients", outputs), builder.constants
@@ -146,7 +169,7 @@ def _gradients(ids: Mapping[int, int]) -> dict[str, int]:
     return {gradient_name(id): gradient for id, gradient in ids.items()}
 
 
-def _begun(recording: Recording) -> Builder:
+def begun(recording: Recorded) -> Builder:
     """A builder that holds the nodes of the tape."""
     builder = Builder(len(recording.tape))
     roles = {**dict.fromkeys(recording.params.values(), Role.PARAM), **dict.fromkeys(recording.inputs, Role.INPUT)}

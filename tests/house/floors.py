@@ -56,8 +56,9 @@ FLOORS: dict[str, list[list[str]]] = {
         ["training"],
     ],
     "runtime/captured": [
+        ["buffers"],
         ["plans", "profile"],
-        ["replayed_step"],
+        ["forward", "replayed_step"],
         ["verification"],
         ["captured_step"],
     ],
@@ -75,6 +76,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["graph"],
         ["build", "passes", "verify"],
         ["record"],
+        ["forward"],
     ],
     "runtime/lower": [
         ["arena", "layout"],

@@ -7,8 +7,11 @@ from .optim import SGD, Adam, AdamW, clip_by_global_norm, clip_by_value, make_ru
 from .step.eager import EagerStep, StateError
 from .step.evaluate import Evaluation, NonFiniteError, evaluate, gradients
 from .step.state_digest import state_digest
+from .training.best_checkpoint import BestCheckpoint
 from .training.callbacks import Callback
 from .training.checkpoint import CheckpointError
+from .training.early_stopping import EarlyStopping
+from .training.history import History
 from .training.recorder_protocol import Recorder, RecorderError
 from .training.result import Result
 from .training.trainer import Trainer
@@ -18,12 +21,15 @@ __all__ = [
     "Adam",
     "AdamW",
     "Batches",
+    "BestCheckpoint",
     "Callback",
     "CapturedStep",
     "CheckpointError",
     "Dataset",
     "EagerStep",
+    "EarlyStopping",
     "Evaluation",
+    "History",
     "NonFiniteError",
     "Recorder",
     "RecorderError",

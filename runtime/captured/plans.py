@@ -95,6 +95,8 @@ class Executable:
     @property
     def metrics(self) -> dict[str, float]:
         """What the loss function gave to be shown in the last run: the means over its micro-batches."""
+        if not self._metrics:
+            return {}
         return mean_metrics([{name: float(array[()]) for name, array in made.items()} for made in self._metrics])
 
 

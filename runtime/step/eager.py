@@ -72,6 +72,8 @@ class EagerStep(TrainingStep):
     """The gradients as the rule consumed them in the last step."""
     metrics: dict[str, float]
     """What the loss function gave to be shown in the last step: the means over its micro-batches."""
+    norm: float | None
+    """The norm of the gradients of the last step before it was clipped; None without ``clip_norm``."""
     scale: float | None
     """What the gradients of the last step were multiplied by to clip their norm; None without ``clip_norm``."""
 
@@ -91,7 +93,7 @@ class EagerStep(TrainingStep):
         self.loss, grads, after, self.metrics = eager_gradients(
             self.loss_fn, self.params, batch, self.recipe, self.point
         )
-        self.consumed, self.scale = clipped(grads, self.recipe)
+        self.consumed, self.norm, self.scale = clipped(grads, self.recipe)
         self.recipe.rule.step(self.params, self.consumed, self.state)
         for name, array in self.model_state.items():
             array[...] = after[name]
@@ -146,14 +148,14 @@ def mean_metrics(passes: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: sum(values) / len(values) for name, values in found.items()}
 
 
-def clipped(grads: dict[str, Array], recipe: Recipe) -> tuple[dict[str, Array], float | None]:
-    """The gradients as the recipe clips them, and what clipping by norm multiplied them by."""
+def clipped(grads: dict[str, Array], recipe: Recipe) -> tuple[dict[str, Array], float | None, float | None]:
+    """The gradients as the recipe clips them, their norm, and what clipping by norm multiplied them by."""
     if recipe.clip_value is not None:
         grads = clip_by_value(grads, recipe.clip_value)
     if recipe.clip_norm is None:
-        return grads, None
+        return grads, None, None
     result = clip_by_global_norm(grads, recipe.clip_norm)
-    return result.grads, result.scale
+    return result.grads, result.norm, result.scale
 
 
 def _check(part: str, own: Arrays, given: Arrays) -> None:

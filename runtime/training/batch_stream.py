@@ -82,6 +82,11 @@ class Feed:
         return Cursor(self._epoch, self._taken, self._count, self._stopped)
 
     @property
+    def epoch_count(self) -> int | None:
+        """How many epochs there are at most, where it is known before."""
+        return self._epochs
+
+    @property
     def left(self) -> int | None:
         """How many steps are to be done, where it is known before."""
         bounds = [] if self._steps is None else [self._steps]

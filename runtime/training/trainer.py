@@ -24,6 +24,7 @@ from .batch_stream import Cursor, Feed
 from .callback_list import CallbackList
 from .checkpoint import Checkpoint, CheckpointError, check_every, read_checkpoint, write_checkpoint
 from .evaluation import BATCH, Forwards, Metric, Model, evaluated, predicted
+from .held_out import HeldOut
 from .history import History
 from .interrupt import held_interrupt
 from .modes import StepMode, StepRunner
@@ -31,7 +32,6 @@ from .progress import Reporter, reporting
 from .recorder_protocol import Mode, Path, Recorder, check_trace, is_path, is_taken, taken
 from .result import Result
 from .trace_session import Journal
-from .validation import Validation
 
 
 class Trainer:
@@ -123,7 +123,7 @@ class Trainer:
         """What the fit in progress, or the last one, has measured."""
         self._loss: float | None = None
         self._feed: Feed | None = None
-        self._validation: Validation | None = None
+        self._validation: HeldOut | None = None
         self._loaded: Checkpoint | None = None
         self._journal = self._new_journal(None)
         self._recorded = self._saved = self._measures_norm = False
@@ -188,7 +188,7 @@ class Trainer:
         is there already, or a checkpoint file that another run left; NonFiniteError for a loss or gradient that is
         not finite, before it is applied or recorded; the trace then ends with the step before.
         """
-        observed = Validation.of(validation, validate_every, batches)
+        observed = HeldOut.of(validation, validate_every, batches)
         feed = Feed(batches, steps=steps, epochs=epochs, accumulate=self._step.recipe.accumulate, cursor=self._resumed)
         self._begin()
         self._feed, self._validation = feed, observed
@@ -280,7 +280,7 @@ class Trainer:
             if tell(self, epoch, self._loss):
                 feed.stop()
 
-    def _validate(self, feed: Feed, validation: Validation, check: Callable[[], None]) -> None:
+    def _validate(self, feed: Feed, validation: HeldOut, check: Callable[[], None]) -> None:
         figures = validation.figures(self._forwards, check)
         self.history.add_validation(figures)
         for tell in self._callbacks.on_validation:

@@ -12,7 +12,7 @@ from .evaluation import Forwards, batches_of, measured
 _WHERE = "fit: argument 'validation'"
 
 
-class Validation:
+class HeldOut:
     """Loss and metrics on batches of their own."""
 
     def __init__(self, data: object, every: int | None) -> None:

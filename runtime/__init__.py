@@ -1,6 +1,7 @@
 """How a step becomes a run: optimizers, data, the trainer."""
 
 from . import data
+from .captured.captured_function import CapturedFunction, capture_function
 from .captured.captured_step import CapturedStep, capture
 from .data import Batches, Dataset
 from .optim import SGD, Adam, AdamW, clip_by_global_norm, clip_by_value, make_rule
@@ -23,6 +24,7 @@ __all__ = [
     "Batches",
     "BestCheckpoint",
     "Callback",
+    "CapturedFunction",
     "CapturedStep",
     "CheckpointError",
     "Dataset",
@@ -37,6 +39,7 @@ __all__ = [
     "StateError",
     "Trainer",
     "capture",
+    "capture_function",
     "clip_by_global_norm",
     "clip_by_value",
     "data",

@@ -60,7 +60,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["plans", "profile"],
         ["forward", "replayed_step"],
         ["verification"],
-        ["captured_step"],
+        ["captured_function", "captured_step"],
     ],
     "runtime/captured/verification": [
         ["extents", "report"],

@@ -50,7 +50,7 @@ def _parts(result: Any, *, stateful: bool) -> tuple[Any, Mapping[str, Any] | Non
     """The loss, the new state if there is one, the metrics."""
     if not isinstance(result, tuple):
         return result, None, {}
-    parts: tuple[Any, ...] = result
+    parts: tuple[Any, ...] = tuple(cast(Any, result))
     loss, *rest = parts
     if not all(isinstance(part, Mapping) for part in rest) or not 1 <= len(rest) <= 2:
         kinds = ", ".join(type(part).__name__ for part in parts)

@@ -42,13 +42,18 @@ def require_batches(where: str, batches: object) -> None:
         names = ", ".join(map(repr, cast(Mapping[object, Any], batches))) or "no entries"
         raise DomainError(f"{where}: expected batches, got a dict of {names}; pass batches, or [batch] for one")
     if isinstance(batches, tuple):
-        parts: tuple[Any, ...] = batches
+        parts: tuple[Any, ...] = tuple(cast(Any, batches))
         if any(isinstance(part, np.ndarray) for part in parts):
             names = "X" if len(parts) == 1 else "X, Y" if len(parts) == 2 else "X, Y, …"
             raise DomainError(
                 f"{where}: expected batches, got a tuple of arrays; pass Dataset({names}).{cut}, or a list if each "
                 "array is a batch"
             )
+
+
+def gives_epochs(batches: object) -> bool:
+    """Whether batches can be had by the number of their epoch: ``batches.epoch(k)`` uses none of them up."""
+    return callable(getattr(batches, "epoch", None))
 
 
 class Feed:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from inspect import isclass, isroutine, signature
 from json import dumps
-from typing import Any
+from typing import Any, cast
 
 from ...tape import DomainError
 
@@ -24,8 +24,7 @@ class CallbackList:
     def __init__(self, callbacks: object) -> None:
         if not isinstance(callbacks, Sequence) or isinstance(callbacks, str):
             raise DomainError(f"{_WHERE}: expected a list of callbacks, got {callbacks!r}; write callbacks=[…]")
-        given: Sequence[Any] = callbacks
-        self._callbacks = tuple(given)
+        self._callbacks: tuple[Any, ...] = tuple(cast(Any, callbacks))
         for callback in self._callbacks:
             _require_callback(callback)
         self.on_begin, self.on_step, self.on_validation, self.on_epoch, self.on_end = map(self._calls, MOMENTS)

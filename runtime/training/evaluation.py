@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from inspect import ismethod
 from typing import Any, cast
 
 import numpy as np
@@ -9,11 +10,11 @@ import numpy as np
 from ...arrays import Array
 from ...tape import AnyVar, DomainError, ShapeError
 from ..captured.forward import CapturedForward
-from ..data import Batches, Dataset
+from ..data import Dataset
 from ..step.batch import batch_arrays, map_batch
 from ..step.eager import TrainingStep
 from ..step.forward import Forward, eager_forward, loss_forward, model_forward
-from .batch_stream import require_batches
+from .batch_stream import gives_epochs, require_batches
 
 Metric = str | Callable[[Any, Any], Any]
 """A name, or ``metric(outputs, batch) -> number``."""
@@ -33,17 +34,18 @@ class Forwards:
 
     def __init__(self, step: TrainingStep, *, eager: bool) -> None:
         self._step, self._eager = step, eager
-        self._models: dict[int, tuple[Any, Callable[[Any], Any]]] = {}
+        self._models: dict[Any, tuple[Any, Callable[[Any], Any]]] = {}
         self.loss = self._of(loss_forward(step.loss_fn))
         """A batch -> the loss and the metrics by name."""
 
     def model(self, model: Model) -> Callable[[Any], Any]:
         """Inputs -> the outputs of a model: views that are valid until the next call."""
-        known = self._models.get(id(model))
+        key = (id(model.__self__), model.__func__) if ismethod(model) else id(model)
+        known = self._models.get(key)
         if known is None:
             if len(self._models) == MODELS_KEPT:
                 del self._models[next(iter(self._models))]
-            known = self._models[id(model)] = model, self._of(model_forward(model))
+            known = self._models[key] = model, self._of(model_forward(model))
         return known[1]
 
     def _of(self, function: Forward) -> Callable[[Any], Any]:
@@ -87,13 +89,11 @@ def evaluated(forwards: Forwards, data: object, metric: Metric, model: Model | N
 def batches_of(where: str, data: object) -> Iterator[Any]:
     """The batches of a data set, of the first epoch of its batches, or as they are given; at least one.
 
-    Neither a data set nor its batches are iterated, so that their next epoch is what it was. Raises DomainError.
+    What has epochs is not iterated, so that its next epoch is what it was. Raises DomainError.
     """
-    if isinstance(data, Dataset):
-        data = data.batches(BATCH)
-    elif not isinstance(data, Batches):
-        require_batches(where, data)
-    items = data.epoch(0) if isinstance(data, Batches) else iter(cast(Iterable[Any], data))
+    given: Any = data.batches(BATCH) if isinstance(data, Dataset) else data
+    require_batches(where, given)
+    items = given.epoch(0) if gives_epochs(given) else iter(given)
     empty = True
     for batch in items:
         empty = False
@@ -167,7 +167,7 @@ def _share_of_right(outputs: Any, batch: Any) -> float:
     if not isinstance(batch, tuple | list) or len(batch) != 2:  # pyright: ignore[reportUnknownArgumentType]
         got = f"{len(list(batch_arrays(batch)))} arrays"
         raise DomainError(f"evaluate: argument 'data': expected inputs and labels, got {got}")
-    chosen, labels = outputs.argmax(axis=-1), np.asarray(batch[1])  # pyright: ignore[reportUnknownArgumentType]
+    chosen, labels = outputs.argmax(axis=-1), np.asarray(cast(Any, batch[1]))  # pyright: ignore[reportUnknownArgumentType]
     return int(np.count_nonzero(chosen == labels)) / labels.size
 
 

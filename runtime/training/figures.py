@@ -80,6 +80,10 @@ class Figures:
 
     def _repr_html_(self) -> str:
         """The table in a notebook."""
+        return self.to_html()
+
+    def to_html(self) -> str:
+        """The last rows as a table in HTML."""
         table = self._shown()
         head = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
         rows = ["".join(f"<td>{_cell(row[name])}</td>" for name in table.columns) for row in table.rows]

@@ -1,12 +1,12 @@
 """The validation of a fit: on which batches, and when."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Self
+from typing import Any, Self, cast
 
 from ...tape import DomainError
-from ..data import Batches, Dataset
+from ..data import Dataset
 from ..step.loss_result import VALIDATION
-from .batch_stream import require_batches
+from .batch_stream import gives_epochs, require_batches
 from .evaluation import Forwards, batches_of, measured
 
 _WHERE = "fit: argument 'validation'"
@@ -34,7 +34,7 @@ class HeldOut:
             if every is not None:
                 raise DomainError(f"{where}: expected validation=… beside it, got none")
             return None
-        if not isinstance(data, Dataset | Batches):
+        if not isinstance(data, Dataset) and not gives_epochs(data):
             require_batches(_WHERE, data)
             _require_again(data, trained)
         return cls(data, every)
@@ -51,7 +51,7 @@ class HeldOut:
 
 def _require_again(data: object, trained: object) -> None:
     if isinstance(data, Iterator):
-        kind = type(data).__name__
+        kind = type(cast(Any, data)).__name__
         raise DomainError(f"{_WHERE}: expected batches that can be iterated again, got a {kind}; pass a list of them")
     if data is trained and not isinstance(data, Sequence):
         raise DomainError(

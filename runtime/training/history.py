@@ -162,7 +162,7 @@ class History:
 
     def _repr_html_(self) -> str:
         """The epochs in a notebook."""
-        return self.epochs._repr_html_()
+        return self.epochs.to_html()
 
 
 def _names(rows: Mapping[int, Mapping[str, float]]) -> list[str]:

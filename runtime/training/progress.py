@@ -46,7 +46,9 @@ class Lines:
         self._steps += 1
 
     def epoch(self, number: int, figures: Mapping[str, float]) -> None:
-        """Print the epoch's line."""
+        """Print the epoch's line; one of which a resumed fit had nothing left to do has none."""
+        if not figures:
+            return
         now = perf_counter()
         speed = rate(self._steps - self._counted, now - self._since)
         self._counted, self._since = self._steps, now

@@ -86,6 +86,22 @@ def test_models_by_themselves() -> None:
     assert all(np.array_equal(doubled[k], X * np.float32(k)) for k in range(12))
 
 
+def test_a_model_is_captured_once() -> None:
+    calls = list[int]()
+
+    class Own:
+        def double(self, p: Any, x: Any) -> Any:
+            calls.append(len(x))
+            return x * 2.0
+
+    own, trainer = Own(), new_trainer()
+    for _ in range(3):
+        trainer.predict(X, model=own.double, batch=4)
+    assert calls == [4, 3]
+    trainer.predict(X, model=Own().double, batch=4)
+    assert calls == [4, 3] * 2
+
+
 @pytest.mark.parametrize("mode", ["eager", "replay"])
 def test_what_predict_refuses(mode: Any) -> None:
     trainer = new_trainer(mode)

@@ -1,6 +1,7 @@
 """How a run shows itself: a bar on a terminal, plain lines elsewhere, or nothing."""
 
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -201,3 +202,13 @@ def test_fit_shows_a_bar_with_the_number_of_steps_on_a_terminal(
     monkeypatch.setenv("COLUMNS", "100")
     fit(None, **counts)
     assert count in capsys.readouterr().out
+
+
+def test_an_epoch_that_is_told_once_more_has_no_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "run.ckpt"
+    Trainer(mean_loss, {"w": np.zeros(2)}, SGD(0.5), checkpoint=path).fit(SAMPLES.batches(2), progress=False)
+    trainer = Trainer(mean_loss, {"w": np.zeros(2)}, SGD(0.5), checkpoint=path)
+    trainer.load(path)
+    trainer.fit(SAMPLES.batches(2), epochs=2, progress=True)
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("epoch 2/2: step 3, loss -4.0000, ")

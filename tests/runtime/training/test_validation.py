@@ -1,5 +1,7 @@
 """Validation: when it comes, what it gives, and that neither the training nor its trace can tell."""
 
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -198,3 +200,23 @@ def test_evaluating_batches_does_not_use_them_up() -> None:
     assert [part.tolist() for part in next(iter(batches))] == [
         part.tolist() for part in next(iter(DATA.batches(6, seed=3)))
     ]
+
+
+def test_an_interrupt_takes_effect_between_its_batches(tmp_path: Path) -> None:
+    taken = list[int]()
+
+    class Interrupting:
+        def __iter__(self) -> Any:
+            for k in range(5):
+                taken.append(k)
+                if k == 1:
+                    os.kill(os.getpid(), signal.SIGINT)
+                yield OTHER[:3]
+
+    trainer = new_trainer(trace=tmp_path / "run.dgrr")
+    with pytest.raises(KeyboardInterrupt):
+        trainer.fit(DATA.batches(6), validation=Interrupting(), validate_every=2)
+    assert taken == [0, 1]
+    assert trainer.steps == 2
+    with open_trace(tmp_path / "run.dgrr.partial", mode="tolerate_tail") as trace:
+        assert len(trace) == 2

@@ -3,7 +3,8 @@
 from . import data
 from .captured.captured_function import CapturedFunction, capture_function
 from .captured.captured_step import CapturedStep, capture
-from .data import Batches, Dataset
+from .captured.purity import CaptureError
+from .data import Batches, Dataset, Stream
 from .optim import SGD, Adam, AdamW, clip_by_global_norm, clip_by_value, make_rule
 from .step.eager import EagerStep, StateError
 from .step.evaluate import Evaluation, NonFiniteError, evaluate, gradients
@@ -24,6 +25,7 @@ __all__ = [
     "Batches",
     "BestCheckpoint",
     "Callback",
+    "CaptureError",
     "CapturedFunction",
     "CapturedStep",
     "CheckpointError",
@@ -37,6 +39,7 @@ __all__ = [
     "RecorderError",
     "Result",
     "StateError",
+    "Stream",
     "Trainer",
     "capture",
     "capture_function",

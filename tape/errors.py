@@ -4,6 +4,20 @@
 class DgrrError(Exception):
     """Base of all errors that the engine raises on purpose."""
 
+    _placed = False
+
+    def raised_in(self, layer: str) -> None:
+        """Put the name of the layer that it passes on its way out before the text: ``0: …``, then ``encoder.0: …``.
+
+        >>> error = ShapeError("relu: argument 'x': …")
+        >>> error.raised_in("0")
+        >>> error.raised_in("encoder")
+        >>> print(error)
+        encoder.0: relu: argument 'x': …
+        """
+        self.args = (f"{layer}{'.' if self._placed else ': '}{self}", *self.args[1:])
+        self._placed = True
+
 
 class ShapeError(DgrrError, ValueError):
     """Sizes that do not fit: ``matmul: argument 'b': expected shape (3, N), got (4, 5)``."""

@@ -16,6 +16,7 @@ from .graph.node import Node
 from .graph.nonfinite import require_finite_value
 from .inspect.inspection import Looking
 from .record.op import Op
+from .values.by_name import require_flat
 from .values.dtypes import FLOATS, DType
 from .values.shape import Pattern, Shape
 from .values.tensor import AnyTensor
@@ -101,7 +102,11 @@ class Tape(Looking, Generic[D]):
         return self._enter("const", value, shape, name, requires_grad=False)
 
     def params(self, values: Mapping[str, npt.ArrayLike]) -> dict[str, AnyVar]:
-        """A parameter leaf for each entry of a dict, named by its key."""
+        """A parameter leaf for each entry of a dict, named by its key.
+
+        Raises DTypeError for anything but floats, and for a dict in the dict.
+        """
+        require_flat("params: argument 'values'", values)
         return {name: self.param(value, name=name) for name, value in values.items()}
 
     def _enter(self, call: str, value: Any, shape: Any, name: str | None, requires_grad: bool) -> AnyVar:

@@ -19,7 +19,10 @@ COMPILES = "tape/numerics/test_ir.py"
 QUICK = (
     "house/test_tiny.py",
     "runtime/captured/test_captured_errors.py",
-    "runtime/data/",
+    "runtime/data/test_data.py",
+    "runtime/data/test_choices.py",
+    "runtime/data/test_maps.py",
+    "runtime/data/test_streams.py",
     "runtime/ir/formats/test_dot.py",
     "runtime/ir/test_verify.py",
     "runtime/lower/test_arena.py",

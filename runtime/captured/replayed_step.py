@@ -64,7 +64,9 @@ class ReplayedStep(TrainingStep):
                 raise ShapeError(f"step: batch: expected {_shown(known)} as captured, got {_shown(key)}")
             if len(self._known) == PLANS_KEPT:
                 del self._known[next(iter(self._known))]
-            self._known[key] = Plans(self, batch, key, self._compile)
+            plans = Plans(self, batch, key, self._compile)
+            plans.require_same("the second time")
+            self._known[key] = plans
         self._plans = self._known[key]
         return self._plans
 
@@ -79,13 +81,19 @@ class ReplayedStep(TrainingStep):
         plans.feed(batch)
         return plans
 
+    def require_same(self, when: str) -> None:
+        """Raise CaptureError if ``loss_fn``, recorded once more, is not what the plans at hand have run."""
+        if self._plans is not None and self._plans.runs:
+            self._plans.require_same(when)
+
     # ------------------------------------------------------------------ running
 
     def __call__(self, batch: Any) -> np.floating[Any]:
         """Train on one batch and return its loss, taken before the update.
 
         Raises NonFiniteError, and changes nothing, if the loss or a gradient is infinite or NaN; BoundsError for
-        an index out of range; ShapeError for a batch of another shape where that was asked for.
+        an index out of range; ShapeError for a batch of another shape where that was asked for; CaptureError if
+        ``loss_fn`` has been found to do another thing than when it was captured.
         """
         loss: Any = self._run("step", batch).loss[()]
         return loss  # type: ignore[no-any-return]
@@ -165,13 +173,16 @@ class ReplayedStep(TrainingStep):
         plans = self._plans
         flat = None if plans is None else plans.flat(batch)
         if plans is not None and flat is not None:
+            plans.count()
             executable = plans.executable(kind)
             try:
                 if executable.bound.run_fed(plans.feeds, flat):
                     return executable
             except Fault as fault:
                 raise self._error(executable, fault, batch) from None
-        executable = self.bind(batch).executable(kind)
+        plans = self.bind(batch)
+        plans.count()
+        executable = plans.executable(kind)
         try:
             executable.bound.run()
         except Fault as fault:
@@ -182,6 +193,7 @@ class ReplayedStep(TrainingStep):
         bound, loss = executable.bound, executable.loss
         losses = np.empty(n, loss.dtype)
         plans = self.bound_plans("replay")
+        plans.count(n)
         feeds = np.array(
             [(b.ctypes.data, s.ctypes.data, b.nbytes) for b, s in zip(plans.inputs, stacked, strict=False)], np.int64
         ).reshape(-1, 3)

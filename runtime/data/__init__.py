@@ -1,6 +1,19 @@
-"""Data sets in memory, their batches, and a small real one: the UCI handwritten digits."""
+"""Data sets of arrays, streams of samples, their batches, and a small real set: the UCI handwritten digits."""
 
 from .dataset import Batches, Dataset
+from .epochs import Epochs, LengthError, Prefetch
+from .random import SampleRandom
+from .stream import Stream, StreamBatches
 from .uci_digits import digits
 
-__all__ = ["Batches", "Dataset", "digits"]
+__all__ = [
+    "Batches",
+    "Dataset",
+    "Epochs",
+    "LengthError",
+    "Prefetch",
+    "SampleRandom",
+    "Stream",
+    "StreamBatches",
+    "digits",
+]

@@ -1,26 +1,37 @@
-"""Data sets held in memory, and their batches: the same sequence in every run and on every machine."""
+"""Data sets of arrays, and their batches: the same sequence in every run and on every machine."""
 
-from collections.abc import Iterator
-from typing import TypeAlias
+from collections.abc import Callable, Iterator
+from copy import copy
+from numbers import Integral
+from typing import Any, Generic, Self, cast, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from ...arrays import Array
 from ...tape.errors import DomainError, ShapeError
-from ...tape.numerics.math.random import permutation
+from ...tape.numerics.math.random import SEEDS, coordinate, permutation
+from .epochs import Epochs, epoch_number, whole
+from .orders import Indices, cut, fixed_order, fold_sizes, order_to_cut, part_sizes
+from .sample_map import SampleMap, applied
+from .samples import AnySample, NamedSample, S, Sample, as_array, stacked
 
-Sample: TypeAlias = tuple[Array, ...]
-"""One array per array of the data set: of a sample, or of a batch of samples along the first axis."""
 
-
-class Dataset:
+class Dataset(Generic[S]):
     """Arrays whose first axes count the same samples.
 
+    Samples are tuples of arrays, or dicts of them where the arrays are given by name. Nothing is copied or read
+    before samples are asked for, so an array may be a file larger than the memory: ``np.load(path, mmap_mode="r")``.
+    The methods that give a data set choose samples by number, and read none either.
+
     Args:
-        arrays: at least one; the data set keeps read-only views of them.
+        arrays: at least one, or whatever numpy makes one of; the data set keeps read-only views of them.
+        named: the same by name.
 
     Raises:
-        ShapeError: an array without axes, or arrays of different lengths.
+        ShapeError: no array, an array without axes, or arrays of different lengths.
+        DTypeError: Python objects in place of numbers.
+        DomainError: arrays both in turn and by name.
 
     >>> import numpy as np
     >>> data = Dataset(np.arange(6.0).reshape(3, 2), np.array([1, 0, 1]))
@@ -29,35 +40,183 @@ class Dataset:
     >>> data[:2]
     (array([[0., 1.],
            [2., 3.]]), array([1, 0]))
+    >>> Dataset(x=[0.5, 1.5, 2.5], y=[1, 0, 1])[1:]
+    {'x': array([1.5, 2.5]), 'y': array([0, 1])}
     """
 
-    def __init__(self, *arrays: Array) -> None:
-        if not arrays:
+    @overload
+    def __init__(self: "Dataset[Sample]", *arrays: npt.ArrayLike) -> None: ...
+    @overload
+    def __init__(self: "Dataset[NamedSample]", **named: npt.ArrayLike) -> None: ...
+    def __init__(self, *arrays: npt.ArrayLike, **named: npt.ArrayLike) -> None:
+        if arrays and named:
+            raise DomainError("Dataset: expected arrays in turn or by name, got both")
+        given: dict[Any, npt.ArrayLike] = named or dict(enumerate(arrays))
+        if not given:
             raise ShapeError("Dataset: expected at least one array, got none")
-        for k, array in enumerate(arrays):
-            if array.ndim == 0:
-                raise ShapeError(f"Dataset: array {k}: expected an axis of samples, got shape ()")
-            if len(array) != len(arrays[0]):
-                raise ShapeError(f"Dataset: array {k}: expected {len(arrays[0])} samples, got {len(array)}")
-        self.arrays: Sample = tuple(map(_read_only, arrays))
+        self._names = tuple(named) or None
+        self._columns = [_read_only(as_array(value, f"Dataset: array {key!r}")) for key, value in given.items()]
+        for key, column in zip(given, self._columns, strict=True):
+            if column.ndim == 0:
+                raise ShapeError(f"Dataset: array {key!r}: expected an axis of samples, got shape ()")
+            if len(column) != len(self._columns[0]):
+                raise ShapeError(f"Dataset: array {key!r}: expected {len(self._columns[0])} samples, got {len(column)}")
+        self._rows: Indices | None = None
+        self._maps: tuple[SampleMap, ...] = ()
+        self._epoch = 0
+
+    # ------------------------------------------------------------------ samples
 
     def __len__(self) -> int:
-        return len(self.arrays[0])
+        return len(self._columns[0] if self._rows is None else self._rows)
 
-    def __getitem__(self, index: int | slice | Array) -> Sample:
+    def __getitem__(self, index: int | slice | Array) -> S:
         """The samples at an index, a slice or an array of indices; IndexError outside the data set."""
-        return tuple(np.asarray(array[index]) for array in self.arrays)
+        if self._rows is None:
+            return self._formed([column[index] for column in self._columns])
+        rows = self._rows[index]
+        if not self._maps:
+            return self._formed([column[rows] for column in self._columns])
+        if rows.ndim == 0:
+            return cast(S, self._mapped(rows.reshape(1))[0])
+        return self._stacked(rows)
 
-    def __repr__(self) -> str:
-        arrays = ", ".join(f"{array.dtype}{list(array.shape)}" for array in self.arrays)
-        return f"Dataset({arrays})"
+    @property
+    def arrays(self) -> S:
+        """All samples: the arrays themselves if nothing was chosen or mapped, else read and computed now."""
+        return self[:]
 
-    def batches(self, size: int, *, seed: int | None = None, drop_last: bool = False) -> "Batches":
+    def at_epoch(self, k: int) -> Self:
+        """The data set as epoch ``k`` sees it: the functions of `map` draw that epoch's random numbers."""
+        epoch = epoch_number(k)
+        return self._changed(_epoch=epoch) if any(each.seed is not None for each in self._maps) else self
+
+    def map(self, fn: Callable[..., Any], *, seed: int | None = None) -> "Dataset[Any]":
+        """The data set with a function of each sample, called whenever the sample is read.
+
+        ``fn(*arrays)``, or ``fn(named)`` where samples have names, gets the arrays of one sample and returns those of
+        the new one: a tuple, a dict, or one array. With a seed it gets a `SampleRandom` too, as its last argument:
+        ``fn(*arrays, random)``. What that draws depends on seed, epoch and sample alone, so an augmentation is the
+        same in every run, whatever the batches. A function that draws elsewhere, or depends on calls before, is not.
+        Indexing shows epoch 0; `at_epoch` others.
+
+        Raises DomainError for a seed out of range. When samples are read, an error of ``fn`` gets a note of which
+        sample it was; ShapeError, DTypeError or DomainError for samples of a batch that are not alike.
+
+        >>> data = Dataset(np.arange(4.0), np.array([0, 1, 0, 1]))
+        >>> data.map(lambda x, y: (x / 2, y))[:]
+        (array([0. , 0.5, 1. , 1.5]), array([0, 1, 0, 1]))
+        >>> noisy = data.map(lambda x, y, random: (x + random.normal(dtype=x.dtype), y), seed=0)
+        >>> noisy.take(2)[:][0], noisy[1][0], noisy.at_epoch(1)[1][0]
+        (array([-0.17434846,  0.16863911]), array(0.16863911), array(0.02350097))
+        """
+        rows = np.arange(len(self)) if self._rows is None else self._rows
+        return self._changed(_rows=_read_only(rows), _maps=(*self._maps, SampleMap(fn, seed, len(self._maps))))
+
+    # ------------------------------------------------------------------ other data sets
+
+    def take(self, index: int | slice | npt.ArrayLike) -> Self:
+        """The first so many samples, or those of a slice, an array of indices or a mask, as a data set.
+
+        Raises DomainError for a number below 0, IndexError for an index outside the data set.
+
+        >>> data = Dataset(np.arange(5))
+        >>> data.take(2)[:], data.take(slice(3, None))[:], data.take([4, 0])[:]
+        ((array([0, 1]),), (array([3, 4]),), (array([4, 0]),))
+        """
+        if isinstance(index, Integral):
+            index = slice(whole("take", "argument 'index'", index, least=0))
+        chosen = np.arange(len(self))[index if isinstance(index, slice) else _as_index(index)]
+        return self._of(chosen)
+
+    def shuffle(self, seed: int) -> Self:
+        """The samples in a random order, the same one for ever; ``batches(seed=…)`` makes one for each epoch.
+
+        >>> Dataset(np.arange(5)).shuffle(seed=0)[:]
+        (array([4, 0, 3, 2, 1]),)
+        """
+        return self._of(fixed_order(len(self), seed))
+
+    def split(self, *shares: float, seed: int | None = None, stratify: npt.ArrayLike | None = None) -> tuple[Self, ...]:
+        """The data set in parts, each sample in one of them.
+
+        Args:
+            shares: of each part, between 0 and 1, or how many samples it has. What they leave is one more part, and
+                a single share always leaves one.
+            seed: of the choice of samples; None cuts the data set where it stands. Samples keep their order.
+            stratify: a class for each sample, or anything that can be sorted; every part then has each class in
+                proportion, as nearly as whole samples allow.
+
+        Raises:
+            DomainError: a share out of range, shares that come to more than there is, or an empty part.
+            ShapeError: another number of classes.
+
+        >>> data = Dataset(np.arange(10))
+        >>> train, test = data.split(0.8, seed=0)
+        >>> train[:], test[:]
+        ((array([0, 2, 3, 4, 5, 6, 7, 9]),), (array([1, 8]),))
+        >>> [len(part) for part in data.split(5, 3)]
+        [5, 3, 2]
+        """
+        order = order_to_cut("split", len(self), seed, stratify)
+        return tuple(self._of(part) for part in cut(order, part_sizes(len(self), shares)))
+
+    def kfold(
+        self, k: int, *, seed: int | None = None, stratify: npt.ArrayLike | None = None
+    ) -> list[tuple[Self, Self]]:
+        """``k`` pairs ``(train, test)``: each sample is tested once and trained on in all other pairs.
+
+        Sizes of the test parts differ by one at most. ``seed`` and ``stratify`` are those of `split`.
+
+        Raises DomainError unless ``2 <= k <= len(data)``, ShapeError for another number of classes.
+
+        >>> [test[:][0].tolist() for train, test in Dataset(np.arange(5)).kfold(2)]
+        [[0, 1, 2], [3, 4]]
+        """
+        order = order_to_cut("kfold", len(self), seed, stratify)
+        folds = cut(order, fold_sizes(len(self), k))
+        return [(self._of(np.setdiff1d(order, fold)), self._of(fold)) for fold in folds]
+
+    def batches(self, size: int, *, seed: int | None = None, drop_last: bool = False) -> "Batches[S]":
         """The data set in batches of ``size`` samples; see `Batches`."""
         return Batches(self, size, seed=seed, drop_last=drop_last)
 
+    def __repr__(self) -> str:
+        keys = [f"{name}=" for name in self._names] if self._names else [""] * len(self._columns)
+        parts = zip(keys, self._columns, strict=True)
+        arrays = ", ".join(f"{key}{column.dtype}{[len(self), *column.shape[1:]]}" for key, column in parts)
+        return ".".join([f"Dataset({arrays})", *(each.name for each in self._maps)])
 
-class Batches:
+    # ------------------------------------------------------------------ how it is made
+
+    def _of(self, chosen: Indices) -> Self:
+        """The data set of these samples of this one."""
+        return self._changed(_rows=_read_only(chosen if self._rows is None else self._rows[chosen]))
+
+    def _changed(self, **fields: Any) -> Self:
+        other = copy(self)
+        vars(other).update(fields)
+        return other
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Copies and pickles of read-only arrays can be written to."""
+        vars(self).update(state, _columns=[_read_only(column) for column in state["_columns"]])
+
+    def _formed(self, arrays: list[Array]) -> S:
+        parts = tuple(map(np.asarray, arrays))
+        return cast(S, parts if self._names is None else dict(zip(self._names, parts, strict=True)))
+
+    def _mapped(self, rows: Indices) -> list[AnySample]:
+        samples: list[AnySample] = [self._formed([column[row] for column in self._columns]) for row in rows]
+        return applied(self._maps, samples, rows, self._epoch)
+
+    def _stacked(self, rows: Indices) -> S:
+        if rows.ndim != 1 or len(rows) == 0:
+            raise DomainError(f"{self!r}: expected at least one sample, along one axis, got shape {rows.shape}")
+        return cast(S, stacked(self._mapped(rows), lambda k: f"map: sample {rows[k]}"))
+
+
+class Batches(Epochs[S]):
     """A data set cut into batches, epoch after epoch.
 
     Every ``iter()`` is the next epoch, and a fresh object starts at epoch 0, so two fresh objects made alike
@@ -70,48 +229,51 @@ class Batches:
         drop_last: leave out a last batch of fewer samples.
 
     Raises:
-        DomainError: ``size`` is not a whole number of at least 1, or an epoch would have no batch.
+        DomainError: ``size`` is not a whole number of at least 1, the seed is out of range, or an epoch would have
+            no batch.
 
     >>> import numpy as np
     >>> [labels.tolist() for labels, in Dataset(np.arange(5)).batches(2)]
     [[0, 1], [2, 3], [4]]
     """
 
-    def __init__(self, dataset: Dataset, size: int, *, seed: int | None = None, drop_last: bool = False) -> None:
-        if size != int(size) or size < 1:
-            raise DomainError(f"batches: size: expected a whole number of at least 1, got {size!r}")
-        self.dataset, self.size, self.seed, self.drop_last = dataset, int(size), seed, drop_last
-        self._next_epoch = 0
+    def __init__(self, dataset: Dataset[S], size: int, *, seed: int | None = None, drop_last: bool = False) -> None:
+        self.dataset, self.size, self.drop_last = dataset, whole("batches", "size", size), drop_last
+        self.seed = None if seed is None else coordinate("batches", "seed", seed, SEEDS)
         if len(self) == 0:
             rule = f"at least {size} samples" if drop_last else "at least one sample"
             raise DomainError(f"batches: expected a data set of {rule}, got {len(dataset)}: no batch would be left")
 
     def __len__(self) -> int:
         """Batches in an epoch."""
-        whole, rest = divmod(len(self.dataset), self.size)
-        return whole + (rest > 0 and not self.drop_last)
+        full, rest = divmod(len(self.dataset), self.size)
+        return full + (rest > 0 and not self.drop_last)
 
-    def __iter__(self) -> Iterator[Sample]:
-        """The batches of the next epoch."""
-        epoch = self._next_epoch
-        self._next_epoch += 1
-        return self.epoch(epoch)
-
-    def epoch(self, k: int) -> Iterator[Sample]:
+    def epoch(self, k: int) -> Iterator[S]:
         """The batches of epoch ``k``, whatever was iterated before; ``iter()`` goes on where it was.
 
         Raises DomainError if ``k`` is negative.
         """
-        if k < 0:
-            raise DomainError(f"batches: epoch: expected at least 0, got {k}")
-        if self.seed is None:
-            return (self.dataset[start : start + self.size] for start in self._starts)
-        order = permutation(len(self.dataset), seed=self.seed, step=k)
-        return (self.dataset[order[start : start + self.size]] for start in self._starts)
+        return self._batches(epoch_number(k))
 
-    @property
-    def _starts(self) -> range:
-        return range(0, len(self) * self.size, self.size)
+    def _batches(self, k: int) -> Iterator[S]:
+        samples, starts = self.dataset.at_epoch(k), range(0, len(self) * self.size, self.size)
+        if self.seed is None:
+            yield from (samples[start : start + self.size] for start in starts)
+            return
+        order = permutation(len(samples), seed=self.seed, step=k)
+        yield from (samples[order[start : start + self.size]] for start in starts)
+
+    def __repr__(self) -> str:
+        options = ["" if self.seed is None else f", seed={self.seed}", ", drop_last=True" if self.drop_last else ""]
+        return f"Batches({self.dataset!r}, {self.size}{''.join(options)})"
+
+
+def _as_index(index: npt.ArrayLike) -> Array:
+    array = np.asarray(index)
+    if array.ndim != 1:
+        raise DomainError(f"take: argument 'index': expected indices along one axis, got shape {array.shape}")
+    return array if array.size else array.astype(np.int64)
 
 
 def _read_only(array: Array) -> Array:

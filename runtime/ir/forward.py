@@ -32,8 +32,9 @@ def record_forward(function: Forward, params: Arrays, example: Any, model_state:
     batch, inputs = symbols(tape, example)
 
     def context() -> Context:
-        steps.append(tape.symbol(Spec((), i64.dtype), "step"))
-        return Context(False, Random(steps[0], seed), state)
+        if not steps:
+            steps.append(tape.symbol(Spec((), i64.dtype), "step"))
+        return Context(False, Random(steps[0], seed), state, steps[0])
 
     made = function(p, batch, context)
     result = map_batch(lambda where, var: require_var(where, var).id, made, "result")

@@ -130,7 +130,7 @@ class _Passes:
     def _context(self) -> Context:
         step: AnyVar = self._tape.symbol(Spec((), i64.dtype), "step") if self._step is None else self._step
         self._step = step
-        return Context(True, Random(step, self._seed, self._done), self._now)
+        return Context(True, Random(step, self._seed, self._done), self._now, step)
 
     def surroundings(self) -> tuple[int | None, dict[str, int], dict[int, int]]:
         """The id of the count of steps, those of the state before, and of what of it changes."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ from numpy.lib.stride_tricks import as_strided
 from ...arrays import Array
 from ...tape.numerics.engine import machine
 from ...tape.numerics.engine.launch import Words
+from ...tape.numerics.engine.side_by_side import Task, compile_side_by_side
 from ...tape.numerics.engine.threads import THREADS
+from ..ir.graph import Role
 from ..step.memory import line_aligned
 from .plan import BindingPlan, operand_strides
 from .program import LoweredOp
@@ -78,6 +81,7 @@ class Bound:
 
 def bind(plan: BindingPlan, outside: Mapping[int, Array]) -> Bound:
     """Allocate the arena and write the table. ``outside`` has the dense array of every root that is not static."""
+    compile_side_by_side(_missing(plan))
     arena = line_aligned(plan.arena_bytes)
     memory = {root: _bytes(array) for root, array in outside.items()}
     memory |= {whole: _group(plan, whole, outside) for whole in plan.program.groups}
@@ -99,6 +103,16 @@ def bind(plan: BindingPlan, outside: Mapping[int, Array]) -> Bound:
         rows[i] = op.kernel.address(op.element), table, words.address, plan.parts[i]
     kept.append(pointers)
     return Bound(plan, memory, rows, np.zeros(2, np.int64), max(plan.parts, default=1) > 1, kept)
+
+
+def _missing(plan: BindingPlan) -> list[Task]:
+    """What of the machine code that a plan runs is not compiled yet."""
+    versions = dict.fromkeys(version for op in plan.program.ops for version in op.versions)
+    tasks = [Task(f"{k.name} {dtype}", partial(k.compiled, dtype)) for k, dtype in versions if not k.is_ready(dtype)]
+    inputs = len(list(plan.program.graph.with_role(Role.INPUT)))
+    if not machine.run_fed_is_ready(inputs):
+        tasks.append(Task("the loop over calls", partial(machine.run_fed, inputs)))
+    return tasks
 
 
 def _group(plan: BindingPlan, whole: int, outside: Mapping[int, Array]) -> Array:

@@ -52,8 +52,13 @@ class LoweredOp:
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """The kernel, and those that it calls if it is a chain."""
-        inner = [link.kernel for link in self.words.links] if isinstance(self.words, Chain) else []
-        return (self.kernel, *inner)
+        return tuple([kernel for kernel, _ in self.versions])
+
+    @property
+    def versions(self) -> list[tuple[Kernel, np.dtype[Any]]]:
+        """The same, each with the element type that it is compiled for."""
+        inner = [(link.kernel, link.element) for link in self.words.links] if isinstance(self.words, Chain) else []
+        return [(self.kernel, self.element), *inner]
 
     @property
     def table(self) -> tuple[int, ...]:

@@ -7,6 +7,8 @@ import numpy as np
 
 from ...arrays import Array, Arrays
 from ...tape import AnyTensor, DgrrError
+from ...tape.values.by_name import require_flat
+from ...tape.values.dtypes import element_dtype
 from ..optim import clip_by_global_norm, clip_by_value
 from .evaluate import START, Evaluation, NonFiniteError, evaluate
 from .loss_call import LossFn, RunPoint, require_use
@@ -24,16 +26,17 @@ class StateError(DgrrError, ValueError):
 class TrainingStep:
     """A loss function with parameters, optimizer state and a state of the model of its own.
 
-    Raises DomainError for a state of the model that ``loss_fn`` has no argument for.
+    Raises DomainError for a state of the model that ``loss_fn`` has no argument for, DTypeError for what is no
+    array of numbers.
     """
 
     def __init__(
         self, loss_fn: LossFn, params: Arrays, recipe: Recipe, model_state: Arrays | None = None, seed: int = 0
     ) -> None:
         self.loss_fn, self.recipe, self.seed = loss_fn, recipe, seed
-        self.params = packed({name: np.asarray(array) for name, array in params.items()})
+        self.params = packed(_arrays("params", params))
         self.state = packed(recipe.rule.init(self.params))
-        self.model_state = packed({name: np.asarray(array) for name, array in (model_state or {}).items()})
+        self.model_state = packed(_arrays("model_state", model_state or {}))
         require_use(loss_fn, self.model_state)
 
     @property
@@ -61,6 +64,16 @@ class TrainingStep:
         for part, own in self.arrays.items():
             for name, array in own.items():
                 array[...] = given[part][name]
+
+
+def _arrays(part: str, given: Mapping[str, Any]) -> dict[str, Array]:
+    """What was given as arrays; a copy of each is made of its bytes, which an array of objects has not."""
+    require_flat(part, given)
+    arrays = {name: np.asarray(value) for name, value in given.items()}
+    for name, array in arrays.items():
+        if array.dtype.hasobject:
+            element_dtype(f"{part} {name!r}", array.dtype)
+    return arrays
 
 
 class EagerStep(TrainingStep):

@@ -46,7 +46,7 @@ class Evaluation:
 
 def on_tape(tape: Tape[Any], batch: Any) -> Any:
     """A batch with its arrays as constants of a tape; tuples, lists and dicts keep their form."""
-    return map_batch(lambda where, array: tape.const(array), batch)
+    return map_batch(lambda where, array: tape.const(AnyTensor.leaf(array, where)), batch)
 
 
 def evaluate(loss_fn: LossFn, params: Arrays, batch: Any, point: RunPoint = START) -> Evaluation:

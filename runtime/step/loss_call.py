@@ -34,8 +34,8 @@ class RunPoint:
     def context(self, tape: Tape[Any]) -> Context:
         """The context on a tape, where its values become constants."""
         state = {name: tape.const(array, name=name) for name, array in self.model_state.items()}
-        random = Random(tape.const(np.int64(self.step), name="step"), self.seed, self.micro_batch)
-        return Context(self.training, random, state)
+        step = tape.const(np.int64(self.step), name="step")
+        return Context(self.training, Random(step, self.seed, self.micro_batch), state, step)
 
     def after(self, model_state: Arrays) -> "RunPoint":
         """The next micro-batch of the same step."""

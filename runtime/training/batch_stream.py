@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from ...tape import DomainError
-from ..data import Batches, Dataset
+from ..data import Dataset, Epochs
 
 SIZE = 64
 """Of the batches in the advice that errors give."""
@@ -51,11 +51,6 @@ def require_batches(where: str, batches: object) -> None:
             )
 
 
-def gives_epochs(batches: object) -> bool:
-    """Whether batches can be had by the number of their epoch: ``batches.epoch(k)`` uses none of them up."""
-    return callable(getattr(batches, "epoch", None))
-
-
 class Feed:
     """The batches of the steps of one fit.
 
@@ -95,8 +90,9 @@ class Feed:
     def left(self) -> int | None:
         """How many steps are to be done, where it is known before."""
         bounds = [] if self._steps is None else [self._steps]
-        if isinstance(self._batches, Sized) and self._epochs is not None:
-            bounds.append(len(self._batches) // self._accumulate * self._epochs)
+        length = _length(self._batches)
+        if length is not None and self._epochs is not None:
+            bounds.append(length // self._accumulate * self._epochs)
         return max(0, min(bounds) - self._count) if bounds else None
 
     def count_step(self) -> None:
@@ -133,9 +129,9 @@ class Feed:
         return self._stopped or (self._steps is not None and self._count >= self._steps)
 
     def _pass_over(self) -> None:
-        """One epoch without its batches: data of ours know their order without being read."""
+        """One epoch without its batches: an `Epochs` need not be read for it."""
         epoch = iter(self._batches)
-        if not isinstance(self._batches, Batches):
+        if not isinstance(self._batches, Epochs):
             for _ in epoch:
                 pass
 
@@ -156,6 +152,14 @@ class Feed:
             f"fit: argument 'batches': expected at least {least} per epoch, got {got}; "
             "an iterator is used up after one epoch, so pass something that can be iterated again"
         )
+
+
+def _length(batches: Iterable[Any]) -> int | None:
+    """How many batches an epoch has, where it is known: streams have a length that raises TypeError."""
+    try:
+        return len(batches) if isinstance(batches, Sized) else None
+    except TypeError:
+        return None
 
 
 def _skip(items: Iterator[Any], taken: int, epoch: int) -> None:

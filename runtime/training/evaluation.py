@@ -10,11 +10,11 @@ import numpy as np
 from ...arrays import Array
 from ...tape import AnyVar, DomainError, ShapeError
 from ..captured.forward import CapturedForward
-from ..data import Dataset
+from ..data import Dataset, Epochs
 from ..step.batch import batch_arrays, map_batch
 from ..step.eager import TrainingStep
 from ..step.forward import Forward, eager_forward, loss_forward, model_forward
-from .batch_stream import gives_epochs, require_batches
+from .batch_stream import require_batches
 
 Metric = str | Callable[[Any, Any], Any]
 """A name, or ``metric(outputs, batch) -> number``."""
@@ -93,7 +93,7 @@ def batches_of(where: str, data: object) -> Iterator[Any]:
     """
     given: Any = data.batches(BATCH) if isinstance(data, Dataset) else data
     require_batches(where, given)
-    items = given.epoch(0) if gives_epochs(given) else iter(given)
+    items = given.epoch(0) if isinstance(given, Epochs) else iter(given)
     empty = True
     for batch in items:
         empty = False

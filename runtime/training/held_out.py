@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self, cast
 
 from ...tape import DomainError
-from ..data import Dataset
+from ..data import Dataset, Epochs
 from ..step.loss_result import VALIDATION
-from .batch_stream import gives_epochs, require_batches
+from .batch_stream import require_batches
 from .evaluation import Forwards, batches_of, measured
 
 _WHERE = "fit: argument 'validation'"
@@ -34,7 +34,7 @@ class HeldOut:
             if every is not None:
                 raise DomainError(f"{where}: expected validation=… beside it, got none")
             return None
-        if not isinstance(data, Dataset) and not gives_epochs(data):
+        if not isinstance(data, Dataset | Epochs):
             require_batches(_WHERE, data)
             _require_again(data, trained)
         return cls(data, every)

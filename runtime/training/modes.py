@@ -55,6 +55,10 @@ class StepRunner:
         self.step = self._next()
         return self.step(batch)
 
+    def require_same(self) -> None:
+        """Raise CaptureError if ``loss_fn`` is no longer what the captured steps have run."""
+        self._captured.require_same("after the last step")
+
     def _next(self) -> EagerStep | CapturedStep:
         if self._mode == "eager":
             return self._eager

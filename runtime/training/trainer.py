@@ -49,8 +49,8 @@ class Trainer:
         optimizer: for example ``Adam(lr=1e-3)``; ``lr`` may be a schedule.
         mode: how steps run, with the same bits: "replay" runs the first ``warmup`` steps op by op, then captures
             the step once for each shape of batch, and replays it; "eager" runs every step op by op; "capture"
-            captures every step anew, which is slow and of use to find faults only. A captured ``loss_fn`` runs
-            once per shape, so it must not depend on anything but its arguments.
+            captures every step anew, which is slow and of use to find faults only. A captured ``loss_fn`` must not
+            depend on anything but its arguments; if it does, that is found (docs/captured_steps.md) and an error.
         trace: where to record the run: a new path, or a recorder that was begun with the start of this run, or resumed
             where it was loaded. The trace is complete when `fit` returns.
         record: what is kept where `trace` is a path: "grads" records gradients, so that every update can be proved
@@ -95,7 +95,7 @@ class Trainer:
         record: Mode = "grads",
         overwrite: bool = False,
         seed: int = 0,
-        warmup: int = 2,
+        warmup: int = 0,
         on_shape_change: OnShapeChange = "recapture",
         accumulate: int = 1,
         clip_norm: float | None = None,
@@ -186,7 +186,9 @@ class Trainer:
 
         Raises DomainError for a count below 0, batches that give no step, samples in place of batches, a trace that
         is there already, or a checkpoint file that another run left; NonFiniteError for a loss or gradient that is
-        not finite, before it is applied or recorded; the trace then ends with the step before.
+        not finite, before it is applied or recorded; the trace then ends with the step before; CaptureError if
+        ``loss_fn`` does another thing than when it was captured, for which it is recorded again at the captured steps
+        2, 4, 8, … and after the last one.
         """
         observed = HeldOut.of(validation, validate_every, batches)
         feed = Feed(batches, steps=steps, epochs=epochs, accumulate=self._step.recipe.accumulate, cursor=self._resumed)
@@ -208,6 +210,7 @@ class Trainer:
                     self._finish_step(feed, float(losses[-1]), reporter, check)
                     check()
                 self._finish_epoch(feed, epoch, reporter, check)
+            self._run.require_same()
             self._save_where_asked()
             journal.end(self._step)
         self._feed = None

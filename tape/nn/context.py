@@ -14,7 +14,8 @@ class Random:
     """The random numbers of one micro-batch of one step.
 
     Each draw is a function of the seed, the step (a Var: an int64 scalar), the micro-batch and the number of
-    draws before it, and of nothing else; so it can be drawn again from a trace.
+    draws before it, and of nothing else; so it can be drawn again from a trace. A shape is a tuple of sizes; what else
+    is refused, the op of each draw says, which has its name in `dgrr.tape.ops`.
 
     >>> from dgrr.tape import Tape
     >>> tape = Tape()
@@ -29,7 +30,40 @@ class Random:
 
     def uniform(self, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> AnyVar:
         """Independent numbers from [0, 1). Raises DTypeError for another dtype than float32 and float64."""
-        drawn: AnyVar = OPS["uniform"](self._step, tuple(shape), dtype=np.dtype(dtype).name, **self._key())
+        drawn: AnyVar = OPS["uniform"](self._step, shape, dtype=np.dtype(dtype).name, **self._key())
+        return drawn
+
+    def normal(
+        self, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float32, mean: float = 0.0, std: float = 1.0
+    ) -> AnyVar:
+        """Independent normally distributed numbers.
+
+        Raises DTypeError for another dtype than float32 and float64, DomainError unless both numbers are finite and
+        ``std >= 0``.
+        """
+        kind = np.dtype(dtype).name
+        drawn: AnyVar = OPS["normal"](self._step, shape, dtype=kind, mean=mean, std=std, **self._key())
+        return drawn
+
+    def bernoulli(self, p: float, shape: tuple[int, ...]) -> AnyVar:
+        """Independent coin flips, true with probability ``p``: a bool mask, which `cast` makes numbers of.
+
+        Raises DomainError unless ``p`` is a number from 0 to 1.
+        """
+        drawn: AnyVar = OPS["bernoulli"](self._step, p, shape, **self._key())
+        return drawn
+
+    def integers(self, low: int, high: int, shape: tuple[int, ...]) -> AnyVar:
+        """Independent whole numbers from ``low`` to ``high - 1``, int64.
+
+        Raises DomainError unless both are integers with ``-2**63 <= low < high <= 2**63``.
+        """
+        drawn: AnyVar = OPS["integers"](self._step, low, high, shape, **self._key())
+        return drawn
+
+    def permutation(self, n: int) -> AnyVar:
+        """The numbers below ``n`` in random order, int64. Raises DomainError unless ``n`` is an integer from 0 on."""
+        drawn: AnyVar = OPS["permutation"](self._step, n, **self._key())
         return drawn
 
     def dropout(self, x: AnyVar, p: float = 0.5) -> AnyVar:
@@ -45,16 +79,35 @@ class Random:
 class Context:
     """What a step hands to a model: ``loss_fn(p, batch, ctx)``, and from there ``model(p, x, ctx)``.
 
-    ``ctx.training`` tells training from evaluation, ``ctx.random`` draws, ``ctx.state`` maps names to the Vars of
-    what is neither parameter nor input, such as running statistics. A layer that changes one calls
-    ``ctx.update``; the step returns ``(loss, ctx.state)``.
+    ``ctx.training`` tells training from evaluation, ``ctx.step`` counts steps, ``ctx.random`` draws, ``ctx.state``
+    maps names to the Vars of what is neither parameter nor input, such as running statistics. A layer that changes
+    one calls ``ctx.update``; the step returns ``(loss, ctx.state)``.
     """
 
     def __init__(
-        self, training: bool = False, random: Random | None = None, state: Mapping[str, AnyVar] | None = None
+        self,
+        training: bool = False,
+        random: Random | None = None,
+        state: Mapping[str, AnyVar] | None = None,
+        step: AnyVar | None = None,
     ) -> None:
         self.training = training
-        self._random, self._state, self._prefix = random, State(state or {}), ""
+        self._random, self._state, self._step, self._prefix = random, State(state or {}), step, ""
+
+    @property
+    def step(self) -> AnyVar:
+        """How many steps came before this one: an int64 scalar, the same for all micro-batches of a step.
+
+        It is a Var, which a captured step reads anew each time: compute with ``ops.cast(ctx.step, np.float32)``,
+        choose with ``ops.where(ctx.step > 10, a, b)``. In evaluation it is the count of the steps so far.
+        Raises DomainError if the context was made without.
+        """
+        if self._step is None:
+            raise DomainError(
+                "Context: argument 'step': expected a Var that counts the steps before, got None; "
+                "write Context(step=tape.const(0))"
+            )
+        return self._step
 
     @property
     def random(self) -> Random:
@@ -77,7 +130,7 @@ class Context:
 
     def scope(self, prefix: str) -> "Context":
         """The same context for a part of the model: its names stand in the state under ``prefix``."""
-        scoped = Context(self.training, self._random)
+        scoped = Context(self.training, self._random, step=self._step)
         scoped._state, scoped._prefix = self._state, self._prefix + prefix
         return scoped
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...arrays import Array
 from ..errors import DomainError, ShapeError
+from ..numerics.math.exact import quotient, root
 from ..numerics.math.random import uniform as unit_uniform
 from ..numerics.sizes import Sizes
 from ..record.op import OPS
@@ -86,7 +87,7 @@ def uniform_fan_in(fan_in: int) -> Initialiser:
 
     The bound is computed in float64 and rounded once; a value is ``(2 u - 1) * b`` with u from [0, 1).
     """
-    bound = OPS["power"](OPS["sqrt"](AnyTensor(np.array(float(fan_in)))), -1).item()
+    bound = quotient(1.0, root(fan_in))
     return _symmetric(lambda shape: bound)
 
 
@@ -147,9 +148,7 @@ def _kaiming(name: str, numerator: int, negative_slope: float, mode: Fan) -> Bou
 
 def _root(numerator: Fraction, denominator: int) -> float:
     """The square root of an exact quotient that was rounded to float64; 0 for a parameter without elements."""
-    ratio = float(numerator / denominator) if denominator else 0.0
-    root: float = OPS["sqrt"](AnyTensor(np.array(ratio))).item()
-    return root
+    return root(float(numerator / denominator)) if denominator else 0.0
 
 
 def _symmetric(bound: Bound) -> Initialiser:
@@ -173,12 +172,17 @@ def _spread(deviation: Bound) -> Initialiser:
 
 
 def _normal(shape: Sizes, dtype: np.dtype[Any], seed: int, ordinal: int, mean: float, std: float) -> Array:
-    pairs = unit_uniform((prod(shape), 2), np.float64, seed=seed, step=BEFORE_TRAINING, ordinal=ordinal)
-    u, v = AnyTensor(1.0 - pairs[:, 0]), AnyTensor(pairs[:, 1].copy())  # 1 - u is exact
-    radius = OPS["sqrt"](OPS["scale"](OPS["log"](u), -2.0))
-    z = OPS["mul"](radius, OPS["cos"](OPS["scale"](v, tau)))
+    z = standard_normal(unit_uniform((prod(shape), 2), np.float64, seed=seed, step=BEFORE_TRAINING, ordinal=ordinal))
     moved = OPS["add"](OPS["scale"](z, std), AnyTensor.number(mean, np.dtype(np.float64), z.sizes))
     return _array(OPS["reshape"](OPS["cast"](moved, dtype), shape))
+
+
+def standard_normal(pairs: Array) -> AnyTensor:
+    """Box and Muller's normal numbers, float64 (n,), of pairs (u, v) of float64 uniform ones, (n, 2)."""
+    u, v = AnyTensor(1.0 - pairs[:, 0]), AnyTensor(pairs[:, 1].copy())  # 1 - u is exact
+    radius = OPS["sqrt"](OPS["scale"](OPS["log"](u), -2.0))
+    z: AnyTensor = OPS["mul"](radius, OPS["cos"](OPS["scale"](v, tau)))
+    return z
 
 
 def _array(tensor: AnyTensor) -> Array:

@@ -12,13 +12,14 @@ import numpy.typing as npt
 from typing_extensions import TypeVar
 
 from ...arrays import Array
-from ..errors import DomainError, DTypeError
+from ..errors import DgrrError, DomainError, DTypeError
 from ..values.dtypes import FLOATS, Float
 from ..values.shape import Dim
 from ..values.tables import Table
 from ..var.method_types import UnknownAxis
 from ..var.var import AnyVar, Var
 from .context import Context
+from .scope import Params as Params, Scope, missing
 
 F = TypeVar("F", bound=Float)
 S = TypeVarTuple("S")
@@ -36,7 +37,6 @@ L5 = TypeVar("L5", bound=Dim)
 L6 = TypeVar("L6", bound=Dim)
 L7 = TypeVar("L7", bound=Dim)
 
-Params = Mapping[str, AnyVar]
 Initialiser = Callable[[tuple[int, ...], np.dtype[Any], int, int], Array]
 """``initialise(shape, dtype, seed, ordinal)``: fresh values, keyed by the seed and the parameter's place."""
 
@@ -131,10 +131,12 @@ class Layer(ABC, Generic[In, Out]):
         """
         return _initialised("init_state", self.states(), 0, dtype)
 
-    def part(self, name: str, p: Params, x: AnyVar, ctx: Context | None) -> AnyVar:
-        """The output of one of the parts, which sees its own parameters and state only."""
-        prefix = f"{name}."
-        return self.children()[name](Scope(p, prefix), x, None if ctx is None else ctx.scope(prefix))
+    def part(self, name: str, p: Params, x: AnyVar, ctx: Context | None, **more: Any) -> AnyVar:
+        """The output of one of the parts, which sees its own parameters and state only.
+
+        ``more`` is what else the part takes by name. What it raises says where: ``3.attention: linear: argument …``.
+        """
+        return applied(self.children()[name], name, p, x, ctx, more)
 
     def table(self) -> Table:
         """One row per layer that has no parts, and the total."""
@@ -248,12 +250,23 @@ class Sequential(Layer[In, Out]):
     def __call__(self, p: Params, x: Var[F, *S, In], ctx: Context | None = None) -> Var[F, *S, Out]: ...
     def __call__(self, p: Params, x: Any, ctx: Context | None = None) -> Any:
         """The last layer's output."""
-        for name in self.children():
-            x = self.part(name, p, x, ctx)
+        for name, layer in self.children().items():
+            x = applied(layer, name, p, x, ctx, {})
         return x
 
     def __repr__(self) -> str:
         return f"Sequential({', '.join(map(repr, self.layers))})"
+
+
+def applied(part: Any, name: str, p: Params, x: AnyVar, ctx: Context | None, more: Mapping[str, Any]) -> AnyVar:
+    """`Layer.part` for one that is at hand."""
+    prefix = f"{name}."
+    try:
+        y: AnyVar = part(Scope(p, prefix), x, None if ctx is None else ctx.scope(prefix), **more)
+    except DgrrError as error:
+        error.raised_in(name)
+        raise
+    return y
 
 
 def _steps(layer: Any) -> tuple[Layer, ...]:
@@ -290,9 +303,8 @@ def parameter(p: Params, layer: Layer, name: str) -> AnyVar:
     """``p[name]``. Raises DomainError, naming the layer and what there is, if it is missing."""
     try:
         return p[name]
-    except KeyError:
-        have = ", ".join(map(repr, p)) or "none"
-        raise DomainError(f"{layer!r}: argument 'p': expected a parameter {name!r}, got {have}") from None
+    except (KeyError, TypeError, IndexError):
+        raise missing(f"{layer!r}: argument 'p'", p, name, layer.own_parameters()) from None
 
 
 def context(ctx: Context | None, layer: Layer) -> Context:
@@ -303,20 +315,3 @@ def context(ctx: Context | None, layer: Layer) -> Context:
             "write loss_fn(p, batch, ctx) and call the model as model(p, x, ctx)"
         )
     return ctx
-
-
-class Scope(Mapping[str, AnyVar]):
-    """The parameters whose names begin with a prefix, under the names without it."""
-
-    def __init__(self, p: Params, prefix: str) -> None:
-        self._p, self._prefix = p, prefix
-
-    def __getitem__(self, name: str) -> AnyVar:
-        return self._p[self._prefix + name]
-
-    def __iter__(self) -> Iterator[str]:
-        n = len(self._prefix)
-        return (name[n:] for name in self._p if name.startswith(self._prefix))
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)

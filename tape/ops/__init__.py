@@ -77,6 +77,12 @@ from .pooling.avg_pool import adaptive_avg_pool as adaptive_avg_pool, avg_pool a
 from .pooling.max_pool import adaptive_max_pool as adaptive_max_pool, max_pool as max_pool
 from .pooling.smooth_max_pool import smooth_max_pool as smooth_max_pool
 from .pooling.upsample import upsample_bilinear as upsample_bilinear, upsample_nearest as upsample_nearest
+from .random.draws import (
+    bernoulli as bernoulli,
+    integers as integers,
+    normal as normal,
+    permutation as permutation,
+)
 from .random.random import dropout as dropout, uniform as uniform
 from .reduce.extremes import argmax as argmax, argmin as argmin, reduce_max as reduce_max, reduce_min as reduce_min
 from .reduce.moments import logsumexp as logsumexp, var as var

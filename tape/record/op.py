@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ..errors import DTypeError, TapeError
+from ..errors import DTypeError, ShapeError, TapeError
 from ..values.attributes import PLAIN, Attributes, plain
 from ..values.shape import Bindings, Pattern
 from ..values.spec import Spec
@@ -36,6 +36,10 @@ Meaning = Callable[[Pattern, str, Bindings], Any]
 """``meaning(pattern, where, known)``: the plain value of an attribute that is given as ``Shape[...]``."""
 
 
+Advice = Callable[..., str]
+"""What to do about inputs of these specs, which do not fit; an empty text if there is nothing to say."""
+
+
 @dataclass(eq=False)
 class Op:
     """One op. See the op tables in the docs for what each field means; `op` makes records."""
@@ -56,6 +60,7 @@ class Op:
     excused: Mapping[str, str]
     private: bool
     named: tuple[str, Meaning] | None
+    advice: Advice | None
     prepared: dict[Any, Computation] = field(default_factory=dict[Any, Computation])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -175,6 +180,7 @@ class Op:
         given: Any = x
         index = isinstance(x, int | np.integer) and self.signature.inputs[i] in self.signature.indices
         if index or isinstance(x, np.ndarray | list | tuple):
+            _require_no_vars(where, given)
             return AnyTensor.leaf(given, where)
         if isinstance(x, int | float | np.generic) and like is not None:
             return _constant(where, given, like)
@@ -194,11 +200,20 @@ class Op:
         for name, spec in zip(self.signature.inputs, specs, strict=True):
             if spec is None and name not in self.signature.optional:
                 raise _no_tensor(f"{self.name}: argument {name!r}", None)
-        unified = self.signature.unify(specs)
+        unified = self._unified(specs)
         if self.infer is not None:
             return self.infer(*specs, **attrs)
         assert unified is not None, "checked when the op was made"
         return unified
+
+    def _unified(self, specs: Sequence[Spec | None]) -> Spec | None:
+        try:
+            return self.signature.unify(specs)
+        except (ShapeError, DTypeError) as error:
+            advice = self.advice(*specs) if self.advice else ""
+            if not advice:
+                raise
+            raise type(error)(f"{str(error).partition('; ')[0]}; {advice}") from None
 
     def lowered(self, specs: Sequence[Spec | None], attrs: Mapping[str, Any]) -> tuple[list[Slot], Slot]:
         """The input slots that are given and the slot of the result."""
@@ -259,7 +274,20 @@ def _zero(x: Any) -> AnyTensor | None:
 
 
 def _no_tensor(where: str, x: object) -> DTypeError:
-    return DTypeError(f"{where}: expected a Var, a tensor, an array or a number, got {type(x).__name__}")
+    advice = "; a dict that is unpacked gives its names: take each part by name" if isinstance(x, str) else ""
+    return DTypeError(f"{where}: expected a Var, a tensor, an array or a number, got {type(x).__name__}{advice}")
+
+
+def _require_no_vars(where: str, x: Any) -> None:
+    """Raise DTypeError for Vars in tuples or lists, which is what becomes of lists of numbers in a batch."""
+    first = x
+    while isinstance(first, list | tuple) and first:
+        first = cast(Sequence[Any], first)[0]
+    if isinstance(first, Var | AnyTensor):
+        raise DTypeError(
+            f"{where}: expected a Var or an array, got a {type(x).__name__} of Vars; "
+            "join Vars with ops.stack, and give a batch as arrays: a list in it is not one array but several"
+        )
 
 
 def _is_array(x: Any) -> bool:
@@ -287,6 +315,7 @@ def op(
     excused: Mapping[str, str] | None = None,
     private: bool = False,
     named: tuple[str, Meaning] | None = None,
+    advice: Advice | None = None,
 ) -> Callable[[F], F]:
     """Make an op of a function whose annotations are its shape rule and whose docstring says what it does.
 
@@ -315,6 +344,7 @@ def op(
             excused=excused or {},
             private=private,
             named=named,
+            advice=advice,
         )
         OPS[record.name] = record
         return _public(function, record)

@@ -12,7 +12,7 @@ from typing import Any, Union, get_args, get_origin, get_overloads, get_type_hin
 import numpy as np
 
 from ..errors import DTypeError, ShapeError
-from ..values.dtypes import DTYPES, DType, i64
+from ..values.dtypes import DTYPES, DType, Float, i64
 from ..values.shape import Bindings, Pattern
 from ..values.spec import Spec
 from ..var.var import Var
@@ -41,7 +41,7 @@ class TensorType:
         """``known`` with this type's dtype variable bound. Raises DTypeError if ``dtype`` does not fit."""
         want: Any = known.get(self.dtype, getattr(self.dtype, "__bound__", self.dtype))
         if want is not Any and not issubclass(DTYPES[dtype], want):
-            raise DTypeError(f"{where}: expected {_dtype_names(want)}, got {dtype}; convert with ops.cast")
+            raise DTypeError(f"{where}: expected {_dtype_names(want)}, got {dtype}; {_conversion(want, dtype)}")
         return {**known, self.dtype: DTYPES[dtype]}
 
 
@@ -55,6 +55,12 @@ def _takes_tuples(hint: object) -> bool:
 
 def _dtype_names(want: type[DType]) -> str:
     return " or ".join(str(d) for d, t in DTYPES.items() if issubclass(t, want))
+
+
+def _conversion(want: type[DType], dtype: np.dtype[Any]) -> str:
+    """What to do about an element type; images come as uint8, which the engine holds as int64."""
+    images = ", images of whole numbers with x.astype(np.float32) / 255" if (want, dtype) == (Float, i64.dtype) else ""
+    return f"convert with ops.cast{images}"
 
 
 class Signature:

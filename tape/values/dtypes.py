@@ -63,6 +63,5 @@ def element_dtype(where: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
     native = dtype.newbyteorder("=")
     if native in DTYPES:
         return native
-    raise DTypeError(
-        f"{where}: expected float32, float64, an integer type or bool, got {dtype}; convert with .astype first"
-    )
+    given = "what is no number" if dtype.kind == "O" else f"{dtype}; convert with .astype first"
+    raise DTypeError(f"{where}: expected float32, float64, an integer type or bool, got {given}")

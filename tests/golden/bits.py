@@ -2,8 +2,8 @@
 
 ``python tests/golden/bits.py`` prints them as JSON, with the environment in which they were computed;
 ``--write`` puts them into ``bits.json``; ``--check`` only says whether that file is met; ``--parallel``
-splits every kernel over all threads, however small its work; ``--half 0`` and ``--half 1`` compute parts that
-need half of the kernels compiled.
+splits every kernel over all threads, however small its work; ``--share 0`` to ``--share 3`` compute parts that
+need a quarter of the kernels compiled.
 """
 
 # numba's functions carry no types.
@@ -64,6 +64,9 @@ BATCH = 64
 TRAINING_STEPS = 20
 TRAINING_RATE = 0.01
 
+SHARES = 4
+"""In how many parts ops and functions can be computed, each by another environment."""
+
 PATTERNS = 512
 """How many bit patterns, spread evenly over a float type, the elementary functions are digested on."""
 
@@ -78,18 +81,19 @@ def digest(*arrays: Array) -> str:
     return state_digest({}, {str(i): array for i, array in enumerate(arrays)})[:16]
 
 
-def op_bits(half: int | None = None) -> Bits:
+def op_bits(share: int | None = None) -> Bits:
     """Every op on each of its samples: the result, and the contribution to each input from a cotangent."""
     for number, op in enumerate(OPS.values()):
-        for dtype in types_of(number, half):
+        for dtype in types_of(number, share):
             for key, sample in keyed(op.samples(Make(dtype))):
                 for what, array in results(op, sample).items():
                     yield f"op/{op.name}/{dtype}/{key}/{what}", digest(array)
 
 
-def types_of(number: int, half: int | None) -> tuple[np.dtype[Any], ...]:
-    """Both float types; in a half one of them, alternating, so that the halves together have both."""
-    return DTYPES if half is None else (DTYPES[(number + half) % 2],)
+def types_of(number: int, share: int | None) -> tuple[np.dtype[Any], ...]:
+    """Both float types; in a share one of them for every other op, so that the shares together have all once."""
+    kinds = enumerate(DTYPES, start=len(DTYPES) * number)
+    return tuple([dtype for place, dtype in kinds if share is None or place % SHARES == share])
 
 
 def keyed(samples: list[Sample]) -> Iterator[tuple[str, Sample]]:
@@ -116,10 +120,10 @@ def results(op: Op, sample: Sample) -> dict[str, Array]:
     return found
 
 
-def pattern_bits(half: int | None = None) -> Bits:
+def pattern_bits(share: int | None = None) -> Bits:
     """The elementary functions on floats of every sign and exponent, subnormals, infinities and NaN."""
     for number, name in enumerate(ELEMENTARY):
-        for dtype in types_of(number, half):
+        for dtype in types_of(number, share):
             y = OPS[name].compute([AnyTensor(patterns(dtype))], {})
             yield f"patterns/{name}/{dtype}", digest(y.numpy())
 
@@ -233,16 +237,16 @@ def network_bits(make: Callable[[Network], EagerStep | CapturedStep] = Network.e
             yield f"networks/{name}/{number:02}/state", step.digest()[:16]
 
 
-def all_bits(half: int | None = None) -> dict[str, str]:
-    """Every digest by name; in a half each op and function in one of its float types, and no network."""
-    parts = [op_bits(half), pattern_bits(half), accumulation_bits(), optimizer_bits(), random_bits(), training_bits()]
-    parts += [network_bits()] if half is None else []
+def all_bits(share: int | None = None) -> dict[str, str]:
+    """Every digest by name; in a share a part of the ops and functions, and no network."""
+    parts = [op_bits(share), pattern_bits(share), accumulation_bits(), optimizer_bits(), random_bits(), training_bits()]
+    parts += [network_bits()] if share is None else []
     return {"numerics": str(NUMERICS), **{name: value for part in parts for name, value in part}}
 
 
-def captured_bits(half: int | None = None) -> dict[str, str]:
+def captured_bits(share: int | None = None) -> dict[str, str]:
     """What captured steps give of all that, under the same names."""
-    return dict(captured_training_bits()) | ({} if half is not None else dict(network_bits(Network.captured)))
+    return dict(captured_training_bits()) | ({} if share is not None else dict(network_bits(Network.captured)))
 
 
 def environment() -> dict[str, Any]:
@@ -265,20 +269,21 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--write", action="store_true", help="write them to bits.json")
     parser.add_argument("--parallel", action="store_true", help="split every kernel over all threads")
     parser.add_argument("--check", action="store_true", help="compare them with bits.json instead of printing")
-    parser.add_argument("--half", type=int, choices=(0, 1), help="compute one of two parts, see all_bits")
+    parser.add_argument("--share", type=int, choices=range(SHARES), help="compute one of four parts, see all_bits")
     options = parser.parse_args(arguments)
-    if options.half is not None and (options.write or options.check):
-        parser.error("--half: the file is written and checked as a whole")
+    if options.share is not None and options.write:
+        parser.error("--share: the file is written as a whole")
     if options.parallel:
         launch.PARALLEL_WORK = 0
-    bits = all_bits(options.half)
+    bits = all_bits(options.share)
     if options.write:
         FILE.write_text(json.dumps(bits, indent=0, sort_keys=True) + "\n")
     if options.check:
         known = json.loads(FILE.read_text())
-        other = sorted(name for name in known.keys() | bits.keys() if known.get(name) != bits.get(name))
+        names = bits.keys() if options.share is not None else known.keys() | bits.keys()
+        other = sorted(name for name in names if known.get(name) != bits.get(name))
         sys.exit(f"bits.json is not met by {', '.join(other)}" if other else None)
-    found = {"bits": bits, "captured": captured_bits(options.half), "environment": environment()}
+    found = {"bits": bits, "captured": captured_bits(options.share), "environment": environment()}
     print(json.dumps(found, indent=0, sort_keys=True))
 
 

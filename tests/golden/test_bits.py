@@ -1,8 +1,8 @@
 """One digest everywhere: `bits.json` is met whatever the CPU, the threads, the libraries' choice of code.
 
 The CPU at hand computes all of the file under every setting of threads. Another CPU needs every kernel compiled for
-it, which is nearly all of its time, so it computes a half: each op in one float type, alternating, and no network.
-CPUs of one kind share the halves. ``pytest tests/golden --all-cpus`` has every CPU compute all.
+it, which is nearly all of its time, so it computes a quarter: every other op in one float type, and no network.
+``pytest tests/golden --all-cpus`` has every CPU compute all.
 """
 
 import json
@@ -10,9 +10,9 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 import pytest
 from llvmlite.binding import get_host_cpu_name  # type: ignore[import-untyped]
+
+from dgrr.tape.ops import OPS
 
 SCRIPT = Path(__file__).with_name("bits.py")
 
@@ -47,7 +49,7 @@ class Case:
     fma: bool | None = None
     blas: dict[str, str] = field(default_factory=dict[str, str])
     plain_numpy: bool = False
-    half: int | None = None
+    share: int | None = None
 
     @property
     def variables(self) -> dict[str, str]:
@@ -62,14 +64,14 @@ class Case:
         return set_
 
 
-X86 = {  # the first two have neither AVX nor FMA: together they compute what --half leaves out of each
-    "generic": Case(2, True, "generic", False, {"OPENBLAS_CORETYPE": "Prescott"}, plain_numpy=True, half=0),
-    "nehalem": Case(1, True, "nehalem", False, {"OPENBLAS_CORETYPE": "Nehalem"}, half=1),
-    "haswell": Case(7, True, "haswell", True, {"OPENBLAS_CORETYPE": "Haswell"}, half=0),
+X86 = {  # the first two have neither AVX nor FMA
+    "generic": Case(2, True, "generic", False, {"OPENBLAS_CORETYPE": "Prescott"}, plain_numpy=True, share=0),
+    "nehalem": Case(1, True, "nehalem", False, {"OPENBLAS_CORETYPE": "Nehalem"}, share=3),
+    "haswell": Case(7, True, "haswell", True, {"OPENBLAS_CORETYPE": "Haswell"}, share=2),
 }
 ARM = {
-    "generic": Case(2, True, "generic", True, {"OPENBLAS_CORETYPE": "ARMV8"}, plain_numpy=True, half=0),
-    "cortex-a72": Case(7, True, "cortex-a72", True, {"OPENBLAS_CORETYPE": "CORTEXA57"}, half=1),
+    "generic": Case(2, True, "generic", True, {"OPENBLAS_CORETYPE": "ARMV8"}, plain_numpy=True, share=0),
+    "cortex-a72": Case(7, True, "cortex-a72", True, {"OPENBLAS_CORETYPE": "CORTEXA57"}, share=3),
 }
 FOREIGN = {"x86_64": X86, "AMD64": X86, "aarch64": ARM, "arm64": ARM}[platform.machine()]
 
@@ -87,7 +89,7 @@ def run(name: str, whole: bool) -> dict[str, Any]:
     """What the script prints in an environment."""
     case = CASES[name]
     kept = {name: value for name, value in os.environ.items() if name not in VARIABLES}
-    options = ["--parallel"] * case.parallel + ([] if whole or case.half is None else ["--half", str(case.half)])
+    options = ["--parallel"] * case.parallel + ([] if whole or case.share is None else ["--share", str(case.share)])
     command = [sys.executable, "-W", "error", str(SCRIPT), *options]
     done = subprocess.run(command, env=kept | case.variables, capture_output=True, text=True)
     assert done.returncode == 0, f"{case.variables}: {done.stderr}"
@@ -95,16 +97,22 @@ def run(name: str, whole: bool) -> dict[str, Any]:
     return printed
 
 
-def asked_for(known: dict[str, str], found: Mapping[str, str], half: bool) -> dict[str, str]:
-    """What of the file an environment must meet: all, or of each op and function all of one float type."""
-    if not half:
+def asked_for(bits: ModuleType, known: dict[str, str], share: int | None) -> dict[str, str]:
+    """What of the file an environment must meet: all, or all but the networks and the ops of other shares."""
+    if share is None:
         return known
-    kept = {name: value for name, value in known.items() if not name.startswith("networks/")}
-    by_type = {name: tuple(name.split("/", 3)[:3]) for name in kept if name.startswith(("op/", "patterns/"))}
-    chosen = {by_type[name] for name in found if name in by_type}
-    assert len({owner[:2] for owner in chosen}) == len(chosen), "an op in both float types"
-    assert {owner[:2] for owner in chosen} == {owner[:2] for owner in by_type.values()}, "an op in neither"
-    return {name: value for name, value in kept.items() if by_type.get(name) in {None, *chosen}}
+    own = {
+        f"{kind}/{name}/{dtype}"
+        for kind, names in (("op", OPS), ("patterns", bits.ELEMENTARY))
+        for number, name in enumerate(names)
+        for dtype in bits.types_of(number, share)
+    }
+    shared, never = ("op/", "patterns/"), ("networks/",)
+    return {
+        name: value
+        for name, value in known.items()
+        if not name.startswith(never) and (not name.startswith(shared) or "/".join(name.split("/")[:3]) in own)
+    }
 
 
 def differences(expected: dict[str, str], found: dict[str, str], environment: object) -> str:
@@ -128,13 +136,13 @@ def whole(request: pytest.FixtureRequest) -> bool:
 
 def test_the_bits_are_those_of_the_file(bits: ModuleType, name: str, whole: bool) -> None:
     printed, known = run(name, whole), json.loads(bits.FILE.read_text())
-    expected = asked_for(known, printed["bits"], half=CASES[name].half is not None and not whole)
+    expected = asked_for(bits, known, None if whole else CASES[name].share)
     assert differences(expected, printed["bits"], {"case": name, **printed["environment"]}) == ""
 
 
 def test_a_captured_step_meets_the_file(bits: ModuleType, name: str, whole: bool) -> None:
     printed, known = run(name, whole), json.loads(bits.FILE.read_text())
-    prefixes = ("training/",) if CASES[name].half is not None and not whole else ("training/", "networks/")
+    prefixes = ("training/",) if CASES[name].share is not None and not whole else ("training/", "networks/")
     expected = {key: value for key, value in known.items() if key.startswith(prefixes)}
     assert differences(expected, printed["captured"], {"case": name, **printed["environment"]}) == ""
 
@@ -148,11 +156,14 @@ def test_the_environment_is_the_one_asked_for(name: str, whole: bool) -> None:
     assert found["numpy features"] == ([] if case.plain_numpy else PLAIN_NUMPY.split())
 
 
-def test_two_halves_are_the_whole(bits: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shares_are_the_whole(bits: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bits, "results", lambda op, sample: {"y": np.zeros(())})
     monkeypatch.setattr(bits, "ELEMENTARY", ())
-    halves = [[name for name, _ in bits.op_bits(half)] for half in (0, 1, None)]
-    assert sorted(halves[0] + halves[1]) == sorted(halves[2])
+    whole = [name for name, _ in bits.op_bits()]
+    shares = [[name for name, _ in bits.op_bits(share)] for share in range(bits.SHARES)]
+    assert sorted(chain(*shares)) == sorted(whole)
+    known = dict.fromkeys(whole, "")
+    assert [list(asked_for(bits, known, share)) for share in range(bits.SHARES)] == shares
 
 
 def test_a_difference_is_named_with_its_environment() -> None:

@@ -19,7 +19,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["transforms"],
     ],
     "tape/nn": [
-        ["context"],
+        ["context", "scope"],
         ["layer"],
         ["checks", "initializers", "state_dict"],
         ["layers"],
@@ -56,8 +56,8 @@ FLOORS: dict[str, list[list[str]]] = {
         ["training"],
     ],
     "runtime/captured": [
-        ["buffers"],
-        ["plans", "profile"],
+        ["buffers", "profile", "purity"],
+        ["plans"],
         ["forward", "replayed_step"],
         ["verification"],
         ["captured_function", "captured_step"],
@@ -74,7 +74,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["attributes"],
         ["formats"],
         ["graph"],
-        ["build", "passes", "verify"],
+        ["build", "difference", "passes", "verify"],
         ["record"],
         ["forward"],
     ],

@@ -122,6 +122,12 @@ def _verify_step(args: argparse.Namespace) -> int:
 
 
 def _cache(args: argparse.Namespace) -> int:
+    if args.action == "warm":
+        from . import warm
+
+        return warm.run(args.model)
+    if args.model is not None:
+        args.parser.error(f"argument --model: it goes with warm, not with {args.action}")
     from . import cache
 
     return cache.run(args.action)
@@ -199,8 +205,10 @@ def _add_verify_step(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_cache(parser: argparse.ArgumentParser) -> None:
-    action = "what to do; default: %(default)s"
-    parser.add_argument("action", nargs="?", choices=("show", "clear"), default="show", help=action)
+    action = "what to do; warm compiles ahead; default: %(default)s"
+    model = "with warm: what returns a captured step, to compile what that runs; default: every op in float32"
+    parser.add_argument("action", nargs="?", choices=("show", "clear", "warm"), default="show", help=action)
+    parser.add_argument("--model", metavar="MODULE:FUNCTION", help=model)
 
 
 _COMMANDS: tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None], Handler], ...] = (
@@ -212,7 +220,7 @@ _COMMANDS: tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None], Hand
     ("compare", "find the first difference of two traces", _add_compare, _compare),
     ("validate", "check every rule of the format", _add_validate, _validate),
     ("verify-step", "check a captured training step from its graph to its memory", _add_verify_step, _verify_step),
-    ("cache", "show or clear the folder of compiled kernels", _add_cache, _cache),
+    ("cache", "show, fill or clear the folder of compiled kernels", _add_cache, _cache),
 )
 
 

@@ -45,6 +45,10 @@ class _DigestNamedFiles:
         digest = sha256(f"{self._stamp} {key!r}".encode()).hexdigest()
         return kernel_cache.folder() / f"{self._name}-{self._stamp[:16]}-{digest[:32]}.nbc"
 
+    def has(self, key: object) -> bool:
+        """Whether anything was saved under a key."""
+        return self._path(key).exists()
+
     def load(self, key: object) -> Any:
         """What was saved under a key; None if nothing was, or if it cannot be read."""
         path = self._path(key)

@@ -36,8 +36,9 @@ from .intrinsics import (
     retyped,
     word,
 )
-from .numba_internals import CFunc, callback, entry_point
+from .numba_internals import CFunc, callback, entry_point, is_kept
 from .objects import OBJECT, address_of
+from .telling import tell_of_first_use
 
 Body = Callable[[Any, int, int, int], int]
 
@@ -80,12 +81,23 @@ class Kernel:
     def compiled(self, dtype: np.dtype[Any]) -> CFunc:
         """The numba callback for ``dtype``."""
         if dtype not in self._compiled:
-            signature = types.int64(types.CPointer(NUMBA_TYPES[dtype]), types.int64, types.int64, types.int64)
-            version = callback(self.body, signature)
-            keep_on_disk(version, self.body)
+            version, signature = self._version(dtype)
+            if not is_kept(version, signature):
+                tell_of_first_use()
             version.compile()
             self._compiled[dtype] = version
         return self._compiled[dtype]
+
+    def is_ready(self, dtype: np.dtype[Any]) -> bool:
+        """Whether the machine code for ``dtype`` is here, or only has to be loaded."""
+        return dtype in self._compiled or is_kept(*self._version(dtype))
+
+    def _version(self, dtype: np.dtype[Any]) -> tuple[CFunc, Any]:
+        """The callback for ``dtype``, not yet compiled, and its signature."""
+        signature = types.int64(types.CPointer(NUMBA_TYPES[dtype]), types.int64, types.int64, types.int64)
+        version = callback(self.body, signature)
+        keep_on_disk(version, self.body)
+        return version, signature
 
 
 def kernel(body: Body) -> Kernel:

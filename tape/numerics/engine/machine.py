@@ -33,6 +33,7 @@ from .intrinsics import (
     put_word,
     word,
 )
+from .numba_internals import entry_point, is_kept
 from .objects import OBJECT, address_of
 
 ROW = 4
@@ -238,14 +239,22 @@ for _dispatcher in (help_out, run, _run_fed_dispatcher, run_steps):
     keep_on_disk(_dispatcher, _dispatcher.py_func)
 
 
+def _fed(inputs: int) -> tuple[Any, ...]:
+    """The signature of `_run_fed` for a batch of so many objects."""
+    return (*[types.int64] * 6, types.UniTuple(OBJECT, inputs))
+
+
+def run_fed_is_ready(inputs: int) -> bool:
+    """Whether the machine code of `run_fed` for so many objects only has to be loaded."""
+    return is_kept(_run_fed_dispatcher, _fed(inputs))
+
+
 @cache
 def run_fed(inputs: int) -> Callable[[int, int, int, int, int, int, tuple[Any, ...]], int]:
     """``run_fed(inputs)(rows, count, control, fault, feeds, kind, batch)``: a batch into its buffers, then every row.
 
     ``batch`` is a tuple of so many objects. It is entered without numba's dispatcher, which looks at every argument.
     """
-    signature = (*[types.int64] * 6, types.UniTuple(OBJECT, inputs))
-    _run_fed_dispatcher.compile(signature)
     entry: Callable[[int, int, int, int, int, int, tuple[Any, ...]], int]
-    entry = _run_fed_dispatcher.overloads[signature].entry_point
+    entry = entry_point(_run_fed_dispatcher, _fed(inputs))
     return entry

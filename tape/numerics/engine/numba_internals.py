@@ -18,10 +18,12 @@ from numba.core import cgutils
 from numba.core.caching import FunctionCache, dumps
 from numba.core.ccallback import CFunc
 from numba.core.compiler import CompileResult
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_global, signature
 
 __all__ = [
+    "COMPILING",
     "NO_WRAPPERS",
     "VERSIONS",
     "AbstractTemplate",
@@ -36,6 +38,7 @@ __all__ = [
     "entry_point",
     "infer_global",
     "ir",
+    "is_kept",
     "room",
     "signature",
     "target",
@@ -44,6 +47,9 @@ __all__ = [
 
 VERSIONS = f"{numba.__version__} {llvmlite.__version__}"
 """What compiles."""
+
+COMPILING: AbstractContextManager[Any] = global_compiler_lock
+"""The lock that a thread holds while it compiles."""
 
 NO_WRAPPERS: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of `numba.njit` for a function that only compiled code calls; numba's stubs lack both."""
@@ -100,6 +106,8 @@ def entry_point(dispatcher: Any, arguments: tuple[Any, ...]) -> Any:
 class Files(Protocol):
     """Where a `KernelCache` keeps what it is given under a key."""
 
+    def has(self, key: object) -> bool: ...
+
     def load(self, key: object) -> Any: ...
 
     def save(self, key: object, data: object) -> None: ...
@@ -112,6 +120,10 @@ class KernelCache(FunctionCache):
         # Without numba's own initialisation, which looks for a folder beside the source.
         self._name, self._py_func, self._enabled, self._files = repr(function), function, True, files
 
+    def has(self, sig: Any) -> bool:
+        """Whether there is machine code for a signature."""
+        return self._files.has(self._index_key(sig, cpu_target.target_context.codegen()))
+
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         data = self._files.load(self._index_key(sig, target_context.codegen()))
         return None if data is None else CompileResult._rebuild(target_context, *data)
@@ -123,3 +135,8 @@ class KernelCache(FunctionCache):
 def use_cache(compiled: Any, cache: KernelCache) -> None:
     """Let a dispatcher or callback load and save its machine code."""
     compiled._cache = cache
+
+
+def is_kept(compiled: Any, sig: Any) -> bool:
+    """Whether the machine code of a dispatcher or callback for a signature only has to be loaded."""
+    return isinstance(compiled._cache, KernelCache) and compiled._cache.has(sig)

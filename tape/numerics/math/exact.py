@@ -29,6 +29,19 @@ def quotient(a: float, b: float) -> float:
     return float(Fraction(a) / Fraction(b))
 
 
+def root(x: float) -> float:
+    """``sqrt(x)`` of a finite number of at least 0.
+
+    >>> root(4.0), root(2.0), root(1e-300)
+    (2.0, 1.4142135623730951, 1e-150)
+    """
+    n, d = float(x).as_integer_ratio()
+    square = n * d << 2 * ROOT_BITS
+    places = isqrt(square)
+    odd = places * places != square  # more places follow: one that says so leaves no tie to break
+    return float(Fraction(2 * places + odd, d << ROOT_BITS + 1))
+
+
 def inverse_root(n: int) -> float:
     """``1 / sqrt(n)`` for a whole number from 1 to 2**128.
 

@@ -5,7 +5,8 @@ initialisation can be replayed from a trace. The numbers are words of Philox 4x3
 
 ====================  ========================================================================
 key                   low and high word of the seed
-counter               block, ordinal, micro-batch, step; a permutation has micro-batch 2³² - 1
+counter               block, ordinal, micro-batch, step; a permutation has micro-batch 2³² - 1,
+                      a draw for a sample of a data set 2³² - 2
 ====================  ========================================================================
 
 Each coordinate has 32 bits of its own (the seed 64), so two draws share words only if all coordinates agree.
@@ -27,6 +28,8 @@ D = TypeVar("D", np.float32, np.float64)
 SEEDS = 1 << 64
 SHUFFLES = WORD
 """The micro-batch word of permutations, which no draw of a step has."""
+SAMPLES = WORD - 1
+"""That of draws for single samples of a data set, which no draw of a step has either."""
 
 
 def uniform(
@@ -42,7 +45,7 @@ def uniform(
 
     With ``w`` the words of the stream, element i is ``(w[i] >> 8) * 2**-24`` in float32 and
     ``((w[2i] + 2**32 * w[2i+1]) >> 11) * 2**-53`` in float64. ``step`` and ``ordinal`` are below 2**32,
-    ``micro_batch`` below 2**32 - 1, ``seed`` below 2**64.
+    ``micro_batch`` below 2**32 - 2, ``seed`` below 2**64.
 
     Raises DomainError for a coordinate or a size out of range, DTypeError for other dtypes.
 
@@ -51,7 +54,7 @@ def uniform(
     """
     stream = (
         coordinate("uniform", "ordinal", ordinal, WORD + 1),
-        coordinate("uniform", "micro_batch", micro_batch, SHUFFLES),
+        coordinate("uniform", "micro_batch", micro_batch, SAMPLES),
         coordinate("uniform", "step", step, WORD + 1),
     )
     key, n = _key("uniform", seed), _count("uniform", "shape", shape)

@@ -14,6 +14,7 @@ from ...record.lowering import Slot, permuted, reshaped
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import Bs, F, K, M, N
+from ...values.spec import Spec
 from ...var.var import AnyVar, Var
 from ..elementwise.arithmetic import add
 from ..reduce.reduce import reduce_sum
@@ -89,6 +90,13 @@ def _lower_linear(x: Slot, w: Slot, b: Slot | None) -> Slot:
     return reshaped(gemm(reshaped(x, (1, *x.shape)), permuted(w, (1, 0)), b), w.shape[:1])
 
 
+def _linear_advice(x: Spec, w: Spec, b: Spec | None) -> str:
+    """It is mostly x that does not fit its layer, where the names of the axes make it w."""
+    if not x.shape or len(w.shape) != 2 or x.shape[-1] == w.shape[1] or x.dtype != w.dtype:
+        return ""
+    return f"the last axis of x is {x.shape[-1]}, and w takes {w.shape[1]}"
+
+
 @op(
     lower=_lower_linear,
     vjp=(
@@ -110,10 +118,13 @@ def _lower_linear(x: Slot, w: Slot, b: Slot | None) -> Slot:
     ],
     errors=(
         bad(ShapeError, "linear: argument 'w': expected shape (N, 3), got (4, 2)", (5, 3), (4, 2), (4,)),
+        bad(ShapeError, "got (4, 2); the last axis of x is 3, and w takes 2", (5, 3), (4, 2), (4,)),
         bad(ShapeError, "linear: argument 'b': expected shape (4,), got (3,)", (5, 3), (4, 3), (3,)),
+        bad(DTypeError, "got int64; convert with ops.cast, images", np.zeros((5, 2), np.int64), (4, 3), (4,)),
     ),
     covers=("linear",),
     batch_axis={"x": -2},
+    advice=_linear_advice,
 )
 def linear(x: Var[F, *Bs, K], w: Var[F, N, K], b: Var[F, N] | None = None) -> Var[F, *Bs, N]:
     """``x @ w.T + b``: w is (out, in); the bias is optional.

@@ -3,6 +3,7 @@
 # A derivative may call the op that it belongs to, whose type is not known before its decorator is.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,18 @@ from ..reduce import kernels_softmax
 from ..reduce.reduce import broadcast_to, reduce_sum
 from ..reduce.softmax import WORK, log_softmax, softmax
 from . import reference
-from .nll import PLAIN, SUMS, check_smoothing, labelled, lower_nll, nll_grad, reference_nll, refusal
+from .nll import (
+    PLAIN,
+    SUMS,
+    check_smoothing,
+    labelled,
+    labels_advice,
+    lower_nll,
+    misshapen,
+    nll_grad,
+    reference_nll,
+    refusal,
+)
 
 
 def _labels(make: Make) -> list[Sample]:
@@ -110,8 +122,16 @@ def _reference_cross_entropy(
             np.array([0, 1]),
             label_smoothing=-0.5,
         ),
+        *misshapen("cross_entropy"),
+        bad(
+            DTypeError,
+            "got float32; give probabilities to ops.soft_cross_entropy, or labels as ops.argmax(labels, -1)",
+            (2, 3),
+            (2, 3),
+        ),
     ),
     excused=SUMS,
+    advice=partial(labels_advice, "cross_entropy"),
 )
 def cross_entropy(
     logits: Var[F, B, C], labels: Var[i64, B], label_smoothing: float = 0.0, ignore_index: int | None = None

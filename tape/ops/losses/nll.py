@@ -3,6 +3,7 @@
 # A derivative may call the op that it belongs to, whose type is not known before its decorator is.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ...numerics.simd import sums as reduce_kernels
 from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot, call
 from ...record.op import op
-from ...record.samples import Make, Sample, bad
+from ...record.samples import Bad, Make, Sample, bad
 from ...record.types import B, C, F
 from ...values.dtypes import i64
 from ...values.spec import Spec
@@ -30,6 +31,28 @@ PLAIN: dict[str, Any] = {"label_smoothing": 0.0, "ignore_index": None}
 def refusal(op_name: str, classes: int) -> str:
     """What a kernel says of a label that is no class."""
     return LABEL.format(op=op_name, high=classes - 1)
+
+
+def labels_advice(op_name: str, rows: Spec, labels: Spec) -> str:
+    """What to do about rows and labels in the forms that other libraries take."""
+    first, shape, given, whole = rows.shape[:1], rows.shape, labels.shape, labels.dtype == i64.dtype
+    if len(shape) > 1 and given == shape:
+        if not whole and op_name == "cross_entropy":
+            return "give probabilities to ops.soft_cross_entropy, or labels as ops.argmax(labels, -1)"
+        return f"of one-hot rows take ops.argmax({'ops.cast(labels, np.float32)' if whole else 'labels'}, -1)"
+    if not whole:
+        return "labels are whole numbers: ops.cast(labels, np.int64)"
+    flat = "ops.reshape(labels, (-1,))"
+    if given == (*first, 1):
+        return f"drop the axis with {flat}"
+    if len(shape) > 2 and given == shape[:-1]:
+        return f"join the axes before the classes: ops.reshape(…, (-1, {shape[-1]})) and {flat}"
+    if len(shape) > 2 and given == first + shape[2:]:
+        order = (0, *range(2, len(shape)), 1)
+        return f"move the classes last: ops.reshape(ops.permute(…, {order}), (-1, {shape[1]})) and {flat}"
+    if len(shape) == 1 and not given:
+        return "make a batch of one: ops.reshape(…, (1, -1)) and ops.reshape(labels, (1,))"
+    return ""
 
 
 def check_smoothing(op_name: str, label_smoothing: float) -> None:
@@ -91,6 +114,41 @@ def labelled(make: Make) -> list[Sample]:
     ]
 
 
+def misshapen(op_name: str) -> list[Bad]:
+    """The forms that `labels_advice` knows."""
+    whole = np.zeros((2, 4), np.int64)
+    return [
+        bad(DTypeError, "got float32; labels are whole numbers: ops.cast(labels, np.int64)", (2, 3), (2,)),
+        bad(
+            ShapeError,
+            "got (2, 3); of one-hot rows take ops.argmax(ops.cast(labels, np.float32), -1)",
+            (2, 3),
+            whole[:, :3],
+        ),
+        bad(ShapeError, "got (2, 1); drop the axis with ops.reshape(labels, (-1,))", (2, 3), whole[:, :1]),
+        bad(
+            ShapeError,
+            "expected shape (B, C), got (2, 4, 3); join the axes before the classes: "
+            "ops.reshape(…, (-1, 3)) and ops.reshape(labels, (-1,))",
+            (2, 4, 3),
+            whole,
+        ),
+        bad(
+            ShapeError,
+            "expected shape (B, C), got (2, 3, 4); move the classes last: "
+            "ops.reshape(ops.permute(…, (0, 2, 1)), (-1, 3)) and ops.reshape(labels, (-1,))",
+            (2, 3, 4),
+            whole,
+        ),
+        bad(
+            ShapeError,
+            "got (3,); make a batch of one: ops.reshape(…, (1, -1)) and ops.reshape(labels, (1,))",
+            (3,),
+            np.array(1),
+        ),
+    ]
+
+
 def _infer_nll(log_probs: Spec, labels: Spec, label_smoothing: float, ignore_index: int | None) -> Spec:
     check_smoothing("nll_loss", label_smoothing)
     return Spec((), log_probs.dtype)
@@ -129,8 +187,10 @@ def _infer_nll(log_probs: Spec, labels: Spec, label_smoothing: float, ignore_ind
             np.array([0, 1]),
             label_smoothing=1.5,
         ),
+        *misshapen("nll_loss"),
     ),
     excused=SUMS,
+    advice=partial(labels_advice, "nll_loss"),
 )
 def nll_loss(
     log_probs: Var[F, B, C], labels: Var[i64, B], label_smoothing: float = 0.0, ignore_index: int | None = None

@@ -1,7 +1,7 @@
 """Kernels that draw: Philox 4x32-10 by place, so that no thread, split or neighbour changes a number.
 
 The words of a call begin with: elements, words of the stream for each, low and high word of the seed, micro-batch,
-ordinal. The step is read from an array, since it changes from replay to replay.
+ordinal; the attributes of the draw follow. The step is read from an array, since it changes from replay to replay.
 """
 
 # numba's functions carry no types.
@@ -11,8 +11,11 @@ from numba import njit
 
 from ...numerics.engine.intrinsics import real, retyped, stack, word
 from ...numerics.engine.kernel import kernel, share, vector, vector_as
+from ...numerics.math.elementary import log
 from ...numerics.math.philox import MULTIPLIERS, ROUNDS, WEYL, WORD
-from ...numerics.simd.operations import float_of, select
+from ...numerics.simd.lanes import inlined
+from ...numerics.simd.operations import float_of, select, sqrt
+from ..elementwise.kernels_trigonometry import cos_near
 
 INT64, UINT64 = np.int64(0), np.uint64(0)
 MULTIPLIER_0, MULTIPLIER_1 = MULTIPLIERS
@@ -20,6 +23,9 @@ WEYL_0, WEYL_1 = np.uint64(WEYL[0]), np.uint64(WEYL[1])
 LOW, HALF = np.uint64(WORD), np.uint64(32)
 SHORT, LONG = np.uint64(8), np.uint64(11)
 """Bits that are dropped from one word, and from two, for a number of 24 or 53 bits."""
+
+TURN = 6.283185307179586
+"""2 pi."""
 
 CHUNK = 128
 """Words that are drawn at a time, on the stack."""
@@ -46,19 +52,22 @@ def _fill(words, first, ints, step):
         _block(words, 4 * b, np.uint64(first + b), ordinal, micro_batch, np.uint64(step) & LOW, key0, key1)
 
 
-@njit(inline="always")
-def _unit(table, words, i, each):
-    """Number ``i`` of a chunk, from [0, 1)."""
-    if each == 1:
-        return real(table, words[i] >> SHORT) * real(table, 2.0**-24)
-    joined = words[2 * i] | words[2 * i + 1] << HALF
-    return real(table, joined >> LONG) * real(table, 2.0**-53)
+@inlined
+def _long(words, i):
+    """Words ``2 i`` and ``2 i + 1`` joined, the earlier one low."""
+    return words[2 * i] | words[2 * i + 1] << HALF
 
 
-@kernel
-def uniform(table, ints, part, parts):
-    """Numbers from [0, 1); arrays: out, step."""
-    n, each = word(ints, 0), word(ints, 1)
+@inlined
+def _fraction(words, i):
+    """A float64 from [0, 1), of two words."""
+    return np.float64(_long(words, i) >> LONG) * 2.0**-53
+
+
+@inlined
+def _drawn(number, each, table, ints, part, parts):
+    """Every element from ``each`` words: ``number(table, ints, words, i)`` of a chunk; arrays: out, step."""
+    n = word(ints, 0)
     step = vector_as(table, INT64, 1, 0, 1)[0]
     words = stack(retyped(table, UINT64), CHUNK)
     per_chunk = CHUNK // each
@@ -68,7 +77,110 @@ def uniform(table, ints, part, parts):
         start = chunk * per_chunk
         out = vector(table, 0, start, min(per_chunk, n - start))
         for i in range(out.size):
-            out[i] = _unit(table, words, i, each)
+            out[i] = number(table, ints, words, i)
+    return 0
+
+
+@inlined
+def _unit(table, ints, words, i):
+    if word(ints, 1) == 1:
+        return real(table, words[i] >> SHORT) * real(table, 2.0**-24)
+    return real(table, _fraction(words, i))
+
+
+@kernel
+def uniform(table, ints, part, parts):
+    """Numbers from [0, 1); arrays: out, step."""
+    return _drawn(_unit, word(ints, 1), table, ints, part, parts)
+
+
+@inlined
+def _normal(table, ints, words, i):
+    radius = sqrt(log(1.0 - _fraction(words, 2 * i)) * -2.0)
+    z = radius * cos_near(_fraction(words, 2 * i + 1) * TURN)
+    return real(table, z * float_of(word(ints, 7)) + float_of(word(ints, 6)))
+
+
+@kernel
+def normal(table, ints, part, parts):
+    """``z * std + mean`` in float64, rounded once, by Box and Muller; arrays: out, step; ints: … mean, std."""
+    return _drawn(_normal, 4, table, ints, part, parts)
+
+
+@inlined
+def _below(table, ints, words, i):
+    return real(table, _fraction(words, i) < float_of(word(ints, 6)))
+
+
+@kernel
+def bernoulli(table, ints, part, parts):
+    """Whether a number from [0, 1) is below p; arrays: out (bools), step; ints: … p."""
+    return _drawn(_below, 2, table, ints, part, parts)
+
+
+@inlined
+def _integer(table, ints, words, i):
+    """``low + floor(W * n / 2**128)``, W being the block: a product by columns, of which the last carry stays."""
+    n_low, n_high = np.uint64(word(ints, 7)), np.uint64(word(ints, 8))
+    carry = np.uint64(0)
+    for k in range(4):
+        w = words[4 * i + k]
+        carry = ((w * n_low + (carry & LOW)) >> HALF) + w * n_high + (carry >> HALF)
+    return real(table, np.uint64(word(ints, 6)) + carry)
+
+
+@kernel
+def integers(table, ints, part, parts):
+    """Whole numbers from low on; arrays: out (int64), step; ints: … low, low and high word of how many there are."""
+    return _drawn(_integer, 4, table, ints, part, parts)
+
+
+@inlined
+def _key(table, ints, words, i):
+    return real(table, _long(words, i))
+
+
+@kernel
+def sort_keys(table, ints, part, parts):
+    """The 64-bit keys of a permutation; arrays: out (int64, to be read without a sign), step."""
+    return _drawn(_key, 2, table, ints, part, parts)
+
+
+@inlined
+def _before(keys, a, b):
+    """Whether position ``a`` stands before ``b`` in the stable ascending order of the keys."""
+    first, second = np.uint64(keys[a]), np.uint64(keys[b])
+    return first < second or (first == second and a < b)
+
+
+@inlined
+def _sift(order, keys, root, n):
+    """Let ``order[root]`` sink in the heap of the first ``n`` until nothing below it comes later."""
+    sinking, child = order[root], 2 * root + 1
+    while child < n:
+        if child + 1 < n and _before(keys, order[child], order[child + 1]):
+            child += 1
+        if not _before(keys, sinking, order[child]):
+            break
+        order[root] = order[child]
+        root, child = child, 2 * child + 1
+    order[root] = sinking
+
+
+@kernel
+def order_of_keys(table, ints, part, parts):
+    """The positions of the keys in ascending order, by heapsort (Williams, 1964); arrays: out, keys; ints: n."""
+    n, (_, mine) = word(ints, 0), share(1, part, parts)
+    if mine == 0:
+        return 0
+    order, keys = vector(table, 0, 0, n), vector(table, 1, 0, n)
+    for i in range(n):
+        order[i] = i
+    for root in range(n // 2 - 1, -1, -1):
+        _sift(order, keys, root, n)
+    for last in range(n - 1, 0, -1):
+        order[0], order[last] = order[last], order[0]
+        _sift(order, keys, 0, last)
     return 0
 
 

@@ -1,4 +1,7 @@
-"""Random numbers as ops: functions of a seed, a step that is a value, a micro-batch and the number of the draw."""
+"""Random numbers as ops: functions of a seed, a step that is a value, a micro-batch and the number of the draw.
+
+Here the uniform numbers and dropout, which compares with them; other distributions stand in `draws`.
+"""
 
 # A derivative may call the op that it belongs to, whose type is not known before its decorator is.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
@@ -8,66 +11,30 @@ from typing import Any
 import numpy as np
 
 from ...errors import DomainError, DTypeError, ShapeError
-from ...numerics.math import random
 from ...numerics.math.exact import difference, quotient
-from ...numerics.math.philox import MAX_WORDS, WORD
 from ...numerics.sizes import Sizes
 from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot, call
 from ...record.op import op
-from ...record.samples import Bad, Make, Sample, bad
+from ...record.samples import Make, Sample, bad
 from ...record.types import F, S
 from ...values.dtypes import DType, f64, i64
 from ...values.spec import Spec
 from ...var.var import Gradual, Var
 from ..elementwise.select import element_type
-from . import kernels
-
-WORK = 20
-"""Arithmetic operations for each number drawn."""
-
-PLACE = {"batch": "what is drawn for an element depends on its place in the batch"}
+from . import kernels, reference
+from .stream import PLACE, WORK, drawn, refused, require_coordinates, require_float, stream
 
 
-def _stream(spec: Spec, each: int, seed: int, micro_batch: int, ordinal: int) -> tuple[int, ...]:
-    """The words of a call that draws ``each`` words for an element."""
-    return spec.size, each, seed & WORD, seed >> 32, micro_batch, ordinal
+def _infer_uniform(step: Spec, shape: Sizes, dtype: Any, **key: int) -> Spec:
+    require_float("uniform", dtype)
+    return drawn("uniform", shape, dtype, 2, **key)
 
 
-def _check(name: str, seed: int, micro_batch: int, ordinal: int) -> None:
-    random.coordinate(name, "seed", seed, random.SEEDS)
-    random.coordinate(name, "micro_batch", micro_batch, random.SHUFFLES)
-    random.coordinate(name, "ordinal", ordinal, WORD + 1)
-
-
-def _refused(name: str, *arrays: Any, **attrs: Any) -> list[Bad]:
-    limits = {"seed": random.SEEDS, "micro_batch": random.SHUFFLES, "ordinal": WORD + 1}
-    return [
-        bad(
-            DomainError,
-            f"{name}: argument {key!r}: expected an integer from 0 to {limit - 1}, got {value}",
-            *arrays,
-            **{**attrs, key: value},
-        )
-        for key, limit in limits.items()
-        for value in (-1, limit)
-    ]
-
-
-def _infer_uniform(step: Spec, shape: Sizes, dtype: Any, seed: int, micro_batch: int, ordinal: int) -> Spec:
-    kind = element_type(dtype)
-    if kind.kind != "f":
-        raise DTypeError(f"uniform: argument 'dtype': expected float32 or float64, got {kind}")
-    for size in shape:
-        random.coordinate("uniform", "shape", size, MAX_WORDS // 2)
-    _check("uniform", seed, micro_batch, ordinal)
-    return Spec(shape, kind)
-
-
-def _lower_uniform(step: Slot, shape: Sizes, dtype: Any, seed: int, micro_batch: int, ordinal: int) -> Slot:
+def _lower_uniform(step: Slot, shape: Sizes, dtype: Any, **key: int) -> Slot:
     out = Spec(shape, element_type(dtype))
     kind = out.dtype
-    words = _stream(out, 2 if kind == f64.dtype else 1, seed, micro_batch, ordinal)
+    words = stream(out, 2 if kind == f64.dtype else 1, **key)
     return call(kernels.uniform, [step], shape, *words, dtype=kind, element=kind, work=WORK * out.size)
 
 
@@ -76,9 +43,7 @@ def _lower_uniform(step: Slot, shape: Sizes, dtype: Any, seed: int, micro_batch:
     lower=_lower_uniform,
     vjp=NO_GRAD,
     jvp=NO_GRAD,
-    reference=lambda step, shape, dtype="float32", **key: random.uniform(
-        shape, np.dtype(dtype), step=int(step), **{"seed": 0, **key}
-    ),
+    reference=reference.uniform,
     samples=lambda make: [
         Sample((np.array(step),), {"shape": shape, "dtype": make.dtype.name, **key})
         for step, shape, key in (
@@ -89,7 +54,7 @@ def _lower_uniform(step: Slot, shape: Sizes, dtype: Any, seed: int, micro_batch:
         )
     ],
     errors=(
-        *_refused("uniform", np.array(0), shape=(2,)),
+        *refused("uniform", np.array(0), shape=(2,)),
         bad(
             DTypeError,
             "uniform: argument 'dtype': expected float32 or float64, got int64",
@@ -127,7 +92,7 @@ def _infer_dropout(x: Spec, step: Spec, p: float, seed: int, micro_batch: int, o
         raise DomainError(f"dropout: argument 'p': expected a probability from 0 to 1, got {p}")
     if step.shape:
         raise ShapeError(f"dropout: argument 'step': expected shape (), got {step.shape}")
-    _check("dropout", seed, micro_batch, ordinal)
+    require_coordinates("dropout", seed=seed, micro_batch=micro_batch, ordinal=ordinal)
     return x
 
 
@@ -137,16 +102,16 @@ def _factor(p: float) -> float:
 
 
 def _lower_dropout(x: Slot, step: Slot, p: float, seed: int, micro_batch: int, ordinal: int) -> Slot:
-    words = _stream(x.spec, 1, seed, micro_batch, ordinal)
+    words = stream(x.spec, 1, seed, micro_batch, ordinal)
     return call(
         kernels.dropout, [x, step], x.shape, *words, float(p), _factor(p), work=WORK * x.spec.size, aliases=(0,)
     )
 
 
 def _reference_dropout(x: Any, step: Any, p: float = 0.5, **key: int) -> Any:
-    drawn = random.uniform(x.shape, np.float32, step=int(step), **{"seed": 0, **key})
+    numbers = reference.uniform(step, x.shape, np.float32, **key)
     factor = x.dtype.type(0 if p == 1 else 1 / (1 - p))
-    return np.where(drawn.astype(np.float64) >= p, np.asarray(x * factor), np.zeros((), x.dtype))
+    return np.where(numbers.astype(np.float64) >= p, np.asarray(x * factor), np.zeros((), x.dtype))
 
 
 def _dropouts(make: Make) -> list[Sample]:
@@ -180,7 +145,7 @@ def _dropouts(make: Make) -> list[Sample]:
             p=np.nan,
         ),
         bad(ShapeError, "dropout: argument 'step': expected shape (), got (2,)", (3,), np.array([0, 1])),
-        *_refused("dropout", (3,), np.array(0)),
+        *refused("dropout", (3,), np.array(0)),
     ),
     excused=PLACE,
 )

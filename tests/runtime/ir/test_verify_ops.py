@@ -90,7 +90,8 @@ SHAPES = {
     "an op that refuses its inputs": (
         ("linear(%2, %0, %1)", "linear(%3, %0, %1)"),
         "node 0 (linear): the op refuses its inputs or attributes: "
-        "ShapeError: linear: argument 'w': expected shape (N, 5), got (5, 3)",
+        "ShapeError: linear: argument 'w': expected shape (N, 5), got (5, 3); "
+        "the last axis of x is 5, and w takes 3",
     ),
     "a dtype that the op refuses": (
         ("mul(%13, %12)", "mul(%13, %9)"),

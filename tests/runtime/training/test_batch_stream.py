@@ -1,13 +1,13 @@
 """What a fit has left to do, and what it reads of its batches to go on."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 from dgrr.runtime import SGD, Trainer
-from dgrr.runtime.data import Batches, Dataset
+from dgrr.runtime.data import Batches, Dataset, Epochs, Stream
 from dgrr.runtime.training.batch_stream import Cursor, Feed
 from dgrr.tape import DomainError
 
@@ -45,6 +45,11 @@ def test_how_many_steps_are_left(options: dict[str, Any], cursor: Cursor, left: 
 def test_without_a_length_only_steps_are_known() -> None:
     assert feed(iter([1, 2]), Cursor()).left is None
     assert feed(iter([1, 2]), Cursor(), steps=2).left == 2
+    stream = Stream([1, 2]).batches(1)
+    for batches in (stream, stream.prefetch(1)):
+        assert feed(batches, Cursor()).left is None
+        assert feed(batches, Cursor(), steps=2).left == 2
+    assert feed(Dataset([1, 2]).batches(1).prefetch(1), Cursor(), epochs=3).left == 6
 
 
 class Counted(Dataset):
@@ -67,6 +72,65 @@ def test_batches_of_ours_are_not_read_to_pass_over_an_epoch() -> None:
         (3, whole[3]),
     ]
     assert data.read == 8
+
+
+class Own(Epochs[Any]):
+    """Epochs of a user, which count their batches in the body of a generator."""
+
+    def __init__(self, samples: Callable[[Any], Any]) -> None:
+        self.samples = samples
+
+    def epoch(self, k: int) -> Iterator[Any]:
+        for n in range(4):
+            yield (self.samples(np.array([10 * k + n])),)
+
+
+SOURCES: dict[str, Callable[[Callable[[Any], Any]], Epochs[Any]]] = {
+    "map": lambda noted: Dataset(np.arange(10)).map(noted).batches(3, seed=2),
+    "part": lambda noted: Dataset(np.arange(20)).shuffle(1).map(noted).split(0.5, seed=3)[0].batches(3, seed=2),
+    "stream": lambda noted: Stream(range(10)).map(noted).batches(3, seed=2, buffer=4),
+    "own": Own,
+}
+
+
+@pytest.mark.parametrize("ahead", [None, 1])
+@pytest.mark.parametrize("source", SOURCES)
+def test_epochs_before_are_not_read(source: str, ahead: int | None) -> None:
+    reads = list[int]()
+
+    def noted(x: Any) -> Any:
+        reads.append(int(x[0]) if x.ndim else int(x))
+        return x
+
+    def batches() -> Epochs[Any]:
+        made = SOURCES[source](noted)
+        return made if ahead is None else made.prefetch(ahead)
+
+    whole = [[b.tolist() for (b,) in batches().epoch(k)] for k in range(4)]
+    an_epoch = len(reads) // 4
+    assert an_epoch >= 4
+    reads.clear()
+    there = feed(batches(), Cursor(epoch=2, taken=1, steps=9), epochs=4)
+    assert [(k, [b.tolist() for (b,) in counted(there, epoch)]) for k, epoch in there.epochs()] == [
+        (2, whole[2][1:]),
+        (3, whole[3]),
+    ]
+    assert len(reads) == 2 * an_epoch
+
+
+def test_a_second_fit_goes_on_with_the_next_epoch() -> None:
+    batches = Dataset(np.arange(10)).batches(3, seed=2).prefetch(1)
+    seen = []
+    for _ in range(2):
+        there = feed(batches, Cursor(), epochs=1)
+        seen += [[b.tolist() for (b,) in counted(there, epoch)] for _, epoch in there.epochs()]
+    assert seen == [[b.tolist() for (b,) in Dataset(np.arange(10)).batches(3, seed=2).epoch(k)] for k in (0, 1)]
+
+
+def test_a_used_up_generator_says_the_way_out() -> None:
+    there = feed(Stream(iter([1, 2])).batches(1), Cursor(), epochs=2)
+    with pytest.raises(DomainError, match="pass the function that makes it: Stream"):
+        [list(counted(there, epoch)) for _, epoch in there.epochs()]
 
 
 # What is no batches.

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from dgrr.runtime import Callback, Trainer, state_digest
+from dgrr.runtime import Callback, Stream, Trainer, state_digest
+from dgrr.runtime.data import SampleRandom
 from dgrr.runtime.training import checkpoint
 from dgrr.trace import TraceWriteError, open_trace
 
@@ -25,8 +26,15 @@ class Epochs:
         yield from DATA.batches(6, seed=3).epoch(epoch)
 
 
+def noisy(x: Any, label: Any, random: SampleRandom) -> Any:
+    return x + random.normal(x.shape), label
+
+
 MAKERS: dict[str, Callable[[], Any]] = {
     "Batches": lambda: DATA.batches(6, seed=3),
+    "a mapped part": lambda: DATA.split(18, seed=1)[0].map(noisy, seed=5).batches(5, seed=3),
+    "a stream": lambda: Stream(DATA).map(noisy, seed=5).batches(6, seed=3, buffer=7),
+    "prefetched": lambda: DATA.map(noisy, seed=5).batches(6, seed=3).prefetch(2),
     "a list": lambda: [DATA[k : k + 4] for k in range(0, 20, 4)],
     "a class": Epochs,
 }

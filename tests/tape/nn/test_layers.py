@@ -247,7 +247,8 @@ def test_a_missing_parameter_names_the_layer_and_what_there_is() -> None:
     with pytest.raises(DomainError) as caught:
         MODEL(p, x)
     assert str(caught.value) == (
-        "Linear(in_features=4, out_features=2, bias=True): argument 'p': expected a parameter 'bias', got 'weight'"
+        "4: Linear(in_features=4, out_features=2, bias=True): argument 'p': "
+        "expected a parameter '4.bias', got '4.weight'"
     )
     with pytest.raises(DomainError) as caught:
         nn.Linear(3, 4)({"bias": p["0.bias"], "gain": p["0.bias"]}, x)
@@ -261,7 +262,9 @@ def test_wrong_sizes_name_the_op_and_the_argument() -> None:
     p = tape.params(nn.Linear(3, 4).init(0))
     with pytest.raises(ShapeError) as caught:
         nn.Linear(3, 4)(p, tape.const(np.zeros((5, 2), np.float32)))
-    assert str(caught.value) == "linear: argument 'w': expected shape (N, 2), got (4, 3)"
+    assert str(caught.value) == (
+        "linear: argument 'w': expected shape (N, 2), got (4, 3); the last axis of x is 2, and w takes 3"
+    )
     with pytest.raises(ShapeError) as caught:
         nn.Linear(3, 4)({**p, "bias": ops.reduce_sum(p["weight"], axis=0)}, tape.const(X[0].astype(np.float32)))
     assert str(caught.value) == "linear: argument 'b': expected shape (4,), got (3,)"

@@ -93,7 +93,8 @@ def test_a_context_is_needed_for_dropout_alone(run: Any) -> None:
     block = nn.TransformerBlock(6, 2, 9)
     assert run(block, block.init(0, np.float64), X).shape == X.shape
     dropping = nn.TransformerBlock(6, 2, 9, dropout=0.1)
-    with pytest.raises(DomainError, match=r"^MultiHeadAttention\(.*\): argument 'ctx': expected a Context, got None"):
+    text = r"^attention: MultiHeadAttention\(.*\): argument 'ctx': expected a Context, got None"
+    with pytest.raises(DomainError, match=text):
         run(dropping, block.init(0, np.float64), X)
 
 

@@ -1,0 +1,43 @@
+"""A captured step stands for its loss function only if that does the same at every call: it is recorded again to see.
+
+Capturing freezes what a loss function reads besides its arguments: a counter, ``np.random``, the clock, an array that
+somebody changes. Eagerly each step would see the new value, captured all see the first.
+"""
+
+from typing import Any
+
+from ...tape import DgrrError
+from ..ir.difference import first_difference
+from ..ir.graph import IRGraph
+from ..ir.record import record, step_graph
+from ..step.eager import TrainingStep
+
+
+class CaptureError(DgrrError, RuntimeError):
+    """A loss function that does another thing when it is called again: no captured step can stand for it."""
+
+
+CURE = (
+    "a captured step keeps the first for ever; take what changes from ctx.step (the count of steps), from "
+    'ctx.random or from an array of the batch, or run the step with mode="eager"'
+)
+
+
+def require_same(graph: IRGraph, step: TrainingStep, example: Any, when: str) -> None:
+    """Record the loss function of ``step`` once more on a batch like ``example``; it must give ``graph`` again.
+
+    Raises CaptureError naming the first op that differs, with both its forms and the user's line. ``when`` says in
+    the error when that was.
+    """
+    recording = record(step.loss_fn, step.params, example, step.recipe, step.model_state, step.seed)
+    again, _ = step_graph(recording, step.recipe, step.state)
+    found = None if graph == again else first_difference(graph, again)
+    if found is None:
+        return
+    node = recording.tape.node(found.value) if found.value < len(recording.tape) else None
+    place = f" at {node.location}" if node is not None and node.location is not None else ""
+    name = f" of {node.scope!r}" if node is not None and node.scope else ""
+    raise CaptureError(
+        f"capture: loss_fn does another thing when it is called again{place}: value %{found.value}{name} was recorded "
+        f"as {found.first}, but {when} as {found.second}; {CURE}"
+    )

@@ -1,0 +1,78 @@
+"""The parameters of a part of a model, and the error for one that is not there."""
+
+from collections.abc import Collection, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from ..errors import DomainError
+from ..var.var import AnyVar
+
+Params = Mapping[str, AnyVar]
+
+SHOWN = 8
+"""How many names an error lists."""
+
+
+class MissingParameterError(DomainError, KeyError):
+    """A parameter that is not there: a KeyError too, as of every mapping."""
+
+    def __str__(self) -> str:
+        return Exception.__str__(self)  # a KeyError shows its text in quotes
+
+
+class Scope(Mapping[str, AnyVar]):
+    """The parameters whose names begin with a prefix, under the names without it."""
+
+    def __init__(self, p: Params, prefix: str) -> None:
+        self.whole: Params = p
+        """The parameters of the whole model."""
+        self.prefix = prefix
+        if type(p) is Scope:  # isinstance of a Mapping takes as long as the rest
+            self.whole, self.prefix = p.whole, p.prefix + prefix
+
+    def __getitem__(self, name: str) -> AnyVar:
+        try:
+            return self.whole[self.prefix + name]
+        except (KeyError, TypeError, IndexError):
+            raise missing(f"p[{name!r}]", self, name) from None
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.prefix + name in self.whole
+
+    def get(self, name: str, /, default: Any = None) -> Any:
+        """The parameter of this name, or ``default``."""
+        return self.whole.get(self.prefix + name, default)  # without making an error, whose text takes long
+
+    def __iter__(self) -> Iterator[str]:
+        n = len(self.prefix)
+        return (name[n:] for name in self.whole if name.startswith(self.prefix))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def missing(who: str, p: Params, name: str, own: Collection[str] = ()) -> MissingParameterError:
+    """The error for a name that is not among the parameters; ``own`` are the names that the layer asks for."""
+    whole, prefix = (p.whole, p.prefix) if isinstance(p, Scope) else (p, "")
+    wanted = prefix + name
+    return MissingParameterError(
+        f"{who}: expected a parameter {wanted!r}, got {_given(whole, wanted, prefix, {prefix + each for each in own})}"
+    )
+
+
+def _given(whole: Any, wanted: str, prefix: str, own: Collection[str]) -> str:
+    """What there is, and what was meant perhaps."""
+    if not _is_mapping(whole):
+        return f"{type(whole).__name__}; give a dict of Vars by name, as tape.params makes it"
+    names = [str(name) for name in whole]
+    nested = next((n for n in names if wanted.startswith(f"{n}.") and _is_mapping(whole[n])), None)
+    if nested is not None:
+        return f"a dict under {nested!r}; parameters are one flat dict, {{{wanted!r}: …}}"
+    near = [name for name in names if name.startswith(prefix)] or names
+    listed = ", ".join(map(repr, near[:SHOWN])) + (f" and {len(near) - SHOWN} more" if len(near) > SHOWN else "")
+    close = get_close_matches(wanted, [name for name in near if name not in own], n=1)
+    return (listed or "none") + (f"; did you mean {close[0]!r}?" if close else "")
+
+
+def _is_mapping(value: object) -> bool:
+    return isinstance(value, Mapping)

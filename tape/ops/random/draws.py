@@ -1,0 +1,324 @@
+"""Draws of other distributions than the uniform one: normal numbers, coin flips, whole numbers, permutations."""
+
+from math import isfinite
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from ...errors import DomainError, DTypeError
+from ...numerics.math import random
+from ...numerics.math.philox import MAX_WORDS, WORD
+from ...numerics.sizes import Sizes
+from ...record.derivative import NO_GRAD
+from ...record.lowering import Slot, call
+from ...record.op import op
+from ...record.samples import Make, Sample, bad
+from ...values.dtypes import DType, boolean, i64
+from ...values.spec import Spec
+from ...var.var import Gradual, Var
+from . import kernels, reference
+from .stream import PLACE, WORK, drawn, refused, require_coordinates, require_float, stream
+
+LEAST, MOST = -(1 << 63), 1 << 63
+"""The least int64, and what is one more than the greatest."""
+
+LAST = {"seed": 2**64 - 1, "micro_batch": 5, "ordinal": 2**32 - 1}
+"""Coordinates at their ends."""
+
+
+def _call(kernel: Any, step: Slot, out: Spec, each: int, *attrs: float, **key: int) -> Slot:
+    """The output of a kernel that draws ``each`` words for an element."""
+    words = (*stream(out, each, **key), *attrs)
+    return call(kernel, [step], out.shape, *words, dtype=out.dtype, element=out.dtype, work=WORK * each * out.size)
+
+
+def _infer_normal(step: Spec, shape: Sizes, dtype: Any, mean: Any, std: Any, **key: int) -> Spec:
+    require_float("normal", dtype)
+    for argument, value in (("mean", mean), ("std", std)):
+        if not (isinstance(value, int | float) and isfinite(value)):
+            raise DomainError(f"normal: argument {argument!r}: expected a finite number, got {value!r}")
+    if std < 0:
+        raise DomainError(f"normal: argument 'std': expected at least 0, got {std}")
+    return drawn("normal", shape, dtype, 4, **key)
+
+
+def _lower_normal(step: Slot, shape: Sizes, dtype: Any, mean: float, std: float, **key: int) -> Slot:
+    out = drawn("normal", shape, dtype, 4, **key)
+    return _call(kernels.normal, step, out, 4, float(mean), float(std), **key)
+
+
+def _samples_normal(make: Make) -> list[Sample]:
+    rows: tuple[tuple[int, Sizes, dict[str, Any]], ...] = (
+        (0, (), {}),
+        (3, (2, 3, 50), LAST),
+        (2**32 - 2, (129,), {"mean": -1.5, "std": 0.1, "seed": 1 << 33}),
+        (5, (4,), {"mean": 0.5, "std": 0}),
+        (6, (3,), {"std": 1e308}),
+        (1, (0, 4), {}),
+    )
+    return [
+        Sample((np.array(step),), {"shape": shape, "dtype": make.dtype.name, **attrs}) for step, shape, attrs in rows
+    ]
+
+
+@op(
+    infer=_infer_normal,
+    lower=_lower_normal,
+    vjp=NO_GRAD,
+    jvp=NO_GRAD,
+    reference=reference.normal,
+    samples=_samples_normal,
+    errors=(
+        *refused("normal", np.array(0), shape=(2,)),
+        bad(
+            DTypeError,
+            "normal: argument 'dtype': expected float32 or float64, got int64",
+            np.array(0),
+            shape=(),
+            dtype="int64",
+        ),
+        *(
+            bad(DomainError, f"normal: argument {text}", np.array(0), **{"shape": (), **attrs})
+            for text, attrs in (
+                ("'std': expected at least 0, got -1.0", {"std": -1.0}),
+                ("'std': expected a finite number, got inf", {"std": np.inf}),
+                ("'mean': expected a finite number, got nan", {"mean": np.nan}),
+                ("'shape': expected an integer from 0 to 4294967295, got -1", {"shape": (2, -1)}),
+                ("'shape': expected a tuple of sizes, got 3", {"shape": 3}),
+            )
+        ),
+    ),
+    excused=PLACE,
+)
+def normal(
+    step: Var[i64],
+    shape: tuple[int, ...],
+    dtype: str | type[DType] = "float32",
+    mean: float = 0.0,
+    std: float = 1.0,
+    seed: int = 0,
+    micro_batch: int = 0,
+    ordinal: int = 0,
+) -> Gradual[Any]:
+    """Independent normally distributed numbers: ``z * std + mean`` in float64, rounded once to ``dtype``.
+
+    ``z = sqrt(-2 log(1 - u)) * cos(2 pi v)``, each operation in float64, where u and v are the float64 numbers 2i and
+    2i + 1 of `uniform`; so no number is further than 8.6 deviations from the mean.
+
+    Source: Box and Muller (1958), A note on the generation of random normal deviates; the words are those of `uniform`.
+    Shapes: step () -> shape
+    Dtypes: step int64; the result float32 or float64, as ``dtype`` says.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.normal(Tape().leaf(0), (3,), seed=7).numpy().round(4)
+    array([1.43  , 1.719 , 0.0757], dtype=float32)
+    """
+    ...
+
+
+def _infer_bernoulli(step: Spec, p: Any, shape: Sizes, **key: int) -> Spec:
+    if not (isinstance(p, int | float) and 0 <= p <= 1):
+        raise DomainError(f"bernoulli: argument 'p': expected a probability from 0 to 1, got {p!r}")
+    return drawn("bernoulli", shape, boolean, 2, **key)
+
+
+def _lower_bernoulli(step: Slot, p: float, shape: Sizes, **key: int) -> Slot:
+    return _call(kernels.bernoulli, step, drawn("bernoulli", shape, boolean, 2, **key), 2, float(p), **key)
+
+
+@op(
+    infer=_infer_bernoulli,
+    lower=_lower_bernoulli,
+    vjp=NO_GRAD,
+    jvp=NO_GRAD,
+    reference=reference.bernoulli,
+    samples=lambda make: [
+        Sample((np.array(step),), {"p": p, "shape": shape, **key})
+        for step, p, shape, key in (
+            (0, 0.5, (), {}),
+            (3, 0.25, (2, 3, 50), LAST),
+            (2**32 - 2, 0.9, (129,), {"seed": 1 << 33}),
+            (4, 0, (70,), {}),
+            (4, 1, (70,), {}),
+            (1, 0.5, (0, 4), {}),
+        )
+    ],
+    errors=(
+        *refused("bernoulli", np.array(0), p=0.5, shape=(2,)),
+        *(
+            bad(
+                DomainError,
+                f"bernoulli: argument 'p': expected a probability from 0 to 1, got {p}",
+                np.array(0),
+                p=p,
+                shape=(2,),
+            )
+            for p in (-0.5, 1.5, np.nan)
+        ),
+        bad(
+            DomainError,
+            "bernoulli: argument 'shape': expected an integer from 0 to 8589934591, got -1",
+            np.array(0),
+            p=0.5,
+            shape=(2, -1),
+        ),
+    ),
+    excused=PLACE,
+)
+def bernoulli(
+    step: Var[i64], p: float, shape: tuple[int, ...], seed: int = 0, micro_batch: int = 0, ordinal: int = 0
+) -> Gradual[boolean]:
+    """Independent coin flips, true with probability ``p``: where `uniform` in float64 draws less than ``p``.
+
+    The result is a mask, as `where` takes it; `cast` makes numbers of it. 0 gives none and 1 gives all.
+
+    Source: jax.random.bernoulli, whose result is a mask too; torch.bernoulli gives floats.
+    Shapes: step () -> shape
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.bernoulli(Tape().leaf(0), 0.5, (4,), seed=7).numpy()
+    array([False,  True, False, False])
+    """
+    ...
+
+
+def _infer_integers(step: Spec, low: int, high: int, shape: Sizes, **key: int) -> Spec:
+    for argument, value, least, most in (("low", low, LEAST, MOST - 1), ("high", high, LEAST + 1, MOST)):
+        if not (isinstance(value, Integral) and least <= value <= most):
+            expected = f"an integer from {least} to {most}"
+            raise DomainError(f"integers: argument {argument!r}: expected {expected}, got {value!r}")
+    if high <= low:
+        raise DomainError(f"integers: argument 'high': expected more than low, {low}, got {high}")
+    return drawn("integers", shape, i64, 4, **key)
+
+
+def _lower_integers(step: Slot, low: int, high: int, shape: Sizes, **key: int) -> Slot:
+    count, out = high - low, drawn("integers", shape, i64, 4, **key)
+    return _call(kernels.integers, step, out, 4, int(low), count & WORD, count >> 32, **key)
+
+
+@op(
+    infer=_infer_integers,
+    lower=_lower_integers,
+    vjp=NO_GRAD,
+    jvp=NO_GRAD,
+    reference=reference.integers,
+    samples=lambda make: [
+        Sample((np.array(step),), {"low": low, "high": high, "shape": shape, **key})
+        for step, low, high, shape, key in (
+            (0, 0, 10, (), {}),
+            (3, -7, 1000, (2, 3, 50), LAST),
+            (2**32 - 2, 0, 2**63, (129,), {"seed": 1 << 33}),
+            (7, LEAST, MOST, (65,), {}),
+            (8, 2**40, 2**40 + 2**33 + 5, (33,), {}),
+            (4, 5, 6, (3,), {}),
+            (1, 0, 2, (0, 4), {}),
+        )
+    ],
+    errors=(
+        *refused("integers", np.array(0), low=0, high=2, shape=(2,)),
+        bad(
+            DomainError,
+            "integers: argument 'high': expected more than low, 3, got 3",
+            np.array(0),
+            low=3,
+            high=3,
+            shape=(),
+        ),
+        bad(
+            DomainError,
+            f"integers: argument 'low': expected an integer from {LEAST} to {MOST - 1}, got 0.5",
+            np.array(0),
+            low=0.5,
+            high=3,
+            shape=(),
+        ),
+        bad(
+            DomainError,
+            f"integers: argument 'high': expected an integer from {LEAST + 1} to {MOST}, got {MOST + 1}",
+            np.array(0),
+            low=0,
+            high=MOST + 1,
+            shape=(),
+        ),
+    ),
+    excused=PLACE,
+)
+def integers(
+    step: Var[i64],
+    low: int,
+    high: int,
+    shape: tuple[int, ...],
+    seed: int = 0,
+    micro_batch: int = 0,
+    ordinal: int = 0,
+) -> Gradual[i64]:
+    """Independent whole numbers from ``low`` to ``high - 1``.
+
+    Element i is ``low + floor(W * (high - low) / 2**128)``, W being the 128 bits of block i of the stream. The
+    probability of each number differs from ``1 / (high - low)`` by less than ``2**-128``, and no draw is rejected.
+
+    Source: numpy.random.Generator.integers for the half-open range; Lemire (2019), Fast random integer generation in
+        an interval, for the product, here of 128 bits in the place of a rejection.
+    Shapes: step () -> shape
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.integers(Tape().leaf(0), 0, 10, (4,), seed=7).numpy()
+    array([0, 9, 8, 1])
+    """
+    ...
+
+
+def _infer_permutation(step: Spec, n: int, **key: int) -> Spec:
+    random.coordinate("permutation", "n", n, MAX_WORDS // 2)
+    require_coordinates("permutation", **key)
+    return Spec((n,), i64.dtype)
+
+
+def _lower_permutation(step: Slot, n: int, **key: int) -> Slot:
+    out = Spec((n,), i64.dtype)
+    keys = _call(kernels.sort_keys, step, out, 2, **key)
+    return call(kernels.order_of_keys, [keys], (n,), n, work=2 * n * n.bit_length())
+
+
+@op(
+    infer=_infer_permutation,
+    lower=_lower_permutation,
+    vjp=NO_GRAD,
+    jvp=NO_GRAD,
+    reference=reference.permutation,
+    samples=lambda make: [
+        Sample((np.array(step),), {"n": n, **key})
+        for step, n, key in ((0, 5, {}), (3, 300, LAST), (2**32 - 2, 129, {"seed": 1 << 33}), (4, 1, {}), (1, 0, {}))
+    ],
+    errors=(
+        *refused("permutation", np.array(0), n=3),
+        bad(
+            DomainError,
+            "permutation: argument 'n': expected an integer from 0 to 8589934591, got -1",
+            np.array(0),
+            n=-1,
+        ),
+        bad(
+            DomainError,
+            "permutation: argument 'n': expected an integer from 0 to 8589934591, got 2.5",
+            np.array(0),
+            n=2.5,
+        ),
+    ),
+    excused=PLACE,
+)
+def permutation(step: Var[i64], n: int, seed: int = 0, micro_batch: int = 0, ordinal: int = 0) -> Gradual[i64]:
+    """The numbers below ``n`` in random order: the stable ascending argsort of n 64-bit keys.
+
+    Key i is ``w[2i] + 2**32 * w[2i+1]``, w being the words of the stream.
+
+    Source: numpy.random.Generator.permutation of a number; torch.randperm.
+    Shapes: step () -> (n)
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.permutation(Tape().leaf(0), 5, seed=7).numpy()
+    array([4, 1, 0, 2, 3])
+    """
+    ...

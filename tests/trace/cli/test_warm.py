@@ -1,0 +1,69 @@
+"""``dgrr cache warm``: what it compiles is there when it is first used."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dgrr.tape.ops import OPS
+from dgrr.trace.cli import warm
+from dgrr.trace.cli.main import main
+
+STEP = """
+import numpy as np
+from dgrr.runtime import SGD, capture
+
+def make():
+    return capture(lambda p, batch: (p["w"] * batch).sum(), {"w": np.ones(3)}, SGD(0.5), np.ones(3))
+
+def late():
+    raise SystemExit(0)
+"""
+
+
+def dgrr(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """The command in a folder, with kernels kept below it."""
+    kept = os.environ | {"DGRR_CACHE_DIR": str(folder / "kernels")} | variables
+    command = [sys.executable, "-m", "dgrr", "cache", *arguments]
+    return subprocess.run(command, env=kept, cwd=folder, capture_output=True, text=True)
+
+
+def test_a_model_is_compiled_ahead(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(STEP)
+    ended = dgrr(tmp_path, "warm", "--model", "mine:make")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert any(path.name.startswith("mul-") for path in (tmp_path / "kernels").iterdir())
+    assert f"{tmp_path / 'kernels'}: " in ended.stdout
+    times = {path: path.stat().st_mtime_ns for path in (tmp_path / "kernels").iterdir()}
+    assert dgrr(tmp_path, "warm", "--model", "mine:make").returncode == 0
+    assert times.keys() == set((tmp_path / "kernels").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ("nonsense", "expected MODULE:FUNCTION, got 'nonsense'"),
+        ("mine:other", "module 'mine' has no 'other'"),
+        ("mine:late", "mine:late(): raised SystemExit: 0"),
+        ("none_such:make", "there is no module 'none_such' in the current folder or among the installed ones"),
+    ],
+)
+def test_a_model_that_is_none(spec: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(STEP)
+    ended = dgrr(tmp_path, "warm", "--model", spec)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", f"dgrr: error: {text}\n")
+
+
+def test_a_model_goes_with_warm_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cache", "show", "--model", "mine:make"]) == 1
+    assert "argument --model: it goes with warm, not with show" in capsys.readouterr().err
+
+
+def test_without_a_model_every_op_is_compiled_and_what_trains() -> None:
+    tasks = {task.name: task for task in warm.tasks()}
+    assert OPS.keys() < tasks.keys()
+    assert tasks.keys() - OPS.keys() == {*warm.NETWORKS, "sgd@1", "adam@1", "adamw@1"}
+    for name in ("a perceptron", "add", "where", "argmax", "sgd@1"):
+        tasks[name].compile()

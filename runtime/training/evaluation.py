@@ -91,15 +91,21 @@ def batches_of(where: str, data: object) -> Iterator[Any]:
 
     What has epochs is not iterated, so that its next epoch is what it was. Raises DomainError.
     """
-    given: Any = data.batches(BATCH) if isinstance(data, Dataset) else data
-    require_batches(where, given)
-    items = given.epoch(0) if isinstance(given, Epochs) else iter(given)
-    empty = True
+    items, empty = _epoch(where, data), True
     for batch in items:
         empty = False
         yield batch
     if empty:
         raise DomainError(f"{where}: expected at least one batch, got none; an iterator is used up after one pass")
+
+
+def _epoch(where: str, data: object) -> Iterator[Any]:
+    given: Any = cast(Any, data)
+    if isinstance(data, Dataset):
+        given = given.batches(BATCH)
+    require_batches(where, given)
+    items: Iterator[Any] = given.epoch(0) if isinstance(data, Dataset | Epochs) else iter(given)
+    return items
 
 
 def predicted(forward: Callable[[Any], Any], inputs: Any, batch: int) -> Any:

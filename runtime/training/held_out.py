@@ -37,7 +37,7 @@ class HeldOut:
         if not isinstance(data, Dataset | Epochs):
             require_batches(_WHERE, data)
             _require_again(data, trained)
-        return cls(data, every)
+        return cls(cast(Any, data), every)
 
     def is_due(self, steps: int) -> bool:
         """Whether to validate after so many steps."""

@@ -23,8 +23,8 @@ class CapturedFunction:
 def capture_function(function: Callable[..., Any], *examples: Any) -> CapturedFunction:
     """A function of Vars, recorded and compiled as a function of arrays: for inference, and whatever needs no gradient.
 
-    It runs once on values that have only shapes, at its first call for each signature of its arguments, and from then
-    on as a table of kernel calls, with the bits that it has op by op. What it takes from elsewhere is as it was then:
+    It runs on values that have only shapes, at its first call for each signature of its arguments, and from then on as
+    a table of kernel calls, with the bits that it has op by op. What it takes from elsewhere is as it was then:
     arrays are copied, numbers are kept.
 
     Args:
@@ -32,8 +32,10 @@ def capture_function(function: Callable[..., Any], *examples: Any) -> CapturedFu
         examples: arrays, or tuples, lists and dicts of arrays, whose signature is captured at once.
 
     Raises:
-        TapeError: the function reads a value; what else it raises; DomainError if it returns something else than Vars;
-            BoundsError for an index out of range.
+        TapeError: the function reads a value.
+        CaptureError: it does another thing when it is called again.
+        DomainError: it returns something else than Vars.
+        BoundsError: an index is out of range.
 
     >>> import numpy as np
     >>> from dgrr.runtime import capture_function

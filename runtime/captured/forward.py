@@ -11,6 +11,7 @@ from ..step.eager import StateDict
 from ..step.forward import Forward
 from .buffers import InputBuffers, bound_to
 from .plans import refused
+from .purity import require_equal
 
 KEPT = 32
 """Signatures of batches whose tables are kept."""
@@ -34,7 +35,7 @@ class CapturedForward:
         """The result on a batch, with arrays in place of Vars: views that are valid until the next call.
 
         Raises what the function raises; TapeError if it reads a value, which is not there while it is recorded;
-        BoundsError for an index out of range.
+        CaptureError if it does another thing when it is recorded once more; BoundsError for an index out of range.
         """
         table = self._table
         flat = None if table is None else table.flat(batch)
@@ -63,8 +64,11 @@ class _Table(InputBuffers):
         self, function: Forward, arrays: StateDict, seed: int, example: Any, signature: BatchSignature
     ) -> None:
         super().__init__(example, signature)
-        recording = record_forward(function, arrays["params"], example, arrays["model_state"], seed)
+        recording, again = (
+            record_forward(function, arrays["params"], example, arrays["model_state"], seed) for _ in range(2)
+        )
         graph, constants = forward_graph(recording)
+        require_equal("the function", graph, forward_graph(again)[0], again, "the second time")
         self._bound: Bound = bound_to(compile_graph(graph, constants), recording, self.inputs, constants, arrays)
         outputs = self._bound.plan.program.graph.outputs
         self.result = map_batch(lambda where, id: self._view(outputs[where]), recording.result, "result")

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.runtime import Adam, EagerStep
+from dgrr.runtime import Adam, CaptureError, EagerStep
 from dgrr.runtime.captured.forward import KEPT, CapturedForward
 from dgrr.runtime.step.forward import Forward, eager_forward, loss_forward, model_forward
 from dgrr.runtime.step.loss_call import RunPoint
@@ -88,7 +88,17 @@ def test_so_many_signatures_are_kept() -> None:
     captured = CapturedForward(function, new_step().arrays)
     for n in [*range(1, KEPT + 2), KEPT + 1, 1]:
         assert captured(np.ones(n)).tolist() == [2.0] * n
-    assert calls == [*range(1, KEPT + 2), 1]
+    assert calls[::2] == calls[1::2] == [*range(1, KEPT + 2), 1]  # recorded, and once more to compare
+
+
+def test_a_function_that_does_another_thing_the_next_time() -> None:
+    counts = iter(range(9))
+    with pytest.raises(CaptureError) as caught:
+        CapturedForward(lambda p, b, ctx: b * float(next(counts)), new_step().arrays)(np.ones(2))
+    text = str(caught.value)
+    assert text.startswith("capture: the function does another thing when it is called again")
+    assert "but the second time as" in text
+    assert "test_forward.py" in text
 
 
 def test_what_is_refused() -> None:

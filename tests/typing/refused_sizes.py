@@ -132,7 +132,7 @@ def layer_of_a_dim_without_a_size() -> None:
 def layers_of_numbers_that_break(g: Given) -> None:
     model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(4, 2))
     model(g.params(model), g.x)
-    # T: linear: argument 'w': expected shape (N, 3), got (2, 4)
+    # T: 2: linear: argument 'w': expected shape (N, 3), got (2, 4)
 
 
 def parameters_of_another_layer(g: Given) -> None:

@@ -44,9 +44,12 @@ def drawn(name: str, shape: Any, dtype: Any, each: int, **key: int) -> Spec:
 
 def require_float(name: str, dtype: Any) -> None:
     """Raise DTypeError for an element type that a draw of floats cannot have."""
-    kind = element_type(dtype)
-    if kind not in FLOATS:
-        raise DTypeError(f"{name}: argument 'dtype': expected float32 or float64, got {kind}")
+    try:
+        given: Any = element_type(dtype)
+    except DTypeError:
+        given = repr(dtype)
+    if given not in FLOATS:
+        raise DTypeError(f"{name}: argument 'dtype': expected float32 or float64, got {given}")
 
 
 def refused(name: str, *arrays: Any, **attrs: Any) -> list[Bad]:

@@ -1,7 +1,7 @@
 """A context: its step, its draws in their order, its parts."""
 
 import re
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -61,11 +61,26 @@ def test_what_a_draw_cannot_be() -> None:
             DTypeError,
             "normal: argument 'dtype': expected float32 or float64, got int64",
         ),
+        (
+            lambda: random.uniform((2,), np.float16),
+            DTypeError,
+            "uniform: argument 'dtype': expected float32 or float64, got 'float16'",
+        ),
         (lambda: random.normal((2,), std=-1.0), DomainError, "normal: argument 'std': expected at least 0, got -1.0"),
         (
             lambda: random.bernoulli(1.5, (2,)),
             DomainError,
             "bernoulli: argument 'p': expected a probability from 0 to 1, got 1.5",
+        ),
+        (
+            lambda: random.bernoulli(cast(Any, Tape().const(0.5)), (2,)),
+            DomainError,
+            "bernoulli: argument 'p': expected a probability from 0 to 1, got Var(id=0, shape=(), dtype=float64)",
+        ),
+        (
+            lambda: random.permutation(cast(Any, 2.5)),
+            DomainError,
+            "permutation: argument 'n': expected an integer from 0 to 8589934591, got 2.5",
         ),
         (
             lambda: random.integers(5, 5, (2,)),
@@ -77,7 +92,11 @@ def test_what_a_draw_cannot_be() -> None:
             DomainError,
             "permutation: argument 'n': expected an integer from 0 to 8589934591, got -1",
         ),
-        (lambda: random.uniform(3), DomainError, "uniform: argument 'shape': expected a tuple of sizes, got 3"),
+        (
+            lambda: random.uniform(cast(Any, 3)),
+            DomainError,
+            "uniform: argument 'shape': expected a tuple of sizes, got 3",
+        ),
     ]
     for draw, error, text in draws:
         with pytest.raises(error, match=f"^{re.escape(text)}$"):

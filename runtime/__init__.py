@@ -1,6 +1,7 @@
 """How a step becomes a run: optimizers, data, the trainer."""
 
 from . import data
+from .captured.captured_function import CapturedFunction, capture_function
 from .captured.captured_step import CapturedStep, capture
 from .captured.purity import CaptureError
 from .data import Batches, Dataset, Stream
@@ -8,8 +9,11 @@ from .optim import SGD, Adam, AdamW, clip_by_global_norm, clip_by_value, make_ru
 from .step.eager import EagerStep, StateError
 from .step.evaluate import Evaluation, NonFiniteError, evaluate, gradients
 from .step.state_digest import state_digest
+from .training.best_checkpoint import BestCheckpoint
 from .training.callbacks import Callback
 from .training.checkpoint import CheckpointError
+from .training.early_stopping import EarlyStopping
+from .training.history import History
 from .training.recorder_protocol import Recorder, RecorderError
 from .training.result import Result
 from .training.trainer import Trainer
@@ -19,13 +23,17 @@ __all__ = [
     "Adam",
     "AdamW",
     "Batches",
+    "BestCheckpoint",
     "Callback",
     "CaptureError",
+    "CapturedFunction",
     "CapturedStep",
     "CheckpointError",
     "Dataset",
     "EagerStep",
+    "EarlyStopping",
     "Evaluation",
+    "History",
     "NonFiniteError",
     "Recorder",
     "RecorderError",
@@ -34,6 +42,7 @@ __all__ = [
     "Stream",
     "Trainer",
     "capture",
+    "capture_function",
     "clip_by_global_norm",
     "clip_by_value",
     "data",

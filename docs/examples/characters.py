@@ -90,7 +90,9 @@ def main() -> None:
     text = windows()
     batches = text.batches(BATCH, seed=SEED)
     print(f"{len(text)} stretches of {TOKENS} characters of an alphabet of {len(ALPHABET)}\n{MODEL}")
-    trainer = Trainer(loss_fn, MODEL.init(SEED), Adam(lr=3e-3), seed=SEED, trace=args.trace, record="digest")
+    trainer = Trainer(
+        loss_fn, MODEL.init(SEED), Adam(lr=3e-3), seed=SEED, trace=args.trace, record="digest", overwrite=True
+    )
     result = trainer.fit(batches, epochs=args.epochs)
     last = result.losses[-len(batches) :].mean()
     print(f"{result.steps} steps in {result.seconds:.1f} s, mean loss of the last epoch {last:.4f}")

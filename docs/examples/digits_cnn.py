@@ -59,6 +59,7 @@ def main() -> None:
         model_state=MODEL.init_state(),
         seed=SEED,
         trace=args.trace,
+        overwrite=True,
         record="digest",
     )
     print(f"{len(train)} digits to train on, {len(test)} to test\n{MODEL}")

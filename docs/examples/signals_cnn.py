@@ -69,7 +69,9 @@ def main() -> None:
     args = parser.parse_args()
 
     train, test = signals(300, seed=1), signals(100, seed=2)
-    trainer = Trainer(loss_fn, MODEL.init(SEED), Adam(lr=3e-3), seed=SEED, trace=args.trace, record="digest")
+    trainer = Trainer(
+        loss_fn, MODEL.init(SEED), Adam(lr=3e-3), seed=SEED, trace=args.trace, record="digest", overwrite=True
+    )
     print(f"{len(train)} signals to train on, {len(test)} to test\n{MODEL}")
     result = trainer.fit(train.batches(BATCH, seed=SEED), epochs=args.epochs)
     print(f"{result.steps} steps in {result.seconds:.1f} s, last loss {result.losses[-1]:.4f}")

@@ -9,7 +9,7 @@ from typing import Any
 from ...tape import DgrrError
 from ..ir.difference import first_difference
 from ..ir.graph import IRGraph
-from ..ir.record import record, step_graph
+from ..ir.record import Recorded, record, step_graph
 from ..step.eager import TrainingStep
 
 
@@ -31,6 +31,11 @@ def require_same(graph: IRGraph, step: TrainingStep, example: Any, when: str) ->
     """
     recording = record(step.loss_fn, step.params, example, step.recipe, step.model_state, step.seed)
     again, _ = step_graph(recording, step.recipe, step.state)
+    require_equal("loss_fn", graph, again, recording, when)
+
+
+def require_equal(what: str, graph: IRGraph, again: IRGraph, recording: Recorded, when: str) -> None:
+    """Raise CaptureError if a function, recorded again as ``recording``, gave another graph."""
     found = None if graph == again else first_difference(graph, again)
     if found is None:
         return
@@ -38,6 +43,6 @@ def require_same(graph: IRGraph, step: TrainingStep, example: Any, when: str) ->
     place = f" at {node.location}" if node is not None and node.location is not None else ""
     name = f" of {node.scope!r}" if node is not None and node.scope else ""
     raise CaptureError(
-        f"capture: loss_fn does another thing when it is called again{place}: value %{found.value}{name} was recorded "
+        f"capture: {what} does another thing when it is called again{place}: value %{found.value}{name} was recorded "
         f"as {found.first}, but {when} as {found.second}; {CURE}"
     )

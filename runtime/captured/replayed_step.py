@@ -152,6 +152,17 @@ class ReplayedStep(TrainingStep):
         return self.bound_plans("consumed").step.grads
 
     @property
+    def metrics(self) -> dict[str, float]:
+        """What the loss function gave to be shown in the last step: the means over its micro-batches."""
+        return self.bound_plans("metrics").step.metrics
+
+    @property
+    def norm(self) -> float | None:
+        """The norm of the gradients of the last step before it was clipped; None without ``clip_norm``."""
+        clip = self.bound_plans("norm").step.clip
+        return None if clip is None else float(clip[0])
+
+    @property
     def scale(self) -> float | None:
         """What the gradients of the last step were multiplied by to clip their norm; None without ``clip_norm``."""
         clip = self.bound_plans("scale").step.clip

@@ -26,22 +26,30 @@ from .graph import IRGraph, Role, Value, gradient_name
 
 
 @dataclass(frozen=True)
-class Recording:
-    """A recorded loss function: its tape, and which node is what."""
+class Recorded:
+    """A function that was run on a symbolic tape, and which node is what it was given."""
 
     tape: SymbolicTape
     params: dict[str, int]
     inputs: list[int]
+    step: int | None
+    """The count of the steps before, where the function has a context."""
+    model_state: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Recording(Recorded):
+    """A recorded loss function and its backward pass."""
+
     loss: int
     gradients: dict[int, int]
     """Value id → id of its gradient, for every parameter that has one."""
     dense: dict[int, int]
     """The same for every forward node that depends on a parameter, before micro-batches are averaged."""
-    step: int | None
-    """The count of the steps before, where the loss function has a context."""
-    model_state: dict[str, int]
     new_state: dict[int, int]
     """Id of an entry of the model's state → what it becomes, for those that change."""
+    metrics: list[dict[str, int]]
+    """What the loss function gives to be shown, by name, of each micro-batch."""
 
 
 def record(
@@ -54,15 +62,7 @@ def record(
     """
     tape = SymbolicTape()
     p = {name: tape.symbol(Spec(a.shape, a.dtype), name, requires_grad=True) for name, a in params.items()}
-    inputs: list[int] = []
-
-    def symbol(where: str, leaf: Any) -> Any:
-        array = np.asarray(leaf)
-        var = tape.symbol(Spec(array.shape, element_dtype(where, array.dtype)), where)
-        inputs.append(var.id)
-        return var
-
-    batch = map_batch(symbol, example)
+    batch, inputs = symbols(tape, example)
     run = _Passes(tape, loss_fn, p, model_state or {}, seed)
     passes = [run(micro) for micro in recipe.micro_batches(batch)]
     gradients: dict[int, int] = {}
@@ -71,11 +71,41 @@ def record(
         if arrived:
             gradients[var.id] = recipe.mean(arrived).id
     loss = recipe.mean([loss for loss, _ in passes])
-    if loss.id in (var.id for var in p.values()):  # an output has a node of its own: the step overwrites parameters
-        loss = OPS["reshape"](loss, ())
+    loss = output(loss)
     dense = {id: g.id for _, grads in passes for id, g in grads.reached().items()}
     names = {name: var.id for name, var in p.items()}
-    return Recording(tape, names, inputs, loss.id, gradients, {**dense, **gradients}, *run.surroundings())
+    step, before, after = run.surroundings()
+    return Recording(
+        tape=tape,
+        params=names,
+        inputs=inputs,
+        step=step,
+        model_state=before,
+        loss=loss.id,
+        gradients=gradients,
+        dense={**dense, **gradients},
+        new_state=after,
+        metrics=run.metrics,
+    )
+
+
+def symbols(tape: SymbolicTape, example: Any) -> tuple[Any, list[int]]:
+    """A batch like the example whose values are not known yet, and the ids of its arrays."""
+    inputs: list[int] = []
+
+    def symbol(where: str, leaf: Any) -> Any:
+        array = np.asarray(leaf)
+        var = tape.symbol(Spec(array.shape, element_dtype(where, array.dtype)), where)
+        inputs.append(var.id)
+        return var
+
+    return map_batch(symbol, example), inputs
+
+
+def output(var: AnyVar) -> AnyVar:
+    """The Var itself, or a node of its own for what the step may overwrite."""
+    made: AnyVar = OPS["reshape"](var, ()) if var.tape.node(var).op is None else var
+    return made
 
 
 class _Passes:
@@ -87,9 +117,11 @@ class _Passes:
         self._before = {name: tape.symbol(Spec(a.shape, a.dtype), name) for name, a in model_state.items()}
         self._now: dict[str, AnyVar] = dict(self._before)
         self._done = 0
+        self.metrics = list[dict[str, int]]()
 
     def __call__(self, batch: Any) -> tuple[AnyVar, DenseGrads[Any]]:
-        loss, state = call_loss(self._loss_fn, self._p, batch, self._context)
+        loss, state, metrics = call_loss(self._loss_fn, self._p, batch, self._context)
+        self.metrics.append({name: output(var).id for name, var in metrics.items()})
         self._now.update(state)
         self._done += 1
         return loss, self._tape.backward_scalar(loss, create_graph=True)
@@ -108,19 +140,25 @@ class _Passes:
 
 def step_graph(recording: Recording, recipe: Recipe, state: Arrays) -> tuple[IRGraph, dict[int, Array]]:
     """The whole step and the data of its constants."""
-    builder = _begun(recording)
+    builder = begun(recording)
     builder.require_finite([recording.loss, *recording.gradients.values(), *recording.new_state.values()])
     builder.assign(recording.new_state)
     known = {} if recording.step is None else {"step": recording.step}
     builder.update(recording.params, recording.gradients, recipe, state, known)
     clip = {} if builder.clip is None else {"clip": builder.clip}
-    outputs = {"loss": recording.loss, **clip, **_gradients(builder.consumed)}
+    shown = {metric_name(name, k): id for k, made in enumerate(recording.metrics) for name, id in made.items()}
+    outputs = {"loss": recording.loss, **clip, **_gradients(builder.consumed), **shown}
     return builder.graph("step", outputs), builder.constants
+
+
+def metric_name(name: str, micro_batch: int) -> str:
+    """The output that holds a metric."""
+    return f"metric {name} {micro_batch}"
 
 
 def gradients_graph(recording: Recording, *, dense: bool) -> tuple[IRGraph, dict[int, Array]]:
     """Loss and gradients without an update: of every value that depends on a parameter, or of parameters alone."""
-    builder = _begun(recording)
+    builder = begun(recording)
     wanted = recording.dense if dense else recording.gradients
     outputs = {"loss": recording.loss, **_gradients(wanted)}
     return builder.graph("dense gradients" if dense else "gradients", outputs), builder.constants
@@ -130,7 +168,7 @@ def _gradients(ids: Mapping[int, int]) -> dict[str, int]:
     return {gradient_name(id): gradient for id, gradient in ids.items()}
 
 
-def _begun(recording: Recording) -> Builder:
+def begun(recording: Recorded) -> Builder:
     """A builder that holds the nodes of the tape."""
     builder = Builder(len(recording.tape))
     roles = {**dict.fromkeys(recording.params.values(), Role.PARAM), **dict.fromkeys(recording.inputs, Role.INPUT)}

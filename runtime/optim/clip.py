@@ -54,12 +54,14 @@ def clip_by_global_norm(grads: Arrays, max_norm: float) -> ClippedByNorm:
     """
     bound = _bound("clip_by_global_norm: max_norm", max_norm)
     rows = _rows("clip_by_global_norm", grads)
-    norms, result = np.empty(len(rows)), np.empty(2)
-    for i, row in enumerate(rows.values()):
-        launch(tensor_norm, row.dtype, prepared_words(row.size), (norms[i : i + 1], row), 0)
-    launch(norm_scale, FLOAT64, prepared_words(norms.size), (result, norms, bound), 0)
+    result = _norm_and_scale(rows, bound)
     norm, scale = result.tolist()
     return ClippedByNorm(_map(scale_by, rows, result), norm, scale)
+
+
+def global_norm(grads: Arrays) -> float:
+    """The joint norm of all gradients, as `clip_by_global_norm` measures it. Raises DTypeError as that does."""
+    return float(_norm_and_scale(_rows("global_norm", grads), _bound("global_norm", float("inf")))[0])
 
 
 def clip_by_value(grads: Arrays, limit: float) -> dict[str, Array]:
@@ -96,6 +98,15 @@ def _bound(where: str, value: float) -> Array:
 
 def _rows(command: str, grads: Arrays) -> dict[str, Array]:
     return {name: contiguous(check_float(grad, "{}: gradient {!r}", command, name)) for name, grad in grads.items()}
+
+
+def _norm_and_scale(rows: Arrays, bound: Array) -> Array:
+    """The norm of the norms of all rows, and what they are multiplied by to keep a bound."""
+    norms, result = np.empty(len(rows)), np.empty(2)
+    for i, row in enumerate(rows.values()):
+        launch(tensor_norm, row.dtype, prepared_words(row.size), (norms[i : i + 1], row), 0)
+    launch(norm_scale, FLOAT64, prepared_words(norms.size), (result, norms, bound), 0)
+    return result
 
 
 def _map(kernel: Kernel, rows: Arrays, scalars: Array) -> dict[str, Array]:

@@ -1,7 +1,7 @@
 """What every training step has - parameters, state, a recipe - and the step that runs op by op."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Self, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -83,6 +83,10 @@ class EagerStep(TrainingStep):
     """The loss of the last step."""
     consumed: dict[str, Array]
     """The gradients as the rule consumed them in the last step."""
+    metrics: dict[str, float]
+    """What the loss function gave to be shown in the last step: the means over its micro-batches."""
+    norm: float | None
+    """The norm of the gradients of the last step before it was clipped; None without ``clip_norm``."""
     scale: float | None
     """What the gradients of the last step were multiplied by to clip their norm; None without ``clip_norm``."""
 
@@ -99,18 +103,30 @@ class EagerStep(TrainingStep):
 
         Raises NonFiniteError, and changes nothing, if the loss or a gradient is infinite or NaN.
         """
-        self.loss, grads, after = eager_gradients(self.loss_fn, self.params, batch, self.recipe, self.point)
-        self.consumed, self.scale = clipped(grads, self.recipe)
+        self.loss, grads, after, self.metrics = eager_gradients(
+            self.loss_fn, self.params, batch, self.recipe, self.point
+        )
+        self.consumed, self.norm, self.scale = clipped(grads, self.recipe)
         self.recipe.rule.step(self.params, self.consumed, self.state)
         for name, array in self.model_state.items():
             array[...] = after[name]
         return cast(np.floating[Any], self.loss[()])
 
 
+class EagerGradients(NamedTuple):
+    """What `eager_gradients` gives."""
+
+    loss: Array
+    grads: dict[str, Array]
+    model_state: dict[str, Array]
+    """After the step."""
+    metrics: dict[str, float]
+
+
 def eager_gradients(
     loss_fn: LossFn, params: Arrays, batch: Any, recipe: Recipe, point: RunPoint = START
-) -> tuple[Array, dict[str, Array], dict[str, Array]]:
-    """The loss, the gradients of the parameters, averaged over micro-batches, before clipping, and the new state.
+) -> EagerGradients:
+    """The loss and the gradients of the parameters, averaged over micro-batches, before clipping.
 
     Raises NonFiniteError if one of them is infinite or NaN.
     """
@@ -126,7 +142,7 @@ def eager_gradients(
     for name, array in passes[-1].model_state.items():
         if not np.isfinite(array).all():
             raise NonFiniteError(f"loss and gradients are finite, but the new state {name!r} of the model is not")
-    return loss, grads, passes[-1].model_state
+    return EagerGradients(loss, grads, passes[-1].model_state, mean_metrics([made.metrics for made in passes]))
 
 
 def averaged(passes: Sequence[Evaluation], names: Iterable[str]) -> tuple[Array, dict[str, Array]]:
@@ -136,14 +152,23 @@ def averaged(passes: Sequence[Evaluation], names: Iterable[str]) -> tuple[Array,
     return mean([AnyTensor(made.loss) for made in passes], len(passes)).array, grads
 
 
-def clipped(grads: dict[str, Array], recipe: Recipe) -> tuple[dict[str, Array], float | None]:
-    """The gradients as the recipe clips them, and what clipping by norm multiplied them by."""
+def mean_metrics(passes: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The mean of every metric over the micro-batches that have it, in float64 and in their order."""
+    if len(passes) == 1:
+        return dict(passes[0])
+    names = dict.fromkeys(name for made in passes for name in made)
+    found = {name: [made[name] for made in passes if name in made] for name in names}
+    return {name: sum(values) / len(values) for name, values in found.items()}
+
+
+def clipped(grads: dict[str, Array], recipe: Recipe) -> tuple[dict[str, Array], float | None, float | None]:
+    """The gradients as the recipe clips them, their norm, and what clipping by norm multiplied them by."""
     if recipe.clip_value is not None:
         grads = clip_by_value(grads, recipe.clip_value)
     if recipe.clip_norm is None:
-        return grads, None
+        return grads, None, None
     result = clip_by_global_norm(grads, recipe.clip_norm)
-    return result.grads, result.scale
+    return result.grads, result.norm, result.scale
 
 
 def _check(part: str, own: Arrays, given: Arrays) -> None:

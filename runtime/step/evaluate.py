@@ -29,6 +29,8 @@ class Evaluation:
     """The gradient of every parameter that the loss depends on, in the order of the parameters."""
     model_state: dict[str, Array]
     """The state of the model after the step."""
+    metrics: dict[str, float]
+    """What the loss function gave to be shown."""
 
     def require_finite(self) -> None:
         """Raise NonFiniteError if the loss or a gradient is infinite or NaN."""
@@ -51,16 +53,17 @@ def evaluate(loss_fn: LossFn, params: Arrays, batch: Any, point: RunPoint = STAR
     """The loss on a batch and the gradient of every node, computed op by op on a fresh tape.
 
     Raises GradientError if ``loss_fn`` does not return a Var or it depends on no parameter, ShapeError if the
-    Var is no scalar, TapeError if it is of another tape; what `call_loss` raises for a new state.
+    Var is no scalar, TapeError if it is of another tape; what `call_loss` raises for a new state or metrics.
     """
     tape: Tape[Any] = Tape()
     p = tape.params(params)
-    loss, state = call_loss(loss_fn, p, on_tape(tape, batch), lambda: point.context(tape))
+    loss, state, metrics = call_loss(loss_fn, p, on_tape(tape, batch), lambda: point.context(tape))
+    shown = {name: float(var.item()) for name, var in metrics.items()}
     dense = tape.backward_scalar(loss)
     reached = {name: dense[var] for name, var in p.items()}
     grads = {name: g.array for name, g in reached.items() if g is not None}
     after = {**point.model_state, **{name: var.numpy() for name, var in state.items()}}
-    return Evaluation(tape, loss.numpy(), dense, grads, after)
+    return Evaluation(tape, loss.numpy(), dense, grads, after, shown)
 
 
 def gradients(loss_fn: LossFn, params: Arrays, batch: Any, point: RunPoint = START) -> tuple[Array, dict[str, Array]]:

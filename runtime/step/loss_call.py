@@ -1,20 +1,22 @@
 """The point of a run at which a loss function is called, and what it may see of it: the context ``ctx``."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field, replace
 from inspect import Parameter, signature
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from ...arrays import Array, Arrays
-from ...tape import AnyVar, Context, DomainError, GradientError, Random, Tape, Var
+from ...tape import Context, DomainError, Random, Tape
+from .loss_result import LossResult, taken_apart
 
 LossFn = Callable[..., Any]
-"""``loss_fn(p, batch)`` or ``loss_fn(p, batch, ctx)``; returns a scalar Var, or ``(loss, new_state)``.
+"""``loss_fn(p, batch)`` or ``loss_fn(p, batch, ctx)``.
 
-p maps parameter names to Vars, batch is the caller's with Vars for arrays, new_state maps names of ``ctx.state`` to
-what they are after the step.
+p maps parameter names to Vars, batch is the caller's with Vars for arrays. It returns the loss, a scalar Var, or
+``(loss, metrics)``, which maps names to scalar Vars to be shown; for a model with a state ``(loss, new_state)`` or
+``(loss, new_state, metrics)``, where new_state maps names of ``ctx.state`` to what they are after the step.
 """
 
 
@@ -54,39 +56,12 @@ def require_use(loss_fn: LossFn, model_state: Arrays) -> None:
         raise DomainError(f"model_state: expected loss_fn(p, batch, ctx) to use {names}, got a loss_fn without ctx")
 
 
-def call_loss(
-    loss_fn: LossFn, p: Any, batch: Any, context: Callable[[], Context]
-) -> tuple[AnyVar, Mapping[str, AnyVar]]:
-    """The loss, and the state after the step where the function returns one, else no entries.
+def call_loss(loss_fn: LossFn, p: Any, batch: Any, context: Callable[[], Context]) -> LossResult:
+    """Call a loss function and take its result apart; ``context`` makes the context for a function that takes it.
 
-    ``context`` makes the context for a function that takes it. Raises GradientError for another result than a
-    scalar Var with or without a new state, or if a state was updated and is not returned; what `Context.update`
-    raises for a state of other names, shapes or dtypes.
+    Raises what `taken_apart` raises.
     """
     if not takes_context(loss_fn):
-        return _loss_of(loss_fn(p, batch)), {}
+        return taken_apart(loss_fn(p, batch), None)
     ctx = context()
-    result = loss_fn(p, batch, ctx)
-    if not isinstance(result, tuple):
-        if ctx.state.updated:
-            updated = ", ".join(map(repr, sorted(ctx.state.updated)))
-            raise GradientError(f"loss_fn: the model updated {updated}: expected (loss, ctx.state), got the loss alone")
-        return _loss_of(result), {}
-    loss, state = _pair(cast(Any, result))
-    for name, value in state.items():
-        ctx.update(name, value)
-    return _loss_of(loss), dict(ctx.state)
-
-
-def _pair(result: tuple[Any, ...]) -> tuple[Any, Mapping[str, Any]]:
-    if len(result) != 2 or not isinstance(result[1], Mapping):
-        kinds = ", ".join(type(part).__name__ for part in result)
-        raise GradientError(f"loss_fn: expected it to return (loss, new_state), got ({kinds})")
-    return result[0], cast(Mapping[str, Any], result[1])
-
-
-def _loss_of(loss: Any) -> AnyVar:
-    if not isinstance(loss, Var):
-        raise GradientError(f"loss_fn: expected it to return a scalar Var, got {type(loss).__name__}")
-    scalar: AnyVar = cast(Any, loss)
-    return scalar
+    return taken_apart(loss_fn(p, batch, ctx), ctx)

@@ -1,12 +1,17 @@
 """What a fit takes from its batches - epoch after epoch, several at once where asked - and how far it has come."""
 
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from itertools import count, islice
-from typing import Any
+from typing import Any, cast
+
+import numpy as np
 
 from ...tape import DomainError
-from ..data import Epochs
+from ..data import Dataset, Epochs
+
+SIZE = 64
+"""Of the batches in the advice that errors give."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,29 @@ class Cursor:
     """Whether a callback has ended the fit."""
 
 
+def require_batches(where: str, batches: object) -> None:
+    """Refuse what gives samples or whole arrays where batches are expected: a data set, or the arrays of one.
+
+    A tuple of arrays is taken for ``(X, Y)``; batches of one array each are given as a list.
+    """
+    cut = f"batches({SIZE}, seed=0)"
+    if isinstance(batches, Dataset):
+        raise DomainError(f"{where}: expected batches, got a Dataset, which gives samples; pass dataset.{cut}")
+    if isinstance(batches, np.ndarray):
+        raise DomainError(f"{where}: expected batches, got an array; pass Dataset(X).{cut}")
+    if isinstance(batches, Mapping):
+        names = ", ".join(map(repr, cast(Mapping[object, Any], batches))) or "no entries"
+        raise DomainError(f"{where}: expected batches, got a dict of {names}; pass batches, or [batch] for one")
+    if isinstance(batches, tuple):
+        parts: tuple[Any, ...] = tuple(cast(Any, batches))
+        if any(isinstance(part, np.ndarray) for part in parts):
+            names = "X" if len(parts) == 1 else "X, Y" if len(parts) == 2 else "X, Y, …"
+            raise DomainError(
+                f"{where}: expected batches, got a tuple of arrays; pass Dataset({names}).{cut}, or a list if each "
+                "array is a batch"
+            )
+
+
 class Feed:
     """The batches of the steps of one fit.
 
@@ -34,7 +62,7 @@ class Feed:
         cursor: where to go on. Epochs before it are passed over, then the batches that were taken.
 
     Raises:
-        DomainError: a count below 0.
+        DomainError: a count below 0, or samples in place of batches.
     """
 
     def __init__(
@@ -43,6 +71,7 @@ class Feed:
         for name, value in (("steps", steps), ("epochs", epochs)):
             if value is not None and value < 0:
                 raise DomainError(f"fit: argument {name!r}: expected at least 0, got {value}")
+        require_batches("fit: argument 'batches'", batches)
         self._batches, self._steps, self._accumulate = batches, steps, accumulate
         self._epochs = 1 if steps is None and epochs is None else epochs
         self._epoch, self._taken, self._count, self._stopped = cursor.epoch, cursor.taken, cursor.steps, cursor.stopped
@@ -51,6 +80,11 @@ class Feed:
     def cursor(self) -> Cursor:
         """Where the fit stands: behind the last step that was counted."""
         return Cursor(self._epoch, self._taken, self._count, self._stopped)
+
+    @property
+    def epoch_count(self) -> int | None:
+        """How many epochs there are at most, where it is known before."""
+        return self._epochs
 
     @property
     def left(self) -> int | None:

@@ -1,43 +1,62 @@
 """What a trainer calls between its steps."""
 
+from collections.abc import Mapping
+
 from .result import Result
 from .trainer import Trainer
 
 
 class Callback:
-    """Told of every step and epoch of a fit. Derive from it and write the methods that are needed.
+    """Told of a fit as it goes on. Derive from it and write the methods that are needed.
+
+    The moments, in their order: ``on_begin``; for every step ``on_step``, and ``on_validation`` where one is due;
+    for every epoch ``on_validation``, where one is due, and ``on_epoch``; ``on_end``. Several callbacks are told of a
+    moment in the order in which they were given. In place of a callback a plain function ``f(trainer, epoch, loss)``
+    is called as ``on_epoch``, and any object with one of the methods will do.
 
     A method that returns True ends the fit in good order after the step in progress: the trace is sealed, the
     checkpoint saved, the result returned. An exception passes through `Trainer.fit`, as one of the model would.
     Callbacks may read everything and save checkpoints, but must not change parameters or state: a trace could
-    not explain it. A callback's own state is not in checkpoints, and after a resume the calls that followed the
-    last saved step come again.
+    not explain it.
 
-    Evaluation after each epoch, and an end once the loss is small enough:
+    A callback with ``state_dict()``, which gives what JSON holds, and ``load_state_dict(state)`` has its state in
+    checkpoints; it is given back to the callback of the same class. After a resume the calls that followed the last
+    saved step come again.
+
+    An end once the loss on other data is small enough:
 
     >>> import numpy as np
     >>> from dgrr.runtime import SGD, Callback, Dataset, Trainer
-    >>> class Evaluated(Callback):
-    ...     def __init__(self, data):
-    ...         self.data, self.losses = data, []
-    ...     def on_epoch(self, trainer, epoch, loss):
-    ...         self.losses.append(trainer.evaluate(self.data))
-    ...         return self.losses[-1] < 0.1
+    >>> class SmallEnough(Callback):
+    ...     def on_validation(self, trainer, step, figures):
+    ...         print(f"step {step}: {figures['validation_loss']:.3f}")
+    ...         return figures["validation_loss"] < 0.1
     >>> halves = Dataset(np.full((4, 1), 0.5))
-    >>> evaluated = Evaluated(halves)
     >>> def loss_fn(p, batch):
     ...     return ((batch[0] * p["w"]) ** 2).mean()
-    >>> trainer = Trainer(loss_fn, {"w": np.ones(1)}, SGD(0.5), callbacks=[evaluated])
-    >>> trainer.fit(halves.batches(4), epochs=10).steps, evaluated.losses
-    (2, [0.140625, 0.0791015625])
+    >>> trainer = Trainer(loss_fn, {"w": np.ones(1)}, SGD(0.5), callbacks=[SmallEnough()])
+    >>> trainer.fit(halves.batches(4), epochs=10, validation=halves).steps
+    step 0: 0.141
+    step 1: 0.079
+    2
     """
+
+    def on_begin(self, trainer: Trainer, steps: int) -> None:
+        """A fit begins, of which ``steps`` steps were done before: 0, unless it goes on from a checkpoint."""
 
     def on_step(self, trainer: Trainer, step: int, loss: float) -> bool | None:
         """Step number ``step``, from 0, is done and recorded; ``loss`` was taken before its update."""
         return None
 
+    def on_validation(self, trainer: Trainer, step: int, figures: Mapping[str, float]) -> bool | None:
+        """After step number ``step`` the validation gave ``figures``: ``validation_loss``, and the metrics so named."""
+        return None
+
     def on_epoch(self, trainer: Trainer, epoch: int, loss: float) -> bool | None:
-        """Epoch number ``epoch``, from 0, has ended or was cut short; ``loss`` is that of its last step."""
+        """Epoch number ``epoch``, from 0, has ended or was cut short; ``loss`` is that of its last step.
+
+        ``trainer.history.last_epoch()`` has its means.
+        """
         return None
 
     def on_end(self, trainer: Trainer, result: Result) -> None:

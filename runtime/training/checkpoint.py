@@ -7,6 +7,7 @@ SHA-256 of all that precedes the comment's length.
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -22,8 +23,8 @@ from ...tape import DgrrError, DomainError
 from ..step.eager import StateDict
 from .batch_stream import Cursor
 
-VERSION = 1
-"""Of the file."""
+VERSION = 2
+"""Of the file; version 1 had no callbacks."""
 
 _SIGNATURE = 64
 _BLOCK = 1 << 20
@@ -49,6 +50,8 @@ class Checkpoint:
     """For people."""
     arrays: StateDict
     """Parameters, optimizer state and the model's state."""
+    callbacks: Sequence[tuple[str, Any]] = ()
+    """Class and state of the callbacks that have one."""
 
 
 def check_every(checkpoint: object, every: int | None) -> None:
@@ -80,7 +83,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
         _require_whole(path, file)
         with np.load(file, allow_pickle=False) as archive:
             header = json.loads(archive["header.npy"].tobytes())
-            if header.pop("version") != VERSION:
+            if not 1 <= header.pop("version") <= VERSION:
                 raise CheckpointError(f"load: {str(path)!r} was written by another version of dgrr; load it there")
             names = header.pop("names")
             arrays = {part: {n: archive[f"{part}/{n}.npy"] for n in names[part]} for part in names}

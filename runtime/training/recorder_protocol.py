@@ -6,6 +6,7 @@ The runtime does not import the trace package. The package that writes traces re
 
 from importlib.metadata import entry_points
 from os import PathLike
+from pathlib import Path as FilePath
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from typing_extensions import TypeIs
@@ -58,6 +59,20 @@ def check_trace(trace: object) -> None:
     )
 
 
+def is_taken(trace: object) -> TypeIs[Path]:
+    """Whether a trace is given by its path, and something stands there already."""
+    return is_path(trace) and FilePath(trace).exists()
+
+
+def taken(where: str, trace: Path, checkpoint: Path | None = None) -> DomainError:
+    """The refusal of a path where something stands, with the ways out: to go on, elsewhere, anew."""
+    go_on = "" if checkpoint is None else f"load {str(checkpoint)!r} to go on, "
+    return DomainError(
+        f"{where}: {str(trace)!r} is there already, and a finished trace is never overwritten: {go_on}choose another "
+        "path, or pass overwrite=True to replace it"
+    )
+
+
 def open_recorder(
     path: Path,
     *,
@@ -71,7 +86,7 @@ def open_recorder(
 ) -> Recorder:
     """A recorder for a run that starts from these arrays. Raises RecorderError if not one package makes them.
 
-    With ``overwrite`` an unfinished trace of the same name is begun anew, else the recorder refuses.
+    With ``overwrite`` a trace of the same name, finished or not, is begun anew, else the recorder refuses.
     """
     start: dict[str, Any] = {"params": params, "state": state, "model_state": model_state, "seed": seed}
     made: Recorder = _registered().open_recorder(path, record=record, overwrite=overwrite, **start, **_law(recipe))

@@ -1,10 +1,12 @@
 """What a fit has done."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from .history import History
 
 
 @dataclass(frozen=True)
@@ -17,3 +19,5 @@ class Result:
     seconds: float
     state_digest: str
     """SHA-256, in hex, over parameters, optimizer state and the model's state after the last step."""
+    history: History = field(compare=False)
+    """Loss, learning rate, metrics and validation of every step and epoch of this call, as tables."""

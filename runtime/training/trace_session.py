@@ -1,6 +1,5 @@
 """The trace of one fit: opened before its first step, told of every step, sealed when the fit ends well."""
 
-from pathlib import Path as FilePath
 from typing import Any
 
 from ...completed_step import CompletedStep
@@ -8,7 +7,7 @@ from ..captured.captured_step import CapturedStep
 from ..step.batch import batch_arrays
 from ..step.eager import EagerStep
 from ..step.evaluate import NonFiniteError
-from .recorder_protocol import Mode, Path, Recorder, is_path, open_recorder, resume_recorder
+from .recorder_protocol import Mode, Path, Recorder, is_path, is_taken, open_recorder, resume_recorder, taken
 
 
 class Journal:
@@ -16,12 +15,15 @@ class Journal:
 
     Args:
         trace: its path, or its recorder, begun or resumed by the caller; None records nothing.
-        record, seed: of a run whose trace is given by its path.
+        record, seed, overwrite: of a run whose trace is given by its path.
         loaded: the steps done before, where the run goes on from a checkpoint; else None.
     """
 
-    def __init__(self, trace: Path | Recorder | None, record: Mode, seed: int, loaded: int | None) -> None:
+    def __init__(
+        self, trace: Path | Recorder | None, record: Mode, seed: int, loaded: int | None, *, overwrite: bool
+    ) -> None:
         self._trace, self._record, self._seed, self._loaded = trace, record, seed, loaded
+        self._overwrite = overwrite
         self._recorder: Recorder | None = None
 
     def begin(self, step: EagerStep | CapturedStep) -> None:
@@ -34,7 +36,9 @@ class Journal:
         run: dict[str, Any] = {"record": self._record, "seed": self._seed, "recipe": step.recipe, **step.arrays}
         if self._loaded:
             return resume_recorder(path, steps=self._loaded, **run)
-        return open_recorder(path, overwrite=self._loaded == 0, **run)
+        if is_taken(path) and not self._overwrite:
+            raise taken("fit", path)
+        return open_recorder(path, overwrite=self._overwrite or self._loaded == 0, **run)
 
     def step(self, number: int, step: EagerStep | CapturedStep, batch: Any) -> None:
         """Record the step just done. The batch of an accumulated one is recorded as all its arrays in their order."""
@@ -64,14 +68,11 @@ class Journal:
         """Seal the trace; one that an earlier process has sealed stays as it is."""
         if self._trace is None:
             return
-        if self._recorder is None and self._loaded is not None and self._sealed():
+        if self._recorder is None and self._loaded is not None and is_taken(self._trace):
             return
         self.begin(step)
         assert self._recorder is not None, "begun"
         self._recorder.seal()
-
-    def _sealed(self) -> bool:
-        return is_path(self._trace) and FilePath(self._trace).exists()
 
     def __enter__(self) -> "Journal":
         return self

@@ -1,11 +1,11 @@
 """The trainer: steps over batches, recorded and saved if asked, with the same bits in every mode."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from os import PathLike
 from pathlib import Path as FilePath
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -15,35 +15,23 @@ from ..captured.captured_step import CapturedStep
 from ..captured.replayed_step import OnShapeChange
 from ..data import Dataset
 from ..optim import Rule
+from ..optim.clip import global_norm
 from ..step.eager import EagerStep, StateError
 from ..step.evaluate import NonFiniteError
 from ..step.loss_call import LossFn
 from ..step.update import Recipe
 from .batch_stream import Cursor, Feed
+from .callback_list import CallbackList
 from .checkpoint import Checkpoint, CheckpointError, check_every, read_checkpoint, write_checkpoint
+from .evaluation import BATCH, Forwards, Metric, Model, evaluated, predicted
+from .held_out import HeldOut
+from .history import History
 from .interrupt import held_interrupt
-from .metrics import Metric, Model, evaluated
 from .modes import StepMode, StepRunner
 from .progress import Reporter, reporting
-from .recorder_protocol import Mode, Path, Recorder, check_trace, is_path
+from .recorder_protocol import Mode, Path, Recorder, check_trace, is_path, is_taken, taken
 from .result import Result
 from .trace_session import Journal
-
-
-class Listener(Protocol):
-    """What a trainer tells of its run: a `Callback`, or anything with its methods."""
-
-    def on_step(self, trainer: "Trainer", step: int, loss: float) -> bool | None:
-        """A step is done; True ends the fit."""
-        ...
-
-    def on_epoch(self, trainer: "Trainer", epoch: int, loss: float) -> bool | None:
-        """An epoch has ended; True ends the fit."""
-        ...
-
-    def on_end(self, trainer: "Trainer", result: Result) -> None:
-        """The fit has ended."""
-        ...
 
 
 class Trainer:
@@ -54,18 +42,21 @@ class Trainer:
     state in place. A loss or gradient that is not finite ends the run before it is applied.
 
     Args:
-        loss_fn: ``loss_fn(p, batch) -> scalar Var``, or ``loss_fn(p, batch, ctx)``, which may return
-            ``(loss, new_state)``.
+        loss_fn: ``loss_fn(p, batch) -> scalar Var``, or ``loss_fn(p, batch, ctx)``. It may return
+            ``(loss, metrics)``, metrics being scalar Vars by name, which are shown and change nothing; for a model
+            with a state ``(loss, new_state)`` or ``(loss, new_state, metrics)``.
         params: start values by name; copied, the caller's arrays are not changed.
         optimizer: for example ``Adam(lr=1e-3)``; ``lr`` may be a schedule.
         mode: how steps run, with the same bits: "replay" runs the first ``warmup`` steps op by op, then captures
             the step once for each shape of batch, and replays it; "eager" runs every step op by op; "capture"
             captures every step anew, which is slow and of use to find faults only. A captured ``loss_fn`` must not
             depend on anything but its arguments; if it does, that is found (docs/captured_steps.md) and an error.
-        trace: where to record the run: a path, or a recorder that was begun with the start of this run, or resumed
+        trace: where to record the run: a new path, or a recorder that was begun with the start of this run, or resumed
             where it was loaded. The trace is complete when `fit` returns.
         record: what is kept where `trace` is a path: "grads" records gradients, so that every update can be proved
             from the file alone; "digest" records digests, which need the model and the data for the proof.
+        overwrite: whether the trace may replace what stands at its path: a finished trace, which stays until the new
+            one is sealed, or an unfinished one, which is begun anew. Without, `fit` refuses both.
         model_state: what a model keeps from step to step besides its parameters, as ``model.init_state()`` gives it;
             copied. ``loss_fn`` gets it as ``ctx.state``.
         seed: of ``ctx.random``; noted in the trace and in checkpoints.
@@ -76,11 +67,13 @@ class Trainer:
             rest of fewer batches at the end of an epoch is left out. Not to the bit what one large batch gives.
         clip_norm: bound of the joint norm of all gradients.
         clip_value: bound of every element of the gradients.
-        callbacks: told of every step and epoch, in their order; see `Callback`.
+        callbacks: told of every step, validation and epoch, in their order; see `Callback`. A plain function
+            ``f(trainer, epoch, loss)`` is called after every epoch.
         checkpoint: where `fit` saves the run: at its beginning, every ``checkpoint_every`` steps, and at its end.
 
     Raises:
-        DomainError: an argument outside these.
+        DomainError: an argument outside these; a trace that is there already, without ``overwrite`` and without a
+            checkpoint to go on from.
 
     A run that survives its process; the same program, started again, goes on where it was::
 
@@ -100,13 +93,14 @@ class Trainer:
         mode: StepMode = "replay",
         trace: Path | Recorder | None = None,
         record: Mode = "grads",
+        overwrite: bool = False,
         seed: int = 0,
         warmup: int = 0,
         on_shape_change: OnShapeChange = "recapture",
         accumulate: int = 1,
         clip_norm: float | None = None,
         clip_value: float | None = None,
-        callbacks: Sequence[Listener] = (),
+        callbacks: Sequence[Any] = (),
         checkpoint: str | PathLike[str] | None = None,
         checkpoint_every: int | None = None,
     ) -> None:
@@ -114,18 +108,25 @@ class Trainer:
             raise DomainError(f"Trainer: argument 'record': expected 'digest' or 'grads', got {record!r}")
         check_trace(trace)
         check_every(checkpoint, checkpoint_every)
+        if is_taken(trace) and not overwrite and not (checkpoint is not None and FilePath(checkpoint).exists()):
+            raise taken("Trainer: argument 'trace'", trace)
         recipe = Recipe(optimizer, accumulate, clip_norm, clip_value)
         self._run = StepRunner(loss_fn, params, recipe, mode, warmup, on_shape_change, model_state, seed)
-        self._trace, self._seed, self._callbacks = trace, seed, tuple(callbacks)
+        self._trace, self._seed, self._callbacks = trace, seed, CallbackList(callbacks)
+        self._forwards = Forwards(self._run.step, eager=mode == "eager")
         self._record: Mode = record
+        self._overwrite = overwrite
         self._checkpoint, self._every = checkpoint, checkpoint_every
         self.steps = 0
         """Steps done since the beginning of the run."""
+        self.history = History(optimizer, 0)
+        """What the fit in progress, or the last one, has measured."""
         self._loss: float | None = None
         self._feed: Feed | None = None
+        self._validation: HeldOut | None = None
         self._loaded: Checkpoint | None = None
         self._journal = self._new_journal(None)
-        self._recorded = self._saved = False
+        self._recorded = self._saved = self._measures_norm = False
 
     @property
     def optimizer(self) -> Rule:
@@ -159,59 +160,91 @@ class Trainer:
         *,
         steps: int | None = None,
         epochs: int | None = None,
+        validation: Dataset | Iterable[Any] | None = None,
+        validate_every: int | None = None,
+        gradient_norm: bool = False,
         progress: bool | None = None,
     ) -> Result:
         """Train for a number of steps or epochs (default: one epoch), whichever ends first.
 
-        ``batches`` is iterated once per epoch. ``progress``: None shows a bar on a terminal, True lines
-        elsewhere too, False nothing. Ctrl-C takes effect between two steps; a trace then stays readable up to
-        the last step.
+        Args:
+            batches: iterated once per epoch.
+            steps: how many steps the fit has.
+            epochs: how many epochs it has.
+            validation: a data set, or batches that can be iterated again, to measure loss and metrics on: after every
+                epoch, with ``training=False`` and without gradients. Of no influence on the run or its trace.
+            validate_every: validate after so many steps instead.
+            gradient_norm: whether to measure the joint norm of the gradients, clipped by value, of every step for the
+                history, which takes time. With ``clip_norm`` it is known anyway.
+            progress: None shows a bar on a terminal and in a notebook, True lines elsewhere too, False nothing.
+
+        Ctrl-C takes effect between two steps; a trace then stays readable up to the last step.
 
         After `load` the fit that saved the checkpoint goes on: counts include what it had done, and ``batches``
         must give what they gave from its beginning. Those before the checkpoint are passed over untrained;
         `data.Batches`, whose order follows from seed and epoch, do not even read the epochs.
 
-        Raises DomainError for a count below 0, batches that give no step, or a checkpoint file that another run
-        left; NonFiniteError for a loss or gradient that is not finite, before it is applied or recorded; the
-        trace then ends with the step before; CaptureError if ``loss_fn`` does another thing than when it was captured,
-        for which it is recorded again at the captured steps 2, 4, 8, … and after the last one.
+        Raises DomainError for a count below 0, batches that give no step, samples in place of batches, a trace that
+        is there already, or a checkpoint file that another run left; NonFiniteError for a loss or gradient that is
+        not finite, before it is applied or recorded; the trace then ends with the step before; CaptureError if
+        ``loss_fn`` does another thing than when it was captured, for which it is recorded again at the captured steps
+        2, 4, 8, … and after the last one.
         """
-        feed = Feed(batches, steps=steps, epochs=epochs, accumulate=self._step.recipe.accumulate, cursor=self._begin())
+        observed = HeldOut.of(validation, validate_every, batches)
+        feed = Feed(batches, steps=steps, epochs=epochs, accumulate=self._step.recipe.accumulate, cursor=self._resumed)
+        self._begin()
+        self._feed, self._validation = feed, observed
+        self._measures_norm = gradient_norm or self._step.recipe.clip_norm is not None
+        self.history = history = History(self.optimizer, self.steps)
         began, losses = perf_counter(), list[Any]()
-        with reporting(progress, feed.left) as reporter, held_interrupt() as check, self._journal as journal:
-            self._feed = feed
+        shown = reporting(progress, feed.left, feed.epoch_count, history.running)
+        with shown as reporter, held_interrupt() as check, self._journal as journal:
+            for tell in self._callbacks.on_begin:
+                tell(self, feed.cursor.steps)
             self._save_where_asked()
             for epoch, every in feed.epochs():
+                history.begin_epoch(epoch)
                 for batch in every:
                     losses.append(self._train(batch))
                     feed.count_step()
-                    self._finish_step(feed, float(losses[-1]), reporter)
+                    self._finish_step(feed, float(losses[-1]), reporter, check)
                     check()
-                self._finish_epoch(feed, epoch, reporter)
+                self._finish_epoch(feed, epoch, reporter, check)
             self._run.require_same()
             self._save_where_asked()
             journal.end(self._step)
         self._feed = None
-        result = Result(np.array(losses), len(losses), perf_counter() - began, self._step.digest())
-        for callback in self._callbacks:
-            callback.on_end(self, result)
+        result = Result(np.array(losses), len(losses), perf_counter() - began, self._step.digest(), history)
+        for tell in self._callbacks.on_end:
+            tell(self, result)
         return result
 
-    def _begin(self) -> Cursor:
-        """Where the fit starts. Raises DomainError if it would hide an earlier trace or checkpoint."""
+    @property
+    def validates(self) -> bool:
+        """Whether the fit in progress, or the last one, has a validation."""
+        return self._validation is not None
+
+    @property
+    def _resumed(self) -> Cursor:
+        """Where the next fit starts."""
+        return Cursor() if self._loaded is None or self._loaded.cursor is None else self._loaded.cursor
+
+    def _begin(self) -> None:
+        """Get ready for a fit. Raises DomainError if it would hide an earlier trace or checkpoint."""
         if self._trace is not None and self._recorded:
             trace = f"trace {str(self._trace)!r}" if is_path(self._trace) else "recorder"
             raise DomainError(f"fit: the {trace} holds an earlier fit; make a new Trainer with its own trace")
+        if self._loaded is None and is_taken(self._trace) and not self._overwrite:
+            raise taken("fit", self._trace, self._checkpoint)
         if self._checkpoint is not None and not self._saved and FilePath(self._checkpoint).exists():
             raise DomainError(
                 f"fit: the checkpoint {str(self._checkpoint)!r} is there already; load it to go on, or remove it"
             )
         loaded, self._loaded = self._loaded, None
         self._journal = self._new_journal(None if loaded is None else loaded.steps)
-        return Cursor() if loaded is None or loaded.cursor is None else loaded.cursor
 
     def _new_journal(self, loaded: int | None) -> Journal:
-        return Journal(self._trace, self._record, self._seed, loaded)
+        return Journal(self._trace, self._record, self._seed, loaded, overwrite=self._overwrite)
 
     def _train(self, batch: Any) -> Any:
         if not self._recorded:
@@ -227,21 +260,39 @@ class Trainer:
         self.steps += 1
         return loss
 
-    def _finish_step(self, feed: Feed, loss: float, reporter: Reporter) -> None:
+    def _finish_step(self, feed: Feed, loss: float, reporter: Reporter, check: Callable[[], None]) -> None:
         self._loss = loss
-        reporter.step(loss)
-        for callback in self._callbacks:
-            if callback.on_step(self, self.steps - 1, loss):
+        step = self._run.step
+        self.history.add_step(loss, step.metrics, self._norm(step) if self._measures_norm else None)
+        reporter.step()
+        for tell in self._callbacks.on_step:
+            if tell(self, self.steps - 1, loss):
                 feed.stop()
+        if self._validation is not None and self._validation.is_due(self.steps):
+            self._validate(feed, self._validation, check)
         if self._every is not None and self.steps % self._every == 0:
             self._save_where_asked()
 
-    def _finish_epoch(self, feed: Feed, epoch: int, reporter: Reporter) -> None:
+    def _finish_epoch(self, feed: Feed, epoch: int, reporter: Reporter, check: Callable[[], None]) -> None:
         assert self._loss is not None, "an epoch has a step"
-        reporter.epoch(epoch, self._loss)
-        for callback in self._callbacks:
-            if callback.on_epoch(self, epoch, self._loss):
+        if self._validation is not None and self._validation.every is None:
+            self._validate(feed, self._validation, check)
+        reporter.epoch(epoch, self.history.running())
+        self.history.end_epoch()
+        for tell in self._callbacks.on_epoch:
+            if tell(self, epoch, self._loss):
                 feed.stop()
+
+    def _validate(self, feed: Feed, validation: HeldOut, check: Callable[[], None]) -> None:
+        figures = validation.figures(self._forwards, check)
+        self.history.add_validation(figures)
+        for tell in self._callbacks.on_validation:
+            if tell(self, self.steps - 1, figures):
+                feed.stop()
+
+    def _norm(self, step: EagerStep | CapturedStep) -> float | None:
+        """The norm of the last step's gradients, which clipping has measured, or else is measured now."""
+        return global_norm(step.consumed) if step.recipe.clip_norm is None else step.norm
 
     # ------------------------------------------------------------------ checkpoints
 
@@ -254,7 +305,9 @@ class Trainer:
         self._journal.commit()
         step, fit = self._step, self._feed or self._loaded
         cursor = None if fit is None else fit.cursor
-        write_checkpoint(path, Checkpoint(self._law(), self.steps, self._loss, cursor, step.digest(), step.arrays))
+        callbacks = self._callbacks.state()
+        digest = step.digest()
+        write_checkpoint(path, Checkpoint(self._law(), self.steps, self._loss, cursor, digest, step.arrays, callbacks))
 
     def load(self, path: str | PathLike[str]) -> None:
         """Go back to where a checkpoint was saved, to the bit.
@@ -274,6 +327,7 @@ class Trainer:
             self._step.load_state_dict(checkpoint.arrays)
         except StateError as error:
             raise CheckpointError(f"load: {str(path)!r} is of another model: {error}") from None
+        self._callbacks.load_state(checkpoint.callbacks)
         self.steps, self._loss = checkpoint.steps, checkpoint.loss
         self._loaded, self._feed = checkpoint, None
         self._recorded = False
@@ -291,12 +345,50 @@ class Trainer:
 
     # ------------------------------------------------------------------ evaluation
 
-    def evaluate(self, data: Dataset, metric: Metric = "loss", model: Model | None = None) -> float:
-        """The mean loss on a data set, or the share of samples whose label has the largest of the model's outputs.
+    def evaluate(self, data: Dataset | Iterable[Any], metric: Metric = "loss", model: Model | None = None) -> float:
+        """One figure over a data set or batches, with ``training=False`` and without gradients; changes nothing.
 
-        "accuracy" needs ``model(p, x)`` or ``model(p, x, ctx)`` and a data set of (inputs, integer labels). A context
-        has ``training=False``.
-        Raises DomainError for another metric or a missing model.
+        Args:
+            data: a data set; batches, of which epoch 0 is taken and none is used up; or any batches. Each counts by
+                its samples, the length of its first array.
+            metric: "loss", or the name of a metric that the loss function returns: their means. "accuracy": the share
+                of samples whose label has the largest of the model's outputs, for batches of (inputs, labels). Or a
+                function ``metric(outputs, batch) -> number`` of arrays.
+            model: ``model(p, x)`` or ``model(p, x, ctx)``, for "accuracy" and functions. It takes the first part of a
+                batch, or all of one that has no parts in order.
+
+        Raises:
+            DomainError: another metric, a missing model, no batch, or samples in place of batches.
         """
-        point = replace(self._step.point, training=False)
-        return evaluated(metric, self._step.loss_fn, model, self.params, data, point)
+        return evaluated(self._forwards, data, metric, model)
+
+    def predict(self, inputs: Any, *, model: Model, batch: int = BATCH) -> Any:
+        """What a model gives for inputs of any length, with ``training=False`` and without gradients.
+
+        Args:
+            inputs: an array, or a tuple, list or dict of arrays, whose first axis counts samples; what the model takes
+                as ``x``.
+            model: ``model(p, x)`` or ``model(p, x, ctx)``; it returns one row per sample.
+            batch: how many samples are computed at once, the last time fewer. In every mode but "eager" the model is
+                captured once for each such number.
+
+        Returns:
+            An array of the caller's own in place of each Var that the model returns.
+
+        Raises:
+            DomainError: a ``batch`` below 1, or arrays of different lengths; ShapeError for outputs that are not one
+                row per sample; TapeError if the model reads a value while it is captured.
+
+        >>> from dgrr.runtime import SGD, Trainer
+        >>> from dgrr.tape import ops
+        >>> def model(p, x):
+        ...     return ops.linear(x, p["w"])
+        >>> trainer = Trainer(lambda p, batch: model(p, batch[0]).mean(), {"w": np.ones((1, 2))}, SGD(0.1))
+        >>> trainer.predict(np.arange(6.0).reshape(3, 2), model=model, batch=2)
+        array([[1.],
+               [5.],
+               [9.]])
+        """
+        if batch < 1:
+            raise DomainError(f"predict: argument 'batch': expected a whole number of at least 1, got {batch!r}")
+        return predicted(self._forwards.model(model), inputs, batch)

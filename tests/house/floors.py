@@ -56,11 +56,11 @@ FLOORS: dict[str, list[list[str]]] = {
         ["training"],
     ],
     "runtime/captured": [
-        ["profile", "purity"],
+        ["buffers", "profile", "purity"],
         ["plans"],
-        ["replayed_step"],
+        ["forward", "replayed_step"],
         ["verification"],
-        ["captured_step"],
+        ["captured_function", "captured_step"],
     ],
     "runtime/captured/verification": [
         ["extents", "report"],
@@ -76,6 +76,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["graph"],
         ["build", "difference", "passes", "verify"],
         ["record"],
+        ["forward"],
     ],
     "runtime/lower": [
         ["arena", "layout"],

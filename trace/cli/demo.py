@@ -82,6 +82,7 @@ class Demo:
             OPTIMIZERS[self.args.optimizer],
             trace=self.out,
             record=self.args.record,
+            overwrite=self.args.overwrite or self.out.exists(),
             seed=self.args.seed,
         )
         self._line(f"{len(self.train)} digits to train on, {len(self.test)} to test; {MODEL!r}; {trainer.optimizer}")
@@ -166,26 +167,29 @@ def _first(report: Report) -> str:
 def run(args: Namespace) -> int:
     """Run the demo; the exit code."""
     console = Console()
+    if Path(args.out).is_file() and not (args.own or args.overwrite):
+        return _failed(f"{args.out} is there already: choose another --out, or pass --overwrite to replace it", Exit.IO)
     try:
         return Exit.OK if Demo(args, console).run() else Exit.REPLAY
     except KeyboardInterrupt:
         return _interrupted(Path(args.out))
     except NonFiniteError as error:
-        Console(stderr=True).print(f"dgrr demo: {error}", markup=False, soft_wrap=True)
-        return Exit.DIVERGED
+        return _failed(str(error), Exit.DIVERGED)
     except (TraceWriteError, OSError) as error:
-        Console(stderr=True).print(f"dgrr demo: {error}", markup=False, soft_wrap=True)
-        return Exit.IO
+        return _failed(str(error), Exit.IO)
+
+
+def _failed(text: str, code: Exit) -> int:
+    Console(stderr=True).print(f"dgrr demo: {text}", markup=False, soft_wrap=True)
+    return code
 
 
 def _interrupted(out: Path) -> int:
     """Say how far the trace of an interrupted run is good."""
     partial = out.with_name(f"{out.name}.partial")
-    shown = Console(stderr=True)
     try:
         with open_trace(partial, mode="tolerate_tail") as trace:
             good = f"{partial} is readable and holds {len(trace)} whole steps"
     except TraceFileError:  # not begun, or cut within its head; or sealed before the interrupt came
         good = f"{out} is complete" if out.exists() else "nothing was recorded"
-    shown.print(f"dgrr demo: interrupted; {good}", markup=False, soft_wrap=True)
-    return Exit.INTERRUPTED
+    return _failed(f"interrupted; {good}", Exit.INTERRUPTED)

@@ -20,6 +20,7 @@ from .arguments import Parser, UsageError, integer, learning_rate, path
 Handler = Callable[[argparse.Namespace], int]
 
 _TRACE = "trace.dgrr"
+_DEMO = "demo.dgrr"
 _DEFAULT = "default: %(default)s"
 # The format's limits; the trace modules that own them load numba.
 _UINT64 = 2**64 - 1
@@ -42,6 +43,8 @@ def _require_step(args: argparse.Namespace) -> None:
 def _demo(args: argparse.Namespace) -> int:
     from . import demo
 
+    args.own = args.out is None
+    args.out = args.out or _DEMO
     return demo.run(args)
 
 
@@ -149,7 +152,8 @@ def _add_ulp_tol(parser: argparse.ArgumentParser) -> None:
 
 def _add_demo(parser: argparse.ArgumentParser) -> None:
     count = integer(1, _MAX_STEPS)
-    parser.add_argument("--out", type=path, default="digits.dgrr", metavar="PATH", help=_DEFAULT)
+    parser.add_argument("--out", type=path, metavar="PATH", help=f"default: {_DEMO}, which every run makes anew")
+    parser.add_argument("--overwrite", action="store_true", help="replace a trace that is there already")
     parser.add_argument("--epochs", type=count, default=20, metavar="N", help=_DEFAULT)
     parser.add_argument("--seed", type=integer(0, _UINT64), default=0, metavar="UINT64", help=_DEFAULT)
     parser.add_argument("--batch", type=count, default=64, metavar="N", help=_DEFAULT)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dgrr.runtime import SGD, Trainer
 from dgrr.runtime.data import Batches, Dataset, Epochs, Stream
 from dgrr.runtime.training.batch_stream import Cursor, Feed
 from dgrr.tape import DomainError
@@ -130,3 +131,32 @@ def test_a_used_up_generator_says_the_way_out() -> None:
     there = feed(Stream(iter([1, 2])).batches(1), Cursor(), epochs=2)
     with pytest.raises(DomainError, match="pass the function that makes it: Stream"):
         [list(counted(there, epoch)) for _, epoch in there.epochs()]
+
+
+# What is no batches.
+
+X, Y = np.zeros((6, 2)), np.zeros(6)
+TUPLE = "a tuple of arrays; pass Dataset({}).batches(64, seed=0), or a list if each array is a batch"
+REFUSED: list[tuple[Any, str]] = [
+    (Dataset(X, Y), "a Dataset, which gives samples; pass dataset.batches(64, seed=0)"),
+    ((X, Y), TUPLE.format("X, Y")),
+    ((X,), TUPLE.format("X")),
+    ((X, Y, Y), TUPLE.format("X, Y, …")),
+    (X, "an array; pass Dataset(X).batches(64, seed=0)"),
+    ({"x": X}, "a dict of 'x'; pass batches, or [batch] for one"),
+]
+
+
+@pytest.mark.parametrize(("given", "text"), REFUSED, ids=["Dataset", "(X, Y)", "(X,)", "(X, Y, Y)", "X", "dict"])
+def test_samples_are_not_taken_for_batches(given: Any, text: str) -> None:
+    trainer = Trainer(lambda p, batch: p["w"].sum(), {"w": np.zeros(2)}, SGD(0.5))
+    with pytest.raises(DomainError) as caught:
+        trainer.fit(given)
+    assert str(caught.value) == f"fit: argument 'batches': expected batches, got {text}"
+    assert trainer.steps == 0
+
+
+@pytest.mark.parametrize("batches", [[(X, Y)], ((X, Y), (X, Y)), [X], [[X, Y]], Dataset(X, Y).batches(3)], ids=str)
+def test_batches_of_every_form_are_taken(batches: Any) -> None:
+    trainer = Trainer(lambda p, batch: p["w"].sum(), {"w": np.zeros(2)}, SGD(0.5))
+    assert trainer.fit(batches).steps == len(batches)

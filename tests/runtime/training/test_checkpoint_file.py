@@ -35,7 +35,7 @@ def test_numpy_reads_a_checkpoint(tmp_path: Path) -> None:
     trainer.save(tmp_path / "run.ckpt")
     with np.load(tmp_path / "run.ckpt", allow_pickle=False) as archive:
         header = json.loads(archive["header"].tobytes())
-        assert (header["version"], header["steps"], header["law"]["rule"]) == (1, 4, repr(RULE))
+        assert (header["version"], header["steps"], header["law"]["rule"]) == (2, 4, repr(RULE))
         assert header["state_digest"] == state_digest(trainer.params, trainer.state)
         assert archive["params/0.weight"].tobytes() == trainer.params["0.weight"].tobytes()
         assert archive["state/step"] == 4
@@ -105,7 +105,7 @@ def test_another_file_is_refused(saved: Path) -> None:
 
 
 def test_another_version_is_refused(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint, "VERSION", 2)
+    monkeypatch.setattr(checkpoint, "VERSION", 3)
     trainer = small()
     trainer.save(saved)
     monkeypatch.undo()

@@ -36,7 +36,7 @@ def checks(ended: Ended) -> list[str]:
 def test_the_default_run(tmp_path: Path) -> None:
     ended = shell(folder=tmp_path)
     assert (ended.returncode, ended.stderr) == (0, "")
-    size = (tmp_path / "digits.dgrr").stat().st_size
+    size = (tmp_path / "demo.dgrr").stat().st_size
     assert [check.split(": ")[0] for check in checks(ended)] == [
         "accuracy at least 0.97",
         "state digest as published",
@@ -46,12 +46,12 @@ def test_the_default_run(tmp_path: Path) -> None:
         f"bit 3 of byte {size // 2} flipped",
         "gradient of 2.weight altered at step 230",
     ]
-    assert [path.name for path in tmp_path.iterdir()] == ["digits.dgrr"]
+    assert [path.name for path in tmp_path.iterdir()] == ["demo.dgrr"]
     accuracy = re.search(r"^test accuracy  (0\.\d{4})$", ended.stdout, re.MULTILINE)
     assert accuracy is not None
     assert float(accuracy[1]) >= 0.97
     assert f"\nstate digest   {demo.STATE_DIGEST}\n" in ended.stdout
-    epochs = re.findall(r"^epoch (\d+): step (\d+), loss \d+\.\d{4}$", ended.stdout, re.MULTILINE)
+    epochs = re.findall(r"^epoch (\d+)/20: step (\d+), loss \d+\.\d{4}, .* steps/s$", ended.stdout, re.MULTILINE)
     assert epochs == [(str(k), str(23 * k)) for k in range(1, 21)]
     assert "\x1b" not in ended.stdout
     assert "\r" not in ended.stdout
@@ -103,14 +103,14 @@ def interrupted(folder: Path, epochs: str, line: str) -> Ended:
 
 
 def test_an_interrupted_run_says_how_many_steps_are_good(tmp_path: Path) -> None:
-    ended = interrupted(tmp_path, "100000", "epoch 2:")
+    ended = interrupted(tmp_path, "100000", "epoch 2/")
     assert ended.returncode == 130
     said = re.fullmatch(
-        r"dgrr demo: interrupted; digits\.dgrr\.partial is readable and holds (\d+) whole steps\n", ended.stderr
+        r"dgrr demo: interrupted; demo\.dgrr\.partial is readable and holds (\d+) whole steps\n", ended.stderr
     )
     assert said is not None
-    assert [path.name for path in tmp_path.iterdir()] == ["digits.dgrr.partial"]
-    with open_trace(tmp_path / "digits.dgrr.partial", mode="tolerate_tail") as trace:
+    assert [path.name for path in tmp_path.iterdir()] == ["demo.dgrr.partial"]
+    with open_trace(tmp_path / "demo.dgrr.partial", mode="tolerate_tail") as trace:
         assert len(trace) == int(said[1]) >= 46
         assert trace.damage is None
         assert trace.gradients(len(trace) - 1)["2.weight"].shape == (128, 128)
@@ -118,8 +118,8 @@ def test_an_interrupted_run_says_how_many_steps_are_good(tmp_path: Path) -> None
 
 def test_an_interrupt_during_the_proofs_leaves_the_trace_complete(tmp_path: Path) -> None:
     ended = interrupted(tmp_path, "10", "[OK]   trace is valid")
-    assert (ended.returncode, ended.stderr) == (130, "dgrr demo: interrupted; digits.dgrr is complete\n")
-    with open_trace(tmp_path / "digits.dgrr") as trace:
+    assert (ended.returncode, ended.stderr) == (130, "dgrr demo: interrupted; demo.dgrr is complete\n")
+    with open_trace(tmp_path / "demo.dgrr") as trace:
         assert (len(trace), trace.sealed) == (230, True)
 
 
@@ -127,18 +127,18 @@ def test_an_interrupt_during_the_proofs_leaves_the_trace_complete(tmp_path: Path
 
 
 def test_an_unfinished_trace_is_not_overwritten(tmp_path: Path) -> None:
-    partial = tmp_path / "digits.dgrr.partial"
+    partial = tmp_path / "demo.dgrr.partial"
     partial.write_bytes(b"someone's run")
     ended = shell(folder=tmp_path)
     assert ended.returncode == 2
     assert ended.stderr.startswith("dgrr demo: ")
-    assert "digits.dgrr.partial" in ended.stderr
+    assert "demo.dgrr.partial" in ended.stderr
     assert "epoch" not in ended.stdout
     assert partial.read_bytes() == b"someone's run"
     assert list(tmp_path.iterdir()) == [partial]
 
 
-@pytest.mark.parametrize("out", ["missing/digits.dgrr", "file/digits.dgrr", "folder"])
+@pytest.mark.parametrize("out", ["missing/demo.dgrr", "file/demo.dgrr", "folder"])
 def test_a_trace_that_cannot_be_written(tmp_path: Path, out: str) -> None:
     (tmp_path / "file").write_bytes(b"")
     (tmp_path / "folder").mkdir()
@@ -195,7 +195,30 @@ def test_a_run_that_diverges(run_here: Demo, monkeypatch: pytest.MonkeyPatch, tm
     code, _, err = run_here("--optimizer", "sgd")
     assert code == 4
     assert re.match(r"dgrr demo: fit: step [12]: the first non-finite value is node \d+", err)
-    assert [path.name for path in tmp_path.iterdir()] == ["digits.dgrr"]
+    assert [path.name for path in tmp_path.iterdir()] == ["demo.dgrr"]
+
+
+# A second run.
+
+
+def test_the_demo_makes_its_own_trace_anew(run_here: Demo, tmp_path: Path) -> None:
+    for epochs in ("2", "1"):
+        assert run_here("--epochs", epochs)[0] == 0
+    with open_trace(tmp_path / "demo.dgrr") as trace:
+        assert len(trace) == 23
+    assert [path.name for path in tmp_path.iterdir()] == ["demo.dgrr"]
+
+
+def test_a_trace_of_ones_own_is_replaced_only_where_asked(run_here: Demo, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.dgrr"
+    mine.write_bytes(b"mine")
+    assert run_here("--epochs", "1", "--out", "mine.dgrr") == (
+        2, "", "dgrr demo: mine.dgrr is there already: choose another --out, or pass --overwrite to replace it\n"
+    )  # fmt: skip
+    assert mine.read_bytes() == b"mine"
+    assert run_here("--epochs", "1", "--out", "mine.dgrr", "--overwrite")[0] == 0
+    with open_trace(mine) as trace:
+        assert len(trace) == 23
 
 
 # A terminal.
@@ -211,11 +234,11 @@ def test_a_terminal_shows_a_bar(tmp_path: Path) -> None:
         text = everything(terminal)
     os.close(terminal)
     assert process.returncode == 0
-    bar = text.split("[OK]")[0].split("training")[-1]
+    bar = text.split("[OK]")[0].split("epoch 2/2")[-1]
     assert "46/46" in bar
     assert "━" in bar
     assert "loss " in bar
-    assert not re.search(r"epoch \d", text)
+    assert "step 46" not in text
     assert text.count("[OK]") == 5
     assert text.count("\x1b[?25l") == text.count("\x1b[?25h") == 1
 

@@ -47,8 +47,8 @@ class PartialFile:
         """Begin an empty file.
 
         Raises:
-            TraceWriteError: a `.partial` exists (and `overwrite` is false), another writer holds it, the path
-                is a folder, or the system refuses.
+            TraceWriteError: the path or its `.partial` exists (and `overwrite` is false), another writer holds it,
+                the path is a folder, or the system refuses.
         """
         path = _not_a_folder(path)
         partial = _partial(path)
@@ -57,12 +57,14 @@ class PartialFile:
         except FileExistsError:
             raise TraceWriteError(
                 f"trace: {partial} exists: a run was not finished or still goes on. Read it with "
-                f"open_trace('{path}'), resume it, remove it, or pass overwrite=True to begin anew"
+                f"open_trace('{path}'), resume it, remove it, choose another path, or pass overwrite=True to begin anew"
             ) from None
         except OSError as error:
             raise TraceWriteError(f"trace: cannot create {partial}: {error.strerror}") from error
         with _closed_on_error(descriptor, f"create {partial}"):
             _lock(descriptor, partial)
+            if not overwrite:  # under the lock, without which none gets the final name
+                _require_free(path, partial)
             os.ftruncate(descriptor, 0)
             sync_folder(partial.parent)
         return cls(path, descriptor)
@@ -188,6 +190,16 @@ def _partial(path: Path) -> Path:
     return Path(f"{path}{PARTIAL_SUFFIX}")
 
 
+def _require_free(path: Path, partial: Path) -> None:
+    """Give the new `.partial` up if the final name is taken: what is finished may have been published."""
+    if path.exists():
+        os.unlink(partial)
+        raise TraceWriteError(
+            f"trace: {path} is finished, and is not overwritten: choose another path, or pass overwrite=True to "
+            "replace it"
+        )
+
+
 def _not_a_folder(path: str | os.PathLike[str]) -> Path:
     if os.path.isdir(path):
         raise TraceWriteError(f"trace: {os.fspath(path)} is a folder; expected the name of a file to write")
@@ -216,7 +228,10 @@ def _lock(descriptor: int, partial: Path) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         same = os.path.samestat(os.fstat(descriptor), os.stat(partial))
     except BlockingIOError:
-        raise TraceWriteError(f"trace: another process is writing {partial}; choose another path") from None
+        raise TraceWriteError(
+            f"trace: another writer is at work on {partial}: choose another path, or pass overwrite=True once it has "
+            "ended"
+        ) from None
     except FileNotFoundError:
         same = False
     if not same:

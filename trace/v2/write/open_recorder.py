@@ -62,7 +62,8 @@ def open_recorder(
         seed: seed of the run, for people.
         created_at: nanoseconds since 1970; default: now.
         salt: 16 bytes; default: random.
-        overwrite: begin anew where an unfinished `PATH.partial` exists.
+        overwrite: begin anew where a finished trace or an unfinished `PATH.partial` exists; the finished one stays
+            until the new one is sealed.
         digest: `sha256` for traces whose last digest is published or signed.
         state_every: digest the state every so many steps; default 1 up to 1 MiB of state, else 16.
         keyframe_every: write the whole state every so many steps, rounded up to a multiple of `state_every`.
@@ -70,7 +71,8 @@ def open_recorder(
         largest_payload: frames are split above this many bytes.
 
     Raises:
-        TraceWriteError: the `.partial` exists or is being written, or the system refuses.
+        TraceWriteError: the path or its `.partial` exists (and `overwrite` is false), another writer is at work on
+            it, or the system refuses.
         ValueError: a name, shape, rule or option breaks a rule of the format.
     """
     schema = schema_of(params, state, model_state or {}, rule, hyperparameters, clip_value)

@@ -33,7 +33,7 @@ LOSS_SHARE = 1e-3
 def check_against_eager(subject: Subject) -> str:
     """Loss and gradients of all three plans are those of a fresh tape, to the bit."""
     step, batch = subject.step, subject.batch
-    loss, grads, _ = eager_gradients(step.loss_fn, step.params, batch, step.recipe, step.point)
+    loss, grads, *_ = eager_gradients(step.loss_fn, step.params, batch, step.recipe, step.point)
     require_same(grads, copied(step.gradients(batch)), "gradients")
     require_same({"loss": loss}, {"loss": subject.plans.gradients.loss}, "gradients")
     dense = _check_dense(subject, grads)

@@ -217,7 +217,7 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
     recorder = begin(tmp_path / "t")
     with pytest.raises(TraceWriteError, match=r"t\.partial exists: a run was not finished or still goes on"):
         begin(tmp_path / "t")
-    with pytest.raises(TraceWriteError, match="another process is writing"):
+    with pytest.raises(TraceWriteError, match="another writer is at work on"):
         begin(tmp_path / "t", overwrite=True)
     go_on(recorder)
     recorder.close()
@@ -226,6 +226,18 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
     with begin(tmp_path / "t", overwrite=True) as again:
         go_on(again, 2)
     assert (validate(tmp_path / "t").steps, (tmp_path / "t.partial").exists()) == (2, False)
+    finished = (tmp_path / "t").read_bytes()
+    with pytest.raises(TraceWriteError) as caught:
+        begin(tmp_path / "t")
+    assert str(caught.value) == (
+        f"trace: {tmp_path / 't'} is finished, and is not overwritten: choose another path, or pass overwrite=True to "
+        "replace it"
+    )
+    assert not (tmp_path / "t.partial").exists()
+    with begin(tmp_path / "t", overwrite=True) as last:
+        go_on(last, 3)
+        assert (tmp_path / "t").read_bytes() == finished
+    assert validate(tmp_path / "t").steps == 3
     with pytest.raises(TraceWriteError, match="cannot create .*No such file"):
         begin(tmp_path / "missing" / "t")
 

@@ -243,7 +243,7 @@ def test_there_is_nothing_to_resume(tmp_path: Path) -> None:
 def test_one_writer_at_a_time(path: Path) -> None:
     recorder = resume(path, STEPS)
     assert b'"step": 6' in partial(path).read_bytes()  # written at once
-    with pytest.raises(TraceWriteError, match=r"another process is writing .*t\.partial; choose another path"):
+    with pytest.raises(TraceWriteError, match=r"another writer is at work on .*t\.partial: choose another path"):
         resume(path, STEPS)
     recorder.close()
 

@@ -1,0 +1,78 @@
+"""What a plan is bound to: the input buffers for batches of one signature, and arrays at fixed addresses."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...arrays import Array
+from ..ir.graph import Role
+from ..ir.record import Recorded
+from ..lower.bind import Bound, bind
+from ..lower.lower import stored
+from ..lower.plan import BindingPlan
+from ..step.batch import BatchSignature, batch_arrays, map_batch
+from ..step.eager import StateDict
+from ..step.memory import empty
+
+
+class InputBuffers:
+    """Memory that batches of one signature are copied into."""
+
+    def __init__(self, example: Any, signature: BatchSignature) -> None:
+        self.signature = signature
+        self.inputs = [empty(shape, dtype) for _, shape, dtype in signature]
+        buffers = iter(self.inputs)
+        self.bound = map_batch(lambda where, leaf: next(buffers), example)
+        """The batch that is bound: the input buffers in the form of a batch."""
+        self._sizes = [np.array(shape, np.int64) for _, shape, _ in signature]
+        self._feeds = np.array([_feed(*pair) for pair in zip(self.inputs, self._sizes, strict=True)], np.int64)
+        self.feeds = int(self._feeds.ctypes.data)
+        """The address of what `machine.run_fed` needs to know of the inputs."""
+        places = [where for where, _, _ in signature]
+        self._single = places == ["batch"]
+        self._flat = bool(places) and places == [f"batch[{i}]" for i in range(len(places))]
+        kind = example.__class__
+        self._names: list[Any] = list(example) if kind is dict else []
+        self._named = bool(places) and places == [f"batch[{name!r}]" for name in self._names]
+
+    def flat(self, batch: Any) -> tuple[Any, ...] | None:
+        """What a batch of one array, or a tuple, list or dict of as many as here, holds; None for any other."""
+        kind = batch.__class__
+        if kind is tuple or kind is list:
+            found = tuple(batch) if self._flat else ()
+        elif kind is dict:
+            found = tuple(batch.values()) if self._named and list(batch) == self._names else ()
+        else:
+            found = (batch,) if self._single else ()
+        return found if found and len(found) == len(self.inputs) else None
+
+    def feed(self, batch: Any) -> None:
+        """Copy a batch of this signature into the input buffers; lists, numbers and other integers are converted."""
+        for array, buffer in zip(batch_arrays(batch), self.inputs, strict=True):
+            np.copyto(buffer, np.asarray(array))
+
+
+def bound_to(
+    plan: BindingPlan,
+    recorded: Recorded,
+    inputs: Sequence[Array],
+    constants: Mapping[int, Array],
+    arrays: StateDict,
+) -> Bound:
+    """A plan over these inputs and constants, and over the very arrays of parameters and states."""
+    outside: dict[int, Array] = dict(zip(recorded.inputs, inputs, strict=True))
+    outside |= {id: arrays["params"][name] for name, id in recorded.params.items()}
+    for id, value in plan.program.graph.values.items():
+        if id in constants:
+            outside[id] = stored(constants[id])[0]
+        elif value.role is Role.STATE:
+            outside[id] = arrays["state"][value.name]
+        elif value.role is Role.MODEL_STATE:
+            outside[id] = arrays["model_state"][value.name]
+    return bind(plan, outside)
+
+
+def _feed(buffer: Array, sizes: Array) -> tuple[int, ...]:
+    """What `machine.run_fed` needs to know of an input."""
+    return buffer.ctypes.data, buffer.nbytes, buffer.ndim, sizes.ctypes.data, id(buffer.dtype)

@@ -1,0 +1,52 @@
+"""A captured function of arrays: recorded once for each signature, then a table of kernel calls."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ..step.batch import map_batch
+from .forward import CapturedForward
+
+
+class CapturedFunction:
+    """What `capture_function` gives: the same function of arrays. For one thread at a time."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._forward = CapturedForward(
+            lambda p, given, context: function(*given), {"params": {}, "state": {}, "model_state": {}}
+        )
+
+    def __call__(self, *arrays: Any) -> Any:
+        """The result, with an array of the caller's own in place of each Var. Raises as `capture_function`."""
+        return map_batch(lambda where, array: array.copy(), self._forward(arrays))
+
+
+def capture_function(function: Callable[..., Any], *examples: Any) -> CapturedFunction:
+    """A function of Vars, recorded and compiled as a function of arrays: for inference, and whatever needs no gradient.
+
+    It runs on values that have only shapes, at its first call for each signature of its arguments, and from then on as
+    a table of kernel calls, with the bits that it has op by op. What it takes from elsewhere is as it was then:
+    arrays are copied, numbers are kept.
+
+    Args:
+        function: of Vars; it returns Vars, or tuples, lists and dicts of Vars.
+        examples: arrays, or tuples, lists and dicts of arrays, whose signature is captured at once.
+
+    Raises:
+        TapeError: the function reads a value.
+        CaptureError: it does another thing when it is called again.
+        DomainError: it returns something else than Vars.
+        BoundsError: an index is out of range.
+
+    >>> import numpy as np
+    >>> from dgrr.runtime import capture_function
+    >>> from dgrr.tape import nn
+    >>> model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    >>> params, x = model.init(seed=0), np.ones((5, 3), np.float32)
+    >>> predict = capture_function(lambda x: model(params, x), x)
+    >>> predict(x).shape, predict(x[:1]).shape
+    ((5, 2), (1, 2))
+    """
+    captured = CapturedFunction(function)
+    if examples:
+        captured(*examples)
+    return captured

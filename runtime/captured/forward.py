@@ -1,0 +1,89 @@
+"""A captured forward pass: recorded once for each signature of its batches, then run from fixed tables."""
+
+from typing import Any
+
+from ...arrays import Array
+from ..ir.forward import forward_graph, record_forward
+from ..lower.bind import Bound, Fault
+from ..lower.compile import compile_graph
+from ..step.batch import BatchSignature, batch_signature, map_batch
+from ..step.eager import StateDict
+from ..step.forward import Forward
+from .buffers import InputBuffers, bound_to
+from .plans import refused
+from .purity import require_equal
+
+KEPT = 32
+"""Signatures of batches whose tables are kept."""
+
+
+class CapturedForward:
+    """A function of parameters and a batch, to the bit what `eager_forward` gives; nothing is trained or changed.
+
+    Args:
+        function: see `Forward`.
+        arrays: parameters, state and the model's state; read at each call where they lie, never copied.
+        seed: of ``ctx.random``.
+    """
+
+    def __init__(self, function: Forward, arrays: StateDict, seed: int = 0) -> None:
+        self._function, self._arrays, self._seed = function, arrays, seed
+        self._known: dict[BatchSignature, _Table] = {}
+        self._table: _Table | None = None
+
+    def __call__(self, batch: Any) -> Any:
+        """The result on a batch, with arrays in place of Vars: views that are valid until the next call.
+
+        Raises what the function raises; TapeError if it reads a value, which is not there while it is recorded;
+        CaptureError if it does another thing when it is recorded once more; BoundsError for an index out of range.
+        """
+        table = self._table
+        flat = None if table is None else table.flat(batch)
+        if table is not None and flat is not None and table.run(flat):
+            return table.result
+        table = self._bound_to(batch)
+        table.feed(batch)
+        table.run()
+        return table.result
+
+    def _bound_to(self, batch: Any) -> "_Table":
+        """The table for batches like this one; recorded at the first of its signature."""
+        key = batch_signature(batch)
+        if key not in self._known:
+            if len(self._known) == KEPT:
+                del self._known[next(iter(self._known))]
+            self._known[key] = _Table(self._function, self._arrays, self._seed, batch, key)
+        self._table = self._known[key]
+        return self._table
+
+
+class _Table(InputBuffers):
+    """What runs for batches of one signature."""
+
+    def __init__(
+        self, function: Forward, arrays: StateDict, seed: int, example: Any, signature: BatchSignature
+    ) -> None:
+        super().__init__(example, signature)
+        recording, again = (
+            record_forward(function, arrays["params"], example, arrays["model_state"], seed) for _ in range(2)
+        )
+        graph, constants = forward_graph(recording)
+        require_equal("the function", graph, forward_graph(again)[0], again, "the second time")
+        self._bound: Bound = bound_to(compile_graph(graph, constants), recording, self.inputs, constants, arrays)
+        outputs = self._bound.plan.program.graph.outputs
+        self.result = map_batch(lambda where, id: self._view(outputs[where]), recording.result, "result")
+
+    def _view(self, id: int) -> Array:
+        array = self._bound.value(id)
+        array.flags.writeable = False
+        return array
+
+    def run(self, flat: tuple[Any, ...] | None = None) -> bool:
+        """Run on the batch that lies in the buffers, or is copied there first; False if it does not fit."""
+        try:
+            if flat is not None:
+                return self._bound.run_fed(self.feeds, flat)
+            self._bound.run()
+        except Fault as fault:
+            raise refused(self._bound, fault) from None
+        return True

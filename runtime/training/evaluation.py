@@ -1,0 +1,198 @@
+"""Forward passes of a trainer's functions over batches: figures of a model on other data, and its predictions."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from inspect import ismethod
+from typing import Any, cast
+
+import numpy as np
+
+from ...arrays import Array
+from ...tape import AnyVar, DomainError, ShapeError
+from ..captured.forward import CapturedForward
+from ..data import Dataset, Epochs
+from ..step.batch import batch_arrays, map_batch
+from ..step.eager import TrainingStep
+from ..step.forward import Forward, eager_forward, loss_forward, model_forward
+from .batch_stream import require_batches
+
+Metric = str | Callable[[Any, Any], Any]
+"""A name, or ``metric(outputs, batch) -> number``."""
+
+Model = Callable[..., AnyVar]
+"""``model(p, x)`` or ``model(p, x, ctx)``."""
+
+BATCH = 256
+"""Samples at once, where nobody says how many."""
+
+MODELS_KEPT = 8
+"""Models whose tables are kept."""
+
+
+class Forwards:
+    """Forward passes over the arrays of a step: op by op, or captured at the first batch of each signature."""
+
+    def __init__(self, step: TrainingStep, *, eager: bool) -> None:
+        self._step, self._eager = step, eager
+        self._models: dict[Any, tuple[Any, Callable[[Any], Any]]] = {}
+        self.loss = self._of(loss_forward(step.loss_fn))
+        """A batch -> the loss and the metrics by name."""
+
+    def model(self, model: Model) -> Callable[[Any], Any]:
+        """Inputs -> the outputs of a model: views that are valid until the next call."""
+        key = (id(model.__self__), model.__func__) if ismethod(model) else id(model)
+        known = self._models.get(key)
+        if known is None:
+            if len(self._models) == MODELS_KEPT:
+                del self._models[next(iter(self._models))]
+            known = self._models[key] = model, self._of(model_forward(model))
+        return known[1]
+
+    def _of(self, function: Forward) -> Callable[[Any], Any]:
+        step = self._step
+        if not self._eager:
+            return CapturedForward(function, step.arrays, step.seed)
+        return lambda batch: eager_forward(function, step.params, batch, replace(step.point, training=False))
+
+
+def measured(forwards: Forwards, data: Iterable[Any], between: Callable[[], None] = lambda: None) -> dict[str, float]:
+    """The mean loss and the mean of every metric that the loss function returns, each batch weighed by its samples.
+
+    ``between`` is called after every batch.
+    """
+    totals, samples = dict[str, float](), dict[str, int]()
+    for batch in data:
+        size = _size(batch)
+        for name, value in forwards.loss(batch).items():
+            totals[name] = totals.get(name, 0.0) + float(value[()]) * size
+            samples[name] = samples.get(name, 0) + size
+        between()
+    return {name: _mean(total, samples[name]) for name, total in totals.items()}
+
+
+def evaluated(forwards: Forwards, data: object, metric: Metric, model: Model | None) -> float:
+    """One figure over batches. Raises DomainError for a name that nothing has, or a model that is missing."""
+    batches = batches_of("evaluate: argument 'data'", data)
+    if callable(metric):
+        return _weighed(forwards, batches, metric, _required(model, "a metric that is a function"))
+    if metric == "accuracy" and model is not None:
+        return _weighed(forwards, batches, _share_of_right, model)
+    found = measured(forwards, batches)
+    if metric in found:
+        return found[metric]
+    if metric == "accuracy":
+        _required(model, "'accuracy'")
+    names = ", ".join(map(repr, {"loss": None, "accuracy": None, **found}))
+    raise DomainError(f"evaluate: argument 'metric': expected one of {names}, or a function, got {metric!r}")
+
+
+def batches_of(where: str, data: object) -> Iterator[Any]:
+    """The batches of a data set, of the first epoch of its batches, or as they are given; at least one.
+
+    What has epochs is not iterated, so that its next epoch is what it was. Raises DomainError.
+    """
+    items, empty = _epoch(where, data), True
+    for batch in items:
+        empty = False
+        yield batch
+    if empty:
+        raise DomainError(f"{where}: expected at least one batch, got none; an iterator is used up after one pass")
+
+
+def _epoch(where: str, data: object) -> Iterator[Any]:
+    given: Any = cast(Any, data)
+    if isinstance(data, Dataset):
+        given = given.batches(BATCH)
+    require_batches(where, given)
+    items: Iterator[Any] = given.epoch(0) if isinstance(data, Dataset | Epochs) else iter(given)
+    return items
+
+
+def predicted(forward: Callable[[Any], Any], inputs: Any, batch: int) -> Any:
+    """What a model gives for inputs of any length, computed in batches; arrays in place of its Vars.
+
+    Raises DomainError for inputs of different lengths, ShapeError for outputs that are not one per sample.
+    """
+    n = _length(inputs)
+    if n <= batch:
+        return _copied(forward(inputs), n)
+    parts = list[Any]()
+    for start in range(0, n, batch):
+        part = _slice(inputs, start, batch)
+        parts.append(_copied(forward(part), min(batch, n - start)))
+    columns = {where: [_leaves(part)[where] for part in parts] for where in _leaves(parts[0])}
+    return map_batch(lambda where, leaf: np.concatenate(columns[where]), parts[0])
+
+
+def _copied(outputs: Any, n: int) -> Any:
+    """The outputs as arrays of the caller's own, each of ``n`` samples."""
+
+    def copied(where: str, array: Array) -> Array:
+        if array.shape[:1] != (n,):
+            raise ShapeError(
+                f"predict: {where.replace('batch', 'output', 1)}: expected {n} samples along the first axis, got shape "
+                f"{array.shape}; use evaluate for figures of a whole batch"
+            )
+        return array.copy()
+
+    return map_batch(copied, outputs) if outputs.__class__ is not np.ndarray else copied("batch", outputs)
+
+
+def _leaves(outputs: Any) -> dict[str, Array]:
+    found = dict[str, Array]()
+    map_batch(found.__setitem__, outputs)
+    return found
+
+
+def _slice(inputs: Any, start: int, batch: int) -> Any:
+    return map_batch(lambda where, array: np.asarray(array)[start : start + batch], inputs)
+
+
+def _length(inputs: Any) -> int:
+    if inputs.__class__ is np.ndarray and inputs.ndim:
+        return len(inputs)
+    shapes = [np.shape(array) for array in batch_arrays(inputs)]
+    lengths = {shape[0] if shape else None for shape in shapes}
+    if len(lengths) != 1 or None in lengths:
+        raise DomainError(f"predict: argument 'inputs': expected arrays of as many samples, got shapes {shapes}")
+    return cast(int, lengths.pop())
+
+
+def _weighed(forwards: Forwards, batches: Iterable[Any], metric: Callable[[Any, Any], Any], model: Model) -> float:
+    """The mean of ``metric(outputs, batch)`` over samples."""
+    forward, total, samples = forwards.model(model), 0.0, 0
+    for batch in batches:
+        size = _size(batch)
+        total += float(metric(forward(_inputs(batch)), batch)) * size
+        samples += size
+    return _mean(total, samples)
+
+
+def _share_of_right(outputs: Any, batch: Any) -> float:
+    """The share of samples whose label has the largest output."""
+    if not isinstance(batch, tuple | list) or len(batch) != 2:  # pyright: ignore[reportUnknownArgumentType]
+        got = f"{len(list(batch_arrays(batch)))} arrays"
+        raise DomainError(f"evaluate: argument 'data': expected inputs and labels, got {got}")
+    chosen, labels = outputs.argmax(axis=-1), np.asarray(cast(Any, batch[1]))  # pyright: ignore[reportUnknownArgumentType]
+    return int(np.count_nonzero(chosen == labels)) / labels.size
+
+
+def _inputs(batch: Any) -> Any:
+    """What a model takes of a batch: the first of several parts in order, else all of it."""
+    return cast(Any, batch[0]) if isinstance(batch, tuple | list) else batch
+
+
+def _size(batch: Any) -> int:
+    """How many samples a batch has: the length of its first array; 1 for a number."""
+    shape = np.shape(next(batch_arrays(batch), 0.0))
+    return shape[0] if shape else 1
+
+
+def _mean(total: float, samples: int) -> float:
+    return total / samples if samples else float("nan")
+
+
+def _required(model: Model | None, what: str) -> Model:
+    if model is None:
+        raise DomainError(f"evaluate: argument 'model': expected model(p, x) for {what}, got None")
+    return model

@@ -1,0 +1,182 @@
+"""What a fit has measured: one row per step, and one per epoch."""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from rich.table import Table as RichTable
+
+from ..optim import Rule
+from .figures import Column, Figures
+
+
+class History:
+    """What a call of `Trainer.fit` has measured, as two tables: ``history.steps`` and ``history.epochs``.
+
+    ``history["loss"]``, ``len(history)``, ``history.to_pandas()`` and ``history.to_csv(path)`` are those of the steps;
+    ``print(history)``, and showing it in a notebook, shows the epochs.
+
+    A row of ``steps`` has the number of the step (from 0, since the beginning of the run), its epoch, loss and metrics
+    before its update, its learning rate, where it was measured the norm of its gradients, the figures of the
+    validation that followed it, and the seconds since the fit began. A row of ``epochs`` has the number of the last
+    step, means over the epoch's steps, the last learning rate and validation, and the seconds at its end.
+
+    >>> from dgrr.runtime import SGD, Trainer
+    >>> trainer = Trainer(lambda p, x: (p["w"] * x).sum(), {"w": np.zeros(2)}, SGD(0.5))
+    >>> history = trainer.fit([np.ones(2)] * 3, epochs=2).history
+    >>> history["loss"]
+    array([ 0., -1., -2., -3., -4., -5.])
+    >>> history.epochs["loss"], history.epochs.columns
+    (array([-1., -4.]), ('epoch', 'step', 'loss', 'lr', 'seconds'))
+    """
+
+    def __init__(self, rule: Rule, first: int) -> None:
+        self._rule, self._first, self._began = rule, first, perf_counter()
+        self._losses, self._seconds, self._norms = list[float](), list[float](), list[float]()
+        self._metrics: dict[int, Mapping[str, float]] = {}
+        self._validated: dict[int, Mapping[str, float]] = {}
+        self._starts = list[tuple[int, int]]()
+        self._ended = list[Mapping[str, float]]()
+
+    # ------------------------------------------------------------------ what the trainer tells
+
+    def begin_epoch(self, number: int) -> None:
+        """The steps that follow are of this epoch."""
+        self._starts.append((number, len(self._losses)))
+
+    def add_step(self, loss: float, metrics: Mapping[str, float], norm: float | None) -> None:
+        """A step is done."""
+        if metrics:
+            self._metrics[len(self._losses)] = metrics
+        if norm is not None:
+            self._norms.append(norm)
+        self._losses.append(loss)
+        self._seconds.append(perf_counter())
+
+    def add_validation(self, figures: Mapping[str, float]) -> None:
+        """Figures that were measured behind the last step."""
+        if self._losses:
+            self._validated[len(self._losses) - 1] = figures
+
+    def end_epoch(self) -> None:
+        """The epoch has ended; without a step it has no row."""
+        number, start = self._starts[-1]
+        end = len(self._losses)
+        if end > start:
+            row = {"epoch": number, "step": self._first + end - 1, "loss": 0.0, "lr": self._rate(end - 1)}
+            self._ended.append(
+                {**row, **self._means(start), **self._validation(start), "seconds": perf_counter() - self._began}
+            )
+
+    # ------------------------------------------------------------------ the tables
+
+    @property
+    def steps(self) -> Figures:
+        """One row per step."""
+        n = len(self._losses)
+        columns: dict[str, Column] = {
+            "step": np.arange(self._first, self._first + n),
+            "epoch": self._epochs_of_steps(),
+            "loss": np.array(self._losses, np.float64),
+            "lr": np.array([self._rate(i) for i in range(n)]),
+        }
+        if self._norms:
+            columns["gradient_norm"] = np.array(self._norms)
+        for rows in (self._metrics, self._validated):
+            columns |= {name: _filled(rows, name, n) for name in _names(rows)}
+        return Figures("steps", {**columns, "seconds": np.array(self._seconds, np.float64) - self._began})
+
+    @property
+    def epochs(self) -> Figures:
+        """One row per epoch that has ended, or was cut short."""
+        n, rows = len(self._ended), dict(enumerate(self._ended))
+        columns = {name: _filled(rows, name, n) for name in _names(rows) or ("epoch", "step", "loss", "lr", "seconds")}
+        whole = {name: columns[name].astype(np.int64) for name in ("epoch", "step")}
+        seconds = columns.pop("seconds")
+        return Figures("epochs", {**columns, **whole, "seconds": seconds})
+
+    def last_epoch(self) -> Mapping[str, float]:
+        """The row of the last epoch that has ended; no entries if there is none."""
+        return self._ended[-1] if self._ended else {}
+
+    def running(self) -> dict[str, float]:
+        """The means of the epoch so far, and the last validation."""
+        return {**self._means(self._starts[-1][1]), **self._validation(0)} if self._losses else {}
+
+    def _means(self, start: int) -> dict[str, float]:
+        """The means over the steps from one on: loss, norm of the gradients, metrics."""
+        found = {"loss": _mean(self._losses[start:])}
+        if self._norms:
+            found["gradient_norm"] = _mean(self._norms[start:])
+        rows = {i: self._metrics[i] for i in range(start, len(self._losses)) if i in self._metrics}
+        return found | {name: _mean([row[name] for row in rows.values() if name in row]) for name in _names(rows)}
+
+    def _validation(self, start: int) -> Mapping[str, float]:
+        """The last validation behind a step from one on."""
+        last = next(reversed(self._validated), -1)
+        return self._validated[last] if last >= start else {}
+
+    def _epochs_of_steps(self) -> Column:
+        numbers = np.zeros(len(self._losses), np.int64)
+        for number, start in self._starts:
+            numbers[start:] = number
+        return numbers
+
+    def _rate(self, i: int) -> float:
+        return self._rule.hyperparameters(self._first + i + 1)["lr"]
+
+    # ------------------------------------------------------------------ the steps' table
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns of the steps."""
+        return self.steps.columns
+
+    def __len__(self) -> int:
+        return len(self._losses)
+
+    def __getitem__(self, name: str) -> Column:
+        """A column of the steps. Raises DomainError for another name."""
+        return self.steps[name]
+
+    def to_pandas(self) -> Any:
+        """The steps as a pandas DataFrame. Raises ModuleNotFoundError where pandas is not installed."""
+        return self.steps.to_pandas()
+
+    def to_csv(self, path: str | PathLike[str]) -> None:
+        """Write the steps as comma-separated values; see `Figures.to_csv`."""
+        self.steps.to_csv(path)
+
+    # ------------------------------------------------------------------ showing
+
+    def __rich__(self) -> RichTable:
+        return self.epochs.__rich__()
+
+    def __str__(self) -> str:
+        return str(self.epochs)
+
+    def __repr__(self) -> str:
+        return f"History({len(self)} steps, {len(self._ended)} epochs)"
+
+    def _repr_html_(self) -> str:
+        """The epochs in a notebook."""
+        return self.epochs.to_html()
+
+
+def _names(rows: Mapping[int, Mapping[str, float]]) -> list[str]:
+    """Every name that a row has, in the order of their coming."""
+    return list(dict.fromkeys(name for row in rows.values() for name in row))
+
+
+def _filled(rows: Mapping[int, Mapping[str, float]], name: str, n: int) -> Column:
+    """A column with NaN in rows that have no such entry."""
+    column = np.full(n, np.nan)
+    for i, row in rows.items():
+        column[i] = row.get(name, np.nan)
+    return column
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else float("nan")

@@ -5,9 +5,6 @@ from typing import Any, cast
 
 import numpy as np
 
-PLAIN = frozenset({int, float, bool, str, slice, type(None)})
-"""Types of attributes that need no conversion."""
-
 EXACT = frozenset({int, bool, str, type(None)})
 """Types of which equal values are the same value."""
 

@@ -14,7 +14,7 @@ from ..values.spec import Spec
 from ..values.tensor import AnyTensor
 from ..var.op_table import COMPOSED as CALLEES, require_free
 from ..var.var import AnyVar, Var, shape_of
-from .description import Description, describe
+from .description import Description, describe, require_docstring
 from .kinds import LEAST, MOST, Kind, require_in_range
 from .samples import Bad, Samples
 from .signature import Signature
@@ -82,13 +82,12 @@ def composed(
     def keep(function: F) -> F:
         name = function.__name__
         require_free("composed function", name)
-        if not function.__doc__:
-            raise TypeError(f"composed function {name}: a docstring is missing")
+        require_docstring("composed function", function)
         signature = Signature(function, exact=bool(get_overloads(function)))
         checked = _with_plain_attributes(function, signature, instead or {})
         COMPOSED[name] = record = Composed(
             name=name,
-            doc=inspect.cleandoc(function.__doc__),
+            doc=inspect.cleandoc(function.__doc__ or ""),
             function=checked,
             signature=signature,
             covers=tuple(covers),

@@ -19,7 +19,7 @@ from ..values.tensor import AnyTensor
 from ..var.op_table import OPS as CALLEES, require_free
 from ..var.var import Var
 from .derivative import NO_GRAD, Derivative, NoGradient, RecordFunction
-from .description import Description, describe
+from .description import Description, describe, require_docstring
 from .kinds import require_in_range
 from .lowering import Slot, prepare
 from .samples import Bad, Samples
@@ -229,7 +229,8 @@ class Op:
     def _prepare(self, key: Any, specs: Sequence[Spec | None], attrs: Mapping[str, Any]) -> "Computation":
         spec = self.infer_spec(specs, attrs)
         slots, result = self.lowered(specs, attrs)
-        assert result.spec is spec, f"op {self.name}: lowering gives {result.spec}, infer {spec}"
+        if result.spec is not spec:
+            raise ShapeError(f"op {self.name}: its lowering gives {result.spec}, its infer {spec}; mend the op")
         run = prepare(slots, result)
 
         def compute(values: Sequence[Any]) -> AnyTensor:
@@ -362,8 +363,7 @@ def _derivative(
 def _check(function: Callable[..., Any], signature: Signature, rules: Sequence[Any]) -> None:
     name = function.__name__
     require_free("op", name)
-    if not function.__doc__:
-        raise TypeError(f"op {name}: a docstring is missing")
+    require_docstring("op", function)
     if signature.names != signature.inputs + signature.attributes:
         raise TypeError(f"op {name}: inputs must come before attributes, got {', '.join(signature.names)}")
     if len(rules) != len(signature.inputs):

@@ -25,7 +25,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["layers"],
     ],
     "tape/numerics": [
-        ["coefficients", "sizes"],
+        ["coefficients", "literals", "sizes"],
         ["engine"],
         ["simd"],
         ["basic", "math"],

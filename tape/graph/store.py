@@ -6,6 +6,7 @@ from typing import Any
 
 from ..errors import ShapeError, TapeError
 from ..values.tensor import AnyTensor
+from ..values.unique import Unique
 from ..var.var import SomeVar
 from .backward import named
 from .node import Node
@@ -13,8 +14,10 @@ from .node import Node
 _numbers = count(1)
 
 
-class Nodes:
+class Nodes(Unique):
     """A grow-only list of nodes, found by Var, by id or by name."""
+
+    instead = "its Vars would stay with the first; run the ops on another tape, or take values: x.numpy()"
 
     def __init__(self) -> None:
         self.number: int = next(_numbers)

@@ -41,6 +41,10 @@ class Composed:
     excused: Mapping[str, str]
     instead: Mapping[str, str]
 
+    def __reduce__(self) -> Any:
+        """Copies and pickles are the one record of this name."""
+        return _listed, (self.name,)
+
     def __call__(self, *inputs: Any, **attrs: Any) -> Any:
         """Apply to the inputs in their order, which need not stand together, and to attributes by name."""
         return self.function(**dict(zip(self.signature.inputs, inputs, strict=False)), **attrs)
@@ -59,6 +63,11 @@ class Composed:
 
 COMPOSED = cast(dict[str, Composed], CALLEES)
 """Every record of a composed function by name: the table that names are kept free in."""
+
+
+def _listed(name: str) -> Composed:
+    """The record of this name."""
+    return COMPOSED[name]
 
 
 def composed(

@@ -66,6 +66,10 @@ class Op:
     instead: Mapping[str, str]
     prepared: dict[Any, Computation] = field(default_factory=dict[Any, Computation])
 
+    def __reduce__(self) -> Any:
+        """Copies and pickles are the one record of this name."""
+        return _listed, (self.name,)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Apply to Vars (recorded on their tape) or to tensors (computed)."""
         return self.call(*args, **kwargs)
@@ -272,6 +276,11 @@ class Op:
 
 OPS = cast(dict[str, Op], CALLEES)
 """Every op record by name: the table that operators call through."""
+
+
+def _listed(name: str) -> Op:
+    """The record of this name."""
+    return OPS[name]
 
 
 def _zero(x: Any) -> AnyTensor | None:

@@ -42,6 +42,10 @@ class AnyTensor:
             spec = Spec(array.shape, array.dtype)
         self.array, self.spec = array, spec
 
+    def __reduce__(self) -> Any:
+        """Copies and pickles have the same bits, and are read-only too."""
+        return type(self), (self.array,)
+
     @classmethod
     def leaf(cls, value: npt.ArrayLike, where: str = "leaf") -> "AnyTensor":
         """A tensor with its own copy of ``value``; integers become int64.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from operator import index
 from reprlib import Repr
 from types import EllipsisType, NoneType, UnionType
-from typing import Any, Final, NamedTuple, Union, cast, get_args, get_origin
+from typing import Any, Final, Literal, NamedTuple, Union, cast, get_args, get_origin
 
 import numpy as np
 
@@ -166,6 +166,8 @@ ARMS: dict[Any, Arm] = {
 def _arm(hint: Any) -> Arm:
     if hint in ARMS:
         return ARMS[hint]
+    if get_origin(hint) is Literal and all(isinstance(choice, str) for choice in get_args(hint)):
+        return ARMS[str]  # which strings, each op says in its own words
     if get_origin(hint) is tuple:
         arms = [_arm(part) for part in get_args(hint) if part is not Ellipsis]
         return _tuples(arms[0]) if arms.count(arms[0]) == len(arms) else _product(arms)

@@ -19,7 +19,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["transforms"],
     ],
     "tape/nn": [
-        ["context"],
+        ["context", "fields"],
         ["layer"],
         ["checks", "initializers", "state_dict"],
         ["layers"],

@@ -153,7 +153,7 @@ class DenseGrads(Unique, Generic[G]):
     def _id(self, key: Any) -> int:
         if isinstance(key, str):
             return named(self.nodes, key)
-        id = key if isinstance(key, int) else self._owner(key).id
+        id = key if isinstance(key, int) and not isinstance(key, bool) else self._owner(key).id
         if not 0 <= id < len(self):
             raise TapeError(f"gradients: expected a node id from 0 to {len(self) - 1}, got {id}")
         return id

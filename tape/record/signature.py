@@ -12,7 +12,7 @@ from typing import Any, Union, get_args, get_origin, get_overloads, get_type_hin
 import numpy as np
 
 from ..errors import DTypeError, ShapeError
-from ..values.dtypes import DTYPES, DType, i64
+from ..values.dtypes import DTYPES, DType, element_dtype, i64
 from ..values.shape import Bindings, Pattern
 from ..values.spec import Spec
 from ..var.var import Var
@@ -40,10 +40,11 @@ class TensorType:
 
     def bind_dtype(self, where: str, dtype: np.dtype[Any], known: Bindings) -> dict[object, Any]:
         """``known`` with this type's dtype variable bound. Raises DTypeError if ``dtype`` does not fit."""
+        marker = DTYPES[element_dtype(where, dtype)]
         want: Any = known.get(self.dtype, getattr(self.dtype, "__bound__", self.dtype))
-        if want is not Any and not issubclass(DTYPES[dtype], want):
+        if want is not Any and not issubclass(marker, want):
             raise DTypeError(f"{where}: expected {_dtype_names(want)}, got {dtype}; convert with ops.cast")
-        return {**known, self.dtype: DTYPES[dtype]}
+        return {**known, self.dtype: marker}
 
 
 def _is_optional(hint: object) -> bool:

@@ -83,8 +83,8 @@ def _parts(shape: Sizes, index: Any) -> list[Any]:
 
 def _require_whole(part: Any) -> None:
     """Raises ShapeError for a slice of anything but whole numbers, or without a step."""
-    bounds = (part.start, part.stop, part.step)
-    if part.step == 0 or any(bound is not None and whole(bound) is MISFIT for bound in bounds):
+    bounds = [whole(bound) for bound in (part.start, part.stop, part.step) if bound is not None]
+    if MISFIT in bounds or (part.step is not None and bounds[-1] == 0):
         raise ShapeError(
             f"getitem: argument 'index': expected slices of whole numbers with a step other than 0, got {shown(part)}"
         )

@@ -26,8 +26,13 @@ Generated from the op table by `python docs/generate_ops.py`; do not edit.
 Every op is a function of Vars in `dgrr.tape.ops`. A shape such as `(*Bs, M, K)` names its axes: one name has
 one size within a call, `*Bs` stands for any number of axes, `...` for any shape. "Derivative by" lists the inputs
 that have a gradient. "Covers" gives the names of the documented op set that the op implements. Every op raises
-TapeError for Vars of different tapes, and where no argument is a Var or a tensor; what else it raises stands with it,
-with the text of one such error.
+TapeError for Vars of different tapes, and where no argument is a Var or a tensor, and DTypeError for an attribute of
+another type than its annotation says; what else it raises stands with it, with the text of one such error.
+
+A number in the place of an input takes its element type from the inputs that must have the same, so that
+`where(mask, x, 0.0)` has that of `x`; two numbers have none, and are refused. An attribute that is a number has no
+gradient: a Var in its place is a GradientError, whose text says how the same is written with a Var (`x * c` for
+`scale(x, c)`). Whole numbers are those of `operator.index`, numpy's too; a bool is none.
 
 """
 

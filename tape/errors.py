@@ -24,7 +24,7 @@ class ShapeError(DgrrError, ValueError):
 
 
 class DTypeError(DgrrError, TypeError):
-    """An element type that does not fit; nothing is converted silently."""
+    """A type that does not fit, of elements or of an argument; nothing is converted silently."""
 
 
 class TapeError(DgrrError, RuntimeError):

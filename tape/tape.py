@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Generic, Literal, TypeVar, TypeVarTuple, overload
 
-import numpy as np
 import numpy.typing as npt
 
 from .errors import DomainError, DTypeError, GradientError, ShapeError
@@ -15,15 +14,18 @@ from .graph.location import CodePosition, caller
 from .graph.node import Node
 from .graph.nonfinite import require_finite_value
 from .inspect.inspection import Looking
+from .record.kinds import Kind, shown
 from .record.op import Op
 from .values.by_name import require_flat
 from .values.dtypes import FLOATS, DType
 from .values.shape import Pattern, Shape
-from .values.tensor import AnyTensor
+from .values.tensor import AnyTensor, as_array
 from .var.var import AnyVar, Gradual, SomeVar, Var
 
 D = TypeVar("D", bound=DType)
 S = TypeVarTuple("S")
+
+TRUTH = Kind(bool)
 
 Seed = npt.ArrayLike | AnyTensor | AnyVar | None
 Check = Literal["finite"] | None
@@ -50,7 +52,7 @@ class Tape(Looking, Generic[D]):
     @overload
     def __init__(self, dtype: type[D], *, check: Check = None, locations: bool = True) -> None: ...
     def __init__(self, dtype: Any = None, *, check: Check = None, locations: bool = True) -> None:
-        if check not in (None, "finite"):
+        if check is not None and not (isinstance(check, str) and check == "finite"):
             raise DomainError(f"Tape: argument 'check': expected 'finite' or None, got {check!r}")
         super().__init__()
         self.dtype: type[D] | None = dtype
@@ -88,7 +90,7 @@ class Tape(Looking, Generic[D]):
     def param(self, value: npt.ArrayLike, shape: None = None, *, name: str | None = None) -> Gradual[D]: ...
     def param(self, value: Any, shape: Any = None, *, name: str | None = None) -> Any:
         """A leaf that is to be trained: floats only. Raises DTypeError for other values."""
-        dtype = np.asarray(value).dtype
+        dtype = as_array(value, "param: argument 'value'").dtype
         if dtype.kind != "f":
             raise DTypeError(f"param: argument 'value': expected float32 or float64, got {dtype}")
         return self._enter("param", value, shape, name, requires_grad=True)
@@ -106,6 +108,8 @@ class Tape(Looking, Generic[D]):
 
         Raises DTypeError for anything but floats, and for a dict in the dict.
         """
+        if not isinstance(values, Mapping):
+            raise DTypeError(f"params: argument 'values': expected a dict of arrays, got {shown(values)}")
         require_flat("params: argument 'values'", values)
         return {name: self.param(value, name=name) for name, value in values.items()}
 
@@ -118,7 +122,7 @@ class Tape(Looking, Generic[D]):
             )
         if shape is not None:
             self.bind(f"{call}: argument 'value'", Pattern.named(call, shape), tensor.sizes)
-        wanted = requires_grad and tensor.dtype in FLOATS
+        wanted = TRUTH(f"{call}: argument 'requires_grad'", requires_grad) and tensor.dtype in FLOATS
         id = self._append_leaf(tensor, name, caller() if self._locations else None, requires_grad=wanted)
         return Var(self, id, self.generation)
 
@@ -243,6 +247,8 @@ class Tape(Looking, Generic[D]):
 
         Raises GradientError unless there is one entry per node, ShapeError or DTypeError for one that does not fit.
         """
+        if not isinstance(cotangents, list | tuple | DenseGrads):
+            raise GradientError(f"backward_dense_from: argument 'cotangents': expected a list, got {shown(cotangents)}")
         if len(cotangents) != len(self):
             raise GradientError(
                 f"backward_dense_from: argument 'cotangents': expected one entry for each of {len(self)} nodes, "

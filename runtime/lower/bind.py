@@ -9,6 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ...arrays import Array
+from ...tape.errors import DomainError
 from ...tape.numerics.engine import machine
 from ...tape.numerics.engine.launch import Words
 from ...tape.numerics.engine.side_by_side import Task, compile_side_by_side
@@ -126,7 +127,8 @@ def _group(plan: BindingPlan, whole: int, outside: Mapping[int, Array]) -> Array
         return memory
     start = int(outside[first].ctypes.data)
     for member, offset in members.items():
-        assert outside[member].ctypes.data == start + offset, "a step packs its parameters and buffers side by side"
+        if outside[member].ctypes.data != start + offset:
+            raise DomainError(f"step: expected {member} side by side with what it is updated with, got another address")
     return as_strided(_bytes(outside[first]), (nbytes,), (1,))
 
 

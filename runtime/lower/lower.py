@@ -10,6 +10,7 @@ from math import prod
 import numpy as np
 
 from ...arrays import Array
+from ...tape.errors import DomainError
 from ...tape.numerics.basic.copy import copy, copy_words
 from ...tape.numerics.engine.launch import Words
 from ...tape.record.lowering import KernelStep, Slot, StridedStep, ViewStep, order
@@ -96,7 +97,8 @@ class Lowering:
         if layout is None:
             place = self.places[self.dense(x, source)]
             layout = place.layout.through(step.view)
-            assert layout is not None, f"view {step.name} of a dense array moves its elements"
+            if layout is None:
+                raise DomainError(f"step: expected view {step.name} to move no element of a dense array; mend the op")
         if self.aliases if layout.is_dense else self.strides:
             self.places[out] = StoragePlace(place.root, layout)
         else:

@@ -9,6 +9,7 @@ from ...arrays import Array, Arrays
 from ...tape import AnyTensor, DgrrError
 from ...tape.values.by_name import require_flat
 from ...tape.values.dtypes import element_dtype
+from ...tape.values.unique import Unique
 from ..optim import clip_by_global_norm, clip_by_value
 from .evaluate import START, Evaluation, NonFiniteError, evaluate
 from .loss_call import LossFn, RunPoint, require_use
@@ -23,12 +24,14 @@ class StateError(DgrrError, ValueError):
     """A state dict that does not belong to this step: other names, shapes or dtypes."""
 
 
-class TrainingStep:
+class TrainingStep(Unique):
     """A loss function with parameters, optimizer state and a state of the model of its own.
 
     Raises DomainError for a state of the model that ``loss_fn`` has no argument for, DTypeError for what is no
     array of numbers.
     """
+
+    instead = "make another and give it the state: other.load_state_dict(step.state_dict())"
 
     def __init__(
         self, loss_fn: LossFn, params: Arrays, recipe: Recipe, model_state: Arrays | None = None, seed: int = 0

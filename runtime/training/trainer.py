@@ -11,6 +11,7 @@ import numpy as np
 
 from ...arrays import Array, Arrays
 from ...tape import NUMERICS, DomainError
+from ...tape.values.unique import Unique
 from ..captured.captured_step import CapturedStep
 from ..captured.replayed_step import OnShapeChange
 from ..data import Dataset
@@ -34,7 +35,7 @@ from .result import Result
 from .trace_session import Journal
 
 
-class Trainer:
+class Trainer(Unique):
     """Trains named parameters on batches.
 
     A step is always zero grad, forward, loss, backward, optimizer, whatever the mode. Where asked, gradients are
@@ -82,6 +83,8 @@ class Trainer:
             trainer.load("run.ckpt")
         trainer.fit(batches, epochs=20)
     """
+
+    instead = "save the run and load it into another: trainer.save(path), Trainer(...).load(path)"
 
     def __init__(
         self,

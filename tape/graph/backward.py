@@ -15,6 +15,7 @@ from ..errors import DTypeError, GradientError, ShapeError, TapeError
 from ..record.op import OPS
 from ..values.tables import Table, statistics
 from ..values.tensor import AnyTensor
+from ..values.unique import Unique
 from ..var.var import Var
 from .node import Node
 from .nonfinite import NonFiniteReport, first_gradient, require_finite_contribution
@@ -121,11 +122,13 @@ def zeros(value: AnyTensor) -> AnyTensor | None:
     return AnyTensor(np.zeros(value.sizes, value.dtype)) if value.dtype.kind == "f" else None
 
 
-class DenseGrads(Generic[G]):
+class DenseGrads(Unique, Generic[G]):
     """The gradient, or None where backward did not arrive, of every node of a tape.
 
     Indexed by Var, by id or by name; iterates in order of ids.
     """
+
+    instead = "they belong to a tape; take the tensors: grads.reached()"
 
     def __init__(
         self,
@@ -150,7 +153,7 @@ class DenseGrads(Generic[G]):
     def _id(self, key: Any) -> int:
         if isinstance(key, str):
             return named(self.nodes, key)
-        id = key if isinstance(key, int) else self._owner(key).id
+        id = key if isinstance(key, int) and not isinstance(key, bool) else self._owner(key).id
         if not 0 <= id < len(self):
             raise TapeError(f"gradients: expected a node id from 0 to {len(self) - 1}, got {id}")
         return id

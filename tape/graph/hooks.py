@@ -6,6 +6,7 @@ from typing import Any
 
 from ..errors import DgrrError, GradientError
 from ..values.tensor import AnyTensor
+from ..values.unique import Unique
 from ..var.var import Var, shape_of
 from .node import Node
 
@@ -13,8 +14,10 @@ Hook = Callable[[Any], Any]
 """``hook(gradient) -> replacement or None``; gradients are tensors, or Vars under ``create_graph=True``."""
 
 
-class HookHandle:
+class HookHandle(Unique):
     """What takes a hook away again."""
+
+    instead = "add the hook to the other tape: tape.hook(x, function)"
 
     def __init__(self, hooks: "Hooks", node: int, key: int) -> None:
         self._hooks, self._node, self._key = hooks, node, key

@@ -6,6 +6,7 @@ from typing import Any
 from ..errors import GradientError, ShapeError
 from ..record.op import Op
 from ..values.tensor import AnyTensor
+from ..values.unique import Unique
 from ..var.var import shape_of
 from .location import CodePosition, Location
 
@@ -13,13 +14,15 @@ LEAF = "leaf"
 """The op name of nodes that no op made."""
 
 
-class Node:
+class Node(Unique):
     """One value on a tape, how it was made, and the way back.
 
     ``op`` is None for a leaf; ``inputs`` are the values that the op was given, None for an omitted one,
     and ``parents`` the ids of those that were given. ``scope`` is the dotted name of the tape's scope that the
     node was made in, and ``place`` where in the program, if the tape notes that.
     """
+
+    instead = "it is a row of its tape; take its value: node.value"
 
     __slots__ = ("attrs", "id", "inputs", "name", "needs", "op", "parents", "place", "requires_grad", "scope", "value")
 

@@ -2,19 +2,26 @@
 
 from collections.abc import Iterator
 from itertools import count
+from operator import index
 from typing import Any
 
 from ..errors import ShapeError, TapeError
+from ..record.kinds import MISFIT, Kind, shown, whole
 from ..values.tensor import AnyTensor
+from ..values.unique import Unique
 from ..var.var import SomeVar
 from .backward import named
 from .node import Node
 
 _numbers = count(1)
 
+SIZES = Kind(tuple[int, ...])
 
-class Nodes:
+
+class Nodes(Unique):
     """A grow-only list of nodes, found by Var, by id or by name."""
+
+    instead = "its Vars would stay with the first; run the ops on another tape, or take values: x.numpy()"
 
     def __init__(self) -> None:
         self.number: int = next(_numbers)
@@ -44,9 +51,12 @@ class Nodes:
             return self._nodes[key.id]
         if isinstance(key, str):
             return self._nodes[named(self._nodes, key)]
-        if not 0 <= key < len(self._nodes):
+        if whole(key) is MISFIT:
+            raise TapeError(f"node: expected a Var, an id or a name, got {shown(key)}")
+        id = index(key)
+        if not 0 <= id < len(self._nodes):
             raise TapeError(f"node: expected an id from 0 to {len(self._nodes) - 1}, got {key}")
-        return self._nodes[key]
+        return self._nodes[id]
 
     def value(self, key: SomeVar[Any] | int | str) -> AnyTensor:
         """The value of a node. Raises TapeError if this tape has no such node."""
@@ -54,7 +64,7 @@ class Nodes:
 
     def require_value(self, key: SomeVar[Any] | int | str, shape: tuple[int, ...]) -> AnyTensor:
         """The value of a node that must have the given shape. Raises ShapeError if it has another."""
-        value = self.value(key)
+        value, shape = self.value(key), SIZES("require_value: argument 'shape'", shape)
         if value.sizes != tuple(shape):
             raise ShapeError(
                 f"require_value: node {self.node(key).id}: expected shape {tuple(shape)}, got {value.sizes}"

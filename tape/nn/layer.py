@@ -19,6 +19,7 @@ from ..values.tables import Table
 from ..var.method_types import UnknownAxis
 from ..var.var import AnyVar, Var
 from .context import Context
+from .fields import Fields
 from .scope import Params as Params, Scope, missing
 
 F = TypeVar("F", bound=Float)
@@ -57,7 +58,7 @@ class Parameter:
 Parameters = Mapping[str, Parameter]
 
 
-class Layer(ABC, Generic[In, Out]):
+class Layer(Fields, ABC, Generic[In, Out]):
     """A function ``layer(p, x, ctx)`` of parameters ``p``, a Var and a context, described by frozen data.
 
     A ``Layer[In, Out]`` changes the last axis and keeps those before it. A plain ``Layer`` may change any: type

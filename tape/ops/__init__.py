@@ -1,8 +1,9 @@
 """The ops: functions of Vars, each recorded on its operands' tape. ``OPS`` holds their records.
 
-Every op raises TapeError for Vars of different tapes, and where no argument is a Var or a tensor; the docstring of an
-op says what else it raises. A shape such as ``(*Bs, M, K)`` names its axes: one name has one size within a call,
-``*Bs`` stands for any number of axes, ``...`` for any shape.
+Every op raises TapeError for Vars of different tapes, and where no argument is a Var or a tensor, DTypeError for an
+attribute of another type than its annotation says, and GradientError for a Var in place of a number, whose gradient
+would be lost; the docstring of an op says what else it raises. A shape such as ``(*Bs, M, K)`` names its axes: one name
+has one size within a call, ``*Bs`` stands for any number of axes, ``...`` for any shape.
 """
 
 from ..record.op import OPS as OPS

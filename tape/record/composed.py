@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, wraps
 from typing import Any, TypeVar, cast, get_overloads
 
 import numpy as np
@@ -14,7 +14,8 @@ from ..values.spec import Spec
 from ..values.tensor import AnyTensor
 from ..var.op_table import COMPOSED as CALLEES, require_free
 from ..var.var import AnyVar, Var, shape_of
-from .description import Description, describe
+from .description import Description, describe, require_docstring
+from .kinds import LEAST, MOST, Kind, require_in_range
 from .samples import Bad, Samples
 from .signature import Signature
 
@@ -38,6 +39,11 @@ class Composed:
     errors: Sequence[Bad]
     batch_axis: Mapping[str, int]
     excused: Mapping[str, str]
+    instead: Mapping[str, str]
+
+    def __reduce__(self) -> Any:
+        """Copies and pickles are the one record of this name."""
+        return _listed, (self.name,)
 
     def __call__(self, *inputs: Any, **attrs: Any) -> Any:
         """Apply to the inputs in their order, which need not stand together, and to attributes by name."""
@@ -59,6 +65,11 @@ COMPOSED = cast(dict[str, Composed], CALLEES)
 """Every record of a composed function by name: the table that names are kept free in."""
 
 
+def _listed(name: str) -> Composed:
+    """The record of this name."""
+    return COMPOSED[name]
+
+
 def composed(
     *,
     reference: Callable[..., Any],
@@ -67,24 +78,26 @@ def composed(
     covers: Sequence[str] = (),
     batch_axis: Mapping[str, int] | None = None,
     excused: Mapping[str, str] | None = None,
+    instead: Mapping[str, str] | None = None,
 ) -> Callable[[F], F]:
     """Keep a record of a function of Vars that calls ops, and give the function back, described by its record.
 
-    The function checks its arguments before it calls the first op, so that an error leaves nothing on the tape:
-    `fitted` does it for shapes and dtypes. ``reference`` and ``errors`` take the inputs in the order of the
-    parameters and the attributes by name. Raises TypeError, at import, for a record with a part missing.
+    Its attributes reach it in plain form, or are refused under its name. It checks its arguments before it calls the
+    first op, so that an error leaves nothing on the tape: `fitted` does it for shapes and dtypes. ``reference`` and
+    ``errors`` take the inputs in the order of the parameters and the attributes by name. Raises TypeError, at import,
+    for a record with a part missing.
     """
 
     def keep(function: F) -> F:
         name = function.__name__
         require_free("composed function", name)
-        if not function.__doc__:
-            raise TypeError(f"composed function {name}: a docstring is missing")
+        require_docstring("composed function", function)
         signature = Signature(function, exact=bool(get_overloads(function)))
+        checked = _with_plain_attributes(function, signature, instead or {})
         COMPOSED[name] = record = Composed(
             name=name,
-            doc=inspect.cleandoc(function.__doc__),
-            function=function,
+            doc=inspect.cleandoc(function.__doc__ or ""),
+            function=checked,
             signature=signature,
             covers=tuple(covers),
             reference=reference,
@@ -92,11 +105,46 @@ def composed(
             errors=errors,
             batch_axis=batch_axis or {},
             excused=excused or {},
+            instead=instead or {},
         )
-        function.__doc__ = str(record.description)
-        return function
+        checked.__doc__ = str(record.description)
+        return cast(F, checked)
 
     return keep
+
+
+def _with_plain_attributes(
+    function: Callable[..., Any], signature: Signature, instead: Mapping[str, str]
+) -> Callable[..., Any]:
+    """The function with its attributes in plain form. Raises DTypeError, in Python's words, for a call that misfits."""
+    kinds = dict(zip(signature.attributes, signature.kinds, strict=True))
+    places = [kinds.get(name) for name in signature.names]
+
+    def plain(name: str, kind: Kind, value: Any) -> Any:
+        made = kind(signature.where(name), value, instead.get(name, ""))
+        require_in_range(signature.where(name), made, number=kind.number)
+        return made
+
+    @wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        for place, (kind, value) in enumerate(zip(places, args)):  # noqa: B905  (there may be too many: a misfit)
+            if kind is not None and not _is_plain(kind, value):
+                args = (*args[:place], plain(signature.names[place], kind, value), *args[place + 1 :])
+        for name, value in kwargs.items():
+            kind = kinds.get(name)
+            if kind is not None and not _is_plain(kind, value):
+                kwargs[name] = plain(name, kind, value)
+        try:
+            return function(*args, **kwargs)
+        except TypeError:
+            signature.require_fit(args, kwargs)
+            raise
+
+    return checked
+
+
+def _is_plain(kind: Kind, value: Any) -> bool:
+    return value.__class__ in kind.ready and (value.__class__ is not int or LEAST <= value <= MOST)
 
 
 def fitted(name: str, *inputs: Any) -> list[Any]:

@@ -5,7 +5,8 @@ an author writes ``Shapes:`` or ``Dtypes:`` where annotations cannot say what at
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from textwrap import wrap
@@ -44,6 +45,12 @@ class Description:
         """The docstring."""
         facts = "\n".join([line for name, entries in self.facts.items() for line in _lines(name, entries)])
         return "\n\n".join([part for part in (self.text, facts, self.example) if part])
+
+
+def require_docstring(kind: str, function: Callable[..., Any]) -> None:
+    """Raise TypeError for a function without one, unless Python was told to drop all of them (``-OO``)."""
+    if not function.__doc__ and sys.flags.optimize < 2:
+        raise TypeError(f"{kind} {function.__name__}: a docstring is missing")
 
 
 def described(doc: str) -> Description:

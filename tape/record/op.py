@@ -12,14 +12,15 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from ..errors import DTypeError, ShapeError, TapeError
-from ..values.attributes import PLAIN, Attributes, plain
+from ..values.attributes import Attributes, plain
 from ..values.shape import Bindings, Pattern
 from ..values.spec import Spec
 from ..values.tensor import AnyTensor
 from ..var.op_table import OPS as CALLEES, require_free
 from ..var.var import Var
 from .derivative import NO_GRAD, Derivative, NoGradient, RecordFunction
-from .description import Description, describe
+from .description import Description, describe, require_docstring
+from .kinds import require_in_range
 from .lowering import Slot, prepare
 from .samples import Bad, Samples
 from .signature import Signature
@@ -28,6 +29,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 PREPARED_KEPT = 4096
 """Signatures (shapes, dtypes, attributes) whose lowering an op keeps; the oldest are dropped first."""
+
+MOST_ELEMENTS = (1 << 60) - 1
+"""Of eight bytes each, as many as memory has addresses for."""
+
+NUMBERS = int | float | np.integer | np.floating | np.bool_
+"""Types of numbers that become constants."""
 
 Computation = Callable[[Sequence[AnyTensor | None]], AnyTensor]
 """What an op does with tensors of certain specs, under certain attributes."""
@@ -61,7 +68,12 @@ class Op:
     private: bool
     named: tuple[str, Meaning] | None
     advice: Advice | None
+    instead: Mapping[str, str]
     prepared: dict[Any, Computation] = field(default_factory=dict[Any, Computation])
+
+    def __reduce__(self) -> Any:
+        """Copies and pickles are the one record of this name."""
+        return _listed, (self.name,)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Apply to Vars (recorded on their tape) or to tensors (computed)."""
@@ -108,26 +120,18 @@ class Op:
         return args[:n], self._attributes(args[n:] + signature.tail[given:])
 
     def _in_order(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Arguments given by name, in their places. Raises Python's own TypeError under the op's name."""
+        """Arguments given by name, in their places. Raises DTypeError, in Python's words, for what does not fit."""
         signature, given = self.signature, len(args)
         values = [*args, *signature.tail[given:]]
         for name, value in kwargs.items():
             place = signature.places.get(name, -1)
             if place < given:
-                raise self._misfit(args, kwargs)
+                signature.require_fit(args, kwargs)
             values[place] = value
         missing = any(v is inspect.Parameter.empty for v in values)  # not `in`, which would compare Vars
         if missing or len(values) > len(signature.names):
-            raise self._misfit(args, kwargs)
+            signature.require_fit(args, kwargs)
         return tuple(values)
-
-    def _misfit(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> TypeError:
-        """Python's own error for arguments that do not fit the function, under the op's name."""
-        try:
-            self.signature.python.bind(*args, **kwargs)
-        except TypeError as error:
-            return TypeError(f"{self.name}: {error}")
-        raise AssertionError(f"{self.name}: {args}, {kwargs} fit")
 
     @cached_property
     def default(self) -> "Attributes":
@@ -135,12 +139,8 @@ class Op:
         return self._attributes(self.signature.tail[len(self.signature.inputs) :])
 
     def _attributes(self, values: Sequence[Any]) -> "Attributes":
-        """The attributes as plain values; a list stands for a tuple where the annotation speaks of tuples."""
-        given = dict(zip(self.signature.attributes, values, strict=True))
-        for name in self.signature.sequences:
-            if isinstance(given[name], list):
-                given[name] = tuple(given[name])
-        return Attributes({name: v if v.__class__ in PLAIN else plain(v) for name, v in given.items()})
+        """The attributes as plain values. Raises DTypeError or GradientError for one that is of no kind it takes."""
+        return Attributes(self.signature.plain(values, self.instead))
 
     def resolve(self, attrs: Mapping[str, Any], known: Bindings) -> tuple[Mapping[str, Any], Pattern | None]:
         """The attributes, plain values for one given as ``Shape[...]``, and that shape: the result must have it.
@@ -160,9 +160,10 @@ class Op:
         return f"{self.name}: argument {self.named[0]!r}" if self.named else self.name
 
     def tensors(self, inputs: Sequence[Any]) -> Sequence[AnyTensor | None]:
-        """Every input as a tensor: arrays are copied, numbers become constants like the other operands.
+        """Every input as a tensor: arrays are copied, numbers become constants.
 
-        A whole number for an input of integers is one index.
+        A number has the element type that its input has, which is that of the tensors whose annotation names the same,
+        and their shape. A whole number for an input of integers is one index.
 
         Raises TapeError if no input is a tensor, DTypeError for what cannot become one.
         """
@@ -170,10 +171,9 @@ class Op:
             return inputs
         if not any(isinstance(x, AnyTensor) for x in inputs):
             raise TapeError(f"{self.name}: expected a Var among the arguments; put an array on a tape with tape.leaf")
-        like = next((x for x in inputs if _is_array(x)), None)
-        return [self._tensor(i, x, like) for i, x in enumerate(inputs)]
+        return [self._tensor(i, x, inputs) for i, x in enumerate(inputs)]
 
-    def _tensor(self, i: int, x: Any, like: Any) -> AnyTensor | None:
+    def _tensor(self, i: int, x: Any, inputs: Sequence[Any]) -> AnyTensor | None:
         if isinstance(x, AnyTensor):
             return x
         where = f"{self.name}: argument {self.signature.inputs[i]!r}"
@@ -182,11 +182,32 @@ class Op:
         if index or isinstance(x, np.ndarray | list | tuple):
             _require_no_vars(where, given)
             return AnyTensor.leaf(given, where)
-        if isinstance(x, int | float | np.generic) and like is not None:
-            return _constant(where, given, like)
+        if isinstance(x, NUMBERS):
+            return self._constant(where, given, i, inputs)
         if x is None:  # whether it may be omitted, `infer_spec` knows
             return None
         raise _no_tensor(where, given)
+
+    def _constant(self, where: str, x: float | np.generic, i: int, inputs: Sequence[Any]) -> AnyTensor:
+        """A number as a constant: of the element type and the shape of what it stands beside."""
+        own = self.signature.own_dtypes[i]
+        like = next((inputs[j] for j in self.signature.alike[i] if _is_array(inputs[j])), None)
+        if own is not None:  # where nothing has its type, any tensor says how many
+            like = next((y for y in inputs if _is_array(y)), None) if like is None else like
+        if like is None:
+            raise self._no_type(where, x, i, inputs)
+        dtype = like.dtype if own is None else own
+        _require_exact(where, x, dtype)
+        return AnyTensor.number(x, dtype, tuple(like.shape))
+
+    def _no_type(self, where: str, x: object, i: int, inputs: Sequence[Any]) -> DTypeError:
+        """The error for a number without a tensor whose element type it could have."""
+        others = [f" or for {self.signature.inputs[j]!r}" for j in self.signature.alike[i] if j != i]
+        shape = next(tuple(y.shape) for y in inputs if _is_array(y))
+        return DTypeError(
+            f"{where}: expected an array here{''.join(others)}, got {x!r}: nothing says the number's element type; "
+            f"write np.full({shape}, {x!r}, np.float32)"
+        )
 
     def compute(self, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> AnyTensor:
         """The value of the op on tensors. What is decided by their specs is kept, so that it is decided once."""
@@ -201,10 +222,13 @@ class Op:
             if spec is None and name not in self.signature.optional:
                 raise _no_tensor(f"{self.name}: argument {name!r}", None)
         unified = self._unified(specs)
-        if self.infer is not None:
-            return self.infer(*specs, **attrs)
-        assert unified is not None, "checked when the op was made"
-        return unified
+        self.signature.require_in_range(attrs, first=True)
+        made = unified if self.infer is None else self.infer(*specs, **attrs)
+        assert made is not None, "checked when the op was made"
+        self.signature.require_in_range(attrs, first=False)
+        if made.size > MOST_ELEMENTS:
+            raise ShapeError(f"{self.name}: expected a result of less than 2**63 bytes, got shape {made.shape}")
+        return made
 
     def _unified(self, specs: Sequence[Spec | None]) -> Spec | None:
         try:
@@ -224,7 +248,8 @@ class Op:
     def _prepare(self, key: Any, specs: Sequence[Spec | None], attrs: Mapping[str, Any]) -> "Computation":
         spec = self.infer_spec(specs, attrs)
         slots, result = self.lowered(specs, attrs)
-        assert result.spec is spec, f"op {self.name}: lowering gives {result.spec}, infer {spec}"
+        if result.spec is not spec:
+            raise ShapeError(f"op {self.name}: its lowering gives {result.spec}, its infer {spec}; mend the op")
         run = prepare(slots, result)
 
         def compute(values: Sequence[Any]) -> AnyTensor:
@@ -268,6 +293,11 @@ OPS = cast(dict[str, Op], CALLEES)
 """Every op record by name: the table that operators call through."""
 
 
+def _listed(name: str) -> Op:
+    """The record of this name."""
+    return OPS[name]
+
+
 def _zero(x: Any) -> AnyTensor | None:
     """The tangent of an input that does not move; None for an omitted one and for what holds no floats."""
     return None if x is None or x.dtype.kind != "f" else AnyTensor.number(0.0, x.dtype, tuple(x.shape))
@@ -294,11 +324,13 @@ def _is_array(x: Any) -> bool:
     return isinstance(x, AnyTensor | np.ndarray)
 
 
-def _constant(where: str, x: float | np.generic, like: Any) -> AnyTensor:
-    """A number as a constant of the dtype and shape of ``like``."""
-    if like.dtype.kind in "ib" and np.array(x).dtype.kind == "f":
-        raise DTypeError(f"{where}: expected a whole number beside {like.dtype}, got {x}; use ops.cast")
-    return AnyTensor.number(x, like.dtype, tuple(like.shape))
+def _require_exact(where: str, x: float | np.generic, dtype: np.dtype[Any]) -> None:
+    """Raise DTypeError or DomainError for a number that elements of integers or bools cannot be."""
+    if dtype.kind in "ib" and np.array(x).dtype.kind == "f":
+        raise DTypeError(f"{where}: expected a whole number beside {dtype}, got {x}; use ops.cast")
+    if dtype.kind == "b" and x not in (0, 1):
+        raise DTypeError(f"{where}: expected True or False beside bool, got {x}")
+    require_in_range(where, plain(x), number=dtype.kind == "f")
 
 
 def op(
@@ -316,6 +348,7 @@ def op(
     private: bool = False,
     named: tuple[str, Meaning] | None = None,
     advice: Advice | None = None,
+    instead: Mapping[str, str] | None = None,
 ) -> Callable[[F], F]:
     """Make an op of a function whose annotations are its shape rule and whose docstring says what it does.
 
@@ -345,6 +378,7 @@ def op(
             private=private,
             named=named,
             advice=advice,
+            instead=instead or {},
         )
         OPS[record.name] = record
         return _public(function, record)
@@ -368,8 +402,7 @@ def _derivative(
 def _check(function: Callable[..., Any], signature: Signature, rules: Sequence[Any]) -> None:
     name = function.__name__
     require_free("op", name)
-    if not function.__doc__:
-        raise TypeError(f"op {name}: a docstring is missing")
+    require_docstring("op", function)
     if signature.names != signature.inputs + signature.attributes:
         raise TypeError(f"op {name}: inputs must come before attributes, got {', '.join(signature.names)}")
     if len(rules) != len(signature.inputs):

@@ -12,10 +12,11 @@ from typing import Any, Union, get_args, get_origin, get_overloads, get_type_hin
 import numpy as np
 
 from ..errors import DTypeError, ShapeError
-from ..values.dtypes import DTYPES, DType, Float, i64
+from ..values.dtypes import DTYPES, DType, Float, element_dtype, i64
 from ..values.shape import Bindings, Pattern
 from ..values.spec import Spec
 from ..var.var import Var
+from .kinds import Kind, require_in_range
 
 Specs = Sequence[Spec | None]
 
@@ -39,18 +40,15 @@ class TensorType:
 
     def bind_dtype(self, where: str, dtype: np.dtype[Any], known: Bindings) -> dict[object, Any]:
         """``known`` with this type's dtype variable bound. Raises DTypeError if ``dtype`` does not fit."""
+        marker = DTYPES[element_dtype(where, dtype)]
         want: Any = known.get(self.dtype, getattr(self.dtype, "__bound__", self.dtype))
-        if want is not Any and not issubclass(DTYPES[dtype], want):
+        if want is not Any and not issubclass(marker, want):
             raise DTypeError(f"{where}: expected {_dtype_names(want)}, got {dtype}; {_conversion(want, dtype)}")
-        return {**known, self.dtype: DTYPES[dtype]}
+        return {**known, self.dtype: marker}
 
 
 def _is_optional(hint: object) -> bool:
     return get_origin(hint) in (Union, type(int | None)) and type(None) in get_args(hint)
-
-
-def _takes_tuples(hint: object) -> bool:
-    return any(get_origin(arm) is tuple for arm in (hint, *get_args(hint)))
 
 
 def _dtype_names(want: type[DType]) -> str:
@@ -78,16 +76,56 @@ class Signature:
         self.places = {name: place for place, name in enumerate(parameters)}
         self.attributes = tuple(name for name, t in types.items() if t is None)
         self.tail = tuple(p.default for p in parameters.values())
-        self.required = sum(p.default is p.empty for p in parameters.values())
+        self.required_names = {name for name, p in parameters.items() if p.default is p.empty}
+        self.required = len(self.required_names)
         self.inputs_alone = len(self.inputs) if self.required <= len(self.inputs) else -1
         """How many arguments a call has that gives all inputs and no attribute; -1 if that is no whole call."""
-        self.sequences = {name for name in self.attributes if _takes_tuples(hints[name])}
+        self.kinds = tuple(Kind(hints[name]) for name in self.attributes)
+        """What each attribute may be."""
         self.indices = {name for name, t in types.items() if t is not None and t.dtype is i64}
         self.optional = {name for name, t in types.items() if t is not None and t.optional}
+        dtypes = [t.dtype for t in types.values() if t is not None]
+        self.own_dtypes = [d.dtype if isinstance(d, type) and issubclass(d, DType) else None for d in dtypes]
+        """The element type that the annotation of each input says by itself."""
+        self.alike = [[j for j, other in enumerate(dtypes) if other is d] for d in dtypes]
+        """The positions of the inputs that have the element type of each, itself among them."""
         variants = (get_overloads(function) if exact else []) or [function]
         self.cases = [_case(self.inputs, get_type_hints(v)) for v in variants]
         if exact and not all(result.pattern.exact for _, result in self.cases):
             raise TypeError(f"op {self.name}: the annotations do not decide the result's shape; give infer=")
+
+    def plain(self, values: Sequence[Any], instead: Mapping[str, str]) -> dict[str, Any]:
+        """The attributes by name in plain form, from what a call gives for each.
+
+        Raises DTypeError for one that is of no kind its annotation names, GradientError for a Var in place of a number;
+        ``instead`` has the expressions that take a Var, by the names of attributes.
+        """
+        given = zip(self.attributes, self.kinds, values, strict=True)
+        return {
+            name: value if value.__class__ in kind.ready else kind(self.where(name), value, instead.get(name, ""))
+            for name, kind, value in given
+        }
+
+    def require_fit(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Raise DTypeError, in Python's words under the op's name, for arguments that do not fit its function."""
+        try:
+            self.python.bind(*args, **kwargs)
+        except TypeError as error:
+            raise DTypeError(f"{self.name}: {error}") from None
+
+    def where(self, name: str) -> str:
+        """What messages call an argument."""
+        return f"{self.name}: argument {name!r}"
+
+    def require_in_range(self, attrs: Mapping[str, Any], *, first: bool) -> None:
+        """Raise DomainError for a whole number that kernels cannot take.
+
+        Numbers and sizes are looked at ``first``, since nothing can be inferred from them; others when an op has said
+        in its own words what it takes.
+        """
+        for name, kind in zip(self.attributes, self.kinds, strict=True):
+            if first is (kind.number or attrs[name].__class__ is tuple):
+                require_in_range(self.where(name), attrs[name], number=kind.number)
 
     def require_dtypes(self, *dtypes: np.dtype[Any]) -> None:
         """Raise DTypeError unless inputs of these dtypes go together."""

@@ -14,12 +14,15 @@ import numpy as np
 
 from ..errors import DomainError, GradientError
 from ..ops import reshape, stack
+from ..record.kinds import Kind
 from ..values.pytree import Nest, leaves, mapped
 from ..values.tensor import AnyTensor
 from ..var.var import AnyVar, shape_of
 from .recorded_call import Function, Recorded, name_of
 
 Argnums = int | tuple[int, ...]
+
+POSITIONS = Kind(Argnums)
 
 
 def grad(f: Function, argnums: Argnums = 0) -> Function:
@@ -131,6 +134,7 @@ def _with_inputs(
     call: str, f: Function, args: tuple[Nest, ...], argnums: Argnums, has_aux: bool
 ) -> tuple[Recorded, Nest]:
     """A call of f, and its arguments at ``argnums``, which must be floats."""
+    argnums = POSITIONS(f"{call}: argument 'argnums'", argnums)
     chosen = argnums if isinstance(argnums, tuple) else (argnums,)
     for number in chosen:
         if not -len(args) <= number < len(args):

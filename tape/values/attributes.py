@@ -5,9 +5,6 @@ from typing import Any, cast
 
 import numpy as np
 
-PLAIN = frozenset({int, float, bool, str, slice, type(None)})
-"""Types of attributes that need no conversion."""
-
 EXACT = frozenset({int, bool, str, type(None)})
 """Types of which equal values are the same value."""
 
@@ -32,7 +29,7 @@ def exact_key(value: Any) -> Any:
         kinds = tuple(map(type, parts))
         return (kinds, parts) if EXACT.issuperset(kinds) else tuple([exact_key(v) for v in parts])
     if isinstance(value, slice):  # not hashable before Python 3.12
-        return (slice, *value.__reduce__()[1])
+        return slice, exact_key(value.__reduce__()[1])
     if kind.__hash__ is None:
         return object()
     return kind, value.hex() if isinstance(value, float) else value

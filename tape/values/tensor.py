@@ -20,6 +20,9 @@ D = TypeVar("D", bound=DType)
 S = TypeVarTuple("S")
 
 
+INT64 = 1 << 63
+"""The first whole number that int64 does not hold."""
+
 NUMBERS_KEPT = 1024
 """Numbers beside tensors that are kept, converted."""
 
@@ -39,6 +42,10 @@ class AnyTensor:
             spec = Spec(array.shape, array.dtype)
         self.array, self.spec = array, spec
 
+    def __reduce__(self) -> Any:
+        """Copies and pickles have the same bits, and are read-only too."""
+        return type(self), (self.array,)
+
     @classmethod
     def leaf(cls, value: npt.ArrayLike, where: str = "leaf") -> "AnyTensor":
         """A tensor with its own copy of ``value``; integers become int64.
@@ -48,7 +55,7 @@ class AnyTensor:
         >>> AnyTensor.leaf([1, 2]).dtype
         dtype('int64')
         """
-        array = np.asarray(value)
+        array = as_array(value, where)
         return cls(np.array(array, dtype=element_dtype(where, array.dtype), order="C", copy=True))
 
     @classmethod
@@ -58,8 +65,8 @@ class AnyTensor:
         numpy's conversion follows the calling thread's floating-point flags, which other libraries set.
         """
         number: Any = plain(value)
-        if number.__class__ is float:
-            return _repeated(number.hex(), dtype, shape)
+        if number.__class__ is float or (dtype in FLOATS and not -INT64 <= number < INT64):
+            return _repeated(float(number).hex(), dtype, shape)
         return cls(np.broadcast_to(np.array(number).astype(dtype), shape))
 
     @property
@@ -137,6 +144,20 @@ class Tensor(AnyTensor, Generic[D, *S]):
     """An `AnyTensor` whose element type and shape the type checker knows: ``Tensor[f32, Batch, In]``."""
 
     __slots__ = ()
+
+
+def as_array(value: Any, where: str) -> Array:
+    """``value`` as an array that a tensor can hold a copy of, if its element type is one of the engine's.
+
+    Raises DTypeError for what is no array: lists of unequal lengths, and whole numbers beyond int64.
+    """
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise DTypeError(f"{where}: expected an array of numbers, got {type(value).__name__}: {error}") from None
+    if array.dtype.kind == "u" and array.size and int(array.max()) >= INT64:
+        raise DTypeError(f"{where}: expected whole numbers that int64 holds, got {array.max()}")
+    return array
 
 
 def dense(array: Array) -> Array:

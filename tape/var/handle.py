@@ -8,14 +8,17 @@ from ...arrays import Array
 from ..values.dtypes import DType
 from ..values.shape import Shape
 from ..values.tensor import AnyTensor
+from ..values.unique import Unique
 
 D = TypeVar("D", bound=DType)
 
 
-class Handle(Generic[D]):
+class Handle(Unique, Generic[D]):
     """A place on a tape: the base of every `Var`."""
 
     __slots__ = ("generation", "id", "tape")
+
+    instead = "it is a place on its tape; take its value: x.numpy()"
 
     def __init__(self, tape: Any, id: int, generation: int) -> None:
         self.tape: Any = tape  # the `Tape`, which stands above

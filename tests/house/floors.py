@@ -19,13 +19,13 @@ FLOORS: dict[str, list[list[str]]] = {
         ["transforms"],
     ],
     "tape/nn": [
-        ["context", "scope"],
+        ["context", "fields", "scope"],
         ["layer"],
         ["checks", "initializers", "state_dict"],
         ["layers"],
     ],
     "tape/numerics": [
-        ["coefficients", "sizes"],
+        ["coefficients", "literals", "sizes"],
         ["engine"],
         ["simd"],
         ["basic", "math"],

@@ -17,7 +17,8 @@ def reshape_as_a_method(g: Given) -> None:
 
 def reshape_to_dims_without_a_shape(g: Given) -> None:
     g.x.reshape(Batch, In)  # E: call-overload | reportArgumentType
-    # T: reshape: argument 'shape': expected numbers or one Shape[...], got
+    # R: DTypeError
+    # T: reshape: argument 'shape': expected a whole number, a tuple of whole numbers or Shape[...], got
 
 
 def flatten_result(g: Given) -> None:
@@ -27,7 +28,8 @@ def flatten_result(g: Given) -> None:
 
 def flatten_to_a_dim(g: Given) -> None:
     ops.flatten(g.im, Flat)  # E: arg-type | reportCallIssue
-    # T: flatten: argument 'shape': expected Shape[...] or a tuple of sizes, got
+    # R: DTypeError
+    # T: flatten: argument 'start_axis': expected a whole number or Shape[...], got
 
 
 def broadcast_result(g: Given) -> None:
@@ -37,7 +39,8 @@ def broadcast_result(g: Given) -> None:
 
 def broadcast_by_a_list_of_dims(g: Given) -> None:
     ops.broadcast_to(g.b, [Batch, Hid])  # E: call-overload | reportCallIssue
-    # T: broadcast_to: argument 'shape': expected numbers or one Shape[...], got
+    # R: DTypeError
+    # T: broadcast_to: argument 'shape': expected a tuple of whole numbers or Shape[...], got
 
 
 def one_row_result(g: Given) -> None:

@@ -129,6 +129,7 @@ class GELU(SameShape[Features]):
     approximate: str = "none"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.approximate not in ("none", "tanh"):
             raise DomainError(f"GELU: argument 'approximate': expected 'none' or 'tanh', got {self.approximate!r}")
 
@@ -156,6 +157,7 @@ class LeakyReLU(SameShape[Features]):
     negative_slope: float = 0.01
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not isfinite(self.negative_slope):
             raise DomainError(
                 f"LeakyReLU: argument 'negative_slope': expected a finite number, got {self.negative_slope!r}"
@@ -185,6 +187,7 @@ class ELU(SameShape[Features]):
     alpha: float = 1.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not isfinite(self.alpha):
             raise DomainError(f"ELU: argument 'alpha': expected a finite number, got {self.alpha!r}")
 

@@ -46,6 +46,7 @@ class MultiHeadAttention(Layer):
     causal: bool = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require_at_least(self, 1, "embed_dim", "num_heads")
         require_multiple(self, "embed_dim", "num_heads")
         require_probability(self, "dropout")

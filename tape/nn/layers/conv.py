@@ -45,6 +45,7 @@ class Conv(Spatial):
     bias: bool = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _require_channels(self)
         kernel = _kernel(self)
         stride = self.numbers("stride", 1, len(kernel))
@@ -138,6 +139,7 @@ class ConvTranspose(Spatial):
     dilation: int | Sizes = 1
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _require_channels(self)
         axes = len(_kernel(self))
         for argument, least in (("stride", 1), ("padding", 0), ("output_padding", 0), ("dilation", 1)):

@@ -31,6 +31,7 @@ class Dropout(Layer):
     p: float = 0.5
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require_probability(self, "p")
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:

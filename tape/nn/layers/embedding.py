@@ -33,6 +33,7 @@ class Embedding(Layer):
     size: int
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require_at_least(self, 1, "count", "size")
 
     def own_parameters(self) -> dict[str, Parameter]:

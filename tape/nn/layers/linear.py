@@ -1,11 +1,11 @@
 """The fully connected layer."""
 
 from dataclasses import dataclass
-from operator import index
-from typing import Any, SupportsIndex
+from typing import Any
 
 from ... import ops
 from ...errors import DomainError, ShapeError
+from ...record.kinds import MISFIT, whole
 from ...values.shape import Dim
 from ...var.var import Var
 from ..context import Context
@@ -41,6 +41,7 @@ class Linear(Layer[In, Out]):
         for name, given in (("in_features", in_features), ("out_features", out_features)):
             object.__setattr__(self, name, _size(f"Linear: argument {name!r}", given))
         object.__setattr__(self, "bias", bias)
+        self.__post_init__()
 
     def own_parameters(self) -> dict[str, Parameter]:
         """``weight`` and, unless switched off, ``bias``."""
@@ -58,10 +59,10 @@ class Linear(Layer[In, Out]):
 
 def _size(where: str, given: type[Dim] | int) -> int:
     """A size given as a number or as a Dim."""
-    size = getattr(given, "size", None) if isinstance(given, type) else given
-    if not isinstance(size, SupportsIndex):
+    size = whole(getattr(given, "size", None) if isinstance(given, type) else given)
+    if size is MISFIT:
         name = getattr(given, "__name__", repr(given))
         raise ShapeError(f"{where}: expected a number or a Dim with a size, got {name}; write class In(Dim, size=...)")
-    if index(size) < 1:
+    if size < 1:
         raise DomainError(f"{where}: expected at least 1, got {size}")
-    return index(size)
+    return int(size)

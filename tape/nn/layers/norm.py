@@ -24,6 +24,7 @@ class Norm(Layer):
     affine: bool
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require_at_least(self, 1, *self.SIZES)
         require_not_negative(self, "eps")
 

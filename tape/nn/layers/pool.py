@@ -21,6 +21,7 @@ class PoolLayer(Spatial):
     padding: int | Sizes = 0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.numbers("padding", 0, len(self.kernel))
         if self.stride is not None:
             self.numbers("stride", 1, len(self.kernel))
@@ -203,6 +204,7 @@ class AdaptivePool(Spatial):
     output_size: int | Sizes
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._sizes()
 
     def _sizes(self) -> Sizes:

@@ -47,6 +47,7 @@ class TransformerBlock(Layer):
     activation: Layer = field(default_factory=GELU)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require_at_least(self, 1, "hidden")
         self.children()
 

@@ -32,6 +32,7 @@ class UpsampleNearest(Spatial):
     size: Sizes | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if (self.scale_factor is None) == (self.size is None):
             raise DomainError(
                 "UpsampleNearest: arguments 'scale_factor' and 'size': expected one of the two, "
@@ -66,6 +67,7 @@ class UpsampleBilinear(Spatial):
     align_corners: bool = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if len(self.numbers("size", 1, None)) != 2:
             raise refuse(self, "size", "a tuple of two ints")
 

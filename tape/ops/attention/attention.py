@@ -123,6 +123,7 @@ def attention_weights(
         bad(DTypeError, "argument 'mask': expected bool, got float32", (2, 3), (4, 3), (2, 4)),
     ),
     batch_axis={"query": -3, "key": -3, "mask": -3},
+    instead={"scale": "ops.attention_weights(query * scale, key, mask, is_causal, scale=1.0)"},
 )
 def attention_weights(
     query: AnyVar, key: AnyVar, mask: AnyVar | None = None, is_causal: bool = False, scale: float | None = None
@@ -223,6 +224,7 @@ def scaled_dot_product_attention(
         bad(DTypeError, "argument 'value': expected float32, got float64", (2, 3), (4, 3), np.zeros((4, 2))),
     ),
     batch_axis={"query": -3, "key": -3, "value": -3, "mask": -3},
+    instead={"scale": "ops.scaled_dot_product_attention(query * scale, key, value, mask, is_causal, scale=1.0)"},
 )
 def scaled_dot_product_attention(
     query: AnyVar,

@@ -9,7 +9,7 @@ the three gives its slope by one of them. So derivatives of every order need no 
 
 from typing import Any
 
-from ...errors import ShapeError
+from ...errors import DTypeError, ShapeError
 from ...numerics.sizes import Sizes
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
@@ -276,7 +276,7 @@ def _conv_transposes(make: Make) -> list[Sample]:
         bad(ShapeError, "'x': expected shape (*Bs, 3, S1) to fit weight and groups", (1, 2, 4), (3, 2, 1)),
         bad(ShapeError, "conv_transpose: argument 'bias': expected shape (2,), got (3,)", (1, 3, 4), (3, 2, 1), (3,)),
         bad(ShapeError, "'output_padding': expected less than the", (1, 3, 4), (3, 2, 1), output_padding=1),
-        bad(ShapeError, "'padding': expected a whole number, or one for", (1, 3, 4), (3, 2, 1), padding="same"),
+        bad(DTypeError, "'padding': expected a whole number or a tuple", (1, 3, 4), (3, 2, 1), padding="same"),
         bad(ShapeError, "expected spatial sizes that leave a result of at", (1, 3, 1), (3, 2, 1), padding=1),
         bad(ShapeError, "'weight': expected two axes of channels", (1, 3), (3, 2)),
     ),

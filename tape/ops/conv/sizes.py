@@ -62,12 +62,12 @@ def numbers(op: str, argument: str, value: Any, axes: int, least: int) -> Sizes:
     return found
 
 
-def window(op: str, weight: Spec, stride: Any, padding: Any, dilation: Any, groups: Any) -> Window:
+def window(op: str, weight: Spec, stride: Any, padding: Any, dilation: Any, groups: int) -> Window:
     """The window of a weight (channels, channels, *kernel) and an op's attributes. Raises ShapeError."""
     if weight.rank < 3 or min(weight.shape[2:]) < 1:
         expected = "two axes of channels, then one or more of a kernel, of at least 1"
         raise fault(op, "weight", expected, f"shape {weight.shape}")
-    if not isinstance(groups, int) or groups < 1:
+    if groups < 1:
         raise fault(op, "groups", "a whole number of at least 1", repr(groups))
     if weight.shape[0] % groups:
         raise fault(op, "weight", f"a number of channels that {groups} groups divide", f"shape {weight.shape}")
@@ -131,8 +131,6 @@ def infer_conv(x: Spec, weight: Spec, bias: Spec | None, **attrs: Any) -> Spec:
 def transposed(x: Spec, weight: Spec, output_padding: Any, **attrs: Any) -> tuple[Window, Sizes]:
     """The window of conv_transpose and the spatial sizes of its result. Raises ShapeError."""
     name = "conv_transpose"
-    if isinstance(attrs["padding"], str):
-        raise fault(name, "padding", "a whole number, or one for each axis", repr(attrs["padding"]))
     moved = window(name, weight, **attrs)
     more = numbers(name, "output_padding", output_padding, len(moved.kernel), 0)
     if any(n >= max(s, d) for n, s, d in zip(more, moved.stride, moved.dilation, strict=True)):

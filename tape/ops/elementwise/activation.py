@@ -163,6 +163,7 @@ def _with(argument: str, *values: float) -> Samples:
     samples=_with("negative_slope", 0.3, 0.0, -1.0),
     errors=(bad(DomainError, "'negative_slope': expected a finite number, got inf", (2,), negative_slope=np.inf),),
     batch_axis=EACH,
+    instead={"negative_slope": "ops.relu(x) - negative_slope * ops.relu(-x)"},
 )
 def leaky_relu(x: Var[F, *S], negative_slope: float = 0.01) -> Var[F, *S]:
     """``x`` where it is positive, else ``x * negative_slope``. The gradient at 0 is that of the negative side.
@@ -199,6 +200,7 @@ def leaky(g: Var[F, *S], x: Var[F, *S], slope: float) -> Var[F, *S]:
     samples=_with("alpha", 0.5, 0.0),
     errors=(bad(DomainError, "elu: argument 'alpha': expected a finite number, got nan", (2,), alpha=np.nan),),
     batch_axis=EACH,
+    instead={"alpha": "ops.relu(x) + alpha * ops.expm1(ops.minimum(x, 0.0))"},
 )
 def elu(x: Var[F, *S], alpha: float = 1.0) -> Var[F, *S]:
     """``x`` where it is positive, else ``alpha * (e ** x - 1)``. The gradient at 0 is ``alpha``.

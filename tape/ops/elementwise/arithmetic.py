@@ -147,6 +147,7 @@ def neg(x: Var[F, *S]) -> Var[F, *S]:
     errors=(bad(DTypeError, "argument 'x': expected float32 or float64, got int64", np.arange(3), c=2.0),),
     covers=("scale",),
     batch_axis=EACH,
+    instead={"c": "x * c"},
 )
 def scale(x: Var[F, *S], c: float) -> Var[F, *S]:
     """``x * c`` for a number c, rounded to the element type; c has no gradient.
@@ -184,8 +185,8 @@ def _power_vjp(g: Any, x: Any, exponent: float) -> Any:
 LARGEST_WHOLE = 1 << 20
 
 
-def _infer_power(x: Spec, exponent: Any) -> Spec:
-    if isinstance(exponent, bool) or not isinstance(exponent, int | float) or not abs(exponent) < np.inf:
+def _infer_power(x: Spec, exponent: float) -> Spec:
+    if not abs(exponent) < np.inf:
         raise DomainError(f"power: argument 'exponent': expected a finite number, got {exponent!r}")
     if _is_whole(x, exponent) and abs(exponent) > LARGEST_WHOLE:
         raise DomainError(
@@ -229,9 +230,10 @@ def _powers(make: Make) -> list[Sample]:
     errors=(
         bad(DomainError, "power: argument 'exponent': expected a whole number", (2,), exponent=1 << 21),
         bad(DomainError, "power: argument 'exponent': expected a finite number, got inf", (2,), exponent=np.inf),
-        bad(DomainError, "power: argument 'exponent': expected a finite number, got True", (2,), exponent=True),
+        bad(DTypeError, "power: argument 'exponent': expected a number, got True", (2,), exponent=True),
     ),
     batch_axis=EACH,
+    instead={"exponent": "ops.exp(exponent * ops.log(x))"},
 )
 def power(x: Var[F, *S], exponent: float) -> Var[F, *S]:
     """``x ** exponent`` for a number, rounded to the element type; it has no gradient.

@@ -163,6 +163,10 @@ def _clamps(make: Make) -> list[Sample]:
     ),
     covers=("clamp",),
     batch_axis=EACH,
+    instead={
+        "low": "ops.clamp(ops.maximum(x, low.broadcast_to(x.shape)), -np.inf, high)",
+        "high": "ops.minimum(ops.clamp(x, low, np.inf), high.broadcast_to(x.shape))",
+    },
 )
 def clamp(x: Var[F, *S], low: float, high: float) -> Var[F, *S]:
     """``minimum(high, maximum(low, x))``; NaN stays. The gradient is ``g`` where ``low < x < high``, else 0.

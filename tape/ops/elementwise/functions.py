@@ -242,6 +242,7 @@ def _safe_logs(make: Make) -> list[Sample]:
     ),
     covers=("safe_log",),
     batch_axis=EACH,
+    instead={"eps": "ops.log(x + eps)"},
 )
 def safe_log(x: Var[F, *S], eps: float = 1e-6) -> Var[F, *S]:
     """``log(x + eps)``: finite at 0, NaN below ``-eps``.

@@ -220,8 +220,8 @@ def element_type(dtype: Any) -> np.dtype[Any]:
     if isinstance(dtype, type) and issubclass(dtype, DType):
         return dtype.dtype
     try:
-        made: np.dtype[Any] | None = np.dtype(dtype)
-    except TypeError:
+        made: np.dtype[Any] | None = np.dtype(dtype) if isinstance(dtype, str | type | np.dtype) else None
+    except (TypeError, ValueError):
         made = None
     if made is None or made not in DTYPES:
         raise DTypeError(f"cast: argument 'dtype': expected float32, float64, int64 or bool, got {dtype!r}")
@@ -264,6 +264,7 @@ def cast(x: Var[Any, *S], dtype: Any) -> Var[Any, *S]: ...
     samples=_casts,
     errors=(
         bad(DTypeError, "cast: argument 'dtype': expected float32, float64, int64 or bool, got 'S3'", (2,), dtype="S3"),
+        bad(DTypeError, "cast: argument 'dtype': expected float32, float64, int64 or bool, got None", (2,), dtype=None),
     ),
     batch_axis={"x": 0},
 )

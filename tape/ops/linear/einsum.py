@@ -1,11 +1,12 @@
 """Einstein summation, as sums, permutations and matrix products that the tape shows one by one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
 
-from ...errors import ShapeError
+from ...errors import DTypeError, ShapeError, TapeError
+from ...record.kinds import shown
 from ...values.tensor import AnyTensor
 from ...var.var import AnyVar, Var
 from ..reduce.reduce import reduce_sum
@@ -42,6 +43,13 @@ class _Term:
             return self
         return _Term(reduce_sum(self.x, axes), tuple([label for label in self.labels if label in wanted]))
 
+    def without_repeated(self, sizes: Mapping[str, int]) -> "_Term":
+        """Without the axes of size 1 that stand for more: another operand says of how many."""
+        kept = [i for i, label in enumerate(self.labels) if self.x.shape[i] == sizes[label]]
+        if len(kept) == len(self.labels):
+            return self
+        return _Term(reshape(self.x, tuple([self.x.shape[i] for i in kept])), tuple([self.labels[i] for i in kept]))
+
     def diagonal(self) -> "_Term":
         """Axes with the same label joined to the one along which their indices are equal."""
         for label in self.labels:
@@ -63,28 +71,35 @@ def einsum(subscripts: str, *operands: Any) -> AnyVar:
     """The sum of products that ``subscripts`` names, such as ``"bij,bjk->bik"``, as in numpy.
 
     A label that is not in the result is summed; without ``->`` the result has the labels that stand once, in
-    alphabetical order; ``...`` stands for leading axes; a label twice in one operand is its diagonal. Operands
-    are contracted from left to right, each pair by one `matmul`, so that the path, and with it the bits, is the
-    one written: for another path call it twice. Arrays become constants.
+    alphabetical order; ``...`` stands for leading axes; a label twice in one operand is its diagonal. An axis of
+    size 1 stands for all indices where its label has another size in another operand. Operands are contracted from left
+    to right, each pair by one `matmul`, so that the path, and with it the bits, is the one written: for another path
+    call it twice. Arrays become constants.
 
     Source: numpy.einsum.
     Shapes: as ``subscripts`` says, one term for each operand -> the axes named behind ``->``
     Dtypes: the operands and the result float32 or float64, all alike; where nothing is summed or
         multiplied also int64 or bool.
     Raises:
-        ShapeError: the subscripts do not fit the operands, or one label has two sizes.
-        DTypeError: dtypes differ, or are not those of floats where something is summed or multiplied.
+        ShapeError: the subscripts do not fit the operands, or one label has two sizes other than 1.
+        DTypeError: dtypes differ, or are not those of floats where something is summed or multiplied; the subscripts
+            are no string.
+        TapeError: no Var or tensor is among the operands.
 
     >>> from dgrr.tape import Tape, ops
     >>> x = Tape().leaf([[1.0, 2.0], [3.0, 4.0]])
     >>> ops.einsum("ij->j", x).numpy(), ops.einsum("ii", x).item()
     (array([4., 6.]), 5.0)
     """
+    if not isinstance(subscripts, str):
+        raise DTypeError(f"einsum: argument 'subscripts': expected a string, got {shown(subscripts)}")
+    if not any(isinstance(x, Var | AnyTensor) for x in operands):
+        raise TapeError("einsum: expected a Var among the arguments; put an array on a tape with tape.leaf")
     given = [_tensor(x) for x in operands]
     labels, wanted = _parsed(subscripts, [len(x.shape) for x in given])
     terms = [_Term(x, names) for x, names in zip(given, labels, strict=True)]
-    _require_sizes(subscripts, terms)
-    terms = [term.diagonal() for term in terms]
+    sizes = _sizes(subscripts, terms)
+    terms = [term.without_repeated(sizes).diagonal() for term in terms]
     first, *others = terms
     while others:
         second, *others = others
@@ -130,16 +145,25 @@ def _refused(subscripts: str, wanted: str) -> ShapeError:
     return ShapeError(f"einsum: argument 'subscripts': expected {wanted} in {subscripts!r}")
 
 
-def _require_sizes(subscripts: str, terms: Sequence[_Term]) -> None:
-    """Raise ShapeError unless each label has one size."""
+def _sizes(subscripts: str, terms: Sequence[_Term]) -> dict[str, int]:
+    """The size of each label: the one that is not 1. Raises ShapeError for a label that has two of them."""
     sizes: dict[str, int] = {}
     for i, term in enumerate(terms):
+        own: dict[str, int] = {}
         for label, size in zip(term.labels, term.x.shape, strict=True):
-            if sizes.setdefault(label, size) != size:
-                raise ShapeError(
-                    f"einsum: argument 'operands': expected size {sizes[label]} along {label!r} of {subscripts!r}, "
-                    f"got {size} in operand {i}"
-                )
+            if own.setdefault(label, size) != size:
+                raise _misfit(subscripts, label, str(own[label]), size, i)
+            if 1 not in (size, sizes.get(label, 1)) and sizes[label] != size:
+                raise _misfit(subscripts, label, f"{sizes[label]} or 1", size, i)
+            sizes[label] = sizes.get(label, 1) if size == 1 else size
+    return sizes
+
+
+def _misfit(subscripts: str, label: str, wanted: str, size: int, i: int) -> ShapeError:
+    return ShapeError(
+        f"einsum: argument 'operands': expected size {wanted} along {label!r} of {subscripts!r}, "
+        f"got {size} in operand {i}"
+    )
 
 
 def _contracted(a: _Term, b: _Term, needed: Labels) -> _Term:

@@ -150,6 +150,7 @@ def _reference_huber(a: Array, b: Array, delta: float = 1.0) -> Array:
         bad(DomainError, "'delta': expected a positive finite number, got 0.0", (2,), (2,), delta=0.0),
     ),
     excused=SUMS,
+    instead={"delta": "delta * delta * ops.huber_loss(a / delta, b / delta, 1.0)"},
 )
 def huber_loss(a: Var[F, *S], b: Var[F, *S], delta: float = 1.0) -> Var[F]:
     """The mean of ``d² / 2`` where ``|d| <= delta``, else ``delta (|d| - delta / 2)``, with ``d = a - b``.

@@ -44,9 +44,9 @@ def _name_planes(where: str, x: Any, out: Any, sizes: Sizes) -> None:
         pattern.require(where, sizes, {})
 
 
-def _pair(name: str, kernel_size: Any) -> Sizes:
+def _pair(name: str, kernel_size: int | Sizes) -> Sizes:
     """A kernel's two sizes, from one for both or two. Raises ShapeError for another number of them."""
-    given: Sizes = (kernel_size,) * 2 if isinstance(kernel_size, int) else tuple(kernel_size)
+    given: Sizes = (kernel_size,) * 2 if isinstance(kernel_size, int) else kernel_size
     if len(given) != 2:
         raise ShapeError(f"{name}: argument 'kernel_size': expected a number or two of them, got {kernel_size}")
     return given
@@ -256,6 +256,7 @@ def avg_pool2d(
     errors=_errors("smooth_max_pool2d"),
     covers=("smooth_max_pool2d",),
     batch_axis={"x": -3},
+    instead={"beta": "ops.smooth_max_pool2d(x * beta, kernel_size, stride, padding) / beta"},
 )
 def smooth_max_pool2d(
     x: Var[F, *Bs, H, W],

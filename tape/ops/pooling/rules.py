@@ -5,47 +5,44 @@ A rule is (kernel, stride, padding, dilation), or (outputs,) for windows that ad
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from ...errors import DomainError, ShapeError
+from ...errors import ShapeError
 from ...numerics.engine.kernel import Kernel
 from ...numerics.sizes import Sizes
 from ...record.lowering import Slot, call
 from ...record.types import like
-from ...values.per_axis import PerAxis, are_whole, per_axis
+from ...values.per_axis import PerAxis, per_axis
 from ...values.spec import Spec
 from .kernels.windows import WindowAxis, adaptive, outputs, sliding, words
 
 Rules = tuple[tuple[int, ...], ...]
 
 
-def sizes_for(op: str, name: str, given: Any) -> Sizes:
-    """``given``, which must be a tuple of whole numbers of at least 1. Raises DomainError or ShapeError."""
-    where = f"{op}: argument {name!r}"
-    if not are_whole(given):
-        raise DomainError(f"{where}: expected a tuple; give one size per spatial axis, such as (2, 2), got {given!r}")
+def sizes_for(op: str, name: str, given: Sizes) -> Sizes:
+    """``given``, which must be sizes of at least 1. Raises ShapeError."""
     if not given or min(given) < 1:
-        raise ShapeError(f"{where}: expected a size of at least 1 for each spatial axis, got {given}")
-    return cast(Sizes, given)
+        raise ShapeError(f"{op}: argument {name!r}: expected a size of at least 1 for each spatial axis, got {given}")
+    return given
 
 
-def numbers(op: str, name: str, given: Any, rank: int, least: int) -> Sizes:
-    """A number for each of ``rank`` axes, from one for all or a tuple. Raises DomainError or ShapeError."""
-    where = f"{op}: argument {name!r}"
-    if not are_whole(given if isinstance(given, tuple) else (given,)):
-        raise DomainError(f"{where}: expected a whole number, or one for each spatial axis, got {given!r}")
+def numbers(op: str, name: str, given: PerAxis, rank: int, least: int) -> Sizes:
+    """A number for each of ``rank`` axes, from one for all or a tuple. Raises ShapeError."""
     found = per_axis(given, rank, least)
     if found is None:
         raise ShapeError(
-            f"{where}: expected a number of at least {least}, or one for each of {rank} spatial axes, got {given!r}"
+            f"{op}: argument {name!r}: expected a number of at least {least}, or one for each of {rank} spatial axes, "
+            f"got {given!r}"
         )
     return found
 
 
-def sliding_rules(op: str, kernel_size: Any, stride: Any = None, padding: PerAxis = 0, dilation: PerAxis = 1) -> Rules:
-    """The rules of a kernel that slides. Raises DomainError or ShapeError.
+def sliding_rules(
+    op: str, kernel_size: Sizes, stride: PerAxis | None = None, padding: PerAxis = 0, dilation: PerAxis = 1
+) -> Rules:
+    """The rules of a kernel that slides. Raises ShapeError.
 
     >>> sliding_rules("max_pool", (3, 2), padding=(1, 0))
     ((3, 3, 1, 1), (2, 2, 0, 1))
@@ -62,8 +59,8 @@ def sliding_rules(op: str, kernel_size: Any, stride: Any = None, padding: PerAxi
     return tuple(zip(kernel, strides, paddings, dilations, strict=True))
 
 
-def adaptive_rules(op: str, output_size: Any) -> Rules:
-    """The rules of windows that adapt. Raises DomainError or ShapeError."""
+def adaptive_rules(op: str, output_size: Sizes) -> Rules:
+    """The rules of windows that adapt. Raises ShapeError."""
     return tuple((n,) for n in sizes_for(op, "output_size", output_size))
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import DomainError, ShapeError
+from ...errors import DTypeError, ShapeError
 from ...numerics.sizes import Sizes
 from ...record.samples import Bad, Make, Sample, bad
 from ...values.spec import Spec
@@ -54,10 +54,10 @@ def ruled(make: Make) -> list[tuple[Sizes, Sizes, Rules]]:
 def sizes_errors(op: str, name: str) -> tuple[Bad, ...]:
     """What every tuple of sizes refuses."""
     where, x = f"{op}: argument {name!r}: expected a", (2, 4, 4)
-    kind = f"{where} tuple; give one size per spatial axis, such as (2, 2), got "
+    kind = f"{where} tuple of whole numbers"
     least = f"{where} size of at least 1 for each spatial axis, got "
     return (
-        *[bad(DomainError, f"{kind}{given!r}", x, **{name: given}) for given in (2, (2.0, 2), (True, 2), "22")],
+        *[bad(DTypeError, kind, x, **{name: given}) for given in (2, (2.0, 2), (True, 2), "22")],
         *[bad(ShapeError, f"{least}{given!r}", x, **{name: given}) for given in ((2, 0), (-1, 2), ())],
     )
 
@@ -81,7 +81,7 @@ def sliding_errors(op: str) -> tuple[Bad, ...]:
         *x_errors(op, "kernel_size"),
         bad(ShapeError, f"{stride}0", x, **two, stride=0),
         bad(ShapeError, f"{stride}(2, 2, 2)", x, **two, stride=(2, 2, 2)),
-        bad(DomainError, f"{op}: argument 'stride': expected a whole number", x, **two, stride=1.5),
+        bad(DTypeError, f"{op}: argument 'stride': expected a whole number", x, **two, stride=1.5),
         bad(
             ShapeError,
             f"{padding}a number of at least 0, or one for each of 2 spatial axes, got -1",

@@ -95,6 +95,7 @@ BETA = "smooth_max_pool: argument 'beta': expected a finite number other than 0 
     ),
     covers=("smooth_max_pool",),
     batch_axis={"x": 0},
+    instead={"beta": "ops.smooth_max_pool(x * beta, kernel_size, stride, padding) / beta"},
 )
 def smooth_max_pool(
     x: Gradual[F],

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import DomainError
+from ...errors import DomainError, DTypeError
 from ...numerics.sizes import Sizes
 from ...record.lowering import Slot, elementwise, view
 from ...record.op import op
@@ -30,14 +30,14 @@ from .softmax import WORK
 
 
 def _infer_var(x: Spec, axis: Axis, keepdims: bool, correction: int) -> Spec:
-    if correction < 0 or int(correction) != correction:
+    if correction < 0:
         raise DomainError(f"var: argument 'correction': expected a whole number of at least 0, got {correction}")
     return reduced("var", x, axis, keepdims)
 
 
 def _divisor(x_shape: Sizes, axis: Axis, correction: int) -> int:
     """The number of elements less the correction, or 0."""
-    return max(prod(x_shape[a] for a in normal_axes("var", axis, len(x_shape))) - int(correction), 0)
+    return max(prod(x_shape[a] for a in normal_axes("var", axis, len(x_shape))) - correction, 0)
 
 
 def _lower_var(x: Slot, axis: Axis, keepdims: bool, correction: int) -> Slot:
@@ -80,7 +80,7 @@ def _var_jvp(dx: Any, x: Any, axis: Axis, keepdims: bool, correction: int) -> An
     errors=(
         *axis_errors("var"),
         bad(DomainError, "argument 'correction': expected a whole number of at least 0, got -1", (3,), correction=-1),
-        bad(DomainError, "expected a whole number of at least 0, got 0.5", (3,), correction=0.5),
+        bad(DTypeError, "argument 'correction': expected a whole number, got 0.5", (3,), correction=0.5),
     ),
     excused={"batch": "by default the batch is reduced"},
 )

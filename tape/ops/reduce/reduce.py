@@ -22,11 +22,10 @@ from ...values.spec import Spec
 from ...var.method_types import typed_as
 from ...var.var import Gradual, Var, reduction
 from ..elementwise.arithmetic import divide
-from ..shape.reshape import require_sizes, reshape
+from ..shape.reshape import reshape
 
 
 def _infer_broadcast(x: Spec, shape: Sizes) -> Spec:
-    require_sizes("broadcast_to", shape)
     if any(s < 0 for s in shape) or not can_broadcast(x.shape, shape):
         raise ShapeError(
             f"broadcast_to: argument 'shape': expected a shape that {x.shape} can be repeated to, got {shape}; "

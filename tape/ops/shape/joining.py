@@ -5,19 +5,20 @@
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from ...errors import DTypeError, ShapeError, TapeError
+from ...errors import DomainError, DTypeError, ShapeError, TapeError
 from ...numerics.sizes import Sizes
+from ...record.kinds import Kind, shown
 from ...record.lowering import Slot, call
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import D, like
 from ...values.shape import normal_axis
 from ...values.spec import Spec
-from ...values.tensor import AnyTensor
+from ...values.tensor import INT64, AnyTensor
 from ...var.var import AnyVar, Gradual, Var
 from . import kernels_join as kernels
 from .reshape import reshape
@@ -92,7 +93,7 @@ def concat(xs: Sequence[Any], axis: int = 0) -> AnyVar:
     Dtypes: the arrays and the result float32, float64, int64 or bool, all alike.
     Raises:
         ShapeError: there is no array, ``axis`` is none of theirs, or their other axes differ.
-        DTypeError: the arrays have different dtypes.
+        DTypeError: the arrays have different dtypes, or ``axis`` is no whole number.
         TapeError: no Var or tensor is among them.
 
     >>> from dgrr.tape import Tape, ops
@@ -101,6 +102,7 @@ def concat(xs: Sequence[Any], axis: int = 0) -> AnyVar:
     array([1., 2., 3., 4.])
     """
     parts: list[AnyVar] = _operands("concat", xs)
+    axis = WHOLE("concat: argument 'axis'", axis)
     normal_axis("concat", axis, len(parts[0].shape))
     while len(parts) > 1:
         pairs = [append(a, b, axis) for a, b in zip(parts[::2], parts[1::2], strict=False)]
@@ -116,7 +118,7 @@ def stack(xs: Sequence[Any], axis: int = 0) -> AnyVar:
     Dtypes: the arrays and the result float32, float64, int64 or bool, all alike.
     Raises:
         ShapeError: there is no array, shapes differ, or ``axis`` is none of the result's.
-        DTypeError: the arrays have different dtypes.
+        DTypeError: the arrays have different dtypes, or ``axis`` is no whole number.
         TapeError: no Var or tensor is among them.
 
     >>> from dgrr.tape import Tape, ops
@@ -127,20 +129,22 @@ def stack(xs: Sequence[Any], axis: int = 0) -> AnyVar:
     """
     parts = _operands("stack", xs)
     shape: Sizes = tuple(parts[0].shape)
-    a = normal_axis("stack", axis, len(shape) + 1)
+    a = normal_axis("stack", WHOLE("stack: argument 'axis'", axis), len(shape) + 1)
     for i, part in enumerate(parts):
         if tuple(part.shape) != shape:
             raise ShapeError(f"stack: argument 'xs': expected shape {shape} as of the first, got {part.shape} at {i}")
     return concat([reshape(part, (*shape[:a], 1, *shape[a:])) for part in parts], a)
 
 
-def _operands(name: str, xs: Sequence[Any]) -> list[Any]:
+def _operands(name: str, xs: Any, argument: str = "xs") -> list[Any]:
     """The arrays as Vars and tensors."""
+    if not isinstance(xs, list | tuple):
+        raise DTypeError(f"{name}: argument 'xs': expected a list or a tuple of arrays, got {shown(xs)}")
     if not len(xs):
         raise ShapeError(f"{name}: argument 'xs': expected at least one array, got none")
     if not any(isinstance(x, Var | AnyTensor) for x in xs):
         raise TapeError(f"{name}: expected a Var among the arguments; put an array on a tape with tape.leaf")
-    return [x if isinstance(x, Var | AnyTensor) else AnyTensor.leaf(x, f"{name}: argument 'xs'") for x in xs]
+    return [x if isinstance(x, Var | AnyTensor) else AnyTensor.leaf(x, f"{name}: argument {argument!r}") for x in xs]
 
 
 def split(x: Any, parts: int | Sequence[int], axis: int = 0) -> list[Any]:
@@ -151,12 +155,16 @@ def split(x: Any, parts: int | Sequence[int], axis: int = 0) -> list[Any]:
     Dtypes: x and the results float32, float64, int64 or bool, all alike.
     Raises:
         ShapeError: the parts do not make up the axis, or x has no such axis.
+        DTypeError: ``parts`` or ``axis`` are no whole numbers.
+        TapeError: x is no Var or tensor.
 
     >>> from dgrr.tape import Tape, ops
     >>> x = Tape().leaf([1.0, 2.0, 3.0, 4.0])
     >>> [part.numpy().tolist() for part in ops.split(x, [1, 3])]
     [[1.0], [2.0, 3.0, 4.0]]
     """
+    (x,) = _operands("split", [x], "x")
+    axis, parts = WHOLE("split: argument 'axis'", axis), PARTS("split: argument 'parts'", parts)
     n = x.shape[normal_axis("split", axis, len(x.shape))]
     if isinstance(parts, int):
         if parts < 1 or n % parts:
@@ -168,13 +176,15 @@ def split(x: Any, parts: int | Sequence[int], axis: int = 0) -> list[Any]:
     return [narrow(x, start, size, axis) for start, size in zip(starts, parts, strict=True)]
 
 
+WHOLE = Kind(int)
+PARTS = Kind(int | tuple[int, ...])
 Widths = int | tuple[tuple[int, int], ...]
 
 
 def _borders(shape: Sizes, widths: Any) -> list[tuple[int, int]]:
     """Elements before and after on each axis."""
     pairs: Any = ((widths, widths),) * len(shape) if isinstance(widths, int) else widths
-    if pairs.__class__ is not tuple or len(pairs) != len(shape) or not all(map(_is_border, pairs)):
+    if len(pairs) != len(shape) or not all(map(_is_border, pairs)):
         raise ShapeError(
             f"pad: argument 'widths': expected a whole number, or (before, after) of at least 0 for each of "
             f"{len(shape)} axes, got {widths}"
@@ -182,15 +192,15 @@ def _borders(shape: Sizes, widths: Any) -> list[tuple[int, int]]:
     return list(pairs)
 
 
-def _is_border(pair: Any) -> bool:
-    return (
-        isinstance(pair, tuple) and [type(n) for n in cast(Sizes, pair)] == [int, int] and min(cast(Sizes, pair)) >= 0
-    )
+def _is_border(pair: Sizes) -> bool:
+    return len(pair) == 2 and min(pair) >= 0
 
 
 def _padded(x: Spec, widths: Any, value: Any) -> Spec:
     if not isinstance(value, int if x.dtype.kind in "ib" else int | float):
         raise DTypeError(f"pad: argument 'value': expected a value of {x.dtype}, got {value!r}")
+    if x.dtype.kind == "i" and not -INT64 <= value < INT64:
+        raise DomainError(f"pad: argument 'value': expected a value of {x.dtype}, got {value!r}")
     borders = _borders(x.shape, widths)
     return like(x, tuple(before + n + after for n, (before, after) in zip(x.shape, borders, strict=True)))
 
@@ -247,8 +257,9 @@ def _pads(make: Make) -> list[Sample]:
         bad(DTypeError, "pad: argument 'value': expected a value of int64, got 0.5", np.arange(3), widths=1, value=0.5),
     ),
     excused={"batch": "the batch may grow"},
+    instead={"value": "ops.pad(x - value, widths) + value"},
 )  # fmt: skip
-def pad(x: Gradual[D], widths: Widths, value: float = 0) -> Gradual[D]:
+def pad(x: Gradual[D], widths: Widths, value: float | bool = 0) -> Gradual[D]:
     """``x`` between borders of one value: so many elements on all sides, or (before, after) for each axis.
 
     Source: numpy.pad with mode "constant".

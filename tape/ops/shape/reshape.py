@@ -8,7 +8,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from ...errors import ShapeError
+from ...errors import DTypeError, ShapeError
 from ...numerics.sizes import Sizes
 from ...record.lowering import permuted, reshaped
 from ...record.op import op
@@ -19,16 +19,9 @@ from ...values.spec import Spec
 from ...var.var import Gradual, Var
 
 
-def require_sizes(op_name: str, shape: tuple[object, ...]) -> None:
-    """Raise ShapeError for a shape of anything but numbers."""
-    if not all(isinstance(size, int) for size in shape):
-        raise ShapeError(f"{op_name}: argument 'shape': expected numbers or one Shape[...], got {shape}")
-
-
 def solved(x: Spec, given: int | Sizes) -> Sizes:
     """The shape given, with a -1 replaced by the size that keeps the number of elements. Raises ShapeError."""
     shape = (given,) if isinstance(given, int) else given
-    require_sizes("reshape", shape)
     known = prod(s for s in shape if s != -1)
     free = shape.count(-1)
     if free == 1 and known and x.size % known == 0:
@@ -61,7 +54,7 @@ def reshape(x: Gradual[D], shape: int | Sizes) -> Gradual[D]: ...
         bad(ShapeError, "argument 'shape': expected 6 elements as in (2, 3), got (4, 2)", (2, 3), shape=(4, 2)),
         bad(ShapeError, "argument 'shape': expected 6 elements", (2, 3), shape=(-1, 4)),
         bad(ShapeError, "argument 'shape': expected 6 elements", (2, 3), shape=(-1, -1)),
-        bad(ShapeError, "argument 'shape': expected numbers or one Shape[...], got ('a', 6)", (2, 3), shape=("a", 6)),
+        bad(DTypeError, "a tuple of whole numbers or Shape[...], got ('a', 6)", (2, 3), shape=("a", 6)),
     ),
     covers=("reshape",),
     excused={"batch": "the attribute names the batch's size"},

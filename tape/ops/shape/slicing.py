@@ -13,6 +13,7 @@ import numpy as np
 from ....arrays import Array
 from ...errors import BoundsError, ShapeError
 from ...numerics.sizes import Sizes
+from ...record.kinds import MISFIT, shown, whole
 from ...record.lowering import Slot, call, view
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
@@ -64,6 +65,8 @@ def _parts(shape: Sizes, index: Any) -> list[Any]:
     """The index with ``...`` and missing axes written out as full slices."""
     parts: list[Any] = list(cast(Sequence[Any], index)) if isinstance(index, tuple) else [index]
     for part in parts:
+        if isinstance(part, slice):
+            _require_whole(part)
         if isinstance(part, bool) or not (isinstance(part, int | slice) or part is None or part is ...):
             raise ShapeError(
                 f"getitem: argument 'index': expected integers, slices, ... or None, got {type(part).__name__}; "
@@ -76,6 +79,15 @@ def _parts(shape: Sizes, index: Any) -> list[Any]:
         parts.append(...)
     at = next(i for i, part in enumerate(parts) if part is ...)
     return [*parts[:at], *[slice(None)] * (len(shape) - given), *parts[at + 1 :]]
+
+
+def _require_whole(part: Any) -> None:
+    """Raises ShapeError for a slice of anything but whole numbers, or without a step."""
+    bounds = [whole(bound) for bound in (part.start, part.stop, part.step) if bound is not None]
+    if MISFIT in bounds or (part.step is not None and bounds[-1] == 0):
+        raise ShapeError(
+            f"getitem: argument 'index': expected slices of whole numbers with a step other than 0, got {shown(part)}"
+        )
 
 
 def _as_view(index: Any) -> tuple[Any, ...]:

@@ -120,7 +120,7 @@ def test_printing_a_model_with_parts() -> None:
 
 REFUSED: list[tuple[Callable[[], nn.Layer], str]] = [
     (lambda: nn.Conv(0, 1, (1,)), "Conv: argument 'in_channels': expected an int of at least 1, got 0"),
-    (lambda: nn.Conv(1, 2.0, (1,)), "Conv: argument 'out_channels': expected an int of at least 1, got 2.0"),  # type: ignore[arg-type]
+    (lambda: nn.Conv(1, 2.0, (1,)), "Conv: argument 'out_channels': expected a whole number, got 2.0"),  # type: ignore[arg-type]
     (lambda: nn.Conv(1, 1, (1,), groups=0), "Conv: argument 'groups': expected an int of at least 1, got 0"),
     (lambda: nn.Conv(3, 4, (1,), groups=2), "Conv: argument 'in_channels': expected a multiple of groups 2, got 3"),
     (lambda: nn.Conv(4, 3, (1,), groups=2), "Conv: argument 'out_channels': expected a multiple of groups 2, got 3"),
@@ -226,7 +226,7 @@ REFUSED: list[tuple[Callable[[], nn.Layer], str]] = [
     ),
     (
         lambda: nn.UpsampleNearest(size=3),  # type: ignore[arg-type]
-        "UpsampleNearest: argument 'size': expected a tuple of ints of at least 1, one for each axis, got 3",
+        "UpsampleNearest: argument 'size': expected a tuple of whole numbers or None, got 3",
     ),
     (
         lambda: nn.UpsampleBilinear((3, 3, 3)),  # type: ignore[arg-type]
@@ -237,7 +237,7 @@ REFUSED: list[tuple[Callable[[], nn.Layer], str]] = [
         "UpsampleBilinear: argument 'size': expected a tuple of ints of at least 1, one for each axis, got (3, 0)",
     ),
     (lambda: nn.LayerNorm(0), "LayerNorm: argument 'size': expected an int of at least 1, got 0"),
-    (lambda: nn.LayerNorm((3,)), "LayerNorm: argument 'size': expected an int of at least 1, got (3,)"),  # type: ignore[arg-type]
+    (lambda: nn.LayerNorm((3,)), "LayerNorm: argument 'size': expected a whole number, got (3,)"),  # type: ignore[arg-type]
     (lambda: nn.RMSNorm(0), "RMSNorm: argument 'size': expected an int of at least 1, got 0"),
     (lambda: nn.GroupNorm(0, 4), "GroupNorm: argument 'num_groups': expected an int of at least 1, got 0"),
     (lambda: nn.GroupNorm(2, 5), "GroupNorm: argument 'channels': expected a multiple of num_groups 2, got 5"),

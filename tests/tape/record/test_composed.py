@@ -67,13 +67,11 @@ def listed() -> Iterator[Callable[..., Composed]]:
     """Makes records that the table keeps for one test."""
 
     def make(function: Callable[..., Any] = blend, **change: Any) -> Composed:
-        assert composed(**{**HEALTHY, **change})(function) is function
+        assert composed(**{**HEALTHY, **change})(function).__wrapped__ is function  # type: ignore[attr-defined]
         return COMPOSED[function.__name__]
 
-    written = blend.__doc__
     yield make
     COMPOSED.pop("blend", None)
-    blend.__doc__ = written
 
 
 @pytest.mark.parametrize("name", PROPERTIES)

@@ -6,7 +6,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from dgrr.tape import AnyTensor, DomainError, DTypeError, Shape, ShapeError, Tape, TapeError, Var, boolean, i64, ops
+from dgrr.tape import AnyTensor, DTypeError, Shape, ShapeError, Tape, TapeError, Var, boolean, i64, ops
 from dgrr.tape.record.op import Op
 from dgrr.tape.record.signature import Signature
 from dgrr.tape.record.types import Bs, D, F, K, M, N, S
@@ -159,7 +159,7 @@ def test_bools_integers_and_floats_do_not_collide() -> None:
     with prepared("power"):
         x = Tape[Any]().leaf([3.0])
         assert ops.power(x, 1).item() == 3.0
-        with pytest.raises(DomainError, match=r"^power: argument 'exponent': expected a finite number, got True$"):
+        with pytest.raises(DTypeError, match=r"^power: argument 'exponent': expected a number, got True$"):
             ops.power(x, True)
         assert ops.power(x, 1).item() == 3.0
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.tape import DomainError, ShapeError, Tape, ops
+from dgrr.tape import DomainError, DTypeError, ShapeError, Tape, ops
 from dgrr.tape.ops.pooling.kernels.upsample import bilinear, position
 
 INF, NAN = np.inf, np.nan
@@ -64,7 +64,7 @@ def test_either_a_scale_or_a_size_is_given(tape: Tape[Any]) -> None:
 def test_one_number_for_all_axes_is_refused(tape: Tape[Any]) -> None:
     x: Any = tape.leaf(np.ones((1, 2, 2)))
     number: Any = 2
-    with pytest.raises(DomainError, match=r"give one size per spatial axis, such as \(2, 2\), got 2"):
+    with pytest.raises(DTypeError, match="'scale_factor': expected a tuple of whole numbers or None, got 2"):
         ops.upsample_nearest(x, number)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from dgrr.runtime import SGD, CapturedStep, evaluate
 from dgrr.runtime.step.update import Recipe
-from dgrr.tape import AnyTensor, DTypeError, ShapeError, Tape, TapeError, ops
+from dgrr.tape import AnyTensor, DomainError, DTypeError, ShapeError, Tape, TapeError, ops
 
 
 def ascending(*shape: int, start: float = 0.0) -> Any:
@@ -97,9 +97,9 @@ def test_the_gradient_of_one_part_leaves_the_others_zero(tape: Tape[Any]) -> Non
         (lambda x: ops.split(x, [1, 2]), ShapeError, r"expected sizes that add up to 2, got \(1, 2\)"),
         (lambda x: ops.split(x, [3, -1]), ShapeError, r"expected sizes that add up to 2, got \(3, -1\)"),
         (lambda x: ops.split(x, 1, 2), ShapeError, "split: argument 'axis': expected an axis from -2 to 1, got 2"),
-        (lambda x: ops.pad(x, [(1, 1), [1, 1]]), ShapeError, "pad: argument 'widths'"),  # type: ignore[arg-type]
-        (lambda x: ops.pad(x, 1.5), ShapeError, "axes, got 1.5"),  # type: ignore[arg-type]
-        (lambda x: ops.pad(x, ((1, 1), (0.5, 1))), ShapeError, "pad: argument 'widths'"),  # type: ignore[arg-type]
+        (lambda x: ops.pad(x, [(1, 1), [1]]), ShapeError, "pad: argument 'widths'"),  # type: ignore[list-item]
+        (lambda x: ops.pad(x, 1.5), DTypeError, "of tuples of whole numbers, got 1.5"),  # type: ignore[arg-type]
+        (lambda x: ops.pad(x, ((1, 1), (0.5, 1))), DTypeError, "pad: argument 'widths'"),  # type: ignore[arg-type]
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused(tape: Tape[Any], call: Any, error: type[Exception], text: str) -> None:
@@ -122,6 +122,8 @@ def test_pad_keeps_integers_exact_and_takes_their_zero_by_default(tape: Tape[Any
     x = tape.leaf(np.array([1, large]))
     assert ops.pad(x, 1, large).numpy().tolist() == [large, 1, large, large]
     assert ops.pad(x, 1).numpy().tolist() == [0, 1, large, 0]
+    with pytest.raises(DomainError, match="pad: argument 'value': expected a value of int64, got 9223372036854775808"):
+        ops.pad(x, 1, 2**63)
     assert ops.pad(tape.leaf(np.array([True])), 1, 2).numpy().tolist() == [True, True, True]
 
 

@@ -17,13 +17,18 @@ class Fields:
     def __post_init__(self) -> None:
         """Convert the fields. Raises DomainError for another type, GradientError for a Var in place of a number."""
         for name, kind in kinds_of(cast(Any, type(self))).items():
-            value, where = getattr(self, name), f"{type(self).__name__}: argument {name!r}"
-            if value.__class__ not in kind.ready:
-                try:
-                    object.__setattr__(self, name, kind(where, value))
-                except DTypeError as error:
-                    raise DomainError(str(error)) from None
-            require_in_range(where, getattr(self, name), number=kind.number)
+            value = getattr(self, name)
+            if not kind.takes(value):
+                self._convert(name, kind, value)
+
+    def _convert(self, name: str, kind: Kind, value: Any) -> None:
+        where = f"{type(self).__name__}: argument {name!r}"
+        try:
+            made = kind(where, value)
+        except DTypeError as error:
+            raise DomainError(str(error)) from None
+        require_in_range(where, made, number=kind.number)
+        object.__setattr__(self, name, made)
 
 
 @cache

@@ -15,7 +15,7 @@ from ..values.tensor import AnyTensor
 from ..var.op_table import COMPOSED as CALLEES, require_free
 from ..var.var import AnyVar, Var, shape_of
 from .description import Description, describe, require_docstring
-from .kinds import LEAST, MOST, Kind, require_in_range
+from .kinds import Kind, require_in_range
 from .samples import Bad, Samples
 from .signature import Signature
 
@@ -128,11 +128,11 @@ def _with_plain_attributes(
     @wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
         for place, (kind, value) in enumerate(zip(places, args)):  # noqa: B905  (there may be too many: a misfit)
-            if kind is not None and not _is_plain(kind, value):
+            if kind is not None and not kind.takes(value):
                 args = (*args[:place], plain(signature.names[place], kind, value), *args[place + 1 :])
         for name, value in kwargs.items():
             kind = kinds.get(name)
-            if kind is not None and not _is_plain(kind, value):
+            if kind is not None and not kind.takes(value):
                 kwargs[name] = plain(name, kind, value)
         try:
             return function(*args, **kwargs)
@@ -141,10 +141,6 @@ def _with_plain_attributes(
             raise
 
     return checked
-
-
-def _is_plain(kind: Kind, value: Any) -> bool:
-    return value.__class__ in kind.ready and (value.__class__ is not int or LEAST <= value <= MOST)
 
 
 def fitted(name: str, *inputs: Any) -> list[Any]:

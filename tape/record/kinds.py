@@ -80,6 +80,10 @@ class Kind:
                 return made
         raise self._refusal(where, value, instead)
 
+    def takes(self, value: Any) -> bool:
+        """Whether a value needs no conversion, and is in the range of kernels."""
+        return value.__class__ in self.ready and (value.__class__ is not int or LEAST <= value <= MOST)
+
     def _refusal(self, where: str, value: Any, instead: str) -> DTypeError | GradientError:
         if isinstance(value, Var) and self.number:
             way = f"write {instead}, or " if instead else ""

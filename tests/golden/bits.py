@@ -10,10 +10,12 @@ need a quarter of the kernels compiled.
 # mypy: disable-error-code="attr-defined,call-arg,type-var"
 # pyright: basic, reportCallIssue=false, reportAttributeAccessIssue=false
 import argparse
+import ctypes
 import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import wraps
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
@@ -81,11 +83,48 @@ def digest(*arrays: Array) -> str:
     return state_digest({}, {str(i): array for i, array in enumerate(arrays)})[:16]
 
 
+<<<<<<< HEAD
 def op_bits(share: int | None = None) -> Bits:
     """Every op on each of its samples: the result, and the contribution to each input from a cotangent."""
     for number, op in enumerate(OPS.values()):
         for dtype in types_of(number, share):
             for key, sample in keyed(op.samples(Make(dtype))):
+=======
+def by_default_flags(make: Callable[..., Any]) -> Callable[..., Any]:
+    """``make`` under IEEE-754's default flags, whatever its caller has: samples are not what digests are to test."""
+
+    @wraps(make)
+    def made(*args: Any) -> Any:
+        libm = ctypes.CDLL("libm.so.6")
+        caller = ctypes.create_string_buffer(64)
+        libm.fegetenv(caller)
+        libm.fesetenv(ctypes.c_void_p(-1))  # FE_DFL_ENV
+        try:
+            return make(*args)
+        finally:
+            libm.fesetenv(caller)
+
+    return made if sys.platform == "linux" else make
+
+
+@by_default_flags
+def samples_of(op: Op, dtype: np.dtype[Any]) -> list[Sample]:
+    """The samples of an op."""
+    return op.samples(Make(dtype))
+
+
+@by_default_flags
+def cotangent_of(y: AnyTensor) -> AnyTensor:
+    """A cotangent of a result."""
+    return AnyTensor(np.asarray(Make(y.dtype, seed=1)(*y.sizes)))
+
+
+def op_bits(half: int | None = None) -> Bits:
+    """Every op on each of its samples: the result, and the contribution to each input from a cotangent."""
+    for number, op in enumerate(OPS.values()):
+        for dtype in types_of(number, half):
+            for key, sample in keyed(samples_of(op, dtype)):
+>>>>>>> c69c8e875d44a35005fec33d000751ed3a52f88c
                 for what, array in results(op, sample).items():
                     yield f"op/{op.name}/{dtype}/{key}/{what}", digest(array)
 
@@ -113,7 +152,7 @@ def results(op: Op, sample: Sample) -> dict[str, Array]:
     y = op.compute(values, attrs)
     found = {"y": y.numpy()}
     if y.dtype in DTYPES:
-        g = AnyTensor(np.asarray(Make(y.dtype, seed=1)(*y.shape)))
+        g = cotangent_of(y)
         needs = [x is not None and x.dtype in DTYPES for x in values]
         for position, contribution in op.pull(g, values, y, attrs, needs):
             found[op.signature.inputs[position]] = contribution.numpy()
@@ -128,6 +167,7 @@ def pattern_bits(share: int | None = None) -> Bits:
             yield f"patterns/{name}/{dtype}", digest(y.numpy())
 
 
+@by_default_flags
 def patterns(dtype: np.dtype[Any]) -> Array:
     """Extremes, floats at equal distances in the order of their bits, some in ±128 and some in [0, 2)."""
     bits, make = 8 * dtype.itemsize, Make(dtype)
@@ -165,6 +205,7 @@ def optimizer_bits() -> Bits:
         yield f"clip_by_value/{dtype}", digest(*clip_by_value(drawn(dtype, seed=1), 0.7).values())
 
 
+@by_default_flags
 def drawn(dtype: np.dtype[Any], seed: int) -> dict[str, Array]:
     """Parameters, or gradients, for the optimizers."""
     make = Make(dtype, seed)

@@ -73,6 +73,14 @@ def test_updates_that_get_lost() -> None:
     assert report.ok, str(report)
 
 
+def test_terms_that_cancel_in_float32() -> None:
+    """The gradient of a sum of normalised rows is zero, and in float32 what rounding leaves of large terms."""
+    a = np.linspace(1, 1.01, 12, dtype=np.float32).reshape(2, 6)
+    step = capture(lambda p, x: ops.layer_norm(p["a"] * x).sum(), {"a": a}, SGD(1e-3), np.ones((2, 6), "f"))
+    report = step.verify(2)
+    assert report.ok, str(report)
+
+
 # ------------------------------------------------------------------ steps that leave the finite numbers
 
 

@@ -83,13 +83,6 @@ def digest(*arrays: Array) -> str:
     return state_digest({}, {str(i): array for i, array in enumerate(arrays)})[:16]
 
 
-<<<<<<< HEAD
-def op_bits(share: int | None = None) -> Bits:
-    """Every op on each of its samples: the result, and the contribution to each input from a cotangent."""
-    for number, op in enumerate(OPS.values()):
-        for dtype in types_of(number, share):
-            for key, sample in keyed(op.samples(Make(dtype))):
-=======
 def by_default_flags(make: Callable[..., Any]) -> Callable[..., Any]:
     """``make`` under IEEE-754's default flags, whatever its caller has: samples are not what digests are to test."""
 
@@ -119,12 +112,11 @@ def cotangent_of(y: AnyTensor) -> AnyTensor:
     return AnyTensor(np.asarray(Make(y.dtype, seed=1)(*y.sizes)))
 
 
-def op_bits(half: int | None = None) -> Bits:
+def op_bits(share: int | None = None) -> Bits:
     """Every op on each of its samples: the result, and the contribution to each input from a cotangent."""
     for number, op in enumerate(OPS.values()):
-        for dtype in types_of(number, half):
+        for dtype in types_of(number, share):
             for key, sample in keyed(samples_of(op, dtype)):
->>>>>>> c69c8e875d44a35005fec33d000751ed3a52f88c
                 for what, array in results(op, sample).items():
                     yield f"op/{op.name}/{dtype}/{key}/{what}", digest(array)
 

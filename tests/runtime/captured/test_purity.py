@@ -130,7 +130,7 @@ def test_what_changes_at_every_step_never_trains_a_wrong_one() -> None:
         trainer.fit(batches(), steps=9, progress=False)
     other = Trainer(annealed(python), PARAMS, SGD(0.125), mode="eager")
     other.fit(batches(), steps=trainer.steps, progress=False)
-    assert trainer.steps == 3
+    assert trainer.steps == 1
     assert trainer.params["w"].tobytes() == other.params["w"].tobytes()
 
 

@@ -87,13 +87,13 @@ def by_default_flags(make: Callable[..., Any]) -> Callable[..., Any]:
     """``make`` under IEEE-754's default flags, whatever its caller has: samples are not what digests are to test."""
 
     @wraps(make)
-    def made(*args: Any) -> Any:
+    def made(*args: Any, **named: Any) -> Any:
         libm = ctypes.CDLL("libm.so.6")
         caller = ctypes.create_string_buffer(64)
         libm.fegetenv(caller)
         libm.fesetenv(ctypes.c_void_p(-1))  # FE_DFL_ENV
         try:
-            return make(*args)
+            return make(*args, **named)
         finally:
             libm.fesetenv(caller)
 

@@ -20,6 +20,7 @@ from ..var.method_types import UnknownAxis
 from ..var.var import AnyVar, Var
 from .context import Context
 from .fields import Fields
+from .plain import on_arrays
 from .scope import Params as Params, Scope, missing
 
 F = TypeVar("F", bound=Float)
@@ -71,7 +72,19 @@ class Layer(Fields, ABC, Generic[In, Out]):
     ...         return x + x
     >>> Double()({}, Tape().leaf([1.0, 2.0])).numpy()
     array([2., 4.])
+
+    With plain arrays in ``p`` a model is evaluated, ``training=False``, and of an array it gives an array. The state of
+    a model that has one stands among them: ``model(params | state, x)``. `dgrr.runtime.capture_function` makes a fast
+    function of it.
+
+    >>> Double()({}, np.array([1.0, 2.0]))
+    array([2., 4.])
     """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__call__" in vars(cls) and not getattr(cls.__call__, "__isabstractmethod__", False):
+            cls.__call__ = on_arrays(cls.__call__)  # type: ignore[method-assign]
 
     def own_parameters(self) -> Parameters:
         """The layer's own parameters by name, without those of its parts; none unless overridden."""

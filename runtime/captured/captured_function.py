@@ -24,8 +24,8 @@ def capture_function(function: Callable[..., Any], *examples: Any) -> CapturedFu
     """A function of Vars, recorded and compiled as a function of arrays: for inference, and whatever needs no gradient.
 
     It runs on values that have only shapes, at its first call for each signature of its arguments, and from then on as
-    a table of kernel calls, with the bits that it has op by op. What it takes from elsewhere is as it was then:
-    arrays are copied, numbers are kept.
+    a table of kernel calls, with the bits that it has op by op. What it takes from elsewhere must stay as it was then;
+    it is recorded again before the runs 2, 4, 8, … to see.
 
     Args:
         function: of Vars; it returns Vars, or tuples, lists and dicts of Vars.

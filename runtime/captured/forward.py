@@ -1,5 +1,6 @@
 """A captured forward pass: recorded once for each signature of its batches, then run from fixed tables."""
 
+from functools import partial
 from typing import Any
 
 from ...arrays import Array
@@ -11,7 +12,7 @@ from ..step.eager import StateDict
 from ..step.forward import Forward
 from .buffers import InputBuffers, bound_to
 from .plans import refused
-from .purity import require_equal
+from .purity import Looks, require_equal
 
 KEPT = 32
 """Signatures of batches whose tables are kept."""
@@ -35,7 +36,8 @@ class CapturedForward:
         """The result on a batch, with arrays in place of Vars: views that are valid until the next call.
 
         Raises what the function raises; TapeError if it reads a value, which is not there while it is recorded;
-        CaptureError if it does another thing when it is recorded once more; BoundsError for an index out of range.
+        CaptureError if it does another thing when it is recorded once more, at first or before the runs 2, 4, 8, …;
+        BoundsError for an index out of range.
         """
         table = self._table
         flat = None if table is None else table.flat(batch)
@@ -64,14 +66,18 @@ class _Table(InputBuffers):
         self, function: Forward, arrays: StateDict, seed: int, example: Any, signature: BatchSignature
     ) -> None:
         super().__init__(example, signature)
-        recording, again = (
-            record_forward(function, arrays["params"], example, arrays["model_state"], seed) for _ in range(2)
-        )
-        graph, constants = forward_graph(recording)
-        require_equal("the function", graph, forward_graph(again)[0], again, "the second time")
+        self._record = partial(record_forward, function, arrays["params"], self.bound, arrays["model_state"], seed)
+        recording = self._record()
+        self._graph, constants = forward_graph(recording)
+        self._require_same("the second time")
+        self._looks, graph = Looks(self._require_same), self._graph
         self._bound: Bound = bound_to(compile_graph(graph, constants), recording, self.inputs, constants, arrays)
         outputs = self._bound.plan.program.graph.outputs
         self.result = map_batch(lambda where, id: self._view(outputs[where]), recording.result, "result")
+
+    def _require_same(self, when: str) -> None:
+        again = self._record()
+        require_equal("the function", self._graph, forward_graph(again)[0], again, when)
 
     def _view(self, id: int) -> Array:
         array = self._bound.value(id)
@@ -80,6 +86,7 @@ class _Table(InputBuffers):
 
     def run(self, flat: tuple[Any, ...] | None = None) -> bool:
         """Run on the batch that lies in the buffers, or is copied there first; False if it does not fit."""
+        self._looks.count()
         try:
             if flat is not None:
                 return self._bound.run_fed(self.feeds, flat)

@@ -14,7 +14,7 @@ from ..lower.plan import BindingPlan
 from ..step.batch import BatchSignature
 from ..step.eager import TrainingStep, mean_metrics
 from .buffers import InputBuffers, bound_to
-from .purity import require_same
+from .purity import Looks, require_same
 
 Compiler = Callable[[IRGraph, Mapping[int, Array]], BindingPlan]
 
@@ -31,7 +31,7 @@ class Plans(InputBuffers):
         super().__init__(example, signature)
         self._step, self._compile = step, compile
         self.recording = record(step.loss_fn, step.params, example, step.recipe, step.model_state, step.seed)
-        self.runs, self._next_look = 0, 2
+        self.looks = Looks(self.require_same)
 
     @cached_property
     def _recorded(self) -> tuple[IRGraph, dict[int, Array]]:
@@ -45,16 +45,6 @@ class Plans(InputBuffers):
     def require_same(self, when: str) -> None:
         """Raise CaptureError if the loss function, recorded once more, is not what the plans run."""
         require_same(self.graph, self._step, self.bound, when)
-
-    def count(self, runs: int = 1) -> None:
-        """Count runs that are about to be, and look at the loss function again at the 2nd, 4th, 8th, …
-
-        So n runs cost log2(n) recordings, and what changes is found before there are twice as many runs.
-        """
-        self.runs += runs
-        if self.runs >= self._next_look:
-            self.require_same(f"at run {self.runs} of the captured step")
-            self._next_look = 1 << self.runs.bit_length()
 
     def executable(self, kind: Kind) -> "Executable":
         """One of the three plans, compiled at its first use."""

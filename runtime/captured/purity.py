@@ -4,6 +4,7 @@ Capturing freezes what a loss function reads besides its arguments: a counter, `
 somebody changes. Eagerly each step would see the new value, captured all see the first.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from ...tape import DgrrError
@@ -18,9 +19,26 @@ class CaptureError(DgrrError, RuntimeError):
 
 
 CURE = (
-    "a captured step keeps the first for ever; take what changes from ctx.step (the count of steps), from "
-    'ctx.random or from an array of the batch, or run the step with mode="eager"'
+    "what is captured keeps the first for ever; take what changes from ctx.step (the count of steps), from ctx.random "
+    'or from an array of the batch, or run the step with mode="eager"'
 )
+
+
+class Looks:
+    """Counts runs, and looks at the captured function again before the 2nd, 4th, 8th, …
+
+    So n runs cost log2(n) recordings, and what changes is found before there are twice as many runs.
+    """
+
+    def __init__(self, look: Callable[[str], None]) -> None:
+        self.runs, self._next, self._look = 0, 2, look
+
+    def count(self, runs: int = 1) -> None:
+        """Count runs that are about to be. Raises what the look does."""
+        self.runs += runs
+        if self.runs >= self._next:
+            self._look(f"at run {self.runs} of what was captured")
+            self._next = 1 << self.runs.bit_length()
 
 
 def require_same(graph: IRGraph, step: TrainingStep, example: Any, when: str) -> None:

@@ -83,7 +83,7 @@ class ReplayedStep(TrainingStep):
 
     def require_same(self, when: str) -> None:
         """Raise CaptureError if ``loss_fn``, recorded once more, is not what the plans at hand have run."""
-        if self._plans is not None and self._plans.runs:
+        if self._plans is not None and self._plans.looks.runs:
             self._plans.require_same(when)
 
     # ------------------------------------------------------------------ running
@@ -173,7 +173,7 @@ class ReplayedStep(TrainingStep):
         plans = self._plans
         flat = None if plans is None else plans.flat(batch)
         if plans is not None and flat is not None:
-            plans.count()
+            plans.looks.count()
             executable = plans.executable(kind)
             try:
                 if executable.bound.run_fed(plans.feeds, flat):
@@ -181,7 +181,7 @@ class ReplayedStep(TrainingStep):
             except Fault as fault:
                 raise self._error(executable, fault, batch) from None
         plans = self.bind(batch)
-        plans.count()
+        plans.looks.count()
         executable = plans.executable(kind)
         try:
             executable.bound.run()
@@ -193,7 +193,7 @@ class ReplayedStep(TrainingStep):
         bound, loss = executable.bound, executable.loss
         losses = np.empty(n, loss.dtype)
         plans = self.bound_plans("replay")
-        plans.count(n)
+        plans.looks.count(n)
         feeds = np.array(
             [(b.ctypes.data, s.ctypes.data, b.nbytes) for b, s in zip(plans.inputs, stacked, strict=False)], np.int64
         ).reshape(-1, 3)

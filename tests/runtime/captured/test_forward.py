@@ -86,9 +86,12 @@ def test_so_many_signatures_are_kept() -> None:
         return b * 2.0
 
     captured = CapturedForward(function, new_step().arrays)
+    recorded = list[int]()
     for n in [*range(1, KEPT + 2), KEPT + 1, 1]:
+        calls.clear()
         assert captured(np.ones(n)).tolist() == [2.0] * n
-    assert calls[::2] == calls[1::2] == [*range(1, KEPT + 2), 1]  # recorded, and once more to compare
+        recorded += [n] * (calls.count(n) > 1)  # and once more to compare; a later look is one call
+    assert recorded == [*range(1, KEPT + 2), 1]
 
 
 def test_a_function_that_does_another_thing_the_next_time() -> None:

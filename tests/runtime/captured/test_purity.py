@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.runtime import SGD, CaptureError, Trainer, capture
+from dgrr.runtime import SGD, CaptureError, Trainer, capture, capture_function
 from dgrr.tape import AnyVar, ops
 from dgrr.trace import open_trace
 
@@ -83,7 +83,7 @@ def test_the_error_names_line_constant_and_way_out() -> None:
         r"capture\(loss_reading\(lambda python, x: x \* python\.tick\(\)\), PARAMS, SGD\(0\.0\), BATCH\): "
         r"value %\d was recorded as float64\[3\] mul\(%2, float64\[3\] 1\.0\), "
         r"but the second time as float64\[3\] mul\(%2, float64\[3\] 2\.0\); "
-        r"a captured step keeps the first for ever; take what changes from ctx\.step \(the count of steps\), from "
+        r"what is captured keeps the first for ever; take what changes from ctx\.step \(the count of steps\), from "
         r'ctx\.random or from an array of the batch, or run the step with mode="eager"',
         str(caught.value),
     )
@@ -111,7 +111,7 @@ def test_what_changes_later_is_found_before_twice_as_many_runs(run: str) -> None
     python.coefficient = 2.0
     calls[run]()
     calls[run]()
-    with pytest.raises(CaptureError, match=r"at run 8 of the captured step as float64\[\] scale\(%\d\) \{c=2.0\}"):
+    with pytest.raises(CaptureError, match=r"at run 8 of what was captured as float64\[\] scale\(%\d\) \{c=2.0\}"):
         calls[run]()
     python.coefficient = 1.0
     calls[run]()
@@ -200,3 +200,15 @@ def test_a_trace_of_what_was_done_before_stays_readable(tmp_path: Any) -> None:
     (unfinished,) = tmp_path.iterdir()
     with open_trace(unfinished) as trace:
         assert len(trace) == trainer.steps
+
+
+def test_a_captured_function_says_no_too() -> None:
+    params = {"w": np.ones(3)}
+    scaled = capture_function(lambda x: x * params["w"], BATCH)
+    for _ in range(4):
+        assert scaled(BATCH).tobytes() == BATCH.tobytes()
+    params["w"][0] = 2.0
+    for _ in range(2):
+        scaled(BATCH)
+    with pytest.raises(CaptureError, match="capture: the function does another thing .* at run 8 of what was captured"):
+        scaled(BATCH)

@@ -170,14 +170,22 @@ def patterns(dtype: np.dtype[Any]) -> Array:
     return np.concatenate([extremes, spread, make(256) * dtype.type(64), make.unit(256) * dtype.type(2)])
 
 
+@by_default_flags
+def rows_of(dtype: np.dtype[Any]) -> list[Array]:
+    """A value, four factors and a cotangent."""
+    make = Make(dtype)
+    return [make(50) for _ in range(6)]
+
+
 def accumulation_bits() -> Bits:
     """The cotangent of a value with several children."""
     for dtype in DTYPES:
-        make, tape = Make(dtype), Tape()
-        x = tape.leaf(make(50))
-        products = [x * tape.const(make(50)) for _ in range(4)]
+        tape = Tape()
+        given, *factors, seed = rows_of(dtype)
+        x = tape.leaf(given)
+        products = [x * tape.const(factor) for factor in factors]
         total = (products[1] + products[0]) + (products[3] + products[2])
-        grad = tape.backward_dense(total, seed=make(50))[x]
+        grad = tape.backward_dense(total, seed=seed)[x]
         assert grad is not None
         yield f"accumulation/{dtype}", digest(grad.numpy())
 
@@ -235,6 +243,7 @@ def captured_training_bits() -> Bits:
         yield f"training/{step + 1:02}/state", state_digest(captured.params, captured.state)[:16]
 
 
+@by_default_flags
 def initial() -> dict[str, Array]:
     """Weights in ±1/8 and biases of 0."""
     make, params = Make(np.float32), dict[str, Array]()

@@ -39,7 +39,7 @@ def made(bits: Any) -> list[bytes]:
     found = []
     for dtype in bits.DTYPES:
         found += [array.tobytes() for array in bits.drawn(dtype, 1).values()]
-        found.append(bits.patterns(dtype).tobytes())
+        found += [array.tobytes() for array in (bits.patterns(dtype), *bits.rows_of(dtype), *bits.initial().values())]
         found.append(bits.cotangent_of(bits.AnyTensor(np.ones((3, 7), dtype))).numpy().tobytes())
         for op in bits.OPS.values():
             found += [np.asarray(a).tobytes() for s in bits.samples_of(op, dtype) for a in s.arrays if a is not None]

@@ -68,10 +68,10 @@ class Signature:
         """``exact``: the annotations alone must decide the result's shape. Raises TypeError if they do not."""
         self.name = function.__name__
         hints = get_type_hints(function)
-        parameters = inspect.signature(function).parameters
+        self.python = inspect.signature(function)
+        parameters = self.python.parameters
         types = {name: TensorType.of(hints[name]) for name in parameters}
         self.inputs = tuple(name for name, t in types.items() if t is not None)
-        self.python = inspect.signature(function)
         self.names = tuple(parameters)
         self.places = {name: place for place, name in enumerate(parameters)}
         self.attributes = tuple(name for name, t in types.items() if t is None)
@@ -89,8 +89,8 @@ class Signature:
         """The element type that the annotation of each input says by itself."""
         self.alike = [[j for j, other in enumerate(dtypes) if other is d] for d in dtypes]
         """The positions of the inputs that have the element type of each, itself among them."""
-        variants = (get_overloads(function) if exact else []) or [function]
-        self.cases = [_case(self.inputs, get_type_hints(v)) for v in variants]
+        variants = [get_type_hints(v) for v in get_overloads(function)] if exact else []
+        self.cases = [_case(self.inputs, variant) for variant in variants or [hints]]
         if exact and not all(result.pattern.exact for _, result in self.cases):
             raise TypeError(f"op {self.name}: the annotations do not decide the result's shape; give infer=")
 

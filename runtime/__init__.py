@@ -9,10 +9,10 @@ from .optim import SGD, Adam, AdamW, clip_by_global_norm, clip_by_value, make_ru
 from .step.eager import EagerStep, StateError
 from .step.evaluate import Evaluation, NonFiniteError, evaluate, gradients
 from .step.state_digest import state_digest
-from .training.best_checkpoint import BestCheckpoint
-from .training.callbacks import Callback
+from .training.callbacks.best_checkpoint import BestCheckpoint
+from .training.callbacks.callback import Callback
+from .training.callbacks.early_stopping import EarlyStopping
 from .training.checkpoint import CheckpointError
-from .training.early_stopping import EarlyStopping
 from .training.history import History
 from .training.recorder_protocol import Recorder, RecorderError
 from .training.result import Result

@@ -9,18 +9,16 @@ from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from typing import Any, TypeVar, cast
 
-import numpy as np
-
-from ..errors import DTypeError, ShapeError, TapeError
-from ..values.attributes import Attributes, plain
+from ..errors import DTypeError, ShapeError
+from ..values.attributes import Attributes
 from ..values.shape import Bindings, Pattern
 from ..values.spec import Spec
 from ..values.tensor import AnyTensor
 from ..var.op_table import OPS as CALLEES, require_free
 from ..var.var import Var
+from .arguments import no_tensor, tensors_of
 from .derivative import NO_GRAD, Derivative, NoGradient, RecordFunction
 from .description import Description, describe, require_docstring
-from .kinds import require_in_range
 from .lowering import Slot, prepare
 from .samples import Bad, Samples
 from .signature import Signature
@@ -32,9 +30,6 @@ PREPARED_KEPT = 4096
 
 MOST_ELEMENTS = (1 << 60) - 1
 """Of eight bytes each, as many as memory has addresses for."""
-
-NUMBERS = int | float | np.integer | np.floating | np.bool_
-"""Types of numbers that become constants."""
 
 Computation = Callable[[Sequence[AnyTensor | None]], AnyTensor]
 """What an op does with tensors of certain specs, under certain attributes."""
@@ -160,54 +155,10 @@ class Op:
         return f"{self.name}: argument {self.named[0]!r}" if self.named else self.name
 
     def tensors(self, inputs: Sequence[Any]) -> Sequence[AnyTensor | None]:
-        """Every input as a tensor: arrays are copied, numbers become constants.
-
-        A number has the element type that its input has, which is that of the tensors whose annotation names the same,
-        and their shape. A whole number for an input of integers is one index.
-
-        Raises TapeError if no input is a tensor, DTypeError for what cannot become one.
-        """
+        """Every input as a tensor; see `tensors_of`."""
         if all([x.__class__ is AnyTensor or x is None for x in inputs]):  # noqa: C419  (a generator takes longer)
             return inputs
-        if not any(isinstance(x, AnyTensor) for x in inputs):
-            raise TapeError(f"{self.name}: expected a Var among the arguments; put an array on a tape with tape.leaf")
-        return [self._tensor(i, x, inputs) for i, x in enumerate(inputs)]
-
-    def _tensor(self, i: int, x: Any, inputs: Sequence[Any]) -> AnyTensor | None:
-        if isinstance(x, AnyTensor):
-            return x
-        where = f"{self.name}: argument {self.signature.inputs[i]!r}"
-        given: Any = x
-        index = isinstance(x, int | np.integer) and self.signature.inputs[i] in self.signature.indices
-        if index or isinstance(x, np.ndarray | list | tuple):
-            _require_no_vars(where, given)
-            return AnyTensor.leaf(given, where)
-        if isinstance(x, NUMBERS):
-            return self._constant(where, given, i, inputs)
-        if x is None:  # whether it may be omitted, `infer_spec` knows
-            return None
-        raise _no_tensor(where, given)
-
-    def _constant(self, where: str, x: float | np.generic, i: int, inputs: Sequence[Any]) -> AnyTensor:
-        """A number as a constant: of the element type and the shape of what it stands beside."""
-        own = self.signature.own_dtypes[i]
-        like = next((inputs[j] for j in self.signature.alike[i] if _is_array(inputs[j])), None)
-        if own is not None:  # where nothing has its type, any tensor says how many
-            like = next((y for y in inputs if _is_array(y)), None) if like is None else like
-        if like is None:
-            raise self._no_type(where, x, i, inputs)
-        dtype = like.dtype if own is None else own
-        _require_exact(where, x, dtype)
-        return AnyTensor.number(x, dtype, tuple(like.shape))
-
-    def _no_type(self, where: str, x: object, i: int, inputs: Sequence[Any]) -> DTypeError:
-        """The error for a number without a tensor whose element type it could have."""
-        others = [f" or for {self.signature.inputs[j]!r}" for j in self.signature.alike[i] if j != i]
-        shape = next(tuple(y.shape) for y in inputs if _is_array(y))
-        return DTypeError(
-            f"{where}: expected an array here{''.join(others)}, got {x!r}: nothing says the number's element type; "
-            f"write np.full({shape}, {x!r}, np.float32)"
-        )
+        return tensors_of(self.signature, inputs)
 
     def compute(self, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> AnyTensor:
         """The value of the op on tensors. What is decided by their specs is kept, so that it is decided once."""
@@ -220,7 +171,7 @@ class Op:
         """Shape and dtype of the result. Raises ShapeError, DTypeError or DomainError."""
         for name, spec in zip(self.signature.inputs, specs, strict=True):
             if spec is None and name not in self.signature.optional:
-                raise _no_tensor(f"{self.name}: argument {name!r}", None)
+                raise no_tensor(f"{self.name}: argument {name!r}", None)
         unified = self._unified(specs)
         self.signature.require_in_range(attrs, first=True)
         made = unified if self.infer is None else self.infer(*specs, **attrs)
@@ -301,36 +252,6 @@ def _listed(name: str) -> Op:
 def _zero(x: Any) -> AnyTensor | None:
     """The tangent of an input that does not move; None for an omitted one and for what holds no floats."""
     return None if x is None or x.dtype.kind != "f" else AnyTensor.number(0.0, x.dtype, tuple(x.shape))
-
-
-def _no_tensor(where: str, x: object) -> DTypeError:
-    advice = "; a dict that is unpacked gives its names: take each part by name" if isinstance(x, str) else ""
-    return DTypeError(f"{where}: expected a Var, a tensor, an array or a number, got {type(x).__name__}{advice}")
-
-
-def _require_no_vars(where: str, x: Any) -> None:
-    """Raise DTypeError for Vars in tuples or lists, which is what becomes of lists of numbers in a batch."""
-    first = x
-    while isinstance(first, list | tuple) and first:
-        first = cast(Sequence[Any], first)[0]
-    if isinstance(first, Var | AnyTensor):
-        raise DTypeError(
-            f"{where}: expected a Var or an array, got a {type(x).__name__} of Vars; "
-            "join Vars with ops.stack, and give a batch as arrays: a list in it is not one array but several"
-        )
-
-
-def _is_array(x: Any) -> bool:
-    return isinstance(x, AnyTensor | np.ndarray)
-
-
-def _require_exact(where: str, x: float | np.generic, dtype: np.dtype[Any]) -> None:
-    """Raise DTypeError or DomainError for a number that elements of integers or bools cannot be."""
-    if dtype.kind in "ib" and np.array(x).dtype.kind == "f":
-        raise DTypeError(f"{where}: expected a whole number beside {dtype}, got {x}; use ops.cast")
-    if dtype.kind == "b" and x not in (0, 1):
-        raise DTypeError(f"{where}: expected True or False beside bool, got {x}")
-    require_in_range(where, plain(x), number=dtype.kind == "f")
 
 
 def op(

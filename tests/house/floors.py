@@ -56,6 +56,13 @@ FLOORS: dict[str, list[list[str]]] = {
         ["captured"],
         ["training"],
     ],
+    "runtime/training": [
+        ["batch_stream", "callback_list", "figures", "interrupt", "modes", "progress", "recorder_protocol"],
+        ["checkpoint", "evaluation", "history", "trace_session"],
+        ["held_out", "result"],
+        ["trainer"],
+        ["callbacks"],
+    ],
     "runtime/captured": [
         ["buffers", "profile", "purity"],
         ["plans"],

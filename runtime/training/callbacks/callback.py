@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from .result import Result
-from .trainer import Trainer
+from ..result import Result
+from ..trainer import Trainer
 
 
 class Callback:

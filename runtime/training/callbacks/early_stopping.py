@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from ...tape import DomainError
+from ....tape import DomainError
+from ..trainer import Trainer
 from .monitor import Monitor
-from .trainer import Trainer
 
 
 class EarlyStopping(Monitor):

@@ -3,8 +3,8 @@
 from os import PathLike
 from typing import Literal
 
+from ..trainer import Trainer
 from .monitor import Monitor
-from .trainer import Trainer
 
 
 class BestCheckpoint(Monitor):

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from math import isnan
 from typing import Any, Literal
 
-from ...tape import DomainError
-from ..step.loss_result import VALIDATION
-from .callbacks import Callback
-from .trainer import Trainer
+from ....tape import DomainError
+from ...step.loss_result import VALIDATION
+from ..trainer import Trainer
+from .callback import Callback
 
 
 class Monitor(Callback):

@@ -1,0 +1,1 @@
+"""What a trainer calls between its steps."""

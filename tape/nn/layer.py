@@ -81,8 +81,8 @@ class Layer(ABC, Generic[In, Out]):
         return {}
 
     def children(self) -> "Mapping[str, Layer]":
-        """The parts by name; none unless overridden."""
-        return {}
+        """The parts by name: the attributes that are layers, in the order in which they were set, unless overridden."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, Layer)}
 
     @overload
     def __call__(self: "AnyLayer", p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar: ...
@@ -135,8 +135,13 @@ class Layer(ABC, Generic[In, Out]):
         """The output of one of the parts, which sees its own parameters and state only.
 
         ``more`` is what else the part takes by name. What it raises says where: ``3.attention: linear: argument …``.
+        Raises DomainError for a name that no part has.
         """
-        return applied(self.children()[name], name, p, x, ctx, more)
+        parts = self.children()
+        if name not in parts:
+            have = ", ".join(map(repr, parts)) or "none; parts are attributes that are layers"
+            raise DomainError(f"{type(self).__name__}: part: argument 'name': expected one of {have}, got {name!r}")
+        return applied(parts[name], name, p, x, ctx, more)
 
     def table(self) -> Table:
         """One row per layer that has no parts, and the total."""

@@ -72,6 +72,13 @@ class Layer(ABC, Generic[In, Out]):
     array([2., 4.])
     """
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Refuse a field with the name of a method, which a dataclass would take for the field's default."""
+        super().__init_subclass__(**options)
+        for name in vars(cls).get("__annotations__", {}):
+            if hasattr(Layer, name):
+                raise DomainError(f"{cls.__name__}: a layer has a method {name!r}; choose another name for the field")
+
     def own_parameters(self) -> Parameters:
         """The layer's own parameters by name, without those of its parts; none unless overridden."""
         return {}

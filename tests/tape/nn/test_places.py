@@ -306,6 +306,13 @@ def test_the_attributes_that_are_layers_are_the_parts() -> None:
     assert list(Block(nn.ReLU(), nn.Linear(2, 2)).init(0)) == ["scale", "second.weight", "second.bias"]
 
 
+@pytest.mark.parametrize("name", ["table", "part", "init"])
+def test_a_field_with_the_name_of_a_method(name: str) -> None:
+    with pytest.raises(DomainError) as caught:
+        type("Tied", (nn.Layer,), {"__annotations__": {"width": int, name: nn.Layer}})
+    assert str(caught.value) == f"Tied: a layer has a method {name!r}; choose another name for the field"
+
+
 def test_a_part_that_is_not_there() -> None:
     with pytest.raises(DomainError) as caught:
         Assigned().part("third", {}, Tape[Any]().const(X), None)

@@ -77,6 +77,16 @@ def test_what_a_draw_cannot_be() -> None:
             DomainError,
             "permutation: argument 'n': expected an integer from 0 to 8589934591, got -1",
         ),
+        (
+            lambda: random.normal(64, 2),
+            DTypeError,
+            "normal: argument 'dtype': expected float32 or float64, got 2; a shape is one tuple: (64, 2)",
+        ),
+        (
+            lambda: random.uniform(64, 2),
+            DTypeError,
+            "uniform: argument 'dtype': expected float32 or float64, got 2; a shape is one tuple: (64, 2)",
+        ),
         (lambda: random.uniform(3), DomainError, "uniform: argument 'shape': expected a tuple of sizes, got 3"),
     ]
     for draw, error, text in draws:

@@ -264,6 +264,14 @@ def test_nested_dicts_are_no_parameters_of_a_tape() -> None:
     )
 
 
+def test_a_model_is_not_its_parameters() -> None:
+    with pytest.raises(DTypeError) as caught:
+        Tape[Any]().params(NESTED)
+    assert str(caught.value) == (
+        "params: argument 'values': expected a dict of arrays by name, as model.init(seed) makes it, got Sequential"
+    )
+
+
 # ------------------------------------------------------------------ parts
 
 

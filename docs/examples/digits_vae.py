@@ -54,9 +54,8 @@ def loss_fn(p: Any, batch: Any, ctx: Any) -> Any:
 
 def drawn(params: Any, count: int) -> str:
     """As many new digits, side by side, from codes of the normal distribution."""
-    tape: Tape[Any] = Tape()
-    code = Random(tape.const(0), SEED).normal((count, CODE))
-    pixels = MODEL.part("decoder", tape.params(params), code, None).sigmoid().numpy()
+    code = Random(Tape().const(0), SEED).normal((count, CODE))
+    pixels = MODEL.part("decoder", params, code, None).sigmoid().numpy()
     rows = pixels.reshape(count, 8, 8).swapaxes(0, 1).reshape(8, -1)
     return "\n".join("".join(2 * " .:*##"[int(5 * shade)] for shade in row) for row in rows)
 

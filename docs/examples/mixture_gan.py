@@ -88,8 +88,7 @@ def record(trace: Recorder, player: CapturedStep, batch: Any) -> None:
 
 def nearby(generator: Any, count: int) -> Any:
     """How many of so many of the generator's points lie near each centre."""
-    tape: Tape[Any] = Tape()
-    points = made(tape.params(generator), Random(tape.const(0), seed=2), count).numpy()
+    points = made(generator, Random(Tape().const(0), seed=2), count).numpy()
     distances = np.sqrt(((points[:, None] - CENTRES) ** 2).sum(axis=2))
     nearest = distances.argmin(axis=1)
     return np.bincount(nearest[distances.min(axis=1) < NEAR], minlength=len(CENTRES))

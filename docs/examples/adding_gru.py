@@ -40,7 +40,7 @@ class GRU(nn.Layer):
 
     def __call__(self, p: Any, x: Any, ctx: Any = None) -> Any:
         """(batch, steps, inputs) to (batch, 1)."""
-        state = np.zeros((x.shape[0], HIDDEN), x.dtype)
+        state: Any = np.zeros((x.shape[0], HIDDEN), x.dtype)
         for k in range(x.shape[1]):
             state = self.step(p, x[:, k], state, ctx)
         return self.part("answer", p, state, ctx)

@@ -22,9 +22,12 @@ from dgrr.trace import CompletedStep, Recorder, open_recorder, replay
 SHARE = 0.8
 """How many of the generator's points lie nearer than `NEAR` to a centre."""
 
-CENTRES = np.array([(1, 0), (0.7, 0.7), (0, 1), (-0.7, 0.7), (-1, 0), (-0.7, -0.7), (0, -1), (0.7, -0.7)], np.float32)
+CENTRES: Any = np.array(
+    [(1, 0), (0.7, 0.7), (0, 1), (-0.7, 0.7), (-1, 0), (-0.7, -0.7), (0, -1), (0.7, -0.7)], np.float32
+)
 NEAR, SPREAD = 0.2, 0.05
 STEPS, BATCH, WIDTH = 1200, 128, 32
+REAL, MADE = 1.0, 0.0
 RULE = Adam(lr=3e-3, betas=(0.0, 0.999))
 
 GENERATOR = nn.Sequential(nn.Linear(2, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, 2))
@@ -44,16 +47,20 @@ def real(random: Random, count: int) -> Any:
     return centres + random.normal((count, 2), std=SPREAD)
 
 
+def judged(discriminator: Any, points: Any, truth: Any) -> Any:
+    """What the judgement of points costs whose truth this is."""
+    return ops.binary_cross_entropy_with_logits(DISCRIMINATOR(discriminator, points), truth)
+
+
 def discriminator_loss(p: Any, generator: Any, ctx: Any) -> Any:
     """What it costs not to tell real points from made ones."""
-    judge = ops.binary_cross_entropy_with_logits
-    fakes = made(generator, ctx.random, BATCH)
-    return judge(DISCRIMINATOR(p, real(ctx.random, BATCH)), 1.0) + judge(DISCRIMINATOR(p, fakes), 0.0)
+    fakes, points = made(generator, ctx.random, BATCH), real(ctx.random, BATCH)
+    return judged(p, points, REAL) + judged(p, fakes, MADE)
 
 
 def generator_loss(p: Any, discriminator: Any, ctx: Any) -> Any:
     """What it costs to be found out."""
-    return ops.binary_cross_entropy_with_logits(DISCRIMINATOR(discriminator, made(p, ctx.random, BATCH)), 1.0)
+    return judged(discriminator, made(p, ctx.random, BATCH), REAL)
 
 
 def players() -> tuple[CapturedStep, CapturedStep]:

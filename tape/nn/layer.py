@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from math import prod
-from typing import Any, Generic, TypeVarTuple, overload
+from typing import Any, Generic, TypeVarTuple, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -80,16 +80,27 @@ class Layer(ABC, Generic[In, Out]):
                 raise DomainError(f"{cls.__name__}: a layer has a method {name!r}; choose another name for the field")
 
     def own_parameters(self) -> Parameters:
-        """The layer's own parameters by name, without those of its parts; none unless overridden."""
-        return {}
+        """The layer's own parameters by name, without those of its parts: the attributes that are `Parameter`, unless
+        overridden."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, Parameter)}
 
     def own_state(self) -> Parameters:
         """What the layer itself keeps from step to step and no optimizer trains; none unless overridden."""
         return {}
 
     def children(self) -> "Mapping[str, Layer]":
-        """The parts by name: the attributes that are layers, in the order in which they were set, unless overridden."""
-        return {name: value for name, value in vars(self).items() if isinstance(value, Layer)}
+        """The parts by name: the attributes that are layers, in the order in which they were set, unless overridden.
+
+        Raises DomainError for an attribute that is a list or tuple of layers, which have no names.
+        """
+        parts = {name: value for name, value in vars(self).items() if isinstance(value, Layer)}
+        for name, value in vars(self).items():
+            if isinstance(value, list | tuple) and any(isinstance(each, Layer) for each in cast(Any, value)):
+                raise DomainError(
+                    f"{type(self).__name__}: attribute {name!r}: expected layers one by one, got a "
+                    f"{type(cast(Any, value)).__name__} of them; write nn.Sequential(*layers), or children() for names"
+                )
+        return parts
 
     @overload
     def __call__(self: "AnyLayer", p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar: ...

@@ -300,6 +300,7 @@ class Assigned(nn.Layer):
     def __init__(self) -> None:
         self.second = nn.Linear(3, 4)
         self.width, self.names = 4, ("a", "b")
+        self.scale = nn.Parameter((4,), nn.init.ones())
         self.first = nn.BatchNorm(4)
 
     def __call__(self, p: Any, x: AnyVar, ctx: Context | None = None) -> AnyVar:
@@ -309,9 +310,24 @@ class Assigned(nn.Layer):
 def test_the_attributes_that_are_layers_are_the_parts() -> None:
     model = Assigned()
     assert list(model.children()) == ["second", "first"]
-    assert list(model.init(0)) == ["second.weight", "second.bias", "first.weight", "first.bias"]
+    assert list(model.init(0)) == ["scale", "second.weight", "second.bias", "first.weight", "first.bias"]
     assert list(model.init_state()) == ["first.running_mean", "first.running_var"]
     assert list(Block(nn.ReLU(), nn.Linear(2, 2)).init(0)) == ["scale", "second.weight", "second.bias"]
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_layers_in_a_list_have_no_names(kind: Any) -> None:
+    class Listed(Assigned):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = kind([nn.Linear(3, 4), nn.ReLU()])
+
+    with pytest.raises(DomainError) as caught:
+        Listed().init(0)
+    assert str(caught.value) == (
+        f"Listed: attribute 'layers': expected layers one by one, got a {kind.__name__} of them; "
+        "write nn.Sequential(*layers), or children() for names"
+    )
 
 
 @pytest.mark.parametrize("name", ["table", "part", "init"])
@@ -340,6 +356,6 @@ def test_a_part_that_is_called_by_itself_looks_among_the_names_of_the_whole() ->
         eager(nn.Sequential(Direct()))
     assert str(caught.value) == (
         "0: Linear(in_features=3, out_features=4, bias=True): argument 'p': expected a parameter '0.bias', got "
-        "'0.second.weight', '0.second.bias', '0.first.weight', '0.first.bias'; a layer's part is applied by "
+        "'0.scale', '0.second.weight', '0.second.bias', '0.first.weight', '0.first.bias'; a layer's part is applied by "
         "self.part(name, p, x, ctx), which finds the part's own"
     )

@@ -93,9 +93,11 @@ class Layer(ABC, Generic[In, Out]):
 
         Raises DomainError for an attribute that is a list or tuple of layers, which have no names.
         """
-        parts = {name: value for name, value in vars(self).items() if isinstance(value, Layer)}
+        parts = dict[str, Layer]()
         for name, value in vars(self).items():
-            if isinstance(value, list | tuple) and any(isinstance(each, Layer) for each in cast(Any, value)):
+            if isinstance(value, Layer):
+                parts[name] = cast(Any, value)
+            elif isinstance(value, list | tuple) and any(isinstance(each, Layer) for each in cast(Any, value)):
                 raise DomainError(
                     f"{type(self).__name__}: attribute {name!r}: expected layers one by one, got a "
                     f"{type(cast(Any, value)).__name__} of them; write nn.Sequential(*layers), or children() for names"

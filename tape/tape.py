@@ -108,8 +108,6 @@ class Tape(Looking, Generic[D]):
 
         Raises DTypeError for anything but floats, and for a dict in the dict.
         """
-        if not isinstance(values, Mapping):
-            raise DTypeError(f"params: argument 'values': expected a dict of arrays, got {shown(values)}")
         require_flat("params: argument 'values'", values)
         return {name: self.param(value, name=name) for name, value in values.items()}
 

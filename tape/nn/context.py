@@ -30,7 +30,7 @@ class Random:
 
     def uniform(self, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> AnyVar:
         """Independent numbers from [0, 1). Raises DTypeError for another dtype than float32 and float64."""
-        drawn: AnyVar = OPS["uniform"](self._step, shape, dtype=np.dtype(dtype).name, **self._key())
+        drawn: AnyVar = OPS["uniform"](self._step, shape, dtype=_kind("uniform", dtype), **self._key())
         return drawn
 
     def normal(
@@ -41,7 +41,7 @@ class Random:
         Raises DTypeError for another dtype than float32 and float64, DomainError unless both numbers are finite and
         ``std >= 0``.
         """
-        kind = np.dtype(dtype).name
+        kind = _kind("normal", dtype)
         drawn: AnyVar = OPS["normal"](self._step, shape, dtype=kind, mean=mean, std=std, **self._key())
         return drawn
 
@@ -74,6 +74,16 @@ class Random:
     def _key(self) -> dict[str, int]:
         self._drawn += 1
         return {"seed": self._seed, "micro_batch": self._micro_batch, "ordinal": self._drawn - 1}
+
+
+def _kind(draw: str, dtype: npt.DTypeLike) -> str:
+    """The name of a dtype. Raises DTypeError for what is none, as the second of sizes that are given one by one."""
+    try:
+        return np.dtype(dtype).name
+    except TypeError:
+        raise DTypeError(
+            f"{draw}: argument 'dtype': expected float32 or float64, got {dtype!r}; a shape is one tuple: (64, 2)"
+        ) from None
 
 
 class Context:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from math import prod
-from typing import Any, Generic, TypeVarTuple, overload
+from typing import Any, Generic, TypeVarTuple, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -82,21 +82,41 @@ class Layer(Fields, ABC, Generic[In, Out]):
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
+        """Let the class evaluate plain arrays. Raises DomainError for a field with the name of a method.
+
+        A dataclass would take the method for the field's default.
+        """
         super().__init_subclass__(**options)
+        for name in vars(cls).get("__annotations__", {}):
+            if hasattr(Layer, name):
+                raise DomainError(f"{cls.__name__}: a layer has a method {name!r}; choose another name for the field")
         if "__call__" in vars(cls) and not getattr(cls.__call__, "__isabstractmethod__", False):
             cls.__call__ = on_arrays(cls.__call__)  # type: ignore[method-assign]
 
     def own_parameters(self) -> Parameters:
-        """The layer's own parameters by name, without those of its parts; none unless overridden."""
-        return {}
+        """The layer's own parameters by name, without those of its parts: the attributes that are `Parameter`, unless
+        overridden."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, Parameter)}
 
     def own_state(self) -> Parameters:
         """What the layer itself keeps from step to step and no optimizer trains; none unless overridden."""
         return {}
 
     def children(self) -> "Mapping[str, Layer]":
-        """The parts by name; none unless overridden."""
-        return {}
+        """The parts by name: the attributes that are layers, in the order in which they were set, unless overridden.
+
+        Raises DomainError for an attribute that is a list or tuple of layers, which have no names.
+        """
+        parts = dict[str, Layer]()
+        for name, value in vars(self).items():
+            if isinstance(value, Layer):
+                parts[name] = cast(Any, value)
+            elif isinstance(value, list | tuple) and any(isinstance(each, Layer) for each in cast(Any, value)):
+                raise DomainError(
+                    f"{type(self).__name__}: attribute {name!r}: expected layers one by one, got a "
+                    f"{type(cast(Any, value)).__name__} of them; write nn.Sequential(*layers), or children() for names"
+                )
+        return parts
 
     @overload
     def __call__(self: "AnyLayer", p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar: ...
@@ -149,8 +169,13 @@ class Layer(Fields, ABC, Generic[In, Out]):
         """The output of one of the parts, which sees its own parameters and state only.
 
         ``more`` is what else the part takes by name. What it raises says where: ``3.attention: linear: argument …``.
+        Raises DomainError for a name that no part has.
         """
-        return applied(self.children()[name], name, p, x, ctx, more)
+        parts = self.children()
+        if name not in parts:
+            have = ", ".join(map(repr, parts)) or "none; parts are attributes that are layers"
+            raise DomainError(f"{type(self).__name__}: part: argument 'name': expected one of {have}, got {name!r}")
+        return applied(parts[name], name, p, x, ctx, more)
 
     def table(self) -> Table:
         """One row per layer that has no parts, and the total."""

@@ -1,6 +1,6 @@
 """The parameters of a part of a model, and the error for one that is not there."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -70,8 +70,16 @@ def _given(whole: Any, wanted: str, prefix: str, own: Collection[str]) -> str:
         return f"a dict under {nested!r}; parameters are one flat dict, {{{wanted!r}: …}}"
     near = [name for name in names if name.startswith(prefix)] or names
     listed = ", ".join(map(repr, near[:SHOWN])) + (f" and {len(near) - SHOWN} more" if len(near) > SHOWN else "")
-    close = get_close_matches(wanted, [name for name in near if name not in own], n=1)
-    return (listed or "none") + (f"; did you mean {close[0]!r}?" if close else "")
+    return (listed or "none") + _hint(wanted, prefix, [name for name in near if name not in own])
+
+
+def _hint(wanted: str, prefix: str, others: Sequence[str]) -> str:
+    """What to do, where the names that there are tell."""
+    ending = "." + wanted.removeprefix(prefix)
+    if any(name.startswith(prefix) and name.endswith(ending) for name in others):
+        return "; a layer's part is applied by self.part(name, p, x, ctx), which finds the part's own"
+    close = get_close_matches(wanted, others, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def _is_mapping(value: object) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DomainError, GradientError
+from ..errors import DomainError, DTypeError, GradientError
 from ..ops import reshape, stack
 from ..record.kinds import Kind
 from ..values.pytree import Nest, leaves, mapped
@@ -80,7 +80,8 @@ def jvp(f: Function, primals: Sequence[Nest], tangents: Sequence[Nest]) -> tuple
 
     Tangents have the nest, shapes and dtypes of the primals; None stands for zeros, and is all that integers and
     bools can have. An op computes with the zeros of an operand that does not move: beside an infinity they make NaN.
-    Raises GradientError, ShapeError or DTypeError for a tangent that does not fit.
+    Raises GradientError, ShapeError or DTypeError for a tangent that does not fit; DTypeError if primals or tangents
+    are no tuple or list.
 
     >>> jvp(lambda x: x.exp(), (0.0,), (2.0,))
     (AnyTensor(array(1.)), AnyTensor(array(2.)))
@@ -157,9 +158,20 @@ def _value_and_grad(
 
 
 def _jvp(call: str, f: Function, primals: Sequence[Nest], tangents: Sequence[Nest]) -> tuple[Nest, Nest]:
+    _require_tuple(call, "primals", primals)
+    _require_tuple(call, "tangents", tangents)
     recorded = Recorded(call, f, tuple(primals), range(len(primals)), tangents)
     moved = recorded.checked(call, "tangents", recorded.args, tuple(tangents))
     return recorded.values(recorded.out), recorded.push(moved)
+
+
+def _require_tuple(call: str, argument: str, given: object) -> None:
+    """Raise DTypeError for one argument in the place of all of them, which would be unpacked row by row."""
+    if not isinstance(given, tuple | list):
+        kind = type(given).__name__
+        raise DTypeError(
+            f"{call}: argument {argument!r}: expected a tuple of arguments, got {kind}; write (x,) for one"
+        )
 
 
 def _rows(recorded: Recorded, out: AnyVar, inputs: Nest) -> Nest:

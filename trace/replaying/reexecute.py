@@ -28,6 +28,8 @@ Batches: TypeAlias = Iterable[Batch]
 Made: TypeAlias = tuple[dict[str, Array], dict[str, Array]]
 """The gradients of a step, and the buffers after it."""
 
+_ANEW = "give those of the run from its beginning, made anew: what a fit has iterated goes on with the next epoch"
+
 
 class FailedError(Exception):
     """Ends a replay with its first finding."""
@@ -65,10 +67,11 @@ class Model:
         try:
             batch = next(self._batches)
         except StopIteration:
-            raise FailedError(Verdict.DATA, "there are no more batches", view.step) from None
+            raise FailedError(Verdict.DATA, f"there are no more batches; {_ANEW}", view.step) from None
         recorded = batch[0] if self._together == 1 else tuple(batch_arrays(batch))
         if self._input_digest(recorded) != view.input_digest:
-            raise FailedError(Verdict.DATA, "the batch is not the one that was recorded", view.step)
+            cure = f"; {_ANEW}" if view.step == 0 else ""
+            raise FailedError(Verdict.DATA, f"the batch is not the one that was recorded{cure}", view.step)
         return batch
 
     def execute(

@@ -1,6 +1,5 @@
 """Layers about shapes and paths: no arithmetic of their own but a sum."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ... import ops
@@ -76,10 +75,6 @@ class Residual(Layer):
     """
 
     layer: Layer
-
-    def children(self) -> Mapping[str, Layer]:
-        """The layer."""
-        return {"layer": self.layer}
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """The same shape. Raises ShapeError for a layer that changes it."""

@@ -91,6 +91,7 @@ def test_parameters_that_are_no_arrays_by_name(step: Any) -> None:
             {"0": {"weight": X, "bias": X}, "2": {}},
             "params: expected arrays by name, got a dict for '0'; name its parts '0.weight', '0.bias'",
         ),
+        (MODEL, "params: expected a dict of arrays by name, as model.init(seed) makes it, got Sequential"),
         ({"0.weight": None}, f"params '0.weight': {HELD} what is no number"),
     ):
         with pytest.raises(DTypeError) as caught:

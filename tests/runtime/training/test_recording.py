@@ -340,3 +340,14 @@ def test_a_trace_that_cannot_be_begun_trains_nothing(path: Path) -> None:
     assert trainer.steps == 0
     assert bits(trainer.params) == bits(MODEL.init(0))
     assert partial.read_bytes() == b"another run"
+
+
+def test_a_program_that_is_corrected_records_where_it_failed(tmp_path: Path) -> None:
+    def failing(p: Any, batch: Any) -> Any:
+        return loss_fn(p, (batch[0].clip(0), batch[1]))
+
+    with pytest.raises(AttributeError):
+        Trainer(failing, MODEL.init(0), SGD(0.1), trace=tmp_path / "t.dgrr").fit(BATCHES, progress=False)
+    Trainer(loss_fn, MODEL.init(0), SGD(0.1), trace=tmp_path / "t.dgrr").fit(BATCHES, progress=False)
+    with open_trace(tmp_path / "t.dgrr") as trace:
+        assert len(trace) == STEPS

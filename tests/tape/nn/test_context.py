@@ -97,6 +97,16 @@ def test_what_a_draw_cannot_be() -> None:
             DTypeError,
             "uniform: argument 'shape': expected a tuple of whole numbers, got 3",
         ),
+        (
+            lambda: random.normal(cast(Any, 64), cast(Any, 2)),
+            DTypeError,
+            "normal: argument 'dtype': expected float32 or float64, got 2; a shape is one tuple: (64, 2)",
+        ),
+        (
+            lambda: random.uniform(cast(Any, 64), cast(Any, 2)),
+            DTypeError,
+            "uniform: argument 'dtype': expected float32 or float64, got 2; a shape is one tuple: (64, 2)",
+        ),
     ]
     for draw, error, text in draws:
         with pytest.raises(error, match=f"^{re.escape(text)}$"):

@@ -2,7 +2,7 @@
 
 import pickle
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -37,9 +37,6 @@ class Block(nn.Layer):
 
     def own_parameters(self) -> dict[str, nn.Parameter]:
         return {"scale": nn.Parameter((), nn.init.ones())}
-
-    def children(self) -> Mapping[str, nn.Layer]:
-        return {"first": self.first, "second": self.second}
 
     def __call__(self, p: Any, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         y = self.part("second", p, self.part("first", p, x, ctx), ctx)
@@ -267,6 +264,14 @@ def test_nested_dicts_are_no_parameters_of_a_tape() -> None:
     )
 
 
+def test_a_model_is_not_its_parameters() -> None:
+    with pytest.raises(DTypeError) as caught:
+        Tape[Any]().params(NESTED)
+    assert str(caught.value) == (
+        "params: argument 'values': expected a dict of arrays by name, as model.init(seed) makes it, got Sequential"
+    )
+
+
 # ------------------------------------------------------------------ parts
 
 
@@ -275,9 +280,6 @@ class Reading(nn.Layer):
     """Attention to a memory, by a mask."""
 
     attention: nn.MultiHeadAttention
-
-    def children(self) -> Mapping[str, nn.Layer]:
-        return {"attention": self.attention}
 
     def __call__(self, p: Any, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         mask = x.tape.const(np.array([[True, False]] * 5))
@@ -290,3 +292,70 @@ def test_a_part_takes_what_else_it_takes_by_name() -> None:
     inside = {name.partition(".")[2]: value for name, value in p.items()}
     direct = model.attention(inside, x, mask=tape.const(np.array([[True, False]] * 5)), context=x[:2])
     assert model(p, x).numpy().tobytes() == direct.numpy().tobytes()
+
+
+class Assigned(nn.Layer):
+    """Parts set one by one, as in a `torch.nn.Module`, beside what is no layer."""
+
+    def __init__(self) -> None:
+        self.second = nn.Linear(3, 4)
+        self.width, self.names = 4, ("a", "b")
+        self.scale = nn.Parameter((4,), nn.init.ones())
+        self.first = nn.BatchNorm(4)
+
+    def __call__(self, p: Any, x: AnyVar, ctx: Context | None = None) -> AnyVar:
+        return self.part("first", p, self.part("second", p, x, ctx), ctx)
+
+
+def test_the_attributes_that_are_layers_are_the_parts() -> None:
+    model = Assigned()
+    assert list(model.children()) == ["second", "first"]
+    assert list(model.init(0)) == ["scale", "second.weight", "second.bias", "first.weight", "first.bias"]
+    assert list(model.init_state()) == ["first.running_mean", "first.running_var"]
+    assert list(Block(nn.ReLU(), nn.Linear(2, 2)).init(0)) == ["scale", "second.weight", "second.bias"]
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_layers_in_a_list_have_no_names(kind: Any) -> None:
+    class Listed(Assigned):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = kind([nn.Linear(3, 4), nn.ReLU()])
+
+    with pytest.raises(DomainError) as caught:
+        Listed().init(0)
+    assert str(caught.value) == (
+        f"Listed: attribute 'layers': expected layers one by one, got a {kind.__name__} of them; "
+        "write nn.Sequential(*layers), or children() for names"
+    )
+
+
+@pytest.mark.parametrize("name", ["table", "part", "init"])
+def test_a_field_with_the_name_of_a_method(name: str) -> None:
+    with pytest.raises(DomainError) as caught:
+        type("Tied", (nn.Layer,), {"__annotations__": {"width": int, name: nn.Layer}})
+    assert str(caught.value) == f"Tied: a layer has a method {name!r}; choose another name for the field"
+
+
+def test_a_part_that_is_not_there() -> None:
+    with pytest.raises(DomainError) as caught:
+        Assigned().part("third", {}, Tape[Any]().const(X), None)
+    assert str(caught.value) == "Assigned: part: argument 'name': expected one of 'second', 'first', got 'third'"
+    with pytest.raises(DomainError) as caught:
+        nn.ReLU().part("0", {}, Tape[Any]().const(X), None)
+    text = "expected one of none; parts are attributes that are layers, got '0'"
+    assert str(caught.value) == f"ReLU: part: argument 'name': {text}"
+
+
+def test_a_part_that_is_called_by_itself_looks_among_the_names_of_the_whole() -> None:
+    class Direct(Assigned):
+        def __call__(self, p: Any, x: AnyVar, ctx: Context | None = None) -> AnyVar:
+            return self.second(p, x)
+
+    with pytest.raises(DomainError) as caught:
+        eager(nn.Sequential(Direct()))
+    assert str(caught.value) == (
+        "0: Linear(in_features=3, out_features=4, bias=True): argument 'p': expected a parameter '0.bias', got "
+        "'0.scale', '0.second.weight', '0.second.bias', '0.first.weight', '0.first.bias'; a layer's part is applied by "
+        "self.part(name, p, x, ctx), which finds the part's own"
+    )

@@ -86,6 +86,10 @@ ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: grad(lambda y: (Tape().leaf(X) * y).sum())(Y), TapeError, "expected a Var of <Tape #"),
     (lambda: grad(lambda y: Tape().leaf(1.0))(Y), TapeError, "expected a Var of <Tape #"),
     (lambda: grad(mixed)(Tape().leaf(X), Tape().leaf(Y)), TapeError, "expected a Var of <Tape #"),
+    (lambda: jvp(product, X, V), DTypeError,
+     "jvp: argument 'primals': expected a tuple of arguments, got ndarray; write (x,) for one"),
+    (lambda: hvp(total, (X,), Tape().leaf(V)), DTypeError,
+     "hvp: argument 'tangents': expected a tuple of arguments, got Var; write (x,) for one"),
 ]  # fmt: skip
 
 

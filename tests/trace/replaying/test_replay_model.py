@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 from dgrr import runtime
-from dgrr.runtime import Adam
+from dgrr.runtime import Adam, Dataset
 from dgrr.tape import NUMERICS, ops
 from dgrr.trace import CompletedStep, Verdict, open_recorder, open_trace, replay, validate
 from dgrr.trace.v2.write.forge import forge_gradient
 
 RecordRun = Callable[..., Path]
+
+ANEW = "give those of the run from its beginning, made anew: what a fit has iterated goes on with the next epoch"
 
 
 def loss_fn(p: Any, batch: Any) -> Any:
@@ -139,7 +141,16 @@ def test_another_batch_is_answered_data(tmp_path: Path) -> None:
     assert (report.verdict, report.data, report.findings[0].step) == (Verdict.DATA, "failed", 1)
     report = replay(path, loss_fn=loss_fn, batches=iter(batches()))
     assert (report.verdict, report.findings[0].step) == (Verdict.DATA, 3)
-    assert "no more batches" in str(report)
+    assert report.findings[0].text == f"there are no more batches; {ANEW}"
+
+
+def test_batches_that_a_fit_has_iterated_go_on_where_it_ended(tmp_path: Path) -> None:
+    path, used = tmp_path / "t.dgrr", Dataset(*batches()[0]).batches(2, seed=0)
+    params = {"w": np.ones((2, 3), np.float32), "b": np.zeros(2, np.float32)}
+    runtime.Trainer(loss_fn, params, Adam(1e-2), trace=path).fit(used, epochs=2, progress=False)
+    report = replay(path, loss_fn=loss_fn, batches=used)
+    assert report.findings[0].text == f"the batch is not the one that was recorded; {ANEW}"
+    assert replay(path, loss_fn=loss_fn, batches=Dataset(*batches()[0]).batches(2, seed=0)).ok
 
 
 def test_another_numerics_version_gates_gradients_only(tmp_path: Path) -> None:

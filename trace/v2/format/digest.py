@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from math import isfinite
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias, cast
 
 import numpy as np
 import xxhash
@@ -170,7 +170,7 @@ class InputDigest:
         parts = [TAG_DATA, b""]
         named = _named(batch)
         for name, array in named:
-            parts += (U32.pack(len(name)), name, self._of(np.asarray(array)))
+            parts += (U32.pack(len(name)), name, self._of(_flat(name, array)))
         parts[1] = U32.pack(len(named))
         return self._algorithm.hash(b"".join(parts))
 
@@ -181,6 +181,22 @@ class InputDigest:
             digest = TensorDigest(self._algorithm, dtype_name(array.dtype), array.shape)
             self._known[key] = digest
         return digest(array)
+
+
+def _flat(name: bytes, array: Any) -> Array:
+    """An array of a batch. Raises TypeError for a nest in its place, of which the format knows no names."""
+    nested = isinstance(array, Mapping) or (isinstance(array, list | tuple) and any(map(_is_nest, cast(Any, array))))
+    if nested:
+        kind = type(cast(Any, array)).__name__
+        raise TypeError(
+            f"digest: expected a batch of arrays by name or in turn, got a {kind} for {name.decode()!r}; a trace takes "
+            "no nests: give (x, y) or {'x': x, 'y': y}, not (x, {'y': y})"
+        )
+    return np.asarray(array)
+
+
+def _is_nest(value: object) -> bool:
+    return isinstance(value, np.ndarray | Mapping)
 
 
 def _named(batch: Batch) -> list[tuple[bytes, Array]]:

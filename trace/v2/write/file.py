@@ -11,8 +11,10 @@ from typing import Self
 from typing_extensions import Buffer
 
 from ....atomic_file import sync_folder
+from ...file_version import TraceFileError
 from ..errors import TraceWriteError
 from ..format.constants import PARTIAL_SUFFIX
+from ..read.reader import open_trace
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
 _LARGEST_GATHER = 512  # buffers of one writev; every system allows 1024
@@ -44,16 +46,17 @@ class PartialFile:
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], *, overwrite: bool) -> Self:
-        """Begin an empty file.
+        """Begin an empty file, also in the place of a `.partial` that nobody writes and that holds no step.
 
         Raises:
-            TraceWriteError: the path or its `.partial` exists (and `overwrite` is false), another writer holds it,
-                the path is a folder, or the system refuses.
+            TraceWriteError: the path, or a `.partial` with steps, exists (and `overwrite` is false), another writer
+                holds it, the path is a folder, or the system refuses.
         """
         path = _not_a_folder(path)
         partial = _partial(path)
+        exclusive = 0 if overwrite or _without_steps(partial) else os.O_EXCL
         try:
-            descriptor = os.open(partial, _CREATE | (0 if overwrite else os.O_EXCL), 0o666)
+            descriptor = os.open(partial, _CREATE | exclusive, 0o666)
         except FileExistsError:
             raise TraceWriteError(
                 f"trace: {partial} exists: a run was not finished or still goes on. Read it with "
@@ -198,6 +201,15 @@ def _require_free(path: Path, partial: Path) -> None:
             f"trace: {path} is finished, and is not overwritten: choose another path, or pass overwrite=True to "
             "replace it"
         )
+
+
+def _without_steps(partial: Path) -> bool:
+    """Whether a trace was begun there of a run that ended before its first step, as for an error in its loss."""
+    try:
+        with open_trace(partial, mode="point_in_time") as trace:
+            return len(trace) == 0
+    except TraceFileError:
+        return False
 
 
 def _not_a_folder(path: str | os.PathLike[str]) -> Path:

@@ -213,13 +213,31 @@ def test_a_commit_follows_its_fsync(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     none.close()
 
 
+def test_a_run_that_ended_before_its_first_step_is_begun_anew(tmp_path: Path) -> None:
+    begin(tmp_path / "t").close()
+    begin(tmp_path / "t").close()
+    with begin(tmp_path / "t") as again:
+        go_on(again, 2)
+    assert (validate(tmp_path / "t").steps, (tmp_path / "t.partial").exists()) == (2, False)
+
+
+@pytest.mark.parametrize("content", [b"", b"no trace", bytes(100)])
+def test_another_file_of_that_name_is_left_alone(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "t.partial").write_bytes(content)
+    with pytest.raises(TraceWriteError, match=r"t\.partial exists"):
+        begin(tmp_path / "t")
+    assert (tmp_path / "t.partial").read_bytes() == content
+
+
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
     recorder = begin(tmp_path / "t")
+    for overwrite in (False, True):
+        with pytest.raises(TraceWriteError, match="another writer is at work on"):
+            begin(tmp_path / "t", overwrite=overwrite)
+    go_on(recorder)
+    recorder.commit()
     with pytest.raises(TraceWriteError, match=r"t\.partial exists: a run was not finished or still goes on"):
         begin(tmp_path / "t")
-    with pytest.raises(TraceWriteError, match="another writer is at work on"):
-        begin(tmp_path / "t", overwrite=True)
-    go_on(recorder)
     recorder.close()
     with pytest.raises(TraceWriteError, match="overwrite=True"):
         begin(tmp_path / "t")

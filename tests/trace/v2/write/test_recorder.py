@@ -286,3 +286,24 @@ def test_state_every_follows_the_size_of_the_state(tmp_path: Path) -> None:
             assert recorder.steps == 0
         with open_trace(tmp_path / str(size)) as trace:
             assert trace.header.state_every == every
+
+
+@pytest.mark.parametrize(
+    ("batch", "kind", "name"),
+    [
+        ((np.ones(3), {"y": np.ones(3)}), "dict", "1"),
+        ({"x": (np.ones(3), np.ones(2))}, "tuple", "x"),
+        ((np.ones(3), [np.ones(3)]), "list", "1"),
+    ],
+)
+def test_a_nested_batch_is_refused_by_the_name_of_its_nest(tmp_path: Path, batch: Any, kind: str, name: str) -> None:
+    recorder = begin(tmp_path / "t")
+    with pytest.raises(TypeError) as caught:
+        step(recorder, batch=batch)
+    assert str(caught.value) == (
+        f"digest: expected a batch of arrays by name or in turn, got a {kind} for {name!r}; a trace takes no nests: "
+        "give (x, y) or {'x': x, 'y': y}, not (x, {'y': y})"
+    )
+    step(recorder, batch=([[1, 2], [3, 4]], 3.0, np.float32(2)))
+    assert recorder.steps == 1
+    recorder.close()

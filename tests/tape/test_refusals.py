@@ -104,7 +104,11 @@ def test_nonsense_is_refused_by_a_dgrr_error(name: str, value: Any) -> None:
     [
         (lambda t, x: t.node(1.5), TapeError, "node: expected a Var, an id or a name, got 1.5"),
         (lambda t, x: t.backward(None), TapeError, "node: expected a Var, an id or a name, got None"),
-        (lambda t, x: t.params(3), DTypeError, "params: argument 'values': expected a dict of arrays by name, as model.init(seed) makes it, got int"),
+        (
+            lambda t, x: t.params(3),
+            DTypeError,
+            "params: argument 'values': expected a dict of arrays by name, as model.init(seed) makes it, got int",
+        ),
         (lambda t, x: t.param([[1.0], [1.0, 2.0]]), DTypeError,
          "param: argument 'value': expected an array of numbers"),
         (lambda t, x: t.leaf(1.0, requires_grad=1), DTypeError,

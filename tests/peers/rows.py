@@ -4,10 +4,12 @@ from . import elementwise, layers, reductions, shapes, spatial
 
 ROWS = [*elementwise.ROWS, *shapes.ROWS, *reductions.ROWS, *spatial.ROWS, *layers.ROWS]
 
+DRAWS = ("uniform", "normal", "bernoulli", "integers", "permutation")
+
 PLANAR = ("conv2d", "conv_transpose2d", "max_pool2d", "avg_pool2d", "smooth_max_pool2d")
 
 WITHOUT = {
-    "uniform": "its numbers are those of our own generator",
+    **dict.fromkeys(DRAWS, "its numbers are those of our own generator"),
     "dropout": "it drops by our own generator",
     **dict.fromkeys(PLANAR, "its row is that of the op of any rank"),
 }

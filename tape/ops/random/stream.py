@@ -1,7 +1,7 @@
 """What all draws share: the coordinates of their words, how much may be drawn, and what they refuse."""
 
 from math import prod
-from typing import Any, cast
+from typing import Any
 
 from ...errors import DomainError, DTypeError
 from ...numerics.math import random
@@ -31,11 +31,8 @@ def require_coordinates(name: str, **key: int) -> None:
         random.coordinate(name, argument, value, LIMITS[argument])
 
 
-def drawn(name: str, shape: Any, dtype: Any, each: int, **key: int) -> Spec:
+def drawn(name: str, sizes: Sizes, dtype: Any, each: int, **key: int) -> Spec:
     """What a draw of ``each`` words for an element makes. Raises DomainError for what cannot be drawn."""
-    if not isinstance(shape, tuple):
-        raise DomainError(f"{name}: argument 'shape': expected a tuple of sizes, got {shape!r}")
-    sizes = cast(Sizes, shape)
     for size in (*sizes, prod(sizes)):
         random.coordinate(name, "shape", size, MAX_WORDS // each)
     require_coordinates(name, **key)

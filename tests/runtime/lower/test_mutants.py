@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import dgrr.runtime.captured.plans as plans
+import dgrr.runtime.captured.buffers as buffers
 import dgrr.runtime.lower.arena as arena
 import dgrr.runtime.lower.bind as bind
 import dgrr.runtime.lower.passes.chains as chains
@@ -282,7 +282,7 @@ def addresses_without_offsets() -> Patch:
         whole = {v: replace(p, layout=replace(p.layout, offset=0)) for v, p in made.program.places.items()}
         return right(replace(made, program=replace(made.program, places=whole)), outside)
 
-    return plans, "bind", wrong
+    return buffers, "bind", wrong
 
 
 MUTANTS: list[Callable[[], Patch]] = [

@@ -36,7 +36,7 @@ from .intrinsics import (
     retyped,
     word,
 )
-from .numba_internals import CFunc, callback, entry_point, is_kept
+from .numba_internals import CFunc, callback, compiling, entry_point, is_kept
 from .objects import OBJECT, address_of
 from .telling import tell_of_first_use
 
@@ -84,7 +84,8 @@ class Kernel:
             version, signature = self._version(dtype)
             if not is_kept(version, signature):
                 tell_of_first_use()
-            version.compile()
+            with compiling():
+                version.compile()
             self._compiled[dtype] = version
         return self._compiled[dtype]
 

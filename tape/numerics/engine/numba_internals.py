@@ -6,15 +6,16 @@ break with any new version of numba; so the versions allowed are those that the 
 
 # numba's own classes and functions carry no types.
 # pyright: basic, reportPrivateImportUsage=false, reportOperatorIssue=false, reportAttributeAccessIssue=false, reportCallIssue=false
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import copy
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
 import llvmlite
 import llvmlite.binding as llvm
 import numba
 from llvmlite import ir
-from numba.core import cgutils
+from numba.core import cgutils, inline_closurecall, ir as numba_ir
 from numba.core.caching import FunctionCache, dumps
 from numba.core.ccallback import CFunc
 from numba.core.compiler import CompileResult
@@ -33,6 +34,7 @@ __all__ = [
     "array_data",
     "assembly",
     "callback",
+    "compiling",
     "counted",
     "dumps",
     "entry_point",
@@ -97,9 +99,38 @@ def callback(body: Callable[..., Any], kind: Any) -> CFunc:
     return CFunc(body, (kind.args, kind.return_type), {}, {"error_model": "numpy"})
 
 
+class _CopyingLess:
+    """Stands for the module ``copy`` where numba inlines functions."""
+
+    copy = staticmethod(copy.copy)
+
+    @staticmethod
+    def deepcopy(value: Any, memo: dict[int, Any] | None = None) -> Any:
+        """A copy of a block within the same scope; of anything else a whole one."""
+        shared = {id(value.scope): value.scope} if isinstance(value, numba_ir.Block) else memo
+        return copy.deepcopy(value, shared)
+
+
+@contextmanager
+def compiling() -> Generator[None]:
+    """A block in which numba compiles faster, to the same code.
+
+    Whenever it inlines a function it copies every block of it twice, and with each block the scope, which knows all
+    variables of the function: for a kernel of many blocks a third of the time. The function is made anew for each
+    place it is inlined at, so nobody else sees the scope.
+    """
+    with COMPILING:
+        inline_closurecall.copy = _CopyingLess  # type: ignore[assignment]
+        try:
+            yield
+        finally:
+            inline_closurecall.copy = copy
+
+
 def entry_point(dispatcher: Any, arguments: tuple[Any, ...]) -> Any:
     """What runs a dispatcher's code for some types without looking at what it is given."""
-    dispatcher.compile(arguments)
+    with compiling():
+        dispatcher.compile(arguments)
     return dispatcher.overloads[arguments].entry_point
 
 

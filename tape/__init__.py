@@ -1,6 +1,6 @@
 """What a value is, what an op is, and how gradients flow."""
 
-from .numerics import literals as _literals  # noqa: F401  (first: it refuses wrong numbers)  # isort: skip
+from .numerics import literals as _literals  # noqa: F401  # isort: skip  # pyright: ignore[reportUnusedImport]  (first: it refuses wrong numbers)
 from . import nn, ops
 from .errors import (
     BoundsError,

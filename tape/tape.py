@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Generic, Literal, TypeVar, TypeVarTuple, overload
+from typing import Any, Generic, Literal, TypeVar, TypeVarTuple, cast, overload
 
 import numpy.typing as npt
 
@@ -52,7 +52,7 @@ class Tape(Looking, Generic[D]):
     @overload
     def __init__(self, dtype: type[D], *, check: Check = None, locations: bool = True) -> None: ...
     def __init__(self, dtype: Any = None, *, check: Check = None, locations: bool = True) -> None:
-        if check is not None and not (isinstance(check, str) and check == "finite"):
+        if check is not None and not (isinstance(cast(object, check), str) and check == "finite"):
             raise DomainError(f"Tape: argument 'check': expected 'finite' or None, got {check!r}")
         super().__init__()
         self.dtype: type[D] | None = dtype

@@ -1,6 +1,6 @@
 """Models with plain arrays for parameters are evaluated: of an array on a tape of their own, to an array again."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -64,4 +64,4 @@ def _plain(p: Any, x: Any) -> bool:
 def _arrays(result: Any) -> Any:
     if isinstance(result, Var):
         return result.numpy()
-    return tuple([_arrays(part) for part in result]) if isinstance(result, tuple | list) else result
+    return tuple(map(_arrays, cast(Sequence[Any], result))) if isinstance(result, tuple | list) else result

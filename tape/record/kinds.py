@@ -128,15 +128,20 @@ def whole(value: Any) -> Any:
         return MISFIT
 
 
+FRACTIONS: Any = (float, np.floating)
+TRUTHS: Any = (bool, np.bool_)
+ARRAYS: Any = np.ndarray
+
+
 def number(value: Any) -> Any:
     """A float, a whole number as it is, or MISFIT."""
-    if isinstance(value, np.ndarray) and value.ndim == 0:
+    if isinstance(value, ARRAYS) and value.ndim == 0:
         return number(value[()])
-    return float(value) if isinstance(value, float | np.floating) else whole(value)
+    return float(value) if isinstance(value, FRACTIONS) else whole(value)
 
 
 def _truth(value: Any) -> Any:
-    return bool(value) if isinstance(value, bool | np.bool_) else MISFIT
+    return bool(value) if isinstance(value, TRUTHS) else MISFIT
 
 
 def _text(value: Any) -> Any:
@@ -186,7 +191,10 @@ def _tuples(each: Arm) -> Arm:
     def convert(value: Any) -> Any:
         if value.__class__ is tuple and each.ready.issuperset(map(type, value)):
             return value
-        return _parts(value, [each] * len(value)) if isinstance(value, tuple | list) else MISFIT
+        if not isinstance(value, tuple | list):
+            return MISFIT
+        given = cast(Sequence[Any], value)
+        return _parts(given, [each] * len(given))
 
     return Arm(convert, f"a tuple of {each.plural}", f"tuples of {each.plural}")
 

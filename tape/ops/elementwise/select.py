@@ -215,12 +215,16 @@ def _lower_cast(x: Slot, dtype: Any) -> Slot:
     return elementwise(CONVERSIONS.get(target, to_int64), x, dtype=target)
 
 
+DTYPE_NAMES: Any = (str, type, np.dtype)
+"""What may say an element type."""
+
+
 def element_type(dtype: Any) -> np.dtype[Any]:
     """The numpy dtype of a marker class, a numpy dtype or its name. Raises DTypeError for others."""
     if isinstance(dtype, type) and issubclass(dtype, DType):
         return dtype.dtype
     try:
-        made: np.dtype[Any] | None = np.dtype(dtype) if isinstance(dtype, str | type | np.dtype) else None
+        made: np.dtype[Any] | None = np.dtype(dtype) if isinstance(dtype, DTYPE_NAMES) else None
     except (TypeError, ValueError):
         made = None
     if made is None or made not in DTYPES:

@@ -91,7 +91,7 @@ def einsum(subscripts: str, *operands: Any) -> AnyVar:
     >>> ops.einsum("ij->j", x).numpy(), ops.einsum("ii", x).item()
     (array([4., 6.]), 5.0)
     """
-    if not isinstance(subscripts, str):
+    if not isinstance(cast(object, subscripts), str):
         raise DTypeError(f"einsum: argument 'subscripts': expected a string, got {shown(subscripts)}")
     if not any(isinstance(x, Var | AnyTensor) for x in operands):
         raise TapeError("einsum: expected a Var among the arguments; put an array on a tape with tape.leaf")

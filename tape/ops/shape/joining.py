@@ -5,7 +5,7 @@
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -140,11 +140,12 @@ def _operands(name: str, xs: Any, argument: str = "xs") -> list[Any]:
     """The arrays as Vars and tensors."""
     if not isinstance(xs, list | tuple):
         raise DTypeError(f"{name}: argument 'xs': expected a list or a tuple of arrays, got {shown(xs)}")
-    if not len(xs):
+    given = cast(Sequence[Any], xs)
+    if not given:
         raise ShapeError(f"{name}: argument 'xs': expected at least one array, got none")
-    if not any(isinstance(x, Var | AnyTensor) for x in xs):
+    if not any(isinstance(x, Var | AnyTensor) for x in given):
         raise TapeError(f"{name}: expected a Var among the arguments; put an array on a tape with tape.leaf")
-    return [x if isinstance(x, Var | AnyTensor) else AnyTensor.leaf(x, f"{name}: argument {argument!r}") for x in xs]
+    return [x if isinstance(x, Var | AnyTensor) else AnyTensor.leaf(x, f"{name}: argument {argument!r}") for x in given]
 
 
 def split(x: Any, parts: int | Sequence[int], axis: int = 0) -> list[Any]:

@@ -185,7 +185,7 @@ class Trainer(Unique):
 
         After `load` the fit that saved the checkpoint goes on: counts include what it had done, and ``batches``
         must give what they gave from its beginning. Those before the checkpoint are passed over untrained;
-        `data.Batches`, whose order follows from seed and epoch, do not even read the epochs.
+        those of an `Epochs`, such as ``dataset.batches``, are not even read, epoch by epoch.
 
         Raises DomainError for a count below 0, batches that give no step, samples in place of batches, a trace that
         is there already, or a checkpoint file that another run left; NonFiniteError for a loss or gradient that is

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from ..errors import TapeError
+from ..graph.location import Location, caller
 from ..record.op import Op
 from ..tape import Tape
 from ..values.spec import Spec
@@ -26,10 +27,12 @@ class Symbol(AnyTensor):
     @property
     def array(self) -> NoReturn:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
         """There is none: raises TapeError."""
+        place = caller()
+        where = "" if place is None else f"; it was read at {Location.of(place)}"
         raise TapeError(
             f"capture: the value of a {self.spec.dtype} tensor of shape {self.spec.shape} was read while the step is "
             "being recorded: a captured step holds ops, not values, so Python cannot branch on them; "
-            "use ops (ops.where, comparisons, slicing), or run the step eagerly"
+            f"use ops (ops.where, comparisons, slicing), or run the step eagerly{where}"
         )
 
     def __len__(self) -> int:

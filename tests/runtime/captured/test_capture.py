@@ -1,5 +1,6 @@
 """Capturing a step records it and runs nothing; what it then computes is the eager step, to the bit."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
@@ -91,7 +92,8 @@ def test_a_value_cannot_be_read_while_the_step_is_recorded(read: str) -> None:
         capture(loss, {"w": np.ones(3, np.float32)}, Adam(), np.ones(3, np.float32))
     text = str(caught.value)
     assert "was read while the step is being recorded: a captured step holds ops, not values" in text
-    assert "use ops (ops.where, comparisons, slicing), or run the step eagerly" in text
+    assert "use ops (ops.where, comparisons, slicing), or run the step eagerly; it was read at " in text
+    assert re.search(r"test_capture\.py:\d+: ", text)
 
 
 @pytest.mark.parametrize(

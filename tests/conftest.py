@@ -47,7 +47,6 @@ QUICK = (
     "tape/values/",
     "tape/var/",
     "trace/cli/test_cli.py::test_names_that",
-    "trace/v1/test_damage.py",
     "trace/v1/test_golden.py",
     "trace/v2/check/test_compare.py",
     "trace/v2/read/test_reader.py",

@@ -8,13 +8,13 @@ from ...arrays import Array
 from ...tape import AnyTensor, BoundsError
 from ...tape.graph.backward import DenseGrads
 from ..ir.graph import IRGraph, gradient_name
-from ..ir.record import Recording, gradients_graph, metric_name, record, step_graph
+from ..ir.record import Recording, gradients_graph, loss_graph, metric_name, record, step_graph
 from ..lower.bind import Bound, Fault
 from ..lower.plan import BindingPlan
 from ..step.batch import BatchSignature
 from ..step.eager import TrainingStep, mean_metrics
 from .buffers import InputBuffers, bound_to
-from .purity import Looks, require_same
+from .purity import Looks, require_same, require_same_loss
 
 Compiler = Callable[[IRGraph, Mapping[int, Array]], BindingPlan]
 
@@ -31,7 +31,7 @@ class Plans(InputBuffers):
         super().__init__(example, signature)
         self._step, self._compile = step, compile
         self.recording = record(step.loss_fn, step.params, example, step.recipe, step.model_state, step.seed)
-        self.looks = Looks(self.require_same)
+        self.looks = Looks(self._look)
 
     @cached_property
     def _recorded(self) -> tuple[IRGraph, dict[int, Array]]:
@@ -45,6 +45,13 @@ class Plans(InputBuffers):
     def require_same(self, when: str) -> None:
         """Raise CaptureError if the loss function, recorded once more, is not what the plans run."""
         require_same(self.graph, self._step, self.bound, when)
+
+    def _look(self, when: str) -> None:
+        require_same_loss(self._loss_graph, self._step, self.bound, when)
+
+    @cached_property
+    def _loss_graph(self) -> IRGraph:
+        return loss_graph(self.recording, self.recording.forward)
 
     def executable(self, kind: Kind) -> "Executable":
         """One of the three plans, compiled at its first use."""

@@ -1,10 +1,48 @@
-"""What a training step did: what a trainer tells a recorder."""
+"""What a training step did and computed: what a trainer tells a recorder."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from .arrays import Array, Arrays
+
+
+@dataclass(frozen=True, slots=True)
+class TapeNode:
+    """One value on the tape of a step, and what made it.
+
+    Args:
+        op: name of the op; "leaf" for what no op made.
+        dtype: numpy's name of the dtype.
+        shape: its sizes.
+        parents: positions of its inputs in the list of nodes; all of them stand before it.
+        attrs: the op's attributes as text, such as ``axis=0, keepdims=False``.
+        name: of a parameter, or what the user called the node; else empty.
+        scope: path of the layer that made it, such as ``blocks.0.attention``; else empty.
+        place: the user's line, such as ``train.py:12: loss = model(p, x)``; else empty.
+    """
+
+    op: str
+    dtype: str
+    shape: tuple[int, ...]
+    parents: tuple[int, ...] = ()
+    attrs: str = ""
+    name: str = ""
+    scope: str = ""
+    place: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class StepTape:
+    """Every value that a step computed up to its loss, and its gradient where one arrived.
+
+    In the order of execution, micro-batch after micro-batch; a leaf stands before the first op that takes it, and
+    leaves that no op takes are left out.
+    """
+
+    nodes: tuple[TapeNode, ...]
+    values: Sequence[Array]
+    grads: Sequence[Array | None]
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -23,6 +61,7 @@ class CompletedStep:
         batch: the arrays the loss was computed from: a mapping, a sequence or one array.
         clip: (threshold, scale) if the gradients were clipped by norm.
         micro_batches: how many micro-batches the gradients were accumulated over.
+        tape: every value of the step and its gradient, where the recorder wants them.
     """
 
     step: int
@@ -35,3 +74,4 @@ class CompletedStep:
     batch: Any
     clip: tuple[float, float] | None = None
     micro_batches: int = 1
+    tape: StepTape | None = None

@@ -326,15 +326,27 @@ class Trainer(Unique):
             saved = checkpoint.law.get(name)
             if saved != value:
                 raise CheckpointError(f"load: {str(path)!r}: {name}: it was saved with {saved}, this run has {value}")
+        callbacks = self._callbacks.state()
         try:
+            self._load_callbacks(path, checkpoint)
             self._step.load_state_dict(checkpoint.arrays)
         except StateError as error:
+            self._callbacks.load_state(callbacks)
             raise CheckpointError(f"load: {str(path)!r} is of another model: {error}") from None
-        self._callbacks.load_state(checkpoint.callbacks)
+        except CheckpointError:
+            self._callbacks.load_state(callbacks)
+            raise
         self.steps, self._loss = checkpoint.steps, checkpoint.loss
         self._loaded, self._feed = checkpoint, None
         self._recorded = False
         self._saved = self._saved or (self._checkpoint is not None and FilePath(path) == FilePath(self._checkpoint))
+
+    def _load_callbacks(self, path: str | PathLike[str], checkpoint: Checkpoint) -> None:
+        try:
+            self._callbacks.load_state(checkpoint.callbacks)
+        except Exception as error:  # of the callbacks' own
+            text = f"load: {str(path)!r}: a callback does not take its state: {type(error).__name__}: {error}"
+            raise CheckpointError(text) from error
 
     def _law(self) -> dict[str, Any]:
         """What decides the run besides its data."""

@@ -57,7 +57,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["training"],
     ],
     "runtime/training": [
-        ["batch_stream", "callback_list", "figures", "interrupt", "modes", "progress", "recorder_protocol"],
+        ["archive", "batch_stream", "callback_list", "figures", "interrupt", "modes", "progress", "recorder_protocol"],
         ["checkpoint", "evaluation", "history", "trace_session"],
         ["held_out", "result"],
         ["trainer"],

@@ -26,7 +26,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["layers"],
     ],
     "tape/numerics": [
-        ["coefficients", "literals", "sizes"],
+        ["coefficients", "interrupts", "literals", "sizes"],
         ["engine"],
         ["simd"],
         ["basic", "math"],

@@ -26,6 +26,11 @@ class Callee(Protocol):
         ...
 
     @property
+    def private(self) -> bool:
+        """Whether it has no public function."""
+        ...
+
+    @property
     def call(self) -> Callable[..., Any]:
         """The function that applies it: operators enter it without a step between."""
         ...

@@ -9,7 +9,7 @@ whose axes might be any.
 # What the op table returns is typed by each method's own signature.
 # mypy: disable-error-code="no-any-return"
 from collections.abc import Callable
-from typing import Any, Generic, Literal, Protocol, TypeVar, TypeVarTuple, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, TypeVarTuple, overload
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ..values.dtypes import DType, Float, boolean, i64
 from ..values.shape import Pattern, Shape
 from .arithmetic import Arithmetic, Number
 from .broadcasting import binary, shape_of as shape_of
+from .foreign import numpy_operator, refuse_array, refuse_attribute, refuse_function
 from .handle import Handle
 from .method_types import Axes, Axis, Flat, UnknownAxis, method
 from .op_table import OPS
@@ -153,8 +154,13 @@ class Var(SomeVar[D], Arithmetic, Generic[D, *S]):
     """
 
     __slots__ = ()
-    __array_ufunc__ = None  # numpy arrays leave `array + var` to Var
     __hash__ = object.__hash__
+
+    if TYPE_CHECKING:  # checkers refuse by themselves what these refuse
+        __array_ufunc__ = None
+    else:
+        __array__, __array_function__, __array_ufunc__ = refuse_array, refuse_function, numpy_operator
+        __getattr__ = refuse_attribute
 
     def __repr__(self) -> str:
         value = self.value

@@ -3,12 +3,12 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ..completed_step import CompletedStep
+from ..completed_step import CompletedStep, StepTape, TapeNode
 from .replaying.validate import validate
 from .v2.check.report import Finding, Report
 from .v2.errors import InvalidTraceError, NonFiniteError, NotRecordedError, TraceWriteError, UnsealedTraceWarning
 from .v2.format.limits import Limits
-from .v2.read.reader import StepView, Trace, open_trace
+from .v2.read.reader import OpDigests, StepView, Trace, open_trace
 from .v2.verdict import Verdict
 from .v2.write.open_recorder import open_recorder, resume_recorder
 from .v2.write.recorder import Recorder
@@ -27,9 +27,12 @@ __all__ = [
     "Limits",
     "NonFiniteError",
     "NotRecordedError",
+    "OpDigests",
     "Recorder",
     "Report",
+    "StepTape",
     "StepView",
+    "TapeNode",
     "Trace",
     "TraceWriteError",
     "UnsealedTraceWarning",

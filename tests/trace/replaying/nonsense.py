@@ -59,7 +59,9 @@ def write(
     arrays = [canonical(start[name]) for name in roles]
     digests = [tensor_digest(ALGORITHM, array) for array in arrays]
     root = state_root(ALGORITHM, digests)
-    writer.keyframe(encode_keyframe(b"", b"", digests, root), root, [raw(array) for array in arrays])
+    writer.keyframe(
+        encode_keyframe(b"", b"", digests, root), root, [raw(array) for array in arrays if mode.has_keyframes]
+    )
     for number, said in enumerate(steps):
         _step(writer, roles, number, said)
     writer.seal()
@@ -91,5 +93,6 @@ def _step(writer: TraceWriter, roles: dict[str, TensorRole], number: int, said: 
         root=state_root(ALGORITHM, [tensor_digest(ALGORITHM, array) for array in (*rest, *buffers)]),
     )
     front = encode_step(writer.layout, ALGORITHM.hash, writer.link, record)
-    body = {RecordMode.DIGEST: [], RecordMode.GRADS: grads + buffers}.get(writer.header.mode, grads + buffers + rest)
+    mode = writer.header.mode
+    body = grads + buffers + (rest if mode is RecordMode.FULL else []) if mode.has_gradients else []
     writer.step(front, [raw(array) for array in body])

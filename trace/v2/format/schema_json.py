@@ -5,16 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, cast
 
-import numpy as np
-
 from ..errors import InvalidTraceError
 from ..verdict import Verdict
 from .constants import DTYPE_CODES, TensorRole
+from .json_marks import check_marks
 from .limits import Limits
 from .schema import Group, Schema, TensorSpec, canonical_json, require_at_most, shown
 
-_SQUARE = bytes.maketrans(b"{}", b"[]")
-_NO_MARKS = bytes(set(range(256)) - set(b'[]{},"'))
 _LARGEST_INTEGER = (1 << 63) - 1
 _NOT_CANONICAL = "the JSON is not canonical"
 _KINDS = {dict: "an object", list: "a list", str: "a string", int: "an integer from 0 to 2^63 - 1"}
@@ -28,7 +25,7 @@ def decode_schema(data: bytes, limits: Limits) -> Schema:
         InvalidTraceError: `corrupt` if it breaks a rule of the format, `unsupported` if it has unknown keys.
     """
     try:
-        _check_marks(data, limits)
+        check_marks(data, limits.json_depth, limits.json_brackets, limits.json_commas)
         value = json.loads(data.decode(), parse_float=_no_float, parse_constant=_no_float)
         if canonical_json(value) != data:
             raise ValueError(_NOT_CANONICAL)
@@ -37,30 +34,6 @@ def decode_schema(data: bytes, limits: Limits) -> Schema:
     except (ValueError, RecursionError) as error:
         raise InvalidTraceError(Verdict.CORRUPT, f"schema: {error}") from error
     return schema
-
-
-def _check_marks(data: bytes, limits: Limits) -> None:
-    """Hold the depth of the JSON and the number of its values against the limits, before any of it is built.
-
-    A fixed number of passes over the bytes: what stands in strings is taken away, then everything but brackets and
-    commas; and each time that empty brackets are taken away, the depth is one less.
-    """
-    marks = _outside_strings(data)
-    brackets = marks.translate(_SQUARE, b",")
-    require_at_most(limits.json_brackets, brackets.count(b"["), "lists and objects in the JSON")
-    require_at_most(limits.json_commas, marks.count(b","), "commas in the JSON")
-    for _ in range(limits.json_depth):
-        brackets = brackets.replace(b"[]", b"")
-    if brackets:
-        raise ValueError(f"JSON nested more than {limits.json_depth} deep, or with brackets that do not match")
-
-
-def _outside_strings(data: bytes) -> bytes:
-    """The brackets and commas outside the strings of a JSON."""
-    without_escapes = data.replace(b"\\\\", b"").replace(b'\\"', b"")
-    marks = np.frombuffer(without_escapes.translate(None, _NO_MARKS), np.uint8)
-    inside = np.bitwise_xor.accumulate(marks == ord('"'))  # a string's end is outside
-    return marks[~inside].tobytes().translate(None, b'"')
 
 
 def _no_float(text: str) -> None:

@@ -75,7 +75,8 @@ def step_cause(
 
 def _elsewhere(environment: Differing, told: dict[str, Any]) -> bool:
     """Whether both runs are known to have used the same sources of dgrr, and another machine or library."""
-    return SOURCES in told and SOURCES not in environment and any(key in environment for key in _MACHINE)
+    known = told.get(SOURCES, "unknown") != "unknown" and SOURCES not in environment
+    return known and any(key in environment for key in _MACHINE)
 
 
 def state_known(trace: Trace, step: int) -> bool:

@@ -107,7 +107,7 @@ class _Comparing:
         self.a, self.b = pair.a, pair.b
         self.told = environment_of(self.a)
         self.environment = differing(self.told, environment_of(self.b))
-        self.settings = differing({**header_of(self.a), **rule_of(self.a)}, {**header_of(self.b), **rule_of(self.b)})
+        self.settings = differing(header_of(self.a), header_of(self.b))
 
     def result(self) -> Comparison:
         result = self._found()
@@ -124,12 +124,13 @@ class _Comparing:
         schema = schema_cause(self.a.schema, self.b.schema)
         if schema is not None:
             result = self._diverged(schema[0], schema[1])
+            result.settings = differing(rule_of(self.a), rule_of(self.b))
             if schema[0] is Cause.MODEL and self.pair.length:
                 result.op = first_op_of(self.pair, 0)
             return result
         start = self.pair.start()
         if start:
-            text = f"they start from other values: {_counted(start)} before step 0"
+            text = f"they start from other values: {_counted(start)}"
             return self._diverged(Cause.START, text, tensors=start)
         found = first_divergent(self.pair)
         return self._equal() if found is None else self._parted(*found)
@@ -170,7 +171,7 @@ class _Comparing:
         made = (
             "from equal gradients the rule makes another"
             if not found.forward
-            else "from equal data it computes another"
+            else "from equal state and data it computes another"
         )
         return f"{begun}: {made} {tensors[0].title}"
 
@@ -206,16 +207,17 @@ class _Comparing:
     def _undecided(self, names: list[str]) -> str:
         if not self.pair.one_digest:
             return "nothing that is recorded in both differs, but their digests are of different kinds; record with one"
-        text = f"digests have no tolerance, and no values are recorded of the gradient of {names[0]!r}"
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        text = f"digests have no tolerance, and those of {names[0]} differ, of which no values are recorded"
+        more = f" ({len(names) - 1} more are alike)" if len(names) > 1 else ""
         return f"{text}{more}; record with record='grads', or compare bitwise"
 
     def _refuse_numerics(self, result: Comparison) -> None:
         """Bits are promised within one numerics version; what arithmetic cannot explain stays as it was found."""
         if result.cause not in (None, Cause.GRADIENT, Cause.UPDATE, Cause.ENVIRONMENT):
             return
-        versions = f"numerics versions {self.a.header.numerics} and {self.b.header.numerics} promise no equal bits"
-        result.sentence = f"{versions}; {result.sentence}"
+        versions = f"numerics versions {self.a.header.numerics} and {self.b.header.numerics}"
+        cure = "promise no equal bits: compare with a tolerance, or record anew"
+        result.sentence = f"{versions} {cure}; {result.sentence}"
         result.verdict, result.cause = Verdict.NUMERICS, Cause.NUMERICS
         last = self.pair.length - 1
         if result.step is not None and last > result.step:

@@ -1,7 +1,7 @@
 """The losses of two runs side by side: a few of them, as a curve of characters."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,8 @@ from .tensors import plain
 WIDTH = 40
 BLOCKS = "▁▂▃▄▅▆▇█"
 ASCII = "_.-=+*%#"
+_LOGARITHMIC = 100
+"""From which ratio of the largest to the smallest loss the scale is logarithmic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +31,22 @@ class LossCurves:
         """For a screen: both curves on one scale, and what the losses were around a step."""
         if not self.steps:
             return []
-        low, high = _range((*self.a, *self.b))
-        lines = [f"loss of steps {self.steps[0]} to {self.steps[-1]}, on a scale from {low:.4g} to {high:.4g}:"]
-        lines += [f"  {side} {_drawn(curve, low, high, characters)}" for side, curve in (("a", self.a), ("b", self.b))]
+        known = [x for x in (*self.a, *self.b) if x is not None and math.isfinite(x)]
+        low, high = min(known, default=0.0), max(known, default=0.0)
+        scale = math.log if low > 0 and high / low > _LOGARITHMIC else float
+        kind = "a logarithmic scale" if scale is math.log else "a scale"
+        lines = [f"loss of steps {self.steps[0]} to {self.steps[-1]}, on {kind} from {low:.4g} to {high:.4g}:"]
+        for side, losses in (("a", self.a), ("b", self.b)):
+            lines.append(f"  {side} {''.join(_character(x, scale, low, high, characters) for x in losses)}")
         return lines if step is None else [*lines, self._marked(step)]
 
     def _marked(self, step: int) -> str:
         column = sum(k <= step for k in self.steps) - 1
-        x, y = (_number(loss) for loss in self.first_different)
-        before = "" if self.last_common is None else f"; before {_number(self.last_common)} in both"
-        return f"    {' ' * column}^ step {step}: {f'{x} in both' if x == y else f'a {x}, b {y}'}{before}"
+        x, y = self.first_different
+        digits = 17 if x != y and _number(x, 9) == _number(y, 9) else 9
+        now = f"a {_number(x, digits)}, b {_number(y, digits)}" if x != y else f"{_number(x, 9)} in both"
+        before = "" if self.last_common is None else f"; before {_number(self.last_common, 9)} in both"
+        return f"    {' ' * column}^ step {step}: {now}{before}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types."""
@@ -66,24 +74,16 @@ def _loss(trace: Trace, step: int) -> float | None:
     return float(trace[step].loss) if step < len(trace) else None
 
 
-def _range(losses: Sequence[float | None]) -> tuple[float, float]:
-    known = [x for x in losses if x is not None and math.isfinite(x)]
-    return min(known, default=math.inf), max(known, default=-math.inf)
+def _character(loss: float | None, scale: Callable[[float], float], low: float, high: float, characters: str) -> str:
+    """The height of a loss; a space where the trace has ended, "!" for what is not finite."""
+    if loss is None:
+        return " "
+    if not math.isfinite(loss):
+        return "!"
+    bottom, top = scale(low) / 2, scale(high) / 2  # halved: a difference of floats must not overflow
+    height = (scale(loss) / 2 - bottom) / (top - bottom) if top > bottom else 0.0
+    return characters[round(height * (len(characters) - 1))]
 
 
-def _drawn(losses: Sequence[float | None], low: float, high: float, characters: str) -> str:
-    """A character for each loss; a space where the trace has ended, "!" for what is not finite."""
-    top = len(characters) - 1
-    drawn: list[str] = []
-    for loss in losses:
-        if loss is None:
-            drawn.append(" ")
-        elif not math.isfinite(loss):
-            drawn.append("!")
-        else:
-            drawn.append(characters[round((loss / 2 - low / 2) / (high / 2 - low / 2 or 1) * top)])
-    return "".join(drawn)
-
-
-def _number(loss: float | None) -> str:
-    return "ended" if loss is None else f"{loss:.9g}"
+def _number(loss: float | None, digits: int) -> str:
+    return "ended" if loss is None else f"{loss:.{digits}g}"

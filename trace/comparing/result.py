@@ -10,7 +10,7 @@ from ..v2.verdict import Verdict
 from .losses import ASCII, BLOCKS, LossCurves
 from .ops import OpDifference
 from .settings import Differing, table
-from .tensors import TensorDifference, plain
+from .tensors import WORST, TensorDifference, plain
 
 LINES, COLUMNS = 40, 100
 """The size of a screen."""
@@ -77,26 +77,30 @@ class Comparison:
         return "\n".join(self._lines(_characters()))
 
     def _lines(self, characters: str) -> list[str]:
-        word = self.verdict.value if self.cause is None else f"{self.verdict.value} ({self.cause.value})"
-        lines = [*_wrapped(f"{word}: {self.sentence}", ""), f"  a: {self.a}", f"  b: {self.b}"]
+        lines = [*_wrapped(f"{self._word()}: {self.sentence}", ""), f"  a: {self.a}", f"  b: {self.b}"]
         lines += [line for note in self.notes for line in _wrapped(note, "  ")]
         lines += [] if self.op is None else self.op.lines()
         lines += self._tensor_lines()
-        if self.losses is not None:
-            lines += self.losses.lines(self.step, characters)
-        free = max(LINES - len(lines) - 4, 2 * _FEWEST_KEYS)
-        told = table("told otherwise (a -> b)", self.settings, max(free - len(self.environment), _FEWEST_KEYS))
-        return (
-            lines + told + table("computed elsewhere (a -> b)", self.environment, max(free - len(told), _FEWEST_KEYS))
-        )
+        lines += [] if self.losses is None else self.losses.lines(self.step, characters)
+        for title, rows in (("settings", self.settings), ("parts of the environment", self.environment)):
+            room = max(LINES - len(lines) - 2, _FEWEST_KEYS)
+            lines += table(f"{title} that differ (a -> b)", rows, room)
+        return lines
+
+    def _word(self) -> str:
+        """The verdict, and the cause if it says more."""
+        cause = "" if self.cause is None else self.cause.value
+        return f"{self.verdict.value} ({cause})" if cause not in ("", self.verdict.value) else self.verdict.value
 
     def _tensor_lines(self) -> list[str]:
         """The first tensor with its worst elements, some more in short, the rest counted."""
         lines: list[str] = []
-        for i, tensor in enumerate(self.tensors[:_IN_FULL]):
-            lines += tensor.lines(worst=0 if i else 3)
-        rest = len(self.tensors) - _IN_FULL
-        return lines + ([f"{rest} more tensors differ"] if rest > 0 else [])
+        told = [t for i, t in enumerate(self.tensors) if not i or t.recorded or t.only_in][:_IN_FULL]
+        for i, tensor in enumerate(told):
+            lines += tensor.lines(worst=0 if i else WORST)
+        rest = [t.title for t in self.tensors if t not in told]
+        more = f" and {len(rest) - _IN_FULL} more" if len(rest) > _IN_FULL else ""
+        return lines + (_wrapped(f"also different: {', '.join(rest[:_IN_FULL])}{more}", "") if rest else [])
 
     def to_dict(self) -> dict[str, Any]:
         """The same in plain types, for JSON."""

@@ -31,11 +31,10 @@ def _equal(x: Any, y: Any) -> bool:
 
 
 def header_of(trace: Trace) -> dict[str, Any]:
-    """What the header says of the run, and how it ended."""
+    """What the header says of the run, and its length."""
     header = trace.header
     return {
         "steps": len(trace),
-        "sealed": trace.sealed,
         "seed": header.seed,
         "numerics": header.numerics,
         "record": header.mode.name.lower(),
@@ -46,13 +45,9 @@ def header_of(trace: Trace) -> dict[str, Any]:
 
 
 def rule_of(trace: Trace) -> dict[str, Any]:
-    """The rules of the run, and the names of what each step tells them."""
-    groups = [group for group in trace.schema.groups if group != CLIPPING]
-    return {
-        "rule": ", ".join(group.rule for group in groups),
-        "hyperparameters": ", ".join(name for group in groups for name in group.hyperparameters),
-        "clip_value": "yes" if trace.schema.clips_by_value else None,
-    }
+    """The rules of the run, and what its first step was told."""
+    told = step_of(trace, trace[0]) if len(trace) else {}
+    return {"rule": ", ".join(group.rule for group in trace.schema.groups if group != CLIPPING), **told}
 
 
 def step_of(trace: Trace, view: StepView) -> dict[str, Any]:

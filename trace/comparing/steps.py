@@ -7,6 +7,7 @@ import numpy as np
 
 from ...arrays import Array
 from ..v2.errors import NotRecordedError
+from ..v2.format.constants import TensorRole
 from ..v2.format.digest import dtype_name
 from ..v2.read.reader import StepView, Trace, What as Recorded
 from .policy import Policy
@@ -14,6 +15,9 @@ from .settings import Differing, differing, step_of
 from .tensors import Side, TensorDifference, tensor_difference
 
 Digests = dict[str, bytes]
+
+_FLOATS = ("f32", "f64")
+"""The types whose values a tolerance is for."""
 
 
 @dataclass(slots=True)
@@ -39,8 +43,8 @@ class Pair:
     """Two traces of one schema and how close they must be; counts what could not be decided.
 
     Args:
-        unknown: gradients and buffers that may differ by more than the policy allows: no values of theirs are
-            recorded; those that are at other steps are `known`.
+        unknown: titles of what may differ by more than the policy allows, since no values of it are recorded; of the
+            state alone it is left out, which follows from the gradients. What is recorded at other steps is `known`.
         skipped: how many tensors were not compared for that reason.
     """
 
@@ -118,12 +122,14 @@ class Pair:
             return None
         arrays = self._values(step, what, name)
         tolerance = self.policy.of(name)
+        unread = TensorDifference(name, what, spec.shape, spec.dtype)
         if arrays is not None:
-            self.known.add(name)
+            self.known.add(unread.title)
             return tensor_difference(name, what, spec.dtype, *arrays, tolerance)
-        if self.one_digest and tolerance.bitwise:
-            return TensorDifference(name, what, spec.shape, spec.dtype)
-        self.unknown |= {name} if what == "grad" else set()
+        if self.one_digest and (tolerance.bitwise or spec.dtype not in _FLOATS):
+            return unread
+        if what != "after" or spec.role is TensorRole.BUFFER:
+            self.unknown.add(unread.title)
         self.skipped += 1
         return None
 

@@ -19,7 +19,12 @@ _BINS = 8
 FAR = 1 << 20
 """Above so many ULP a relative difference says more than their number."""
 
-_TITLES: dict[What, str] = {"loss": "loss", "grad": "gradient of", "before": "initial", "after": "state after:"}
+_TITLES: dict[What, str] = {
+    "loss": "loss",
+    "grad": "gradient of '{}'",
+    "before": "'{}' before step 0",
+    "after": "'{}' after the step",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +100,17 @@ class TensorDifference:
 
     @property
     def title(self) -> str:
-        """What it is and of which kind, such as ``gradient of 'w' f32 (3, 2)``."""
-        name = "" if self.what == "loss" else f" '{self.name}'"
-        return f"{_TITLES[self.what]}{name} {self.dtype} {self.shape}"
+        """What it is, such as ``gradient of 'w'``."""
+        return _TITLES[self.what].format(self.name)
 
     def figures(self) -> str:
         """How many elements differ and by how much at most, in a line."""
         if self.only_in is not None:
             return f"in {self.only_in} only"
         if self.differing is None:
-            return "the digests differ; its values are not recorded"
+            return "its digests differ, its values are not recorded"
+        if not self.differing:
+            return "equal values of different types"
         size = int(np.prod(self.shape))
         count = "" if not self.shape else f"{self.differing} of {size} elements differ, "
         if self.max_abs is None or self.max_rel is None:
@@ -113,7 +119,8 @@ class TensorDifference:
 
     def lines(self, *, worst: int) -> list[str]:
         """For a screen, with so many of the worst elements."""
-        lines = [f"{self.title}: {self.figures()}"]
+        shape = f" {self.shape}" if self.shape else ""
+        lines = [f"{self.title}, {self.dtype}{shape}: {self.figures()}"]
         if self.histogram:
             lines.append(f"  ULP {_row(self.histogram)}")
         return lines + [f"  {line}" for element in self.worst[:worst] for line in element.lines()]

@@ -4,10 +4,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ..completed_step import CompletedStep
+from .comparing.compare import assert_same, compare
+from .comparing.ops import OpDifference
+from .comparing.policy import Policy
+from .comparing.result import Cause, Comparison
+from .comparing.tensors import TensorDifference
 from .replaying.validate import validate
 from .v2.check.report import Finding, Report
 from .v2.errors import InvalidTraceError, NonFiniteError, NotRecordedError, TraceWriteError, UnsealedTraceWarning
 from .v2.format.limits import Limits
+from .v2.read.op_digests import OpDigests
 from .v2.read.reader import StepView, Trace, open_trace
 from .v2.verdict import Verdict
 from .v2.write.open_recorder import open_recorder, resume_recorder
@@ -21,19 +27,27 @@ _COMPILED = {"replay": "replaying.replay", "state_after": "replaying.replay_stat
 """Names whose modules are loaded when they are first asked for: reading a trace needs no compiler."""
 
 __all__ = [
+    "Cause",
+    "Comparison",
     "CompletedStep",
     "Finding",
     "InvalidTraceError",
     "Limits",
     "NonFiniteError",
     "NotRecordedError",
+    "OpDifference",
+    "OpDigests",
+    "Policy",
     "Recorder",
     "Report",
     "StepView",
+    "TensorDifference",
     "Trace",
     "TraceWriteError",
     "UnsealedTraceWarning",
     "Verdict",
+    "assert_same",
+    "compare",
     "open_recorder",
     "open_trace",
     "replay",

@@ -96,7 +96,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["exit_codes"],
         ["file_version"],
         ["v1", "v2"],
-        ["replaying"],
+        ["comparing", "replaying"],
         ["cli"],
     ],
     "trace/v1": [

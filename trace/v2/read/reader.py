@@ -21,6 +21,7 @@ from ..format.limits import Limits
 from ..format.step import StepRecord
 from ..verdict import Verdict
 from .locate import Locator, Mode
+from .op_digests import OpDigests
 from .source import Frame, FrameSource, Source
 
 What: TypeAlias = Literal["grad", "after", "before"]
@@ -234,6 +235,11 @@ class Trace(Sequence[StepView]):
     def events(self) -> Iterator[tuple[int, EventRecord]]:
         """Every EVENT with the number of steps before it; one pass over the heads."""
         return self._locator.events()
+
+    def ops(self, step: int) -> OpDigests | None:
+        """The digests of every op of a step; None where they are not recorded."""
+        self._checked(step)
+        return None
 
     def close(self) -> None:
         """Close the file. Idempotent."""

@@ -57,8 +57,8 @@ class DifferentElement:
 
     def lines(self) -> list[str]:
         """For a screen: both values in decimal, as hexadecimal floats and as bits, one below the other."""
-        place = f"[{', '.join(map(str, self.index))}]" if self.index else ""
-        return [f"{place} {self.distance}".strip(), f"  a {exact(self.a)}", f"  b {exact(self.b)}"]
+        values = [f"  a {exact(self.a)}", f"  b {exact(self.b)}"]
+        return [f"[{', '.join(map(str, self.index))}] {self.distance}", *values] if self.index else values
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types; each value as text in decimal, hexadecimal and bits."""
@@ -112,16 +112,16 @@ class TensorDifference:
         if not self.differing:
             return "equal values of different types"
         size = int(np.prod(self.shape))
-        count = "" if not self.shape else f"{self.differing} of {size} elements differ, "
+        count = f"{self.differing} of {size} differ, " if self.shape else f"{self.worst[0].distance}, "
         if self.max_abs is None or self.max_rel is None:
-            return f"{count}none of them finite in both"
-        return f"{count}at most {self.max_abs:.3g} absolute, {self.max_rel:.3g} relative"
+            return f"{count}not finite in both"
+        return f"{count}by at most {self.max_abs:.3g}, relatively {self.max_rel:.3g}"
 
     def lines(self, *, worst: int) -> list[str]:
         """For a screen, with so many of the worst elements."""
         shape = f" {self.shape}" if self.shape else ""
         lines = [f"{self.title}, {self.dtype}{shape}: {self.figures()}"]
-        if self.histogram:
+        if self.histogram and self.shape:
             lines.append(f"  ULP {_row(self.histogram)}")
         return lines + [f"  {line}" for element in self.worst[:worst] for line in element.lines()]
 
@@ -222,10 +222,8 @@ def _bin(first: int, width: int) -> str:
         return "zeros" if first == 0 else "NaN"
     power = (first.bit_length() - 1) // width * width
     if first >= FAR:
-        return ">=2^20"
+        return "2^20+"
     low, high = 1 << power, (1 << power + width) - 1
-    return str(low) if low == high else f"{_short(low)}-{_short(high)}"
-
-
-def _short(n: int) -> str:
-    return str(n) if n < 10_000 else f"{n // 1000}k"
+    if low == high:
+        return str(low)
+    return f"{low}-{high}" if high < 128 else f"2^{power}+"

@@ -50,7 +50,9 @@ def compare(a: TraceLike, b: TraceLike, *, policy: PolicyLike = "bitwise", prove
         with ExitStack() as stack:
             traces = [_opened(stack, trace) for trace in (a, b)]
             damaged = _damage([trace.path for trace in traces]) if proven else None
-            return damaged or _Comparing(Pair(traces[0], traces[1], wanted), proven=proven).result()
+            if damaged is not None:
+                return damaged
+            return _Comparing(Pair(traces[0], traces[1], wanted), proven=proven).result()
     except TraceFileError as error:
         return _unreadable(names, error)
 
@@ -99,7 +101,7 @@ def _unreadable(names: list[str], error: TraceFileError) -> Comparison:
         verdict = Verdict.IO if error.exit == Exit.IO else Verdict.CORRUPT
         return Comparison(names[0], names[1], verdict, str(error))
     found = None if any(name in error.text for name in names) else _damage(names)  # a frame has no path: look for it
-    return found or Comparison(names[0], names[1], error.verdict, error.text)
+    return Comparison(names[0], names[1], error.verdict, error.text) if found is None else found
 
 
 class _Comparing:

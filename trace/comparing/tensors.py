@@ -207,13 +207,15 @@ def _worst(
 
 
 def _row(histogram: Iterable[tuple[int, int]]) -> str:
-    """A histogram in a line: bins of up to 2^20 ULP, twice as wide if there are many; what is beyond in one."""
+    """A histogram in a line: bins of up to 2^20 ULP, wider ones if there are many; what is beyond in one."""
     histogram = tuple(histogram)
-    width = 2 if sum(first <= FAR for first, _ in histogram) > _BINS else 1
-    counts: dict[str, int] = {}
-    for first, count in histogram:
-        label = _bin(first, width)
-        counts[label] = counts.get(label, 0) + count
+    for width in (1, 2, 4):
+        counts: dict[str, int] = {}
+        for first, count in histogram:
+            label = _bin(first, width)
+            counts[label] = counts.get(label, 0) + count
+        if len(counts) <= _BINS:
+            break
     return "   ".join(f"{label}: {count}" for label, count in counts.items())
 
 

@@ -40,8 +40,8 @@ def diff_with_model(
     """Train a recorded run anew with the model as it is now, and compare the two.
 
     The run is computed op by op from its beginning, by the recorded rule and hyperparameters; where no bit may differ
-    it ends with the first step that does. In the answer `a` is the trace and `b` the run computed now; what `b` was told
-    is what `a` was, so that causes are data, model, gradient, update, numerics or environment.
+    it ends with the first step that does. In the answer `a` is the trace and `b` the run computed now. `b` is told
+    what `a` was, so that causes are data, model, start, gradient, update, numerics or environment.
 
     Args:
         path: the trace.

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ..completed_step import CompletedStep
+from ..completed_step import CompletedStep, TapeNode
 from .comparing.compare import assert_same, compare
 from .comparing.ops import OpDifference
 from .comparing.policy import Policy
@@ -46,6 +46,7 @@ __all__ = [
     "Recorder",
     "Report",
     "StepView",
+    "TapeNode",
     "TensorDifference",
     "Trace",
     "TraceWriteError",

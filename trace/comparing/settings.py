@@ -76,11 +76,13 @@ def environment_of(trace: Trace) -> dict[str, Any]:
     return cast(dict[str, Any], value) if isinstance(value, dict) else {"environment": text}
 
 
-def table(title: str, rows: Differing, limit: int) -> list[str]:
-    """Differing keys for a screen, `key: a -> b`, at most so many."""
+def table(title: str, rows: Differing, room: int) -> list[str]:
+    """Differing keys for a screen, `key: a -> b`, in so many lines, or in three if these are fewer."""
     lines = [f"  {key}: {shown(a)} -> {shown(b)}" for key, (a, b) in rows.items()]
-    more = [f"  {len(lines) - limit} more keys differ"] if len(lines) > limit else []
-    return [f"{title}:", *lines[:limit], *more] if lines else []
+    if len(lines) + 1 > max(room, 3):
+        told = max(room - 2, 1)
+        lines = [*lines[:told], f"  {len(lines) - told} more keys differ"]
+    return [f"{title}:", *lines] if lines else []
 
 
 def shown(value: Any) -> str:

@@ -57,8 +57,9 @@ class DifferentElement:
 
     def lines(self) -> list[str]:
         """For a screen: both values in decimal, as hexadecimal floats and as bits, one below the other."""
-        values = [f"  a {exact(self.a)}", f"  b {exact(self.b)}"]
-        return [f"[{', '.join(map(str, self.index))}] {self.distance}", *values] if self.index else values
+        place = f"[{', '.join(map(str, self.index))}] " if self.index else ""
+        distance = f", {self.distance}" if self.index else ""
+        return [f"{place}a {exact(self.a)}", f"{' ' * len(place)}b {exact(self.b)}{distance}"]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types; each value as text in decimal, hexadecimal and bits."""
@@ -111,17 +112,21 @@ class TensorDifference:
             return "its digests differ, its values are not recorded"
         if not self.differing:
             return "equal values of different types"
-        size = int(np.prod(self.shape))
-        count = f"{self.differing} of {size} differ, " if self.shape else f"{self.worst[0].distance}, "
+        if not self.shape:
+            return f"differs{self._by('by')}, {self.worst[0].distance}"
+        return f"{self.differing} of {int(np.prod(self.shape))} differ{self._by('by up to')}"
+
+    def _by(self, how: str) -> str:
         if self.max_abs is None or self.max_rel is None:
-            return f"{count}not finite in both"
-        return f"{count}by at most {self.max_abs:.3g}, relatively {self.max_rel:.3g}"
+            return ", not finite in both"
+        return f" {how} {self.max_abs:.3g}, relatively {self.max_rel:.3g}"
 
     def lines(self, *, worst: int) -> list[str]:
         """For a screen, with so many of the worst elements."""
         shape = f" {self.shape}" if self.shape else ""
         lines = [f"{self.title}, {self.dtype}{shape}: {self.figures()}"]
-        if self.histogram and self.shape:
+        near = any(first < FAR for first, _ in self.histogram)  # else the relative difference has said it
+        if near and self.shape:
             lines.append(f"  ULP {_row(self.histogram)}")
         return lines + [f"  {line}" for element in self.worst[:worst] for line in element.lines()]
 

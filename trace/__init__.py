@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ..completed_step import CompletedStep
+from ..completed_step import CompletedStep, TapeNode
 from .comparing.compare import assert_same, compare
 from .comparing.ops import OpDifference
 from .comparing.policy import Policy
@@ -20,10 +20,15 @@ from .v2.write.open_recorder import open_recorder, resume_recorder
 from .v2.write.recorder import Recorder
 
 if TYPE_CHECKING:
+    from .comparing.with_model import diff_with_model
     from .replaying.replay import replay
     from .replaying.replay_state import state_after
 
-_COMPILED = {"replay": "replaying.replay", "state_after": "replaying.replay_state"}
+_COMPILED = {
+    "diff_with_model": "comparing.with_model",
+    "replay": "replaying.replay",
+    "state_after": "replaying.replay_state",
+}
 """Names whose modules are loaded when they are first asked for: reading a trace needs no compiler."""
 
 __all__ = [
@@ -41,6 +46,7 @@ __all__ = [
     "Recorder",
     "Report",
     "StepView",
+    "TapeNode",
     "TensorDifference",
     "Trace",
     "TraceWriteError",
@@ -48,6 +54,7 @@ __all__ = [
     "Verdict",
     "assert_same",
     "compare",
+    "diff_with_model",
     "open_recorder",
     "open_trace",
     "replay",

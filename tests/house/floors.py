@@ -96,7 +96,8 @@ FLOORS: dict[str, list[list[str]]] = {
         ["exit_codes"],
         ["file_version"],
         ["v1", "v2"],
-        ["comparing", "replaying"],
+        ["replaying"],
+        ["comparing"],
         ["cli"],
     ],
     "trace/v1": [

@@ -55,6 +55,11 @@ class Recorder:
         return self._writer.steps
 
     @property
+    def link(self) -> bytes:
+        """The link of the last step in the state chain; of a trace without steps, where the chain begins."""
+        return self._writer.link
+
+    @property
     def path(self) -> str:
         """The name the trace has once it is sealed."""
         return self._writer.path

@@ -16,6 +16,8 @@ Paths: TypeAlias = Callable[[argparse.Namespace], list[str]]
 _TRACE = "trace.dgrr"
 _DEMO = "demo.dgrr"
 _DEFAULT = "default: %(default)s"
+_RULE = "the class of an optimizer rule that is not built in; may be given several times"
+_MODULES = "Modules are those of the current folder and the installed ones."
 # The format's limits; the trace modules that own them load numba.
 _UINT32 = 2**32 - 1
 _UINT64 = 2**64 - 1
@@ -50,16 +52,17 @@ def _one_path(args: argparse.Namespace) -> list[str]:
 
 
 def _two_paths(args: argparse.Namespace) -> list[str]:
-    """Both traces, by their places or by the options of version 1."""
+    """Both traces, by their places or by the options of version 1; one where the other is computed."""
     given = {"--a": args.a, "--b": args.b}
     if not args.paths and any(given.values()):
         missing = [option for option, value in given.items() if value is None]
         if missing:
             args.parser.error(f"the following arguments are required: {', '.join(missing)}")
         return [args.a, args.b]
-    if any(given.values()) or len(args.paths) != 2:
+    expected = "two traces, PATH_A and PATH_B" if args.model is None else "one trace beside --model"
+    if any(given.values()) or len(args.paths) != (2 if args.model is None else 1):
         count = len(args.paths) + sum(value is not None for value in given.values())
-        args.parser.error(f"expected two traces, PATH_A and PATH_B, got {count}")
+        args.parser.error(f"expected {expected}, got {count}")
     return list(args.paths)
 
 
@@ -119,8 +122,7 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
     _add_ulp_tol(parser)
     model = "execute the gradients again, too: what returns (loss_fn, batches) when it is called"
     parser.add_argument("--model", metavar="MODULE:FUNCTION", help=model)
-    rule = "the class of an optimizer rule that is not built in; may be given several times"
-    parser.add_argument("--rule", metavar="MODULE:NAME", action="append", default=[], help=rule)
+    parser.add_argument("--rule", metavar="MODULE:NAME", action="append", default=[], help=_RULE)
     seed = "the seed that the run is known to have; default: the one that the trace names"
     parser.add_argument("--seed", type=integer(0, _UINT64), metavar="UINT64", help=seed)
     numerics = "the numerics version that the run is known to have; default: the one that the trace names"
@@ -138,7 +140,8 @@ def _add_rollback(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_compare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", type=path, nargs="*", metavar="PATH", help="the two traces, the reference first")
+    traces = "the two traces, the reference first; one of them where --model is given"
+    parser.add_argument("paths", type=path, nargs="*", metavar="PATH", help=traces)
     parser.add_argument("--a", type=path, metavar="PATH_A", help="the first of them")
     parser.add_argument("--b", type=path, metavar="PATH_B", help="the second")
     close = "how close values must be: bitwise, ulp=N, or rtol=X,atol=Y; default: bitwise"
@@ -146,6 +149,9 @@ def _add_compare(parser: argparse.ArgumentParser) -> None:
     _add_ulp_tol(parser)
     proven = "validate both files first, from their first byte to their last"
     parser.add_argument("--proven", action="store_true", help=proven)
+    model = "compute the second run now: what returns (loss_fn, batches) when it is called"
+    parser.add_argument("--model", metavar="MODULE:FUNCTION", help=model)
+    parser.add_argument("--rule", metavar="MODULE:NAME", action="append", default=[], help=_RULE)
 
 
 def _add_verify_step(parser: argparse.ArgumentParser) -> None:
@@ -161,8 +167,6 @@ def _add_cache(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", choices=("show", "clear", "warm"), default="show", help=action)
     parser.add_argument("--model", metavar="MODULE:FUNCTION", help=model)
 
-
-_MODULES = "Modules are those of the current folder and the installed ones."
 
 COMMANDS = (
     Command(
@@ -226,8 +230,9 @@ COMMANDS = (
         _two_paths,
         handlers.compare,
         "dgrr diff old.dgrr new.dgrr                  to the bit\n"
-        "dgrr diff old.dgrr new.dgrr --policy ulp=4   recorded values up to 4 units in the last place apart",
-        "dgrr diff is the short name of dgrr compare.",
+        "dgrr diff old.dgrr new.dgrr --policy ulp=4   recorded values up to 4 units in the last place apart\n"
+        "dgrr diff old.dgrr --model train:run         the run as run() of train.py computes it now",
+        f"dgrr diff is the short name of dgrr compare. {_MODULES}",
         aliases=("diff",),
     ),
     Command(

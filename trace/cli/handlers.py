@@ -86,10 +86,14 @@ def rollback(args: argparse.Namespace) -> Answer:
 
 def compare(args: argparse.Namespace) -> Answer:
     """``dgrr compare``."""
-    a, b = args.paths
     if args.policy is not None and args.ulp_tol:
         args.parser.error("argument --policy: it says what --ulp-tol says; give one of them")
     policy: str = args.policy or (f"ulp={args.ulp_tol}" if args.ulp_tol else "bitwise")
+    if args.model is not None:
+        return _compare_model(args, policy)
+    if args.rule:
+        args.parser.error("argument --rule: it goes with --model")
+    a, b = args.paths
     versions = _known_version(a), _known_version(b)
     if versions[0] != versions[1]:
         text = f"{a} is of version {versions[0]} and {b} of version {versions[1]}: they cannot be compared"
@@ -104,6 +108,15 @@ def compare(args: argparse.Namespace) -> Answer:
     from . import v1
 
     return v1.compare(a, b, tolerance.ulp or 0)
+
+
+def _compare_model(args: argparse.Namespace, policy: str) -> Answer:
+    path: str = args.paths[0]
+    if _known_version(path) == 1:
+        args.parser.error(f"argument --model: {path} is of version 1, whose model is fixed")
+    from . import v2
+
+    return v2.compare_model(path, policy, args.model, args.rule, proven=args.proven)
 
 
 def verify_step(args: argparse.Namespace) -> Answer:

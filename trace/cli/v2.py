@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..comparing.compare import compare as compare_traces
+from ..comparing.result import Comparison
 from ..v2.check.report import Report
 from ..v2.check.validate import validate_v2
+from ..v2.errors import NotRecordedError
 from ..v2.read.reader import StepView, Trace, open_trace
 from ..v2.write.rollback import rollback_v2
 from .answer import Answer, done
@@ -110,7 +112,30 @@ def _write_child(path: str, step: int, out: str) -> None:
 
 def compare(a: str, b: str, policy: str, *, proven: bool) -> Answer:
     """Show where two traces part first, why, and by how much."""
-    found = compare_traces(a, b, policy=policy, proven=proven)
+    return _compared(compare_traces(a, b, policy=policy, proven=proven))
+
+
+def compare_model(path: str, policy: str, model: str, rules: Sequence[str], *, proven: bool) -> Answer:
+    """Show where a trace parts from what its model computes now."""
+    from ..comparing.with_model import diff_with_model  # compiled, and so loaded only where it is needed
+    from ..replaying.replay_state import UnknownRuleError
+
+    classes = [_rule(rule) for rule in rules]
+    loss_fn, batches = load_run("--model", model)
+    damage = compare_traces(path, path, proven=True) if proven else None
+    if damage is not None and not damage:
+        return _compared(damage)
+
+    def computed() -> Comparison:
+        try:
+            return diff_with_model(path, loss_fn, batches, rules=classes, policy=policy)
+        except (NotRecordedError, UnknownRuleError) as error:
+            raise UsageError(f"argument --model: {error}") from error
+
+    return _compared(guarded(f"argument --model: {model}: while computing", computed))
+
+
+def _compared(found: Comparison) -> Answer:
     stream = {"text" if found.same or found.cause is not None else "error": str(found)}
     return Answer(found.verdict.exit_code, found.verdict.value, found.to_dict(), **stream, before="")
 

@@ -221,6 +221,7 @@ RUNS = {
 
 COMMANDS = {
     "--model of replay": (["replay", "run.dgrr", "--model"], SPECS | CALLED | RUNS),
+    "--model of diff": (["diff", "run.dgrr", "--model"], SPECS | CALLED | RUNS),
     "--rule of replay": (["replay", "run.dgrr", "--rule"], SPECS | {"nonsense:Wrong": "got the class Wrong"}),
     "MODULE:FUNCTION of verify-step": (["verify-step"], SPECS | CALLED | RUNS),
     "--model of cache": (["cache", "warm", "--model"], SPECS | CALLED | RUNS),
@@ -270,6 +271,7 @@ def test_nonsense_is_one_line(dgrr: Callable[..., Said], option: str, spec: str,
     assert len(err) < 1000
 
 
+@pytest.mark.parametrize(("command", "doing"), [("replay", "while replaying"), ("diff", "while computing")])
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -278,12 +280,12 @@ def test_nonsense_is_one_line(dgrr: Callable[..., Said], option: str, spec: str,
         ("loss_of_no_var", "raised "),
     ],
 )
-def test_a_model_that_fails_later(dgrr: Callable[..., Said], name: str, text: str) -> None:
+def test_a_model_that_fails_later(dgrr: Callable[..., Said], command: str, doing: str, name: str, text: str) -> None:
     params = {"w": np.ones(3)}
     Trainer(lambda p, x: (p["w"] * x).sum(), params, SGD(0.1), trace="ones.dgrr").fit([np.ones(3)], steps=1)
-    code, out, err = dgrr("replay", "ones.dgrr", "--model", f"nonsense:{name}")
+    code, out, err = dgrr(command, "ones.dgrr", "--model", f"nonsense:{name}")
     assert (code, out) == (1, "")
-    assert err.startswith(f"dgrr: argument --model: nonsense:{name}: while replaying: {text}")
+    assert err.startswith(f"dgrr: argument --model: nonsense:{name}: {doing}: {text}")
     assert err.count("\n") == 1
 
 
@@ -295,8 +297,9 @@ def test_ctrl_c_goes_its_way(dgrr: Callable[..., Said], option: str, spec: str) 
     assert dgrr(*COMMANDS[option][0], spec) == (130, "", "dgrr: interrupted\n")
 
 
-def test_ctrl_c_while_replaying(dgrr: Callable[..., Said]) -> None:
-    code, _, err = dgrr("replay", "run.dgrr", "--model", "nonsense:loss_that_is_interrupted")
+@pytest.mark.parametrize("command", ["replay", "diff"])
+def test_ctrl_c_while_replaying(dgrr: Callable[..., Said], command: str) -> None:
+    code, _, err = dgrr(command, "run.dgrr", "--model", "nonsense:loss_that_is_interrupted")
     assert (code, err) == (130, "dgrr: interrupted\n")
 
 

@@ -1,5 +1,7 @@
 """What the commands answer for traces of version 2."""
 
+import importlib
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import pytest
 
 from dgrr.trace import open_trace, validate
 from dgrr.trace.cli import main
+from dgrr.trace.v2.write.forge import flip_bit
 
 RecordRun = Callable[..., Path]
 Said = tuple[int, str, str]
@@ -119,3 +122,70 @@ def test_what_version_1_replays(dgrr: Callable[..., Said]) -> None:
     assert dgrr("replay v1 --step 0 --seed 42")[0] == 0
     assert dgrr("replay v1 --step 0 --seed 7") == (5, "", "dgrr: v1: seed: expected 7, the trace says 42\n")
     assert "whose numerics is fixed" in dgrr("replay v1 --step 0 --numerics 1")[2]
+
+
+MODEL = """
+import numpy as np
+from dgrr.runtime import SGD, Trainer
+
+PARAMS = {"w": np.ones(3)}
+BATCHES = [np.arange(3.0), np.ones(3)]
+
+
+def loss_fn(p, x):
+    return (p["w"] * x).sum()
+
+
+def run():
+    return loss_fn, BATCHES
+
+
+def another_run():
+    return (lambda p, x: (p["w"] * x * 2).sum()), BATCHES
+
+
+def train(trace):
+    Trainer(loss_fn, PARAMS, SGD(0.1), trace=trace).fit(BATCHES, steps=4)
+"""
+
+
+@pytest.fixture
+def models(
+    dgrr: Callable[..., Said], record_run: RecordRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Said]:
+    """The same, with a model and its trace."""
+    (tmp_path / "model_of_diff.py").write_text(MODEL)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    importlib.import_module("model_of_diff").train("mine.dgrr")
+    record_run("bare.dgrr", record="bare")
+    with open_trace("mine.dgrr") as trace:
+        gradient = trace.tensor("w", step=3).tobytes()
+    flip_bit("mine.dgrr", "bad.dgrr", (tmp_path / "mine.dgrr").read_bytes().rindex(gradient), 0)
+    return dgrr
+
+
+def test_a_trace_and_its_model(models: Callable[..., Said]) -> None:
+    code, out, err = models("diff mine.dgrr --model model_of_diff:run")
+    assert (code, err) == (0, "")
+    assert out.startswith("ok: equal to the bit: 4 steps\n")
+    assert models("diff mine.dgrr --model model_of_diff:run --proven --policy ulp=4")[0] == 0
+    code, out, err = models("diff mine.dgrr --model model_of_diff:another_run")
+    assert (code, err) == (4, "")
+    assert out.startswith("diverged (gradient): step 0 is the first that differs")
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "text"),
+    [
+        ("diff mine.dgrr mine.dgrr --model model_of_diff:run", 1, "expected one trace beside --model, got 2"),
+        ("diff --model model_of_diff:run", 1, "expected one trace beside --model, got 0"),
+        ("diff missing --model model_of_diff:run", 2, "cannot open missing"),
+        ("diff mine.dgrr mine.dgrr --rule m:R", 1, "argument --rule: it goes with --model"),
+        ("diff bare.dgrr --model model_of_diff:run", 1, "argument --model: diff_with_model: the trace holds no values"),
+        ("diff bad.dgrr --model model_of_diff:run --proven", 3, "bad.dgrr: the digest of 'w' (grad)"),
+    ],
+)
+def test_a_model_and_a_wrong_command(models: Callable[..., Said], command: str, code: int, text: str) -> None:
+    found, out, err = models(command)
+    assert (found, text in out + err) == (code, True), (out, err)

@@ -49,7 +49,7 @@ QUICK = (
     "trace/cli/test_cli.py::test_names_that",
     "trace/golden/test_sidecar.py",
     "trace/v1/test_golden.py",
-    "trace/v2/check/test_compare.py",
+    "trace/comparing/test_compare.py",
     "trace/v2/read/test_reader.py",
     "trace/v2/write/test_recorder.py",
 )

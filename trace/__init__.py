@@ -5,6 +5,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..completed_step import CompletedStep, StepTape, TapeNode
+    from .comparing.compare import assert_same, compare
+    from .comparing.ops import OpDifference
+    from .comparing.policy import Policy
+    from .comparing.result import Cause, Comparison
+    from .comparing.tensors import TensorDifference
+    from .comparing.with_model import diff_with_model
     from .replaying.replay import replay
     from .replaying.replay_state import state_after
     from .replaying.validate import validate
@@ -17,22 +23,30 @@ if TYPE_CHECKING:
     from .v2.write.recorder import Recorder
 
 _HOMES = {
+    "Cause": ".comparing.result",
+    "Comparison": ".comparing.result",
     "CompletedStep": "..completed_step",
     "Finding": ".v2.check.report",
     "InvalidTraceError": ".v2.errors",
     "Limits": ".v2.format.limits",
     "NonFiniteError": ".v2.errors",
     "NotRecordedError": ".v2.errors",
+    "OpDifference": ".comparing.ops",
     "OpDigests": ".v2.read.reader",
+    "Policy": ".comparing.policy",
     "Recorder": ".v2.write.recorder",
     "Report": ".v2.check.report",
     "StepTape": "..completed_step",
     "StepView": ".v2.read.reader",
     "TapeNode": "..completed_step",
+    "TensorDifference": ".comparing.tensors",
     "Trace": ".v2.read.reader",
     "TraceWriteError": ".v2.errors",
     "UnsealedTraceWarning": ".v2.errors",
     "Verdict": ".v2.verdict",
+    "assert_same": ".comparing.compare",
+    "compare": ".comparing.compare",
+    "diff_with_model": ".comparing.with_model",
     "open_recorder": ".v2.write.open_recorder",
     "open_trace": ".v2.read.reader",
     "replay": ".replaying.replay",
@@ -44,22 +58,30 @@ _HOMES = {
 package without numpy, and who reads a trace needs no compiler."""
 
 __all__ = [
+    "Cause",
+    "Comparison",
     "CompletedStep",
     "Finding",
     "InvalidTraceError",
     "Limits",
     "NonFiniteError",
     "NotRecordedError",
+    "OpDifference",
     "OpDigests",
+    "Policy",
     "Recorder",
     "Report",
     "StepTape",
     "StepView",
     "TapeNode",
+    "TensorDifference",
     "Trace",
     "TraceWriteError",
     "UnsealedTraceWarning",
     "Verdict",
+    "assert_same",
+    "compare",
+    "diff_with_model",
     "open_recorder",
     "open_trace",
     "replay",

@@ -2,15 +2,14 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ParamSpec
 
 from ...ulp import exact
+from ..comparing.compare import compare as compared
 from ..exit_codes import Exit
 from ..file_version import TraceFileError
-from ..v2.check.compare import compare_traces
 from ..v2.check.report import Report
 from ..v2.check.validate import validate_v2
 from ..v2.errors import TraceWriteError
@@ -146,13 +145,11 @@ def rollback(path: str, step: int, out: str | None) -> int:
     return Exit.OK
 
 
-@_command
 def compare(a: str, b: str, ulp_tol: int) -> int:
     """Show the first divergent step of two traces."""
-    with ExitStack() as stack:
-        traces = [stack.enter_context(open_trace(path, mode="tolerate_tail")) for path in (a, b)]
-        found = compare_traces(traces[0], traces[1], ulp_tol)
-    print("\n".join([f"{a} and {b}: {found.verdict.value}", *found.lines]))
+    found = compared(a, b, policy=f"ulp={ulp_tol}" if ulp_tol else "bitwise")
+    readable = found.same or found.cause is not None
+    print(found, file=sys.stdout if readable else sys.stderr)
     return found.verdict.exit_code
 
 

@@ -80,7 +80,8 @@ class Comparison:
     def _lines(self, characters: str) -> list[str]:
         head = [*_wrapped(f"{self._word()}: {self.sentence}", ""), f"  a: {self.a}", f"  b: {self.b}"]
         head += [line for note in self.notes for line in _wrapped(note, "  ")]
-        head += [] if self.op is None else self.op.lines()
+        for line in [] if self.op is None else self.op.lines():
+            head += _wrapped(line.strip(), "  " if line.startswith(" ") else "")
         losses = [] if self.losses is None else self.losses.lines(self.step, characters)
         room = LINES - len(head) - len(losses) - _least(self.settings) - _least(self.environment)
         lines = head + self._tensor_lines(room) + losses

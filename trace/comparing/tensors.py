@@ -113,7 +113,8 @@ class TensorDifference:
         if not self.differing:
             return "equal values of different types"
         if not self.shape:
-            return f"differs{self._by('by')}, {self.worst[0].distance}"
+            far = "relative" in self.worst[0].distance  # which is said already
+            return f"differs{self._by('by')}{'' if far else f', {self.worst[0].distance}'}"
         return f"{self.differing} of {int(np.prod(self.shape))} differ{self._by('by up to')}"
 
     def _by(self, how: str) -> str:

@@ -10,8 +10,9 @@ import numpy as np
 from ... import runtime
 from ...arrays import Array, Arrays
 from ...completed_step import CompletedStep
+from ...runtime.ir.step_tape import tape_of
 from ...tape import NUMERICS
-from ..replaying.execution import Batches, Execution, LossFn
+from ..replaying.execution import Batches, ComputedStep, Execution, LossFn
 from ..replaying.replay_state import ReplayState, Rules, by_name
 from ..v2.errors import NonFiniteError, NotRecordedError
 from ..v2.format.constants import TensorRole
@@ -24,6 +25,9 @@ from .policy import Policy, PolicyLike
 from .result import Cause, Comparison
 
 _DIGESTS: dict[Algorithm, Literal["xxh3-128", "sha256"]] = {Algorithm.XXH3_128: "xxh3-128", Algorithm.SHA256: "sha256"}
+_VALUES = 1 << 30
+"""Bytes of elements kept of the last step computed now, beside those that the record mode keeps."""
+
 _NO_MORE = "there are no more batches; give those of the run from its beginning, made anew"
 
 
@@ -122,7 +126,12 @@ def _record(
         "clip_value": trace[0].clip_value,
     }
     header = trace.header
-    kept: dict[str, Any] = {"record": header.mode.name.lower(), "state_every": header.state_every, "seed": header.seed}
+    kept: dict[str, Any] = {
+        "record": header.mode.name.lower(),
+        "record_values": _VALUES,
+        "state_every": header.state_every,
+        "seed": header.seed,
+    }
     digest = _DIGESTS[header.algorithm]
     with open_recorder(path, **start._asdict(), **law, **kept, digest=digest, numerics=NUMERICS) as recorder:
         if schema_of(**start._asdict(), **law) != trace.schema:
@@ -132,20 +141,22 @@ def _record(
             batch = execution.take(view)
             if batch is None:
                 return Cause.DATA, _NO_MORE
+            made = execution.compute(view, state, batch)
+            tape = tape_of(made.passes, start.params)  # before the update, which changes the params in place
             try:
-                recorder.step(_completed(trace, view, state, execution, batch))
+                recorder.step(_completed(trace, view, state, execution.recorded(batch), made))
             except NonFiniteError as error:
                 return Cause.GRADIENT, f"computed now, {error.tensor!r} is not finite"
-            if not whole and recorder.link != view.link:
-                return None
+            if recorder.link != view.link:
+                if not whole or trace.ops(view.step) is not None:
+                    recorder.record_tape(tape)
+                if not whole:
+                    return None
     return None
 
 
-def _completed(
-    trace: Trace, view: StepView, state: ReplayState, execution: Execution, batch: tuple[Batch, ...]
-) -> CompletedStep:
-    """A step of the run, computed now and applied to the state."""
-    made = execution.compute(view, state, batch)
+def _completed(trace: Trace, view: StepView, state: ReplayState, batch: Batch, made: ComputedStep) -> CompletedStep:
+    """A step of the run, computed now, applied to the state."""
     state.advance(view, made.grads, made.buffers)
     return CompletedStep(
         step=view.step,
@@ -155,7 +166,7 @@ def _completed(
         params=state.of_role(TensorRole.PARAM),
         state=state.of_role(TensorRole.STATE),
         model_state=state.of_role(TensorRole.BUFFER),
-        batch=execution.recorded(batch),
+        batch=batch,
         clip=made.clip,
-        micro_batches=len(batch),
+        micro_batches=len(made.passes),
     )

@@ -265,7 +265,10 @@ def test_where_all_ops_agree_the_rest_of_the_step_differs(write: Write, give_ops
 def test_another_graph_is_another_model(write: Write, give_ops: GiveOps) -> None:
     nodes = (*GRAPH[:3], TapeNode("relu", "float32", (4, 2), (2,)), GRAPH[4])
     found = with_ops(write, give_ops, digests("abcxy", nodes=nodes))
-    assert (found.cause, found.sentence) == (Cause.MODEL, "step 3 is the first that differs: it runs other ops")
+    assert (found.cause, found.sentence) == (
+        Cause.MODEL,
+        "step 3 is the first that differs: it runs other ops; first relu in the place of tanh",
+    )
     assert found.op is not None
     assert (found.op.what, found.op.node.op, found.op.was) == ("changed", "relu", GRAPH[3])
 

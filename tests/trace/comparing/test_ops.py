@@ -58,12 +58,19 @@ def test_gradients_come_in_the_order_of_the_way_back(
     assert (found.target, found.others) == (CHAIN[target], others)
 
 
+def test_an_op_that_got_no_gradient_has_passed_none_on() -> None:
+    found = first_op(digests("abcde", "ab.de"), digests("abcde", "aB.de"))
+    assert named(found) == ("grad", 3, "add")
+    assert found is not None
+    assert found.others == ()
+
+
 def test_lines_of_a_gradient() -> None:
     found = first_op(digests("abcde", "abcde"), digests("abcde", "ABcde"))
     assert found is not None
     assert found.lines() == [
         "first op that differs: #3 of 5, add float32 (2,)",
-        "  its backward (or that of op #2) differs: the gradient of its input exp (2,)",
+        "  its backward (or that of op #2) differs: the gradient of exp float32 (2,)",
     ]
 
 
@@ -126,3 +133,36 @@ def test_long_tapes_are_aligned_near_the_first_difference() -> None:
         *(TapeNode("neg", F, (), (i + 1,)) for i in range(1499, 3000)),
     ]
     assert named(graph_difference(long, other)) == ("added", 1500, "exp")
+
+
+def test_lines_of_what_no_op_made() -> None:
+    found = first_op(digests("abcde", "abcde"), digests("ABCDE", "ABCDE"))
+    assert found is not None
+    assert found.short == "a value that no op made"
+    assert found.lines() == [
+        "first op that differs: #0 of 5, leaf 'w' float32 (2,)",
+        "  no op made it, its value differs; it is taken by exp float32 (2,)",
+        "  a.py:1: exp",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("node", "line", "short"),
+    [
+        (TapeNode("relu", F, (2,), (1,)), "  in its place a has tanh float32 (2,)", "relu in the place of tanh"),
+        (TapeNode("tanh", F, (2,), (1,), "axis=1"), "  in its place a has tanh float32 (2,)", "tanh"),
+        (TapeNode("tanh", F, (2,), (0,)), "  it takes other inputs in b than in a", "tanh"),
+    ],
+)
+def test_lines_of_another_op(node: TapeNode, line: str, short: str) -> None:
+    found = graph_difference(CHAIN, (*CHAIN[:2], node, *CHAIN[3:]))
+    assert found is not None
+    assert (found.lines()[1], found.short) == (line, short)
+
+
+def test_lines_of_an_op_more_or_less() -> None:
+    longer = with_node(2, TapeNode("relu", F, (2,), (1,), scope="fc"))
+    for pair, line in (((CHAIN, longer), "  b has it, a has not"), ((longer, CHAIN), "  a has it, b has not")):
+        found = graph_difference(*pair)
+        assert found is not None
+        assert found.lines() == [f"first op that differs: #2 of {6}, relu float32 (2,) in layer fc", line]

@@ -9,8 +9,8 @@ import pytest
 
 from dgrr.runtime import SGD, Adam, Trainer
 from dgrr.runtime.optim import StepDecay
-from dgrr.tape import ops
-from dgrr.trace import Cause, NotRecordedError, Verdict, compare, diff_with_model, open_trace
+from dgrr.tape import NUMERICS, ops
+from dgrr.trace import Cause, NotRecordedError, Verdict, compare, diff_with_model, open_recorder, open_trace
 from dgrr.trace.comparing import with_model
 from dgrr.trace.v2.write.rollback import rollback_v2
 
@@ -167,3 +167,81 @@ def test_arguments(tmp_path: Path) -> None:
         diff_with_model(path, loss_fn, batches(), policy="ulps")
     with pytest.raises(ValueError, match="expected classes of rules"):
         diff_with_model(path, loss_fn, batches(), rules=[Adam(1e-2)])  # type: ignore[list-item]
+
+
+def hidden(p: Any, batch: Any, *, activation: Any = ops.tanh) -> Any:
+    return ops.mse_loss(activation(ops.linear(batch[0], p["w"], p["b"])), batch[1])
+
+
+@pytest.mark.parametrize("mode", ["eager", "replay"])
+def test_the_first_op_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+    path = train(tmp_path / "t", hidden, record_ops="every", mode=mode)
+    assert diff_with_model(path, hidden, batches()).same
+    found = diff_with_model(path, lambda p, batch: hidden(p, batch, activation=ops.sigmoid), batches())
+    assert (found.cause, found.step) == (Cause.MODEL, 0)
+    assert found.op is not None
+    assert (found.op.what, found.op.node.op, found.op.was and found.op.was.op) == ("changed", "sigmoid", "tanh")
+    assert "test_with_model.py:" in found.op.node.place
+
+    def later(p: Any, batch: Any) -> Any:
+        calls.append(1)
+        return hidden(p, batch, activation=ops.sigmoid if len(calls) == 4 else ops.tanh)
+
+    calls: list[int] = []
+    found = diff_with_model(path, later, batches())
+    assert (found.cause, found.step, found.op and found.op.node.op) == (Cause.MODEL, 3, "sigmoid")
+    calls.clear()
+    found = diff_with_model(path, later, batches(), policy="atol=1e-300")
+    assert (found.cause, found.step, found.op and found.op.node.op) == (Cause.MODEL, 3, "sigmoid")
+
+
+def test_an_op_that_computes_otherwise(tmp_path: Path) -> None:
+    def scaled(by: list[float]) -> Callable[..., Any]:
+        def loss_fn(p: Any, batch: Any) -> Any:
+            return hidden(p, batch) * batch[0].tape.const(np.float64(by.pop(0)))
+
+        return loss_fn
+
+    path = train(tmp_path / "t", scaled([1.0] * 99), record_ops="every")
+    found = diff_with_model(path, scaled([1.0] * 4 + [2.0] * 9), batches())
+    assert (found.cause, found.step) == (Cause.GRADIENT, 4)
+    assert found.op is not None
+    assert (found.op.what, found.op.node.op, found.op.node.shape) == ("value", "leaf", ())
+    assert found.tensors[0].title == "loss"
+
+
+def test_ops_of_one_side_alone(tmp_path: Path) -> None:
+    path = train(tmp_path / "t")
+    found = diff_with_model(path, other_loss_fn, batches())
+    assert found.op is None
+    assert "which op: not recorded in a at step 0 (record_ops)" in found.notes
+
+
+def test_a_bare_trace_needs_its_beginning(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    rule, values = Adam(1e-2), params()
+    state = rule.init(values)
+    recorder = open_recorder(
+        path,
+        record="bare",
+        record_ops="every",
+        record_values=1 << 20,
+        params=values,
+        state=state,
+        rule=rule.rule,
+        hyperparameters=list(rule.names),
+        numerics=NUMERICS,
+    )
+    Trainer(hidden, params(), rule, trace=recorder, mode="eager").fit(batches(), steps=STEPS, progress=False)
+    with pytest.raises(NotRecordedError, match="give params="):
+        diff_with_model(path, hidden, batches())
+    assert diff_with_model(path, hidden, batches(), params=params()).same
+    moved = {**params(), "b": np.ones(2)}
+    found = diff_with_model(path, hidden, batches(), params=moved)
+    assert (found.cause, found.tensors[0].recorded) == (Cause.START, False)
+    found = diff_with_model(path, other_loss_fn, batches(), params=params())
+    assert (found.cause, found.step, [t.title for t in found.tensors if t.recorded][:2]) == (
+        Cause.MODEL,
+        0,
+        ["loss", "gradient of 'b'"],
+    )

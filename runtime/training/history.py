@@ -18,10 +18,9 @@ class History:
     ``history["loss"]``, ``len(history)``, ``history.to_pandas()`` and ``history.to_csv(path)`` are those of the steps;
     ``print(history)``, and showing it in a notebook, shows the epochs.
 
-    A row of ``steps`` has the number of the step (from 0, since the beginning of the run), its epoch (from 0, as callbacks
-    are told; the display of a fit shows how many, so that 0 is its ``1/20``), loss and metrics
-    before its update, its learning rate, where it was measured the norm of its gradients, the figures of the
-    validation that followed it, and the seconds since the fit began. A row of ``epochs`` has the number of the last
+    A row of ``steps`` has the number of the step (from 0, since the beginning of the run), that of its epoch (from 0 too,
+    as callbacks are told it), loss and metrics before its update, its learning rate, where it was measured the norm of
+    its gradients, the figures of the validation that followed it, and the seconds since the fit began. A row of ``epochs`` has the number of the last
     step, means over the epoch's steps, the last learning rate and validation, and the seconds at its end.
 
     >>> from dgrr.runtime import SGD, Trainer

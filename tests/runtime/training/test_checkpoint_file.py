@@ -68,7 +68,7 @@ def test_the_archive_has_no_pickle(saved: Path) -> None:
 
 
 def version_1(path: Path) -> None:
-    """A file as dgrr wrote it before callbacks had states: 3 of the steps of `small` from ones, in the midst of a fit."""
+    """A file as dgrr wrote it before callbacks had states: in a fit of `small`, from ones, after 3 steps."""
     header = {
         "law": {
             "numerics": NUMERICS,

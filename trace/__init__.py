@@ -20,10 +20,19 @@ from .v2.write.open_recorder import open_recorder, resume_recorder
 from .v2.write.recorder import Recorder
 
 if TYPE_CHECKING:
+    from .frameworks.jax_steps import record_jax
+    from .frameworks.pytorch import record_torch
+    from .frameworks.recompute import recompute
     from .replaying.replay import replay
     from .replaying.replay_state import state_after
 
-_COMPILED = {"replay": "replaying.replay", "state_after": "replaying.replay_state"}
+_COMPILED = {
+    "recompute": "frameworks.recompute",
+    "record_jax": "frameworks.jax_steps",
+    "record_torch": "frameworks.pytorch",
+    "replay": "replaying.replay",
+    "state_after": "replaying.replay_state",
+}
 """Names whose modules are loaded when they are first asked for: reading a trace needs no compiler."""
 
 __all__ = [
@@ -50,6 +59,9 @@ __all__ = [
     "compare",
     "open_recorder",
     "open_trace",
+    "recompute",
+    "record_jax",
+    "record_torch",
     "replay",
     "resume_recorder",
     "state_after",

@@ -97,6 +97,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["file_version"],
         ["v1", "v2"],
         ["comparing", "replaying"],
+        ["frameworks"],
         ["cli"],
     ],
     "trace/v1": [

@@ -3,6 +3,7 @@
 from . import data
 from .captured.captured_function import CapturedFunction, capture_function
 from .captured.captured_step import CapturedStep, capture
+from .captured.completed import completed
 from .captured.purity import CaptureError
 from .data import Batches, Dataset, Stream
 from .optim import SGD, Adam, AdamW, clip_by_global_norm, clip_by_value, make_rule
@@ -14,7 +15,7 @@ from .training.callbacks.callback import Callback
 from .training.callbacks.early_stopping import EarlyStopping
 from .training.checkpoint import CheckpointError
 from .training.history import History
-from .training.recorder_protocol import Recorder, RecorderError
+from .training.recorder_protocol import Recorder, RecorderError, RecorderFactory
 from .training.result import Result
 from .training.trainer import Trainer
 
@@ -37,6 +38,7 @@ __all__ = [
     "NonFiniteError",
     "Recorder",
     "RecorderError",
+    "RecorderFactory",
     "Result",
     "StateError",
     "Stream",
@@ -45,6 +47,7 @@ __all__ = [
     "capture_function",
     "clip_by_global_norm",
     "clip_by_value",
+    "completed",
     "data",
     "evaluate",
     "gradients",

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ..completed_step import CompletedStep
+from ..completed_step import CompletedStep, StepTape, TapeNode
 from .comparing.compare import assert_same, compare
 from .comparing.ops import OpDifference
 from .comparing.policy import Policy
@@ -13,8 +13,7 @@ from .replaying.validate import validate
 from .v2.check.report import Finding, Report
 from .v2.errors import InvalidTraceError, NonFiniteError, NotRecordedError, TraceWriteError, UnsealedTraceWarning
 from .v2.format.limits import Limits
-from .v2.read.op_digests import OpDigests
-from .v2.read.reader import StepView, Trace, open_trace
+from .v2.read.reader import OpDigests, StepView, Trace, open_trace
 from .v2.verdict import Verdict
 from .v2.write.open_recorder import open_recorder, resume_recorder
 from .v2.write.recorder import Recorder
@@ -49,7 +48,9 @@ __all__ = [
     "Policy",
     "Recorder",
     "Report",
+    "StepTape",
     "StepView",
+    "TapeNode",
     "TensorDifference",
     "Trace",
     "TraceWriteError",

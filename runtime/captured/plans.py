@@ -5,10 +5,21 @@ from functools import cached_property
 from typing import Any, Literal
 
 from ...arrays import Array
+from ...completed_step import StepTape, TapeNode
 from ...tape import AnyTensor, BoundsError
 from ...tape.graph.backward import DenseGrads
 from ..ir.graph import IRGraph, gradient_name
-from ..ir.record import Recording, gradients_graph, loss_graph, metric_name, record, step_graph
+from ..ir.record import (
+    Recording,
+    gradients_graph,
+    loss_graph,
+    metric_name,
+    record,
+    step_graph,
+    tape_graph,
+    value_name,
+)
+from ..ir.step_tape import Listed, kept, listed
 from ..lower.bind import Bound, Fault
 from ..lower.plan import BindingPlan
 from ..step.batch import BatchSignature
@@ -18,7 +29,7 @@ from .purity import Looks, require_same, require_same_loss
 
 Compiler = Callable[[IRGraph, Mapping[int, Array]], BindingPlan]
 
-Kind = Literal["step", "gradients", "dense"]
+Kind = Literal["step", "gradients", "dense", "tape"]
 
 
 class Plans(InputBuffers):
@@ -71,6 +82,34 @@ class Plans(InputBuffers):
     def dense(self) -> "Executable":
         """Loss and the gradient of every value that depends on a parameter, without an update."""
         return self._bound(*gradients_graph(self.recording, dense=True))
+
+    @cached_property
+    def tape(self) -> "Executable":
+        """Every value of the forward passes and its gradient, without an update."""
+        return self._bound(*tape_graph(self.recording))
+
+    @property
+    def step_tape(self) -> StepTape:
+        """What the plan of the tape leaves in its arena."""
+        bound, nodes = self.tape.bound, self._listed
+        outputs = bound.plan.program.graph.outputs
+
+        def value(id: int) -> Array:
+            return bound.value(outputs[value_name(id)])
+
+        return StepTape(
+            self._rows,
+            [kept(value(node.id), node.row) for node in nodes],
+            [None if node.grad is None else value(node.grad) for node in nodes],
+        )
+
+    @cached_property
+    def _listed(self) -> list[Listed]:
+        return listed(self.recording.passes)
+
+    @cached_property
+    def _rows(self) -> tuple[TapeNode, ...]:
+        return tuple([node.row for node in self._listed])
 
     def _bound(self, graph: IRGraph, constants: dict[int, Array]) -> "Executable":
         plan = self._compile(graph, constants)

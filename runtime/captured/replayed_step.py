@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...arrays import Array, Arrays
+from ...completed_step import StepTape
 from ...tape import AnyTensor, DomainError, ShapeError
 from ...tape.graph.backward import DenseGrads
 from ...tape.numerics.engine import machine
@@ -140,6 +141,15 @@ class ReplayedStep(TrainingStep):
         Views that are valid until the next call.
         """
         return self._run("gradients", batch).grads
+
+    def tape(self, batch: Any) -> StepTape:
+        """Every value of a step on this batch and its gradient, in the order of execution. Trains nothing.
+
+        By a plan of its own that keeps them all. Views that are valid until the next call, but of leaves copies. Raises
+        as `grads` does.
+        """
+        self._run("tape", batch)
+        return self.bound_plans("tape").step_tape
 
     @property
     def loss(self) -> Array:

@@ -4,7 +4,7 @@ Forward and backward are the tape's own nodes - backward is recorded by the same
 eagerly - and the optimizer's primitives are put behind them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -24,6 +24,7 @@ from ..step.loss_call import LossFn, call_loss
 from ..step.update import Recipe
 from .build import Builder
 from .graph import IRGraph, Role, Value, gradient_name
+from .step_tape import ForwardPass, listed
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class Recording(Recorded):
     """What the loss function gives to be shown, by name, of each micro-batch."""
     forward: int
     """How many nodes the forward pass of the first micro-batch has, with all that stands before it."""
+    passes: list[ForwardPass]
+    """The forward pass of each micro-batch; gradients are ids."""
 
 
 def record(
@@ -72,7 +75,8 @@ def record(
             gradients[var.id] = recipe.mean(arrived).id
     loss = recipe.mean([loss for loss, _ in passes])
     loss = output(loss)
-    dense = {id: g.id for _, grads in passes for id, g in grads.reached().items()}
+    arrived = [{id: g.id for id, g in grads.reached().items()} for _, grads in passes]
+    dense = {id: g for grads in arrived for id, g in grads.items()}
     return Recording(
         **vars(run.recorded()),
         loss=loss.id,
@@ -81,6 +85,7 @@ def record(
         new_state=run.new_state(),
         metrics=run.metrics,
         forward=run.forward_nodes,
+        passes=run.listed(arrived),
     )
 
 
@@ -120,6 +125,7 @@ class _Passes:
         self.p = {name: tape.symbol(Spec(a.shape, a.dtype), name, requires_grad=True) for name, a in params.items()}
         self.batch, self._inputs = symbols(tape, example)
         self._loss_fn, self._seed, self.forward_nodes = loss_fn, seed, 0
+        self._inside: list[range] = []
         self._step: AnyVar | None = None
         self._before = {name: tape.symbol(Spec(a.shape, a.dtype), name) for name, a in model_state.items()}
         self._now: dict[str, AnyVar] = dict(self._before)
@@ -132,7 +138,9 @@ class _Passes:
 
     def forward(self, batch: Any) -> AnyVar:
         """The loss of a micro-batch."""
+        start = len(self._tape)
         loss, state, metrics = call_loss(self._loss_fn, self.p, batch, self._context)
+        self._inside.append(range(start, len(self._tape)))
         self.metrics.append({name: output(var).id for name, var in metrics.items()})
         self._now.update(state)
         self._done += 1
@@ -143,6 +151,13 @@ class _Passes:
         step: AnyVar = self._tape.symbol(Spec((), i64.dtype), "step") if self._step is None else self._step
         self._step = step
         return Context(True, Random(step, self._seed, self._done), self._now, step)
+
+    def listed(self, gradients: Sequence[Mapping[int, int]]) -> list[ForwardPass]:
+        """The passes with the ids of the gradients that each gave."""
+        nodes, params = list(self._tape), {var.id for var in self.p.values()}
+        return [
+            ForwardPass(nodes, inside, params, grads) for inside, grads in zip(self._inside, gradients, strict=True)
+        ]
 
     def recorded(self) -> Recorded:
         """The tape, and which node is what the loss function was given."""
@@ -180,6 +195,19 @@ def gradients_graph(recording: Recording, *, dense: bool) -> tuple[IRGraph, dict
     wanted = recording.dense if dense else recording.gradients
     outputs = {"loss": recording.loss, **_gradients(wanted)}
     return builder.graph("dense gradients" if dense else "gradients", outputs), builder.constants
+
+
+def tape_graph(recording: Recording) -> tuple[IRGraph, dict[int, Array]]:
+    """Every value of the forward passes and its gradient, without an update; outputs as `value_name` calls them."""
+    builder = begun(recording)
+    nodes = listed(recording.passes)
+    ids = [node.id for node in nodes] + [node.grad for node in nodes if node.grad is not None]
+    return builder.graph("tape", {"loss": recording.loss, **{value_name(id): id for id in ids}}), builder.constants
+
+
+def value_name(id: int) -> str:
+    """The output of `tape_graph` that is a value."""
+    return f"value %{id}"
 
 
 def _gradients(ids: Mapping[int, int]) -> dict[str, int]:

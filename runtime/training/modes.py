@@ -5,9 +5,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ...arrays import Arrays
+from ...completed_step import StepTape
 from ...tape import DomainError
 from ..captured.captured_step import CapturedStep
 from ..captured.replayed_step import OnShapeChange
+from ..ir.step_tape import eager_tape
 from ..step.eager import EagerStep
 from ..step.loss_call import LossFn
 from ..step.update import Recipe
@@ -54,6 +56,14 @@ class StepRunner:
         """Train on one batch and return its loss, taken before the update. Raises as `CapturedStep` does."""
         self.step = self._next()
         return self.step(batch)
+
+    def tape(self, batch: Any) -> StepTape:
+        """Every value of the next step on this batch and its gradient. Trains nothing."""
+        if self._mode == "eager":
+            return eager_tape(self._eager, batch)
+        if self._mode == "capture":
+            self._captured.forget()
+        return self._captured.tape(batch)
 
     def require_same(self) -> None:
         """Raise CaptureError if ``loss_fn`` is no longer what the captured steps have run."""

@@ -4,10 +4,11 @@ The runtime does not import the trace package. The package that writes traces re
 ``dgrr.recorder``, a module or object with the functions ``open_recorder`` and ``resume_recorder``.
 """
 
+from collections.abc import Collection, Mapping
 from importlib.metadata import entry_points
 from os import PathLike
 from pathlib import Path as FilePath
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from typing_extensions import TypeIs
 
@@ -20,6 +21,7 @@ GROUP = "dgrr.recorder"
 """Entry point group."""
 
 Mode = Literal["digest", "grads"]
+RecordOps = Literal["first", "every"] | Collection[int] | int | None
 Path = str | PathLike[str]
 
 
@@ -30,6 +32,10 @@ class RecorderError(DgrrError, RuntimeError):
 @runtime_checkable
 class Recorder(Protocol):
     """Writes one training run."""
+
+    def wants_tape(self, step: int) -> bool:
+        """Whether a step is to be handed over with its tape: every value of it and every gradient."""
+        ...
 
     def step(self, done: CompletedStep) -> None:
         """Record one update."""
@@ -44,18 +50,27 @@ class Recorder(Protocol):
         """Stop without finishing: what was recorded stays readable."""
 
 
+@runtime_checkable
+class RecorderFactory(Protocol):
+    """Makes the recorder of a run when its first step is about to be done."""
+
+    def open_recorder(self, **run: Any) -> Recorder:
+        """A recorder that begins with the run: its keywords are those of `dgrr.trace.open_recorder` but the path."""
+        ...
+
+
 def is_path(trace: object) -> TypeIs[Path]:
     """Whether a trace is given by its path, not by its recorder."""
     return isinstance(trace, str | PathLike)
 
 
 def check_trace(trace: object) -> None:
-    """Raise DomainError for what is neither a path, a recorder nor None."""
-    if trace is None or is_path(trace) or isinstance(trace, Recorder):
+    """Raise DomainError for what is neither a path, a recorder, a maker of one nor None."""
+    if trace is None or is_path(trace) or isinstance(trace, Recorder | RecorderFactory):
         return
     raise DomainError(
-        "Trainer: argument 'trace': expected a path, or a recorder: an object with step, commit, seal and close; "
-        f"got {trace!r}"
+        "Trainer: argument 'trace': expected a path; a recorder: an object with wants_tape, step, commit, seal and "
+        f"close; or an object with open_recorder, which makes one; got {trace!r}"
     )
 
 
@@ -73,52 +88,50 @@ def taken(where: str, trace: Path, checkpoint: Path | None = None) -> DomainErro
     )
 
 
-def open_recorder(
-    path: Path,
-    *,
-    record: Mode,
-    params: Arrays,
-    state: Arrays,
-    model_state: Arrays,
-    recipe: Recipe,
-    seed: int,
-    overwrite: bool = False,
-) -> Recorder:
-    """A recorder for a run that starts from these arrays. Raises RecorderError if not one package makes them.
+class RunStart(NamedTuple):
+    """What a recorder is told before the first step, or where it goes on.
+
+    Args:
+        record, record_ops: what is kept of each step.
+        seed: of the run.
+        recipe: how a step updates.
+        arrays: ``params``, ``state`` and ``model_state``, each an array by name, as they are now.
+    """
+
+    record: Mode
+    record_ops: RecordOps
+    seed: int
+    recipe: Recipe
+    arrays: Mapping[str, Arrays]
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """As `dgrr.trace.open_recorder` takes it, the arithmetic as traces name it."""
+        rule = self.recipe.rule
+        law = {"rule": rule.rule, "hyperparameters": list(rule.names), "numerics": NUMERICS}
+        kept = {"record": self.record, "record_ops": self.record_ops}
+        return {**kept, **self.arrays, "seed": self.seed, **law, "clip_value": self.recipe.clip_value}
+
+
+def open_recorder(trace: Path | RecorderFactory, run: RunStart, *, overwrite: bool = False) -> Recorder:
+    """A recorder for a run that starts here. Raises RecorderError if not one package makes them.
 
     With ``overwrite`` a trace of the same name, finished or not, is begun anew, else the recorder refuses.
     """
-    start: dict[str, Any] = {"params": params, "state": state, "model_state": model_state, "seed": seed}
-    made: Recorder = _registered().open_recorder(path, record=record, overwrite=overwrite, **start, **_law(recipe))
+    if isinstance(trace, RecorderFactory):
+        return trace.open_recorder(overwrite=overwrite, **run.keywords)
+    made: Recorder = _registered().open_recorder(trace, overwrite=overwrite, **run.keywords)
     return made
 
 
-def resume_recorder(
-    path: Path,
-    *,
-    steps: int,
-    record: Mode,
-    params: Arrays,
-    state: Arrays,
-    model_state: Arrays,
-    recipe: Recipe,
-    seed: int,
-) -> Recorder:
-    """A recorder that goes on with an unfinished trace: all arrays are those after ``steps`` steps.
+def resume_recorder(path: Path, run: RunStart, *, steps: int) -> Recorder:
+    """A recorder that goes on with an unfinished trace after ``steps`` steps.
 
     Steps that the trace holds beyond that are cut off. Raises RecorderError as `open_recorder` does; the
     recorder refuses a trace of another run, or one that does not hold as many steps, and leaves it as it was.
     """
-    start: dict[str, Any] = {"params": params, "state": state, "model_state": model_state, "seed": seed}
-    made: Recorder = _registered().resume_recorder(path, steps=steps, record=record, **start, **_law(recipe))
+    made: Recorder = _registered().resume_recorder(path, steps=steps, **run.keywords)
     return made
-
-
-def _law(recipe: Recipe) -> dict[str, Any]:
-    """The arithmetic of the run, as traces name it."""
-    rule = recipe.rule
-    names = {"rule": rule.rule, "hyperparameters": list(rule.names), "numerics": NUMERICS}
-    return {**names, "clip_value": recipe.clip_value}
 
 
 def _registered() -> Any:

@@ -1,63 +1,79 @@
 """The trace of one fit: opened before its first step, told of every step, sealed when the fit ends well."""
 
+from collections.abc import Callable
 from typing import Any
 
-from ...completed_step import CompletedStep
+from ...completed_step import StepTape
+from ...tape import DomainError
 from ..captured.captured_step import CapturedStep
-from ..step.batch import batch_arrays
+from ..captured.completed import completed
 from ..step.eager import EagerStep
 from ..step.evaluate import NonFiniteError
-from .recorder_protocol import Mode, Path, Recorder, is_path, is_taken, open_recorder, resume_recorder, taken
+from .recorder_protocol import (
+    Mode,
+    Path,
+    Recorder,
+    RecorderFactory,
+    RecordOps,
+    RunStart,
+    is_path,
+    is_taken,
+    open_recorder,
+    resume_recorder,
+    taken,
+)
 
 
 class Journal:
     """A context that seals the trace at its end, or at a non-finite value; another error leaves it readable.
 
     Args:
-        trace: its path, or its recorder, begun or resumed by the caller; None records nothing.
-        record, seed, overwrite: of a run whose trace is given by its path.
+        trace: its path, what makes its recorder, or its recorder, begun or resumed by the caller; None records nothing.
+        record, record_ops, seed, overwrite: of a run whose trace is begun here.
         loaded: the steps done before, where the run goes on from a checkpoint; else None.
     """
 
     def __init__(
-        self, trace: Path | Recorder | None, record: Mode, seed: int, loaded: int | None, *, overwrite: bool
+        self,
+        trace: Path | Recorder | RecorderFactory | None,
+        *,
+        record: Mode,
+        record_ops: RecordOps,
+        seed: int,
+        loaded: int | None,
+        overwrite: bool,
     ) -> None:
-        self._trace, self._record, self._seed, self._loaded = trace, record, seed, loaded
-        self._overwrite = overwrite
+        self._trace, self._loaded, self._overwrite = trace, loaded, overwrite
+        self._options = (record, record_ops, seed)
         self._recorder: Recorder | None = None
 
     def begin(self, step: EagerStep | CapturedStep) -> None:
         """Open the trace, or go on with it, unless that was done; ``step`` is in the state before the next step."""
         if self._trace is None or self._recorder is not None:
             return
-        self._recorder = self._opened(self._trace, step) if is_path(self._trace) else self._trace
+        self._recorder = self._trace if isinstance(self._trace, Recorder) else self._opened(self._trace, step)
 
-    def _opened(self, path: Path, step: EagerStep | CapturedStep) -> Recorder:
-        run: dict[str, Any] = {"record": self._record, "seed": self._seed, "recipe": step.recipe, **step.arrays}
+    def _opened(self, trace: Path | RecorderFactory, step: EagerStep | CapturedStep) -> Recorder:
+        run = RunStart(*self._options, step.recipe, step.arrays)
         if self._loaded:
-            return resume_recorder(path, steps=self._loaded, **run)
-        if is_taken(path) and not self._overwrite:
-            raise taken("fit", path)
-        return open_recorder(path, overwrite=self._overwrite or self._loaded == 0, **run)
+            if not is_path(trace):
+                raise DomainError(
+                    f"fit: argument 'trace': expected a path for a run that goes on after {self._loaded} steps, got "
+                    f"{trace!r}, which begins with the run"
+                )
+            return resume_recorder(trace, run, steps=self._loaded)
+        if is_taken(trace) and not self._overwrite:
+            raise taken("fit", trace)
+        return open_recorder(trace, run, overwrite=self._overwrite or self._loaded == 0)
 
-    def step(self, number: int, step: EagerStep | CapturedStep, batch: Any) -> None:
-        """Record the step just done. The batch of an accumulated one is recorded as all its arrays in their order."""
-        if self._recorder is None:
-            return
-        recipe, scale = step.recipe, step.scale
-        done = CompletedStep(
-            step=number,
-            loss=step.loss,
-            hyper=recipe.rule.hyperparameters(number + 1),
-            grads=step.consumed,
-            params=step.params,
-            state=step.state,
-            model_state=step.model_state,
-            batch=batch if recipe.accumulate == 1 else tuple(batch_arrays(batch)),
-            clip=None if recipe.clip_norm is None or scale is None else (recipe.clip_norm, scale),
-            micro_batches=recipe.accumulate,
-        )
-        self._recorder.step(done)
+    def tape(self, number: int, make: Callable[[], StepTape]) -> StepTape | None:
+        """The tape of the step about to be done, if the recorder wants it."""
+        return make() if self._recorder is not None and self._recorder.wants_tape(number) else None
+
+    def step(self, number: int, step: EagerStep | CapturedStep, batch: Any, tape: StepTape | None) -> None:
+        """Record the step just done."""
+        if self._recorder is not None:
+            self._recorder.step(completed(step, number, batch, tape))
 
     def commit(self) -> None:
         """Bring what was recorded to the disk."""

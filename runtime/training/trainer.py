@@ -30,7 +30,7 @@ from .history import History
 from .interrupt import held_interrupt
 from .modes import StepMode, StepRunner
 from .progress import Reporter, reporting
-from .recorder_protocol import Mode, Path, Recorder, check_trace, is_path, is_taken, taken
+from .recorder_protocol import Mode, Path, Recorder, RecorderFactory, RecordOps, check_trace, is_path, is_taken, taken
 from .result import Result
 from .trace_session import Journal
 
@@ -53,9 +53,13 @@ class Trainer(Unique):
             captures every step anew, which is slow and of use to find faults only. A captured ``loss_fn`` must not
             depend on anything but its arguments; if it does, that is found (docs/captured_steps.md) and an error.
         trace: where to record the run: a new path, or a recorder that was begun with the start of this run, or resumed
-            where it was loaded. The trace is complete when `fit` returns.
+            where it was loaded, or an object whose ``open_recorder`` makes it. The trace is complete when `fit`
+            returns.
         record: what is kept where `trace` is a path: "grads" records gradients, so that every update can be proved
             from the file alone; "digest" records digests, which need the model and the data for the proof.
+        record_ops: the steps of which the trace also has a digest of every value and gradient, so that a comparison
+            names the first op that differs: "first", "every", their numbers, or every step until so many bytes are
+            written. Each costs about a second step.
         overwrite: whether the trace may replace what stands at its path: a finished trace, which stays until the new
             one is sealed, or an unfinished one, which is begun anew. Without, `fit` refuses both.
         model_state: what a model keeps from step to step besides its parameters, as ``model.init_state()`` gives it;
@@ -94,8 +98,9 @@ class Trainer(Unique):
         *,
         model_state: Arrays | None = None,
         mode: StepMode = "replay",
-        trace: Path | Recorder | None = None,
+        trace: Path | Recorder | RecorderFactory | None = None,
         record: Mode = "grads",
+        record_ops: RecordOps = None,
         overwrite: bool = False,
         seed: int = 0,
         warmup: int = 0,
@@ -118,6 +123,7 @@ class Trainer(Unique):
         self._trace, self._seed, self._callbacks = trace, seed, CallbackList(callbacks)
         self._forwards = Forwards(self._run.step, eager=mode == "eager")
         self._record: Mode = record
+        self._record_ops: RecordOps = record_ops
         self._overwrite = overwrite
         self._checkpoint, self._every = checkpoint, checkpoint_every
         self.steps = 0
@@ -247,19 +253,27 @@ class Trainer(Unique):
         self._journal = self._new_journal(None if loaded is None else loaded.steps)
 
     def _new_journal(self, loaded: int | None) -> Journal:
-        return Journal(self._trace, self._record, self._seed, loaded, overwrite=self._overwrite)
+        return Journal(
+            self._trace,
+            record=self._record,
+            record_ops=self._record_ops,
+            seed=self._seed,
+            loaded=loaded,
+            overwrite=self._overwrite,
+        )
 
     def _train(self, batch: Any) -> Any:
         if not self._recorded:
             self._recorded = True
             self._journal.begin(self._step)
         try:
+            tape = self._journal.tape(self.steps, lambda: self._run.tape(batch))
             loss = self._run(batch)
         except NonFiniteError as error:
             raise NonFiniteError(
                 f"fit: step {self.steps}: {error}; lower the learning rate or look at the batch"
             ) from None
-        self._journal.step(self.steps, self._step, batch)
+        self._journal.step(self.steps, self._step, batch, tape)
         self.steps += 1
         return loss
 

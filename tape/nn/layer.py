@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from math import prod
@@ -298,10 +299,11 @@ class Sequential(Layer[In, Out]):
 
 
 def applied(part: Any, name: str, p: Params, x: AnyVar, ctx: Context | None, more: Mapping[str, Any]) -> AnyVar:
-    """`Layer.part` for one that is at hand."""
-    prefix = f"{name}."
+    """`Layer.part` for one that is at hand; its nodes belong to the tape's scope of its name."""
+    prefix, tape = f"{name}.", getattr(x, "tape", None)
     try:
-        y: AnyVar = part(Scope(p, prefix), x, None if ctx is None else ctx.scope(prefix), **more)
+        with nullcontext() if tape is None else tape.scope(name):
+            y: AnyVar = part(Scope(p, prefix), x, None if ctx is None else ctx.scope(prefix), **more)
     except DgrrError as error:
         error.raised_in(name)
         raise

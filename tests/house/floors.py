@@ -69,6 +69,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["forward", "replayed_step"],
         ["verification"],
         ["captured_function", "captured_step"],
+        ["completed"],
     ],
     "runtime/captured/verification": [
         ["extents", "report"],
@@ -82,7 +83,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["attributes"],
         ["formats"],
         ["graph"],
-        ["build", "difference", "passes", "verify"],
+        ["build", "difference", "passes", "step_tape", "verify"],
         ["record"],
         ["forward"],
     ],

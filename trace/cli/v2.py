@@ -13,7 +13,6 @@ from ..file_version import TraceFileError
 from ..v2.check.report import Report
 from ..v2.check.validate import validate_v2
 from ..v2.errors import TraceWriteError
-from ..v2.format.constants import RecordMode
 from ..v2.read.reader import Trace, open_trace
 from ..v2.write.rollback import rollback_v2
 
@@ -129,7 +128,7 @@ def _step_lines(trace: Trace, step: int) -> list[str]:
 
 
 def _range(trace: Trace, name: str, step: int) -> str:
-    if trace.header.mode is RecordMode.DIGEST:
+    if not trace.header.mode.has_gradients:
         return ""
     grad = trace.tensor(name, step=step)
     return f" ({grad.min()} to {grad.max()})" if grad.size else ""

@@ -16,7 +16,7 @@ from ...runtime.step.loss_call import RunPoint
 from ..v2.check.difference import first_difference
 from ..v2.check.report import Finding
 from ..v2.errors import InvalidTraceError
-from ..v2.format.constants import RecordMode, TensorRole
+from ..v2.format.constants import TensorRole
 from ..v2.format.digest import Batch, InputDigest, TensorDigest
 from ..v2.format.schema import CLIP_EVENT
 from ..v2.read.reader import StepView, Trace
@@ -113,7 +113,7 @@ class Model:
             if self._buffer_digests[name](found[name]) == digest:
                 continue
             text = "re-execution gives another state of the model"
-            if self._trace.header.mode is RecordMode.DIGEST:
+            if not self._trace.header.mode.has_gradients:
                 raise FailedError(Verdict.GRADIENT, f"{text}; element and values: not recorded", view.step, name)
             difference = first_difference(recorded[name], found[name], ulp_tol)
             if difference is not None:

@@ -18,6 +18,7 @@ from .replay_state import ReplayState, Rules, UnknownRuleError, by_name
 from .validate import validate
 
 _READABLE = (Verdict.OK, Verdict.UNSEALED, Verdict.TORN_TAIL)
+_BARE = "a trace of record mode 'bare' holds no state to begin with: compare it, or record mode 'digest'"
 _CHECKS = (Verdict.UPDATE, Verdict.GRADIENT, Verdict.DATA)
 
 
@@ -57,6 +58,9 @@ def replay(
     rest, report.findings = report.findings, []
     try:
         with open_trace(report.path, mode="tolerate_tail") as trace:
+            if not trace.header.mode.has_keyframes:
+                report.findings += [Finding(Verdict.UNPROVEN, _BARE), *rest]
+                return report
             model = None if loss_fn is None or batches is None else Model(trace, loss_fn, batches)
             _Replay(trace, report, ulp_tol, model, rules).run()
     except InvalidTraceError as error:
@@ -73,7 +77,7 @@ class _Replay:
         self.report = report
         self.ulp_tol = ulp_tol
         self.model = model
-        self.recorded = trace.header.mode is not RecordMode.DIGEST
+        self.recorded = trace.header.mode.has_gradients
         self.executes = model is not None and trace.header.numerics == NUMERICS
         self.updates = self.recorded or self.executes
         self.checked = 0  # steps whose state is proven

@@ -77,6 +77,9 @@ class Registered:
         self.opened.append((path, options))
         return self
 
+    def wants_tape(self, step: int) -> bool:
+        return False
+
     def step(self, done: CompletedStep) -> None:
         told = {f.name: getattr(done, f.name) for f in fields(CompletedStep)}
         parts = {part: bits(told[part]) for part in ("grads", "params", "state")}
@@ -121,7 +124,7 @@ def test_a_recorder_is_opened_with_the_start_of_the_run(registered: Registered) 
     assert path == "run.dgrr"
     assert [options.pop(name) for name in ("record", "rule", "seed")] == ["digest", "adam@1", 7]
     assert options.pop("overwrite") is False
-    assert options.pop("clip_value") is None
+    assert options.pop("clip_value") is options.pop("record_ops") is None
     assert options.pop("hyperparameters") == ["lr", "beta1", "beta2", "eps", "weight_decay"]
     assert options.pop("numerics") == NUMERICS
     assert {name: list(arrays) for name, arrays in options.items()} == {
@@ -215,7 +218,8 @@ def test_a_trace_is_a_path_or_a_recorder() -> None:
     with pytest.raises(DomainError) as caught:
         Trainer(loss_fn, MODEL.init(0), Adam(), trace=5)  # type: ignore[arg-type]
     assert str(caught.value) == (
-        "Trainer: argument 'trace': expected a path, or a recorder: an object with step, commit, seal and close; got 5"
+        "Trainer: argument 'trace': expected a path; a recorder: an object with wants_tape, step, commit, seal and "
+        "close; or an object with open_recorder, which makes one; got 5"
     )
 
 

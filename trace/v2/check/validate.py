@@ -10,6 +10,7 @@ from ..format.digest import TensorDigest
 from ..format.keyframe import KeyframeRecord
 from ..format.limits import Limits
 from ..format.step import StepRecord
+from ..format.values import ValuesRecord
 from ..read.damage import judge
 from ..read.scan import Record, Walk
 from ..read.source import Frame, FrameSource, Source
@@ -68,6 +69,8 @@ def _check_body(walk: Walk, digests: list[TensorDigest], frame: Frame, record: R
         extents = walk.layout.step_body(record.step, record.grads, record.digests)
     elif isinstance(record, KeyframeRecord):
         extents = walk.layout.keyframe_body(record.digests)
+    elif isinstance(record, ValuesRecord):
+        extents = list(record.extents)
     else:
         return
     for e in extents:

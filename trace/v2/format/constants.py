@@ -40,9 +40,12 @@ class FrameType(IntEnum):
     SEAL = 6
     EVENT = 7
     OPS = 128
+    NODES = 129
+    VALUES = 130
 
 
 SKIPPABLE: Final = 128
+KNOWN: Final = frozenset(FrameType)
 MORE: Final = 1  # frame flag: further parts follow
 
 
@@ -54,11 +57,22 @@ class StepFlag(IntFlag):
 
 
 class RecordMode(IntEnum):
-    """How much of each step is written: digests; gradients too; the state too."""
+    """How much is written: digests of each step, and whole keyframes; gradients too; the state too; digests alone."""
 
     DIGEST = 1
     GRADS = 2
     FULL = 3
+    BARE = 4
+
+    @property
+    def has_gradients(self) -> bool:
+        """Whether the gradients of every step are written."""
+        return self in (RecordMode.GRADS, RecordMode.FULL)
+
+    @property
+    def has_keyframes(self) -> bool:
+        """Whether the tensors of keyframes are written."""
+        return self is not RecordMode.BARE
 
 
 class TensorRole(IntEnum):
@@ -94,6 +108,8 @@ HEAD_LENGTH: Final = 48
 STEP_FIXED: Final = struct.Struct("<BBHIQdd")
 BATCH_ID_LENGTH: Final = 16
 COMMIT: Final = struct.Struct("<QQ")
+#: offset of the NODES frame, number of nodes, zero
+OPS: Final = struct.Struct("<QII")
 INDEX: Final = struct.Struct("<QIIQ")
 SEAL: Final = struct.Struct("<QII")
 SEAL_TAIL: Final = struct.Struct("<Q8s")

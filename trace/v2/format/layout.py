@@ -59,7 +59,7 @@ class FrameLayout:
 
     def step_body(self, step: int, grads: Sequence[int], digests: Sequence[bytes]) -> list[BodyExtent]:
         """The body of a STEP: `digests` are those of the front, in its order."""
-        if self.mode is RecordMode.DIGEST:
+        if not self.mode.has_gradients:
             return []
         buffers = range(self.states, len(self.schema.tensors))
         parts = [("grad", i) for i in grads] + [("after", i) for i in buffers]
@@ -67,8 +67,15 @@ class FrameLayout:
             parts += [("after", i) for i in range(self.states)]
         return self._extents(parts, digests)
 
+    @property
+    def keyframe_bytes(self) -> int:
+        """Bytes of the body of a KEYFRAME."""
+        return self.schema.nbytes if self.mode.has_keyframes else 0
+
     def keyframe_body(self, digests: Sequence[bytes]) -> list[BodyExtent]:
         """The body of a KEYFRAME."""
+        if not self.mode.has_keyframes:
+            return []
         return self._extents([("before", i) for i in range(len(self.schema.tensors))], digests)
 
     def _extents(self, parts: Iterable[tuple[str, int]], digests: Sequence[bytes]) -> list[BodyExtent]:

@@ -17,4 +17,5 @@ class Limits:
     rank: int = 16
     tensor_bytes: int = 1 << 40
     payload: int = 1 << 30
+    nodes: int = 1 << 18
     block: int = 1 << 20

@@ -22,7 +22,7 @@ def decode_schema(data: bytes, limits: Limits) -> Schema:
         InvalidTraceError: `corrupt` if it breaks a rule of the format, `unsupported` if it has unknown keys.
     """
     try:
-        _check_depth(data, limits.json_depth)
+        check_depth(data, limits.json_depth)
         value = json.loads(data, object_pairs_hook=_unique_keys, parse_float=_no_float, parse_constant=_no_float)
         schema = _schema(value)
         schema.check(limits)
@@ -33,7 +33,8 @@ def decode_schema(data: bytes, limits: Limits) -> Schema:
     return schema
 
 
-def _check_depth(data: bytes, limit: int) -> None:
+def check_depth(data: bytes, limit: int) -> None:
+    """Raise ValueError for JSON that is nested deeper than `limit`."""
     depth = 0
     for token in _TOKENS.finditer(data):
         depth += _STEP_OF_DEPTH.get(token[0], 0)

@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias
 
+from ....completed_step import TapeNode
 from ..errors import DamageError, InvalidTraceError
 from ..format.constants import EVENT_BYTES, HEADER_LENGTH, SEAL_MAGIC, SEAL_TAIL, STEPS_PER_INDEX, FrameType
 from ..format.control_frames import EventRecord, IndexRecord, SealRecord, decode_event, decode_index, decode_seal
 from ..format.keyframe import KeyframeRecord, decode_keyframe
+from ..format.nodes import decode_nodes
 from ..format.step import StepRecord
 from ..verdict import Verdict
 from .damage import judge
@@ -56,9 +58,30 @@ class Locator:
         offset = self._keyframe_offset(step)
         assert offset is not None
         frame = self._frame(offset, FrameType.KEYFRAME)
-        if frame.step != step or frame.body_length != self.schema.nbytes:
+        if frame.step != step or frame.body_length != self.layout.keyframe_bytes:
             raise InvalidTraceError(Verdict.CORRUPT, f"expected KEYFRAME {step}, found another", offset)
         return frame, decode_keyframe(self.layout, self.frames.algorithm, step, frame.front, offset)
+
+    def of_step(self, step: int) -> dict[int, Frame]:
+        """The frames that tell more of a step than its STEP, by type; one pass over the heads up to the next."""
+        frame, _ = self.step(step)
+        found: dict[int, Frame] = {}
+        offset, end = frame.end, self._walk.end if self._walk else self.frames.source.size
+        while offset < end:
+            head = self.frames.head(offset)
+            if head.type in (FrameType.STEP, FrameType.SEAL):
+                break
+            if head.type in (FrameType.OPS, FrameType.VALUES) and head.step == step:
+                found[head.type] = self._frame(offset, FrameType(head.type))
+                offset = found[head.type].end
+                continue
+            offset += head.span(self.frames.algorithm.size)
+        return found
+
+    def nodes(self, offset: int) -> tuple[TapeNode, ...]:
+        """The list of a NODES frame at an offset that an OPS frame names."""
+        frame = self._frame(offset, FrameType.NODES)
+        return decode_nodes(frame.front, self.frames.source.limits, offset)
 
     def has_keyframe(self, step: int) -> bool:
         """Whether there is a KEYFRAME before `step`."""

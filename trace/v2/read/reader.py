@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self, TypeAlias, overload
@@ -10,21 +11,34 @@ from typing import Literal, Self, TypeAlias, overload
 import numpy as np
 
 from ....arrays import Array
+from ....completed_step import TapeNode
 from ...file_version import open_regular
 from ..errors import InvalidTraceError, NotRecordedError, UnsealedTraceWarning
-from ..format.constants import PARTIAL_SUFFIX, RecordMode, TensorRole
+from ..format.constants import PARTIAL_SUFFIX, FrameType, TensorRole
 from ..format.control_frames import EventRecord
 from ..format.digest import NUMPY_DTYPES, TensorDigest
 from ..format.header import Header
 from ..format.layout import BodyExtent
 from ..format.limits import Limits
+from ..format.ops import decode_ops
 from ..format.step import StepRecord
+from ..format.values import decode_values
 from ..verdict import Verdict
 from .locate import Locator, Mode
 from .op_digests import OpDigests
 from .source import Frame, FrameSource, Source
 
 What: TypeAlias = Literal["grad", "after", "before"]
+
+
+@dataclass(frozen=True, slots=True)
+class OpDigests:
+    """What a step computed, in the order of execution: each node, the digest of its value, that of its gradient."""
+
+    nodes: tuple[TapeNode, ...]
+    values: tuple[bytes, ...]
+    grads: tuple[bytes | None, ...]
+    """None where no gradient arrived."""
 
 
 class StepView:
@@ -84,8 +98,9 @@ class StepView:
 
     def gradients(self) -> dict[str, Array]:
         """All recorded gradients by name; read at each call. Raises NotRecordedError in mode `digest`."""
-        if self._trace.header.mode is RecordMode.DIGEST:
-            raise NotRecordedError("trace.gradients: a trace of record mode 'digest' holds no gradients")
+        mode = self._trace.header.mode
+        if not mode.has_gradients:
+            raise NotRecordedError(f"trace.gradients: a trace of record mode {mode.name.lower()!r} holds no gradients")
         return self._load("grad")
 
     def after(self) -> dict[str, Array]:
@@ -95,6 +110,10 @@ class StepView:
     def buffers(self) -> dict[str, Array]:
         """All buffers after the step by name; read at each call. Empty in mode `digest`."""
         return self._load("after", TensorRole.BUFFER)
+
+    def ops(self) -> OpDigests | None:
+        """The digests of everything the step computed; None where they are not recorded."""
+        return self._trace.ops(self.step)
 
     def extents(self) -> list[BodyExtent]:
         """What the body of the STEP holds, and where."""
@@ -126,6 +145,7 @@ class Trace(Sequence[StepView]):
         self.layout = self._locator.layout
         self.seal = self._locator.seal
         self.damage = self._locator.damage
+        self._nodes: dict[int, tuple[TapeNode, ...]] = {}
         self._digests = [TensorDigest(self._frames.algorithm, t.dtype, t.shape) for t in self.schema.tensors]
 
     @property
@@ -183,10 +203,15 @@ class Trace(Sequence[StepView]):
         if what != "grad" and self.has_keyframe(number):
             places.append(self._keyframe_body(number))
         kinds = ("grad",) if what == "grad" else ("after", "before")
-        return next(
-            ((frame, e) for frame, extents in places for e in extents if e.tensor == position and e.what in kinds),
-            None,
-        )
+        return _find(places, position, kinds) or _find(self._kept_values(number - (what != "grad")), position, kinds)
+
+    def _kept_values(self, step: int) -> list[tuple[Frame, list[BodyExtent]]]:
+        """The VALUES of a step, if there is one and it has them."""
+        frame = self._locator.of_step(step).get(FrameType.VALUES) if step >= 0 else None
+        if frame is None:
+            return []
+        record = decode_values(self.layout, self._locator.step(step)[1], frame.front, frame.offset)
+        return [(frame, list(record.extents))]
 
     def _not_recorded(self, name: str, step: int, what: What) -> str:
         mode = self.header.mode.name.lower()
@@ -199,6 +224,24 @@ class Trace(Sequence[StepView]):
             f"trace.tensor: '{name}' {what} step {step} is not recorded (record mode '{mode}'); "
             f"dgrr.trace.state_after recomputes it from the gradients, or record with record='full'"
         )
+
+    def ops(self, step: int) -> OpDigests | None:
+        """The digests of everything that a step computed; None where they are not recorded.
+
+        Raises:
+            IndexError: there is no such step.
+            InvalidTraceError: the file is damaged there.
+        """
+        frame = self._locator.of_step(self._checked(step)).get(FrameType.OPS)
+        if frame is None:
+            return None
+        record = decode_ops(frame.front, self.layout.digest_size, frame.offset)
+        if record.nodes_at not in self._nodes:
+            self._nodes[record.nodes_at] = self._locator.nodes(record.nodes_at)
+        nodes = self._nodes[record.nodes_at]
+        if len(nodes) != len(record.values):
+            raise InvalidTraceError(Verdict.CORRUPT, "an OPS frame names no NODES frame of its length", frame.offset)
+        return OpDigests(nodes, record.values, record.grads)
 
     def gradients(self, step: int) -> dict[str, Array]:
         """All recorded gradients of a step by name. Raises NotRecordedError in mode `digest`."""
@@ -216,6 +259,8 @@ class Trace(Sequence[StepView]):
         """The whole state before `step` by name. Raises NotRecordedError where there is no keyframe."""
         if not self.has_keyframe(step):
             raise NotRecordedError(f"trace.keyframe: there is no keyframe before step {step}")
+        if not self.header.mode.has_keyframes:
+            raise NotRecordedError("trace.keyframe: a trace of record mode 'bare' holds no states; record 'digest'")
         frame, extents = self._keyframe_body(step)
         return {self.schema.tensors[e.tensor].name: self.load(frame, e) for e in extents}
 
@@ -281,6 +326,15 @@ class Trace(Sequence[StepView]):
         if self._digests[extent.tensor].of_bytes(data) != extent.digest:
             raise InvalidTraceError(Verdict.CORRUPT, f"'{spec.name}' is not what its digest says", frame.offset)
         return np.frombuffer(data, NUMPY_DTYPES[spec.dtype]).reshape(spec.shape)
+
+
+def _find(
+    places: Sequence[tuple[Frame, list[BodyExtent]]], position: int, kinds: Sequence[str]
+) -> tuple[Frame, BodyExtent] | None:
+    """The first place of a tensor."""
+    return next(
+        ((frame, e) for frame, extents in places for e in extents if e.tensor == position and e.what in kinds), None
+    )
 
 
 def open_trace(path: str | os.PathLike[str], *, limits: Limits | None = None, mode: Mode = "strict") -> Trace:

@@ -4,31 +4,49 @@ from array import array
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
+from ....completed_step import TapeNode
 from ..errors import DamageError, InvalidTraceError
 from ..format.constants import (
     COMMIT,
     EVENT_BYTES,
     HEADER_LENGTH,
     INDEX,
+    OPS,
     RESUME_BYTES,
     SEAL,
     SEAL_TAIL,
     SKIPPABLE,
     STEPS_PER_INDEX,
     TAG_RUN,
+    U32_PAIR,
     FrameType,
+    pad8,
 )
 from ..format.control_frames import EventRecord, IndexRecord, SealRecord, decode_event, decode_index, decode_seal
 from ..format.digest import state_root
 from ..format.keyframe import KeyframeRecord, decode_keyframe
 from ..format.layout import FrameLayout
+from ..format.nodes import decode_nodes
+from ..format.ops import OpsRecord, decode_ops
 from ..format.schema import Schema
 from ..format.schema_json import decode_schema
 from ..format.step import StepRecord, decode_step
+from ..format.values import ValuesRecord, decode_values
 from ..verdict import Verdict
 from .source import Frame, FrameSource
 
-Record: TypeAlias = Schema | KeyframeRecord | StepRecord | IndexRecord | SealRecord | EventRecord | None
+Record: TypeAlias = (
+    Schema
+    | KeyframeRecord
+    | StepRecord
+    | IndexRecord
+    | SealRecord
+    | EventRecord
+    | OpsRecord
+    | ValuesRecord
+    | tuple[TapeNode, ...]
+    | None
+)
 
 
 class Prologue:
@@ -36,6 +54,7 @@ class Prologue:
 
     def __init__(self, frames: FrameSource) -> None:
         limits = frames.source.limits
+        self.limits = limits
         self.frame = frames.frame(HEADER_LENGTH, limits.schema_bytes, frames.first_link)
         if (self.frame.type, self.frame.step, self.frame.seq) != (
             FrameType.SCHEMA,
@@ -61,6 +80,9 @@ class Prologue:
             FrameType.INDEX: INDEX.size + 8 * STEPS_PER_INDEX + 16 * (STEPS_PER_INDEX + 1),
             FrameType.SEAL: seal + 8 * (size // (smallest_step * STEPS_PER_INDEX) + 1),
             FrameType.EVENT: EVENT_BYTES,
+            FrameType.NODES: self.limits.schema_bytes,
+            FrameType.OPS: OPS.size + pad8(self.limits.nodes) // 8 + 2 * layout.digest_size * self.limits.nodes,
+            FrameType.VALUES: U32_PAIR.size * (1 + len(self.schema.tensors) + self.schema.params),
         }
         return largest.get(type, 0)
 
@@ -91,6 +113,9 @@ class Walk:
         self.indexes: list[int] = []
         self.committed = 0
         self.seal: SealRecord | None = None
+        self._last: StepRecord | None = None
+        self._nodes: dict[int, int] = {}
+        self._told: set[int] = set()
         self._handlers: dict[int, Callable[[Frame], Record]] = {
             FrameType.KEYFRAME: self._keyframe,
             FrameType.STEP: self._step,
@@ -98,6 +123,9 @@ class Walk:
             FrameType.INDEX: self._index,
             FrameType.SEAL: self._seal,
             FrameType.EVENT: self._event,
+            FrameType.NODES: self._list,
+            FrameType.OPS: self._ops,
+            FrameType.VALUES: self._values,
         }
 
     def __iter__(self) -> Iterator[tuple[Frame, Record]]:
@@ -140,7 +168,7 @@ class Walk:
         if frame.step != self.steps or frame.step % layout.state_every or again:
             raise InvalidTraceError(Verdict.CORRUPT, f"KEYFRAME {frame.step} after {self.steps} steps", frame.offset)
         self._check_indexed(frame)
-        if frame.body_length != self.schema.nbytes:
+        if frame.body_length != self.layout.keyframe_bytes:
             raise InvalidTraceError(Verdict.CORRUPT, "the body of a KEYFRAME has not the derived length", frame.offset)
         if not self.keyframes:
             self.link = self.frames.algorithm.hash(TAG_RUN + self.prologue.digest + record.root)
@@ -163,6 +191,7 @@ class Walk:
             text = f"the link of STEP {frame.step} in the state chain is wrong"
             raise InvalidTraceError(Verdict.CHAIN, text, frame.offset)
         self.link = record.link
+        self._last, self._told = record, set()
         self.steps += 1
         self.step_offsets.append(frame.offset)
         if record.root is not None:
@@ -178,6 +207,35 @@ class Walk:
     def _event(self, frame: Frame) -> EventRecord:
         self._check_mark(frame)
         return decode_event(frame.front, frame.offset)
+
+    def _list(self, frame: Frame) -> tuple[TapeNode, ...]:
+        self._of_last_step(frame)
+        nodes = decode_nodes(frame.front, self.frames.source.limits, frame.offset)
+        self._nodes[frame.offset] = len(nodes)
+        return nodes
+
+    def _ops(self, frame: Frame) -> OpsRecord:
+        self._of_last_step(frame)
+        record = decode_ops(frame.front, self.layout.digest_size, frame.offset)
+        if self._nodes.get(record.nodes_at) != len(record.values) or frame.body_length:
+            raise InvalidTraceError(Verdict.CORRUPT, "an OPS frame names no NODES frame of its length", frame.offset)
+        return record
+
+    def _values(self, frame: Frame) -> ValuesRecord:
+        record = decode_values(self.layout, self._of_last_step(frame), frame.front, frame.offset)
+        if frame.body_length != sum(e.nbytes for e in record.extents):
+            raise InvalidTraceError(
+                Verdict.CORRUPT, "the body of a VALUES frame has not the derived length", frame.offset
+            )
+        return record
+
+    def _of_last_step(self, frame: Frame) -> StepRecord:
+        """The STEP that a frame tells of: the last one, once for each type."""
+        if self._last is None or frame.step != self._last.step or frame.type in self._told:
+            name = FrameType(frame.type).name
+            raise InvalidTraceError(Verdict.CORRUPT, f"{name} {frame.step} after {self.steps} steps", frame.offset)
+        self._told.add(frame.type)
+        return self._last
 
     def _index(self, frame: Frame) -> IndexRecord:
         record = decode_index(frame.front, frame.offset)

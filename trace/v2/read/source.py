@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from ..errors import DamageError, InvalidTraceError
-from ..format.constants import HEAD_LENGTH, HEADER_LENGTH, SKIPPABLE, pad8
+from ..format.constants import HEAD_LENGTH, HEADER_LENGTH, KNOWN, SKIPPABLE, pad8
 from ..format.digest import Algorithm
 from ..format.frame import Head, decode_head
 from ..format.header import Header, decode_header
@@ -108,7 +108,7 @@ class FrameSource:
                 front is longer than `largest_front`.
         """
         head = self.head(offset)
-        if head.front_length > largest_front and head.type < SKIPPABLE:
+        if head.front_length > largest_front and _is_read(head.type):
             raise InvalidTraceError(
                 Verdict.CORRUPT, f"a front of {head.front_length} bytes (at most {largest_front})", offset
             )
@@ -137,7 +137,7 @@ class FrameSource:
         """Front and chain digest of one part, everything but the body checked."""
         if head.part != part or head.link != before[:8]:
             raise InvalidTraceError(Verdict.CHAIN, f"frame {head.seq} does not follow the frame before it", offset)
-        keep = head.type < SKIPPABLE
+        keep = _is_read(head.type)
         hasher = self.algorithm.begin(before + self.source.read(offset, HEAD_LENGTH))
         crc = 0
         kept: list[bytes] = []
@@ -164,3 +164,8 @@ class FrameSource:
             count = min(self.header.largest_payload - inside, end - at)
             yield from self.source.blocks(frame.offset + part * self._part_span + HEAD_LENGTH + inside, count)
             at += count
+
+
+def _is_read(type: int) -> bool:
+    """Whether the front of a frame of this type is read, not only checked."""
+    return type < SKIPPABLE or type in KNOWN

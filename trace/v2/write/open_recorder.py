@@ -13,6 +13,7 @@ from ..format.digest import Algorithm
 from ..format.header import Header
 from ..format.schema import CLIP_EVENT
 from .environment import describe_environment
+from .ops_schedule import OpsSchedule, RecordOps
 from .recorder import Recorder
 from .resume import Unfinished
 from .tensors import RecordedTensors, schema_of
@@ -22,8 +23,8 @@ KEYFRAME_EVERY = 4096
 _SMALL_STATE = 1 << 20
 _ALGORITHMS = {"xxh3-128": Algorithm.XXH3_128, "sha256": Algorithm.SHA256}
 
-Mode = Literal["digest", "grads", "full"]
-"""What is kept of each step: digests, gradients too, or the state too."""
+Mode = Literal["digest", "grads", "full", "bare"]
+"""What is kept of each step: digests, gradients too, or the state too. Of "bare", not even the state of keyframes."""
 
 
 def open_recorder(
@@ -46,12 +47,15 @@ def open_recorder(
     keyframe_every: int = KEYFRAME_EVERY,
     commit_every: int | None = COMMIT_EVERY,
     largest_payload: int = DEFAULT_PAYLOAD,
+    record_ops: RecordOps = None,
+    record_values: int = 0,
 ) -> Recorder:
     """Begin a trace: create `PATH.partial` with header, SCHEMA, KEYFRAME 0 and the environment.
 
     Args:
         path: final name of the trace.
-        record: what is kept of each step: digests, gradients too, or the state too.
+        record: what is kept of each step: digests, gradients too, or the state too. "bare" leaves out the states that
+            the others keep from time to time, and with them the way to recompute anything: for comparing alone.
         params: name → float32 or float64 array, before the first step.
         state: name → optimizer state array, before the first step.
         model_state: name → array of what the model keeps besides its params; the buffers of the trace.
@@ -69,6 +73,10 @@ def open_recorder(
         keyframe_every: write the whole state every so many steps, rounded up to a multiple of `state_every`.
         commit_every: fsync every so many steps; None: only when the trace is sealed.
         largest_payload: frames are split above this many bytes.
+        record_ops: the steps whose every value and gradient is digested: "first", "every", their numbers, or every
+            step until so many bytes are written.
+        record_values: of the first and of the last step, gradients and then what stands after the step are written
+            too, in so many bytes; where `record` keeps them anyway, nothing more.
 
     Raises:
         TraceWriteError: the path or its `.partial` exists (and `overwrite` is false), another writer is at work on
@@ -76,6 +84,7 @@ def open_recorder(
         ValueError: a name, shape, rule or option breaks a rule of the format.
     """
     schema = schema_of(params, state, model_state or {}, rule, hyperparameters, clip_value)
+    schedule = OpsSchedule(record_ops)
     every = state_every or (1 if schema.nbytes <= _SMALL_STATE else 16)
     algorithm = _ALGORITHMS[digest]
     environment = dumps(describe_environment(), sort_keys=True)
@@ -94,7 +103,15 @@ def open_recorder(
     start = tensors.state(params, state) + tensors.buffers(model_state or {})
     writer = TraceWriter.create(path, header, schema, commit_every=commit_every, overwrite=overwrite)
     with _closed_on_error(writer):
-        recorder = Recorder(writer, tensors, start, keyframe_every=keyframe_every, clip_value=clip_value)
+        recorder = Recorder(
+            writer,
+            tensors,
+            start,
+            keyframe_every=keyframe_every,
+            clip_value=clip_value,
+            schedule=schedule,
+            record_values=record_values,
+        )
         recorder.event("environment", environment)
         if clip_value is not None:  # a copy, for readers that are older than the rule in the schema
             recorder.event(CLIP_EVENT, repr(float(clip_value)))
@@ -117,6 +134,7 @@ def resume_recorder(
     seed: int = 0,
     keyframe_every: int = KEYFRAME_EVERY,
     commit_every: int | None = COMMIT_EVERY,
+    record_ops: RecordOps = None,
 ) -> Recorder:
     """Go on with the trace of a run that was not finished: `PATH.partial`, cut after its first `steps` steps.
 
@@ -139,6 +157,7 @@ def resume_recorder(
         seed: as at the beginning.
         keyframe_every: write the whole state every so many steps.
         commit_every: fsync every so many steps; None: only when the trace is sealed.
+        record_ops: the steps whose every value and gradient is digested, as for `open_recorder`.
 
     Raises:
         TraceWriteError: there is no unfinished trace (a finished one is never reopened), another process writes
@@ -146,6 +165,7 @@ def resume_recorder(
         ValueError: an argument is not that of the beginning, or a tensor is not what the trace says it was after
             that step.
     """
+    schedule = OpsSchedule(record_ops)
     with Unfinished(path, steps) as unfinished:
         unfinished.require(RecordMode[record.upper()], numerics, seed)
         schema = schema_of(params, state, model_state or {}, rule, hyperparameters, clip_value)
@@ -161,7 +181,14 @@ def resume_recorder(
         }
         writer = unfinished.go_on(commit_every, dumps(note, sort_keys=True))
     with _closed_on_error(writer):
-        recorder = Recorder(writer, tensors, now, keyframe_every=keyframe_every, clip_value=clip_value)
+        recorder = Recorder(
+            writer,
+            tensors,
+            now,
+            keyframe_every=keyframe_every,
+            clip_value=clip_value,
+            schedule=schedule,
+        )
         writer.flush()
     return recorder
 

@@ -4,11 +4,14 @@ from types import TracebackType
 from typing import Self
 
 from ....arrays import Array
-from ....completed_step import CompletedStep
+from ....completed_step import CompletedStep, StepTape
 from ..format.constants import BATCH_ID_LENGTH, RecordMode, StepFlag
-from ..format.digest import InputDigest, raw, state_root
+from ..format.digest import InputDigest, raw, state_root, tensor_digest
 from ..format.keyframe import encode_keyframe
 from ..format.step import StepRecord, encode_step
+from ..format.values import encode_values
+from .kept_values import kept_values
+from .ops_schedule import OpsSchedule
 from .tensors import CORRECTIONS, RecordedTensors, Snapshot, finite_loss
 from .writer import TraceWriter
 
@@ -31,8 +34,11 @@ class Recorder:
         *,
         keyframe_every: int,
         clip_value: float | None,
+        schedule: OpsSchedule,
+        record_values: int = 0,
     ) -> None:
         """`start` is the state before the next step; `keyframe_every` is rounded up to a multiple of `state_every`."""
+        self._schedule, self._values_budget = schedule, record_values // 2
         self._writer = writer
         self._tensors = tensors
         self._layout = writer.layout
@@ -45,6 +51,7 @@ class Recorder:
         every = self._layout.state_every
         self._keyframe_every = -(-keyframe_every // every) * every
         self._last: CompletedStep | None = None
+        self._last_record: StepRecord | None = None
         self._last_digests = start.digests
         if writer.last_keyframe != writer.steps:
             self._keyframe_if_due(start)
@@ -58,6 +65,10 @@ class Recorder:
     def path(self) -> str:
         """The name the trace has once it is sealed."""
         return self._writer.path
+
+    def wants_tape(self, step: int) -> bool:
+        """Whether the digests of every value of a step are to be recorded: then it is handed over with its tape."""
+        return self._schedule.wants(step)
 
     def step(self, done: CompletedStep) -> None:
         """Record one step, after its update. Arrays are read before the call returns and not changed.
@@ -80,6 +91,11 @@ class Recorder:
         record = self._record(done, loss, present, digests, root)
         front = encode_step(self._layout, self._algorithm.hash, self._writer.link, record)
         self._writer.step(front, [raw(a) for a in self._recorded(consumed + buffers, after)])
+        if done.tape is not None and self.wants_tape(done.step):
+            self._record_tape(done.tape)
+        self._last_record = record
+        if done.step == 0:
+            self._keep_values(done)
         self._keyframe_if_due(whole)
         self._last, self._last_digests = done, whole.digests if due else []
 
@@ -105,6 +121,20 @@ class Recorder:
             digests=digests,
             root=root,
         )
+
+    def _record_tape(self, tape: StepTape) -> None:
+        values = tuple([tensor_digest(self._algorithm, array) for array in tape.values])
+        grads = tuple([None if array is None else tensor_digest(self._algorithm, array) for array in tape.grads])
+        self._schedule.spend(self._writer.ops(tape.nodes, values, grads))
+
+    def _keep_values(self, done: CompletedStep) -> None:
+        """Write elements of the last step recorded, as far as the budget goes."""
+        if self._last_record is None or not self._values_budget:
+            return
+        kept = kept_values(self._layout, self._algorithm, self._last_record, done, self._values_budget)
+        if kept:
+            front = encode_values([(tensor.what, tensor.position) for tensor in kept])
+            self._writer.values(front, [raw(tensor.array) for tensor in kept])
 
     def commit(self) -> None:
         """Return once everything recorded so far is on the disk.
@@ -138,6 +168,8 @@ class Recorder:
             last = self._last
             final = self._tensors.state(last.params, last.state) + self._tensors.buffers(last.model_state)
             self._last_digests = final.digests
+        if self._last is not None and self._last.step > 0:
+            self._keep_values(self._last)
         self._writer.seal(self._last_digests)
 
     def close(self) -> None:
@@ -155,7 +187,7 @@ class Recorder:
         self.close()
 
     def _recorded(self, always: Snapshot, after: Snapshot) -> list[Array]:
-        if self._mode is RecordMode.DIGEST:
+        if not self._mode.has_gradients:
             return []
         return always.arrays + after.arrays if self._mode is RecordMode.FULL else always.arrays
 
@@ -163,4 +195,5 @@ class Recorder:
         if self._writer.steps % self._keyframe_every == 0:
             root = state_root(self._algorithm, now.digests)
             front = encode_keyframe(b"", b"", now.digests, root)
-            self._writer.keyframe(front, root, [raw(a) for a in now.arrays])
+            body = [raw(a) for a in now.arrays] if self._mode.has_keyframes else []
+            self._writer.keyframe(front, root, body)

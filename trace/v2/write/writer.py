@@ -7,6 +7,7 @@ from typing import Self
 
 from typing_extensions import Buffer
 
+from ....completed_step import TapeNode
 from ..errors import TraceWriteError
 from ..format.constants import COMMIT, HEADER_LENGTH, MORE, STEPS_PER_INDEX, TAG_RUN, FrameType
 from ..format.control_frames import EventRecord, IndexRecord, SealRecord
@@ -14,6 +15,8 @@ from ..format.digest import state_root
 from ..format.frame import FrameEncoder
 from ..format.header import Header
 from ..format.layout import FrameLayout
+from ..format.nodes import encode_nodes
+from ..format.ops import OpsRecord
 from ..format.schema import Schema
 from ..read.scan import Walk
 from .file import PartialFile
@@ -48,6 +51,7 @@ class TraceWriter:
         self._step_offsets: list[int] = []
         self._keyframes: list[tuple[int, int]] = []
         self._indexes: list[int] = []
+        self._nodes: dict[Sequence[TapeNode], int] = {}
 
     @classmethod
     def create(
@@ -118,6 +122,20 @@ class TraceWriter:
         every = self._commit_every
         if every is not None and self.steps % every == 0 and self.steps > committed:
             self.commit()
+
+    def ops(self, nodes: tuple[TapeNode, ...], values: tuple[bytes, ...], grads: tuple[bytes | None, ...]) -> int:
+        """Append the OPS of the last step, behind its NODES if they are new; how many bytes that took."""
+        before = self._offset
+        if nodes not in self._nodes:
+            self._nodes[nodes] = self._offset
+            self._append(FrameType.NODES, encode_nodes(nodes), step=self.steps - 1)
+        record = OpsRecord(self._nodes[nodes], values, grads)
+        self._append(FrameType.OPS, record.encode(), step=self.steps - 1)
+        return self._offset - before
+
+    def values(self, front: bytes, body: Sequence[memoryview]) -> None:
+        """Append VALUES of the last step."""
+        self._append(FrameType.VALUES, front, body, step=self.steps - 1)
 
     def event(self, kind: str, text: str) -> None:
         """Append an EVENT. Raises ValueError for a bad kind or too long a text."""

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 import xxhash
 
-from dgrr.trace import CompletedStep, open_recorder, open_trace, replay, validate
+from dgrr.trace import CompletedStep, StepTape, TapeNode, open_recorder, open_trace, replay, validate
 
 GOLDEN = Path(__file__).parents[3] / "golden"
 PAGE = Path(__file__).parents[4] / "docs" / "trace_format.md"
@@ -45,6 +45,8 @@ class Step:
     grad_digests: dict[str, bytes]
     state_digests: list[bytes]
     grads: dict[str, bytes]
+    ops: list[tuple[list[Any], bytes, bytes | None]] = field(default_factory=list)
+    values: dict[tuple[str, int], bytes] = field(default_factory=dict)
 
 
 @dataclass
@@ -105,6 +107,9 @@ class Minimal:
             5: self.index,
             6: self.seal,
             7: self.event,
+            128: self.ops,
+            129: self.nodes,
+            130: self.values,
         }[kind](u64(head, 16), front, body, at)
         return end + self.D
 
@@ -141,8 +146,13 @@ class Minimal:
         *digests, root = self.take(front, 8, len(self.tensors) + 1)
         assert len(front) == 8 + (len(self.tensors) + 1) * self.D
         assert root == self.H(b"DGRRroot" + b"".join(digests))
-        values = self.split(self.tensors, body)
-        assert digests == [self.digest(t, values[t["name"]]) for t in self.tensors]
+        if self.mode == 4:
+            assert not body
+            values = {}
+        else:
+            values = self.split(self.tensors, body)
+            assert digests == [self.digest(t, values[t["name"]]) for t in self.tensors]
+        self.keyframe_digests = digests
         assert step == len(self.steps) and step % self.state_every == 0
         if step == 0:
             self.link = self.H(b"DGRRrun2" + self.schema_digest + root)
@@ -192,6 +202,42 @@ class Minimal:
                 grads,
             )
         )
+
+    def nodes(self, step: int, front: bytes, body: bytes, at: int) -> None:
+        tree = json.loads(front)
+        assert json.dumps(tree, separators=(",", ":"), ensure_ascii=False).encode() == front and not body
+        assert step == len(self.steps) - 1 and list(tree) == ["nodes"]
+        for i, (_, _, _, parents, *texts) in enumerate(tree["nodes"]):
+            assert all(parent < i for parent in parents) and len(texts) == 4
+        self.listed = getattr(self, "listed", {}) | {at: tree["nodes"]}
+
+    def ops(self, step: int, front: bytes, body: bytes, at: int) -> None:
+        nodes_at, n, zero = struct.unpack("<QII", front[:16])
+        nodes = self.listed[nodes_at]
+        assert len(nodes) == n and zero == 0 and not body and step == len(self.steps) - 1
+        words = -(-n // 64) * 8
+        bitmap = int.from_bytes(front[16 : 16 + words], "little")
+        digests = self.take(front, 16 + words, n + bitmap.bit_count())
+        assert len(front) == 16 + words + len(digests) * self.D and bitmap >> n == 0
+        arrived = iter(digests[n:])
+        grads = [next(arrived) if bitmap >> i & 1 else None for i in range(n)]
+        assert not self.steps[step].ops
+        self.steps[step].ops = list(zip(nodes, digests, grads, strict=False))
+
+    def values(self, step: int, front: bytes, body: bytes, at: int) -> None:
+        count, zero = struct.unpack("<II", front[:8])
+        pairs = list(struct.iter_unpack("<II", front[8:]))
+        assert len(pairs) == count and zero == 0 and step == len(self.steps) - 1
+        own = self.steps[step]
+        for (position, what), elements in zip(
+            pairs,
+            self.split([self.tensors[p] | {"name": i} for i, (p, _) in enumerate(pairs)], body).values(),
+            strict=True,
+        ):
+            tensor = self.tensors[position]
+            expected = own.state_digests[position] if what else own.grad_digests[tensor["name"]]
+            assert self.digest(tensor, elements) == expected
+            own.values["after" if what else "grad", position] = elements
 
     def commit(self, step: int, front: bytes, body: bytes, at: int) -> None:
         assert struct.unpack("<QQ", front) == (len(self.steps), at) and not body
@@ -251,6 +297,55 @@ def test_a_reader_older_than_a_rule_reads_on(tmp_path: Path) -> None:
     assert [(g["rule"], g["tensors"]) for g in file.tree["groups"]] == [("clip_value@1", []), ("sgd@1", [0])]
     assert file.steps[0].hyper == (0.25, 0.5)
     assert file.steps[0].grads == {"w": struct.pack("<2d", 0.25, -0.125)}
+
+
+def _nodes(file: Minimal, step: int) -> list[tuple[str, str, bool]]:
+    return [(node[0], node[5], grad is not None) for node, _, grad in file.steps[step].ops]
+
+
+@pytest.mark.parametrize(("record", "mode"), [("bare", 4), ("digest", 1), ("grads", 2)])
+def test_digests_of_every_value(tmp_path: Path, record: Any, mode: int) -> None:
+    """OPS, NODES and VALUES by the page: two lists of nodes, the first of which two steps share."""
+    w, step = np.array([1.0, -2.0]), np.zeros((), np.int64)
+    run: dict[str, Any] = {"rule": "sgd@1", "hyperparameters": ["lr"], "numerics": 1, "salt": bytes(16)}
+    leaf = TapeNode("leaf", "float64", (2,), name="w")
+    two = (leaf, TapeNode("mul", "float64", (2,), (0, 0), "", "", "blök.0", 'n.py:7: "\\\t'))
+    lists = (two, (*two, TapeNode("sum", "float64", (), (1,), "axis=None")), two)
+    options: dict[str, Any] = {"record": record, "record_ops": "every", "record_values": 64}
+    with open_recorder(tmp_path / "t", params={"w": w}, state={"step": step}, **run, **options) as recorder:
+        for k, nodes in enumerate(lists):
+            values = [w * (k + i) for i in range(len(nodes))]
+            grads = [None, *[w / (k + i) for i in range(1, len(nodes))]]
+            assert recorder.wants_tape(k)
+            told = {"hyper": {"lr": 0.5}, "batch": w, "loss": np.array(1.0), "grads": {"w": w + k}}
+            after = {"params": {"w": w - k}, "state": {"step": np.array(k + 1)}}
+            recorder.step(CompletedStep(step=k, tape=StepTape(nodes, values, grads), **told, **after))
+    file = Minimal((tmp_path / "t").read_bytes())
+    assert file.mode == mode
+    assert [kind for kind in file.order if kind > 100] == [129, 128, 130, 129, 128, 128, 130]
+    assert _nodes(file, 0) == _nodes(file, 2) == [("leaf", "w", False), ("mul", "", True)]
+    assert _nodes(file, 1) == [("leaf", "w", False), ("mul", "", True), ("sum", "", True)]
+    assert file.steps[0].ops[1][0] == ["mul", "float64", [2], [0, 0], "", "", "blök.0", 'n.py:7: "\\ ']
+    tensor = {"dtype": "f64", "shape": [2]}
+    _, value, grad = file.steps[1].ops[2]
+    assert value == file.digest(tensor, (w * 3).tobytes())
+    assert grad == file.digest(tensor, (w / 3).tobytes())
+    last = {("grad", 0): (w + 2).tobytes(), ("after", 0): (w - 2).tobytes()}
+    assert file.steps[2].values == {key: v for key, v in last.items() if record != "grads" or key[0] != "grad"} | (
+        {("after", 1): struct.pack("<q", 3)} if record == "grads" else {}
+    )
+    assert not file.steps[1].values
+    assert validate(tmp_path / "t").ok
+    with open_trace(tmp_path / "t") as trace:
+        for k, own in enumerate(file.steps):
+            found = trace.ops(k)
+            assert found is not None
+            assert list(zip(found.values, found.grads, strict=True)) == [(v, g) for _, v, g in own.ops]
+            assert [[n.op, list(n.parents), n.scope] for n in found.nodes] == [
+                [n[0], n[3], n[6]] for n, _, _ in own.ops
+            ]
+        assert trace.tensor("w", step=2, what="after").tolist() == [-1.0, -4.0]
+        assert trace.tensor("w", step=2).tolist() == [3.0, 0.0]
 
 
 def test_the_updates_of_the_grads_file_in_plain_python() -> None:

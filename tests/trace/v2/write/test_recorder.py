@@ -61,10 +61,10 @@ def test_the_entry_point_is_the_package() -> None:
 
 def test_the_runtime_opens_and_resumes_through_the_entry_point(tmp_path: Path) -> None:
     params, rule = {"w": np.ones(2)}, SGD(0.5)
-    run: dict[str, Any] = {"record": "grads", "params": params, "state": rule.init(params), "recipe": Recipe(rule)}
-    run |= {"model_state": {}, "seed": 3}
-    recorder_protocol.open_recorder(tmp_path / "t", **run).close()
-    recorder = recorder_protocol.resume_recorder(tmp_path / "t", steps=0, **run)
+    arrays: dict[str, Any] = {"params": params, "state": rule.init(params), "model_state": {}}
+    run = recorder_protocol.RunStart("grads", None, 3, Recipe(rule), arrays)
+    recorder_protocol.open_recorder(tmp_path / "t", run).close()
+    recorder = recorder_protocol.resume_recorder(tmp_path / "t", run, steps=0)
     assert isinstance(recorder, Recorder)
     assert isinstance(recorder, recorder_protocol.Recorder)
     recorder.commit()

@@ -1,0 +1,40 @@
+"""A step that was done, as recorders are told of it."""
+
+from typing import Any
+
+from ...completed_step import CompletedStep, StepTape
+from ..step.batch import batch_arrays
+from ..step.eager import EagerStep
+from .captured_step import CapturedStep
+
+
+def completed(step: EagerStep | CapturedStep, number: int, batch: Any, tape: StepTape | None = None) -> CompletedStep:
+    """What a recorder is told of the step just done: views that are valid until the next one.
+
+    ``number`` counts steps from 0; ``tape`` is what ``step.tape(batch)`` gave before, where the recorder wants it. The
+    batch of an accumulated step is recorded as all its arrays in their order.
+
+    >>> import numpy as np
+    >>> from dgrr.runtime import SGD, capture
+    >>> batch = np.array([3.0, 4.0])
+    >>> step = capture(lambda p, x: (p["w"] * x).sum(), {"w": np.ones(2)}, SGD(0.5), batch)
+    >>> tape = step.tape(batch)
+    >>> loss = step(batch)
+    >>> done = completed(step, 0, batch, tape)
+    >>> done.params["w"], [node.op for node in tape.nodes]
+    (array([-0.5, -1. ]), ['leaf', 'leaf', 'mul', 'reduce_sum'])
+    """
+    recipe, scale = step.recipe, step.scale
+    return CompletedStep(
+        step=number,
+        loss=step.loss,
+        hyper=recipe.rule.hyperparameters(number + 1),
+        grads=step.consumed,
+        params=step.params,
+        state=step.state,
+        model_state=step.model_state,
+        batch=batch if recipe.accumulate == 1 else tuple(batch_arrays(batch)),
+        clip=None if recipe.clip_norm is None or scale is None else (recipe.clip_norm, scale),
+        micro_batches=recipe.accumulate,
+        tape=tape,
+    )

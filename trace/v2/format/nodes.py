@@ -1,0 +1,67 @@
+"""The front of a NODES frame: the values of a step and what made each, as JSON."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, cast
+
+from ....completed_step import TapeNode
+from ..errors import InvalidTraceError
+from ..verdict import Verdict
+from .digest import NUMPY_DTYPES
+from .limits import Limits
+from .schema_json import check_depth
+
+_DTYPES = {str(dtype) for dtype in NUMPY_DTYPES.values()}
+
+
+def encode_nodes(nodes: Sequence[TapeNode]) -> bytes:
+    """The front. Characters that cannot be printed stand as blanks."""
+    rows = [_row(node) for node in nodes]
+    return json.dumps({"nodes": rows}, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def decode_nodes(front: bytes, limits: Limits, offset: int) -> tuple[TapeNode, ...]:
+    """Read a front whose CRC is right.
+
+    Raises:
+        InvalidTraceError: `corrupt`: it is no list of nodes, not in its canonical form, or beyond the limits.
+    """
+    try:
+        check_depth(front, limits.json_depth)
+        value = json.loads(front)
+        if not isinstance(value, dict) or list(cast(dict[str, Any], value)) != ["nodes"]:
+            raise ValueError("expected an object with nodes")
+        rows = cast(list[Any], value["nodes"])
+        nodes = tuple([_node(row, i) for i, row in enumerate(rows)])
+        if encode_nodes(nodes) != front:
+            raise ValueError("the JSON is not canonical")
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InvalidTraceError(Verdict.CORRUPT, f"a NODES frame cannot be read: {error}", offset) from error
+    return nodes
+
+
+def _row(node: TapeNode) -> list[Any]:
+    texts = [_printable(text) for text in (node.attrs, node.name, node.scope, node.place)]
+    return [_printable(node.op), node.dtype, list(node.shape), list(node.parents), *texts]
+
+
+def _printable(text: str) -> str:
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
+
+
+def _node(row: Any, position: int) -> TapeNode:
+    op, dtype, shape, parents, *texts = row
+    if len(texts) != 4 or not all(isinstance(text, str) for text in (op, *texts)) or dtype not in _DTYPES:
+        raise ValueError(f"node {position} has not the fields of a node")
+    _require_numbers(shape, 1 << 63, position)
+    _require_numbers(parents, position, position)
+    return TapeNode(op, dtype, tuple(shape), tuple(parents), *texts)
+
+
+def _require_numbers(values: Any, below: int, position: int) -> None:
+    if type(values) is not list or not all(_is_number(n, below) for n in cast(Sequence[Any], values)):
+        raise ValueError(f"node {position}: a size or a parent is out of range")
+
+
+def _is_number(value: Any, below: int) -> bool:
+    return type(value) is int and 0 <= value < below

@@ -213,10 +213,10 @@ class _Trees:
         return arrays
 
     def arrays(self, argument: str, tree: Any) -> dict[str, Array]:
-        """The leaves of a pytree by the names of their paths; an array that is no tree is called like the argument."""
+        """The leaves of a pytree by the names of their paths; an array that is no tree is called ``value``."""
         util = self._jax.tree_util
         found = util.tree_flatten_with_path(tree)[0]
-        named = {util.keystr(path, simple=True, separator=".") or argument: leaf for path, leaf in found}
+        named = {util.keystr(path, simple=True, separator=".") or "value": leaf for path, leaf in found}
         return {name: self.leaf(argument, leaf, name) for name, leaf in named.items()}
 
     def leaf(self, argument: str, leaf: Any, name: str = "") -> Array:

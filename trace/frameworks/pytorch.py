@@ -10,12 +10,13 @@ import numpy as np
 from ...arrays import Array
 from ...completed_step import CompletedStep
 from ..v2.write.open_recorder import Mode
+from ..v2.write.ops_schedule import RecordOps
 from ..v2.write.recorder import Recorder
 from .pytorch_arrays import array
 from .pytorch_layers import LayerTape
 from .pytorch_optimizer import TorchOptimizer
 from .run import RecordedRun
-from .shared import Framework, RecordOps, Start, TraceLike, begin, leaves, named_arrays, required
+from .shared import Framework, Start, TraceLike, begin, leaves, named_arrays, required
 
 
 def record_torch(

@@ -5,20 +5,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from os import PathLike
-from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
+from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 
 from ...arrays import Array, Arrays
 from ..v2.format.constants import FOREIGN_NUMERICS, FRAMEWORK_EVENT
 from ..v2.write.open_recorder import Mode, open_recorder
+from ..v2.write.ops_schedule import RecordOps
 from ..v2.write.recorder import Recorder
 
 POLICY = "rtol=1e-4,atol=1e-6"
 """How close two runs of a framework that promises no bits are by default."""
-
-RecordOps: TypeAlias = Literal["first", "every"] | list[int] | int | None
-"""The steps whose layers are recorded: by name, by their numbers, or as many as fit into so many bytes."""
 
 
 @runtime_checkable

@@ -25,7 +25,6 @@ from ..format.step import StepRecord
 from ..format.values import decode_values
 from ..verdict import Verdict
 from .locate import Locator, Mode
-from .op_digests import OpDigests
 from .source import Frame, FrameSource, Source
 
 What: TypeAlias = Literal["grad", "after", "before"]
@@ -280,11 +279,6 @@ class Trace(Sequence[StepView]):
     def events(self) -> Iterator[tuple[int, EventRecord]]:
         """Every EVENT with the number of steps before it; one pass over the heads."""
         return self._locator.events()
-
-    def ops(self, step: int) -> OpDigests | None:
-        """The digests of every op of a step; None where they are not recorded."""
-        self._checked(step)
-        return None
 
     def close(self) -> None:
         """Close the file. Idempotent."""

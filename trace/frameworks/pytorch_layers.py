@@ -99,7 +99,7 @@ class LayerTape:
     def _leaf(self, tensor: Any) -> int:
         if self._knows(tensor):
             return self._noted[id(tensor)].index
-        return self._append(tensor, "leaf", name=self._names.get(id(tensor), ""))
+        return self._append(tensor, "leaf", name=self._names.get(id(tensor), "input"))
 
     def _append(self, tensor: Any, op: str, **more: Any) -> int:
         value, index = array(tensor), len(self._nodes)

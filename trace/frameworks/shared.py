@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from os import PathLike
-from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
 from ...arrays import Array, Arrays
+from ...runtime import RecorderFactory
 from ..v2.format.constants import FOREIGN_NUMERICS, FRAMEWORK_EVENT
 from ..v2.write.open_recorder import Mode, open_recorder
 from ..v2.write.ops_schedule import RecordOps
@@ -17,18 +18,6 @@ from ..v2.write.recorder import Recorder
 
 POLICY = "rtol=1e-4,atol=1e-6"
 """How close two runs of a framework that promises no bits are by default."""
-
-
-@runtime_checkable
-class RecorderFactory(Protocol):
-    """What opens the recorder of a run, such as what the fixture ``golden_trace`` gives.
-
-    If it has an attribute ``default_policy``, the policy of the framework is put there before the recorder is opened.
-    """
-
-    def open_recorder(self, **run: Any) -> Recorder:
-        """The recorder of a run: the keywords of `dgrr.trace.open_recorder`, apart from the path."""
-        ...
 
 
 TraceLike: TypeAlias = str | PathLike[str] | RecorderFactory
@@ -104,6 +93,8 @@ def begin(
 ) -> Recorder:
     """Open the recorder of a run, and write down which framework computes it.
 
+    A factory that has an attribute ``default_policy`` finds `POLICY` there before it is asked for a recorder.
+
     Raises:
         TypeError: what is neither a path nor opens recorders.
         ValueError, TraceWriteError: as `open_recorder`.
@@ -133,8 +124,8 @@ def _opened(command: str, trace: TraceLike, run: dict[str, Any]) -> Recorder:
         expected = "expected a path, or an object that opens recorders, such as golden_trace()"
         raise TypeError(f"{command}: argument 'trace': {expected}; got {trace!r}")
     if hasattr(trace, "default_policy"):
-        trace.default_policy = POLICY
-    return trace.open_recorder(**run)
+        cast(Any, trace).default_policy = POLICY
+    return cast(Recorder, trace.open_recorder(**run))
 
 
 def named_arrays(where: str, batch: object, convert: Callable[[Any], Array | None]) -> dict[str, Array]:

@@ -41,7 +41,7 @@ def test_every_layer_is_a_node_with_its_params_and_its_input(inplace: bool) -> N
     assert said(tape) == [
         ("leaf", "0.weight", ()),
         ("leaf", "0.bias", ()),
-        ("leaf", "", ()),
+        ("leaf", "input", ()),
         ("torch.Linear", "0", (0, 1, 2)),
         ("torch.ReLU", "1", (3,)),
         ("leaf", "2.weight", ()),
@@ -99,10 +99,10 @@ def test_what_is_computed_between_layers_comes_from_the_layer_before() -> None:
     assert said(tape) == [
         ("leaf", "linear.weight", ()),
         ("leaf", "linear.bias", ()),
-        ("leaf", "", ()),
+        ("leaf", "input", ()),
         ("torch.Linear", "linear", (0, 1, 2)),
         ("torch.Linear", "linear", (0, 1, 3)),
-        ("leaf", "", ()),
+        ("leaf", "input", ()),
         ("torch.Residual", "", (2, 5)),
     ]
 

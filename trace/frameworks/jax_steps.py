@@ -1,7 +1,7 @@
 """Recording the steps of a JAX program: pytrees of arrays before and after each of them."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -159,8 +159,8 @@ class _Rule:
         if self._law is None:
             return {f"state/{name}": value for name, value in self._trees.arrays("state", state).items()}
         buffers = self._law.from_hyperparameters(self.hyper).law.buffers
-        given = {} if state is None else state
-        if not isinstance(given, Mapping) or set(given) != set(buffers):
+        given: Mapping[str, Any] = {} if state is None else state
+        if not isinstance(cast(object, given), Mapping) or set(given) != set(buffers):
             expected = ", ".join(map(repr, buffers)) or "nothing"
             raise ValueError(
                 f"record_jax: argument 'state': expected a mapping with {expected}, got {_said(given)}; the law "
@@ -184,8 +184,9 @@ def _complete(law: Any, given: Mapping[str, float]) -> dict[str, float]:
     return hyper
 
 
-def _said(given: Any) -> str:
-    return ", ".join(map(repr, given)) or "nothing" if isinstance(given, Mapping) else type(given).__name__
+def _said(given: Mapping[str, Any]) -> str:
+    is_mapping = isinstance(cast(object, given), Mapping)
+    return (", ".join(map(repr, given)) or "nothing") if is_mapping else type(given).__name__
 
 
 def _settings(jax: Any) -> dict[str, Any]:
@@ -206,18 +207,21 @@ class _Trees:
 
     def params(self, tree: Any) -> dict[str, Array]:
         """The params. Raises TypeError for another dtype than float32 and float64."""
-        arrays = self.arrays("params", tree)
-        for name, value in arrays.items():
-            if value.dtype not in (np.float32, np.float64):
-                raise TypeError(f"record_jax: parameter {name!r}: expected float32 or float64, got {value.dtype}")
-        return arrays
+        for name, leaf in self._named(tree).items():
+            dtype = str(getattr(leaf, "dtype", type(leaf).__name__))
+            if dtype not in ("float32", "float64"):
+                raise TypeError(f"record_jax: parameter {name!r}: expected float32 or float64, got {dtype}")
+        return self.arrays("params", tree)
 
     def arrays(self, argument: str, tree: Any) -> dict[str, Array]:
-        """The leaves of a pytree by the names of their paths; an array that is no tree is called ``value``."""
+        """The leaves of a pytree by the names of their paths."""
+        return {name: self.leaf(argument, leaf, name) for name, leaf in self._named(tree).items()}
+
+    def _named(self, tree: Any) -> dict[str, Any]:
+        """The leaves by the names of their paths; an array that is no tree is called ``value``."""
         util = self._jax.tree_util
         found = util.tree_flatten_with_path(tree)[0]
-        named = {util.keystr(path, simple=True, separator=".") or "value": leaf for path, leaf in found}
-        return {name: self.leaf(argument, leaf, name) for name, leaf in named.items()}
+        return {util.keystr(path, simple=True, separator=".") or "value": leaf for path, leaf in found}
 
     def leaf(self, argument: str, leaf: Any, name: str = "") -> Array:
         """One leaf. Raises TypeError for what is no array of numbers."""

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from ...arrays import Array
 
 
@@ -18,4 +16,4 @@ def array(tensor: Any) -> Array:
     if tensor.is_floating_point() and tensor.element_size() < 4:
         tensor = tensor.float()
     copied: Array = tensor.resolve_conj().resolve_neg().to("cpu", copy=True).numpy()
-    return np.stack([copied.real, copied.imag], -1) if copied.dtype.kind == "c" else copied
+    return copied[..., None].view(f"f{copied.itemsize // 2}") if copied.dtype.kind == "c" else copied

@@ -82,8 +82,7 @@ class LayerTape:
         op, place = f"torch.{type(module).__name__}", self._place()
         for path, tensor in made:
             attrs = ", ".join(filter(None, [module.extra_repr(), path and f"output={path}"]))
-            index = self._append(tensor, op, parents=known, attrs=attrs, scope=scope, place=place)
-        self._last = index
+            self._last = self._append(tensor, op, parents=known, attrs=attrs, scope=scope, place=place)
 
     def _params_of(self, module: Any) -> list[int]:
         """The params of a layer: its own, and those of parts that were not called as modules."""

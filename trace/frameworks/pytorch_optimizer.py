@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from ...runtime.optim import SGD, Adam, AdamW, Rule
 from ...tape.errors import DomainError
 from .laws import corrections, joined, name_of
 from .pytorch_arrays import array
+from .shared import leaves
 
 _BUFFERS = {"momentum": "momentum_buffer", "m": "exp_avg", "v": "exp_avg_sq"}
 """What a law calls a buffer, and what PyTorch calls it."""
@@ -63,7 +64,7 @@ class TorchOptimizer:
 
     def _laid_out(self) -> Iterator[tuple[str, tuple[str, str]]]:
         """Every buffer as the law names it, with PyTorch's name and the param; buffer by buffer."""
-        groups = self._optimizer.param_groups if self._law else []
+        groups: list[dict[str, Any]] = self._optimizer.param_groups if self._law else []
         laws = [self._law.from_hyperparameters(_law_hyper(group)).law for group in groups if self._law]
         for buffer, theirs in _BUFFERS.items():
             for law, names in zip(laws, self._names, strict=False):
@@ -134,14 +135,9 @@ def _own_name(optimizer: Any) -> str:
 
 
 def _numbers(group: Mapping[str, Any]) -> dict[str, float]:
-    """Every number among the options of a group; the elements of a tuple by their places."""
-    found: dict[str, float] = {}
-    for name, value in group.items():
-        if name == "params":
-            continue
-        parts = {f"{name}.{i}": part for i, part in enumerate(value)} if isinstance(value, tuple) else {name: value}
-        found |= {key: float(part) for key, part in parts.items() if _is_number(part)}
-    return found
+    """Every number among the options of a group, those in tuples by their places."""
+    options = {name: value for name, value in group.items() if name != "params"}
+    return {name: float(cast(Any, value)) for name, value in leaves(options) if _is_number(value)}
 
 
 def _is_number(value: Any) -> bool:

@@ -155,12 +155,16 @@ def leaves(nest: object, path: str = "") -> Iterator[tuple[str, object]]:
         yield path, nest
 
 
-def _array(where: str, path: str, leaf: object, convert: Callable[[Any], Array | None]) -> Array:
+def _array(where: str, path: str, leaf: Any, convert: Callable[[Any], Array | None]) -> Array:
     found = convert(leaf)
-    if found is None and isinstance(leaf, np.ndarray | np.generic | bool | int | float):
+    if found is None and _is_number(leaf):
         found = np.asarray(leaf)
     if found is None or found.dtype.kind not in "biuf":
         at = f" at {path!r}" if path else ""
         expected = "expected numbers and arrays of them, in mappings, lists and tuples"
         raise TypeError(f"{where}: {expected}; got {type(leaf).__name__}{at}")
     return found.astype(np.float32) if found.dtype == np.float16 else found
+
+
+def _is_number(leaf: object) -> bool:
+    return isinstance(leaf, np.ndarray | np.generic | bool | int | float)

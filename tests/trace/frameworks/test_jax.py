@@ -165,9 +165,10 @@ def test_what_is_not_of_the_law_is_refused(path: Path, options: dict[str, Any], 
         record_jax(params, path, **given)
 
 
-def test_params_of_other_dtypes_are_refused(path: Path) -> None:
-    with pytest.raises(TypeError, match="parameter 'w': expected float32 or float64, got int32"):
-        record_jax({"w": jnp.ones(2, int)}, path, rule="sgd@1", hyper={"lr": 0.1})
+@pytest.mark.parametrize("dtype", ["int32", "bfloat16"])
+def test_params_of_other_dtypes_are_refused(path: Path, dtype: str) -> None:
+    with pytest.raises(TypeError, match=f"parameter 'w': expected float32 or float64, got {dtype}"):
+        record_jax({"w": jnp.ones(2, dtype)}, path, rule="sgd@1", hyper={"lr": 0.1})
 
 
 def test_hyperparameters_that_were_not_there_are_refused(path: Path) -> None:

@@ -1,7 +1,9 @@
 """Re-execution of recorded steps: batches, losses and gradients held against a trace."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
+from traceback import format_exception_only
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,6 +30,12 @@ Batches: TypeAlias = Iterable[Batch]
 Made: TypeAlias = tuple[dict[str, Array], dict[str, Array]]
 """The gradients of a step, and the buffers after it."""
 
+_MOST_TOGETHER = 1 << 16
+"""Micro-batches of a step that are gathered; a file may claim four thousand million."""
+
+_LONGEST = 400
+"""Characters of the text of an exception that a finding shows."""
+
 _ANEW = "give those of the run from its beginning, made anew: what a fit has iterated goes on with the next epoch"
 
 
@@ -37,6 +45,25 @@ class FailedError(Exception):
     def __init__(self, verdict: Verdict, text: str, step: int, tensor: str | None = None) -> None:
         super().__init__(text)
         self.finding = Finding(verdict, text, step, tensor)
+
+
+@contextmanager
+def blaming(verdict: Verdict, what: str, step: int) -> Generator[None]:
+    """Turn whatever foreign code raises, Ctrl-C excepted, into the finding that ends a replay.
+
+    Raises:
+        FailedError: with `verdict`; or `unproven`, where memory was short, which says nothing about the run.
+    """
+    try:
+        yield
+    except (FailedError, InvalidTraceError, KeyboardInterrupt):
+        raise
+    except MemoryError as error:
+        raise FailedError(Verdict.UNPROVEN, f"{what}: there is not enough memory", step) from error
+    except BaseException as error:  # a model may end the process, and a batch raise anything
+        text = "".join(format_exception_only(error)).strip()
+        text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+        raise FailedError(verdict, f"{what}: {text}", step) from error
 
 
 class Model:
@@ -64,12 +91,16 @@ class Model:
         if view.step == 0:
             self._together = view.micro_batches
             self._batches = _epochs(self._given, self._together)
-        try:
-            batch = next(self._batches)
-        except StopIteration:
-            raise FailedError(Verdict.DATA, f"there are no more batches; {_ANEW}", view.step) from None
-        recorded = batch[0] if self._together == 1 else tuple(batch_arrays(batch))
-        if self._input_digest(recorded) != view.input_digest:
+        if self._together > _MOST_TOGETHER:
+            text = f"{self._together} micro-batches in one step; at most {_MOST_TOGETHER} are executed again"
+            raise FailedError(Verdict.UNPROVEN, text, view.step)
+        with blaming(Verdict.DATA, "the batches cannot be read", view.step):
+            batch = next(self._batches, None)
+            if batch is None:
+                raise FailedError(Verdict.DATA, f"there are no more batches; {_ANEW}", view.step)
+            recorded = batch[0] if self._together == 1 else tuple(batch_arrays(batch))
+            same = self._input_digest(recorded) == view.input_digest
+        if not same:
             cure = f"; {_ANEW}" if view.step == 0 else ""
             raise FailedError(Verdict.DATA, f"the batch is not the one that was recorded{cure}", view.step)
         return batch
@@ -84,29 +115,44 @@ class Model:
         if view.micro_batches != self._together:
             text = f"expected {self._together} micro-batches as in the first step, got {view.micro_batches}"
             raise FailedError(Verdict.UNPROVEN, f"{text}; the trainer does not vary them", view.step)
-        passes = self._passes(state, batch)
-        loss, grads = averaged(passes, self._digests)
-        bound = self._clip_event if view.clip_value is None else view.clip_value
-        if bound is not None:
-            grads = clip_by_value(grads, bound)
-        difference = first_difference(view.record.loss, np.asarray(loss), ulp_tol)
-        if difference is not None:
-            raise FailedError(Verdict.GRADIENT, str(difference), view.step, "loss")
+        point = RunPoint(self._step_before(view, state), self._trace.header.seed, state.of_role(TensorRole.BUFFER))
+        with blaming(Verdict.GRADIENT, "the model cannot be executed again", view.step):
+            passes = self._passes(state.of_role(TensorRole.PARAM), batch, point)
+            loss, grads = averaged(passes, self._digests)
+            bound = self._clip_event if view.clip_value is None else view.clip_value
+            if bound is not None:
+                grads = clip_by_value(grads, bound)
+        self._compare_loss(view, np.asarray(loss), ulp_tol)
         if view.clip is not None:
-            grads = self._clipped(view, view.clip, grads)
-        for name in self._digests:
-            self._compare(view, name, recorded[0].get(name), grads.get(name), ulp_tol)
+            grads = self._clipped(view, view.clip, grads, recorded[0], ulp_tol)
+        self._compare_all(view, recorded[0], grads, ulp_tol)
         self._compare_buffers(view, recorded[1], passes[-1].model_state, ulp_tol)
         return grads, passes[-1].model_state
 
-    def _passes(self, state: ReplayState, batch: tuple[Batch, ...]) -> list[Evaluation]:
+    def _step_before(self, view: StepView, state: ReplayState) -> int:
+        """How many steps came before, as the optimizer counts them: random draws are keyed by it."""
+        count = state.values.get("step")
+        if count is None or count.shape != () or count.dtype.kind not in "iu":
+            text = "the trace has no tensor 'step' of one integer, from which the model's random draws follow"
+            raise FailedError(Verdict.UNPROVEN, text, view.step)
+        return int(count)
+
+    def _passes(self, params: Arrays, batch: tuple[Batch, ...], point: RunPoint) -> list[Evaluation]:
         """Each micro-batch evaluated, the model's state handed on from one to the next."""
-        params, passes = state.of_role(TensorRole.PARAM), list[Evaluation]()
-        point = RunPoint(int(state.values["step"]), self._trace.header.seed, state.of_role(TensorRole.BUFFER))
+        passes = list[Evaluation]()
         for micro in batch:
             passes.append(runtime.evaluate(self._loss_fn, params, micro, point))
             point = point.after(passes[-1].model_state)
         return passes
+
+    def _compare_loss(self, view: StepView, loss: Array, ulp_tol: int) -> None:
+        recorded = view.record.loss
+        if loss.dtype != recorded.dtype:
+            text = f"the loss is of another type: recorded {recorded.dtype}, found {loss.dtype}"
+            raise FailedError(Verdict.GRADIENT, text, view.step, "loss")
+        difference = first_difference(recorded, loss, ulp_tol)
+        if difference is not None:
+            raise FailedError(Verdict.GRADIENT, str(difference), view.step, "loss")
 
     def _compare_buffers(self, view: StepView, recorded: Arrays, found: Arrays, ulp_tol: int) -> None:
         for name, digest in view.buffer_digests.items():
@@ -119,12 +165,31 @@ class Model:
             if difference is not None:
                 raise FailedError(Verdict.GRADIENT, f"{text}; {difference}", view.step, name)
 
-    def _clipped(self, view: StepView, clip: tuple[float, float], grads: Mapping[str, Array]) -> dict[str, Array]:
-        clipped = clip_by_global_norm(grads, clip[0])
-        if clipped.scale != clip[1]:
-            text = f"the clip scale: recorded {clip[1]!r}, found {clipped.scale!r}"
-            raise FailedError(Verdict.GRADIENT, text, view.step)
-        return clipped.grads
+    def _clipped(
+        self, view: StepView, clip: tuple[float, float], grads: dict[str, Array], recorded: Arrays, ulp_tol: int
+    ) -> dict[str, Array]:
+        """The gradients clipped by norm. Where the scale is another one, the gradient that is to blame is named.
+
+        Every gradient bears the scale of all. So those found are scaled as those recorded were, and then compared.
+        """
+        with blaming(Verdict.GRADIENT, "the recorded clipping cannot be executed again", view.step):
+            clipped = clip_by_global_norm(grads, clip[0])
+        if first_difference(np.array(clip[1]), np.array(clipped.scale), ulp_tol) is None:
+            return clipped.grads
+        if not self._all_recorded(view, clipped.grads):
+            with np.errstate(all="ignore"):
+                scaled = {name: grad * grad.dtype.type(clip[1]) for name, grad in grads.items()}
+            self._compare_all(view, recorded, scaled, ulp_tol)
+        text = f"the clip scale: recorded {clip[1]!r}, found {clipped.scale!r}"
+        raise FailedError(Verdict.GRADIENT, text, view.step)
+
+    def _all_recorded(self, view: StepView, grads: Arrays) -> bool:
+        """Whether these are the recorded gradients, to the bit."""
+        return {name: self._digests[name](grad) for name, grad in grads.items()} == view.grad_digests
+
+    def _compare_all(self, view: StepView, recorded: Arrays, grads: Arrays, ulp_tol: int) -> None:
+        for name in self._digests:
+            self._compare(view, name, recorded.get(name), grads.get(name), ulp_tol)
 
     def _compare(self, view: StepView, name: str, recorded: Array | None, found: Array | None, ulp_tol: int) -> None:
         digest = view.grad_digests.get(name)

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from .comparing.result import Cause, Comparison
     from .comparing.tensors import TensorDifference
     from .comparing.with_model import diff_with_model
+    from .frameworks.jax_steps import record_jax
+    from .frameworks.pytorch import record_torch
+    from .frameworks.recompute import recompute
     from .replaying.replay import replay
     from .replaying.replay_state import state_after
     from .replaying.validate import validate
@@ -49,6 +52,9 @@ _HOMES = {
     "diff_with_model": ".comparing.with_model",
     "open_recorder": ".v2.write.open_recorder",
     "open_trace": ".v2.read.reader",
+    "recompute": ".frameworks.recompute",
+    "record_jax": ".frameworks.jax_steps",
+    "record_torch": ".frameworks.pytorch",
     "replay": ".replaying.replay",
     "resume_recorder": ".v2.write.open_recorder",
     "state_after": ".replaying.replay_state",
@@ -84,6 +90,9 @@ __all__ = [
     "diff_with_model",
     "open_recorder",
     "open_trace",
+    "recompute",
+    "record_jax",
+    "record_torch",
     "replay",
     "resume_recorder",
     "state_after",

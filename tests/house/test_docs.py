@@ -60,8 +60,16 @@ def lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.rstrip().splitlines()]
 
 
+def need(text: str) -> None:
+    """Skip where a program imports a framework that is not installed: it runs in a job of its own."""
+    for package in ("torch", "jax"):
+        if re.search(rf"^ *(>>> )?import .*\b{package}\b", text, re.MULTILINE):
+            pytest.importorskip(package, reason=f"this needs {package}: pip install -e '.[test,{package}]'")
+
+
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
 def test_code_blocks_run_and_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
+    need(page.read_text())
     check(page, tmp_path)
 
 
@@ -102,6 +110,7 @@ def modules() -> list[str]:
 @pytest.mark.parametrize("module_name", [*modules(), "dgrr.tape", "dgrr.runtime", "dgrr.trace"])
 def test_docstring_examples(module_name: str) -> None:
     module: ModuleType = importlib.import_module(module_name)
+    need(inspect.getsource(module))
     results = doctest.testmod(module, extraglobs={"np": np})
     assert results.failed == 0
 

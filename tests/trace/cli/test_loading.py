@@ -81,6 +81,14 @@ def interrupted():
     raise KeyboardInterrupt
 
 
+def leaves_when_training(trace):
+    raise SystemExit(0)
+
+
+def interrupted_when_training(trace):
+    raise KeyboardInterrupt
+
+
 def takes(one):
     return one
 
@@ -219,10 +227,19 @@ RUNS = {
 }
 """Nonsense where a loss function and batches are asked for."""
 
+TRAINS = {
+    "nonsense:raises": "nonsense:raises: while training: raised TypeError: raises() takes 0 positional arguments but 1",
+    "nonsense:takes": "nonsense:takes: while training: raised GoldenError: nothing was recorded",
+    "nonsense:leaves_when_training": "while training: raised SystemExit: 0",
+    "nonsense:Wrong": "while training: raised TypeError: ",
+}
+"""Nonsense where a function trains with a trace."""
+
 COMMANDS = {
     "--model of replay": (["replay", "run.dgrr", "--model"], SPECS | CALLED | RUNS),
     "--model of diff": (["diff", "run.dgrr", "--model"], SPECS | CALLED | RUNS),
     "--rule of replay": (["replay", "run.dgrr", "--rule"], SPECS | {"nonsense:Wrong": "got the class Wrong"}),
+    "--model of test": (["test", "check", "golden.dgrr", "--model"], SPECS | TRAINS),
     "MODULE:FUNCTION of verify-step": (["verify-step"], SPECS | CALLED | RUNS),
     "--model of cache": (["cache", "warm", "--model"], SPECS | CALLED | RUNS),
 }
@@ -294,6 +311,7 @@ def test_a_model_that_fails_later(dgrr: Callable[..., Said], command: str, doing
 def test_ctrl_c_goes_its_way(dgrr: Callable[..., Said], option: str, spec: str) -> None:
     if option.startswith("--rule") and spec == "nonsense:interrupted":
         pytest.skip("a rule is not called")
+    spec = f"{spec}_when_training" if option == "--model of test" else spec
     assert dgrr(*COMMANDS[option][0], spec) == (130, "", "dgrr: interrupted\n")
 
 

@@ -20,7 +20,7 @@ _SAID: dict[Outcome, str] = {
 def run(action: str, path: str, model: str, policy: str) -> Answer:
     """``record`` makes what a function trains the golden file, ``check`` holds it against that file."""
     train = _training(model)
-    return _recorded(path, train, policy) if action == "record" else _checked(path, train, policy)
+    return _recorded(path, train, policy) if action == "record" else _checked(path, model, train, policy)
 
 
 def _training(model: str) -> Train:
@@ -47,11 +47,12 @@ def _recorded(path: str, train: Train, policy: str) -> Answer:
     return done({"outcome": outcome, "comparison": None}, f"{path}: {said[outcome]}")
 
 
-def _checked(path: str, train: Train, policy: str) -> Answer:
+def _checked(path: str, model: str, train: Train, policy: str) -> Answer:
     try:
         found = check(path, train, policy=policy)
     except GoldenError as error:  # what is wrong is the text beside the file
         return failed(Exit.VALIDATION, f"{path}: {error}")
+    found.b = f"{model}, computed now"  # its file is gone
     result: dict[str, Any] = {"outcome": "verified" if found.same else "different", "comparison": found.to_dict()}
     if found.same:
         return done(result, f"{path}: verified: {found.sentence}")

@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from ...atomic_file import require_replaceable
 from ..exit_codes import Exit
+from ..file_version import version_of
 from ..golden.commands import Train, check, record
 from ..golden.errors import GoldenError
 from ..golden.keeping import Outcome
@@ -20,7 +22,11 @@ _SAID: dict[Outcome, str] = {
 def run(action: str, path: str, model: str, policy: str) -> Answer:
     """``record`` makes what a function trains the golden file, ``check`` holds it against that file."""
     train = _training(model)
-    return _recorded(path, train, policy) if action == "record" else _checked(path, model, train, policy)
+    if action == "record":
+        require_replaceable(path)  # before anything is trained
+        return _recorded(path, train, policy)
+    version_of(path)
+    return _checked(path, model, train, policy)
 
 
 def _training(model: str) -> Train:

@@ -16,6 +16,7 @@ Paths: TypeAlias = Callable[[argparse.Namespace], list[str]]
 _TRACE = "trace.dgrr"
 _DEMO = "demo.dgrr"
 _DEFAULT = "default: %(default)s"
+_POLICY = "how close values must be: bitwise, ulp=N, or rtol=X,atol=Y; default: bitwise"
 _RULE = "the class of an optimizer rule that is not built in; may be given several times"
 _MODULES = "Modules are those of the current folder and the installed ones."
 # The format's limits; the trace modules that own them load numba.
@@ -144,14 +145,22 @@ def _add_compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", type=path, nargs="*", metavar="PATH", help=traces)
     parser.add_argument("--a", type=path, metavar="PATH_A", help="the first of them")
     parser.add_argument("--b", type=path, metavar="PATH_B", help="the second")
-    close = "how close values must be: bitwise, ulp=N, or rtol=X,atol=Y; default: bitwise"
-    parser.add_argument("--policy", type=policy, metavar="POLICY", help=close)
+    parser.add_argument("--policy", type=policy, metavar="POLICY", help=_POLICY)
     _add_ulp_tol(parser)
     proven = "validate both files first, from their first byte to their last"
     parser.add_argument("--proven", action="store_true", help=proven)
     model = "compute the second run now: what returns (loss_fn, batches) when it is called"
     parser.add_argument("--model", metavar="MODULE:FUNCTION", help=model)
     parser.add_argument("--rule", metavar="MODULE:NAME", action="append", default=[], help=_RULE)
+
+
+def _add_test(parser: argparse.ArgumentParser) -> None:
+    action = "make the run the golden one, or hold it against the golden one"
+    parser.add_argument("action", choices=("record", "check"), help=action)
+    parser.add_argument("path", type=path, metavar="PATH", help="the golden file; its text lies beside it")
+    model = "what trains when it is called with what it is to give to its trainer as trace="
+    parser.add_argument("--model", metavar="MODULE:FUNCTION", required=True, help=model)
+    parser.add_argument("--policy", type=policy, default="bitwise", metavar="POLICY", help=_POLICY)
 
 
 def _add_verify_step(parser: argparse.ArgumentParser) -> None:
@@ -234,6 +243,16 @@ COMMANDS = (
         "dgrr diff old.dgrr --model train:run         the run as run() of train.py computes it now",
         f"dgrr diff is the short name of dgrr compare. {_MODULES}",
         aliases=("diff",),
+    ),
+    Command(
+        "test",
+        "record a golden trace, or check a run against it",
+        _add_test,
+        lambda args: [args.path],
+        handlers.test,
+        "dgrr test record golden/digits.dgrr --model train:run    once; both files are committed\n"
+        "dgrr test check golden/digits.dgrr --model train:run     in CI: 0 the same, 4 another run",
+        f"FUNCTION is called with one argument: def run(trace): Trainer(…, trace=trace).fit(…)\n{_MODULES}",
     ),
     Command(
         "verify-step",

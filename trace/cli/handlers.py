@@ -119,6 +119,13 @@ def _compare_model(args: argparse.Namespace, policy: str) -> Answer:
     return v2.compare_model(path, policy, args.model, args.rule, proven=args.proven)
 
 
+def test(args: argparse.Namespace) -> Answer:
+    """``dgrr test``."""
+    from . import golden
+
+    return golden.run(args.action, args.path, args.model, args.policy)
+
+
 def verify_step(args: argparse.Namespace) -> Answer:
     """``dgrr verify-step``."""
     from . import verify_step as command

@@ -62,10 +62,11 @@ def validate(path: str) -> Answer:
     report, header = report_v1(validation), validation.header
     if validation.failures:
         text = validation.failure_text()
-        return Answer(report.exit_code, report.verdict.value, report.to_dict(), error=text)
+        return Answer(report.exit_code, report.verdict.value, {"report": report.to_dict()}, error=text)
     losses = _losses(validation.loss_total, header.step_count)
     about = f"{path}: valid, {_about(header.step_count, header.seed, header.learning_rate)}"
-    return done(report.to_dict(), f"{about}\n{table([('loss', losses), ('re-execution', validation.reexecution)])}")
+    rows = [("loss", losses), ("re-execution", validation.reexecution)]
+    return done({"report": report.to_dict()}, f"{about}\n{table(rows)}")
 
 
 def replay(path: str, step: int, ulp_tol: int, seed: int | None) -> Answer:
@@ -81,7 +82,7 @@ def replay(path: str, step: int, ulp_tol: int, seed: int | None) -> Answer:
     if seed not in (None, header.seed):
         raise TraceFileError(f"{path}: seed: expected {seed}, the trace says {header.seed}", Exit.REPLAY)
     replayed_text = f"step {step} replayed, and with it the chain 0..{step}; allowed distance {ulp_tol} ULP"
-    result = {**report_v1(validation).to_dict(), "step": _record_dict(record)}
+    result = {"report": report_v1(validation).to_dict(), "step": _record_dict(record)}
     return done(result, f"{path}: {replayed_text}\n{replayed(header, record)}")
 
 
@@ -173,8 +174,8 @@ def compare(a: str, b: str, ulp_tol: int) -> Answer:
         left.check_size()
         right.check_size()
     counts = [validation.header.step_count for validation in validations]
-    same = found is None and counts[0] == counts[1]
     lines = _header_differences(*validations)
+    same = found is None and counts[0] == counts[1]
     if found is not None:
         lines.append(_divergence_text(found, ulp_tol))
     elif not same:
@@ -182,8 +183,9 @@ def compare(a: str, b: str, ulp_tol: int) -> Answer:
         lines.append(f"first difference: step {min(counts)}, where the shorter trace ends ({lengths})")
     else:
         lines.append(f"{counts[0]} steps agree within {ulp_tol} ULP")
-    result = {"a": a, "b": b, "same": same, "verdict": "ok" if same else "diverged", **_where(found, counts)}
-    return Answer(Exit.OK if same else Exit.DIVERGED, str(result["verdict"]), result, "\n".join(lines))
+    result = {"comparison": {"a": a, "b": b, "same": same, **_where(found, counts)}}
+    text = "\n".join(lines)
+    return done(result, text) if same else Answer(Exit.DIVERGED, "diverged", result, text)
 
 
 def _where(found: Divergence | None, counts: list[int]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What `dgrr` answers for traces of version 2."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..comparing.compare import compare as compare_traces
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def validate(path: str) -> Answer:
     """Check structure, chains and digests of a trace."""
-    return _reported(validate_v2(path))
+    return _reported(validate_v2(path), {})
 
 
 def replay(
@@ -48,7 +48,7 @@ def replay(
         )
     except ValueError as error:
         raise UsageError(str(error)) from None
-    return _reported(report, step if report.ok else None, {"step": None})
+    return _replayed(report, step) if report.ok and step is not None else _reported(report, {"step": None})
 
 
 def _rule(spec: str) -> "type[Rule]":
@@ -61,17 +61,18 @@ def _rule(spec: str) -> "type[Rule]":
     return found
 
 
-def _reported(report: Report, step: int | None = None, more: dict[str, object] | None = None) -> Answer:
-    """A report, and a step that is shown with it."""
-    result, lines = {**report.to_dict(), **(more or {})}, [str(report)]
-    if step is not None:
-        with open_trace(report.path, mode="tolerate_tail") as trace:
-            view = _step(trace, step)
-            result["step"] = step_dict(view)
-            lines += step_lines(trace, view)
-    text = "\n".join(lines)
-    stream = {"text" if report.ok else "error": text}
+def _reported(report: Report, more: Mapping[str, object]) -> Answer:
+    stream = {"text" if report.ok else "error": str(report)}
+    result = {"report": report.to_dict(), **more}
     return Answer(report.exit_code, report.verdict.value, result, **stream, before="")
+
+
+def _replayed(report: Report, step: int) -> Answer:
+    """A report, and a step that is shown with it."""
+    with open_trace(report.path, mode="tolerate_tail") as trace:
+        view = _step(trace, step)
+        lines = [str(report), *step_lines(trace, view)]
+        return done({"report": report.to_dict(), "step": step_dict(view)}, "\n".join(lines))
 
 
 def inspect(path: str, step: int | None) -> Answer:
@@ -133,7 +134,7 @@ def compare_model(path: str, policy: str, model: str, rules: Sequence[str], *, p
 
 def _compared(found: Comparison) -> Answer:
     stream = {"text" if found.same or found.cause is not None else "error": str(found)}
-    return Answer(found.verdict.exit_code, found.verdict.value, found.to_dict(), **stream, before="")
+    return Answer(found.verdict.exit_code, found.verdict.value, {"comparison": found.to_dict()}, **stream, before="")
 
 
 def _step(trace: Trace, step: int) -> StepView:

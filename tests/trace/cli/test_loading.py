@@ -81,6 +81,14 @@ def interrupted():
     raise KeyboardInterrupt
 
 
+def leaves_when_training(trace):
+    raise SystemExit(0)
+
+
+def interrupted_when_training(trace):
+    raise KeyboardInterrupt
+
+
 def takes(one):
     return one
 
@@ -219,10 +227,19 @@ RUNS = {
 }
 """Nonsense where a loss function and batches are asked for."""
 
+TRAINS = {
+    "nonsense:raises": "nonsense:raises: while training: raised TypeError: raises() takes 0 positional arguments but 1",
+    "nonsense:takes": "nonsense:takes: while training: raised GoldenError: nothing was recorded",
+    "nonsense:leaves_when_training": "while training: raised SystemExit: 0",
+    "nonsense:Wrong": "while training: raised TypeError: ",
+}
+"""Nonsense where a function trains with a trace."""
+
 COMMANDS = {
     "--model of replay": (["replay", "run.dgrr", "--model"], SPECS | CALLED | RUNS),
     "--model of diff": (["diff", "run.dgrr", "--model"], SPECS | CALLED | RUNS),
     "--rule of replay": (["replay", "run.dgrr", "--rule"], SPECS | {"nonsense:Wrong": "got the class Wrong"}),
+    "--model of test": (["test", "check", "run.dgrr", "--model"], SPECS | TRAINS),
     "MODULE:FUNCTION of verify-step": (["verify-step"], SPECS | CALLED | RUNS),
     "--model of cache": (["cache", "warm", "--model"], SPECS | CALLED | RUNS),
 }
@@ -307,13 +324,15 @@ def test_a_model_that_fails_in_a_replay_is_a_finding(
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize(
-    ("option", "spec"),
-    [(option, "interrupted_at_import:make") for option in COMMANDS]
-    + [(option, "nonsense:interrupted") for option in COMMANDS if not option.startswith("--rule")],  # never called
-)
-def test_ctrl_c_goes_its_way(dgrr: Callable[..., Said], option: str, spec: str) -> None:
-    assert dgrr(*COMMANDS[option][0], spec) == (130, "", "dgrr: interrupted\n")
+@pytest.mark.parametrize("option", COMMANDS)
+def test_ctrl_c_at_an_import(dgrr: Callable[..., Said], option: str) -> None:
+    assert dgrr(*COMMANDS[option][0], "interrupted_at_import:make") == (130, "", "dgrr: interrupted\n")
+
+
+@pytest.mark.parametrize("option", [option for option in COMMANDS if not option.startswith("--rule")])
+def test_ctrl_c_in_a_function(dgrr: Callable[..., Said], option: str) -> None:
+    name = "interrupted_when_training" if option == "--model of test" else "interrupted"
+    assert dgrr(*COMMANDS[option][0], f"nonsense:{name}") == (130, "", "dgrr: interrupted\n")
 
 
 @pytest.mark.parametrize("command", ["replay", "diff"])

@@ -1,6 +1,7 @@
 """What the commands answer for traces of version 2."""
 
 import importlib
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -146,6 +147,10 @@ def another_run():
 
 def train(trace):
     Trainer(loss_fn, PARAMS, SGD(0.1), trace=trace).fit(BATCHES, steps=4)
+
+
+def train_otherwise(trace):
+    Trainer(loss_fn, PARAMS, SGD(0.2), trace=trace).fit(BATCHES, steps=4)
 """
 
 
@@ -189,3 +194,30 @@ def test_a_trace_and_its_model(models: Callable[..., Said]) -> None:
 def test_a_model_and_a_wrong_command(models: Callable[..., Said], command: str, code: int, text: str) -> None:
     found, out, err = models(command)
     assert (found, text in out + err) == (code, True), (out, err)
+
+
+def test_a_golden_trace(models: Callable[..., Said], tmp_path: Path) -> None:
+    check, record = (f"test {action} golden.dgrr --model model_of_diff:" for action in ("check", "record"))
+    code, _, err = models(f"{check}train")
+    assert (code, "cannot open golden.dgrr" in err) == (2, True)
+    assert models(f"{record}train") == (0, "golden.dgrr: written\n", "")
+    before = (tmp_path / "golden.dgrr").read_bytes()
+    assert models(f"{check}train") == (0, "golden.dgrr: verified: equal to the bit: 4 steps\n", "")
+    assert models(f"{record}train") == (0, "golden.dgrr: unchanged: the run is the same\n", "")
+    code, out, err = models(f"{check}train_otherwise --policy bitwise")
+    assert (code, err) == (4, "")
+    assert out.startswith("diverged (rule): step 0 is the first that differs: it was told another lr: 0.1 -> 0.2")
+    assert (tmp_path / "golden.dgrr").read_bytes() == before
+    (tmp_path / "golden.dgrr.txt").write_text("another")
+    assert models(f"{check}train")[0] == 3
+    assert models(f"{record}train_otherwise")[1] == "golden.dgrr: updated: the run is another\n"
+
+
+def test_a_golden_trace_that_cannot_be_written(models: Callable[..., Said], tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    code, out, err = models("test record fifo --model model_of_diff:train")
+    assert (code, out) == (2, "")
+    assert "it exists and is not a regular file" in err
+    assert models("test record missing/x/golden.dgrr --model model_of_diff:train")[0] == 0
+    (tmp_path / "file").write_text("")
+    assert models("test record file/golden.dgrr --model model_of_diff:train")[0] == 2

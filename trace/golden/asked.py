@@ -56,10 +56,12 @@ def _record_ops(every: Any, at: Any) -> RecordOps:
         return "every" if every == "op" else None
     if every == "step":
         raise ValueError("marker golden: argument 'at': it names steps whose ops are recorded; leave out every='step'")
-    if isinstance(at, Sequence) and not isinstance(at, str):
+    try:
         steps = [_step(step) for step in at]
-        if steps and None not in steps:
-            return cast(list[int], steps)
+    except TypeError:  # it is no collection
+        steps = []
+    if steps and None not in steps:
+        return cast(list[int], steps)
     raise ValueError(f"marker golden: argument 'at': expected a list of steps, such as [0, 1, 49], got {at!r}")
 
 

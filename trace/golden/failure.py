@@ -2,6 +2,7 @@
 
 import shlex
 from dataclasses import dataclass
+from itertools import takewhile
 
 from .errors import GoldenError, GoldenMismatchError
 
@@ -34,8 +35,6 @@ def failure(error: GoldenError, commands: Commands, *, short: bool) -> str:
 
 
 def _said(error: GoldenError, *, short: bool) -> list[str]:
+    """What is wrong; in short, the sentence that a comparison begins with."""
     lines = str(error).splitlines()
-    if not short or not isinstance(error, GoldenMismatchError):
-        return lines
-    op = error.comparison.op
-    return lines[:1] if op is None else [lines[0], op.lines()[0]]
+    return list(takewhile(lambda line: not line.startswith("  a: "), lines)) if short else lines

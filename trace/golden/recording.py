@@ -41,11 +41,11 @@ class GoldenRecording:
         self._begun = True
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.unlink(missing_ok=True)
-        compared: dict[str, Any] = {"record": "full"}
-        if self.asked.policy.bitwise:
-            compared = {"record": "bare", "record_values": VALUES}
-        fixed: dict[str, Any] = {"created_at": 0, "salt": salt(self.name), "commit_every": None, "overwrite": True}
-        return open_recorder(self.path, **{**run, **compared, **fixed, "record_ops": self.asked.record_ops})
+        bare = {"record": "bare", "record_values": VALUES}
+        compared = bare if self.asked.policy.bitwise else {"record": "full"}
+        fixed = {"created_at": 0, "salt": salt(self.name), "commit_every": None, "overwrite": True}
+        wanted: dict[str, Any] = {**run, **compared, **fixed, "record_ops": self.asked.record_ops}
+        return open_recorder(self.path, **wanted)
 
     def require_sealed(self) -> None:
         """Raise GoldenError if no run was recorded, or one that has not ended."""

@@ -91,7 +91,7 @@ def _total(outputs: Any) -> AnyVar:
 
 
 def _sum(position: int, output: Any) -> AnyVar:
-    if not isinstance(output, Var):
+    if output.__class__ is not Var:
         raise DTypeError(f"golden_trace.check: output {position} of 'fn': expected a Var, got {type(output).__name__}")
-    floating = output if output.dtype.kind == "f" else ops.cast(output, "float64")
+    floating: AnyVar = output if output.dtype.kind == "f" else ops.cast(output, "float64")
     return floating.sum() if floating.shape else floating

@@ -24,7 +24,15 @@ def setting(project: pytest.Pytester, line: str) -> None:
 
 def run(project: pytest.Pytester, *args: str) -> tuple[pytest.RunResult, str]:
     """One run in this process, and the last line that the plugin printed."""
-    result = project.runpytest_inprocess("-p", "no:randomly", *args)
+    return _counted(project.runpytest_inprocess("-p", "no:randomly", *args))
+
+
+def run_apart(project: pytest.Pytester, *args: str) -> tuple[pytest.RunResult, str]:
+    """The same in a process of its own: of tests that compile, since pytester unloads what its runs have loaded."""
+    return _counted(project.runpytest_subprocess("-p", "no:randomly", *args))
+
+
+def _counted(result: pytest.RunResult) -> tuple[pytest.RunResult, str]:
     return result, next((line for line in reversed(result.outlines) if line.startswith("dgrr: ")), "")
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from .projects import line
+from .projects import run_apart
 
 pytest_plugins = ["pytester"]
 
@@ -28,14 +28,14 @@ def blocks(page: Path) -> list[str]:
 
 def test_the_example_has_the_bits_that_it_always_had(readme: pytest.Pytester) -> None:
     before = {path: path.read_bytes() for path in KEPT.rglob("*") if path.is_file()}
-    assert line(readme, f"--dgrr-dir={KEPT}") == "dgrr: 1 verified"
+    assert run_apart(readme, f"--dgrr-dir={KEPT}")[1] == "dgrr: 1 verified"
     assert {path: path.read_bytes() for path in KEPT.rglob("*") if path.is_file()} == before
 
 
 def test_another_example_fails(readme: pytest.Pytester) -> None:
     module = readme.path / "tests" / "test_readme.py"
     module.write_text(module.read_text().replace("train.batches(64, seed=0)", "train.batches(64, seed=1)"))
-    result = readme.runpytest_inprocess(f"--dgrr-dir={KEPT}", "-p", "no:randomly")
+    result, _ = run_apart(readme, f"--dgrr-dir={KEPT}")
     result.assert_outcomes(failed=1)
     assert "diverged (data): step 0 is the first that differs: it was given another batch" in str(result.stdout)
 

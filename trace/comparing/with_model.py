@@ -62,6 +62,16 @@ def diff_with_model(
         UnknownRuleError: the trace names a rule that is neither built in nor given.
 
     What `loss_fn` raises is not caught. For what is in the file nothing is raised: the verdict says it.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from dgrr.runtime import SGD, Trainer
+    >>> with TemporaryDirectory() as folder:
+    ...     path, batches = f"{folder}/run", [np.ones(2)]
+    ...     run = Trainer(lambda p, x: (p["w"] * x).sum(), {"w": np.ones(2)}, SGD(0.1), trace=path, record_ops="first")
+    ...     _ = run.fit(batches, steps=3)
+    ...     found = diff_with_model(path, lambda p, x: (p["w"] - x).sum(), batches)
+    >>> found.cause.value, found.step, found.op.node.op, found.op.was.op
+    ('model', 0, 'sub', 'mul')
     """
     readable = compare(path, path, policy=policy)
     if not readable:

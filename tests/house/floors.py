@@ -59,7 +59,7 @@ FLOORS: dict[str, list[list[str]]] = {
     "runtime/training": [
         ["batch_stream", "callback_list", "figures", "interrupt", "modes", "progress", "recorder_protocol"],
         ["checkpoint", "evaluation", "history", "trace_session"],
-        ["held_out", "result"],
+        ["evaluator", "held_out", "result", "save_place"],
         ["trainer"],
         ["callbacks"],
     ],

@@ -5,6 +5,7 @@ recomputed to the bit, a flipped bit and an altered gradient were found. With it
 holds the accuracy and the state digest, which is the same on every machine, to their published values.
 """
 
+import os
 from argparse import Namespace
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -82,7 +83,7 @@ class Demo:
             OPTIMIZERS[self.args.optimizer],
             trace=self.out,
             record=self.args.record,
-            overwrite=self.args.overwrite or self.out.exists(),
+            overwrite=self.args.overwrite or os.path.exists(self.out),
             seed=self.args.seed,
         )
         self._line(f"{len(self.train)} digits to train on, {len(self.test)} to test; {MODEL!r}; {trainer.optimizer}")
@@ -167,7 +168,7 @@ def _first(report: Report) -> str:
 def run(args: Namespace) -> int:
     """Run the demo; the exit code."""
     console = Console()
-    if Path(args.out).is_file() and not (args.own or args.overwrite):
+    if os.path.isfile(args.out) and not (args.own or args.overwrite):
         return _failed(f"{args.out} is there already: choose another --out, or pass --overwrite to replace it", Exit.IO)
     try:
         return Exit.OK if Demo(args, console).run() else Exit.REPLAY

@@ -3,9 +3,10 @@
 import os
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from ...arrays import Array
 from ...tape import NUMERICS
-from ...tape.errors import DgrrError
 from ..v2.check.difference import first_difference
 from ..v2.check.report import Finding, Report
 from ..v2.errors import InvalidTraceError, NotRecordedError
@@ -14,7 +15,7 @@ from ..v2.format.digest import TensorDigest
 from ..v2.read.reader import StepView, Trace, open_trace
 from ..v2.verdict import Verdict
 from .execution import Batches, LossFn
-from .reexecute import FailedError, Made, Model
+from .reexecute import FailedError, Made, Model, blaming
 from .replay_state import ReplayState, Rules, UnknownRuleError, by_name
 from .validate import validate
 
@@ -31,7 +32,7 @@ def replay(
     ulp_tol: int = 0,
     rules: Rules = (),
 ) -> Report:
-    """Validate a trace, then recompute it; never raises for what is in the file.
+    """Validate a trace, then recompute it; never raises for what is in the file, nor for what the model does.
 
     From KEYFRAME 0 every param and optimizer state of every step is recomputed from the recorded gradients by
     the same kernels; where a state was digested the digests must be equal to the bit. With the model and its
@@ -62,10 +63,13 @@ def replay(
             if not trace.header.mode.has_keyframes:
                 report.findings += [Finding(Verdict.UNPROVEN, _BARE), *rest]
                 return report
-            model = None if loss_fn is None or batches is None else Model(trace, loss_fn, batches)
-            _Replay(trace, report, ulp_tol, model, rules).run()
+            if trace.has_keyframe(0):  # else it was cut before anything was recorded
+                model = None if loss_fn is None or batches is None else Model(trace, loss_fn, batches)
+                _Replay(trace, report, ulp_tol, model, rules).run()
     except InvalidTraceError as error:
         report.findings.append(Finding(error.verdict, error.text))
+    except MemoryError:
+        report.findings.append(Finding(Verdict.UNPROVEN, "there is not enough memory to recompute the trace"))
     report.findings += rest
     return report
 
@@ -122,21 +126,26 @@ class _Replay:
             self._update(view, *made)
 
     def _update(self, view: StepView, grads: Mapping[str, Array], buffers: Mapping[str, Array]) -> None:
-        try:
-            self.state.advance(view, grads, buffers)
-        except UnknownRuleError as error:
-            raise FailedError(Verdict.UNPROVEN, str(error), view.step) from error
-        except DgrrError as error:
-            text = f"the rule refuses the recorded step: {error}"
-            raise FailedError(Verdict.UPDATE, text, view.step) from error
+        with blaming(Verdict.UPDATE, "the rule refuses the recorded step", view.step):
+            try:
+                self.state.advance(view, grads, buffers)
+            except UnknownRuleError as error:
+                raise FailedError(Verdict.UNPROVEN, str(error), view.step) from error
         if self.ulp_tol:
             self._compare_values(view)
             return
-        if self.state.corrections() != view.corrections:
-            found = f"recorded {view.corrections}, recomputed {self.state.corrections()}"
-            raise FailedError(Verdict.UPDATE, f"bias corrections: {found}", view.step)
+        self._compare_corrections(view)
         if view.root is not None:
             self._compare_digests(view.step, view.record.state_in_order(self.trace.layout))
+
+    def _compare_corrections(self, view: StepView) -> None:
+        recomputed = self.state.corrections()
+        if recomputed is None:
+            text = f"bias corrections: recorded {view.corrections}, and no tensor 'corrections' to hold them"
+            raise FailedError(Verdict.UPDATE, text, view.step)
+        if not np.array_equal(recomputed, view.corrections, equal_nan=True):
+            text = f"bias corrections: recorded {view.corrections}, recomputed {recomputed}"
+            raise FailedError(Verdict.UPDATE, text, view.step)
 
     def _compare_digests(self, step: int, recorded: Sequence[bytes]) -> None:
         for name, digest, expected in zip(self.names, self.digests, recorded, strict=True):

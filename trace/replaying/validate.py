@@ -3,7 +3,7 @@
 import os
 
 from ..exit_codes import Exit
-from ..file_version import TraceFileError, version_of
+from ..file_version import TraceFileError, TruncatedFileError, version_of
 from ..v2.check.report import Finding, Report
 from ..v2.check.validate import validate_v2
 from ..v2.format.constants import VERSION
@@ -21,6 +21,8 @@ def validate(path: str | os.PathLike[str]) -> Report:
     name = os.fspath(path)
     try:
         version = version_of(name)
+    except TruncatedFileError as error:
+        return Report(name, 0, findings=[Finding(Verdict.TORN_TAIL, str(error))])
     except TraceFileError as error:
         return Report(name, 0, findings=[Finding(_VERDICTS[error.exit], str(error))])
     if version == 1:

@@ -76,6 +76,7 @@ class TraceWriter:
         with os_errors_named("create", self.path):
             os.replace(self._partial, self.path)
             self._sealed = True
+        with os_errors_named("sync the name of", self.path):
             sync_folder(os.path.dirname(self.path) or ".")
 
     def __enter__(self) -> "TraceWriter":

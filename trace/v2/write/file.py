@@ -12,9 +12,11 @@ from typing_extensions import Buffer
 
 from ....atomic_file import sync_folder
 from ...file_version import TraceFileError
-from ..errors import TraceWriteError
+from ..errors import InvalidTraceError, TraceWriteError
 from ..format.constants import PARTIAL_SUFFIX
+from ..read.finish import finish
 from ..read.reader import open_trace
+from ..verdict import Verdict
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
 _LARGEST_GATHER = 512  # buffers of one writev; every system allows 1024
@@ -54,6 +56,7 @@ class PartialFile:
         """
         path = _not_a_folder(path)
         partial = _partial(path)
+        finish(path)
         exclusive = 0 if overwrite or _without_steps(partial) else os.O_EXCL
         try:
             descriptor = os.open(partial, _CREATE | exclusive, 0o666)
@@ -144,15 +147,26 @@ class PartialFile:
             raise self._die(f"fsync failed: {error.strerror}") from error
 
     def publish(self) -> None:
-        """Sync, rename to the final name, sync the folder and close."""
+        """Sync, rename to the final name, sync the folder and close.
+
+        Raises:
+            TraceWriteError: the system refuses. If it is the folder's fsync that fails, the file has its name already.
+        """
         self.sync()
         try:
             os.rename(self.partial, self.path)
-            sync_folder(self.path.parent)
         except OSError as error:
             raise self._die(f"cannot rename to {self.path}: {error.strerror}") from error
+        else:
+            self._sync_name()
         finally:
             self.close()
+
+    def _sync_name(self) -> None:
+        try:
+            sync_folder(self.path.parent)
+        except OSError as error:
+            raise TraceWriteError(f"trace: {self.path} is whole and has its name, but {error.strerror}") from error
 
     def close(self) -> None:
         """Close the descriptor, which gives up the lock. Idempotent; the file stays as it is."""
@@ -195,7 +209,7 @@ def _partial(path: Path) -> Path:
 
 def _require_free(path: Path, partial: Path) -> None:
     """Give the new `.partial` up if the final name is taken: what is finished may have been published."""
-    if path.exists():
+    if os.path.exists(path):
         os.unlink(partial)
         raise TraceWriteError(
             f"trace: {path} is finished, and is not overwritten: choose another path, or pass overwrite=True to "
@@ -204,10 +218,12 @@ def _require_free(path: Path, partial: Path) -> None:
 
 
 def _without_steps(partial: Path) -> bool:
-    """Whether a trace was begun there of a run that ended before its first step, as for an error in its loss."""
+    """Whether a trace was begun there of a run that ended before its first step: by an error in its loss, or killed."""
     try:
-        with open_trace(partial, mode="point_in_time") as trace:
+        with open_trace(partial, mode="tolerate_tail") as trace:
             return len(trace) == 0
+    except InvalidTraceError as error:
+        return error.verdict is Verdict.TORN_TAIL
     except TraceFileError:
         return False
 
@@ -251,7 +267,7 @@ def _lock(descriptor: int, partial: Path) -> None:
 
 
 def _nothing_to_resume(path: Path, partial: Path) -> str:
-    if path.exists():
+    if os.path.exists(path):
         return (
             f"trace: cannot resume {path}: it is finished, and a finished trace is never reopened, because its "
             f"last digest may have been published. Begin a new trace under another name"

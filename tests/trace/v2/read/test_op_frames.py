@@ -12,6 +12,7 @@ import pytest
 from dgrr.trace import CompletedStep, InvalidTraceError, StepTape, TapeNode, open_recorder, open_trace, validate
 from dgrr.trace.v2.format.limits import Limits
 from dgrr.trace.v2.format.nodes import decode_nodes
+from dgrr.trace.v2.write.rollback import rollback_v2
 
 from .test_damage import frame_bounds
 from .test_hostile import frame
@@ -178,3 +179,14 @@ def test_a_changed_value_is_found_by_readers(tmp_path: Path) -> None:
         assert trace.ops(0) is not None
         with pytest.raises(InvalidTraceError, match="is not what its digest says"):
             trace.tensor("w", step=0, what="after")
+
+
+def test_a_child_keeps_what_is_told_of_its_steps(tmp_path: Path) -> None:
+    recorded(tmp_path / "t", record_ops="every", record_values=1000)
+    for steps in (1, 2):
+        child = tmp_path / f"child{steps}"
+        rollback_v2(tmp_path / "t.partial", steps, child)
+        assert validate(child).ok
+        with open_trace(tmp_path / "t.partial") as parent, open_trace(child) as copy:
+            assert [view.ops() for view in copy] == [parent.ops(k) for k in range(steps)]
+            assert copy.tensor("w", step=0, what="after").tolist() == [1.0, -2.0]

@@ -106,11 +106,12 @@ def _first_value(a: OpDigests, b: OpDigests) -> OpDifference | None:
 
 
 def _first_gradient(a: OpDigests, b: OpDigests) -> OpDifference | None:
-    """On the way back: the last node whose gradient differs was computed first, by the ops that take it."""
+    """On the way back: the last node whose gradient differs was computed first, by the ops that take it and got one."""
     index = next((i for i in reversed(range(len(a.grads))) if a.grads[i] != b.grads[i]), None)
     if index is None:
         return None
-    *others, op = [i for i, node in enumerate(b.nodes) if index in node.parents] or [index]
+    arrived = {i for i, pair in enumerate(zip(a.grads, b.grads, strict=True)) if any(pair)}
+    *others, op = [i for i, node in enumerate(b.nodes) if index in node.parents and i in arrived] or [index]
     return OpDifference(
         "grad", op, _placed(a, b, op), len(b.nodes), target=b.nodes[index], others=tuple(reversed(others))
     )

@@ -131,7 +131,7 @@ class TensorDifference:
         lines = [f"{self.title}, {self.dtype}{shape}: {self.figures()}"]
         near = any(first < FAR for first, _ in self.histogram)  # else the relative difference has said it
         if near and self.shape:
-            lines.append(f"  ULP {_row(self.histogram)}")
+            lines.append(f"  ULP {histogram_line(self.histogram)}")
         return lines + [f"  {line}" for element in self.worst[:worst] for line in element.lines()]
 
     def to_dict(self) -> dict[str, Any]:
@@ -175,7 +175,7 @@ def tensor_difference(
     absolute, relative = _apart(x, y)
     return TensorDifference(
         *(name, what, a.shape, dtype, None, len(places), _largest(absolute), _largest(relative)),
-        histogram=() if ulps is None else _histogram(ulps),
+        histogram=() if ulps is None else ulp_histogram(ulps),
         worst=tuple(_worst(a.shape, places, x, y, absolute, ulps)),
     )
 
@@ -195,7 +195,7 @@ def _largest(figures: Array) -> float | None:
     return float(known.max()) if known.size else None
 
 
-def _histogram(ulps: Array) -> tuple[tuple[int, int], ...]:
+def ulp_histogram(ulps: Array) -> tuple[tuple[int, int], ...]:
     """First number of each bin -> how many distances are in it, ascending."""
     counts: dict[int, int] = {}
     for distance, count in zip(*np.unique(ulps, return_counts=True), strict=True):
@@ -215,7 +215,7 @@ def _worst(
         yield DifferentElement(index, x[i], y[i], None if ulps is None else int(ulps[i]))
 
 
-def _row(histogram: Iterable[tuple[int, int]]) -> str:
+def histogram_line(histogram: Iterable[tuple[int, int]]) -> str:
     """A histogram in a line: bins of up to 2^20 ULP, wider ones if there are many; what is beyond in one."""
     histogram = tuple(histogram)
     for width in (1, 2, 4):

@@ -180,14 +180,13 @@ def _train(
         if batch is None:
             return Cause.DATA, _NO_MORE
         made = execution.evaluate(view, params, batch, execution.point(state))
-        tape = tape_of(made.passes, params)  # before the update, which changes the params in place
         try:
             recorder.step(_completed(trace, view, state, execution.recorded(batch), made))
         except NonFiniteError as error:
             return Cause.GRADIENT, f"computed now, {error.tensor!r} is not finite"
         if recorder.link != view.link:
             if not whole or trace.ops(view.step) is not None:
-                recorder.record_tape(tape)
+                recorder.record_tape(tape_of(made.passes, params))
             if not whole:
                 return None
     return None

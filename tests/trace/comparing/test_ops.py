@@ -58,6 +58,13 @@ def test_gradients_come_in_the_order_of_the_way_back(
     assert (found.target, found.others) == (CHAIN[target], others)
 
 
+def test_an_op_that_got_no_gradient_has_passed_none_on() -> None:
+    found = first_op(digests("abcde", "ab.de"), digests("abcde", "aB.de"))
+    assert named(found) == ("grad", 3, "add")
+    assert found is not None
+    assert found.others == ()
+
+
 def test_lines_of_a_gradient() -> None:
     found = first_op(digests("abcde", "abcde"), digests("abcde", "ABcde"))
     assert found is not None

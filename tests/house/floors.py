@@ -98,6 +98,8 @@ FLOORS: dict[str, list[list[str]]] = {
         ["file_version"],
         ["v1", "v2"],
         ["replaying"],
+        ["comparing"],
+        ["frameworks", "golden"],
         ["cli"],
     ],
     "trace/v1": [

@@ -1,37 +1,26 @@
 """Re-execution of recorded steps: batches, losses and gradients held against a trace."""
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
-from itertools import islice
 from traceback import format_exception_only
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from ... import runtime
 from ...arrays import Array, Arrays
-from ...runtime.optim import clip_by_global_norm, clip_by_value
-from ...runtime.step.batch import batch_arrays
-from ...runtime.step.eager import averaged
-from ...runtime.step.evaluate import Evaluation
-from ...runtime.step.loss_call import RunPoint
+from ...runtime.optim import clip_by_global_norm
 from ..v2.check.difference import first_difference
 from ..v2.check.report import Finding
 from ..v2.errors import InvalidTraceError
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import Batch, InputDigest, TensorDigest
-from ..v2.format.schema import CLIP_EVENT
 from ..v2.read.reader import StepView, Trace
 from ..v2.verdict import Verdict
+from .execution import Batches, CannotExecuteError, Execution, LossFn
 from .replay_state import ReplayState
 
-LossFn: TypeAlias = Callable[..., Any]
-Batches: TypeAlias = Iterable[Batch]
 Made: TypeAlias = tuple[dict[str, Array], dict[str, Array]]
 """The gradients of a step, and the buffers after it."""
-
-_MOST_TOGETHER = 1 << 16
-"""Micro-batches of a step that are gathered; a file may claim four thousand million."""
 
 _LONGEST = 400
 """Characters of the text of an exception that a finding shows."""
@@ -67,19 +56,11 @@ def blaming(verdict: Verdict, what: str, step: int) -> Generator[None]:
 
 
 class Model:
-    """The loss function and the batches of a run, from its beginning.
-
-    As in training, so many batches in turn are one step as the first step says, and a rest of fewer at the end of
-    an epoch is left out.
-    """
+    """The loss function and the batches of a run, each step held against what is recorded of it."""
 
     def __init__(self, trace: Trace, loss_fn: LossFn, batches: Batches) -> None:
         self._trace = trace
-        self._loss_fn = loss_fn
-        self._given = batches
-        self._together = 1
-        self._batches = _epochs(batches, self._together)
-        self._clip_event = None if trace.schema.clips_by_value else _clip_event(trace)
+        self._execution = Execution(trace, loss_fn, batches)
         algorithm = trace.header.algorithm
         self._input_digest = InputDigest(algorithm)
         digests = {t.name: TensorDigest(algorithm, t.dtype, t.shape) for t in trace.schema.tensors}
@@ -88,18 +69,16 @@ class Model:
 
     def next_batch(self, view: StepView) -> tuple[Batch, ...]:
         """The micro-batches of a step; of every step in turn, from the first."""
-        if view.step == 0:
-            self._together = view.micro_batches
-            self._batches = _epochs(self._given, self._together)
-        if self._together > _MOST_TOGETHER:
-            text = f"{self._together} micro-batches in one step; at most {_MOST_TOGETHER} are executed again"
-            raise FailedError(Verdict.UNPROVEN, text, view.step)
+        execution = self._execution
+        try:
+            execution.begin(view)
+        except CannotExecuteError as error:
+            raise FailedError(Verdict.UNPROVEN, str(error), view.step) from error
         with blaming(Verdict.DATA, "the batches cannot be read", view.step):
-            batch = next(self._batches, None)
+            batch = execution.take()
             if batch is None:
                 raise FailedError(Verdict.DATA, f"there are no more batches; {_ANEW}", view.step)
-            recorded = batch[0] if self._together == 1 else tuple(batch_arrays(batch))
-            same = self._input_digest(recorded) == view.input_digest
+            same = self._input_digest(execution.recorded(batch)) == view.input_digest
         if not same:
             cure = f"; {_ANEW}" if view.step == 0 else ""
             raise FailedError(Verdict.DATA, f"the batch is not the one that was recorded{cure}", view.step)
@@ -112,38 +91,23 @@ class Model:
 
         `recorded`: the gradients and buffers that the trace holds, none in mode `digest`.
         """
-        if view.micro_batches != self._together:
-            text = f"expected {self._together} micro-batches as in the first step, got {view.micro_batches}"
+        together = self._execution.together
+        if view.micro_batches != together:
+            text = f"expected {together} micro-batches as in the first step, got {view.micro_batches}"
             raise FailedError(Verdict.UNPROVEN, f"{text}; the trainer does not vary them", view.step)
-        point = RunPoint(self._step_before(view, state), self._trace.header.seed, state.of_role(TensorRole.BUFFER))
+        try:
+            point = self._execution.point(state)
+        except CannotExecuteError as error:
+            raise FailedError(Verdict.UNPROVEN, str(error), view.step) from error
         with blaming(Verdict.GRADIENT, "the model cannot be executed again", view.step):
-            passes = self._passes(state.of_role(TensorRole.PARAM), batch, point)
-            loss, grads = averaged(passes, self._digests)
-            bound = self._clip_event if view.clip_value is None else view.clip_value
-            if bound is not None:
-                grads = clip_by_value(grads, bound)
-        self._compare_loss(view, np.asarray(loss), ulp_tol)
+            made = self._execution.evaluate(view, state.of_role(TensorRole.PARAM), batch, point)
+        self._compare_loss(view, made.loss, ulp_tol)
+        grads = made.grads
         if view.clip is not None:
             grads = self._clipped(view, view.clip, grads, recorded[0], ulp_tol)
         self._compare_all(view, recorded[0], grads, ulp_tol)
-        self._compare_buffers(view, recorded[1], passes[-1].model_state, ulp_tol)
-        return grads, passes[-1].model_state
-
-    def _step_before(self, view: StepView, state: ReplayState) -> int:
-        """How many steps came before, as the optimizer counts them: random draws are keyed by it."""
-        count = state.values.get("step")
-        if count is None or count.shape != () or count.dtype.kind not in "iu":
-            text = "the trace has no tensor 'step' of one integer, from which the model's random draws follow"
-            raise FailedError(Verdict.UNPROVEN, text, view.step)
-        return int(count)
-
-    def _passes(self, params: Arrays, batch: tuple[Batch, ...], point: RunPoint) -> list[Evaluation]:
-        """Each micro-batch evaluated, the model's state handed on from one to the next."""
-        passes = list[Evaluation]()
-        for micro in batch:
-            passes.append(runtime.evaluate(self._loss_fn, params, micro, point))
-            point = point.after(passes[-1].model_state)
-        return passes
+        self._compare_buffers(view, recorded[1], made.buffers, ulp_tol)
+        return grads, made.buffers
 
     def _compare_loss(self, view: StepView, loss: Array, ulp_tol: int) -> None:
         recorded = view.record.loss
@@ -209,29 +173,5 @@ class Model:
             raise FailedError(Verdict.GRADIENT, text, view.step, name)
 
 
-def _clip_event(trace: Trace) -> float | None:
-    """The bound of clipping by value as traces held it before their schemas did."""
-    for _, event in trace.events():
-        if event.kind == CLIP_EVENT:
-            try:
-                limit = float(event.text)
-            except ValueError:
-                limit = -1.0
-            if not limit >= 0:
-                raise InvalidTraceError(Verdict.CORRUPT, f"the bound of clipping by value is {event.text!r}")
-            return limit
-    return None
-
-
 def _presence(value: object) -> str:
     return "no gradient" if value is None else "a gradient"
-
-
-def _epochs(batches: Batches, n: int) -> Iterator[tuple[Batch, ...]]:
-    """The batches, ``n`` at a time, iterated again when they end, until an iteration gives no step."""
-    more = True
-    while more:
-        more, items = False, iter(batches)
-        while len(together := tuple(islice(items, n))) == n:
-            more = True
-            yield together

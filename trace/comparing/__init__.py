@@ -1,0 +1,1 @@
+"""Two runs held against each other: where they part first, why, and by how much."""

@@ -1,0 +1,84 @@
+"""Why two runs part at a step: the first thing that differs, in the order in which a step does them."""
+
+from typing import Any
+
+from ..v2.format.constants import TensorRole
+from ..v2.format.schema import CLIPPING, Schema, TensorSpec
+from ..v2.read.reader import Trace
+from .ops import LEAF, OpDifference, first_op, same_but_for_seed
+from .result import Cause
+from .settings import SOURCES, Differing
+from .steps import Pair, StepDifference
+
+_CLIPPING = ("clip_norm", *CLIPPING.hyperparameters)
+"""What is told to a step and changes the gradients that it records."""
+
+_MACHINE = ("cpu", "system", "python", "numpy", "numba", "llvmlite")
+"""The keys of an environment that may change what the same sources compute."""
+
+
+def schema_cause(a: Schema, b: Schema) -> tuple[Cause, str] | None:
+    """Why two schemas differ, and a sentence; None if they are the same."""
+    if a == b:
+        return None
+    own = [[t for t in schema.tensors if t.role is not TensorRole.STATE] for schema in (a, b)]
+    if own[0] != own[1]:
+        return Cause.MODEL, f"the models differ: {_first_tensor(*own)}"
+    left, right = (", ".join(group.rule for group in schema.groups) for schema in (a, b))
+    if left != right:
+        return Cause.RULE, f"the rules differ: {left} and {right}"
+    return Cause.RULE, "the rules differ in their hyperparameters or in their state"
+
+
+def _first_tensor(a: list[TensorSpec], b: list[TensorSpec]) -> str:
+    left, right = ({t.name: t for t in tensors} for tensors in (a, b))
+    for spec in (*a, *b):
+        one, other = left.get(spec.name), right.get(spec.name)
+        if one is None or other is None:
+            return f"{spec} is in {'b' if one is None else 'a'} only"
+        if one != other:
+            return f"{one} became {other}"
+    return "they have the same tensors in another order"
+
+
+def first_op_of(pair: Pair, step: int) -> OpDifference | None:
+    """The first op that differs in a step; None if all agree or one trace has no digests of them."""
+    a, b = pair.a.ops(step), pair.b.ops(step)
+    return None if a is None or b is None else first_op(a, b)
+
+
+def step_cause(
+    pair: Pair,
+    found: StepDifference,
+    op: OpDifference | None,
+    environment: dict[str, tuple[Any, Any]],
+    told: dict[str, Any],
+) -> Cause:
+    """Why a step differs. `told`: the environment of `a`, which says whether the sources are known."""
+    loss = any(tensor.what == "loss" for tensor in found.forward)
+    if found.data:
+        return Cause.DATA
+    if op is not None and op.what in ("added", "removed", "changed"):
+        seeds = pair.a.header.seed, pair.b.header.seed
+        return Cause.START if same_but_for_seed(op, seeds) else Cause.MODEL
+    if "micro_batches" in found.told or (not loss and op is None and any(key in found.told for key in _CLIPPING)):
+        return Cause.RULE
+    elsewhere = _elsewhere(environment, told)
+    if found.forward:
+        if op is not None and op.node.op == LEAF and op.node.name in pair.a.schema.position:
+            return Cause.UPDATE
+        return Cause.ENVIRONMENT if elsewhere and op is not None and op.node.op != LEAF else Cause.GRADIENT
+    if found.told:
+        return Cause.RULE
+    return Cause.ENVIRONMENT if elsewhere else Cause.UPDATE
+
+
+def _elsewhere(environment: Differing, told: dict[str, Any]) -> bool:
+    """Whether both runs are known to have used the same sources of dgrr, and another machine or library."""
+    known = told.get(SOURCES, "unknown") != "unknown" and SOURCES not in environment
+    return known and any(key in environment for key in _MACHINE)
+
+
+def state_known(trace: Trace, step: int) -> bool:
+    """Whether the state before a step is digested."""
+    return step == 0 or trace.layout.due(step - 1)

@@ -1,0 +1,290 @@
+"""Two traces held against each other: the first step at which they differ, why, and by how much."""
+
+import os
+from contextlib import ExitStack
+from typing import TypeAlias
+
+from ..exit_codes import Exit
+from ..file_version import TraceFileError
+from ..v2.check.validate import validate_v2
+from ..v2.errors import InvalidTraceError
+from ..v2.read.reader import Trace, open_trace
+from ..v2.verdict import Verdict
+from .causes import first_op_of, schema_cause, state_known, step_cause
+from .losses import loss_curves
+from .policy import Policy, PolicyLike
+from .result import Cause, Comparison
+from .search import first_divergent
+from .settings import differing, environment_of, header_of, rule_of, shown
+from .steps import Pair, StepDifference
+from .tensors import TensorDifference
+
+TraceLike: TypeAlias = str | os.PathLike[str] | Trace
+"""A trace by its path, or an open one."""
+
+_NEAR = 32
+"""How many steps before and behind a step are looked through for its batch."""
+
+_PROVEN = (Verdict.OK, Verdict.UNSEALED, Verdict.TORN_TAIL)
+
+
+def compare(a: TraceLike, b: TraceLike, *, policy: PolicyLike = "bitwise", proven: bool = False) -> Comparison:
+    """Compare two traces: the first step at which they differ, why, and by how much.
+
+    Two sealed traces of the same kind are compared in O(log N) reads, which trust what the files say of themselves. A
+    tolerance is held against every recorded value, step by step.
+
+    Args:
+        a: the reference: a path, or an open trace.
+        b: what is held against it.
+        policy: "bitwise", "ulp=4", "rtol=1e-5,atol=1e-8", or a dict of tensor patterns to these, of which the first
+            that matches counts: ``{"*.bias": "ulp=4", "*": "bitwise"}``.
+        proven: whether both files are validated first, from their first byte to their last, so that damage which
+            the links do not show is not taken for equality.
+
+    Never raises for what is in the files: the verdict says it. Raises ValueError for another policy.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from dgrr.runtime import SGD, Trainer
+    >>> with TemporaryDirectory() as folder:
+    ...     for name, lr in (("a", 0.1), ("b", 0.2)):
+    ...         run = Trainer(lambda p, x: (p["w"] * x).sum(), {"w": np.ones(2)}, SGD(lr), trace=f"{folder}/{name}")
+    ...         _ = run.fit([np.ones(2)], steps=1)
+    ...     found = compare(f"{folder}/a", f"{folder}/b")
+    >>> found.same, found.cause.value, found.step, found.settings
+    (False, 'rule', 0, {'lr': (0.1, 0.2)})
+    """
+    wanted = Policy.parse(policy)
+    names = [_path(trace) for trace in (a, b)]
+    try:
+        with ExitStack() as stack:
+            traces = [_opened(stack, trace) for trace in (a, b)]
+            damaged = _damage([trace.path for trace in traces]) if proven else None
+            if damaged is not None:
+                return damaged
+            return _Comparing(Pair(traces[0], traces[1], wanted), proven=proven).result()
+    except TraceFileError as error:
+        return _unreadable(names, error)
+
+
+def assert_same(a: TraceLike, b: TraceLike, *, policy: PolicyLike = "bitwise") -> None:
+    """Raise AssertionError, with what differs as its text, unless two traces are the same.
+
+    The arguments are those of `compare`.
+
+    >>> assert_same("none.dgrr", "none.dgrr")
+    Traceback (most recent call last):
+        ...
+    AssertionError: io: cannot open none.dgrr: No such file or directory
+      a: none.dgrr
+      b: none.dgrr
+    """
+    __tracebackhide__ = True
+    comparison = compare(a, b, policy=policy)
+    if not comparison:
+        raise AssertionError(str(comparison))
+
+
+def _path(trace: TraceLike) -> str:
+    return trace.path if isinstance(trace, Trace) else os.fspath(trace)
+
+
+def _opened(stack: ExitStack, given: TraceLike) -> Trace:
+    if isinstance(given, Trace):
+        trace = given
+    else:
+        try:
+            trace = stack.enter_context(open_trace(given, mode="tolerate_tail"))
+        except InvalidTraceError as error:
+            raise InvalidTraceError(error.verdict, f"{os.fspath(given)}: {error.text}", error.offset) from error
+    if not trace.has_keyframe(0):
+        raise InvalidTraceError(
+            Verdict.TORN_TAIL, f"{trace.path}: it ends before KEYFRAME 0, the beginning of the run: nothing to compare"
+        )
+    return trace
+
+
+def _damage(paths: list[str]) -> Comparison | None:
+    """What is wrong with the first file that is not whole; None if both are."""
+    for path in paths:
+        report = validate_v2(path)
+        if report.verdict not in _PROVEN:
+            return Comparison(paths[0], paths[1], report.verdict, f"{path}: {report.findings[0].text}")
+    return None
+
+
+def _unreadable(names: list[str], error: TraceFileError) -> Comparison:
+    if not isinstance(error, InvalidTraceError):
+        verdict = Verdict.IO if error.exit == Exit.IO else Verdict.CORRUPT
+        return Comparison(names[0], names[1], verdict, str(error))
+    found = None if any(name in error.text for name in names) else _damage(names)  # a frame has no path: look for it
+    return Comparison(names[0], names[1], error.verdict, error.text) if found is None else found
+
+
+class _Comparing:
+    """One comparison of two open traces."""
+
+    def __init__(self, pair: Pair, *, proven: bool) -> None:
+        self.pair, self.proven = pair, proven
+        self.a, self.b = pair.a, pair.b
+        self.told = environment_of(self.a)
+        self.environment = differing(self.told, environment_of(self.b))
+        self.settings = differing(header_of(self.a), header_of(self.b))
+
+    def result(self) -> Comparison:
+        result = self._found()
+        if "numerics" in self.settings and self.pair.policy.bitwise:
+            self._refuse_numerics(result)
+        if result.verdict is not Verdict.OK:
+            result.settings = {**self.settings, **result.settings}
+            result.environment = self.environment
+            result.losses = loss_curves(self.a, self.b, result.step)
+        result.notes += self._notes(result)
+        return result
+
+    def _found(self) -> Comparison:
+        schema = schema_cause(self.a.schema, self.b.schema)
+        if schema is not None:
+            result = self._diverged(schema[0], schema[1])
+            told = self.pair.length > 0
+            result.settings = differing(rule_of(self.a, told=told), rule_of(self.b, told=told))
+            if schema[0] is Cause.MODEL and self.pair.length:
+                result.op = first_op_of(self.pair, 0)
+            return result
+        start = self.pair.start()
+        if start:
+            text = f"they start from other values: {_counted(start)}"
+            return self._diverged(Cause.START, text, tensors=start)
+        found = first_divergent(self.pair)
+        return self._equal() if found is None else self._parted(*found)
+
+    def _diverged(
+        self, cause: Cause, text: str, *, step: int | None = None, tensors: list[TensorDifference] | None = None
+    ) -> Comparison:
+        return Comparison(self.a.path, self.b.path, Verdict.DIVERGED, text, cause, step, tensors or [])
+
+    def _parted(self, step: int, found: StepDifference) -> Comparison:
+        if not found:
+            text = f"the links of step {step} differ, but not what they link: one of the files is not what it says"
+            return Comparison(self.a.path, self.b.path, Verdict.CHAIN, f"{text}; validate them")
+        op = first_op_of(self.pair, step)
+        cause = step_cause(self.pair, found, op, self.environment, self.told)
+        tensors = found.forward + found.after
+        result = self._diverged(cause, self._sentence(step, cause, found, tensors), step=step, tensors=tensors)
+        result.op, result.settings = op, found.told
+        if op is not None and cause in (Cause.MODEL, Cause.GRADIENT, Cause.ENVIRONMENT):
+            result.sentence += f"; first {op.short}"
+        if cause is Cause.DATA:
+            result.notes += self._whose_batch(step)
+        if op is None and found.forward and cause is Cause.GRADIENT:
+            result.notes.append(self._ops_note(step))
+        if cause is Cause.GRADIENT and not all(state_known(trace, step) for trace in (self.a, self.b)):
+            result.notes.append(self._state_note(step))
+        return result
+
+    def _sentence(self, step: int, cause: Cause, found: StepDifference, tensors: list[TensorDifference]) -> str:
+        begun = f"step {step} is the first that differs"
+        if cause is Cause.DATA:
+            parts = found.told.get("micro_batches")
+            return f"{begun}: it was given another batch" + (f", of {parts[1]} parts, not {parts[0]}" if parts else "")
+        if cause is Cause.RULE:
+            key, (x, y) = next(iter(found.told.items()))
+            return f"{begun}: it was told another {key}: {shown(x)} -> {shown(y)}"
+        if cause is Cause.START:
+            return f"{begun}: it draws by another seed: {self.a.header.seed} -> {self.b.header.seed}"
+        if cause is Cause.MODEL:
+            return f"{begun}: it runs other ops"
+        if not tensors:
+            return f"{begun}: from equal gradients the rule makes other bias corrections, or clipping another scale"
+        made = (
+            "from equal gradients the rule makes another"
+            if not found.forward
+            else "from equal state and data it computes another"
+        )
+        return f"{begun}: {made} {tensors[0].title}"
+
+    def _whose_batch(self, step: int) -> list[str]:
+        """Whether the batch is one that `a` had a little earlier or later, as where two were swapped."""
+        batch = self.b[step].input_digest
+        near = range(max(step - _NEAR, 0), min(step + _NEAR, len(self.a)))
+        found = next((k for k in near if self.a[k].input_digest == batch), None)
+        return [] if found is None else [f"the batch that a was given at step {found}"]
+
+    def _ops_note(self, step: int) -> str:
+        missing = [side for side, trace in (("a", self.a), ("b", self.b)) if trace.ops(step) is None]
+        if not missing:
+            return (
+                "every op agrees: what differs is made of their results (means over micro-batches, clipping, the rule)"
+            )
+        return f"which op: not recorded in {' and '.join(missing)} at step {step} (record_ops)"
+
+    def _state_note(self, step: int) -> str:
+        every = max(self.a.header.state_every, self.b.header.state_every)
+        since = step // every * every
+        return f"or an update since step {since}: the state before step {step} is not recorded (state_every {every})"
+
+    def _equal(self) -> Comparison:
+        pair, length = self.pair, self.pair.length
+        final = pair.final()
+        if final:
+            cause, text = Cause.UPDATE, f"all {length} steps are equal, but not the final state: {_counted(final)}"
+            return self._diverged(cause, text, step=length - 1, tensors=final)
+        how = "to the bit" if pair.policy.bitwise else f"within {pair.policy}"
+        if len(self.a) != len(self.b):
+            longer = "a" if len(self.a) > len(self.b) else "b"
+            text = f"equal {how} for {length} steps; then {longer} goes on, to {max(len(self.a), len(self.b))}"
+            return self._diverged(Cause.LENGTH, text, step=length)
+        undecided = sorted(pair.unknown - pair.known)
+        if undecided or not pair.one_digest:
+            return Comparison(self.a.path, self.b.path, Verdict.UNPROVEN, self._undecided(undecided))
+        return Comparison(self.a.path, self.b.path, Verdict.OK, f"equal {how}: {length} steps")
+
+    def _undecided(self, names: list[str]) -> str:
+        if not self.pair.one_digest:
+            return "nothing that is recorded in both differs, but their digests are of different kinds; record with one"
+        text = f"digests have no tolerance, and those of {names[0]} differ, of which no values are recorded"
+        more = f" ({len(names) - 1} more are alike)" if len(names) > 1 else ""
+        return f"{text}{more}; record with record='grads', or compare bitwise"
+
+    def _refuse_numerics(self, result: Comparison) -> None:
+        """Bits are promised within one numerics version; what arithmetic cannot explain stays as it was found."""
+        if result.cause not in (None, Cause.GRADIENT, Cause.UPDATE, Cause.ENVIRONMENT):
+            return
+        versions = f"numerics versions {self.a.header.numerics} and {self.b.header.numerics}"
+        cure = "promise no equal bits: compare with a tolerance, or record anew"
+        result.sentence = f"{versions} {cure}; {result.sentence}"
+        result.verdict, result.cause = Verdict.NUMERICS, Cause.NUMERICS
+        last = self.pair.length - 1
+        if result.step is not None and last > result.step:
+            end = self.pair.step(last)
+            moved = [t for t in end.forward + end.after if t.max_rel is not None]
+            if moved:
+                most = max(moved, key=lambda t: t.max_rel or 0)
+                result.notes.append(
+                    f"at the last step, {last}, the greatest relative difference: {most.title}: {most.figures()}"
+                )
+
+    def _notes(self, result: Comparison) -> list[str]:
+        notes: list[str] = []
+        for side, trace in (("a", self.a), ("b", self.b)):
+            if trace.damage is not None:
+                notes.append(f"{side} is damaged behind step {len(trace) - 1}: {trace.damage.text}")
+            elif not trace.sealed:
+                notes.append(f"{side} is not sealed: its run was not finished")
+        if self.pair.skipped:
+            notes.append(f"not recorded, so not compared: the values of {self.pair.skipped} tensors over all steps")
+        if result.same and self.proven:
+            notes.append("both files are proven from their first byte to their last")
+        elif result.same:
+            notes.append(self._unread())
+        return notes
+
+    def _unread(self) -> str:
+        if self.pair.policy.bitwise and self.a.header.state_every == self.b.header.state_every:
+            return "by the last links of both; not read: earlier links and recorded values (proven=True reads them)"
+        return "step by step; not read: values whose digests agree (proven=True reads them)"
+
+
+def _counted(tensors: list[TensorDifference]) -> str:
+    count = "a tensor differs" if len(tensors) == 1 else f"{len(tensors)} tensors differ"
+    return f"{count}, first {tensors[0].title}"

@@ -1,0 +1,89 @@
+"""The losses of two runs side by side: a few of them, as a curve of characters."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..v2.read.reader import Trace
+from .tensors import plain
+
+WIDTH = 40
+BLOCKS = "▁▂▃▄▅▆▇█"
+ASCII = "_.-=+*%#"
+_LOGARITHMIC = 100
+"""From which ratio of the largest to the smallest loss the scale is logarithmic."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossCurves:
+    """At most 40 steps, evenly apart, and both losses there; None where a trace has ended."""
+
+    steps: tuple[int, ...]
+    a: tuple[float | None, ...]
+    b: tuple[float | None, ...]
+    last_common: float | None = None
+    """The loss before the first different step."""
+    first_different: tuple[float | None, float | None] = (None, None)
+    """Both losses at the first different step."""
+
+    def lines(self, step: int | None, characters: str) -> list[str]:
+        """For a screen: both curves on one scale, and what the losses were around a step."""
+        if not self.steps:
+            return []
+        known = [x for x in (*self.a, *self.b) if x is not None and math.isfinite(x)]
+        low, high = min(known, default=0.0), max(known, default=0.0)
+        scale = math.log if low > 0 and high / low > _LOGARITHMIC else float
+        kind = "a logarithmic scale" if scale is math.log else "a scale"
+        lines = [f"loss of steps {self.steps[0]} to {self.steps[-1]}, on {kind} from {low:.4g} to {high:.4g}:"]
+        for side, losses in (("a", self.a), ("b", self.b)):
+            lines.append(f"  {side} {''.join(_character(x, scale, low, high, characters) for x in losses)}")
+        return lines if step is None else [*lines, self._marked(step)]
+
+    def _marked(self, step: int) -> str:
+        column = sum(k <= step for k in self.steps) - 1
+        x, y = self.first_different
+        digits = 17 if x != y and _number(x, 9) == _number(y, 9) else 9
+        now = f"a {_number(x, digits)}, b {_number(y, digits)}" if x != y else f"{_number(x, 9)} in both"
+        before = "" if self.last_common is None else f"; before {_number(self.last_common, 9)} in both"
+        return f"    {' ' * column}^ step {step}: {now}{before}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types."""
+        return {
+            "steps": list(self.steps),
+            "a": [plain(x) for x in self.a],
+            "b": [plain(x) for x in self.b],
+            "last_common": plain(self.last_common),
+            "first_different": [plain(x) for x in self.first_different],
+        }
+
+
+def loss_curves(a: Trace, b: Trace, step: int | None) -> LossCurves:
+    """Read at most 40 losses of each trace, and those around a step."""
+    length = max(len(a), len(b))
+    count = min(length, WIDTH)
+    steps = tuple(round(i * (length - 1) / max(count - 1, 1)) for i in range(count))
+    curves = [tuple(_loss(trace, k) for k in steps) for trace in (a, b)]
+    before = None if not step else _loss(a, step - 1)
+    first = (None, None) if step is None else (_loss(a, step), _loss(b, step))
+    return LossCurves(steps, curves[0], curves[1], before, first)
+
+
+def _loss(trace: Trace, step: int) -> float | None:
+    return float(trace[step].loss) if step < len(trace) else None
+
+
+def _character(loss: float | None, scale: Callable[[float], float], low: float, high: float, characters: str) -> str:
+    """The height of a loss; a space where the trace has ended, "!" for what is not finite."""
+    if loss is None:
+        return " "
+    if not math.isfinite(loss):
+        return "!"
+    bottom, top = scale(low) / 2, scale(high) / 2  # halved: a difference of floats must not overflow
+    height = (scale(loss) / 2 - bottom) / (top - bottom) if top > bottom else 0.0
+    return characters[round(height * (len(characters) - 1))]
+
+
+def _number(loss: float | None, digits: int) -> str:
+    return "ended" if loss is None else f"{loss:.{digits}g}"

@@ -1,0 +1,170 @@
+"""The first op at which two recorded steps part: its inputs agree and its output does not."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from difflib import SequenceMatcher
+from typing import Any, Literal
+
+from ...completed_step import TapeNode
+from ..v2.read.reader import OpDigests
+
+LEAF = "leaf"
+_WINDOW = 400
+"""How many nodes behind the first different one are aligned."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpDifference:
+    """The first op that differs, in order of execution: first all values, then the gradients on the way back.
+
+    Args:
+        what: "value": its inputs agree and its value differs; "grad": what arrives at it agrees and the gradient it
+            passes on differs; "added", "removed" or "changed": the two tapes do not hold the same ops.
+        index: its place in the list of nodes (of `b`; of `a` if it was removed).
+        node: the op itself.
+        count: how many nodes the list has.
+        was: what `a` has in its place, where it was changed.
+        target: for "grad": the node whose gradient differs; for the value of a leaf: the first op that takes it.
+        others: for "grad": further ops that add to the same gradient; it may be one of them instead.
+
+    >>> OpDifference("value", 3, TapeNode("exp", "float32", (2,), (2,), scope="head"), 9).short
+    'exp in layer head'
+    """
+
+    what: Literal["value", "grad", "added", "removed", "changed"]
+    index: int
+    node: TapeNode
+    count: int
+    was: TapeNode | None = None
+    target: TapeNode | None = None
+    others: tuple[int, ...] = ()
+
+    @property
+    def inputs_agree(self) -> bool:
+        """Whether what it takes is the same in both; not known where the tapes do not hold the same ops."""
+        return self.what in ("value", "grad")
+
+    @property
+    def short(self) -> str:
+        """Which op in which layer, in a few words."""
+        if self.what == "value" and self.node.op == LEAF:
+            return "a value that no op made"
+        was = f" in the place of {self.was.op}" if self.was is not None and self.was.op != self.node.op else ""
+        return f"{'the backward of ' if self.what == 'grad' else ''}{self.node.op}{_layer(self.node)}{was}"
+
+    def lines(self) -> list[str]:
+        """For a screen: what differs, its shape, its layer, and the user's line."""
+        head = f"first op that differs: #{self.index} of {self.count}, {_said(self.node)}{_layer(self.node)}"
+        place = self.node.place or ("" if self.node.op != LEAF or self.target is None else self.target.place)
+        return [head, f"  {self._explained()}", *([f"  {place}"] if place else [])]
+
+    def _explained(self) -> str:
+        target = "" if self.target is None else f"{_said(self.target)}"
+        if self.what == "value" and self.node.op == LEAF:
+            return f"no op made it, its value differs{f'; it is taken by {target}' if target else ''}"
+        if self.what == "grad":
+            also = f" (or that of op {', '.join(f'#{i}' for i in self.others)})" if self.others else ""
+            return f"its backward{also} differs: the gradient of {target}"
+        if self.was is not None:
+            said = f"{_said(self.was)}{_layer(self.was)}"
+            other = said == f"{_said(self.node)}{_layer(self.node)}"
+            return "it takes other inputs in b than in a" if other else f"in its place a has {said}"
+        told = {"value": "its inputs agree, its value differs", "added": "b has it, a has not"}
+        return told.get(self.what, "a has it, b has not")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types."""
+        nodes = {"node": self.node, "was": self.was, "target": self.target}
+        return {
+            "what": self.what,
+            "index": self.index,
+            "count": self.count,
+            "inputs_agree": self.inputs_agree,
+            "others": list(self.others),
+            **{name: None if node is None else _plain_node(node) for name, node in nodes.items()},
+        }
+
+
+def first_op(a: OpDigests, b: OpDigests) -> OpDifference | None:
+    """Where two steps part; None if every value and every gradient is the same."""
+    changed = graph_difference(a.nodes, b.nodes)
+    return changed or _first_value(a, b) or _first_gradient(a, b)
+
+
+def _placed(a: OpDigests, b: OpDigests, index: int) -> TapeNode:
+    """A node with the user's line of the present side, else of the other."""
+    return b.nodes[index] if b.nodes[index].place else a.nodes[index]
+
+
+def _first_value(a: OpDigests, b: OpDigests) -> OpDifference | None:
+    index = next((i for i, (x, y) in enumerate(zip(a.values, b.values, strict=True)) if x != y), None)
+    if index is None:
+        return None
+    taken = next((i for i, node in enumerate(b.nodes) if index in node.parents), None)
+    target = _placed(a, b, taken) if b.nodes[index].op == LEAF and taken is not None else None
+    return OpDifference("value", index, _placed(a, b, index), len(b.nodes), target=target)
+
+
+def _first_gradient(a: OpDigests, b: OpDigests) -> OpDifference | None:
+    """On the way back: the last node whose gradient differs was computed first, by the ops that take it and got one."""
+    index = next((i for i in reversed(range(len(a.grads))) if a.grads[i] != b.grads[i]), None)
+    if index is None:
+        return None
+    arrived = {i for i, pair in enumerate(zip(a.grads, b.grads, strict=True)) if any(pair)}
+    *others, op = [i for i, node in enumerate(b.nodes) if index in node.parents and i in arrived] or [index]
+    return OpDifference(
+        "grad", op, _placed(a, b, op), len(b.nodes), target=b.nodes[index], others=tuple(reversed(others))
+    )
+
+
+def graph_difference(a: Sequence[TapeNode], b: Sequence[TapeNode]) -> OpDifference | None:
+    """The first op that was added, removed or changed between two tapes; None if they hold the same ops.
+
+    >>> one = [TapeNode("leaf", "float64", ()), TapeNode("exp", "float64", (), (0,))]
+    >>> found = graph_difference(one, [*one, TapeNode("tanh", "float64", (), (1,))])
+    >>> found.what, found.node.op
+    ('added', 'tanh')
+    """
+    start = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if _key(x) != _key(y)), min(len(a), len(b)))
+    if start == len(a) == len(b):
+        return None
+    # positions of inputs move behind what was added or removed: the ops are aligned without them
+    x, y = (list(map(_kind, nodes[start : start + _WINDOW])) for nodes in (a, b))
+    codes = SequenceMatcher(None, x, y, autojunk=False).get_opcodes()
+    tag, i, _, j, _ = next((code for code in codes if code[0] != "equal"), ("replace", 0, 0, 0, 0))
+    if tag == "delete":
+        return OpDifference("removed", start + i, a[start + i], len(a))
+    if tag == "insert":
+        return OpDifference("added", start + j, b[start + j], len(b))
+    return OpDifference("changed", start + j, b[start + j], len(b), was=a[start + i])
+
+
+def same_but_for_seed(op: OpDifference, seeds: tuple[int, int]) -> bool:
+    """Whether a changed op differs in nothing but the seed of the run."""
+    if op.what != "changed" or op.was is None:
+        return False
+    attrs = op.was.attrs.replace(f"seed={seeds[0]}", f"seed={seeds[1]}")
+    return _key(replace(op.was, attrs=attrs)) == _key(op.node)
+
+
+def _kind(node: TapeNode) -> tuple[object, ...]:
+    """What an op is, without its place in the list and in the source."""
+    return node.op, node.dtype, node.shape, node.attrs, node.name if node.op == LEAF else ""
+
+
+def _key(node: TapeNode) -> tuple[object, ...]:
+    return *_kind(node), node.parents
+
+
+def _said(node: TapeNode) -> str:
+    named = f" '{node.name}'" if node.name else ""
+    attrs = f" ({node.attrs})" if node.attrs else ""
+    return f"{node.op}{named}{attrs} {node.dtype} {node.shape}"
+
+
+def _layer(node: TapeNode) -> str:
+    return f" in layer {node.scope}" if node.scope else ""
+
+
+def _plain_node(node: TapeNode) -> dict[str, Any]:
+    return {**asdict(node), "shape": list(node.shape), "parents": list(node.parents)}

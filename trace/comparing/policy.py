@@ -1,0 +1,142 @@
+"""How close two runs must be: to the bit, within some ULP, or within a relative and an absolute tolerance."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from ...arrays import Array
+from ...ulp import same_bits, ulp_distances
+
+GRAMMAR = "'bitwise', 'ulp=4' or 'rtol=1e-5,atol=1e-8'"
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How far two values of one tensor may be apart: by bits (the default), by `ulp`, or by `rtol` and `atol`.
+
+    Of `rtol` and `atol` the rule is |a - b| <= atol + rtol * |a|, where a is the first trace, the reference. Equal
+    infinities agree, and so do two NaNs. Integers and booleans are equal or not.
+    """
+
+    ulp: int | None = None
+    rtol: float | None = None
+    atol: float | None = None
+
+    @property
+    def bitwise(self) -> bool:
+        """Whether no bit may differ."""
+        return self == BITWISE
+
+    def differs(self, a: Array, b: Array) -> npt.NDArray[np.bool_]:
+        """Element by element, whether two arrays of one dtype and shape are further apart than this.
+
+        >>> Tolerance(ulp=1).differs(np.array([1.0, 2.0]), np.array([1.0 + 2**-52, 2.5]))
+        array([False,  True])
+        """
+        same = same_bits(a, b)
+        if self.bitwise or a.dtype.kind != "f":
+            return ~same
+        if self.ulp is not None:
+            return ulp_distances(a, b) > self.ulp
+        with np.errstate(all="ignore"):
+            x, y = a.astype(np.float64), b.astype(np.float64)
+            close = np.isfinite(x) & np.isfinite(y) & (abs(x - y) <= (self.atol or 0) + (self.rtol or 0) * abs(x))
+        return ~(same | close)
+
+    def __str__(self) -> str:
+        given = [("ulp", self.ulp), ("rtol", self.rtol), ("atol", self.atol)]
+        return ",".join(f"{name}={value!r}" for name, value in given if value is not None) or "bitwise"
+
+
+BITWISE = Tolerance()
+
+PolicyLike: TypeAlias = "Policy | str | Mapping[str, str]"
+"""What `Policy.parse` takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A tolerance for every tensor: that of the first pattern that its name matches, bitwise where none does.
+
+    Patterns are those of `fnmatch`. A gradient has the name of its param, the loss the name "loss".
+
+    >>> policy = Policy.parse({"*.bias": "ulp=4", "loss": "rtol=1e-5"})
+    >>> str(policy.of("fc1.bias")), str(policy.of("fc1.weight"))
+    ('ulp=4', 'bitwise')
+    """
+
+    patterns: tuple[tuple[str, Tolerance], ...] = ()
+
+    @classmethod
+    def parse(cls, policy: PolicyLike) -> "Policy":
+        """A policy from its text, or from tensor patterns with a text for each.
+
+        Raises ValueError for what is neither; the text says what was expected.
+
+        >>> str(Policy.parse("ulp=4"))
+        'ulp=4'
+        """
+        if isinstance(policy, Policy):
+            return policy
+        if isinstance(policy, Mapping):
+            given = cast(Mapping[Any, Any], policy)
+            return cls(tuple((_pattern(name), _tolerance(text, f" for {name!r}")) for name, text in given.items()))
+        return cls((("*", _tolerance(policy, "")),))
+
+    def of(self, name: str) -> Tolerance:
+        """The tolerance of a tensor."""
+        return next((tolerance for pattern, tolerance in self.patterns if fnmatchcase(name, pattern)), BITWISE)
+
+    @property
+    def bitwise(self) -> bool:
+        """Whether no bit of anything may differ."""
+        return all(tolerance.bitwise for _, tolerance in self.patterns)
+
+    def __str__(self) -> str:
+        if [pattern for pattern, _ in self.patterns] == ["*"]:
+            return str(self.patterns[0][1])
+        return ", ".join(f"{pattern}: {tolerance}" for pattern, tolerance in self.patterns) or "bitwise"
+
+
+def _pattern(given: Any) -> str:
+    if not isinstance(given, str):
+        raise ValueError(f"policy: expected patterns of names of tensors, such as '*.bias', got {given!r}")
+    return given
+
+
+def _tolerance(text: Any, where: str) -> Tolerance:
+    if text == "bitwise":
+        return BITWISE
+    given: dict[str, str] = {}
+    for part in text.split(",") if isinstance(text, str) else ():
+        name, sign, value = part.partition("=")
+        if not sign or name.strip() in given:
+            raise _refused(text, where)
+        given[name.strip()] = value.strip()
+    if set(given) == {"ulp"} and given["ulp"].isascii() and given["ulp"].isdecimal():
+        return Tolerance(ulp=int(given["ulp"]))
+    if not given or not given.keys() <= {"rtol", "atol"}:
+        raise _refused(text, where)
+    return Tolerance(rtol=_bound(given, "rtol", where), atol=_bound(given, "atol", where))
+
+
+def _bound(given: Mapping[str, str], name: str, where: str) -> float | None:
+    if name not in given:
+        return None
+    try:
+        value = float(given[name])
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise ValueError(f"policy{where}: {name}: expected a finite number of at least 0, got {given[name]!r}")
+    return value
+
+
+def _refused(text: object, where: str) -> ValueError:
+    also = "" if where else ", or a dict of tensor patterns to these"
+    return ValueError(f"policy{where}: expected {GRAMMAR}{also}; got {text!r}")

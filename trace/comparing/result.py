@@ -1,0 +1,156 @@
+"""What a comparison says: whether two runs are the same, and if not, where they part, why, and by how much."""
+
+import sys
+from dataclasses import dataclass, field
+from enum import Enum
+from textwrap import wrap
+from typing import Any
+
+from ..v2.verdict import Verdict
+from .losses import ASCII, BLOCKS, LossCurves
+from .ops import OpDifference
+from .settings import Differing, table
+from .tensors import WORST, TensorDifference, plain
+
+LINES, COLUMNS = 40, 100
+"""The size of a screen."""
+
+_IN_FULL = 5
+_BY_NAME = 4
+_FEWEST_ROWS = 3
+
+
+class Cause(Enum):
+    """Why two runs part: the first thing that differs, in the order in which a run does them.
+
+    >>> [cause.value for cause in Cause]
+    ['numerics', 'model', 'rule', 'start', 'data', 'environment', 'gradient', 'update', 'length']
+    """
+
+    NUMERICS = "numerics"
+    MODEL = "model"
+    RULE = "rule"
+    START = "start"
+    DATA = "data"
+    ENVIRONMENT = "environment"
+    GRADIENT = "gradient"
+    UPDATE = "update"
+    LENGTH = "length"
+
+
+@dataclass(slots=True, eq=False)
+class Comparison:
+    """What `compare` found. True if the two runs are the same.
+
+    Args:
+        a, b: the paths of the traces.
+        verdict: ok, diverged, numerics (another numerics version: no bits are promised), unproven (what would have to
+            be compared is not recorded), or why one of the files cannot be read.
+        cause: why they part; None unless the verdict is diverged or numerics.
+        step: the first step that differs; None: none, or what differs was there before step 0.
+        sentence: the answer in one sentence.
+        tensors: what differs at that step, in order of execution.
+        op: the first op that differs, where the digests of ops are recorded.
+        settings: what the runs were told, by key, where it differs.
+        environment: where they ran, by key, where it differs.
+        losses: both losses, if they part.
+        notes: what the reader must know besides, such as what was not recorded.
+
+    >>> print(Comparison("a.dgrr", "b.dgrr", Verdict.DIVERGED, "equal to the bit for 4 steps", Cause.LENGTH, 4))
+    diverged (length): equal to the bit for 4 steps
+      a: a.dgrr
+      b: b.dgrr
+    """
+
+    a: str
+    b: str
+    verdict: Verdict
+    sentence: str
+    cause: Cause | None = None
+    step: int | None = None
+    tensors: list[TensorDifference] = field(default_factory=list[TensorDifference])
+    op: OpDifference | None = None
+    settings: Differing = field(default_factory=Differing)
+    environment: Differing = field(default_factory=Differing)
+    losses: LossCurves | None = None
+    notes: list[str] = field(default_factory=list[str])
+
+    @property
+    def same(self) -> bool:
+        """Whether the two runs are the same, as far as the policy asks."""
+        return self.verdict is Verdict.OK
+
+    def __bool__(self) -> bool:
+        return self.same
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines(_characters()))
+
+    def _lines(self, characters: str) -> list[str]:
+        head = [*_wrapped(f"{self._word()}: {self.sentence}", ""), f"  a: {self.a}", f"  b: {self.b}"]
+        head += [line for note in self.notes for line in _wrapped(note, "  ")]
+        for line in [] if self.op is None else self.op.lines():
+            head += _wrapped(line.strip(), "  " if line.startswith(" ") else "")
+        losses = [] if self.losses is None else self.losses.lines(self.step, characters)
+        room = LINES - len(head) - len(losses) - _least(self.settings) - _least(self.environment)
+        lines = head + self._tensor_lines(room) + losses
+        lines += table("settings that differ (a -> b)", self.settings, LINES - len(lines) - _least(self.environment))
+        return lines + table("parts of the environment that differ (a -> b)", self.environment, LINES - len(lines))
+
+    def _word(self) -> str:
+        """The verdict, and the cause if it says more."""
+        cause = "" if self.cause is None else self.cause.value
+        return f"{self.verdict.value} ({cause})" if cause not in ("", self.verdict.value) else self.verdict.value
+
+    def _tensor_lines(self, room: int) -> list[str]:
+        """The first tensor with its worst elements, some more in short, the rest by name or counted."""
+        if not self.tensors:
+            return []
+        first, *others = self.tensors
+        lines = first.lines(worst=WORST)
+        told = [t for t in others if t.recorded or t.only_in]
+        told = told[: max(min(_IN_FULL - 1, (room - len(lines) - 3) // 2), 0)]
+        lines += [line for tensor in told for line in tensor.lines(worst=0)]
+        rest = [t.title for t in others if t not in told]
+        more = f" and {len(rest) - _BY_NAME} more" if len(rest) > _BY_NAME else ""
+        return lines + (_wrapped(f"also different: {', '.join(rest[:_BY_NAME])}{more}", "") if rest else [])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same in plain types, for JSON."""
+        return {
+            "a": self.a,
+            "b": self.b,
+            "same": self.same,
+            "verdict": self.verdict.value,
+            "cause": None if self.cause is None else self.cause.value,
+            "step": self.step,
+            "sentence": self.sentence,
+            "notes": list(self.notes),
+            "op": None if self.op is None else self.op.to_dict(),
+            "tensors": [tensor.to_dict() for tensor in self.tensors],
+            "losses": None if self.losses is None else self.losses.to_dict(),
+            "settings": _plain_pairs(self.settings),
+            "environment": _plain_pairs(self.environment),
+        }
+
+
+def _least(rows: Differing) -> int:
+    """How many lines the table of these keys takes at least."""
+    return min(len(rows), _FEWEST_ROWS) + 1 if rows else 0
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    return wrap(text, COLUMNS, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False)
+
+
+def _plain_pairs(rows: Differing) -> dict[str, list[Any]]:
+    return {key: [plain(value) for value in pair] for key, pair in rows.items()}
+
+
+def _characters() -> str:
+    """Blocks, unless the terminal cannot show them."""
+    try:
+        BLOCKS.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return ASCII
+    return BLOCKS

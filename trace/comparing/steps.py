@@ -1,0 +1,158 @@
+"""One step of two traces: everything in it that differs, in order of execution."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...arrays import Array
+from ..v2.errors import NotRecordedError
+from ..v2.format.constants import TensorRole
+from ..v2.format.digest import dtype_name
+from ..v2.read.reader import StepView, Trace, What as Recorded
+from .policy import Policy
+from .settings import Differing, differing, step_of
+from .tensors import Side, TensorDifference, tensor_difference
+
+Digests = dict[str, bytes]
+
+_FLOATS = ("f32", "f64")
+"""The types whose values a tolerance is for."""
+
+
+@dataclass(slots=True)
+class StepDifference:
+    """What differs in a step: its data, what it was told, and tensors; empty lists are false.
+
+    `forward` are the loss, the buffers and the gradients, which the model makes; `after` what the rule makes of them.
+    """
+
+    data: bool
+    told: Differing
+    forward: list[TensorDifference]
+    after: list[TensorDifference]
+    chain: bool = False
+    """Whether derived numbers differ: the scale of clipping, or bias corrections."""
+
+    def __bool__(self) -> bool:
+        return bool(self.data or self.told or self.forward or self.after or self.chain)
+
+
+@dataclass(slots=True)
+class Pair:
+    """Two traces of one schema and how close they must be; counts what could not be decided.
+
+    Args:
+        unknown: titles of what may differ by more than the policy allows, since no values of it are recorded; of the
+            state alone it is left out, which follows from the gradients. What is recorded at other steps is `known`.
+        skipped: how many tensors were not compared for that reason.
+    """
+
+    a: Trace
+    b: Trace
+    policy: Policy
+    unknown: set[str] = field(default_factory=set[str])
+    known: set[str] = field(default_factory=set[str])
+    skipped: int = 0
+
+    @property
+    def one_digest(self) -> bool:
+        """Whether digests can be compared at all."""
+        return self.a.header.algorithm == self.b.header.algorithm
+
+    @property
+    def length(self) -> int:
+        """Number of steps that both have."""
+        return min(len(self.a), len(self.b))
+
+    def start(self) -> list[TensorDifference]:
+        """What differs before step 0."""
+        return list(self._tensors(0, "before", self.a.keyframe_digests(0), self.b.keyframe_digests(0)))
+
+    def step(self, k: int) -> StepDifference:
+        """What differs in step k."""
+        x, y = self.a[k], self.b[k]
+        bitwise = self.policy.bitwise
+        return StepDifference(
+            data=self.one_digest and x.input_digest != y.input_digest,
+            told=differing(step_of(self.a, x), step_of(self.b, y)),
+            forward=[
+                *self._loss(x, y),
+                *self._tensors(k, "after", x.buffer_digests, y.buffer_digests),
+                *self._tensors(k, "grad", _reversed(x.grad_digests), _reversed(y.grad_digests)),
+            ],
+            after=list(self._tensors(k, "after", _updated(x), _updated(y))) if x.root and y.root else [],
+            chain=bitwise and (x.corrections, x.clip) != (y.corrections, y.clip),
+        )
+
+    def final(self) -> list[TensorDifference]:
+        """What differs in the final state, where both traces hold its digests."""
+        a, b = self.a.seal, self.b.seal
+        if a is None or b is None or not (a.final and b.final and len(self.a) == len(self.b)):
+            return []
+        names = [t.name for t in self.a.schema.tensors]
+        left, right = (dict(zip(names, seal.final[:-1], strict=True)) for seal in (a, b))
+        return list(self._tensors(len(self.a) - 1, "after", left, right)) if len(self.a) else []
+
+    def _loss(self, x: StepView, y: StepView) -> Iterator[TensorDifference]:
+        left, right = x.record.loss, y.record.loss
+        dtypes = list(dict.fromkeys(dtype_name(loss.dtype) for loss in (left, right)))
+        if len(dtypes) > 1:
+            left, right = left.astype(np.float64), right.astype(np.float64)
+        found = tensor_difference("loss", "loss", " and ".join(dtypes), left, right, self.policy.of("loss"))
+        if found is not None:
+            yield found
+        elif len(dtypes) > 1:
+            yield TensorDifference("loss", "loss", (), " and ".join(dtypes), differing=0)
+
+    def _tensors(self, step: int, what: Recorded, x: Digests, y: Digests) -> Iterator[TensorDifference]:
+        for name in {**x, **y}:
+            found = self._tensor(step, what, name, x.get(name), y.get(name))
+            if found is not None:
+                yield found
+
+    def _tensor(
+        self, step: int, what: Recorded, name: str, x: bytes | None, y: bytes | None
+    ) -> TensorDifference | None:
+        spec = self.a.schema.tensors[self.a.schema.position[name]]
+        if x is None or y is None:
+            only: Side = "a" if y is None else "b"
+            return TensorDifference(name, what, spec.shape, spec.dtype, only_in=only)
+        if self.one_digest and x == y:
+            return None
+        arrays = self._values(step, what, name)
+        tolerance = self.policy.of(name)
+        unread = TensorDifference(name, what, spec.shape, spec.dtype)
+        if arrays is not None:
+            self.known.add(unread.title)
+            return tensor_difference(name, what, spec.dtype, *arrays, tolerance)
+        if self.one_digest and (tolerance.bitwise or spec.dtype not in _FLOATS):
+            return unread
+        if what != "after" or spec.role is TensorRole.BUFFER:
+            self.unknown.add(unread.title)
+        self.skipped += 1
+        return None
+
+    def _values(self, step: int, what: Recorded, name: str) -> tuple[Array, Array] | None:
+        """Both values, if both are recorded."""
+        try:
+            x, y = (_value(trace, step, what, name) for trace in (self.a, self.b))
+        except NotRecordedError:
+            return None
+        return x, y
+
+
+def _value(trace: Trace, step: int, what: Recorded, name: str) -> Array:
+    if what == "before":
+        return trace.keyframe(step)[name]
+    return trace.tensor(name, step=step, what=what)
+
+
+def _reversed(digests: Digests) -> Digests:
+    """In the order of the way back: those of the last layer first."""
+    return dict(reversed(digests.items()))
+
+
+def _updated(view: StepView) -> Digests:
+    """The tensors that the rule makes: without buffers."""
+    return {name: digest for name, digest in view.state_digests.items() if name not in view.buffer_digests}

@@ -172,7 +172,7 @@ class _Comparing:
         tensors = found.forward + found.after
         result = self._diverged(cause, self._sentence(step, cause, found, tensors), step=step, tensors=tensors)
         result.op, result.settings = op, found.told
-        if op is not None and cause in (Cause.MODEL, Cause.GRADIENT, Cause.ENVIRONMENT):
+        if op is not None and cause in (Cause.MODEL, Cause.DATA, Cause.GRADIENT, Cause.ENVIRONMENT):
             result.sentence += f"; first {op.short}"
         if cause is Cause.DATA:
             result.notes += self._whose_batch(step)

@@ -1,6 +1,8 @@
 """Files that are whole or not there, and names that outlive a power cut."""
 
+import errno
 import os
+import stat
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,10 +14,13 @@ def replacing(path: str | os.PathLike[str]) -> Generator[IO[bytes], None, None]:
     """A new file, to write and read, which takes the name ``path`` once it is on the disk.
 
     What stood under the name stays until then, and for good if an error is raised inside or the system refuses. After
-    an error of the folder's fsync alone, the new file has the name already.
+    an error of the folder's fsync alone, the new file has the name already. Raises OSError where the name stands for
+    something other than a file.
     """
     target = Path(path)
     temporary = target.with_name(f"{target.name}.tmp")
+    require_replaceable(target)
+    require_replaceable(temporary)
     file = temporary.open("w+b")
     try:
         with file:
@@ -28,6 +33,17 @@ def replacing(path: str | os.PathLike[str]) -> Generator[IO[bytes], None, None]:
             temporary.unlink()
         raise
     sync_folder(target.parent)
+
+
+def require_replaceable(path: str | os.PathLike[str]) -> None:
+    """Refuse a name under which there is something other than a regular file, or a link to one.
+
+    A rename onto a device or a FIFO would take its place, and opening a FIFO waits for a reader.
+    Raises OSError.
+    """
+    with suppress(FileNotFoundError):
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise OSError(errno.EINVAL, "it exists and is not a regular file", os.fspath(path))
 
 
 def sync_folder(folder: str | os.PathLike[str]) -> None:

@@ -1,11 +1,15 @@
 """What every test may rely on, and in which order tests run."""
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+os.environ.setdefault("DGRR_THREADS", "1")
+"""There is a test process per core already; what is said of several threads sets their number itself."""
 
 settings.register_profile("dgrr", deadline=None)  # kernels compile on first use, and machines are shared
 settings.load_profile("dgrr")
@@ -47,6 +51,7 @@ QUICK = (
     "tape/values/",
     "tape/var/",
     "trace/cli/test_cli.py::test_names_that",
+    "trace/golden/test_sidecar.py",
     "trace/v1/test_golden.py",
     "trace/comparing/test_compare.py",
     "trace/v2/read/test_reader.py",

@@ -99,6 +99,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["v1", "v2"],
         ["replaying"],
         ["comparing"],
+        ["frameworks", "golden"],
         ["cli"],
     ],
     "trace/v1": [

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, TypeAlias, cast
 
+from ..v2.format.constants import FOREIGN_NUMERICS, FRAMEWORK_EVENT
 from ..v2.format.schema import CLIPPING
 from ..v2.read.reader import StepView, Trace
 
@@ -65,15 +66,24 @@ def _hyperparameters(trace: Trace, view: StepView) -> dict[str, float]:
 
 
 def environment_of(trace: Trace) -> dict[str, Any]:
-    """The environment that the trace was begun in; empty if none is recorded."""
-    if not any(trace.header.environment):  # nor look for it in the whole file
-        return {}
-    text = next((event.text for _, event in trace.events() if event.kind == "environment"), "{}")
+    """The environment that the trace was begun in, with that of another framework; empty if none is recorded."""
+    found = _event(trace, "environment") if any(trace.header.environment) else {}
+    if trace.header.numerics != FOREIGN_NUMERICS:  # nor look for what is not there in the whole file
+        return found
+    told = _event(trace, FRAMEWORK_EVENT)
+    name, settings = str(told.get("name")), told.get("settings")
+    more = cast(dict[str, Any], settings) if isinstance(settings, dict) else {}
+    return {**found, name: told.get("version"), **{f"{name} {key}": value for key, value in more.items()}}
+
+
+def _event(trace: Trace, kind: str) -> dict[str, Any]:
+    """The object that the first EVENT of a kind holds; its text by the kind, if it is none."""
+    text = next((event.text for _, event in trace.events() if event.kind == kind), "{}")
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        return {"environment": text}
-    return cast(dict[str, Any], value) if isinstance(value, dict) else {"environment": text}
+        return {kind: text}
+    return cast(dict[str, Any], value) if isinstance(value, dict) else {kind: text}
 
 
 def table(title: str, rows: Differing, room: int) -> list[str]:

@@ -15,6 +15,7 @@ from ..v2.format.digest import TensorDigest
 from ..v2.read.reader import StepView, Trace, open_trace
 from ..v2.verdict import Verdict
 from .execution import Batches, LossFn
+from .expected import Expected
 from .reexecute import FailedError, Made, Model, blaming
 from .replay_state import ReplayState, Rules, UnknownRuleError, by_name
 from .validate import validate
@@ -31,6 +32,8 @@ def replay(
     batches: Batches | None = None,
     ulp_tol: int = 0,
     rules: Rules = (),
+    seed: int | None = None,
+    numerics: int | None = None,
 ) -> Report:
     """Validate a trace, then recompute it; never raises for what is in the file, nor for what the model does.
 
@@ -44,6 +47,9 @@ def replay(
         batches: the batches of the run; iterated again when they end, epoch after epoch.
         ulp_tol: elementwise tolerance where values are recorded; digests have none.
         rules: the classes of rules that the run was trained by and that are not built in, as `ops_rule` makes them.
+        seed: the seed that the run is known to have; without it the one that the trace names is believed, and
+            random numbers of the model are drawn from it. Another in the trace is a finding, `data`.
+        numerics: the numerics version that the run is known to have; another in the trace is a finding, `numerics`.
 
     Raises:
         ValueError: something among `rules` is no class of rules; one of `loss_fn` and `batches` without the
@@ -55,7 +61,11 @@ def replay(
         raise ValueError(f"replay: ulp_tol: expected at least 0, got {ulp_tol}")
     by_name(rules)
     report = validate(path)
-    if report.version != VERSION or report.verdict not in _READABLE:
+    if report.verdict not in _READABLE:
+        return report
+    unexpected = Expected(seed, numerics).findings(report)
+    if unexpected or report.version != VERSION:
+        report.findings = unexpected + report.findings
         return report
     rest, report.findings = report.findings, []
     try:

@@ -3,7 +3,10 @@
 import json
 import os
 from collections.abc import Callable
+from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
+from struct import pack
 from typing import Any
 from zipfile import ZipFile
 
@@ -12,7 +15,7 @@ import pytest
 
 from dgrr.runtime import SGD, Adam, CheckpointError, Trainer, state_digest
 from dgrr.runtime.training import checkpoint
-from dgrr.tape import DomainError
+from dgrr.tape import NUMERICS, DomainError
 
 from .saving import DATA, RULE, SaveAt, new_trainer
 
@@ -59,6 +62,49 @@ def test_the_archive_has_no_pickle(saved: Path) -> None:
     with ZipFile(saved) as archive:
         assert archive.namelist() == ["header.npy", "params/w.npy", "state/step.npy"]
         assert all(b"'descr': '|O'" not in archive.read(name) for name in archive.namelist())
+
+
+# An earlier version.
+
+
+def version_1(path: Path) -> None:
+    """A file as dgrr wrote it before callbacks had states: in a fit of `small`, from ones, after 3 steps."""
+    header = {
+        "law": {
+            "numerics": NUMERICS,
+            "seed": 0,
+            "rule": repr(SGD(0.5)),
+            "accumulate": 1,
+            "clip_norm": None,
+            "clip_value": None,
+        },
+        "steps": 3,
+        "loss": 0.0,
+        "cursor": {"epoch": 0, "taken": 3, "steps": 3, "stopped": False},
+        "state_digest": "for people",
+        "version": 1,
+        "names": {"params": ["w"], "state": ["step"], "model_state": []},
+    }
+    members = {
+        "header": np.frombuffer(json.dumps(header).encode(), np.uint8),
+        "params/w": np.array([-0.5, -0.5]),
+        "state/step": np.array(3),
+    }
+    archive = BytesIO()
+    np.savez(archive, **members)  # type: ignore[arg-type]
+    signed = archive.getvalue()[:-2]  # the rest is the length of the comment, which is none
+    path.write_bytes(signed + pack("<H", 64) + sha256(signed).hexdigest().encode())
+
+
+def test_a_run_goes_on_from_a_checkpoint_of_version_1(tmp_path: Path) -> None:
+    version_1(tmp_path / "old.ckpt")
+    trainer = small(1.0)
+    trainer.load(tmp_path / "old.ckpt")
+    assert (trainer.steps, trainer.params["w"].tolist(), trainer.state["step"]) == (3, [-0.5, -0.5], 3)
+    assert trainer.fit([np.ones(2)] * 5).steps == 2
+    uninterrupted = small(1.0)
+    uninterrupted.fit([np.ones(2)] * 5)
+    assert state_digest(trainer.params, trainer.state) == state_digest(uninterrupted.params, uninterrupted.state)
 
 
 # What is refused.

@@ -10,7 +10,7 @@ from typing import Self
 
 from typing_extensions import Buffer
 
-from ....atomic_file import sync_folder
+from ....atomic_file import require_replaceable, sync_folder
 from ...file_version import TraceFileError
 from ..errors import InvalidTraceError, TraceWriteError
 from ..format.constants import PARTIAL_SUFFIX
@@ -52,9 +52,9 @@ class PartialFile:
 
         Raises:
             TraceWriteError: the path, or a `.partial` with steps, exists (and `overwrite` is false), another writer
-                holds it, the path is a folder, or the system refuses.
+                holds it, the path is that of no file, or the system refuses.
         """
-        path = _not_a_folder(path)
+        path = _writable(path)
         partial = _partial(path)
         finish(path)
         exclusive = 0 if overwrite or _without_steps(partial) else os.O_EXCL
@@ -80,10 +80,10 @@ class PartialFile:
         """Take over an unfinished file as it is, for reading; writing begins with `cut`.
 
         Raises:
-            TraceWriteError: there is no `.partial`, another writer holds it, the path is a folder, or the
-                system refuses.
+            TraceWriteError: there is no `.partial`, another writer holds it, the path is that of no file, or
+                the system refuses.
         """
-        path = _not_a_folder(path)
+        path = _writable(path)
         partial = _partial(path)
         try:
             descriptor = os.open(partial, os.O_RDWR | os.O_CLOEXEC)
@@ -228,9 +228,13 @@ def _without_steps(partial: Path) -> bool:
         return False
 
 
-def _not_a_folder(path: str | os.PathLike[str]) -> Path:
-    if os.path.isdir(path):
-        raise TraceWriteError(f"trace: {os.fspath(path)} is a folder; expected the name of a file to write")
+def _writable(path: str | os.PathLike[str]) -> Path:
+    """The path, if both its names are free or those of files."""
+    for name in (Path(path), _partial(Path(path))):
+        try:
+            require_replaceable(name)
+        except OSError as error:
+            raise TraceWriteError(f"trace: cannot write {name}: {error.strerror}") from error
     return Path(path)
 
 

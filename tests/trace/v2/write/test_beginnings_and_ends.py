@@ -199,10 +199,10 @@ LONG = "x" * 300
     ("command", "text"),
     [
         (["inspect", "--trace", LONG], f"cannot open {LONG}: File name too long"),
-        (["rollback", "--trace", "run.dgrr", "--step", "1", "--out", LONG], f"cannot create {LONG}.partial: File name"),
+        (["rollback", "--trace", "run.dgrr", "--step", "1", "--out", LONG], f"cannot write {LONG}: File name too long"),
         (["replay", "--trace", LONG], f"cannot open {LONG}: File name too long"),
-        (["demo", "--epochs", "1", "--out", LONG], f"cannot create {LONG}.partial: File name too long"),
-        (["train", "--steps", "1", "--out", LONG], f"cannot create {LONG}.partial: File name too long"),
+        (["demo", "--epochs", "1", "--out", LONG], f"{LONG}: File name too long"),
+        (["train", "--steps", "1", "--out", LONG], f"cannot write {LONG}: File name too long"),
     ],
 )
 def test_names_that_are_too_long(

@@ -233,10 +233,10 @@ def test_there_is_nothing_to_resume(tmp_path: Path) -> None:
     assert (
         str(caught.value) == f"trace: cannot resume {tmp_path}/t: there is no {tmp_path}/t.partial; begin a new trace"
     )
-    with pytest.raises(TraceWriteError, match="is a folder; expected the name of a file"):
+    with pytest.raises(TraceWriteError, match="it exists and is not a regular file"):
         resume(tmp_path, 0)
     (tmp_path / "u.partial").mkdir()
-    with pytest.raises(TraceWriteError, match=r"cannot open .*u\.partial: Is a directory"):
+    with pytest.raises(TraceWriteError, match=r"cannot write .*u\.partial: it exists and is not a regular file"):
         resume(tmp_path / "u", 0)
 
 

@@ -1,0 +1,407 @@
+"""What is written down of a training loop of PyTorch, and what is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dgrr.trace import NonFiniteError, open_trace, record_torch, replay
+from dgrr.trace.v2.format.digest import Algorithm, InputDigest
+
+from .pytorch_runs import Made, batches, cross_entropy, network, sgd, torch, train
+
+optim = torch.optim
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "run.dgrr"
+
+
+def bits(array: Any) -> bytes:
+    return np.ascontiguousarray(array).tobytes()
+
+
+def test_every_step_is_recorded_as_it_was(path: Path) -> None:
+    model = network()
+    optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01)
+    scheduler = optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+    seen = []
+    with record_torch(model, optimizer, path) as run:
+        for batch in batches(5):
+            optimizer.zero_grad()
+            loss = run.loss(cross_entropy(model, batch), batch)
+            loss.backward()
+            grads = {name: p.grad.clone().numpy() for name, p in model.named_parameters()}
+            optimizer.step()
+            params = {name: p.detach().clone().numpy() for name, p in model.named_parameters()}
+            kept = {name: optimizer.state[p]["momentum_buffer"].clone() for name, p in model.named_parameters()}
+            seen.append((loss.item(), grads, params, kept))
+            scheduler.step()
+        assert run.steps == 5
+    with open_trace(path) as trace:
+        assert trace.sealed and trace.schema.groups[0].rule == "sgd@1"
+        assert [view.hyper["lr"] for view in trace] == [0.1, 0.1, 0.05, 0.05, 0.025]
+        assert trace[0].hyper | {"lr": 0} == {
+            "lr": 0,
+            "momentum": 0.9,
+            "dampening": 0,
+            "nesterov": 1,
+            "weight_decay": 0.01,
+        }
+        for view, (value, grads, params, kept) in zip(trace, seen, strict=True):
+            assert view.loss == np.float32(value)
+            after = view.after()
+            assert int(after["step"]) == view.step + 1
+            for name, grad in grads.items():
+                assert bits(view.grad(name)) == bits(grad)
+                assert bits(after[name]) == bits(params[name])
+                assert bits(after[f"momentum/{name}"]) == bits(kept[name])
+
+
+def test_the_batch_is_that_which_was_handed_over_or_what_the_model_was_called_with(path: Path) -> None:
+    model = network()
+    optimizer = sgd(model.parameters())
+    (x, y), *_ = batches(1)
+    with record_torch(model, optimizer, path) as run:
+        for batch in (None, (x, y), {"x": x, "more": [y, 3]}):
+            run.loss(model(x).sum(), batch).backward()
+            with torch.no_grad():
+                model(x + 1)  # as of a validation: no part of the step
+            optimizer.step()
+    digest = InputDigest(Algorithm.XXH3_128)
+    expected = [
+        {"0": x.numpy()},
+        (x.numpy(), y.numpy()),
+        {"x": x.numpy(), "more.0": y.numpy(), "more.1": np.asarray(3)},
+    ]
+    with open_trace(path) as trace:
+        assert [view.input_digest for view in trace] == [digest(batch) for batch in expected]
+
+
+ADAMS: list[Made] = [
+    lambda p: optim.Adam(p, lr=0.01, betas=(0.8, 0.99), weight_decay=0.1),
+    lambda p: optim.AdamW(p, lr=torch.tensor(0.01), betas=(0.8, 0.99), weight_decay=0.1, foreach=False),
+]
+
+
+@pytest.mark.parametrize(("make", "rule"), [(ADAMS[0], "adam@1"), (ADAMS[1], "adamw@1")])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_adam_is_recorded_as_a_law_with_its_state(path: Path, make: Made, rule: str, dtype: Any) -> None:
+    model = network(dtype)
+    kept: list[Any] = []
+    train(path, lambda p: kept.append(make(p)) or kept[0], model=model, dtype=dtype)
+    with open_trace(path) as trace:
+        assert trace.schema.groups[0].rule == rule
+        assert trace.header.numerics == 0
+        view = trace[-1]
+        assert view.hyper == {"lr": pytest.approx(0.01), "beta1": 0.8, "beta2": 0.99, "eps": 1e-8, "weight_decay": 0.1}
+        assert view.corrections == (1 - 0.8**5, 1 - 0.99**5)
+        for name, param in model.named_parameters():
+            assert bits(view.after()[f"m/{name}"]) == bits(kept[0].state[param]["exp_avg"])
+            assert bits(view.after()[f"v/{name}"]) == bits(kept[0].state[param]["exp_avg_sq"])
+        assert not any(trace.keyframe(0)[f"m/{name}"].any() for name, _ in model.named_parameters())
+
+
+def two_groups(params: Any) -> Any:
+    params = list(params)
+    decayed, rest = [p for p in params if p.ndim > 1], [p for p in params if p.ndim == 1]
+    return optim.AdamW([{"params": decayed, "weight_decay": 0.1}, {"params": rest, "lr": 0.05}], weight_decay=0.0)
+
+
+def test_groups_have_hyperparameters_of_their_own(path: Path) -> None:
+    train(path, two_groups)
+    with open_trace(path) as trace:
+        assert trace.schema.groups[0].rule == "adamw_groups@1"
+        hyper = trace[0].hyper
+    assert (hyper["lr/0"], hyper["lr/1"]) == (0.001, 0.05)
+    assert (hyper["weight_decay/0"], hyper["weight_decay/1"]) == (0.1, 0.0)
+    assert "the rule 'adamw_groups@1' is not known" in str(replay(path))
+
+
+@pytest.mark.parametrize(
+    ("make", "rule", "hyper"),
+    [
+        (lambda p: optim.RMSprop(p, lr=0.01), "torch_rmsprop@1", {"lr": 0.01, "alpha": 0.99}),
+        (lambda p: optim.Adam(p, amsgrad=True), "torch_adam@1", {"betas.0": 0.9, "amsgrad": 1.0}),
+        (lambda p: optim.SGD(p, lr=0.1, maximize=True), "torch_sgd@1", {"maximize": 1.0}),
+        (lambda p: optim.SGD(p, lr=0.1, momentum=0.5, dampening=-1), "torch_sgd@1", {"dampening": -1.0}),
+    ],
+)
+def test_what_follows_no_law_is_unproven(path: Path, make: Made, rule: str, hyper: dict[str, float]) -> None:
+    train(path, make)
+    with open_trace(path) as trace:
+        assert trace.schema.groups[0].rule == rule
+        assert trace[0].hyper.items() >= hyper.items()
+        assert [t.name for t in trace.schema.tensors if t.role.name == "STATE"] == ["step"]
+    report = replay(path)
+    assert report.verdict.value == "unproven"
+    assert f"the rule '{rule}' is not known" in str(report)
+
+
+def test_adam_with_decoupled_decay_is_adamw(path: Path) -> None:
+    if "decoupled_weight_decay" not in optim.Adam([torch.zeros(1)]).param_groups[0]:
+        pytest.skip("this version of PyTorch has no such option")
+    train(path, lambda p: optim.Adam(p, weight_decay=0.1, decoupled_weight_decay=True))
+    with open_trace(path) as trace:
+        assert trace.schema.groups[0].rule == "adamw@1"
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+def test_a_closure_gives_the_loss(path: Path, by_name: bool) -> None:
+    model = network()
+    optimizer = optim.LBFGS(model.parameters(), max_iter=3)
+    first = []
+    with record_torch(model, optimizer, path) as run:
+        for batch in batches(3):
+            values: list[float] = []
+
+            def closure(batch: Any = batch, values: list[float] = values) -> Any:
+                optimizer.zero_grad()
+                loss = run.loss(cross_entropy(model, batch), batch)
+                loss.backward()
+                values.append(loss.item())
+                return loss
+
+            result = optimizer.step(closure=closure) if by_name else optimizer.step(closure)
+            assert result.item() == values[0] and len(values) > 1
+            first.append(values[0])
+    with open_trace(path) as trace:
+        assert trace.loss.tolist() == first
+        assert [view.micro_batches for view in trace] == [1, 1, 1]
+
+
+def test_micro_batches_are_one_step_with_the_sum_of_their_losses(path: Path) -> None:
+    model = network()
+    optimizer = sgd(model.parameters())
+    with record_torch(model, optimizer, path) as run:
+        optimizer.zero_grad()
+        losses = []
+        for batch in batches(3):
+            loss = run.loss(cross_entropy(model, batch) / 3, batch)
+            loss.backward()
+            losses.append(np.float32(loss.item()))
+        optimizer.step()
+    with open_trace(path) as trace:
+        assert len(trace) == 1 and trace[0].micro_batches == 3
+        assert trace[0].loss == losses[0] + losses[1] + losses[2]
+        arrays = {f"{i}.{j}": a.numpy() for i, batch in enumerate(batches(3)) for j, a in enumerate(batch)}
+        assert trace[0].input_digest == InputDigest(Algorithm.XXH3_128)(arrays)
+
+
+def test_a_loss_whose_gradients_were_thrown_away_does_not_count(path: Path) -> None:
+    """As after a step that a gradient scaler has left out."""
+    model = network()
+    optimizer = sgd(model.parameters())
+    with record_torch(model, optimizer, path) as run:
+        for i, batch in enumerate(batches(4)):
+            optimizer.zero_grad()
+            loss = run.loss(cross_entropy(model, batch))
+            loss.backward()
+            if i != 1:
+                optimizer.step()
+    with open_trace(path) as trace:
+        assert [view.micro_batches for view in trace] == [1, 1, 1]
+        digest = InputDigest(Algorithm.XXH3_128)
+        expected = [digest({"0": x.numpy()}) for i, (x, _) in enumerate(batches(4)) if i != 1]
+        assert [view.input_digest for view in trace] == expected
+
+
+def test_losses_that_are_added_before_they_go_backward_all_count(path: Path) -> None:
+    model = network()
+    optimizer = sgd(model.parameters())
+    with record_torch(model, optimizer, path) as run:
+        for batch in batches(2):
+            optimizer.zero_grad()
+            (run.loss(cross_entropy(model, batch)) + run.loss(model(batch[0]).square().mean())).backward()
+            optimizer.step()
+    with open_trace(path) as trace:
+        assert [view.micro_batches for view in trace] == [2, 2]
+
+
+def test_params_that_are_not_updated_have_no_gradient(path: Path) -> None:
+    model = network()
+    model[0].requires_grad_(False)
+    train(path, lambda _: sgd(model[2].parameters()), model=model)
+    with open_trace(path) as trace:
+        assert set(trace[0].grad_digests) == {"2.weight", "2.bias"}
+        assert trace.schema.params == 4
+
+
+def test_buffers_of_the_model_are_its_state(path: Path) -> None:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(5, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 3))
+    train(path, sgd, model=model)
+    with open_trace(path) as trace:
+        assert int(trace.buffers(-1)["1.num_batches_tracked"]) == 5
+        assert bits(trace.buffers(-1)["1.running_mean"]) == bits(model[1].running_mean)
+
+
+def test_less_precise_values_are_kept_as_float32(path: Path) -> None:
+    model = network()
+    optimizer = sgd(model.parameters())
+    x = next(batches(1))[0]
+    with record_torch(model, optimizer, path) as run:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            loss = run.loss(model(x).mean(), x.to(torch.bfloat16))
+        loss.backward()
+        optimizer.step()
+    with open_trace(path) as trace:
+        assert trace[0].loss.dtype == np.float32
+        assert trace[0].input_digest == InputDigest(Algorithm.XXH3_128)({"0": x.to(torch.bfloat16).float().numpy()})
+
+
+def test_sparse_gradients_are_recorded_whole(path: Path) -> None:
+    model = torch.nn.Embedding(4, 2, sparse=True)
+    optimizer = sgd(model.parameters())
+    with record_torch(model, optimizer, path) as run:
+        run.loss(model(torch.tensor([1, 1])).sum()).backward()
+        optimizer.step()
+    with open_trace(path) as trace:
+        assert trace[0].grad("weight").tolist() == [[0, 0], [2, 2], [0, 0], [0, 0]]
+
+
+def test_the_seed_is_that_of_pytorch_or_the_one_given(path: Path, tmp_path: Path) -> None:
+    train(path, sgd)  # the network sets it to 0
+    train(tmp_path / "other.dgrr", sgd, seed=7)
+    with open_trace(path) as trace, open_trace(tmp_path / "other.dgrr") as other:
+        assert (trace.header.seed, other.header.seed) == (0, 7)
+
+
+def hooks(model: Any, optimizer: Any) -> int:
+    of_modules = [len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules()]
+    return sum(of_modules) + len(optimizer._optimizer_step_pre_hooks) + len(optimizer._optimizer_step_post_hooks)
+
+
+def test_the_block_ends_with_a_sealed_trace_and_no_hooks(path: Path) -> None:
+    model = network()
+    optimizer = sgd(model.parameters())
+    with record_torch(model, optimizer, path):
+        assert hooks(model, optimizer) > 0
+    assert hooks(model, optimizer) == 0
+    cross_entropy(model, next(batches(1))).backward()
+    optimizer.step()
+    with open_trace(path) as trace:
+        assert trace.sealed and len(trace) == 0
+
+
+def test_an_error_leaves_the_trace_unfinished(path: Path) -> None:
+    model = network()
+    optimizer = sgd(model.parameters())
+    with pytest.raises(KeyError), record_torch(model, optimizer, path):
+        raise KeyError("something")
+    assert hooks(model, optimizer) == 0
+    assert not path.exists() and path.with_name("run.dgrr.partial").exists()
+
+
+def test_a_loss_that_is_not_finite_ends_a_sealed_trace(path: Path) -> None:
+    model = network()
+    optimizer = sgd(model.parameters())
+
+    def diverge() -> None:
+        with record_torch(model, optimizer, path) as run:
+            for factor in (1.0, float("nan")):
+                optimizer.zero_grad()
+                run.loss(cross_entropy(model, next(batches(1))) * factor).backward()
+                optimizer.step()
+
+    with pytest.raises(NonFiniteError, match="got nan in 'loss'"):
+        diverge()
+    with open_trace(path) as trace:
+        assert trace.sealed and len(trace) == 1
+
+
+# ------------------------------------------------------------------ refused
+
+
+def test_a_step_without_a_loss_is_refused_before_the_update(path: Path) -> None:
+    model = network()
+    optimizer = sgd(model.parameters())
+    before = model[0].weight.detach().clone()
+    cross_entropy(model, next(batches(1))).backward()
+    refused = pytest.raises(ValueError, match=r"step 0: expected its loss, got none; call run.loss\(loss\)")
+    with record_torch(model, optimizer, path), refused:
+        optimizer.step()
+    assert torch.equal(model[0].weight, before)
+
+
+def test_a_closure_without_a_loss_is_refused(path: Path) -> None:
+    optimizer = sgd((model := network()).parameters())
+    with pytest.raises(ValueError, match="or hand the step a closure"), record_torch(model, optimizer, path):
+        optimizer.step(lambda: None)
+
+
+def test_what_is_no_model_or_optimizer_is_refused(path: Path) -> None:
+    model = network()
+    with pytest.raises(TypeError, match="argument 'model': expected a torch.nn.Module, got dict"):
+        record_torch({}, sgd(model.parameters()), path)
+    with pytest.raises(TypeError, match="argument 'optimizer': expected a torch.optim.Optimizer, got float"):
+        record_torch(model, 0.1, path)
+    with pytest.raises(
+        TypeError, match=r"argument 'trace': expected a path, or an object that .*golden_trace\(\); got 3"
+    ):
+        record_torch(model, sgd(model.parameters()), 3)  # type: ignore[arg-type]
+
+
+def test_a_tensor_that_is_no_parameter_of_the_model_is_refused(path: Path) -> None:
+    model = network()
+    with pytest.raises(ValueError, match=r"it updates a tensor of shape \(2,\) that is no parameter of the model"):
+        record_torch(model, sgd([*model.parameters(), torch.nn.Parameter(torch.zeros(2))]), path)
+
+
+def test_parameters_of_other_dtypes_or_without_shapes_are_refused(path: Path) -> None:
+    model = network(torch.bfloat16)
+    with pytest.raises(ValueError, match=r"'0.weight': expected float32 or float64, got torch.bfloat16; .*autocast"):
+        record_torch(model, sgd(model.parameters()), path)
+    lazy = torch.nn.LazyLinear(3)
+    with pytest.raises(ValueError, match="'weight' has no shape yet; call the model once before"):
+        record_torch(lazy, sgd(lazy.parameters()), path)
+
+
+def test_other_groups_than_at_the_beginning_are_refused(path: Path) -> None:
+    model = network()
+    optimizer = sgd(model[2].parameters())
+    with record_torch(model, optimizer, path) as run:
+        optimizer.add_param_group({"params": list(model[0].parameters())})
+        run.loss(cross_entropy(model, next(batches(1)))).backward()
+        with pytest.raises(ValueError, match="other parameter groups than before; begin a new trace"):
+            optimizer.step()
+
+
+def test_what_is_no_loss_or_batch_is_refused(path: Path) -> None:
+    model = network()
+    with record_torch(model, sgd(model.parameters()), path) as run:
+        with pytest.raises(ValueError, match=r"argument 'loss': expected one number, got shapes \[\(2,\)\]"):
+            run.loss(torch.zeros(2))
+        with pytest.raises(TypeError, match=r"argument 'batch': expected numbers .*; got str at 'name'"):
+            run.loss(torch.zeros(()), {"x": torch.zeros(2), "name": "a.png"})
+        with pytest.raises(TypeError, match="argument 'loss': expected numbers .*; got str"):
+            run.loss("0.5")
+
+
+class Factory:
+    """What opens a recorder elsewhere, and is told the policy."""
+
+    def __init__(self, path: Path, **options: Any) -> None:
+        self.path, self.options, self.told = path, options, dict[str, Any]()
+        self.default_policy = "bitwise"
+
+    def open_recorder(self, **run: Any) -> Any:
+        from dgrr.trace import open_recorder
+
+        self.told = run
+        return open_recorder(self.path, **{**run, **self.options})
+
+
+def test_a_factory_opens_the_recorder_and_is_told_the_policy(path: Path) -> None:
+    factory = Factory(path, created_at=0, salt=bytes(16))
+    train(factory, sgd)
+    assert factory.default_policy == "rtol=1e-4,atol=1e-6"
+    assert set(factory.told) == {
+        *("record", "overwrite", "params", "state", "model_state", "seed", "rule", "hyperparameters", "numerics"),
+        *("clip_value", "record_ops"),
+    }
+    first = path.read_bytes()
+    train(Factory(path, created_at=0, salt=bytes(16), overwrite=True), sgd)
+    assert path.read_bytes() == first

@@ -1,0 +1,242 @@
+"""Recording the steps of a JAX program: pytrees of arrays before and after each of them."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy as np
+
+from ...arrays import Array
+from ...completed_step import CompletedStep
+from ...runtime.optim import Rule
+from ...runtime.optim.rules import RULES
+from ..v2.write.open_recorder import Mode
+from ..v2.write.recorder import Recorder
+from .laws import corrections
+from .run import RecordedRun
+from .shared import Framework, Start, TraceLike, begin, named_arrays, required
+
+
+def record_jax(
+    params: Any,
+    trace: TraceLike,
+    *,
+    rule: str,
+    hyper: Mapping[str, float],
+    state: Any = None,
+    model_state: Any = None,
+    count: int = 0,
+    record: Mode = "full",
+    seed: int = 0,
+    overwrite: bool = False,
+) -> "JaxRun":
+    """Record a JAX program: it hands over params, gradients and loss after every step, outside of ``jax.jit``.
+
+    Tensors have the names of their paths in the pytrees, such as ``dense.0.w``.
+
+    Shapes: params of any shape, and gradients as their params.
+    Dtypes: params float32 or float64.
+
+    Args:
+        params: a pytree of arrays, before the first step.
+        trace: a path, or what opens the recorder: ``golden_trace()``.
+        rule: ``sgd@1``, ``adam@1`` or ``adamw@1`` for an optimizer that follows the law of that name, whose updates
+            `recompute` computes again; a name and a version of your own, such as ``lion@1``, for any other.
+        hyper: its hyperparameters, such as ``{"lr": 1e-3}``. Of a law those that are left out have its defaults.
+        state: of the optimizer. Of a law, a mapping of pytrees like the params: ``{"m": …, "v": …}`` for Adam and AdamW
+            (optax: ``mu`` and ``nu``), ``{"momentum": …}`` for SGD with momentum; of any other rule, any pytree.
+        model_state: a pytree of what the model keeps besides its params.
+        count: how many updates there were before.
+        record: what is kept of each step: digests, gradients too, or the state too. Digests have no tolerance, and a
+            framework that promises no bits needs one.
+        seed: of the run, for people.
+        overwrite: replace a trace that is there.
+
+    Raises:
+        ModuleNotFoundError: JAX is not installed.
+        TypeError: a leaf of a pytree is no array of a dtype that is recorded, or is traced.
+        ValueError: the state or the hyperparameters are not those of the law, or a name breaks a rule of the format.
+        TraceWriteError: the trace cannot be begun.
+
+    >>> import tempfile, jax
+    >>> from dgrr.trace import open_trace
+    >>> params, path = {"w": jax.numpy.ones(3)}, tempfile.mkdtemp() + "/run.dgrr"
+    >>> gradient = jax.value_and_grad(lambda params, x: (params["w"] * x).sum() ** 2)
+    >>> with record_jax(params, path, rule="sgd@1", hyper={"lr": 0.1}) as run:
+    ...     for x in jax.numpy.eye(3):
+    ...         loss, grads = gradient(params, x)
+    ...         params = jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)
+    ...         run.step(params, grads, loss, batch=x)
+    >>> open_trace(path).loss.tolist()
+    [1.0, 1.0, 1.0]
+    """
+    jax = required("jax", "record_jax")
+    trees = _Trees(jax)
+    told = _Rule(trees, rule, hyper, count)
+    start = Start(
+        Framework("jax", jax.__version__, _settings(jax)),
+        trees.params(params),
+        told.state(state, 0),
+        trees.arrays("model_state", model_state),
+        rule,
+        list(told.hyper),
+    )
+    options: dict[str, Any] = {"record": record, "record_ops": None, "overwrite": overwrite}
+    return JaxRun(trees, told, begin("record_jax", trace, start, seed=seed, **options))
+
+
+class JaxRun(RecordedRun):
+    """A JAX program that is being recorded; made by `record_jax`, and used in a ``with`` statement.
+
+    At the end of the block the trace is sealed. After an error it stays unfinished and readable; where a loss or a
+    gradient was not finite it is sealed.
+    """
+
+    def __init__(self, trees: "_Trees", rule: "_Rule", recorder: Recorder) -> None:
+        super().__init__(recorder)
+        self._trees, self._rule = trees, rule
+
+    def step(
+        self,
+        params: Any,
+        grads: Any,
+        loss: Any,
+        *,
+        batch: Any = None,
+        hyper: Mapping[str, float] | None = None,
+        state: Any = None,
+        model_state: Any = None,
+    ) -> None:
+        """Record a step that was done.
+
+        Args:
+            params: after the update.
+            grads: as the optimizer consumed them, a pytree like the params; None for a leaf that was not updated.
+            loss: a number.
+            batch: what the loss was computed from, of which the trace holds a digest: arrays and numbers, in mappings,
+                lists and tuples.
+            hyper: the hyperparameters that differ from those of the beginning, such as the rate of a schedule.
+            state: of the optimizer, after the update.
+            model_state: what the model keeps besides its params, after the step.
+
+        Raises:
+            TypeError: a leaf is no array of a dtype that is recorded, or is traced.
+            ValueError: a name, dtype or shape is another than at the beginning.
+            NonFiniteError: the loss or a gradient is not finite.
+        """
+        told = self._rule.told(hyper or {})
+        done = CompletedStep(
+            step=self.steps,
+            loss=self._trees.leaf("loss", loss).reshape(()),
+            hyper=told,
+            grads=self._trees.arrays("grads", grads),
+            params=self._trees.arrays("params", params),
+            state=self._rule.state(state, self.steps + 1, told),
+            model_state=self._trees.arrays("model_state", model_state),
+            batch=named_arrays("record_jax: argument 'batch'", batch, self._trees.converted),
+        )
+        self._recorder.step(done)
+
+
+class _Rule:
+    """The rule of a run as it was told: its hyperparameters, and how its state is laid out."""
+
+    def __init__(self, trees: "_Trees", rule: str, hyper: Mapping[str, float], count: int) -> None:
+        self._trees, self._count = trees, count
+        self._law: type[Rule] | None = RULES.get(rule)
+        given = {name: float(value) for name, value in hyper.items()}
+        self.hyper = given if self._law is None else _complete(self._law, given)
+
+    def told(self, changed: Mapping[str, float]) -> dict[str, float]:
+        """All hyperparameters of a step."""
+        unknown = ", ".join(sorted(changed.keys() - self.hyper.keys()))
+        if unknown:
+            known = ", ".join(self.hyper) or "nothing"
+            raise ValueError(f"record_jax: argument 'hyper': expected {known} as at the beginning, got {unknown} too")
+        return self.hyper | {name: float(value) for name, value in changed.items()}
+
+    def state(self, state: Any, steps: int, hyper: Mapping[str, float] | None = None) -> dict[str, Array]:
+        """The state after so many steps of the trace, by the names of the law."""
+        if self._law is None:
+            return {f"state/{name}": value for name, value in self._trees.arrays("state", state).items()}
+        buffers = self._law.from_hyperparameters(self.hyper).law.buffers
+        given: Mapping[str, Any] = {} if state is None else state
+        if not isinstance(cast(object, given), Mapping) or set(given) != set(buffers):
+            expected = ", ".join(map(repr, buffers)) or "nothing"
+            raise ValueError(
+                f"record_jax: argument 'state': expected a mapping with {expected}, got {_said(given)}; the law "
+                f"{self._law.rule} keeps these, each a pytree like the params"
+            )
+        step = self._count + steps
+        found = {"step": np.array(step)}
+        if "corrections" in self._law.scalars:
+            found["corrections"] = np.array(corrections(hyper or self.hyper, step))
+        for buffer in buffers:
+            found |= {f"{buffer}/{name}": a for name, a in self._trees.arrays("state", given[buffer]).items()}
+        return found
+
+
+def _complete(law: Any, given: Mapping[str, float]) -> dict[str, float]:
+    """All hyperparameters of a law, with its defaults. Raises ValueError for an unknown one, or no rate."""
+    if "lr" not in given or not given.keys() <= set(law.names):
+        names = ", ".join(law.names)
+        raise ValueError(f"record_jax: argument 'hyper': expected lr, and of {names} what is told; got {_said(given)}")
+    hyper: dict[str, float] = law.from_hyperparameters(law(given["lr"]).hyperparameters() | given).hyperparameters()
+    return hyper
+
+
+def _said(given: Mapping[str, Any]) -> str:
+    is_mapping = isinstance(cast(object, given), Mapping)
+    return (", ".join(map(repr, given)) or "nothing") if is_mapping else type(given).__name__
+
+
+def _settings(jax: Any) -> dict[str, Any]:
+    """What the results of JAX depend on."""
+    return {
+        "backend": jax.default_backend(),
+        "devices": jax.device_count(),
+        "x64": bool(jax.config.jax_enable_x64),
+        "matmul": str(jax.config.jax_default_matmul_precision),
+    }
+
+
+class _Trees:
+    """Pytrees as arrays by name."""
+
+    def __init__(self, jax: Any) -> None:
+        self._jax = jax
+
+    def params(self, tree: Any) -> dict[str, Array]:
+        """The params. Raises TypeError for another dtype than float32 and float64."""
+        for name, leaf in self._named(tree).items():
+            dtype = str(getattr(leaf, "dtype", type(leaf).__name__))
+            if dtype not in ("float32", "float64"):
+                raise TypeError(f"record_jax: parameter {name!r}: expected float32 or float64, got {dtype}")
+        return self.arrays("params", tree)
+
+    def arrays(self, argument: str, tree: Any) -> dict[str, Array]:
+        """The leaves of a pytree by the names of their paths."""
+        return {name: self.leaf(argument, leaf, name) for name, leaf in self._named(tree).items()}
+
+    def _named(self, tree: Any) -> dict[str, Any]:
+        """The leaves by the names of their paths; an array that is no tree is called ``value``."""
+        util = self._jax.tree_util
+        found = util.tree_flatten_with_path(tree)[0]
+        return {util.keystr(path, simple=True, separator=".") or "value": leaf for path, leaf in found}
+
+    def leaf(self, argument: str, leaf: Any, name: str = "") -> Array:
+        """One leaf. Raises TypeError for what is no array of numbers."""
+        return named_arrays(
+            f"record_jax: argument {argument!r}", {name: leaf} if name else leaf, self.converted
+        ).popitem()[1]
+
+    def converted(self, value: Any) -> Array | None:
+        """A copy of an array of JAX's, as it may be donated to the next step; None for anything else."""
+        jax = self._jax
+        if isinstance(value, jax.core.Tracer):
+            raise TypeError("record_jax: expected arrays, got a tracer; record steps outside of jax.jit and jax.grad")
+        if not isinstance(value, jax.Array):
+            return None
+        if jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
+            value = jax.random.key_data(value)
+        small = jax.dtypes.issubdtype(value.dtype, np.floating) and value.dtype.itemsize < 4
+        return np.array(value.astype(np.float32) if small else value)

@@ -1,0 +1,261 @@
+"""Recording a training loop of PyTorch: hooks on the model and on the optimizer, and the loss from the user."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from ...arrays import Array
+from ...completed_step import CompletedStep
+from ..v2.write.open_recorder import Mode
+from ..v2.write.ops_schedule import RecordOps
+from ..v2.write.recorder import Recorder
+from .pytorch_arrays import array
+from .pytorch_layers import LayerTape
+from .pytorch_optimizer import TorchOptimizer
+from .run import RecordedRun
+from .shared import Framework, Start, TraceLike, begin, leaves, named_arrays, required
+
+
+def record_torch(
+    model: Any,
+    optimizer: Any,
+    trace: TraceLike,
+    *,
+    record: Mode = "full",
+    record_ops: RecordOps = None,
+    seed: int | None = None,
+    overwrite: bool = False,
+) -> "TorchRun":
+    """Record a PyTorch training loop: every ``optimizer.step()`` from now on, until the ``with`` block ends.
+
+    Written down are, of every step, the loss, the gradients as the optimizer consumed them, the hyperparameters, the
+    params after it, the model's buffers and a digest of the batch. ``SGD``, ``Adam`` and ``AdamW`` are recorded as the
+    laws of these names, with their state, and `recompute` computes their updates again; of another optimizer, and with
+    ``maximize`` or ``amsgrad``, the options and the number of steps are recorded, and it stays unproven.
+
+    Shapes: params of any shape, and gradients as their params.
+    Dtypes: params float32 or float64. Under autocast they are, and what layers compute in less is kept as float32.
+
+    Args:
+        model: the ``torch.nn.Module`` that holds all that the optimizer updates.
+        optimizer: the ``torch.optim.Optimizer``. Parameter groups may have options of their own; schedulers may change
+            them from step to step.
+        trace: a path, or what opens the recorder: ``golden_trace()``.
+        record: what is kept of each step: digests, gradients too, or the state too. Digests have no tolerance, and a
+            framework that promises no bits needs one.
+        record_ops: the steps at which the outputs of all layers and their gradients are digested: "first", "every",
+            their numbers, or as many bytes as may be spent.
+        seed: of the run, for people; default: ``torch.initial_seed()``.
+        overwrite: replace a trace that is there.
+
+    Raises:
+        ModuleNotFoundError: PyTorch is not installed.
+        TypeError: an argument is of another type.
+        ValueError: the optimizer updates a tensor that is no parameter of the model, or a parameter is of another
+            dtype or has no shape yet.
+        TraceWriteError: the trace cannot be begun.
+
+    >>> import tempfile, torch
+    >>> from dgrr.trace import open_trace
+    >>> model = torch.nn.Linear(3, 1)
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    >>> path = tempfile.mkdtemp() + "/run.dgrr"
+    >>> with record_torch(model, optimizer, path) as run:
+    ...     for x in torch.ones(4, 8, 3):
+    ...         optimizer.zero_grad()
+    ...         loss = run.loss(model(x).square().mean(), batch=x)
+    ...         loss.backward()
+    ...         optimizer.step()
+    >>> len(open_trace(path))
+    4
+    """
+    torch = required("torch", "record_torch")
+    _check("model", model, torch.nn.Module, "torch.nn.Module")
+    _check("optimizer", optimizer, torch.optim.Optimizer, "torch.optim.Optimizer")
+    params = dict(model.named_parameters())
+    _check_params(torch, params)
+    reader = TorchOptimizer(torch, optimizer, params)
+    framework = Framework("torch", torch.__version__, _settings(torch, params), reader.groups, reader.counts)
+    begins = _state(model, params, reader, 0)
+    start = Start(framework, **begins, rule=reader.rule, hyperparameters=list(reader.hyper()))
+    chosen = torch.initial_seed() % 2**64 if seed is None else seed
+    options: dict[str, Any] = {"record": record, "record_ops": record_ops, "overwrite": overwrite}
+    return TorchRun(torch, model, optimizer, reader, begin("record_torch", trace, start, seed=chosen, **options))
+
+
+@dataclass(slots=True, eq=False)
+class _Handed:
+    """A loss that was handed over, the batches it was computed from, and whether ``backward`` came through it."""
+
+    loss: Array
+    batches: list[dict[str, Array]]
+    spent: bool = False
+
+    def spend(self, grad: Any) -> None:
+        """What a tensor calls when its gradient arrives."""
+        self.spent = True
+
+
+class TorchRun(RecordedRun):
+    """A training loop of PyTorch that is being recorded; made by `record_torch`, and used in a ``with`` statement.
+
+    At the end of the block the hooks are taken away and the trace is sealed. After an error it stays unfinished and
+    readable; where a loss or a gradient was not finite it is sealed.
+    """
+
+    def __init__(self, torch: Any, model: Any, optimizer: Any, reader: TorchOptimizer, recorder: Recorder) -> None:
+        super().__init__(recorder)
+        self._handed = list[_Handed]()
+        self._calls = list[dict[str, Array]]()
+        self._first: Array | None = None
+        self._torch, self._model, self._reader = torch, model, reader
+        self._params = dict(model.named_parameters())
+        self._layers = LayerTape(torch, model, self._params)
+        self._hooks = [
+            model.register_forward_pre_hook(self._called, with_kwargs=True),
+            optimizer.register_step_pre_hook(self._before),
+            optimizer.register_step_post_hook(self._after),
+        ]
+        self._begin_step()
+
+    def loss(self, loss: Any, batch: Any = None) -> Any:
+        """Hand over the loss of the step, before ``optimizer.step()``; gives it back as it is.
+
+        Where gradients are accumulated it is called once for each micro-batch, with what ``backward`` is called on: the
+        sum is recorded, whose gradients they are. What was lost by ``zero_grad()``, as after a step that a gradient
+        scaler left out, does not count. Where ``optimizer.step`` takes a closure, the first value of the closure is the
+        loss of the step.
+
+        Args:
+            loss: a tensor of one element, or a number.
+            batch: what the loss was computed from, of which the trace holds a digest: tensors, arrays and numbers, in
+                mappings, lists and tuples. Default: what the model was called with since the last loss.
+
+        Raises:
+            TypeError: the loss or the batch is something else.
+            ValueError: the loss has more than one element.
+        """
+        if all(param.grad is None for param in self._params.values()):
+            self._handed = [handed for handed in self._handed if not handed.spent]
+        given = None if batch is None else named_arrays("record_torch: argument 'batch'", batch, self._converted)
+        handed = _Handed(self._scalar(loss), self._calls if given is None else [given])
+        if isinstance(loss, self._torch.Tensor) and loss.requires_grad:
+            loss.register_hook(handed.spend)
+        self._handed.append(handed)
+        self._calls = []
+        return loss
+
+    def _detach(self) -> None:
+        for hook in self._hooks:
+            hook.remove()
+        self._layers.close()
+
+    def _begin_step(self) -> None:
+        self._handed, self._calls, self._first = [], [], None
+        self._layers.clear()
+        self._layers.noting = self._recorder.wants_tape(self.steps)
+
+    def _called(self, model: Any, args: Any, kwargs: Any) -> None:
+        """Note what the model is called with, where gradients are computed."""
+        if not self._torch.compiler.is_compiling() and self._torch.is_grad_enabled():
+            arrays = {name: self._converted(value) for name, value in leaves((*args, kwargs))}
+            self._calls.append({name: value for name, value in arrays.items() if value is not None})
+
+    def _before(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
+        """Look for the loss before the update, and note that of a closure."""
+        closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
+        if closure is None:
+            self._require_loss()
+            return None
+
+        def noted() -> Any:
+            value = closure()
+            if self._first is None and value is not None:
+                self._first = self._scalar(value)
+            return value
+
+        if "closure" in kwargs:
+            return args, {**kwargs, "closure": noted}
+        return (args[0], noted, *args[2:]), kwargs
+
+    def _require_loss(self) -> None:
+        if self._first is None and not self._handed:
+            raise ValueError(
+                f"record_torch: step {self.steps}: expected its loss, got none; call run.loss(loss) before "
+                "optimizer.step(), or hand the step a closure"
+            )
+
+    def _after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        """Record the step that was just done."""
+        self._require_loss()
+        step, losses = self.steps, [handed.loss for handed in self._handed]
+        losses = losses if self._first is None else [self._first]
+        grads = {name: param.grad for name, param in self._params.items() if param.grad is not None}
+        done = CompletedStep(
+            step=step,
+            loss=reduce(np.add, losses),
+            hyper=self._reader.hyper(),
+            grads={name: array(grad) for name, grad in grads.items() if name in self._reader.updated},
+            **_state(self._model, self._params, self._reader, step + 1),
+            batch=self._batch(),
+            micro_batches=len(losses),
+            tape=self._layers.taken() if self._layers.noting else None,
+        )
+        self._recorder.step(done)
+        self._begin_step()
+
+    def _batch(self) -> dict[str, Array]:
+        """What was handed over as the batch, else what the model was called with; several with their numbers."""
+        batches = [batch for handed in self._handed for batch in handed.batches] or self._calls
+        if len(batches) == 1:
+            return batches[0]
+        return {f"{i}.{name}": value for i, batch in enumerate(batches) for name, value in batch.items()}
+
+    def _converted(self, value: Any) -> Array | None:
+        return array(value) if isinstance(value, self._torch.Tensor) else None
+
+    def _scalar(self, loss: Any) -> Array:
+        arrays = named_arrays("record_torch: argument 'loss'", loss, self._converted)
+        if list(arrays) != ["0"] or arrays["0"].size != 1:
+            shapes = [value.shape for value in arrays.values()]
+            raise ValueError(f"record_torch: argument 'loss': expected one number, got shapes {shapes}")
+        value = arrays["0"].reshape(())
+        return value if value.dtype.kind == "f" else value.astype(np.float64)
+
+
+def _check(argument: str, given: object, kind: type, name: str) -> None:
+    if not isinstance(given, kind):
+        raise TypeError(f"record_torch: argument {argument!r}: expected a {name}, got {type(given).__name__}")
+
+
+def _check_params(torch: Any, params: Mapping[str, Any]) -> None:
+    for name, param in params.items():
+        if torch.nn.parameter.is_lazy(param):
+            raise ValueError(f"record_torch: parameter {name!r} has no shape yet; call the model once before")
+        if param.dtype not in (torch.float32, torch.float64):
+            raise ValueError(
+                f"record_torch: parameter {name!r}: expected float32 or float64, got {param.dtype}; keep the params in "
+                "float32 and compute in less under torch.autocast"
+            )
+
+
+def _state(model: Any, params: Mapping[str, Any], reader: TorchOptimizer, steps: int) -> dict[str, Any]:
+    """Params, state of the optimizer and of the model after so many steps of the trace."""
+    return {
+        "params": {name: array(param) for name, param in params.items()},
+        "state": reader.state(steps),
+        "model_state": {name: array(buffer) for name, buffer in model.named_buffers()},
+    }
+
+
+def _settings(torch: Any, params: Mapping[str, Any]) -> dict[str, Any]:
+    """What the results of PyTorch depend on."""
+    return {
+        "devices": sorted({str(param.device) for param in params.values()}),
+        "threads": torch.get_num_threads(),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "matmul": torch.get_float32_matmul_precision(),
+    }

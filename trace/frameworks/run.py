@@ -1,0 +1,45 @@
+"""A run that is being recorded, whatever computes it: it ends with its ``with`` block."""
+
+from types import TracebackType
+from typing import Self
+
+from ..v2.errors import NonFiniteError
+from ..v2.write.recorder import Recorder
+
+
+class RecordedRun:
+    """At the end of the block the trace is sealed.
+
+    After an error it stays unfinished and readable; where a loss or a gradient was not finite it is sealed.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    @property
+    def steps(self) -> int:
+        """Number of steps recorded."""
+        return self._recorder.steps
+
+    def seal(self) -> None:
+        """End the trace and give it its final name; nothing is recorded any more."""
+        self._detach()
+        self._recorder.seal()
+
+    def close(self) -> None:
+        """Leave the trace unfinished, readable as ``PATH.partial``; no effect on a sealed one."""
+        self._detach()
+        self._recorder.close()
+
+    def _detach(self) -> None:
+        """Let go of what is recorded."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None or issubclass(kind, NonFiniteError):
+            self.seal()
+        self.close()

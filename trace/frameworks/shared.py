@@ -1,0 +1,170 @@
+"""What the recorders of other frameworks share: how a trace is begun, what it says of the framework, batches."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from os import PathLike
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from ...arrays import Array, Arrays
+from ...runtime import RecorderFactory
+from ..v2.format.constants import FOREIGN_NUMERICS, FRAMEWORK_EVENT
+from ..v2.write.open_recorder import Mode, open_recorder
+from ..v2.write.ops_schedule import RecordOps
+from ..v2.write.recorder import Recorder
+
+POLICY = "rtol=1e-4,atol=1e-6"
+"""How close two runs of a framework that promises no bits are by default."""
+
+
+TraceLike: TypeAlias = str | PathLike[str] | RecorderFactory
+"""Where a run is recorded: the path of its trace, or what opens its recorder."""
+
+
+def required(package: str, command: str) -> Any:
+    """A package that an extra of this one installs. Raises ModuleNotFoundError that says how, where it is missing."""
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        text = f"{command}: expected the package {package!r}, which is not installed: pip install 'dgrr[{package}]'"
+        raise ModuleNotFoundError(text, name=package) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Framework:
+    """What computed a run.
+
+    Args:
+        name, version: of the framework.
+        settings: what else its results depend on, such as the number of threads.
+        groups: the params of each group that has hyperparameters of its own, by place; empty if there is one group.
+        counts: how often a param was updated before the trace began, by place, where the state's ``step`` says else.
+    """
+
+    name: str
+    version: str
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    groups: tuple[tuple[int, ...], ...] = ()
+    counts: Mapping[int, int] = field(default_factory=dict[int, int])
+
+    def encode(self) -> str:
+        """The text of the EVENT."""
+        said = {
+            "name": self.name,
+            "version": self.version,
+            "policy": POLICY,
+            "settings": dict(self.settings),
+            "groups": [list(group) for group in self.groups],
+            "counts": sorted(self.counts.items()),
+        }
+        return json.dumps(said, sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def decode(cls, text: str) -> "Framework":
+        """From the text of an EVENT. Raises ValueError for another text."""
+        try:
+            said = json.loads(text)
+            groups = tuple(tuple(int(place) for place in group) for group in said["groups"])
+            counts = {int(place): int(count) for place, count in said["counts"]}
+            return cls(str(said["name"]), str(said["version"]), dict(said["settings"]), groups, counts)
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise ValueError(f"the EVENT {FRAMEWORK_EVENT!r} is not what a recorder writes: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a trace begins with: the state before the first step, and the rule that updates it."""
+
+    framework: Framework
+    params: Arrays
+    state: Arrays
+    model_state: Arrays
+    rule: str
+    hyperparameters: Sequence[str]
+
+
+def begin(
+    command: str, trace: TraceLike, start: Start, *, seed: int, record: Mode, record_ops: RecordOps, overwrite: bool
+) -> Recorder:
+    """Open the recorder of a run, and write down which framework computes it.
+
+    A factory that has an attribute ``default_policy`` finds `POLICY` there before it is asked for a recorder.
+
+    Raises:
+        TypeError: what is neither a path nor opens recorders.
+        ValueError, TraceWriteError: as `open_recorder`.
+    """
+    run: dict[str, Any] = {
+        "record": record,
+        "record_ops": record_ops,
+        "overwrite": overwrite,
+        "params": start.params,
+        "state": start.state,
+        "model_state": start.model_state,
+        "rule": start.rule,
+        "hyperparameters": start.hyperparameters,
+        "clip_value": None,
+        "numerics": FOREIGN_NUMERICS,
+        "seed": seed,
+    }
+    recorder = _opened(command, trace, run)
+    recorder.event(FRAMEWORK_EVENT, start.framework.encode())
+    return recorder
+
+
+def _opened(command: str, trace: TraceLike, run: dict[str, Any]) -> Recorder:
+    if isinstance(trace, str | PathLike):
+        return open_recorder(trace, **run)
+    if not isinstance(cast(object, trace), RecorderFactory):
+        expected = "expected a path, or an object that opens recorders, such as golden_trace()"
+        raise TypeError(f"{command}: argument 'trace': {expected}; got {trace!r}")
+    if hasattr(trace, "default_policy"):
+        cast(Any, trace).default_policy = POLICY
+    return cast(Recorder, trace.open_recorder(**run))
+
+
+def named_arrays(where: str, batch: object, convert: Callable[[Any], Array | None]) -> dict[str, Array]:
+    """The arrays in a nest of mappings, lists and tuples, by the keys and places that lead to them.
+
+    ``convert`` makes an array of a framework's own, or gives None. Numbers and numpy's arrays are taken too.
+
+    Raises TypeError for anything else.
+
+    >>> named_arrays("here", ({"x": np.ones(2)}, 3), lambda value: None)
+    {'0.x': array([1., 1.]), '1': array(3)}
+    """
+    return {path or "0": _array(where, path, leaf, convert) for path, leaf in leaves(batch)}
+
+
+def leaves(nest: object, path: str = "") -> Iterator[tuple[str, object]]:
+    """What is in a nest of mappings, lists and tuples, each with the keys and places that lead to it; None is nothing.
+
+    >>> list(leaves({"x": (1, 2), "y": None}))
+    [('x.0', 1), ('x.1', 2)]
+    """
+    if isinstance(nest, Mapping | list | tuple):
+        inside = cast(Mapping[Any, Any] | Sequence[Any], nest)
+        for key, item in inside.items() if isinstance(inside, Mapping) else enumerate(inside):
+            yield from leaves(item, f"{path}.{key}" if path else str(key))
+    elif nest is not None:
+        yield path, nest
+
+
+def _array(where: str, path: str, leaf: Any, convert: Callable[[Any], Array | None]) -> Array:
+    found = convert(leaf)
+    if found is None and _is_number(leaf):
+        found = np.asarray(leaf)
+    if found is None or found.dtype.kind not in "biuf":
+        at = f" at {path!r}" if path else ""
+        expected = "expected numbers and arrays of them, in mappings, lists and tuples"
+        raise TypeError(f"{where}: {expected}; got {type(leaf).__name__}{at}")
+    return found.astype(np.float32) if found.dtype == np.float16 else found
+
+
+def _is_number(leaf: object) -> bool:
+    return isinstance(leaf, np.ndarray | np.generic | bool | int | float)

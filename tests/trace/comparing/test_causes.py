@@ -372,3 +372,20 @@ def test_the_part_of_a_batch_that_differs(write: Write, give_ops: GiveOps) -> No
         Cause.DATA,
         "step 3 is the first that differs: it was given another batch; first float32 (4, 3), which linear takes",
     )
+
+
+def test_ops_that_agree_show_that_the_state_does(write: Write, give_ops: GiveOps) -> None:
+    a, b = (write(name, at(6, change), state_every=4) for name, change in (("a", lambda t: None), ("b", off("w"))))
+    give_ops({a: {6: digests()}, b: {6: digests("abcde", "a.Cde")}})
+    assert compare(a, b).notes == []
+    give_ops({a: {6: digests()}, b: {6: digests("aBcde")}})
+    assert compare(a, b).notes == [
+        "or an update since step 4: the state before step 6 is not recorded (state_every 4)"  # of a buffer
+    ]
+
+
+def test_a_tolerance_is_said(write: Write) -> None:
+    found = compare(write("a"), write("b", at(3, lambda t: t.update(loss=t["loss"] + 1))), policy="ulp=4")
+    assert found.sentence == (
+        "step 3 is the first that differs: from equal state and data it computes another loss than ulp=4 allows"
+    )

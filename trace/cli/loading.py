@@ -12,7 +12,9 @@ from functools import reduce
 from importlib import import_module
 from textwrap import shorten
 from types import CoroutineType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
+
+from typing_extensions import TypeIs
 
 from .arguments import UsageError
 
@@ -43,10 +45,10 @@ def load(option: str, spec: str, what: str = "FUNCTION") -> object:
 def called(option: str, spec: str) -> Any:
     """What the function that ``MODULE:FUNCTION`` names returns without arguments. Raises UsageError."""
     function = load_function(option, spec)
-    made = guarded(f"argument {option}: {spec}()", function)
+    made: Any = guarded(f"argument {option}: {spec}()", function)
     if isinstance(made, CoroutineType):
-        made.close()  # or Python warns that nobody awaited it
-    return made
+        cast(Any, made).close()  # or Python warns that nobody awaited it
+    return cast(Any, made)
 
 
 def load_function(option: str, spec: str) -> Callable[..., Any]:
@@ -60,7 +62,7 @@ def load_function(option: str, spec: str) -> Callable[..., Any]:
 def load_run(option: str, spec: str) -> tuple[Callable[..., Any], Any]:
     """The loss function and the batches of a run, as the function returns them. Raises UsageError."""
     made = called(option, spec)
-    if not isinstance(made, tuple | list) or not _is_run(made):
+    if not _is_run(made):
         raise UsageError(
             f"argument {option}: {spec}(): expected (loss_fn, batches), a function and what can be iterated, "
             f"got {described(made)}"
@@ -93,13 +95,15 @@ def current_folder() -> Generator[None, None, None]:
 
 def described(value: object) -> str:
     """What was given in the place of something else, by its type."""
+    kind = type(value).__name__
     if value is None:
         return "None"
     if isinstance(value, type):
         return f"the class {value.__name__}"
-    if isinstance(value, tuple | list) and len(value) < 5:
-        return f"({', '.join(type(part).__name__ for part in value)})"
-    return type(value).__name__
+    parts = cast(Sequence[Any], value) if isinstance(value, tuple | list) else None
+    if parts is not None and len(parts) < 5:
+        return f"({', '.join(type(part).__name__ for part in parts)})"
+    return kind
 
 
 def _is_dotted(module: str) -> bool:
@@ -131,9 +135,12 @@ def _attribute(where: str, module: object, name: str) -> object:
         raise UsageError(f"{where}: raised {_raised(error)}") from error
 
 
-def _is_run(made: Sequence[Any]) -> bool:
-    iterable = len(made) == 2 and any(hasattr(made[1], name) for name in ("__iter__", "__getitem__"))
-    return iterable and not isinstance(made[1], type) and callable(made[0])
+def _is_run(made: Any) -> TypeIs[Sequence[Any]]:
+    if not isinstance(made, tuple | list):
+        return False
+    parts = cast(Sequence[Any], made)
+    iterable = len(parts) == 2 and any(hasattr(parts[1], name) for name in ("__iter__", "__getitem__"))
+    return iterable and not isinstance(parts[1], type) and callable(parts[0])
 
 
 def _raised(error: BaseException) -> str:

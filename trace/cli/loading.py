@@ -10,11 +10,9 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from functools import reduce
 from importlib import import_module
+from inspect import iscoroutine
 from textwrap import shorten
-from types import CoroutineType
 from typing import Any, TypeVar, cast
-
-from typing_extensions import TypeIs
 
 from .arguments import UsageError
 
@@ -45,10 +43,10 @@ def load(option: str, spec: str, what: str = "FUNCTION") -> object:
 def called(option: str, spec: str) -> Any:
     """What the function that ``MODULE:FUNCTION`` names returns without arguments. Raises UsageError."""
     function = load_function(option, spec)
-    made: Any = guarded(f"argument {option}: {spec}()", function)
-    if isinstance(made, CoroutineType):
-        cast(Any, made).close()  # or Python warns that nobody awaited it
-    return cast(Any, made)
+    made = guarded(f"argument {option}: {spec}()", function)
+    if iscoroutine(made):
+        made.close()  # or Python warns that nobody awaited it
+    return made
 
 
 def load_function(option: str, spec: str) -> Callable[..., Any]:
@@ -95,13 +93,12 @@ def current_folder() -> Generator[None, None, None]:
 
 def described(value: object) -> str:
     """What was given in the place of something else, by its type."""
-    kind = type(value).__name__
     if value is None:
         return "None"
     if isinstance(value, type):
         return f"the class {value.__name__}"
-    parts = cast(Sequence[Any], value) if isinstance(value, tuple | list) else None
-    if parts is not None and len(parts) < 5:
+    kind = type(value).__name__
+    if isinstance(value, tuple | list) and len(parts := cast(Sequence[object], value)) < 5:
         return f"({', '.join(type(part).__name__ for part in parts)})"
     return kind
 
@@ -135,12 +132,11 @@ def _attribute(where: str, module: object, name: str) -> object:
         raise UsageError(f"{where}: raised {_raised(error)}") from error
 
 
-def _is_run(made: Any) -> TypeIs[Sequence[Any]]:
-    if not isinstance(made, tuple | list):
+def _is_run(made: object) -> bool:
+    if not isinstance(made, tuple | list) or len(pair := cast(Sequence[object], made)) != 2:
         return False
-    parts = cast(Sequence[Any], made)
-    iterable = len(parts) == 2 and any(hasattr(parts[1], name) for name in ("__iter__", "__getitem__"))
-    return iterable and not isinstance(parts[1], type) and callable(parts[0])
+    iterable = any(hasattr(pair[1], name) for name in ("__iter__", "__getitem__"))
+    return iterable and not isinstance(pair[1], type) and callable(pair[0])
 
 
 def _raised(error: BaseException) -> str:

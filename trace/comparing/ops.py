@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 from typing import Any, Literal
 
 from ...completed_step import TapeNode
-from ..v2.read.reader import OpDigests
+from ..v2.read.op_digests import OpDigests
 
 LEAF = "leaf"
 _WINDOW = 400

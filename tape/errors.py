@@ -27,6 +27,10 @@ class DTypeError(DgrrError, TypeError):
     """A type that does not fit, of elements or of an argument; nothing is converted silently."""
 
 
+class MissingAttributeError(DgrrError, AttributeError):
+    """An attribute that arrays or tensors of other libraries have and a Var has not."""
+
+
 class TapeError(DgrrError, RuntimeError):
     """A Var used with a tape that it does not belong to, or after that tape was reset."""
 

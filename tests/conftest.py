@@ -47,6 +47,7 @@ QUICK = (
     "tape/values/",
     "tape/var/",
     "trace/cli/test_cli.py::test_names_that",
+    "trace/golden/test_sidecar.py",
     "trace/v1/test_golden.py",
     "trace/comparing/test_compare.py",
     "trace/v2/read/test_reader.py",

@@ -3,36 +3,65 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ..completed_step import CompletedStep, StepTape, TapeNode
-from .comparing.compare import assert_same, compare
-from .comparing.ops import OpDifference
-from .comparing.policy import Policy
-from .comparing.result import Cause, Comparison
-from .comparing.tensors import TensorDifference
-from .replaying.validate import validate
-from .v2.check.report import Finding, Report
-from .v2.errors import InvalidTraceError, NonFiniteError, NotRecordedError, TraceWriteError, UnsealedTraceWarning
-from .v2.format.limits import Limits
-from .v2.read.reader import OpDigests, StepView, Trace, open_trace
-from .v2.verdict import Verdict
-from .v2.write.open_recorder import open_recorder, resume_recorder
-from .v2.write.recorder import Recorder
-
 if TYPE_CHECKING:
+    from ..completed_step import CompletedStep, StepTape, TapeNode
+    from .comparing.compare import assert_same, compare
+    from .comparing.ops import OpDifference
+    from .comparing.policy import Policy
+    from .comparing.result import Cause, Comparison
+    from .comparing.tensors import TensorDifference
+    from .comparing.with_model import diff_with_model
     from .frameworks.jax_steps import record_jax
     from .frameworks.pytorch import record_torch
     from .frameworks.recompute import recompute
     from .replaying.replay import replay
     from .replaying.replay_state import state_after
+    from .replaying.validate import validate
+    from .v2.check.report import Finding, Report
+    from .v2.errors import InvalidTraceError, NonFiniteError, NotRecordedError, TraceWriteError, UnsealedTraceWarning
+    from .v2.format.limits import Limits
+    from .v2.read.reader import OpDigests, StepView, Trace, open_trace
+    from .v2.verdict import Verdict
+    from .v2.write.open_recorder import open_recorder, resume_recorder
+    from .v2.write.recorder import Recorder
 
-_COMPILED = {
-    "recompute": "frameworks.recompute",
-    "record_jax": "frameworks.jax_steps",
-    "record_torch": "frameworks.pytorch",
-    "replay": "replaying.replay",
-    "state_after": "replaying.replay_state",
+_HOMES = {
+    "Cause": ".comparing.result",
+    "Comparison": ".comparing.result",
+    "CompletedStep": "..completed_step",
+    "Finding": ".v2.check.report",
+    "InvalidTraceError": ".v2.errors",
+    "Limits": ".v2.format.limits",
+    "NonFiniteError": ".v2.errors",
+    "NotRecordedError": ".v2.errors",
+    "OpDifference": ".comparing.ops",
+    "OpDigests": ".v2.read.reader",
+    "Policy": ".comparing.policy",
+    "Recorder": ".v2.write.recorder",
+    "Report": ".v2.check.report",
+    "StepTape": "..completed_step",
+    "StepView": ".v2.read.reader",
+    "TapeNode": "..completed_step",
+    "TensorDifference": ".comparing.tensors",
+    "Trace": ".v2.read.reader",
+    "TraceWriteError": ".v2.errors",
+    "UnsealedTraceWarning": ".v2.errors",
+    "Verdict": ".v2.verdict",
+    "assert_same": ".comparing.compare",
+    "compare": ".comparing.compare",
+    "diff_with_model": ".comparing.with_model",
+    "open_recorder": ".v2.write.open_recorder",
+    "open_trace": ".v2.read.reader",
+    "recompute": ".frameworks.recompute",
+    "record_jax": ".frameworks.jax_steps",
+    "record_torch": ".frameworks.pytorch",
+    "replay": ".replaying.replay",
+    "resume_recorder": ".v2.write.open_recorder",
+    "state_after": ".replaying.replay_state",
+    "validate": ".replaying.validate",
 }
-"""Names whose modules are loaded when they are first asked for: reading a trace needs no compiler."""
+"""Where each name is. Its module is loaded when it is first asked for: so pytest loads the plugin that lives below this
+package without numpy, and who reads a trace needs no compiler."""
 
 __all__ = [
     "Cause",
@@ -58,6 +87,7 @@ __all__ = [
     "Verdict",
     "assert_same",
     "compare",
+    "diff_with_model",
     "open_recorder",
     "open_trace",
     "recompute",
@@ -71,6 +101,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name not in _COMPILED:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_COMPILED[name]}", __name__), name)
+    found = globals()[name] = getattr(import_module(_HOMES[name], __name__), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...arrays import Array
 from ...atomic_file import replacing
-from ...tape import DgrrError, DomainError
+from ...tape import DgrrError
 from ..step.eager import StateDict
 from .batch_stream import Cursor
 
@@ -52,15 +52,6 @@ class Checkpoint:
     """Parameters, optimizer state and the model's state."""
     callbacks: Sequence[tuple[str, Any]] = ()
     """Class and state of the callbacks that have one."""
-
-
-def check_every(checkpoint: object, every: int | None) -> None:
-    """Hold the trainer's argument ``checkpoint_every`` against what it needs. Raises DomainError."""
-    where = "Trainer: argument 'checkpoint_every'"
-    if every is not None and (every != int(every) or every < 1):
-        raise DomainError(f"{where}: expected a whole number of at least 1, got {every!r}")
-    if every is not None and checkpoint is None:
-        raise DomainError(f"{where}: expected a checkpoint to save to beside it, got none")
 
 
 def write_checkpoint(path: str | os.PathLike[str], checkpoint: Checkpoint) -> None:

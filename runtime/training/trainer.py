@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from os import PathLike
-from pathlib import Path as FilePath
 from time import perf_counter
 from typing import Any
 
@@ -11,20 +10,20 @@ import numpy as np
 
 from ...arrays import Array, Arrays
 from ...tape import NUMERICS, DomainError
-from ...tape.values.unique import Unique
 from ..captured.captured_step import CapturedStep
 from ..captured.replayed_step import OnShapeChange
 from ..data import Dataset
 from ..optim import Rule
 from ..optim.clip import global_norm
-from ..step.eager import EagerStep, StateError
+from ..step.eager import EagerStep
 from ..step.evaluate import NonFiniteError
 from ..step.loss_call import LossFn
 from ..step.update import Recipe
 from .batch_stream import Cursor, Feed
 from .callback_list import CallbackList
-from .checkpoint import Checkpoint, CheckpointError, check_every, read_checkpoint, write_checkpoint
-from .evaluation import BATCH, Forwards, Metric, Model, evaluated, predicted
+from .checkpoint import Checkpoint, write_checkpoint
+from .evaluation import Forwards
+from .evaluator import Evaluator
 from .held_out import HeldOut
 from .history import History
 from .interrupt import held_interrupt
@@ -32,10 +31,11 @@ from .modes import StepMode, StepRunner
 from .progress import Reporter, reporting
 from .recorder_protocol import Mode, Path, Recorder, RecorderFactory, RecordOps, check_trace, is_path, is_taken, taken
 from .result import Result
+from .save_place import SavePlace, restored
 from .trace_session import Journal
 
 
-class Trainer(Unique):
+class Trainer(Evaluator):
     """Trains named parameters on batches.
 
     A step is always zero grad, forward, loss, backward, optimizer, whatever the mode. Where asked, gradients are
@@ -115,8 +115,8 @@ class Trainer(Unique):
         if record not in ("digest", "grads"):
             raise DomainError(f"Trainer: argument 'record': expected 'digest' or 'grads', got {record!r}")
         check_trace(trace)
-        check_every(checkpoint, checkpoint_every)
-        if is_taken(trace) and not overwrite and not (checkpoint is not None and FilePath(checkpoint).exists()):
+        self._place = SavePlace(checkpoint, checkpoint_every)
+        if is_taken(trace) and not overwrite and not self._place.exists():
             raise taken("Trainer: argument 'trace'", trace)
         recipe = Recipe(optimizer, accumulate, clip_norm, clip_value)
         self._run = StepRunner(loss_fn, params, recipe, mode, warmup, on_shape_change, model_state, seed)
@@ -125,7 +125,6 @@ class Trainer(Unique):
         self._record: Mode = record
         self._record_ops: RecordOps = record_ops
         self._overwrite = overwrite
-        self._checkpoint, self._every = checkpoint, checkpoint_every
         self.steps = 0
         """Steps done since the beginning of the run."""
         self.history = History(optimizer, 0)
@@ -135,7 +134,7 @@ class Trainer(Unique):
         self._validation: HeldOut | None = None
         self._loaded: Checkpoint | None = None
         self._journal = self._new_journal(None)
-        self._recorded = self._saved = self._measures_norm = False
+        self._recorded = self._measures_norm = False
 
     @property
     def optimizer(self) -> Rule:
@@ -205,22 +204,10 @@ class Trainer(Unique):
         self._feed, self._validation = feed, observed
         self._measures_norm = gradient_norm or self._step.recipe.clip_norm is not None
         self.history = history = History(self.optimizer, self.steps)
-        began, losses = perf_counter(), list[Any]()
+        began = perf_counter()
         shown = reporting(progress, feed.left, feed.epoch_count, history.running)
         with shown as reporter, held_interrupt() as check, self._journal as journal:
-            for tell in self._callbacks.on_begin:
-                tell(self, feed.cursor.steps)
-            self._save_where_asked()
-            for epoch, every in feed.epochs():
-                history.begin_epoch(epoch)
-                for batch in every:
-                    losses.append(self._train(batch))
-                    feed.count_step()
-                    self._finish_step(feed, float(losses[-1]), reporter, check)
-                    check()
-                self._finish_epoch(feed, epoch, reporter, check)
-            self._run.require_same()
-            self._save_where_asked()
+            losses = self._train_epochs(feed, reporter, check)
             journal.end(self._step)
         self._feed = None
         result = Result(np.array(losses), len(losses), perf_counter() - began, self._step.digest(), history)
@@ -244,11 +231,8 @@ class Trainer(Unique):
             trace = f"trace {str(self._trace)!r}" if is_path(self._trace) else "recorder"
             raise DomainError(f"fit: the {trace} holds an earlier fit; make a new Trainer with its own trace")
         if self._loaded is None and is_taken(self._trace) and not self._overwrite:
-            raise taken("fit", self._trace, self._checkpoint)
-        if self._checkpoint is not None and not self._saved and FilePath(self._checkpoint).exists():
-            raise DomainError(
-                f"fit: the checkpoint {str(self._checkpoint)!r} is there already; load it to go on, or remove it"
-            )
+            raise taken("fit", self._trace, self._place.path)
+        self._place.require_free()
         loaded, self._loaded = self._loaded, None
         self._journal = self._new_journal(None if loaded is None else loaded.steps)
 
@@ -261,6 +245,24 @@ class Trainer(Unique):
             loaded=loaded,
             overwrite=self._overwrite,
         )
+
+    def _train_epochs(self, feed: Feed, reporter: Reporter, check: Callable[[], None]) -> list[Any]:
+        """The loss of every step that is left, each done, recorded and told."""
+        for tell in self._callbacks.on_begin:
+            tell(self, feed.cursor.steps)
+        self._save_where_asked()
+        losses = list[Any]()
+        for epoch, every in feed.epochs():
+            self.history.begin_epoch(epoch)
+            for batch in every:
+                losses.append(self._train(batch))
+                feed.count_step()
+                self._finish_step(feed, float(losses[-1]), reporter, check)
+                check()
+            self._finish_epoch(feed, epoch, reporter, check)
+        self._run.require_same()
+        self._save_where_asked()
+        return losses
 
     def _train(self, batch: Any) -> Any:
         if not self._recorded:
@@ -287,7 +289,7 @@ class Trainer(Unique):
                 feed.stop()
         if self._validation is not None and self._validation.is_due(self.steps):
             self._validate(feed, self._validation, check)
-        if self._every is not None and self.steps % self._every == 0:
+        if self._place.is_due(self.steps):
             self._save_where_asked()
 
     def _finish_epoch(self, feed: Feed, epoch: int, reporter: Reporter, check: Callable[[], None]) -> None:
@@ -335,20 +337,12 @@ class Trainer(Unique):
         Raises CheckpointError, and changes nothing, for a file that is damaged, or of another model, optimizer or
         numerics version; OSError if it cannot be read.
         """
-        checkpoint = read_checkpoint(path)
-        for name, value in self._law().items():
-            saved = checkpoint.law.get(name)
-            if saved != value:
-                raise CheckpointError(f"load: {str(path)!r}: {name}: it was saved with {saved}, this run has {value}")
-        try:
-            self._step.load_state_dict(checkpoint.arrays)
-        except StateError as error:
-            raise CheckpointError(f"load: {str(path)!r} is of another model: {error}") from None
+        checkpoint = restored(path, self._law(), self._step)
         self._callbacks.load_state(checkpoint.callbacks)
         self.steps, self._loss = checkpoint.steps, checkpoint.loss
         self._loaded, self._feed = checkpoint, None
         self._recorded = False
-        self._saved = self._saved or (self._checkpoint is not None and FilePath(path) == FilePath(self._checkpoint))
+        self._place.note(path)
 
     def _law(self) -> dict[str, Any]:
         """What decides the run besides its data."""
@@ -356,56 +350,6 @@ class Trainer(Unique):
         return {"numerics": NUMERICS, "seed": self._seed, **recipe}
 
     def _save_where_asked(self) -> None:
-        if self._checkpoint is not None:
-            self.save(self._checkpoint)
-            self._saved = True
-
-    # ------------------------------------------------------------------ evaluation
-
-    def evaluate(self, data: Dataset | Iterable[Any], metric: Metric = "loss", model: Model | None = None) -> float:
-        """One figure over a data set or batches, with ``training=False`` and without gradients; changes nothing.
-
-        Args:
-            data: a data set; batches, of which epoch 0 is taken and none is used up; or any batches. Each counts by
-                its samples, the length of its first array.
-            metric: "loss", or the name of a metric that the loss function returns: their means. "accuracy": the share
-                of samples whose label has the largest of the model's outputs, for batches of (inputs, labels). Or a
-                function ``metric(outputs, batch) -> number`` of arrays.
-            model: ``model(p, x)`` or ``model(p, x, ctx)``, for "accuracy" and functions. It takes the first part of a
-                batch, or all of one that has no parts in order.
-
-        Raises:
-            DomainError: another metric, a missing model, no batch, or samples in place of batches.
-        """
-        return evaluated(self._forwards, data, metric, model)
-
-    def predict(self, inputs: Any, *, model: Model, batch: int = BATCH) -> Any:
-        """What a model gives for inputs of any length, with ``training=False`` and without gradients.
-
-        Args:
-            inputs: an array, or a tuple, list or dict of arrays, whose first axis counts samples; what the model takes
-                as ``x``.
-            model: ``model(p, x)`` or ``model(p, x, ctx)``; it returns one row per sample.
-            batch: how many samples are computed at once, the last time fewer. In every mode but "eager" the model is
-                captured once for each such number.
-
-        Returns:
-            An array of the caller's own in place of each Var that the model returns.
-
-        Raises:
-            DomainError: a ``batch`` below 1, or arrays of different lengths; ShapeError for outputs that are not one
-                row per sample; TapeError if the model reads a value while it is captured.
-
-        >>> from dgrr.runtime import SGD, Trainer
-        >>> from dgrr.tape import ops
-        >>> def model(p, x):
-        ...     return ops.linear(x, p["w"])
-        >>> trainer = Trainer(lambda p, batch: model(p, batch[0]).mean(), {"w": np.ones((1, 2))}, SGD(0.1))
-        >>> trainer.predict(np.arange(6.0).reshape(3, 2), model=model, batch=2)
-        array([[1.],
-               [5.],
-               [9.]])
-        """
-        if batch < 1:
-            raise DomainError(f"predict: argument 'batch': expected a whole number of at least 1, got {batch!r}")
-        return predicted(self._forwards.model(model), inputs, batch)
+        if self._place.path is not None:
+            self.save(self._place.path)
+            self._place.note(self._place.path)

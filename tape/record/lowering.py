@@ -8,7 +8,7 @@ moves no element. What depends only on shapes, dtypes and attributes is decided 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from operator import itemgetter
+from operator import attrgetter, itemgetter, methodcaller
 from typing import Any, Protocol
 
 import numpy as np
@@ -157,7 +157,7 @@ def reshaped(x: Slot, shape: Sizes) -> Slot:
 
 def permuted(x: Slot, axes: Sizes) -> Slot:
     """``x`` with its axes in another order."""
-    return view("permute", x, tuple(x.shape[a] for a in axes), lambda a: a.transpose(axes))
+    return view("permute", x, tuple(x.shape[a] for a in axes), methodcaller("transpose", axes))
 
 
 def order(result: Slot) -> list[Slot]:
@@ -196,8 +196,8 @@ def prepare(inputs: Sequence[Slot], result: Slot) -> Runner:
     return run_program
 
 
-def _picked(places: list[int]) -> Callable[[list[Array]], Sequence[Array]]:
-    """What picks the values at these places from a list."""
+def _picked(places: Sequence[int]) -> Callable[[Sequence[Array]], Sequence[Array]]:
+    """What picks the values at these places."""
     if len(places) == 1:
         return itemgetter(slice(places[0], places[0] + 1))
     return itemgetter(*places) if places else lambda values: ()
@@ -246,6 +246,7 @@ def _kernel_runner(step: KernelStep) -> Runner:
 def _strided_runner(step: StridedStep) -> Runner:
     address, layout, work, strided = step.kernel.address(step.out.dtype), step.layout, step.work, step.strided
     shape, dtype, mask, empty = step.out.shape, step.out.dtype, sum(2 << i for i in strided), np.empty
+    picked, strides_of = _picked(strided), attrgetter("strides")
 
     @lru_cache(LAYOUTS_KEPT)
     def prepared(strides: tuple[Sizes, ...], parts: int) -> tuple[Words, int]:
@@ -255,7 +256,7 @@ def _strided_runner(step: StridedStep) -> Runner:
         out, parts = empty(shape, dtype), 1 if work < launch.PARALLEL_WORK else launch.parts_for(work)
         if parts > 1:
             arrays = readable(arrays)
-        words, scratch = prepared(tuple([arrays[i].strides for i in strided]), parts)
+        words, scratch = prepared(tuple(map(strides_of, picked(arrays))), parts)
         given = (out, *arrays, empty(scratch, np.uint8)) if scratch else (out, *arrays)
         if parts > 1:
             launch.run(address, words, given, parts)

@@ -19,7 +19,7 @@ from ..var.var import Var
 from .arguments import no_tensor, tensors_of
 from .derivative import NO_GRAD, Derivative, NoGradient, RecordFunction
 from .description import Description, describe, require_docstring
-from .lowering import Slot, prepare
+from .lowering import Runner, Slot, prepare
 from .samples import Bad, Samples
 from .signature import Signature
 
@@ -31,8 +31,8 @@ PREPARED_KEPT = 4096
 MOST_ELEMENTS = (1 << 60) - 1
 """Of eight bytes each, as many as memory has addresses for."""
 
-Computation = Callable[[Sequence[AnyTensor | None]], AnyTensor]
-"""What an op does with tensors of certain specs, under certain attributes."""
+Computation = tuple[Runner, Spec]
+"""What an op does with the arrays of inputs of certain specs, under certain attributes, and the spec of the result."""
 
 Meaning = Callable[[Pattern, str, Bindings], Any]
 """``meaning(pattern, where, known)``: the plain value of an attribute that is given as ``Shape[...]``."""
@@ -163,9 +163,9 @@ class Op:
     def compute(self, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> AnyTensor:
         """The value of the op on tensors. What is decided by their specs is kept, so that it is decided once."""
         specs = tuple([None if v is None else v.spec for v in values])
-        key = (specs, attrs.key if isinstance(attrs, Attributes) else Attributes(attrs).key)
-        run = self.prepared.get(key) or self._prepare(key, specs, attrs)
-        return run(values)
+        key = (specs, attrs.key if attrs.__class__ is Attributes else Attributes(attrs).key)
+        run, spec = self.prepared.get(key) or self._prepare(key, specs, attrs)
+        return AnyTensor(run(*[v.array for v in values if v is not None]), spec)
 
     def infer_spec(self, specs: Sequence[Spec | None], attrs: Mapping[str, Any]) -> Spec:
         """Shape and dtype of the result. Raises ShapeError, DTypeError or DomainError."""
@@ -196,22 +196,14 @@ class Op:
         result = self.lower(*slots, **attrs)
         return [s for s in slots if s is not None], result
 
-    def _prepare(self, key: Any, specs: Sequence[Spec | None], attrs: Mapping[str, Any]) -> "Computation":
+    def _prepare(self, key: Any, specs: Sequence[Spec | None], attrs: Mapping[str, Any]) -> Computation:
         spec = self.infer_spec(specs, attrs)
         slots, result = self.lowered(specs, attrs)
         if result.spec is not spec:
             raise ShapeError(f"op {self.name}: its lowering gives {result.spec}, its infer {spec}; mend the op")
-        run = prepare(slots, result)
-
-        def compute(values: Sequence[Any]) -> AnyTensor:
-            return AnyTensor(run(*[v.array for v in values]), spec)
-
-        def compute_given(values: Sequence[AnyTensor | None]) -> AnyTensor:
-            return compute([v for v in values if v is not None])
-
         if len(self.prepared) >= PREPARED_KEPT:
             self.prepared.pop(next(iter(self.prepared)), None)
-        self.prepared[key] = made = compute_given if None in specs else compute
+        self.prepared[key] = made = prepare(slots, result), spec
         return made
 
     @property

@@ -15,6 +15,7 @@ from ..errors import DTypeError, ShapeError
 from ..values.dtypes import DTYPES, DType, Float, element_dtype, i64
 from ..values.shape import Bindings, Pattern
 from ..values.spec import Spec
+from ..var.foreign import ARGUMENTS
 from ..var.var import Var
 from .kinds import Kind, require_in_range
 
@@ -111,7 +112,8 @@ class Signature:
         try:
             self.python.bind(*args, **kwargs)
         except TypeError as error:
-            raise DTypeError(f"{self.name}: {error}") from None
+            ours = {ARGUMENTS[name] for name in kwargs if name in ARGUMENTS} & self.places.keys()
+            raise DTypeError(f"{self.name}: {error}{''.join(f'; write {name}=' for name in sorted(ours))}") from None
 
     def where(self, name: str) -> str:
         """What messages call an argument."""

@@ -52,28 +52,28 @@ class Arithmetic:
 
     def __neg__(self) -> Self:
         """``-self``."""
-        return OPS["neg"](self)
+        return OPS["neg"].call(self)
 
     def __pow__(self, exponent: float) -> Self:
         """``self ** exponent`` for a number."""
-        return OPS["power"](self, exponent)
+        return OPS["power"].call(self, exponent)
 
     def __abs__(self) -> Self:
         """``|self|``."""
-        return OPS["absolute"](self)
+        return OPS["absolute"].call(self)
 
     def clamp(self, low: float, high: float) -> Self:
         """``minimum(high, maximum(low, self))``."""
-        return OPS["clamp"](self, low, high)
+        return OPS["clamp"].call(self, low, high)
 
     def softmax(self, axis: int = -1) -> Self:
         """The softmax along an axis."""
-        return OPS["softmax"](self, axis)
+        return OPS["softmax"].call(self, axis)
 
     def log_softmax(self, axis: int = -1) -> Self:
         """The logarithm of the softmax along an axis."""
-        return OPS["log_softmax"](self, axis)
+        return OPS["log_softmax"].call(self, axis)
 
     def cumsum(self, axis: int) -> Self:
         """The running sum along an axis."""
-        return OPS["cumsum"](self, axis)
+        return OPS["cumsum"].call(self, axis)

@@ -27,7 +27,7 @@ def binary(op: str, a: Any, b: Any) -> Any:
             OPS[op].signature.require_dtypes(a.dtype, b.dtype)  # before anything is appended
             common = _common_shape(op, *sizes)
             a, b = _repeated(a, common), _repeated(b, common)
-    return OPS[op](a, b)
+    return OPS[op].call(a, b)
 
 
 def _has_shape(x: Any) -> bool:
@@ -48,4 +48,4 @@ def _common_shape(op: str, a: Sizes, b: Sizes) -> Sizes:
 def _repeated(x: Any, sizes: Sizes) -> Any:
     if shape_of(x) == sizes:
         return x
-    return OPS["broadcast_to"](x, sizes) if isinstance(x, Handle) else np.broadcast_to(np.asarray(x), sizes)
+    return OPS["broadcast_to"].call(x, sizes) if isinstance(x, Handle) else np.broadcast_to(np.asarray(x), sizes)

@@ -30,7 +30,7 @@ def method(op: str, face: Face, doc: str) -> Face:
     """A method that calls an op, of the type of ``face``."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        return OPS[op](*args, **kwargs)
+        return OPS[op].call(*args, **kwargs)
 
     call.__doc__ = doc
     return call  # type: ignore[return-value]

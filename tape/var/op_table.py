@@ -3,6 +3,7 @@
 Here they are typed as operators use them; `record.op` and `record.composed` give the same tables with whole records.
 """
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,15 +25,21 @@ class Callee(Protocol):
         """What it takes."""
         ...
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Apply it."""
+    @property
+    def private(self) -> bool:
+        """Whether it has no public function."""
+        ...
+
+    @property
+    def call(self) -> Callable[..., Any]:
+        """The function that applies it: operators enter it without a step between."""
         ...
 
 
 OPS: dict[str, Callee] = {}
 """Every op record by name."""
 
-COMPOSED: dict[str, Callee] = {}
+COMPOSED: dict[str, object] = {}
 """Every record of a composed function by name."""
 
 

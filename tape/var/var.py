@@ -9,7 +9,7 @@ whose axes might be any.
 # What the op table returns is typed by each method's own signature.
 # mypy: disable-error-code="no-any-return"
 from collections.abc import Callable
-from typing import Any, Generic, Literal, Protocol, TypeVar, TypeVarTuple, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, TypeVarTuple, overload
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ..values.dtypes import DType, Float, boolean, i64
 from ..values.shape import Pattern, Shape
 from .arithmetic import Arithmetic, Number
 from .broadcasting import binary, shape_of as shape_of
+from .foreign import numpy_operator, refuse_array, refuse_attribute, refuse_function
 from .handle import Handle
 from .method_types import Axes, Axis, Flat, UnknownAxis, method
 from .op_table import OPS
@@ -153,8 +154,13 @@ class Var(SomeVar[D], Arithmetic, Generic[D, *S]):
     """
 
     __slots__ = ()
-    __array_ufunc__ = None  # numpy arrays leave `array + var` to Var
     __hash__ = object.__hash__
+
+    if TYPE_CHECKING:  # checkers refuse by themselves what these refuse
+        __array_ufunc__ = None
+    else:
+        __array__, __array_function__, __array_ufunc__ = refuse_array, refuse_function, numpy_operator
+        __getattr__ = refuse_attribute
 
     def __repr__(self) -> str:
         value = self.value
@@ -180,11 +186,11 @@ class Var(SomeVar[D], Arithmetic, Generic[D, *S]):
     def __matmul__(self: "Var[D, *Bs, M, K]", other: Array) -> "Gradual[D]": ...
     def __matmul__(self, other: Any) -> Any:
         """``self @ other``: the matrix product over the last two axes."""
-        return OPS["matmul"](self, other)
+        return OPS["matmul"].call(self, other)
 
     def __rmatmul__(self, other: Array) -> "Gradual[D]":
         """``other @ self``."""
-        return OPS["matmul"](other, self)
+        return OPS["matmul"].call(other, self)
 
     def __lt__(self, other: "Var[D, *S] | Array | Number") -> "Var[boolean, *S]":
         """``self < other``; no gradient."""
@@ -218,12 +224,12 @@ class Var(SomeVar[D], Arithmetic, Generic[D, *S]):
     def __getitem__(self, index: Any) -> "Gradual[D]": ...
     def __getitem__(self, index: Any) -> Any:
         """Basic slicing: ints, slices with steps, ``...`` and ``None``, as in numpy."""
-        return OPS["getitem"](self, index)
+        return OPS["getitem"].call(self, index)
 
     @property
     def T(self: "Var[D, M, N]") -> "Var[D, N, M]":
         """The transpose of a matrix."""
-        return OPS["transpose2d"](self)
+        return OPS["transpose2d"].call(self)
 
     relu = method("relu", elementwise, "``max(self, 0)``.")
     exp = method("exp", elementwise, "``e ** self``.")
@@ -245,11 +251,11 @@ class Var(SomeVar[D], Arithmetic, Generic[D, *S]):
 
     def swapaxes(self, axis1: int, axis2: int) -> "Gradual[D]":
         """Two axes exchanged."""
-        return OPS["swapaxes"](self, axis1, axis2)
+        return OPS["swapaxes"].call(self, axis1, axis2)
 
     def permute(self, *axes: int) -> "Gradual[D]":
         """The axes in another order."""
-        return OPS["permute"](self, axes)
+        return OPS["permute"].call(self, axes)
 
     @overload
     def reshape(self, shape: type[Shape[*S2]], /) -> "Var[D, *S2]": ...
@@ -258,7 +264,7 @@ class Var(SomeVar[D], Arithmetic, Generic[D, *S]):
     def reshape(self, *shape: Any) -> Any:
         """The same elements under another shape; one size may be -1, one Dim may be new."""
         one = len(shape) == 1 and not isinstance(shape[0], int | np.integer)
-        return OPS["reshape"](self, shape[0] if one else shape)
+        return OPS["reshape"].call(self, shape[0] if one else shape)
 
     @overload
     def flatten(self, start_axis: type[Shape[*S2]]) -> "Var[D, *S2]": ...
@@ -266,7 +272,7 @@ class Var(SomeVar[D], Arithmetic, Generic[D, *S]):
     def flatten(self, start_axis: int = 0) -> "Gradual[D]": ...
     def flatten(self, start_axis: Any = 0) -> Any:
         """The axes from ``start_axis`` on joined into one: into the last of a ``Shape[...]``."""
-        return OPS["flatten"](self, start_axis)
+        return OPS["flatten"].call(self, start_axis)
 
     @overload
     def broadcast_to(self, shape: type[Shape[*S2]]) -> "Var[D, *S2]": ...
@@ -274,7 +280,7 @@ class Var(SomeVar[D], Arithmetic, Generic[D, *S]):
     def broadcast_to(self, shape: tuple[int, ...]) -> "Gradual[D]": ...
     def broadcast_to(self, shape: Any) -> Any:
         """Repeated to ``shape``."""
-        return OPS["broadcast_to"](self, shape)
+        return OPS["broadcast_to"].call(self, shape)
 
 
 _Unknown = Var[D, UnknownAxis, *tuple[UnknownAxis, ...]]

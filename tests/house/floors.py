@@ -59,7 +59,7 @@ FLOORS: dict[str, list[list[str]]] = {
     "runtime/training": [
         ["batch_stream", "callback_list", "figures", "interrupt", "modes", "progress", "recorder_protocol"],
         ["checkpoint", "evaluation", "history", "trace_session"],
-        ["held_out", "result"],
+        ["evaluator", "held_out", "result", "save_place"],
         ["trainer"],
         ["callbacks"],
     ],
@@ -97,8 +97,9 @@ FLOORS: dict[str, list[list[str]]] = {
         ["exit_codes"],
         ["file_version"],
         ["v1", "v2"],
-        ["comparing", "replaying"],
-        ["frameworks"],
+        ["replaying"],
+        ["comparing"],
+        ["frameworks", "golden"],
         ["cli"],
     ],
     "trace/v1": [

@@ -15,7 +15,13 @@ WINGS = ("tape", "runtime", "trace")
 SHARED = sorted(p for p in ROOT.glob("*.py") if not p.stem.startswith("__"))
 """The modules at the root of the package, which all wings may import."""
 
-LATE_IMPORTS = {"trace/cli/main.py", "trace/replaying/validate.py", "trace/cli/v2.py"}
+LATE_IMPORTS = {
+    "trace/cli/main.py",
+    "trace/cli/v2.py",
+    "trace/golden/plugin.py",
+    "trace/golden/traces.py",
+    "trace/replaying/validate.py",
+}
 """Files that import inside functions, so that answers that need no compiled code come at once."""
 
 NUMBA = re.compile(r"tape/numerics/|tape/ops/\w+/(kernels|tile)|runtime/optim/(schedule_)?kernels\.py|trace/v1/")

@@ -10,6 +10,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -19,6 +20,8 @@ import pytest
 import dgrr.runtime
 import dgrr.tape
 import dgrr.trace
+
+from .unprompted import unprompted
 
 ROOT = Path(__file__).parents[2]
 RUN_PAGE = str(Path(__file__).parent / "run_page.py")
@@ -111,10 +114,31 @@ def test_docstring_examples(module_name: str) -> None:
     assert results.failed == 0
 
 
+def docstrings() -> Iterator[doctest.DocTest]:
+    """Every docstring, with the examples that doctest finds in it."""
+    finder = doctest.DocTestFinder(exclude_empty=False)
+    return (test for m in modules() for test in finder.find(importlib.import_module(m)) if test.docstring)
+
+
 def test_there_are_docstring_examples() -> None:
-    finder = doctest.DocTestFinder()
-    found = [t for m in modules() for t in finder.find(importlib.import_module(m)) if t.examples]
-    assert len(found) >= 150
+    assert sum(bool(test.examples) for test in docstrings()) >= 250
+
+
+def test_no_line_of_a_docstring_is_code_that_nobody_runs() -> None:
+    found = {test.name: lines for test in docstrings() if (lines := unprompted(test.docstring or ""))}
+    assert found == {}, "these lines are code: begin them with >>>"
+
+
+def test_a_line_that_loses_its_prompt_is_found() -> None:
+    """Each line of each example, and those behind it, without its prompt: run as what is printed, or found as code."""
+    for test in docstrings():
+        doc = inspect.cleandoc(test.docstring or "")
+        for start in re.finditer(r"^ *(>>> )", doc, re.MULTILINE):
+            lost = re.sub(r"^( *)(?:>>>|\.\.\.) ", r"\1", doc[start.start() :], flags=re.MULTILINE)
+            left = doctest.DocTestParser().get_examples(doc[: start.start()] + lost)
+            shown = left[-1].want if left else ""
+            first = lost.split("\n", 1)[0].strip()
+            assert first in shown or unprompted(doc[: start.start()] + lost), f"{test.name}: {first}"
 
 
 def test_the_ops_page_is_fresh() -> None:

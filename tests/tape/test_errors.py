@@ -13,6 +13,7 @@ from dgrr.tape import (
     DomainError,
     DTypeError,
     GradientError,
+    MissingAttributeError,
     NonFiniteError,
     ShapeError,
     Tape,
@@ -29,6 +30,7 @@ FAMILY = {
     DomainError: ValueError,
     BoundsError: IndexError,
     GradientError: RuntimeError,
+    MissingAttributeError: AttributeError,
     NonFiniteError: ArithmeticError,
 }
 

@@ -15,12 +15,15 @@ from .losses import loss_curves
 from .policy import Policy, PolicyLike
 from .result import Cause, Comparison
 from .search import first_divergent
-from .settings import differing, environment_of, header_of, rule_of
+from .settings import differing, environment_of, header_of, rule_of, shown
 from .steps import Pair, StepDifference
 from .tensors import TensorDifference
 
 TraceLike: TypeAlias = str | os.PathLike[str] | Trace
 """A trace by its path, or an open one."""
+
+_NEAR = 32
+"""How many steps before and behind a step are looked through for its batch."""
 
 _PROVEN = (Verdict.OK, Verdict.UNSEALED, Verdict.TORN_TAIL)
 
@@ -47,7 +50,9 @@ def compare(a: TraceLike, b: TraceLike, *, policy: PolicyLike = "bitwise", prove
         with ExitStack() as stack:
             traces = [_opened(stack, trace) for trace in (a, b)]
             damaged = _damage([trace.path for trace in traces]) if proven else None
-            return damaged or _Comparing(Pair(traces[0], traces[1], wanted), proven=proven).result()
+            if damaged is not None:
+                return damaged
+            return _Comparing(Pair(traces[0], traces[1], wanted), proven=proven).result()
     except TraceFileError as error:
         return _unreadable(names, error)
 
@@ -96,7 +101,7 @@ def _unreadable(names: list[str], error: TraceFileError) -> Comparison:
         verdict = Verdict.IO if error.exit == Exit.IO else Verdict.CORRUPT
         return Comparison(names[0], names[1], verdict, str(error))
     found = None if any(name in error.text for name in names) else _damage(names)  # a frame has no path: look for it
-    return found or Comparison(names[0], names[1], error.verdict, error.text)
+    return Comparison(names[0], names[1], error.verdict, error.text) if found is None else found
 
 
 class _Comparing:
@@ -124,7 +129,8 @@ class _Comparing:
         schema = schema_cause(self.a.schema, self.b.schema)
         if schema is not None:
             result = self._diverged(schema[0], schema[1])
-            result.settings = differing(rule_of(self.a), rule_of(self.b))
+            told = self.pair.length > 0
+            result.settings = differing(rule_of(self.a, told=told), rule_of(self.b, told=told))
             if schema[0] is Cause.MODEL and self.pair.length:
                 result.op = first_op_of(self.pair, 0)
             return result
@@ -149,7 +155,11 @@ class _Comparing:
         tensors = found.forward + found.after
         result = self._diverged(cause, self._sentence(step, cause, found, tensors), step=step, tensors=tensors)
         result.op, result.settings = op, found.told
-        if op is None:
+        if op is not None and cause in (Cause.MODEL, Cause.GRADIENT, Cause.ENVIRONMENT):
+            result.sentence += f"; first {op.short}"
+        if cause is Cause.DATA:
+            result.notes += self._whose_batch(step)
+        if op is None and found.forward and cause is Cause.GRADIENT:
             result.notes.append(self._ops_note(step))
         if cause is Cause.GRADIENT and not all(state_known(trace, step) for trace in (self.a, self.b)):
             result.notes.append(self._state_note(step))
@@ -158,10 +168,11 @@ class _Comparing:
     def _sentence(self, step: int, cause: Cause, found: StepDifference, tensors: list[TensorDifference]) -> str:
         begun = f"step {step} is the first that differs"
         if cause is Cause.DATA:
-            return f"{begun}: it was given another batch"
+            parts = found.told.get("micro_batches")
+            return f"{begun}: it was given another batch" + (f", of {parts[1]} parts, not {parts[0]}" if parts else "")
         if cause is Cause.RULE:
             key, (x, y) = next(iter(found.told.items()))
-            return f"{begun}: it was told another {key}: {x} -> {y}"
+            return f"{begun}: it was told another {key}: {shown(x)} -> {shown(y)}"
         if cause is Cause.START:
             return f"{begun}: it draws by another seed: {self.a.header.seed} -> {self.b.header.seed}"
         if cause is Cause.MODEL:
@@ -174,6 +185,13 @@ class _Comparing:
             else "from equal state and data it computes another"
         )
         return f"{begun}: {made} {tensors[0].title}"
+
+    def _whose_batch(self, step: int) -> list[str]:
+        """Whether the batch is one that `a` had a little earlier or later, as where two were swapped."""
+        batch = self.b[step].input_digest
+        near = range(max(step - _NEAR, 0), min(step + _NEAR, len(self.a)))
+        found = next((k for k in near if self.a[k].input_digest == batch), None)
+        return [] if found is None else [f"the batch that a was given at step {found}"]
 
     def _ops_note(self, step: int) -> str:
         missing = [side for side, trace in (("a", self.a), ("b", self.b)) if trace.ops(step) is None]

@@ -24,7 +24,7 @@ class OpDifference:
         node: the op itself.
         count: how many nodes the list has.
         was: what `a` has in its place, where it was changed.
-        target: for "grad": the node whose gradient differs.
+        target: for "grad": the node whose gradient differs; for the value of a leaf: the first op that takes it.
         others: for "grad": further ops that add to the same gradient; it may be one of them instead.
     """
 
@@ -43,30 +43,31 @@ class OpDifference:
 
     @property
     def short(self) -> str:
-        """Op and layer in a few words."""
-        named = f" '{self.node.name}'" if self.node.name else ""
-        return f"{self.node.op}{named}{_layer(self.node)}"
+        """Which op in which layer, in a few words."""
+        if self.what == "value" and self.node.op == LEAF:
+            return "a value that no op made"
+        was = f" in the place of {self.was.op}" if self.was is not None and self.was.op != self.node.op else ""
+        return f"{'the backward of ' if self.what == 'grad' else ''}{self.node.op}{_layer(self.node)}{was}"
 
     def lines(self) -> list[str]:
         """For a screen: what differs, its shape, its layer, and the user's line."""
-        lines = [f"first op that differs: #{self.index} of {self.count}, {_said(self.node)}{_layer(self.node)}"]
-        lines += [f"  {self._explained()}"]
-        if self.was is not None and _said(self.was) != _said(self.node):
-            lines.append(f"  a has {_said(self.was)}{_layer(self.was)} in its place")
-        return lines + ([f"  {self.node.place}"] if self.node.place else [])
+        head = f"first op that differs: #{self.index} of {self.count}, {_said(self.node)}{_layer(self.node)}"
+        place = self.node.place or ("" if self.node.op != LEAF or self.target is None else self.target.place)
+        return [head, f"  {self._explained()}", *([f"  {place}"] if place else [])]
 
     def _explained(self) -> str:
-        if self.what == "value":
-            agree = "it is no result of an op" if self.node.op == LEAF else "its inputs agree"
-            return f"{agree}, its value differs"
-        if self.what == "grad" and self.target is not None:
+        target = "" if self.target is None else f"{_said(self.target)}"
+        if self.what == "value" and self.node.op == LEAF:
+            return f"no op made it, its value differs{f'; it is taken by {target}' if target else ''}"
+        if self.what == "grad":
             also = f" (or that of op {', '.join(f'#{i}' for i in self.others)})" if self.others else ""
-            named = f" '{self.target.name}'" if self.target.name else ""
-            return f"its backward{also} differs: the gradient of its input {self.target.op}{named} {self.target.shape}"
-        return {
-            "added": "b has it, a has not",
-            "removed": "a has it, b has not",
-        }.get(self.what, "it takes other inputs or attributes in b than in a")
+            return f"its backward{also} differs: the gradient of {target}"
+        if self.was is not None:
+            said = f"{_said(self.was)}{_layer(self.was)}"
+            other = said == f"{_said(self.node)}{_layer(self.node)}"
+            return "it takes other inputs in b than in a" if other else f"in its place a has {said}"
+        told = {"value": "its inputs agree, its value differs", "added": "b has it, a has not"}
+        return told.get(self.what, "a has it, b has not")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types."""
@@ -94,15 +95,20 @@ def _placed(a: OpDigests, b: OpDigests, index: int) -> TapeNode:
 
 def _first_value(a: OpDigests, b: OpDigests) -> OpDifference | None:
     index = next((i for i, (x, y) in enumerate(zip(a.values, b.values, strict=True)) if x != y), None)
-    return None if index is None else OpDifference("value", index, _placed(a, b, index), len(b.nodes))
+    if index is None:
+        return None
+    taken = next((i for i, node in enumerate(b.nodes) if index in node.parents), None)
+    target = _placed(a, b, taken) if b.nodes[index].op == LEAF and taken is not None else None
+    return OpDifference("value", index, _placed(a, b, index), len(b.nodes), target=target)
 
 
 def _first_gradient(a: OpDigests, b: OpDigests) -> OpDifference | None:
-    """On the way back: the last node whose gradient differs was computed first, by the ops that take it."""
+    """On the way back: the last node whose gradient differs was computed first, by the ops that take it and got one."""
     index = next((i for i in reversed(range(len(a.grads))) if a.grads[i] != b.grads[i]), None)
     if index is None:
         return None
-    *others, op = [i for i, node in enumerate(b.nodes) if index in node.parents] or [index]
+    arrived = {i for i, pair in enumerate(zip(a.grads, b.grads, strict=True)) if any(pair)}
+    *others, op = [i for i, node in enumerate(b.nodes) if index in node.parents and i in arrived] or [index]
     return OpDifference(
         "grad", op, _placed(a, b, op), len(b.nodes), target=b.nodes[index], others=tuple(reversed(others))
     )

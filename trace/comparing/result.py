@@ -16,7 +16,8 @@ LINES, COLUMNS = 40, 100
 """The size of a screen."""
 
 _IN_FULL = 5
-_FEWEST_KEYS = 4
+_BY_NAME = 4
+_FEWEST_ROWS = 3
 
 
 class Cause(Enum):
@@ -77,30 +78,33 @@ class Comparison:
         return "\n".join(self._lines(_characters()))
 
     def _lines(self, characters: str) -> list[str]:
-        lines = [*_wrapped(f"{self._word()}: {self.sentence}", ""), f"  a: {self.a}", f"  b: {self.b}"]
-        lines += [line for note in self.notes for line in _wrapped(note, "  ")]
-        lines += [] if self.op is None else self.op.lines()
-        lines += self._tensor_lines()
-        lines += [] if self.losses is None else self.losses.lines(self.step, characters)
-        for title, rows in (("settings", self.settings), ("parts of the environment", self.environment)):
-            room = max(LINES - len(lines) - 2, _FEWEST_KEYS)
-            lines += table(f"{title} that differ (a -> b)", rows, room)
-        return lines
+        head = [*_wrapped(f"{self._word()}: {self.sentence}", ""), f"  a: {self.a}", f"  b: {self.b}"]
+        head += [line for note in self.notes for line in _wrapped(note, "  ")]
+        for line in [] if self.op is None else self.op.lines():
+            head += _wrapped(line.strip(), "  " if line.startswith(" ") else "")
+        losses = [] if self.losses is None else self.losses.lines(self.step, characters)
+        room = LINES - len(head) - len(losses) - _least(self.settings) - _least(self.environment)
+        lines = head + self._tensor_lines(room) + losses
+        lines += table("settings that differ (a -> b)", self.settings, LINES - len(lines) - _least(self.environment))
+        return lines + table("parts of the environment that differ (a -> b)", self.environment, LINES - len(lines))
 
     def _word(self) -> str:
         """The verdict, and the cause if it says more."""
         cause = "" if self.cause is None else self.cause.value
         return f"{self.verdict.value} ({cause})" if cause not in ("", self.verdict.value) else self.verdict.value
 
-    def _tensor_lines(self) -> list[str]:
-        """The first tensor with its worst elements, some more in short, the rest counted."""
-        lines: list[str] = []
-        told = [t for i, t in enumerate(self.tensors) if not i or t.recorded or t.only_in][:_IN_FULL]
-        for i, tensor in enumerate(told):
-            lines += tensor.lines(worst=0 if i else WORST)
-        rest = [t.title for t in self.tensors if t not in told]
-        more = f" and {len(rest) - _IN_FULL} more" if len(rest) > _IN_FULL else ""
-        return lines + (_wrapped(f"also different: {', '.join(rest[:_IN_FULL])}{more}", "") if rest else [])
+    def _tensor_lines(self, room: int) -> list[str]:
+        """The first tensor with its worst elements, some more in short, the rest by name or counted."""
+        if not self.tensors:
+            return []
+        first, *others = self.tensors
+        lines = first.lines(worst=WORST)
+        told = [t for t in others if t.recorded or t.only_in]
+        told = told[: max(min(_IN_FULL - 1, (room - len(lines) - 3) // 2), 0)]
+        lines += [line for tensor in told for line in tensor.lines(worst=0)]
+        rest = [t.title for t in others if t not in told]
+        more = f" and {len(rest) - _BY_NAME} more" if len(rest) > _BY_NAME else ""
+        return lines + (_wrapped(f"also different: {', '.join(rest[:_BY_NAME])}{more}", "") if rest else [])
 
     def to_dict(self) -> dict[str, Any]:
         """The same in plain types, for JSON."""
@@ -119,6 +123,11 @@ class Comparison:
             "settings": _plain_pairs(self.settings),
             "environment": _plain_pairs(self.environment),
         }
+
+
+def _least(rows: Differing) -> int:
+    """How many lines the table of these keys takes at least."""
+    return min(len(rows), _FEWEST_ROWS) + 1 if rows else 0
 
 
 def _wrapped(text: str, indent: str) -> list[str]:

@@ -45,10 +45,10 @@ def header_of(trace: Trace) -> dict[str, Any]:
     }
 
 
-def rule_of(trace: Trace) -> dict[str, Any]:
-    """The rules of the run, and what its first step was told."""
-    told = step_of(trace, trace[0]) if len(trace) else {}
-    return {"rule": ", ".join(group.rule for group in trace.schema.groups if group != CLIPPING), **told}
+def rule_of(trace: Trace, *, told: bool) -> dict[str, Any]:
+    """The rules of the run, and what its first step was `told`."""
+    rules = ", ".join(group.rule for group in trace.schema.groups if group != CLIPPING)
+    return {"rule": rules, **(step_of(trace, trace[0]) if told else {})}
 
 
 def step_of(trace: Trace, view: StepView) -> dict[str, Any]:
@@ -86,14 +86,21 @@ def _event(trace: Trace, kind: str) -> dict[str, Any]:
     return cast(dict[str, Any], value) if isinstance(value, dict) else {kind: text}
 
 
-def table(title: str, rows: Differing, limit: int) -> list[str]:
-    """Differing keys for a screen, `key: a -> b`, at most so many."""
-    lines = [f"  {key}: {_shown(a)} -> {_shown(b)}" for key, (a, b) in rows.items()]
-    more = [f"  {len(lines) - limit} more keys differ"] if len(lines) > limit else []
-    return [f"{title}:", *lines[:limit], *more] if lines else []
+def table(title: str, rows: Differing, room: int) -> list[str]:
+    """Differing keys for a screen, `key: a -> b`, in so many lines, or in three if these are fewer."""
+    lines = [f"  {key}: {shown(a)} -> {shown(b)}" for key, (a, b) in rows.items()]
+    if len(lines) + 1 > max(room, 3):
+        told = max(room - 2, 1)
+        lines = [*lines[:told], f"  {len(lines) - told} more keys differ"]
+    return [f"{title}:", *lines] if lines else []
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value for a screen, in short.
+
+    >>> shown(None), shown(0.5)
+    ('none', '0.5')
+    """
     if value is None:
         return "none"
     text = str(value)

@@ -57,8 +57,9 @@ class DifferentElement:
 
     def lines(self) -> list[str]:
         """For a screen: both values in decimal, as hexadecimal floats and as bits, one below the other."""
-        place = f"[{', '.join(map(str, self.index))}]" if self.index else ""
-        return [f"{place} {self.distance}".strip(), f"  a {exact(self.a)}", f"  b {exact(self.b)}"]
+        place = f"[{', '.join(map(str, self.index))}] " if self.index else ""
+        distance = f", {self.distance}" if self.index else ""
+        return [f"{place}a {exact(self.a)}", f"{' ' * len(place)}b {exact(self.b)}{distance}"]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types; each value as text in decimal, hexadecimal and bits."""
@@ -111,17 +112,22 @@ class TensorDifference:
             return "its digests differ, its values are not recorded"
         if not self.differing:
             return "equal values of different types"
-        size = int(np.prod(self.shape))
-        count = "" if not self.shape else f"{self.differing} of {size} elements differ, "
+        if not self.shape:
+            far = "relative" in self.worst[0].distance  # which is said already
+            return f"differs{self._by('by')}{'' if far else f', {self.worst[0].distance}'}"
+        return f"{self.differing} of {int(np.prod(self.shape))} differ{self._by('by up to')}"
+
+    def _by(self, how: str) -> str:
         if self.max_abs is None or self.max_rel is None:
-            return f"{count}none of them finite in both"
-        return f"{count}at most {self.max_abs:.3g} absolute, {self.max_rel:.3g} relative"
+            return ", not finite in both"
+        return f" {how} {self.max_abs:.3g}, relatively {self.max_rel:.3g}"
 
     def lines(self, *, worst: int) -> list[str]:
         """For a screen, with so many of the worst elements."""
         shape = f" {self.shape}" if self.shape else ""
         lines = [f"{self.title}, {self.dtype}{shape}: {self.figures()}"]
-        if self.histogram:
+        near = any(first < FAR for first, _ in self.histogram)  # else the relative difference has said it
+        if near and self.shape:
             lines.append(f"  ULP {histogram_line(self.histogram)}")
         return lines + [f"  {line}" for element in self.worst[:worst] for line in element.lines()]
 
@@ -207,13 +213,15 @@ def _worst(
 
 
 def histogram_line(histogram: Iterable[tuple[int, int]]) -> str:
-    """A histogram in a line: bins of up to 2^20 ULP, twice as wide if there are many; what is beyond in one."""
+    """A histogram in a line: bins of up to 2^20 ULP, wider ones if there are many; what is beyond in one."""
     histogram = tuple(histogram)
-    width = 2 if sum(first <= FAR for first, _ in histogram) > _BINS else 1
-    counts: dict[str, int] = {}
-    for first, count in histogram:
-        label = _bin(first, width)
-        counts[label] = counts.get(label, 0) + count
+    for width in (1, 2, 4):
+        counts: dict[str, int] = {}
+        for first, count in histogram:
+            label = _bin(first, width)
+            counts[label] = counts.get(label, 0) + count
+        if len(counts) <= _BINS:
+            break
     return "   ".join(f"{label}: {count}" for label, count in counts.items())
 
 
@@ -222,10 +230,8 @@ def _bin(first: int, width: int) -> str:
         return "zeros" if first == 0 else "NaN"
     power = (first.bit_length() - 1) // width * width
     if first >= FAR:
-        return ">=2^20"
+        return "2^20+"
     low, high = 1 << power, (1 << power + width) - 1
-    return str(low) if low == high else f"{_short(low)}-{_short(high)}"
-
-
-def _short(n: int) -> str:
-    return str(n) if n < 10_000 else f"{n // 1000}k"
+    if low == high:
+        return str(low)
+    return f"{low}-{high}" if high < 128 else f"2^{power}+"

@@ -1,30 +1,19 @@
 """Re-execution of recorded steps: batches, losses and gradients held against a trace."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from ... import runtime
 from ...arrays import Array, Arrays
-from ...runtime.optim import clip_by_global_norm, clip_by_value
-from ...runtime.step.batch import batch_arrays
-from ...runtime.step.eager import averaged
-from ...runtime.step.evaluate import Evaluation
-from ...runtime.step.loss_call import RunPoint
 from ..v2.check.difference import first_difference
 from ..v2.check.report import Finding
-from ..v2.errors import InvalidTraceError
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import Batch, InputDigest, TensorDigest
-from ..v2.format.schema import CLIP_EVENT
 from ..v2.read.reader import StepView, Trace
 from ..v2.verdict import Verdict
+from .execution import Batches, Execution, LossFn
 from .replay_state import ReplayState
 
-LossFn: TypeAlias = Callable[..., Any]
-Batches: TypeAlias = Iterable[Batch]
 Made: TypeAlias = tuple[dict[str, Array], dict[str, Array]]
 """The gradients of a step, and the buffers after it."""
 
@@ -40,19 +29,11 @@ class FailedError(Exception):
 
 
 class Model:
-    """The loss function and the batches of a run, from its beginning.
-
-    As in training, so many batches in turn are one step as the first step says, and a rest of fewer at the end of
-    an epoch is left out.
-    """
+    """The loss function and the batches of a run, each step held against what is recorded of it."""
 
     def __init__(self, trace: Trace, loss_fn: LossFn, batches: Batches) -> None:
         self._trace = trace
-        self._loss_fn = loss_fn
-        self._given = batches
-        self._together = 1
-        self._batches = _epochs(batches, self._together)
-        self._clip_event = None if trace.schema.clips_by_value else _clip_event(trace)
+        self._execution = Execution(trace, loss_fn, batches)
         algorithm = trace.header.algorithm
         self._input_digest = InputDigest(algorithm)
         digests = {t.name: TensorDigest(algorithm, t.dtype, t.shape) for t in trace.schema.tensors}
@@ -61,15 +42,10 @@ class Model:
 
     def next_batch(self, view: StepView) -> tuple[Batch, ...]:
         """The micro-batches of a step; of every step in turn, from the first."""
-        if view.step == 0:
-            self._together = view.micro_batches
-            self._batches = _epochs(self._given, self._together)
-        try:
-            batch = next(self._batches)
-        except StopIteration:
-            raise FailedError(Verdict.DATA, f"there are no more batches; {_ANEW}", view.step) from None
-        recorded = batch[0] if self._together == 1 else tuple(batch_arrays(batch))
-        if self._input_digest(recorded) != view.input_digest:
+        batch = self._execution.take(view)
+        if batch is None:
+            raise FailedError(Verdict.DATA, f"there are no more batches; {_ANEW}", view.step)
+        if self._input_digest(self._execution.recorded(batch)) != view.input_digest:
             cure = f"; {_ANEW}" if view.step == 0 else ""
             raise FailedError(Verdict.DATA, f"the batch is not the one that was recorded{cure}", view.step)
         return batch
@@ -81,32 +57,21 @@ class Model:
 
         `recorded`: the gradients and buffers that the trace holds, none in mode `digest`.
         """
-        if view.micro_batches != self._together:
-            text = f"expected {self._together} micro-batches as in the first step, got {view.micro_batches}"
+        together = self._execution.together
+        if view.micro_batches != together:
+            text = f"expected {together} micro-batches as in the first step, got {view.micro_batches}"
             raise FailedError(Verdict.UNPROVEN, f"{text}; the trainer does not vary them", view.step)
-        passes = self._passes(state, batch)
-        loss, grads = averaged(passes, self._digests)
-        bound = self._clip_event if view.clip_value is None else view.clip_value
-        if bound is not None:
-            grads = clip_by_value(grads, bound)
-        difference = first_difference(view.record.loss, np.asarray(loss), ulp_tol)
+        made = self._execution.compute(view, state, batch)
+        difference = first_difference(view.record.loss, np.asarray(made.loss), ulp_tol)
         if difference is not None:
             raise FailedError(Verdict.GRADIENT, str(difference), view.step, "loss")
-        if view.clip is not None:
-            grads = self._clipped(view, view.clip, grads)
+        if view.clip is not None and made.clip != view.clip:
+            text = f"the clip scale: recorded {view.clip[1]!r}, found {made.clip and made.clip[1]!r}"
+            raise FailedError(Verdict.GRADIENT, text, view.step)
         for name in self._digests:
-            self._compare(view, name, recorded[0].get(name), grads.get(name), ulp_tol)
-        self._compare_buffers(view, recorded[1], passes[-1].model_state, ulp_tol)
-        return grads, passes[-1].model_state
-
-    def _passes(self, state: ReplayState, batch: tuple[Batch, ...]) -> list[Evaluation]:
-        """Each micro-batch evaluated, the model's state handed on from one to the next."""
-        params, passes = state.of_role(TensorRole.PARAM), list[Evaluation]()
-        point = RunPoint(int(state.values["step"]), self._trace.header.seed, state.of_role(TensorRole.BUFFER))
-        for micro in batch:
-            passes.append(runtime.evaluate(self._loss_fn, params, micro, point))
-            point = point.after(passes[-1].model_state)
-        return passes
+            self._compare(view, name, recorded[0].get(name), made.grads.get(name), ulp_tol)
+        self._compare_buffers(view, recorded[1], made.buffers, ulp_tol)
+        return made.grads, made.buffers
 
     def _compare_buffers(self, view: StepView, recorded: Arrays, found: Arrays, ulp_tol: int) -> None:
         for name, digest in view.buffer_digests.items():
@@ -118,13 +83,6 @@ class Model:
             difference = first_difference(recorded[name], found[name], ulp_tol)
             if difference is not None:
                 raise FailedError(Verdict.GRADIENT, f"{text}; {difference}", view.step, name)
-
-    def _clipped(self, view: StepView, clip: tuple[float, float], grads: Mapping[str, Array]) -> dict[str, Array]:
-        clipped = clip_by_global_norm(grads, clip[0])
-        if clipped.scale != clip[1]:
-            text = f"the clip scale: recorded {clip[1]!r}, found {clipped.scale!r}"
-            raise FailedError(Verdict.GRADIENT, text, view.step)
-        return clipped.grads
 
     def _compare(self, view: StepView, name: str, recorded: Array | None, found: Array | None, ulp_tol: int) -> None:
         digest = view.grad_digests.get(name)
@@ -144,29 +102,5 @@ class Model:
             raise FailedError(Verdict.GRADIENT, text, view.step, name)
 
 
-def _clip_event(trace: Trace) -> float | None:
-    """The bound of clipping by value as traces held it before their schemas did."""
-    for _, event in trace.events():
-        if event.kind == CLIP_EVENT:
-            try:
-                limit = float(event.text)
-            except ValueError:
-                limit = -1.0
-            if not limit >= 0:
-                raise InvalidTraceError(Verdict.CORRUPT, f"the bound of clipping by value is {event.text!r}")
-            return limit
-    return None
-
-
 def _presence(value: object) -> str:
     return "no gradient" if value is None else "a gradient"
-
-
-def _epochs(batches: Batches, n: int) -> Iterator[tuple[Batch, ...]]:
-    """The batches, ``n`` at a time, iterated again when they end, until an iteration gives no step."""
-    more = True
-    while more:
-        more, items = False, iter(batches)
-        while len(together := tuple(islice(items, n))) == n:
-            more = True
-            yield together

@@ -13,7 +13,8 @@ from ..v2.format.constants import VERSION, RecordMode
 from ..v2.format.digest import TensorDigest
 from ..v2.read.reader import StepView, Trace, open_trace
 from ..v2.verdict import Verdict
-from .reexecute import Batches, FailedError, LossFn, Made, Model
+from .execution import Batches, LossFn
+from .reexecute import FailedError, Made, Model
 from .replay_state import ReplayState, Rules, UnknownRuleError, by_name
 from .validate import validate
 
@@ -88,7 +89,7 @@ class _Replay:
                 "replay: ulp_tol: this trace records digests of its states but no values after the "
                 "beginning, and digests have no tolerance; use 0, or record with record='full'"
             )
-        self.state = ReplayState(trace, 0, rules)
+        self.state = ReplayState(trace, trace.keyframe(0), rules)
 
     def run(self) -> None:
         """Replay all steps; say in the report what is proven, what failed, and what could not be checked."""

@@ -23,14 +23,14 @@ class UnknownRuleError(LookupError):
 
 
 class ReplayState:
-    """Every tensor of a trace before step `keyframe`; `advance` applies one step in place.
+    """Every tensor of a trace before a step; `advance` applies one step in place.
 
-    `values`: name → array, in the order of the schema.
+    `values`: name → array, in the order of the schema; at first as given, such as those of a keyframe.
     """
 
-    def __init__(self, trace: Trace, keyframe: int, rules: Rules = ()) -> None:
+    def __init__(self, trace: Trace, values: dict[str, Array], rules: Rules = ()) -> None:
         self._trace, self._rules = trace, by_name(rules)
-        self.values = trace.keyframe(keyframe)
+        self.values = values
         self._tensors = trace.schema.tensors
 
     def of_role(self, role: TensorRole) -> dict[str, Array]:
@@ -108,7 +108,7 @@ def state_after(path: str | os.PathLike[str], step: int, *, rules: Rules = ()) -
     """
     with open_trace(path, mode="tolerate_tail") as trace:
         last = trace[step].step
-        state = ReplayState(trace, trace.last_keyframe(last), rules)
+        state = ReplayState(trace, trace.keyframe(trace.last_keyframe(last)), rules)
         for i in range(trace.last_keyframe(last), last + 1):
             view = trace[i]
             state.advance(view, view.gradients(), view.buffers())

@@ -1,4 +1,4 @@
-"""Comparing traces, rolling back, and the commands."""
+"""Where two traces part: bisected or step by step, and what cannot be compared."""
 
 import os
 from collections.abc import Callable
@@ -8,12 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.trace import Cause, InvalidTraceError, Verdict, compare, open_trace, replay, validate
-from dgrr.trace.cli import v2
-from dgrr.trace.v2.check.difference import first_difference
-from dgrr.trace.v2.write.rollback import rollback_v2
+from dgrr.trace import Cause, Trace, Verdict, assert_same, compare, open_trace
 
-RecordRun = Callable[..., Path]
+RecordRun = Write = Callable[..., Path]
 
 
 def links(path: Path) -> list[bytes]:
@@ -63,7 +60,7 @@ def test_sealed_traces_are_bisected(record_run: RecordRun, monkeypatch: pytest.M
         real = os.pread
         monkeypatch.setattr(os, "pread", lambda d, n, o: reads.append(n) or real(d, n, o))
         assert compare(x, y).step == 1033
-    assert len(reads) < 700  # of which the curves of the losses take 500; a scan would take more than 6,000
+    assert len(reads) < 800  # of which the curves of the losses take 500; a scan would take more than 6,000
 
 
 def test_different_lengths(record_run: RecordRun) -> None:
@@ -88,89 +85,254 @@ def test_different_beginnings(record_run: RecordRun) -> None:
     assert found.sentence == "the models differ: param 'w' f32 (3, 2) became param 'w' f64 (3, 2)"
 
 
-def test_first_difference() -> None:
-    one = np.float32(1)
-    a = np.array([1, 0, 0, np.nan, np.nan, 1, -1], np.float32)
-    b = np.array([np.nextafter(one, np.float32(2)), -0.0, 1e-45, np.nan, 1, np.inf, 1], np.float32)
-    assert first_difference(a[:2], b[:2], 1) is None
-    difference = first_difference(a[1:2], b[1:2])
-    assert difference is not None
-    assert difference.ulp == 0  # at tolerance 0 the bits count, and +0 is not -0
-    assert first_difference(np.array([1, 2]), np.array([1, 3])) == ((1,), 2, 3, None)
+# ------------------------------------------------------------------ how much is read
 
 
-@pytest.mark.parametrize("step", [0, 3, 4, 6])
-@pytest.mark.parametrize("state_every", [1, 4])
-def test_rollback_makes_a_child(record_run: RecordRun, tmp_path: Path, step: int, state_every: int) -> None:
-    path = record_run(state_every=state_every, keyframe_every=2)
-    before = path.read_bytes()
-    assert rollback_v2(path, step, tmp_path / "child") == 6 - step
-    assert path.read_bytes() == before
-    assert validate(tmp_path / "child").ok
-    assert links(tmp_path / "child") == links(path)[:step]
-    with open_trace(tmp_path / "child") as child:
-        assert child.header.parent_root == before[-16:] + bytes(16)
-        assert child.header.parent_steps == step
-        assert child.header.salt != bytes(16)
-    provable = state_every == 1 or step in (0, 4, 6)
-    assert replay(tmp_path / "child").verdict is (Verdict.OK if provable else Verdict.UNPROVEN)
+def counted(monkeypatch: pytest.MonkeyPatch, a: Path, b: Path) -> int:
+    """How many reads a comparison of two open traces takes."""
+    with open_trace(a) as x, open_trace(b) as y, monkeypatch.context() as patched:
+        reads: list[int] = []
+        real = os.pread
+        patched.setattr(os, "pread", lambda d, n, o: reads.append(n) or real(d, n, o))
+        compare(x, y)
+    return len(reads)
 
 
-def test_rollback_refuses(record_run: RecordRun, tmp_path: Path) -> None:
-    path = record_run()
-    with pytest.raises(ValueError, match="step: expected 0 to 6, got 7"):
-        rollback_v2(path, 7, tmp_path / "child")
-    with pytest.raises(ValueError, match="always writes a new file"):
-        rollback_v2(path, 2, path)
-    (tmp_path / "torn").write_bytes(path.read_bytes()[:-50])
-    with pytest.raises(InvalidTraceError):
-        rollback_v2(tmp_path / "torn", 2, tmp_path / "child")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["run.dgrr", "torn"]
+def test_reads_grow_with_the_logarithm(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    def changed(step: int, told: dict[str, Any]) -> None:
+        told["loss"] = told["loss"] if step < 100 else told["loss"] + 1
+
+    short, long = (
+        counted(
+            monkeypatch,
+            write(f"a{steps}", steps=steps, record="digest"),
+            write(f"b{steps}", changed, steps=steps, record="digest"),
+        )
+        for steps in (250, 1000)
+    )
+    assert abs(long - short) < 60  # two more halvings, and where in the file the curves are read
 
 
-MODEL = """
-import numpy as np
-def make():
-    return (lambda p, batch: None), [np.zeros(3)]
-"""
+def test_equal_traces_take_a_few_reads(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert counted(monkeypatch, write("a", steps=200), write("b", steps=200)) < 50
 
 
-def test_commands(
-    record_run: RecordRun, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path, other = str(record_run()), str(record_run("other.dgrr", diverge=2))
-    (tmp_path / "bad").write_bytes(Path(path).read_bytes()[:-9])
-    (tmp_path / "some_model.py").write_text(MODEL)
-    monkeypatch.chdir(tmp_path)
-    calls: list[tuple[Callable[[], int], int, str]] = [
-        (lambda: v2.validate(path), 0, "run.dgrr: ok (version 2, 6 steps)"),
-        (lambda: v2.validate("bad"), 3, "torn-tail: "),
-        (lambda: v2.validate("missing"), 2, "cannot open missing"),
-        (lambda: v2.replay(path, None, 0, None), 0, "update     proven"),
-        (lambda: v2.replay(path, 3, 0, None), 0, "run.dgrr: step 3\n  loss 0.25 ("),
-        (lambda: v2.replay(path, 6, 0, None), 1, "--step: expected 0 to 5, got 6"),
-        (lambda: v2.replay(path, None, 1, None), 1, "digests have no tolerance"),
-        (lambda: v2.replay(path, None, 0, "some_model:make"), 5, "data: step 0: the batch is not the one"),
-        (lambda: v2.replay(path, None, 0, "some_model"), 1, "--model: expected MODULE:FUNCTION"),
-        (lambda: v2.replay(path, None, 0, "some_model:x"), 1, "--model some_model:x: cannot be loaded"),
-        (lambda: v2.inspect(path, None), 0, "param  f32  (3, 2)           w"),
-        (lambda: v2.inspect(path, 2), 0, "state root "),
-        (lambda: v2.inspect(path, 6), 1, "expected a step from 0 to 5, got 6"),
-        (lambda: v2.inspect("bad", 1), 0, "micro-batches 1"),
-        (lambda: v2.rollback(path, 4, None), 0, "run.before-4.dgrr: steps 0 to 3"),
-        (lambda: v2.rollback(path, 4, path), 1, "always writes a new file"),
-        (lambda: v2.compare(path, path, 0), 0, "ok: equal to the bit: 6 steps"),
-        (lambda: v2.compare(path, other, 0), 4, "diverged (gradient): step 2 is the first"),
-        (lambda: v2.compare(path, "missing", 0), 2, "cannot open missing"),
+# ------------------------------------------------------------------ what is in the way
+
+
+def test_digests_of_two_kinds(write: Write) -> None:
+    found = compare(write("a"), write("b", digest="sha256"))
+    assert (found.verdict, found.cause, found.step) == (Verdict.UNPROVEN, None, None)
+    assert (
+        found.sentence
+        == "nothing that is recorded in both differs, but their digests are of different kinds; record with one"
+    )
+    assert found.settings == {"digest": ("XXH3-128", "SHA256")}
+
+    def changed(step: int, told: dict[str, Any]) -> None:
+        told["grads"]["w"][0, 1] += step == 5
+
+    found = compare(write("c"), write("d", changed, digest="sha256"))
+    assert (found.verdict, found.step, found.tensors[0].name) == (Verdict.DIVERGED, 5, "w")
+
+
+def test_a_file_that_ends_before_its_first_keyframe(write: Write, tmp_path: Path) -> None:
+    whole = write("a")
+    content = whole.read_bytes()
+    second = content.index(b"\xdaGRF\x02")  # KEYFRAME 0
+    for end in (0, 3, 255, 300, second, second + 60):
+        (tmp_path / "cut").write_bytes(content[:end])
+        for pair in ((whole, tmp_path / "cut"), (tmp_path / "cut", whole)):
+            found = compare(*pair)
+            assert (found.verdict, found.same, found.cause) == (Verdict.TORN_TAIL, False, None), end
+            assert str(tmp_path / "cut") in found.sentence
+    assert "it ends before KEYFRAME 0, the beginning of the run: nothing to compare" in found.sentence
+
+
+def test_what_is_no_trace(write: Write, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("x" * 300)
+    for other, verdict in (
+        (tmp_path / "text", Verdict.CORRUPT),
+        (tmp_path / "none", Verdict.IO),
+        (tmp_path, Verdict.IO),
+    ):
+        found = compare(write(f"a{verdict}{other.name}"), other)
+        assert (found.verdict, bool(found)) == (verdict, False)
+        assert str(other) in found.sentence
+
+
+def test_a_torn_tail_is_compared_as_far_as_it_goes(write: Write, tmp_path: Path) -> None:
+    whole = write("a")
+    (tmp_path / "torn").write_bytes(whole.read_bytes()[:-900])
+    found = compare(whole, tmp_path / "torn")
+    assert found.cause is Cause.LENGTH
+    assert found.notes[0].startswith("b is damaged behind step ")
+
+
+def test_an_unfinished_run(write: Write) -> None:
+    whole, unsealed = write("a"), write("b", steps=5, seal=False)
+    found = compare(whole, unsealed)
+    assert (found.cause, found.step) == (Cause.LENGTH, 5)
+    assert found.notes[0] == "b is not sealed: its run was not finished"
+    same = compare(unsealed, write("c", steps=5), proven=True)
+    assert same.same
+    assert same.notes[0] == "a is not sealed: its run was not finished"
+
+
+def damaged_body(path: Path, target: Path, step: int) -> Path:
+    """A copy with one bit of a recorded gradient turned, which no link and no CRC covers."""
+    with open_trace(path) as trace:
+        value = trace.tensor("w", step=step).tobytes()
+    content = bytearray(path.read_bytes())
+    at = content.index(value)
+    content[at] ^= 1
+    target.write_bytes(content)
+    return target
+
+
+def test_damage_that_no_link_shows(write: Write, tmp_path: Path) -> None:
+    whole = write("a")
+    bad = damaged_body(whole, tmp_path / "bad", 3)
+    found = compare(whole, bad)
+    assert found.same
+    assert found.notes == [
+        "by the last links of both; not read: earlier links and recorded values (proven=True reads them)"
     ]
-    for i, (call, code, text) in enumerate(calls):
-        assert call() == code, i
-        out, err = capsys.readouterr()
-        assert text in (err if code not in (0, 4) else out), (i, out, err)
-    assert validate("run.before-4.dgrr").steps == 4
+    for pair in ((whole, bad), (bad, whole)):
+        found = compare(*pair, proven=True)
+        assert (found.verdict, found.same) == (Verdict.CORRUPT, False)
+        assert found.sentence.startswith(f"{bad}: the digest of 'w' (grad) of frame ")
+    assert compare(whole, whole, proven=True).notes == ["both files are proven from their first byte to their last"]
 
 
-def test_inspect_names_the_parent(record_run: RecordRun, tmp_path: Path, capsys: Any) -> None:
-    rollback_v2(record_run(), 2, tmp_path / "child")
-    assert v2.inspect(str(tmp_path / "child"), None) == 0
-    assert "2 steps taken over from" in capsys.readouterr().out
+def test_damage_that_is_met_names_the_file(write: Write, tmp_path: Path) -> None:
+    def changed(step: int, told: dict[str, Any]) -> None:
+        told["grads"]["w"][0, 1] += step == 3
+
+    whole = write("a")
+    found = compare(whole, damaged_body(write("b", changed), tmp_path / "bad", 3))
+    assert found.verdict is Verdict.CORRUPT
+    assert found.sentence.startswith(f"{tmp_path / 'bad'}: the digest of 'w' (grad)")
+
+
+def test_no_steps(write: Write) -> None:
+    assert compare(write("a", steps=0), write("b", steps=0)).same
+    found = compare(write("c", steps=0), write("d", steps=3))
+    assert (found.cause, found.step, found.sentence) == (
+        Cause.LENGTH,
+        0,
+        "equal to the bit for 0 steps; then d goes on, to 3".replace(" d ", " b "),
+    )
+    str(found)
+
+
+def test_links_that_lie(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = write("a"), write("b")
+    real = Trace.__getitem__
+
+    def lying(trace: Trace, index: Any) -> Any:
+        view = real(trace, index)
+        if trace.path == str(b) and view.step >= 4:
+            view.link = bytes(16)
+        return view
+
+    monkeypatch.setattr(Trace, "__getitem__", lying)
+    found = compare(a, b)
+    assert (found.verdict, found.same) == (Verdict.CHAIN, False)
+    assert "the links of step 4 differ, but not what they link" in found.sentence
+
+
+# ------------------------------------------------------------------ record modes and tolerances
+
+
+@pytest.mark.parametrize("modes", [("digest", "full"), ("grads", "digest"), ("grads", "full")])
+def test_record_modes_may_differ(write: Write, modes: tuple[str, str]) -> None:
+    def changed(step: int, told: dict[str, Any]) -> None:
+        told["grads"]["w"][0, 1] += step == 3
+
+    a = write("a", record=modes[0])
+    assert compare(a, write("b", record=modes[1])).same
+    found = compare(a, write("c", changed, record=modes[1]))
+    assert (found.step, found.tensors[0].title, found.tensors[0].recorded) == (
+        3,
+        "gradient of 'w'",
+        "digest" not in modes,
+    )
+    assert found.settings == {"record": modes}
+
+
+def test_a_tolerance_for_each_tensor(write: Write) -> None:
+    def changed(step: int, told: dict[str, Any]) -> None:
+        told["grads"]["b"] = np.nextafter(told["grads"]["b"], np.float32(9))
+        if step == 6:
+            told["grads"]["w"] = told["grads"]["w"] * np.float32(1 + 1e-5)
+
+    a, b = write("a"), write("b", changed)
+    found = {
+        str(policy): compare(a, b, policy=policy).step
+        for policy in (
+            "bitwise",
+            "ulp=1",
+            "rtol=1e-4",
+            {"b": "ulp=1"},
+            {"w": "rtol=1e-4"},
+            {"b": "ulp=1", "*": "rtol=1e-4"},
+        )
+    }
+    assert list(found.values()) == [0, 6, None, 6, 0, None]
+
+
+def test_a_tolerance_holds_states_where_they_are_recorded(write: Write) -> None:
+    def changed(step: int, told: dict[str, Any]) -> None:
+        if step == 4:
+            told["params"]["b"] = told["params"]["b"] + np.float32(1)
+
+    found = compare(write("a"), write("b", changed), policy="rtol=1e-3")
+    assert (found.step, found.cause, found.tensors[0].title) == (4, Cause.UPDATE, "'b' after the step")
+
+
+def test_what_a_tolerance_cannot_decide_is_not_called_equal(write: Write) -> None:
+    def changed(step: int, told: dict[str, Any]) -> None:
+        told["grads"]["w"] = np.nextafter(told["grads"]["w"], np.float32(9))
+
+    a, b = write("a", record="digest"), write("b", changed, record="digest")
+    found = compare(a, b, policy="ulp=4")
+    assert (found.verdict, found.same, found.cause) == (Verdict.UNPROVEN, False, None)
+    assert found.sentence == (
+        "digests have no tolerance, and those of gradient of 'w' differ, of which no values are recorded; "
+        "record with record='grads', or compare bitwise"
+    )
+    assert compare(a, write("c", record="digest"), policy="ulp=4").same  # digests that agree are enough
+    found = compare(a, write("d", begin=lambda p: p.update(w=p["w"] * 2), record="digest"), policy="ulp=4")
+    assert found.tensors[0].what == "before"  # keyframes hold values
+
+
+def test_another_numerics_version_is_refused_bitwise(write: Write) -> None:
+    def changed(step: int, told: dict[str, Any]) -> None:
+        told["grads"]["w"] = told["grads"]["w"] * np.float32(1 + 1e-6 * (step > 2))
+
+    a, same, other = write("a"), write("b", numerics=2), write("c", changed, numerics=2)
+    found = compare(a, same)
+    assert (found.verdict, found.cause, found.step, found.same) == (Verdict.NUMERICS, Cause.NUMERICS, None, False)
+    found = compare(a, other)
+    assert (found.verdict, found.step, found.tensors[0].name) == (Verdict.NUMERICS, 3, "w")
+    assert found.sentence.startswith(
+        "numerics versions 1 and 2 promise no equal bits: compare with a tolerance, or record"
+    )
+    assert any(note.startswith("at the last step, 7, the greatest relative difference: ") for note in found.notes)
+    assert found.settings["numerics"] == (1, 2)
+    assert compare(a, other, policy="rtol=1e-3,atol=1e-3").same
+    reordered = write("d", lambda k, told: told.update(batch=told["batch"] + (k == 1)), numerics=2)
+    assert compare(a, reordered).cause is Cause.DATA  # which arithmetic does not explain
+
+
+def test_assert_same(write: Write) -> None:
+    def changed(step: int, told: dict[str, Any]) -> None:
+        told["grads"]["w"][0, 1] += step == 3
+
+    a, b = write("a"), write("b", changed)
+    assert_same(a, a)
+    assert_same(a, b, policy="atol=2")
+    with pytest.raises(AssertionError) as caught:
+        assert_same(a, b)
+    assert str(caught.value) == str(compare(a, b))

@@ -26,7 +26,10 @@ class Locator:
 
     def __init__(self, frames: FrameSource, mode: Mode) -> None:
         self.frames = frames
-        self._prologue = Prologue(frames)
+        try:
+            self._prologue = Prologue(frames)
+        except DamageError as damage:
+            raise judge(frames, damage) from damage
         self.schema = self._prologue.schema
         self.layout = self._prologue.layout
         self.damage: InvalidTraceError | None = None

@@ -62,6 +62,11 @@ class Recorder:
         return self._writer.steps
 
     @property
+    def link(self) -> bytes:
+        """The link of the last step in the state chain; of a trace without steps, where the chain begins."""
+        return self._writer.link
+
+    @property
     def path(self) -> str:
         """The name the trace has once it is sealed."""
         return self._writer.path
@@ -92,7 +97,7 @@ class Recorder:
         front = encode_step(self._layout, self._algorithm.hash, self._writer.link, record)
         self._writer.step(front, [raw(a) for a in self._recorded(consumed + buffers, after)])
         if done.tape is not None and self.wants_tape(done.step):
-            self._record_tape(done.tape)
+            self.record_tape(done.tape)
         self._last_record = record
         if done.step == 0:
             self._keep_values(done)
@@ -122,7 +127,12 @@ class Recorder:
             root=root,
         )
 
-    def _record_tape(self, tape: StepTape) -> None:
+    def record_tape(self, tape: StepTape) -> None:
+        """Record the digests of every value and gradient of the last step, which was handed over without its tape.
+
+        Raises:
+            TraceWriteError: the file cannot be written.
+        """
         values = tuple([tensor_digest(self._algorithm, array) for array in tape.values])
         grads = tuple([None if array is None else tensor_digest(self._algorithm, array) for array in tape.grads])
         self._schedule.spend(self._writer.ops(tape.nodes, values, grads))

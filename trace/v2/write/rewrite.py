@@ -3,10 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from ....completed_step import TapeNode
 from ..format.constants import U64
 from ..format.control_frames import EventRecord, SealRecord
 from ..format.keyframe import KeyframeRecord
+from ..format.ops import OpsRecord
 from ..format.step import StepRecord
+from ..format.values import ValuesRecord
 from ..read.scan import Walk
 from ..read.source import Frame, FrameSource
 from .writer import TraceWriter
@@ -21,22 +24,32 @@ def keep(record: StepRecord, front: bytes, body: bytes) -> tuple[bytes, bytes]:
 
 
 def copy_trace(frames: FrameSource, walk: Walk, writer: TraceWriter, steps: int, edit: Edit = keep) -> None:
-    """Write the first `steps` steps, their keyframes and events, and seal.
+    """Write the first `steps` steps, all that is told of them, their keyframes and events, and seal.
 
-    COMMIT and INDEX are made by the writer; frames of types that may be skipped are left out.
+    COMMIT and INDEX are made by the writer; frames of unknown types are left out, and VALUES where steps are edited.
     """
     final: Sequence[bytes] = ()
+    nodes: dict[int, tuple[TapeNode, ...]] = {}
     for frame, record in walk:
-        if isinstance(record, KeyframeRecord) and record.step <= steps:
-            writer.keyframe(frame.front, record.root, [memoryview(_body(frames, frame))])
-        elif isinstance(record, StepRecord) and record.step < steps:
-            front, body = edit(record, frame.front, _body(frames, frame))
-            writer.step(_linked(writer, record.step, front), [memoryview(body)])
-            final = record.state_in_order(walk.layout) if record.root else ()
-        elif isinstance(record, EventRecord) and frame.step <= steps:
-            writer.event(record.kind, record.text)
-        elif isinstance(record, SealRecord) and record.steps <= steps:
-            final = record.final[:-1]
+        match record:
+            case KeyframeRecord(step=step) if step <= steps:
+                writer.keyframe(frame.front, record.root, [memoryview(_body(frames, frame))])
+            case StepRecord(step=step) if step < steps:
+                front, body = edit(record, frame.front, _body(frames, frame))
+                writer.step(_linked(writer, step, front), [memoryview(body)])
+                final = record.state_in_order(walk.layout) if record.root else ()
+            case tuple():
+                nodes[frame.offset] = record
+            case OpsRecord() if frame.step < steps:
+                writer.ops(nodes[record.nodes_at], record.values, record.grads)
+            case ValuesRecord(step=step) if step < steps and edit is keep:
+                writer.values(frame.front, [memoryview(_body(frames, frame))])
+            case EventRecord() if frame.step <= steps:
+                writer.event(record.kind, record.text)
+            case SealRecord() if record.steps <= steps:
+                final = record.final[:-1]
+            case _:
+                pass
     writer.seal(final)
 
 

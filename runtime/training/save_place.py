@@ -1,0 +1,59 @@
+"""Where a trainer saves its run by itself, how often, and what it finds there."""
+
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from ...tape import DomainError
+from ..captured.captured_step import CapturedStep
+from ..step.eager import EagerStep, StateError
+from .checkpoint import Checkpoint, CheckpointError, read_checkpoint
+
+FilePath = str | PathLike[str]
+
+
+class SavePlace:
+    """The trainer's arguments ``checkpoint`` and ``checkpoint_every``. Raises DomainError where they do not fit."""
+
+    def __init__(self, path: FilePath | None, every: int | None) -> None:
+        where = "Trainer: argument 'checkpoint_every'"
+        if every is not None and (every != int(every) or every < 1):
+            raise DomainError(f"{where}: expected a whole number of at least 1, got {every!r}")
+        if every is not None and path is None:
+            raise DomainError(f"{where}: expected a checkpoint to save to beside it, got none")
+        self.path, self._every = path, every
+        self._own = False
+
+    def is_due(self, steps: int) -> bool:
+        """Whether to save after so many steps."""
+        return self._every is not None and steps % self._every == 0
+
+    def exists(self) -> bool:
+        """Whether there is a checkpoint."""
+        return self.path is not None and Path(self.path).exists()
+
+    def note(self, path: FilePath) -> None:
+        """What was just saved to a path, or loaded from it, is of this run."""
+        self._own = self._own or (self.path is not None and Path(path) == Path(self.path))
+
+    def require_free(self) -> None:
+        """Raise DomainError if what stands there is not of this run, which would overwrite it."""
+        if not self._own and self.exists():
+            raise DomainError(
+                f"fit: the checkpoint {str(self.path)!r} is there already; load it to go on, or remove it"
+            )
+
+
+def restored(path: FilePath, law: Mapping[str, Any], step: EagerStep | CapturedStep) -> Checkpoint:
+    """A checkpoint whose arrays the step has taken over. Raises CheckpointError if it is of another law or model."""
+    checkpoint = read_checkpoint(path)
+    for name, value in law.items():
+        saved = checkpoint.law.get(name)
+        if saved != value:
+            raise CheckpointError(f"load: {str(path)!r}: {name}: it was saved with {saved}, this run has {value}")
+    try:
+        step.load_state_dict(checkpoint.arrays)
+    except StateError as error:
+        raise CheckpointError(f"load: {str(path)!r} is of another model: {error}") from None
+    return checkpoint

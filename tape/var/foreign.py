@@ -1,0 +1,120 @@
+"""What users of other libraries ask of a Var: numpy's functions, and names of attributes. Each is refused with advice.
+
+numpy's operators alone are taken: ``array + var`` is that of `Var`.
+"""
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..errors import DTypeError, MissingAttributeError
+from .handle import Handle
+from .op_table import COMPOSED, OPS
+
+REFLECTED = {
+    "add": "__radd__",
+    "subtract": "__rsub__",
+    "multiply": "__rmul__",
+    "divide": "__rtruediv__",
+    "matmul": "__rmatmul__",
+}
+"""The operators of arrays, by the names of numpy's functions behind them, and what they ask of the Var beside one."""
+
+MIRRORED = {
+    "less": "__gt__",
+    "less_equal": "__ge__",
+    "greater": "__lt__",
+    "greater_equal": "__le__",
+    "equal": "__eq__",
+    "not_equal": "__ne__",
+}
+"""The same of comparisons."""
+
+OTHER_NAMES = {
+    "amax": "reduce_max",
+    "amin": "reduce_min",
+    "concatenate": "concat",
+    "divide": "div",
+    "max": "reduce_max",
+    "mean": "reduce_mean",
+    "min": "reduce_min",
+    "multiply": "mul",
+    "negative": "neg",
+    "subtract": "sub",
+    "sum": "reduce_sum",
+    "transpose": "permute",
+}
+"""Ops by the names that numpy has for them, where these are others."""
+
+WITHOUT_RECORD = ("concat", "einsum", "split", "stack")
+"""Public functions of ``ops`` that stand in no table."""
+
+ADVICE = {
+    "T": "x.swapaxes(-1, -2) exchanges the last axes of more than two",
+    "astype": "ops.cast(x, dtype) gives another element type",
+    "backward": "x.tape.backward_dense(x) gives the gradient of every node",
+    "clone": "a Var never changes, so it needs no copy",
+    "copy": "a Var never changes, so it needs no copy",
+    "data": "x.value is its value",
+    "detach": "x.tape.const(x.value) is a constant of its value",
+    "dim": "len(x.shape) is the number of axes",
+    "double": 'ops.cast(x, "float64") gives another element type',
+    "float": 'ops.cast(x, "float32") gives another element type',
+    "grad": "x.tape.backward_dense(loss)[x] is its gradient",
+    "ndim": "len(x.shape) is the number of axes",
+    "requires_grad": "x.tape.node(x).requires_grad says it",
+    "size": "x.shape has its sizes",
+    "squeeze": "x.reshape(...) drops axes of size 1",
+    "t": "x.T is the transpose",
+    "to": "ops.cast(x, dtype) gives another element type",
+    "tolist": "x.numpy().tolist() is a list",
+    "transpose": "x.permute(...) and x.swapaxes(...) exchange axes",
+    "unsqueeze": "x[:, None] has an axis more",
+    "view": "x.reshape(...) has another shape",
+}
+"""Attributes of PyTorch's tensors and numpy's arrays, and what says the same here."""
+
+ARGUMENTS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims"}
+"""Names of arguments in PyTorch, and ours."""
+
+
+def refuse_attribute(x: Any, name: str) -> NoReturn:
+    """Raise MissingAttributeError for an attribute that a Var has not."""
+    advice = ADVICE.get(name) or (f"write ops.{name}(x)" if _is_public(name) else "")
+    raise MissingAttributeError(f"Var: there is no attribute {name!r}{'; ' if advice else ''}{advice}")
+
+
+def refuse_array(x: Any, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+    """Raise DTypeError: a value that is taken from its tape is asked for by name."""
+    raise _refusal("asarray")
+
+
+def refuse_function(x: Any, function: Any, types: Any, args: Any, options: Any) -> NoReturn:
+    """Raise DTypeError: numpy computes on values alone."""
+    raise _refusal(function.__name__)
+
+
+def numpy_operator(x: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    """``array + var``, of which numpy knows the function behind the operator. Raises DTypeError for any other one."""
+    name = ufunc.__name__
+    if "out" in options:
+        raise DTypeError(f"numpy.{name}: an array cannot take a Var in place; write a = a + x in place of a += x")
+    asked = REFLECTED.get(name) or MIRRORED.get(name)
+    if method != "__call__" or options or asked is None or isinstance(inputs[0], Handle):
+        raise _refusal(name)
+    first = inputs[0]
+    if name in MIRRORED and isinstance(first, np.ndarray) and first.ndim == 0:
+        first = first[()]  # numpy makes an array of a number that it compares
+    return getattr(inputs[1], asked)(first)
+
+
+def _refusal(name: str) -> DTypeError:
+    """What to say of a function of numpy that was given a Var."""
+    ours = OTHER_NAMES.get(name, name)
+    advice = f"ops.{ours} for an op that is recorded, and " if _is_public(ours) else ""
+    return DTypeError(f"numpy.{name}: expected arrays, got a Var; write {advice}x.numpy() for its value")
+
+
+def _is_public(name: str) -> bool:
+    """Whether ``ops`` has a function of this name."""
+    return name in WITHOUT_RECORD or name in COMPOSED or (name in OPS and not OPS[name].private)

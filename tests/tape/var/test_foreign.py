@@ -1,0 +1,114 @@
+"""What users of other libraries ask of a Var is refused with what to write instead; numpy's operators are taken."""
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dgrr.tape import DgrrError, DTypeError, MissingAttributeError, Tape, ops
+from dgrr.tape.var.foreign import ADVICE, MIRRORED, OTHER_NAMES, REFLECTED, WITHOUT_RECORD
+from dgrr.tape.var.op_table import COMPOSED, OPS
+
+ARRAY = np.array([[1.0, 2.0], [3.0, 4.0]])
+
+
+def leaf() -> Any:
+    return Tape[Any]().leaf([[0.5, 2.0], [3.0, -1.0]])
+
+
+SYMBOLS: list[Callable[[Any, Any], Any]] = [
+    operator.add, operator.sub, operator.mul, operator.truediv, operator.matmul,
+    operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("symbol", SYMBOLS)
+@pytest.mark.parametrize("other", [ARRAY, ARRAY[0], np.float64(2.0)], ids=["matrix", "row", "scalar"])
+def test_an_array_on_the_left_is_an_operand(symbol: Callable[[Any, Any], Any], other: Any) -> None:
+    if symbol is operator.matmul and other is not ARRAY:
+        return
+    x = leaf()
+    made = symbol(other, x)
+    assert made.tape is x.tape
+    assert made.numpy().tobytes() == np.ascontiguousarray(symbol(other, x.numpy())).tobytes()
+    assert symbol(other, x).numpy().dtype == made.dtype
+
+
+def test_the_function_of_an_operator_takes_numbers_and_lists_on_the_left() -> None:
+    assert np.less(1, leaf()).numpy().tolist() == [[False, True], [True, False]]
+    assert np.add([[1.0, 2.0]] * 2, leaf()).numpy().tolist() == [[1.5, 4.0], [4.0, 1.0]]
+
+
+def test_every_operator_of_numpy_is_tried() -> None:
+    assert len(REFLECTED | MIRRORED) == len(SYMBOLS)
+
+
+REFUSED: list[tuple[Callable[[Any], Any], str]] = [
+    (np.exp, "numpy.exp: expected arrays, got a Var; write ops.exp for an op that is recorded, and x.numpy() for its"),
+    (np.negative, "numpy.negative: expected arrays, got a Var; write ops.neg for an op"),
+    (np.arctan, "numpy.arctan: expected arrays, got a Var; write x.numpy() for its value"),
+    (lambda x: np.add(x, 1.0), "numpy.add: expected arrays, got a Var; write ops.add for an op that is recorded"),
+    (np.add.reduce, "numpy.add: expected arrays, got a Var; write ops.add"),
+    (lambda x: np.multiply(ARRAY, x, dtype=np.float32), "numpy.multiply: expected arrays, got a Var; write ops.mul"),
+    (np.sum, "numpy.sum: expected arrays, got a Var; write ops.reduce_sum"),
+    (np.mean, "numpy.mean: expected arrays, got a Var; write ops.reduce_mean"),
+    (lambda x: np.concatenate([x, x]), "numpy.concatenate: expected arrays, got a Var; write ops.concat"),
+    (np.linalg.norm, "numpy.norm: expected arrays, got a Var; write x.numpy() for its value"),
+    (np.asarray, "numpy.asarray: expected arrays, got a Var; write x.numpy() for its value"),
+    (lambda x: operator.iadd(ARRAY.copy(), x), "numpy.add: an array cannot take a Var in place; write a = a + x"),
+    (lambda x: ARRAY**x, "numpy.power: expected arrays, got a Var; write ops.power for"),
+]
+
+
+@pytest.mark.parametrize(("call", "text"), REFUSED)
+def test_functions_of_numpy_are_refused_and_append_nothing(call: Callable[[Any], Any], text: str) -> None:
+    x = leaf()
+    with pytest.raises(DTypeError) as caught:
+        call(x)
+    assert str(caught.value).startswith(text)
+    assert len(x.tape) == 1
+
+
+ATTRIBUTES = [
+    ("detach", "Var: there is no attribute 'detach'; x.tape.const(x.value) is a constant of its value"),
+    ("grad", "Var: there is no attribute 'grad'; x.tape.backward_dense(loss)[x] is its gradient"),
+    ("sin", "Var: there is no attribute 'sin'; write ops.sin(x)"),
+    ("einsum", "Var: there is no attribute 'einsum'; write ops.einsum(x)"),
+    ("where_positive", "Var: there is no attribute 'where_positive'"),
+    ("nonsense", "Var: there is no attribute 'nonsense'"),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), ATTRIBUTES)
+def test_attributes_of_other_libraries_are_named_with_ours(name: str, text: str) -> None:
+    x = leaf()
+    with pytest.raises(MissingAttributeError) as caught:
+        getattr(x, name)
+    assert str(caught.value) == text
+    assert not hasattr(x, name)
+    with pytest.raises(AttributeError):
+        setattr(x, name, 1)
+
+
+def test_advice_is_given_where_there_is_none() -> None:
+    x = leaf()
+    assert [name for name in ADVICE if name != "T" and hasattr(x, name)] == []
+    assert {*OTHER_NAMES.values(), *WITHOUT_RECORD} <= {*ops.__all__}
+    assert not {*WITHOUT_RECORD} & {*OPS, *COMPOSED}
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda x: ops.softmax(x, dim=0), "softmax: got an unexpected keyword argument 'dim'; write axis="),
+        (lambda x: x.sum(dim=0, keepdim=True),
+         "reduce_sum: got an unexpected keyword argument 'dim'; write axis=; write keepdims="),
+        (lambda x: ops.exp(x, dim=0), "exp: got an unexpected keyword argument 'dim'"),
+    ],
+)  # fmt: skip
+def test_arguments_of_other_libraries_are_named_with_ours(call: Callable[[Any], Any], text: str) -> None:
+    with pytest.raises(DgrrError) as caught:
+        call(leaf())
+    assert str(caught.value) == text

@@ -1,0 +1,60 @@
+"""The text beside a golden file."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dgrr.trace import CompletedStep, open_recorder
+from dgrr.trace.golden.sidecar import agrees, sidecar
+
+
+def trace(path: Path, steps: int, tensors: int = 1) -> Path:
+    """A trace of some steps, the loss of each its number."""
+    params = {f"layer{i}": np.zeros((2, 3), np.float32) for i in range(tensors)}
+    run = {"params": params, "state": {}, "rule": "sgd@1", "hyperparameters": ["lr"], "numerics": 3, "seed": 7}
+    with open_recorder(path, salt=bytes(16), created_at=0, **run) as recorder:
+        for step in range(steps):
+            told = {"hyper": {"lr": 0.1}, "grads": {}, "params": params, "state": {}, "batch": ()}
+            recorder.step(CompletedStep(step=step, loss=np.array(step / 10, np.float32), **told))
+    return path
+
+
+def test_it_says_what_a_reviewer_asks(tmp_path: Path) -> None:
+    lines = sidecar(trace(tmp_path / "t.dgrr", 2)).splitlines()
+    assert lines[0] == "golden trace of 2 steps"
+    assert [line.split()[0] for line in lines[1:3]] == ["chain", "state"]
+    assert lines[3:] == [
+        "numerics  3",
+        "seed      7",
+        "rule      sgd@1",
+        "  lr           0.1",
+        "",
+        "1 tensor",
+        "  layer0  param  f32  [2, 3]",
+        "",
+        "loss",
+        "       0  0.0                      0x0.0p+0",
+        "       1  0.1                      0x1.99999a0000000p-4",
+    ]
+
+
+def test_it_is_the_same_wherever_the_run_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = sidecar(trace(tmp_path / "here.dgrr", 2))
+    monkeypatch.setattr("dgrr.trace.v2.write.open_recorder.describe_environment", lambda: {"cpu": "another"})
+    assert sidecar(trace(tmp_path / "there.dgrr", 2)) == here
+
+
+@pytest.mark.parametrize(("steps", "tensors"), [(0, 0), (0, 1), (1, 1), (40, 40), (41, 41), (5000, 200)])
+def test_it_fits_a_screen_or_two(tmp_path: Path, steps: int, tensors: int) -> None:
+    path = trace(tmp_path / "t.dgrr", steps, tensors)
+    text = sidecar(path)
+    assert len(text.splitlines()) <= 100
+    assert agrees(text, path)
+    if steps:
+        first, *_, last = text.partition("loss\n")[2].splitlines() * 2
+        assert (int(first.split()[0]), int(last.split()[0])) == (0, steps - 1)
+
+
+def test_another_run_has_another(tmp_path: Path) -> None:
+    assert not agrees(sidecar(trace(tmp_path / "a.dgrr", 2)), trace(tmp_path / "b.dgrr", 3))

@@ -1,0 +1,192 @@
+"""OPS, NODES and VALUES frames whose CRCs and chains are right and whose content lies."""
+
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dgrr.trace import CompletedStep, InvalidTraceError, StepTape, TapeNode, open_recorder, open_trace, validate
+from dgrr.trace.v2.format.limits import Limits
+from dgrr.trace.v2.format.nodes import decode_nodes
+from dgrr.trace.v2.write.rollback import rollback_v2
+
+from .test_damage import frame_bounds
+from .test_hostile import frame
+
+OPS, NODES, VALUES = 128, 129, 130
+LEAF = ["leaf", "float64", [2], [], "", "w", "", ""]
+MUL = ["mul", "float64", [2], [0, 0], "", "", "0", "n.py:7: w * w"]
+W = np.array([1.0, -2.0])
+
+
+def nodes_front(*rows: Any) -> bytes:
+    return json.dumps({"nodes": rows}, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def ops_front(nodes_at: int, count: int = 2, bitmap: int = 0b10, digests: int = 3, zero: int = 0) -> bytes:
+    return struct.pack("<QIIQ", nodes_at, count, zero, bitmap) + bytes(16 * digests)
+
+
+def recorded(path: Path, **options: Any) -> bytes:
+    run: dict[str, Any] = {"rule": "sgd@1", "hyperparameters": ["lr"], "numerics": 1, "salt": bytes(16)}
+    recorder = open_recorder(path, record="digest", params={"w": W}, state={}, **run, **options)
+    nodes = (TapeNode(*_tupled(LEAF)), TapeNode(*_tupled(MUL)))
+    for k in range(2):
+        tape = StepTape(nodes, [W, W * W], [None, W])
+        told: dict[str, Any] = {"hyper": {"lr": 0.5}, "grads": {"w": W + k}, "params": {"w": W - k}, "state": {}}
+        recorder.step(CompletedStep(step=k, loss=np.array(1.0), batch=W, tape=tape, **told))
+    recorder.close()
+    return path.with_name(f"{path.name}.partial").read_bytes()
+
+
+def _tupled(row: list[Any]) -> list[Any]:
+    return [tuple(field) if isinstance(field, list) else field for field in row]
+
+
+def followed_by(tmp_path: Path, *frames: tuple[int, bytes, int] | Callable[[int], tuple[int, bytes, int]]) -> str:
+    """What `validate` says of two steps and then these frames: (type, front, step), made from the first's offset."""
+    data = recorded(tmp_path / "t")
+    at, seq = len(data), len(frame_bounds(data))
+    for i, each in enumerate(frames):
+        kind, front, step = each(at) if callable(each) else each
+        data += frame(data[-16:], kind, seq + i, step, front)[0]
+    (tmp_path / "lie").write_bytes(data)
+    return str(validate(tmp_path / "lie"))
+
+
+def nodes(at: int) -> tuple[int, bytes, int]:
+    return NODES, nodes_front(LEAF, MUL), 1
+
+
+def test_frames_that_tell_the_truth(tmp_path: Path) -> None:
+    assert "unsealed" in followed_by(tmp_path, nodes, lambda at: (OPS, ops_front(at), 1)).splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("front", "text"),
+    [
+        (lambda at: ops_front(at, digests=2), "the length of an OPS frame does not follow from its bitmap"),
+        (lambda at: ops_front(at, digests=4), "the length of an OPS frame does not follow from its bitmap"),
+        (lambda at: ops_front(at, bitmap=0b110), "the length of an OPS frame does not follow from its bitmap"),
+        (lambda at: ops_front(at, digests=1), "an OPS frame is too short for its digests"),
+        (lambda at: ops_front(at, zero=1), "an OPS frame is too short for its digests"),
+        (lambda at: ops_front(at, count=1 << 31), "an OPS frame is too short for its digests"),
+        (lambda at: ops_front(at, count=1, bitmap=1, digests=2), "an OPS frame names no NODES frame of its length"),
+        (lambda at: ops_front(at + 8), "an OPS frame names no NODES frame of its length"),
+        (lambda at: b"\0" * 15, "an OPS frame is too short"),
+    ],
+)
+def test_ops_that_lie(tmp_path: Path, front: Callable[[int], bytes], text: str) -> None:
+    assert f"corrupt: {text}" in followed_by(tmp_path, nodes, lambda at: (OPS, front(at), 1))
+
+
+@pytest.mark.parametrize(
+    ("frames", "text"),
+    [
+        ([(NODES, nodes_front(LEAF), 0)], "NODES 0 after 2 steps"),
+        ([(OPS, ops_front(256), 2)], "OPS 2 after 2 steps"),
+        ([nodes, nodes], "NODES 1 after 2 steps"),
+        ([nodes, lambda at: (OPS, ops_front(at), 1), lambda at: (OPS, ops_front(at), 1)], "OPS 1 after 2 steps"),
+        ([(VALUES, struct.pack("<II", 0, 0), 1)] * 2, "VALUES 1 after 2 steps"),
+    ],
+)
+def test_frames_in_the_wrong_place(tmp_path: Path, frames: Any, text: str) -> None:
+    assert f"corrupt: {text}" in followed_by(tmp_path, *frames)
+
+
+@pytest.mark.parametrize(
+    ("front", "text"),
+    [
+        (struct.pack("<II", 1, 0), "the length of a VALUES frame does not follow from its count"),
+        (struct.pack("<IIII", 1, 1, 0, 0), "the length of a VALUES frame does not follow from its count"),
+        (struct.pack("<III", 1, 0, 0), "the length of a VALUES frame does not follow from its count"),
+        (struct.pack("<IIII", 1, 0, 1, 0), "names a tensor that STEP 1 has no digest of, or names it twice"),
+        (struct.pack("<IIII", 1, 0, 0, 2), "names a tensor that STEP 1 has no digest of, or names it twice"),
+        (struct.pack("<6I", 2, 0, 0, 0, 0, 0), "names a tensor that STEP 1 has no digest of, or names it twice"),
+        (struct.pack("<IIII", 1, 0, 0, 0), "the body of a VALUES frame has not the derived length"),
+    ],
+)
+def test_values_that_lie(tmp_path: Path, front: bytes, text: str) -> None:
+    assert text in followed_by(tmp_path, (VALUES, front, 1))
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        b"",
+        b"[]",
+        b"nonsense",
+        b'{"nodes":7}',
+        b'{"nodes":[7]}',
+        b'{"nodes":[[]]}',
+        b'{"nodes":{}}',
+        b'{"nodes": []}',
+        b'{"other":[]}',
+        b'{"nodes":[],"other":[]}',
+        b"[" * 100_000,
+        b'{"nodes":' + b"[" * 20 + b"]" * 20 + b"}",
+        nodes_front([*LEAF, "more"]),
+        nodes_front(LEAF[:-1]),
+        nodes_front(["leaf", "float16", [2], [], "", "", "", ""]),
+        nodes_front(["leaf", "O", [2], [], "", "", "", ""]),
+        nodes_front(["leaf", [1], [2], [], "", "", "", ""]),
+        nodes_front([7, "float64", [2], [], "", "", "", ""]),
+        nodes_front(["leaf", "float64", [-1], [], "", "", "", ""]),
+        nodes_front(["leaf", "float64", [1.0], [], "", "", "", ""]),
+        nodes_front(["leaf", "float64", [True], [], "", "", "", ""]),
+        nodes_front(["leaf", "float64", 2, [], "", "", "", ""]),
+        nodes_front(["mul", "float64", [2], [0], "", "", "", ""]),
+        nodes_front(LEAF, ["mul", "float64", [2], [-1], "", "", "", ""]),
+        nodes_front(["leaf", "float64", [2], [], "", "a\nb", "", ""]),
+        b"\xff" + nodes_front(LEAF),
+        b'{"nodes":[],"nodes":[]}',
+    ],
+)
+def test_lists_of_nodes_that_lie(front: bytes) -> None:
+    with pytest.raises(InvalidTraceError, match="a NODES frame cannot be read"):
+        decode_nodes(front, Limits(), 0)
+
+
+def test_every_flipped_bit_and_every_truncation_is_found(tmp_path: Path) -> None:
+    recorded(tmp_path / "t", record_ops="every", record_values=1000)
+    data = (tmp_path / "t.partial").read_bytes()
+    first = frame_bounds(data)[3:]
+    starts = {start for start, _ in first}
+    assert {data[start + 4] for start in starts} >= {OPS, NODES, VALUES}
+    for at in range(min(starts), len(data), 3):
+        changed = bytearray(data)
+        changed[at] ^= 1 << at % 8
+        (tmp_path / "bad").write_bytes(changed)
+        assert validate(tmp_path / "bad").verdict.value in ("torn-tail", "corrupt", "chain"), at
+        (tmp_path / "bad").write_bytes(data[:at])
+        expected = "unsealed" if at in starts else "torn-tail"
+        assert validate(tmp_path / "bad").verdict.value == expected, at
+
+
+def test_a_changed_value_is_found_by_readers(tmp_path: Path) -> None:
+    """A body is covered by the digest in its STEP, whatever the frame's own chain says."""
+    recorded(tmp_path / "t", record_ops="first", record_values=1000)
+    data = bytearray((tmp_path / "t.partial").read_bytes())
+    ((_, end),) = [b for b in frame_bounds(bytes(data)) if data[b[0] + 4] == VALUES]
+    data[end - 24] ^= 1
+    (tmp_path / "bad").write_bytes(data)
+    assert not validate(tmp_path / "bad").ok
+    with open_trace(tmp_path / "bad", mode="point_in_time") as trace:
+        assert trace.ops(0) is not None
+        with pytest.raises(InvalidTraceError, match="is not what its digest says"):
+            trace.tensor("w", step=0, what="after")
+
+
+def test_a_child_keeps_what_is_told_of_its_steps(tmp_path: Path) -> None:
+    recorded(tmp_path / "t", record_ops="every", record_values=1000)
+    for steps in (1, 2):
+        child = tmp_path / f"child{steps}"
+        rollback_v2(tmp_path / "t.partial", steps, child)
+        assert validate(child).ok
+        with open_trace(tmp_path / "t.partial") as parent, open_trace(child) as copy:
+            assert [view.ops() for view in copy] == [parent.ops(k) for k in range(steps)]
+            assert copy.tensor("w", step=0, what="after").tolist() == [1.0, -2.0]

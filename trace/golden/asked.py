@@ -1,0 +1,73 @@
+"""What a test asks of its golden traces: the arguments of the marker ``golden``."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import index
+from typing import Any, Literal, TypeAlias, cast
+
+from ..comparing.policy import Policy
+
+RecordOps: TypeAlias = Literal["every"] | list[int] | None
+"""The steps whose ops are recorded."""
+
+_ARGUMENTS = ("policy", "every", "at")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How close a run must be to its golden trace, and at which steps the digests of its ops are recorded."""
+
+    policy: Policy
+    record_ops: RecordOps
+
+
+def asked(marks: Iterable[tuple[tuple[Any, ...], Mapping[str, Any]]]) -> Asked:
+    """What the markers of a test ask, given the arguments of each, the closest to the test first.
+
+    Raises ValueError for an argument that there is not, or one of another type; the text says what was expected.
+
+    >>> asked([((), {"policy": "ulp=4", "at": [0, 49]})])
+    Asked(policy=Policy(patterns=(('*', Tolerance(ulp=4, rtol=None, atol=None)),)), record_ops=[0, 49])
+    """
+    given: dict[str, Any] = {}
+    for args, named in marks:
+        _check_names(args, named)
+        given = {**named, **given}
+    return Asked(_policy(given.get("policy", "bitwise")), _record_ops(given.get("every", "op"), given.get("at")))
+
+
+def _check_names(args: Sequence[Any], named: Mapping[str, Any]) -> None:
+    unknown = [repr(value) for value in args] + [name for name in named if name not in _ARGUMENTS]
+    if unknown:
+        raise ValueError(f"marker golden: expected policy=…, every=… and at=…, got {', '.join(unknown)}")
+
+
+def _policy(given: Any) -> Policy:
+    try:
+        return Policy.parse(given)
+    except ValueError as error:
+        raise ValueError(f"marker golden: {error}") from None
+
+
+def _record_ops(every: Any, at: Any) -> RecordOps:
+    if every not in ("op", "step"):
+        raise ValueError(f"marker golden: argument 'every': expected 'op' or 'step', got {every!r}")
+    if at is None:
+        return "every" if every == "op" else None
+    if every == "step":
+        raise ValueError("marker golden: argument 'at': it names steps whose ops are recorded; leave out every='step'")
+    try:
+        steps = [_step(step) for step in at]
+    except TypeError:  # it is no collection
+        steps = []
+    if steps and None not in steps:
+        return cast(list[int], steps)
+    raise ValueError(f"marker golden: argument 'at': expected a list of steps, such as [0, 1, 49], got {at!r}")
+
+
+def _step(given: Any) -> int | None:
+    """A step's number, or None for what is none."""
+    try:
+        return number if (number := index(given)) >= 0 and not isinstance(given, bool) else None
+    except TypeError:
+        return None

@@ -1,0 +1,55 @@
+"""Golden traces without a test runner: a function that trains, recorded to a golden file, and held against one."""
+
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ..comparing.policy import Policy, PolicyLike
+from ..comparing.result import Comparison
+from .asked import Asked
+from .holding import compare_golden
+from .keeping import Outcome, keep, require_sidecar
+from .recording import GoldenRecording
+
+Train = Callable[[GoldenRecording], object]
+"""What trains with what it is given as ``trace=``."""
+
+
+def record(path: str | PathLike[str], train: Train, *, policy: PolicyLike = "bitwise") -> Outcome:
+    """Record what a function trains to a golden file, with its text beside it.
+
+    A file with which the run agrees stays as it is. Says whether it was "written" anew, "updated" or "verified".
+
+    Raises:
+        ValueError: a policy that there is not.
+        GoldenError: the function recorded nothing, or the file cannot be written.
+    """
+    with TemporaryDirectory(prefix="dgrr-golden-") as folder:
+        made = _recorded(Path(folder), Path(path), train, policy)
+        return keep(Path(path), made.path, made.asked.policy, "all", write_missing=True)
+
+
+def check(path: str | PathLike[str], train: Train, *, policy: PolicyLike = "bitwise") -> Comparison:
+    """Record what a function trains, and compare it with a golden file.
+
+    A file that is missing or damaged is a verdict too.
+
+    Raises:
+        ValueError: a policy that there is not.
+        GoldenError: the function recorded nothing, or the text beside the golden file is not its own.
+    """
+    with TemporaryDirectory(prefix="dgrr-golden-") as folder:
+        made = _recorded(Path(folder), Path(path), train, policy)
+        comparison = compare_golden(Path(path), made.path, made.asked.policy)
+    if comparison.same:
+        require_sidecar(Path(path))
+    return comparison
+
+
+def _recorded(folder: Path, path: Path, train: Train, policy: PolicyLike) -> GoldenRecording:
+    """The run of a function, in a file of its own."""
+    made = GoldenRecording(folder / path.name, path.stem, Asked(Policy.parse(policy), "every"))
+    train(made)
+    made.require_sealed()
+    return made

@@ -1,0 +1,55 @@
+"""A run that is recorded to be held against its golden file: what a trainer takes as ``trace=``."""
+
+from pathlib import Path
+from typing import Any
+
+from ..v2.write.open_recorder import open_recorder
+from ..v2.write.recorder import Recorder
+from .asked import Asked
+from .errors import GoldenError
+from .names import salt
+
+VALUES = 32 << 10
+"""Bytes of tensors of the first and the last step that a golden file of digests holds, to say how far they moved."""
+
+
+class GoldenRecording:
+    """Records one run to a file, as small and as much alike as may be.
+
+    A policy that compares bits needs digests alone; every other compares values, which are recorded. The salt follows
+    from the name, and the time is 0, so that the same run on the same machine gives the same bytes.
+
+    Args:
+        path: of the file, which is replaced.
+        name: of the golden file.
+        asked: what of the run is recorded.
+    """
+
+    def __init__(self, path: Path, name: str, asked: Asked) -> None:
+        self.path, self.name, self.asked = path, name, asked
+        self._begun = False
+
+    def open_recorder(self, **run: Any) -> Recorder:
+        """The recorder of a run, which the arguments of `dgrr.trace.open_recorder` say, apart from its path.
+
+        Raises ValueError for a second run, and what that function raises.
+        """
+        if self._begun:
+            raise ValueError(
+                f"golden_trace: {self.name!r} has recorded a run already; call golden_trace() once for each run"
+            )
+        self._begun = True
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.unlink(missing_ok=True)
+        bare = {"record": "bare", "record_values": VALUES}
+        compared = bare if self.asked.policy.bitwise else {"record": "full"}
+        fixed = {"created_at": 0, "salt": salt(self.name), "commit_every": None, "overwrite": True}
+        wanted: dict[str, Any] = {**run, **compared, **fixed, "record_ops": self.asked.record_ops}
+        return open_recorder(self.path, **wanted)
+
+    def require_sealed(self) -> None:
+        """Raise GoldenError if no run was recorded, or one that has not ended."""
+        if not self._begun:
+            raise GoldenError("nothing was recorded: give it to a run, as trace=golden_trace()")
+        if not self.path.exists():
+            raise GoldenError("the run was not finished, so nothing was compared")

@@ -1,0 +1,77 @@
+"""What became of the golden files of a run, and which of them no test has used."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .names import SUFFIX
+
+OUTCOMES = ("verified", "written", "updated", "failed")
+"""What becomes of a golden file, as the summary counts it."""
+
+
+@dataclass
+class Results:
+    """The golden files of one process; those of several processes are added.
+
+    Args:
+        counts: how many files were verified, written, updated, failed.
+        used: their names below the folder of golden files, without suffix.
+        takers: folder of a module → its tests that take `golden_trace`, or the module itself where it was skipped.
+        finished: the tests that have come to their comparison.
+        whole: whether every test of the project was collected, so that files without a test are unused.
+    """
+
+    counts: Counter[str] = field(default_factory=Counter[str])
+    used: set[str] = field(default_factory=set[str])
+    takers: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    finished: set[str] = field(default_factory=set[str])
+    whole: bool = True
+
+    def take(self, folder: str, test: str) -> None:
+        """Note a test that may use golden files of a folder."""
+        self.takers.setdefault(folder, set()).add(test)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same in types that processes send each other."""
+        return {
+            "counts": dict(self.counts),
+            "used": sorted(self.used),
+            "takers": {folder: sorted(tests) for folder, tests in self.takers.items()},
+            "finished": sorted(self.finished),
+            "whole": self.whole,
+        }
+
+    def add(self, sent: dict[str, Any]) -> None:
+        """Add what another process has sent."""
+        self.counts.update(sent["counts"])
+        self.used.update(sent["used"])
+        for folder, tests in sent["takers"].items():
+            self.takers.setdefault(folder, set()).update(tests)
+        self.finished.update(sent["finished"])
+        self.whole &= sent["whole"]
+
+    def unused(self, golden: Path) -> list[str]:
+        """The golden files, without suffix, that no test has used; none where that cannot be known.
+
+        A file counts if its module is gone, or if every test of its module that could use it came to its comparison.
+        """
+        if not self.whole:
+            return []
+        names = (path.relative_to(golden).as_posix().removesuffix(SUFFIX) for path in golden.glob(f"*/**/*{SUFFIX}"))
+        return sorted(name for name in names if name not in self.used and self._is_known(name.rpartition("/")[0]))
+
+    def _is_known(self, folder: str) -> bool:
+        return self.takers.get(folder, set()) <= self.finished
+
+    def summary(self, unused: Iterable[str]) -> str:
+        """``dgrr: 3 verified, 1 updated, 2 unused``; nothing where there is nothing to say.
+
+        >>> Results(Counter(verified=3, updated=1)).summary(["a/b", "a/c"])
+        'dgrr: 3 verified, 1 updated, 2 unused'
+        """
+        counts = {**{name: self.counts[name] for name in OUTCOMES}, "unused": len(list(unused))}
+        text = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+        return f"dgrr: {text}" if text else ""

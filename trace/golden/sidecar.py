@@ -1,0 +1,69 @@
+"""The text beside a golden file: what a reviewer reads of it in a diff. It follows from the file alone."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ..v2.format.schema import TensorSpec
+from ..v2.read.reader import StepView, Trace, open_trace
+
+_HYPERPARAMETERS, _TENSORS, _LOSSES = 10, 40, 40
+
+
+def sidecar(path: Path) -> str:
+    """The sidecar of a trace: at most 100 lines, of the same text on every machine.
+
+    Raises InvalidTraceError for a file that is damaged.
+    """
+    with open_trace(path) as trace:
+        lines = [*_about(trace), "", *_tensors(trace.schema.tensors), "", *_losses(trace)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def agrees(text: str, path: Path) -> bool:
+    """Whether a sidecar is the one of a trace; ends of lines are as a checkout made them."""
+    return text.splitlines() == sidecar(path).splitlines()
+
+
+def _about(trace: Trace) -> Iterator[str]:
+    """What is known of the whole run, one line each."""
+    last = trace[-1].link.hex() if len(trace) else "no steps"
+    state = trace.seal.final[-1].hex() if trace.seal is not None and trace.seal.final else "not recorded"
+    yield f"golden trace of {_counted(len(trace), 'step')}"
+    yield f"chain     {last}"
+    yield f"state     {state}"
+    yield f"numerics  {trace.header.numerics}"
+    yield f"seed      {trace.header.seed}"
+    yield from (f"rule      {group.rule}" for group in trace.schema.groups)
+    if len(trace):
+        yield from _hyperparameters(trace[0])
+
+
+def _hyperparameters(first: StepView) -> Iterator[str]:
+    shown = list(first.hyper.items())[:_HYPERPARAMETERS]
+    yield from (f"  {name:<12} {value!r}" for name, value in shown)
+
+
+def _tensors(tensors: Sequence[TensorSpec]) -> Iterator[str]:
+    """Name, role, dtype and shape of each."""
+    shown = tensors[:_TENSORS]
+    width = max((len(t.name) for t in shown), default=0)
+    yield _counted(len(tensors), "tensor")
+    yield from (f"  {t.name:<{width}}  {t.role.name.lower():<6} {t.dtype:<4} {list(t.shape)}" for t in shown)
+    if len(tensors) > len(shown):
+        yield f"  and {len(tensors) - len(shown)} more"
+
+
+def _losses(trace: Trace) -> Iterator[str]:
+    """The loss curve: every step of a short run, else steps at equal distances with the first and the last."""
+    count = len(trace)
+    shown = (
+        sorted({round(i * (count - 1) / (_LOSSES - 1)) for i in range(_LOSSES)}) if count > _LOSSES else range(count)
+    )
+    losses = trace.loss
+    yield "loss"
+    for step in shown:
+        yield f"  {step:>6}  {losses[step]!s:<24} {losses[step].item().hex()}"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"

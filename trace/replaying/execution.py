@@ -1,0 +1,112 @@
+"""The steps of a recorded run computed again, from the model and its batches."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, TypeAlias
+
+from ... import runtime
+from ...arrays import Array
+from ...runtime.optim import clip_by_global_norm, clip_by_value
+from ...runtime.step.batch import batch_arrays
+from ...runtime.step.eager import averaged
+from ...runtime.step.evaluate import Evaluation
+from ...runtime.step.loss_call import RunPoint
+from ..v2.errors import InvalidTraceError
+from ..v2.format.constants import TensorRole
+from ..v2.format.digest import Batch
+from ..v2.format.schema import CLIP_EVENT
+from ..v2.read.reader import StepView, Trace
+from ..v2.verdict import Verdict
+from .replay_state import ReplayState
+
+LossFn: TypeAlias = Callable[..., Any]
+Batches: TypeAlias = Iterable[Batch]
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedStep:
+    """A step, computed up to its update: gradients as the rule consumes them, buffers after it.
+
+    `clip`: threshold and scale, if the gradients were clipped by norm; `passes`: one for each micro-batch.
+    """
+
+    loss: Array
+    grads: dict[str, Array]
+    clip: tuple[float, float] | None
+    buffers: dict[str, Array]
+    passes: list[Evaluation]
+
+
+class Execution:
+    """A loss function and the batches of a run, from its beginning.
+
+    As in training, so many batches in turn are one step as the first step says, and a rest of fewer at the end of
+    an epoch is left out.
+    """
+
+    def __init__(self, trace: Trace, loss_fn: LossFn, batches: Batches) -> None:
+        self._trace = trace
+        self._loss_fn = loss_fn
+        self._given = batches
+        self.together = 1
+        self._batches = _epochs(batches, self.together)
+        self._clip_event = None if trace.schema.clips_by_value else _clip_event(trace)
+        self._params = [t.name for t in trace.schema.tensors if t.role is TensorRole.PARAM]
+
+    def take(self, view: StepView) -> tuple[Batch, ...] | None:
+        """The micro-batches of a step; of every step in turn, from the first. None if there are no more."""
+        if view.step == 0:
+            self.together = view.micro_batches
+            self._batches = _epochs(self._given, self.together)
+        return next(self._batches, None)
+
+    def recorded(self, batch: tuple[Batch, ...]) -> Batch:
+        """Micro-batches as a trace digests them."""
+        return batch[0] if self.together == 1 else tuple(batch_arrays(batch))
+
+    def compute(self, view: StepView, state: ReplayState, batch: tuple[Batch, ...]) -> ComputedStep:
+        """Evaluate each micro-batch, average, and clip as the recorded step was."""
+        passes = self._passes(state, batch)
+        loss, grads = averaged(passes, self._params)
+        bound = self._clip_event if view.clip_value is None else view.clip_value
+        if bound is not None:
+            grads = clip_by_value(grads, bound)
+        clip = None
+        if view.clip is not None:
+            clipped = clip_by_global_norm(grads, view.clip[0])
+            grads, clip = clipped.grads, (view.clip[0], clipped.scale)
+        return ComputedStep(loss, grads, clip, passes[-1].model_state, passes)
+
+    def _passes(self, state: ReplayState, batch: tuple[Batch, ...]) -> list[Evaluation]:
+        """Each micro-batch evaluated, the model's state handed on from one to the next."""
+        params, passes = state.of_role(TensorRole.PARAM), list[Evaluation]()
+        point = RunPoint(int(state.values["step"]), self._trace.header.seed, state.of_role(TensorRole.BUFFER))
+        for micro in batch:
+            passes.append(runtime.evaluate(self._loss_fn, params, micro, point))
+            point = point.after(passes[-1].model_state)
+        return passes
+
+
+def _clip_event(trace: Trace) -> float | None:
+    """The bound of clipping by value as traces held it before their schemas did."""
+    for _, event in trace.events():
+        if event.kind == CLIP_EVENT:
+            try:
+                limit = float(event.text)
+            except ValueError:
+                limit = -1.0
+            if not limit >= 0:
+                raise InvalidTraceError(Verdict.CORRUPT, f"the bound of clipping by value is {event.text!r}")
+            return limit
+    return None
+
+
+def _epochs(batches: Batches, n: int) -> Iterator[tuple[Batch, ...]]:
+    """The batches, ``n`` at a time, iterated again when they end, until an iteration gives no step."""
+    more = True
+    while more:
+        more, items = False, iter(batches)
+        while len(together := tuple(islice(items, n))) == n:
+            more = True
+            yield together

@@ -160,7 +160,7 @@ class TorchRun(RecordedRun):
 
     def _called(self, model: Any, args: Any, kwargs: Any) -> None:
         """Note what the model is called with, where gradients are computed."""
-        if self._torch.is_grad_enabled():
+        if not self._torch.compiler.is_compiling() and self._torch.is_grad_enabled():
             arrays = {name: self._converted(value) for name, value in leaves((*args, kwargs))}
             self._calls.append({name: value for name, value in arrays.items() if value is not None})
 

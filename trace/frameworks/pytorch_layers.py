@@ -26,7 +26,8 @@ class _Noted:
 class LayerTape:
     """Hooks on every module of a model, which note its outputs in the order of execution while ``noting`` is true.
 
-    Calls without gradients, as of a validation, are passed over. What an inner module made is noted once, as the inner
+    Calls without gradients, as of a validation, are passed over, and so are those that ``torch.compile`` puts together,
+    whose code it must not change. What an inner module made is noted once, as the inner
     one's. The inputs of a node are the params of its layer and the tensors that it takes; for a tensor that no layer
     made but that was computed, stands the node before it.
     """
@@ -68,7 +69,7 @@ class LayerTape:
 
     def _noter(self, scope: str) -> Callable[..., None]:
         def note(module: Any, args: Any, kwargs: Any, output: Any) -> None:
-            if self.noting and self._torch.is_grad_enabled():
+            if not self._torch.compiler.is_compiling() and self.noting and self._torch.is_grad_enabled():
                 self._note(scope, module, (args, kwargs), output)
 
         return note

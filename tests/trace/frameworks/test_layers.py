@@ -140,6 +140,15 @@ def test_nothing_is_noted_of_a_validation_or_where_it_is_not_wanted() -> None:
     assert not tape.taken().nodes
 
 
+def test_a_compiled_model_is_one_layer(tmp_path: Path) -> None:
+    """Its code stays as it is: hooks inside would cut it into pieces."""
+    compiled = torch.compile(network(), backend="eager", fullgraph=True)
+    train(tmp_path / "run.dgrr", sgd, model=compiled, record_ops="first", steps=2)
+    ops = ops_of(tmp_path / "run.dgrr", 0)
+    assert [node.op for node in ops.nodes if node.op != "leaf"] == ["torch.OptimizedModule"]
+    assert len([node for node in ops.nodes if node.name.startswith("_orig_mod.")]) == 4
+
+
 def test_complex_and_short_values_are_kept_in_float32() -> None:
     class Spectrum(nn.Module):
         def forward(self, x: Any) -> Any:

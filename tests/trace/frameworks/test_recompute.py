@@ -80,12 +80,17 @@ def test_a_param_counts_its_own_updates(path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [LAWS["adam"], LAWS["momentum"]])
-def test_a_run_may_begin_with_an_optimizer_that_was_used_before(path: Path, make: Made, tmp_path: Path) -> None:
+@pytest.mark.parametrize("frozen", [False, True])
+def test_a_run_may_begin_with_an_optimizer_that_was_used_before(
+    path: Path, make: Made, frozen: bool, tmp_path: Path
+) -> None:
+    """Also with one that has updated some of its params more often than others."""
     model = network()
     optimizer = make(model.parameters())
     for name in ("first.dgrr", "run.dgrr"):
         with record_torch(model, optimizer, tmp_path / name) as run:
-            for batch in batches(4):
+            for i, batch in enumerate(batches(4)):
+                model[0].requires_grad_(not frozen or i % 2 == 1)
                 optimizer.zero_grad()
                 run.loss(cross_entropy(model, batch), batch).backward()
                 optimizer.step()

@@ -1,8 +1,10 @@
 """Files that are whole or not there, and names that outlive a power cut."""
 
+import errno
 import os
+import stat
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -11,26 +13,47 @@ from typing import IO
 def replacing(path: str | os.PathLike[str]) -> Generator[IO[bytes], None, None]:
     """A new file, to write and read, which takes the name ``path`` once it is on the disk.
 
-    What stood under the name stays until then, and for good if an error is raised inside.
+    What stood under the name stays until then, and for good if an error is raised inside or the system refuses. After
+    an error of the folder's fsync alone, the new file has the name already. Raises OSError where the name stands for
+    something other than a file.
     """
     target = Path(path)
     temporary = target.with_name(f"{target.name}.tmp")
-    with temporary.open("w+b") as file:
-        try:
+    require_replaceable(target)
+    require_replaceable(temporary)
+    file = temporary.open("w+b")
+    try:
+        with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        except BaseException:
+        os.replace(temporary, target)
+    except BaseException:
+        with suppress(OSError):
             temporary.unlink()
-            raise
-    os.replace(temporary, target)
+        raise
     sync_folder(target.parent)
 
 
+def require_replaceable(path: str | os.PathLike[str]) -> None:
+    """Refuse a name under which there is something other than a regular file, or a link to one.
+
+    A rename onto a device or a FIFO would take its place, and opening a FIFO waits for a reader.
+    Raises OSError.
+    """
+    with suppress(FileNotFoundError):
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise OSError(errno.EINVAL, "it exists and is not a regular file", os.fspath(path))
+
+
 def sync_folder(folder: str | os.PathLike[str]) -> None:
-    """Let the names in a folder, made or changed, outlive a power cut. Raises OSError."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    """Let the names in a folder, made or changed, outlive a power cut. Raises OSError that says so."""
     try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        text = f"cannot sync the folder, so that a power cut may take the names in it back: {error.strerror or error}"
+        raise OSError(error.errno, text, os.fspath(folder)) from error

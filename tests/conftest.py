@@ -1,11 +1,15 @@
 """What every test may rely on, and in which order tests run."""
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+os.environ.setdefault("DGRR_THREADS", "1")
+"""There is a test process per core already; what is said of several threads sets their number itself."""
 
 settings.register_profile("dgrr", deadline=None)  # kernels compile on first use, and machines are shared
 settings.load_profile("dgrr")

@@ -20,6 +20,10 @@ class TraceFileError(Exception):
         self.exit = exit
 
 
+class TruncatedFileError(TraceFileError):
+    """A file that ends inside the eight bytes that say what it is: whoever began it died at once."""
+
+
 @contextmanager
 def os_errors_named(action: str, path: str) -> Generator[None]:
     """Turn an `OSError` of the body into a `TraceFileError` that names the action and the path.
@@ -64,8 +68,8 @@ def version_of(path: str) -> int:
     """Return the format version that the file says it has, 0 to 65535.
 
     Raises:
-        TraceFileError: the file cannot be read (exit code IO), is shorter than 8 bytes or does not begin
-            with the magic (exit code VALIDATION).
+        TraceFileError: the file cannot be read (exit code IO) or does not begin with the magic (exit code
+            VALIDATION); TruncatedFileError if it is shorter than 8 bytes.
     """
     fd = open_regular(path)
     try:
@@ -78,8 +82,6 @@ def version_of(path: str) -> int:
             f"{path} is not a DGRR trace: it begins with {prefix[:4]!r}, expected {MAGIC!r}", Exit.VALIDATION
         )
     if len(prefix) < PREFIX_SIZE:
-        raise TraceFileError(
-            f"{path} is not a DGRR trace: truncated header, the file has {len(prefix)} bytes",
-            Exit.VALIDATION,
-        )
+        text = f"{path} ends inside its beginning: truncated header, the file has {len(prefix)} bytes"
+        raise TruncatedFileError(text, Exit.VALIDATION)
     return int.from_bytes(prefix[4:6], "little")

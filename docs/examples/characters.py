@@ -28,7 +28,7 @@ TOKENS, WIDTH = 32, 48
 LOSS = 0.25
 """What the mean loss of the last epoch, in nats a character, falls below."""
 
-EPOCHS, BATCH, SEED = 16, 32, 0
+EPOCHS, BATCH, SEED = 12, 32, 0
 
 
 @dataclass(frozen=True)

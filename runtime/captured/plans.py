@@ -8,6 +8,7 @@ from ...arrays import Array
 from ...completed_step import StepTape, TapeNode
 from ...tape import AnyTensor, BoundsError
 from ...tape.graph.backward import DenseGrads
+from ...tape.record.lowering import out_of_bounds
 from ..ir.graph import IRGraph, gradient_name
 from ..ir.record import (
     Recording,
@@ -154,6 +155,4 @@ class Executable:
 
 def refused(bound: Bound, fault: Fault) -> BoundsError:
     """The error that a kernel's status stands for: an index out of range."""
-    indices = bound.value(fault.op.inputs[1])
-    position = fault.status - 1
-    return BoundsError(fault.op.refusal.format(position=position, value=indices.flat[position]))
+    return out_of_bounds(fault.op.refusal, [bound.value(x) for x in fault.op.inputs], fault.status - 1)

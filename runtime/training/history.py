@@ -18,10 +18,11 @@ class History:
     ``history["loss"]``, ``len(history)``, ``history.to_pandas()`` and ``history.to_csv(path)`` are those of the steps;
     ``print(history)``, and showing it in a notebook, shows the epochs.
 
-    A row of ``steps`` has the number of the step (from 0, since the beginning of the run), its epoch, loss and metrics
-    before its update, its learning rate, where it was measured the norm of its gradients, the figures of the
-    validation that followed it, and the seconds since the fit began. A row of ``epochs`` has the number of the last
-    step, means over the epoch's steps, the last learning rate and validation, and the seconds at its end.
+    A row of ``steps`` has the number of the step and of its epoch, both from 0 as callbacks are told them, loss and
+    metrics before its update, its learning rate, where it was measured the norm of its gradients, the figures of the
+    validation that followed it, and the seconds since the fit began; steps count from the beginning of the run. A row
+    of ``epochs`` has the number of the last step, means over the epoch's steps, the last learning rate and validation,
+    and the seconds at its end.
 
     >>> from dgrr.runtime import SGD, Trainer
     >>> trainer = Trainer(lambda p, x: (p["w"] * x).sum(), {"w": np.zeros(2)}, SGD(0.5))

@@ -1,4 +1,8 @@
-"""Showing how a long run gets on: a bar on a terminal and in a notebook, a line per epoch elsewhere."""
+"""Showing how a long run gets on: a bar on a terminal and in a notebook, a line per epoch elsewhere.
+
+It counts, as people do: ``epoch 1/20`` is the first of twenty. Numbers that a program reads, in the history and in what
+callbacks are told, are indices from 0.
+"""
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -38,7 +42,7 @@ class Lines:
     """One plain line per epoch."""
 
     def __init__(self, console: Console, epochs: int | None) -> None:
-        self._console, self._of = console, "" if epochs is None else f"/{epochs}"
+        self._console, self._of = console, "?" if epochs is None else epochs
         self._steps, self._counted, self._since = 0, 0, perf_counter()
 
     def step(self) -> None:
@@ -53,7 +57,7 @@ class Lines:
         speed = rate(self._steps - self._counted, now - self._since)
         self._counted, self._since = self._steps, now
         text = ", ".join([f"step {self._steps}", *_shown(figures), speed])
-        self._console.print(f"epoch {number + 1}{self._of}: {text}", highlight=False, soft_wrap=True)
+        self._console.print(f"epoch {number + 1}/{self._of}: {text}", highlight=False, soft_wrap=True)
 
 
 class Bar:
@@ -62,8 +66,8 @@ class Bar:
     def __init__(
         self, progress: Progress, total: int | None, epochs: int | None, running: Callable[[], Mapping[str, float]]
     ) -> None:
-        self._progress, self._of, self._running = progress, "" if epochs is None else f"/{epochs}", running
-        self._task = progress.add_task(f"epoch 1{self._of}", total=total, figures="")
+        self._progress, self._of, self._running = progress, "?" if epochs is None else epochs, running
+        self._task = progress.add_task(f"epoch 1/{self._of}", total=total, figures="")
         self._steps, self._drawn, self._began = 0, 0, perf_counter()
         self._next = self._began
 
@@ -77,7 +81,7 @@ class Bar:
 
     def epoch(self, number: int, figures: Mapping[str, float]) -> None:
         """Show what the epoch has come to; the steps that follow are of the next one."""
-        self._progress.update(self._task, description=f"epoch {number + 1}{self._of}")
+        self._progress.update(self._task, description=f"epoch {number + 1}/{self._of}")
         self._draw(figures)
 
     def _draw(self, figures: Mapping[str, float]) -> None:

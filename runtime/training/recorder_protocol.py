@@ -4,10 +4,10 @@ The runtime does not import the trace package. The package that writes traces re
 ``dgrr.recorder``, a module or object with the functions ``open_recorder`` and ``resume_recorder``.
 """
 
+import os
 from collections.abc import Collection, Mapping
 from importlib.metadata import entry_points
 from os import PathLike
-from pathlib import Path as FilePath
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from typing_extensions import TypeIs
@@ -76,7 +76,7 @@ def check_trace(trace: object) -> None:
 
 def is_taken(trace: object) -> TypeIs[Path]:
     """Whether a trace is given by its path, and something stands there already."""
-    return is_path(trace) and FilePath(trace).exists()
+    return is_path(trace) and os.path.exists(trace)
 
 
 def taken(where: str, trace: Path, checkpoint: Path | None = None) -> DomainError:

@@ -55,7 +55,7 @@ class KernelStep:
     ``element`` is the type of the kernel's pointer table, ``aliases`` the inputs whose buffer the output may
     share; ``pointwise`` says that each element comes from the elements at its position. A non-zero status is a
     BoundsError: ``refusal`` is its text, of which ``{position}`` and ``{value}`` are filled in from the indices,
-    which are the second input.
+    which are the second input, or the only one.
     """
 
     kernel: Kernel
@@ -236,11 +236,16 @@ def _kernel_runner(step: KernelStep) -> Runner:
             status = launch.run(address, ints, (out, *arrays), launch.parts_for(work))
             out.setflags(write=False)
         if status:
-            value = arrays[1].flat[status - 1]
-            raise BoundsError(refusal.format(position=status - 1, value=value))
+            raise out_of_bounds(refusal, arrays, status - 1)
         return out
 
     return run_step
+
+
+def out_of_bounds(refusal: str, inputs: Sequence[Array], position: int) -> BoundsError:
+    """The error of a kernel that refuses an element of its second input, or of its only one."""
+    indices = inputs[min(1, len(inputs) - 1)]
+    return BoundsError(refusal.format(position=position, value=indices.flat[position]))
 
 
 def _strided_runner(step: StridedStep) -> Runner:

@@ -79,7 +79,6 @@ CASES = {
     **FOREIGN,
     "default": Case(),
     "seven threads": Case(7, True, blas={"OPENBLAS_NUM_THREADS": "1"}),
-    "two threads": Case(2, True),
     "one thread, plain numpy": Case(1, blas={"OPENBLAS_CORETYPE": "Prescott"}, plain_numpy=True),
 }
 

@@ -64,8 +64,14 @@ def test_both_players_of_a_game_are_proven(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("program", EXAMPLES, ids=lambda p: p.stem)
-def test_an_example_explains_itself(program: Path, tmp_path: Path) -> None:
-    printed = run(program, tmp_path, "--help")
+def test_an_example_explains_itself(
+    program: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", [program.name, "--help"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(program), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert ended.value.code == 0
     assert runpy.run_path(str(program))["__doc__"].strip() in printed
     assert "--epochs" in printed or "--steps" in printed
 

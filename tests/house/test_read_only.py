@@ -9,15 +9,34 @@ from pathlib import Path
 import pytest
 
 from dgrr import kernel_cache
+from dgrr.trace.cli import main
 
+pytestmark = pytest.mark.xdist_group("compiled programs")  # they share what one process compiled
+
+FOLDERS = ("DGRR_CACHE_DIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME")
 TAPE = "from dgrr.tape import Tape; print((Tape().leaf([1.0, 2.0]) * 3).numpy())"
 VERSION_1 = "from dgrr.trace.cli import main; main(['train', '--steps', '3', '--out', 't'])"
 
 
 def run(program: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", program]
-    kept = {k: v for k, v in os.environ.items() if k not in ("DGRR_CACHE_DIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME")}
+    kept = {k: v for k, v in os.environ.items() if k not in FOLDERS}
     return subprocess.run(command, env={**kept, **variables}, cwd=folder, capture_output=True, text=True, check=True)
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The working folder of a program; ``kernels``, in which it finds the folder for what it compiles, is below it."""
+    folder = tmp_path_factory.mktemp("compiled")
+    run(f"{TAPE}; {VERSION_1}", folder, NUMBA_CACHE_DIR=str(folder / "kernels"))
+    return folder
+
+
+def copy_kernels(compiled: Path, folder: Path) -> None:
+    """The kernels of ops that were compiled, in a folder of their own."""
+    folder.mkdir()
+    for file in (compiled / "kernels" / "dgrr").glob("*.nbc"):
+        shutil.copy(file, folder)
 
 
 def no_folder(tmp_path: Path) -> str:
@@ -47,20 +66,26 @@ def test_ops_and_version_1_run_without_a_cache_folder_and_say_so_once(tmp_path: 
         ({"XDG_CACHE_HOME": "users"}, "users/dgrr"),  # what platformdirs reads on Linux
     ],
 )
-def test_kernels_are_kept_in_the_folder_that_is_named_and_nowhere_else(
-    tmp_path: Path, variables: dict[str, str], folder: str
+def test_the_folder_is_the_one_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], folder: str
 ) -> None:
+    for name in FOLDERS:
+        monkeypatch.delenv(name, raising=False)
+    for name, path in variables.items():
+        monkeypatch.setenv(name, str(tmp_path / path))
+    assert kernel_cache.folder() == tmp_path / folder
+
+
+def test_kernels_are_kept_in_the_folder_and_nowhere_else(compiled: Path) -> None:
     package = Path(kernel_cache.__file__).parent
-    named = {name: str(tmp_path / path) for name, path in variables.items()}
-    run(f"{TAPE}; {VERSION_1}", tmp_path, **named)
-    kept = [p for p in tmp_path.rglob("*") if p.suffix in kernel_cache.SUFFIXES]
+    kept = [p for p in compiled.rglob("*") if p.suffix in kernel_cache.SUFFIXES]
     assert {p.name.split("-")[0].split(".")[0] for p in kept} >= {"mul", "compiled"}  # compiled.py of version 1
-    assert all(p.is_relative_to(tmp_path / folder) for p in kept)
+    assert all(p.is_relative_to(compiled / "kernels" / "dgrr") for p in kept)
     assert not [p for p in package.rglob("*") if p.suffix in kernel_cache.SUFFIXES]
 
 
-def test_a_file_that_is_cut_is_compiled_anew(tmp_path: Path) -> None:
-    run(TAPE, tmp_path, DGRR_CACHE_DIR=str(tmp_path / "kernels"))
+def test_a_file_that_is_cut_is_compiled_anew(compiled: Path, tmp_path: Path) -> None:
+    copy_kernels(compiled, tmp_path / "kernels")
     (file,) = (tmp_path / "kernels").glob("mul-*.nbc")
     whole = file.read_bytes()
     file.write_bytes(whole[: len(whole) // 2])
@@ -69,12 +94,15 @@ def test_a_file_that_is_cut_is_compiled_anew(tmp_path: Path) -> None:
     assert file.stat().st_size > len(whole) // 2
 
 
-def test_the_command_shows_and_clears_the_folder(tmp_path: Path) -> None:
+def test_the_command_shows_and_clears_the_folder(
+    compiled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def command(*words: str) -> str:
-        program = f"from dgrr.trace.cli import main; raise SystemExit(main(['cache', *{words!r}]))"
-        return run(program, tmp_path, DGRR_CACHE_DIR=str(tmp_path / "kernels")).stdout
+        assert main(["cache", *words]) == 0
+        return capsys.readouterr().out
 
-    run(TAPE, tmp_path, DGRR_CACHE_DIR=str(tmp_path / "kernels"))
+    copy_kernels(compiled, tmp_path / "kernels")
+    monkeypatch.setenv("DGRR_CACHE_DIR", str(tmp_path / "kernels"))
     (tmp_path / "kernels" / "mine.txt").touch()
     count = len(list((tmp_path / "kernels").glob("*.nbc")))
     assert count >= 2

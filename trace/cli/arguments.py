@@ -5,9 +5,18 @@ import math
 from collections.abc import Callable
 from typing import NoReturn
 
+from ..comparing.policy import Policy
+
 
 class UsageError(Exception):
-    """A wrong command line, with the text for people."""
+    """A wrong command line, with the text for people.
+
+    `before` is what people are shown before it: where the parser has found it, how the command is used.
+    """
+
+    def __init__(self, message: str, before: str = "dgrr: ") -> None:
+        super().__init__(message)
+        self.before = before
 
 
 class Parser(argparse.ArgumentParser):
@@ -15,7 +24,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError."""
-        raise UsageError(f"{self.format_usage()}{self.prog}: error: {message}")
+        raise UsageError(message, f"{self.format_usage()}{self.prog}: error: ")
 
 
 def _plain(text: str) -> str:
@@ -55,4 +64,13 @@ def path(text: str) -> str:
     """A path that the system could know."""
     if not text or "\0" in text:
         raise argparse.ArgumentTypeError(f"{text!r} is not a path")
+    return text
+
+
+def policy(text: str) -> str:
+    """How close two traces must be, as `dgrr.trace.compare` takes it."""
+    try:
+        Policy.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
     return text

@@ -5,15 +5,14 @@ recomputed to the bit, a flipped bit and an altered gradient were found. With it
 holds the accuracy and the state digest, which is the same on every machine, to their published values.
 """
 
+import os
 from argparse import Namespace
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
-
-from rich.console import Console
 
 from ...runtime import SGD, Adam, NonFiniteError, Result, Trainer, data
 from ...runtime.optim import Rule
@@ -23,10 +22,10 @@ from ..file_version import TraceFileError
 from ..replaying.replay import replay
 from ..replaying.validate import validate
 from ..v2.check.report import Report
-from ..v2.errors import TraceWriteError
 from ..v2.read.reader import open_trace
 from ..v2.verdict import Verdict
 from ..v2.write.forge import flip_bit, forge_gradient
+from .answer import Answer, done, failed
 
 ACCURACY = 0.97
 """Test accuracy that the default run must reach."""
@@ -58,8 +57,8 @@ class DemoCheck:
 class Demo:
     """One run of the demo."""
 
-    def __init__(self, args: Namespace, console: Console) -> None:
-        self.args, self.console = args, console
+    def __init__(self, args: Namespace) -> None:
+        self.args = args
         self.out = Path(args.out)
         self.train, self.test = data.digits()
         self.checks: list[DemoCheck] = []
@@ -74,15 +73,15 @@ class Demo:
         """The run's batches from its beginning."""
         return self.train.batches(self.args.batch, seed=self.args.seed)
 
-    def run(self) -> bool:
-        """Train, prove, break; True if every check held."""
+    def run(self) -> Answer:
+        """Train, prove, break."""
         trainer = Trainer(
             loss_fn,
             MODEL.init(self.args.seed),
             OPTIMIZERS[self.args.optimizer],
             trace=self.out,
             record=self.args.record,
-            overwrite=self.args.overwrite or self.out.exists(),
+            overwrite=self.args.overwrite or os.path.exists(self.out),
             seed=self.args.seed,
         )
         self._line(f"{len(self.train)} digits to train on, {len(self.test)} to test; {MODEL!r}; {trainer.optimizer}")
@@ -94,8 +93,9 @@ class Demo:
         with TemporaryDirectory(prefix="dgrr-demo-") as folder:
             self._damage(Path(folder) / "flipped.dgrr", Path(folder) / "forged.dgrr")
         held = all(check.held for check in self.checks)
-        self._report(result, accuracy, held=held)
-        return held
+        text = self._report(result, accuracy, held=held)
+        found = self._result(result, accuracy)
+        return done(found, text) if held else Answer(Exit.REPLAY, "failed", found, text)
 
     def _published(self, accuracy: float, result: Result) -> None:
         self._check(f"accuracy at least {ACCURACY}", lambda: (accuracy >= ACCURACY, f"{accuracy:.4f}"))
@@ -143,9 +143,21 @@ class Demo:
         self._line(f"{mark} {what}: {detail}")
 
     def _line(self, text: str) -> None:
-        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        print(text, flush=True)
 
-    def _report(self, result: Result, accuracy: float, *, held: bool) -> None:
+    def _result(self, result: Result, accuracy: float) -> dict[str, Any]:
+        return {
+            "trace": self.out,
+            "bytes": self.out.stat().st_size,
+            "accuracy": accuracy,
+            "final_loss": result.losses[-1],
+            "steps": result.steps,
+            "seconds": result.seconds,
+            "state_digest": result.state_digest,
+            "checks": [asdict(check) for check in self.checks],
+        }
+
+    def _report(self, result: Result, accuracy: float, *, held: bool) -> str:
         rows = {
             "test accuracy": f"{accuracy:.4f}",
             "final loss": f"{result.losses[-1]:.6f}",
@@ -156,40 +168,32 @@ class Demo:
             "state digest": result.state_digest,
             "verdict": "every check held" if held else "a check FAILED",
         }
-        for name, value in rows.items():
-            self._line(f"{name:<14} {value}")
+        return "\n".join(f"{name:<14} {value}" for name, value in rows.items())
 
 
 def _first(report: Report) -> str:
     return f" ({report.findings[0].text})" if report.findings else ""
 
 
-def run(args: Namespace) -> int:
-    """Run the demo; the exit code."""
-    console = Console()
-    if Path(args.out).is_file() and not (args.own or args.overwrite):
-        return _failed(f"{args.out} is there already: choose another --out, or pass --overwrite to replace it", Exit.IO)
+def run(args: Namespace) -> Answer:
+    """Run the demo; it prints every step on its way, and the answer holds what it found."""
+    out = Path(args.out)
     try:
-        return Exit.OK if Demo(args, console).run() else Exit.REPLAY
+        if out.is_file() and not (args.own or args.overwrite):
+            text = f"{out} is there already: choose another --out, or pass --overwrite to replace it"
+            return failed(Exit.IO, text)
+        return Demo(args).run()
     except KeyboardInterrupt:
-        return _interrupted(Path(args.out))
+        return failed(Exit.INTERRUPTED, f"interrupted; {_good(out)}")
     except NonFiniteError as error:
-        return _failed(str(error), Exit.DIVERGED)
-    except (TraceWriteError, OSError) as error:
-        return _failed(str(error), Exit.IO)
+        return failed(Exit.DIVERGED, str(error))
 
 
-def _failed(text: str, code: Exit) -> int:
-    Console(stderr=True).print(f"dgrr demo: {text}", markup=False, soft_wrap=True)
-    return code
-
-
-def _interrupted(out: Path) -> int:
-    """Say how far the trace of an interrupted run is good."""
+def _good(out: Path) -> str:
+    """How far the trace of an interrupted run is good."""
     partial = out.with_name(f"{out.name}.partial")
     try:
         with open_trace(partial, mode="tolerate_tail") as trace:
-            good = f"{partial} is readable and holds {len(trace)} whole steps"
+            return f"{partial} is readable and holds {len(trace)} whole steps"
     except TraceFileError:  # not begun, or cut within its head; or sealed before the interrupt came
-        good = f"{out} is complete" if out.exists() else "nothing was recorded"
-    return _failed(f"interrupted; {good}", Exit.INTERRUPTED)
+        return f"{out} is complete" if out.exists() else "nothing was recorded"

@@ -1,46 +1,27 @@
-"""The commands for traces of version 1: each prints its answer and returns the exit code.
-
-Answers go to standard output; what keeps a command from its answer goes to standard error.
-"""
+"""What `dgrr` answers for traces of version 1: files that are not valid are refused by every command."""
 
 import os
-import sys
-from collections.abc import Callable
-from functools import wraps
-from typing import ParamSpec
+from typing import Any
 
 from ..exit_codes import Exit
 from ..file_version import TraceFileError
+from ..replaying.validate import report_v1
 from ..v1.compare import Divergence, first_divergence
 from ..v1.inspect import inspection, replayed
 from ..v1.layout import Header, Record
 from ..v1.reader import TraceReader
 from ..v1.report import table, three_ways
 from ..v1.train import attempted_step, train as run_training
-from ..v1.validation.validate import Validation, require_valid
+from ..v1.validation.validate import Validation, require_valid, validate as checked
 from ..v1.writer import TraceWriter, partial_path
-
-P = ParamSpec("P")
-
-
-def _command(body: Callable[P, Exit]) -> Callable[P, int]:
-    """Turn a `TraceFileError` of the body into its text on standard error and its exit code."""
-
-    @wraps(body)
-    def command(*args: P.args, **kwargs: P.kwargs) -> int:
-        try:
-            return body(*args, **kwargs)
-        except TraceFileError as error:
-            print(f"dgrr: {error}", file=sys.stderr)
-            return error.exit
-
-    return command
+from .answer import Answer, done
+from .arguments import UsageError
 
 
 def _require_step(trace: TraceReader, header: Header, step: int) -> None:
     if step >= header.step_count:
         steps = f"it has steps 0 to {header.step_count - 1}" if header.step_count else "it has no steps"
-        raise TraceFileError(f"argument --step: {trace.path} has no step {step}: {steps}", Exit.USAGE)
+        raise UsageError(f"argument --step: {trace.path} has no step {step}: {steps}")
 
 
 def _losses(total: float, steps: int) -> str:
@@ -51,8 +32,7 @@ def _about(steps: int, seed: int, learning_rate: float) -> str:
     return f"{steps} steps, seed {seed}, learning rate {learning_rate!r}"
 
 
-@_command
-def train(steps: int, lr: float, seed: int, out: str, created_at: int) -> Exit:
+def train(steps: int, lr: float, seed: int, out: str, created_at: int) -> Answer:
     """Train for `steps` steps with learning rate `lr` on the data of `seed`, and write the trace to `out`.
 
     Codes: OK; DIVERGED where a value was not finite, with the steps before it in the trace; IO.
@@ -60,59 +40,83 @@ def train(steps: int, lr: float, seed: int, out: str, created_at: int) -> Exit:
     with TraceWriter(out, seed, lr, created_at) as writer:
         trained = run_training(writer, steps, lr, seed)
         writer.seal()
-    rows = [("w", three_ways(trained.w)), ("b", three_ways(trained.b))]
-    print(f"{out}: {_about(trained.step_count, seed, lr)}")
-    print(table([*rows, ("loss", _losses(trained.loss_total, trained.step_count))]))
-    if trained.step_count == steps:
-        return Exit.OK
+    count, total = trained.step_count, trained.loss_total
+    rows = [("w", three_ways(trained.w)), ("b", three_ways(trained.b)), ("loss", _losses(total, count))]
+    text = f"{out}: {_about(count, seed, lr)}\n{table(rows)}"
+    about = {"steps": count, "seed": seed, "learning_rate": lr}
+    result = {**about, "w": trained.w, "b": trained.b, "loss_total": total}
+    if count == steps:
+        return done(result, text)
     values = attempted_step(trained, lr, seed)
     named = ", ".join(f"{name} is {value!r}" for name, value in values.items() if value - value != 0)
-    raise TraceFileError(
-        f"training stopped: step {trained.step_count} is not finite ({named}); "
-        f"{out} holds the steps before it; try a smaller --lr",
-        Exit.DIVERGED,
+    error = (
+        f"training stopped: step {count} is not finite ({named}); {out} holds the steps before it; try a smaller --lr"
     )
+    return Answer(Exit.DIVERGED, "diverged", result, text, error)
 
 
-@_command
-def validate(path: str) -> Exit:
+def validate(path: str) -> Answer:
     """Check every rule of the format over the whole file. Codes: OK, IO, VALIDATION, REPLAY."""
     with TraceReader(path) as trace:
-        validation = require_valid(trace)
-    header = validation.header
-    print(f"{path}: valid, {_about(header.step_count, header.seed, header.learning_rate)}")
+        validation = checked(trace)
+    report, header = report_v1(validation), validation.header
+    if validation.failures:
+        text = validation.failure_text()
+        return Answer(report.exit_code, report.verdict.value, {"report": report.to_dict()}, error=text)
     losses = _losses(validation.loss_total, header.step_count)
-    print(table([("loss", losses), ("re-execution", validation.reexecution)]))
-    return Exit.OK
+    about = f"{path}: valid, {_about(header.step_count, header.seed, header.learning_rate)}"
+    rows = [("loss", losses), ("re-execution", validation.reexecution)]
+    return done({"report": report.to_dict()}, f"{about}\n{table(rows)}")
 
 
-@_command
-def replay(path: str, step: int, ulp_tol: int) -> Exit:
-    """Recompute every update and show that of `step`. Codes: OK, USAGE, IO, VALIDATION, REPLAY."""
+def replay(path: str, step: int, ulp_tol: int, seed: int | None) -> Answer:
+    """Recompute every update and show that of `step`. Codes: OK, USAGE, IO, VALIDATION, REPLAY.
+
+    `seed`: the seed that the run is known to have; another in the header is a failure.
+    """
     with TraceReader(path) as trace:
-        header = require_valid(trace, ulp_tol).header
+        validation = require_valid(trace, ulp_tol)
+        header = validation.header
         _require_step(trace, header, step)
         record = Record.unpack(trace.record(step))
-    print(f"{path}: step {step} replayed, and with it the chain 0..{step}; allowed distance {ulp_tol} ULP")
-    print(replayed(header, record))
-    return Exit.OK
+    if seed not in (None, header.seed):
+        raise TraceFileError(f"{path}: seed: expected {seed}, the trace says {header.seed}", Exit.REPLAY)
+    replayed_text = f"step {step} replayed, and with it the chain 0..{step}; allowed distance {ulp_tol} ULP"
+    result = {"report": report_v1(validation).to_dict(), "step": _record_dict(record)}
+    return done(result, f"{path}: {replayed_text}\n{replayed(header, record)}")
 
 
-@_command
-def inspect(path: str, step: int) -> Exit:
+def inspect(path: str, step: int) -> Answer:
     """Show all that is recorded of `step`. Codes: OK, USAGE, IO, VALIDATION, REPLAY."""
     with TraceReader(path) as trace:
         header = require_valid(trace).header
         _require_step(trace, header, step)
-        print(inspection(header, step, trace.record(step)))
-    return Exit.OK
+        raw = trace.record(step)
+    result = {"trace": _header_dict(path, header), "step": _record_dict(Record.unpack(raw))}
+    return done(result, inspection(header, step, raw))
+
+
+def _header_dict(path: str, header: Header) -> dict[str, Any]:
+    return {
+        "path": path,
+        "version": 1,
+        "steps": header.step_count,
+        "seed": header.seed,
+        "learning_rate": header.learning_rate,
+        "created_at": header.created_at,
+    }
+
+
+def _record_dict(record: Record) -> dict[str, Any]:
+    fields = record._asdict()
+    return {"step": fields.pop("step_id"), **{k: v for k, v in fields.items() if k not in ("record_crc32", "pad0")}}
 
 
 def _refuse_own_input(path: str, out: str) -> None:
     """Keep `out`, or the name it is written under, from being the trace that is read."""
     for target in (out, partial_path(out)):
         if os.path.exists(target) and os.path.samefile(path, target):
-            raise TraceFileError(f"argument --out: writing {out} would destroy the trace itself", Exit.USAGE)
+            raise UsageError(f"argument --out: writing {out} would destroy the trace itself")
 
 
 def _write_prefix(trace: TraceReader, header: Header, steps: int, out: str) -> None:
@@ -123,8 +127,7 @@ def _write_prefix(trace: TraceReader, header: Header, steps: int, out: str) -> N
         writer.seal()
 
 
-@_command
-def rollback(path: str, step: int, out: str | None) -> Exit:
+def rollback(path: str, step: int, out: str | None) -> Answer:
     """Show the state before `step`; write the trace of the steps before it to `out`, if that is given.
 
     Codes: OK, USAGE, IO, VALIDATION, REPLAY.
@@ -137,11 +140,13 @@ def rollback(path: str, step: int, out: str | None) -> Exit:
         record = Record.unpack(trace.record(step))
         if out is not None:
             _write_prefix(trace, header, step, out)
-    print(f"{path}: state before step {step}; {header.step_count - step} of {header.step_count} steps discarded")
-    print(table([("w", three_ways(record.w_before)), ("b", three_ways(record.b_before))]))
-    if out is not None:
-        print(f"{out}: {step} steps")
-    return Exit.OK
+    left_out = header.step_count - step
+    lines = [f"{path}: state before step {step}; {left_out} of {header.step_count} steps discarded"]
+    lines.append(table([("w", three_ways(record.w_before)), ("b", three_ways(record.b_before))]))
+    lines.append(f"nothing is written; --out PATH would hold {step} steps" if out is None else f"{out}: {step} steps")
+    state = {"w": record.w_before, "b": record.b_before}
+    result = {"step": step, "kept": step, "discarded": left_out, "written": out, "state": state}
+    return done(result, "\n".join(lines))
 
 
 def _header_differences(a: Validation, b: Validation) -> list[str]:
@@ -158,8 +163,7 @@ def _divergence_text(found: Divergence, ulp_tol: int) -> str:
     return f"first difference: step {found.step}, {found.field}\n{table([*rows, distance])}"
 
 
-@_command
-def compare(a: str, b: str, ulp_tol: int) -> Exit:
+def compare(a: str, b: str, ulp_tol: int) -> Answer:
     """Find the first step where w_after, b_after or loss differ by more than `ulp_tol`.
 
     Codes: OK, IO, VALIDATION, REPLAY, DIVERGED.
@@ -169,15 +173,24 @@ def compare(a: str, b: str, ulp_tol: int) -> Exit:
         found = first_divergence(left, right, ulp_tol)
         left.check_size()
         right.check_size()
-    for difference in _header_differences(*validations):
-        print(difference)
-    if found is not None:
-        print(_divergence_text(found, ulp_tol))
-        return Exit.DIVERGED
     counts = [validation.header.step_count for validation in validations]
-    if counts[0] != counts[1]:
+    lines = _header_differences(*validations)
+    same = found is None and counts[0] == counts[1]
+    if found is not None:
+        lines.append(_divergence_text(found, ulp_tol))
+    elif not same:
         lengths = f"{counts[0]} and {counts[1]} steps"
-        print(f"first difference: step {min(counts)}, where the shorter trace ends ({lengths})")
-        return Exit.DIVERGED
-    print(f"{counts[0]} steps agree within {ulp_tol} ULP")
-    return Exit.OK
+        lines.append(f"first difference: step {min(counts)}, where the shorter trace ends ({lengths})")
+    else:
+        lines.append(f"{counts[0]} steps agree within {ulp_tol} ULP")
+    result = {"comparison": {"a": a, "b": b, "same": same, **_where(found, counts)}}
+    text = "\n".join(lines)
+    return done(result, text) if same else Answer(Exit.DIVERGED, "diverged", result, text)
+
+
+def _where(found: Divergence | None, counts: list[int]) -> dict[str, Any]:
+    """The first difference in plain types: its step, and the field with both values, if it has any."""
+    if found is not None:
+        return {"step": found.step, "field": found.field, "values": [found.a, found.b], "ulp": found.ulps}
+    step = None if counts[0] == counts[1] else min(counts)
+    return {"step": step, "field": None, "values": None, "ulp": None}

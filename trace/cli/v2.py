@@ -1,159 +1,144 @@
-"""What `dgrr` prints for traces of version 2. Every command returns its exit code; errors go to stderr."""
+"""What `dgrr` answers for traces of version 2."""
 
-import sys
-from collections.abc import Callable, Sequence
-from importlib import import_module
-from pathlib import Path
-from typing import Any, ParamSpec
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from ...ulp import exact
-from ..comparing.compare import compare as compared
-from ..exit_codes import Exit
-from ..file_version import TraceFileError
+from ..comparing.compare import compare as compare_traces
+from ..comparing.result import Comparison
 from ..v2.check.report import Report
 from ..v2.check.validate import validate_v2
-from ..v2.errors import TraceWriteError
-from ..v2.read.reader import Trace, open_trace
+from ..v2.errors import NotRecordedError
+from ..v2.read.reader import StepView, Trace, open_trace
 from ..v2.write.rollback import rollback_v2
+from .answer import Answer, done
+from .arguments import UsageError
+from .inspection import state_before, step_dict, step_lines, trace_dict, trace_lines
+from .loading import described, guarded, load, load_run
 
-P = ParamSpec("P")
-
-
-def _command(body: Callable[P, int]) -> Callable[P, int]:
-    """Turn the errors of a command into a text on stderr and an exit code."""
-
-    def command(*args: P.args, **kwargs: P.kwargs) -> int:
-        try:
-            return body(*args, **kwargs)
-        except TraceFileError as error:
-            return _fail(str(error), error.exit)
-        except TraceWriteError as error:
-            return _fail(str(error), Exit.IO)
-        except (ValueError, IndexError) as error:
-            return _fail(str(error), Exit.USAGE)
-
-    command.__doc__ = body.__doc__
-    return command
+if TYPE_CHECKING:
+    from ...runtime.optim import Rule
 
 
-def _fail(text: str, code: Exit) -> int:
-    print(f"dgrr: error: {text}", file=sys.stderr)
-    return code
-
-
-def _answer(report: Report) -> int:
-    print(report, file=sys.stdout if report.ok else sys.stderr)
-    return report.exit_code
-
-
-@_command
-def validate(path: str) -> int:
+def validate(path: str) -> Answer:
     """Check structure, chains and digests of a trace."""
-    return _answer(validate_v2(path))
+    return _reported(validate_v2(path), {})
 
 
-@_command
-def replay(path: str, step: int | None, ulp_tol: int, model: str | None, rules: Sequence[str] = ()) -> int:
+def replay(
+    path: str,
+    *,
+    step: int | None = None,
+    ulp_tol: int = 0,
+    model: str | None = None,
+    rules: Sequence[str] = (),
+    seed: int | None = None,
+    numerics: int | None = None,
+) -> Answer:
     """Recompute every update, with a model every gradient too; then show `step`."""
     from ..replaying.replay import replay as recompute  # compiled, and so loaded only where it is needed
 
     if step is not None:
-        _require_step(path, step)
-    loss_fn, batches = (None, None) if model is None else _load("--model", model, "FUNCTION")()
-    classes = [_load("--rule", rule, "NAME") for rule in rules]
-    code = _answer(recompute(path, loss_fn=loss_fn, batches=batches, ulp_tol=ulp_tol, rules=classes))
-    if code == Exit.OK and step is not None:
-        return inspect(path, step)
-    return code
-
-
-def _load(option: str, spec: str, what: str) -> Any:
-    """What an option names; modules are also looked for in the current folder."""
-    module, colon, name = spec.partition(":")
-    if not (module and colon and name):
-        raise ValueError(f"{option}: expected MODULE:{what}, got {spec!r}")
-    sys.path.insert(0, str(Path.cwd()))
+        with open_trace(path, mode="tolerate_tail") as trace:
+            _step(trace, step)
+    loss_fn, batches = (None, None) if model is None else load_run("--model", model)
+    classes = [_rule(rule) for rule in rules]
     try:
-        return getattr(import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"{option} {spec}: cannot be loaded: {error}") from error
-    finally:
-        sys.path.pop(0)
+        report = recompute(
+            path, loss_fn=loss_fn, batches=batches, ulp_tol=ulp_tol, rules=classes, seed=seed, numerics=numerics
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return _replayed(report, step) if report.ok and step is not None else _reported(report, {"step": None})
 
 
-@_command
-def inspect(path: str, step: int | None) -> int:
+def _rule(spec: str) -> "type[Rule]":
+    from ..replaying.replay_state import is_rule
+
+    found = load("--rule", spec, "NAME")
+    if not is_rule(found):
+        expected = "expected a class of rules, as ops_rule makes it"
+        raise UsageError(f"argument --rule: {spec}: {expected}, got {described(found)}")
+    return found
+
+
+def _reported(report: Report, more: Mapping[str, object]) -> Answer:
+    stream = {"text" if report.ok else "error": str(report)}
+    result = {"report": report.to_dict(), **more}
+    return Answer(report.exit_code, report.verdict.value, result, **stream, before="")
+
+
+def _replayed(report: Report, step: int) -> Answer:
+    """A report, and a step that is shown with it."""
+    with open_trace(report.path, mode="tolerate_tail") as trace:
+        view = _step(trace, step)
+        lines = [str(report), *step_lines(trace, view)]
+        return done({"report": report.to_dict(), "step": step_dict(view)}, "\n".join(lines))
+
+
+def inspect(path: str, step: int | None) -> Answer:
     """Show header, schema and, of one step, everything that is recorded."""
     with open_trace(path, mode="tolerate_tail") as trace:
         if step is None:
-            print("\n".join(_trace_lines(trace)))
-        else:
-            print("\n".join(_step_lines(trace, step)))
-    return Exit.OK
+            return done({"trace": trace_dict(trace), "step": None}, "\n".join(trace_lines(trace)))
+        view = _step(trace, step)
+        return done({"trace": trace_dict(trace), "step": step_dict(view)}, "\n".join(step_lines(trace, view)))
 
 
-def _trace_lines(trace: Trace) -> list[str]:
-    header = trace.header
-    lines = [
-        f"{trace.path}: version 2, {len(trace)} steps, {'sealed' if trace.sealed else 'unsealed'}",
-        f"  record mode {header.mode.name.lower()}, digest {header.algorithm.name}, state every "
-        f"{header.state_every} steps, numerics {header.numerics}, seed {header.seed}",
-    ]
-    if header.parent_steps:
-        lines.append(f"  {header.parent_steps} steps taken over from {header.parent_root.hex()}")
-    lines += [f"  rule {group.rule} ({', '.join(group.hyperparameters)})" for group in trace.schema.groups]
-    lines += [
-        f"  {spec.role.name.lower():<6} {spec.dtype:<4} {spec.shape!s:<16} {spec.name}" for spec in trace.schema.tensors
-    ]
-    lines += [f"  after {steps} steps, {event.kind}: {event.text}" for steps, event in trace.events()]
-    return lines
-
-
-def _step_lines(trace: Trace, step: int) -> list[str]:
-    view = trace[step]
-    lines = [f"{trace.path}: step {view.step}", f"  loss {exact(view.loss)}"]
-    lines += [f"  {name} {value!r} ({value.hex()})" for name, value in view.hyper.items()]
-    lines += [f"  correction {value!r} ({value.hex()})" for value in view.corrections]
-    if view.clip is not None:
-        lines.append(f"  clipped at {view.clip[0]!r}, scale {view.clip[1]!r}")
-    lines += [f"  micro-batches {view.micro_batches}", f"  batch {view.input_digest.hex()}"]
-    lines += [
-        f"  gradient {name}: {digest.hex()}{_range(trace, name, view.step)}"
-        for name, digest in view.grad_digests.items()
-    ]
-    lines += [f"  state {name}: {digest.hex()}" for name, digest in view.state_digests.items()]
-    lines.append(f"  state root {view.root.hex() if view.root else 'not recorded at this step'}")
-    lines.append(f"  link {view.link.hex()}")
-    return lines
-
-
-def _range(trace: Trace, name: str, step: int) -> str:
-    if not trace.header.mode.has_gradients:
-        return ""
-    grad = trace.tensor(name, step=step)
-    return f" ({grad.min()} to {grad.max()})" if grad.size else ""
-
-
-@_command
-def rollback(path: str, step: int, out: str | None) -> int:
-    """Write the steps before `step` to a child trace."""
-    source = Path(path)
-    child = out or str(source.with_name(f"{source.stem}.before-{step}{source.suffix}"))
-    discarded = rollback_v2(path, step, child)
-    print(f"{child}: steps 0 to {step - 1} of {path}" if step else f"{child}: the initial state of {path}")
-    print(f"  {discarded} steps left out; {path} is unchanged")
-    return Exit.OK
-
-
-def compare(a: str, b: str, ulp_tol: int) -> int:
-    """Show the first divergent step of two traces."""
-    found = compared(a, b, policy=f"ulp={ulp_tol}" if ulp_tol else "bitwise")
-    readable = found.same or found.cause is not None
-    print(found, file=sys.stdout if readable else sys.stderr)
-    return found.verdict.exit_code
-
-
-def _require_step(path: str, step: int) -> None:
+def rollback(path: str, step: int, out: str | None) -> Answer:
+    """Show the state before `step`; write the steps before it to the trace `out`, if that is given."""
     with open_trace(path, mode="tolerate_tail") as trace:
-        if not 0 <= step < len(trace):
-            raise ValueError(f"--step: expected 0 to {len(trace) - 1}, got {step}")
+        steps, state = len(trace), {} if step > len(trace) else state_before(trace, step)
+    if step > steps:
+        raise UsageError(f"argument --step: {path} has no state before step {step}: expected 0 to {steps}")
+    if out is not None:
+        _write_child(path, step, out)
+    lines = [f"{path}: state before step {step}; {steps - step} of {steps} steps discarded"]
+    lines += [f"  {name} {digest.hex()}" for name, digest in state.items()] or ["  its digests are not recorded here"]
+    kept = f"steps 0 to {step - 1}" if step else "the initial state"
+    lines.append(f"{out}: {kept}; {path} is unchanged" if out else f"nothing is written; --out PATH would hold {kept}")
+    result = {"step": step, "kept": step, "discarded": steps - step, "written": out, "state": state}
+    return done(result, "\n".join(lines))
+
+
+def _write_child(path: str, step: int, out: str) -> None:
+    try:
+        rollback_v2(path, step, out)
+    except ValueError as error:
+        raise UsageError(f"argument --out: {error}") from None
+
+
+def compare(a: str, b: str, policy: str, *, proven: bool) -> Answer:
+    """Show where two traces part first, why, and by how much."""
+    return _compared(compare_traces(a, b, policy=policy, proven=proven))
+
+
+def compare_model(path: str, policy: str, model: str, rules: Sequence[str], *, proven: bool) -> Answer:
+    """Show where a trace parts from what its model computes now."""
+    from ..comparing.with_model import diff_with_model  # compiled, and so loaded only where it is needed
+    from ..replaying.replay_state import UnknownRuleError
+
+    classes = [_rule(rule) for rule in rules]
+    loss_fn, batches = load_run("--model", model)
+    damage = compare_traces(path, path, proven=True) if proven else None
+    if damage is not None and not damage:
+        return _compared(damage)
+
+    def computed() -> Comparison:
+        try:
+            return diff_with_model(path, loss_fn, batches, rules=classes, policy=policy)
+        except (NotRecordedError, UnknownRuleError) as error:
+            raise UsageError(f"argument --model: {error}") from error
+
+    return _compared(guarded(f"argument --model: {model}: while computing", computed))
+
+
+def _compared(found: Comparison) -> Answer:
+    stream = {"text" if found.same or found.cause is not None else "error": str(found)}
+    return Answer(found.verdict.exit_code, found.verdict.value, {"comparison": found.to_dict()}, **stream, before="")
+
+
+def _step(trace: Trace, step: int) -> StepView:
+    if step >= len(trace):
+        there = f"it has steps 0 to {len(trace) - 1}" if len(trace) else "it has no steps"
+        raise UsageError(f"argument --step: {trace.path} has no step {step}: {there}")
+    return trace[step]

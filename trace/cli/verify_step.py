@@ -4,12 +4,6 @@ The step is what ``FUNCTION()`` of a module returns; without one it is that of t
 ReLU, Linear 8-8 on 64 standard normal samples, mean squared error, Adam at 1e-3, all from seed 0.
 """
 
-import os
-import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -20,13 +14,15 @@ from ...tape import AnyTensor, AnyVar, DgrrError, nn, ops
 from ...tape.numerics.math.random import uniform
 from ...tape.record.op import OPS
 from ..exit_codes import Exit
+from .answer import Answer, done
+from .arguments import UsageError
+from .loading import called, described
 
 MODEL = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8))
 SAMPLES = 64
 
-
-class StepError(Exception):
-    """There is no step to verify: the text names the module and function, and says why."""
+ARGUMENT = "MODULE:FUNCTION"
+"""The positional argument, as errors name it."""
 
 
 def loss_fn(p: Any, batch: Any) -> AnyVar:
@@ -61,66 +57,21 @@ def standard_normal(shape: tuple[int, int], ordinal: int) -> Array:
     return pairs.reshape(-1)[:count].astype(np.float32).reshape(shape)
 
 
-def run(spec: str | None, replays: int) -> int:
-    """Verify a step and print every check; the exit code."""
+def run(spec: str | None, replays: int) -> Answer:
+    """Verify a step and say how every check went."""
     try:
-        step = reference_step() if spec is None else load_step(spec)
+        step = reference_step() if spec is None else load_step(ARGUMENT, spec)
         report = step.verify(replays)
-    except (StepError, DgrrError) as error:
-        print(f"dgrr: error: {error}", file=sys.stderr)
-        return Exit.USAGE
-    print(report)
-    print(f"{len(report.checks) - len(report.failures)} of {len(report.checks)} checks held")
-    return Exit.OK if report.ok else Exit.REPLAY
+    except DgrrError as error:
+        raise UsageError(str(error)) from error
+    text = f"{report}\n{len(report.checks) - len(report.failures)} of {len(report.checks)} checks held"
+    return done(report.to_dict(), text) if report.ok else Answer(Exit.REPLAY, "failed", report.to_dict(), text)
 
 
-def load_step(spec: str) -> CapturedStep:
-    """What ``MODULE:FUNCTION`` returns when it is called; modules are also looked for in the current folder.
-
-    Raises StepError if there is no such module or function, if one of them raises, or if it returns no step.
-    """
-    module, colon, function = spec.partition(":")
-    if not (module and colon and function):
-        raise StepError(f"expected MODULE:FUNCTION, got {spec!r}")
-    with _current_folder():
-        make = _function(module, function)
-        step = _result(f"{spec}()", make)
+def load_step(option: str, spec: str) -> CapturedStep:
+    """The step that a function returns. Raises UsageError."""
+    step = called(option, spec)
     if not isinstance(step, CapturedStep):
-        raise StepError(f"{spec}(): expected a CapturedStep, as dgrr.runtime.capture makes it, got {_kind(step)}")
+        expected = "expected a CapturedStep, as dgrr.runtime.capture makes it"
+        raise UsageError(f"argument {option}: {spec}(): {expected}, got {described(step)}")
     return step
-
-
-@contextmanager
-def _current_folder() -> Generator[None, None, None]:
-    """Let modules of the current folder be imported."""
-    folder = os.getcwd()
-    sys.path.insert(0, folder)
-    try:
-        yield
-    finally:
-        sys.path.remove(folder)
-
-
-def _function(module: str, function: str) -> Any:
-    if _result(module, lambda: find_spec(module)) is None:
-        raise StepError(f"there is no module {module!r} in the current folder or among the installed ones")
-    there = _result(f"import {module}", lambda: import_module(module))
-    if not hasattr(there, function):
-        raise StepError(f"module {module!r} has no {function!r}")
-    make = getattr(there, function)
-    if not callable(make):
-        raise StepError(f"{module}:{function}: expected a function, got {_kind(make)}")
-    return make
-
-
-def _result(what: str, make: Callable[[], Any]) -> Any:
-    """What the user's code returns; StepError, in one line, for whatever it raises."""
-    try:
-        return make()
-    except (Exception, SystemExit) as error:
-        text = " ".join(str(error).split())
-        raise StepError(f"{what}: raised {_kind(error)}{': ' if text else ''}{text}") from error
-
-
-def _kind(value: object) -> str:
-    return type(value).__name__

@@ -4,23 +4,25 @@ With a model, what its captured step runs; without one, every op with its deriva
 captured steps of three small networks.
 """
 
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from ...runtime import SGD, Adam, AdamW, capture
 from ...runtime.optim import Rule
-from ...tape import AnyTensor, DgrrError, nn, ops
+from ...tape import AnyTensor, nn, ops
 from ...tape.numerics.engine.side_by_side import Task, compile_side_by_side
 from ...tape.ops import OPS
 from ...tape.record.op import Op
 from ...tape.record.samples import Make
 from ..exit_codes import Exit
 from . import cache
-from .verify_step import StepError, load_step
+from .answer import Answer, done
+from .verify_step import load_step
 
 FLOAT = np.dtype(np.float32)
 
@@ -46,18 +48,47 @@ NETWORKS: dict[str, tuple[nn.Layer, tuple[int, ...]]] = {
 
 RULES: tuple[Rule, ...] = (SGD(0.1), SGD(0.1, momentum=0.9), Adam(), AdamW())
 
+_DIED = "its process ended before it was compiled"
 
-def run(spec: str | None) -> int:
-    """Compile, and say what the folder then holds; the exit code."""
+
+def run(spec: str | None) -> Answer:
+    """Compile, and say what the folder then holds, and what could not be compiled."""
+    failures = compiled(tasks()) if spec is None else _compile_step(spec)
+    held = cache.contents()
+    result = {**held, "removed": 0, "failed": failures}
+    if not failures:
+        return done(result, cache.shown(held))
+    lines = ["not everything was compiled:", *(f"  {failure['task']}: {failure['error']}" for failure in failures)]
+    return Answer(Exit.IO, "failed", result, cache.shown(held), "\n".join(lines))
+
+
+def _compile_step(spec: str) -> list[dict[str, str]]:
+    load_step("--model", spec)
+    return []
+
+
+def compiled(given: Sequence[Task]) -> list[dict[str, str]]:
+    """Compile side by side; which of the tasks failed, and why.
+
+    A task may run in a forked process, whose errors and whose death nobody sees. So each leaves a file where it
+    ends: empty, or with its error; one without a file never came to its end.
+    """
+    with TemporaryDirectory(prefix="dgrr-warm-") as folder:
+        outcomes = [Path(folder, str(i)) for i in range(len(given))]
+        told = [Task(t.name, partial(_noted, t, path)) for t, path in zip(given, outcomes, strict=True)]
+        compile_side_by_side(told, "ops and networks")
+        errors = [path.read_text() if path.exists() else _DIED for path in outcomes]
+    return [{"task": task.name, "error": error} for task, error in zip(given, errors, strict=True) if error]
+
+
+def _noted(task: Task, outcome: Path) -> None:
+    """Compile, and leave behind how it went."""
+    error = ""
     try:
-        if spec is None:
-            compile_side_by_side(tasks(), "ops and networks")
-        else:
-            load_step(spec)
-    except (StepError, DgrrError) as error:
-        print(f"dgrr: error: {error}", file=sys.stderr)
-        return Exit.USAGE
-    return cache.run("show")
+        task.compile()
+    except Exception as raised:
+        error = " ".join(f"{type(raised).__name__}: {raised}".split())
+    outcome.write_text(error)
 
 
 def tasks() -> list[Task]:

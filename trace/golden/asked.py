@@ -36,9 +36,8 @@ def asked(marks: Iterable[tuple[tuple[Any, ...], Mapping[str, Any]]]) -> Asked:
     for args, named in marks:
         _check_names(args, named)
         given = {**named, **given}
-    return Asked(
-        _policy(given["policy"]) if "policy" in given else None, _record_ops(given.get("every", "op"), given.get("at"))
-    )
+    policy = _policy(given["policy"]) if "policy" in given else None
+    return Asked(policy, _record_ops(given.get("every", "op"), given.get("at")))
 
 
 def _check_names(args: Sequence[Any], named: Mapping[str, Any]) -> None:

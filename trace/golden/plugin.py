@@ -66,10 +66,10 @@ def _is_worker(config: pytest.Config) -> bool:
 
 def _collects_all(config: pytest.Config) -> bool:
     """Whether the command line leaves no test of the project out."""
-    sources = pytest.Config.ArgsSource
-    at_root = config.args_source is sources.INVOCATION_DIR and config.invocation_params.dir == config.rootpath
+    source, sources = config.args_source, pytest.Config.ArgsSource
+    here = config.invocation_params.dir == config.rootpath
+    whole = source is sources.TESTPATHS or (here and source is not sources.ARGS)
     narrowing = ("keyword", "markexpr", "lf", "ignore", "ignore_glob", "deselect", "collectonly", "setuponly")
-    whole = at_root or config.args_source is sources.TESTPATHS
     return whole and not any(config.getoption(name, None) for name in narrowing)
 
 
@@ -202,7 +202,9 @@ def pytest_testnodedown(node: Any, error: object) -> None:
         results.add(sent)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config) -> None:
+def pytest_terminal_summary(
+    terminalreporter: "pytest.TerminalReporter", exitstatus: int, config: pytest.Config
+) -> None:
     """One line of what became of the golden files, the unused ones, and what git should know of the first."""
     settings, results = config.stash[_SETTINGS], config.stash[_RESULTS]
     ran = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)

@@ -3,9 +3,10 @@
 import os
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from ...arrays import Array
 from ...tape import NUMERICS
-from ...tape.errors import DgrrError
 from ..v2.check.difference import first_difference
 from ..v2.check.report import Finding, Report
 from ..v2.errors import InvalidTraceError, NotRecordedError
@@ -14,7 +15,8 @@ from ..v2.format.digest import TensorDigest
 from ..v2.read.reader import StepView, Trace, open_trace
 from ..v2.verdict import Verdict
 from .execution import Batches, LossFn
-from .reexecute import FailedError, Made, Model
+from .expected import Expected
+from .reexecute import FailedError, Made, Model, blaming
 from .replay_state import ReplayState, Rules, UnknownRuleError, by_name
 from .validate import validate
 
@@ -30,8 +32,10 @@ def replay(
     batches: Batches | None = None,
     ulp_tol: int = 0,
     rules: Rules = (),
+    seed: int | None = None,
+    numerics: int | None = None,
 ) -> Report:
-    """Validate a trace, then recompute it; never raises for what is in the file.
+    """Validate a trace, then recompute it; never raises for what is in the file, nor for what the model does.
 
     From KEYFRAME 0 every param and optimizer state of every step is recomputed from the recorded gradients by
     the same kernels; where a state was digested the digests must be equal to the bit. With the model and its
@@ -43,6 +47,9 @@ def replay(
         batches: the batches of the run; iterated again when they end, epoch after epoch.
         ulp_tol: elementwise tolerance where values are recorded; digests have none.
         rules: the classes of rules that the run was trained by and that are not built in, as `ops_rule` makes them.
+        seed: the seed that the run is known to have; without it the one that the trace names is believed, and
+            random numbers of the model are drawn from it. Another in the trace is a finding, `data`.
+        numerics: the numerics version that the run is known to have; another in the trace is a finding, `numerics`.
 
     Raises:
         ValueError: something among `rules` is no class of rules; one of `loss_fn` and `batches` without the
@@ -54,7 +61,11 @@ def replay(
         raise ValueError(f"replay: ulp_tol: expected at least 0, got {ulp_tol}")
     by_name(rules)
     report = validate(path)
-    if report.version != VERSION or report.verdict not in _READABLE:
+    if report.verdict not in _READABLE:
+        return report
+    unexpected = Expected(seed, numerics).findings(report)
+    if unexpected or report.version != VERSION:
+        report.findings = unexpected + report.findings
         return report
     rest, report.findings = report.findings, []
     try:
@@ -62,10 +73,13 @@ def replay(
             if not trace.header.mode.has_keyframes:
                 report.findings += [Finding(Verdict.UNPROVEN, _BARE), *rest]
                 return report
-            model = None if loss_fn is None or batches is None else Model(trace, loss_fn, batches)
-            _Replay(trace, report, ulp_tol, model, rules).run()
+            if trace.has_keyframe(0):  # else it was cut before anything was recorded
+                model = None if loss_fn is None or batches is None else Model(trace, loss_fn, batches)
+                _Replay(trace, report, ulp_tol, model, rules).run()
     except InvalidTraceError as error:
         report.findings.append(Finding(error.verdict, error.text))
+    except MemoryError:
+        report.findings.append(Finding(Verdict.UNPROVEN, "there is not enough memory to recompute the trace"))
     report.findings += rest
     return report
 
@@ -122,21 +136,26 @@ class _Replay:
             self._update(view, *made)
 
     def _update(self, view: StepView, grads: Mapping[str, Array], buffers: Mapping[str, Array]) -> None:
-        try:
-            self.state.advance(view, grads, buffers)
-        except UnknownRuleError as error:
-            raise FailedError(Verdict.UNPROVEN, str(error), view.step) from error
-        except DgrrError as error:
-            text = f"the rule refuses the recorded step: {error}"
-            raise FailedError(Verdict.UPDATE, text, view.step) from error
+        with blaming(Verdict.UPDATE, "the rule refuses the recorded step", view.step):
+            try:
+                self.state.advance(view, grads, buffers)
+            except UnknownRuleError as error:
+                raise FailedError(Verdict.UNPROVEN, str(error), view.step) from error
         if self.ulp_tol:
             self._compare_values(view)
             return
-        if self.state.corrections() != view.corrections:
-            found = f"recorded {view.corrections}, recomputed {self.state.corrections()}"
-            raise FailedError(Verdict.UPDATE, f"bias corrections: {found}", view.step)
+        self._compare_corrections(view)
         if view.root is not None:
             self._compare_digests(view.step, view.record.state_in_order(self.trace.layout))
+
+    def _compare_corrections(self, view: StepView) -> None:
+        recomputed = self.state.corrections()
+        if recomputed is None:
+            text = f"bias corrections: recorded {view.corrections}, and no tensor 'corrections' to hold them"
+            raise FailedError(Verdict.UPDATE, text, view.step)
+        if not np.array_equal(recomputed, view.corrections, equal_nan=True):
+            text = f"bias corrections: recorded {view.corrections}, recomputed {recomputed}"
+            raise FailedError(Verdict.UPDATE, text, view.step)
 
     def _compare_digests(self, step: int, recorded: Sequence[bytes]) -> None:
         for name, digest, expected in zip(self.names, self.digests, recorded, strict=True):

@@ -66,14 +66,15 @@ class ReplayState:
         state = {t.name: self.values[t.name] for t in specs if t.role is TensorRole.STATE}
         rule.step(params, {name: g for name, g in grads.items() if name in params}, state)
 
-    def corrections(self) -> tuple[float, ...]:
-        """The bias corrections of all groups as the state holds them, for groups that record any."""
-        return tuple(
-            float(value)
-            for group in self._trace.schema.groups
-            if group.corrections
-            for value in self.values["corrections"].ravel()
-        )
+    def corrections(self) -> tuple[float, ...] | None:
+        """The bias corrections of all groups as the state holds them, for groups that record any.
+
+        None where groups record some, and the state has no tensor for them.
+        """
+        groups = [group for group in self._trace.schema.groups if group.corrections]
+        if groups and "corrections" not in self.values:
+            return None
+        return tuple(float(value) for _ in groups for value in self.values["corrections"].ravel())
 
 
 def is_rule(given: object) -> TypeIs[type[Rule]]:

@@ -1,13 +1,17 @@
 """Validation of a trace of either version."""
 
 import os
+from typing import TYPE_CHECKING
 
 from ..exit_codes import Exit
-from ..file_version import TraceFileError, version_of
+from ..file_version import TraceFileError, TruncatedFileError, version_of
 from ..v2.check.report import Finding, Report
 from ..v2.check.validate import validate_v2
 from ..v2.format.constants import VERSION
 from ..v2.verdict import Verdict
+
+if TYPE_CHECKING:
+    from ..v1.validation.validate import Validation
 
 _VERDICTS = {Exit.IO: Verdict.IO, Exit.VALIDATION: Verdict.CORRUPT, Exit.REPLAY: Verdict.UPDATE}
 
@@ -21,6 +25,8 @@ def validate(path: str | os.PathLike[str]) -> Report:
     name = os.fspath(path)
     try:
         version = version_of(name)
+    except TruncatedFileError as error:
+        return Report(name, 0, findings=[Finding(Verdict.TORN_TAIL, str(error))])
     except TraceFileError as error:
         return Report(name, 0, findings=[Finding(_VERDICTS[error.exit], str(error))])
     if version == 1:
@@ -35,15 +41,16 @@ def _validate_v1(path: str) -> Report:
     from ..v1.reader import TraceReader  # compiled, and so loaded only for a trace of version 1
     from ..v1.validation.validate import validate as validate_v1
 
-    report = Report(path, 1)
     try:
         with TraceReader(path) as trace:
-            validation = validate_v1(trace)
+            return report_v1(validate_v1(trace))
     except TraceFileError as error:
-        report.findings.append(Finding(_VERDICTS[error.exit], str(error)))
-        report.structure = "failed"
-        return report
-    report.steps = validation.header.step_count
+        return Report(path, 1, structure="failed", findings=[Finding(_VERDICTS[error.exit], str(error))])
+
+
+def report_v1(validation: "Validation") -> Report:
+    """The validation of a trace of version 1 as a report."""
+    report = Report(validation.path, 1, validation.header.step_count)
     report.findings = [Finding(_VERDICTS[failure.exit], failure.text) for failure in validation.failures]
     verdicts = {finding.verdict for finding in report.findings}
     report.structure = "failed" if Verdict.CORRUPT in verdicts else "proven"

@@ -7,12 +7,11 @@ it.
 """
 
 import os
-import stat
 from contextlib import suppress
 from types import TracebackType
 
-from ...atomic_file import sync_folder
-from ..file_version import TraceFileError, os_errors_named
+from ...atomic_file import require_replaceable, sync_folder
+from ..file_version import os_errors_named
 from .compiled import Words
 from .file_crc import valid_records_crc32
 from .layout import pack_header
@@ -21,12 +20,6 @@ from .layout import pack_header
 def partial_path(path: str) -> str:
     """Return the name under which the trace `path` is written until it is sealed."""
     return path + ".partial"
-
-
-def _refuse_irregular(path: str) -> None:
-    """Keep folders, FIFOs and devices from being replaced or opened for writing."""
-    if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
-        raise TraceFileError(f"cannot write {path}: it exists and is not a regular file")
 
 
 class TraceWriter:
@@ -44,8 +37,9 @@ class TraceWriter:
         self.step_count = 0
         self._about = (seed, learning_rate, created_at)
         self._partial = partial_path(path)
-        _refuse_irregular(path)
-        _refuse_irregular(self._partial)
+        for name in (path, self._partial):
+            with os_errors_named("write", name):
+                require_replaceable(name)
         with os_errors_named("create", self._partial):
             self._fd = os.open(self._partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
         self._sealed = False
@@ -76,6 +70,7 @@ class TraceWriter:
         with os_errors_named("create", self.path):
             os.replace(self._partial, self.path)
             self._sealed = True
+        with os_errors_named("sync the name of", self.path):
             sync_folder(os.path.dirname(self.path) or ".")
 
     def __enter__(self) -> "TraceWriter":

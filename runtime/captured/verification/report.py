@@ -1,6 +1,7 @@
 """What a verification found: one line per check."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass
+from typing import Any
 
 from ....tape.values.tables import Table
 
@@ -43,6 +44,14 @@ class VerifyReport:
         columns = ("check", "held", "detail")
         rows = [{"check": c.name, "held": "yes" if c.held else "NO", "detail": c.detail} for c in self.checks]
         return Table(f"verification: {len(self.checks)} checks, {len(self.failures)} failed", columns, rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types: whether every check held, and each with its name, whether it held, and its detail.
+
+        >>> VerifyReport((Check("graphs", held=True, detail="3 of 3"),)).to_dict()
+        {'ok': True, 'checks': [{'name': 'graphs', 'held': True, 'detail': '3 of 3'}]}
+        """
+        return {"ok": self.ok, "checks": [asdict(check) for check in self.checks]}
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.checks))

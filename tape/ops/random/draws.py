@@ -13,24 +13,25 @@ from ...numerics.sizes import Sizes
 from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot, call
 from ...record.op import op
-from ...record.samples import Make, Sample, bad
+from ...record.samples import Sample, bad
 from ...values.dtypes import DType, boolean, i64
 from ...values.spec import Spec
 from ...var.var import Gradual, Var
 from . import kernels, reference
-from .stream import PLACE, WORK, drawn, refused, require_coordinates, require_float, stream
+from .stream import (
+    LAST,
+    PLACE,
+    call_drawing,
+    drawn,
+    refused,
+    refused_floats,
+    require_coordinates,
+    require_float,
+    samples_of_floats,
+)
 
 LEAST, MOST = -(1 << 63), 1 << 63
 """The least int64, and what is one more than the greatest."""
-
-LAST = {"seed": 2**64 - 1, "micro_batch": 5, "ordinal": 2**32 - 1}
-"""Coordinates at their ends."""
-
-
-def _call(kernel: Any, step: Slot, out: Spec, each: int, *attrs: float, **key: int) -> Slot:
-    """The output of a kernel that draws ``each`` words for an element."""
-    words = (*stream(out, each, **key), *attrs)
-    return call(kernel, [step], out.shape, *words, dtype=out.dtype, element=out.dtype, work=WORK * each * out.size)
 
 
 def _infer_normal(step: Spec, shape: Sizes, dtype: Any, mean: Any, std: Any, **key: int) -> Spec:
@@ -45,21 +46,7 @@ def _infer_normal(step: Spec, shape: Sizes, dtype: Any, mean: Any, std: Any, **k
 
 def _lower_normal(step: Slot, shape: Sizes, dtype: Any, mean: float, std: float, **key: int) -> Slot:
     out = drawn("normal", shape, dtype, 4, **key)
-    return _call(kernels.normal, step, out, 4, float(mean), float(std), **key)
-
-
-def _samples_normal(make: Make) -> list[Sample]:
-    rows: tuple[tuple[int, Sizes, dict[str, Any]], ...] = (
-        (0, (), {}),
-        (3, (2, 3, 50), LAST),
-        (2**32 - 2, (129,), {"mean": -1.5, "std": 0.1, "seed": 1 << 33}),
-        (5, (4,), {"mean": 0.5, "std": 0}),
-        (6, (3,), {"std": 1e308}),
-        (1, (0, 4), {}),
-    )
-    return [
-        Sample((np.array(step),), {"shape": shape, "dtype": make.dtype.name, **attrs}) for step, shape, attrs in rows
-    ]
+    return call_drawing(kernels.normal, "normal", [step], out, 4, float(mean), float(std), **key)
 
 
 @op(
@@ -68,23 +55,22 @@ def _samples_normal(make: Make) -> list[Sample]:
     vjp=NO_GRAD,
     jvp=NO_GRAD,
     reference=reference.normal,
-    samples=_samples_normal,
+    samples=samples_of_floats(
+        (0, (), {}),
+        (3, (2, 3, 50), LAST),
+        (2**32 - 2, (129,), {"mean": -1.5, "std": 0.1, "seed": 1 << 33}),
+        (5, (4,), {"mean": 0.5, "std": 0}),
+        (6, (3,), {"std": 1e308}),
+        (1, (0, 4), {}),
+    ),
     errors=(
-        *refused("normal", np.array(0), shape=(2,)),
-        bad(
-            DTypeError,
-            "normal: argument 'dtype': expected float32 or float64, got int64",
-            np.array(0),
-            shape=(),
-            dtype="int64",
-        ),
+        *refused_floats("normal", 4),
         *(
             bad(DomainError, f"normal: argument {text}", np.array(0), **{"shape": (), **attrs})
             for text, attrs in (
                 ("'std': expected at least 0, got -1.0", {"std": -1.0}),
                 ("'std': expected a finite number, got inf", {"std": np.inf}),
                 ("'mean': expected a finite number, got nan", {"mean": np.nan}),
-                ("'shape': expected an integer from 0 to 4294967295, got -1", {"shape": (2, -1)}),
             )
         ),
     ),
@@ -123,7 +109,8 @@ def _infer_bernoulli(step: Spec, p: float, shape: Sizes, **key: int) -> Spec:
 
 
 def _lower_bernoulli(step: Slot, p: float, shape: Sizes, **key: int) -> Slot:
-    return _call(kernels.bernoulli, step, drawn("bernoulli", shape, boolean, 2, **key), 2, float(p), **key)
+    out = drawn("bernoulli", shape, boolean, 2, **key)
+    return call_drawing(kernels.bernoulli, "bernoulli", [step], out, 2, float(p), **key)
 
 
 @op(
@@ -194,7 +181,7 @@ def _infer_integers(step: Spec, low: int, high: int, shape: Sizes, **key: int) -
 
 def _lower_integers(step: Slot, low: int, high: int, shape: Sizes, **key: int) -> Slot:
     count, out = high - low, drawn("integers", shape, i64, 4, **key)
-    return _call(kernels.integers, step, out, 4, int(low), count & WORD, count >> 32, **key)
+    return call_drawing(kernels.integers, "integers", [step], out, 4, int(low), count & WORD, count >> 32, **key)
 
 
 @op(
@@ -217,29 +204,18 @@ def _lower_integers(step: Slot, low: int, high: int, shape: Sizes, **key: int) -
     ],
     errors=(
         *refused("integers", np.array(0), low=0, high=2, shape=(2,)),
-        bad(
-            DomainError,
-            "integers: argument 'high': expected more than low, 3, got 3",
-            np.array(0),
-            low=3,
-            high=3,
-            shape=(),
-        ),
-        bad(
-            DTypeError,
-            "integers: argument 'low': expected a whole number, got 0.5",
-            np.array(0),
-            low=0.5,
-            high=3,
-            shape=(),
-        ),
-        bad(
-            DomainError,
-            f"integers: argument 'high': expected an integer from {LEAST + 1} to {MOST}, got {MOST + 1}",
-            np.array(0),
-            low=0,
-            high=MOST + 1,
-            shape=(),
+        *(
+            bad(error, f"integers: argument {text}", np.array(0), low=low, high=high, shape=())
+            for error, text, low, high in (
+                (DomainError, "'high': expected more than low, 3, got 3", 3, 3),
+                (DTypeError, "'low': expected a whole number, got 0.5", 0.5, 3),
+                (
+                    DomainError,
+                    f"'high': expected an integer from {LEAST + 1} to {MOST}, got {MOST + 1}",
+                    0,
+                    MOST + 1,
+                ),
+            )
         ),
     ),
     excused=PLACE,
@@ -277,7 +253,7 @@ def _infer_permutation(step: Spec, n: int, **key: int) -> Spec:
 
 def _lower_permutation(step: Slot, n: int, **key: int) -> Slot:
     out = Spec((n,), i64.dtype)
-    keys = _call(kernels.sort_keys, step, out, 2, **key)
+    keys = call_drawing(kernels.sort_keys, "permutation", [step], out, 2, **key)
     return call(kernels.order_of_keys, [keys], (n,), n, work=2 * n * n.bit_length())
 
 

@@ -1,7 +1,8 @@
 """Kernels that draw: Philox 4x32-10 by place, so that no thread, split or neighbour changes a number.
 
 The words of a call begin with: elements, words of the stream for each, low and high word of the seed, micro-batch,
-ordinal; the attributes of the draw follow. The step is read from an array, since it changes from replay to replay.
+ordinal; the attributes of the draw follow. The step is read from an array, since it changes from replay to replay; one
+that has not its 32 bits is refused.
 """
 
 # numba's functions carry no types.
@@ -20,6 +21,7 @@ from ..elementwise.kernels_trigonometry import cos_near
 INT64, UINT64 = np.int64(0), np.uint64(0)
 MULTIPLIER_0, MULTIPLIER_1 = MULTIPLIERS
 WEYL_0, WEYL_1 = np.uint64(WEYL[0]), np.uint64(WEYL[1])
+STEPS = np.uint64(1 << 32)
 LOW, HALF = np.uint64(WORD), np.uint64(32)
 SHORT, LONG = np.uint64(8), np.uint64(11)
 """Bits that are dropped from one word, and from two, for a number of 24 or 53 bits."""
@@ -49,7 +51,7 @@ def _fill(words, first, ints, step):
     key0, key1 = np.uint64(word(ints, 2)), np.uint64(word(ints, 3))
     micro_batch, ordinal = np.uint64(word(ints, 4)), np.uint64(word(ints, 5))
     for b in range(CHUNK // 4):
-        _block(words, 4 * b, np.uint64(first + b), ordinal, micro_batch, np.uint64(step) & LOW, key0, key1)
+        _block(words, 4 * b, np.uint64(first + b), ordinal, micro_batch, np.uint64(step), key0, key1)
 
 
 @inlined
@@ -69,6 +71,8 @@ def _drawn(number, each, table, ints, part, parts):
     """Every element from ``each`` words: ``number(table, ints, words, i)`` of a chunk; arrays: out, step."""
     n = word(ints, 0)
     step = vector_as(table, INT64, 1, 0, 1)[0]
+    if np.uint64(step) >= STEPS:
+        return 1
     words = stack(retyped(table, UINT64), CHUNK)
     per_chunk = CHUNK // each
     first, mine = share((n + per_chunk - 1) // per_chunk, part, parts)
@@ -192,6 +196,8 @@ def dropout(table, ints, part, parts):
     """
     n = word(ints, 0)
     step = vector_as(table, INT64, 2, 0, 1)[0]
+    if np.uint64(step) >= STEPS:
+        return 1
     p, factor = float_of(word(ints, 6)), real(table, float_of(word(ints, 7)))
     words = stack(retyped(table, UINT64), CHUNK)
     first, mine = share((n + CHUNK - 1) // CHUNK, part, parts)

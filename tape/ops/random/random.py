@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import DomainError, DTypeError, ShapeError
+from ...errors import DomainError, ShapeError
 from ...numerics.math.exact import difference, quotient
 from ...numerics.sizes import Sizes
 from ...record.derivative import NO_GRAD
-from ...record.lowering import Slot, call
+from ...record.lowering import Slot
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import F, S
@@ -23,7 +23,17 @@ from ...values.spec import Spec
 from ...var.var import Gradual, Var
 from ..elementwise.select import element_type
 from . import kernels, reference
-from .stream import PLACE, WORK, drawn, refused, require_coordinates, require_float, stream
+from .stream import (
+    LAST,
+    PLACE,
+    call_drawing,
+    drawn,
+    refused,
+    refused_floats,
+    require_coordinates,
+    require_float,
+    samples_of_floats,
+)
 
 
 def _infer_uniform(step: Spec, shape: Sizes, dtype: Any, **key: int) -> Spec:
@@ -33,9 +43,7 @@ def _infer_uniform(step: Spec, shape: Sizes, dtype: Any, **key: int) -> Spec:
 
 def _lower_uniform(step: Slot, shape: Sizes, dtype: Any, **key: int) -> Slot:
     out = Spec(shape, element_type(dtype))
-    kind = out.dtype
-    words = stream(out, 2 if kind == f64.dtype else 1, **key)
-    return call(kernels.uniform, [step], shape, *words, dtype=kind, element=kind, work=WORK * out.size)
+    return call_drawing(kernels.uniform, "uniform", [step], out, 2 if out.dtype == f64.dtype else 1, **key)
 
 
 @op(
@@ -44,26 +52,10 @@ def _lower_uniform(step: Slot, shape: Sizes, dtype: Any, **key: int) -> Slot:
     vjp=NO_GRAD,
     jvp=NO_GRAD,
     reference=reference.uniform,
-    samples=lambda make: [
-        Sample((np.array(step),), {"shape": shape, "dtype": make.dtype.name, **key})
-        for step, shape, key in (
-            (0, (), {}),
-            (3, (2, 3, 50), {"seed": 2**64 - 1, "micro_batch": 5, "ordinal": 2**32 - 1}),
-            (2**32 - 2, (129,), {"seed": 1 << 33}),
-            (1, (0, 4), {}),
-        )
-    ],
-    errors=(
-        *refused("uniform", np.array(0), shape=(2,)),
-        bad(
-            DTypeError,
-            "uniform: argument 'dtype': expected float32 or float64, got int64",
-            np.array(0),
-            shape=(),
-            dtype="int64",
-        ),
-        bad(DomainError, "uniform: argument 'shape': expected an integer from 0 to", np.array(0), shape=(2, -1)),
+    samples=samples_of_floats(
+        (0, (), {}), (3, (2, 3, 50), LAST), (2**32 - 2, (129,), {"seed": 1 << 33}), (1, (0, 4), {})
     ),
+    errors=refused_floats("uniform", 2),
     excused=PLACE,
 )
 def uniform(
@@ -101,11 +93,8 @@ def _factor(p: float) -> float:
     return 0.0 if p == 1 else quotient(1.0, difference(1.0, p))
 
 
-def _lower_dropout(x: Slot, step: Slot, p: float, seed: int, micro_batch: int, ordinal: int) -> Slot:
-    words = stream(x.spec, 1, seed, micro_batch, ordinal)
-    return call(
-        kernels.dropout, [x, step], x.shape, *words, float(p), _factor(p), work=WORK * x.spec.size, aliases=(0,)
-    )
+def _lower_dropout(x: Slot, step: Slot, p: float, **key: int) -> Slot:
+    return call_drawing(kernels.dropout, "dropout", [x, step], x.spec, 1, float(p), _factor(p), **key)
 
 
 def _reference_dropout(x: Any, step: Any, p: float = 0.5, **key: int) -> Any:

@@ -14,7 +14,8 @@ from ..elementwise.reference import cos
 
 def _words(n: int, step: Any, seed: int = 0, micro_batch: int = 0, ordinal: int = 0) -> list[int]:
     """The first ``n`` words of the stream."""
-    drawn = words((seed & WORD, seed >> 32), (ordinal, micro_batch, int(step)), n)
+    place = ordinal, micro_batch, random.coordinate("reference", "step", int(step), WORD + 1)
+    drawn = words((seed & WORD, seed >> 32), place, n)
     return [int(word) for word in drawn]
 
 

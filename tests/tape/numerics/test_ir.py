@@ -325,18 +325,17 @@ BROKEN: list[tuple[Any, Callable[[Code], list[str]], str]] = [
 ]
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize(("body", "check", "text"), BROKEN)
 def test_a_broken_kernel_is_caught(
-    monkeypatch: pytest.MonkeyPatch, body: Any, check: Callable[[Code], list[str]], text: str, dtype: Any
+    monkeypatch: pytest.MonkeyPatch, body: Any, check: Callable[[Code], list[str]], text: str
 ) -> None:
     monkeypatch.setattr("dgrr.tape.numerics.engine.kernel.KERNELS", {})
-    faults = check(compiled(Kernel(body), dtype))
+    faults = check(compiled(Kernel(body), np.float32))  # which are found by names, whatever the width
     assert any(text in fault for fault in faults), faults
 
 
 def test_this_machine_has_the_fused_instructions_that_are_looked_for() -> None:
-    code = compiled(KERNELS["gemm"], np.float32)
+    code = compiled(KERNELS["exp"], np.float32)
     assert platform.machine() in ("x86_64", "AMD64", "aarch64", "arm64")
     assert re.search(FUSED, code.assembly)
 

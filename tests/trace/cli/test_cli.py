@@ -59,9 +59,14 @@ def shell(*arguments, **options):
         ("inspect", "argument --step is required: trace.dgrr is of version 1"),
         ("rollback", "the following arguments are required: --step"),
         ("compare --a trace.dgrr", "the following arguments are required: --b"),
+        ("compare trace.dgrr", "expected two traces, PATH_A and PATH_B, got 1"),
+        ("diff", "expected two traces, PATH_A and PATH_B, got 0"),
+        ("diff a b --proven c", "expected two traces, PATH_A and PATH_B, got 3"),
+        ("diff a --b b", "expected two traces, PATH_A and PATH_B, got 2"),
+        ("inspect trace.dgrr --trace trace.dgrr", "argument --trace: the trace is named already, 'trace.dgrr'"),
         ("validate", "the following arguments are required: PATH"),
         ("replay --step 0 --model m:f", "argument --model: trace.dgrr is of version 1, whose model is fixed"),
-        ("inspect --step 0 --model m:f", "unrecognized arguments: --model m:f"),
+        ("inspect --step 0 --model m:f", "unrecognized arguments: --model"),
     ],
 )
 def test_a_wrong_command_line(dgrr, tmp_path, command, text):
@@ -180,7 +185,7 @@ def test_an_interrupt_anywhere_is_130(dgrr, monkeypatch):
     def interrupt(path):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["dgrr.trace.cli.main"], "version_of", interrupt)
+    monkeypatch.setattr(sys.modules["dgrr.trace.cli.handlers"], "version_of", interrupt)
     assert dgrr("validate", "t") == (130, "", "dgrr: interrupted\n")
 
 

@@ -106,7 +106,7 @@ def test_an_interrupted_run_says_how_many_steps_are_good(tmp_path: Path) -> None
     ended = interrupted(tmp_path, "100000", "epoch 2/")
     assert ended.returncode == 130
     said = re.fullmatch(
-        r"dgrr demo: interrupted; demo\.dgrr\.partial is readable and holds (\d+) whole steps\n", ended.stderr
+        r"dgrr: interrupted; demo\.dgrr\.partial is readable and holds (\d+) whole steps\n", ended.stderr
     )
     assert said is not None
     assert [path.name for path in tmp_path.iterdir()] == ["demo.dgrr.partial"]
@@ -118,7 +118,7 @@ def test_an_interrupted_run_says_how_many_steps_are_good(tmp_path: Path) -> None
 
 def test_an_interrupt_during_the_proofs_leaves_the_trace_complete(tmp_path: Path) -> None:
     ended = interrupted(tmp_path, "10", "[OK]   trace is valid")
-    assert (ended.returncode, ended.stderr) == (130, "dgrr demo: interrupted; demo.dgrr is complete\n")
+    assert (ended.returncode, ended.stderr) == (130, "dgrr: interrupted; demo.dgrr is complete\n")
     with open_trace(tmp_path / "demo.dgrr") as trace:
         assert (len(trace), trace.sealed) == (230, True)
 
@@ -131,7 +131,7 @@ def test_an_unfinished_trace_is_not_overwritten(tmp_path: Path) -> None:
     partial.write_bytes(b"someone's run")
     ended = shell(folder=tmp_path)
     assert ended.returncode == 2
-    assert ended.stderr.startswith("dgrr demo: ")
+    assert ended.stderr.startswith("dgrr: ")
     assert "demo.dgrr.partial" in ended.stderr
     assert "epoch" not in ended.stdout
     assert partial.read_bytes() == b"someone's run"
@@ -144,7 +144,7 @@ def test_a_trace_that_cannot_be_written(tmp_path: Path, out: str) -> None:
     (tmp_path / "folder").mkdir()
     ended = shell("--epochs", "1", "--out", out, folder=tmp_path)
     assert ended.returncode == 2
-    assert ended.stderr.startswith("dgrr demo: ")
+    assert ended.stderr.startswith("dgrr: ")
     assert out in ended.stderr
     assert "[OK]" not in ended.stdout
     assert (tmp_path / "folder").is_dir()
@@ -194,7 +194,7 @@ def test_a_run_that_diverges(run_here: Demo, monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.setitem(demo.OPTIMIZERS, "sgd", SGD(lr=1e30))
     code, _, err = run_here("--optimizer", "sgd")
     assert code == 4
-    assert re.match(r"dgrr demo: fit: step [12]: the first non-finite value is node \d+", err)
+    assert re.match(r"dgrr: fit: step [12]: the first non-finite value is node \d+", err)
     assert [path.name for path in tmp_path.iterdir()] == ["demo.dgrr"]
 
 
@@ -213,7 +213,7 @@ def test_a_trace_of_ones_own_is_replaced_only_where_asked(run_here: Demo, tmp_pa
     mine = tmp_path / "mine.dgrr"
     mine.write_bytes(b"mine")
     assert run_here("--epochs", "1", "--out", "mine.dgrr") == (
-        2, "", "dgrr demo: mine.dgrr is there already: choose another --out, or pass --overwrite to replace it\n"
+        2, "", "dgrr: mine.dgrr is there already: choose another --out, or pass --overwrite to replace it\n"
     )  # fmt: skip
     assert mine.read_bytes() == b"mine"
     assert run_here("--epochs", "1", "--out", "mine.dgrr", "--overwrite")[0] == 0

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from dgrr.tape.numerics.engine.side_by_side import Task
+from dgrr.tape.numerics.engine.threads import THREADS
 from dgrr.tape.ops import OPS
 from dgrr.trace.cli import warm
 from dgrr.trace.cli.main import main
@@ -17,9 +19,6 @@ from dgrr.runtime import SGD, capture
 
 def make():
     return capture(lambda p, batch: (p["w"] * batch).sum(), {"w": np.ones(3)}, SGD(0.5), np.ones(3))
-
-def late():
-    raise SystemExit(0)
 """
 
 
@@ -41,19 +40,31 @@ def test_a_model_is_compiled_ahead(tmp_path: Path) -> None:
     assert times.keys() == set((tmp_path / "kernels").iterdir())
 
 
-@pytest.mark.parametrize(
-    ("spec", "text"),
-    [
-        ("nonsense", "expected MODULE:FUNCTION, got 'nonsense'"),
-        ("mine:other", "module 'mine' has no 'other'"),
-        ("mine:late", "mine:late(): raised SystemExit: 0"),
-        ("none_such:make", "there is no module 'none_such' in the current folder or among the installed ones"),
-    ],
-)
-def test_a_model_that_is_none(spec: str, text: str, tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(STEP)
-    ended = dgrr(tmp_path, "warm", "--model", spec)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", f"dgrr: error: {text}\n")
+def test_what_cannot_be_compiled_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """In forked processes, whose errors nobody sees and of which one dies."""
+    monkeypatch.setenv("DGRR_CACHE_DIR", str(tmp_path / "kernels"))
+    parent = os.getpid()
+
+    def dies() -> None:
+        assert os.getpid() != parent, "it would end the tests"
+        os._exit(0)
+
+    def fails() -> None:
+        raise ValueError("no\n  such kernel")
+
+    given = [Task("relu", lambda: None), Task("fails", fails), Task("dies", dies)]
+    monkeypatch.setattr(warm, "tasks", lambda: given)
+    monkeypatch.setattr(THREADS, "count", 2)
+    code = main(["cache", "warm"])
+    out, err = capsys.readouterr()
+    assert code == 2
+    assert out == f"{tmp_path / 'kernels'}: 0 files of compiled kernels, 0 bytes\n"
+    assert err.splitlines()[0] == "dgrr: not everything was compiled:"
+    assert "  fails: ValueError: no such kernel" in err
+    assert "  dies: its process ended before it was compiled" in err
+    assert "relu" not in err
 
 
 def test_a_model_goes_with_warm_alone(capsys: pytest.CaptureFixture[str]) -> None:

@@ -176,9 +176,9 @@ def test_the_command_takes_rules(trace: Path, tmp_path: Path, monkeypatch: pytes
     assert main(["replay", "--trace", str(trace), "--rule", "my_rules_of_ops:RMSprop"]) == 0
     assert "update     proven" in capsys.readouterr().out
     for given, text in {
-        "my_rules_of_ops": "--rule: expected MODULE:NAME, got 'my_rules_of_ops'",
-        "my_rules_of_ops:Nothing": "--rule my_rules_of_ops:Nothing: cannot be loaded:",
-        "my_rules_of_ops:np": "replay: rules: expected classes of rules",
+        "my_rules_of_ops": "--rule: expected MODULE:NAME, such as train:Rule, got 'my_rules_of_ops'",
+        "my_rules_of_ops:Nothing": "my_rules_of_ops:Nothing: module 'my_rules_of_ops' has no attribute 'Nothing'",
+        "my_rules_of_ops:np": "--rule: my_rules_of_ops:np: expected a class of rules, as ops_rule makes it, got module",
     }.items():
         assert main(["replay", "--trace", str(trace), "--rule", given]) == 1
         assert text in capsys.readouterr().err

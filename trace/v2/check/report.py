@@ -1,7 +1,7 @@
 """The answer of `validate` and `replay`: one verdict, what is proven, and what was found."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from ...exit_codes import Exit
 from ..verdict import Verdict
@@ -22,6 +22,10 @@ class Finding:
         where = [f"step {self.step}"] if self.step is not None else []
         where += [f"'{self.tensor}'"] if self.tensor is not None else []
         return f"{self.verdict.value}: {', '.join(where)}{': ' if where else ''}{self.text}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types, by the names of the attributes; the verdict as its word."""
+        return {"verdict": self.verdict.value, "text": self.text, "step": self.step, "tensor": self.tensor}
 
 
 @dataclass(slots=True)
@@ -61,10 +65,28 @@ class Report:
     def __bool__(self) -> bool:
         return self.ok
 
+    def _proofs(self) -> dict[str, Proof]:
+        return {
+            "structure": self.structure,
+            "chain": self.chain,
+            "update": self.update,
+            "gradient": self.gradient,
+            "data": self.data,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types, by the names of the attributes; `version` is that of the format.
+
+        >>> Report("run.dgrr", 2, steps=3, structure="proven").to_dict()["structure"]
+        'proven'
+        """
+        about = {"path": self.path, "version": self.version, "steps": self.steps, "verdict": self.verdict.value}
+        findings = [finding.to_dict() for finding in self.findings]
+        return {**about, **self._proofs(), "findings": findings, "notes": list(self.notes)}
+
     def __str__(self) -> str:
         lines = [f"{self.path}: {self.verdict.value} (version {self.version}, {self.steps} steps)"]
-        checks = ("structure", "chain", "update", "gradient", "data")
-        lines += [f"  {name:<10} {getattr(self, name)}" for name in checks]
+        lines += [f"  {name:<10} {proof}" for name, proof in self._proofs().items()]
         lines += [f"  {finding}" for finding in self.findings]
         lines += [f"  {note}" for note in self.notes]
         return "\n".join(lines)

@@ -61,12 +61,13 @@ def decode_header(data: bytes) -> Header:
     """Read the first 256 bytes of a file.
 
     Raises:
-        InvalidTraceError: `corrupt`, or `unsupported` for a version or digest that this reader does not know.
+        InvalidTraceError: `corrupt`, `torn-tail` if the file ends inside them, or `unsupported` for a version or
+            digest that this reader does not know.
     """
+    if data[:4] != MAGIC[: len(data)]:
+        raise InvalidTraceError(Verdict.CORRUPT, f"it begins with {data[:4]!r}, expected {MAGIC!r}", 0)
     if len(data) < HEADER_LENGTH:
         raise InvalidTraceError(Verdict.TORN_TAIL, f"the file ends after {len(data)} bytes, inside its header", 0)
-    if data[:4] != MAGIC:
-        raise InvalidTraceError(Verdict.CORRUPT, f"it begins with {data[:4]!r}, expected {MAGIC!r}", 0)
     version = int.from_bytes(data[4:6], "little")
     if version != VERSION:
         raise InvalidTraceError(Verdict.UNSUPPORTED, f"format version {version}, expected {VERSION}", 4)

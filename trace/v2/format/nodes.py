@@ -8,16 +8,17 @@ from ....completed_step import TapeNode
 from ..errors import InvalidTraceError
 from ..verdict import Verdict
 from .digest import NUMPY_DTYPES
+from .json_marks import check_marks
 from .limits import Limits
-from .schema_json import check_depth
+from .schema import canonical_json
 
+_COMMAS = 24  # of a node, on average: eight fields, its sizes and its inputs
 _DTYPES = {str(dtype) for dtype in NUMPY_DTYPES.values()}
 
 
 def encode_nodes(nodes: Sequence[TapeNode]) -> bytes:
     """The front. Characters that cannot be printed stand as blanks."""
-    rows = [_row(node) for node in nodes]
-    return json.dumps({"nodes": rows}, ensure_ascii=False, separators=(",", ":")).encode()
+    return canonical_json({"nodes": [_row(node) for node in nodes]})
 
 
 def decode_nodes(front: bytes, limits: Limits, offset: int) -> tuple[TapeNode, ...]:
@@ -27,7 +28,7 @@ def decode_nodes(front: bytes, limits: Limits, offset: int) -> tuple[TapeNode, .
         InvalidTraceError: `corrupt`: it is no list of nodes, not in its canonical form, or beyond the limits.
     """
     try:
-        check_depth(front, limits.json_depth)
+        check_marks(front, limits.json_depth, 3 * limits.nodes + 2, _COMMAS * limits.nodes)
         value = json.loads(front)
         if not isinstance(value, dict) or list(cast(dict[str, Any], value)) != ["nodes"]:
             raise ValueError("expected an object with nodes")

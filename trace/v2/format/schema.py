@@ -3,8 +3,10 @@
 import json
 import math
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from .constants import ITEM_BYTES, TensorRole
 from .limits import Limits
@@ -16,12 +18,12 @@ CLIP_EVENT = "clip_value"
 """The EVENT that held the bound before that rule did, as text."""
 
 _RULE = re.compile(r"[a-z][a-z0-9_]*@[1-9][0-9]*")
+_PARAM_DTYPES = ("f32", "f64")
+_SHOWN = 80  # characters
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_LARGEST_COUNT = 1 << 16  # of hyperparameters and of corrections in all groups
 
 
-@dataclass(frozen=True, slots=True)
-class TensorSpec:
+class TensorSpec(NamedTuple):
     """One tensor of the state: name, role, dtype name (`f32`, …) and shape."""
 
     name: str
@@ -99,19 +101,19 @@ class Schema:
     def encode(self) -> bytes:
         """The canonical JSON of the SCHEMA frame."""
         tensors = [
-            {"name": t.name, "role": t.role.name.lower(), "dtype": t.dtype, "shape": list(t.shape)}
+            {"dtype": t.dtype, "name": t.name, "role": t.role.name.lower(), "shape": list(t.shape)}
             for t in self.tensors
         ]
         groups = [
             {
-                "rule": g.rule,
-                "hyperparameters": list(g.hyperparameters),
                 "corrections": g.corrections,
+                "hyperparameters": list(g.hyperparameters),
+                "rule": g.rule,
                 "tensors": list(g.tensors),
             }
             for g in self.groups
         ]
-        return _canonical({"tensors": tensors, "groups": groups})
+        return canonical_json({"groups": groups, "tensors": tensors})
 
     def check(self, limits: Limits) -> None:
         """Hold the schema against the rules of the format and the caller's limits.
@@ -119,51 +121,69 @@ class Schema:
         Raises:
             ValueError: a rule is broken; the text names the tensor or group and the rule.
         """
-        if len(self.tensors) > limits.tensors:
-            raise ValueError(f"at most {limits.tensors} tensors, got {len(self.tensors)}")
+        require_at_most(limits.tensors, len(self.tensors), "tensors")
         if len(self.position) != len(self.tensors):
             raise ValueError("names of tensors must be unique")
         if [t.role for t in self.tensors] != sorted(t.role for t in self.tensors):
             raise ValueError("params must come before state, and state before buffers")
-        for spec in self.tensors:
-            _check_tensor(spec, limits)
-        self._check_groups()
+        _check_names(list(self.position), limits)
+        _check_tensors(self.tensors, limits)
+        self._check_groups(limits)
 
-    def _check_groups(self) -> None:
+    def _check_groups(self, limits: Limits) -> None:
+        require_at_most(limits.groups, len(self.groups), "groups")
         for i, group in enumerate(self.groups):
             if group.rule == CLIP_VALUE and (i or group != CLIPPING):
                 raise ValueError(f"rule {CLIP_VALUE!r}: expected the first group, one hyperparameter and no tensors")
             if len(group.rule) > 64 or not _RULE.fullmatch(group.rule):
-                raise ValueError(f"rule {group.rule!r}: expected a name and a version, such as 'adam@1'")
+                raise ValueError(f"rule {shown(group.rule)}: expected a name and a version, such as 'adam@1'")
             if len(set(group.hyperparameters)) != len(group.hyperparameters):
                 raise ValueError(f"rule {group.rule!r}: hyperparameters must be unique")
-        if max(self.hyperparameters, self.corrections) > _LARGEST_COUNT:
-            raise ValueError(f"at most {_LARGEST_COUNT} hyperparameters and corrections")
+        require_at_most(limits.scalars, max(self.hyperparameters, self.corrections), "hyperparameters and corrections")
         grouped = sorted(i for group in self.groups for i in group.tensors)
         if grouped != list(range(len(self.tensors) - self.buffers)):
             raise ValueError("every param and state tensor must be in exactly one group, buffers in none")
 
 
-def _check_tensor(spec: TensorSpec, limits: Limits) -> None:
-    length = len(_utf8(spec.name))
-    if not 1 <= length <= limits.name_bytes:
-        raise ValueError(f"names of tensors have 1 to {limits.name_bytes} bytes, got {length}")
-    if _CONTROL.search(spec.name):
-        raise ValueError(f"name {spec.name!r} has control characters")
-    if spec.role is TensorRole.PARAM and spec.dtype not in ("f32", "f64"):
-        raise ValueError(f"param {spec.name!r}: expected f32 or f64, got {spec.dtype}")
-    if len(spec.shape) > limits.rank:
-        raise ValueError(f"tensor {spec.name!r}: rank at most {limits.rank}, got {len(spec.shape)}")
-    if math.prod(max(n, 1) for n in spec.shape) * ITEM_BYTES[spec.dtype] > limits.tensor_bytes:
-        raise ValueError(f"tensor {spec.name!r}: at most {limits.tensor_bytes} bytes")
+def _check_names(names: Sequence[str], limits: Limits) -> None:
+    together = "".join(names)
+    _utf8(together)
+    lengths = list(map(len, map(str.encode, names)))
+    for length in (min(lengths, default=1), max(lengths, default=1)):
+        if not 1 <= length <= limits.name_bytes:
+            raise ValueError(f"names of tensors have 1 to {limits.name_bytes} bytes, got {length}")
+    if _CONTROL.search(together):
+        raise ValueError(f"name {next(filter(_CONTROL.search, names))!r} has control characters")
+
+
+def _check_tensors(tensors: Iterable[TensorSpec], limits: Limits) -> None:
+    for name, role, dtype, shape in tensors:
+        if role is TensorRole.PARAM and dtype not in _PARAM_DTYPES:
+            raise ValueError(f"param {name!r}: expected f32 or f64, got {dtype}")
+        if len(shape) > limits.rank:
+            raise ValueError(f"tensor {name!r}: rank at most {limits.rank}, got {len(shape)}")
+        if math.prod(filter(None, shape)) * ITEM_BYTES[dtype] > limits.tensor_bytes:
+            raise ValueError(f"tensor {name!r}: at most {limits.tensor_bytes} bytes")
 
 
 def _utf8(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"{text!r} is not valid UTF-8") from None
+        raise ValueError(f"{shown(text)} is not valid UTF-8") from None
 
 
-def _canonical(value: object) -> bytes:
-    return _utf8(json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")))
+def canonical_json(value: object) -> bytes:
+    """The JSON of objects whose keys are in order. Raises ValueError for text that is no UTF-8."""
+    return _utf8(json.dumps(value, ensure_ascii=False, check_circular=False, separators=(",", ":")))
+
+
+def require_at_most(limit: int, count: int, what: str) -> None:
+    """Raise ValueError for more of something than a limit allows."""
+    if count > limit:
+        raise ValueError(f"at most {limit} {what}, got {count}")
+
+
+def shown(text: str) -> str:
+    """A text from a file as an error shows it: the beginning of a long one."""
+    return repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}…"

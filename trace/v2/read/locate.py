@@ -26,10 +26,7 @@ class Locator:
 
     def __init__(self, frames: FrameSource, mode: Mode) -> None:
         self.frames = frames
-        try:
-            self._prologue = Prologue(frames)
-        except DamageError as damage:
-            raise judge(frames, damage) from damage
+        self._prologue = _prologue(frames)
         self.schema = self._prologue.schema
         self.layout = self._prologue.layout
         self.damage: InvalidTraceError | None = None
@@ -167,3 +164,11 @@ class Locator:
 
     def _keyframe_offset(self, step: int) -> int | None:
         return dict(self._keyframes(step // STEPS_PER_INDEX)).get(step)
+
+
+def _prologue(frames: FrameSource) -> Prologue:
+    """The SCHEMA of a file. Raises InvalidTraceError: `torn-tail` if the file ends before it does."""
+    try:
+        return Prologue(frames)
+    except DamageError as damage:
+        raise judge(frames, damage) from damage

@@ -4,7 +4,6 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self, TypeAlias, overload
 
@@ -24,6 +23,7 @@ from ..format.ops import decode_ops
 from ..format.step import StepRecord
 from ..format.values import decode_values
 from ..verdict import Verdict
+from .finish import finish
 from .locate import Locator, Mode
 from .source import Frame, FrameSource, Source
 
@@ -334,7 +334,8 @@ def _find(
 def open_trace(path: str | os.PathLike[str], *, limits: Limits | None = None, mode: Mode = "strict") -> Trace:
     """Open a trace of version 2 for reading; use it in a `with` statement.
 
-    A missing PATH whose `PATH.partial` exists is read from there, with a warning. `strict` refuses damage,
+    A missing PATH whose `PATH.partial` exists is read from there, with a warning; or, if that is sealed and its writer
+    was killed before it gave it its name, the name is given now. `strict` refuses damage,
     `tolerate_tail` reads up to a torn tail, `point_in_time` up to any damage.
 
     Raises:
@@ -342,13 +343,13 @@ def open_trace(path: str | os.PathLike[str], *, limits: Limits | None = None, mo
         TraceFileError: the file cannot be opened.
     """
     name = os.fspath(path)
-    partial = Path(name + PARTIAL_SUFFIX)
-    if partial.exists():
+    partial = name + PARTIAL_SUFFIX
+    if os.path.exists(partial) and (os.path.exists(name) or not finish(name)):
         text = f"{name} does not exist; reading the unfinished {partial}"
-        if Path(name).exists():
+        if os.path.exists(name):
             text = f"reading {name}, but {partial} exists too: a later run was not finished or still goes on"
         else:
-            name = str(partial)
+            name = partial
         warnings.warn(text, UnsealedTraceWarning, stacklevel=2)
     descriptor = open_regular(name)
     try:

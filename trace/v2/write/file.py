@@ -10,13 +10,17 @@ from typing import Self
 
 from typing_extensions import Buffer
 
-from ....atomic_file import sync_folder
+from ....atomic_file import replacing, require_replaceable, sync_folder
 from ...file_version import TraceFileError
-from ..errors import TraceWriteError
+from ..errors import InvalidTraceError, TraceWriteError
 from ..format.constants import PARTIAL_SUFFIX
+from ..read.finish import finish
 from ..read.reader import open_trace
+from ..verdict import Verdict
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+TORN_SUFFIX = ".torn"
+_BLOCK = 1 << 20
 _LARGEST_GATHER = 512  # buffers of one writev; every system allows 1024
 
 _open: "weakref.WeakSet[PartialFile]" = weakref.WeakSet()
@@ -50,10 +54,11 @@ class PartialFile:
 
         Raises:
             TraceWriteError: the path, or a `.partial` with steps, exists (and `overwrite` is false), another writer
-                holds it, the path is a folder, or the system refuses.
+                holds it, the path is that of no file, or the system refuses.
         """
-        path = _not_a_folder(path)
+        path = _writable(path)
         partial = _partial(path)
+        finish(path)
         exclusive = 0 if overwrite or _without_steps(partial) else os.O_EXCL
         try:
             descriptor = os.open(partial, _CREATE | exclusive, 0o666)
@@ -77,10 +82,10 @@ class PartialFile:
         """Take over an unfinished file as it is, for reading; writing begins with `cut`.
 
         Raises:
-            TraceWriteError: there is no `.partial`, another writer holds it, the path is a folder, or the
-                system refuses.
+            TraceWriteError: there is no `.partial`, another writer holds it, the path is that of no file, or
+                the system refuses.
         """
-        path = _not_a_folder(path)
+        path = _writable(path)
         partial = _partial(path)
         try:
             descriptor = os.open(partial, os.O_RDWR | os.O_CLOEXEC)
@@ -91,6 +96,22 @@ class PartialFile:
         with _closed_on_error(descriptor, f"lock {partial}"):
             _lock(descriptor, partial)
         return cls(path, descriptor)
+
+    def keep_torn(self, length: int) -> None:
+        """Copy the last `length` bytes to `PATH.torn`, in the place of an earlier one; nothing for none.
+
+        Raises:
+            TraceWriteError: the system refuses; the file is as it was.
+        """
+        torn = f"{self.path}{TORN_SUFFIX}"
+        start = os.fstat(self.descriptor).st_size - length
+        try:
+            if length:
+                with replacing(torn) as copy:
+                    for offset in range(start, start + length, _BLOCK):
+                        copy.write(os.pread(self.descriptor, min(_BLOCK, start + length - offset), offset))
+        except OSError as error:
+            raise TraceWriteError(f"trace: cannot keep the torn tail in {torn}: {error.strerror}") from error
 
     def cut(self, length: int) -> None:
         """Drop what stands behind the first `length` bytes, and append there from now on.
@@ -144,15 +165,26 @@ class PartialFile:
             raise self._die(f"fsync failed: {error.strerror}") from error
 
     def publish(self) -> None:
-        """Sync, rename to the final name, sync the folder and close."""
+        """Sync, rename to the final name, sync the folder and close.
+
+        Raises:
+            TraceWriteError: the system refuses. If it is the folder's fsync that fails, the file has its name already.
+        """
         self.sync()
         try:
             os.rename(self.partial, self.path)
-            sync_folder(self.path.parent)
         except OSError as error:
             raise self._die(f"cannot rename to {self.path}: {error.strerror}") from error
+        else:
+            self._sync_name()
         finally:
             self.close()
+
+    def _sync_name(self) -> None:
+        try:
+            sync_folder(self.path.parent)
+        except OSError as error:
+            raise TraceWriteError(f"trace: {self.path} is whole and has its name, but {error.strerror}") from error
 
     def close(self) -> None:
         """Close the descriptor, which gives up the lock. Idempotent; the file stays as it is."""
@@ -195,7 +227,7 @@ def _partial(path: Path) -> Path:
 
 def _require_free(path: Path, partial: Path) -> None:
     """Give the new `.partial` up if the final name is taken: what is finished may have been published."""
-    if path.exists():
+    if os.path.exists(path):
         os.unlink(partial)
         raise TraceWriteError(
             f"trace: {path} is finished, and is not overwritten: choose another path, or pass overwrite=True to "
@@ -204,17 +236,23 @@ def _require_free(path: Path, partial: Path) -> None:
 
 
 def _without_steps(partial: Path) -> bool:
-    """Whether a trace was begun there of a run that ended before its first step, as for an error in its loss."""
+    """Whether a trace was begun there of a run that ended before its first step: by an error in its loss, or killed."""
     try:
-        with open_trace(partial, mode="point_in_time") as trace:
+        with open_trace(partial, mode="tolerate_tail") as trace:
             return len(trace) == 0
+    except InvalidTraceError as error:
+        return error.verdict is Verdict.TORN_TAIL
     except TraceFileError:
         return False
 
 
-def _not_a_folder(path: str | os.PathLike[str]) -> Path:
-    if os.path.isdir(path):
-        raise TraceWriteError(f"trace: {os.fspath(path)} is a folder; expected the name of a file to write")
+def _writable(path: str | os.PathLike[str]) -> Path:
+    """The path, if both its names are free or those of files."""
+    for name in (Path(path), _partial(Path(path))):
+        try:
+            require_replaceable(name)
+        except OSError as error:
+            raise TraceWriteError(f"trace: cannot write {name}: {error.strerror}") from error
     return Path(path)
 
 
@@ -251,7 +289,7 @@ def _lock(descriptor: int, partial: Path) -> None:
 
 
 def _nothing_to_resume(path: Path, partial: Path) -> str:
-    if path.exists():
+    if os.path.exists(path):
         return (
             f"trace: cannot resume {path}: it is finished, and a finished trace is never reopened, because its "
             f"last digest may have been published. Begin a new trace under another name"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ....atomic_file import replacing
 from ...file_version import open_regular
 from ..errors import NotRecordedError
 from ..format.digest import NUMPY_DTYPES, tensor_digest
@@ -25,7 +26,8 @@ def flip_bit(src: _Path, dst: _Path, offset: int, bit: int) -> None:
     """Copy `src` to `dst` with bit 0..7 of the byte at `offset` inverted."""
     data = bytearray(Path(src).read_bytes())
     data[offset] ^= 1 << bit
-    Path(dst).write_bytes(data)
+    with replacing(dst) as file:
+        file.write(data)
 
 
 def forge_gradient(src: _Path, dst: _Path, step: int, name: str) -> None:

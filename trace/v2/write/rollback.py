@@ -3,9 +3,9 @@
 import os
 import time
 from dataclasses import replace
-from pathlib import Path
 
 from ...file_version import open_regular
+from ..check.validate import checked
 from ..errors import DamageError
 from ..format.limits import Limits
 from ..read.damage import judge
@@ -26,14 +26,14 @@ def rollback_v2(path: str | os.PathLike[str], step: int, out: str | os.PathLike[
         TraceFileError: the parent cannot be read, or is damaged.
         TraceWriteError: the child cannot be written.
     """
-    if Path(out).exists():
+    if os.path.exists(out):
         raise ValueError(f"rollback: {out} exists; a rollback always writes a new file, name another with --out")
     descriptor = open_regular(os.fspath(path))
     try:
         frames = FrameSource(Source(descriptor, Limits()))
         parent = Walk(frames)
         try:
-            for _ in parent:
+            for _ in checked(parent):
                 pass
         except DamageError as damage:
             raise judge(frames, damage) from damage

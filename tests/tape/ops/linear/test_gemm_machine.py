@@ -131,7 +131,7 @@ def test_the_vector_is_as_wide_as_the_registers_of_the_cpu(cpu: str, width: int)
 @pytest.mark.parametrize("cpu", ["generic", "haswell"])
 def test_code_for_other_cpus_gives_the_same_bits(cpu: str) -> None:
     chosen = "small_sizes or random_products or minus_zero"
-    done = compiled_for(cpu, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", str(BITS), "-k", chosen)
+    done = compiled_for(cpu, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", str(BITS), "-k", chosen)
     assert done.returncode == 0, done.stdout
 
 

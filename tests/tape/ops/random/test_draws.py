@@ -8,8 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dgrr.tape import AnyTensor, nn, ops
+from dgrr.runtime import capture_function
+from dgrr.tape import AnyTensor, BoundsError, DomainError, nn, ops
 from dgrr.tape.numerics.math import random
+from dgrr.tape.ops import OPS
 
 Array = npt.NDArray[Any]
 Key = dict[str, int]
@@ -141,3 +143,32 @@ def test_shapes_are_filled_row_by_row(shape: tuple[int, ...]) -> None:
         drawn, flat = draw(shape).numpy(), draw((int(np.prod(shape)),)).numpy()
         assert drawn.shape == shape
         assert drawn.tobytes() == flat.tobytes()
+
+
+REST: dict[str, dict[str, Any]] = {
+    "bernoulli": {"p": 0.5, "shape": (2,)},
+    "dropout": {},
+    "integers": {"low": 0, "high": 2, "shape": (2,)},
+    "permutation": {"n": 2},
+}
+"""What references take besides the step."""
+
+
+@pytest.mark.parametrize("step", [-1, 2**32, -(2**63)])
+@pytest.mark.parametrize("name", [*DRAWS, "uniform", "dropout"])
+def test_a_step_that_is_none_is_refused(name: str, step: int) -> None:
+    """By the kernel, since a step is a value: eager on one thread and on several, and in a captured function."""
+    draws = DRAWS | {
+        "uniform": lambda step, n: ops.uniform(step, (n,), "float64"),
+        "dropout": lambda step, n: ops.dropout(AnyTensor(np.ones(n)), step),
+    }
+    text = f"^{name}: argument 'step': expected an integer from 0 to 4294967295, got {step}$"
+    with pytest.raises(DomainError, match="argument 'step'"):
+        OPS[name].reference(*[np.ones(2)] * (name == "dropout"), np.array(step), **REST.get(name, {"shape": (2,)}))
+    for n in (0, 5, 30_000):
+        with pytest.raises(BoundsError, match=text):
+            draws[name](AnyTensor(np.array(step)), n)
+    captured = capture_function(lambda p, x: draws[name](x, 5))
+    captured({}, np.array(3))
+    with pytest.raises(BoundsError, match=text):
+        captured({}, np.array(step))

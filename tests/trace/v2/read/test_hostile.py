@@ -9,6 +9,7 @@ import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -52,7 +53,7 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "white space": (canonical(SCHEMA) + b" ", "not canonical"),
     "an escape": (canonical(SCHEMA).replace(b'"w"', b'"\\u0077"'), "not canonical"),
     "keys out of order": (b'{"tensors":[],"groups":[]}', "not canonical"),
-    "a key twice": (b'{"groups":[],"groups":[],"tensors":[]}', "a key stands twice"),
+    "a key twice": (b'{"groups":[],"groups":[],"tensors":[]}', "not canonical"),
     "a float": (tensor(shape=[2.0]), "integers only, got 2.0"),
     "a NaN": (b'{"groups":[],"tensors":NaN}', "integers only, got NaN"),
     "a negative size": (tensor(shape=[-1]), "expected an integer from 0"),
@@ -87,7 +88,17 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "hyperparameters twice": (group(hyperparameters=["lr", "lr"]), "hyperparameters must be unique"),
     "too many corrections": (group(corrections=1 << 40), "at most 65536"),
     "too deep": (b"[" * 9 + b"]" * 9, "nested more than 8 deep"),
-    "much too deep": (b"[" * (1 << 20), "nested more than 8 deep"),
+    "much too deep": (b"[" * (1 << 17), "nested more than 8 deep"),
+    "deep behind an escape": (b'{"a\\\\":' + b"[" * 8 + b"]" * 8 + b"}", "nested more than 8 deep"),
+    "brackets that do not match": (b'{"groups":[],"tensors":[}]', "schema: "),
+    "UTF-16": (canonical(SCHEMA).decode().encode("utf-16"), "schema: "),
+    "more brackets than a schema has": (b"[" * (1 << 20), "at most 143363 lists and objects in the JSON, got 1048576"),
+    "more commas than a schema has": (b"[" + b"," * 1_500_000, "at most 1458177 commas in the JSON, got 1500000"),
+    "too many groups": (
+        canonical({"groups": [GROUP | {"tensors": []}] * 4097, "tensors": []}),
+        "at most 4096 groups, got 4097",
+    ),
+    "a long rule": (group(rule="x" * 1000), f"rule '{'x' * 80}'…: expected a name and a version"),
 }
 
 
@@ -97,6 +108,69 @@ def test_hostile_schemas(name: str) -> None:
     with pytest.raises(InvalidTraceError, match=re.escape(text)) as caught:
         decode_schema(data, Limits())
     assert caught.value.verdict is Verdict.CORRUPT
+
+
+def test_brackets_and_quotes_in_names_are_no_marks() -> None:
+    data = tensor(name='[{"' + "\\" * 3 + '"]' * 9 + ",{" * 20)
+    assert decode_schema(data, Limits()).encode() == data
+
+
+def test_limits_of_a_schema_can_be_lowered() -> None:
+    for limits, text in (
+        (Limits(tensors=0), "at most 0 tensors, got 1"),
+        (Limits(groups=0), "at most 0 groups, got 1"),
+        (Limits(scalars=0), "at most 0 hyperparameters and corrections, got 1"),
+        (Limits(json_depth=3), "nested more than 3 deep"),
+    ):
+        with pytest.raises(InvalidTraceError, match=text):
+            decode_schema(canonical(SCHEMA), limits)
+
+
+def test_a_schema_at_its_limits_is_read() -> None:
+    """No schema that is within the limits has more brackets or commas than are counted."""
+    limits = Limits(tensors=2, groups=2, rank=3, scalars=3)
+    tensors = [TENSOR | {"name": name, "shape": [1, 2, 3]} for name in "ab"]
+    groups = [
+        GROUP | {"hyperparameters": ["x", "y", "z"], "rule": "sgd@1", "tensors": [0, 1]},
+        GROUP | {"hyperparameters": [], "tensors": []},
+    ]
+    data = canonical({"groups": groups, "tensors": tensors})
+    assert decode_schema(data, limits).encode() == data
+
+
+def cpu_seconds(call: Callable[[], object]) -> float:
+    """The least CPU time of a few calls: others may be at work on the machine."""
+    times = list[float]()
+    for _ in range(3):
+        began = process_time()
+        call()
+        times.append(process_time() - began)
+    return min(times)
+
+
+def refused(data: bytes) -> None:
+    with pytest.raises(InvalidTraceError):
+        decode_schema(data, Limits())
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [b'\\"', b'"', b"\\", b'""', b"[]", b"{}", b",", b'"a",', b"1,", b"[[[[[[[[]]]]]]]],", b'{"":', b'"\\\\"[', b'["'],
+)
+@pytest.mark.parametrize("before", [b'"', b"", b'{"groups":['])
+def test_a_mebibyte_of_anything_is_refused_at_once(before: bytes, piece: bytes) -> None:
+    data = before + piece * ((1 << 20) // len(piece))
+    assert cpu_seconds(lambda: refused(data)) < 0.2
+
+
+def test_as_many_tensors_as_there_may_be_are_read_at_the_pace_of_the_json() -> None:
+    """Reading JSON and writing it again to compare it cannot be saved; all checks take no more than twice that."""
+    tensors = [TENSOR | {"name": f"t{i}"} for i in range(65_536)]
+    data = canonical({"groups": [GROUP | {"tensors": list(range(65_536))}], "tensors": tensors})
+    alone = cpu_seconds(lambda: canonical(json.loads(data)))
+    assert cpu_seconds(lambda: decode_schema(data, Limits())) < 3 * alone
+    groups = canonical({"groups": [GROUP | {"hyperparameters": [], "tensors": []}] * 200_000, "tensors": []})
+    assert cpu_seconds(lambda: refused(groups)) < 0.3
 
 
 def test_unknown_keys_and_codes_are_unsupported() -> None:
@@ -233,6 +307,9 @@ def hostile_files(folder: Path) -> list[str]:
         "huge_tensor": head + schema + keyframe,
         "many": head + frame(start, 1, 0, 0, many)[0],
         "deep": head + frame(start, 1, 0, 0, b"[" * (15 << 20))[0],
+        "quotes": head + frame(start, 1, 0, 0, b'"' + b'\\"' * ((8 << 20) - 1))[0],
+        "string": head + frame(start, 1, 0, 0, b'"' + b"\\\\" * ((8 << 20) - 1) + b'"')[0],
+        "strings": head + frame(start, 1, 0, 0, b"[" + b'"aa",' * (3 << 20) + b"1]")[0],
         "seal": head + schema + struct.pack("<Q", 256) + b"DGRRSEAL" + bytes(16),
     }
     for name, data in files.items():

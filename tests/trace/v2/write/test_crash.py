@@ -221,7 +221,7 @@ def test_a_run_that_ended_before_its_first_step_is_begun_anew(tmp_path: Path) ->
     assert (validate(tmp_path / "t").steps, (tmp_path / "t.partial").exists()) == (2, False)
 
 
-@pytest.mark.parametrize("content", [b"", b"no trace", bytes(100)])
+@pytest.mark.parametrize("content", [b"no trace", b"DGRS", bytes(100)])
 def test_another_file_of_that_name_is_left_alone(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "t.partial").write_bytes(content)
     with pytest.raises(TraceWriteError, match=r"t\.partial exists"):

@@ -74,7 +74,7 @@ def end(path: Path, size: int, steps: int) -> None:
         assert process.wait() == 0
 
 
-@pytest.mark.parametrize(("size", "steps"), [(10, 2000), (20_000, 400)])
+@pytest.mark.parametrize(("size", "steps"), [(10, 1200), (20_000, 240)])
 def test_killed_and_resumed_is_uninterrupted(tmp_path: Path, size: int, steps: int) -> None:
     random.seed(size)
     killed, alive = tmp_path / "killed.dgrr", tmp_path / "alive.dgrr"

@@ -1,0 +1,276 @@
+"""``--json``: every command answers with one object of the tables on the page, whatever happens."""
+
+import importlib
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dgrr
+from dgrr.tape.numerics.engine.side_by_side import Task
+from dgrr.trace import Verdict
+from dgrr.trace.cli import main, warm
+from dgrr.trace.cli.answer import Answer, plain
+from dgrr.trace.cli.commands import COMMANDS
+from dgrr.trace.exit_codes import Exit
+from dgrr.trace.v2.write.forge import flip_bit
+
+from .answer_tables import Tables
+
+RecordRun = Callable[..., Path]
+
+MODEL = """
+import numpy as np
+from dgrr.runtime import SGD, Trainer, capture
+
+PARAMS = {"w": np.ones(3)}
+BATCHES = [np.arange(3.0), np.ones(3)]
+
+
+def loss_fn(p, x):
+    return (p["w"] * x).sum()
+
+
+def run():
+    print("a word on the way")
+    return loss_fn, BATCHES
+
+
+def another_run():
+    return (lambda p, x: (p["w"] * x * 2).sum()), BATCHES
+
+
+def make():
+    return capture(loss_fn, PARAMS, SGD(0.1), BATCHES[0])
+
+
+def broken():
+    made = make()
+    made.plan
+    hyper = next(v for v in made.graph.values.values() if v.name == "hyper")
+    made.record(BATCHES[0]).step.bound.memory[hyper.id].view(np.float64)[0] = 0.2
+    return made
+
+
+def train(trace):
+    Trainer(loss_fn, PARAMS, SGD(0.1), trace=trace, clip_norm=0.5, record_ops="first").fit(BATCHES, steps=4)
+
+
+def train_otherwise(trace):
+    Trainer(loss_fn, PARAMS, SGD(0.2), trace=trace, clip_norm=0.5).fit(BATCHES, steps=4)
+
+
+def train_on_other_ops(trace):
+    options = {"trace": trace, "clip_norm": 0.5, "record_ops": "first"}
+    Trainer(lambda p, x: (p["w"] * x * 2).sum(), PARAMS, SGD(0.1), **options).fit(BATCHES, steps=4)
+"""
+
+ANSWERS = [
+    ("demo --epochs 1", 0),
+    ("demo --epochs 1 --out there", 2),
+    ("train --steps 2 --out new", 0),
+    ("train --steps 9 --lr 1e300 --out new", 4),
+    ("train --lr fast", 1),
+    ("validate run.dgrr", 0),
+    ("validate v1", 0),
+    ("validate cut.dgrr", 3),
+    ("validate cut-v1", 3),
+    ("validate there", 3),
+    ("validate missing", 2),
+    ("validate", 1),
+    ("replay run.dgrr", 0),
+    ("replay run.dgrr --step 2", 0),
+    ("replay mine.dgrr --step 2 --model model_of_json:run", 0),
+    ("replay mine.dgrr --model model_of_json:another_run", 5),
+    ("replay run.dgrr --model model_of_json:nothing", 1),
+    ("replay run.dgrr --numerics 99", 6),
+    ("replay v1 --step 1", 0),
+    ("replay v1 --step 1 --seed 1", 5),
+    ("inspect run.dgrr", 0),
+    ("inspect run.dgrr --step 0", 0),
+    ("inspect mine.dgrr --step 0", 0),
+    ("inspect child.dgrr", 0),
+    ("inspect v1 --step 0", 0),
+    ("inspect v1 --step 9", 1),
+    ("rollback run.dgrr --step 2", 0),
+    ("rollback run.dgrr --step 2 --out new", 0),
+    ("rollback v1 --step 1", 0),
+    ("compare run.dgrr run.dgrr --proven", 0),
+    ("diff run.dgrr other.dgrr", 4),
+    ("diff run.dgrr short.dgrr", 4),
+    ("diff mine.dgrr ops.dgrr", 4),
+    ("diff mine.dgrr --model model_of_json:run", 0),
+    ("diff mine.dgrr --model model_of_json:another_run", 4),
+    ("diff run.dgrr flipped.dgrr --proven", 3),
+    ("diff v1 v1", 0),
+    ("diff v1 other-v1", 4),
+    ("diff v1 longer-v1", 4),
+    ("diff v1 run.dgrr", 3),
+    ("diff --policy near a b", 1),
+    ("test record new --model model_of_json:train", 0),
+    ("test check golden.dgrr --model model_of_json:train", 0),
+    ("test check golden.dgrr --model model_of_json:train_otherwise", 4),
+    ("test check missing --model model_of_json:train", 2),
+    ("test check golden.dgrr --model model_of_json:make", 1),
+    ("verify-step model_of_json:make --replays 2", 0),
+    ("verify-step model_of_json:broken --replays 2", 5),
+    ("verify-step model_of_json:train", 1),
+    ("cache", 0),
+    ("cache show --model m:f", 1),
+    ("cache warm", 2),
+    ("cache warm --model model_of_json:make", 0),
+    ("dance", 1),
+]
+
+HELD = Tables()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("answers")
+
+
+@pytest.fixture
+def files(folder: Path, record_run: RecordRun, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with traces of both versions, good and bad, and a model."""
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    if not (folder / "run.dgrr").exists():
+        for name, options in {"run": {}, "other": {"diverge": 2}, "short": {"steps": 4}}.items():
+            (folder / f"{name}.dgrr").write_bytes(record_run(f"{name}.dgrr", **options).read_bytes())
+        run = (folder / "run.dgrr").read_bytes()
+        (folder / "cut.dgrr").write_bytes(run[:-9])
+        flip_bit("run.dgrr", "flipped.dgrr", len(run) // 2, 0)
+        (folder / "there").write_bytes(b"no trace")
+        (folder / "model_of_json.py").write_text(MODEL)
+        model = importlib.import_module("model_of_json")
+        model.train("mine.dgrr")
+        model.train_on_other_ops("ops.dgrr")
+        for command in (
+            "train --steps 3 --out v1",
+            "train --steps 3 --out other-v1 --seed 1",
+            "train --steps 4 --out longer-v1",
+            "rollback run.dgrr --step 2 --out child.dgrr",
+            "test record golden.dgrr --model model_of_json:train",
+        ):
+            assert main(command.split()) == 0
+        (folder / "cut-v1").write_bytes((folder / "v1").read_bytes()[:-1])
+    for new in folder.glob("new*"):
+        new.unlink()
+    return folder
+
+
+@pytest.mark.parametrize(("command", "code"), ANSWERS, ids=[command for command, _ in ANSWERS])
+def test_every_answer_is_of_the_tables(
+    files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str, code: int
+) -> None:
+    def fails() -> None:
+        raise ValueError("no such kernel")
+
+    monkeypatch.setattr(warm, "tasks", lambda: [Task("fails", fails)])
+    capsys.readouterr()
+    assert main([*command.split(), "--json"]) == code
+    out, err = capsys.readouterr()
+    assert "Traceback" not in err
+    answer = json.loads(out)
+    HELD.check(answer)
+    assert answer["exit_code"] == code
+    assert answer["version"] == dgrr.__version__
+    assert answer["verdict"] in {verdict.value for verdict in Verdict} | {"usage", "failed", "interrupted"}
+    assert (answer["verdict"] == "ok") is (code == 0)
+    assert answer["command"] == {"diff": "compare", "dance": None}.get(command.split()[0], command.split()[0])
+    assert answer["error"] or answer["result"] is not None
+    assert (answer["result"] is None) is (answer["command"] is None or code == 1 or _kept_from_it(command))
+    (files / "new").unlink(missing_ok=True)
+    assert main(command.split()) == code  # and without --json the same is said in words
+    assert (answer["error"] or "") in capsys.readouterr().err
+
+
+def _kept_from_it(command: str) -> bool:
+    """Whether the command has no answer at all: a file cannot be opened, or is no trace of a version that it knows."""
+    no_trace = ("demo --epochs 1 --out there", "validate there", "validate missing", "diff v1 run.dgrr")
+    return command.startswith("test check missing ") or command in (*no_trace, "replay v1 --step 1 --seed 1")
+
+
+def test_every_table_was_used_by_some_answer() -> None:
+    if not HELD.used:
+        pytest.skip("the tests before this one were left out")
+    named = {name for name in HELD.tables if name != "answer"}
+    assert named - HELD.used == set()
+    assert {command.name for command in COMMANDS} <= named
+
+
+def test_what_is_printed_on_the_way_goes_to_standard_error(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert main(["replay", "mine.dgrr", "--json", "--model", "model_of_json:run"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["verdict"] == "ok"
+    assert err == "a word on the way\n"
+
+
+@pytest.mark.parametrize("command", ["validate -- --json", "validate --json=1 x"])
+def test_a_path_of_that_name_asks_for_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(command.split()) in (1, 2)
+    assert capsys.readouterr().out == ""
+
+
+def test_ctrl_c(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(path: str) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules["dgrr.trace.cli.handlers"], "version_of", interrupt)
+    assert main(["validate", "t", "--json"]) == 130
+    answer = json.loads(capsys.readouterr().out)
+    HELD.check(answer)
+    assert (answer["verdict"], answer["paths"], answer["error"]) == ("interrupted", ["t"], "interrupted")
+
+
+def test_numbers_that_json_does_not_have() -> None:
+    given: dict[str, Any] = {
+        "list": [math.nan, math.inf, -math.inf, -0.0, 2**64 - 1],
+        "numpy": (np.float32("nan"), np.float32(0.1), np.int64(3), np.bool_(True), np.float64(0.1)),
+        "more": {"bytes": b"\x01\xff", "path": Path("a/b"), "verdict": Verdict.OK, "code": Exit.IO, "none": None},
+    }
+    made = json.loads(Answer(Exit.OK, "ok", given).to_json("validate", ["x\udcff"]))
+    assert made["result"] == {
+        "list": ["nan", "inf", "-inf", 0.0, 2**64 - 1],
+        "numpy": ["nan", float(np.float32(0.1)), 3, True, 0.1],
+        "more": {"bytes": "01ff", "path": "a/b", "verdict": "ok", "code": 2, "none": None},
+    }
+    assert math.copysign(1, made["result"]["list"][3]) == -1
+    assert [float(text) for text in made["result"]["list"][1:3]] == [math.inf, -math.inf]
+    assert made["paths"] == ["x\udcff"]
+    assert plain([]) == []
+
+
+def test_the_tables_can_be_broken() -> None:
+    """A key that is missing, one of another type, and one too many are found."""
+    answer: dict[str, Any] = json.loads(
+        Answer(Exit.OK, "ok", {"outcome": "written", "comparison": None}).to_json("test", [])
+    )
+    Tables().check(answer)
+    for change in ({"exit_code": "0"}, {"paths": [1]}, {"result": {"outcome": 1, "comparison": None}}, {"more": 1}):
+        with pytest.raises(AssertionError):
+            Tables().check(answer | change)
+    with pytest.raises(AssertionError):
+        Tables().check({key: value for key, value in answer.items() if key != "error"})
+
+
+def test_json_through_the_entry_point(tmp_path: Path) -> None:
+    """Paths that no terminal can show, and nothing but ASCII on standard output."""
+    program = "import sys; from dgrr.trace.cli import main; sys.exit(main())"
+    ended = subprocess.run(
+        [sys.executable, "-c", program, "validate", b"\xff\xe9", "--json"], capture_output=True, cwd=tmp_path
+    )
+    assert (ended.returncode, ended.stderr) == (2, b"")
+    assert json.loads(ended.stdout.decode("ascii"))["paths"] == ["\udcff\udce9"]

@@ -1,0 +1,87 @@
+"""What a command answers: text for people, one JSON object for programs, and an exit code for the shell."""
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from ... import __version__
+from ..exit_codes import Exit
+
+_VERDICTS = {
+    Exit.OK: "ok",
+    Exit.USAGE: "usage",
+    Exit.IO: "io",
+    Exit.VALIDATION: "corrupt",
+    Exit.DIVERGED: "diverged",
+    Exit.REPLAY: "update",
+    Exit.UNPROVEN: "unproven",
+    Exit.LOSSY: "lossy",
+    Exit.INTERRUPTED: "interrupted",
+}
+"""The verdict where a command ends without one of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The end of a command.
+
+    `text` is for standard output; `error`, with `before` before it, for standard error: what keeps a command from
+    its answer, or what is wrong. `result` holds the answer as dicts, lists, texts and numbers.
+    """
+
+    code: Exit
+    verdict: str
+    result: Mapping[str, object] | None = None
+    text: str = ""
+    error: str = ""
+    before: str = "dgrr: "
+
+    def to_json(self, command: str | None, paths: Sequence[str]) -> str:
+        """The JSON object that docs/command_line.md describes, in ASCII, with a line for every entry."""
+        envelope = {
+            "command": command,
+            "version": __version__,
+            "verdict": self.verdict,
+            "exit_code": self.code,
+            "paths": paths,
+            "error": self.error or None,
+            "result": self.result,
+        }
+        return json.dumps(plain(envelope), indent=2, allow_nan=False)
+
+
+def done(result: Mapping[str, object], text: str) -> Answer:
+    """The answer of a command that did what it was asked for."""
+    return Answer(Exit.OK, "ok", result, text)
+
+
+def failed(code: Exit, error: str, verdict: str = "", before: str = "dgrr: ") -> Answer:
+    """The answer of a command that was kept from its answer."""
+    return Answer(code, verdict or _VERDICTS[code], error=error, before=before)
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: bytes in hexadecimal, what is not finite as the text ``nan``, ``inf`` or ``-inf``.
+
+    >>> plain({"loss": np.float32("inf"), "shape": (2, 3), "root": bytes(2)})
+    {'loss': 'inf', 'shape': [2, 3], 'root': '0000'}
+    """
+    if isinstance(value, np.generic | Enum):
+        return plain(value.value if isinstance(value, Enum) else value.item())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else repr(value)
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value

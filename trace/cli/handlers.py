@@ -1,0 +1,158 @@
+"""What every command runs, and which version of the format answers.
+
+The modules that do the work are imported in the handlers, because they load numba and machine code: so
+`dgrr --help` and a usage error come at once.
+"""
+
+import argparse
+import time
+
+from ..comparing.policy import Policy
+from ..exit_codes import Exit
+from ..file_version import TraceFileError, version_of
+from ..v2.errors import InvalidTraceError
+from ..v2.verdict import Verdict
+from .answer import Answer
+
+
+def demo(args: argparse.Namespace) -> Answer:
+    """``dgrr demo``."""
+    from . import demo as command
+
+    return command.run(args)
+
+
+def train(args: argparse.Namespace) -> Answer:
+    """``dgrr train``."""
+    from . import v1
+
+    created_at = int(time.time()) if args.created_at is None else args.created_at
+    return v1.train(args.steps, args.lr, args.seed, args.out, created_at)
+
+
+def validate(args: argparse.Namespace) -> Answer:
+    """``dgrr validate``."""
+    path: str = args.paths[0]
+    if _known_version(path) == 2:
+        from . import v2
+
+        return v2.validate(path)
+    from . import v1
+
+    return v1.validate(path)
+
+
+def replay(args: argparse.Namespace) -> Answer:
+    """``dgrr replay``."""
+    path: str = args.paths[0]
+    if _known_version(path) == 2:
+        from . import v2
+
+        options = {"model": args.model, "rules": args.rule, "seed": args.seed, "numerics": args.numerics}
+        return v2.replay(path, step=args.step, ulp_tol=args.ulp_tol, **options)
+    _require_step(args)
+    for option in ("model", "rule", "numerics"):
+        if getattr(args, option) not in (None, []):
+            args.parser.error(f"argument --{option}: {path} is of version 1, whose {option} is fixed")
+    from . import v1
+
+    return v1.replay(path, args.step, args.ulp_tol, args.seed)
+
+
+def inspect(args: argparse.Namespace) -> Answer:
+    """``dgrr inspect``."""
+    path: str = args.paths[0]
+    if _known_version(path) == 2:
+        from . import v2
+
+        return v2.inspect(path, args.step)
+    _require_step(args)
+    from . import v1
+
+    return v1.inspect(path, args.step)
+
+
+def rollback(args: argparse.Namespace) -> Answer:
+    """``dgrr rollback``."""
+    path: str = args.paths[0]
+    if _known_version(path) == 2:
+        from . import v2
+
+        return v2.rollback(path, args.step, args.out)
+    from . import v1
+
+    return v1.rollback(path, args.step, args.out)
+
+
+def compare(args: argparse.Namespace) -> Answer:
+    """``dgrr compare``."""
+    if args.policy is not None and args.ulp_tol:
+        args.parser.error("argument --policy: it says what --ulp-tol says; give one of them")
+    policy: str = args.policy or (f"ulp={args.ulp_tol}" if args.ulp_tol else "bitwise")
+    if args.model is not None:
+        return _compare_model(args, policy)
+    if args.rule:
+        args.parser.error("argument --rule: it goes with --model")
+    a, b = args.paths
+    versions = _known_version(a), _known_version(b)
+    if versions[0] != versions[1]:
+        text = f"{a} is of version {versions[0]} and {b} of version {versions[1]}: they cannot be compared"
+        raise TraceFileError(text, Exit.VALIDATION)
+    if versions[0] == 2:
+        from . import v2
+
+        return v2.compare(a, b, policy, proven=args.proven)
+    tolerance = Policy.parse(policy).of("")
+    if not tolerance.bitwise and tolerance.ulp is None:
+        args.parser.error(f"argument --policy: {a} is of version 1: expected bitwise or ulp=N, got {policy!r}")
+    from . import v1
+
+    return v1.compare(a, b, tolerance.ulp or 0)
+
+
+def _compare_model(args: argparse.Namespace, policy: str) -> Answer:
+    path: str = args.paths[0]
+    if _known_version(path) == 1:
+        args.parser.error(f"argument --model: {path} is of version 1, whose model is fixed")
+    from . import v2
+
+    return v2.compare_model(path, policy, args.model, args.rule, proven=args.proven)
+
+
+def test(args: argparse.Namespace) -> Answer:
+    """``dgrr test``."""
+    from . import golden
+
+    return golden.run(args.action, args.path, args.model, args.policy)
+
+
+def verify_step(args: argparse.Namespace) -> Answer:
+    """``dgrr verify-step``."""
+    from . import verify_step as command
+
+    return command.run(args.function, args.replays)
+
+
+def cache(args: argparse.Namespace) -> Answer:
+    """``dgrr cache``."""
+    if args.action == "warm":
+        from . import warm
+
+        return warm.run(args.model)
+    if args.model is not None:
+        args.parser.error(f"argument --model: it goes with warm, not with {args.action}")
+    from . import cache as command
+
+    return command.run(args.action)
+
+
+def _known_version(path: str) -> int:
+    version = version_of(path)
+    if version not in (1, 2):
+        raise InvalidTraceError(Verdict.UNSUPPORTED, f"{path}: unsupported version {version}, expected 1 or 2")
+    return version
+
+
+def _require_step(args: argparse.Namespace) -> None:
+    if args.step is None:
+        args.parser.error(f"argument --step is required: {args.paths[0]} is of version 1")

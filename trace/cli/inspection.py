@@ -1,0 +1,107 @@
+"""What a trace of version 2 and its steps are shown as: lines for people, plain types for programs."""
+
+from typing import Any
+
+from ...ulp import exact
+from ..v2.errors import NotRecordedError
+from ..v2.read.reader import StepView, Trace
+
+Plain = dict[str, Any]
+
+
+def trace_lines(trace: Trace) -> list[str]:
+    """Header, schema and events."""
+    header = trace.header
+    lines = [
+        f"{trace.path}: version 2, {len(trace)} steps, {'sealed' if trace.sealed else 'unsealed'}",
+        f"  record mode {header.mode.name.lower()}, digest {header.algorithm.name}, state every "
+        f"{header.state_every} steps, numerics {header.numerics}, seed {header.seed}",
+    ]
+    if header.parent_steps:
+        lines.append(f"  {header.parent_steps} steps taken over from {header.parent_root.hex()}")
+    lines += [f"  rule {group.rule} ({', '.join(group.hyperparameters)})" for group in trace.schema.groups]
+    lines += [
+        f"  {spec.role.name.lower():<6} {spec.dtype:<4} {spec.shape!s:<16} {spec.name}" for spec in trace.schema.tensors
+    ]
+    lines += [f"  after {steps} steps, {event.kind}: {event.text}" for steps, event in trace.events()]
+    return lines
+
+
+def trace_dict(trace: Trace) -> Plain:
+    """The same for programs."""
+    header, tensors = trace.header, trace.schema.tensors
+    return {
+        "path": trace.path,
+        "version": 2,
+        "steps": len(trace),
+        "sealed": trace.sealed,
+        "mode": header.mode.name.lower(),
+        "digest": header.algorithm.name,
+        "state_every": header.state_every,
+        "numerics": header.numerics,
+        "seed": header.seed,
+        "created_at": header.created_at,
+        "parent_steps": header.parent_steps,
+        "parent_root": header.parent_root if header.parent_steps else None,
+        "rules": [
+            {"rule": g.rule, "hyperparameters": g.hyperparameters, "tensors": [tensors[i].name for i in g.tensors]}
+            for g in trace.schema.groups
+        ],
+        "tensors": [
+            {"name": spec.name, "role": spec.role.name.lower(), "dtype": spec.dtype, "shape": spec.shape}
+            for spec in tensors
+        ],
+        "events": [{"steps": steps, "kind": event.kind, "text": event.text} for steps, event in trace.events()],
+    }
+
+
+def step_lines(trace: Trace, view: StepView) -> list[str]:
+    """Everything that is recorded of a step."""
+    lines = [f"{trace.path}: step {view.step}", f"  loss {exact(view.loss)}"]
+    lines += [f"  {name} {value!r} ({value.hex()})" for name, value in view.hyper.items()]
+    lines += [f"  correction {value!r} ({value.hex()})" for value in view.corrections]
+    if view.clip is not None:
+        lines.append(f"  clipped at {view.clip[0]!r}, scale {view.clip[1]!r}")
+    lines += [f"  micro-batches {view.micro_batches}", f"  batch {view.input_digest.hex()}"]
+    for name, digest in view.grad_digests.items():
+        ends = _range(view, name)
+        lines.append(f"  gradient {name}: {digest.hex()}" + (f" ({ends[0]} to {ends[1]})" if ends else ""))
+    lines += [f"  state {name}: {digest.hex()}" for name, digest in view.state_digests.items()]
+    lines.append(f"  state root {view.root.hex() if view.root else 'not recorded at this step'}")
+    lines.append(f"  link {view.link.hex()}")
+    return lines
+
+
+def step_dict(view: StepView) -> Plain:
+    """The same for programs."""
+    return {
+        "step": view.step,
+        "loss": view.loss,
+        "hyper": view.hyper,
+        "corrections": view.corrections,
+        "clip": None if view.clip is None else {"threshold": view.clip[0], "scale": view.clip[1]},
+        "micro_batches": view.micro_batches,
+        "batch": view.input_digest,
+        "gradients": {
+            name: {"digest": digest, "range": _range(view, name)} for name, digest in view.grad_digests.items()
+        },
+        "state": view.state_digests,
+        "root": view.root,
+        "link": view.link,
+    }
+
+
+def state_before(trace: Trace, step: int) -> dict[str, bytes]:
+    """Tensor → digest before a step; empty where that state is not recorded."""
+    if trace.has_keyframe(step):
+        return trace.keyframe_digests(step)
+    return trace[step - 1].state_digests if step else {}
+
+
+def _range(view: StepView, name: str) -> tuple[Any, Any] | None:
+    """Least and greatest element of a gradient; None where it is not recorded, or empty."""
+    try:
+        grad = view.grad(name)
+    except NotRecordedError:
+        return None
+    return (grad.min(), grad.max()) if grad.size else None

@@ -9,6 +9,9 @@ from dgrr.trace import open_trace
 
 from .pytorch_runs import torch, train
 
+pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.xdist_group("golden traces of PyTorch")  # one process loads all of PyTorch
+
 PAGE = Path(__file__).parents[3] / "docs" / "golden_traces_pytorch.md"
 
 

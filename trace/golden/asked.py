@@ -15,9 +15,12 @@ _ARGUMENTS = ("policy", "every", "at")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """How close a run must be to its golden trace, and at which steps the digests of its ops are recorded."""
+    """How close a run must be to its golden trace, and at which steps the digests of its ops are recorded.
 
-    policy: Policy
+    Without a policy, that of what computes the run holds.
+    """
+
+    policy: Policy | None
     record_ops: RecordOps
 
 
@@ -33,7 +36,8 @@ def asked(marks: Iterable[tuple[tuple[Any, ...], Mapping[str, Any]]]) -> Asked:
     for args, named in marks:
         _check_names(args, named)
         given = {**named, **given}
-    return Asked(_policy(given.get("policy", "bitwise")), _record_ops(given.get("every", "op"), given.get("at")))
+    policy = _policy(given["policy"]) if "policy" in given else None
+    return Asked(policy, _record_ops(given.get("every", "op"), given.get("at")))
 
 
 def _check_names(args: Sequence[Any], named: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ Train = Callable[[GoldenRecording], object]
 """What trains with what it is given as ``trace=``."""
 
 
-def record(path: str | PathLike[str], train: Train, *, policy: PolicyLike = "bitwise") -> Outcome:
+def record(path: str | PathLike[str], train: Train, *, policy: "PolicyLike | None" = None) -> Outcome:
     """Record what a function trains to a golden file, with its text beside it.
 
     A file with which the run agrees stays as it is. Says whether it was "written" anew, "updated" or "verified".
@@ -27,10 +27,10 @@ def record(path: str | PathLike[str], train: Train, *, policy: PolicyLike = "bit
     """
     with TemporaryDirectory(prefix="dgrr-golden-") as folder:
         made = _recorded(Path(folder), Path(path), train, policy)
-        return keep(Path(path), made.path, made.asked.policy, "all", write_missing=True)
+        return keep(Path(path), made.path, made.policy, "all", write_missing=True)
 
 
-def check(path: str | PathLike[str], train: Train, *, policy: PolicyLike = "bitwise") -> Comparison:
+def check(path: str | PathLike[str], train: Train, *, policy: "PolicyLike | None" = None) -> Comparison:
     """Record what a function trains, and compare it with a golden file.
 
     A file that is missing or damaged is a verdict too.
@@ -41,15 +41,16 @@ def check(path: str | PathLike[str], train: Train, *, policy: PolicyLike = "bitw
     """
     with TemporaryDirectory(prefix="dgrr-golden-") as folder:
         made = _recorded(Path(folder), Path(path), train, policy)
-        comparison = compare_golden(Path(path), made.path, made.asked.policy)
+        comparison = compare_golden(Path(path), made.path, made.policy)
     if comparison.same:
         require_sidecar(Path(path))
     return comparison
 
 
-def _recorded(folder: Path, path: Path, train: Train, policy: PolicyLike) -> GoldenRecording:
+def _recorded(folder: Path, path: Path, train: Train, policy: "PolicyLike | None") -> GoldenRecording:
     """The run of a function, in a file of its own."""
-    made = GoldenRecording(folder / path.name, path.stem, Asked(Policy.parse(policy), "every"))
+    asked = Asked(None if policy is None else Policy.parse(policy), "every")
+    made = GoldenRecording(folder / path.name, path.stem, asked)
     train(made)
     made.require_sealed()
     return made

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from ..comparing.policy import Policy
 from ..v2.write.open_recorder import open_recorder
 from ..v2.write.recorder import Recorder
 from .asked import Asked
@@ -27,7 +28,14 @@ class GoldenRecording:
 
     def __init__(self, path: Path, name: str, asked: Asked) -> None:
         self.path, self.name, self.asked = path, name, asked
+        self.default_policy = "bitwise"
+        """What is asked where no policy is given; the recorders of other frameworks put their own here."""
         self._begun = False
+
+    @property
+    def policy(self) -> Policy:
+        """How close the run must be to its golden file."""
+        return Policy.parse(self.default_policy) if self.asked.policy is None else self.asked.policy
 
     def open_recorder(self, **run: Any) -> Recorder:
         """The recorder of a run, which the arguments of `dgrr.trace.open_recorder` say, apart from its path.
@@ -42,7 +50,7 @@ class GoldenRecording:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.unlink(missing_ok=True)
         bare = {"record": "bare", "record_values": VALUES}
-        compared = bare if self.asked.policy.bitwise else {"record": "full"}
+        compared = bare if self.policy.bitwise else {"record": "full"}
         fixed = {"created_at": 0, "salt": salt(self.name), "commit_every": None, "overwrite": True}
         wanted: dict[str, Any] = {**run, **compared, **fixed, "record_ops": self.asked.record_ops}
         return open_recorder(self.path, **wanted)

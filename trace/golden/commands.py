@@ -16,7 +16,7 @@ Train = Callable[[GoldenRecording], object]
 """What trains with what it is given as ``trace=``."""
 
 
-def record(path: str | PathLike[str], train: Train, *, policy: PolicyLike = "bitwise") -> Outcome:
+def record(path: str | PathLike[str], train: Train, *, policy: "PolicyLike | None" = None) -> Outcome:
     """Record what a function trains to a golden file, with its text beside it.
 
     A file with which the run agrees stays as it is. Says whether it was "written" anew, "updated" or "verified".
@@ -27,10 +27,10 @@ def record(path: str | PathLike[str], train: Train, *, policy: PolicyLike = "bit
     """
     with TemporaryDirectory(prefix="dgrr-golden-") as folder:
         made = _recorded(Path(folder), Path(path), train, policy)
-        return keep(Path(path), made.path, made.asked.policy, "all", write_missing=True)
+        return keep(Path(path), made.path, made.policy, "all", write_missing=True)
 
 
-def check(path: str | PathLike[str], train: Train, *, policy: PolicyLike = "bitwise") -> Comparison:
+def check(path: str | PathLike[str], train: Train, *, policy: "PolicyLike | None" = None) -> Comparison:
     """Record what a function trains, and compare it with a golden file.
 
     A file that is missing or damaged is a verdict too.
@@ -38,18 +38,28 @@ def check(path: str | PathLike[str], train: Train, *, policy: PolicyLike = "bitw
     Raises:
         ValueError: a policy that there is not.
         GoldenError: the function recorded nothing, or the text beside the golden file is not its own.
+
+    >>> import numpy as np
+    >>> from dgrr.runtime import SGD, Trainer
+    >>> def train(trace):
+    ...     trainer = Trainer(lambda p, x: (p["w"] * x).sum(), {"w": np.ones(2)}, SGD(0.5), trace=trace)
+    ...     trainer.fit([np.array([3.0, 4.0])], progress=False)
+    >>> with TemporaryDirectory() as folder:
+    ...     record(Path(folder) / "tiny.dgrr", train), check(Path(folder) / "tiny.dgrr", train).same
+    ('written', True)
     """
     with TemporaryDirectory(prefix="dgrr-golden-") as folder:
         made = _recorded(Path(folder), Path(path), train, policy)
-        comparison = compare_golden(Path(path), made.path, made.asked.policy)
+        comparison = compare_golden(Path(path), made.path, made.policy)
     if comparison.same:
         require_sidecar(Path(path))
     return comparison
 
 
-def _recorded(folder: Path, path: Path, train: Train, policy: PolicyLike) -> GoldenRecording:
+def _recorded(folder: Path, path: Path, train: Train, policy: "PolicyLike | None") -> GoldenRecording:
     """The run of a function, in a file of its own."""
-    made = GoldenRecording(folder / path.name, path.stem, Asked(Policy.parse(policy), "every"))
+    asked = Asked(None if policy is None else Policy.parse(policy), "every")
+    made = GoldenRecording(folder / path.name, path.stem, asked)
     train(made)
     made.require_sealed()
     return made

@@ -156,7 +156,7 @@ def _failure(item: pytest.Item, made: "GoldenRecording") -> str:
     golden = settings.folder / f"{made.name}{SUFFIX}"
     try:
         made.require_sealed()
-        kept = keep(golden, made.path, made.asked.policy, settings.update, write_missing=not settings.in_ci)
+        kept = keep(golden, made.path, made.policy, settings.update, write_missing=not settings.in_ci)
     except GoldenError as error:
         counts["failed"] += 1
         short = item.config.getoption("tbstyle") in ("short", "line", "native")

@@ -14,7 +14,7 @@ import pytest
 from dgrr.runtime import SGD, Adam, AdamW, Trainer
 from dgrr.runtime.optim import Constant, Cosine, Rule
 from dgrr.runtime.step.update import Recipe
-from dgrr.tape import AnyTensor, AnyVar, Tape, nn, ops
+from dgrr.tape import NUMERICS, AnyTensor, AnyVar, Tape, nn, ops
 from dgrr.tape.record.op import Op
 from dgrr.trace.golden.runs import record_step
 
@@ -151,6 +151,11 @@ def has(**values: Any) -> Change:
     return change
 
 
+def numerics(run: Run, patch: pytest.MonkeyPatch) -> None:
+    """The arithmetic has another version."""
+    patch.setattr("dgrr.runtime.training.recorder_protocol.NUMERICS", NUMERICS + 1)
+
+
 def trainer(**values: Any) -> Change:
     """The trainer is told something else."""
     return lambda run, patch: run.more.update(values)
@@ -175,6 +180,11 @@ def relabel(batches: list[Any]) -> None:
     """One label is another."""
     images, labels = batches[2 * LATE]
     batches[2 * LATE] = images, np.where(np.arange(4) == 1, 1 - labels, labels)
+
+
+def shorten(batches: list[Any]) -> None:
+    """Every batch lacks a sample."""
+    batches[:] = [(images[:3], labels[:3]) for images, labels in batches]
 
 
 def nudge(batches: list[Any]) -> None:
@@ -261,6 +271,7 @@ DATA = [
     Mutation("two batches swapped", data(swap), "data", LATE, "loss", "leaf"),
     Mutation("one label changed", data(relabel), "data", LATE, "loss", "leaf"),
     Mutation("one input one ULP off", data(nudge), "data", LATE, "gradient of '0.weight'", "leaf"),
+    Mutation("batches of three samples, not four", data(shorten), "data", 0, "loss", "leaf"),
     Mutation("every micro-batch a step of its own", trainer(accumulate=1), "data", 0, "loss", told="micro_batches"),
     Mutation("one batch fewer", data(lambda all: all.__delitem__(slice(-2, None))), "length", STEPS - 1, told="steps"),
 ]
@@ -328,7 +339,9 @@ SPATIAL_KERNELS = off(
     step=0,
 )
 
-MUTATIONS = [*RULE, *DATA, *START, *MODEL, *KERNELS]
+NUMBERS = [Mutation("another numerics version", numerics, "numerics", None, told="numerics")]
+
+MUTATIONS = [*RULE, *DATA, *START, *MODEL, *NUMBERS, *KERNELS]
 
 
 def table() -> str:

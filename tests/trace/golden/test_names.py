@@ -39,9 +39,8 @@ def test_every_test_has_files_of_its_own_name(project: pytest.Pytester) -> None:
 
 
 def test_names_and_paths_may_have_blanks(project: pytest.Pytester) -> None:
-    source = (
-        "@pytest.mark.parametrize('lr', [LR], ids=['a b'])\ndef test_fit(golden_trace, lr): train(golden_trace(), lr)"
-    )
+    case = "@pytest.mark.parametrize('lr', [LR], ids=['a b'])"
+    source = f"{case}\ndef test_fit(golden_trace, lr): train(golden_trace(), lr)"
     write(project, source.replace("LR", "0.5"), "tests/my tests/test_toy.py")
     run(project)
     assert [name for name in files(project) if name.endswith(".dgrr")] == [

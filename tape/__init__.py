@@ -20,6 +20,7 @@ from .inspect.compare import NodeDifference, compare_grads, compare_tapes
 from .nn.context import Context, Random
 from .numerics import NUMERICS
 from .numerics.engine.threads import get_threads, set_threads
+from .numerics.interrupts import hold_while_compiling as _hold_while_compiling
 from .tape import Tape
 from .transforms.gradcheck import Element, GradcheckReport, gradcheck
 from .transforms.transforms import grad, hvp, jacobian, jvp, value_and_grad, vjp
@@ -76,3 +77,5 @@ __all__ = [
     "value_and_grad",
     "vjp",
 ]
+
+_hold_while_compiling()

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from .v2.check.report import Finding, Report
     from .v2.errors import InvalidTraceError, NonFiniteError, NotRecordedError, TraceWriteError, UnsealedTraceWarning
     from .v2.format.limits import Limits
-    from .v2.read.reader import OpDigests, StepView, Trace, open_trace
+    from .v2.read.op_digests import OpDigests
+    from .v2.read.reader import StepView, Trace, open_trace
     from .v2.verdict import Verdict
     from .v2.write.open_recorder import open_recorder, resume_recorder
     from .v2.write.recorder import Recorder
@@ -35,7 +36,7 @@ _HOMES = {
     "NonFiniteError": ".v2.errors",
     "NotRecordedError": ".v2.errors",
     "OpDifference": ".comparing.ops",
-    "OpDigests": ".v2.read.reader",
+    "OpDigests": ".v2.read.op_digests",
     "Policy": ".comparing.policy",
     "Recorder": ".v2.write.recorder",
     "Report": ".v2.check.report",

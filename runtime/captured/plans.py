@@ -8,6 +8,7 @@ from ...arrays import Array
 from ...completed_step import StepTape, TapeNode
 from ...tape import AnyTensor, BoundsError
 from ...tape.graph.backward import DenseGrads
+from ...tape.graph.node import LEAF
 from ...tape.record.lowering import out_of_bounds
 from ..ir.graph import IRGraph, gradient_name
 from ..ir.record import (
@@ -20,7 +21,7 @@ from ..ir.record import (
     tape_graph,
     value_name,
 )
-from ..ir.step_tape import Listed, kept, listed
+from ..ir.step_tape import Listed, listed
 from ..lower.bind import Bound, Fault
 from ..lower.plan import BindingPlan
 from ..step.batch import BatchSignature
@@ -91,7 +92,7 @@ class Plans(InputBuffers):
 
     @property
     def step_tape(self) -> StepTape:
-        """What the plan of the tape leaves in its arena."""
+        """What the plan of the tape leaves in its arena; of leaves, which the step may overwrite, copies."""
         bound, nodes = self.tape.bound, self._listed
         outputs = bound.plan.program.graph.outputs
 
@@ -100,7 +101,7 @@ class Plans(InputBuffers):
 
         return StepTape(
             self._rows,
-            [kept(value(node.id), node.row) for node in nodes],
+            [value(node.id).copy() if node.row.op == LEAF else value(node.id) for node in nodes],
             [None if node.grad is None else value(node.grad) for node in nodes],
         )
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...arrays import Array
 from ...completed_step import StepTape, TapeNode
 from ...tape.graph.node import LEAF, Node
 from ..step.eager import TrainingStep
@@ -103,7 +102,7 @@ def tape_of(passes: Sequence[Evaluation], params: Collection[str]) -> StepTape:
     nodes = listed(forward)
     return StepTape(
         tuple([node.row for node in nodes]),
-        [kept(node.of.tape[node.id].value.array, node.row) for node in nodes],
+        [node.of.tape[node.id].value.array for node in nodes],
         [None if node.grad is None else node.grad.array for node in nodes],
     )
 
@@ -112,8 +111,3 @@ def _evaluated(made: Evaluation, params: Collection[str]) -> ForwardPass:
     nodes = list(made.tape)
     ids = {node.id for node in nodes if node.op is None and node.requires_grad and node.name in params}
     return ForwardPass(nodes, range(len(nodes)), ids, made.dense.reached())
-
-
-def kept(array: Array, row: TapeNode) -> Array:
-    """A value as it stays when the step has changed the parameters and the model's state: leaves are copied."""
-    return array.copy() if row.op == LEAF else array

@@ -7,12 +7,12 @@ SHA-256 of all that precedes the comment's length.
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from struct import pack
-from typing import IO, Any
+from typing import IO, Any, cast
 from zipfile import ZipFile
 
 import numpy as np
@@ -21,11 +21,13 @@ from ...arrays import Array
 from ...atomic_file import replacing
 from ...tape import DgrrError
 from ..step.eager import StateDict
+from .archive import Archive, NonsenseError, as_nonsense
 from .batch_stream import Cursor
 
 VERSION = 2
 """Of the file; version 1 had no callbacks."""
 
+_MISSING = object()
 _SIGNATURE = 64
 _BLOCK = 1 << 20
 
@@ -72,14 +74,78 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     """
     with Path(path).open("rb") as file:
         _require_whole(path, file)
-        with np.load(file, allow_pickle=False) as archive:
-            header = json.loads(archive["header.npy"].tobytes())
-            if not 1 <= header.pop("version") <= VERSION:
-                raise CheckpointError(f"load: {str(path)!r} was written by another version of dgrr; load it there")
-            names = header.pop("names")
-            arrays = {part: {n: archive[f"{part}/{n}.npy"] for n in names[part]} for part in names}
-    cursor = header.pop("cursor")
-    return Checkpoint(**header, cursor=Cursor(**cursor) if cursor else None, arrays=arrays)
+        try:
+            return _read(Archive(file), str(path))
+        except NonsenseError as error:
+            raise CheckpointError(
+                f"load: {str(path)!r} was signed, but is no checkpoint: {error}; load another one"
+            ) from error
+
+
+def _read(archive: Archive, path: str) -> Checkpoint:
+    with as_nonsense():
+        header = json.loads(archive["header"].tobytes().decode())
+    _require("header", header, isinstance(header, dict), "an object")
+    version = header.get("version")
+    _require("version", version, _is_count(version), "a whole number of at least 0")
+    if not 1 <= version <= VERSION:
+        raise CheckpointError(f"load: {path!r} was written by another version of dgrr; load it there")
+    fields = {name: _field(header, name) for name in _FIELDS if name in header or name != "callbacks"}
+    names, cursor = fields.pop("names"), fields.pop("cursor")
+    _require("cursor", cursor, cursor is None or cursor["epoch"] <= cursor["steps"] <= fields["steps"], "its own steps")
+    arrays = {part: {name: archive[f"{part}/{name}"] for name in own} for part, own in names.items()}
+    return Checkpoint(**fields, cursor=None if cursor is None else Cursor(**cursor), arrays=arrays)
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and 0 <= value < 1 << 63
+
+
+def _is_cursor(value: Any) -> bool:
+    if value is None:
+        return True
+    if not isinstance(value, dict) or cast(Any, value).keys() != vars(Cursor()).keys():
+        return False
+    *counts, stopped = (cast(Any, value)[name] for name in vars(Cursor()))
+    return all(map(_is_count, counts)) and type(stopped) is bool
+
+
+def _is_names(value: Any) -> bool:
+    def is_list(names: Any) -> bool:
+        return isinstance(names, list) and all(isinstance(n, str) for n in names) and len(set(names)) == len(names)
+
+    return isinstance(value, dict) and all(map(is_list, value.values()))
+
+
+def _is_callbacks(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) for pair in value
+    )
+
+
+_FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "law": (lambda value: isinstance(value, dict), "an object"),
+    "steps": (_is_count, "a whole number of at least 0"),
+    "loss": (lambda value: value is None or type(value) in (int, float), "a number or null"),
+    "cursor": (_is_cursor, "epoch, taken, steps, stopped, or null"),
+    "state_digest": (lambda value: isinstance(value, str), "a text"),
+    "callbacks": (_is_callbacks, "a list of pairs of a name and a state"),
+    "names": (_is_names, "lists of different names"),
+}
+"""What a header holds besides its version: whether a value can be it, and in words. Version 1 had no callbacks."""
+
+
+def _field(header: dict[str, Any], name: str) -> Any:
+    holds, expected = _FIELDS[name]
+    value = header.get(name, _MISSING)
+    _require(name, value, value is not _MISSING and holds(value), expected)
+    return value
+
+
+def _require(name: str, value: object, holds: bool, expected: str) -> None:
+    if not holds:
+        given = "nothing" if value is _MISSING else repr(value)[:80]
+        raise NonsenseError(f"{name}: expected {expected}, got {given}")
 
 
 def _members(checkpoint: Checkpoint) -> dict[str, Array]:

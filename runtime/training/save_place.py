@@ -1,5 +1,6 @@
 """Where a trainer saves its run by itself, how often, and what it finds there."""
 
+import os
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 from ...tape import DomainError
 from ..captured.captured_step import CapturedStep
 from ..step.eager import EagerStep, StateError
+from .callback_list import CallbackList
 from .checkpoint import Checkpoint, CheckpointError, read_checkpoint
 
 FilePath = str | PathLike[str]
@@ -31,7 +33,7 @@ class SavePlace:
 
     def exists(self) -> bool:
         """Whether there is a checkpoint."""
-        return self.path is not None and Path(self.path).exists()
+        return self.path is not None and os.path.exists(self.path)
 
     def note(self, path: FilePath) -> None:
         """What was just saved to a path, or loaded from it, is of this run."""
@@ -45,15 +47,34 @@ class SavePlace:
             )
 
 
-def restored(path: FilePath, law: Mapping[str, Any], step: EagerStep | CapturedStep) -> Checkpoint:
-    """A checkpoint whose arrays the step has taken over. Raises CheckpointError if it is of another law or model."""
+def restored(
+    path: FilePath, law: Mapping[str, Any], step: EagerStep | CapturedStep, callbacks: CallbackList
+) -> Checkpoint:
+    """A checkpoint whose arrays the step and whose states the callbacks have taken over.
+
+    Raises CheckpointError, and changes nothing, if it is of another law or model, or a callback refuses its state.
+    """
     checkpoint = read_checkpoint(path)
     for name, value in law.items():
         saved = checkpoint.law.get(name)
         if saved != value:
             raise CheckpointError(f"load: {str(path)!r}: {name}: it was saved with {saved}, this run has {value}")
+    before = callbacks.state()
+    try:
+        _take_over(path, checkpoint, step, callbacks)
+    except CheckpointError:
+        callbacks.load_state(before)
+        raise
+    return checkpoint
+
+
+def _take_over(path: FilePath, checkpoint: Checkpoint, step: EagerStep | CapturedStep, callbacks: CallbackList) -> None:
+    try:
+        callbacks.load_state(checkpoint.callbacks)
+    except Exception as error:  # of the callbacks' own
+        text = f"load: {str(path)!r}: a callback does not take its state: {type(error).__name__}: {error}"
+        raise CheckpointError(text) from error
     try:
         step.load_state_dict(checkpoint.arrays)
     except StateError as error:
         raise CheckpointError(f"load: {str(path)!r} is of another model: {error}") from None
-    return checkpoint

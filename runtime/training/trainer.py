@@ -337,8 +337,7 @@ class Trainer(Evaluator):
         Raises CheckpointError, and changes nothing, for a file that is damaged, or of another model, optimizer or
         numerics version; OSError if it cannot be read.
         """
-        checkpoint = restored(path, self._law(), self._step)
-        self._callbacks.load_state(checkpoint.callbacks)
+        checkpoint = restored(path, self._law(), self._step, self._callbacks)
         self.steps, self._loss = checkpoint.steps, checkpoint.loss
         self._loaded, self._feed = checkpoint, None
         self._recorded = False

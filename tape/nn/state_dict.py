@@ -8,8 +8,7 @@ import json
 import os
 from collections.abc import Mapping
 from importlib import import_module
-from json import JSONDecodeError
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +23,12 @@ from .layer import Layer, Parameters
 ArrayLikes = Mapping[str, npt.ArrayLike]
 ORDER = "dgrr.order"
 """The key of the metadata that holds the names in their order, as a JSON list."""
+
+_SHOWN, _LONGEST = 20, 200
+"""How many names, and how many characters of an order, an error shows."""
+
+_LONGEST_ESCAPE = 12
+"""Characters by which JSON writes one: two escapes as in \\ud83d\\ude00."""
 
 NUMPY_TYPES = ("F64", "F32", "F16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL")
 """What safetensors calls the element types that numpy has."""
@@ -58,7 +63,7 @@ def load(path: str | os.PathLike[str]) -> dict[str, Array]:
     try:
         with package.safe_open(path, framework="numpy") as file:
             return {name: _loaded(name, file) for name in _names(file)}
-    except (package.SafetensorError, JSONDecodeError) as error:
+    except package.SafetensorError as error:
         raise DomainError(f"load: {str(path)!r} is damaged or no safetensors file: {error}") from None
 
 
@@ -97,11 +102,29 @@ def _saved(name: str, value: npt.ArrayLike) -> Array:
 def _names(file: Any) -> list[str]:
     """The names in their order, or sorted in a file of another library. Raises DomainError for the order of others."""
     there: list[str] = sorted(file.keys())
-    metadata: dict[str, str] = file.metadata() or {}
-    names: list[str] = json.loads(metadata.get(ORDER, json.dumps(there)))
-    if sorted(names) != there:
-        raise DomainError(f"load: metadata {ORDER!r}: expected the names {there}, got {names}")
+    order: str | None = (file.metadata() or {}).get(ORDER)
+    if order is None:
+        return there
+    names = _order(order, there)
+    if names is None:
+        few = ", ".join(map(repr, there[:_SHOWN])) + (", …" if len(there) > _SHOWN else "")
+        given = order if len(order) <= _LONGEST else f"{order[:_LONGEST]}…"
+        raise DomainError(f"load: metadata {ORDER!r}: expected a list of the names [{few}], got {given}")
     return names
+
+
+def _order(text: str, there: list[str]) -> list[str] | None:
+    """The names in the order of a text, if it is a JSON list of them. A longer text than such a list is not read."""
+    if len(text) > 2 + sum(4 + _LONGEST_ESCAPE * len(name) for name in there):
+        return None
+    try:
+        names = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(names, list) or set(map(type, cast(Any, names))) - {str}:
+        return None
+    listed: list[str] = cast(Any, names)
+    return listed if sorted(listed) == there else None
 
 
 def _loaded(name: str, file: Any) -> Array:

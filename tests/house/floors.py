@@ -26,7 +26,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["layers"],
     ],
     "tape/numerics": [
-        ["coefficients", "literals", "sizes"],
+        ["coefficients", "interrupts", "literals", "sizes"],
         ["engine"],
         ["simd"],
         ["basic", "math"],
@@ -57,7 +57,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["training"],
     ],
     "runtime/training": [
-        ["batch_stream", "callback_list", "figures", "interrupt", "modes", "progress", "recorder_protocol"],
+        ["archive", "batch_stream", "callback_list", "figures", "interrupt", "modes", "progress", "recorder_protocol"],
         ["checkpoint", "evaluation", "history", "trace_session"],
         ["evaluator", "held_out", "result", "save_place"],
         ["trainer"],

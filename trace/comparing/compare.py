@@ -43,6 +43,16 @@ def compare(a: TraceLike, b: TraceLike, *, policy: PolicyLike = "bitwise", prove
             the links do not show is not taken for equality.
 
     Never raises for what is in the files: the verdict says it. Raises ValueError for another policy.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from dgrr.runtime import SGD, Trainer
+    >>> with TemporaryDirectory() as folder:
+    ...     for name, lr in (("a", 0.1), ("b", 0.2)):
+    ...         run = Trainer(lambda p, x: (p["w"] * x).sum(), {"w": np.ones(2)}, SGD(lr), trace=f"{folder}/{name}")
+    ...         _ = run.fit([np.ones(2)], steps=1)
+    ...     found = compare(f"{folder}/a", f"{folder}/b")
+    >>> found.same, found.cause.value, found.step, found.settings
+    (False, 'rule', 0, {'lr': (0.1, 0.2)})
     """
     wanted = Policy.parse(policy)
     names = [_path(trace) for trace in (a, b)]
@@ -61,6 +71,13 @@ def assert_same(a: TraceLike, b: TraceLike, *, policy: PolicyLike = "bitwise") -
     """Raise AssertionError, with what differs as its text, unless two traces are the same.
 
     The arguments are those of `compare`.
+
+    >>> assert_same("none.dgrr", "none.dgrr")
+    Traceback (most recent call last):
+        ...
+    AssertionError: io: cannot open none.dgrr: No such file or directory
+      a: none.dgrr
+      b: none.dgrr
     """
     __tracebackhide__ = True
     comparison = compare(a, b, policy=policy)

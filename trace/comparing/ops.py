@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 from typing import Any, Literal
 
 from ...completed_step import TapeNode
-from ..v2.read.reader import OpDigests
+from ..v2.read.op_digests import OpDigests
 
 LEAF = "leaf"
 _WINDOW = 400
@@ -26,6 +26,9 @@ class OpDifference:
         was: what `a` has in its place, where it was changed.
         target: for "grad": the node whose gradient differs; for the value of a leaf: the first op that takes it.
         others: for "grad": further ops that add to the same gradient; it may be one of them instead.
+
+    >>> OpDifference("value", 3, TapeNode("exp", "float32", (2,), (2,), scope="head"), 9).short
+    'exp in layer head'
     """
 
     what: Literal["value", "grad", "added", "removed", "changed"]

@@ -21,7 +21,11 @@ _FEWEST_ROWS = 3
 
 
 class Cause(Enum):
-    """Why two runs part: the first thing that differs, in the order in which a run does them."""
+    """Why two runs part: the first thing that differs, in the order in which a run does them.
+
+    >>> [cause.value for cause in Cause]
+    ['numerics', 'model', 'rule', 'start', 'data', 'environment', 'gradient', 'update', 'length']
+    """
 
     NUMERICS = "numerics"
     MODEL = "model"
@@ -51,6 +55,11 @@ class Comparison:
         environment: where they ran, by key, where it differs.
         losses: both losses, if they part.
         notes: what the reader must know besides, such as what was not recorded.
+
+    >>> print(Comparison("a.dgrr", "b.dgrr", Verdict.DIVERGED, "equal to the bit for 4 steps", Cause.LENGTH, 4))
+    diverged (length): equal to the bit for 4 steps
+      a: a.dgrr
+      b: b.dgrr
     """
 
     a: str
@@ -139,9 +148,9 @@ def _plain_pairs(rows: Differing) -> dict[str, list[Any]]:
 
 
 def _characters() -> str:
-    """Blocks where the terminal can show them."""
+    """Blocks, unless the terminal cannot show them."""
     try:
-        BLOCKS.encode(getattr(sys.stdout, "encoding", None) or "ascii")
+        BLOCKS.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
     except (UnicodeEncodeError, LookupError):
         return ASCII
     return BLOCKS

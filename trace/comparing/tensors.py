@@ -81,6 +81,9 @@ class TensorDifference:
         histogram: how many elements are 0 (zeros of another sign), 1, 2 to 3, 4 to 7, … ULP apart, by the first of
             these numbers; 2**64 - 1: one is NaN. Empty if no floats.
         worst: at most three elements: those that are not finite in both, then by their absolute difference.
+
+    >>> TensorDifference("w", "grad", (2,), "f32").lines(worst=3)
+    ["gradient of 'w', f32 (2,): its digests differ, its values are not recorded"]
     """
 
     name: str

@@ -11,14 +11,18 @@ from ... import runtime
 from ...arrays import Array, Arrays
 from ...completed_step import CompletedStep
 from ...runtime.ir.step_tape import tape_of
-from ...tape import NUMERICS
-from ..replaying.execution import Batches, ComputedStep, Execution, LossFn
-from ..replaying.replay_state import ReplayState, Rules, by_name
+from ...runtime.optim import clip_by_global_norm
+from ...tape import NUMERICS, DgrrError
+from ..replaying.execution import Batches, CannotExecuteError, Evaluated, Execution, LossFn
+from ..replaying.replay_state import ReplayState, Rules, UnknownRuleError, by_name
 from ..v2.errors import NonFiniteError, NotRecordedError
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import Algorithm, Batch
+from ..v2.format.schema import CLIPPING, Group
 from ..v2.read.reader import StepView, Trace, open_trace
+from ..v2.verdict import Verdict
 from ..v2.write.open_recorder import open_recorder
+from ..v2.write.recorder import Recorder
 from ..v2.write.tensors import schema_of
 from .compare import compare
 from .policy import Policy, PolicyLike
@@ -59,23 +63,37 @@ def diff_with_model(
     Raises:
         NotRecordedError: the trace does not hold its start values, and `params` are not given.
         ValueError: another policy, or no class of rules.
-        UnknownRuleError: the trace names a rule that is neither built in nor given.
 
-    What `loss_fn` raises is not caught. For what is in the file nothing is raised: the verdict says it.
+    What `loss_fn` raises is not caught. For what is in the file nothing is raised: the verdict says
+    it; unproven where a rule is neither built in nor given, or a step cannot be computed from what is recorded.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from dgrr.runtime import SGD, Trainer
+    >>> with TemporaryDirectory() as folder:
+    ...     path, batches = f"{folder}/run", [np.ones(2)]
+    ...     run = Trainer(lambda p, x: (p["w"] * x).sum(), {"w": np.ones(2)}, SGD(0.1), trace=path, record_ops="first")
+    ...     _ = run.fit(batches, steps=3)
+    ...     found = diff_with_model(path, lambda p, x: (p["w"] - x).sum(), batches)
+    >>> found.cause.value, found.step, found.op.node.op, found.op.was.op
+    ('model', 0, 'sub', 'mul')
     """
     readable = compare(path, path, policy=policy)
     if not readable:
         return readable
     by_name(rules)
+    name = f"{getattr(loss_fn, '__qualname__', type(loss_fn).__name__)}, computed now"
     with open_trace(path, mode="tolerate_tail") as trace, TemporaryDirectory() as folder:
         if not len(trace):
             readable.notes.append("no step is recorded: nothing was computed")
             return readable
         anew = Path(folder) / "anew.dgrr"
-        start, execution = _start(trace, params, model_state, rules), Execution(trace, loss_fn, batches)
-        ended = _record(trace, anew, start, execution, rules, whole=not Policy.parse(policy).bitwise)
+        try:
+            start, execution = _start(trace, params, model_state, rules), Execution(trace, loss_fn, batches)
+            ended = _record(trace, anew, start, execution, rules, whole=not Policy.parse(policy).bitwise)
+        except CannotExecuteError as error:
+            return Comparison(trace.path, name, Verdict.UNPROVEN, str(error))
         result = compare(trace, anew, policy=policy)
-    result.b = f"{getattr(loss_fn, '__qualname__', type(loss_fn).__name__)}, computed now"
+    result.b = name
     result.settings.pop("steps", None)  # it ends where it parts
     if result.cause is Cause.LENGTH and ended is not None:
         result.cause, text = ended
@@ -96,7 +114,11 @@ def _start(trace: Trace, params: Arrays | None, model_state: Arrays | None, rule
     if params is None:
         return _recorded_start(trace)
     given = {name: np.array(value) for name, value in params.items()}
-    rule = runtime.make_rule(trace.schema.groups[-1].rule, _hyper(trace, trace[0]), by_name(rules))
+    group = _rule(trace)
+    try:
+        rule = runtime.make_rule(group.rule, _hyper(trace, trace[0]), by_name(rules))
+    except (KeyError, DgrrError) as error:
+        raise CannotExecuteError(f"the rule '{group.rule}' cannot be made: {error}") from error
     return _Start(given, rule.init(given), {name: np.array(value) for name, value in (model_state or {}).items()})
 
 
@@ -110,9 +132,17 @@ def _recorded_start(trace: Trace) -> _Start:
     return _Start(*({t.name: values[t.name] for t in trace.schema.tensors if t.role is role} for role in roles))
 
 
+def _rule(trace: Trace) -> Group:
+    """The one group of the schema whose rule updates the params."""
+    groups = [group for group in trace.schema.groups if group != CLIPPING]
+    if len(groups) != 1:
+        raise CannotExecuteError(f"the trace has {len(groups)} rules for its params; one alone can be computed anew")
+    return groups[0]
+
+
 def _hyper(trace: Trace, view: StepView) -> dict[str, float]:
-    """What the last rule of a run, its optimizer, was told."""
-    names = trace.schema.groups[-1].hyperparameters
+    """What that rule was told."""
+    names = _rule(trace).hyperparameters
     return dict(zip(names, view.record.hyper[len(view.record.hyper) - len(names) :], strict=True))
 
 
@@ -120,12 +150,12 @@ def _record(
     trace: Trace, path: Path, start: _Start, execution: Execution, rules: Rules, *, whole: bool
 ) -> tuple[Cause, str] | None:
     """Record the run computed now, the whole or up to its first step with another link; why it ended before that."""
+    header, group = trace.header, _rule(trace)
     law: dict[str, Any] = {
-        "rule": trace.schema.groups[-1].rule,
-        "hyperparameters": trace.schema.groups[-1].hyperparameters,
+        "rule": group.rule,
+        "hyperparameters": group.hyperparameters,
         "clip_value": trace[0].clip_value,
     }
-    header = trace.header
     kept: dict[str, Any] = {
         "record": header.mode.name.lower(),
         "record_values": _VALUES,
@@ -137,28 +167,41 @@ def _record(
         if schema_of(**start._asdict(), **law) != trace.schema:
             return None
         state = ReplayState(trace, {**start.params, **start.state, **start.model_state}, rules)
-        for view in trace:
-            batch = execution.take(view)
-            if batch is None:
-                return Cause.DATA, _NO_MORE
-            made = execution.compute(view, state, batch)
-            tape = tape_of(made.passes, start.params)  # before the update, which changes the params in place
-            try:
-                recorder.step(_completed(trace, view, state, execution.recorded(batch), made))
-            except NonFiniteError as error:
-                return Cause.GRADIENT, f"computed now, {error.tensor!r} is not finite"
-            if recorder.link != view.link:
-                if not whole or trace.ops(view.step) is not None:
-                    recorder.record_tape(tape)
-                if not whole:
-                    return None
+        return _train(trace, recorder, execution, state, whole=whole)
+
+
+def _train(
+    trace: Trace, recorder: Recorder, execution: Execution, state: ReplayState, *, whole: bool
+) -> tuple[Cause, str] | None:
+    params = state.of_role(TensorRole.PARAM)
+    for view in trace:
+        execution.begin(view)
+        batch = execution.take()
+        if batch is None:
+            return Cause.DATA, _NO_MORE
+        made = execution.evaluate(view, params, batch, execution.point(state))
+        try:
+            recorder.step(_completed(trace, view, state, execution.recorded(batch), made))
+        except NonFiniteError as error:
+            return Cause.GRADIENT, f"computed now, {error.tensor!r} is not finite"
+        if recorder.link != view.link:
+            if not whole or trace.ops(view.step) is not None:
+                recorder.record_tape(tape_of(made.passes, params))
+            if not whole:
+                return None
     return None
 
 
-def _completed(trace: Trace, view: StepView, state: ReplayState, batch: Batch, made: ComputedStep) -> CompletedStep:
-    """A step of the run, computed now, applied to the state."""
-    grads, clip = made.consumed(view)
-    state.advance(view, grads, made.buffers)
+def _completed(trace: Trace, view: StepView, state: ReplayState, batch: Batch, made: Evaluated) -> CompletedStep:
+    """A step of the run, computed now, clipped and applied to the state as the recorded one was."""
+    grads, clip = made.grads, None
+    if view.clip is not None:
+        clipped = clip_by_global_norm(grads, view.clip[0])
+        grads, clip = clipped.grads, (view.clip[0], clipped.scale)
+    try:
+        state.advance(view, grads, made.buffers)
+    except (UnknownRuleError, DgrrError) as error:
+        raise CannotExecuteError(f"step {view.step} cannot be applied: {error}") from error
     return CompletedStep(
         step=view.step,
         loss=made.loss,

@@ -1,13 +1,14 @@
 """The steps of a recorded run computed again, from the model and its batches."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
 
 from ... import runtime
-from ...arrays import Array
-from ...runtime.optim import clip_by_global_norm, clip_by_value
+from ...arrays import Array, Arrays
+from ...runtime.optim import clip_by_value
 from ...runtime.step.batch import batch_arrays
 from ...runtime.step.eager import averaged
 from ...runtime.step.evaluate import Evaluation
@@ -24,24 +25,25 @@ LossFn: TypeAlias = Callable[..., Any]
 Batches: TypeAlias = Iterable[Batch]
 
 
-@dataclass(frozen=True, slots=True)
-class ComputedStep:
-    """A step, computed up to its update: gradients before they are clipped by norm, buffers after it.
+_MOST_TOGETHER = 1 << 16
+"""Micro-batches of a step that are gathered; a file may claim four thousand million."""
 
-    `passes`: one for each micro-batch.
-    """
 
+class CannotExecuteError(Exception):
+    """A step cannot be computed again, for what the file says of it."""
+
+
+class Evaluated(NamedTuple):
+    """A step up to its clipping by norm: one pass for each micro-batch, the means of loss and gradients."""
+
+    passes: list[Evaluation]
     loss: Array
     grads: dict[str, Array]
-    buffers: dict[str, Array]
-    passes: list[Evaluation]
 
-    def consumed(self, view: StepView) -> tuple[dict[str, Array], tuple[float, float] | None]:
-        """The gradients as the rule consumes them, clipped by norm as the recorded step was; threshold and scale."""
-        if view.clip is None:
-            return self.grads, None
-        clipped = clip_by_global_norm(self.grads, view.clip[0])
-        return clipped.grads, (view.clip[0], clipped.scale)
+    @property
+    def buffers(self) -> dict[str, Array]:
+        """The state of the model after the step."""
+        return self.passes[-1].model_state
 
 
 class Execution:
@@ -60,34 +62,48 @@ class Execution:
         self._clip_event = None if trace.schema.clips_by_value else _clip_event(trace)
         self._params = [t.name for t in trace.schema.tensors if t.role is TensorRole.PARAM]
 
-    def take(self, view: StepView) -> tuple[Batch, ...] | None:
-        """The micro-batches of a step; of every step in turn, from the first. None if there are no more."""
+    def begin(self, view: StepView) -> None:
+        """Get ready for a step; for every step in turn, from the first.
+
+        Raises:
+            CannotExecuteError: too many micro-batches.
+        """
         if view.step == 0:
             self.together = view.micro_batches
             self._batches = _epochs(self._given, self.together)
+        if self.together > _MOST_TOGETHER:
+            text = f"{self.together} micro-batches in one step; at most {_MOST_TOGETHER} are executed again"
+            raise CannotExecuteError(text)
+
+    def take(self) -> tuple[Batch, ...] | None:
+        """The micro-batches of the step. None if there are no more."""
         return next(self._batches, None)
 
     def recorded(self, batch: tuple[Batch, ...]) -> Batch:
         """Micro-batches as a trace digests them."""
         return batch[0] if self.together == 1 else tuple(batch_arrays(batch))
 
-    def compute(self, view: StepView, state: ReplayState, batch: tuple[Batch, ...]) -> ComputedStep:
-        """Evaluate each micro-batch, average, and clip by value as the recorded step was."""
-        passes = self._passes(state, batch)
-        loss, grads = averaged(passes, self._params)
-        bound = self._clip_event if view.clip_value is None else view.clip_value
-        if bound is not None:
-            grads = clip_by_value(grads, bound)
-        return ComputedStep(loss, grads, passes[-1].model_state, passes)
+    def point(self, state: ReplayState) -> RunPoint:
+        """Where in the run the step is, as the optimizer counts: random draws are keyed by it.
 
-    def _passes(self, state: ReplayState, batch: tuple[Batch, ...]) -> list[Evaluation]:
-        """Each micro-batch evaluated, the model's state handed on from one to the next."""
-        params, passes = state.of_role(TensorRole.PARAM), list[Evaluation]()
-        point = RunPoint(int(state.values["step"]), self._trace.header.seed, state.of_role(TensorRole.BUFFER))
+        Raises:
+            CannotExecuteError: the state has no count of steps.
+        """
+        count = state.values.get("step")
+        if count is None or count.shape != () or count.dtype.kind not in "iu":
+            text = "the trace has no tensor 'step' of one integer, from which the model's random draws follow"
+            raise CannotExecuteError(text)
+        return RunPoint(int(count), self._trace.header.seed, state.of_role(TensorRole.BUFFER))
+
+    def evaluate(self, view: StepView, params: Arrays, batch: tuple[Batch, ...], point: RunPoint) -> Evaluated:
+        """Evaluate each micro-batch, the model's state handed on, average, and clip by value as was recorded."""
+        passes = list[Evaluation]()
         for micro in batch:
             passes.append(runtime.evaluate(self._loss_fn, params, micro, point))
             point = point.after(passes[-1].model_state)
-        return passes
+        loss, grads = averaged(passes, self._params)
+        bound = self._clip_event if view.clip_value is None else view.clip_value
+        return Evaluated(passes, np.asarray(loss), grads if bound is None else clip_by_value(grads, bound))
 
 
 def _clip_event(trace: Trace) -> float | None:

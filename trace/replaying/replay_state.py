@@ -106,6 +106,7 @@ def state_after(path: str | os.PathLike[str], step: int, *, rules: Rules = ()) -
         NotRecordedError: the trace records no gradients.
         IndexError: there is no such step.
         UnknownRuleError, TraceFileError: the trace cannot be recomputed or read.
+        DgrrError: a rule refuses what the trace gives it.
     """
     with open_trace(path, mode="tolerate_tail") as trace:
         last = trace[step].step

@@ -2,18 +2,19 @@
 
 import json
 import os
+import tracemalloc
 from collections.abc import Callable
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from struct import pack
 from typing import Any
-from zipfile import ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 import numpy as np
 import pytest
 
-from dgrr.runtime import SGD, Adam, CheckpointError, Trainer, state_digest
+from dgrr.runtime import SGD, Adam, CheckpointError, EarlyStopping, Trainer, state_digest
 from dgrr.runtime.training import checkpoint
 from dgrr.tape import NUMERICS, DomainError
 
@@ -215,6 +216,157 @@ def test_data_that_end_before_the_checkpoint_are_refused(tmp_path: Path) -> None
         "fit: argument 'batches': expected at least 3 batches in epoch 0, from where the checkpoint goes on, got 2; "
         "pass the batches of the run that saved it"
     )
+
+
+# What is signed and makes no sense: whoever knows the format can sign anything.
+
+
+def signed(path: Path, members: dict[str, bytes], compression: int = ZIP_STORED) -> Path:
+    """An archive of any bytes, with the digest behind it."""
+    with ZipFile(path, "w", compression) as archive:
+        for name, data in members.items():
+            archive.writestr(f"{name}.npy", data)
+    data = path.read_bytes()[:-2]
+    path.write_bytes(data + (64).to_bytes(2, "little") + sha256(data).hexdigest().encode())
+    return path
+
+
+def npy(array: Any) -> bytes:
+    file = BytesIO()
+    np.lib.format.write_array(file, np.asarray(array))
+    return file.getvalue()
+
+
+def claiming(shape: str, dtype: str = "<f8", data: bytes = b"") -> bytes:
+    """An array whose header claims a shape."""
+    header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + data
+
+
+def header_of(saved: Path) -> dict[str, Any]:
+    with np.load(saved) as archive:
+        return dict(json.loads(archive["header"].tobytes()))
+
+
+def text_of(header: Any) -> bytes:
+    return npy(np.frombuffer(json.dumps(header).encode(), np.uint8))
+
+
+GOOD = {"params/w": npy(np.ones(2)), "state/step": npy(np.array(3))}
+NO_CHECKPOINT = "load: 'PATH' was signed, but is no checkpoint: "
+COUNT = "expected a whole number of at least 0, got"
+CURSOR = "expected epoch, taken, steps, stopped, or null, got"
+WRONG: list[tuple[str, Any, str]] = [
+    ("steps", "x", f"steps: {COUNT} 'x'"),
+    ("steps", -1, f"steps: {COUNT} -1"),
+    ("steps", 1.5, f"steps: {COUNT} 1.5"),
+    ("steps", True, f"steps: {COUNT} True"),
+    ("steps", 1 << 63, f"steps: {COUNT} 9223372036854775808"),
+    ("version", "2", f"version: {COUNT} '2'"),
+    ("version", None, f"version: {COUNT} None"),
+    ("law", [], "law: expected an object, got []"),
+    ("loss", "low", "loss: expected a number or null, got 'low'"),
+    ("state_digest", 0, "state_digest: expected a text, got 0"),
+    ("cursor", 7, f"cursor: {CURSOR} 7"),
+    ("cursor", {"epoch": 0}, f"cursor: {CURSOR} {{'epoch': 0}}"),
+    ("cursor", {"epoch": 9, "taken": 0, "steps": 3, "stopped": False}, "cursor: expected its own steps, got {"),
+    ("cursor", {"epoch": 0, "taken": 0, "steps": 4, "stopped": False}, "cursor: expected its own steps, got {"),
+    ("cursor", {"epoch": 0, "taken": -1, "steps": 3, "stopped": False}, f"cursor: {CURSOR} "),
+    ("cursor", {"epoch": 0, "taken": 1, "steps": 3, "stopped": 0}, f"cursor: {CURSOR} "),
+    ("callbacks", {"a": 1}, "callbacks: expected a list of pairs of a name and a state, got {'a': 1}"),
+    ("callbacks", [["a"]], "callbacks: expected a list of pairs of a name and a state, got [['a']]"),
+    ("names", ["w"], "names: expected lists of different names, got ['w']"),
+    ("names", {"params": ["w", "w"]}, "names: expected lists of different names, got {'params': ['w', 'w']}"),
+    ("names", {"params": [1]}, "names: expected lists of different names, got {'params': [1]}"),
+    ("names", {"params": ["v"]}, "KeyError: \"There is no item named 'params/v.npy' in the archive\""),
+]
+
+
+@pytest.mark.parametrize(("field", "value", "text"), WRONG)
+def test_a_header_of_nonsense_is_refused(saved: Path, field: str, value: Any, text: str) -> None:
+    header = header_of(saved) | {field: value}
+    told = refused(small(), signed(saved, {"header": text_of(header), **GOOD}))
+    assert told.startswith(NO_CHECKPOINT + text)
+    assert told.endswith("; load another one")
+
+
+def test_a_header_without_a_field_is_refused(saved: Path) -> None:
+    for field in header_of(saved):
+        header = {name: value for name, value in header_of(saved).items() if name != field}
+        signed(saved.with_name("other"), {"header": text_of(header), **GOOD})
+        if field == "callbacks":
+            small().load(saved.with_name("other"))
+            continue
+        told = refused(small(), saved.with_name("other")).replace("other", "PATH")
+        assert "was signed, but is no checkpoint: " in told
+        assert f"{field}: expected" in told
+
+
+@pytest.mark.parametrize(
+    ("header", "text"),
+    [
+        (npy(np.frombuffer(b"[" * 200_000, np.uint8)), "RecursionError: "),
+        (npy(np.frombuffer(b'{"steps": ' + b"9" * 5000 + b"}", np.uint8)), "ValueError: "),
+        (npy(np.frombuffer(b"\xff", np.uint8)), "UnicodeDecodeError: "),
+        (text_of([]), "header: expected an object, got []"),
+        (b"", "ValueError: "),
+        (b"no array", "ValueError: "),
+        (claiming("(1 << 40,)"), "ValueError: "),
+        (claiming("(1099511627776,)"), "'header': 0 bytes for an array of float64 (1099511627776,)"),
+        (claiming("(-1, -1)", data=bytes(8)), "'header': 8 bytes for an array of float64 (-1, -1)"),
+        (claiming("(4611686018427387904, 4)"), "'header': 0 bytes for an array of float64 (4611686018427387904, 4)"),
+        (claiming("(1,)", "|O", bytes(8)), "'header': 8 bytes for an array of object (1,)"),
+        (claiming("(9,)", "|V0"), "ValueError: "),
+        (b"\x93NUMPY\x03\x00" + bytes(9), "KeyError: (3, 0)"),
+    ],
+)
+def test_arrays_of_nonsense_are_refused(saved: Path, header: bytes, text: str) -> None:
+    assert refused(small(), signed(saved, {"header": header, **GOOD})).startswith(NO_CHECKPOINT + text)
+
+
+def test_an_archive_that_inflates_is_refused_before_it_does(saved: Path) -> None:
+    bomb = claiming(f"({100 << 20},)", "|u1", bytes(100 << 20))
+    signed(
+        saved, {"header": text_of(header_of(saved)), "params/w": bomb, "state/step": GOOD["state/step"]}, ZIP_DEFLATED
+    )
+    assert saved.stat().st_size < 1 << 20
+    tracemalloc.start()
+    told = refused(small(), saved)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert told == f"{NO_CHECKPOINT}'header.npy' is packed, and arrays are stored as they are; load another one"
+    assert peak < 1 << 24
+
+
+def test_arrays_that_share_their_bytes_are_refused(saved: Path) -> None:
+    """Two entries of the directory that lead to one array: more arrays than bytes."""
+    signed(saved, {"header": text_of(header_of(saved)), "params/w": npy(np.ones(1000)), "params/v": npy(np.ones(1000))})
+    data = saved.read_bytes()[:-66]
+    with ZipFile(saved) as archive:
+        offsets = [info.header_offset for info in archive.infolist()]
+    directory = data.rindex(b"PK\1\2", 0, data.rindex(b"PK\5\6"))
+    shared = data[: directory + 42] + offsets[1].to_bytes(4, "little") + data[directory + 46 :]
+    cut = shared[: offsets[2]] + shared[data.index(b"PK\1\2") :]
+    end = cut.rindex(b"PK\5\6")
+    cut = cut[: end + 16] + cut.index(b"PK\1\2").to_bytes(4, "little") + cut[end + 20 :]
+    saved.write_bytes(cut + (64).to_bytes(2, "little") + sha256(cut).hexdigest().encode())
+    assert refused(small(), saved) == f"{NO_CHECKPOINT}its arrays have more bytes than the file; load another one"
+
+
+@pytest.mark.parametrize("data", [b"", b"PK\5\6", b"PK\5\6" + b"\xff" * 16, b"PK\5\6" + bytes(16), bytes(500)])
+def test_what_is_signed_and_no_archive_is_refused(saved: Path, data: bytes) -> None:
+    saved.write_bytes(data + (64).to_bytes(2, "little") + sha256(data).hexdigest().encode())
+    assert refused(small(), saved).startswith((NO_CHECKPOINT, DAMAGED))
+
+
+def test_a_callback_that_does_not_take_its_state(saved: Path) -> None:
+    header = header_of(saved) | {"callbacks": [["EarlyStopping", 5]]}
+    stopping = EarlyStopping("loss", patience=1)
+    trainer = Trainer(lambda p, x: (p["w"] * x).sum(), {"w": np.zeros(2)}, SGD(0.5), callbacks=[stopping])
+    before = stopping.state_dict()
+    told = refused(trainer, signed(saved, {"header": text_of(header), **GOOD}))
+    assert told.startswith("load: 'PATH': a callback does not take its state: TypeError: ")
+    assert stopping.state_dict() == before
 
 
 # Writing that fails.

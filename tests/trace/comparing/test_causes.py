@@ -49,6 +49,12 @@ CAUSES: dict[str, tuple[Callable[[Told], object], Cause, list[str], dict[str, tu
         [],
         {"micro_batches": (1, 2)},
     ),
+    "parts and loss of the same data": (
+        lambda t: t.update(micro_batches=2, loss=t["loss"] + 1),
+        Cause.RULE,
+        ["loss"],
+        {"micro_batches": (1, 2)},
+    ),
     "parts of the same data": (lambda t: t.update(micro_batches=2), Cause.RULE, [], {"micro_batches": (1, 2)}),
     "loss": (lambda t: t.update(loss=np.nextafter(t["loss"], np.float32(9))), Cause.GRADIENT, ["loss"], {}),
     "gradient": (off("w"), Cause.GRADIENT, ["gradient of 'w'"], {}),
@@ -72,7 +78,9 @@ def test_every_cause_of_a_step(write: Write, name: str, record: str) -> None:
     change, cause, titles, settings = CAUSES[name]
     found = compare(write("a", record=record), write("b", at(5, change), record=record))
     assert (found.verdict, found.cause, found.step) == (Verdict.DIVERGED, cause, 5)
-    assert [t.title for t in found.tensors][: len(titles)] == titles
+    found_titles = [t.title for t in found.tensors]
+    assert found_titles[: len(titles)] == titles
+    assert len(set(found_titles)) == len(found_titles)
     assert found.settings == settings
     assert found.sentence.startswith("step 5 is the first that differs: ")
     checked(found)
@@ -135,6 +143,15 @@ def test_swapped_batches_are_recognised(write: Write) -> None:
     assert "the batch that a was given at step 5" in found.notes
     found = compare(run("c", [0, 1, 2, 3, 4, 5, 6, 6]), run("d", [0, 1, 7, 3, 4, 5, 6, 6]))
     assert found.notes == []
+
+
+def test_another_scale_of_clipping(write: Write) -> None:
+    a, b = (write(name, at(5, lambda t, s=scale: t.update(clip=(1.0, s)))) for name, scale in (("a", 0.5), ("b", 0.25)))
+    found = compare(a, b)
+    assert (found.cause, found.step, found.tensors) == (Cause.UPDATE, 5, [])
+    assert found.sentence.endswith(
+        "from equal gradients the rule makes other bias corrections, or clipping another scale"
+    )
 
 
 # ------------------------------------------------------------------ before step 0
@@ -328,6 +345,8 @@ def test_the_environment(
     give_ops({a: {3: digests()}, b: {3: digests("abxyz")}})
     found = compare(a, b)
     assert (found.cause, found.environment) == (cause, environment)
+    give_ops({a: {3: digests()}, b: {3: digests("aBxyz")}})
+    assert compare(a, b).cause is Cause.GRADIENT  # a value that no op made is no matter of the machine
     give_ops({})
     assert compare(a, b).cause is Cause.GRADIENT  # the model may be another: its ops are not known
     c = write("c", at(3, off("b", "params")))

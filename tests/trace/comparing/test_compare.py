@@ -336,3 +336,65 @@ def test_assert_same(write: Write) -> None:
     with pytest.raises(AssertionError) as caught:
         assert_same(a, b)
     assert str(caught.value) == str(compare(a, b))
+
+
+def test_integers_have_no_tolerance(write: Write) -> None:
+    def changed(step: int, told: dict[str, Any]) -> None:
+        if step == 5:
+            told["state"]["step"] = np.array(99)
+
+    found = compare(write("a", record="digest"), write("b", changed, record="digest"), policy="ulp=4")
+    assert (found.cause, found.step, found.tensors[0].title) == (Cause.UPDATE, 5, "'step' after the step")
+
+
+def test_digests_of_two_kinds_alone_decide_nothing(write: Write) -> None:
+    found = compare(write("a", record="digest"), write("b", record="digest", digest="sha256"))
+    assert (found.verdict, found.tensors) == (Verdict.UNPROVEN, [])
+
+
+def test_a_buffer_or_a_start_that_a_tolerance_cannot_decide(write: Write) -> None:
+    def changed(step: int, told: dict[str, Any]) -> None:
+        told["model_state"]["mean"] = told["model_state"]["mean"] + np.float32(1)
+
+    def begun(params: dict[str, Any]) -> None:
+        params["b"] = params["b"] + np.float32(1)
+
+    found = compare(write("a", record="digest"), write("b", changed, record="digest"), policy="atol=2")
+    assert (found.verdict, "those of 'mean' after the step differ" in found.sentence) == (Verdict.UNPROVEN, True)
+    found = compare(write("c", record="bare"), write("d", begin=begun, record="bare"), policy="atol=2")
+    assert (found.verdict, "those of 'b' before step 0 differ" in found.sentence) == (Verdict.UNPROVEN, True)
+
+
+def test_values_of_some_steps_are_enough_for_a_tolerance(write: Write) -> None:
+    def moved(by: float) -> Callable[[int, dict[str, Any]], None]:
+        def changed(step: int, told: dict[str, Any]) -> None:
+            told["grads"]["w"] = told["grads"]["w"] + np.float32(by)
+
+        return changed
+
+    a = write("a", record="bare", record_values=1 << 16)
+    near = write("b", moved(0.25), record="bare", record_values=1 << 16)
+    found = compare(a, near, policy="atol=0.5")
+    assert found.same, found
+    assert any("not recorded, so not compared" in note for note in found.notes)
+    far = write("c", moved(0.75), record="bare", record_values=1 << 16)
+    found = compare(a, far, policy="atol=0.5")
+    assert (found.step, found.tensors[0].title, found.tensors[0].differing) == (0, "gradient of 'w'", 6)
+    assert compare(a, write("d", moved(0.25), record="bare"), policy="atol=0.5").verdict is Verdict.UNPROVEN
+
+
+def test_bare_traces(write: Write) -> None:
+    def changed(step: int, told: dict[str, Any]) -> None:
+        told["grads"]["w"][0, 1] += step == 3
+
+    def begun(params: dict[str, Any]) -> None:
+        params["b"] = params["b"] + np.float32(1)
+
+    a = write("a", record="bare")
+    for other in (write("b", record="bare"), write("c"), write("d", record="digest")):
+        assert compare(a, other).same
+        assert compare(other, a, proven=True).same
+    found = compare(a, write("e", changed, record="bare"))
+    assert (found.step, found.tensors[0].title, found.tensors[0].recorded) == (3, "gradient of 'w'", False)
+    found = compare(a, write("f", begin=begun))
+    assert (found.cause, found.tensors[0].title, found.tensors[0].recorded) == (Cause.START, "'b' before step 0", False)

@@ -245,3 +245,19 @@ def test_a_bare_trace_needs_its_beginning(tmp_path: Path) -> None:
         0,
         ["loss", "gradient of 'b'"],
     )
+
+
+def square(p: Any, batch: Any) -> Any:
+    return (p["w"] * p["w"]).sum()
+
+
+def test_what_cannot_be_computed_is_unproven(write: Callable[..., Path]) -> None:
+    found = diff_with_model(write("a"), square, batches())  # a rule of another name for its hyperparameters
+    assert (found.verdict, found.same, found.b) == (Verdict.UNPROVEN, False, "square, computed now")
+    assert found.sentence.startswith("step 0 cannot be applied: make_rule: sgd@1: expected lr, momentum, dampening")
+    found = diff_with_model(write("b", rule="mine@1"), square, batches())
+    assert found.sentence.startswith("step 0 cannot be applied: the rule 'mine@1' is not known to this library")
+    found = diff_with_model(write("c", rule="mine@1"), square, batches(), params=params())
+    assert found.sentence.startswith("the rule 'mine@1' cannot be made: ")
+    found = diff_with_model(write("d", micro_batches=1 << 17), square, batches())
+    assert found.sentence == "131072 micro-batches in one step; at most 65536 are executed again"

@@ -3,7 +3,6 @@
 import os
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal, Self, TypeAlias, overload
 
@@ -25,19 +24,10 @@ from ..format.values import decode_values
 from ..verdict import Verdict
 from .finish import finish
 from .locate import Locator, Mode
+from .op_digests import OpDigests
 from .source import Frame, FrameSource, Source
 
 What: TypeAlias = Literal["grad", "after", "before"]
-
-
-@dataclass(frozen=True, slots=True)
-class OpDigests:
-    """What a step computed, in the order of execution: each node, the digest of its value, that of its gradient."""
-
-    nodes: tuple[TapeNode, ...]
-    values: tuple[bytes, ...]
-    grads: tuple[bytes | None, ...]
-    """None where no gradient arrived."""
 
 
 class StepView:
@@ -256,12 +246,15 @@ class Trace(Sequence[StepView]):
 
     def keyframe(self, step: int) -> dict[str, Array]:
         """The whole state before `step` by name. Raises NotRecordedError where there is no keyframe."""
-        if not self.has_keyframe(step):
-            raise NotRecordedError(f"trace.keyframe: there is no keyframe before step {step}")
+        self._require_keyframe(step)
         if not self.header.mode.has_keyframes:
             raise NotRecordedError("trace.keyframe: a trace of record mode 'bare' holds no states; record 'digest'")
         frame, extents = self._keyframe_body(step)
         return {self.schema.tensors[e.tensor].name: self.load(frame, e) for e in extents}
+
+    def _require_keyframe(self, step: int) -> None:
+        if not self.has_keyframe(step):
+            raise NotRecordedError(f"trace: there is no keyframe before step {step}")
 
     def has_keyframe(self, step: int) -> bool:
         """Whether there is a KEYFRAME before `step`."""
@@ -272,7 +265,8 @@ class Trace(Sequence[StepView]):
         return self._locator.last_keyframe(step)
 
     def keyframe_digests(self, step: int) -> dict[str, bytes]:
-        """Tensor → digest in the KEYFRAME before `step`, which must exist."""
+        """Tensor → digest in the KEYFRAME before `step`. Raises NotRecordedError where there is none."""
+        self._require_keyframe(step)
         digests = self._locator.keyframe(step)[1].digests
         return {t.name: d for t, d in zip(self.schema.tensors, digests, strict=True)}
 

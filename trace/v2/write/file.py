@@ -10,7 +10,7 @@ from typing import Self
 
 from typing_extensions import Buffer
 
-from ....atomic_file import require_replaceable, sync_folder
+from ....atomic_file import replacing, require_replaceable, sync_folder
 from ...file_version import TraceFileError
 from ..errors import InvalidTraceError, TraceWriteError
 from ..format.constants import PARTIAL_SUFFIX
@@ -19,6 +19,8 @@ from ..read.reader import open_trace
 from ..verdict import Verdict
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+TORN_SUFFIX = ".torn"
+_BLOCK = 1 << 20
 _LARGEST_GATHER = 512  # buffers of one writev; every system allows 1024
 
 _open: "weakref.WeakSet[PartialFile]" = weakref.WeakSet()
@@ -94,6 +96,22 @@ class PartialFile:
         with _closed_on_error(descriptor, f"lock {partial}"):
             _lock(descriptor, partial)
         return cls(path, descriptor)
+
+    def keep_torn(self, length: int) -> None:
+        """Copy the last `length` bytes to `PATH.torn`, in the place of an earlier one; nothing for none.
+
+        Raises:
+            TraceWriteError: the system refuses; the file is as it was.
+        """
+        torn = f"{self.path}{TORN_SUFFIX}"
+        start = os.fstat(self.descriptor).st_size - length
+        try:
+            if length:
+                with replacing(torn) as copy:
+                    for offset in range(start, start + length, _BLOCK):
+                        copy.write(os.pread(self.descriptor, min(_BLOCK, start + length - offset), offset))
+        except OSError as error:
+            raise TraceWriteError(f"trace: cannot keep the torn tail in {torn}: {error.strerror}") from error
 
     def cut(self, length: int) -> None:
         """Drop what stands behind the first `length` bytes, and append there from now on.

@@ -5,6 +5,7 @@ Everything is read and compared before the file is touched, so a refusal leaves 
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import zip_longest
 from types import TracebackType
 from typing import Self
@@ -29,7 +30,8 @@ class Unfinished:
     """A `PATH.partial`, locked and read up to the step from which a run resumes; nothing is changed yet.
 
     `walk` has met the frames that are kept; `digests` are those of each tensor after its last step, or empty where
-    the trace does not hold them; `surplus` is how many bytes stand behind. A `with` block closes the file, unless
+    the trace does not hold them; `surplus` is how many bytes stand behind, of which the last `torn` belong to no whole
+    frame. A `with` block closes the file, unless
     `go_on` has handed it to a writer.
     """
 
@@ -46,7 +48,7 @@ class Unfinished:
         self._handed_over = False
         self._file = PartialFile.reopen(path)
         try:
-            self.walk, self.digests, self.surplus = _read(self._file, steps)
+            self.walk, self.digests, self.surplus, self.torn = _read(self._file, steps)
             self.header = self.walk.frames.header
         except BaseException:
             self._file.close()
@@ -93,9 +95,12 @@ class Unfinished:
     def go_on(self, commit_every: int | None, note: str) -> TraceWriter:
         """Cut the file behind what is kept, and append an EVENT `resume` and the marks that are missing.
 
+        A torn tail is kept beside it before that: it may tell why the run died.
+
         Raises:
-            TraceWriteError: the file cannot be cut or written.
+            TraceWriteError: the file cannot be cut or written, or its torn tail not be kept.
         """
+        self._file.keep_torn(self.torn)
         self._file.cut(self.walk.end)
         writer = TraceWriter.behind(self.walk, self._file, commit_every)
         writer.event("resume", note)
@@ -169,8 +174,8 @@ def _digests(walk: Walk, record: Record, before: tuple[bytes, ...]) -> tuple[byt
             return before
 
 
-def _read(file: PartialFile, steps: int) -> tuple[Walk, tuple[bytes, ...], int]:
-    """The walk over what is kept, the digests of the state behind it, and how many bytes follow."""
+def _read(file: PartialFile, steps: int) -> tuple[Walk, tuple[bytes, ...], int, int]:
+    """The walk over what is kept, the digests of the state behind it, how many bytes follow, and how many are torn."""
     source = Source(file.descriptor, Limits())
     try:
         prefix = _Prefix(source, steps)
@@ -178,12 +183,21 @@ def _read(file: PartialFile, steps: int) -> tuple[Walk, tuple[bytes, ...], int]:
         raise TraceWriteError(f"trace: cannot resume {file.partial}: {error}") from error
     if prefix.steps < steps:
         raise TraceWriteError(f"trace: cannot resume {file.partial} after {steps} steps: {_shortage(prefix)}")
-    surplus = source.size - prefix.end
+    surplus, torn = source.size - prefix.end, source.size - _whole_end(source)
     source.size = prefix.end
     walk = Walk(FrameSource(source))
     for _ in walk:
         pass
-    return walk, prefix.digests, surplus
+    return walk, prefix.digests, surplus, torn
+
+
+def _whole_end(source: Source) -> int:
+    """Where the last frame ends before which all are whole."""
+    walk = Walk(FrameSource(source))
+    with suppress(InvalidTraceError):
+        for _ in walk:
+            pass
+    return walk.end
 
 
 def _shortage(prefix: _Prefix) -> str:

@@ -212,6 +212,8 @@ def after_one_round(run: Run, path: Path, data: bytes, damaged: bytes, share: fl
     state = "compared" if state_is_known(there, steps, run) else "not recorded"
     assert (number, kind, note["step"], note["state"]) == (steps, "resume", steps, state)
     assert note["cut_bytes"] == len(damaged) - len(prefix)
+    torn = damaged[there[-1].end :]
+    assert (Path(f"{path}.torn").read_bytes() if torn else b"") == torn
     assert note["environment"]["numpy"] == np.__version__
     assert later == ([(NOTE_AFTER, "note", "here")] if steps < NOTE_AFTER <= last else [])
     return resumed

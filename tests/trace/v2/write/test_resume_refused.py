@@ -272,8 +272,9 @@ def test_a_file_that_gets_its_final_name_just_now_is_left_alone(
 def test_a_death_while_resuming_leaves_a_trace_to_resume(
     path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
-    """At whichever of the calls that change the file; nothing is appended before the cut is on the disk."""
-    calls, log = ["ftruncate", "fsync", "writev", "fsync", "writev"], list[str]()
+    """At whichever of the calls that change files: the torn tail is kept, then cut, and then the file grows again."""
+    kept, cut = ["fsync", "fsync"], ["ftruncate", "fsync"]
+    calls, log = [*kept, *cut, "writev", "fsync", "writev"], list[str]()
     torn = partial(path).read_bytes()[: frame_offsets(path, 4)[1] + 10]  # in the COMMIT after step 4
     for survived in range(len(calls)):
         partial(path).write_bytes(torn)
@@ -285,10 +286,18 @@ def test_a_death_while_resuming_leaves_a_trace_to_resume(
                 resume(path, 4, commit_every=2)
         assert log == calls[: survived + 1]
         report = validate(partial(path))
-        assert (report.verdict, report.steps) == (Verdict.UNSEALED if survived else Verdict.TORN_TAIL, 4)
+        assert (report.verdict, report.steps) == (Verdict.UNSEALED if survived > 2 else Verdict.TORN_TAIL, 4)
+        assert Path(f"{path}.torn").exists() == (survived > 0)
+        Path(f"{path}.torn").unlink(missing_ok=True)
     with resume(path, 4, commit_every=2) as recorder:
         go_on(recorder)
     assert (validate(path).verdict, validate(path).steps) == (Verdict.OK, STEPS)
+
+
+def test_a_torn_tail_that_cannot_be_kept_is_not_cut(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    partial(path).write_bytes(partial(path).read_bytes()[:-5])
+    Path(f"{path}.torn").mkdir()
+    refused(path, TraceWriteError, f"cannot keep the torn tail in {path}.torn: Is a directory", steps=4)
 
 
 def dying(name: str, log: list[str], survived: int, error: BaseException) -> Callable[..., Any]:

@@ -245,19 +245,20 @@ def drawn_before(p: Any, batch: Any, ctx: Any, model: nn.Layer) -> Any:
 
 DOUBLED = [(x.astype(np.float64), y) for x, y in batches()]
 
-MEAN = "'1.running_mean' after"
+MEAN, FIRST, SUMS = "'1.running_mean' after", "'0.weight' after", "'corrections' after"
+"""Tensors as comparisons call them: the first of the state of the model, of its parameters, of Adam's."""
 
 
 ADAM = "Adam's `{}` one ULP off"
 
 RULE = [
-    Mutation(ADAM.format("beta1"), optimizer(betas=(next_up(0.9), 0.999)), "rule", 0, told="beta1"),
-    Mutation(ADAM.format("beta2"), optimizer(betas=(0.9, next_up(0.999))), "rule", 0, told="beta2"),
+    Mutation(ADAM.format("beta1"), optimizer(betas=(next_up(0.9), 0.999)), "rule", 0, SUMS, told="beta1"),
+    Mutation(ADAM.format("beta2"), optimizer(betas=(0.9, next_up(0.999))), "rule", 0, SUMS, told="beta2"),
     Mutation(ADAM.format("eps"), optimizer(eps=next_up(1e-8)), "rule", 0, told="eps"),
     Mutation("the rate one ULP off", optimizer(lr=Cosine(next_up(0.01), steps=100)), "rule", 0, told="lr"),
-    Mutation("a constant rate, not a schedule", optimizer(lr=Constant(0.01)), "rule", 1, "'0.weight' after", told="lr"),
-    Mutation("a schedule of 101 steps, not 100", optimizer(lr=Cosine(0.01, steps=101)), "rule", 1, told="lr"),
-    Mutation("weight decay", optimizer(weight_decay=1e-4), "rule", 0, "'0.weight' after", told="weight_decay"),
+    Mutation("a constant rate, not a schedule", optimizer(lr=Constant(0.01)), "rule", 1, FIRST, told="lr"),
+    Mutation("a schedule of 101 steps, not 100", optimizer(lr=Cosine(0.01, steps=101)), "rule", 1, FIRST, told="lr"),
+    Mutation("weight decay", optimizer(weight_decay=1e-4), "rule", 0, FIRST, told="weight_decay"),
     Mutation("AdamW, not Adam", has(optimizer=AdamW(lr=Cosine(0.01, steps=100))), "rule", None, told="rule"),
     Mutation("SGD, not Adam", has(optimizer=SGD(lr=0.01)), "rule", None, told="rule"),
     Mutation("another bound of the norm", trainer(clip_norm=0.25), "rule", 0, "gradient of '4.bias'", told="clip_norm"),
@@ -272,7 +273,7 @@ DATA = [
     Mutation("one label changed", data(relabel), "data", LATE, "loss", "leaf"),
     Mutation("one input one ULP off", data(nudge), "data", LATE, "gradient of '0.weight'", "leaf"),
     Mutation("batches of three samples, not four", data(shorten), "data", 0, "loss", "leaf"),
-    Mutation("every micro-batch a step of its own", trainer(accumulate=1), "data", 0, "loss", told="micro_batches"),
+    Mutation("every micro-batch a step", trainer(accumulate=1), "data", 0, "loss", "leaf", told="micro_batches"),
     Mutation("one batch fewer", data(lambda all: all.__delitem__(slice(-2, None))), "length", STEPS - 1, told="steps"),
 ]
 
@@ -353,5 +354,6 @@ def table() -> str:
 def _row(mutation: Mutation) -> str:
     told = f" (`{mutation.told}`)" if mutation.told else ""
     step = "before 0" if mutation.step is None else str(mutation.step)
-    tensor, op = mutation.tensor.replace("'", "`"), f"`{mutation.op}`" if mutation.op else ""
+    tensor = mutation.tensor.replace("'", "`").replace(" after", " after the step")
+    op = f"`{mutation.op}`" if mutation.op else ""
     return f"| {mutation.what} | {mutation.cause}{told} | {step} | {tensor} | {op} |"

@@ -28,10 +28,8 @@ def require(found: Comparison, expected: Mutation) -> None:
     assert found.cause is not None
     assert (found.cause.value, found.step) == (expected.cause, expected.step), str(found)
     tensor = found.tensors[0].title if found.tensors else ""
-    assert tensor.startswith(expected.tensor) and bool(tensor) >= bool(expected.tensor), str(found)
-    if expected.op:
-        assert found.op is not None
-        assert found.op.node.op == expected.op, str(found)
+    assert tensor.startswith(expected.tensor) and bool(tensor) == bool(expected.tensor), str(found)
+    assert ("" if found.op is None else found.op.node.op) == expected.op, str(found)
     if expected.told:
         assert expected.told in found.settings, str(found)
 

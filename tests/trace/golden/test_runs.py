@@ -103,7 +103,7 @@ def test_a_value_that_the_next_op_rounds_away_is_found(traces: Make, monkeypatch
     found = compare_golden(only(golden), only(present), Policy())
     assert found.op is not None
     assert (found.cause and found.cause.value, found.step, found.op.node.op) == ("gradient", 0, "mul")
-    assert "its results are equal, but not all that they are made of" in found.sentence
+    assert "its results are equal, but not all that they are made of; first mul" in found.sentence
 
 
 def test_a_step_that_is_not_finite_is_refused(traces: Make) -> None:

@@ -1,7 +1,7 @@
 """Layers: frozen descriptions of functions of named parameters."""
 
 from . import initializers as init
-from .layer import Layer, Parameter, SameShape, Sequential
+from .layer import Layer, SameShape, Sequential
 from .layers.activation import ELU, GELU, LeakyReLU, ReLU, Sigmoid, SiLU, Softplus, Tanh
 from .layers.attention import MultiHeadAttention
 from .layers.batch_norm import BatchNorm
@@ -29,6 +29,7 @@ from .layers.pool import (
 from .layers.softmax import LogSoftmax, Softmax
 from .layers.transformer import TransformerBlock
 from .layers.upsample import UpsampleBilinear, UpsampleNearest
+from .parameters import Parameter
 from .state_dict import load, load_state_dict, save
 
 __all__ = [

@@ -19,7 +19,7 @@ from ..numerics.math.random import uniform as unit_uniform
 from ..numerics.sizes import Sizes
 from ..record.op import OPS
 from ..values.tensor import AnyTensor
-from .layer import Initialiser
+from .parameters import Initialiser
 
 BEFORE_TRAINING = 2**32 - 1
 """The step under which initial values are drawn: the last there is, so no training step draws the same words."""

@@ -1,11 +1,9 @@
 """Layers: frozen descriptions of functions of named parameters, and how they are joined. They hold no values."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from math import prod
 from typing import Any, Generic, TypeVarTuple, cast, overload
 
 import numpy as np
@@ -13,14 +11,15 @@ import numpy.typing as npt
 from typing_extensions import TypeVar
 
 from ...arrays import Array
-from ..errors import DgrrError, DomainError, DTypeError
-from ..values.dtypes import FLOATS, Float
+from ..errors import DgrrError, DomainError
+from ..values.dtypes import Float
 from ..values.shape import Dim
 from ..values.tables import Table
 from ..var.method_types import UnknownAxis
 from ..var.var import AnyVar, Var
 from .context import Context
 from .fields import Fields
+from .parameters import Initialiser, Parameter, Parameters, count, initialised, overridden
 from .plain import on_arrays
 from .scope import Params as Params, Scope, missing
 
@@ -39,25 +38,6 @@ L4 = TypeVar("L4", bound=Dim)
 L5 = TypeVar("L5", bound=Dim)
 L6 = TypeVar("L6", bound=Dim)
 L7 = TypeVar("L7", bound=Dim)
-
-Initialiser = Callable[[tuple[int, ...], np.dtype[Any], int, int], Array]
-"""``initialise(shape, dtype, seed, ordinal)``: fresh values, keyed by the seed and the parameter's place."""
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """An array that a layer needs: its shape and how it starts.
-
-    >>> from dgrr.tape import Tape, nn
-    >>> nn.Linear(3, 2).parameters()["weight"].shape
-    (2, 3)
-    """
-
-    shape: tuple[int, ...]
-    initialise: Initialiser
-
-
-Parameters = Mapping[str, Parameter]
 
 
 class Layer(Fields, ABC, Generic[In, Out]):
@@ -157,14 +137,14 @@ class Layer(Fields, ABC, Generic[In, Out]):
         >>> nn.Linear(2, 3).init(0, overrides={"bias": nn.init.zeros()})["bias"]
         array([0., 0., 0.], dtype=float32)
         """
-        return _initialised("init", _overridden(self.parameters(), overrides or {}), seed, dtype)
+        return initialised("init", overridden(self.parameters(), overrides or {}), seed, dtype)
 
     def init_state(self, dtype: npt.DTypeLike = np.float32) -> dict[str, Array]:
         """The state before the first step, such as running statistics: name to array, in a fixed order.
 
         Raises DTypeError for another dtype than float32 and float64.
         """
-        return _initialised("init_state", self.states(), 0, dtype)
+        return initialised("init_state", self.states(), 0, dtype)
 
     def part(self, name: str, p: Params, x: AnyVar, ctx: Context | None, **more: Any) -> AnyVar:
         """The output of one of the parts, which sees its own parameters and state only.
@@ -190,12 +170,12 @@ class Layer(Fields, ABC, Generic[In, Out]):
                 "layer": prefix or "-",
                 "description": repr(self),
                 "parameters": shapes or "-",
-                "count": _count(named),
+                "count": count(named),
             }
         for name, part in parts.items():
             yield from part._rows(f"{prefix}.{name}" if prefix else name)
         if parts and not prefix:
-            yield {"layer": "", "description": "", "parameters": "total", "count": _count(self.parameters())}
+            yield {"layer": "", "description": "", "parameters": "total", "count": count(self.parameters())}
 
     def __str__(self) -> str:
         return str(self.table())
@@ -316,28 +296,6 @@ def _steps(layer: Any) -> tuple[Layer, ...]:
 
 def _under_names(parts: Mapping[str, Parameters]) -> dict[str, Parameter]:
     return {f"{part}.{name}": p for part, named in parts.items() for name, p in named.items()}
-
-
-def _count(named: Parameters) -> int:
-    return sum(prod(p.shape) for p in named.values())
-
-
-def _overridden(named: Parameters, overrides: Mapping[str, Initialiser]) -> Parameters:
-    started = dict(named)
-    for pattern, start in overrides.items():
-        matching = [name for name in named if fnmatchcase(name, pattern)]
-        if not matching:
-            have = ", ".join(map(repr, named)) or "none"
-            raise DomainError(f"init: argument 'overrides': expected patterns of names among {have}, got {pattern!r}")
-        started.update({name: Parameter(named[name].shape, start) for name in matching})
-    return started
-
-
-def _initialised(call: str, named: Parameters, seed: int, dtype: npt.DTypeLike) -> dict[str, Array]:
-    kind = np.dtype(dtype)
-    if kind not in FLOATS:
-        raise DTypeError(f"{call}: argument 'dtype': expected float32 or float64, got {kind}")
-    return {name: p.initialise(p.shape, kind, seed, i) for i, (name, p) in enumerate(named.items())}
 
 
 def parameter(p: Params, layer: Layer, name: str) -> AnyVar:

@@ -18,7 +18,8 @@ from ...atomic_file import replacing
 from ..errors import DomainError, DTypeError
 from ..values.dtypes import DTYPES, FLOATS
 from ..values.tensor import dense
-from .layer import Layer, Parameters
+from .layer import Layer
+from .parameters import Parameters
 
 ArrayLikes = Mapping[str, npt.ArrayLike]
 ORDER = "dgrr.order"

@@ -163,7 +163,7 @@ class Op:
     def compute(self, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> AnyTensor:
         """The value of the op on tensors. What is decided by their specs is kept, so that it is decided once."""
         specs = tuple([None if v is None else v.spec for v in values])
-        key = (specs, attrs.key if attrs.__class__ is Attributes else Attributes(attrs).key)
+        key = (specs, attrs.key if isinstance(attrs, Attributes) else Attributes(attrs).key)
         run, spec = self.prepared.get(key) or self._prepare(key, specs, attrs)
         return AnyTensor(run(*[v.array for v in values if v is not None]), spec)
 

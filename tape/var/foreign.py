@@ -5,8 +5,6 @@ numpy's operators alone are taken: ``array + var`` is that of `Var`.
 
 from typing import Any, NoReturn
 
-import numpy as np
-
 from ..errors import DTypeError, MissingAttributeError
 from .handle import Handle
 from .op_table import COMPOSED, OPS
@@ -103,7 +101,7 @@ def numpy_operator(x: Any, ufunc: Any, method: str, *inputs: Any, **options: Any
     if method != "__call__" or options or asked is None or isinstance(inputs[0], Handle):
         raise _refusal(name)
     first = inputs[0]
-    if name in MIRRORED and isinstance(first, np.ndarray) and first.ndim == 0:
+    if name in MIRRORED and getattr(first, "ndim", 1) == 0:
         first = first[()]  # numpy makes an array of a number that it compares
     return getattr(inputs[1], asked)(first)
 

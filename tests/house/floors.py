@@ -19,7 +19,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["nn", "transforms"],
     ],
     "tape/nn": [
-        ["context", "fields", "scope"],
+        ["context", "fields", "parameters", "scope"],
         ["plain"],
         ["layer"],
         ["checks", "initializers", "state_dict"],

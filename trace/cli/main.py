@@ -9,8 +9,9 @@ from contextlib import ExitStack, redirect_stdout
 from typing import TextIO
 
 from ..exit_codes import Exit
-from ..file_version import TraceFileError
+from ..file_version import TraceFileError, TruncatedFileError
 from ..v2.errors import InvalidTraceError, TraceWriteError
+from ..v2.verdict import Verdict
 from .answer import Answer, failed
 from .arguments import UsageError
 from .commands import command_name, parse
@@ -79,6 +80,8 @@ def _answered(args: argparse.Namespace) -> Answer:
         return failed(Exit.USAGE, str(error), before=error.before)
     except InvalidTraceError as error:
         return failed(error.exit, str(error), error.verdict.value)
+    except TruncatedFileError as error:
+        return failed(error.exit, str(error), Verdict.TORN_TAIL.value)
     except TraceFileError as error:
         return failed(error.exit, str(error))
     except TraceWriteError as error:

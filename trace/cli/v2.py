@@ -13,7 +13,7 @@ from ..v2.write.rollback import rollback_v2
 from .answer import Answer, done
 from .arguments import UsageError
 from .inspection import state_before, step_dict, step_lines, trace_dict, trace_lines
-from .loading import described, guarded, load, load_run
+from .loading import current_folder, described, guarded, load, load_run
 
 if TYPE_CHECKING:
     from ...runtime.optim import Rule
@@ -42,10 +42,11 @@ def replay(
             _step(trace, step)
     loss_fn, batches = (None, None) if model is None else load_run("--model", model)
     classes = [_rule(rule) for rule in rules]
+
+    expected = {"seed": seed, "numerics": numerics}
     try:
-        report = recompute(
-            path, loss_fn=loss_fn, batches=batches, ulp_tol=ulp_tol, rules=classes, seed=seed, numerics=numerics
-        )
+        with current_folder():  # where the model may import more
+            report = recompute(path, loss_fn=loss_fn, batches=batches, ulp_tol=ulp_tol, rules=classes, **expected)
     except ValueError as error:
         raise UsageError(str(error)) from None
     return _replayed(report, step) if report.ok and step is not None else _reported(report, {"step": None})
@@ -115,7 +116,6 @@ def compare(a: str, b: str, policy: str, *, proven: bool) -> Answer:
 def compare_model(path: str, policy: str, model: str, rules: Sequence[str], *, proven: bool) -> Answer:
     """Show where a trace parts from what its model computes now."""
     from ..comparing.with_model import diff_with_model  # compiled, and so loaded only where it is needed
-    from ..replaying.replay_state import UnknownRuleError
 
     classes = [_rule(rule) for rule in rules]
     loss_fn, batches = load_run("--model", model)
@@ -126,7 +126,7 @@ def compare_model(path: str, policy: str, model: str, rules: Sequence[str], *, p
     def computed() -> Comparison:
         try:
             return diff_with_model(path, loss_fn, batches, rules=classes, policy=policy)
-        except (NotRecordedError, UnknownRuleError) as error:
+        except NotRecordedError as error:
             raise UsageError(f"argument --model: {error}") from error
 
     return _compared(guarded(f"argument --model: {model}: while computing", computed))

@@ -31,14 +31,16 @@ def schema_cause(a: Schema, b: Schema) -> tuple[Cause, str] | None:
 
 
 def _first_tensor(a: list[TensorSpec], b: list[TensorSpec]) -> str:
+    """The first tensor that one schema has otherwise, and how many more."""
     left, right = ({t.name: t for t in tensors} for tensors in (a, b))
-    for spec in (*a, *b):
-        one, other = left.get(spec.name), right.get(spec.name)
-        if one is None or other is None:
-            return f"{spec} is in {'b' if one is None else 'a'} only"
-        if one != other:
-            return f"{one} became {other}"
-    return "they have the same tensors in another order"
+    names = [name for name in {**left, **right} if left.get(name) != right.get(name)]
+    if not names:
+        return "they have the same tensors in another order"
+    one, other = left.get(names[0]), right.get(names[0])
+    more = f"; {len(names) - 1} more differ" if len(names) > 1 else ""
+    if one is not None and other is not None:
+        return f"{one} became {other}{more}"
+    return f"{one or other} is in {'b' if one is None else 'a'} only{more}"
 
 
 def first_op_of(pair: Pair, step: int) -> OpDifference | None:

@@ -10,20 +10,18 @@ from ..v2.check.validate import validate_v2
 from ..v2.errors import InvalidTraceError
 from ..v2.read.reader import Trace, open_trace
 from ..v2.verdict import Verdict
-from .causes import first_op_of, schema_cause, state_known, step_cause
+from .causes import first_op_of, schema_cause, step_cause
 from .losses import loss_curves
 from .policy import Policy, PolicyLike
 from .result import Cause, Comparison
 from .search import first_divergent
-from .settings import differing, environment_of, header_of, rule_of, shown
+from .settings import differing, environment_of, header_of, rule_of
 from .steps import Pair, StepDifference
 from .tensors import TensorDifference
+from .words import counted, notes, sentence
 
 TraceLike: TypeAlias = str | os.PathLike[str] | Trace
 """A trace by its path, or an open one."""
-
-_NEAR = 32
-"""How many steps before and behind a step are looked through for its batch."""
 
 _PROVEN = (Verdict.OK, Verdict.UNSEALED, Verdict.TORN_TAIL)
 
@@ -153,7 +151,7 @@ class _Comparing:
             return result
         start = self.pair.start()
         if start:
-            text = f"they start from other values: {_counted(start)}"
+            text = f"they start from other values: {counted(start)}"
             return self._diverged(Cause.START, text, tensors=start)
         found = first_divergent(self.pair)
         return self._equal() if found is None else self._parted(*found)
@@ -169,65 +167,17 @@ class _Comparing:
             return Comparison(self.a.path, self.b.path, Verdict.CHAIN, f"{text}; validate them")
         op = first_op_of(self.pair, step)
         cause = step_cause(self.pair, found, op, self.environment, self.told)
-        tensors = found.forward + found.after
-        result = self._diverged(cause, self._sentence(step, cause, found, tensors), step=step, tensors=tensors)
+        text = sentence(self.pair, step, cause, found, op)
+        result = self._diverged(cause, text, step=step, tensors=found.forward + found.after)
         result.op, result.settings = op, found.told
-        if op is not None and cause in (Cause.MODEL, Cause.GRADIENT, Cause.ENVIRONMENT):
-            result.sentence += f"; first {op.short}"
-        if cause is Cause.DATA:
-            result.notes += self._whose_batch(step)
-        if op is None and found.forward and cause is Cause.GRADIENT:
-            result.notes.append(self._ops_note(step))
-        if cause is Cause.GRADIENT and not all(state_known(trace, step) for trace in (self.a, self.b)):
-            result.notes.append(self._state_note(step))
+        result.notes += notes(self.pair, step, cause, found, op)
         return result
-
-    def _sentence(self, step: int, cause: Cause, found: StepDifference, tensors: list[TensorDifference]) -> str:
-        begun = f"step {step} is the first that differs"
-        if cause is Cause.DATA:
-            parts = found.told.get("micro_batches")
-            return f"{begun}: it was given another batch" + (f", of {parts[1]} parts, not {parts[0]}" if parts else "")
-        if cause is Cause.RULE:
-            key, (x, y) = next(iter(found.told.items()))
-            return f"{begun}: it was told another {key}: {shown(x)} -> {shown(y)}"
-        if cause is Cause.START:
-            return f"{begun}: it draws by another seed: {self.a.header.seed} -> {self.b.header.seed}"
-        if cause is Cause.MODEL:
-            return f"{begun}: it runs other ops"
-        if not tensors:
-            return f"{begun}: from equal gradients the rule makes other bias corrections, or clipping another scale"
-        made = (
-            "from equal gradients the rule makes another"
-            if not found.forward
-            else "from equal state and data it computes another"
-        )
-        return f"{begun}: {made} {tensors[0].title}"
-
-    def _whose_batch(self, step: int) -> list[str]:
-        """Whether the batch is one that `a` had a little earlier or later, as where two were swapped."""
-        batch = self.b[step].input_digest
-        near = range(max(step - _NEAR, 0), min(step + _NEAR, len(self.a)))
-        found = next((k for k in near if self.a[k].input_digest == batch), None)
-        return [] if found is None else [f"the batch that a was given at step {found}"]
-
-    def _ops_note(self, step: int) -> str:
-        missing = [side for side, trace in (("a", self.a), ("b", self.b)) if trace.ops(step) is None]
-        if not missing:
-            return (
-                "every op agrees: what differs is made of their results (means over micro-batches, clipping, the rule)"
-            )
-        return f"which op: not recorded in {' and '.join(missing)} at step {step} (record_ops)"
-
-    def _state_note(self, step: int) -> str:
-        every = max(self.a.header.state_every, self.b.header.state_every)
-        since = step // every * every
-        return f"or an update since step {since}: the state before step {step} is not recorded (state_every {every})"
 
     def _equal(self) -> Comparison:
         pair, length = self.pair, self.pair.length
         final = pair.final()
         if final:
-            cause, text = Cause.UPDATE, f"all {length} steps are equal, but not the final state: {_counted(final)}"
+            cause, text = Cause.UPDATE, f"all {length} steps are equal, but not the final state: {counted(final)}"
             return self._diverged(cause, text, step=length - 1, tensors=final)
         how = "to the bit" if pair.policy.bitwise else f"within {pair.policy}"
         if len(self.a) != len(self.b):
@@ -283,8 +233,3 @@ class _Comparing:
         if self.pair.policy.bitwise and self.a.header.state_every == self.b.header.state_every:
             return "by the last links of both; not read: earlier links and recorded values (proven=True reads them)"
         return "step by step; not read: values whose digests agree (proven=True reads them)"
-
-
-def _counted(tensors: list[TensorDifference]) -> str:
-    count = "a tensor differs" if len(tensors) == 1 else f"{len(tensors)} tensors differ"
-    return f"{count}, first {tensors[0].title}"

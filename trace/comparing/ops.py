@@ -47,10 +47,11 @@ class OpDifference:
     @property
     def short(self) -> str:
         """Which op in which layer, in a few words."""
-        if self.what == "value" and self.node.op == LEAF:
-            return "a value that no op made"
-        was = f" in the place of {self.was.op}" if self.was is not None and self.was.op != self.node.op else ""
-        return f"{'the backward of ' if self.what == 'grad' else ''}{self.node.op}{_layer(self.node)}{was}"
+        if self.what == "value" and self.node.op == LEAF and self.target is not None:
+            return f"{self.node.dtype} {self.node.shape}, which {self.target.op} takes"
+        name, was = _called(self.node), None if self.was is None else _called(self.was)
+        instead = "" if was in (None, name) else f" in the place of {was}"
+        return f"{'the backward of ' if self.what == 'grad' else ''}{name}{_layer(self.node)}{instead}"
 
     def lines(self) -> list[str]:
         """For a screen: what differs, its shape, its layer, and the user's line."""
@@ -154,6 +155,11 @@ def _kind(node: TapeNode) -> tuple[object, ...]:
 
 def _key(node: TapeNode) -> tuple[object, ...]:
     return *_kind(node), node.parents
+
+
+def _called(node: TapeNode) -> str:
+    """The op, or what no op made by its name."""
+    return node.op if node.op != LEAF else f"'{node.name}'" if node.name else "a constant"
 
 
 def _said(node: TapeNode) -> str:

@@ -157,7 +157,8 @@ def plain(value: Any) -> Any:
     >>> plain(float("inf")), plain(np.float32(0.5))
     ('inf', 0.5)
     """
-    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.generic):
+        return plain(value.item())
     return str(value) if isinstance(value, float) and not np.isfinite(value) else value
 
 

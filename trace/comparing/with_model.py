@@ -11,9 +11,8 @@ from ... import runtime
 from ...arrays import Array, Arrays
 from ...completed_step import CompletedStep
 from ...runtime.ir.step_tape import tape_of
-from ...runtime.optim import clip_by_global_norm
 from ...tape import NUMERICS, DgrrError
-from ..replaying.execution import Batches, CannotExecuteError, Evaluated, Execution, LossFn
+from ..replaying.execution import Batches, CannotExecuteError, ComputedStep, Execution, LossFn
 from ..replaying.replay_state import ReplayState, Rules, UnknownRuleError, by_name
 from ..v2.errors import NonFiniteError, NotRecordedError
 from ..v2.format.constants import TensorRole
@@ -173,13 +172,12 @@ def _record(
 def _train(
     trace: Trace, recorder: Recorder, execution: Execution, state: ReplayState, *, whole: bool
 ) -> tuple[Cause, str] | None:
-    params = state.of_role(TensorRole.PARAM)
+    params = [t.name for t in trace.schema.tensors if t.role is TensorRole.PARAM]
     for view in trace:
-        execution.begin(view)
-        batch = execution.take()
+        batch = execution.take(view)
         if batch is None:
             return Cause.DATA, _NO_MORE
-        made = execution.evaluate(view, params, batch, execution.point(state))
+        made = execution.compute(view, state, batch)
         try:
             recorder.step(_completed(trace, view, state, execution.recorded(batch), made))
         except NonFiniteError as error:
@@ -192,12 +190,9 @@ def _train(
     return None
 
 
-def _completed(trace: Trace, view: StepView, state: ReplayState, batch: Batch, made: Evaluated) -> CompletedStep:
+def _completed(trace: Trace, view: StepView, state: ReplayState, batch: Batch, made: ComputedStep) -> CompletedStep:
     """A step of the run, computed now, clipped and applied to the state as the recorded one was."""
-    grads, clip = made.grads, None
-    if view.clip is not None:
-        clipped = clip_by_global_norm(grads, view.clip[0])
-        grads, clip = clipped.grads, (view.clip[0], clipped.scale)
+    grads, clip = made.consumed(view)
     try:
         state.advance(view, grads, made.buffers)
     except (UnknownRuleError, DgrrError) as error:

@@ -1,14 +1,13 @@
 """The steps of a recorded run computed again, from the model and its batches."""
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any, NamedTuple, TypeAlias
-
-import numpy as np
+from typing import Any, TypeAlias
 
 from ... import runtime
-from ...arrays import Array, Arrays
-from ...runtime.optim import clip_by_value
+from ...arrays import Array
+from ...runtime.optim import clip_by_global_norm, clip_by_value
 from ...runtime.step.batch import batch_arrays
 from ...runtime.step.eager import averaged
 from ...runtime.step.evaluate import Evaluation
@@ -33,17 +32,24 @@ class CannotExecuteError(Exception):
     """A step cannot be computed again, for what the file says of it."""
 
 
-class Evaluated(NamedTuple):
-    """A step up to its clipping by norm: one pass for each micro-batch, the means of loss and gradients."""
+@dataclass(frozen=True, slots=True)
+class ComputedStep:
+    """A step, computed up to its update: gradients before they are clipped by norm, buffers after it.
 
-    passes: list[Evaluation]
+    `passes`: one for each micro-batch.
+    """
+
     loss: Array
     grads: dict[str, Array]
+    buffers: dict[str, Array]
+    passes: list[Evaluation]
 
-    @property
-    def buffers(self) -> dict[str, Array]:
-        """The state of the model after the step."""
-        return self.passes[-1].model_state
+    def consumed(self, view: StepView) -> tuple[dict[str, Array], tuple[float, float] | None]:
+        """The gradients as the rule consumes them, clipped by norm as the recorded step was; threshold and scale."""
+        if view.clip is None:
+            return self.grads, None
+        clipped = clip_by_global_norm(self.grads, view.clip[0])
+        return clipped.grads, (view.clip[0], clipped.scale)
 
 
 class Execution:
@@ -62,8 +68,8 @@ class Execution:
         self._clip_event = None if trace.schema.clips_by_value else _clip_event(trace)
         self._params = [t.name for t in trace.schema.tensors if t.role is TensorRole.PARAM]
 
-    def begin(self, view: StepView) -> None:
-        """Get ready for a step; for every step in turn, from the first.
+    def take(self, view: StepView) -> tuple[Batch, ...] | None:
+        """The micro-batches of a step; of every step in turn, from the first. None if there are no more.
 
         Raises:
             CannotExecuteError: too many micro-batches.
@@ -74,36 +80,37 @@ class Execution:
         if self.together > _MOST_TOGETHER:
             text = f"{self.together} micro-batches in one step; at most {_MOST_TOGETHER} are executed again"
             raise CannotExecuteError(text)
-
-    def take(self) -> tuple[Batch, ...] | None:
-        """The micro-batches of the step. None if there are no more."""
         return next(self._batches, None)
 
     def recorded(self, batch: tuple[Batch, ...]) -> Batch:
         """Micro-batches as a trace digests them."""
         return batch[0] if self.together == 1 else tuple(batch_arrays(batch))
 
-    def point(self, state: ReplayState) -> RunPoint:
-        """Where in the run the step is, as the optimizer counts: random draws are keyed by it.
+    def compute(self, view: StepView, state: ReplayState, batch: tuple[Batch, ...]) -> ComputedStep:
+        """Evaluate each micro-batch, average, and clip by value as the recorded step was.
 
         Raises:
-            CannotExecuteError: the state has no count of steps.
+            CannotExecuteError: the state has no count of steps; besides, what the loss function raises.
         """
+        passes = self._passes(state, batch)
+        loss, grads = averaged(passes, self._params)
+        bound = self._clip_event if view.clip_value is None else view.clip_value
+        if bound is not None:
+            grads = clip_by_value(grads, bound)
+        return ComputedStep(loss, grads, passes[-1].model_state, passes)
+
+    def _passes(self, state: ReplayState, batch: tuple[Batch, ...]) -> list[Evaluation]:
+        """Each micro-batch evaluated, the model's state handed on from one to the next."""
+        params, passes = state.of_role(TensorRole.PARAM), list[Evaluation]()
         count = state.values.get("step")
         if count is None or count.shape != () or count.dtype.kind not in "iu":
             text = "the trace has no tensor 'step' of one integer, from which the model's random draws follow"
             raise CannotExecuteError(text)
-        return RunPoint(int(count), self._trace.header.seed, state.of_role(TensorRole.BUFFER))
-
-    def evaluate(self, view: StepView, params: Arrays, batch: tuple[Batch, ...], point: RunPoint) -> Evaluated:
-        """Evaluate each micro-batch, the model's state handed on, average, and clip by value as was recorded."""
-        passes = list[Evaluation]()
+        point = RunPoint(int(count), self._trace.header.seed, state.of_role(TensorRole.BUFFER))
         for micro in batch:
             passes.append(runtime.evaluate(self._loss_fn, params, micro, point))
             point = point.after(passes[-1].model_state)
-        loss, grads = averaged(passes, self._params)
-        bound = self._clip_event if view.clip_value is None else view.clip_value
-        return Evaluated(passes, np.asarray(loss), grads if bound is None else clip_by_value(grads, bound))
+        return passes
 
 
 def _clip_event(trace: Trace) -> float | None:

@@ -8,7 +8,6 @@ from typing import TypeAlias
 import numpy as np
 
 from ...arrays import Array, Arrays
-from ...runtime.optim import clip_by_global_norm
 from ..v2.check.difference import first_difference
 from ..v2.check.report import Finding
 from ..v2.errors import InvalidTraceError
@@ -41,12 +40,15 @@ def blaming(verdict: Verdict, what: str, step: int) -> Generator[None]:
     """Turn whatever foreign code raises, Ctrl-C excepted, into the finding that ends a replay.
 
     Raises:
-        FailedError: with `verdict`; or `unproven`, where memory was short, which says nothing about the run.
+        FailedError: with `verdict`; or `unproven`, where memory was short or the file says too little, which says
+            nothing about the run.
     """
     try:
         yield
     except (FailedError, InvalidTraceError, KeyboardInterrupt):
         raise
+    except CannotExecuteError as error:
+        raise FailedError(Verdict.UNPROVEN, str(error), step) from error
     except MemoryError as error:
         raise FailedError(Verdict.UNPROVEN, f"{what}: there is not enough memory", step) from error
     except BaseException as error:  # a model may end the process, and a batch raise anything
@@ -69,16 +71,11 @@ class Model:
 
     def next_batch(self, view: StepView) -> tuple[Batch, ...]:
         """The micro-batches of a step; of every step in turn, from the first."""
-        execution = self._execution
-        try:
-            execution.begin(view)
-        except CannotExecuteError as error:
-            raise FailedError(Verdict.UNPROVEN, str(error), view.step) from error
         with blaming(Verdict.DATA, "the batches cannot be read", view.step):
-            batch = execution.take()
+            batch = self._execution.take(view)
             if batch is None:
                 raise FailedError(Verdict.DATA, f"there are no more batches; {_ANEW}", view.step)
-            same = self._input_digest(execution.recorded(batch)) == view.input_digest
+            same = self._input_digest(self._execution.recorded(batch)) == view.input_digest
         if not same:
             cure = f"; {_ANEW}" if view.step == 0 else ""
             raise FailedError(Verdict.DATA, f"the batch is not the one that was recorded{cure}", view.step)
@@ -95,16 +92,16 @@ class Model:
         if view.micro_batches != together:
             text = f"expected {together} micro-batches as in the first step, got {view.micro_batches}"
             raise FailedError(Verdict.UNPROVEN, f"{text}; the trainer does not vary them", view.step)
-        try:
-            point = self._execution.point(state)
-        except CannotExecuteError as error:
-            raise FailedError(Verdict.UNPROVEN, str(error), view.step) from error
         with blaming(Verdict.GRADIENT, "the model cannot be executed again", view.step):
-            made = self._execution.evaluate(view, state.of_role(TensorRole.PARAM), batch, point)
-        self._compare_loss(view, made.loss, ulp_tol)
-        grads = made.grads
-        if view.clip is not None:
-            grads = self._clipped(view, view.clip, grads, recorded[0], ulp_tol)
+            made = self._execution.compute(view, state, batch)
+        self._compare_loss(view, np.asarray(made.loss), ulp_tol)
+        with blaming(Verdict.GRADIENT, "the recorded clipping cannot be executed again", view.step):
+            grads, clip = made.consumed(view)
+        if view.clip is not None and clip is not None and not _same_number(view.clip[1], clip[1], ulp_tol):
+            if not self._all_recorded(view, grads):
+                self._compare_all(view, recorded[0], _scaled(made.grads, view.clip[1]), ulp_tol)
+            text = f"the clip scale: recorded {view.clip[1]!r}, found {clip[1]!r}"
+            raise FailedError(Verdict.GRADIENT, text, view.step)
         self._compare_all(view, recorded[0], grads, ulp_tol)
         self._compare_buffers(view, recorded[1], made.buffers, ulp_tol)
         return grads, made.buffers
@@ -128,24 +125,6 @@ class Model:
             difference = first_difference(recorded[name], found[name], ulp_tol)
             if difference is not None:
                 raise FailedError(Verdict.GRADIENT, f"{text}; {difference}", view.step, name)
-
-    def _clipped(
-        self, view: StepView, clip: tuple[float, float], grads: dict[str, Array], recorded: Arrays, ulp_tol: int
-    ) -> dict[str, Array]:
-        """The gradients clipped by norm. Where the scale is another one, the gradient that is to blame is named.
-
-        Every gradient bears the scale of all. So those found are scaled as those recorded were, and then compared.
-        """
-        with blaming(Verdict.GRADIENT, "the recorded clipping cannot be executed again", view.step):
-            clipped = clip_by_global_norm(grads, clip[0])
-        if first_difference(np.array(clip[1]), np.array(clipped.scale), ulp_tol) is None:
-            return clipped.grads
-        if not self._all_recorded(view, clipped.grads):
-            with np.errstate(all="ignore"):
-                scaled = {name: grad * grad.dtype.type(clip[1]) for name, grad in grads.items()}
-            self._compare_all(view, recorded, scaled, ulp_tol)
-        text = f"the clip scale: recorded {clip[1]!r}, found {clipped.scale!r}"
-        raise FailedError(Verdict.GRADIENT, text, view.step)
 
     def _all_recorded(self, view: StepView, grads: Arrays) -> bool:
         """Whether these are the recorded gradients, to the bit."""
@@ -171,6 +150,20 @@ class Model:
         if difference is not None:
             text = f"re-execution gives another gradient; {difference}"
             raise FailedError(Verdict.GRADIENT, text, view.step, name)
+
+
+def _same_number(recorded: float, found: float, ulp_tol: int) -> bool:
+    return first_difference(np.array(recorded), np.array(found), ulp_tol) is None
+
+
+def _scaled(grads: Arrays, scale: float) -> dict[str, Array]:
+    """Gradients as clipping by another scale makes them: every one bears the scale that all of them gave.
+
+    So where the scale is not the recorded one, those found are compared as those recorded were scaled, and the one
+    that is to blame is named.
+    """
+    with np.errstate(all="ignore"):
+        return {name: grad * grad.dtype.type(scale) for name, grad in grads.items()}
 
 
 def _presence(value: object) -> str:

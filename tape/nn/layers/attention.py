@@ -7,7 +7,8 @@ from ...var.var import AnyVar
 from ..checks import require_at_least, require_multiple, require_probability
 from ..context import Context
 from ..initializers import xavier_uniform, zeros
-from ..layer import Layer, Parameter, Params, parameter
+from ..layer import Layer, Params, parameter
+from ..parameters import Parameter
 from .dropout import dropped
 
 PROJECTIONS = ("q", "k", "v", "o")

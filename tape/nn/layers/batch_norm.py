@@ -10,7 +10,8 @@ from ...var.var import AnyVar
 from ..checks import refuse
 from ..context import Context
 from ..initializers import ones, zeros
-from ..layer import Parameter, Params, context
+from ..layer import Params, context
+from ..parameters import Parameter
 from .norm import Norm
 
 

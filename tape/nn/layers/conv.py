@@ -10,7 +10,8 @@ from ...var.var import AnyVar
 from ..checks import Spatial, refuse, require_at_least, require_multiple
 from ..context import Context
 from ..initializers import uniform_fan_in
-from ..layer import Parameter, Params, parameter
+from ..layer import Params, parameter
+from ..parameters import Parameter
 
 
 @dataclass(frozen=True)

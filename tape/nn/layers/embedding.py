@@ -7,7 +7,8 @@ from ...var.var import AnyVar
 from ..checks import require_at_least
 from ..context import Context
 from ..initializers import normal
-from ..layer import Layer, Parameter, Params, parameter
+from ..layer import Layer, Params, parameter
+from ..parameters import Parameter
 
 
 @dataclass(frozen=True)

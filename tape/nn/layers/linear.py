@@ -10,7 +10,8 @@ from ...values.shape import Dim
 from ...var.var import Var
 from ..context import Context
 from ..initializers import uniform_fan_in
-from ..layer import F, In, Layer, Out, Parameter, Params, S, parameter
+from ..layer import F, In, Layer, Out, Params, S, parameter
+from ..parameters import Parameter
 
 
 @dataclass(frozen=True, init=False)

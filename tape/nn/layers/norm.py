@@ -9,7 +9,8 @@ from ...var.var import AnyVar
 from ..checks import require_at_least, require_multiple, require_not_negative
 from ..context import Context
 from ..initializers import ones, zeros
-from ..layer import Initialiser, Layer, Parameter, Params, parameter
+from ..layer import Layer, Params, parameter
+from ..parameters import Initialiser, Parameter
 
 
 class Norm(Layer):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import tracemalloc
 from collections.abc import Callable
 from hashlib import sha256
@@ -357,6 +358,22 @@ def test_arrays_that_share_their_bytes_are_refused(saved: Path) -> None:
 def test_what_is_signed_and_no_archive_is_refused(saved: Path, data: bytes) -> None:
     saved.write_bytes(data + (64).to_bytes(2, "little") + sha256(data).hexdigest().encode())
     assert refused(small(), saved).startswith((NO_CHECKPOINT, DAMAGED))
+
+
+def test_a_signed_archive_altered_anywhere_is_loaded_or_refused(saved: Path) -> None:
+    good, rng, outcomes = saved.read_bytes()[:-66], random.Random(0), set[bool]()
+    for _ in range(400):
+        data, place = bytearray(good), rng.randrange(len(good) - 4)
+        alterations: list[bytes] = [bytes([data[place] ^ 1 << rng.randrange(8)]), b"\xff" * 4, bytes(4), b""]
+        altered = rng.choice(alterations)
+        data[place : place + (len(altered) or rng.randrange(30))] = altered
+        saved.write_bytes(bytes(data) + (64).to_bytes(2, "little") + sha256(data).hexdigest().encode())
+        try:
+            small().load(saved)
+            outcomes.add(True)
+        except CheckpointError:
+            outcomes.add(False)
+    assert outcomes == {True, False}
 
 
 def test_a_callback_that_does_not_take_its_state(saved: Path) -> None:

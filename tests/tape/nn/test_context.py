@@ -1,6 +1,7 @@
 """A context: its step, its draws in their order, its parts."""
 
 import re
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
@@ -53,64 +54,69 @@ def test_every_draw_has_an_ordinal_of_its_own() -> None:
         assert found.numpy().tobytes() == made.numpy().tobytes()
 
 
-def test_what_a_draw_cannot_be() -> None:
-    random = Random(Tape().const(0))
-    draws: list[tuple[Any, type[Exception], str]] = [
-        (
-            lambda: random.normal((2,), np.int64),
-            DTypeError,
-            "normal: argument 'dtype': expected float32 or float64, got int64",
-        ),
-        (
-            lambda: random.uniform((2,), np.float16),
-            DTypeError,
-            "uniform: argument 'dtype': expected float32 or float64, got 'float16'",
-        ),
-        (lambda: random.normal((2,), std=-1.0), DomainError, "normal: argument 'std': expected at least 0, got -1.0"),
-        (
-            lambda: random.bernoulli(1.5, (2,)),
-            DomainError,
-            "bernoulli: argument 'p': expected a probability from 0 to 1, got 1.5",
-        ),
-        (
-            lambda: random.bernoulli(cast(Any, Tape().const(0.5)), (2,)),
-            GradientError,
-            "bernoulli: argument 'p': expected a number, got a Var, whose gradient would be lost; give a number",
-        ),
-        (
-            lambda: random.permutation(cast(Any, 2.5)),
-            DTypeError,
-            "permutation: argument 'n': expected a whole number, got 2.5",
-        ),
-        (
-            lambda: random.integers(5, 5, (2,)),
-            DomainError,
-            "integers: argument 'high': expected more than low, 5, got 5",
-        ),
-        (
-            lambda: random.permutation(-1),
-            DomainError,
-            "permutation: argument 'n': expected an integer from 0 to 8589934591, got -1",
-        ),
-        (
-            lambda: random.uniform(cast(Any, 3)),
-            DTypeError,
-            "uniform: argument 'shape': expected a tuple of whole numbers, got 3",
-        ),
-        (
-            lambda: random.normal(cast(Any, 64), cast(Any, 2)),
-            DTypeError,
-            "normal: argument 'dtype': expected float32 or float64, got 2; a shape is one tuple: (64, 2)",
-        ),
-        (
-            lambda: random.uniform(cast(Any, 64), cast(Any, 2)),
-            DTypeError,
-            "uniform: argument 'dtype': expected float32 or float64, got 2; a shape is one tuple: (64, 2)",
-        ),
-    ]
-    for draw, error, text in draws:
-        with pytest.raises(error, match=f"^{re.escape(text)}$"):
-            draw()
+NO_DRAWS: list[tuple[Callable[[Random], Any], type[Exception], str]] = [
+    (
+        lambda random: random.normal((2,), np.int64),
+        DTypeError,
+        "normal: argument 'dtype': expected float32 or float64, got int64",
+    ),
+    (
+        lambda random: random.uniform((2,), np.float16),
+        DTypeError,
+        "uniform: argument 'dtype': expected float32 or float64, got 'float16'",
+    ),
+    (
+        lambda random: random.normal((2,), std=-1.0),
+        DomainError,
+        "normal: argument 'std': expected at least 0, got -1.0",
+    ),
+    (
+        lambda random: random.bernoulli(1.5, (2,)),
+        DomainError,
+        "bernoulli: argument 'p': expected a probability from 0 to 1, got 1.5",
+    ),
+    (
+        lambda random: random.bernoulli(cast(Any, Tape().const(0.5)), (2,)),
+        GradientError,
+        "bernoulli: argument 'p': expected a number, got a Var, whose gradient would be lost; give a number",
+    ),
+    (
+        lambda random: random.permutation(cast(Any, 2.5)),
+        DTypeError,
+        "permutation: argument 'n': expected a whole number, got 2.5",
+    ),
+    (
+        lambda random: random.integers(5, 5, (2,)),
+        DomainError,
+        "integers: argument 'high': expected more than low, 5, got 5",
+    ),
+    (
+        lambda random: random.permutation(-1),
+        DomainError,
+        "permutation: argument 'n': expected an integer from 0 to 8589934591, got -1",
+    ),
+    (
+        lambda random: random.uniform(cast(Any, 3)),
+        DTypeError,
+        "uniform: argument 'shape': expected a tuple of whole numbers, got 3",
+    ),
+    (
+        lambda random: random.normal(cast(Any, 64), cast(Any, 2)),
+        DTypeError,
+        "normal: argument 'dtype': expected float32 or float64, got 2; a shape is one tuple: (64, 2)",
+    ),
+    (
+        lambda random: random.uniform(cast(Any, 64), cast(Any, 2)),
+        DTypeError,
+        "uniform: argument 'dtype': expected float32 or float64, got 2; a shape is one tuple: (64, 2)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("draw", "error", "text"), NO_DRAWS)
+def test_what_a_draw_cannot_be(draw: Callable[[Random], Any], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=f"^{re.escape(text)}$"):
+        draw(Random(Tape().const(0)))
 
 
 def test_a_layer_in_a_layer_sees_the_step() -> None:

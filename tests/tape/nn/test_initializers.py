@@ -11,7 +11,7 @@ import pytest
 
 from dgrr.tape import AnyTensor, DomainError, ShapeError, nn
 from dgrr.tape.nn import init
-from dgrr.tape.nn.layer import Initialiser
+from dgrr.tape.nn.parameters import Initialiser
 from dgrr.tape.numerics.math.random import uniform
 from dgrr.tape.ops import OPS
 

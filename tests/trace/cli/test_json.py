@@ -82,6 +82,7 @@ ANSWERS = [
     ("validate cut.dgrr", 3),
     ("validate cut-v1", 3),
     ("validate there", 3),
+    ("validate short", 3),
     ("validate missing", 2),
     ("validate", 1),
     ("replay run.dgrr", 0),
@@ -149,6 +150,7 @@ def files(folder: Path, record_run: RecordRun, monkeypatch: pytest.MonkeyPatch) 
         (folder / "cut.dgrr").write_bytes(run[:-9])
         flip_bit("run.dgrr", "flipped.dgrr", len(run) // 2, 0)
         (folder / "there").write_bytes(b"no trace")
+        (folder / "short").write_bytes(b"DGRR")
         (folder / "model_of_json.py").write_text(MODEL)
         model = importlib.import_module("model_of_json")
         model.train("mine.dgrr")
@@ -182,6 +184,7 @@ def test_every_answer_is_of_the_tables(
     answer = json.loads(out)
     HELD.check(answer)
     assert answer["exit_code"] == code
+    assert (answer["verdict"] == "torn-tail") is (command in ("validate cut.dgrr", "validate short"))
     assert answer["version"] == dgrr.__version__
     assert answer["verdict"] in {verdict.value for verdict in Verdict} | {"usage", "failed", "interrupted"}
     assert (answer["verdict"] == "ok") is (code == 0)
@@ -195,7 +198,13 @@ def test_every_answer_is_of_the_tables(
 
 def _kept_from_it(command: str) -> bool:
     """Whether the command has no answer at all: a file cannot be opened, or is no trace of a version that it knows."""
-    no_trace = ("demo --epochs 1 --out there", "validate there", "validate missing", "diff v1 run.dgrr")
+    no_trace = (
+        "demo --epochs 1 --out there",
+        "validate there",
+        "validate short",
+        "validate missing",
+        "diff v1 run.dgrr",
+    )
     return command.startswith("test check missing ") or command in (*no_trace, "replay v1 --step 1 --seed 1")
 
 

@@ -176,7 +176,7 @@ def test_another_model(write: Write) -> None:
     a = write("a")
     found = compare(a, write("b", dtype=np.float64))
     assert (found.cause, found.step) == (Cause.MODEL, None)
-    assert found.sentence == "the models differ: param 'w' f32 (3, 2) became param 'w' f64 (3, 2)"
+    assert found.sentence == "the models differ: param 'w' f32 (3, 2) became param 'w' f64 (3, 2); 2 more differ"
     checked(found)
 
     def grown(params: dict[str, Any]) -> None:
@@ -362,3 +362,30 @@ def test_sources_that_are_not_known_prove_nothing(
         paths.append(write(cpu, at(3, lambda t: t.update(loss=t["loss"] + len(paths)))))
     give_ops({paths[0]: {3: digests()}, paths[1]: {3: digests("abxyz")}})
     assert compare(*paths).cause is Cause.GRADIENT
+
+
+def test_the_part_of_a_batch_that_differs(write: Write, give_ops: GiveOps) -> None:
+    a, b = write("a"), write("b", at(3, lambda t: t.update(batch=t["batch"] + 1, loss=t["loss"] + 1)))
+    give_ops({a: {3: digests()}, b: {3: digests("aBxyz")}})
+    found = compare(a, b)
+    assert (found.cause, found.sentence) == (
+        Cause.DATA,
+        "step 3 is the first that differs: it was given another batch; first float32 (4, 3), which linear takes",
+    )
+
+
+def test_ops_that_agree_show_that_the_state_does(write: Write, give_ops: GiveOps) -> None:
+    a, b = (write(name, at(6, change), state_every=4) for name, change in (("a", lambda t: None), ("b", off("w"))))
+    give_ops({a: {6: digests()}, b: {6: digests("abcde", "a.Cde")}})
+    assert compare(a, b).notes == []
+    give_ops({a: {6: digests()}, b: {6: digests("aBcde")}})
+    assert compare(a, b).notes == [
+        "or an update since step 4: the state before step 6 is not recorded (state_every 4)"  # of a buffer
+    ]
+
+
+def test_a_tolerance_is_said(write: Write) -> None:
+    found = compare(write("a"), write("b", at(3, lambda t: t.update(loss=t["loss"] + 1))), policy="ulp=4")
+    assert found.sentence == (
+        "step 3 is the first that differs: from equal state and data it computes another loss than ulp=4 allows"
+    )

@@ -82,7 +82,7 @@ def test_different_beginnings(record_run: RecordRun) -> None:
     assert compare(record_run("c"), record_run("d", optimizer="sgd")).cause is Cause.RULE
     found = compare(record_run("e"), record_run("f", dtype=np.float64))
     assert found.cause is Cause.MODEL
-    assert found.sentence == "the models differ: param 'w' f32 (3, 2) became param 'w' f64 (3, 2)"
+    assert found.sentence == "the models differ: param 'w' f32 (3, 2) became param 'w' f64 (3, 2); 1 more differ"
 
 
 # ------------------------------------------------------------------ how much is read

@@ -138,7 +138,7 @@ def test_long_tapes_are_aligned_near_the_first_difference() -> None:
 def test_lines_of_what_no_op_made() -> None:
     found = first_op(digests("abcde", "abcde"), digests("ABCDE", "ABCDE"))
     assert found is not None
-    assert found.short == "a value that no op made"
+    assert found.short == "float32 (2,), which exp takes"
     assert found.lines() == [
         "first op that differs: #0 of 5, leaf 'w' float32 (2,)",
         "  no op made it, its value differs; it is taken by exp float32 (2,)",
@@ -151,6 +151,8 @@ def test_lines_of_what_no_op_made() -> None:
     [
         (TapeNode("relu", F, (2,), (1,)), "  in its place a has tanh float32 (2,)", "relu in the place of tanh"),
         (TapeNode("tanh", F, (2,), (1,), "axis=1"), "  in its place a has tanh float32 (2,)", "tanh"),
+        (TapeNode("leaf", F, (2,)), "  in its place a has tanh float32 (2,)", "a constant in the place of tanh"),
+        (TapeNode("leaf", F, (2,), name="v"), "  in its place a has tanh float32 (2,)", "'v' in the place of tanh"),
         (TapeNode("tanh", F, (2,), (0,)), "  it takes other inputs in b than in a", "tanh"),
     ],
 )

@@ -59,6 +59,13 @@ def test_version_1(expected: dict[str, int], text: str | None) -> None:
     assert [finding.text for finding in report.findings] == ([text] if text else [])
 
 
+@pytest.mark.parametrize("length", [0, 7, 8, 255, 256, 300])
+def test_a_file_that_is_cut_within_its_beginning(record_run: RecordRun, tmp_path: Path, length: int) -> None:
+    (tmp_path / "cut").write_bytes(record_run().read_bytes()[:length])
+    report = replay(tmp_path / "cut", seed=7)
+    assert report.findings[-1].verdict is Verdict.TORN_TAIL
+
+
 def test_damage_is_said_before_what_was_expected(tmp_path: Path) -> None:
     (tmp_path / "bad").write_bytes(GOLDEN.read_bytes()[:-1])
     report = replay(tmp_path / "bad", seed=7)

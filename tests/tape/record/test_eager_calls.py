@@ -1,0 +1,46 @@
+"""An eager call on small values costs what its Python costs: how many functions it enters is held here."""
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dgrr.tape import Tape, ops
+
+CALLS: list[tuple[Callable[[Any, Any, Any], Any], int]] = [
+    (lambda x, w, b: ops.relu(x), 10),
+    (lambda x, w, b: ops.add(x, w), 10),
+    (lambda x, w, b: x @ w, 11),
+    (lambda x, w, b: ops.linear(x, w, b), 11),
+    (lambda x, w, b: ops.linear(x, w), 12),
+]
+"""Calls, and how many functions of Python each may enter; comprehensions count before Python 3.12."""
+
+
+def entered(call: Callable[[], Any]) -> list[str]:
+    """The functions that a call enters."""
+    names = list[str]()
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call":
+            names.append(frame.f_code.co_name)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(before)
+    return names
+
+
+@pytest.mark.parametrize(("call", "most"), CALLS)
+def test_a_warm_call_enters_few_functions(call: Callable[[Any, Any, Any], Any], most: int) -> None:
+    tape = Tape[Any]()
+    x, w, b = (tape.leaf(np.ones(shape, np.float32)) for shape in ((8, 8), (8, 8), (8,)))
+    call(x, w, b)
+    names = entered(lambda: call(x, w, b))
+    assert len(names) - 2 <= most, names  # the two lambdas are the test's

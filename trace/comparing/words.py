@@ -1,0 +1,84 @@
+"""What a comparison says of the first step that differs, in words."""
+
+from .causes import state_known
+from .ops import LEAF, OpDifference
+from .result import Cause
+from .settings import shown
+from .steps import Pair, StepDifference
+from .tensors import TensorDifference
+
+_NEAR = 32
+"""How many steps before and behind a step are looked through for its batch."""
+
+_OTHER_NUMBERS = "from equal gradients the rule makes other bias corrections, or clipping another scale"
+_NAMED = (Cause.MODEL, Cause.DATA, Cause.GRADIENT, Cause.ENVIRONMENT)
+"""The causes that an op can show."""
+
+
+def sentence(pair: Pair, step: int, cause: Cause, found: StepDifference, op: OpDifference | None) -> str:
+    """What differs first, and the first op of it, in a sentence."""
+    first = f"; first {op.short}" if op is not None and cause in _NAMED else ""
+    return f"step {step} is the first that differs: {_told(pair, cause, found)}{first}"
+
+
+def _told(pair: Pair, cause: Cause, found: StepDifference) -> str:
+    if cause is Cause.DATA:
+        parts = found.told.get("micro_batches")
+        return "it was given another batch" + (f", of {parts[1]} parts, not {parts[0]}" if parts else "")
+    if cause is Cause.RULE:
+        key, (x, y) = next(iter(found.told.items()))
+        return f"it was told another {key}: {shown(x)} -> {shown(y)}"
+    if cause is Cause.START:
+        return f"it draws by another seed: {pair.a.header.seed} -> {pair.b.header.seed}"
+    if cause is Cause.MODEL:
+        return "it runs other ops"
+    tensors = found.forward + found.after
+    if not tensors:
+        return _OTHER_NUMBERS
+    made = "from equal state and data it computes" if found.forward else "from equal gradients the rule makes"
+    allowed = "" if pair.policy.bitwise else f" than {pair.policy} allows"
+    return f"{made} another {tensors[0].title}{allowed}"
+
+
+def notes(pair: Pair, step: int, cause: Cause, found: StepDifference, op: OpDifference | None) -> list[str]:
+    """What the reader of that sentence must know besides: whose batch it is, and what was not recorded."""
+    if cause is Cause.DATA:
+        return _whose_batch(pair, step)
+    if cause is not Cause.GRADIENT:
+        return []
+    missing = [side for side, trace in (("a", pair.a), ("b", pair.b)) if trace.ops(step) is None]
+    said: list[str] = []
+    if missing:
+        said.append(f"which op: not recorded in {' and '.join(missing)} at step {step} (record_ops)")
+    elif op is None:
+        said.append(
+            "every op agrees: what differs is made of their results (means of micro-batches, clipping, the rule)"
+        )
+    unsure = missing or (op is not None and op.node.op == LEAF)  # other ops show that the state is the same
+    if unsure and not (state_known(pair.a, step) and state_known(pair.b, step)):
+        said.append(_state_note(pair, step))
+    return said
+
+
+def _whose_batch(pair: Pair, step: int) -> list[str]:
+    """Whether the batch is one that `a` had a little earlier or later, as where two were swapped."""
+    batch = pair.b[step].input_digest
+    near = range(max(step - _NEAR, 0), min(step + _NEAR, len(pair.a)))
+    found = next((k for k in near if pair.a[k].input_digest == batch), None)
+    return [] if found is None else [f"the batch that a was given at step {found}"]
+
+
+def _state_note(pair: Pair, step: int) -> str:
+    every = max(pair.a.header.state_every, pair.b.header.state_every)
+    since = step // every * every
+    return f"or an update since step {since}: the state before step {step} is not recorded (state_every {every})"
+
+
+def counted(tensors: list[TensorDifference]) -> str:
+    """How many tensors differ, and the first.
+
+    >>> counted([TensorDifference("w", "before", (2,), "f32")])
+    "a tensor differs, first 'w' before step 0"
+    """
+    count = "a tensor differs" if len(tensors) == 1 else f"{len(tensors)} tensors differ"
+    return f"{count}, first {tensors[0].title}"

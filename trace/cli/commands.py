@@ -176,7 +176,7 @@ def _add_test(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", type=path, metavar="PATH", help="the golden file; its text lies beside it")
     model = "what trains when it is called with what it is to give to its trainer as trace="
     parser.add_argument("--model", metavar="MODULE:FUNCTION", required=True, help=model)
-    parser.add_argument("--policy", type=policy, default="bitwise", metavar="POLICY", help=_POLICY)
+    parser.add_argument("--policy", type=policy, metavar="POLICY", help=_POLICY)
 
 
 def _add_verify_step(parser: argparse.ArgumentParser) -> None:

@@ -19,7 +19,7 @@ _SAID: dict[Outcome, str] = {
 }
 
 
-def run(action: str, path: str, model: str, policy: str) -> Answer:
+def run(action: str, path: str, model: str, policy: str | None) -> Answer:
     """``record`` makes what a function trains the golden file, ``check`` holds it against that file."""
     train = _training(model)
     if action == "record":
@@ -40,20 +40,15 @@ def _training(model: str) -> Train:
     return lambda recording: guarded(f"argument --model: {model}: while training", lambda: trained(recording))
 
 
-def _recorded(path: str, train: Train, policy: str) -> Answer:
+def _recorded(path: str, train: Train, policy: str | None) -> Answer:
     try:
         outcome = record(path, train, policy=policy)
     except GoldenError as error:
         return failed(Exit.IO, f"{path}: {error}")
-    said = {
-        "written": "written",
-        "updated": "updated: the run is another",
-        "verified": "unchanged: the run is the same",
-    }
-    return done({"outcome": outcome, "comparison": None}, f"{path}: {said[outcome]}")
+    return done({"outcome": outcome, "comparison": None}, f"{path}: {_SAID[outcome]}")
 
 
-def _checked(path: str, model: str, train: Train, policy: str) -> Answer:
+def _checked(path: str, model: str, train: Train, policy: str | None) -> Answer:
     try:
         found = check(path, train, policy=policy)
     except GoldenError as error:  # what is wrong is the text beside the file

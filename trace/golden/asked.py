@@ -17,7 +17,7 @@ _ARGUMENTS = ("policy", "every", "at")
 class Asked:
     """How close a run must be to its golden trace, and at which steps the digests of its ops are recorded.
 
-    Without a policy, that of what computes the run holds.
+    Without a policy it is that of the run: bitwise, unless what records it says otherwise.
     """
 
     policy: Policy | None
@@ -36,8 +36,7 @@ def asked(marks: Iterable[tuple[tuple[Any, ...], Mapping[str, Any]]]) -> Asked:
     for args, named in marks:
         _check_names(args, named)
         given = {**named, **given}
-    policy = _policy(given["policy"]) if "policy" in given else None
-    return Asked(policy, _record_ops(given.get("every", "op"), given.get("at")))
+    return Asked(_policy(given.get("policy")), _record_ops(given.get("every", "op"), given.get("at")))
 
 
 def _check_names(args: Sequence[Any], named: Mapping[str, Any]) -> None:
@@ -46,7 +45,9 @@ def _check_names(args: Sequence[Any], named: Mapping[str, Any]) -> None:
         raise ValueError(f"marker golden: expected policy=…, every=… and at=…, got {', '.join(unknown)}")
 
 
-def _policy(given: Any) -> Policy:
+def _policy(given: Any) -> Policy | None:
+    if given is None:
+        return None
     try:
         return Policy.parse(given)
     except ValueError as error:

@@ -38,6 +38,15 @@ def check(path: str | PathLike[str], train: Train, *, policy: "PolicyLike | None
     Raises:
         ValueError: a policy that there is not.
         GoldenError: the function recorded nothing, or the text beside the golden file is not its own.
+
+    >>> import numpy as np
+    >>> from dgrr.runtime import SGD, Trainer
+    >>> def train(trace):
+    ...     trainer = Trainer(lambda p, x: (p["w"] * x).sum(), {"w": np.ones(2)}, SGD(0.5), trace=trace)
+    ...     trainer.fit([np.array([3.0, 4.0])], progress=False)
+    >>> with TemporaryDirectory() as folder:
+    ...     record(Path(folder) / "tiny.dgrr", train), check(Path(folder) / "tiny.dgrr", train).same
+    ('written', True)
     """
     with TemporaryDirectory(prefix="dgrr-golden-") as folder:
         made = _recorded(Path(folder), Path(path), train, policy)

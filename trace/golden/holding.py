@@ -35,5 +35,6 @@ def _first_op(golden: Path, present: Path) -> tuple[int, OpDifference] | None:
 
 def _on_the_way(golden: Path, present: Path, step: int, op: OpDifference) -> Comparison:
     cause = Cause.GRADIENT if op.inputs_agree else Cause.MODEL
-    text = f"step {step} is the first that differs: its results are equal, but not all that they are made of"
+    text = f"step {step} is the first that differs: its results are equal, but not all that they are made of; first "
+    text += op.short
     return Comparison(str(golden), str(present), Verdict.DIVERGED, text, cause, step, op=op)

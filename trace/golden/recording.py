@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from ..comparing.policy import Policy
+from ..comparing.policy import Policy, PolicyLike
 from ..v2.write.open_recorder import open_recorder
 from ..v2.write.recorder import Recorder
 from .asked import Asked
@@ -27,15 +27,15 @@ class GoldenRecording:
     """
 
     def __init__(self, path: Path, name: str, asked: Asked) -> None:
-        self.path, self.name, self.asked = path, name, asked
-        self.default_policy = "bitwise"
-        """What is asked where no policy is given; the recorders of other frameworks put their own here."""
+        self.path, self.name, self._asked = path, name, asked
+        self.default_policy: PolicyLike = "bitwise"
+        """How close a run must be of whose policy nothing is said: whoever computes it by other arithmetic sets it."""
         self._begun = False
 
     @property
     def policy(self) -> Policy:
-        """How close the run must be to its golden file."""
-        return Policy.parse(self.default_policy) if self.asked.policy is None else self.asked.policy
+        """How close the run must be to its golden trace."""
+        return self._asked.policy or Policy.parse(self.default_policy)
 
     def open_recorder(self, **run: Any) -> Recorder:
         """The recorder of a run, which the arguments of `dgrr.trace.open_recorder` say, apart from its path.
@@ -52,7 +52,7 @@ class GoldenRecording:
         bare = {"record": "bare", "record_values": VALUES}
         compared = bare if self.policy.bitwise else {"record": "full"}
         fixed = {"created_at": 0, "salt": salt(self.name), "commit_every": None, "overwrite": True}
-        wanted: dict[str, Any] = {**run, **compared, **fixed, "record_ops": self.asked.record_ops}
+        wanted: dict[str, Any] = {**run, **compared, **fixed, "record_ops": self._asked.record_ops}
         return open_recorder(self.path, **wanted)
 
     def require_sealed(self) -> None:

@@ -14,7 +14,7 @@ import pytest
 from dgrr.runtime import SGD, Adam, AdamW, Trainer
 from dgrr.runtime.optim import Constant, Cosine, Rule
 from dgrr.runtime.step.update import Recipe
-from dgrr.tape import AnyTensor, AnyVar, Tape, nn, ops
+from dgrr.tape import NUMERICS, AnyTensor, AnyVar, Tape, nn, ops
 from dgrr.tape.record.op import Op
 from dgrr.trace.golden.runs import record_step
 
@@ -151,6 +151,11 @@ def has(**values: Any) -> Change:
     return change
 
 
+def numerics(run: Run, patch: pytest.MonkeyPatch) -> None:
+    """The arithmetic has another version."""
+    patch.setattr("dgrr.runtime.training.recorder_protocol.NUMERICS", NUMERICS + 1)
+
+
 def trainer(**values: Any) -> Change:
     """The trainer is told something else."""
     return lambda run, patch: run.more.update(values)
@@ -175,6 +180,11 @@ def relabel(batches: list[Any]) -> None:
     """One label is another."""
     images, labels = batches[2 * LATE]
     batches[2 * LATE] = images, np.where(np.arange(4) == 1, 1 - labels, labels)
+
+
+def shorten(batches: list[Any]) -> None:
+    """Every batch lacks a sample."""
+    batches[:] = [(images[:3], labels[:3]) for images, labels in batches]
 
 
 def nudge(batches: list[Any]) -> None:
@@ -235,19 +245,20 @@ def drawn_before(p: Any, batch: Any, ctx: Any, model: nn.Layer) -> Any:
 
 DOUBLED = [(x.astype(np.float64), y) for x, y in batches()]
 
-MEAN = "'1.running_mean' after"
+MEAN, FIRST, SUMS = "'1.running_mean' after", "'0.weight' after", "'corrections' after"
+"""Tensors as comparisons call them: the first of the state of the model, of its parameters, of Adam's."""
 
 
 ADAM = "Adam's `{}` one ULP off"
 
 RULE = [
-    Mutation(ADAM.format("beta1"), optimizer(betas=(next_up(0.9), 0.999)), "rule", 0, told="beta1"),
-    Mutation(ADAM.format("beta2"), optimizer(betas=(0.9, next_up(0.999))), "rule", 0, told="beta2"),
+    Mutation(ADAM.format("beta1"), optimizer(betas=(next_up(0.9), 0.999)), "rule", 0, SUMS, told="beta1"),
+    Mutation(ADAM.format("beta2"), optimizer(betas=(0.9, next_up(0.999))), "rule", 0, SUMS, told="beta2"),
     Mutation(ADAM.format("eps"), optimizer(eps=next_up(1e-8)), "rule", 0, told="eps"),
     Mutation("the rate one ULP off", optimizer(lr=Cosine(next_up(0.01), steps=100)), "rule", 0, told="lr"),
-    Mutation("a constant rate, not a schedule", optimizer(lr=Constant(0.01)), "rule", 1, "'0.weight' after", told="lr"),
-    Mutation("a schedule of 101 steps, not 100", optimizer(lr=Cosine(0.01, steps=101)), "rule", 1, told="lr"),
-    Mutation("weight decay", optimizer(weight_decay=1e-4), "rule", 0, "'0.weight' after", told="weight_decay"),
+    Mutation("a constant rate, not a schedule", optimizer(lr=Constant(0.01)), "rule", 1, FIRST, told="lr"),
+    Mutation("a schedule of 101 steps, not 100", optimizer(lr=Cosine(0.01, steps=101)), "rule", 1, FIRST, told="lr"),
+    Mutation("weight decay", optimizer(weight_decay=1e-4), "rule", 0, FIRST, told="weight_decay"),
     Mutation("AdamW, not Adam", has(optimizer=AdamW(lr=Cosine(0.01, steps=100))), "rule", None, told="rule"),
     Mutation("SGD, not Adam", has(optimizer=SGD(lr=0.01)), "rule", None, told="rule"),
     Mutation("another bound of the norm", trainer(clip_norm=0.25), "rule", 0, "gradient of '4.bias'", told="clip_norm"),
@@ -261,7 +272,8 @@ DATA = [
     Mutation("two batches swapped", data(swap), "data", LATE, "loss", "leaf"),
     Mutation("one label changed", data(relabel), "data", LATE, "loss", "leaf"),
     Mutation("one input one ULP off", data(nudge), "data", LATE, "gradient of '0.weight'", "leaf"),
-    Mutation("every micro-batch a step of its own", trainer(accumulate=1), "data", 0, "loss", told="micro_batches"),
+    Mutation("batches of three samples, not four", data(shorten), "data", 0, "loss", "leaf"),
+    Mutation("every micro-batch a step", trainer(accumulate=1), "data", 0, "loss", "leaf", told="micro_batches"),
     Mutation("one batch fewer", data(lambda all: all.__delitem__(slice(-2, None))), "length", STEPS - 1, told="steps"),
 ]
 
@@ -328,7 +340,9 @@ SPATIAL_KERNELS = off(
     step=0,
 )
 
-MUTATIONS = [*RULE, *DATA, *START, *MODEL, *KERNELS]
+NUMBERS = [Mutation("another numerics version", numerics, "numerics", None, told="numerics")]
+
+MUTATIONS = [*RULE, *DATA, *START, *MODEL, *NUMBERS, *KERNELS]
 
 
 def table() -> str:
@@ -340,5 +354,6 @@ def table() -> str:
 def _row(mutation: Mutation) -> str:
     told = f" (`{mutation.told}`)" if mutation.told else ""
     step = "before 0" if mutation.step is None else str(mutation.step)
-    tensor, op = mutation.tensor.replace("'", "`"), f"`{mutation.op}`" if mutation.op else ""
+    tensor = mutation.tensor.replace("'", "`").replace(" after", " after the step")
+    op = f"`{mutation.op}`" if mutation.op else ""
     return f"| {mutation.what} | {mutation.cause}{told} | {step} | {tensor} | {op} |"

@@ -4,6 +4,8 @@ import shutil
 
 import pytest
 
+from dgrr.trace import open_trace
+
 from .projects import ONE, OTHER, files, golden, line, run, said, write
 
 pytest_plugins = ["pytester"]
@@ -166,6 +168,17 @@ def test_a_damaged_golden_file_is_a_failure(project: pytest.Pytester, place: int
     assert "golden trace tests/golden/test_toy/test_fit.dgrr\ncorrupt: " in str(result.stdout)
     assert line(project, "--dgrr-update") == "dgrr: 1 updated"
     assert golden(project).read_bytes() == whole
+
+
+def test_damage_that_no_link_shows_is_found(project: pytest.Pytester) -> None:
+    write(project, ONE)
+    run(project)
+    with open_trace(golden(project)) as trace:
+        kept = trace.tensor("w", step=0, what="after").tobytes()
+    whole = golden(project).read_bytes()
+    assert whole.count(kept) == 1
+    golden(project).write_bytes(whole.replace(kept, bytes([kept[0] ^ 1]) + kept[1:]))
+    assert "corrupt: " in said(project)
 
 
 def test_to_verify_is_to_write_nothing(project: pytest.Pytester) -> None:

@@ -38,6 +38,20 @@ def test_every_test_has_files_of_its_own_name(project: pytest.Pytester) -> None:
     assert line(project, ".", "--import-mode=importlib") == "dgrr: 7 verified"
 
 
+def test_names_and_paths_may_have_blanks(project: pytest.Pytester) -> None:
+    case = "@pytest.mark.parametrize('lr', [LR], ids=['a b'])"
+    source = f"{case}\ndef test_fit(golden_trace, lr): train(golden_trace(), lr)"
+    write(project, source.replace("LR", "0.5"), "tests/my tests/test_toy.py")
+    run(project)
+    assert [name for name in files(project) if name.endswith(".dgrr")] == [
+        "my tests/test_toy/test_fit-a_b-25f43ce3.dgrr"
+    ]
+    write(project, source.replace("LR", "0.25"), "tests/my tests/test_toy.py")
+    told = said(project)
+    assert "\nto accept it:  pytest --dgrr-update 'tests/my tests/test_toy.py::test_fit[a b]'\n" in told
+    assert "dgrr diff 'tests/golden/my tests/test_toy/test_fit-a_b-25f43ce3.dgrr' " in told
+
+
 def test_long_names_are_cut_and_stay_different() -> None:
     one, other = (file_stem(f"test_fit[{'x' * 300}{end}]") for end in "ab")
     assert len(one) == len(other) <= 130

@@ -16,6 +16,8 @@ from dgrr.trace.golden.asked import Asked, RecordOps
 from dgrr.trace.golden.holding import compare_golden
 from dgrr.trace.golden.traces import GoldenTest, GoldenTraces
 
+from . import toy
+
 MODEL = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2))
 X = np.random.default_rng(1).standard_normal((3, 8, 4)).astype(np.float32)
 BATCHES = [(x, (x.sum(1) > 0).astype(np.int64)) for x in X]
@@ -101,7 +103,7 @@ def test_a_value_that_the_next_op_rounds_away_is_found(traces: Make, monkeypatch
     found = compare_golden(only(golden), only(present), Policy())
     assert found.op is not None
     assert (found.cause and found.cause.value, found.step, found.op.node.op) == ("gradient", 0, "mul")
-    assert "its results are equal, but not all that they are made of" in found.sentence
+    assert "its results are equal, but not all that they are made of; first mul" in found.sentence
 
 
 def test_a_step_that_is_not_finite_is_refused(traces: Make) -> None:
@@ -168,6 +170,18 @@ def test_ops_are_recorded_at_the_steps_that_are_asked(traces: Make, asked: Recor
     golden.steps(capture(loss_fn, MODEL.init(0), Adam(0.01), BATCHES[0]), BATCHES)
     with opened(golden) as trace:
         assert [k for k in range(3) if trace.ops(k) is not None] == recorded
+
+
+def test_a_run_of_other_arithmetic_has_a_policy_of_its_own_unless_the_test_has(tmp_path: Path) -> None:
+    for asked, policy in ((None, "rtol=0.001"), (Policy.parse("ulp=4"), "ulp=4")):
+        test = GoldenTest("test_x.py::test_y", "test_x", "test_y", tmp_path / policy, tmp_path / policy / "claims")
+        golden = GoldenTraces(test, Asked(asked, None))
+        recording = golden()
+        recording.default_policy = "rtol=0.001"  # as recorders of other frameworks do
+        assert str(recording.policy) == policy
+        toy.train(recording)
+        with opened(golden) as trace:
+            assert trace.tensor("w", step=1, what="after").shape == (2,)
 
 
 def test_a_policy_of_values_records_them(traces: Make) -> None:

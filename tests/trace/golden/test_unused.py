@@ -28,6 +28,16 @@ def test_unused_files_are_reported_after_whole_runs(project: pytest.Pytester) ->
     assert len(files(project)) == 6
 
 
+def test_where_a_plugin_leaves_tests_out_nothing_is_unused(project: pytest.Pytester) -> None:
+    write(project, A + B)
+    run(project)
+    write(project, A)
+    drop = "    config.hook.pytest_deselected(items=items[1:]); del items[1:]"
+    (project.path / "conftest.py").write_text(f"def pytest_collection_modifyitems(config, items):\n{drop}\n")
+    write(project, ONE, "tests/test_more.py")
+    assert "dgrr: 1 written" in run(project)[0].outlines
+
+
 @pytest.mark.parametrize(
     "not_run",
     [

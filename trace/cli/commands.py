@@ -45,14 +45,6 @@ def _no_paths(args: argparse.Namespace) -> list[str]:
     return []
 
 
-def _path(args: argparse.Namespace) -> list[str]:
-    return [args.path]
-
-
-def _out(args: argparse.Namespace) -> list[str]:
-    return [args.out]
-
-
 def _one_path(args: argparse.Namespace) -> list[str]:
     """The trace, by its place or by the option of version 1."""
     if args.path is not None and args.trace is not None:

@@ -111,16 +111,23 @@ def _is_cursor(value: Any) -> bool:
 
 
 def _is_names(value: Any) -> bool:
-    def is_list(names: Any) -> bool:
-        return isinstance(names, list) and all(isinstance(n, str) for n in names) and len(set(names)) == len(names)
+    return isinstance(value, dict) and all(map(_is_list_of_names, cast(dict[str, Any], value).values()))
 
-    return isinstance(value, dict) and all(map(is_list, value.values()))
+
+def _is_list_of_names(value: Any) -> bool:
+    if not isinstance(value, list):
+        return False
+    names = cast(Sequence[Any], value)
+    return all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
 
 
 def _is_callbacks(value: Any) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) for pair in value
-    )
+    return isinstance(value, list) and all(map(_is_callback, cast(Sequence[Any], value)))
+
+
+def _is_callback(value: Any) -> bool:
+    pair = cast(Sequence[Any], value) if isinstance(value, list) else ()
+    return len(pair) == 2 and isinstance(pair[0], str)
 
 
 _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {

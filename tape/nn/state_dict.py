@@ -103,7 +103,8 @@ def _saved(name: str, value: npt.ArrayLike) -> Array:
 def _names(file: Any) -> list[str]:
     """The names in their order, or sorted in a file of another library. Raises DomainError for the order of others."""
     there: list[str] = sorted(file.keys())
-    order: str | None = (file.metadata() or {}).get(ORDER)
+    metadata: dict[str, str] = file.metadata() or {}
+    order = metadata.get(ORDER)
     if order is None:
         return there
     names = _order(order, there)

@@ -2,11 +2,11 @@
 
 import json
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from pathlib import PurePath
+from typing import Any, cast
 
 import numpy as np
 
@@ -66,22 +66,24 @@ def failed(code: Exit, error: str, verdict: str = "", before: str = "dgrr: ") ->
     return Answer(code, verdict or _VERDICTS[code], error=error, before=before)
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """A value as JSON has it: bytes in hexadecimal, what is not finite as the text ``nan``, ``inf`` or ``-inf``.
 
     >>> plain({"loss": np.float32("inf"), "shape": (2, 3), "root": bytes(2)})
     {'loss': 'inf', 'shape': [2, 3], 'root': '0000'}
     """
-    if isinstance(value, np.generic | Enum):
-        return plain(value.value if isinstance(value, Enum) else value.item())
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if isinstance(value, np.generic):
+        return plain(cast(Any, value).item())
     if isinstance(value, float):
         return value if math.isfinite(value) else repr(value)
     if isinstance(value, bytes):
         return value.hex()
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
+    if isinstance(value, PurePath):
+        return str(value)
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in cast(Mapping[object, object], value).items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [plain(item) for item in cast(Sequence[object], value)]
     return value

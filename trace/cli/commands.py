@@ -45,6 +45,14 @@ def _no_paths(args: argparse.Namespace) -> list[str]:
     return []
 
 
+def _path(args: argparse.Namespace) -> list[str]:
+    return [args.path]
+
+
+def _out(args: argparse.Namespace) -> list[str]:
+    return [args.out]
+
+
 def _one_path(args: argparse.Namespace) -> list[str]:
     """The trace, by its place or by the option of version 1."""
     if args.path is not None and args.trace is not None:
@@ -65,6 +73,14 @@ def _two_paths(args: argparse.Namespace) -> list[str]:
         count = len(args.paths) + sum(value is not None for value in given.values())
         args.parser.error(f"expected {expected}, got {count}")
     return list(args.paths)
+
+
+def _path(args: argparse.Namespace) -> list[str]:
+    return [args.path]
+
+
+def _out(args: argparse.Namespace) -> list[str]:
+    return [args.out]
 
 
 def _demo_path(args: argparse.Namespace) -> list[str]:
@@ -191,7 +207,7 @@ COMMANDS = (
         "train",
         "train the scalar linear model and record it in a version 1 trace",
         _add_train,
-        lambda args: [args.out],
+        _out,
         handlers.train,
         "dgrr train --steps 1000 --out run.dgrr",
     ),
@@ -199,7 +215,7 @@ COMMANDS = (
         "validate",
         "check every rule of the format",
         _add_validate,
-        lambda args: [args.path],
+        _path,
         handlers.validate,
         "dgrr validate run.dgrr          structure, chains and digests",
     ),
@@ -248,7 +264,7 @@ COMMANDS = (
         "test",
         "record a golden trace, or check a run against it",
         _add_test,
-        lambda args: [args.path],
+        _path,
         handlers.test,
         "dgrr test record golden/digits.dgrr --model train:run    once; both files are committed\n"
         "dgrr test check golden/digits.dgrr --model train:run     in CI: 0 the same, 4 another run",

@@ -10,9 +10,9 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from functools import reduce
 from importlib import import_module
+from inspect import iscoroutine
 from textwrap import shorten
-from types import CoroutineType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from .arguments import UsageError
 
@@ -44,7 +44,7 @@ def called(option: str, spec: str) -> Any:
     """What the function that ``MODULE:FUNCTION`` names returns without arguments. Raises UsageError."""
     function = load_function(option, spec)
     made = guarded(f"argument {option}: {spec}()", function)
-    if isinstance(made, CoroutineType):
+    if iscoroutine(made):
         made.close()  # or Python warns that nobody awaited it
     return made
 
@@ -60,7 +60,7 @@ def load_function(option: str, spec: str) -> Callable[..., Any]:
 def load_run(option: str, spec: str) -> tuple[Callable[..., Any], Any]:
     """The loss function and the batches of a run, as the function returns them. Raises UsageError."""
     made = called(option, spec)
-    if not isinstance(made, tuple | list) or not _is_run(made):
+    if not _is_run(made):
         raise UsageError(
             f"argument {option}: {spec}(): expected (loss_fn, batches), a function and what can be iterated, "
             f"got {described(made)}"
@@ -97,9 +97,10 @@ def described(value: object) -> str:
         return "None"
     if isinstance(value, type):
         return f"the class {value.__name__}"
-    if isinstance(value, tuple | list) and len(value) < 5:
-        return f"({', '.join(type(part).__name__ for part in value)})"
-    return type(value).__name__
+    kind = type(value).__name__
+    if isinstance(value, tuple | list) and len(parts := cast(Sequence[object], value)) < 5:
+        return f"({', '.join(type(part).__name__ for part in parts)})"
+    return kind
 
 
 def _is_dotted(module: str) -> bool:
@@ -131,9 +132,11 @@ def _attribute(where: str, module: object, name: str) -> object:
         raise UsageError(f"{where}: raised {_raised(error)}") from error
 
 
-def _is_run(made: Sequence[Any]) -> bool:
-    iterable = len(made) == 2 and any(hasattr(made[1], name) for name in ("__iter__", "__getitem__"))
-    return iterable and not isinstance(made[1], type) and callable(made[0])
+def _is_run(made: object) -> bool:
+    if not isinstance(made, tuple | list) or len(pair := cast(Sequence[object], made)) != 2:
+        return False
+    iterable = any(hasattr(pair[1], name) for name in ("__iter__", "__getitem__"))
+    return iterable and not isinstance(pair[1], type) and callable(pair[0])
 
 
 def _raised(error: BaseException) -> str:

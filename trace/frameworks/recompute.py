@@ -177,21 +177,19 @@ def framework_of(trace: Trace) -> Framework:
 class _Chain:
     """Params and buffers as the law makes them in one arithmetic, from the last values that were recorded.
 
-    `recorded` are those values, and `carried` says how many updates ago it was.
+    `recorded` are those values.
     """
 
     def __init__(self, arithmetic: str) -> None:
         self.arithmetic = arithmetic
         self.values: dict[str, Array] = {}
         self.recorded: dict[str, Array] = {}
-        self.carried: dict[str, int] = {}
 
     def take(self, recorded: Mapping[str, Array]) -> None:
         """Go on from recorded values; those of float64 are no matter of float32."""
         for name, value in recorded.items():
             if self.arithmetic == "float64" or value.dtype == np.float32:
                 self.values[name], self.recorded[name] = value.astype(self.arithmetic), value
-                self.carried[name] = 0
 
     def update(self, rules: Mapping[str, Rule], grads: Mapping[str, Array], counts: Mapping[str, int]) -> None:
         """Apply one step, to each param by itself."""
@@ -202,8 +200,6 @@ class _Chain:
             scalars = {key: np.zeros(shape, dtype) for key, (shape, dtype) in rule.scalars.items()}
             scalars["step"][...] = counts[name]
             rule.step({name: param}, {name: grads[name].astype(self.arithmetic)}, {**scalars, **kept})
-            for key in (name, *kept):
-                self.carried[key] = self.carried.get(key, 0) + 1
 
     def forget(self, params: Iterable[str]) -> None:
         """Leave out params that were updated from gradients that are not recorded, and their buffers."""
@@ -281,7 +277,7 @@ class _Recomputing:
             return self._report.policy.of(name)
         change = value - chain.recorded[name] if name in chain.recorded else value
         values, changes = (float(np.nan_to_num(abs(a), posinf=0).max(initial=0)) for a in (value, change))
-        allowed = OF_VALUES * chain.carried[name] * values + OF_CHANGE * changes
+        allowed = OF_VALUES * values + OF_CHANGE * changes
         return Tolerance(atol=float(np.finfo(value.dtype).eps) * allowed)
 
     def _take(self, recorded: Mapping[str, Array]) -> None:

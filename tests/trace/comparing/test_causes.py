@@ -141,6 +141,8 @@ def test_swapped_batches_are_recognised(write: Write) -> None:
     found = compare(run("a", [0, 1, 2, 3, 4, 5, 6, 7]), run("b", [0, 1, 5, 3, 4, 2, 6, 7]))
     assert (found.cause, found.step) == (Cause.DATA, 2)
     assert "the batch that a was given at step 5" in found.notes
+    found = compare(run("e", [0, 1, 2, 3, 4, 5, 6, 7]), run("f", [0, 1, 2, 3, 4, 5, 1, 7]))
+    assert found.notes == ["the batch that a was given at step 1"]
     found = compare(run("c", [0, 1, 2, 3, 4, 5, 6, 6]), run("d", [0, 1, 7, 3, 4, 5, 6, 6]))
     assert found.notes == []
 
@@ -215,6 +217,10 @@ def test_a_state_that_is_not_recorded_may_be_the_cause(write: Write) -> None:
     found = compare(a, b)
     assert (found.cause, found.step) == (Cause.GRADIENT, 6)
     assert "or an update since step 4: the state before step 6 is not recorded (state_every 4)" in found.notes
+    often = write("d", state_every=1)
+    assert (
+        "or an update since step 4: the state before step 6 is not recorded (state_every 4)" in compare(often, b).notes
+    )
     c = write("c", at(4, off("w")), state_every=4)
     assert not any("or an update" in note for note in compare(a, c).notes)
 

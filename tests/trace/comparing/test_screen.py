@@ -168,3 +168,12 @@ def test_without_blocks(write: Write, monkeypatch: pytest.MonkeyPatch, encoding:
     assert text.isascii()
     assert "  a #=-.." in text
     assert not set(BLOCKS) & set(text)
+
+
+def test_a_tensor_in_one_trace_alone_is_told(write: Write) -> None:
+    def changed(step: int, told: Told) -> None:
+        if step == 3:
+            told["loss"] = told["loss"] + 1
+            del told["grads"]["b"]
+
+    assert "gradient of 'b', f32 (2,): in a only" in str(compare(write("a"), write("b", changed))).splitlines()

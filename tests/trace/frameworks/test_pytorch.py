@@ -66,9 +66,9 @@ def test_the_batch_is_that_which_was_handed_over_or_what_the_model_was_called_wi
     (x, y), *_ = batches(1)
     with record_torch(model, optimizer, path) as run:
         for batch in (None, (x, y), {"x": x, "more": [y, 3]}):
-            run.loss(model(x).sum(), batch).backward()
             with torch.no_grad():
                 model(x + 1)  # as of a validation: no part of the step
+            run.loss(model(x).sum(), batch).backward()
             optimizer.step()
     digest = InputDigest(Algorithm.XXH3_128)
     expected = [
@@ -220,9 +220,11 @@ def test_losses_that_are_added_before_they_go_backward_all_count(path: Path) -> 
         assert [view.micro_batches for view in trace] == [2, 2]
 
 
-def test_params_that_are_not_updated_have_no_gradient(path: Path) -> None:
+@pytest.mark.parametrize("frozen", [False, True])
+def test_params_that_are_not_updated_have_no_gradient(path: Path, frozen: bool) -> None:
+    """Not even where autograd has made one."""
     model = network()
-    model[0].requires_grad_(False)
+    model[0].requires_grad_(not frozen)
     train(path, lambda _: sgd(model[2].parameters()), model=model)
     with open_trace(path) as trace:
         assert set(trace[0].grad_digests) == {"2.weight", "2.bias"}
@@ -405,3 +407,19 @@ def test_a_factory_opens_the_recorder_and_is_told_the_policy(path: Path) -> None
     first = path.read_bytes()
     train(Factory(path, created_at=0, salt=bytes(16), overwrite=True), sgd)
     assert path.read_bytes() == first
+
+
+def test_what_the_model_becomes_after_its_last_step_is_no_part_of_the_run(path: Path) -> None:
+    """Where the state is digested now and then, that of the end is read when the trace is sealed."""
+    files = []
+    for more in (0.0, 1.0):
+        model = network()
+        optimizer = sgd(model.parameters())
+        options = {"created_at": 0, "salt": bytes(16), "state_every": 2, "overwrite": True}
+        with record_torch(model, optimizer, Factory(path, **options)) as run:
+            run.loss(cross_entropy(model, next(batches(1)))).backward()
+            optimizer.step()
+            with torch.no_grad():
+                model[0].bias += more
+        files.append(path.read_bytes())
+    assert files[0] == files[1]

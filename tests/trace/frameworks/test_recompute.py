@@ -118,6 +118,8 @@ def test_an_update_that_is_not_the_laws_is_found(path: Path) -> None:
     assert (finding.step, finding.tensor) == (2, "2.weight")
     assert "of what sgd@1 makes in float32; element [1, 4]: recorded" in finding.text
     assert "update: step 2, '2.weight': not within atol=" in str(report)
+    (distance,) = [d for d in report.distances if (d.tensor, d.arithmetic) == ("2.weight", "float32")]
+    assert distance.worst[2] > 100 > distance.worst[3], "the next step goes on from what is recorded"
 
 
 @pytest.mark.parametrize("law", ["sgd", "adam"])

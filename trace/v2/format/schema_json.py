@@ -73,18 +73,18 @@ def _tensors(values: list[object]) -> tuple[TensorSpec, ...]:
     for key, given, known in (("dtype", dtypes, DTYPE_CODES), ("role", roles, _ROLES)):
         for unknown in sorted(set(given) - known.keys()):
             raise InvalidTraceError(Verdict.UNSUPPORTED, f"schema: a tensor has the {key} {shown(unknown)}")
-    _require_integers(chain.from_iterable(shapes), "shape")
+    _require_integers(_joined(shapes), "shape")
     ranked = [_ROLES[role] for role in roles]
-    return tuple(map(TensorSpec._make, zip(names, ranked, dtypes, map(tuple, shapes), strict=True)))
+    return tuple(map(TensorSpec._make, zip(names, ranked, dtypes, _tuples(shapes), strict=True)))
 
 
 def _groups(values: list[object]) -> tuple[Group, ...]:
     kinds = {"corrections": int, "hyperparameters": list, "rule": str, "tensors": list}
     corrections, hyperparameters, rules, tensors = _columns(values, "group", kinds)
-    _require_kind(list(chain.from_iterable(hyperparameters)), str, "hyperparameter")
+    _require_kind(_joined(hyperparameters), str, "hyperparameter")
     _require_integers(corrections, "corrections")
-    _require_integers(chain.from_iterable(tensors), "tensors")
-    return tuple(map(Group, rules, map(tuple, hyperparameters), corrections, map(tuple, tensors)))
+    _require_integers(_joined(tensors), "tensors")
+    return tuple(map(Group, rules, _tuples(hyperparameters), corrections, _tuples(tensors)))
 
 
 def _columns(values: Sequence[object], what: str, kinds: Mapping[str, type]) -> list[list[Any]]:
@@ -112,8 +112,15 @@ def _require_kind(values: Sequence[object], kind: type, what: str) -> None:
         raise ValueError(f"{what}: expected {_KINDS[kind]}, got {type(other).__name__}")
 
 
-def _require_integers(values: Iterable[Any], what: str) -> None:
-    integers = list(values)
+def _tuples(lists: Iterable[list[Any]]) -> list[tuple[Any, ...]]:
+    return [tuple(each) for each in lists]
+
+
+def _joined(lists: Iterable[list[Any]]) -> list[Any]:
+    return list(chain.from_iterable(lists))
+
+
+def _require_integers(integers: Sequence[Any], what: str) -> None:
     _require_kind(integers, int, what)
     for number in (min(integers, default=0), max(integers, default=0)):
         if not 0 <= number <= _LARGEST_INTEGER:

@@ -155,7 +155,7 @@ def _add_compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--b", type=path, metavar="PATH_B", help="the second")
     parser.add_argument("--policy", type=policy, metavar="POLICY", help=_POLICY)
     _add_ulp_tol(parser)
-    proven = "validate both files first, from their first byte to their last"
+    proven = "validate both files first, and compare every op that is recorded"
     parser.add_argument("--proven", action="store_true", help=proven)
     model = "compute the second run now: what returns (loss_fn, batches) when it is called"
     parser.add_argument("--model", metavar="MODULE:FUNCTION", help=model)

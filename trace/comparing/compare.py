@@ -38,7 +38,8 @@ def compare(a: TraceLike, b: TraceLike, *, policy: PolicyLike = "bitwise", prove
         policy: "bitwise", "ulp=4", "rtol=1e-5,atol=1e-8", or a dict of tensor patterns to these, of which the first
             that matches counts: ``{"*.bias": "ulp=4", "*": "bitwise"}``.
         proven: whether both files are validated first, from their first byte to their last, so that damage which
-            the links do not show is not taken for equality.
+            the links do not show is not taken for equality; to the bit, ops whose digests are recorded must agree too,
+            also where their results do.
 
     Never raises for what is in the files: the verdict says it. Raises ValueError for another policy.
 
@@ -131,6 +132,9 @@ class _Comparing:
 
     def result(self) -> Comparison:
         result = self._found()
+        if result.same and self.proven and self.pair.policy.bitwise:
+            hidden = self._on_the_way()
+            result = result if hidden is None else hidden
         if "numerics" in self.settings and self.pair.policy.bitwise:
             self._refuse_numerics(result)
         if result.verdict is not Verdict.OK:
@@ -160,6 +164,18 @@ class _Comparing:
         self, cause: Cause, text: str, *, step: int | None = None, tensors: list[TensorDifference] | None = None
     ) -> Comparison:
         return Comparison(self.a.path, self.b.path, Verdict.DIVERGED, text, cause, step, tensors or [])
+
+    def _on_the_way(self) -> Comparison | None:
+        """What differs in the ops of steps whose results agree; None if nothing does, as far as it is recorded."""
+        for step in range(self.pair.length):
+            op = first_op_of(self.pair, step)
+            if op is not None:
+                begun = f"step {step} is the first that differs: its results are equal, but not what they are made of"
+                cause = Cause.GRADIENT if op.inputs_agree else Cause.MODEL
+                result = self._diverged(cause, f"{begun}; first {op.short}", step=step)
+                result.op = op
+                return result
+        return None
 
     def _parted(self, step: int, found: StepDifference) -> Comparison:
         if not found:

@@ -5,10 +5,10 @@ from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from ..comparing.compare import compare
 from ..comparing.policy import Policy, PolicyLike
 from ..comparing.result import Comparison
 from .asked import Asked
-from .holding import compare_golden
 from .keeping import Outcome, keep, require_sidecar
 from .recording import GoldenRecording
 
@@ -50,7 +50,7 @@ def check(path: str | PathLike[str], train: Train, *, policy: "PolicyLike | None
     """
     with TemporaryDirectory(prefix="dgrr-golden-") as folder:
         made = _recorded(Path(folder), Path(path), train, policy)
-        comparison = compare_golden(Path(path), made.path, made.policy)
+        comparison = compare(path, made.path, policy=made.policy, proven=True)
     if comparison.same:
         require_sidecar(Path(path))
     return comparison

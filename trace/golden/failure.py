@@ -23,7 +23,7 @@ class Commands:
     @property
     def diff(self) -> tuple[str, ...]:
         """The command that shows how they differ."""
-        return "dgrr", "diff", self.golden, self.present
+        return "dgrr", "diff", "--proven", self.golden, self.present
 
 
 def failure(error: GoldenError, commands: Commands, *, short: bool) -> str:

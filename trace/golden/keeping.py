@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from ...atomic_file import replacing
+from ..comparing.compare import compare
 from ..comparing.policy import Policy
 from .errors import GoldenError, GoldenMismatchError
-from .holding import compare_golden
 from .names import SIDECAR_SUFFIX
 from .settings import Update
 from .sidecar import agrees, sidecar
@@ -53,7 +53,7 @@ def keep(golden: Path, present: Path, policy: Policy, update: Update, *, write_m
 
 def require_same(golden: Path, present: Path, policy: Policy) -> None:
     """Raise GoldenMismatchError if a run is not that of its golden file, or the file cannot be read."""
-    comparison = compare_golden(golden, present, policy)
+    comparison = compare(golden, present, policy=policy, proven=True)
     if not comparison.same:
         raise GoldenMismatchError(comparison)
 

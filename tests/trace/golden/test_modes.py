@@ -42,8 +42,8 @@ def test_another_run_fails_with_the_file_and_the_commands(project: pytest.Pytest
     assert counted == "dgrr: 1 failed"
     text = str(result.stdout)
     assert "golden trace tests/golden/test_toy/test_fit.dgrr\ndiverged (rule): step 0 is the first that differs" in text
-    (look,) = [told for told in result.outlines if told.startswith("to look at it: dgrr diff ")]
-    _, _, a, b = look.removeprefix("to look at it: ").split()
+    (look,) = [told for told in result.outlines if told.startswith("to look at it: dgrr diff --proven ")]
+    a, b = look.split()[-2:]
     assert (project.path / a).read_bytes() == golden(project).read_bytes()
     assert b.endswith("/dgrr/test_toy/test_fit.dgrr")
     assert (project.path / b).exists()

@@ -49,7 +49,7 @@ def test_names_and_paths_may_have_blanks(project: pytest.Pytester) -> None:
     write(project, source.replace("LR", "0.25"), "tests/my tests/test_toy.py")
     told = said(project)
     assert "\nto accept it:  pytest --dgrr-update 'tests/my tests/test_toy.py::test_fit[a b]'\n" in told
-    assert "dgrr diff 'tests/golden/my tests/test_toy/test_fit-a_b-25f43ce3.dgrr' " in told
+    assert "dgrr diff --proven 'tests/golden/my tests/test_toy/test_fit-a_b-25f43ce3.dgrr' " in told
 
 
 def test_long_names_are_cut_and_stay_different() -> None:

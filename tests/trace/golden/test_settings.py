@@ -20,7 +20,7 @@ def test_the_folder_is_that_of_the_option_else_of_the_project(project: pytest.Py
     told = said(project, "--dgrr-dir", "other files/golden")
     accept = "pytest --dgrr-update '--dgrr-dir=other files/golden' tests/test_toy.py::test_fit"
     assert f"\nto accept it:  {accept}\n" in told
-    assert "dgrr diff 'other files/golden/tests/test_toy/test_fit.dgrr' " in told
+    assert "dgrr diff --proven 'other files/golden/tests/test_toy/test_fit.dgrr' " in told
 
 
 def test_the_project_may_write_what_is_missing(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:

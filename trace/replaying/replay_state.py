@@ -60,8 +60,8 @@ class ReplayState:
             rule = runtime.make_rule(group.rule, hyper, self._rules)
         except KeyError:
             raise UnknownRuleError(
-                f"the rule '{group.rule}' is not known to this library; hand its class over: replay(…, rules=[…]), "
-                "or dgrr replay --rule MODULE:NAME"
+                f"the rule '{group.rule}' is not known to this library; hand its class over: rules=[…], or "
+                "--rule MODULE:NAME of the command"
             ) from None
         specs = [self._tensors[i] for i in group.tensors]
         params = {t.name: self.values[t.name] for t in specs if t.role is TensorRole.PARAM}

@@ -19,7 +19,7 @@ from ..v2.read.reader import StepView, Trace, TraceLike, open_trace
 from ..v2.verdict import Verdict
 from .execution import Batches, LossFn
 from .reexecute import Executed, FailedError, Made, Model, advance
-from .replay_state import ReplayState, Rules, by_name
+from .replay_state import ReplayState, Rules
 
 _HEAD = ("id", "name", "op", "shape")
 _STATISTICS = ("norm", "min", "max", "non-finite")
@@ -135,7 +135,6 @@ def at(
             f"trace.at: argument {missing!r}: a trace holds no tape, so the step is computed again: give the loss "
             "function of the run, and its batches from the beginning"
         )
-    by_name(rules)
     with ExitStack() as stack:
         opened = trace if isinstance(trace, Trace) else stack.enter_context(open_trace(trace, mode="tolerate_tail"))
         view = opened[step]

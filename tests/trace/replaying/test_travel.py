@@ -152,6 +152,24 @@ def test_the_runs_use_what_they_are_about(runs: dict[str, Kept]) -> None:
     assert len({one["model_state"]["1.running_mean"].tobytes() for one in state}) == STEPS + 1
 
 
+def test_states_that_are_not_digested_after_every_step(tmp_path: Path) -> None:
+    run = train(tmp_path / "t", "digest", state_every=2)
+    for step, keyframe in [(3, 0), (4, 4), (5, 4)]:
+        past = at(run.path, step, loss_fn, BATCHES)
+        assert past.keyframe == keyframe, "three, rounded up to a multiple of two"
+        assert raw(past.params) == raw(run.before[step]["params"])
+
+
+def test_a_run_that_was_cut_off(runs: dict[str, Kept], tmp_path: Path) -> None:
+    with open_trace(runs["digest"].path) as whole:
+        assert len(whole) == STEPS
+    (tmp_path / "torn").write_bytes(runs["digest"].path.read_bytes()[:-700])
+    with open_trace(tmp_path / "torn", mode="tolerate_tail") as torn:
+        last = len(torn) - 1
+    assert 0 < last < STEPS - 1
+    assert raw(at(tmp_path / "torn", last, loss_fn, BATCHES).consumed) == raw(runs["digest"].done[last].grads)
+
+
 def test_an_open_trace_and_steps_from_the_end(runs: dict[str, Kept]) -> None:
     with open_trace(runs["digest"].path) as trace:
         past = trace.at(-1, loss_fn, BATCHES)
@@ -335,8 +353,9 @@ def test_a_rule_of_ones_own(tmp_path: Path) -> None:
         return (p["w"] * x).sum()
 
     path, batches = tmp_path / "t", [np.array([1.0, 2.0])]
-    Trainer(quick, {"w": np.ones(2)}, Plain(), mode="eager", trace=path).fit(batches, steps=3, progress=False)
-    assert at(path, 2, quick, batches, rules=[Plain]).params["w"].tolist() == [0.0, -1.0]
+    rule: Any = Plain
+    Trainer(quick, {"w": np.ones(2)}, rule(), mode="eager", trace=path).fit(batches, steps=3, progress=False)
+    assert at(path, 2, quick, batches, rules=[rule]).params["w"].tolist() == [0.0, -1.0]
     error = refused(path, 2, quick, batches)
     assert error.finding.verdict is Verdict.UNPROVEN
     assert str(error).startswith(

@@ -1,5 +1,6 @@
 """What a trace of version 2 and its steps are shown as: lines for people, plain types for programs."""
 
+from dataclasses import asdict
 from typing import Any
 
 from ...ulp import exact
@@ -67,6 +68,7 @@ def step_lines(trace: Trace, view: StepView) -> list[str]:
         ends = _range(view, name)
         lines.append(f"  gradient {name}: {digest.hex()}" + (f" ({ends[0]} to {ends[1]})" if ends else ""))
     lines += [f"  state {name}: {digest.hex()}" for name, digest in view.state_digests.items()]
+    lines += [f"  op {line}" for line in _op_lines(view)]
     lines.append(f"  state root {view.root.hex() if view.root else 'not recorded at this step'}")
     lines.append(f"  link {view.link.hex()}")
     return lines
@@ -86,9 +88,32 @@ def step_dict(view: StepView) -> Plain:
             name: {"digest": digest, "range": _range(view, name)} for name, digest in view.grad_digests.items()
         },
         "state": view.state_digests,
+        "ops": _ops(view),
         "root": view.root,
         "link": view.link,
     }
+
+
+def _ops(view: StepView) -> list[Plain] | None:
+    """Everything the step computed; None where it is not recorded."""
+    found = view.ops()
+    if found is None:
+        return None
+    rows = zip(found.nodes, found.values, found.grads, strict=True)
+    return [{**asdict(node), "value": value, "gradient": grad} for node, value, grad in rows]
+
+
+def _op_lines(view: StepView) -> list[str]:
+    found = view.ops()
+    if found is None:
+        return []
+    lines: list[str] = []
+    for i, (node, value, grad) in enumerate(zip(found.nodes, found.values, found.grads, strict=True)):
+        named = f" '{node.name}'" if node.name else ""
+        layer = f" in layer {node.scope}" if node.scope else ""
+        arrived = "" if grad is None else f", gradient {grad.hex()}"
+        lines.append(f"#{i} {node.op}{named} {node.dtype} {node.shape}{layer}: {value.hex()}{arrived}")
+    return lines
 
 
 def state_before(trace: Trace, step: int) -> dict[str, bytes]:

@@ -48,7 +48,7 @@ class OpDifference:
     def short(self) -> str:
         """Which op in which layer, in a few words."""
         if self.what == "value" and self.node.op == LEAF and self.target is not None:
-            return f"{self.node.dtype} {self.node.shape}, which {self.target.op} takes"
+            return f"the {self.node.dtype} {self.node.shape} that {self.target.op} takes"
         name, was = _called(self.node), None if self.was is None else _called(self.was)
         instead = "" if was in (None, name) else f" in the place of {was}"
         return f"{'the backward of ' if self.what == 'grad' else ''}{name}{_layer(self.node)}{instead}"

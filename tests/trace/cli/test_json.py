@@ -24,6 +24,7 @@ from dgrr.trace.v2.write.forge import flip_bit
 from .answer_tables import Tables
 
 RecordRun = Callable[..., Path]
+pytestmark = pytest.mark.xdist_group("answers as JSON")  # one process sees which tables they use
 
 MODEL = """
 import numpy as np

@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -221,3 +222,13 @@ def test_a_golden_trace_that_cannot_be_written(models: Callable[..., Said], tmp_
     assert models("test record missing/x/golden.dgrr --model model_of_diff:train")[0] == 0
     (tmp_path / "file").write_text("")
     assert models("test record file/golden.dgrr --model model_of_diff:train")[0] == 2
+
+
+def test_inspect_shows_the_ops_of_a_step(capsys: pytest.CaptureFixture[str]) -> None:
+    (kept,) = (Path(__file__).parents[1] / "golden" / "kept").rglob("*.dgrr")
+    assert main(["inspect", str(kept), "--step", "3"]) == 0
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines() if line.startswith("  op ")]
+    assert len(lines) == 10
+    digest = "[0-9a-f]{32}"
+    assert re.fullmatch(rf"op #1 leaf '0.weight' float32 \(32, 64\): {digest}, gradient {digest}", lines[1])
+    assert re.fullmatch(rf"op #4 relu float32 \(64, 32\) in layer 1: {digest}, gradient {digest}", lines[4])

@@ -376,7 +376,7 @@ def test_the_part_of_a_batch_that_differs(write: Write, give_ops: GiveOps) -> No
     found = compare(a, b)
     assert (found.cause, found.sentence) == (
         Cause.DATA,
-        "step 3 is the first that differs: it was given another batch; first float32 (4, 3), which linear takes",
+        "step 3 is the first that differs: it was given another batch; first the float32 (4, 3) that linear takes",
     )
 
 

@@ -138,7 +138,7 @@ def test_long_tapes_are_aligned_near_the_first_difference() -> None:
 def test_lines_of_what_no_op_made() -> None:
     found = first_op(digests("abcde", "abcde"), digests("ABCDE", "ABCDE"))
     assert found is not None
-    assert found.short == "float32 (2,), which exp takes"
+    assert found.short == "the float32 (2,) that exp takes"
     assert found.lines() == [
         "first op that differs: #0 of 5, leaf 'w' float32 (2,)",
         "  no op made it, its value differs; it is taken by exp float32 (2,)",

@@ -1,11 +1,17 @@
 """What a golden trace says of every change in `mutations.py`: why, at which step, which tensor, which op."""
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from dgrr.runtime import SGD, capture
+from dgrr.tape import ops
+from dgrr.tape.numerics.engine.kernel import KERNELS
 from dgrr.trace.comparing.result import Comparison
 from dgrr.trace.golden.commands import check, record
+from dgrr.trace.golden.runs import record_steps
 
 from .mutations import MUTATIONS, SPATIAL_KERNELS, Mutation, Run, Spatial
 
@@ -48,6 +54,22 @@ def test_a_change_of_a_kernel_is_named(
     run = Spatial()
     mutation.change(run, monkeypatch)
     require(check(golden[Spatial], run.train), mutation)
+
+
+@pytest.mark.parametrize(("kernel", "other"), [("tanh", "sigmoid"), ("mul", "sub")])
+def test_a_kernel_of_a_captured_plan_is_named(tmp_path: Path, kernel: str, other: str) -> None:
+    """The plan that keeps every value runs the kernels of the plan that trains; here one calls another in its place."""
+
+    def loss_fn(p: Any, x: Any) -> Any:
+        return ops.square(ops.tanh(x * p["w"])).sum()
+
+    batch = np.linspace(-1, 1, 5)
+    step = capture(loss_fn, {"w": np.full(5, 0.5)}, SGD(0.1), batch, without_passes=("chains", "epilogues"))
+    changed = step.with_kernel(kernel, KERNELS[other])
+    record(tmp_path / "t.dgrr", lambda trace: record_steps(trace, step, [batch] * 3))
+    found = check(tmp_path / "t.dgrr", lambda trace: record_steps(trace, changed, [batch] * 3))
+    assert found.cause is not None and found.op is not None
+    assert (found.cause.value, found.step, found.op.node.op, found.op.what) == ("gradient", 0, kernel, "value")
 
 
 def test_there_are_many() -> None:

@@ -249,10 +249,6 @@ class Trace(Sequence[StepView]):
         """All buffers after a step by name; empty in mode `digest`."""
         return self[step].buffers()
 
-    def recorded_after(self, step: int) -> dict[str, Array]:
-        """The tensors whose values after a step are recorded in it, by name."""
-        return self[step].after()
-
     def keyframe(self, step: int) -> dict[str, Array]:
         """The whole state before `step` by name. Raises NotRecordedError where there is no keyframe."""
         self._require_keyframe(step)

@@ -60,7 +60,8 @@ class Kept:
     """A run: its trace, every step as the trainer had it, and the states before them and at the end."""
 
     def __init__(self, path: Path, mode: Any, keyframe_every: int = 3, **options: Any) -> None:
-        self.path, self.options = path, {"record": mode, "keyframe_every": keyframe_every, **options}
+        self.path = path
+        self.options: dict[str, Any] = {"record": mode, "keyframe_every": keyframe_every, **options}
         self.before: list[dict[str, Any]] = []
         self.done: list[CompletedStep] = []
 
@@ -246,6 +247,30 @@ def test_keyframe_every_of_a_trainer(tmp_path: Path) -> None:
         with open_trace(fit(name, **options)) as trace:
             assert [step for step in range(10) if trace.has_keyframe(step)] == expected
     assert at(tmp_path / "few", 7, quick, [np.ones(2)]).keyframe == 4
+
+
+def test_a_resumed_run_keeps_its_keyframes(tmp_path: Path) -> None:
+    def quick(p: Any, x: Any) -> Any:
+        return (p["w"] * x).sum()
+
+    def stop(trainer: Trainer, epoch: int, loss: float) -> bool:
+        if epoch == 4:
+            raise KeyboardInterrupt
+        return False
+
+    def trainer(*callbacks: Any) -> Trainer:
+        files: dict[str, Any] = {"trace": tmp_path / "t", "checkpoint": tmp_path / "c", "checkpoint_every": 3}
+        options: dict[str, Any] = {"keyframe_every": 4, "mode": "eager", "record": "digest", "callbacks": callbacks}
+        return Trainer(quick, {"w": np.ones(2)}, SGD(0.5), **files, **options)
+
+    with pytest.raises(KeyboardInterrupt):
+        trainer(stop).fit([np.ones(2)], epochs=9, progress=False)
+    second = trainer()
+    second.load(tmp_path / "c")
+    second.fit([np.ones(2)], epochs=9, progress=False)
+    with open_trace(tmp_path / "t") as trace:
+        assert [step for step in range(10) if trace.has_keyframe(step)] == [0, 4, 8]
+    assert at(tmp_path / "t", 7, quick, [np.ones(2)]).keyframe == 4
 
 
 @pytest.mark.parametrize("given", [0, -1, 1.5])

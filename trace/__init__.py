@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .frameworks.recompute import recompute
     from .replaying.replay import replay
     from .replaying.replay_state import state_after
+    from .replaying.travel import PastStep, RebuildError, at
     from .replaying.validate import validate
     from .v2.check.report import Finding, Report
     from .v2.errors import InvalidTraceError, NonFiniteError, NotRecordedError, TraceWriteError, UnsealedTraceWarning
@@ -37,7 +38,9 @@ _HOMES = {
     "NotRecordedError": ".v2.errors",
     "OpDifference": ".comparing.ops",
     "OpDigests": ".v2.read.op_digests",
+    "PastStep": ".replaying.travel",
     "Policy": ".comparing.policy",
+    "RebuildError": ".replaying.travel",
     "Recorder": ".v2.write.recorder",
     "Report": ".v2.check.report",
     "StepTape": "..completed_step",
@@ -49,6 +52,7 @@ _HOMES = {
     "UnsealedTraceWarning": ".v2.errors",
     "Verdict": ".v2.verdict",
     "assert_same": ".comparing.compare",
+    "at": ".replaying.travel",
     "compare": ".comparing.compare",
     "diff_with_model": ".comparing.with_model",
     "open_recorder": ".v2.write.open_recorder",
@@ -75,7 +79,9 @@ __all__ = [
     "NotRecordedError",
     "OpDifference",
     "OpDigests",
+    "PastStep",
     "Policy",
+    "RebuildError",
     "Recorder",
     "Report",
     "StepTape",
@@ -87,6 +93,7 @@ __all__ = [
     "UnsealedTraceWarning",
     "Verdict",
     "assert_same",
+    "at",
     "compare",
     "diff_with_model",
     "open_recorder",

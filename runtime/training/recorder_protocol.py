@@ -74,6 +74,12 @@ def check_trace(trace: object) -> None:
     )
 
 
+def check_keyframe_every(steps: int | None) -> None:
+    """Raise DomainError for what is no number of steps."""
+    if steps is not None and (steps != int(steps) or steps < 1):
+        raise DomainError(f"Trainer: argument 'keyframe_every': expected a whole number of at least 1, got {steps!r}")
+
+
 def is_taken(trace: object) -> TypeIs[Path]:
     """Whether a trace is given by its path, and something stands there already."""
     return is_path(trace) and os.path.exists(trace)
@@ -93,6 +99,7 @@ class RunStart(NamedTuple):
 
     Args:
         record, record_ops: what is kept of each step.
+        keyframe_every: after how many steps the whole state is kept; None leaves it to the recorder.
         seed: of the run.
         recipe: how a step updates.
         arrays: ``params``, ``state`` and ``model_state``, each an array by name, as they are now.
@@ -100,6 +107,7 @@ class RunStart(NamedTuple):
 
     record: Mode
     record_ops: RecordOps
+    keyframe_every: int | None
     seed: int
     recipe: Recipe
     arrays: Mapping[str, Arrays]
@@ -109,7 +117,9 @@ class RunStart(NamedTuple):
         """As `dgrr.trace.open_recorder` takes it, the arithmetic as traces name it."""
         rule = self.recipe.rule
         law = {"rule": rule.rule, "hyperparameters": list(rule.names), "numerics": NUMERICS}
-        kept = {"record": self.record, "record_ops": self.record_ops}
+        kept: dict[str, Any] = {"record": self.record, "record_ops": self.record_ops}
+        if self.keyframe_every is not None:
+            kept["keyframe_every"] = self.keyframe_every
         return {**kept, **self.arrays, "seed": self.seed, **law, "clip_value": self.recipe.clip_value}
 
 

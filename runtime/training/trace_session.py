@@ -29,7 +29,7 @@ class Journal:
 
     Args:
         trace: its path, what makes its recorder, or its recorder, begun or resumed by the caller; None records nothing.
-        record, record_ops, seed, overwrite: of a run whose trace is begun here.
+        record, record_ops, keyframe_every, seed, overwrite: of a run whose trace is begun here.
         loaded: the steps done before, where the run goes on from a checkpoint; else None.
     """
 
@@ -39,12 +39,13 @@ class Journal:
         *,
         record: Mode,
         record_ops: RecordOps,
+        keyframe_every: int | None,
         seed: int,
         loaded: int | None,
         overwrite: bool,
     ) -> None:
         self._trace, self._loaded, self._overwrite = trace, loaded, overwrite
-        self._options = (record, record_ops, seed)
+        self._options = (record, record_ops, keyframe_every, seed)
         self._recorder: Recorder | None = None
 
     def begin(self, step: EagerStep | CapturedStep) -> None:

@@ -29,7 +29,18 @@ from .history import History
 from .interrupt import held_interrupt
 from .modes import StepMode, StepRunner
 from .progress import Reporter, reporting
-from .recorder_protocol import Mode, Path, Recorder, RecorderFactory, RecordOps, check_trace, is_path, is_taken, taken
+from .recorder_protocol import (
+    Mode,
+    Path,
+    Recorder,
+    RecorderFactory,
+    RecordOps,
+    check_keyframe_every,
+    check_trace,
+    is_path,
+    is_taken,
+    taken,
+)
 from .result import Result
 from .save_place import SavePlace, restored
 from .trace_session import Journal
@@ -60,6 +71,9 @@ class Trainer(Evaluator):
         record_ops: the steps of which the trace also has a digest of every value and gradient, so that a comparison
             names the first op that differs: "first", "every", their numbers, or every step until so many bytes are
             written. Each costs about a second step.
+        keyframe_every: after how many steps the trace also has the whole state, from which `dgrr.trace.at` rebuilds the
+            steps behind it; fewer make that quicker, and the trace larger. Of a state above 1 MiB rounded up to a
+            multiple of 16. None leaves it to the recorder: 4096.
         overwrite: whether the trace may replace what stands at its path: a finished trace, which stays until the new
             one is sealed, or an unfinished one, which is begun anew. Without, `fit` refuses both.
         model_state: what a model keeps from step to step besides its parameters, as ``model.init_state()`` gives it;
@@ -101,6 +115,7 @@ class Trainer(Evaluator):
         trace: Path | Recorder | RecorderFactory | None = None,
         record: Mode = "grads",
         record_ops: RecordOps = None,
+        keyframe_every: int | None = None,
         overwrite: bool = False,
         seed: int = 0,
         warmup: int = 0,
@@ -115,6 +130,7 @@ class Trainer(Evaluator):
         if record not in ("digest", "grads"):
             raise DomainError(f"Trainer: argument 'record': expected 'digest' or 'grads', got {record!r}")
         check_trace(trace)
+        check_keyframe_every(keyframe_every)
         self._place = SavePlace(checkpoint, checkpoint_every)
         if is_taken(trace) and not overwrite and not self._place.exists():
             raise taken("Trainer: argument 'trace'", trace)
@@ -124,6 +140,7 @@ class Trainer(Evaluator):
         self._forwards = Forwards(self._run.step, eager=mode == "eager")
         self._record: Mode = record
         self._record_ops: RecordOps = record_ops
+        self._keyframe_every = keyframe_every
         self._overwrite = overwrite
         self.steps = 0
         """Steps done since the beginning of the run."""
@@ -241,6 +258,7 @@ class Trainer(Evaluator):
             self._trace,
             record=self._record,
             record_ops=self._record_ops,
+            keyframe_every=self._keyframe_every,
             seed=self._seed,
             loaded=loaded,
             overwrite=self._overwrite,

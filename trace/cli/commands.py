@@ -162,6 +162,24 @@ def _add_compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rule", metavar="MODULE:NAME", action="append", default=[], help=_RULE)
 
 
+def _add_at(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", type=path, metavar="PATH", help="the trace")
+    step = "the step to go back to, from 0"
+    parser.add_argument("--step", type=integer(0, _UINT64), required=True, metavar="K", help=step)
+    model = "what returns (loss_fn, batches) when it is called"
+    parser.add_argument("--model", metavar="MODULE:FUNCTION", required=True, help=model)
+    parser.add_argument("--rule", metavar="MODULE:NAME", action="append", default=[], help=_RULE)
+    views = parser.add_mutually_exclusive_group()
+    views.add_argument("--table", action="store_true", help="show every node, its value and its gradient; the default")
+    explain = "show the way from one node, by its name or number, to the loss"
+    views.add_argument("--explain", metavar="NAME", help=explain)
+    views.add_argument("--dot", action="store_true", help="show the graph in the DOT language")
+    which = f"which of the micro-batches of the step, from 0; {_DEFAULT}"
+    parser.add_argument("--micro-batch", type=integer(0, _UINT32), default=0, metavar="I", help=which)
+    save = "write the weights before step K, and the model's state, to this new safetensors file"
+    parser.add_argument("--save", type=path, metavar="PATH", help=save)
+
+
 def _add_test(parser: argparse.ArgumentParser) -> None:
     action = "make the run the golden one, or hold it against the golden one"
     parser.add_argument("action", choices=("record", "check"), help=action)
@@ -251,6 +269,17 @@ COMMANDS = (
         "dgrr diff old.dgrr --model train:run         the run as run() of train.py computes it now",
         f"dgrr diff is the short name of dgrr compare. {_MODULES}",
         aliases=("diff",),
+    ),
+    Command(
+        "at",
+        "go back to a step: every value and gradient of it, rebuilt to the bit",
+        _add_at,
+        _path,
+        handlers.at,
+        "dgrr at run.dgrr --step 100 --model train:run                      a table of all nodes\n"
+        "dgrr at run.dgrr --step 100 --model train:run --explain 0.weight   from a weight to the loss\n"
+        "dgrr at run.dgrr --step 100 --model train:run --save w.safetensors and the weights before the step",
+        _MODULES,
     ),
     Command(
         "test",

@@ -119,6 +119,16 @@ def _compare_model(args: argparse.Namespace, policy: str) -> Answer:
     return v2.compare_model(path, policy, args.model, args.rule, proven=args.proven)
 
 
+def at(args: argparse.Namespace) -> Answer:
+    """``dgrr at``."""
+    path: str = args.paths[0]
+    if _known_version(path) == 1:
+        args.parser.error(f"argument PATH: {path} is of version 1, whose steps dgrr inspect shows")
+    from . import travel
+
+    return travel.run(path, args)
+
+
 def test(args: argparse.Namespace) -> Answer:
     """``dgrr test``."""
     from . import golden

@@ -39,9 +39,9 @@ def replay(
 
     if step is not None:
         with open_trace(path, mode="tolerate_tail") as trace:
-            _step(trace, step)
+            step_of(trace, step)
     loss_fn, batches = (None, None) if model is None else load_run("--model", model)
-    classes = [_rule(rule) for rule in rules]
+    classes = [load_rule(rule) for rule in rules]
 
     expected = {"seed": seed, "numerics": numerics}
     try:
@@ -52,7 +52,8 @@ def replay(
     return _replayed(report, step) if report.ok and step is not None else _reported(report, {"step": None})
 
 
-def _rule(spec: str) -> "type[Rule]":
+def load_rule(spec: str) -> "type[Rule]":
+    """The class of rules that ``MODULE:NAME`` names. Raises UsageError."""
     from ..replaying.replay_state import is_rule
 
     found = load("--rule", spec, "NAME")
@@ -71,7 +72,7 @@ def _reported(report: Report, more: Mapping[str, object]) -> Answer:
 def _replayed(report: Report, step: int) -> Answer:
     """A report, and a step that is shown with it."""
     with open_trace(report.path, mode="tolerate_tail") as trace:
-        view = _step(trace, step)
+        view = step_of(trace, step)
         lines = [str(report), *step_lines(trace, view)]
         return done({"report": report.to_dict(), "step": step_dict(view)}, "\n".join(lines))
 
@@ -81,7 +82,7 @@ def inspect(path: str, step: int | None) -> Answer:
     with open_trace(path, mode="tolerate_tail") as trace:
         if step is None:
             return done({"trace": trace_dict(trace), "step": None}, "\n".join(trace_lines(trace)))
-        view = _step(trace, step)
+        view = step_of(trace, step)
         return done({"trace": trace_dict(trace), "step": step_dict(view)}, "\n".join(step_lines(trace, view)))
 
 
@@ -117,7 +118,7 @@ def compare_model(path: str, policy: str, model: str, rules: Sequence[str], *, p
     """Show where a trace parts from what its model computes now."""
     from ..comparing.with_model import diff_with_model  # compiled, and so loaded only where it is needed
 
-    classes = [_rule(rule) for rule in rules]
+    classes = [load_rule(rule) for rule in rules]
     loss_fn, batches = load_run("--model", model)
     damage = compare_traces(path, path, proven=True) if proven else None
     if damage is not None and not damage:
@@ -137,7 +138,8 @@ def _compared(found: Comparison) -> Answer:
     return Answer(found.verdict.exit_code, found.verdict.value, {"comparison": found.to_dict()}, **stream, before="")
 
 
-def _step(trace: Trace, step: int) -> StepView:
+def step_of(trace: Trace, step: int) -> StepView:
+    """A step of a trace. Raises UsageError where there is no such step."""
     if step >= len(trace):
         there = f"it has steps 0 to {len(trace) - 1}" if len(trace) else "it has no steps"
         raise UsageError(f"argument --step: {trace.path} has no step {step}: {there}")

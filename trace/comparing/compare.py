@@ -2,13 +2,12 @@
 
 import os
 from contextlib import ExitStack
-from typing import TypeAlias
 
 from ..exit_codes import Exit
 from ..file_version import TraceFileError
 from ..v2.check.validate import validate_v2
 from ..v2.errors import InvalidTraceError
-from ..v2.read.reader import Trace, open_trace
+from ..v2.read.reader import Trace, TraceLike, open_trace
 from ..v2.verdict import Verdict
 from .causes import first_op_of, schema_cause, step_cause
 from .losses import loss_curves
@@ -19,9 +18,6 @@ from .settings import differing, environment_of, header_of, rule_of
 from .steps import Pair, StepDifference
 from .tensors import TensorDifference
 from .words import counted, notes, sentence
-
-TraceLike: TypeAlias = str | os.PathLike[str] | Trace
-"""A trace by its path, or an open one."""
 
 _PROVEN = (Verdict.OK, Verdict.UNSEALED, Verdict.TORN_TAIL)
 

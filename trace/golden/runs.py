@@ -61,7 +61,7 @@ def record_function(recording: GoldenRecording, fn: Callable[..., Any], arrays: 
 def record_steps(recording: GoldenRecording, step: CapturedStep, batches: Iterable[Any]) -> npt.NDArray[Any]:
     """Record a captured step, trained on batches; the losses."""
     losses: list[Any] = []
-    run = RunStart("digest", None, step.seed, step.recipe, step.arrays)
+    run = RunStart("digest", None, None, step.seed, step.recipe, step.arrays)
     with recording.open_recorder(**run.keywords) as recorder:
         for number, batch in enumerate(batches):
             tape = step.tape(batch) if recorder.wants_tape(number) else None

@@ -82,6 +82,16 @@ class Execution:
             raise CannotExecuteError(text)
         return next(self._batches, None)
 
+    def pass_over(self, first: StepView, steps: int) -> None:
+        """Leave out the batches of the first ``steps`` steps of the run; ``first`` is the first of them.
+
+        Raises:
+            CannotExecuteError: too many micro-batches.
+        """
+        if steps and self.take(first) is not None:
+            for _ in islice(self._batches, steps - 1):
+                pass
+
     def recorded(self, batch: tuple[Batch, ...]) -> Batch:
         """Micro-batches as a trace digests them."""
         return batch[0] if self.together == 1 else tuple(batch_arrays(batch))

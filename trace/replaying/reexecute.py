@@ -1,9 +1,9 @@
 """Re-execution of recorded steps: batches, losses and gradients held against a trace."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from traceback import format_exception_only
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from ..v2.format.constants import TensorRole
 from ..v2.format.digest import Batch, InputDigest, TensorDigest
 from ..v2.read.reader import StepView, Trace
 from ..v2.verdict import Verdict
-from .execution import Batches, CannotExecuteError, Execution, LossFn
-from .replay_state import ReplayState
+from .execution import Batches, CannotExecuteError, ComputedStep, Execution, LossFn
+from .replay_state import ReplayState, UnknownRuleError
 
 Made: TypeAlias = tuple[dict[str, Array], dict[str, Array]]
 """The gradients of a step, and the buffers after it."""
@@ -57,33 +57,63 @@ def blaming(verdict: Verdict, what: str, step: int) -> Generator[None]:
         raise FailedError(verdict, f"{what}: {text}", step) from error
 
 
+def advance(state: ReplayState, view: StepView, grads: Mapping[str, Array], buffers: Mapping[str, Array]) -> None:
+    """Apply the update of a step to the state before it.
+
+    Raises:
+        FailedError: the rule is not known, or refuses what it is given.
+    """
+    with blaming(Verdict.UPDATE, "the rule refuses the recorded step", view.step):
+        try:
+            state.advance(view, grads, buffers)
+        except UnknownRuleError as error:
+            raise FailedError(Verdict.UNPROVEN, str(error), view.step) from error
+
+
+class Executed(NamedTuple):
+    """A step that was computed again, and is the recorded one."""
+
+    grads: dict[str, Array]
+    """As the optimizer consumed them."""
+    buffers: dict[str, Array]
+    """After the step."""
+    computed: ComputedStep
+
+
 class Model:
     """The loss function and the batches of a run, each step held against what is recorded of it."""
 
     def __init__(self, trace: Trace, loss_fn: LossFn, batches: Batches) -> None:
         self._trace = trace
         self._execution = Execution(trace, loss_fn, batches)
+        self._agreed = False  # whether a batch was the recorded one
         algorithm = trace.header.algorithm
         self._input_digest = InputDigest(algorithm)
         digests = {t.name: TensorDigest(algorithm, t.dtype, t.shape) for t in trace.schema.tensors}
         self._digests = {t.name: digests[t.name] for t in trace.schema.tensors if t.role is TensorRole.PARAM}
         self._buffer_digests = {t.name: digests[t.name] for t in trace.schema.tensors if t.role is TensorRole.BUFFER}
 
+    def pass_over(self, steps: int) -> None:
+        """Leave out the batches of the first steps of the run. Before any other batch is asked for."""
+        with blaming(Verdict.DATA, "the batches cannot be read", 0):
+            self._execution.pass_over(self._trace[0], steps)
+
     def next_batch(self, view: StepView) -> tuple[Batch, ...]:
-        """The micro-batches of a step; of every step in turn, from the first."""
+        """The micro-batches of a step; of every step in turn, from the first or what was passed over."""
         with blaming(Verdict.DATA, "the batches cannot be read", view.step):
             batch = self._execution.take(view)
             if batch is None:
                 raise FailedError(Verdict.DATA, f"there are no more batches; {_ANEW}", view.step)
             same = self._input_digest(self._execution.recorded(batch)) == view.input_digest
         if not same:
-            cure = f"; {_ANEW}" if view.step == 0 else ""
+            cure = "" if self._agreed else f"; {_ANEW}"
             raise FailedError(Verdict.DATA, f"the batch is not the one that was recorded{cure}", view.step)
+        self._agreed = True
         return batch
 
     def execute(
         self, view: StepView, state: ReplayState, batch: tuple[Batch, ...], recorded: Made, ulp_tol: int
-    ) -> Made:
+    ) -> Executed:
         """Compute loss, gradients as the optimizer consumed them, and buffers after a step, and compare.
 
         `recorded`: the gradients and buffers that the trace holds, none in mode `digest`.
@@ -104,7 +134,7 @@ class Model:
             raise FailedError(Verdict.GRADIENT, text, view.step)
         self._compare_all(view, recorded[0], grads, ulp_tol)
         self._compare_buffers(view, recorded[1], made.buffers, ulp_tol)
-        return grads, made.buffers
+        return Executed(grads, made.buffers, made)
 
     def _compare_loss(self, view: StepView, loss: Array, ulp_tol: int) -> None:
         recorded = view.record.loss

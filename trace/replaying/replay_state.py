@@ -1,7 +1,8 @@
 """The state of a run, recomputed from a keyframe by the rules the schema names."""
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TypeAlias
 
 from typing_extensions import TypeIs
@@ -11,6 +12,7 @@ from ...arrays import Array
 from ...runtime.optim import Rule
 from ...runtime.optim.rules import require_own_name
 from ..v2.format.constants import TensorRole
+from ..v2.format.digest import TensorDigest
 from ..v2.format.schema import CLIPPING, Group
 from ..v2.read.reader import StepView, Trace, open_trace
 
@@ -58,13 +60,23 @@ class ReplayState:
             rule = runtime.make_rule(group.rule, hyper, self._rules)
         except KeyError:
             raise UnknownRuleError(
-                f"the rule '{group.rule}' is not known to this library; hand its class over: replay(…, rules=[…]), "
-                "or dgrr replay --rule MODULE:NAME"
+                f"the rule '{group.rule}' is not known to this library; hand its class over: rules=[…], or "
+                "--rule MODULE:NAME of the command"
             ) from None
         specs = [self._tensors[i] for i in group.tensors]
         params = {t.name: self.values[t.name] for t in specs if t.role is TensorRole.PARAM}
         state = {t.name: self.values[t.name] for t in specs if t.role is TensorRole.STATE}
         rule.step(params, {name: g for name, g in grads.items() if name in params}, state)
+
+    def first_other(self, recorded: Sequence[bytes]) -> str | None:
+        """The first tensor that is not what digests, in the order of the schema, say of it; None if all are."""
+        names = (t.name for t in self._tensors)
+        pairs = zip(names, self._digests, recorded, strict=True)
+        return next((name for name, digest, expected in pairs if digest(self.values[name]) != expected), None)
+
+    @cached_property
+    def _digests(self) -> list[TensorDigest]:
+        return [TensorDigest(self._trace.header.algorithm, t.dtype, t.shape) for t in self._tensors]
 
     def corrections(self) -> tuple[float, ...] | None:
         """The bias corrections of all groups as the state holds them, for groups that record any.

@@ -115,6 +115,13 @@ ANSWERS = [
     ("diff v1 longer-v1", 4),
     ("diff v1 run.dgrr", 3),
     ("diff --policy near a b", 1),
+    ("at mine.dgrr --step 2 --model model_of_json:run", 0),
+    ("at mine.dgrr --step 2 --model model_of_json:run --explain w --save new", 0),
+    ("at mine.dgrr --step 2 --model model_of_json:run --dot", 0),
+    ("at mine.dgrr --step 2 --model model_of_json:another_run", 5),
+    ("at golden.dgrr --step 0 --model model_of_json:run", 6),
+    ("at mine.dgrr --step 9 --model model_of_json:run", 1),
+    ("at v1 --step 0 --model model_of_json:run", 1),
     ("test record new --model model_of_json:train", 0),
     ("test check golden.dgrr --model model_of_json:train", 0),
     ("test check golden.dgrr --model model_of_json:train_otherwise", 4),
@@ -198,13 +205,16 @@ def test_every_answer_is_of_the_tables(
 
 
 def _kept_from_it(command: str) -> bool:
-    """Whether the command has no answer at all: a file cannot be opened, or is no trace of a version that it knows."""
+    """Whether the command has no answer at all: a file cannot be opened, is no trace of a version that it knows, or
+    does not have the step that was asked for."""
     no_trace = (
         "demo --epochs 1 --out there",
         "validate there",
         "validate short",
         "validate missing",
         "diff v1 run.dgrr",
+        "at mine.dgrr --step 2 --model model_of_json:another_run",
+        "at golden.dgrr --step 0 --model model_of_json:run",
     )
     return command.startswith("test check missing ") or command in (*no_trace, "replay v1 --step 1 --seed 1")
 

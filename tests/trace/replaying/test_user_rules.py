@@ -104,7 +104,10 @@ def test_what_is_recorded(trace: Path) -> None:
 def test_without_the_class_the_rule_is_named(trace: Path) -> None:
     report = replay(trace)
     assert (report.verdict, report.update) == (Verdict.UNPROVEN, "not proven")
-    assert "the rule 'rmsprop@1' is not known to this library; hand its class over: replay(…, rules=[…])" in str(report)
+    assert (
+        "the rule 'rmsprop@1' is not known to this library; hand its class over: rules=[…], or --rule MODULE:NAME"
+        in str(report)
+    )
     assert replay(trace, rules=[ops_rule("lion@1")(lambda p, g, *, lr: p)]).verdict is Verdict.UNPROVEN
 
 

@@ -2,9 +2,10 @@
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
 from types import TracebackType
-from typing import Literal, Self, TypeAlias, overload
+from typing import Any, Literal, Self, TypeAlias, overload
 
 import numpy as np
 
@@ -28,6 +29,10 @@ from .op_digests import OpDigests
 from .source import Frame, FrameSource, Source
 
 What: TypeAlias = Literal["grad", "after", "before"]
+
+
+TraceLike: TypeAlias = "str | os.PathLike[str] | Trace"
+"""A trace by its path, or open."""
 
 
 class StepView:
@@ -231,6 +236,10 @@ class Trace(Sequence[StepView]):
         if len(nodes) != len(record.values):
             raise InvalidTraceError(Verdict.CORRUPT, "an OPS frame names no NODES frame of its length", frame.offset)
         return OpDigests(nodes, record.values, record.grads)
+
+    def at(self, step: int, loss_fn: Any = None, batches: Iterable[Any] | None = None, *, rules: Any = ()) -> Any:
+        """The whole tape of a past step, rebuilt to the bit: a `PastStep`. See `dgrr.trace.at`."""
+        return import_module("...", __package__).at(self, step, loss_fn, batches, rules=rules)
 
     def gradients(self, step: int) -> dict[str, Array]:
         """All recorded gradients of a step by name. Raises NotRecordedError in mode `digest`."""

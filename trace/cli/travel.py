@@ -1,0 +1,86 @@
+"""``dgrr at``: the tape of a past step, as a table, as the way of one node to the loss, or as a graph."""
+
+import argparse
+import os
+from collections.abc import Sequence
+
+from ...tape import DgrrError, TapeError, nn
+from ...tape.values.tables import Table
+from ..exit_codes import Exit
+from ..replaying.travel import PastStep, RebuildError, at
+from ..v2.errors import NotRecordedError
+from ..v2.read.reader import open_trace
+from .answer import Answer, done, failed
+from .arguments import UsageError
+from .loading import current_folder, load_run
+from .v2 import load_rule, step_of
+
+
+def run(path: str, args: argparse.Namespace) -> Answer:
+    """Rebuild a step, save the weights before it where that is asked, and show it."""
+    if args.save is not None and os.path.lexists(args.save):
+        raise UsageError(f"argument --save: {args.save} is there already")
+    try:
+        past = _rebuilt(path, args.step, args.model, args.rule)
+    except RebuildError as error:
+        verdict = error.finding.verdict
+        return failed(verdict.exit_code, f"{path}: {error.finding}", verdict.value)
+    except NotRecordedError as error:
+        return failed(Exit.UNPROVEN, f"{path}: {error}")
+    return _shown(past, args)
+
+
+def _rebuilt(path: str, step: int, model: str, rules: Sequence[str]) -> PastStep:
+    with open_trace(path, mode="tolerate_tail") as trace:
+        step_of(trace, step)
+        loss_fn, batches = load_run("--model", model)
+        classes = [load_rule(rule) for rule in rules]
+        try:
+            with current_folder():  # where the model may import more
+                return at(trace, step, loss_fn, batches, rules=classes)
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+
+
+def _shown(past: PastStep, args: argparse.Namespace) -> Answer:
+    if args.micro_batch >= len(past.passes):
+        expected = f"expected 0 to {len(past.passes) - 1}, got {args.micro_batch}"
+        raise UsageError(f"argument --micro-batch: {expected}: step {past.step} has {len(past.passes)} of them")
+    made = past.passes[args.micro_batch]
+    dot = made.tape.to_dot(made.dense) if args.dot else None
+    table = _table(past, args) if dot is None else None
+    _save(past, args.save)
+    result = {
+        "step": past.step,
+        "keyframe": past.keyframe,
+        "loss": past.loss,
+        "micro_batches": len(past.passes),
+        "title": None if table is None else table.title,
+        "rows": [] if table is None else table.to_dicts(),
+        "dot": dot,
+        "saved": args.save,
+    }
+    lines = [f"{past.path}: step {past.step}, loss {past.loss!s}, rebuilt from the state before step {past.keyframe}"]
+    lines += [] if args.save is None else [f"{args.save}: the weights before step {past.step}"]
+    return done(result, dot or "\n".join([*lines, str(table)]))
+
+
+def _table(past: PastStep, args: argparse.Namespace) -> Table:
+    if args.explain is None:
+        return past.table(args.micro_batch)
+    made = past.passes[args.micro_batch]
+    node: str | int = int(args.explain) if args.explain.isdecimal() else args.explain
+    try:
+        way: Table = made.tape.explain(node, made.dense)
+    except TapeError as error:
+        raise UsageError(f"argument --explain: {error}") from error
+    return way
+
+
+def _save(past: PastStep, path: str | None) -> None:
+    if path is None:
+        return
+    try:
+        nn.save(path, past.params, past.model_state)
+    except (DgrrError, ModuleNotFoundError) as error:
+        raise UsageError(f"argument --save: {error}") from error

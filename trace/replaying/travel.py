@@ -1,0 +1,195 @@
+"""Time travel: the whole tape of a past step, rebuilt to the bit from the nearest keyframe at or before it."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from ...arrays import Array
+from ...runtime.step.evaluate import Evaluation
+from ...tape import NUMERICS, AnyTensor, Tape
+from ...tape.graph.backward import DenseGrads
+from ...tape.values.tables import Table, statistics
+from ..v2.check.report import Finding
+from ..v2.errors import NotRecordedError
+from ..v2.format.constants import TensorRole
+from ..v2.read.reader import StepView, Trace, TraceLike, open_trace
+from ..v2.verdict import Verdict
+from .execution import Batches, LossFn
+from .reexecute import Executed, FailedError, Made, Model, advance
+from .replay_state import ReplayState, Rules
+
+_HEAD = ("id", "name", "op", "shape")
+_STATISTICS = ("norm", "min", "max", "non-finite")
+_COLUMNS = (*_HEAD, *(f"{what} {column}" for what in ("value", "gradient") for column in _STATISTICS))
+
+
+class RebuildError(Exception):
+    """A past step cannot be rebuilt, or is not the recorded one: `finding` has the verdict, the step and the tensor."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(f"trace.at: {finding}")
+        self.finding = finding
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PastStep:
+    """A step of a recorded run as it was before its update; made by `at`.
+
+    `passes` has one forward and backward pass for each micro-batch; `tape` and `grads` are those of the first.
+    """
+
+    path: str
+    """Of the trace."""
+    step: int
+    keyframe: int
+    """The step before which the state was recorded that this one was rebuilt from."""
+    loss: np.floating[Any]
+    """The mean over the micro-batches."""
+    passes: Sequence[Evaluation]
+    consumed: dict[str, Array]
+    """The gradients by parameter as the optimizer consumed them: averaged over micro-batches, and clipped."""
+    params: dict[str, Array]
+    state: dict[str, Array]
+    """Of the optimizer."""
+    model_state: dict[str, Array]
+
+    @property
+    def tape(self) -> Tape[Any]:
+        """Every node of the step, with its value; of several micro-batches the first."""
+        return self.passes[0].tape
+
+    @property
+    def tapes(self) -> list[Tape[Any]]:
+        """One for each micro-batch."""
+        return [made.tape for made in self.passes]
+
+    @property
+    def grads(self) -> DenseGrads[AnyTensor]:
+        """The gradient of every node of `tape`, as `backward_dense` gives it: neither averaged nor clipped."""
+        return self.passes[0].dense
+
+    def table(self, micro_batch: int = 0) -> Table:
+        """One row per node: id, name, op, shape, and the statistics of its value and of its gradient."""
+        made = self.passes[micro_batch]
+        rows = [
+            {column: row[column] for column in _HEAD}
+            | _figures("value", made.tape.value(row["id"]))
+            | _figures("gradient", gradient)
+            for row, gradient in zip(made.tape.summary(), made.dense, strict=True)
+        ]
+        return Table(f"step {self.step}: values and gradients", _COLUMNS, rows)
+
+    def __repr__(self) -> str:
+        together = f", {len(self.passes)} micro-batches" if len(self.passes) > 1 else ""
+        return (
+            f"<step {self.step} of {self.path} before its update: loss {self.loss}, {len(self.tape)} nodes{together}; "
+            "look at .table(), .tape, .grads, .params, .state, .model_state>"
+        )
+
+
+def _figures(what: str, tensor: AnyTensor | None) -> dict[str, Any]:
+    found = {} if tensor is None else statistics(tensor.numpy())
+    return {f"{what} {column}": found.get(column) for column in _STATISTICS}
+
+
+def at(
+    trace: TraceLike, step: int, loss_fn: LossFn | None = None, batches: Batches | None = None, *, rules: Rules = ()
+) -> PastStep:
+    """The whole tape of a past step, with every value and every gradient, to the bit.
+
+    It is rebuilt from the nearest keyframe at or before the step: the steps between are computed again, or, where the
+    trace records gradients, updated by them. Batches before that are passed over, and nothing is computed of them.
+    All that is rebuilt is held against what the trace records of it: batches, losses, gradients and states.
+
+    Args:
+        trace: its path, or an open trace.
+        step: its number; -1 is the last.
+        loss_fn: the function the run was trained with.
+        batches: the batches of the run, from its beginning; iterated again when they end, epoch after epoch.
+        rules: the classes of rules that are not built in, as for `replay`.
+
+    Raises:
+        RebuildError: the step cannot be computed again, or something rebuilt is not what was recorded.
+        NotRecordedError: the trace holds no state to begin with: its record mode is "bare".
+        ValueError: no loss function or no batches are given, or something among `rules` is no class of rules.
+        IndexError: there is no such step.
+        TraceFileError: the trace cannot be read.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from dgrr.runtime import SGD, Trainer
+    >>> def loss_fn(p, x):
+    ...     return (p["w"] * x).sum()
+    >>> with TemporaryDirectory() as folder:
+    ...     run = Trainer(loss_fn, {"w": np.ones(2)}, SGD(0.5), trace=f"{folder}/run", record="digest")
+    ...     _ = run.fit([np.array([1.0, 2.0])], steps=3)
+    ...     past = at(f"{folder}/run", 2, loss_fn, [np.array([1.0, 2.0])])
+    >>> past.params["w"], past.loss, past.grads["w"].numpy()
+    (array([ 0., -1.]), np.float64(-2.0), array([1., 2.]))
+    """
+    if loss_fn is None or batches is None:
+        missing = "loss_fn" if loss_fn is None else "batches"
+        raise ValueError(
+            f"trace.at: argument {missing!r}: a trace holds no tape, so the step is computed again: give the loss "
+            "function of the run, and its batches from the beginning"
+        )
+    with ExitStack() as stack:
+        opened = trace if isinstance(trace, Trace) else stack.enter_context(open_trace(trace, mode="tolerate_tail"))
+        view = opened[step]
+        _require_state(opened)
+        try:
+            return _rebuilt(opened, view, Model(opened, loss_fn, batches), rules)
+        except FailedError as failed:
+            raise RebuildError(failed.finding) from failed.__cause__
+
+
+def _require_state(trace: Trace) -> None:
+    if not trace.header.mode.has_keyframes:
+        raise NotRecordedError(
+            "trace.at: a trace of record mode 'bare' holds no state to begin with; record the run with mode 'digest'"
+        )
+
+
+def _rebuilt(trace: Trace, view: StepView, model: Model, rules: Rules) -> PastStep:
+    if trace.header.numerics != NUMERICS:
+        text = f"recorded under numerics version {trace.header.numerics}, this library has {NUMERICS}"
+        raise FailedError(Verdict.NUMERICS, f"{text}: no step can be computed again", view.step)
+    keyframe = trace.last_keyframe(view.step)
+    state = ReplayState(trace, trace.keyframe(keyframe), rules)
+    model.pass_over(view.step if trace.header.mode.has_gradients else keyframe)
+    if keyframe:
+        _compare(trace, trace[keyframe - 1], state, "the keyframe behind it holds another state")
+    for past in (trace[i] for i in range(keyframe, view.step)):
+        advance(state, past, *_made(trace, past, model, state))
+        _compare(trace, past, state, f"the state rebuilt from the keyframe before step {keyframe} is another one")
+    done, loss = _executed(view, model, state, _recorded(trace, view)), cast(np.floating[Any], view.loss)
+    roles = (TensorRole.PARAM, TensorRole.STATE, TensorRole.BUFFER)
+    before = [state.of_role(role) for role in roles]
+    return PastStep(trace.path, view.step, keyframe, loss, done.computed.passes, done.grads, *before)
+
+
+def _made(trace: Trace, past: StepView, model: Model, state: ReplayState) -> Made:
+    """The gradients and buffers of a step on the way: those recorded, else computed again."""
+    if trace.header.mode.has_gradients:
+        return _recorded(trace, past)
+    done = _executed(past, model, state, ({}, {}))
+    return done.grads, done.buffers
+
+
+def _recorded(trace: Trace, view: StepView) -> Made:
+    return (view.gradients(), view.buffers()) if trace.header.mode.has_gradients else ({}, {})
+
+
+def _executed(view: StepView, model: Model, state: ReplayState, recorded: Made) -> Executed:
+    return model.execute(view, state, model.next_batch(view), recorded, 0)
+
+
+def _compare(trace: Trace, past: StepView, state: ReplayState, text: str) -> None:
+    """Hold the state after a step against its digests, where they are due."""
+    if past.root is None:
+        return
+    name = state.first_other(past.record.state_in_order(trace.layout))
+    if name is not None:
+        raise FailedError(Verdict.UPDATE, text, past.step, name)

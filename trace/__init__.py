@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .v2.verdict import Verdict
     from .v2.write.open_recorder import open_recorder, resume_recorder
     from .v2.write.recorder import Recorder
+    from .v2.write.recover import Recovery, recover
 
 _HOMES = {
     "Cause": ".comparing.result",
@@ -39,6 +40,7 @@ _HOMES = {
     "OpDigests": ".v2.read.op_digests",
     "Policy": ".comparing.policy",
     "Recorder": ".v2.write.recorder",
+    "Recovery": ".v2.write.recover",
     "Report": ".v2.check.report",
     "StepTape": "..completed_step",
     "StepView": ".v2.read.reader",
@@ -56,6 +58,7 @@ _HOMES = {
     "recompute": ".frameworks.recompute",
     "record_jax": ".frameworks.jax_steps",
     "record_torch": ".frameworks.pytorch",
+    "recover": ".v2.write.recover",
     "replay": ".replaying.replay",
     "resume_recorder": ".v2.write.open_recorder",
     "state_after": ".replaying.replay_state",
@@ -77,6 +80,7 @@ __all__ = [
     "OpDigests",
     "Policy",
     "Recorder",
+    "Recovery",
     "Report",
     "StepTape",
     "StepView",
@@ -94,6 +98,7 @@ __all__ = [
     "recompute",
     "record_jax",
     "record_torch",
+    "recover",
     "replay",
     "resume_recorder",
     "state_after",

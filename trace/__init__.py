@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .v2.verdict import Verdict
     from .v2.write.open_recorder import open_recorder, resume_recorder
     from .v2.write.recorder import Recorder
+    from .v2.write.recover import Recovery, recover
 
 _HOMES = {
     "Cause": ".comparing.result",
@@ -42,6 +43,7 @@ _HOMES = {
     "Policy": ".comparing.policy",
     "RebuildError": ".replaying.travel",
     "Recorder": ".v2.write.recorder",
+    "Recovery": ".v2.write.recover",
     "Report": ".v2.check.report",
     "StepTape": "..completed_step",
     "StepView": ".v2.read.reader",
@@ -60,6 +62,7 @@ _HOMES = {
     "recompute": ".frameworks.recompute",
     "record_jax": ".frameworks.jax_steps",
     "record_torch": ".frameworks.pytorch",
+    "recover": ".v2.write.recover",
     "replay": ".replaying.replay",
     "resume_recorder": ".v2.write.open_recorder",
     "state_after": ".replaying.replay_state",
@@ -83,6 +86,7 @@ __all__ = [
     "Policy",
     "RebuildError",
     "Recorder",
+    "Recovery",
     "Report",
     "StepTape",
     "StepView",
@@ -101,6 +105,7 @@ __all__ = [
     "recompute",
     "record_jax",
     "record_torch",
+    "recover",
     "replay",
     "resume_recorder",
     "state_after",

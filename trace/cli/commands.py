@@ -148,6 +148,12 @@ def _add_rollback(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=path, metavar="PATH", help=out)
 
 
+def _add_recover(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", type=path, metavar="PATH", help="the trace; it is only read")
+    out = "write what is whole to this new trace; steps behind damage to NEW.1, NEW.2 and so on"
+    parser.add_argument("-o", "--out", type=path, required=True, metavar="NEW", help=out)
+
+
 def _add_compare(parser: argparse.ArgumentParser) -> None:
     traces = "the two traces, the reference first; one of them where --model is given"
     parser.add_argument("paths", type=path, nargs="*", metavar="PATH", help=traces)
@@ -257,6 +263,15 @@ COMMANDS = (
         handlers.rollback,
         "dgrr rollback run.dgrr --step 100                     writes nothing\n"
         "dgrr rollback run.dgrr --step 100 --out first.dgrr    writes steps 0 to 99",
+    ),
+    Command(
+        "recover",
+        "write what is whole of a damaged or unfinished trace to a new one",
+        _add_recover,
+        _path,
+        handlers.recover,
+        "dgrr recover cut.dgrr -o whole.dgrr    0 if nothing recorded was lost, else 7",
+        "Steps behind damage become traces of their own, from the next keyframe on. Traces of version 1 have none.",
     ),
     Command(
         "compare",

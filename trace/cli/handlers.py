@@ -84,6 +84,13 @@ def rollback(args: argparse.Namespace) -> Answer:
     return v1.rollback(path, args.step, args.out)
 
 
+def recover(args: argparse.Namespace) -> Answer:
+    """``dgrr recover``."""
+    from . import v2
+
+    return v2.recover(args.paths[0], args.out)
+
+
 def compare(args: argparse.Namespace) -> Answer:
     """``dgrr compare``."""
     if args.policy is not None and args.ulp_tol:

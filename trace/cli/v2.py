@@ -9,6 +9,7 @@ from ..v2.check.report import Report
 from ..v2.check.validate import validate_v2
 from ..v2.errors import NotRecordedError
 from ..v2.read.reader import StepView, Trace, open_trace
+from ..v2.write.recover import recover as write_whole
 from ..v2.write.rollback import rollback_v2
 from .answer import Answer, done
 from .arguments import UsageError
@@ -107,6 +108,16 @@ def _write_child(path: str, step: int, out: str) -> None:
         rollback_v2(path, step, out)
     except ValueError as error:
         raise UsageError(f"argument --out: {error}") from None
+
+
+def recover(path: str, out: str) -> Answer:
+    """Write what is whole of a trace to `out`, and say what that is."""
+    try:
+        found = write_whole(path, out)
+    except ValueError as error:
+        raise UsageError(f"argument --out: {error}") from None
+    stream = {"error" if found.lossy else "text": str(found)}
+    return Answer(found.exit_code, found.verdict.value, {"recovery": found.to_dict()}, **stream, before="")
 
 
 def compare(a: str, b: str, policy: str, *, proven: bool) -> Answer:

@@ -103,6 +103,10 @@ ANSWERS = [
     ("rollback run.dgrr --step 2", 0),
     ("rollback run.dgrr --step 2 --out new", 0),
     ("rollback v1 --step 1", 0),
+    ("recover run.dgrr -o new", 0),
+    ("recover flipped.dgrr -o new", 7),
+    ("recover there -o new", 3),
+    ("recover run.dgrr -o run.dgrr", 1),
     ("compare run.dgrr run.dgrr --proven", 0),
     ("diff run.dgrr other.dgrr", 4),
     ("diff run.dgrr short.dgrr", 4),
@@ -215,6 +219,7 @@ def _kept_from_it(command: str) -> bool:
         "diff v1 run.dgrr",
         "at mine.dgrr --step 2 --model model_of_json:another_run",
         "at golden.dgrr --step 0 --model model_of_json:run",
+        "recover there -o new",
     )
     return command.startswith("test check missing ") or command in (*no_trace, "replay v1 --step 1 --seed 1")
 

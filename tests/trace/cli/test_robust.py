@@ -23,6 +23,7 @@ READERS = [
     "replay --trace {} --step 0",
     "inspect {}",
     "rollback {} --step 0",
+    "recover {} -o new",
     "compare {} run.dgrr",
     "compare run.dgrr {}",
     "diff {} --model m:f",
@@ -31,6 +32,7 @@ WRITERS = [
     "train --steps 1 --out {}",
     "rollback run.dgrr --step 1 --out {}",
     "rollback v1 --step 0 --out {}",
+    "recover run.dgrr -o {}",
     "demo --epochs 1 --out {}",
     "test record {} --model my_training:train",
 ]
@@ -94,8 +96,9 @@ def test_what_cannot_be_read(dgrr: Callable[[str], Said], command: str, name: st
 def test_what_cannot_be_written(dgrr: Callable[[str], Said], tmp_path: Path, command: str, name: str) -> None:
     before = sorted(os.listdir(tmp_path))
     code, out, err = dgrr(command.format(name))
-    exists = "rollback run" in command and name in ("folder", "fifo")  # which is a wrong command line there
-    assert code == (1 if exists else 2)
+    only_new = {"rollback run": ("folder", "fifo"), "recover": ("folder", "fifo", "loop")}
+    exists = any(command.startswith(c) and name in names for c, names in only_new.items())
+    assert code == (1 if exists else 2)  # where it exists the command line is wrong
     assert "[OK]" not in out
     assert name in err
     assert err.startswith("dgrr: ")

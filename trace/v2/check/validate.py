@@ -8,6 +8,7 @@ from ..errors import DamageError, InvalidTraceError
 from ..format.constants import VERSION
 from ..format.digest import TensorDigest
 from ..format.keyframe import KeyframeRecord
+from ..format.layout import FrameLayout
 from ..format.limits import Limits
 from ..format.step import StepRecord
 from ..format.values import ValuesRecord
@@ -58,24 +59,32 @@ def checked(walk: Walk) -> Iterator[tuple[Frame, Record]]:
     Raises:
         DamageError, InvalidTraceError: as the walk does; a value that is not what its digest says is damage.
     """
-    digests = [TensorDigest(walk.frames.algorithm, t.dtype, t.shape) for t in walk.schema.tensors]
+    digests = tensor_digests(walk.frames, walk.layout)
     for frame, record in walk:
-        _check_body(walk, digests, frame, record)
+        check_body(walk.frames, walk.layout, digests, frame, record)
         yield frame, record
 
 
-def _check_body(walk: Walk, digests: list[TensorDigest], frame: Frame, record: Record) -> None:
+def tensor_digests(frames: FrameSource, layout: FrameLayout) -> list[TensorDigest]:
+    """The digest of each tensor of the schema, ready to take elements."""
+    return [TensorDigest(frames.algorithm, t.dtype, t.shape) for t in layout.schema.tensors]
+
+
+def check_body(
+    frames: FrameSource, layout: FrameLayout, digests: list[TensorDigest], frame: Frame, record: Record
+) -> None:
+    """Hold every recorded value of a frame against its digest. Raises DamageError."""
     if isinstance(record, StepRecord):
-        extents = walk.layout.step_body(record.step, record.grads, record.digests)
+        extents = layout.step_body(record.step, record.grads, record.digests)
     elif isinstance(record, KeyframeRecord):
-        extents = walk.layout.keyframe_body(record.digests)
+        extents = layout.keyframe_body(record.digests)
     elif isinstance(record, ValuesRecord):
         extents = list(record.extents)
     else:
         return
     for e in extents:
-        if digests[e.tensor].of_blocks(walk.frames.body_blocks(frame, e.offset, e.nbytes)) != e.digest:
-            name = walk.schema.tensors[e.tensor].name
+        if digests[e.tensor].of_blocks(frames.body_blocks(frame, e.offset, e.nbytes)) != e.digest:
+            name = layout.schema.tensors[e.tensor].name
             raise DamageError(f"the digest of '{name}' ({e.what}) of frame {frame.seq} is wrong", frame.offset)
 
 

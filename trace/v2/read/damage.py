@@ -12,14 +12,15 @@ from .source import FrameSource
 def judge(frames: FrameSource, damage: DamageError) -> InvalidTraceError:
     """What the damage means: `corrupt` if a whole COMMIT or SEAL stands behind it, else `torn-tail`."""
     offset = damage.offset or 0
-    for candidate in _sync_words(frames, offset + ALIGNMENT):
+    for candidate in sync_words(frames, offset + ALIGNMENT):
         if _is_commit(frames, candidate):
             text = f"{damage.text}, and data that was committed at byte {candidate} stands behind it"
             return InvalidTraceError(Verdict.CORRUPT, text, offset)
     return InvalidTraceError(Verdict.TORN_TAIL, f"{damage.text}, and nothing committed stands behind it", offset)
 
 
-def _sync_words(frames: FrameSource, start: int) -> Iterator[int]:
+def sync_words(frames: FrameSource, start: int) -> Iterator[int]:
+    """Where a frame may begin from `start` on: every aligned sync word."""
     source = frames.source
     position = start
     while position + HEAD_LENGTH <= source.size:

@@ -82,8 +82,7 @@ class FrameSource:
             DamageError: it is no valid head, or its frame goes beyond the end of the file.
             InvalidTraceError: `corrupt`: its payload is larger than the header or the limits allow.
         """
-        data = self.source.read(offset, HEAD_LENGTH)
-        head = decode_head(data, self._salt_crc, offset)
+        head = self.lone_head(offset)
         largest = min(self.header.largest_payload, self.source.limits.payload)
         if head.payload_length > largest:
             raise InvalidTraceError(
@@ -92,6 +91,10 @@ class FrameSource:
         if offset + head.span(self.algorithm.size) > self.source.size:
             raise DamageError("the file ends inside a frame", offset)
         return head
+
+    def lone_head(self, offset: int) -> Head:
+        """The head at `offset`, wherever its frame may end. Raises DamageError: it is no valid head."""
+        return decode_head(self.source.read(offset, HEAD_LENGTH), self._salt_crc, offset)
 
     def chain_before(self, offset: int) -> bytes:
         """The chain digest that stands before the frame at `offset`."""

@@ -1,6 +1,6 @@
 """Copying a trace frame by frame into a new file, with new links, chains and marks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from ....completed_step import TapeNode
@@ -10,7 +10,7 @@ from ..format.keyframe import KeyframeRecord
 from ..format.ops import OpsRecord
 from ..format.step import StepRecord
 from ..format.values import ValuesRecord
-from ..read.scan import Walk
+from ..read.scan import Record
 from ..read.source import Frame, FrameSource
 from .writer import TraceWriter
 
@@ -23,10 +23,13 @@ def keep(record: StepRecord, front: bytes, body: bytes) -> tuple[bytes, bytes]:
     return front, body
 
 
-def copy_trace(frames: FrameSource, walk: Walk, writer: TraceWriter, steps: int, edit: Edit = keep) -> None:
-    """Write the first `steps` steps, all that is told of them, their keyframes and events, and seal.
+def copy_trace(
+    frames: FrameSource, walk: Iterable[tuple[Frame, Record]], writer: TraceWriter, steps: int, edit: Edit = keep
+) -> None:
+    """Write the first `steps` steps of a walk, all that is told of them, their keyframes and events, and seal.
 
-    COMMIT and INDEX are made by the writer; frames of unknown types are left out, and VALUES where steps are edited.
+    Steps are numbered from 0 on. COMMIT and INDEX are made by the writer; frames of unknown types are left out, and
+    VALUES where steps are edited.
     """
     final: Sequence[bytes] = ()
     nodes: dict[int, tuple[TapeNode, ...]] = {}
@@ -36,8 +39,8 @@ def copy_trace(frames: FrameSource, walk: Walk, writer: TraceWriter, steps: int,
                 writer.keyframe(frame.front, record.root, [memoryview(_body(frames, frame))])
             case StepRecord(step=step) if step < steps:
                 front, body = edit(record, frame.front, _body(frames, frame))
-                writer.step(_linked(writer, step, front), [memoryview(body)])
-                final = record.state_in_order(walk.layout) if record.root else ()
+                writer.step(_linked(writer, front), [memoryview(body)])
+                final = record.state_in_order(writer.layout) if record.root else ()
             case tuple():
                 nodes[frame.offset] = record
             case OpsRecord() if frame.step < steps:
@@ -57,8 +60,8 @@ def _body(frames: FrameSource, frame: Frame) -> bytes:
     return b"".join(frames.body_blocks(frame, 0, frame.body_length))
 
 
-def _linked(writer: TraceWriter, step: int, front: bytes) -> bytes:
+def _linked(writer: TraceWriter, front: bytes) -> bytes:
     layout = writer.layout
     content = front[layout.scalars_at :]
-    link = writer.header.algorithm.hash(writer.link + U64.pack(step) + content)
+    link = writer.header.algorithm.hash(writer.link + U64.pack(writer.steps) + content)
     return link + front[layout.digest_size :]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..completed_step import CompletedStep, StepTape, TapeNode
+    from .comparing.bisect_model import bisect_with_model
     from .comparing.compare import assert_same, compare
     from .comparing.ops import OpDifference
     from .comparing.policy import Policy
@@ -49,6 +50,7 @@ _HOMES = {
     "UnsealedTraceWarning": ".v2.errors",
     "Verdict": ".v2.verdict",
     "assert_same": ".comparing.compare",
+    "bisect_with_model": ".comparing.bisect_model",
     "compare": ".comparing.compare",
     "diff_with_model": ".comparing.with_model",
     "open_recorder": ".v2.write.open_recorder",
@@ -87,6 +89,7 @@ __all__ = [
     "UnsealedTraceWarning",
     "Verdict",
     "assert_same",
+    "bisect_with_model",
     "compare",
     "diff_with_model",
     "open_recorder",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..completed_step import CompletedStep, StepTape, TapeNode
+    from .comparing.bisect_model import bisect_with_model
     from .comparing.compare import assert_same, compare
     from .comparing.ops import OpDifference
     from .comparing.policy import Policy
@@ -55,6 +56,7 @@ _HOMES = {
     "Verdict": ".v2.verdict",
     "assert_same": ".comparing.compare",
     "at": ".replaying.travel",
+    "bisect_with_model": ".comparing.bisect_model",
     "compare": ".comparing.compare",
     "diff_with_model": ".comparing.with_model",
     "open_recorder": ".v2.write.open_recorder",
@@ -98,6 +100,7 @@ __all__ = [
     "Verdict",
     "assert_same",
     "at",
+    "bisect_with_model",
     "compare",
     "diff_with_model",
     "open_recorder",

@@ -24,5 +24,7 @@ class Exit(IntEnum):
     """Nothing is wrong, but not everything could be checked."""
     LOSSY = 7
     """A recovery lost steps."""
+    SKIPPED = 125
+    """What `git bisect run` takes for a commit that cannot be tested."""
     INTERRUPTED = 130
     """Ctrl-C."""

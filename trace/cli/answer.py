@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import PurePath
 from typing import Any, cast
@@ -27,6 +27,10 @@ _VERDICTS = {
 """The verdict where a command ends without one of its own."""
 
 
+_FOR_GIT = (Exit.OK, Exit.DIVERGED, Exit.INTERRUPTED)
+"""Good, bad, and the end of the search; of anything else nothing is known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The end of a command.
@@ -41,6 +45,10 @@ class Answer:
     text: str = ""
     error: str = ""
     before: str = "dgrr: "
+
+    def for_git(self) -> "Answer":
+        """The same with an exit code for `git bisect run`, to which an error is a bad commit unless it is told."""
+        return self if self.code in _FOR_GIT else replace(self, code=Exit.SKIPPED)
 
     def to_json(self, command: str | None, paths: Sequence[str]) -> str:
         """The JSON object that docs/command_line.md describes, in ASCII, with a line for every entry."""

@@ -186,6 +186,18 @@ def _add_at(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--save", type=path, metavar="PATH", help=save)
 
 
+def _add_bisect(parser: argparse.ArgumentParser) -> None:
+    traces = "the two traces, the reference first; one of them where --model is given"
+    parser.add_argument("paths", type=path, nargs="*", metavar="PATH", help=traces)
+    model = "compute steps of the run now: what returns (loss_fn, batches) when it is called"
+    parser.add_argument("--model", metavar="MODULE:FUNCTION", help=model)
+    parser.add_argument("--rule", metavar="MODULE:NAME", action="append", default=[], help=_RULE)
+    parser.add_argument("--proven", action="store_true", help="validate the files first")
+    git = "end as git bisect run expects: 0 the same, 4 different, 125 where neither is known"
+    parser.add_argument("--git", action="store_true", help=git)
+    parser.set_defaults(a=None, b=None)
+
+
 def _add_test(parser: argparse.ArgumentParser) -> None:
     action = "make the run the golden one, or hold it against the golden one"
     parser.add_argument("action", choices=("record", "check"), help=action)
@@ -294,6 +306,16 @@ COMMANDS = (
         "dgrr at run.dgrr --step 100 --model train:run                      a table of all nodes\n"
         "dgrr at run.dgrr --step 100 --model train:run --explain 0.weight   from a weight to the loss\n"
         "dgrr at run.dgrr --step 100 --model train:run --save w.safetensors and the weights before the step",
+    ),
+    Command(
+        "bisect",
+        "find the first different step in few reads, or in few computed steps",
+        _add_bisect,
+        _two_paths,
+        handlers.bisect,
+        "dgrr bisect old.dgrr new.dgrr                                         along the links of both\n"
+        "dgrr bisect old.dgrr --model train:run                                from the recorded states\n"
+        "git bisect run dgrr bisect --git /kept/old.dgrr --model train:run     which commit changed the numbers",
         _MODULES,
     ),
     Command(

@@ -100,6 +100,22 @@ def compare(args: argparse.Namespace) -> Answer:
         return _compare_model(args, policy)
     if args.rule:
         args.parser.error("argument --rule: it goes with --model")
+    return _compare_traces(args, policy)
+
+
+def bisect(args: argparse.Namespace) -> Answer:
+    """``dgrr bisect``."""
+    if args.model is None:
+        if args.rule:
+            args.parser.error("argument --rule: it goes with --model")
+        return _compare_traces(args, "bitwise")
+    _require_model_version(args)
+    from . import v2
+
+    return v2.bisect_model(args.paths[0], args.model, args.rule, proven=args.proven)
+
+
+def _compare_traces(args: argparse.Namespace, policy: str) -> Answer:
     a, b = args.paths
     versions = _known_version(a), _known_version(b)
     if versions[0] != versions[1]:
@@ -118,12 +134,16 @@ def compare(args: argparse.Namespace) -> Answer:
 
 
 def _compare_model(args: argparse.Namespace, policy: str) -> Answer:
+    _require_model_version(args)
+    from . import v2
+
+    return v2.compare_model(args.paths[0], policy, args.model, args.rule, proven=args.proven)
+
+
+def _require_model_version(args: argparse.Namespace) -> None:
     path: str = args.paths[0]
     if _known_version(path) == 1:
         args.parser.error(f"argument --model: {path} is of version 1, whose model is fixed")
-    from . import v2
-
-    return v2.compare_model(path, policy, args.model, args.rule, proven=args.proven)
 
 
 def at(args: argparse.Namespace) -> Answer:

@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str]) -> int:
     """Run a command, and print its answer."""
-    args = argparse.Namespace(paths=[], json=_asks_for_json(argv))
+    args = argparse.Namespace(paths=[], json=_among_options("--json", argv))
     try:
         parse(argv, args)
     except SystemExit as end:  # argparse's --help and --version
@@ -49,6 +49,8 @@ def _run(argv: Sequence[str]) -> int:
         answer = failed(Exit.USAGE, str(error), before=error.before)
     else:
         answer = _answered(args)
+    if command_name(argv) == "bisect" and _among_options("--git", argv):  # also where the rest is wrong
+        answer = answer.for_git()
     if args.json:
         print(answer.to_json(command_name(argv), args.paths))
     else:
@@ -56,9 +58,9 @@ def _run(argv: Sequence[str]) -> int:
     return answer.code
 
 
-def _asks_for_json(argv: Sequence[str]) -> bool:
-    """Whether ``--json`` is among the options, also of a command line that cannot be parsed."""
-    return "--json" in argv[: argv.index("--") if "--" in argv else None]
+def _among_options(option: str, argv: Sequence[str]) -> bool:
+    """Whether an option is given, also of a command line that cannot be parsed."""
+    return option in argv[: argv.index("--") if "--" in argv else None]
 
 
 def _print(answer: Answer) -> None:

@@ -1,6 +1,9 @@
 """What `dgrr` answers for traces of version 2."""
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..comparing.compare import compare as compare_traces
@@ -129,6 +132,30 @@ def compare_model(path: str, policy: str, model: str, rules: Sequence[str], *, p
     """Show where a trace parts from what its model computes now."""
     from ..comparing.with_model import diff_with_model  # compiled, and so loaded only where it is needed
 
+    return _with_model(partial(diff_with_model, policy=policy), path, model, rules, proven=proven)
+
+
+def bisect_model(path: str, model: str, rules: Sequence[str], *, proven: bool) -> Answer:
+    """Show a step of a trace that its model computes otherwise now, from as few computed steps as find it."""
+    from ..comparing.bisect_model import bisect_with_model  # compiled, likewise
+
+    with _no_bytecode():
+        return _with_model(bisect_with_model, path, model, rules, proven=proven)
+
+
+@contextmanager
+def _no_bytecode() -> Generator[None]:
+    """Leave no bytecode of a user's modules: it is told apart from that of another commit by seconds and sizes."""
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = before
+
+
+def _with_model(
+    compared: Callable[..., Comparison], path: str, model: str, rules: Sequence[str], *, proven: bool
+) -> Answer:
     classes = [load_rule(rule) for rule in rules]
     loss_fn, batches = load_run("--model", model)
     damage = compare_traces(path, path, proven=True) if proven else None
@@ -137,7 +164,7 @@ def compare_model(path: str, policy: str, model: str, rules: Sequence[str], *, p
 
     def computed() -> Comparison:
         try:
-            return diff_with_model(path, loss_fn, batches, rules=classes, policy=policy)
+            return compared(path, loss_fn, batches, rules=classes)
         except NotRecordedError as error:
             raise UsageError(f"argument --model: {error}") from error
 

@@ -45,7 +45,7 @@ def _first_tensor(a: list[TensorSpec], b: list[TensorSpec]) -> str:
 
 def first_op_of(pair: Pair, step: int) -> OpDifference | None:
     """The first op that differs in a step; None if all agree or one trace has no digests of them."""
-    a, b = pair.a.ops(step), pair.b.ops(step)
+    a, b = pair.ops(step)
     return None if a is None or b is None else first_op(a, b)
 
 

@@ -59,7 +59,7 @@ def compare(a: TraceLike, b: TraceLike, *, policy: PolicyLike = "bitwise", prove
                 return damaged
             return _Comparing(Pair(traces[0], traces[1], wanted), proven=proven).result()
     except TraceFileError as error:
-        return _unreadable(names, error)
+        return unreadable(names, error)
 
 
 def assert_same(a: TraceLike, b: TraceLike, *, policy: PolicyLike = "bitwise") -> None:
@@ -78,6 +78,14 @@ def assert_same(a: TraceLike, b: TraceLike, *, policy: PolicyLike = "bitwise") -
     comparison = compare(a, b, policy=policy)
     if not comparison:
         raise AssertionError(str(comparison))
+
+
+def compare_from(first: int, a: Trace, b: Trace) -> Comparison:
+    """`a` from step `first` on, held to the bit against `b`, whose step 0 that is.
+
+    Steps have the numbers of `a`. Raises TraceFileError where a file cannot be read.
+    """
+    return _Comparing(Pair(a, b, Policy.parse("bitwise"), first=first), proven=False).result()
 
 
 def _path(trace: TraceLike) -> str:
@@ -99,6 +107,13 @@ def _opened(stack: ExitStack, given: TraceLike) -> Trace:
     return trace
 
 
+def file_notes(side: str, trace: Trace) -> list[str]:
+    """How a file is not whole that can be read nevertheless."""
+    if trace.damage is not None:
+        return [f"{side} is damaged behind step {len(trace) - 1}: {trace.damage.text}"]
+    return [] if trace.sealed else [f"{side} is not sealed: its run was not finished"]
+
+
 def _damage(paths: list[str]) -> Comparison | None:
     """What is wrong with the first file that is not whole; None if both are."""
     for path in paths:
@@ -108,7 +123,8 @@ def _damage(paths: list[str]) -> Comparison | None:
     return None
 
 
-def _unreadable(names: list[str], error: TraceFileError) -> Comparison:
+def unreadable(names: list[str], error: TraceFileError) -> Comparison:
+    """The answer where a file, or a frame that was met on the way, cannot be read."""
     if not isinstance(error, InvalidTraceError):
         verdict = Verdict.IO if error.exit == Exit.IO else Verdict.CORRUPT
         return Comparison(names[0], names[1], verdict, str(error))
@@ -136,7 +152,7 @@ class _Comparing:
         if result.verdict is not Verdict.OK:
             result.settings = {**self.settings, **result.settings}
             result.environment = self.environment
-            result.losses = loss_curves(self.a, self.b, result.step)
+            result.losses = None if self.pair.first else loss_curves(self.a, self.b, result.step)
         result.notes += self._notes(result)
         return result
 
@@ -144,10 +160,10 @@ class _Comparing:
         schema = schema_cause(self.a.schema, self.b.schema)
         if schema is not None:
             result = self._diverged(schema[0], schema[1])
-            told = self.pair.length > 0
+            told = bool(self.pair.steps)
             result.settings = differing(rule_of(self.a, told=told), rule_of(self.b, told=told))
-            if schema[0] is Cause.MODEL and self.pair.length:
-                result.op = first_op_of(self.pair, 0)
+            if schema[0] is Cause.MODEL and self.pair.steps:
+                result.op = first_op_of(self.pair, self.pair.first)
             return result
         start = self.pair.start()
         if start:
@@ -163,7 +179,7 @@ class _Comparing:
 
     def _on_the_way(self) -> Comparison | None:
         """What differs in the ops of steps whose results agree; None if nothing does, as far as it is recorded."""
-        for step in range(self.pair.length):
+        for step in self.pair.steps:
             op = first_op_of(self.pair, step)
             if op is not None:
                 begun = f"step {step} is the first that differs: its results are equal, but not what they are made of"
@@ -186,7 +202,7 @@ class _Comparing:
         return result
 
     def _equal(self) -> Comparison:
-        pair, length = self.pair, self.pair.length
+        pair, length = self.pair, len(self.pair.steps)
         final = pair.final()
         if final:
             cause, text = Cause.UPDATE, f"all {length} steps are equal, but not the final state: {counted(final)}"
@@ -195,7 +211,7 @@ class _Comparing:
         if len(self.a) != len(self.b):
             longer = "a" if len(self.a) > len(self.b) else "b"
             text = f"equal {how} for {length} steps; then {longer} goes on, to {max(len(self.a), len(self.b))}"
-            return self._diverged(Cause.LENGTH, text, step=length)
+            return self._diverged(Cause.LENGTH, text, step=pair.first + length)
         undecided = sorted(pair.unknown - pair.known)
         if undecided or not pair.one_digest:
             return Comparison(self.a.path, self.b.path, Verdict.UNPROVEN, self._undecided(undecided))
@@ -216,7 +232,7 @@ class _Comparing:
         cure = "promise no equal bits: compare with a tolerance, or record anew"
         result.sentence = f"{versions} {cure}; {result.sentence}"
         result.verdict, result.cause = Verdict.NUMERICS, Cause.NUMERICS
-        last = self.pair.length - 1
+        last = self.pair.steps.stop - 1
         if result.step is not None and last > result.step:
             end = self.pair.step(last)
             moved = [t for t in end.forward + end.after if t.max_rel is not None]
@@ -227,12 +243,7 @@ class _Comparing:
                 )
 
     def _notes(self, result: Comparison) -> list[str]:
-        notes: list[str] = []
-        for side, trace in (("a", self.a), ("b", self.b)):
-            if trace.damage is not None:
-                notes.append(f"{side} is damaged behind step {len(trace) - 1}: {trace.damage.text}")
-            elif not trace.sealed:
-                notes.append(f"{side} is not sealed: its run was not finished")
+        notes = [*file_notes("a", self.a), *file_notes("b", self.b)]
         if self.pair.skipped:
             notes.append(f"not recorded, so not compared: the values of {self.pair.skipped} tensors over all steps")
         if result.same and self.proven:

@@ -55,6 +55,7 @@ class Comparison:
         environment: where they ran, by key, where it differs.
         losses: both losses, if they part.
         notes: what the reader must know besides, such as what was not recorded.
+        uncomputed: first and last of the steps before `step` that were neither compared nor computed.
 
     >>> print(Comparison("a.dgrr", "b.dgrr", Verdict.DIVERGED, "equal to the bit for 4 steps", Cause.LENGTH, 4))
     diverged (length): equal to the bit for 4 steps
@@ -74,6 +75,7 @@ class Comparison:
     environment: Differing = field(default_factory=Differing)
     losses: LossCurves | None = None
     notes: list[str] = field(default_factory=list[str])
+    uncomputed: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
 
     @property
     def same(self) -> bool:
@@ -131,6 +133,7 @@ class Comparison:
             "losses": None if self.losses is None else self.losses.to_dict(),
             "settings": _plain_pairs(self.settings),
             "environment": _plain_pairs(self.environment),
+            "uncomputed": [list(steps) for steps in self.uncomputed],
         }
 
 

@@ -9,13 +9,13 @@ def first_divergent(pair: Pair) -> tuple[int, StepDifference] | None:
     """The first step that differs, and what differs in it.
 
     Two traces of one digest and one `state_every` are bisected along their state chains if no bit may differ: O(log N)
-    reads, which trust the stored links.
+    reads, which trust the stored links. A part of a run has a chain of its own.
     """
     a, b = pair.a, pair.b
-    if pair.policy.bitwise and pair.one_digest and a.header.state_every == b.header.state_every:
-        step = bisect(pair.length, lambda k: a[k].link != b[k].link)
+    if pair.policy.bitwise and pair.one_digest and a.header.state_every == b.header.state_every and not pair.first:
+        step = bisect(len(pair.steps), lambda k: a[k].link != b[k].link)
         return None if step is None else (step, pair.step(step))
-    return next(((k, found) for k in range(pair.length) if (found := pair.step(k))), None)
+    return next(((k, found) for k in pair.steps if (found := pair.step(k))), None)
 
 
 def bisect(length: int, differs: Callable[[int], bool]) -> int | None:

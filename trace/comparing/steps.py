@@ -9,6 +9,7 @@ from ...arrays import Array
 from ..v2.errors import NotRecordedError
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import dtype_name
+from ..v2.read.op_digests import OpDigests
 from ..v2.read.reader import StepView, Trace, What as Recorded
 from .policy import Policy
 from .settings import Differing, differing, step_of
@@ -46,6 +47,8 @@ class Pair:
         unknown: titles of what may differ by more than the policy allows, since no values of it are recorded; of the
             state alone it is left out, which follows from the gradients. What is recorded at other steps is `known`.
         skipped: how many tensors were not compared for that reason.
+        first: the step of `a` that step 0 of `b` is, where `b` was begun from a recorded state. Every step is called by
+            its number in `a`.
     """
 
     a: Trace
@@ -54,6 +57,7 @@ class Pair:
     unknown: set[str] = field(default_factory=set[str])
     known: set[str] = field(default_factory=set[str])
     skipped: int = 0
+    first: int = 0
 
     @property
     def one_digest(self) -> bool:
@@ -61,17 +65,26 @@ class Pair:
         return self.a.header.algorithm == self.b.header.algorithm
 
     @property
-    def length(self) -> int:
-        """Number of steps that both have."""
-        return min(len(self.a), len(self.b))
+    def steps(self) -> range:
+        """The steps that both have."""
+        return range(self.first, min(len(self.a), self.first + len(self.b)))
 
     def start(self) -> list[TensorDifference]:
-        """What differs before step 0."""
-        return list(self._tensors(0, "before", self.a.keyframe_digests(0), self.b.keyframe_digests(0)))
+        """What differs before the first step that is compared."""
+        digests = self.a.keyframe_digests(self.first), self.b.keyframe_digests(0)
+        return list(self._tensors(self.first, "before", *digests))
+
+    def views(self, k: int) -> tuple[StepView, StepView]:
+        """Step k of both."""
+        return self.a[k], self.b[k - self.first]
+
+    def ops(self, k: int) -> tuple[OpDigests | None, OpDigests | None]:
+        """The digests of everything that step k computed, in both; None where they are not recorded."""
+        return self.a.ops(k), self.b.ops(k - self.first)
 
     def step(self, k: int) -> StepDifference:
         """What differs in step k."""
-        x, y = self.a[k], self.b[k]
+        x, y = self.views(k)
         bitwise = self.policy.bitwise
         return StepDifference(
             data=self.one_digest and x.input_digest != y.input_digest,
@@ -136,7 +149,8 @@ class Pair:
     def _values(self, step: int, what: Recorded, name: str) -> tuple[Array, Array] | None:
         """Both values, if both are recorded."""
         try:
-            x, y = (_value(trace, step, what, name) for trace in (self.a, self.b))
+            x = _value(self.a, step, what, name)
+            y = _value(self.b, step - self.first, what, name)
         except NotRecordedError:
             return None
         return x, y

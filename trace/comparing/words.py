@@ -18,7 +18,16 @@ _NAMED = (Cause.MODEL, Cause.DATA, Cause.GRADIENT, Cause.ENVIRONMENT)
 def sentence(pair: Pair, step: int, cause: Cause, found: StepDifference, op: OpDifference | None) -> str:
     """What differs first, and the first op of it, in a sentence."""
     first = f"; first {op.short}" if op is not None and cause in _NAMED else ""
-    return f"step {step} is the first that differs: {_told(pair, cause, found)}{first}"
+    return f"{opening(pair.first, step)}: {_told(pair, cause, found)}{first}"
+
+
+def opening(first: int, step: int) -> str:
+    """How a sentence about the first different step begins, where the steps from `first` on were compared.
+
+    >>> opening(0, 7), opening(4, 7)
+    ('step 7 is the first that differs', 'from step 4 on, step 7 is the first that differs')
+    """
+    return f"{f'from step {first} on, ' if first else ''}step {step} is the first that differs"
 
 
 def _told(pair: Pair, cause: Cause, found: StepDifference) -> str:
@@ -46,7 +55,7 @@ def notes(pair: Pair, step: int, cause: Cause, found: StepDifference, op: OpDiff
         return _whose_batch(pair, step)
     if cause is not Cause.GRADIENT:
         return []
-    missing = [side for side, trace in (("a", pair.a), ("b", pair.b)) if trace.ops(step) is None]
+    missing = [side for side, ops in zip("ab", pair.ops(step), strict=True) if ops is None]
     said: list[str] = []
     if missing:
         said.append(f"which op: not recorded in {' and '.join(missing)} at step {step} (record_ops)")
@@ -62,7 +71,7 @@ def notes(pair: Pair, step: int, cause: Cause, found: StepDifference, op: OpDiff
 
 def _whose_batch(pair: Pair, step: int) -> list[str]:
     """Whether the batch is one that `a` had a little earlier or later, as where two were swapped."""
-    batch = pair.b[step].input_digest
+    batch = pair.views(step)[1].input_digest
     near = range(max(step - _NEAR, 0), min(step + _NEAR, len(pair.a)))
     found = next((k for k in near if pair.a[k].input_digest == batch), None)
     return [] if found is None else [f"the batch that a was given at step {found}"]

@@ -75,22 +75,28 @@ class Execution:
             CannotExecuteError: too many micro-batches.
         """
         if view.step == 0:
-            self.together = view.micro_batches
-            self._batches = _epochs(self._given, self.together)
-        if self.together > _MOST_TOGETHER:
-            text = f"{self.together} micro-batches in one step; at most {_MOST_TOGETHER} are executed again"
-            raise CannotExecuteError(text)
+            self._begin(view)
         return next(self._batches, None)
 
-    def pass_over(self, first: StepView, steps: int) -> None:
-        """Leave out the batches of the first ``steps`` steps of the run; ``first`` is the first of them.
+    def pass_over(self, steps: int) -> None:
+        """Leave out the batches of so many steps of the run, from its first on, or all that there are.
+
+        They are made and dropped: nothing says of a batch that it can be reached without those before it.
 
         Raises:
             CannotExecuteError: too many micro-batches.
         """
-        if steps and self.take(first) is not None:
-            for _ in islice(self._batches, steps - 1):
-                pass
+        self._begin(self._trace[0])
+        for _ in islice(self._batches, steps):
+            pass
+
+    def _begin(self, first: StepView) -> None:
+        """The batches from their beginning, as many together as the first step says."""
+        self.together = first.micro_batches
+        if self.together > _MOST_TOGETHER:
+            text = f"{self.together} micro-batches in one step; at most {_MOST_TOGETHER} are executed again"
+            raise CannotExecuteError(text)
+        self._batches = _epochs(self._given, self.together)
 
     def recorded(self, batch: tuple[Batch, ...]) -> Batch:
         """Micro-batches as a trace digests them."""

@@ -96,7 +96,7 @@ class Model:
     def pass_over(self, steps: int) -> None:
         """Leave out the batches of the first steps of the run. Before any other batch is asked for."""
         with blaming(Verdict.DATA, "the batches cannot be read", 0):
-            self._execution.pass_over(self._trace[0], steps)
+            self._execution.pass_over(steps)
 
     def next_batch(self, view: StepView) -> tuple[Batch, ...]:
         """The micro-batches of a step; of every step in turn, from the first or what was passed over."""

@@ -1,5 +1,6 @@
 """Recording the steps of a run."""
 
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -65,6 +66,17 @@ class Recorder:
     def link(self) -> bytes:
         """The link of the last step in the state chain; of a trace without steps, where the chain begins."""
         return self._writer.link
+
+    def link_behind(self, previous: bytes, step: int) -> bytes:
+        """The link that the last step has in a trace of this kind where it is number `step`, behind a link `previous`.
+
+        Raises:
+            ValueError: no step is recorded.
+        """
+        if self._last_record is None:
+            raise ValueError("recorder.link_behind: expected a step to be recorded before")
+        record = replace(self._last_record, step=step)
+        return encode_step(self._layout, self._algorithm.hash, previous, record)[: self._layout.digest_size]
 
     @property
     def path(self) -> str:

@@ -1,0 +1,167 @@
+"""Steps of a recorded run, computed now from a state of it and recorded, up to the first that differs."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from ...arrays import Array
+from ...completed_step import CompletedStep
+from ...runtime.ir.step_tape import tape_of
+from ...tape import NUMERICS, DgrrError
+from ..replaying.execution import CannotExecuteError, ComputedStep, Execution, LossFn
+from ..replaying.replay_state import ReplayState, Rules, UnknownRuleError
+from ..v2.errors import NonFiniteError
+from ..v2.format.constants import TensorRole
+from ..v2.format.digest import Algorithm, Batch
+from ..v2.format.schema import CLIPPING, Group
+from ..v2.read.reader import StepView, Trace
+from ..v2.verdict import Verdict
+from ..v2.write.open_recorder import open_recorder
+from ..v2.write.recorder import Recorder
+from ..v2.write.tensors import schema_of
+from .result import Cause, Comparison
+from .words import opening
+
+_DIGESTS: dict[Algorithm, Literal["xxh3-128", "sha256"]] = {Algorithm.XXH3_128: "xxh3-128", Algorithm.SHA256: "sha256"}
+_VALUES = 1 << 30
+"""Bytes of elements kept of the last step computed now, beside those that the record mode keeps."""
+
+_NO_MORE = "there are no more batches; give those of the run from its beginning, made anew"
+
+
+class Start(NamedTuple):
+    """Everything that training changes, before a step."""
+
+    params: dict[str, Array]
+    state: dict[str, Array]
+    model_state: dict[str, Array]
+
+
+class Anew(NamedTuple):
+    """How computing steps anew went.
+
+    `agrees`: whether every step has the link that was recorded. `ended`: why it ended where it could not go on.
+    """
+
+    agrees: bool
+    ended: tuple[Cause, str] | None = None
+
+
+def called(loss_fn: LossFn) -> str:
+    """What a run that a loss function computes now is called."""
+    return f"{getattr(loss_fn, '__qualname__', type(loss_fn).__name__)}, computed now"
+
+
+def named(found: Comparison, name: str, anew: Anew, first: int = 0) -> Comparison:
+    """A comparison with steps that were computed from step `first` on, which end where they part."""
+    found.b = name
+    found.settings.pop("steps", None)
+    if found.cause is not Cause.LENGTH or found.step is None:
+        return found
+    if anew.ended is not None:
+        found.cause, text = anew.ended
+        found.sentence = f"{opening(first, found.step)}: {text}"
+    elif not anew.agrees:
+        text = (
+            f"the link of step {found.step - 1} is not that of what it links: the file is not what it says; validate it"
+        )
+        return Comparison(found.a, name, Verdict.CHAIN, text)
+    return found
+
+
+def recorded_state(trace: Trace, step: int) -> Start:
+    """The KEYFRAME before a step. Raises NotRecordedError."""
+    values = trace.keyframe(step)
+    roles = (TensorRole.PARAM, TensorRole.STATE, TensorRole.BUFFER)
+    return Start(*({t.name: values[t.name] for t in trace.schema.tensors if t.role is role} for role in roles))
+
+
+def rule_of_params(trace: Trace) -> Group:
+    """The one group of the schema whose rule updates the params."""
+    groups = [group for group in trace.schema.groups if group != CLIPPING]
+    if len(groups) != 1:
+        raise CannotExecuteError(f"the trace has {len(groups)} rules for its params; one alone can be computed anew")
+    return groups[0]
+
+
+def hyper_of(trace: Trace, view: StepView) -> dict[str, float]:
+    """What that rule was told."""
+    names = rule_of_params(trace).hyperparameters
+    return dict(zip(names, view.record.hyper[len(view.record.hyper) - len(names) :], strict=True))
+
+
+def record_anew(
+    trace: Trace, steps: range, path: Path, start: Start, execution: Execution, rules: Rules, *, whole: bool = False
+) -> Anew:
+    """Record steps computed now from the state before them, the whole or up to the first with another link.
+
+    The first of them is step 0 of the new trace, and must be one at which the recorded state was digested.
+
+    Raises:
+        CannotExecuteError: what is recorded does not say how a step was computed.
+    """
+    header, group = trace.header, rule_of_params(trace)
+    law: dict[str, Any] = {
+        "rule": group.rule,
+        "hyperparameters": group.hyperparameters,
+        "clip_value": trace[0].clip_value,
+    }
+    kept: dict[str, Any] = {
+        "record": header.mode.name.lower(),
+        "record_values": _VALUES,
+        "state_every": header.state_every,
+        "seed": header.seed,
+    }
+    digest = _DIGESTS[header.algorithm]
+    with open_recorder(path, **start._asdict(), **law, **kept, digest=digest, numerics=NUMERICS) as recorder:
+        if schema_of(**start._asdict(), **law) != trace.schema:
+            return Anew(agrees=False)
+        state = ReplayState(trace, {**start.params, **start.state, **start.model_state}, rules)
+        return _train(trace, steps, recorder, execution, state, whole=whole)
+
+
+def _train(
+    trace: Trace, steps: range, recorder: Recorder, execution: Execution, state: ReplayState, *, whole: bool
+) -> Anew:
+    previous = trace[steps.start - 1].link if steps.start else recorder.link
+    agrees = True
+    params = [t.name for t in trace.schema.tensors if t.role is TensorRole.PARAM]
+    for view in map(trace.__getitem__, steps):
+        batch = execution.take(view)
+        if batch is None:
+            return Anew(agrees=False, ended=(Cause.DATA, _NO_MORE))
+        made = execution.compute(view, state, batch)
+        try:
+            done = _completed(trace, view, state, execution.recorded(batch), made)
+            recorder.step(replace(done, step=view.step - steps.start))
+        except NonFiniteError as error:
+            return Anew(agrees=False, ended=(Cause.GRADIENT, f"computed now, {error.tensor!r} is not finite"))
+        if recorder.link_behind(previous, view.step) != view.link:
+            agrees = False
+            if not whole or trace.ops(view.step) is not None:
+                recorder.record_tape(tape_of(made.passes, params))
+            if not whole:
+                break
+        previous = view.link
+    return Anew(agrees)
+
+
+def _completed(trace: Trace, view: StepView, state: ReplayState, batch: Batch, made: ComputedStep) -> CompletedStep:
+    """A step of the run, computed now, clipped and applied to the state as the recorded one was."""
+    grads, clip = made.consumed(view)
+    try:
+        state.advance(view, grads, made.buffers)
+    except (UnknownRuleError, DgrrError) as error:
+        raise CannotExecuteError(f"step {view.step} cannot be applied: {error}") from error
+    return CompletedStep(
+        step=view.step,
+        loss=made.loss,
+        hyper=hyper_of(trace, view),
+        grads=grads,
+        params=state.of_role(TensorRole.PARAM),
+        state=state.of_role(TensorRole.STATE),
+        model_state=state.of_role(TensorRole.BUFFER),
+        batch=batch,
+        clip=clip,
+        micro_batches=len(made.passes),
+    )

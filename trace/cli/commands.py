@@ -313,9 +313,9 @@ COMMANDS = (
         _add_bisect,
         _two_paths,
         handlers.bisect,
-        "dgrr bisect old.dgrr new.dgrr                                         along the links of both\n"
-        "dgrr bisect old.dgrr --model train:run                                from the recorded states\n"
-        "git bisect run dgrr bisect --git /kept/old.dgrr --model train:run     which commit changed the numbers",
+        "dgrr bisect old.dgrr new.dgrr                    along the links of both\n"
+        "dgrr bisect old.dgrr --model train:run           from the recorded states\n"
+        "dgrr bisect --git old.dgrr --model train:run     behind git bisect run: which commit changed the numbers",
         _MODULES,
     ),
     Command(
@@ -377,7 +377,7 @@ def _parser() -> Parser:
         epilog="`dgrr COMMAND --help` shows the arguments of a command, with examples.\n\n"
         "Exit codes: 0 success, 1 usage error, 2 IO error, 3 not a valid trace, 4 divergence,\n"
         "5 replay failure or a failed check of a step, 6 not everything could be proven,\n"
-        "7 steps lost in a recovery, 130 interrupted.",
+        "7 steps lost in a recovery, 125 unknown (bisect --git), 130 interrupted.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )

@@ -97,6 +97,8 @@ def git(folder: Path, *args: str) -> str:
         who |= {f"GIT_{role}_NAME": "someone", f"GIT_{role}_EMAIL": "someone@example.org"}
     path = os.pathsep.join(filter(None, [str(Path(dgrr.__file__).parents[1]), os.environ.get("PYTHONPATH")]))
     env = {**os.environ, **who, "PYTHONPATH": path}
+    for name in ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"):  # as for a user: the command itself must see to it
+        env.pop(name, None)
     ended = subprocess.run(["git", *args], cwd=folder, env=env, capture_output=True, text=True, timeout=300)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout

@@ -2,8 +2,10 @@
 
 import json
 import os
+import struct
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -180,6 +182,49 @@ def test_a_lost_seal(record_run: RecordRun, tmp_path: Path, state_every: int) ->
     assert replay(tmp_path / "new").verdict is (Verdict.OK if state_every == 1 else Verdict.UNPROVEN)
     gone = recovered(tmp_path, data[: bounds_of(data, SEAL)[0][0]])
     assert not gone.lossy
+
+
+def test_what_the_seal_knows_is_kept(record_run: RecordRun, tmp_path: Path) -> None:
+    found = recovered(tmp_path, record_run(state_every=4).read_bytes())
+    assert not found.lossy
+    with open_trace(tmp_path / "run.dgrr") as run, open_trace(tmp_path / "new") as new:
+        assert run.seal is not None
+        assert new.seal is not None
+        assert new.seal.final == run.seal.final != ()
+
+
+def test_steps_of_another_run_are_not_joined(record_run: RecordRun, tmp_path: Path) -> None:
+    """With our salt, and the number that is due: the state chain alone tells."""
+    ours, theirs = (record_run(name, diverge=d).read_bytes() for name, d in (("run.dgrr", None), ("b.dgrr", 0)))
+    steps = bounds_of(ours, STEP)
+    found = recovered(tmp_path, ours[: steps[3][0]] + theirs[steps[2][0] :])
+    assert [(p.first, p.steps) for p in found.parts] == [(0, 3)]
+    assert links(tmp_path / "new") == links(tmp_path / "run.dgrr")[:3]
+    assert found.lost_steps == ((3, 5),)
+
+
+@pytest.mark.parametrize("kind", [COMMIT, SEAL, NODES])
+def test_a_file_full_of_heads_is_read_a_few_times(
+    record_run: RecordRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: int
+) -> None:
+    """Each says that it has all that follows for its front."""
+    data = record_run(seal=False).read_bytes() + bytes(64)
+    size = 48 * 2000
+    for left in range(size, 0, -48):
+        head = struct.pack("<4sBBHQQII8sI", b"\xdaGRF", kind, 0, 0, 9, 6, left - 48, left - 48, bytes(8), 1)
+        data += head + struct.pack("<I", zlib.crc32(head, zlib.crc32(bytes(16))))
+    data += bytes(64)
+    real, counted = os.pread, [0]
+
+    def counting(descriptor: int, length: int, offset: int) -> bytes:
+        counted[0] += length
+        return real(descriptor, length, offset)
+
+    monkeypatch.setattr(os, "pread", counting)
+    found = recovered(tmp_path, data)
+    assert found.parts[0].steps == 6
+    assert found.lossy
+    assert counted[0] < 30 * len(data)
 
 
 def test_a_lost_index_in_the_middle(record_run: RecordRun, tmp_path: Path) -> None:

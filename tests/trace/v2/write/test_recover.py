@@ -33,6 +33,7 @@ from dgrr.trace.file_version import TraceFileError
 from dgrr.trace.v2.write.rollback import rollback_v2
 
 from ..read.test_damage import frame_bounds
+from ..read.test_hostile import frame
 
 RecordRun = Callable[..., Path]
 KEYFRAME, STEP, COMMIT, INDEX, SEAL, EVENT, OPS, NODES, VALUES = 2, 3, 4, 5, 6, 7, 128, 129, 130
@@ -161,6 +162,26 @@ def test_two_damages_make_three_parts(record_run: RecordRun, tmp_path: Path) -> 
     assert [(p.first, p.steps) for p in found.parts] == [(0, 1), (2, 3), (6, 3)]
     assert found.lost_steps == ((1, 1), (5, 5))
     assert found.to_dict()["lost_steps"] == [[1, 1], [5, 5]]
+
+
+def test_traces_of_another_library_have_no_second_part(record_run: RecordRun, tmp_path: Path) -> None:
+    data = record_run(keyframe_every=2, numerics=0).read_bytes()
+    found = recovered(tmp_path, flipped(data, bounds_of(data, STEP)[2][0] + 60))
+    assert [(p.first, p.steps) for p in found.parts] == [(0, 2)]
+    assert found.lost_steps == ((2, 5),)
+
+
+def test_frames_of_unknown_types(record_run: RecordRun, tmp_path: Path) -> None:
+    """What may be skipped is lost, and said to be; what may not stops a recovery."""
+    data = record_run(seal=False).read_bytes()
+    seq = len(frame_bounds(data))
+    found = recovered(tmp_path, data + frame(data[-16:], 200, seq, 6, b"more")[0])
+    assert found.lost_frames == {"type 200": 1}
+    assert found.parts[0].steps == 6
+    (tmp_path / "source").write_bytes(data + frame(data[-16:], 77, seq, 6, b"more")[0])
+    with pytest.raises(InvalidTraceError, match="unsupported: a frame of the unknown type 77"):
+        recover(tmp_path / "source", tmp_path / "other")
+    assert not (tmp_path / "other").exists()
 
 
 def test_the_parent_is_the_chain_where_a_part_ends(record_run: RecordRun, tmp_path: Path) -> None:

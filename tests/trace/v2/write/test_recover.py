@@ -184,6 +184,26 @@ def test_frames_of_unknown_types(record_run: RecordRun, tmp_path: Path) -> None:
     assert not (tmp_path / "other").exists()
 
 
+def test_frames_that_say_again_what_was_said_are_left_out(record_run: RecordRun, tmp_path: Path) -> None:
+    """With right links: an old KEYFRAME and its STEP, an EVENT of another step, OPS twice."""
+    data = record_run(seal=False, keyframe_every=2, record="bare").read_bytes()
+    seq = len(frame_bounds(data))
+    for kind, step, place in ((KEYFRAME, 2, 1), (STEP, 2, 2), (EVENT, 0, 0)):
+        start, end = bounds_of(data, kind)[place]
+        front = data[start + 48 : start + 48 + int.from_bytes(data[start + 28 : start + 32], "little")]
+        assert end - start == 64 + -(-len(front) // 8) * 8
+        data += frame(data[-16:], kind, seq, step, front)[0]
+        seq += 1
+    found = recovered(tmp_path, data)
+    assert [(p.first, p.steps) for p in found.parts] == [(0, 6)]
+    assert found.lost_frames == {"KEYFRAME": 1, "STEP": 1, "EVENT": 1}
+    ops = with_ops(tmp_path / "ops.dgrr")
+    start, end = bounds_of(ops, OPS)[-1]
+    front, data = ops[start + 48 : end - 16], ops[:end]
+    again = recovered(tmp_path, data + frame(data[-16:], OPS, len(frame_bounds(data)), 3, front)[0])
+    assert again.lost_frames == {"OPS": 1}
+
+
 def test_the_parent_is_the_chain_where_a_part_ends(record_run: RecordRun, tmp_path: Path) -> None:
     data = record_run().read_bytes()
     start = bounds_of(data, STEP)[3][0]
@@ -299,6 +319,7 @@ def with_ops(path: Path, steps: int = 4) -> bytes:
         rule="sgd@1",
         hyperparameters=["lr"],
         numerics=1,
+        salt=bytes(16),
         keyframe_every=2,
         record_ops="every",
         record_values=1 << 10,

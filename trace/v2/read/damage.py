@@ -5,15 +5,27 @@ from zlib import crc32
 
 from ..errors import DamageError, InvalidTraceError
 from ..format.constants import ALIGNMENT, HEAD_LENGTH, SYNC, FrameType
+from ..format.frame import Head
 from ..verdict import Verdict
 from .source import FrameSource
+
+READ_AGAIN = 8
+"""How often the bytes of a file are read in search of whole frames, at most: a hostile file is full of heads."""
 
 
 def judge(frames: FrameSource, damage: DamageError) -> InvalidTraceError:
     """What the damage means: `corrupt` if a whole COMMIT or SEAL stands behind it, else `torn-tail`."""
     offset = damage.offset or 0
+    allowance = READ_AGAIN * frames.source.size
     for candidate in sync_words(frames, offset + ALIGNMENT):
-        if _is_commit(frames, candidate):
+        head = _commit_head(frames, candidate)
+        if head is None:
+            continue
+        if allowance < 0:
+            text = f"{damage.text}, and more heads stand behind it than any writer leaves"
+            return InvalidTraceError(Verdict.CORRUPT, text, offset)
+        allowance -= head.front_length
+        if _front_is_whole(frames, candidate, head):
             text = f"{damage.text}, and data that was committed at byte {candidate} stands behind it"
             return InvalidTraceError(Verdict.CORRUPT, text, offset)
     return InvalidTraceError(Verdict.TORN_TAIL, f"{damage.text}, and nothing committed stands behind it", offset)
@@ -34,16 +46,18 @@ def sync_words(frames: FrameSource, start: int) -> Iterator[int]:
         position += max(length - len(SYNC) + 1, 1)
 
 
-def _is_commit(frames: FrameSource, offset: int) -> bool:
+def _commit_head(frames: FrameSource, offset: int) -> Head | None:
     try:
         head = frames.head(offset)
-        if head.type not in (FrameType.COMMIT, FrameType.SEAL):
-            return False
-        crc = 0
-        for block in frames.source.blocks(offset + HEAD_LENGTH, head.front_length):
-            crc = crc32(block, crc)
     except InvalidTraceError as error:
         if error.verdict is Verdict.IO:
             raise
-        return False
+        return None
+    return head if head.type in (FrameType.COMMIT, FrameType.SEAL) else None
+
+
+def _front_is_whole(frames: FrameSource, offset: int, head: Head) -> bool:
+    crc = 0
+    for block in frames.source.blocks(offset + HEAD_LENGTH, head.front_length):
+        crc = crc32(block, crc)
     return crc == head.front_crc

@@ -20,14 +20,12 @@ from ..format.nodes import decode_nodes
 from ..format.ops import OpsRecord, decode_ops
 from ..format.step import StepRecord
 from ..format.values import ValuesRecord, decode_values
-from ..read.damage import sync_words
+from ..read.damage import READ_AGAIN, sync_words
 from ..read.scan import Prologue, Record, read_step
 from ..read.source import Frame, FrameSource
 from ..verdict import Verdict
 
 _DERIVED = (FrameType.COMMIT, FrameType.INDEX)
-_READ_AGAIN = 8
-"""How often the bytes of a file are read in search of whole frames, at most: a hostile file is full of heads."""
 
 
 @dataclass(slots=True)
@@ -73,7 +71,7 @@ class Salvage:
         self._nodes: dict[int, int] = {}
         self._beginning: list[int] = []
         self._digests = tensor_digests(frames, self.layout)
-        self._allowance = _READ_AGAIN * frames.source.size
+        self._allowance = READ_AGAIN * frames.source.size
         for frame in self._whole_frames():
             if not self._take(frame):
                 self._leave_out(frame.type, frame.end - frame.offset)

@@ -2,8 +2,10 @@
 
 import json
 import os
+import struct
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,7 @@ from dgrr.trace.file_version import TraceFileError
 from dgrr.trace.v2.write.rollback import rollback_v2
 
 from ..read.test_damage import frame_bounds
+from ..read.test_hostile import frame
 
 RecordRun = Callable[..., Path]
 KEYFRAME, STEP, COMMIT, INDEX, SEAL, EVENT, OPS, NODES, VALUES = 2, 3, 4, 5, 6, 7, 128, 129, 130
@@ -161,6 +164,46 @@ def test_two_damages_make_three_parts(record_run: RecordRun, tmp_path: Path) -> 
     assert found.to_dict()["lost_steps"] == [[1, 1], [5, 5]]
 
 
+def test_traces_of_another_library_have_no_second_part(record_run: RecordRun, tmp_path: Path) -> None:
+    data = record_run(keyframe_every=2, numerics=0).read_bytes()
+    found = recovered(tmp_path, flipped(data, bounds_of(data, STEP)[2][0] + 60))
+    assert [(p.first, p.steps) for p in found.parts] == [(0, 2)]
+    assert found.lost_steps == ((2, 5),)
+
+
+def test_frames_of_unknown_types(record_run: RecordRun, tmp_path: Path) -> None:
+    """What may be skipped is lost, and said to be; what may not stops a recovery."""
+    data = record_run(seal=False).read_bytes()
+    seq = len(frame_bounds(data))
+    found = recovered(tmp_path, data + frame(data[-16:], 200, seq, 6, b"more")[0])
+    assert found.lost_frames == {"type 200": 1}
+    assert found.parts[0].steps == 6
+    (tmp_path / "source").write_bytes(data + frame(data[-16:], 77, seq, 6, b"more")[0])
+    with pytest.raises(InvalidTraceError, match="unsupported: a frame of the unknown type 77"):
+        recover(tmp_path / "source", tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+def test_frames_that_say_again_what_was_said_are_left_out(record_run: RecordRun, tmp_path: Path) -> None:
+    """With right links: an old KEYFRAME and its STEP, an EVENT of another step, OPS twice."""
+    data = record_run(seal=False, keyframe_every=2, record="bare").read_bytes()
+    seq = len(frame_bounds(data))
+    for kind, step, place in ((KEYFRAME, 2, 1), (STEP, 2, 2), (EVENT, 0, 0)):
+        start, end = bounds_of(data, kind)[place]
+        front = data[start + 48 : start + 48 + int.from_bytes(data[start + 28 : start + 32], "little")]
+        assert end - start == 64 + -(-len(front) // 8) * 8
+        data += frame(data[-16:], kind, seq, step, front)[0]
+        seq += 1
+    found = recovered(tmp_path, data)
+    assert [(p.first, p.steps) for p in found.parts] == [(0, 6)]
+    assert found.lost_frames == {"KEYFRAME": 1, "STEP": 1, "EVENT": 1}
+    ops = with_ops(tmp_path / "ops.dgrr")
+    start, end = bounds_of(ops, OPS)[-1]
+    front, data = ops[start + 48 : end - 16], ops[:end]
+    again = recovered(tmp_path, data + frame(data[-16:], OPS, len(frame_bounds(data)), 3, front)[0])
+    assert again.lost_frames == {"OPS": 1}
+
+
 def test_the_parent_is_the_chain_where_a_part_ends(record_run: RecordRun, tmp_path: Path) -> None:
     data = record_run().read_bytes()
     start = bounds_of(data, STEP)[3][0]
@@ -180,6 +223,49 @@ def test_a_lost_seal(record_run: RecordRun, tmp_path: Path, state_every: int) ->
     assert replay(tmp_path / "new").verdict is (Verdict.OK if state_every == 1 else Verdict.UNPROVEN)
     gone = recovered(tmp_path, data[: bounds_of(data, SEAL)[0][0]])
     assert not gone.lossy
+
+
+def test_what_the_seal_knows_is_kept(record_run: RecordRun, tmp_path: Path) -> None:
+    found = recovered(tmp_path, record_run(state_every=4).read_bytes())
+    assert not found.lossy
+    with open_trace(tmp_path / "run.dgrr") as run, open_trace(tmp_path / "new") as new:
+        assert run.seal is not None
+        assert new.seal is not None
+        assert new.seal.final == run.seal.final != ()
+
+
+def test_steps_of_another_run_are_not_joined(record_run: RecordRun, tmp_path: Path) -> None:
+    """With our salt, and the number that is due: the state chain alone tells."""
+    ours, theirs = (record_run(name, diverge=d).read_bytes() for name, d in (("run.dgrr", None), ("b.dgrr", 0)))
+    steps = bounds_of(ours, STEP)
+    found = recovered(tmp_path, ours[: steps[3][0]] + theirs[steps[2][0] :])
+    assert [(p.first, p.steps) for p in found.parts] == [(0, 3)]
+    assert links(tmp_path / "new") == links(tmp_path / "run.dgrr")[:3]
+    assert found.lost_steps == ((3, 5),)
+
+
+@pytest.mark.parametrize("kind", [COMMIT, SEAL, NODES])
+def test_a_file_full_of_heads_is_read_a_few_times(
+    record_run: RecordRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: int
+) -> None:
+    """Each says that it has all that follows for its front."""
+    data = record_run(seal=False).read_bytes() + bytes(64)
+    size = 48 * 2000
+    for left in range(size, 0, -48):
+        head = struct.pack("<4sBBHQQII8sI", b"\xdaGRF", kind, 0, 0, 9, 6, left - 48, left - 48, bytes(8), 1)
+        data += head + struct.pack("<I", zlib.crc32(head, zlib.crc32(bytes(16))))
+    data += bytes(64)
+    real, counted = os.pread, [0]
+
+    def counting(descriptor: int, length: int, offset: int) -> bytes:
+        counted[0] += length
+        return real(descriptor, length, offset)
+
+    monkeypatch.setattr(os, "pread", counting)
+    found = recovered(tmp_path, data)
+    assert found.parts[0].steps == 6
+    assert found.lossy
+    assert counted[0] < 30 * len(data)
 
 
 def test_a_lost_index_in_the_middle(record_run: RecordRun, tmp_path: Path) -> None:
@@ -233,6 +319,7 @@ def with_ops(path: Path, steps: int = 4) -> bytes:
         rule="sgd@1",
         hyperparameters=["lr"],
         numerics=1,
+        salt=bytes(16),
         keyframe_every=2,
         record_ops="every",
         record_values=1 << 10,

@@ -305,7 +305,7 @@ COMMANDS = (
         handlers.at,
         "dgrr at run.dgrr --step 100 --model train:run                      a table of all nodes\n"
         "dgrr at run.dgrr --step 100 --model train:run --explain 0.weight   from a weight to the loss\n"
-        "dgrr at run.dgrr --step 100 --model train:run --save w.safetensors and the weights before the step",
+        "dgrr at run.dgrr --step 100 --model train:run --save before.safetensors   the weights before it",
     ),
     Command(
         "bisect",

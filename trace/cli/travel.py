@@ -43,12 +43,13 @@ def _rebuilt(path: str, step: int, model: str, rules: Sequence[str]) -> PastStep
 
 
 def _shown(past: PastStep, args: argparse.Namespace) -> Answer:
-    if args.micro_batch >= len(past.passes):
-        expected = f"expected 0 to {len(past.passes) - 1}, got {args.micro_batch}"
+    place: int = args.micro_batch
+    if place >= len(past.passes):
+        expected = f"expected 0 to {len(past.passes) - 1}, got {place}"
         raise UsageError(f"argument --micro-batch: {expected}: step {past.step} has {len(past.passes)} of them")
-    made = past.passes[args.micro_batch]
+    made = past.passes[place]
     dot = made.tape.to_dot(made.dense) if args.dot else None
-    table = _table(past, args) if dot is None else None
+    table = _table(past, place, args.explain) if dot is None else None
     _save(past, args.save)
     result = {
         "step": past.step,
@@ -65,16 +66,15 @@ def _shown(past: PastStep, args: argparse.Namespace) -> Answer:
     return done(result, dot or "\n".join([*lines, str(table)]))
 
 
-def _table(past: PastStep, args: argparse.Namespace) -> Table:
-    if args.explain is None:
-        return past.table(args.micro_batch)
-    made = past.passes[args.micro_batch]
-    node: str | int = int(args.explain) if args.explain.isdecimal() else args.explain
+def _table(past: PastStep, place: int, explain: str | None) -> Table:
+    if explain is None:
+        return past.table(place)
+    made = past.passes[place]
+    node: str | int = int(explain) if explain.isdecimal() else explain
     try:
-        way: Table = made.tape.explain(node, made.dense)
+        return made.tape.explain(node, made.dense)
     except TapeError as error:
         raise UsageError(f"argument --explain: {error}") from error
-    return way
 
 
 def _save(past: PastStep, path: str | None) -> None:

@@ -7,7 +7,7 @@ test takes the fixture.
 import os
 from collections.abc import Generator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -113,7 +113,8 @@ def golden_trace(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
     from .asked import asked
     from .traces import GoldenTest, GoldenTraces
 
-    item, base = request.node, tmp_path_factory.getbasetemp()
+    item: pytest.Item = cast(Any, request).node  # which pytest does not type
+    base = tmp_path_factory.getbasetemp()
     shared = base.parent if _is_worker(request.config) else base
     try:
         wanted = asked((mark.args, mark.kwargs) for mark in item.iter_markers("golden"))

@@ -16,6 +16,7 @@ from dgrr.runtime.training import recorder_protocol
 from dgrr.trace import (
     CompletedStep,
     NonFiniteError,
+    NotRecordedError,
     Recorder,
     TraceWriteError,
     Verdict,
@@ -307,3 +308,29 @@ def test_a_nested_batch_is_refused_by_the_name_of_its_nest(tmp_path: Path, batch
     step(recorder, batch=([[1, 2], [3, 4]], 3.0, np.float32(2)))
     assert recorder.steps == 1
     recorder.close()
+
+
+def _told(step: int, w: Any, grad: Any) -> CompletedStep:
+    run: dict[str, Any] = {"hyper": {"lr": 0.5}, "params": {"w": w}, "state": {}, "batch": np.ones(2)}
+    return CompletedStep(step=step, loss=np.array(1.0), grads={"w": grad}, **run)
+
+
+def test_values_of_a_run_of_one_step_are_written_once(tmp_path: Path) -> None:
+    run: dict[str, Any] = {"rule": "sgd@1", "hyperparameters": ["lr"], "numerics": 1, "record_values": 100}
+    with open_recorder(tmp_path / "t", record="bare", params={"w": np.ones(2)}, state={}, **run) as recorder:
+        recorder.step(_told(0, np.zeros(2), np.ones(2)))
+    assert validate(tmp_path / "t").ok
+
+
+def test_values_that_changed_since_their_step_are_left_out(tmp_path: Path) -> None:
+    w, grad = np.array([3.0, 4.0]), np.ones(2)
+    run: dict[str, Any] = {"rule": "sgd@1", "hyperparameters": ["lr"], "numerics": 1, "record_values": 100}
+    with open_recorder(tmp_path / "t", record="bare", params={"w": np.ones(2)}, state={}, **run) as recorder:
+        recorder.step(_told(0, np.zeros(2), np.ones(2)))
+        recorder.step(_told(1, w, grad))
+        grad += 1
+    assert validate(tmp_path / "t").ok
+    with open_trace(tmp_path / "t") as trace:
+        assert trace.tensor("w", step=1, what="after").tolist() == [3.0, 4.0]
+        with pytest.raises(NotRecordedError):
+            trace.tensor("w", step=1, what="grad")

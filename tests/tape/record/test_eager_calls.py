@@ -1,5 +1,6 @@
 """An eager call on small values costs what its Python costs: how many functions it enters is held here."""
 
+import gc
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -21,19 +22,22 @@ CALLS: list[tuple[Callable[[Any, Any, Any], Any], int]] = [
 
 
 def entered(call: Callable[[], Any]) -> list[str]:
-    """The functions that a call enters."""
+    """The functions that a call enters; not those that the collector calls for what others left, if its time has come."""
     names = list[str]()
 
     def note(frame: FrameType, event: str, argument: object) -> None:
         if event == "call":
             names.append(frame.f_code.co_name)
 
-    before = sys.getprofile()
+    before, collects = sys.getprofile(), gc.isenabled()
+    gc.disable()
     sys.setprofile(note)
     try:
         call()
     finally:
         sys.setprofile(before)
+        if collects:
+            gc.enable()
     return names
 
 

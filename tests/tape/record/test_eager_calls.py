@@ -22,7 +22,7 @@ CALLS: list[tuple[Callable[[Any, Any, Any], Any], int]] = [
 
 
 def entered(call: Callable[[], Any]) -> list[str]:
-    """The functions that a call enters; not those that the collector calls for what others left, if its time has come."""
+    """The functions that a call enters, without those that the collector calls for what others left."""
     names = list[str]()
 
     def note(frame: FrameType, event: str, argument: object) -> None:

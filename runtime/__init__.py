@@ -8,6 +8,7 @@ from .captured.purity import CaptureError
 from .data import Batches, Dataset, Stream
 from .optim import SGD, Adam, AdamW, clip_by_global_norm, clip_by_value, make_rule
 from .step.eager import EagerStep, StateError
+from .step.ensemble import ensemble, joined, parted
 from .step.evaluate import Evaluation, NonFiniteError, evaluate, gradients
 from .step.state_digest import state_digest
 from .training.callbacks.best_checkpoint import BestCheckpoint
@@ -49,8 +50,11 @@ __all__ = [
     "clip_by_value",
     "completed",
     "data",
+    "ensemble",
     "evaluate",
     "gradients",
+    "joined",
     "make_rule",
+    "parted",
     "state_digest",
 ]

@@ -24,6 +24,7 @@ from .numerics.interrupts import hold_while_compiling as _hold_while_compiling
 from .tape import Tape
 from .transforms.gradcheck import Element, GradcheckReport, gradcheck
 from .transforms.transforms import grad, hvp, jacobian, jvp, value_and_grad, vjp
+from .transforms.vmap import vmap
 from .values.dtypes import DType, Float, boolean, f32, f64, i64
 from .values.shape import Dim, Shape
 from .values.tensor import AnyTensor, Tensor
@@ -76,6 +77,7 @@ __all__ = [
     "set_threads",
     "value_and_grad",
     "vjp",
+    "vmap",
 ]
 
 _hold_while_compiling()

@@ -71,6 +71,10 @@ class Random:
         kept: AnyVar = OPS["dropout"](x, self._step, p, **self._key())
         return kept
 
+    def afresh(self, seed: int | None = None) -> "Random":
+        """The same micro-batch of the same step with no draw taken yet, and another seed where one is given."""
+        return Random(self._step, self._seed if seed is None else seed, self._micro_batch)
+
     def _key(self) -> dict[str, int]:
         self._drawn += 1
         return {"seed": self._seed, "micro_batch": self._micro_batch, "ordinal": self._drawn - 1}
@@ -140,7 +144,17 @@ class Context:
 
     def scope(self, prefix: str) -> "Context":
         """The same context for a part of the model: its names stand in the state under ``prefix``."""
-        scoped = Context(self.training, self._random, step=self._step)
+        return self._scoped(prefix, self._random)
+
+    def member(self, prefix: str, seed: int | None = None) -> "Context":
+        """The context for one of several models of a step: its state under ``prefix``, its draws those it has alone.
+
+        They are the draws of a run of this seed, by default of the run's own.
+        """
+        return self._scoped(prefix, None if self._random is None else self._random.afresh(seed))
+
+    def _scoped(self, prefix: str, random: Random | None) -> "Context":
+        scoped = Context(self.training, random, step=self._step)
         scoped._state, scoped._prefix = self._state, self._prefix + prefix
         return scoped
 

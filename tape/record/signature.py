@@ -48,6 +48,10 @@ class TensorType:
         return {**known, self.dtype: marker}
 
 
+Case = tuple[Mapping[str, TensorType], TensorType]
+"""The types of the inputs by name, and of the result: what one overload says."""
+
+
 def _is_optional(hint: object) -> bool:
     return get_origin(hint) in (Union, type(int | None)) and type(None) in get_args(hint)
 
@@ -134,16 +138,22 @@ class Signature:
         self._dtypes(self.cases[0][0], [Spec((), dtype) for dtype in dtypes])
 
     def unify(self, specs: Specs) -> Spec | None:
-        """The result, or None where the annotations do not decide it.
+        """The result, or None where the annotations do not decide it. Raises as `fitting` does."""
+        (_, result), known = self.fitting(specs)
+        return _result(result, known)
 
-        Raises ShapeError or DTypeError for the first argument that does not fit any overload.
+    def fitting(self, specs: Specs) -> tuple[Case, Bindings]:
+        """The first overload that inputs of these specs fit, and what its names stand for then.
+
+        Raises ShapeError or DTypeError for the first argument that does not fit any.
         """
         failures: list[tuple[int, ShapeError]] = []
-        for types, result in self.cases:
+        for case in self.cases:
+            types, _ = case
             known = self._dtypes(types, specs)
             depth, outcome = self._shapes(types, specs, known)
             if not isinstance(outcome, ShapeError):
-                return _result(result, outcome)
+                return case, outcome
             failures.append((depth, outcome))
         raise max(failures, key=lambda failure: failure[0])[1]
 
@@ -169,7 +179,7 @@ class Signature:
         return len(specs), known
 
 
-def _case(inputs: Sequence[str], hints: Mapping[str, object]) -> tuple[dict[str, TensorType], TensorType]:
+def _case(inputs: Sequence[str], hints: Mapping[str, object]) -> Case:
     types = {name: TensorType.of(hints[name]) for name in (*inputs, "return")}
     made = {name: t for name, t in types.items() if t is not None}
     return made, made["return"]

@@ -1,4 +1,4 @@
-"""Symbolic tapes: a step written in ops is recorded without being run.
+"""Symbolic tapes: what is written in ops is recorded without being run.
 
 The values on such a tape are `Symbol`s, which have a shape and an element type and nothing else; ops infer
 instead of compute. Everything else - nodes, VJPs, the reverse sweep - is the ordinary tape's, so a recorded
@@ -6,7 +6,7 @@ backward pass (``create_graph=True``) holds the very ops that an eager one compu
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from ..errors import TapeError
 from ..graph.location import Location, caller
@@ -16,23 +16,37 @@ from ..values.spec import Spec
 from ..values.tensor import AnyTensor
 
 
+class Why(NamedTuple):
+    """What messages say of a value that is not known: who records, and what to do instead."""
+
+    call: str
+    recording: str
+    instead: str
+
+
+CAPTURE = Why("capture", "the step is being recorded: a captured step holds ops, not values", "run the step eagerly")
+VMAP = Why(
+    "vmap", "the function is being recorded: it is recorded once for all members", "call it for each member in turn"
+)
+
+
 class Symbol(AnyTensor):
     """A value that is not known yet."""
 
-    __slots__ = ()
+    __slots__ = ("_why",)
 
-    def __init__(self, spec: Spec) -> None:
-        self.spec = spec
+    def __init__(self, spec: Spec, why: Why = CAPTURE) -> None:
+        self.spec, self._why = spec, why
 
     @property
     def array(self) -> NoReturn:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
         """There is none: raises TapeError."""
-        place = caller()
+        place, why = caller(), self._why
         where = "" if place is None else f"; it was read at {Location.of(place)}"
         raise TapeError(
-            f"capture: the value of a {self.spec.dtype} tensor of shape {self.spec.shape} was read while the step is "
-            "being recorded: a captured step holds ops, not values, so Python cannot branch on them; "
-            f"use ops (ops.where, comparisons, slicing), or run the step eagerly{where}"
+            f"{why.call}: the value of a {self.spec.dtype} tensor of shape {self.spec.shape} was read while "
+            f"{why.recording}, so Python cannot branch on them; "
+            f"use ops (ops.where, comparisons, slicing), or {why.instead}{where}"
         )
 
     def __len__(self) -> int:
@@ -47,17 +61,24 @@ class Symbol(AnyTensor):
 class SymbolicTape(Tape[Any]):
     """A tape on which ops are recorded and not computed."""
 
-    def symbol(self, spec: Spec, name: str, requires_grad: bool = False) -> Any:
+    def __init__(self, why: Why = CAPTURE) -> None:
+        super().__init__()
+        self._why = why
+
+    def __repr__(self) -> str:
+        return f"<tape of {self._why.call}, whose Vars are made of the function's arguments>"
+
+    def symbol(self, spec: Spec, name: str | None, requires_grad: bool = False) -> Any:
         """A leaf whose value is not known yet."""
-        return self.leaf(Symbol(spec), name=name, requires_grad=requires_grad)
+        return self.leaf(Symbol(spec, self._why), name=name, requires_grad=requires_grad)
 
     def hook(self, key: Any, function: Any) -> NoReturn:
-        """A step that is recorded has none: raises TapeError."""
+        """What is recorded has none: raises TapeError."""
+        why = self._why
         raise TapeError(
-            f"hook: {self.node(key).title} is of a step that is being recorded: a captured step runs no Python, so it "
-            "takes ops in the loss function instead; write the change of the gradient as ops, or run the step eagerly"
+            f"hook: {self.node(key).title} was made while {why.recording}, so it runs no Python and takes ops in the "
+            f"function instead; write the change of the gradient as ops, or {why.instead}"
         )
 
-    @staticmethod
-    def _result(op: Op, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> AnyTensor:
-        return Symbol(op.infer_spec([None if v is None else v.spec for v in values], attrs))
+    def _result(self, op: Op, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> AnyTensor:
+        return Symbol(op.infer_spec([None if v is None else v.spec for v in values], attrs), self._why)

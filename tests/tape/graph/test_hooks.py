@@ -177,8 +177,9 @@ def test_a_step_that_is_recorded_has_no_hooks() -> None:
     with pytest.raises(TapeError) as caught:
         w.register_hook(lambda g: None)
     assert str(caught.value) == (
-        "hook: node 0 (leaf 'w') is of a step that is being recorded: a captured step runs no Python, so it takes ops "
-        "in the loss function instead; write the change of the gradient as ops, or run the step eagerly"
+        "hook: node 0 (leaf 'w') was made while the step is being recorded: a captured step holds ops, not values, so "
+        "it runs no Python and takes ops in the function instead; write the change of the gradient as ops, or run the "
+        "step eagerly"
     )
 
 

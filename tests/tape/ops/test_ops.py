@@ -9,10 +9,11 @@ from .properties.captured import CAPTURED
 from .properties.forward import FORWARD
 from .properties.gradients import GRADIENTS
 from .properties.masks import MASKS
+from .properties.members import MEMBERS
 from .properties.record import RECORD
 from .properties.third_order import THIRD_ORDER
 
-PROPERTIES = {**FORWARD, **GRADIENTS, **MASKS, **THIRD_ORDER, **RECORD, **CAPTURED}
+PROPERTIES = {**FORWARD, **GRADIENTS, **MASKS, **THIRD_ORDER, **RECORD, **MEMBERS, **CAPTURED}
 RECORDS = {**OPS, **COMPOSED}
 
 

@@ -54,7 +54,11 @@ FLOORS: dict[str, list[list[str]]] = {
         ["ir"],
         ["lower"],
         ["captured"],
-        ["training"],
+        ["onnx", "training"],
+    ],
+    "runtime/onnx": [
+        ["package"],
+        ["export"],
     ],
     "runtime/training": [
         ["archive", "batch_stream", "callback_list", "figures", "interrupt", "modes", "progress", "recorder_protocol"],

@@ -62,8 +62,8 @@ def lines(text: str) -> list[str]:
 
 def need(text: str) -> None:
     """Skip where a program imports a framework that is not installed: it runs in a job of its own."""
-    for package in ("torch", "jax"):
-        if re.search(rf"^ *(>>> )?import .*\b{package}\b", text, re.MULTILINE):
+    for package in ("torch", "jax", "onnx"):
+        if re.search(rf"^ *(>>> )?(import|from) .*\b{package}\b", text, re.MULTILINE):
             pytest.importorskip(package, reason=f"this needs {package}: pip install -e '.[test,{package}]'")
 
 
@@ -73,7 +73,7 @@ def test_code_blocks_run_and_print_what_the_page_shows(page: Path, tmp_path: Pat
     check(page, tmp_path)
 
 
-FACES = r"dgrr(\.(tape|tape\.(nn|ops|record)|runtime|runtime\.(data|optim)|trace))?"
+FACES = r"dgrr(\.(tape|tape\.(nn|ops|record)|runtime|runtime\.(data|onnx|optim)|trace))?"
 """What users and authors of ops import from."""
 
 

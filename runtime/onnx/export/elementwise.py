@@ -1,0 +1,118 @@
+"""Ops of one element each."""
+
+from functools import partial
+
+import numpy as np
+
+from .graph import EXPORTERS, Call, exports
+
+SAME = {
+    "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "neg": "Neg", "relu": "Relu", "exp": "Exp", "log": "Log",
+    "tanh": "Tanh", "sigmoid": "Sigmoid", "sin": "Sin", "cos": "Cos", "erf": "Erf", "absolute": "Abs",
+    "softplus": "Softplus", "maximum": "Max", "minimum": "Min", "equal": "Equal", "where": "Where", "inv": "Reciprocal",
+}  # fmt: skip
+"""Ops that an operator of the standard does by itself, of the same inputs."""
+
+ORDERS = {"less": "Less", "less_equal": "LessOrEqual", "greater": "Greater", "greater_equal": "GreaterOrEqual"}
+"""Comparisons that the standard has for numbers alone."""
+
+WITH_NUMBER = {"scale": ("Mul", "c"), "shift": ("Add", "c"), "power": ("Pow", "exponent"), "divide": ("Div", "n")}
+"""Ops that an operator does with a number, which is an attribute."""
+
+
+def _same(kind: str, c: Call) -> str:
+    return c(kind, *[name for name in c.inputs if name is not None])
+
+
+def _with_number(kind: str, attribute: str, c: Call) -> str:
+    return c(kind, c.x, c.number(c.attrs[attribute]))
+
+
+def _ordered(kind: str, c: Call) -> str:
+    if c.spec(0).dtype != np.bool_:
+        return c(kind, c.x, c.input(1))
+    whole = c.graph.onnx.TensorProto.INT32
+    return c(kind, c("Cast", c.x, to=whole), c("Cast", c.input(1), to=whole))
+
+
+EXPORTERS.update({op: partial(_ordered, kind) for op, kind in ORDERS.items()})
+EXPORTERS.update({op: partial(_same, kind) for op, kind in SAME.items()})
+EXPORTERS.update({op: partial(_with_number, kind, attribute) for op, (kind, attribute) in WITH_NUMBER.items()})
+
+
+@exports("not_equal")
+def _not_equal(c: Call) -> str:
+    return c("Not", c("Equal", c.x, c.input(1)))
+
+
+@exports("sqrt")
+def _sqrt(c: Call) -> str:
+    return c("Sqrt", c("Relu", c.x))
+
+
+@exports("rsqrt")
+def _rsqrt(c: Call) -> str:
+    return c("Reciprocal", c("Sqrt", c.x))
+
+
+@exports("square")
+def _square(c: Call) -> str:
+    return c("Mul", c.x, c.x)
+
+
+@exports("log1p")
+def _log1p(c: Call) -> str:
+    return c("Log", c("Add", c.x, c.number(1.0)))
+
+
+@exports("expm1")
+def _expm1(c: Call) -> str:
+    return c("Sub", c("Exp", c.x), c.number(1.0))
+
+
+@exports("safe_log")
+def _safe_log(c: Call) -> str:
+    return c("Log", c("Add", c.x, c.number(c.attrs["eps"])))
+
+
+@exports("silu")
+def _silu(c: Call) -> str:
+    return c("Mul", c.x, c("Sigmoid", c.x))
+
+
+@exports("gelu")
+def _gelu(c: Call) -> str:
+    return c("Gelu", c.x, approximate=c.attrs["approximate"])
+
+
+@exports("leaky_relu")
+def _leaky_relu(c: Call) -> str:
+    return c("LeakyRelu", c.x, alpha=float(c.attrs["negative_slope"]))
+
+
+@exports("elu")
+def _elu(c: Call) -> str:
+    return c("Elu", c.x, alpha=float(c.attrs["alpha"]))
+
+
+@exports("clamp")
+def _clamp(c: Call) -> str:
+    return c("Clip", c.x, c.number(c.attrs["low"]), c.number(c.attrs["high"]))
+
+
+@exports("keep")
+def _keep(c: Call) -> str:
+    chosen = c.input(1) if c.attrs["wanted"] else c("Not", c.input(1))
+    return c("Where", chosen, c.x, c.number(0.0))
+
+
+@exports("cast")
+def _cast(c: Call) -> str:
+    kind = c.graph.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(c.out.dtype))
+    return c("Cast", c.x, to=kind)
+
+
+@exports("mse_loss")
+def _mse_loss(c: Call) -> str:
+    difference = c("Sub", c.x, c.input(1))
+    return c("ReduceMean", c("Mul", difference, difference), keepdims=0)

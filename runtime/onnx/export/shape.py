@@ -1,0 +1,100 @@
+"""Ops that move elements and compute nothing."""
+
+from types import EllipsisType
+from typing import Any
+
+from .graph import Call, exports
+
+FAR = (1 << 63) - 1
+"""Behind the end of every axis; its negative before the beginning."""
+
+
+@exports("reshape", "flatten")
+def _reshape(c: Call) -> str:
+    return c("Reshape", c.x, c.sizes(*c.out.shape), allowzero=1)
+
+
+@exports("broadcast_to")
+def _broadcast_to(c: Call) -> str:
+    return c("Expand", c.x, c.sizes(*c.out.shape))
+
+
+@exports("transpose2d")
+def _transpose2d(c: Call) -> str:
+    return c("Transpose", c.x, perm=[1, 0])
+
+
+@exports("permute")
+def _permute(c: Call) -> str:
+    order = [axis % len(c.shape) for axis in c.attrs["axes"]]
+    return c("Transpose", c.x, perm=order) if order else c("Identity", c.x)
+
+
+@exports("swapaxes")
+def _swapaxes(c: Call) -> str:
+    rank = len(c.shape)
+    order = list(range(rank))
+    first, second = c.attrs["axis1"] % rank, c.attrs["axis2"] % rank
+    order[first], order[second] = second, first
+    return c("Transpose", c.x, perm=order)
+
+
+@exports("narrow")
+def _narrow(c: Call) -> str:
+    axis, start = c.attrs["axis"] % len(c.shape), c.attrs["start"]
+    start += c.shape[axis] if start < 0 else 0
+    return c("Slice", c.x, c.sizes(start), c.sizes(start + c.attrs["length"]), c.sizes(axis))
+
+
+@exports("gather_row")
+def _gather_row(c: Call) -> str:
+    row = c("Slice", c.x, c.sizes(c.attrs["i"]), c.sizes(c.attrs["i"] + 1 or FAR), c.sizes(0))
+    return c("Reshape", row, c.sizes(*c.out.shape), allowzero=1)
+
+
+@exports("getitem")
+def _getitem(c: Call) -> str:
+    """A slice along every axis that is named; axes of one index, and new ones, are a matter of the shape."""
+    starts, ends, axes, steps = list[int](), list[int](), list[int](), list[int]()
+    for axis, part in enumerate(_parts(c.attrs["index"], len(c.shape))):
+        if part == slice(None):
+            continue
+        if isinstance(part, int):
+            start = part % c.shape[axis]
+            part = slice(start, start + 1, 1)
+        start, stop, step = part.indices(c.shape[axis])
+        starts.append(start)
+        ends.append(stop if stop >= 0 else -FAR)
+        axes.append(axis)
+        steps.append(step)
+    made = c("Slice", c.x, c.sizes(*starts), c.sizes(*ends), c.sizes(*axes), c.sizes(*steps)) if axes else c.x
+    return c("Reshape", made, c.sizes(*c.out.shape), allowzero=1)
+
+
+def _parts(index: Any, rank: int) -> list[Any]:
+    """One int or slice for each axis."""
+    given = [part for part in (index if isinstance(index, tuple) else (index,)) if part is not None]
+    dots = next((i for i, part in enumerate(given) if isinstance(part, EllipsisType)), len(given))
+    named = [part for part in given if not isinstance(part, EllipsisType)]
+    missing = [slice(None)] * (rank - len(named))
+    return [*named[:dots], *missing, *named[dots:]]
+
+
+@exports("append")
+def _append(c: Call) -> str:
+    return c("Concat", c.x, c.input(1), axis=c.attrs["axis"])
+
+
+@exports("pad")
+def _pad(c: Call) -> str:
+    if not c.shape:
+        return c("Identity", c.x)
+    widths = c.attrs["widths"]
+    pairs = [(widths, widths)] * len(c.shape) if isinstance(widths, int) else widths
+    before, after = zip(*pairs, strict=True)
+    return c("Pad", c.x, c.sizes(*before, *after), c.number(c.attrs["value"]), mode="constant")
+
+
+@exports("take", "embedding")
+def _take(c: Call) -> str:
+    return c("Gather", c.x, c.input(1), axis=c.attrs.get("axis", 0))

@@ -1,0 +1,137 @@
+"""Models that leave: what onnxruntime computes of an exported model is what the model computes, but for rounding."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dgrr.runtime import SGD, Trainer
+from dgrr.runtime.onnx import ExportError, export
+from dgrr.tape import AnyTensor, nn, ops
+from dgrr.tape.record.op import OPS
+from dgrr.tape.record.samples import Make
+
+onnx = pytest.importorskip("onnx")
+ort = pytest.importorskip("onnxruntime")
+
+WITHOUT = {
+    "binary_cross_entropy_with_logits", "bernoulli", "cross_entropy", "dropout", "huber_loss", "index_add", "integers",
+    "mse_grad", "nll_loss", "normal", "permutation", "scatter_add", "smooth_max_pool", "soft_cross_entropy",
+    "take_or_zero", "uniform",
+}  # fmt: skip
+"""Public ops that have no form in ONNX: losses that are for training, draws, and what the standard has not."""
+
+ELSEWHERE = {
+    "adaptive_avg_pool": "windows of several sizes are not known",
+    "adaptive_max_pool": "windows of several sizes are not known",
+}
+"""Uses of an op that have no form, by what the error says of them."""
+
+SAMPLES = {
+    "argmax": (9, 10, 14, 15),
+    "argmin": (9, 10, 14, 15),
+    "cast": (6,),
+    "conv_transpose": (2,),
+    "layer_norm": (3,),
+    "max_pool": (10,),
+    "mse_loss": (4,),
+    "reduce_mean": (8, 9),
+}
+"""Samples that onnxruntime refuses or computes otherwise: zeros of either sign in order, casts of what no whole number
+is, means of nothing, paddings of more than a stride."""
+
+ORDERED = {"argmax", "argmin", "clamp", "max_pool", "maximum", "minimum", "reduce_max", "reduce_min"}
+"""Ops for which the standard leaves open what a NaN does."""
+
+
+def samples(name: str) -> Iterator[Any]:
+    for number, sample in enumerate(OPS[name].samples(Make(np.float32))):
+        nan = any(a is not None and a.dtype.kind == "f" and np.isnan(a).any() for a in sample.arrays)
+        if number not in SAMPLES.get(name, ()) and not (nan and name in ORDERED):
+            yield number, [None if a is None else np.asarray(a, order="C") for a in sample.arrays], sample.attrs
+
+
+def uneven(x: Any, output_size: Any) -> bool:
+    """Whether windows that make so many of an array's last axes have several sizes."""
+    return any(size % out for size, out in zip(x.shape[-len(output_size) :], output_size, strict=True))
+
+
+def computed(model: Any, *inputs: Any) -> Any:
+    """What onnxruntime makes of inputs, in the order of the model's."""
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    names = [given.name for given in session.get_inputs()]
+    return session.run(None, dict(zip(names, inputs, strict=True)))
+
+
+@pytest.mark.parametrize("name", sorted(name for name, op in OPS.items() if not op.private and name not in WITHOUT))
+def test_an_op_computes_there_what_it_computes_here(name: str) -> None:
+    for number, arrays, attrs in samples(name):
+
+        def function(p: Any, x: Any, arrays: Any = arrays, attrs: Any = attrs) -> Any:
+            given = iter(x)
+            return OPS[name](*[None if a is None else next(given) for a in arrays], **attrs)
+
+        given = [a for a in arrays if a is not None]
+        if name in ELSEWHERE and uneven(arrays[0], attrs["output_size"]):
+            with pytest.raises(ExportError, match=ELSEWHERE[name]):
+                export(function, {}, tuple(given))
+            continue
+        made = export(function, {}, tuple(given))
+        (found,) = computed(made, *given)
+        expected = OPS[name](*[None if a is None else AnyTensor(a) for a in arrays], **attrs).numpy()
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape), (name, number)
+        np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-5, err_msg=f"{name}, sample {number}")
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT))
+def test_an_op_without_a_form_is_refused_by_name(name: str) -> None:
+    _, arrays, attrs = next(samples(name))
+    with pytest.raises(ExportError, match=f"^onnx.export: op '{name}': expected an op that ONNX has, got node"):
+        export(lambda p, x: OPS[name](*x, **attrs), {}, tuple(a for a in arrays if a is not None))
+
+
+NETWORK = nn.Sequential(
+    nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64, 8),
+    nn.Dropout(0.5), nn.Unflatten(1, (2, 4)), nn.TransformerBlock(4, 2, 8), nn.Flatten(), nn.Linear(8, 3),
+    nn.LogSoftmax(),
+)  # fmt: skip
+
+
+def test_a_network_with_its_state_in_a_file(tmp_path: Path) -> None:
+    params, state = NETWORK.init(0), {name: value + 0.5 for name, value in NETWORK.init_state().items()}
+    x = np.random.default_rng(0).standard_normal((5, 1, 8, 8)).astype(np.float32)
+    path = tmp_path / "a network.onnx"
+    made = export(NETWORK, params, x, path, state=state)
+    assert path.read_bytes() == made.SerializeToString(deterministic=True)
+    assert {tensor.name for tensor in made.graph.initializer} >= {*params, *state}
+    assert [given.name for given in made.graph.input] == ["x"]
+    (found,) = computed(made, x)
+    np.testing.assert_allclose(found, np.asarray(evaluated(params, state, x)), rtol=1e-5, atol=1e-5)
+
+
+def evaluated(params: Any, state: Any, x: Any) -> Any:
+    trainer = Trainer(
+        lambda p, batch, ctx: (NETWORK(p, batch, ctx).sum(), ctx.state), params, SGD(0.1), model_state=state
+    )
+    return trainer.predict(x, model=NETWORK)
+
+
+def test_nests_of_inputs_and_results_have_names() -> None:
+    def model(p: Any, x: Any) -> Any:
+        return {"sum": x[0] + x[1], "both": (x[0], x[1].relu())}
+
+    a, b = np.ones((2, 3), np.float32), -np.ones((2, 3), np.float32)
+    made = export(model, {}, (a, b))
+    assert [given.name for given in made.graph.input] == ["x[0]", "x[1]"]
+    assert [given.name for given in made.graph.output] == ["result['sum']", "result['both'][0]", "result['both'][1]"]
+    assert [found.tolist() for found in computed(made, a, b)] == [(a + b).tolist(), a.tolist(), (0 * b).tolist()]
+
+
+def test_what_the_result_does_not_need_is_left_out() -> None:
+    made = export(lambda p, x: (ops.exp(x), x.relu())[1], {"unused": np.ones(3)}, np.ones(2, np.float32))
+    assert [node.op_type for node in made.graph.node] == ["Relu", "Identity"]
+    assert not made.graph.initializer

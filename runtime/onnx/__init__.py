@@ -5,5 +5,7 @@ Needs the packages of the extra ``onnx``.
 
 from .export.export import export
 from .export.graph import ExportError
+from .load.load import OnnxModel, load
+from .load.operator import ImportedModelError
 
-__all__ = ["ExportError", "export"]
+__all__ = ["ExportError", "ImportedModelError", "OnnxModel", "export", "load"]

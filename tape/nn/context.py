@@ -1,6 +1,7 @@
 """What a model needs beside its parameters and its input: whether it trains, random numbers, running statistics."""
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -190,6 +191,13 @@ class State(Mapping[str, AnyVar]):
         except KeyError:
             have = ", ".join(map(repr, self._values)) or "none; make them with model.init_state()"
             raise DomainError(f"state: expected an entry {self._prefix + name!r}, got {have}") from None
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._prefix + name in self._values
+
+    def get(self, name: str, /, default: Any = None) -> Any:
+        """The entry of this name, or ``default``."""
+        return self._values.get(self._prefix + name, default)
 
     def __iter__(self) -> Iterator[str]:
         n = len(self._prefix)

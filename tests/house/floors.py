@@ -58,7 +58,7 @@ FLOORS: dict[str, list[list[str]]] = {
     ],
     "runtime/onnx": [
         ["package"],
-        ["export"],
+        ["export", "load"],
     ],
     "runtime/training": [
         ["archive", "batch_stream", "callback_list", "figures", "interrupt", "modes", "progress", "recorder_protocol"],

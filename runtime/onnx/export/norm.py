@@ -69,6 +69,10 @@ def _along(c: Call, channels: str, channel_axis: int) -> str:
 @exports("batch_norm_inference")
 def _batch_norm_inference(c: Call) -> str:
     axis = c.attrs["channel_axis"] % len(c.shape)
+    if axis == 1:
+        one, zero = (c.graph.constant(np.full(c.shape[1], value, c.out.dtype)) for value in (1, 0))
+        inputs = c.x, c.inputs[3] or one, c.inputs[4] or zero, c.input(1), c.input(2)
+        return c("BatchNormalization", *inputs, epsilon=float(c.attrs["eps"]))
     mean, variance = (_along(c, c.input(place), axis) for place in (1, 2))
     made = c("Div", c("Sub", c.x, mean), c("Sqrt", c("Add", variance, c.number(c.attrs["eps"]))))
     return _scaled(c, made, axis, c.inputs[3], c.inputs[4])

@@ -1,0 +1,150 @@
+"""Operators on one element each, which broadcast as numpy does."""
+
+from collections.abc import Callable
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+
+from ....tape import AnyVar, ops
+from .operator import IMPORTERS, Operator, imports
+
+UNARY: dict[str, Callable[[Any], Any]] = {
+    "Abs": ops.absolute, "Cos": ops.cos, "Erf": ops.erf, "Exp": ops.exp, "Log": ops.log, "Neg": ops.neg,
+    "Reciprocal": ops.inv, "Relu": ops.relu, "Sigmoid": ops.sigmoid, "Sin": ops.sin, "Softplus": ops.softplus,
+    "Tanh": ops.tanh,
+}  # fmt: skip
+
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "Add": ops.add, "Sub": ops.sub, "Mul": ops.mul, "Div": ops.div, "Equal": ops.equal, "Less": ops.less,
+    "LessOrEqual": ops.less_equal, "Greater": ops.greater, "GreaterOrEqual": ops.greater_equal,
+}  # fmt: skip
+
+FOLDED: dict[str, Callable[[Any, Any], Any]] = {"Max": ops.maximum, "Min": ops.minimum, "Sum": ops.add}
+"""Operators on any number of inputs."""
+
+
+def together(*values: AnyVar) -> list[AnyVar]:
+    """Values in their common shape."""
+    shape = np.broadcast_shapes(*[tuple(x.shape) for x in values])
+    return [x if tuple(x.shape) == shape else ops.broadcast_to(x, shape) for x in values]
+
+
+def _unary(op: Callable[[Any], Any], n: Operator) -> Any:
+    return op(n.var(0))
+
+
+def _binary(op: Callable[[Any, Any], Any], n: Operator) -> Any:
+    return op(*together(n.var(0), n.var(1)))
+
+
+def _folded(op: Callable[[Any, Any], Any], n: Operator) -> Any:
+    return reduce(op, together(*n.vars()))
+
+
+IMPORTERS.update({kind: partial(_unary, op) for kind, op in UNARY.items()})
+IMPORTERS.update({kind: partial(_binary, op) for kind, op in BINARY.items()})
+IMPORTERS.update({kind: partial(_folded, op) for kind, op in FOLDED.items()})
+
+
+@imports("Identity")
+def _identity(n: Operator) -> Any:
+    return n.var(0)
+
+
+@imports("Dropout")
+def _dropout(n: Operator) -> Any:
+    """What it is given: dropout leaves all in evaluation."""
+    if n.given(2) and n.constant(2).any():
+        raise n.error("expected dropout in evaluation, got training_mode=True")
+    return n.var(0)
+
+
+@imports("Mean")
+def _mean(n: Operator) -> Any:
+    return _folded(ops.add, n) / float(len(n.inputs))
+
+
+@imports("Sqrt")
+def _sqrt(n: Operator) -> Any:
+    x = n.var(0)
+    return ops.where(x < 0.0, ops.broadcast_to(n.on_tape(np.asarray(np.nan, x.dtype)), tuple(x.shape)), ops.sqrt(x))
+
+
+@imports("Pow")
+def _pow(n: Operator) -> Any:
+    """With a constant exponent."""
+    exponent = n.constant(1)
+    if exponent.size != 1:
+        raise n.error(f"expected one exponent, got {exponent.size}")
+    return ops.power(n.var(0), float(exponent.reshape(())))
+
+
+@imports("LeakyRelu")
+def _leaky_relu(n: Operator) -> Any:
+    return ops.leaky_relu(n.var(0), n.get("alpha", 0.01))
+
+
+@imports("Elu")
+def _elu(n: Operator) -> Any:
+    return ops.elu(n.var(0), n.get("alpha", 1.0))
+
+
+@imports("Selu")
+def _selu(n: Operator) -> Any:
+    alpha, gamma = n.get("alpha", 1.67326319217681884765625), n.get("gamma", 1.05070102214813232421875)
+    return ops.elu(n.var(0), alpha) * gamma
+
+
+@imports("Gelu")
+def _gelu(n: Operator) -> Any:
+    return ops.gelu(n.var(0), n.get("approximate", "none"))
+
+
+@imports("PRelu")
+def _prelu(n: Operator) -> Any:
+    x, slope = together(n.var(0), n.var(1))
+    return ops.where(x < 0.0, x * slope, x)
+
+
+@imports("HardSigmoid")
+def _hard_sigmoid(n: Operator) -> Any:
+    return ops.clamp(n.var(0) * n.get("alpha", 0.2) + n.get("beta", 0.5), 0.0, 1.0)
+
+
+@imports("HardSwish")
+def _hard_swish(n: Operator) -> Any:
+    x = n.var(0)
+    return x * ops.clamp(x * (1 / 6) + 0.5, 0.0, 1.0)
+
+
+@imports("Softsign")
+def _softsign(n: Operator) -> Any:
+    x = n.var(0)
+    return x / (ops.absolute(x) + 1.0)
+
+
+@imports("Mish")
+def _mish(n: Operator) -> Any:
+    x = n.var(0)
+    return x * ops.tanh(ops.softplus(x))
+
+
+@imports("Clip")
+def _clip(n: Operator) -> Any:
+    low = n.get("min", None) if n.opset < 11 else n.number(1, -np.inf)
+    high = n.get("max", None) if n.opset < 11 else n.number(2, np.inf)
+    return ops.clamp(n.var(0), -np.inf if low is None else low, np.inf if high is None else high)
+
+
+@imports("Where")
+def _where(n: Operator) -> Any:
+    return ops.where(*together(n.var(0), n.var(1), n.var(2)))
+
+
+@imports("Cast")
+def _cast(n: Operator) -> Any:
+    kinds = {1: np.float32, 7: np.int64, 9: np.bool_, 11: np.float64}
+    if n.attributes["to"] not in kinds:
+        raise n.error("expected a cast to float32, float64, int64 or bool, got one to another type")
+    return ops.cast(n.var(0), np.dtype(kinds[n.attributes["to"]]))

@@ -1,0 +1,174 @@
+"""Products, convolutions, norms, pools."""
+
+from typing import Any
+
+import numpy as np
+
+from ....tape import AnyVar, ops
+from .operator import Operator, imports
+
+
+@imports("MatMul")
+def _matmul(n: Operator) -> Any:
+    """As numpy's, with leading axes that broadcast."""
+    a, b = n.var(0), n.var(1)
+    if len(a.shape) > 1 and len(b.shape) > 2 and a.shape[:-2] != b.shape[:-2]:
+        lead = np.broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2]))
+        a, b = (ops.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (a, b))
+    return ops.matmul(a, b)
+
+
+@imports("Gemm")
+def _gemm(n: Operator) -> Any:
+    a, b = n.var(0), n.var(1)
+    a, b = (a.T if n.get("transA", 0) else a), (b.T if n.get("transB", 0) else b)
+    made = ops.matmul(a, b)
+    alpha, beta = n.get("alpha", 1.0), n.get("beta", 1.0)
+    made = made if alpha == 1 else made * alpha
+    if not n.given(2):
+        return made
+    return made + (n.var(2) if beta == 1 else n.var(2) * beta)
+
+
+@imports("Einsum")
+def _einsum(n: Operator) -> Any:
+    equation = n.attributes["equation"].replace(" ", "")
+    return ops.einsum(equation, *n.vars())
+
+
+def _pairs(n: Operator, sizes: tuple[int, ...], reach: tuple[int, ...], strides: tuple[int, ...]) -> list[Any]:
+    """Padding before and after each axis, as a rule or as numbers."""
+    rule, axes = n.get("auto_pad", "NOTSET"), len(reach)
+    if rule in ("NOTSET", ""):
+        pads = n.get("pads", (0,) * 2 * axes)
+        return list(zip(pads[:axes], pads[axes:], strict=True))
+    if rule == "VALID":
+        return [(0, 0)] * axes
+    whole = zip(sizes, reach, strides, strict=True)
+    needed = [max((-(-size // step) - 1) * step + span - size, 0) for size, span, step in whole]
+    small = [total // 2 for total in needed]
+    big = [total - low for total, low in zip(needed, small, strict=True)]
+    return list(zip(small, big, strict=True) if rule == "SAME_UPPER" else zip(big, small, strict=True))
+
+
+def _spatial(n: Operator, kernel: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Strides and dilations."""
+    return tuple(n.get("strides", (1,) * len(kernel))), tuple(n.get("dilations", (1,) * len(kernel)))
+
+
+@imports("Conv")
+def _conv(n: Operator) -> Any:
+    x, weight = n.var(0), n.var(1)
+    kernel = tuple(weight.shape)[2:]
+    strides, dilations = _spatial(n, kernel)
+    reach = tuple(d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True))
+    pairs = _pairs(n, tuple(x.shape)[2:], reach, strides)
+    x, padding = _padded(x, pairs, 0.0)
+    return ops.conv(
+        x, weight, n.optional(2), stride=strides, padding=padding, dilation=dilations, groups=n.get("group", 1)
+    )
+
+
+def _padded(x: AnyVar, pairs: list[Any], value: float) -> tuple[AnyVar, tuple[int, ...]]:
+    """x, and the padding that is left to the op: one that differs before and after is made here."""
+    if all(low == high for low, high in pairs):
+        return x, tuple(low for low, _ in pairs)
+    return ops.pad(x, ((0, 0), (0, 0), *pairs), value), (0,) * len(pairs)
+
+
+@imports("ConvTranspose")
+def _conv_transpose(n: Operator) -> Any:
+    """Padding that differs before and after is cut from the result."""
+    x, weight = n.var(0), n.var(1)
+    kernel = tuple(weight.shape)[2:]
+    strides, dilations = _spatial(n, kernel)
+    more = tuple(n.get("output_padding", (0,) * len(kernel)))
+    if n.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID") or "output_shape" in n.attributes:
+        raise n.error("expected padding by numbers, got a rule or the shape of the output")
+    pairs = _pairs(n, (), kernel, strides)
+    made = ops.conv_transpose(x, weight, n.optional(2), strides, 0, more, n.get("group", 1), dilations)
+    for axis, (low, high) in enumerate(pairs, 2):
+        made = ops.narrow(made, low, made.shape[axis] - low - high, axis) if low or high else made
+    return made
+
+
+@imports("BatchNormalization")
+def _batch_norm(n: Operator) -> Any:
+    x, weight, bias, mean, variance = n.vars()
+    return ops.batch_norm_inference(x, mean, variance, weight, bias, n.get("epsilon", 1e-5), 1)
+
+
+@imports("InstanceNormalization")
+def _instance_norm(n: Operator) -> Any:
+    return ops.instance_norm(n.var(0), n.var(1), n.var(2), n.get("epsilon", 1e-5))
+
+
+@imports("LayerNormalization")
+def _layer_norm(n: Operator) -> Any:
+    x = n.var(0)
+    axis = n.get("axis", -1) % len(x.shape)
+    if axis == len(x.shape) - 1:
+        return ops.layer_norm(x, n.var(1), n.optional(2), n.get("epsilon", 1e-5))
+    flat = ops.layer_norm(ops.flatten(x, axis), None, None, n.get("epsilon", 1e-5))
+    made = ops.reshape(flat, tuple(x.shape)) * n.var(1)
+    return made + n.var(2) if n.given(2) else made
+
+
+@imports("MaxPool")
+def _max_pool(n: Operator) -> Any:
+    x, kernel = n.var(0), tuple(n.attributes["kernel_shape"])
+    strides, dilations = _spatial(n, kernel)
+    reach = tuple(d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True))
+    if n.get("ceil_mode", 0):
+        raise n.error("expected windows that end inside, got ceil_mode=1")
+    x, padding = _padded(x, _pairs(n, tuple(x.shape)[2:], reach, strides), -np.inf)
+    return ops.max_pool(x, kernel, strides, padding, dilations)
+
+
+@imports("AveragePool")
+def _average_pool(n: Operator) -> Any:
+    x, kernel = n.var(0), tuple(n.attributes["kernel_shape"])
+    strides, dilations = _spatial(n, kernel)
+    pairs = _pairs(n, tuple(x.shape)[2:], kernel, strides)
+    counted = bool(n.get("count_include_pad", 0))
+    if n.get("ceil_mode", 0) or set(dilations) != {1}:
+        raise n.error("expected windows without gaps that end inside, got ceil_mode=1 or dilations")
+    if any(low != high for low, high in pairs) and not counted:
+        raise n.error(f"expected as much padding before as after, or padding that counts, got {pairs}")
+    x, padding = _padded(x, pairs, 0.0)
+    return ops.avg_pool(x, kernel, strides, padding, counted)
+
+
+@imports("GlobalAveragePool")
+def _global_average_pool(n: Operator) -> Any:
+    x = n.var(0)
+    return ops.reduce_mean(x, tuple(range(2, len(x.shape))), keepdims=True)
+
+
+@imports("GlobalMaxPool")
+def _global_max_pool(n: Operator) -> Any:
+    x = n.var(0)
+    return ops.reduce_max(x, tuple(range(2, len(x.shape))), keepdims=True)
+
+
+@imports("Resize", "Upsample")
+def _resize(n: Operator) -> Any:
+    x, mode, places = n.var(0), n.get("mode", "nearest"), n.get("coordinate_transformation_mode", "half_pixel")
+    sizes = tuple(x.shape)
+    wanted = n.numbers(3) or _scaled(n, sizes)
+    if wanted[:2] != sizes[:2] or len(sizes) == 2:
+        raise n.error(f"expected other sizes behind the first two axes alone, got {sizes} to {wanted}")
+    asymmetric = n.kind == "Upsample" or places == "asymmetric"
+    if mode == "nearest" and asymmetric and n.get("nearest_mode", "floor") == "floor":
+        return ops.upsample_nearest(x, size=wanted[2:])
+    linear = mode == "linear" and places in ("half_pixel", "align_corners") and not n.get("antialias", 0)
+    if linear and len(sizes) == 4:
+        return ops.upsample_bilinear(x, wanted[2:], places == "align_corners")
+    raise n.error(f"expected nearest cells by floor or linear weights, got mode {mode!r} with places {places!r}")
+
+
+def _scaled(n: Operator, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    factors = (
+        n.constant(2 if n.opset > 10 else 1).reshape(-1) if "scales" not in n.attributes else n.attributes["scales"]
+    )
+    return tuple(int(size * float(factor)) for size, factor in zip(sizes, factors, strict=True))

@@ -1,0 +1,141 @@
+"""Models that arrive: the standard's own node tests, a model that left from here, and one that is trained further."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dgrr.runtime import Adam, Trainer
+from dgrr.runtime.onnx import ImportedModelError, export, load
+from dgrr.runtime.onnx.load.operator import IMPORTERS
+from dgrr.tape import Tape, nn, ops
+from dgrr.trace import replay
+
+onnx = pytest.importorskip("onnx")
+
+HELD = (np.float32, np.float64, np.int64, np.bool_)
+"""Element types that dgrr holds."""
+
+CONSTANTS = {
+    "Clip", "CumSum", "Dropout", "Expand", "Pad", "Pow", "Reshape", "Resize", "Slice", "Split", "Squeeze", "Unsqueeze",
+    *(kind for kind in IMPORTERS if kind.startswith("Reduce")),
+}  # fmt: skip
+"""Operators whose inputs behind the first are known when a model is made: shapes, axes, bounds."""
+
+PASSED = 400
+"""How many of the standard's node tests give the standard's result; the others use what is refused by name."""
+
+
+def outcome(case: Any, inputs: Any, expected: Any) -> str:
+    """How one node test ends: ``right``, ``wrong``, or why it was not tried."""
+    model = onnx.ModelProto()
+    model.CopyFrom(case.model)
+    graph = model.graph
+    kinds = {node.op_type for node in graph.node}
+    if not kinds <= IMPORTERS.keys():
+        return "another operator"
+    if not all(isinstance(a, np.ndarray | np.generic) for a in [*inputs, *expected]) or inputs[0].dtype not in HELD:
+        return "another type"
+    given = []
+    for place, (name, value) in enumerate(zip([each.name for each in graph.input], inputs, strict=True)):
+        if place and kinds & CONSTANTS:
+            graph.initializer.append(onnx.numpy_helper.from_array(np.asarray(value), name))
+        else:
+            given.append(value)
+    try:
+        imported, params, state = load(model.SerializeToString())
+        tape = Tape()
+        known = {**tape.params(params), **{name: tape.const(a) for name, a in state.items()}}
+        made = imported(known, tuple(tape.const(a) for a in given))
+    except ImportedModelError:
+        return "refused"
+    results = [y.numpy() for y in (made if isinstance(made, tuple) else (made,))]
+    close = [np.allclose(y, e, rtol=1e-4, atol=1e-5, equal_nan=True) for y, e in zip(results, expected, strict=False)]
+    return "right" if all(close) and [y.shape for y in results] == [np.shape(e) for e in expected] else "wrong"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_nodes_of_the_standard() -> None:
+    from onnx.backend.test.loader import load_model_tests
+
+    ends = {case.name: outcome(case, *case.data_sets[0]) for case in load_model_tests(kind="node")}
+    assert [name for name, end in ends.items() if end == "wrong"] == []
+    counted = Counter(ends.values())
+    assert counted["right"] >= PASSED, counted
+
+
+MODEL = nn.Sequential(
+    nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm(4), nn.GELU(), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(64, 8),
+    nn.Unflatten(1, (2, 4)), nn.TransformerBlock(4, 2, 8), nn.Flatten(), nn.Linear(8, 3),
+)  # fmt: skip
+
+
+def exported() -> Any:
+    x = np.random.default_rng(0).standard_normal((6, 1, 8, 8)).astype(np.float32)
+    params, state = MODEL.init(0), {name: value + 0.5 for name, value in MODEL.init_state().items()}
+    return params, state, x, export(MODEL, params, x, state=state)
+
+
+def test_what_left_comes_back(tmp_path: Path) -> None:
+    params, state, x, made = exported()
+    path = tmp_path / "a model.onnx"
+    path.write_bytes(made.SerializeToString())
+    model, again, counted = load(path)
+    assert all(again[name].tobytes() == params[name].tobytes() for name in params)
+    expected = MODEL({**params, **state}, x)
+    np.testing.assert_allclose(model({**again, **counted}, x), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_an_imported_model_is_trained_recorded_and_proven(tmp_path: Path) -> None:
+    _, _, x, made = exported()
+    model, params, _ = load(made.SerializeToString())
+    batch = x, np.arange(6) % 3
+
+    def loss_fn(p: Any, batch: Any) -> Any:
+        return ops.cross_entropy(model(p, batch[0]), batch[1])
+
+    trainer = Trainer(loss_fn, params, Adam(0.01), trace=tmp_path / "run.dgrr", record="digest")
+    losses = trainer.fit([batch] * 5, steps=5).losses
+    assert losses[-1] < losses[0]
+    assert replay(tmp_path / "run.dgrr", loss_fn=loss_fn, batches=[batch] * 5).ok
+
+
+def graph(*nodes: Any, inputs: int = 1) -> bytes:
+    helper, kind = onnx.helper, onnx.TensorProto.FLOAT
+    given = [helper.make_tensor_value_info(f"x{i}", kind, [2, 3]) for i in range(inputs)]
+    out = [helper.make_tensor_value_info("y", kind, ["rows", "columns"])]
+    made = helper.make_graph(list(nodes), "g", given, out)
+    written: bytes = helper.make_model(made, opset_imports=[helper.make_opsetid("", 20)]).SerializeToString()
+    return written
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    node = onnx.helper.make_node
+    with pytest.raises(ImportedModelError, match="argument 'source': expected an ONNX model, got"):
+        load(b"no model at all")
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "nothing.onnx")
+    with pytest.raises(
+        ImportedModelError, match=r"^onnx\.load: expected operators that dgrr has ops for, got Det, NonZero$"
+    ):
+        load(graph(node("NonZero", ["x0"], ["a"]), node("Det", ["x0"], ["y"])))
+    x = np.ones((2, 3), np.float32)
+    model, params, _ = load(graph(node("MatMul", ["x0", "x0"], ["y"], name="product")))
+    with pytest.raises(
+        ImportedModelError, match=r"^onnx\.load: node 'product' \(MatMul\): matmul: argument 'b': expected"
+    ):
+        model(params, x)
+    two, params, _ = load(graph(node("Add", ["x0", "x1"], ["y"]), inputs=2))
+    with pytest.raises(ImportedModelError, match="argument 'x': expected 2 inputs, x0, x1, got 1$"):
+        two(params, x)
+    reshape, params, _ = load(graph(node("Reshape", ["x0", "x1"], ["y"], name="r"), inputs=2))
+    with pytest.raises(ImportedModelError, match="expected input 1 to be constant, got one that depends on the input"):
+        reshape(params, (x, x))
+
+
+def test_the_page_lists_every_operator() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "onnx.md").read_text()
+    missing = [kind for kind in IMPORTERS if f" {kind}" not in page.split("| kind | operators |")[1]]
+    assert missing == []

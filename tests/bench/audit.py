@@ -10,6 +10,7 @@ tests hold to audits of real forged traces.
 import argparse
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -58,7 +59,7 @@ def costs(mode: Any, given: argparse.Namespace, folder: Path) -> list[tuple[str,
     whole, _ = seconds(lambda: replay(path, loss_fn=loss_fn, batches=batches()))
     table.append((mode, "replay with model", f"{whole:.1f}", "100 %", f"{given.steps} steps computed"))
     for jobs in sorted({1, given.jobs}):
-        took, found = seconds(lambda jobs=jobs: audit(path, loss_fn, batches(), sample=given.sample, jobs=jobs))
+        took, found = seconds(partial(audit, path, loss_fn, batches(), sample=given.sample, jobs=jobs))
         name = f"audit of {given.sample}, {jobs} process{'es' if jobs > 1 else ''}"
         table.append((mode, name, f"{took:.1f}", f"{took / whole:.1%}", found.notes[0]))
     return table

@@ -3,6 +3,7 @@
 import shutil
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,10 @@ from dgrr.trace.auditing.audit import Asked, audit_run
 from dgrr.trace.auditing.examine import Examiner, Stretch
 from dgrr.trace.auditing.units import Units
 from dgrr.trace.auditing.work import Run, WorkerError
+from dgrr.trace.v2.format.digest import Algorithm, state_root, tensor_digest
 from dgrr.trace.v2.write.forge import flip_bit, forge_gradient
 
-from ...fuzz.surgery import SEAL, File
+from ...fuzz.surgery import KEYFRAME, SEAL, File
 from .runs import BATCHES, loss_fn, record
 
 STEPS = 13
@@ -214,6 +216,28 @@ def test_an_end_that_is_not_recorded_is_unproven(run: Made, tmp_path: Path) -> N
     assert audit(tmp_path / "open", loss_fn, BATCHES).exit_code == 6
 
 
+def test_a_keyframe_that_does_not_follow_from_its_step(run: Made, tmp_path: Path) -> None:
+    """Validation says so first; whoever examines without it is told too."""
+    file = File.parse(run().read_bytes())
+    frame = [frame for frame in file.frames if frame.kind == KEYFRAME][1]
+    weights = np.frombuffer(frame.body[:32], np.float64).copy()
+    weights[0] += 1
+    frame.body = weights.tobytes() + frame.body[32:]
+    with open_trace(run()) as trace:
+        count = len(trace.schema.tensors) + 1
+    start = len(frame.front) - 16 * count
+    inside = [frame.front[start + 16 * i :][:16] for i in range(count - 1)]
+    inside[0] = tensor_digest(Algorithm.XXH3_128, weights)
+    frame.front = frame.front[:start] + b"".join(inside) + state_root(Algorithm.XXH3_128, inside)
+    (tmp_path / "spliced").write_bytes(file.encode())
+    with pytest.raises(AuditError, match="audit: chain: the root of KEYFRAME 4 is not that of STEP 3"):
+        audit(tmp_path / "spliced", loss_fn, BATCHES)
+    with open_trace(tmp_path / "spliced") as trace:
+        found = dict(Examiner(trace, loss_fn, BATCHES, ()).examined(Units(STEPS, 1), Stretch(4, (5, 6))))
+    assert found[5] == found[6] and found[5] is not None
+    assert str(found[5]) == "update: step 3, 'w': the keyframe behind it holds another state"
+
+
 MODULE = """
 from {there} import BATCHES, loss_fn
 
@@ -233,9 +257,7 @@ def module(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     shutil.copy(Path(__file__).with_name("runs.py"), folder / "audited_runs.py")
     (folder / "audited_model.py").write_text(MODULE.format(there="audited_runs"))
-    import audited_model
-
-    yield audited_model
+    yield import_module("audited_model")
     for name in ("audited_model", "audited_runs"):
         sys.modules.pop(name, None)
 
@@ -335,7 +357,7 @@ def test_another_audit_is_not_gone_on_with(run: Made, tmp_path: Path) -> None:
         ({"sample": 3}, "its sample is 2, and this audit has 3"),
     ):
         with pytest.raises(CertificateError, match=f"it cannot be gone on with: {text}") as caught:
-            audit(run(), loss_fn, BATCHES, certificate=kept, resume=True, **options)  # type: ignore[arg-type]
+            audit(run(), loss_fn, BATCHES, certificate=kept, resume=True, **options)
         assert caught.value.verdict is Verdict.DIVERGED
     with pytest.raises(CertificateError, match=r"its model is loss_fn, and this audit has Counting"):
         audit(run(), Counting(), BATCHES, certificate=kept, resume=True)

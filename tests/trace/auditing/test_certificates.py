@@ -83,7 +83,7 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, 
         yield from leaves(item, (*path, key))
 
 
-OTHERS = (None, True, -1, 0, 7, 1.5, 10**30, "", "ab", "ok", "gradient", [], {}, [[]], {"a": 1})
+OTHERS: tuple[Any, ...] = (None, True, -1, 0, 7, 1.5, 10**30, "", "ab", "ok", "gradient", [], {}, [[]], {"a": 1})
 FREE = {("model",), ("versions", "dgrr"), ("versions", "numba"), ("versions", "numpy")}
 """What nothing can be held against."""
 

@@ -131,4 +131,5 @@ def _work(connection: "Connection[Any, Any]", run: Run, units: Units) -> None:
     except EOFError:  # whoever started it has died
         return
     except Exception as error:
-        connection.send(f"audit: a process ended: {type(error).__name__}: {error}")
+        with suppress(OSError):  # likewise
+            connection.send(f"audit: a process ended: {type(error).__name__}: {error}")

@@ -175,6 +175,16 @@ def test_what_is_found_does_not_depend_on_the_other_units(run: Made, options: di
     assert any(together) and not all(together)
 
 
+def test_the_first_of_several_in_a_unit_is_told(run: Made) -> None:
+    found = of_every_unit(run(record="grads", gradient=(5, 7), state=(6,), state_every=4), together=True)
+    assert [finding and (finding.verdict, finding.step) for finding in found] == [
+        None,
+        (Verdict.GRADIENT, 5),
+        None,
+        None,
+    ]
+
+
 def test_another_model_and_other_data(run: Made) -> None:
     found = audit(run(), lambda p, x: loss_fn(p, x) * 2.0, BATCHES, nonce=NONCE)
     assert (found.verdict, found.exit_code, bool(found)) == (Verdict.GRADIENT, 5, False)

@@ -55,6 +55,11 @@ class Audit:
         notes: what else there is to know; not in the certificate.
 
     The certificate of a complete audit depends on nothing but trace, nonce, size, model and versions.
+
+    >>> trace = AuditedTrace("00", "00", "sha256", "digest", steps=100, state_every=1, seed=0, numerics=1)
+    >>> begun = Audit(trace, b"nonce", 3, "train:run", {})
+    >>> begun.sample, begun.complete, begun.verdict.value
+    ([60, 98, 23], False, 'unproven')
     """
 
     trace: AuditedTrace

@@ -5,6 +5,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..completed_step import CompletedStep, StepTape, TapeNode
+    from .auditing.audit import audit
+    from .auditing.audited import AuditError
+    from .auditing.certificate import Audit
+    from .auditing.check import check_certificate
+    from .auditing.read_certificate import CertificateError
     from .comparing.bisect_model import bisect_with_model
     from .comparing.compare import assert_same, compare
     from .comparing.ops import OpDifference
@@ -30,7 +35,10 @@ if TYPE_CHECKING:
     from .v2.write.recover import Recovery, recover
 
 _HOMES = {
+    "Audit": ".auditing.certificate",
+    "AuditError": ".auditing.audited",
     "Cause": ".comparing.result",
+    "CertificateError": ".auditing.read_certificate",
     "Comparison": ".comparing.result",
     "CompletedStep": "..completed_step",
     "Finding": ".v2.check.report",
@@ -56,7 +64,9 @@ _HOMES = {
     "Verdict": ".v2.verdict",
     "assert_same": ".comparing.compare",
     "at": ".replaying.travel",
+    "audit": ".auditing.audit",
     "bisect_with_model": ".comparing.bisect_model",
+    "check_certificate": ".auditing.check",
     "compare": ".comparing.compare",
     "diff_with_model": ".comparing.with_model",
     "open_recorder": ".v2.write.open_recorder",
@@ -74,7 +84,10 @@ _HOMES = {
 package without numpy, and who reads a trace needs no compiler."""
 
 __all__ = [
+    "Audit",
+    "AuditError",
     "Cause",
+    "CertificateError",
     "Comparison",
     "CompletedStep",
     "Finding",
@@ -100,7 +113,9 @@ __all__ = [
     "Verdict",
     "assert_same",
     "at",
+    "audit",
     "bisect_with_model",
+    "check_certificate",
     "compare",
     "diff_with_model",
     "open_recorder",

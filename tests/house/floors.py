@@ -103,7 +103,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["v1", "v2"],
         ["replaying"],
         ["comparing"],
-        ["frameworks", "golden"],
+        ["auditing", "frameworks", "golden"],
         ["cli"],
     ],
     "trace/v1": [

@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import re
 from collections.abc import Callable
 from typing import NoReturn
 
@@ -58,6 +59,13 @@ def learning_rate(text: str) -> float:
     if not (math.isfinite(value) and value > 0):
         raise argparse.ArgumentTypeError(f"expected a finite number above 0, got {text!r}")
     return value
+
+
+def nonce_bytes(text: str) -> bytes:
+    """1 to 64 bytes, in hexadecimal digits."""
+    if not re.fullmatch(r"(?:[0-9a-fA-F]{2}){1,64}", text):
+        raise argparse.ArgumentTypeError(f"expected 1 to 64 bytes in hexadecimal digits, got {text!r}")
+    return bytes.fromhex(text)
 
 
 def path(text: str) -> str:

@@ -10,6 +10,7 @@ from .answer import Answer
 from .arguments import Parser
 from .options import (
     add_at,
+    add_audit,
     add_bisect,
     add_cache,
     add_compare,
@@ -137,6 +138,17 @@ COMMANDS = (
         "dgrr at run.dgrr --step 100 --model train:run                      a table of all nodes\n"
         "dgrr at run.dgrr --step 100 --model train:run --explain 0.weight   from a weight to the loss\n"
         "dgrr at run.dgrr --step 100 --model train:run --save before.safetensors   the weights before it",
+    ),
+    Command(
+        "audit",
+        "compute a random sample of steps again: what does it prove of the others?",
+        add_audit,
+        path_of,
+        handlers.audit,
+        "dgrr audit run.dgrr --model train:run -o certificate.json            32 steps, drawn now\n"
+        "dgrr audit run.dgrr --model train:run -o certificate.json --resume   go on after Ctrl-C\n"
+        "dgrr audit run.dgrr --check certificate.json                         is it one of this trace?",
+        _MODULES,
     ),
     Command(
         "bisect",

@@ -156,6 +156,22 @@ def at(args: argparse.Namespace) -> Answer:
     return travel.run(path, args)
 
 
+def audit(args: argparse.Namespace) -> Answer:
+    """``dgrr audit``."""
+    path: str = args.paths[0]
+    if _known_version(path) == 1:
+        args.parser.error(f"argument PATH: {path} is of version 1, all of which dgrr validate computes again")
+    if args.check is not None:
+        for option in ("rule", "sample", "nonce", "out", "resume", "seed", "numerics"):
+            if getattr(args, option) is not args.parser.get_default(option):
+                args.parser.error(f"argument --{option}: not allowed with argument --check")
+    if args.resume and args.out is None:
+        args.parser.error("argument --resume: it goes on with the certificate of --out")
+    from . import auditing
+
+    return auditing.run(path, args)
+
+
 def test(args: argparse.Namespace) -> Answer:
     """``dgrr test``."""
     from . import golden

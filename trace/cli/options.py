@@ -2,7 +2,7 @@
 
 import argparse
 
-from .arguments import integer, learning_rate, path, policy
+from .arguments import integer, learning_rate, nonce_bytes, path, policy
 
 _TRACE = "trace.dgrr"
 _DEMO = "demo.dgrr"
@@ -13,6 +13,8 @@ _RULE = "the class of an optimizer rule that is not built in; may be given sever
 _UINT32 = 2**32 - 1
 _UINT64 = 2**64 - 1
 _INT64 = 2**63 - 1
+_MAX_SAMPLE = 10_000
+_MAX_JOBS = 1024
 _MAX_STEPS = (_INT64 - 64) // 72
 
 
@@ -172,6 +174,31 @@ def add_at(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--micro-batch", type=integer(0, _UINT32), default=0, metavar="I", help=which)
     save = "write the weights before step K, and the model's state, to this new safetensors file"
     parser.add_argument("--save", type=path, metavar="PATH", help=save)
+
+
+def add_audit(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``audit``."""
+    parser.add_argument("path", type=path, metavar="PATH", help="the trace")
+    what = parser.add_mutually_exclusive_group(required=True)
+    model = "what returns (loss_fn, batches) when it is called"
+    what.add_argument("--model", metavar="MODULE:FUNCTION", help=model)
+    check = "compute nothing: hold this certificate of an audit against the trace"
+    what.add_argument("--check", type=path, metavar="CERTIFICATE", help=check)
+    parser.add_argument("--rule", metavar="MODULE:NAME", action="append", default=[], help=_RULE)
+    sample = "how many units to draw: steps, or what lies between two recorded states; default: 32"
+    parser.add_argument("--sample", type=integer(1, _MAX_SAMPLE), metavar="N", help=sample)
+    nonce = "what the maker of the trace did not know, in hexadecimal digits; default: drawn here, and shown"
+    parser.add_argument("--nonce", type=nonce_bytes, metavar="HEX", help=nonce)
+    jobs = f"processes that compute side by side; {_DEFAULT}"
+    parser.add_argument("--jobs", type=integer(1, _MAX_JOBS), default=1, metavar="N", help=jobs)
+    out = "write the certificate, as JSON, to this new file"
+    parser.add_argument("-o", "--out", type=path, metavar="CERTIFICATE", help=out)
+    resume = "go on where the certificate of --out ends, if it is there"
+    parser.add_argument("--resume", action="store_true", help=resume)
+    seed = "the seed that the run is known to have; default: the one that the trace names"
+    parser.add_argument("--seed", type=integer(0, _UINT64), metavar="UINT64", help=seed)
+    numerics = "the numerics version that the run is known to have; default: the one that the trace names"
+    parser.add_argument("--numerics", type=integer(0, _UINT32), metavar="N", help=numerics)
 
 
 def add_bisect(parser: argparse.ArgumentParser) -> None:

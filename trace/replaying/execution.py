@@ -65,6 +65,7 @@ class Execution:
         self._given = batches
         self.together = 1
         self._batches = _epochs(batches, self.together)
+        self._begun = False
         self._clip_event = None if trace.schema.clips_by_value else _clip_event(trace)
         self._params = [t.name for t in trace.schema.tensors if t.role is TensorRole.PARAM]
 
@@ -79,14 +80,15 @@ class Execution:
         return next(self._batches, None)
 
     def pass_over(self, steps: int) -> None:
-        """Leave out the batches of so many steps of the run, from its first on, or all that there are.
+        """Leave out the batches of so many steps from where the run stands, at first its beginning, or all there are.
 
         They are made and dropped: nothing says of a batch that it can be reached without those before it.
 
         Raises:
             CannotExecuteError: too many micro-batches.
         """
-        self._begin(self._trace[0])
+        if not self._begun:
+            self._begin(self._trace[0])
         for _ in islice(self._batches, steps):
             pass
 
@@ -97,6 +99,7 @@ class Execution:
             text = f"{self.together} micro-batches in one step; at most {_MOST_TOGETHER} are executed again"
             raise CannotExecuteError(text)
         self._batches = _epochs(self._given, self.together)
+        self._begun = True
 
     def recorded(self, batch: tuple[Batch, ...]) -> Batch:
         """Micro-batches as a trace digests them."""

@@ -70,6 +70,17 @@ def advance(state: ReplayState, view: StepView, grads: Mapping[str, Array], buff
             raise FailedError(Verdict.UNPROVEN, str(error), view.step) from error
 
 
+def compare_corrections(state: ReplayState, view: StepView) -> None:
+    """Hold the bias corrections of a step against those of the state after it. Raises FailedError."""
+    recomputed = state.corrections()
+    if recomputed is None:
+        text = f"bias corrections: recorded {view.corrections}, and no tensor 'corrections' to hold them"
+        raise FailedError(Verdict.UPDATE, text, view.step)
+    if not np.array_equal(recomputed, view.corrections, equal_nan=True):
+        text = f"bias corrections: recorded {view.corrections}, recomputed {recomputed}"
+        raise FailedError(Verdict.UPDATE, text, view.step)
+
+
 class Executed(NamedTuple):
     """A step that was computed again, and is the recorded one."""
 
@@ -86,7 +97,7 @@ class Model:
     def __init__(self, trace: Trace, loss_fn: LossFn, batches: Batches) -> None:
         self._trace = trace
         self._execution = Execution(trace, loss_fn, batches)
-        self._agreed = False  # whether a batch was the recorded one
+        self._agreed = False  # whether a batch was the recorded one, since some were passed over
         algorithm = trace.header.algorithm
         self._input_digest = InputDigest(algorithm)
         digests = {t.name: TensorDigest(algorithm, t.dtype, t.shape) for t in trace.schema.tensors}
@@ -94,7 +105,8 @@ class Model:
         self._buffer_digests = {t.name: digests[t.name] for t in trace.schema.tensors if t.role is TensorRole.BUFFER}
 
     def pass_over(self, steps: int) -> None:
-        """Leave out the batches of the first steps of the run. Before any other batch is asked for."""
+        """Leave out the batches of so many steps from where the run stands, at first its beginning."""
+        self._agreed = False
         with blaming(Verdict.DATA, "the batches cannot be read", 0):
             self._execution.pass_over(steps)
 

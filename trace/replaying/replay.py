@@ -3,8 +3,6 @@
 import os
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from ...arrays import Array
 from ...tape import NUMERICS
 from ..v2.check.difference import first_difference
@@ -15,7 +13,7 @@ from ..v2.read.reader import StepView, Trace, open_trace
 from ..v2.verdict import Verdict
 from .execution import Batches, LossFn
 from .expected import Expected
-from .reexecute import FailedError, Made, Model, advance
+from .reexecute import FailedError, Made, Model, advance, compare_corrections
 from .replay_state import ReplayState, Rules, by_name
 from .validate import validate
 
@@ -138,18 +136,9 @@ class _Replay:
         if self.ulp_tol:
             self._compare_values(view)
             return
-        self._compare_corrections(view)
+        compare_corrections(self.state, view)
         if view.root is not None:
             self._compare_digests(view.step, view.record.state_in_order(self.trace.layout))
-
-    def _compare_corrections(self, view: StepView) -> None:
-        recomputed = self.state.corrections()
-        if recomputed is None:
-            text = f"bias corrections: recorded {view.corrections}, and no tensor 'corrections' to hold them"
-            raise FailedError(Verdict.UPDATE, text, view.step)
-        if not np.array_equal(recomputed, view.corrections, equal_nan=True):
-            text = f"bias corrections: recorded {view.corrections}, recomputed {recomputed}"
-            raise FailedError(Verdict.UPDATE, text, view.step)
 
     def _compare_digests(self, step: int, recorded: Sequence[bytes]) -> None:
         name = self.state.first_other(recorded)

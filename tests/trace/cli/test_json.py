@@ -133,6 +133,12 @@ ANSWERS = [
     ("at golden.dgrr --step 0 --model model_of_json:run", 6),
     ("at mine.dgrr --step 9 --model model_of_json:run", 1),
     ("at v1 --step 0 --model model_of_json:run", 1),
+    ("audit mine.dgrr --model model_of_json:run --sample 2 --nonce 00 -o new", 0),
+    ("audit mine.dgrr --model model_of_json:another_run --nonce 00", 5),
+    ("audit golden.dgrr --model model_of_json:run", 6),
+    ("audit cut.dgrr --model model_of_json:run", 3),
+    ("audit v1 --model model_of_json:run", 1),
+    ("audit mine.dgrr --check there", 3),
     ("test record new --model model_of_json:train", 0),
     ("test check golden.dgrr --model model_of_json:train", 0),
     ("test check golden.dgrr --model model_of_json:train_otherwise", 4),
@@ -147,6 +153,8 @@ ANSWERS = [
     ("cache warm --model model_of_json:make", 0),
     ("dance", 1),
 ]
+
+CUT = ("validate cut.dgrr", "validate short", "audit cut.dgrr --model model_of_json:run")
 
 HELD = Tables()
 
@@ -203,7 +211,9 @@ def test_every_answer_is_of_the_tables(
     answer = json.loads(out)
     HELD.check(answer)
     assert answer["exit_code"] == code
-    assert (answer["verdict"] == "torn-tail") is (command in ("validate cut.dgrr", "validate short"))
+    assert (answer["verdict"] == "torn-tail") is (
+        command in ("validate cut.dgrr", "validate short", "audit cut.dgrr --model model_of_json:run")
+    )
     assert answer["version"] == dgrr.__version__
     assert answer["verdict"] in {verdict.value for verdict in Verdict} | {"usage", "failed", "interrupted"}
     assert (answer["verdict"] == "ok") is (code == 0)
@@ -227,6 +237,9 @@ def _kept_from_it(command: str) -> bool:
         "at mine.dgrr --step 2 --model model_of_json:another_run",
         "at golden.dgrr --step 0 --model model_of_json:run",
         "recover there -o new",
+        "audit golden.dgrr --model model_of_json:run",
+        "audit cut.dgrr --model model_of_json:run",
+        "audit mine.dgrr --check there",
     )
     return command.startswith("test check missing ") or command in (*no_trace, "replay v1 --step 1 --seed 1")
 

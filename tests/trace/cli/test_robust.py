@@ -27,6 +27,8 @@ READERS = [
     "compare {} run.dgrr",
     "compare run.dgrr {}",
     "diff {} --model m:f",
+    "audit {} --model m:f",
+    "audit run.dgrr --check {}",
 ]
 WRITERS = [
     "train --steps 1 --out {}",

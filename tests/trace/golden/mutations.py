@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.runtime import SGD, Adam, AdamW, Trainer
+from dgrr.runtime import SGD, Adam, AdamW, Dataset, Trainer
 from dgrr.runtime.optim import Constant, Cosine, Rule
+from dgrr.runtime.step.evaluate import evaluate
 from dgrr.runtime.step.update import Recipe
 from dgrr.tape import NUMERICS, AnyTensor, AnyVar, Tape, nn, ops
 from dgrr.tape.record.op import Op
@@ -89,6 +90,7 @@ class Mutation:
         tensor: the first tensor that differs, as the comparison calls it.
         op: the first op that differs; for a gradient, the op whose backward made it.
         told: what the run was told otherwise.
+        of: the run that is changed.
     """
 
     what: str
@@ -98,6 +100,7 @@ class Mutation:
     tensor: str = ""
     op: str = ""
     told: str = ""
+    of: type[Run] = Run
 
 
 def ulp(array: Any) -> Any:
@@ -108,15 +111,17 @@ def ulp(array: Any) -> Any:
     return made
 
 
-def op_off(name: str) -> Change:
-    """One element of what an op gives is one ULP off, in one step."""
+def op_off(name: str, *, always: bool = False) -> Change:
+    """One element of what an op gives is one ULP off, in one step or in all."""
 
     def change(run: Run, patch: pytest.MonkeyPatch) -> None:
         compute = Op.compute
 
         def off(record: Op, values: Any, attrs: Any) -> AnyTensor:
             made = compute(record, values, attrs)
-            return AnyTensor(ulp(made.array), made.spec) if record.name == name and run.step == LATE else made
+            return (
+                AnyTensor(ulp(made.array), made.spec) if record.name == name and (always or run.step == LATE) else made
+            )
 
         patch.setattr(Op, "compute", off)
         patch.setattr(Tape, "_result", staticmethod(off))
@@ -124,21 +129,87 @@ def op_off(name: str) -> Change:
     return change
 
 
-def rule_off(part: str, name: str) -> Change:
-    """What the rule makes of one tensor is one ULP off at one step."""
+def rule_does(update: Callable[..., object]) -> Change:
+    """At one step the rule does something else: `update` is given its step, params, gradients and state."""
 
     def change(run: Run, patch: pytest.MonkeyPatch) -> None:
         step = type(run.optimizer).step
 
         def off(rule: Rule, params: Any, grads: Any, state: Any) -> None:
-            step(rule, params, grads, state)
             if run.step == LATE:
-                array = {"params": params, "state": state}[part][name]
-                array[...] = ulp(array)
+                update(lambda: step(rule, params, grads, state), params, state)
+            else:
+                step(rule, params, grads, state)
 
         patch.setattr(type(run.optimizer), "step", off)
 
     return change
+
+
+def rule_off(part: str, name: str) -> Change:
+    """What the rule makes of one tensor is one ULP off at one step."""
+
+    def off(step: Callable[[], object], params: Any, state: Any) -> None:
+        step()
+        array = {"params": params, "state": state}[part][name]
+        array[...] = ulp(array)
+
+    return rule_does(off)
+
+
+def twice(step: Callable[[], object], params: Any, state: Any) -> None:
+    """The update is applied again."""
+    step()
+    step()
+
+
+def never(step: Callable[[], object], params: Any, state: Any) -> None:
+    """The update is left out."""
+
+
+def without_momentum(step: Callable[[], object], params: Any, state: Any) -> None:
+    """The first moments begin anew."""
+    for name, array in state.items():
+        array[...] = 0 if name.startswith("m/") else array
+    step()
+
+
+def one_ahead(run: Run, patch: pytest.MonkeyPatch) -> None:
+    """The schedule is asked for the rate of the next step."""
+    hyper = Cosine.hyper
+    patch.setattr(Cosine, "hyper", lambda self, base, step: hyper(self, base, np.array(step + 1)))
+
+
+def stale(run: Run, patch: pytest.MonkeyPatch) -> None:
+    """Gradients are those of the parameters before the last update."""
+    before = list[dict[str, Any]]()
+
+    def off(loss_fn: Any, params: Any, *rest: Any) -> Any:
+        if len(before) == run.step:
+            before.append({name: array.copy() for name, array in params.items()})
+        return evaluate(loss_fn, before[max(run.step - 1, 0)], *rest)
+
+    patch.setattr("dgrr.runtime.step.eager.evaluate", off)
+
+
+def nudged_start(run: Run, patch: pytest.MonkeyPatch) -> None:
+    """One initial weight is one ULP off."""
+    init = type(run.model).init
+
+    def off(layer: Any, seed: int) -> Any:
+        made = init(layer, seed)
+        return {**made, "4.weight": ulp(made["4.weight"])}
+
+    patch.setattr(type(run.model), "init", off)
+
+
+def in_place(p: Any, batch: Any, ctx: Any, model: nn.Layer) -> Any:
+    """What the loss is given is changed by it."""
+    made = cross_entropy(p, batch, ctx, model)
+    images = batch[0].value.array
+    images.flags.writeable = True
+    images *= 0.5
+    return made
 
 
 def has(**values: Any) -> Change:
@@ -208,6 +279,18 @@ def first_micro_batch(run: Run, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Recipe, "micro_batches", lambda self, batch: batch[:1])
 
 
+class Shuffled(Run):
+    """The same run, shuffled, with a rule that decays weights."""
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__(optimizer=AdamW(lr=0.01, weight_decay=0.01), batches=shuffled(seed))
+
+
+def shuffled(seed: int) -> list[Any]:
+    """The batches of the run in an order that a seed gives."""
+    return list(Dataset(X.reshape(-1, 4), Y.reshape(-1)).batches(4, seed=seed))
+
+
 class Spatial(Run):
     """One step, without an update, of the kernels that the first run has not: of planes, of windows, of attention."""
 
@@ -249,6 +332,8 @@ MEAN, FIRST, SUMS = "'1.running_mean' after", "'0.weight' after", "'corrections'
 """Tensors as comparisons call them: the first of the state of the model, of its parameters, of Adam's."""
 
 
+LAST, GAIN = "gradient of '4.bias'", "gradient of '1.bias'"
+SINGLE = float(np.float32(0.999))
 ADAM = "Adam's `{}` one ULP off"
 
 RULE = [
@@ -264,14 +349,22 @@ RULE = [
     Mutation("another bound of the norm", trainer(clip_norm=0.25), "rule", 0, "gradient of '4.bias'", told="clip_norm"),
     Mutation("no bound of the norm", trainer(clip_norm=None), "rule", 0, "gradient of '4.bias'", told="clip_norm"),
     Mutation("a bound of every element", trainer(clip_value=0.1), "rule", None, told="clip_value"),
+    Mutation("a schedule one step ahead", one_ahead, "rule", 0, FIRST, told="lr"),
+    Mutation("Adam's `beta2` in float32", optimizer(betas=(0.9, SINGLE)), "rule", 0, FIRST, told="beta2"),
+    Mutation("no weight decay", optimizer(weight_decay=0.0), "rule", 0, FIRST, told="weight_decay", of=Shuffled),
     Mutation("an update of a weight one ULP off", rule_off("params", "4.weight"), "update", LATE, "'4.weight' after"),
     Mutation("an update of a buffer one ULP off", rule_off("state", "m/0.bias"), "update", LATE, "'m/0.bias' after"),
+    Mutation("a bias correction one ULP off", rule_off("state", "corrections"), "update", LATE, SUMS),
+    Mutation("an update applied twice", rule_does(twice), "update", LATE, FIRST),
+    Mutation("an update left out", rule_does(never), "update", LATE, FIRST),
+    Mutation("first moments begun anew", rule_does(without_momentum), "update", LATE, FIRST),
 ]
 
 DATA = [
     Mutation("two batches swapped", data(swap), "data", LATE, "loss", "leaf"),
     Mutation("one label changed", data(relabel), "data", LATE, "loss", "leaf"),
     Mutation("one input one ULP off", data(nudge), "data", LATE, "gradient of '0.weight'", "leaf"),
+    Mutation("another seed of the shuffling", has(batches=shuffled(1)), "data", 0, "loss", "leaf", of=Shuffled),
     Mutation("batches of three samples, not four", data(shorten), "data", 0, "loss", "leaf"),
     Mutation("every micro-batch a step", trainer(accumulate=1), "data", 0, "loss", "leaf", told="micro_batches"),
     Mutation("one batch fewer", data(lambda all: all.__delitem__(slice(-2, None))), "length", STEPS - 1, told="steps"),
@@ -279,6 +372,7 @@ DATA = [
 
 START = [
     Mutation("another seed of the parameters", has(init=1), "start", None, "'0.weight' before step 0"),
+    Mutation("one initial weight one ULP off", nudged_start, "start", None, "'4.weight' before step 0"),
     Mutation("another seed of the run: other dropout", trainer(seed=4), "start", 0, "loss", "dropout", told="seed"),
 ]
 
@@ -297,9 +391,12 @@ MODEL = [
 ]
 
 
-def off(*rows: tuple[str, str, str], step: int) -> list[Mutation]:
+def off(*rows: tuple[str, str, str], step: int, of: type[Run] = Run) -> list[Mutation]:
     """A mutation for each op: the tensor and the op that are named."""
-    return [Mutation(f"`{op}` one ULP off", op_off(op), "gradient", step, tensor, named) for op, tensor, named in rows]
+    return [
+        Mutation(f"`{op}` one ULP off", op_off(op), "gradient", step, tensor, named, of=of)
+        for op, tensor, named in rows
+    ]
 
 
 KERNELS = off(
@@ -338,17 +435,27 @@ SPATIAL_KERNELS = off(
     ("max_pool_grad", "gradient of '0.weight'", "max_pool"),
     ("conv_weight_grad", "gradient of '0.weight'", "conv"),
     step=0,
+    of=Spatial,
 )
+
+ALWAYS = [
+    Mutation("a batch that the loss changes in place", has(loss=in_place), "gradient", 0, LAST, "leaf"),
+    Mutation("`tanh` one ULP off at every step", op_off("tanh", always=True), "gradient", 0, LAST, "tanh"),
+    Mutation(
+        "`mul` one ULP off at every step", op_off("mul", always=True), "gradient", 1, "gradient of '1.bias'", "tanh"
+    ),
+    Mutation("gradients of the parameters one update before", stale, "gradient", 1, "loss"),
+]
 
 NUMBERS = [Mutation("another numerics version", numerics, "numerics", None, told="numerics")]
 
-MUTATIONS = [*RULE, *DATA, *START, *MODEL, *NUMBERS, *KERNELS]
+MUTATIONS = [*RULE, *DATA, *START, *MODEL, *NUMBERS, *ALWAYS, *KERNELS, *SPATIAL_KERNELS]
 
 
 def table() -> str:
     """The mutations as the documentation shows them."""
     head = ["| what is changed | cause | step | first tensor | first op |", "|---|---|---|---|---|"]
-    return "\n".join([*head, *map(_row, [*MUTATIONS, *SPATIAL_KERNELS])]) + "\n"
+    return "\n".join([*head, *map(_row, MUTATIONS)]) + "\n"
 
 
 def _row(mutation: Mutation) -> str:

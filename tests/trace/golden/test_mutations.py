@@ -13,14 +13,14 @@ from dgrr.trace.comparing.result import Comparison
 from dgrr.trace.golden.commands import check, record
 from dgrr.trace.golden.runs import record_steps
 
-from .mutations import MUTATIONS, SPATIAL_KERNELS, Mutation, Run, Spatial
+from .mutations import MUTATIONS, Mutation, Run
 
 
 @pytest.fixture(scope="module")
 def golden(tmp_path_factory: pytest.TempPathFactory) -> dict[type[Run], Path]:
     """The golden file of each run."""
     folder = tmp_path_factory.mktemp("golden")
-    paths = {made: folder / f"{made.__name__}.dgrr" for made in (Run, Spatial)}
+    paths = {made: folder / f"{made.__name__}.dgrr" for made in {mutation.of for mutation in MUTATIONS}}
     for made, path in paths.items():
         record(path, made().train)
         assert check(path, made().train).same
@@ -42,18 +42,9 @@ def require(found: Comparison, expected: Mutation) -> None:
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda m: m.what)
 def test_a_change_is_named(golden: dict[type[Run], Path], mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = Run()
+    run = mutation.of()
     mutation.change(run, monkeypatch)
-    require(check(golden[Run], run.train), mutation)
-
-
-@pytest.mark.parametrize("mutation", SPATIAL_KERNELS, ids=lambda m: m.what)
-def test_a_change_of_a_kernel_is_named(
-    golden: dict[type[Run], Path], mutation: Mutation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = Spatial()
-    mutation.change(run, monkeypatch)
-    require(check(golden[Spatial], run.train), mutation)
+    require(check(golden[mutation.of], run.train), mutation)
 
 
 @pytest.mark.parametrize(("kernel", "other"), [("tanh", "sigmoid"), ("mul", "sub")])
@@ -73,4 +64,4 @@ def test_a_kernel_of_a_captured_plan_is_named(tmp_path: Path, kernel: str, other
 
 
 def test_there_are_many() -> None:
-    assert len(MUTATIONS) + len(SPATIAL_KERNELS) >= 60
+    assert len({mutation.what for mutation in MUTATIONS}) == len(MUTATIONS) >= 75

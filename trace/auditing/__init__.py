@@ -1,0 +1,1 @@
+"""Runs checked by sample: units drawn so that nobody can choose them, computed again, and certified."""

@@ -1,0 +1,135 @@
+"""Stretches of a run computed again: in this process, or side by side in others.
+
+Each process makes the model and the batches for itself and takes the next stretch when it has done one. They are
+started anew, not forked, so that no lock or thread of this one comes along.
+"""
+
+import pickle
+import signal
+import sys
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from typing import Any, NamedTuple, TypeAlias, cast
+
+from ...tape import set_threads
+from ..replaying.execution import Batches, LossFn
+from ..replaying.replay_state import Rules
+from ..v2.check.report import Finding
+from ..v2.read.reader import Trace, open_trace
+from .examine import Examiner, Stretch
+from .units import Units
+
+Result: TypeAlias = tuple[int, Finding | None]
+"""A unit, and what is found first on the way to it or in it."""
+
+_TO_END = 5.0
+"""Seconds that a process has to end when it is told to."""
+
+
+class WorkerError(Exception):
+    """A process that computed units ended before its work was done."""
+
+
+class Run(NamedTuple):
+    """A trace, what makes the loss function and the batches of its run, and its rules."""
+
+    path: str
+    make: Callable[[], tuple[LossFn, Batches]]
+    rules: Rules
+
+    def unpicklable(self) -> str | None:
+        """Why it cannot be handed to another process; None if it can."""
+        try:
+            pickle.dumps(self)
+        except Exception as error:  # of whatever a user's object does when it is pickled
+            return f"{type(error).__name__}: {error}"
+        return None
+
+
+def results(trace: Trace, run: Run, units: Units, stretches: Sequence[Stretch], jobs: int) -> Iterator[Result]:
+    """What is found in each unit of some stretches, in the order in which they are done.
+
+    Raises:
+        WorkerError: a process died.
+    """
+    if jobs == 1 or len(stretches) < 2:
+        examiner = Examiner(trace, *run.make(), run.rules)
+        return (result for stretch in stretches for result in examiner.examined(units, stretch))
+    return _side_by_side(run, units, stretches, min(jobs, len(stretches)))
+
+
+def _side_by_side(run: Run, units: Units, stretches: Sequence[Stretch], jobs: int) -> Iterator[Result]:
+    left = iter(stretches)
+    with _workers(run, units, jobs) as working:
+        for connection in working:
+            _send(connection, next(left))
+        while working:
+            for ready in cast(list["Connection[Any, Any]"], wait(working)):
+                told = _received(ready)
+                if told is not None:
+                    yield told
+                elif (stretch := next(left, None)) is not None:
+                    _send(ready, stretch)
+                else:
+                    working.remove(ready)
+
+
+def _send(connection: "Connection[Any, Any]", stretch: Stretch) -> None:
+    with suppress(OSError):  # of a process that has died, which is found when it is to answer
+        connection.send(stretch)
+
+
+def _received(connection: "Connection[Any, Any]") -> Result | None:
+    """A result; None where the stretch is done. Raises WorkerError."""
+    try:
+        told: Result | str | None = connection.recv()
+    except (EOFError, OSError):
+        text = "audit: a process ended before its steps were computed, as where memory is short"
+        raise WorkerError(text) from None
+    if isinstance(told, str):
+        raise WorkerError(told)
+    return told
+
+
+@contextmanager
+def _workers(run: Run, units: Units, jobs: int) -> Generator[list["Connection[Any, Any]"]]:
+    """A connection to each of so many processes; they are ended with the block."""
+    context = get_context("spawn")
+    started = list[Any]()
+    connections = list["Connection[Any, Any]"]()
+    try:
+        for _ in range(jobs):
+            mine, other = context.Pipe()
+            connections.append(mine)
+            process = context.Process(target=_work, args=(other, run, units), daemon=True)
+            process.start()
+            started.append(process)
+            other.close()
+        yield list(connections)
+    finally:
+        for process in started:
+            process.terminate()
+            process.join(_TO_END)
+        for connection in connections:
+            connection.close()
+
+
+def _work(connection: "Connection[Any, Any]", run: Run, units: Units) -> None:
+    """The life of a process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
+    set_threads(1)
+    try:
+        with redirect_stdout(sys.stderr), open_trace(run.path) as trace:  # standard output is for the answer
+            examiner = Examiner(trace, *run.make(), run.rules)
+            while True:
+                stretch: Stretch = connection.recv()
+                for result in examiner.examined(units, stretch):
+                    connection.send(result)
+                connection.send(None)
+    except EOFError:  # whoever started it has died
+        return
+    except Exception as error:
+        with suppress(OSError):  # likewise
+            connection.send(f"audit: a process ended: {type(error).__name__}: {error}")

@@ -75,8 +75,13 @@ from .planar.planar import (
     smooth_max_pool2d as smooth_max_pool2d,
 )
 from .pooling.avg_pool import adaptive_avg_pool as adaptive_avg_pool, avg_pool as avg_pool
-from .pooling.max_pool import adaptive_max_pool as adaptive_max_pool, max_pool as max_pool
+from .pooling.max_pool import (
+    adaptive_max_pool as adaptive_max_pool,
+    max_pool as max_pool,
+    max_pool_indices as max_pool_indices,
+)
 from .pooling.smooth_max_pool import smooth_max_pool as smooth_max_pool
+from .pooling.unpool import max_unpool as max_unpool
 from .pooling.upsample import upsample_bilinear as upsample_bilinear, upsample_nearest as upsample_nearest
 from .random.draws import (
     bernoulli as bernoulli,
@@ -92,7 +97,8 @@ from .reduce.reduce import broadcast_to as broadcast_to, reduce_mean as reduce_m
 from .reduce.softmax import log_softmax as log_softmax, softmax as softmax
 from .shape.gather import take_or_zero as take_or_zero
 from .shape.indexing import embedding as embedding, index_add as index_add, scatter_add as scatter_add, take as take
-from .shape.joining import append as append, concat as concat, pad as pad, split as split, stack as stack
+from .shape.joining import append as append, concat as concat, split as split, stack as stack
+from .shape.padding import pad as pad
 from .shape.reshape import (
     flatten as flatten,
     permute as permute,

@@ -13,6 +13,8 @@ Kw = TypeVar("Kw")
 Ho = TypeVar("Ho")
 Wo = TypeVar("Wo")
 Pair = int | tuple[int, int]
+Borders = tuple[tuple[int, int], ...]
+"""Cells (before, behind) each axis."""
 
 # fmt: off
 
@@ -63,12 +65,13 @@ def transposed(*args: Any, **kwargs: Any) -> Any:
 
 @overload
 def largest_pool(
-    x: Var[F, *Bs, H, W], kernel_size: Pair, stride: Pair | None = None, padding: Pair = 0, dilation: Pair = 1,
-    *, out: type[Shape[Ho, Wo]],
+    x: Var[F, *Bs, H, W], kernel_size: Pair, stride: Pair | None = None, padding: Pair | Borders = 0,
+    dilation: Pair = 1, ceil_mode: bool = False, *, out: type[Shape[Ho, Wo]],
 ) -> Var[F, *Bs, Ho, Wo]: ...
 @overload
 def largest_pool(
-    x: Var[F, *Bs, H, W], kernel_size: Pair, stride: Pair | None = None, padding: Pair = 0, dilation: Pair = 1
+    x: Var[F, *Bs, H, W], kernel_size: Pair, stride: Pair | None = None, padding: Pair | Borders = 0,
+    dilation: Pair = 1, ceil_mode: bool = False,
 ) -> Var[F, *Bs, Any, Any]: ...
 def largest_pool(*args: Any, **kwargs: Any) -> Any:
     """A pool with dilation."""
@@ -76,13 +79,13 @@ def largest_pool(*args: Any, **kwargs: Any) -> Any:
 
 @overload
 def mean_pool(
-    x: Var[F, *Bs, H, W], kernel_size: Pair, stride: Pair | None = None, padding: Pair = 0,
-    count_include_pad: bool = True, *, out: type[Shape[Ho, Wo]],
+    x: Var[F, *Bs, H, W], kernel_size: Pair, stride: Pair | None = None, padding: Pair | Borders = 0,
+    count_include_pad: bool = True, ceil_mode: bool = False, *, out: type[Shape[Ho, Wo]],
 ) -> Var[F, *Bs, Ho, Wo]: ...
 @overload
 def mean_pool(
-    x: Var[F, *Bs, H, W], kernel_size: Pair, stride: Pair | None = None, padding: Pair = 0,
-    count_include_pad: bool = True,
+    x: Var[F, *Bs, H, W], kernel_size: Pair, stride: Pair | None = None, padding: Pair | Borders = 0,
+    count_include_pad: bool = True, ceil_mode: bool = False,
 ) -> Var[F, *Bs, Any, Any]: ...
 def mean_pool(*args: Any, **kwargs: Any) -> Any:
     """A pool that counts its cells."""

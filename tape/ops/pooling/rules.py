@@ -1,11 +1,12 @@
 """What the arguments of pools mean: the rule of the windows along each spatial axis, checked, and the windows.
 
-A rule is (kernel, stride, padding, dilation), or (outputs,) for windows that adapt to the axis.
+A rule is (kernel, stride, padding, dilation), or (kernel, stride, padding before, dilation, padding behind, 1 if the
+last window may hang over the end) where that is not enough, or (outputs,) for windows that adapt to the axis.
 """
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from ...values.spec import Spec
 from .kernels.windows import WindowAxis, adaptive, outputs, sliding, words
 
 Rules = tuple[tuple[int, ...], ...]
+Borders = PerAxis | tuple[tuple[int, int], ...]
+"""Cells beside each axis: as many on all sides, a number for both sides of each axis, or one for each side."""
 
 
 def sizes_for(op: str, name: str, given: Sizes) -> Sizes:
@@ -26,6 +29,23 @@ def sizes_for(op: str, name: str, given: Sizes) -> Sizes:
     if not given or min(given) < 1:
         raise ShapeError(f"{op}: argument {name!r}: expected a size of at least 1 for each spatial axis, got {given}")
     return given
+
+
+def borders(op: str, given: Borders, rank: int) -> Sequence[tuple[int, int]]:
+    """Cells before and behind each of ``rank`` axes, from one number for all, one for each, or pairs. ShapeError.
+
+    >>> borders("max_pool", 1, 2), borders("max_pool", ((0, 1),), 1)
+    (((1, 1), (1, 1)), ((0, 1),))
+    """
+    pairs: Any = given
+    if isinstance(given, tuple) and given and all(isinstance(pair, tuple) for pair in given):
+        if len(pairs) != rank or any(len(pair) != 2 or min(pair) < 0 for pair in pairs):
+            raise ShapeError(
+                f"{op}: argument 'padding': expected two numbers of at least 0 for each of {rank} spatial axes, "
+                f"got {given!r}"
+            )
+        return cast(Sequence[tuple[int, int]], pairs)
+    return tuple((n, n) for n in numbers(op, "padding", pairs, rank, 0))
 
 
 def numbers(op: str, name: str, given: PerAxis, rank: int, least: int) -> Sizes:
@@ -40,23 +60,34 @@ def numbers(op: str, name: str, given: PerAxis, rank: int, least: int) -> Sizes:
 
 
 def sliding_rules(
-    op: str, kernel_size: Sizes, stride: PerAxis | None = None, padding: PerAxis = 0, dilation: PerAxis = 1
+    op: str,
+    kernel_size: Sizes,
+    stride: PerAxis | None = None,
+    padding: Borders = 0,
+    dilation: PerAxis = 1,
+    ceil_mode: bool = False,
 ) -> Rules:
     """The rules of a kernel that slides. Raises ShapeError.
 
     >>> sliding_rules("max_pool", (3, 2), padding=(1, 0))
     ((3, 3, 1, 1), (2, 2, 0, 1))
+    >>> sliding_rules("max_pool", (3, 2), padding=((1, 0), (0, 0)))
+    ((3, 3, 1, 1, 0, 0), (2, 2, 0, 1))
     """
     kernel = sizes_for(op, "kernel_size", kernel_size)
     rank = len(kernel)
     strides = numbers(op, "stride", kernel if stride is None else stride, rank, 1)
-    paddings, dilations = numbers(op, "padding", padding, rank, 0), numbers(op, "dilation", dilation, rank, 1)
+    ends, dilations = borders(op, padding, rank), numbers(op, "dilation", dilation, rank, 1)
     reach = tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilations, strict=True))
-    if any(2 * p > r for p, r in zip(paddings, reach, strict=True)):
+    if any(2 * max(pair) > r for pair, r in zip(ends, reach, strict=True)):
         raise ShapeError(
             f"{op}: argument 'padding': expected at most half of what the kernel spans, {reach}, got {padding!r}"
         )
-    return tuple(zip(kernel, strides, paddings, dilations, strict=True))
+    slid = zip(kernel, strides, ends, dilations, strict=True)
+    return tuple(
+        (k, s, low, d, high, int(ceil_mode)) if ceil_mode or low != high else (k, s, low, d)
+        for k, s, (low, high), d in slid
+    )
 
 
 def adaptive_rules(op: str, output_size: Sizes) -> Rules:
@@ -85,6 +116,23 @@ def axes_of(shape: Sizes, rules: Rules) -> list[WindowAxis]:
     """The windows along each spatial axis of an array of this shape."""
     spatial = shape[len(shape) - len(rules) :]
     return [adaptive(n, *r) if len(r) == 1 else sliding(n, *r) for n, r in zip(spatial, rules, strict=True)]
+
+
+def counted_axes(shape: Sizes, rules: Rules, whole: bool) -> list[WindowAxis]:
+    """The windows whose cells an average divides by: of the axes with their borders if ``whole``, of real cells if not.
+
+    >>> counted_axes((3,), ((2, 2, 0, 1, 0, 1),), True)
+    [WindowAxis(source=3, firsts=(0, 2), counts=(2, 1), step=1)]
+    """
+    axes = axes_of(shape, rules)
+    return [_counted(axis, rule) for axis, rule in zip(axes, rules, strict=True)] if whole else axes
+
+
+def _counted(axis: WindowAxis, rule: Sequence[int]) -> WindowAxis:
+    kernel, stride, low = rule[:3]
+    size = axis.source + low + (rule[4] if len(rule) > 4 else low)
+    firsts = tuple([o * stride for o in range(axis.size)])
+    return WindowAxis(size, firsts, tuple([min(kernel, size - first) for first in firsts]))
 
 
 def through(

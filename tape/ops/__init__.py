@@ -75,6 +75,7 @@ from .planar.planar import (
     smooth_max_pool2d as smooth_max_pool2d,
 )
 from .pooling.avg_pool import adaptive_avg_pool as adaptive_avg_pool, avg_pool as avg_pool
+from .pooling.interpolate import interpolate as interpolate
 from .pooling.max_pool import (
     adaptive_max_pool as adaptive_max_pool,
     max_pool as max_pool,

@@ -17,6 +17,8 @@ from ...record.lowering import Slot, call
 from ...record.types import like
 from ...values.per_axis import PerAxis, per_axis
 from ...values.spec import Spec
+from .kernels import upsample
+from .kernels.upsample import WeightedAxis
 from .kernels.windows import WindowAxis, adaptive, outputs, sliding, words
 
 Rules = tuple[tuple[int, ...], ...]
@@ -152,3 +154,11 @@ def through(
     planes, cells = prod(out[: len(out) - len(axes)]), prod(sum(axis.counts) for axis in axes)
     ints = words(planes, [axis.transposed() for axis in axes] if back else axes, number)
     return call(kernel, inputs, out, *ints, work=work * planes * cells, dtype=dtype)
+
+
+def weighted(x: Slot, out: Sizes, axes: Sequence[WeightedAxis], *, back: bool) -> Slot:
+    """Weighted sums along the last axes, from the cells to the outputs or back."""
+    volumes = prod(out[: len(out) - len(axes)])
+    read = volumes * prod(sum(map(len, axis.windows)) for axis in axes)
+    ints = upsample.words(volumes, [axis.transposed() for axis in axes] if back else axes)
+    return call(upsample.weighted_sums, [x], out, *ints, work=read)

@@ -13,14 +13,14 @@ from ...record.lowering import Slot, elementwise
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import F, like
-from ...values.per_axis import PerAxis
+from ...values.per_axis import PerAxis, PerSide
 from ...values.spec import Spec
 from ...var.var import Gradual
 from ..elementwise import kernels as elementwise_kernels
 from . import reference
 from .kernels import sums as kernels_sums
 from .kernels.windows import WindowAxis
-from .rules import Borders, Rules, adaptive_rules, axes_of, counted_axes, pooled, sliding_rules, through
+from .rules import Rules, adaptive_rules, axes_of, counted_axes, pooled, sliding_rules, through
 from .samples import adaptives, overhanging, plain, ruled, ruled_overhanging, sizes_errors, sliding_errors, x_errors
 
 
@@ -38,7 +38,7 @@ def _lower_mean(x: Slot, rules: Rules, whole: bool) -> Slot:
     return _shares(sums, counted_axes(x.shape, rules, whole))
 
 
-def _rules(kernel_size: Sizes, stride: PerAxis | None, padding: Borders, ceil_mode: bool) -> Rules:
+def _rules(kernel_size: Sizes, stride: PerAxis | None, padding: PerSide, ceil_mode: bool) -> Rules:
     return sliding_rules("avg_pool", kernel_size, stride, padding, ceil_mode=ceil_mode)
 
 

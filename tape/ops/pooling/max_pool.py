@@ -11,12 +11,12 @@ from ...record.op import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import F
 from ...values.dtypes import i64
-from ...values.per_axis import PerAxis
+from ...values.per_axis import PerAxis, PerSide
 from ...values.spec import Spec
 from ...var.var import Gradual
 from . import reference
 from .kernels import argmax as largest, sums
-from .rules import Borders, Rules, adaptive_rules, axes_of, pooled, sliding_rules, through
+from .rules import Rules, adaptive_rules, axes_of, pooled, sliding_rules, through
 from .samples import (
     adaptives,
     overhanging,
@@ -39,13 +39,13 @@ def _lower_max(op_name: str, x: Slot, rules: Rules) -> Slot:
 
 
 def _rules(
-    kernel_size: Sizes, stride: PerAxis | None, padding: Borders, dilation: PerAxis, ceil_mode: bool = False
+    kernel_size: Sizes, stride: PerAxis | None, padding: PerSide, dilation: PerAxis, ceil_mode: bool = False
 ) -> Rules:
     return sliding_rules("max_pool", kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def _index_rules(
-    kernel_size: Sizes, stride: PerAxis | None, padding: Borders, dilation: PerAxis, ceil_mode: bool
+    kernel_size: Sizes, stride: PerAxis | None, padding: PerSide, dilation: PerAxis, ceil_mode: bool
 ) -> Rules:
     return sliding_rules("max_pool_indices", kernel_size, stride, padding, dilation, ceil_mode)
 

@@ -6,7 +6,7 @@ last window may hang over the end) where that is not enough, or (outputs,) for w
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -15,15 +15,13 @@ from ...numerics.engine.kernel import Kernel
 from ...numerics.sizes import Sizes
 from ...record.lowering import Slot, call
 from ...record.types import like
-from ...values.per_axis import PerAxis, per_axis
+from ...values.per_axis import PerAxis, PerSide, per_axis, per_side
 from ...values.spec import Spec
 from .kernels import upsample
 from .kernels.upsample import WeightedAxis
 from .kernels.windows import WindowAxis, adaptive, outputs, sliding, words
 
 Rules = tuple[tuple[int, ...], ...]
-Borders = PerAxis | tuple[tuple[int, int], ...]
-"""Cells beside each axis: as many on all sides, a number for both sides of each axis, or one for each side."""
 
 
 def sizes_for(op: str, name: str, given: Sizes) -> Sizes:
@@ -33,21 +31,15 @@ def sizes_for(op: str, name: str, given: Sizes) -> Sizes:
     return given
 
 
-def borders(op: str, given: Borders, rank: int) -> Sequence[tuple[int, int]]:
-    """Cells before and behind each of ``rank`` axes, from one number for all, one for each, or pairs. ShapeError.
-
-    >>> borders("max_pool", 1, 2), borders("max_pool", ((0, 1),), 1)
-    (((1, 1), (1, 1)), ((0, 1),))
-    """
-    pairs: Any = given
-    if isinstance(given, tuple) and given and all(isinstance(pair, tuple) for pair in given):
-        if len(pairs) != rank or any(len(pair) != 2 or min(pair) < 0 for pair in pairs):
-            raise ShapeError(
-                f"{op}: argument 'padding': expected two numbers of at least 0 for each of {rank} spatial axes, "
-                f"got {given!r}"
-            )
-        return cast(Sequence[tuple[int, int]], pairs)
-    return tuple((n, n) for n in numbers(op, "padding", pairs, rank, 0))
+def borders(op: str, given: PerSide, rank: int) -> Sequence[tuple[int, int]]:
+    """Cells before and behind each of ``rank`` axes. Raises ShapeError."""
+    found = per_side(given, rank)
+    if found is None:
+        raise ShapeError(
+            f"{op}: argument 'padding': expected a number of at least 0, one for each of {rank} spatial axes, "
+            f"or (before, behind) for each, got {given!r}"
+        )
+    return found
 
 
 def numbers(op: str, name: str, given: PerAxis, rank: int, least: int) -> Sizes:
@@ -65,7 +57,7 @@ def sliding_rules(
     op: str,
     kernel_size: Sizes,
     stride: PerAxis | None = None,
-    padding: Borders = 0,
+    padding: PerSide = 0,
     dilation: PerAxis = 1,
     ceil_mode: bool = False,
 ) -> Rules:

@@ -105,23 +105,19 @@ def sliding_errors(op: str) -> tuple[Bad, ...]:
         bad(ShapeError, f"{stride}0", x, **two, stride=0),
         bad(ShapeError, f"{stride}(2, 2, 2)", x, **two, stride=(2, 2, 2)),
         bad(DTypeError, f"{op}: argument 'stride': expected a whole number", x, **two, stride=1.5),
-        bad(
-            ShapeError,
-            f"{padding}a number of at least 0, or one for each of 2 spatial axes, got -1",
-            x,
-            **two,
-            padding=-1,
-        ),
+        *[
+            bad(
+                ShapeError,
+                f"{padding}a number of at least 0, one for each of 2 spatial axes, or (before, behind) for each, "
+                f"got {given!r}",
+                x,
+                **two,
+                padding=given,
+            )
+            for given in (-1, (1, 1, 1), ((0, 1),), ((0, -1), (1, 1)))
+        ],
         bad(
             ShapeError, f"{padding}at most half of what the kernel spans, (2, 2), got (0, 2)", x, **two, padding=(0, 2)
         ),
-        bad(
-            ShapeError,
-            f"{padding}two numbers of at least 0 for each of 2 spatial axes, got ((0, 1),)",
-            x,
-            **two,
-            padding=((0, 1),),
-        ),
-        bad(ShapeError, "two numbers of at least 0 for each of 2 spatial", x, **two, padding=((0, -1), (1, 1))),
         bad(ShapeError, "that hold a cell of every window, got shape (2, 4, 4)", x, kernel_size=(5, 2)),
     )

@@ -69,7 +69,7 @@ def _weighted_sum(table, ints, x, down, across, along):
 
 @kernel
 def weighted_sums(table, ints, part, parts):
-    """``out[o] = fma((Z·V)·H, x, sum)`` over the cells of window o, from +0; Z, V and H are the weights along the axes."""
+    """``out[o] = fma((Z·V)·H, x, sum)`` over the cells of window o, from +0; Z, V, H are the weights along the axes."""
     start, count = share(word(ints, LINES), part, parts)
     layers, rows, columns = word(ints, LAYERS), word(ints, ROWS), word(ints, COLUMNS)
     size = word(ints, SOURCE_LAYERS) * word(ints, SOURCE_ROWS) * word(ints, SOURCE_COLUMNS)

@@ -243,6 +243,10 @@ def _grad_vjp(
     return interpolate(g, size, scale_factor, mode, align_corners, antialias)
 
 
+def _grad_jvp(dg: Any, sizes: Sizes, scale_factor: Any, mode: str, align_corners: bool, antialias: bool) -> Any:
+    return interpolate_grad(dg, sizes, scale_factor, mode, align_corners, antialias)
+
+
 def _grads(make: Make) -> list[Sample]:
     found: list[Sample] = []
     for shape, given in CASES:
@@ -258,9 +262,7 @@ def _grads(make: Make) -> list[Sample]:
     infer=_infer_grad,
     lower=_lower_grad,
     vjp=(_grad_vjp,),
-    jvp=lambda dg, sizes, scale_factor, mode, align_corners, antialias: interpolate_grad(
-        dg, sizes, scale_factor, mode, align_corners, antialias
-    ),
+    jvp=_grad_jvp,
     reference=reference.interpolate_grad,
     samples=_grads,
     errors=(

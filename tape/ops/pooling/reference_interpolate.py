@@ -60,6 +60,10 @@ def keys(t: Fraction, a: Fraction) -> Fraction:
     return a * t**3 - 5 * a * t**2 + 8 * a * t - 4 * a if t < 2 else Fraction(0)
 
 
+def _cells(axes: list[Cells]) -> list[tuple[tuple[int, Fraction], ...]]:
+    return list(product(*axes))
+
+
 def _read(
     n: Sequence[int], m: Sequence[int], scales: Any, mode: str, align_corners: bool, antialias: bool, dtype: Any
 ) -> list[tuple[tuple[int, ...], tuple[int, ...], Any]]:
@@ -68,7 +72,7 @@ def _read(
     axes = [axis_cells(*given, mode, align_corners, antialias) for given in zip(n, m, factors, strict=True)]
     found: list[tuple[tuple[int, ...], tuple[int, ...], Any]] = []
     for o in np.ndindex(*m):
-        for pairs in product(*[axis[i] for axis, i in zip(axes, o, strict=True)]):
+        for pairs in _cells([axis[i] for axis, i in zip(axes, o, strict=True)]):
             rounded = [dtype.type(float(weight)) for _, weight in pairs]
             found.append((o, tuple([c for c, _ in pairs]), prod(rounded[1:], start=rounded[0])))
     return found

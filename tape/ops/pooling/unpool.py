@@ -74,7 +74,7 @@ def _unpooled(x: Sizes, kernel_size: Sizes, stride: PerAxis | None, padding: Per
 
 
 def _reference(x: Array, indices: Array, **attrs: Any) -> Array:
-    options = {"stride": None, "padding": 0, "output_size": None, **attrs}
+    options: dict[str, Any] = {"stride": None, "padding": 0, "output_size": None, **attrs}
     size = _unpooled(x.shape, options["kernel_size"], options["stride"], options["padding"], options["output_size"])
     return reference.max_unpool(x, indices, size)
 

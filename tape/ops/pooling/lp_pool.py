@@ -1,7 +1,7 @@
 """Pools by the p-norm of each window, made of other ops."""
 
 from dataclasses import replace
-from math import isfinite, prod
+from math import prod
 from typing import Any
 
 from ....arrays import Array
@@ -17,6 +17,9 @@ from ..elementwise.arithmetic import power, scale
 from .avg_pool import avg_pool
 from .rules import pooled, sliding_rules
 from .samples import sizes_errors, x_errors
+
+MOST = 1 << 20
+"""The largest whole exponent that `power` takes."""
 
 
 def _reference(x: Array, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Array:
@@ -43,8 +46,8 @@ def _samples(make: Make) -> list[Sample]:
     samples=_samples,
     errors=(
         *[replace(given, attrs={**given.attrs, "norm_type": 2}) for given in WINDOWS],
-        bad(DomainError, "lp_pool: argument 'norm_type': expected a finite number above 0, got 0", (2, 4), norm_type=0,
-            kernel_size=(2,)),
+        bad(DomainError, "lp_pool: argument 'norm_type': expected a number above 0 and at most 2**20, got 0", (2, 4),
+            norm_type=0, kernel_size=(2,)),
     ),
     batch_axis={"x": 0},
 )  # fmt: skip
@@ -69,8 +72,10 @@ def lp_pool(
     """
     (x,) = fitted("lp_pool", x)
     given: Any = x
-    if not (isfinite(norm_type) and norm_type > 0):
-        raise DomainError(f"lp_pool: argument 'norm_type': expected a finite number above 0, got {norm_type}")
+    if not 0 < norm_type <= MOST:
+        raise DomainError(
+            f"lp_pool: argument 'norm_type': expected a number above 0 and at most 2**20, got {norm_type}"
+        )
     spec = Spec(tuple(given.shape), given.dtype)
     pooled("lp_pool", spec, sliding_rules("lp_pool", kernel_size, stride, ceil_mode=ceil_mode))
     means: Any = avg_pool(power(given, norm_type), kernel_size, stride, 0, True, ceil_mode)

@@ -269,7 +269,7 @@ REFUSED: list[tuple[Callable[[], nn.Layer], str]] = [
         lambda: nn.Conv2d(1, 1, 3, padding_mode="edge"),  # type: ignore[arg-type]
         "Conv2d: argument 'padding_mode': expected one of zeros, reflect, replicate, circular, got 'edge'",
     ),
-    (lambda: nn.LPPool(0, (2,)), "LPPool: argument 'norm_type': expected a finite number above 0, got 0"),
+    (lambda: nn.LPPool(0, (2,)), "LPPool: argument 'norm_type': expected a number above 0 and at most 2**20, got 0"),
     (
         lambda: nn.Pad(((1, 2, 3),)),  # type: ignore[arg-type]
         "Pad: argument 'widths': expected a tuple of pairs (before, behind), got ((1, 2, 3),)",

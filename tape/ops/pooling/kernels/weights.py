@@ -57,7 +57,7 @@ def cubic(size: int, count: int, *, align_corners: bool, step: Fraction | None =
     """Keys' cubic convolution with A = -3/4 of the four cells around each position; those outside are the outermost.
 
     >>> [str(weight) for _, weight in cubic(4, 8, align_corners=False).windows[3]]
-    ['-9/256', '67/256', '225/256', '-27/256']
+    ['-27/256', '225/256', '67/256', '-9/256']
     """
     windows: list[Weighted] = []
     for o in range(count):

@@ -21,6 +21,7 @@ from .layers.pool import (
     AvgPool,
     AvgPool1d,
     AvgPool2d,
+    LPPool,
     MaxPool,
     MaxPool1d,
     MaxPool2d,
@@ -28,7 +29,7 @@ from .layers.pool import (
 )
 from .layers.softmax import LogSoftmax, Softmax
 from .layers.transformer import TransformerBlock
-from .layers.upsample import UpsampleBilinear, UpsampleNearest
+from .layers.upsample import Pad, PixelShuffle, PixelUnshuffle, Upsample, UpsampleBilinear, UpsampleNearest
 from .parameters import Parameter
 from .state_dict import load, load_state_dict, save
 
@@ -56,6 +57,7 @@ __all__ = [
     "Flatten",
     "GroupNorm",
     "InstanceNorm",
+    "LPPool",
     "Layer",
     "LayerNorm",
     "LeakyReLU",
@@ -65,7 +67,10 @@ __all__ = [
     "MaxPool1d",
     "MaxPool2d",
     "MultiHeadAttention",
+    "Pad",
     "Parameter",
+    "PixelShuffle",
+    "PixelUnshuffle",
     "RMSNorm",
     "ReLU",
     "Residual",
@@ -79,6 +84,7 @@ __all__ = [
     "Tanh",
     "TransformerBlock",
     "Unflatten",
+    "Upsample",
     "UpsampleBilinear",
     "UpsampleNearest",
     "init",

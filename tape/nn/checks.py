@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from ..errors import DomainError
 from ..numerics.sizes import Sizes
-from ..values.per_axis import per_axis
+from ..values.per_axis import per_axis, per_side
 from .layer import Layer
 
 
@@ -54,6 +54,14 @@ class Spatial(Layer):
             number = "one for each axis" if axes is None else f"{axes} of them"
             single = "" if axes is None else "an int or "
             raise refuse(self, argument, f"{single}a tuple of ints of at least {least}, {number}")
+        return found
+
+    def sides(self, argument: str, axes: int) -> tuple[tuple[int, int], ...]:
+        """A field as (before, behind) of at least 0 for each of so many axes. Raises DomainError for anything else."""
+        found = per_side(getattr(self, argument), axes)
+        if found is None:
+            several = f"{axes} of them, or (before, behind) for each"
+            raise refuse(self, argument, f"an int or a tuple of ints of at least 0, {several}")
         return found
 
 

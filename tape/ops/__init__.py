@@ -75,8 +75,15 @@ from .planar.planar import (
     smooth_max_pool2d as smooth_max_pool2d,
 )
 from .pooling.avg_pool import adaptive_avg_pool as adaptive_avg_pool, avg_pool as avg_pool
-from .pooling.max_pool import adaptive_max_pool as adaptive_max_pool, max_pool as max_pool
+from .pooling.interpolate import interpolate as interpolate
+from .pooling.lp_pool import lp_pool as lp_pool
+from .pooling.max_pool import (
+    adaptive_max_pool as adaptive_max_pool,
+    max_pool as max_pool,
+    max_pool_indices as max_pool_indices,
+)
 from .pooling.smooth_max_pool import smooth_max_pool as smooth_max_pool
+from .pooling.unpool import max_unpool as max_unpool
 from .pooling.upsample import upsample_bilinear as upsample_bilinear, upsample_nearest as upsample_nearest
 from .random.draws import (
     bernoulli as bernoulli,
@@ -90,9 +97,12 @@ from .reduce.moments import logsumexp as logsumexp, var as var
 from .reduce.products import cumsum as cumsum, prod as prod
 from .reduce.reduce import broadcast_to as broadcast_to, reduce_mean as reduce_mean, reduce_sum as reduce_sum
 from .reduce.softmax import log_softmax as log_softmax, softmax as softmax
+from .sampling.grid_sample import affine_grid as affine_grid, grid_sample as grid_sample
 from .shape.gather import take_or_zero as take_or_zero
 from .shape.indexing import embedding as embedding, index_add as index_add, scatter_add as scatter_add, take as take
-from .shape.joining import append as append, concat as concat, pad as pad, split as split, stack as stack
+from .shape.joining import append as append, concat as concat, split as split, stack as stack
+from .shape.padding import pad as pad
+from .shape.pixels import pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle
 from .shape.reshape import (
     flatten as flatten,
     permute as permute,

@@ -35,7 +35,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["elementwise", "planar", "shape"],
         ["random", "reduce"],
         ["conv", "linear", "losses", "norm", "pooling"],
-        ["attention"],
+        ["attention", "sampling"],
     ],
     "tape/ops/conv": [
         ["kernels", "reference_dense", "sizes"],
@@ -43,10 +43,11 @@ FLOORS: dict[str, list[list[str]]] = {
         ["conv"],
     ],
     "tape/ops/pooling": [
-        ["kernels", "reference", "reference_upsample"],
+        ["kernels", "reference", "reference_interpolate", "reference_upsample"],
         ["rules"],
         ["samples"],
-        ["avg_pool", "max_pool", "smooth_max_pool", "upsample"],
+        ["avg_pool", "interpolate", "max_pool", "smooth_max_pool", "unpool", "upsample"],
+        ["lp_pool"],
     ],
     "runtime": [
         ["data", "optim"],

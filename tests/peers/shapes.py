@@ -97,12 +97,6 @@ def parted(draw: Draw) -> tuple[Arrays, Attrs]:
     return {"x": draw.normal(*shape)}, {"parts": parts, "axis": axis}
 
 
-def padded(draw: Draw) -> tuple[Arrays, Attrs]:
-    shape = draw.shape((1, 4))
-    widths = tuple((draw.integer(0, 3), draw.integer(0, 3)) for _ in shape)
-    return {"x": draw.normal(*shape)}, {"widths": widths, "value": draw.real(-1.0, 1.0)}
-
-
 def taken(draw: Draw) -> tuple[Arrays, Attrs]:
     shape = draw.shape((1, 4))
     (axis,) = _axes(draw, len(shape), 1)
@@ -138,10 +132,6 @@ def scattered(draw: Draw) -> tuple[Arrays, Attrs]:
     return arrays, {**attrs, "size": x.shape[attrs["axis"]]}
 
 
-def pad(t: Any, x: Any, widths: Any, value: float) -> Any:
-    return t.nn.functional.pad(x, [n for pair in reversed(widths) for n in pair], value=value)
-
-
 def take(t: Any, x: Any, indices: Any, axis: int) -> Any:
     return x[(slice(None),) * (axis % x.ndim) + (indices,)]
 
@@ -175,7 +165,6 @@ ROWS = [
     Row("stack", lambda t, a, b, c, axis: t.stack([a, b, c], axis), stacked,
         ours=lambda a, b, c, axis: ops.stack([a, b, c], axis)),
     Row("split", lambda t, x, parts, axis: t.split(x, parts, axis), parted),
-    Row("pad", pad, padded),
     Row("take", take, taken),
     Row("take_or_zero", take_or_zero, taken_or_zero),
     Row("embedding", lambda t, weight, indices: t.nn.functional.embedding(indices, weight), looked_up),

@@ -20,6 +20,18 @@ def spread(value: Any, rank: int) -> Sizes:
     return value if isinstance(value, tuple) else (value,) * rank
 
 
+def uneven(draw: Draw, padding: Sizes) -> tuple[tuple[int, int], ...]:
+    """Padding on one side of each axis, and no less on the other."""
+    return tuple([draw.one_of((n, n + 1), (n + 1, n)) for n in padding])
+
+
+def bordered(t: Any, x: Any, padding: Any, value: float = 0.0) -> tuple[Any, Any]:
+    """What the peer is given in the place of (before, behind): an input that has the borders already."""
+    if not isinstance(padding, tuple) or not isinstance(padding[0], tuple):
+        return x, padding
+    return t.nn.functional.pad(x, [n for pair in reversed(padding) for n in pair], value=value), 0
+
+
 def extents(draw: Draw, kernel: Sizes, padding: Any, dilation: Any) -> Sizes:
     """Spatial sizes that leave room for one window at least, and for up to four more cells."""
     rules = zip(kernel, spread(padding, len(kernel)), spread(dilation, len(kernel)), strict=True)
@@ -33,6 +45,7 @@ def convolved(draw: Draw) -> tuple[Arrays, Attrs]:
     attrs = {name: each(draw, rank, low, high) for name, low, high in
              (("stride", 1, 3), ("padding", 0, 2), ("dilation", 1, 2))}  # fmt: skip
     space = extents(draw, kernel, attrs["padding"], attrs["dilation"])
+    attrs["padding"] = draw.one_of(attrs["padding"], uneven(draw, spread(attrs["padding"], rank)))
     batch = draw.one_of((draw.integer(1, 3),), ())
     arrays = {
         "x": draw.normal(*batch, groups * inner, *space),
@@ -104,8 +117,9 @@ def of_rank(name: str, rank: int, t: Any) -> Any:
     return getattr(t.nn.functional, f"{name}{rank}d")
 
 
-def conv(t: Any, x: Any, weight: Any, bias: Any, **attrs: Any) -> Any:
-    return of_rank("conv", weight.ndim - 2, t)(x, weight, bias, **attrs)
+def conv(t: Any, x: Any, weight: Any, bias: Any, padding: Any, **attrs: Any) -> Any:
+    x, padding = bordered(t, x, padding)
+    return of_rank("conv", weight.ndim - 2, t)(x, weight, bias, padding=padding, **attrs)
 
 
 def conv_transpose(t: Any, x: Any, weight: Any, bias: Any, **attrs: Any) -> Any:
@@ -115,6 +129,28 @@ def conv_transpose(t: Any, x: Any, weight: Any, bias: Any, **attrs: Any) -> Any:
 def pool(name: str) -> Callable[..., Any]:
     """A pool whose counterpart has this name."""
     return lambda t, x, **attrs: of_rank(name, x.ndim - 2, t)(x, **attrs)
+
+
+def ceiled(draw: Draw, _: int) -> bool:
+    return bool(draw.one_of(False, True))
+
+
+def avg_pool(t: Any, x: Any, padding: Any, **attrs: Any) -> Any:
+    x, padding = bordered(t, x, padding)
+    return of_rank("avg_pool", x.ndim - 2, t)(x, padding=padding, **attrs)
+
+
+def averaged(draw: Draw) -> tuple[Arrays, Attrs]:
+    """An average pool; where borders differ they are counted, and no window hangs over them."""
+    arrays, attrs = pooled(count_include_pad=ceiled, ceil_mode=ceiled)(draw)
+    if draw.one_of(False, True):
+        kernel = attrs["kernel_size"]
+        padding = tuple([draw.one_of((0, k // 2), (k // 2, 0)) for k in kernel])
+        attrs |= {"padding": padding, "count_include_pad": True, "ceil_mode": False}
+        (x,) = arrays.values()
+        assert x is not None
+        arrays = {"x": draw.distinct(*x.shape[:2], *map(max, x.shape[2:], kernel))}
+    return arrays, attrs
 
 
 def smooth_max_pool(t: Any, x: Any, kernel_size: Sizes, stride: Any, padding: Sizes, beta: float) -> Any:
@@ -140,8 +176,9 @@ TIES = "ties: all to the first cell in row-major order; windows without a cell: 
 ROWS = [
     Row("conv", conv, convolved),
     Row("conv_transpose", conv_transpose, transposed),
-    Row("max_pool", pool("max_pool"), pooled(dilation=lambda draw, rank: each(draw, rank, 1, 2)), TIES),
-    Row("avg_pool", pool("avg_pool"), pooled(count_include_pad=lambda draw, _: draw.one_of(True, False))),
+    Row("max_pool", pool("max_pool"),
+        pooled(dilation=lambda draw, rank: each(draw, rank, 1, 2), ceil_mode=ceiled), TIES),
+    Row("avg_pool", avg_pool, averaged),
     Row("smooth_max_pool", smooth_max_pool,
         pooled((1, 2), beta=lambda draw, _: draw.one_of(1.0, -1.0) * draw.real(0.5, 4.0)),
         "padded cells take no part; the peer has no such pool: its parts stand beside ours"),

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from ... import ops
 from ...numerics.sizes import Sizes
+from ...values.per_axis import PerSide
 from ...var.var import AnyVar
 from ..checks import Spatial, refuse, require_at_least, require_multiple
 from ..context import Context
@@ -13,13 +14,18 @@ from ..initializers import uniform_fan_in
 from ..layer import Params, parameter
 from ..parameters import Parameter
 
+PADDING_MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+"""PyTorch's words for the modes of `ops.pad`."""
+
 
 @dataclass(frozen=True)
 class Conv(Spatial):
     """The cross-correlation of ``(…, in_channels, *spatial)`` with ``weight``, plus ``bias`` for each channel.
 
     The weight is (out_channels, in_channels / groups, *kernel_size). ``padding="same"`` keeps the spatial sizes, the
-    larger border behind, and needs stride 1; ``"valid"`` is 0. Weight and bias start as in PyTorch.
+    larger border behind, and needs stride 1; ``"valid"`` is 0; pairs give each axis its border (before, behind). What
+    stands there ``padding_mode`` says: "zeros", the outermost elements for "replicate", those mirrored at the outermost
+    for "reflect", those of the other end for "circular". Weight and bias start as in PyTorch.
 
     Source: torch.nn.Conv1d, Conv2d and Conv3d.
     Shapes: x (*Bs, in_channels, *spatial) -> (*Bs, out_channels, *windows); sizes as in `ops.conv`
@@ -39,16 +45,19 @@ class Conv(Spatial):
     out_channels: int
     kernel_size: int | Sizes
     stride: int | Sizes = 1
-    padding: int | Sizes | Literal["same", "valid"] = 0
+    padding: PerSide | Literal["same", "valid"] = 0
     dilation: int | Sizes = 1
     groups: int = 1
     _: KW_ONLY
     bias: bool = True
+    padding_mode: Literal["zeros", "reflect", "replicate", "circular"] = "zeros"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _require_channels(self)
         kernel = _kernel(self)
+        if self.padding_mode not in PADDING_MODES:
+            raise refuse(self, "padding_mode", f"one of {', '.join(PADDING_MODES)}")
         stride = self.numbers("stride", 1, len(kernel))
         self.numbers("dilation", 1, len(kernel))
         if self.padding == "same" and stride != (1,) * len(kernel):
@@ -56,7 +65,7 @@ class Conv(Spatial):
         if isinstance(self.padding, str) and self.padding not in ("same", "valid"):
             raise refuse(self, "padding", "'same', 'valid' or sizes")
         if not isinstance(self.padding, str):
-            self.numbers("padding", 0, len(kernel))
+            self.sides("padding", len(kernel))
 
     def own_parameters(self) -> dict[str, Parameter]:
         """``weight`` and, unless switched off, ``bias``."""
@@ -64,7 +73,24 @@ class Conv(Spatial):
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """(…, in_channels, *spatial) to (…, out_channels, *spatial)."""
-        return ops.conv(x, *_values(self, p), self.stride, self.padding, self.dilation, self.groups)
+        padding = self.padding
+        if self.padding_mode != "zeros":
+            x, padding = self._padded(x), 0
+        return ops.conv(x, *_values(self, p), self.stride, padding, self.dilation, self.groups)
+
+    def _padded(self, x: AnyVar) -> AnyVar:
+        """x between borders of its own elements, as wide as the padding."""
+        sides = self._sides()
+        whole = ((0, 0),) * max(len(x.shape) - len(sides), 0)
+        return ops.pad(x, (*whole, *sides), mode=PADDING_MODES[self.padding_mode])
+
+    def _sides(self) -> tuple[tuple[int, int], ...]:
+        kernel = _kernel(self)
+        if not isinstance(self.padding, str):
+            return self.sides("padding", len(kernel))
+        dilation = self.numbers("dilation", 1, len(kernel))
+        reach = [d * (k - 1) if self.padding == "same" else 0 for k, d in zip(kernel, dilation, strict=True)]
+        return tuple((n // 2, n - n // 2) for n in reach)
 
 
 @dataclass(frozen=True)
@@ -132,7 +158,7 @@ class ConvTranspose(Spatial):
     out_channels: int
     kernel_size: int | Sizes
     stride: int | Sizes = 1
-    padding: int | Sizes = 0
+    padding: PerSide = 0
     output_padding: int | Sizes = 0
     groups: int = 1
     _: KW_ONLY
@@ -143,7 +169,8 @@ class ConvTranspose(Spatial):
         super().__post_init__()
         _require_channels(self)
         axes = len(_kernel(self))
-        for argument, least in (("stride", 1), ("padding", 0), ("output_padding", 0), ("dilation", 1)):
+        self.sides("padding", axes)
+        for argument, least in (("stride", 1), ("output_padding", 0), ("dilation", 1)):
             self.numbers(argument, least, axes)
 
     def own_parameters(self) -> dict[str, Parameter]:

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from ... import ops
 from ...numerics.sizes import Sizes
+from ...values.per_axis import PerSide
 from ...var.var import AnyVar
 from ..checks import Spatial, refuse
 from ..context import Context
@@ -18,11 +19,11 @@ class PoolLayer(Spatial):
 
     kernel_size: int | Sizes
     stride: int | Sizes | None = None
-    padding: int | Sizes = 0
+    padding: PerSide = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.numbers("padding", 0, len(self.kernel))
+        self.sides("padding", len(self.kernel))
         if self.stride is not None:
             self.numbers("stride", 1, len(self.kernel))
 
@@ -34,7 +35,7 @@ class PoolLayer(Spatial):
 
 @dataclass(frozen=True)
 class MaxPool(PoolLayer):
-    """The largest element of each window.
+    """The largest element of each window; with ``ceil_mode`` also of one that hangs over the end.
 
     Source: torch.nn.MaxPool1d, MaxPool2d and MaxPool3d.
     Shapes: x (*Bs, *spatial) -> (*Bs, *windows); sizes as in `ops.max_pool`
@@ -50,6 +51,8 @@ class MaxPool(PoolLayer):
     """
 
     dilation: int | Sizes = 1
+    _: KW_ONLY
+    ceil_mode: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -57,7 +60,7 @@ class MaxPool(PoolLayer):
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """One element for each window."""
-        return ops.max_pool(x, self.kernel, self.stride, self.padding, self.dilation)
+        return ops.max_pool(x, self.kernel, self.stride, self.padding, self.dilation, self.ceil_mode)
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,8 @@ class MaxPool2d(MaxPool):
 class AvgPool(PoolLayer):
     """The mean of each window.
 
-    Cells of the padding count as zeros, or with ``count_include_pad=False`` not at all.
+    Cells of the padding count as zeros, or with ``count_include_pad=False`` not at all; with ``ceil_mode`` the last
+    window may hang over the end.
 
     Source: torch.nn.AvgPool1d, AvgPool2d and AvgPool3d.
     Shapes: x (*Bs, *spatial) -> (*Bs, *windows); sizes as in `ops.max_pool`
@@ -121,10 +125,11 @@ class AvgPool(PoolLayer):
 
     _: KW_ONLY
     count_include_pad: bool = True
+    ceil_mode: bool = False
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """One element for each window."""
-        return ops.avg_pool(x, self.kernel, self.stride, self.padding, self.count_include_pad)
+        return ops.avg_pool(x, self.kernel, self.stride, self.padding, self.count_include_pad, self.ceil_mode)
 
 
 @dataclass(frozen=True)
@@ -195,6 +200,42 @@ class SmoothMaxPool(PoolLayer):
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """One element for each window."""
         return ops.smooth_max_pool(x, self.kernel, self.stride, self.padding, self.beta)
+
+
+@dataclass(frozen=True)
+class LPPool(Spatial):
+    """``sum(x ** p) ** (1 / p)`` of each window; p is ``norm_type``, and the stride the kernel's size unless given.
+
+    Source: torch.nn.LPPool1d, LPPool2d and LPPool3d.
+    Shapes: x (*Bs, *spatial) -> (*Bs, *windows); sizes as in `ops.max_pool`
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: a size is no int in its range, or ``norm_type`` is no number above 0 and at most 2**20.
+        ShapeError: when called, x has too few axes, or a window would hold no cell.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.LPPool(2, (2,))({}, Tape().leaf([3.0, 4.0, 0.0, 2.0])).numpy()
+    array([5., 2.])
+    """
+
+    norm_type: float
+    kernel_size: Sizes
+    stride: int | Sizes | None = None
+    _: KW_ONLY
+    ceil_mode: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        kernel = self.numbers("kernel_size", 1, None)
+        if self.stride is not None:
+            self.numbers("stride", 1, len(kernel))
+        if not 0 < self.norm_type <= 1 << 20:
+            raise refuse(self, "norm_type", "a number above 0 and at most 2**20")
+
+    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
+        """One element for each window."""
+        return ops.lp_pool(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
 
 
 @dataclass(frozen=True)

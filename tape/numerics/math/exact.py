@@ -20,6 +20,15 @@ def difference(a: float, b: float) -> float:
     return float(Fraction(a) - Fraction(b))
 
 
+def product(a: float, b: float) -> float:
+    """``a * b`` of finite numbers.
+
+    >>> product(3, 0.1)
+    0.30000000000000004
+    """
+    return float(Fraction(a) * Fraction(b))
+
+
 def quotient(a: float, b: float) -> float:
     """``a / b`` of finite numbers, b not 0.
 

@@ -14,7 +14,7 @@ from ...numerics.sizes import Sizes
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import F
-from ...values.per_axis import PerAxis
+from ...values.per_axis import PerAxis, PerSide
 from ...var.var import Gradual
 from ..elementwise.arithmetic import add
 from ..reduce.reduce import reduce_sum
@@ -64,7 +64,12 @@ def _convs(make: Make) -> list[Sample]:
         ((2, 30, 3, 3), (2, 30, 3, 3), {"padding": "same"}),
     )
     made = [Sample((make(*x), make(*w), make(w[0])), attrs) for x, w, attrs in cases]
-    return [*made, Sample((make(2, 4, 5, 3).T, make(1, 3, 5, 2).T, None))]
+    uneven = {"padding": ((1, 0), (0, 2)), "stride": (1, 2)}
+    return [
+        *made,
+        Sample((make(2, 4, 5, 3).T, make(1, 3, 5, 2).T, None)),
+        Sample((make(1, 2, 4, 5), make(3, 2, 2, 3), None), uneven),
+    ]
 
 
 @op(
@@ -96,6 +101,13 @@ def _convs(make: Make) -> list[Sample]:
         bad(ShapeError, "'stride': expected a whole number of at least 1, or 1 of", (1, 3, 4), (2, 3, 1), stride=0),
         bad(ShapeError, "'dilation': expected a whole number", (1, 3, 4), (2, 3, 1), dilation=(1, 1)),
         bad(ShapeError, "'padding': expected a whole number of at least 0", (1, 3, 4), (2, 3, 1), padding=-1),
+        bad(
+            ShapeError,
+            "or 1 of them, or (before, behind) for each, got ((0, 1), (1, 1))",
+            (1, 3, 4),
+            (2, 3, 1),
+            padding=((0, 1), (1, 1)),
+        ),
         bad(ShapeError, "expected 'same', 'valid' or numbers, got 'full'", (1, 3, 4), (2, 3, 1), padding="full"),
         bad(ShapeError, "expected numbers where the stride", (1, 3, 4), (2, 3, 1), padding="same", stride=2),
         bad(ShapeError, "'x': expected spatial sizes that leave a result of at least 1", (1, 3, 4), (2, 3, 5)),
@@ -115,11 +127,11 @@ def conv(
     """The cross-correlation of x (*Bs, C, *spatial) with a weight (O, C/groups, *kernel), plus bias (O,), as PyTorch's.
 
     The weight says how many axes are spatial. Numbers are for all of them, or one for each; "same" padding keeps
-    the sizes and has an odd cell at the end.
+    the sizes and has an odd cell at the end; pairs give each axis its padding (before, behind).
 
     Source: torch.nn.functional.conv1d, conv2d and conv3d; Dumoulin and Visin (2016) for the sizes.
     Shapes: x (*Bs, C, *spatial), weight (O, C / groups, *kernel), bias (O,) or None -> (*Bs, O, *windows); on each axis
-        ``floor((size + 2 padding - dilation (kernel - 1) - 1) / stride) + 1`` windows
+        ``floor((size + before + behind - dilation (kernel - 1) - 1) / stride) + 1`` windows
 
     >>> from dgrr.tape import Tape, ops
     >>> x = Tape().leaf([[1.0, 2.0, 4.0]])
@@ -138,6 +150,7 @@ def _input_grads(make: Make) -> list[Sample]:
         ((2, 4, 3, 3), (4, 3, 2, 3), {"size": (6, 7), "stride": (2, 3), "padding": (0, 2), "groups": 2}),
         ((2, 3, 6), (3, 1, 4), {"size": (6,), "padding": "same"}),
         ((2, 2, 3), (2, 2, 3), {"size": (9,), "stride": 2, "dilation": 2, "padding": 1}),
+        ((2, 2, 4), (2, 2, 3), {"size": (4,), "padding": ((2, 0),)}),
     )
     return [Sample((make(*g), make(*w)), {**DEFAULTS, **attrs}) for g, w, attrs in cases]
 
@@ -251,7 +264,11 @@ def _conv_transposes(make: Make) -> list[Sample]:
         ((1, 2, 2, 2, 2), (2, 1, 2, 1, 3), 1, {"stride": 2}),
     )
     made = [Sample((make(*x), make(*w), make(n)), attrs) for x, w, n, attrs in cases]
-    return [*made, Sample((make(3, 2, 4).T, make(2, 3, 2).T, None))]
+    return [
+        *made,
+        Sample((make(3, 2, 4).T, make(2, 3, 2).T, None)),
+        Sample((make(1, 2, 4), make(2, 3, 3), None), {"padding": ((2, 1),)}),
+    ]
 
 
 @op(
@@ -276,7 +293,7 @@ def _conv_transposes(make: Make) -> list[Sample]:
         bad(ShapeError, "'x': expected shape (*Bs, 3, S1) to fit weight and groups", (1, 2, 4), (3, 2, 1)),
         bad(ShapeError, "conv_transpose: argument 'bias': expected shape (2,), got (3,)", (1, 3, 4), (3, 2, 1), (3,)),
         bad(ShapeError, "'output_padding': expected less than the", (1, 3, 4), (3, 2, 1), output_padding=1),
-        bad(DTypeError, "'padding': expected a whole number or a tuple", (1, 3, 4), (3, 2, 1), padding="same"),
+        bad(DTypeError, "'padding': expected a whole number, a tuple", (1, 3, 4), (3, 2, 1), padding="same"),
         bad(ShapeError, "expected spatial sizes that leave a result of at", (1, 3, 1), (3, 2, 1), padding=1),
         bad(ShapeError, "'weight': expected two axes of channels", (1, 3), (3, 2)),
     ),
@@ -288,7 +305,7 @@ def conv_transpose(
     weight: Gradual[F],
     bias: Gradual[F] | None = None,
     stride: PerAxis = 1,
-    padding: PerAxis = 0,
+    padding: PerSide = 0,
     output_padding: PerAxis = 0,
     groups: int = 1,
     dilation: PerAxis = 1,
@@ -299,7 +316,7 @@ def conv_transpose(
 
     Source: torch.nn.functional.conv_transpose1d, conv_transpose2d and conv_transpose3d; Dumoulin and Visin (2016).
     Shapes: x (*Bs, C, *spatial), weight (C, O / groups, *kernel), bias (O,) or None -> (*Bs, O, *sizes); on each axis
-        ``(size - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1``
+        ``(size - 1) stride - before - behind + dilation (kernel - 1) + output_padding + 1``
 
     >>> from dgrr.tape import Tape, ops
     >>> x = Tape().leaf([[1.0, 2.0, 4.0]])

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from ...errors import ShapeError
 from ...numerics.sizes import Sizes
 from ...record.types import like
-from ...values.per_axis import PerAxis, per_axis
+from ...values.per_axis import PerSide, per_axis, per_side
 from ...values.spec import Spec
 
-Padding = PerAxis | str
+Padding = PerSide | str
 
 
 class Window(NamedTuple):
@@ -87,8 +87,11 @@ def _borders(op: str, padding: Any, stride: Sizes, reach: Sequence[int]) -> tupl
         return (0,) * len(reach), (0,) * len(reach)
     if isinstance(padding, str):
         raise fault(op, "padding", "'same', 'valid' or numbers", repr(padding))
-    both = numbers(op, "padding", padding, len(reach), 0)
-    return both, both
+    pairs = per_side(padding, len(reach))
+    if pairs is None:
+        expected = f"a whole number of at least 0, or {len(reach)} of them, or (before, behind) for each"
+        raise fault(op, "padding", expected, repr(padding))
+    return tuple([low for low, _ in pairs]), tuple([high for _, high in pairs])
 
 
 def _require_channels(op: str, argument: str, x: Spec, count: int, moved: Window) -> None:

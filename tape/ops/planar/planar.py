@@ -18,7 +18,7 @@ from ...values.shape import Pattern, Shape
 from ...values.spec import Spec
 from ...var.method_types import typed_as
 from ...var.var import AnyVar, Var, shape_of
-from .types import H, Kh, Kw, Pair, W, convolution, largest_pool, mean_pool, smooth_pool, transposed
+from .types import Borders, H, Kh, Kw, Pair, W, convolution, largest_pool, mean_pool, smooth_pool, transposed
 
 OUT = {"out": Shape[Any, Literal[3]]}
 """What no sample's result has: three columns."""
@@ -90,7 +90,7 @@ def conv2d(
     weight: Var[F, K, N, Kh, Kw],
     bias: Var[F, K] | None = None,
     stride: Pair = 1,
-    padding: Pair | str = 0,
+    padding: Pair | Borders | str = 0,
     dilation: Pair = 1,
     groups: int = 1,
     out: type[Shape[*Bs]] | None = None,
@@ -137,7 +137,7 @@ def conv_transpose2d(
     weight: Var[F, C, N, Kh, Kw],
     bias: Var[F, K] | None = None,
     stride: Pair = 1,
-    padding: Pair = 0,
+    padding: Pair | Borders = 0,
     output_padding: Pair = 0,
     groups: int = 1,
     dilation: Pair = 1,
@@ -196,8 +196,9 @@ def max_pool2d(
     x: Var[F, *Bs, H, W],
     kernel_size: Pair,
     stride: Pair | None = None,
-    padding: Pair = 0,
+    padding: Pair | Borders = 0,
     dilation: Pair = 1,
+    ceil_mode: bool = False,
     out: type[Shape[*Bs]] | None = None,
 ) -> AnyVar:
     """The largest cell of windows that slide over planes x (*Bs, H, W): `max_pool` along two axes.
@@ -211,7 +212,7 @@ def max_pool2d(
     >>> ops.max_pool2d(x, 2).numpy()
     array([[6., 8.]])
     """
-    attrs = {"stride": stride, "padding": padding, "dilation": dilation}
+    attrs = {"stride": stride, "padding": padding, "dilation": dilation, "ceil_mode": ceil_mode}
     return _pool("max_pool2d", "max_pool", x, kernel_size, attrs, out)
 
 
@@ -221,6 +222,7 @@ def max_pool2d(
     samples=lambda make: [
         *_planes(make),
         Sample((make(2, 4, 4),), {"kernel_size": 2, "padding": 1, "count_include_pad": False}),
+        Sample((make(2, 4, 4),), {"kernel_size": 3, "stride": 2, "padding": ((1, 0), (0, 0)), "ceil_mode": True}),
     ],
     errors=_errors("avg_pool2d"),
     covers=("avg_pool2d", "avg_pool2d_pad"),
@@ -230,8 +232,9 @@ def avg_pool2d(
     x: Var[F, *Bs, H, W],
     kernel_size: Pair,
     stride: Pair | None = None,
-    padding: Pair = 0,
+    padding: Pair | Borders = 0,
     count_include_pad: bool = True,
+    ceil_mode: bool = False,
     out: type[Shape[*Bs]] | None = None,
 ) -> AnyVar:
     """The mean of windows that slide over planes x (*Bs, H, W): `avg_pool` along two axes.
@@ -245,7 +248,7 @@ def avg_pool2d(
     >>> ops.avg_pool2d(x, 2).numpy()
     array([[3.5, 5.5]])
     """
-    attrs = {"stride": stride, "padding": padding, "count_include_pad": count_include_pad}
+    attrs = {"stride": stride, "padding": padding, "count_include_pad": count_include_pad, "ceil_mode": ceil_mode}
     return _pool("avg_pool2d", "avg_pool", x, kernel_size, attrs, out)
 
 
@@ -262,7 +265,7 @@ def smooth_max_pool2d(
     x: Var[F, *Bs, H, W],
     kernel_size: Pair,
     stride: Pair | None = None,
-    padding: Pair = 0,
+    padding: Pair | Borders = 0,
     beta: float = 1.0,
     out: type[Shape[*Bs]] | None = None,
 ) -> AnyVar:

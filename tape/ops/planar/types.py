@@ -13,6 +13,8 @@ Kw = TypeVar("Kw")
 Ho = TypeVar("Ho")
 Wo = TypeVar("Wo")
 Pair = int | tuple[int, int]
+Borders = tuple[tuple[int, int], ...]
+"""Cells (before, behind) each axis."""
 
 # fmt: off
 
@@ -20,7 +22,7 @@ Pair = int | tuple[int, int]
 @overload
 def convolution(
     x: Var[F, *Bs, C, H, W], weight: Var[F, K, C, Kh, Kw], bias: Var[F, K] | None = None, stride: Pair = 1,
-    padding: Pair | str = 0, dilation: Pair = 1, groups: Literal[1] = 1, *, out: type[Shape[Ho, Wo]],
+    padding: Pair | Borders | str = 0, dilation: Pair = 1, groups: Literal[1] = 1, *, out: type[Shape[Ho, Wo]],
 ) -> Var[F, *Bs, K, Ho, Wo]: ...
 @overload
 def convolution(
@@ -30,12 +32,12 @@ def convolution(
 @overload
 def convolution(
     x: Var[F, *Bs, C, H, W], weight: Var[F, K, C, Kh, Kw], bias: Var[F, K] | None = None, stride: Pair = 1,
-    padding: Pair | str = 0, dilation: Pair = 1, groups: Literal[1] = 1,
+    padding: Pair | Borders | str = 0, dilation: Pair = 1, groups: Literal[1] = 1,
 ) -> Var[F, *Bs, K, Any, Any]: ...
 @overload
 def convolution(
     x: Var[F, *Bs, C, H, W], weight: Var[F, K, Any, Kh, Kw], bias: Var[F, K] | None = None, stride: Pair = 1,
-    padding: Pair | str = 0, dilation: Pair = 1, *, groups: int,
+    padding: Pair | Borders | str = 0, dilation: Pair = 1, *, groups: int,
 ) -> Var[F, *Bs, K, Any, Any]: ...
 def convolution(*args: Any, **kwargs: Any) -> Any:
     """Channels meet, and others come out; in groups only those that come out are known."""
@@ -44,18 +46,18 @@ def convolution(*args: Any, **kwargs: Any) -> Any:
 @overload
 def transposed(
     x: Var[F, *Bs, C, H, W], weight: Var[F, C, K, Kh, Kw], bias: Var[F, K] | None = None, stride: Pair = 1,
-    padding: Pair = 0, output_padding: Pair = 0, groups: Literal[1] = 1, dilation: Pair = 1,
+    padding: Pair | Borders = 0, output_padding: Pair = 0, groups: Literal[1] = 1, dilation: Pair = 1,
     *, out: type[Shape[Ho, Wo]],
 ) -> Var[F, *Bs, K, Ho, Wo]: ...
 @overload
 def transposed(
     x: Var[F, *Bs, C, H, W], weight: Var[F, C, K, Kh, Kw], bias: Var[F, K] | None = None, stride: Pair = 1,
-    padding: Pair = 0, output_padding: Pair = 0, groups: Literal[1] = 1, dilation: Pair = 1,
+    padding: Pair | Borders = 0, output_padding: Pair = 0, groups: Literal[1] = 1, dilation: Pair = 1,
 ) -> Var[F, *Bs, K, Any, Any]: ...
 @overload
 def transposed(
     x: Var[F, *Bs, C, H, W], weight: Var[F, C, Any, Kh, Kw], bias: Var[F, Any] | None = None, stride: Pair = 1,
-    padding: Pair = 0, output_padding: Pair = 0, *, groups: int, dilation: Pair = 1,
+    padding: Pair | Borders = 0, output_padding: Pair = 0, *, groups: int, dilation: Pair = 1,
 ) -> Var[F, *Bs, Any, Any, Any]: ...
 def transposed(*args: Any, **kwargs: Any) -> Any:
     """As `convolution`, with the weight's channels the other way round."""
@@ -63,12 +65,13 @@ def transposed(*args: Any, **kwargs: Any) -> Any:
 
 @overload
 def largest_pool(
-    x: Var[F, *Bs, H, W], kernel_size: Pair, stride: Pair | None = None, padding: Pair = 0, dilation: Pair = 1,
-    *, out: type[Shape[Ho, Wo]],
+    x: Var[F, *Bs, H, W], kernel_size: Pair, stride: Pair | None = None, padding: Pair | Borders = 0,
+    dilation: Pair = 1, ceil_mode: bool = False, *, out: type[Shape[Ho, Wo]],
 ) -> Var[F, *Bs, Ho, Wo]: ...
 @overload
 def largest_pool(
-    x: Var[F, *Bs, H, W], kernel_size: Pair, stride: Pair | None = None, padding: Pair = 0, dilation: Pair = 1
+    x: Var[F, *Bs, H, W], kernel_size: Pair, stride: Pair | None = None, padding: Pair | Borders = 0,
+    dilation: Pair = 1, ceil_mode: bool = False,
 ) -> Var[F, *Bs, Any, Any]: ...
 def largest_pool(*args: Any, **kwargs: Any) -> Any:
     """A pool with dilation."""
@@ -76,13 +79,13 @@ def largest_pool(*args: Any, **kwargs: Any) -> Any:
 
 @overload
 def mean_pool(
-    x: Var[F, *Bs, H, W], kernel_size: Pair, stride: Pair | None = None, padding: Pair = 0,
-    count_include_pad: bool = True, *, out: type[Shape[Ho, Wo]],
+    x: Var[F, *Bs, H, W], kernel_size: Pair, stride: Pair | None = None, padding: Pair | Borders = 0,
+    count_include_pad: bool = True, ceil_mode: bool = False, *, out: type[Shape[Ho, Wo]],
 ) -> Var[F, *Bs, Ho, Wo]: ...
 @overload
 def mean_pool(
-    x: Var[F, *Bs, H, W], kernel_size: Pair, stride: Pair | None = None, padding: Pair = 0,
-    count_include_pad: bool = True,
+    x: Var[F, *Bs, H, W], kernel_size: Pair, stride: Pair | None = None, padding: Pair | Borders = 0,
+    count_include_pad: bool = True, ceil_mode: bool = False,
 ) -> Var[F, *Bs, Any, Any]: ...
 def mean_pool(*args: Any, **kwargs: Any) -> Any:
     """A pool that counts its cells."""
@@ -90,12 +93,12 @@ def mean_pool(*args: Any, **kwargs: Any) -> Any:
 
 @overload
 def smooth_pool(
-    x: Var[F, *Bs, H, W], kernel_size: Pair, stride: Pair | None = None, padding: Pair = 0, beta: float = 1.0,
+    x: Var[F, *Bs, H, W], kernel_size: Pair, stride: Pair | None = None, padding: Pair | Borders = 0, beta: float = 1.0,
     *, out: type[Shape[Ho, Wo]],
 ) -> Var[F, *Bs, Ho, Wo]: ...
 @overload
 def smooth_pool(
-    x: Var[F, *Bs, H, W], kernel_size: Pair, stride: Pair | None = None, padding: Pair = 0, beta: float = 1.0
+    x: Var[F, *Bs, H, W], kernel_size: Pair, stride: Pair | None = None, padding: Pair | Borders = 0, beta: float = 1.0
 ) -> Var[F, *Bs, Any, Any]: ...
 def smooth_pool(*args: Any, **kwargs: Any) -> Any:
     """A pool with a sharpness."""

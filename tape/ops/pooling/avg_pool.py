@@ -13,33 +13,33 @@ from ...record.lowering import Slot, elementwise
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import F, like
-from ...values.per_axis import PerAxis
+from ...values.per_axis import PerAxis, PerSide
 from ...values.spec import Spec
 from ...var.var import Gradual
 from ..elementwise import kernels as elementwise_kernels
 from . import reference
 from .kernels import sums as kernels_sums
 from .kernels.windows import WindowAxis
-from .rules import Rules, adaptive_rules, axes_of, pooled, sliding_rules, through
-from .samples import adaptives, plain, ruled, sizes_errors, sliding_errors, x_errors
+from .rules import Rules, adaptive_rules, axes_of, counted_axes, pooled, sliding_rules, through
+from .samples import adaptives, overhanging, plain, ruled, ruled_overhanging, sizes_errors, sliding_errors, x_errors
 
 
-def _shares(x: Slot, axes: Sequence[WindowAxis], rules: Rules, whole: bool) -> Slot:
-    """``x`` divided by the cells of the kernel, or of real ones, which are as many in every window or not."""
-    counts = [{rule[0]} if whole else set(axis.counts) for axis, rule in zip(axes, rules, strict=True)]
+def _shares(g: Slot, axes: Sequence[WindowAxis]) -> Slot:
+    """``g`` divided by the cells of its windows, which are as many in every window or not."""
+    counts = [set(axis.counts) for axis in axes]
     if all(len(of_axis) == 1 for of_axis in counts):
-        return elementwise(elementwise_kernels.divide, x, attrs=(prod(n for (n,) in counts),))
-    return through(kernels_sums.window_shares, [x], x.shape, axes)
+        return elementwise(elementwise_kernels.divide, g, attrs=(prod(n for (n,) in counts),))
+    return through(kernels_sums.window_shares, [g], g.shape, axes)
 
 
 def _lower_mean(x: Slot, rules: Rules, whole: bool) -> Slot:
-    axes = axes_of(x.shape, rules)
-    sums = through(kernels_sums.window_sums, [x], pooled("window_mean", x.spec, rules).shape, axes)
-    return _shares(sums, axes, rules, whole)
+    out = pooled("window_mean", x.spec, rules).shape
+    sums = through(kernels_sums.window_sums, [x], out, axes_of(x.shape, rules))
+    return _shares(sums, counted_axes(x.shape, rules, whole))
 
 
-def _rules(kernel_size: Sizes, stride: PerAxis | None, padding: PerAxis) -> Rules:
-    return sliding_rules("avg_pool", kernel_size, stride, padding)
+def _rules(kernel_size: Sizes, stride: PerAxis | None, padding: PerSide, ceil_mode: bool) -> Rules:
+    return sliding_rules("avg_pool", kernel_size, stride, padding, ceil_mode=ceil_mode)
 
 
 def _adaptive(output_size: Sizes) -> Rules:
@@ -61,24 +61,24 @@ def _padded(make: Make) -> list[Sample]:
 
 
 @op(
-    infer=lambda x, kernel_size, stride, padding, count_include_pad: pooled(
-        "avg_pool", x, _rules(kernel_size, stride, padding)
+    infer=lambda x, kernel_size, stride, padding, count_include_pad, ceil_mode: pooled(
+        "avg_pool", x, _rules(kernel_size, stride, padding, ceil_mode)
     ),
-    lower=lambda x, kernel_size, stride, padding, count_include_pad: _lower_mean(
-        x, _rules(kernel_size, stride, padding), count_include_pad
+    lower=lambda x, kernel_size, stride, padding, count_include_pad, ceil_mode: _lower_mean(
+        x, _rules(kernel_size, stride, padding, ceil_mode), count_include_pad
     ),
     vjp=(
-        lambda g, x_shape, kernel_size, stride, padding, count_include_pad: _spread(
-            g, x_shape, _rules(kernel_size, stride, padding), count_include_pad
+        lambda g, x_shape, kernel_size, stride, padding, count_include_pad, ceil_mode: _spread(
+            g, x_shape, _rules(kernel_size, stride, padding, ceil_mode), count_include_pad
         ),
     ),
-    jvp=lambda dx, kernel_size, stride, padding, count_include_pad: avg_pool(
-        dx, kernel_size, stride, padding, count_include_pad
+    jvp=lambda dx, kernel_size, stride, padding, count_include_pad, ceil_mode: avg_pool(
+        dx, kernel_size, stride, padding, count_include_pad, ceil_mode
     ),
-    reference=lambda x, kernel_size, stride=None, padding=0, count_include_pad=True: reference.avg_pool(
-        x, _rules(kernel_size, stride, padding), count_include_pad
+    reference=lambda x, kernel_size, stride=None, padding=0, count_include_pad=True, ceil_mode=False: (
+        reference.avg_pool(x, _rules(kernel_size, stride, padding, ceil_mode), count_include_pad)
     ),
-    samples=lambda make: [*plain(make), *_padded(make)],
+    samples=lambda make: [*plain(make), *_padded(make), *overhanging(make, "count_include_pad")],
     errors=sliding_errors("avg_pool"),
     covers=("avg_pool",),
     batch_axis={"x": 0},
@@ -87,13 +87,15 @@ def avg_pool(
     x: Gradual[F],
     kernel_size: tuple[int, ...],
     stride: int | tuple[int, ...] | None = None,
-    padding: int | tuple[int, ...] = 0,
+    padding: int | tuple[int, ...] | tuple[tuple[int, int], ...] = 0,
     count_include_pad: bool = True,
+    ceil_mode: bool = False,
 ) -> Gradual[F]:
     """The mean of windows that slide along the last axes, as many as ``kernel_size`` has sizes.
 
     ``x`` is (*Bs, *spatial). The stride is the kernel's size if none is given. Padding adds zeros around every plane,
-    which are counted as cells unless ``count_include_pad`` is false. Sizes are those of `max_pool`.
+    which are counted as cells unless ``count_include_pad`` is false; what a window of ``ceil_mode`` has beyond them
+    never counts. Sizes are those of `max_pool`.
 
     Source: torch.nn.functional.avg_pool1d, avg_pool2d and avg_pool3d.
     Shapes: x (*Bs, *spatial) -> (*Bs, *windows); as many spatial axes as ``kernel_size`` has sizes
@@ -141,7 +143,8 @@ def _infer_grad(g: Spec, sizes: Sizes, rules: Rules, whole: bool) -> Spec:
 def _lower_grad(g: Slot, sizes: Sizes, rules: Rules, whole: bool) -> Slot:
     x = _infer_grad(g.spec, sizes, rules, whole)
     axes = axes_of(x.shape, rules)
-    return through(kernels_sums.window_sums, [_shares(g, axes, rules, whole)], x.shape, axes, back=True)
+    shares = _shares(g, counted_axes(x.shape, rules, whole))
+    return through(kernels_sums.window_sums, [shares], x.shape, axes, back=True)
 
 
 def _grad_jvp(dg: Any, sizes: Sizes, rules: Rules, whole: bool) -> Any:
@@ -155,8 +158,8 @@ def _grad_jvp(dg: Any, sizes: Sizes, rules: Rules, whole: bool) -> Any:
     jvp=_grad_jvp,
     reference=reference.avg_pool_grad,
     samples=lambda make: [
-        Sample((make(*out),), {"sizes": _spatial(shape, rules), "rules": rules, "whole": len(rules[0]) == 4})
-        for shape, out, rules in ruled(make)
+        Sample((make(*out),), {"sizes": _spatial(shape, rules), "rules": rules, "whole": len(rules[0]) > 1})
+        for shape, out, rules in (*ruled(make), *ruled_overhanging(make))
     ],
     errors=(
         bad(
@@ -174,8 +177,8 @@ def _grad_jvp(dg: Any, sizes: Sizes, rules: Rules, whole: bool) -> Any:
 def avg_pool_grad(g: Gradual[F], sizes: Sizes, rules: Rules, whole: bool) -> Gradual[F]:
     """``g`` divided and added at every cell of its window, in planes of ``sizes``: the gradient of an average pool.
 
-    A cell adds what it gets in ascending order, from +0. Rules: (kernel, stride, padding, dilation) or (outputs,);
-    ``whole``: the kernel's cells are counted, not the real ones.
+    A cell adds what it gets in ascending order, from +0. ``rules`` are those of `rules`; ``whole``: the cells
+    of borders are counted with the real ones.
     """
     ...
 
@@ -187,7 +190,8 @@ def avg_pool_grad(g: Gradual[F], sizes: Sizes, rules: Rules, whole: bool) -> Gra
     jvp=lambda dx, rules, whole: window_mean(dx, rules, whole),
     reference=reference.avg_pool,
     samples=lambda make: [
-        Sample((make(*shape),), {"rules": rules, "whole": len(rules[0]) == 4}) for shape, _, rules in ruled(make)
+        Sample((make(*shape),), {"rules": rules, "whole": len(rules[0]) > 1})
+        for shape, _, rules in (*ruled(make), *ruled_overhanging(make))
     ],
     batch_axis={"x": 0},
     private=True,

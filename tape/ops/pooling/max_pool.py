@@ -11,13 +11,23 @@ from ...record.op import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import F
 from ...values.dtypes import i64
-from ...values.per_axis import PerAxis
+from ...values.per_axis import PerAxis, PerSide
 from ...values.spec import Spec
 from ...var.var import Gradual
 from . import reference
 from .kernels import argmax as largest, sums
 from .rules import Rules, adaptive_rules, axes_of, pooled, sliding_rules, through
-from .samples import adaptives, plain, ruled, sizes_errors, sliding_errors, special, x_errors
+from .samples import (
+    adaptives,
+    overhanging,
+    plain,
+    ruled,
+    ruled_overhanging,
+    sizes_errors,
+    sliding_errors,
+    special,
+    x_errors,
+)
 
 WORK = 8
 """Operations for each cell of each window."""
@@ -28,8 +38,16 @@ def _lower_max(op_name: str, x: Slot, rules: Rules) -> Slot:
     return through(sums.window_maxima, [x], out, axes_of(x.shape, rules), WORK)
 
 
-def _rules(kernel_size: Sizes, stride: PerAxis | None, padding: PerAxis, dilation: PerAxis) -> Rules:
-    return sliding_rules("max_pool", kernel_size, stride, padding, dilation)
+def _rules(
+    kernel_size: Sizes, stride: PerAxis | None, padding: PerSide, dilation: PerAxis, ceil_mode: bool = False
+) -> Rules:
+    return sliding_rules("max_pool", kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def _index_rules(
+    kernel_size: Sizes, stride: PerAxis | None, padding: PerSide, dilation: PerAxis, ceil_mode: bool
+) -> Rules:
+    return sliding_rules("max_pool_indices", kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def _adaptive(output_size: Sizes) -> Rules:
@@ -40,24 +58,25 @@ DILATED = {"kernel_size": (2, 2), "dilation": (2, 3), "padding": (1, 2), "stride
 
 
 @op(
-    infer=lambda x, kernel_size, stride, padding, dilation: pooled(
-        "max_pool", x, _rules(kernel_size, stride, padding, dilation)
-    ),
-    lower=lambda x, kernel_size, stride, padding, dilation: _lower_max(
-        "max_pool", x, _rules(kernel_size, stride, padding, dilation)
-    ),
+    infer=lambda x, **attrs: pooled("max_pool", x, _rules(**attrs)),
+    lower=lambda x, **attrs: _lower_max("max_pool", x, _rules(**attrs)),
     vjp=(
-        lambda g, x, kernel_size, stride, padding, dilation: max_pool_grad(
-            g, x, _rules(kernel_size, stride, padding, dilation)
+        lambda g, x, kernel_size, stride, padding, dilation, ceil_mode: max_pool_grad(
+            g, x, _rules(kernel_size, stride, padding, dilation, ceil_mode)
         ),
     ),
-    jvp=lambda dx, x, kernel_size, stride, padding, dilation: max_pool_pick(
-        dx, x, _rules(kernel_size, stride, padding, dilation)
+    jvp=lambda dx, x, kernel_size, stride, padding, dilation, ceil_mode: max_pool_pick(
+        dx, x, _rules(kernel_size, stride, padding, dilation, ceil_mode)
     ),
-    reference=lambda x, kernel_size, stride=None, padding=0, dilation=1: reference.max_pool(
-        x, _rules(kernel_size, stride, padding, dilation)
+    reference=lambda x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False: reference.max_pool(
+        x, _rules(kernel_size, stride, padding, dilation, ceil_mode)
     ),
-    samples=lambda make: [*plain(make), *special(make), Sample((make(2, 7, 8),), DILATED)],
+    samples=lambda make: [
+        *plain(make),
+        *special(make),
+        Sample((make(2, 7, 8),), DILATED),
+        *overhanging(make, "dilation"),
+    ],
     errors=(
         *sliding_errors("max_pool"),
         bad(
@@ -78,15 +97,17 @@ def max_pool(
     x: Gradual[F],
     kernel_size: tuple[int, ...],
     stride: int | tuple[int, ...] | None = None,
-    padding: int | tuple[int, ...] = 0,
+    padding: int | tuple[int, ...] | tuple[tuple[int, int], ...] = 0,
     dilation: int | tuple[int, ...] = 1,
+    ceil_mode: bool = False,
 ) -> Gradual[F]:
     """The largest cell of windows that slide along the last axes, as many as ``kernel_size`` has sizes.
 
     ``x`` is (*Bs, *spatial). The stride is the kernel's size if none is given. Padding adds cells around every plane
-    that never win. NaN wins, and -0 < +0; the gradient goes to the first of equal cells in row-major order. Sizes are
-    PyTorch's: ``floor((size + 2 padding - dilation (kernel - 1) - 1) / stride) + 1``. A window must
-    hold a cell.
+    that never win: so many on both sides of each axis, or (before, behind) for each. NaN wins, and -0 < +0; the
+    gradient goes to the first of equal cells in row-major order. Sizes are PyTorch's:
+    ``floor((size + before + behind - dilation (kernel - 1) - 1) / stride) + 1``; with ``ceil_mode`` it is ``ceil``,
+    less 1 if the last window would start behind all cells. A window must hold a cell.
 
     Source: torch.nn.functional.max_pool1d, max_pool2d and max_pool3d.
     Shapes: x (*Bs, *spatial) -> (*Bs, *windows); as many spatial axes as ``kernel_size`` has sizes
@@ -94,6 +115,45 @@ def max_pool(
     >>> from dgrr.tape import Tape, ops
     >>> ops.max_pool(Tape().leaf([1.0, 3.0, 2.0, 0.0]), (2,)).numpy()
     array([3., 2.])
+    """
+    ...
+
+
+@op(
+    infer=lambda x, **attrs: Spec(pooled("max_pool_indices", x, _index_rules(**attrs)).shape, i64.dtype),
+    lower=lambda x, **attrs: _positions("max_pool_indices", x, _index_rules(**attrs)),
+    vjp=NO_GRAD,
+    jvp=NO_GRAD,
+    reference=lambda x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False: reference.max_pool_indices(
+        x, _index_rules(kernel_size, stride, padding, dilation, ceil_mode)
+    ),
+    samples=lambda make: [
+        Sample((make(2, 3, 6, 5),), {"kernel_size": (2, 2)}),
+        *special(make),
+        Sample((make(2, 7, 8),), DILATED),
+        *overhanging(make, "dilation"),
+    ],
+    errors=sliding_errors("max_pool_indices"),
+    batch_axis={"x": 0},
+)
+def max_pool_indices(
+    x: Gradual[F],
+    kernel_size: tuple[int, ...],
+    stride: int | tuple[int, ...] | None = None,
+    padding: int | tuple[int, ...] | tuple[tuple[int, int], ...] = 0,
+    dilation: int | tuple[int, ...] = 1,
+    ceil_mode: bool = False,
+) -> Gradual[i64]:
+    """Where the elements of `max_pool` stand: the place of each window's largest cell in its plane, in row-major order.
+
+    Of equal cells it is the first, and NaN is the largest. `max_unpool` takes these indices.
+
+    Source: torch.nn.functional.max_pool1d, max_pool2d and max_pool3d with ``return_indices``.
+    Shapes: x (*Bs, *spatial) -> (*Bs, *windows); as many spatial axes as ``kernel_size`` has sizes
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.max_pool_indices(Tape().leaf([1.0, 3.0, 2.0, 0.0]), (2,)).numpy()
+    array([1, 2])
     """
     ...
 
@@ -123,8 +183,8 @@ def adaptive_max_pool(x: Gradual[F], output_size: tuple[int, ...]) -> Gradual[F]
     ...
 
 
-def _positions(x: Slot, rules: Rules) -> Slot:
-    out = pooled("max_pool", x.spec, rules).shape
+def _positions(op_name: str, x: Slot, rules: Rules) -> Slot:
+    out = pooled(op_name, x.spec, rules).shape
     return through(largest.largest_positions, [x], out, axes_of(x.shape, rules), 2 * WORK, dtype=i64.dtype)
 
 
@@ -150,7 +210,9 @@ def _lower_grad(g: Slot, x: Slot, rules: Rules) -> Slot:
     axes = axes_of(x.shape, rules)
     if all(max(axis.transposed().counts) < 2 for axis in axes):  # no two windows share a cell
         return through(largest.give_to_largest, [g, x], x.shape, axes, 2 * WORK)
-    return through(largest.sums_where_largest, [g, _positions(x, rules)], x.shape, axes, WORK, back=True)
+    return through(
+        largest.sums_where_largest, [g, _positions("max_pool_grad", x, rules)], x.shape, axes, WORK, back=True
+    )
 
 
 @op(
@@ -162,6 +224,7 @@ def _lower_grad(g: Slot, x: Slot, rules: Rules) -> Slot:
     samples=lambda make: [
         *[Sample((make(*out), make(*shape)), {"rules": rules}) for shape, out, rules in ruled(make)],
         *[_with_grad(make, sample) for sample in special(make)],
+        *[Sample((make(*out), make(*shape)), {"rules": rules}) for shape, out, rules in ruled_overhanging(make)],
     ],
     errors=(
         bad(
@@ -191,7 +254,7 @@ def _infer_pick(u: Spec, x: Spec, rules: Rules) -> Spec:
 
 def _lower_pick(u: Slot, x: Slot, rules: Rules) -> Slot:
     out = pooled("max_pool_pick", x.spec, rules).shape
-    return through(largest.cells_at, [u, _positions(x, rules)], out, axes_of(x.shape, rules))
+    return through(largest.cells_at, [u, _positions("max_pool_pick", x, rules)], out, axes_of(x.shape, rules))
 
 
 @op(
@@ -200,7 +263,9 @@ def _lower_pick(u: Slot, x: Slot, rules: Rules) -> Slot:
     vjp=(lambda g, x, rules: max_pool_grad(g, x, rules), NO_GRAD),
     jvp=lambda du, x, rules: max_pool_pick(du, x, rules),
     reference=reference.max_pool_pick,
-    samples=lambda make: [Sample((make(*s), make(*s)), {"rules": rules}) for s, _, rules in ruled(make)],
+    samples=lambda make: [
+        Sample((make(*s), make(*s)), {"rules": rules}) for s, _, rules in (*ruled(make), *ruled_overhanging(make))
+    ],
     errors=(
         bad(
             ShapeError,

@@ -1,8 +1,8 @@
 """The living definition of the bits, continued: pools.
 
 As in `reference`, nothing here is shared with the kernels: windows are walked cell by cell, as the numerics
-documentation says. ``rules`` has (kernel, stride, padding, dilation) for each spatial axis, or (outputs,) for windows
-that adapt.
+documentation says. ``rules`` has (kernel, stride, padding, dilation) for each spatial axis, or with the padding before,
+the padding behind and whether the last window may hang over, or (outputs,) for windows that adapt.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,9 +26,18 @@ def axis_windows(size: int, rule: Sequence[int]) -> list[list[int]]:
     if len(rule) == 1:
         (n,) = rule
         return [list(range(floor(Fraction(o * size, n)), ceil(Fraction((o + 1) * size, n)))) for o in range(n)]
-    kernel, stride, padding, dilation = rule
-    starts = range(-padding, size + padding - dilation * (kernel - 1), stride)
-    return [[c for c in range(s, s + dilation * kernel, dilation) if 0 <= c < size] for s in starts]
+    return [[c for c in window if 0 <= c < size] for window in sliding_cells(size, rule)]
+
+
+def sliding_cells(size: int, rule: Sequence[int]) -> list[list[int]]:
+    """The cells of each window along one axis, also those before it and behind it."""
+    kernel, stride, low, dilation, high, overhang = (*rule, rule[2], 0)[:6] if len(rule) == 4 else rule
+    span, end = dilation * (kernel - 1) + 1, size + high
+    starts = list(range(-low, end - span + 1, stride))
+    after = starts[-1] + stride if starts else -low
+    if overhang and after - stride + span < end and after < size:
+        starts.append(after)
+    return [list(range(s, s + span, dilation)) for s in starts]
 
 
 def windows(sizes: Sequence[int], rules: AnyRules) -> dict[tuple[int, ...], Cells]:
@@ -80,6 +89,32 @@ def max_pool(x: Array, rules: AnyRules) -> Array:
     return pooled(lambda cells, _: cells[first_extreme(cells, 1)], rules, x)
 
 
+def max_pool_indices(x: Array, rules: AnyRules) -> Array:
+    """The place in its plane of the first of the largest cells."""
+    places = np.broadcast_to(
+        np.arange(prod(x.shape[x.ndim - len(rules) :])).reshape(x.shape[x.ndim - len(rules) :]), x.shape
+    )
+    return pooled(lambda cells, others: others[first_extreme(cells, 1)], rules, x, places.astype(x.dtype)).astype(int)
+
+
+def unpool_sources(indices: Array, size: Sequence[int]) -> Array:
+    """For each cell the number of the last index that names it, or -1."""
+    leading = indices.ndim - len(size)
+    out = np.full((*indices.shape[:leading], *size), -1)
+    for number, at in enumerate(np.ndindex(*indices.shape)):
+        out[at[:leading]].reshape(-1)[indices[at]] = number
+    return out
+
+
+def max_unpool(x: Array, indices: Array, size: Sequence[int]) -> Array:
+    """Zeros with each element written where its index says, in row-major order."""
+    leading = x.ndim - len(size)
+    out = np.zeros((*x.shape[:leading], *size), x.dtype)
+    for at in np.ndindex(*x.shape):
+        out[at[:leading]].reshape(-1)[indices[at]] = x[at]
+    return out
+
+
 def max_pool_pick(u: Array, x: Array, rules: AnyRules) -> Array:
     """``u`` where the largest cell of x stands first."""
     return pooled(lambda cells, others: others[first_extreme(cells, 1)], rules, x, u)
@@ -102,19 +137,30 @@ def total(cells: Array) -> Any:
     return s
 
 
-def divisor(cells: Array, rules: AnyRules, whole: bool) -> Any:
-    """The number of cells of the kernel, or of real cells."""
-    return cells.dtype.type(prod(rule[0] for rule in rules) if whole else len(cells))
+def divisors(sizes: Sequence[int], rules: AnyRules, whole: bool, dtype: np.dtype[Any]) -> Array:
+    """For each window the number of its real cells, or of those in the borders as well."""
+    counts = [[len(cells) for cells in axis_windows(n, rule)] for n, rule in zip(sizes, rules, strict=True)]
+    if whole:
+        counts = [[len(real_or_border(n, rule, cells)) for cells in sliding_cells(n, rule)]
+                  for n, rule in zip(sizes, rules, strict=True)]  # fmt: skip
+    return np.array([prod(of_axes) for of_axes in product(*counts)], dtype).reshape([len(axis) for axis in counts])
+
+
+def real_or_border(size: int, rule: Sequence[int], cells: Sequence[int]) -> list[int]:
+    """The cells on an axis with its borders."""
+    return [c for c in cells if -rule[2] <= c < size + rule[4 if len(rule) > 4 else 2]]
 
 
 def avg_pool(x: Array, rules: AnyRules, whole: bool) -> Array:
     """The sum of the window, divided."""
-    return pooled(lambda cells, _: total(cells) / divisor(cells, rules, whole), rules, x)
+    sums = pooled(lambda cells, _: total(cells), rules, x)
+    return sums / divisors(x.shape[x.ndim - len(rules) :], rules, whole, x.dtype)
 
 
 def avg_pool_grad(g: Array, sizes: Sequence[int], rules: AnyRules, whole: bool) -> Array:
     """``g`` divided, added at every cell."""
-    return spread(lambda g, cells: [g / divisor(cells, rules, whole)] * len(cells), rules, sizes, g)
+    shares = g / divisors(sizes, rules, whole, g.dtype)
+    return spread(lambda g, cells: [g] * len(cells), rules, sizes, shares)
 
 
 def pivot(cells: Array, beta: Any) -> Any:

@@ -1,6 +1,7 @@
 """What the arguments of pools mean: the rule of the windows along each spatial axis, checked, and the windows.
 
-A rule is (kernel, stride, padding, dilation), or (outputs,) for windows that adapt to the axis.
+A rule is (kernel, stride, padding, dilation), or (kernel, stride, padding before, dilation, padding behind, 1 if the
+last window may hang over the end) where that is not enough, or (outputs,) for windows that adapt to the axis.
 """
 
 from collections.abc import Sequence
@@ -14,8 +15,10 @@ from ...numerics.engine.kernel import Kernel
 from ...numerics.sizes import Sizes
 from ...record.lowering import Slot, call
 from ...record.types import like
-from ...values.per_axis import PerAxis, per_axis
+from ...values.per_axis import PerAxis, PerSide, per_axis, per_side
 from ...values.spec import Spec
+from .kernels import upsample
+from .kernels.upsample import WeightedAxis
 from .kernels.windows import WindowAxis, adaptive, outputs, sliding, words
 
 Rules = tuple[tuple[int, ...], ...]
@@ -26,6 +29,17 @@ def sizes_for(op: str, name: str, given: Sizes) -> Sizes:
     if not given or min(given) < 1:
         raise ShapeError(f"{op}: argument {name!r}: expected a size of at least 1 for each spatial axis, got {given}")
     return given
+
+
+def borders(op: str, given: PerSide, rank: int) -> Sequence[tuple[int, int]]:
+    """Cells before and behind each of ``rank`` axes. Raises ShapeError."""
+    found = per_side(given, rank)
+    if found is None:
+        raise ShapeError(
+            f"{op}: argument 'padding': expected a number of at least 0, one for each of {rank} spatial axes, "
+            f"or (before, behind) for each, got {given!r}"
+        )
+    return found
 
 
 def numbers(op: str, name: str, given: PerAxis, rank: int, least: int) -> Sizes:
@@ -40,23 +54,34 @@ def numbers(op: str, name: str, given: PerAxis, rank: int, least: int) -> Sizes:
 
 
 def sliding_rules(
-    op: str, kernel_size: Sizes, stride: PerAxis | None = None, padding: PerAxis = 0, dilation: PerAxis = 1
+    op: str,
+    kernel_size: Sizes,
+    stride: PerAxis | None = None,
+    padding: PerSide = 0,
+    dilation: PerAxis = 1,
+    ceil_mode: bool = False,
 ) -> Rules:
     """The rules of a kernel that slides. Raises ShapeError.
 
     >>> sliding_rules("max_pool", (3, 2), padding=(1, 0))
     ((3, 3, 1, 1), (2, 2, 0, 1))
+    >>> sliding_rules("max_pool", (3, 2), padding=((1, 0), (0, 0)))
+    ((3, 3, 1, 1, 0, 0), (2, 2, 0, 1))
     """
     kernel = sizes_for(op, "kernel_size", kernel_size)
     rank = len(kernel)
     strides = numbers(op, "stride", kernel if stride is None else stride, rank, 1)
-    paddings, dilations = numbers(op, "padding", padding, rank, 0), numbers(op, "dilation", dilation, rank, 1)
+    ends, dilations = borders(op, padding, rank), numbers(op, "dilation", dilation, rank, 1)
     reach = tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilations, strict=True))
-    if any(2 * p > r for p, r in zip(paddings, reach, strict=True)):
+    if any(2 * max(pair) > r for pair, r in zip(ends, reach, strict=True)):
         raise ShapeError(
             f"{op}: argument 'padding': expected at most half of what the kernel spans, {reach}, got {padding!r}"
         )
-    return tuple(zip(kernel, strides, paddings, dilations, strict=True))
+    slid = zip(kernel, strides, ends, dilations, strict=True)
+    return tuple(
+        (k, s, low, d, high, int(ceil_mode)) if ceil_mode or low != high else (k, s, low, d)
+        for k, s, (low, high), d in slid
+    )
 
 
 def adaptive_rules(op: str, output_size: Sizes) -> Rules:
@@ -87,6 +112,23 @@ def axes_of(shape: Sizes, rules: Rules) -> list[WindowAxis]:
     return [adaptive(n, *r) if len(r) == 1 else sliding(n, *r) for n, r in zip(spatial, rules, strict=True)]
 
 
+def counted_axes(shape: Sizes, rules: Rules, whole: bool) -> list[WindowAxis]:
+    """The windows whose cells an average divides by: of the axes with their borders if ``whole``, of real cells if not.
+
+    >>> counted_axes((3,), ((2, 2, 0, 1, 0, 1),), True)
+    [WindowAxis(source=3, firsts=(0, 2), counts=(2, 1), step=1)]
+    """
+    axes = axes_of(shape, rules)
+    return [_counted(axis, rule) for axis, rule in zip(axes, rules, strict=True)] if whole else axes
+
+
+def _counted(axis: WindowAxis, rule: Sequence[int]) -> WindowAxis:
+    kernel, stride, low = rule[:3]
+    size = axis.source + low + (rule[4] if len(rule) > 4 else low)
+    firsts = tuple([o * stride for o in range(axis.size)])
+    return WindowAxis(size, firsts, tuple([min(kernel, size - first) for first in firsts]))
+
+
 def through(
     kernel: Kernel,
     inputs: Sequence[Slot],
@@ -104,3 +146,11 @@ def through(
     planes, cells = prod(out[: len(out) - len(axes)]), prod(sum(axis.counts) for axis in axes)
     ints = words(planes, [axis.transposed() for axis in axes] if back else axes, number)
     return call(kernel, inputs, out, *ints, work=work * planes * cells, dtype=dtype)
+
+
+def weighted(x: Slot, out: Sizes, axes: Sequence[WeightedAxis], *, back: bool) -> Slot:
+    """Weighted sums along the last axes, from the cells to the outputs or back."""
+    volumes = prod(out[: len(out) - len(axes)])
+    read = volumes * prod(sum(map(len, axis.windows)) for axis in axes)
+    ints = upsample.words(volumes, [axis.transposed() for axis in axes] if back else axes)
+    return call(upsample.weighted_sums, [x], out, *ints, work=read)

@@ -29,6 +29,21 @@ def plain(make: Make) -> list[Sample]:
     return [Sample((make(*shape),), given) for shape, given in SLIDING]
 
 
+OVERHANGING: tuple[tuple[Sizes, dict[str, Any]], ...] = (
+    ((2, 6), {"kernel_size": (3,), "stride": 2, "ceil_mode": True}),
+    ((2, 4, 40), {"kernel_size": (2, 3), "stride": 2, "padding": (1, 1), "ceil_mode": True}),
+    ((2, 3, 5), {"kernel_size": (2, 3), "stride": (1, 2), "padding": ((1, 0), (0, 1))}),
+)
+"""Shapes with the arguments of kernels whose borders differ, or whose last window hangs over the end."""
+
+
+def overhanging(make: Make, of_op: str) -> list[Sample]:
+    """Borders that differ and windows that hang over, also with the attribute that only this pool has."""
+    own: dict[str, Any] = {of_op: 2 if of_op == "dilation" else False}
+    given = {"kernel_size": (3,), "stride": 3, "padding": ((0, 1),), "ceil_mode": True, **own}
+    return [*[Sample((make(*shape),), attrs) for shape, attrs in OVERHANGING], Sample((make(2, 8),), given)]
+
+
 def special(make: Make) -> list[Sample]:
     """Windows of zeros of both signs, of equal cells, of infinities and of NaNs."""
     zeros = np.array([[-0.0, 0.0, -0.0, -0.0, 0.0, -0.0]], make.dtype)
@@ -47,7 +62,15 @@ def adaptives(make: Make) -> list[Sample]:
 def ruled(make: Make) -> list[tuple[Sizes, Sizes, Rules]]:
     """The shapes of the input and of the result, and the rules, of the samples above, for ops that take rules."""
     slid = [(shape, sliding_rules("pool", **given)) for shape, given in SLIDING]
-    found = slid + [(shape, adaptive_rules("pool", size)) for shape, size in ADAPTIVE]
+    return _with_results(make, slid + [(shape, adaptive_rules("pool", size)) for shape, size in ADAPTIVE])
+
+
+def ruled_overhanging(make: Make) -> list[tuple[Sizes, Sizes, Rules]]:
+    """`ruled` of borders that differ and windows that hang over the end."""
+    return _with_results(make, [(shape, sliding_rules("pool", **given)) for shape, given in OVERHANGING])
+
+
+def _with_results(make: Make, found: list[tuple[Sizes, Rules]]) -> list[tuple[Sizes, Sizes, Rules]]:
     return [(shape, pooled("pool", Spec(shape, make.dtype), rules).shape, rules) for shape, rules in found]
 
 
@@ -82,13 +105,17 @@ def sliding_errors(op: str) -> tuple[Bad, ...]:
         bad(ShapeError, f"{stride}0", x, **two, stride=0),
         bad(ShapeError, f"{stride}(2, 2, 2)", x, **two, stride=(2, 2, 2)),
         bad(DTypeError, f"{op}: argument 'stride': expected a whole number", x, **two, stride=1.5),
-        bad(
-            ShapeError,
-            f"{padding}a number of at least 0, or one for each of 2 spatial axes, got -1",
-            x,
-            **two,
-            padding=-1,
-        ),
+        *[
+            bad(
+                ShapeError,
+                f"{padding}a number of at least 0, one for each of 2 spatial axes, or (before, behind) for each, "
+                f"got {given!r}",
+                x,
+                **two,
+                padding=given,
+            )
+            for given in (-1, (1, 1, 1), ((0, 1),), ((0, -1), (1, 1)))
+        ],
         bad(
             ShapeError, f"{padding}at most half of what the kernel spans, (2, 2), got (0, 2)", x, **two, padding=(0, 2)
         ),

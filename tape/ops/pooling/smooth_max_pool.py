@@ -101,7 +101,7 @@ def smooth_max_pool(
     x: Gradual[F],
     kernel_size: tuple[int, ...],
     stride: int | tuple[int, ...] | None = None,
-    padding: int | tuple[int, ...] = 0,
+    padding: int | tuple[int, ...] | tuple[tuple[int, int], ...] = 0,
     beta: float = 1.0,
 ) -> Gradual[F]:
     """``log(sum(exp(beta x))) / beta`` of windows that slide along the last axes: at least the maximum, close to it.

@@ -3,25 +3,22 @@
 # A derivative may call the op that it belongs to, whose type is not known before its decorator is.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
-from math import prod
 from typing import Any
 
 from ...errors import DomainError, ShapeError
 from ...numerics.sizes import Sizes
-from ...record.lowering import Slot, call
+from ...record.lowering import Slot
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import F, like
 from ...values.spec import Spec
 from ...var.var import Gradual
 from . import reference_upsample as reference
-from .kernels import sums as pooling_kernels, upsample
+from .kernels import sums as pooling_kernels
+from .kernels.weights import linear
 from .kernels.windows import WindowAxis, nearest
-from .rules import sizes_for, through
+from .rules import sizes_for, through, weighted
 from .samples import sizes_errors, x_errors
-
-CELLS = 4
-"""Cells that an output between cells reads."""
 
 
 def _resized(op_name: str, x: Spec, size: Sizes) -> Spec:
@@ -164,13 +161,8 @@ def _infer_bilinear(x: Spec, size: Any, align_corners: bool) -> Spec:
 
 def _between(x: Slot, out: Sizes, source: Sizes, target: Sizes, *, align_corners: bool, back: bool) -> Slot:
     """Weighted sums of the cells beside each output, or back."""
-    rows, columns = (upsample.bilinear(n, m, align_corners=align_corners) for n, m in zip(source, target, strict=True))
-    if back:
-        rows, columns = rows.transposed(), columns.transposed()
-    planes = prod(out[:-2])
-    return call(
-        upsample.weighted_sums, [x], out, *upsample.words(planes, rows, columns), work=CELLS * planes * prod(target)
-    )
+    axes = [linear(n, m, align_corners=align_corners) for n, m in zip(source, target, strict=True)]
+    return weighted(x, out, axes, back=back)
 
 
 def _lower_bilinear(x: Slot, size: Sizes, align_corners: bool) -> Slot:

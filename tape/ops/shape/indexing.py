@@ -172,7 +172,7 @@ def _reference_scatter(values: Array, indices: Array, size: int, axis: int = 0) 
     rank = values.ndim - indices.ndim + 1
     a = axis % rank
     shape = (*values.shape[:a], size, *values.shape[a + indices.ndim :])
-    rows = values.reshape((*values.shape[:a], -1 if values.size else 0, *values.shape[a + indices.ndim :]))
+    rows = values.reshape((*values.shape[:a], indices.size, *values.shape[a + indices.ndim :]))
     return reference.index_add(np.zeros(shape, values.dtype), indices.reshape(-1), rows, a)
 
 

@@ -1,4 +1,4 @@
-"""Arrays side by side along an axis: joined, stacked, split again, and between borders of one value."""
+"""Arrays side by side along an axis: joined, stacked, and split again."""
 
 # A derivative may call the op that it belongs to, whose type is not known before its decorator is.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...errors import DomainError, DTypeError, ShapeError, TapeError
+from ...errors import DTypeError, ShapeError, TapeError
 from ...numerics.sizes import Sizes
 from ...record.kinds import Kind, shown
 from ...record.lowering import Slot, call
@@ -18,11 +18,11 @@ from ...record.samples import Make, Sample, bad
 from ...record.types import D, like
 from ...values.shape import normal_axis
 from ...values.spec import Spec
-from ...values.tensor import INT64, AnyTensor
+from ...values.tensor import AnyTensor
 from ...var.var import AnyVar, Gradual, Var
 from . import kernels_join as kernels
 from .reshape import reshape
-from .slicing import getitem, narrow
+from .slicing import narrow
 
 
 def _appended(a: Spec, b: Spec, axis: int) -> Spec:
@@ -179,95 +179,3 @@ def split(x: Any, parts: int | Sequence[int], axis: int = 0) -> list[Any]:
 
 WHOLE = Kind(int)
 PARTS = Kind(int | tuple[int, ...])
-Widths = int | tuple[tuple[int, int], ...]
-
-
-def _borders(shape: Sizes, widths: Any) -> list[tuple[int, int]]:
-    """Elements before and after on each axis."""
-    pairs: Any = ((widths, widths),) * len(shape) if isinstance(widths, int) else widths
-    if len(pairs) != len(shape) or not all(map(_is_border, pairs)):
-        raise ShapeError(
-            f"pad: argument 'widths': expected a whole number, or (before, after) of at least 0 for each of "
-            f"{len(shape)} axes, got {widths}"
-        )
-    return list(pairs)
-
-
-def _is_border(pair: Sizes) -> bool:
-    return len(pair) == 2 and min(pair) >= 0
-
-
-def _padded(x: Spec, widths: Any, value: Any) -> Spec:
-    if not isinstance(value, int if x.dtype.kind in "ib" else int | float):
-        raise DTypeError(f"pad: argument 'value': expected a value of {x.dtype}, got {value!r}")
-    if x.dtype.kind == "i" and not -INT64 <= value < INT64:
-        raise DomainError(f"pad: argument 'value': expected a value of {x.dtype}, got {value!r}")
-    borders = _borders(x.shape, widths)
-    return like(x, tuple(before + n + after for n, (before, after) in zip(x.shape, borders, strict=True)))
-
-
-def _lower_pad(x: Slot, widths: Any, value: float) -> Slot:
-    """One axis after the other, the last first, so that what is copied often is small."""
-    floats = x.dtype.kind == "f"
-    kernel = kernels.pad if floats else kernels.pad_whole
-    given = float(value) if floats else int(value) if x.dtype.kind == "i" else int(value != 0)
-    for axis, (before, after) in reversed(list(enumerate(_borders(x.shape, widths)))):
-        if before or after:
-            n, inner = x.shape[axis], prod(x.shape[axis + 1 :])
-            shape = (*x.shape[:axis], before + n + after, *x.shape[axis + 1 :])
-            ints = (prod(x.shape[:axis]), before * inner, n * inner, after * inner, given)
-            x = call(kernel, [x], shape, *ints)
-    return x
-
-
-def _inside(x_shape: Sizes, widths: Any) -> tuple[slice, ...]:
-    return tuple(slice(before, before + n) for n, (before, _) in zip(x_shape, _borders(x_shape, widths), strict=True))
-
-
-def _reference_pad(x: Any, widths: Any, value: Any = 0) -> Any:
-    return np.pad(x, widths, constant_values=x.dtype.type(value)) if x.ndim else x
-
-
-def _pads(make: Make) -> list[Sample]:
-    cases: tuple[tuple[Sizes, Widths, float], ...] = (
-        ((3,), 2, 0.0), ((2, 3), ((1, 0), (0, 2)), -0.0), ((2, 2, 3), ((0, 0), (1, 2), (3, 0)), 0.1), ((), 3, 1.0),
-        ((0, 2), ((1, 1), (0, 1)), np.nan), ((2, 3), 0, 1.0), ((3, 40), ((0, 0), (1, 1)), -np.inf),
-    )  # fmt: skip
-    plain = [Sample((make(*shape),), {"widths": widths, "value": value}) for shape, widths, value in cases]
-    whole = Sample((np.arange(6).reshape(2, 3),), {"widths": ((1, 0), (0, 1)), "value": -(2**53) - 1})
-    return [*plain, whole, Sample((make.mask(3),), {"widths": 1, "value": True})]
-
-
-@op(
-    infer=_padded,
-    lower=_lower_pad,
-    vjp=(lambda g, x_shape, widths: getitem(g, _inside(x_shape, widths)),),
-    jvp=lambda dx, widths: pad(dx, widths),
-    reference=_reference_pad,
-    samples=_pads,
-    errors=(
-        bad(
-            ShapeError,
-            "pad: argument 'widths': expected a whole number, or (before, after) of at least 0 for each of 2 axes, "
-            "got ((1, 1),)",
-            (2, 3),
-            widths=((1, 1),),
-        ),
-        bad(ShapeError, "for each of 1 axes, got ((1, -1),)", (2,), widths=((1, -1),)),
-        bad(ShapeError, "for each of 1 axes, got -1", (2,), widths=-1),
-        bad(DTypeError, "pad: argument 'value': expected a value of int64, got 0.5", np.arange(3), widths=1, value=0.5),
-    ),
-    excused={"batch": "the batch may grow"},
-    instead={"value": "ops.pad(x - value, widths) + value"},
-)  # fmt: skip
-def pad(x: Gradual[D], widths: Widths, value: float | bool = 0) -> Gradual[D]:
-    """``x`` between borders of one value: so many elements on all sides, or (before, after) for each axis.
-
-    Source: numpy.pad with mode "constant".
-    Shapes: x (...) -> (...); ``before + size + after`` on each axis
-
-    >>> from dgrr.tape import Tape, ops
-    >>> ops.pad(Tape().leaf([1.0, 2.0]), ((1, 2),), value=9.0).numpy()
-    array([9., 1., 2., 9., 9.])
-    """
-    ...

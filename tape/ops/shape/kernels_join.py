@@ -1,4 +1,4 @@
-"""Kernels that put arrays side by side along an axis: one after another, or between borders of one value."""
+"""Kernels that put arrays side by side along an axis: one after another, or between borders."""
 
 # numba's functions carry no types.
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
@@ -55,3 +55,16 @@ def pad(table, ints, part, parts):
 def pad_whole(table, ints, part, parts):
     """`pad` for integers and bools: the value is a whole number."""
     return _pad(table, ints, part, parts, real(table, word(ints, 4)))
+
+
+@kernel
+def repeat(table, ints, part, parts):
+    """``out[o, j] = x[o, positions[j]]``, rows of ``inner``; ints: outer, count, n, inner, the positions."""
+    count, n, inner = word(ints, 1), word(ints, 2), word(ints, 3)
+    start, mine = share(word(ints, 0) * count, part, parts)
+    for row in range(start, start + mine):
+        position = row // count * n + word(ints, 4 + row % count)
+        out, x = vector(table, 0, row * inner, inner), vector(table, 1, position * inner, inner)
+        for i in range(inner):
+            out[i] = x[i]
+    return 0

@@ -37,6 +37,14 @@ MAKERS: list[Callable[[], nn.Layer]] = [
     lambda: nn.UpsampleNearest(size=(7, 5)),
     lambda: nn.UpsampleBilinear((7, 5)),
     lambda: nn.UpsampleBilinear((7, 5), align_corners=True),
+    lambda: nn.Upsample((7, 5), mode="bicubic", antialias=True),
+    lambda: nn.Upsample(scale_factor=(1.5,)),
+    lambda: nn.LPPool(2, (2, 2), ceil_mode=True),
+    lambda: nn.MaxPool2d(2, padding=((0, 1), (1, 0)), ceil_mode=True),
+    lambda: nn.Conv2d(4, 6, 3, padding=((0, 1), (1, 0)), padding_mode="circular"),
+    lambda: nn.Pad(((1, 2), (-1, 0)), mode="edge"),
+    lambda: nn.PixelShuffle(2),
+    lambda: nn.PixelUnshuffle(2),
     lambda: nn.LayerNorm(8),
     lambda: nn.LayerNorm(8, affine=False),
     lambda: nn.RMSNorm(8),
@@ -146,7 +154,8 @@ REFUSED: list[tuple[Callable[[], nn.Layer], str]] = [
     ),
     (
         lambda: nn.Conv2d(1, 1, 3, padding=-1),
-        "Conv2d: argument 'padding': expected an int or a tuple of ints of at least 0, 2 of them, got -1",
+        "Conv2d: argument 'padding': expected an int or a tuple of ints of at least 0, 2 of them, or (before, behind) "
+        "for each, got -1",
     ),
     (
         lambda: nn.Conv2d(1, 1, 3, padding="full"),
@@ -174,7 +183,12 @@ REFUSED: list[tuple[Callable[[], nn.Layer], str]] = [
             f"ConvTranspose2d: argument {argument!r}: expected an int or a tuple of ints of at least {least}, "
             f"2 of them, got {least - 1}",
         )
-        for argument, least in (("stride", 1), ("padding", 0), ("output_padding", 0), ("dilation", 1))
+        for argument, least in (("stride", 1), ("output_padding", 0), ("dilation", 1))
+    ),
+    (
+        lambda: nn.ConvTranspose2d(1, 1, 3, padding=((0, -1), (0, 0))),
+        "ConvTranspose2d: argument 'padding': expected an int or a tuple of ints of at least 0, 2 of them, or (before, "
+        "behind) for each, got ((0, -1), (0, 0))",
     ),
     (
         lambda: nn.MaxPool(2),
@@ -186,7 +200,8 @@ REFUSED: list[tuple[Callable[[], nn.Layer], str]] = [
     ),
     (
         lambda: nn.AvgPool2d(2, padding=(1,)),
-        "AvgPool2d: argument 'padding': expected an int or a tuple of ints of at least 0, 2 of them, got (1,)",
+        "AvgPool2d: argument 'padding': expected an int or a tuple of ints of at least 0, 2 of them, or (before, "
+        "behind) for each, got (1,)",
     ),
     (
         lambda: nn.MaxPool2d(2, dilation=0),
@@ -201,7 +216,8 @@ REFUSED: list[tuple[Callable[[], nn.Layer], str]] = [
     ),
     (
         lambda: nn.SmoothMaxPool((2,), padding=-1),
-        "SmoothMaxPool: argument 'padding': expected an int or a tuple of ints of at least 0, 1 of them, got -1",
+        "SmoothMaxPool: argument 'padding': expected an int or a tuple of ints of at least 0, 1 of them, or (before, "
+        "behind) for each, got -1",
     ),
     (
         lambda: nn.AdaptiveAvgPool(3),
@@ -235,6 +251,33 @@ REFUSED: list[tuple[Callable[[], nn.Layer], str]] = [
     (
         lambda: nn.UpsampleBilinear((3, 0)),
         "UpsampleBilinear: argument 'size': expected a tuple of ints of at least 1, one for each axis, got (3, 0)",
+    ),
+    (nn.Upsample, "Upsample: arguments 'size' and 'scale_factor': expected one of the two, got None and None"),
+    (
+        lambda: nn.Upsample((2, 0)),
+        "Upsample: argument 'size': expected a tuple of ints of at least 1, one for each axis, got (2, 0)",
+    ),
+    *(
+        (
+            lambda given=given: nn.Upsample(scale_factor=given),
+            "Upsample: argument 'scale_factor': expected a tuple of finite numbers above 0, one for each axis, "
+            f"got {given}",
+        )
+        for given in ((), (2.0, 0.0), (math.inf,))
+    ),
+    (
+        lambda: nn.Conv2d(1, 1, 3, padding_mode="edge"),  # type: ignore[arg-type]
+        "Conv2d: argument 'padding_mode': expected one of zeros, reflect, replicate, circular, got 'edge'",
+    ),
+    (lambda: nn.LPPool(0, (2,)), "LPPool: argument 'norm_type': expected a number above 0 and at most 2**20, got 0"),
+    (
+        lambda: nn.Pad(((1, 2, 3),)),  # type: ignore[arg-type]
+        "Pad: argument 'widths': expected a tuple of pairs (before, behind), got ((1, 2, 3),)",
+    ),
+    (lambda: nn.PixelShuffle(0), "PixelShuffle: argument 'upscale_factor': expected an int of at least 1, got 0"),
+    (
+        lambda: nn.PixelUnshuffle(0),
+        "PixelUnshuffle: argument 'downscale_factor': expected an int of at least 1, got 0",
     ),
     (lambda: nn.LayerNorm(0), "LayerNorm: argument 'size': expected an int of at least 1, got 0"),
     (lambda: nn.LayerNorm((3,)), "LayerNorm: argument 'size': expected a whole number, got (3,)"),  # type: ignore[arg-type]

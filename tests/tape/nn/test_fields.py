@@ -20,6 +20,7 @@ MADE: dict[str, nn.Layer] = {
         nn.MaxPool2d(2), nn.AvgPool((2,)), nn.AvgPool1d(2), nn.AvgPool2d(2), nn.SmoothMaxPool((2,)),
         nn.AdaptiveAvgPool((2,)), nn.AdaptiveAvgPool1d(2), nn.AdaptiveAvgPool2d(2), nn.AdaptiveMaxPool((2,)),
         nn.AdaptiveMaxPool1d(2), nn.AdaptiveMaxPool2d(2), nn.UpsampleNearest((2,)), nn.UpsampleBilinear((2, 2)),
+        nn.Upsample((2,)), nn.LPPool(2, (2,)), nn.Pad(((1, 1),)), nn.PixelShuffle(2), nn.PixelUnshuffle(2),
         nn.Softmax(), nn.LogSoftmax(), nn.ELU(), nn.GELU(), nn.LeakyReLU(), nn.ReLU(), nn.SiLU(), nn.Sigmoid(),
         nn.Softplus(), nn.Tanh(), nn.Residual(nn.Linear(2, 2)),
     )

@@ -75,21 +75,34 @@ class WindowAxis:
         return same and (self.counts[o] == 0 or self.firsts[o] == self.firsts[other] + advance)
 
 
-def outputs(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
-    """How many windows fit an axis, as PyTorch counts them without ``ceil_mode``; at most 0 if none does."""
-    return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+def outputs(
+    size: int, kernel: int, stride: int, low: int, dilation: int, high: int | None = None, ceil: int = 0
+) -> int:
+    """How many windows fit an axis with borders, as PyTorch counts them; at most 0 if none does.
+
+    ``high`` is ``low`` if not given. With ``ceil`` the last window may hang over the end, if it starts on a cell or
+    before.
+
+    >>> outputs(6, 3, 2, 0, 1), outputs(6, 3, 2, 0, 1, 0, 1)
+    (2, 3)
+    """
+    left = size + low + (low if high is None else high) - dilation * (kernel - 1) - 1
+    count = (-(-left // stride) if ceil else left // stride) + 1
+    return count - 1 if ceil and (count - 1) * stride >= size + low else count
 
 
-def sliding(size: int, kernel: int, stride: int, padding: int, dilation: int) -> WindowAxis:
-    """The real cells of windows that slide over an axis padded on both sides.
+def sliding(
+    size: int, kernel: int, stride: int, low: int, dilation: int, high: int | None = None, ceil: int = 0
+) -> WindowAxis:
+    """The real cells of windows that slide over an axis with borders; the arguments are those of `outputs`.
 
     >>> sliding(5, 2, 2, 1, 1)
     WindowAxis(source=5, firsts=(0, 1, 3), counts=(1, 2, 2), step=1)
     """
     firsts: list[int] = []
     counts: list[int] = []
-    for o in range(outputs(size, kernel, stride, padding, dilation)):
-        start = o * stride - padding
+    for o in range(outputs(size, kernel, stride, low, dilation, high, ceil)):
+        start = o * stride - low
         skipped = max(0, -(start // dilation))
         firsts.append(start + skipped * dilation)
         counts.append(max(0, min(kernel, -((start - size) // dilation)) - skipped))

@@ -167,3 +167,19 @@ def test_what_is_missing_or_does_not_fit(run: Any) -> None:
         run(nn.ConvTranspose2d(3, 6, 3), parameters(nn.ConvTranspose2d(3, 6, 3)), X)
     with pytest.raises(DomainError, match=r"^Conv2d\(.*\): argument 'p': expected a parameter 'bias', got 'weight'$"):
         run(layer, {"weight": parameters(layer)["weight"]}, X)
+
+
+@pytest.mark.parametrize(("mode", "numpys"), [("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap")])
+def test_what_stands_in_the_padding(run: Any, mode: Any, numpys: Any) -> None:
+    same = nn.Conv2d(4, 2, (4, 3), padding="same", padding_mode=mode)
+    p = parameters(same)
+    wide = np.pad(X, ((0, 0), (0, 0), (1, 2), (1, 1)), numpys)
+    assert run(same, p, X).tobytes() == run(nn.Conv2d(4, 2, (4, 3)), p, wide).tobytes()
+    uneven = nn.Conv2d(4, 2, (4, 3), 2, ((1, 2), (1, 1)), padding_mode=mode)
+    assert run(uneven, p, X).tobytes() == run(nn.Conv2d(4, 2, (4, 3), 2), p, wide).tobytes()
+
+
+def test_padding_before_and_behind(run: Any) -> None:
+    layer = nn.Conv2d(4, 2, 3, padding=((2, 0), (0, 1)))
+    p, wide = parameters(layer), np.pad(X, ((0, 0), (0, 0), (2, 0), (0, 1)))
+    assert run(layer, p, X).tobytes() == run(nn.Conv2d(4, 2, 3), p, wide).tobytes()

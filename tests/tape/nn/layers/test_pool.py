@@ -116,3 +116,31 @@ def test_gradients_reach_the_input() -> None:
 def test_wrong_shapes_name_the_op(run: Any) -> None:
     with pytest.raises(ShapeError, match="^max_pool: argument"):
         run(nn.MaxPool2d(9), {}, X)
+
+
+def test_windows_that_hang_over_the_end_and_borders_that_differ(run: Any) -> None:
+    wide = np.pad(X, ((0, 0), (0, 0), (1, 2), (0, 2)), constant_values=-np.inf)
+    expected = windows(wide, (3, 3), (3, 3), (0, 0), -np.inf).max(-1)
+    assert run(nn.MaxPool2d(3, padding=((1, 0), (0, 1)), ceil_mode=True), {}, X).tobytes() == expected.tobytes()
+    sums = windows(np.pad(X, ((0, 0), (0, 0), (0, 0), (0, 2))), (3, 3), (3, 3), (0, 0), 0).sum(-1)
+    found = run(nn.AvgPool2d(3, ceil_mode=True), {}, X)
+    assert found == pytest.approx(sums / np.array([9, 9, 3]), rel=1e-12)
+
+
+def test_a_norm_of_each_window(run: Any) -> None:
+    expected = np.sqrt((windows(X, (2, 3), (1, 2), (0, 0), 0) ** 2).sum(-1))
+    assert run(nn.LPPool(2, (2, 3), (1, 2)), {}, X) == pytest.approx(expected, rel=1e-12)
+
+
+def test_layers_that_hand_on_to_ops(run: Any) -> None:
+    x = Tape().leaf(X)
+    pairs: list[tuple[nn.Layer, Any]] = [
+        (nn.Upsample((3, 9), mode="bicubic", antialias=True), ops.interpolate(x, (3, 9), None, "bicubic", False, True)),
+        (nn.Upsample(scale_factor=(0.5, 2.5)), ops.interpolate(x, None, (0.5, 2.5))),
+        (nn.Pad(((1, 2), (-1, 3)), mode="wrap"), np.pad(X, ((0, 0), (0, 0), (1, 2), (0, 3)), "wrap")[..., 1:]),
+    ]
+    for layer, expected in pairs:
+        values = expected if isinstance(expected, np.ndarray) else expected.numpy()
+        assert run(layer, {}, X).tobytes() == values.tobytes()
+    even = X[..., :6]
+    assert run(nn.PixelShuffle(2), {}, run(nn.PixelUnshuffle(2), {}, even)).tobytes() == even.tobytes()

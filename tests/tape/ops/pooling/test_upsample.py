@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dgrr.tape import DomainError, DTypeError, ShapeError, Tape, ops
-from dgrr.tape.ops.pooling.kernels.upsample import bilinear, position
+from dgrr.tape.ops.pooling.kernels.weights import linear, position
 
 INF, NAN = np.inf, np.nan
 
@@ -114,7 +114,7 @@ def test_weights_are_rounded_once(dtype: Any) -> None:
     for size, count in ((3, 7), (5, 49), (100, 333)):
         out = value(lambda x, c=count: ops.upsample_bilinear(x, (1, c), True), np.eye(size)[:, None], dtype)
         for o in range(count):
-            for cell, weight in bilinear(size, count, align_corners=True).windows[o]:
+            for cell, weight in linear(size, count, align_corners=True).windows[o]:
                 got = Fraction(float(out[cell, 0, o]))
                 below, above = (Fraction(float(np.nextafter(dtype(got), dtype(end)))) for end in (-INF, INF))
                 assert abs(got - weight) <= min(abs(below - weight), abs(above - weight))

@@ -90,6 +90,7 @@ from .reduce.moments import logsumexp as logsumexp, var as var
 from .reduce.products import cumsum as cumsum, prod as prod
 from .reduce.reduce import broadcast_to as broadcast_to, reduce_mean as reduce_mean, reduce_sum as reduce_sum
 from .reduce.softmax import log_softmax as log_softmax, softmax as softmax
+from .shape.along import scatter_add_along_axis as scatter_add_along_axis, take_along_axis as take_along_axis
 from .shape.gather import take_or_zero as take_or_zero
 from .shape.indexing import embedding as embedding, index_add as index_add, scatter_add as scatter_add, take as take
 from .shape.joining import append as append, concat as concat, pad as pad, split as split, stack as stack
@@ -101,6 +102,7 @@ from .shape.reshape import (
     transpose2d as transpose2d,
 )
 from .shape.slicing import gather_row as gather_row, getitem as getitem, narrow as narrow
+from .sorting.order import argsort as argsort, sort as sort, topk as topk
 
 sum = reduce_sum
 """numpy's and PyTorch's name for `reduce_sum`."""

@@ -1,0 +1,1 @@
+"""Ops about the order of elements: where they stand in order, in order, and the first few."""

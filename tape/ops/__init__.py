@@ -94,6 +94,7 @@ from .shape.along import scatter_add_along_axis as scatter_add_along_axis, take_
 from .shape.gather import take_or_zero as take_or_zero
 from .shape.indexing import embedding as embedding, index_add as index_add, scatter_add as scatter_add, take as take
 from .shape.joining import append as append, concat as concat, pad as pad, split as split, stack as stack
+from .shape.rearrange import flip as flip, repeat as repeat, roll as roll, tile as tile
 from .shape.reshape import (
     flatten as flatten,
     permute as permute,
@@ -102,6 +103,8 @@ from .shape.reshape import (
     transpose2d as transpose2d,
 )
 from .shape.slicing import gather_row as gather_row, getitem as getitem, narrow as narrow
+from .shape.windows import fold as fold, unfold as unfold
+from .sorting.one_hot import one_hot as one_hot
 from .sorting.order import argsort as argsort, sort as sort, topk as topk
 
 sum = reduce_sum

@@ -1,1 +1,1 @@
-"""Ops about the order of elements: where they stand in order, in order, and the first few."""
+"""Ops about the order and the positions of elements: sorted, where they stand in order, and positions as rows."""

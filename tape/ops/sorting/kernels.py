@@ -1,4 +1,4 @@
-"""Kernels that find the order of elements: integers that are ordered as floats are, and a merge sort of positions.
+"""Kernels that find the order of elements, by integers that are ordered as floats are, and that show positions.
 
 Every float has a place: -0 below +0, all NaNs one above all others. Equal elements stand in the order of their
 positions, so an order has one result, whatever the algorithm.
@@ -73,4 +73,18 @@ def argsort_rows(table, ints, part, parts):
     for r in range(start, start + rows):
         first, second = vector(table, 0, 2 * r * n, n), vector(table, 0, (2 * r + 1) * n, n)
         _merge_sort(first, second, vector(table, 1, r * n, n), flip)
+    return 0
+
+
+@kernel
+def one_hot(table, ints, part, parts):
+    """``out[r, indices[r]] = 1`` among zeros; arrays: out, indices; ints: rows, n."""
+    start, rows = share(word(ints, 0), part, parts)
+    n, indices = word(ints, 1), vector_as(table, INT64, 1, start, rows)
+    for r in range(rows):
+        out = vector(table, 0, (start + r) * n, n)
+        out[:] = real(table, 0.0)
+        if not 0 <= indices[r] < n:
+            return start + r + 1
+        out[indices[r]] = real(table, 1.0)
     return 0

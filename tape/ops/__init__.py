@@ -92,6 +92,7 @@ from .reduce.reduce import broadcast_to as broadcast_to, reduce_mean as reduce_m
 from .reduce.softmax import log_softmax as log_softmax, softmax as softmax
 from .shape.along import scatter_add_along_axis as scatter_add_along_axis, take_along_axis as take_along_axis
 from .shape.gather import take_or_zero as take_or_zero
+from .shape.index import index as index
 from .shape.indexing import embedding as embedding, index_add as index_add, scatter_add as scatter_add, take as take
 from .shape.joining import append as append, concat as concat, pad as pad, split as split, stack as stack
 from .shape.rearrange import flip as flip, repeat as repeat, roll as roll, tile as tile

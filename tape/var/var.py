@@ -20,8 +20,9 @@ from .arithmetic import Arithmetic, Number
 from .broadcasting import binary, shape_of as shape_of
 from .foreign import numpy_operator, refuse_array, refuse_attribute, refuse_function
 from .handle import Handle
+from .indices import has_arrays
 from .method_types import Axes, Axis, Flat, UnknownAxis, method
-from .op_table import OPS
+from .op_table import COMPOSED, OPS
 
 D = TypeVar("D", bound=DType)
 F = TypeVar("F", bound=Float)
@@ -223,7 +224,10 @@ class Var(SomeVar[D], Arithmetic, Generic[D, *S]):
     @overload
     def __getitem__(self, index: Any) -> "Gradual[D]": ...
     def __getitem__(self, index: Any) -> Any:
-        """Basic slicing: ints, slices with steps, ``...`` and ``None``, as in numpy."""
+        """As in numpy: ints, slices with steps, ``...``, ``None``, arrays of indices and masks."""
+        if has_arrays(index):
+            advanced: Any = COMPOSED["index"]
+            return advanced(self, index=index)
         return OPS["getitem"].call(self, index)
 
     @property

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from ....arrays import Array
 from ...errors import BoundsError, DTypeError, ShapeError
 from ...numerics.sizes import Sizes
 from ...record.composed import composed, fitted
@@ -28,13 +29,14 @@ BOOL = boolean.dtype
 
 def _plain(part: Any) -> Any:
     """One part of an index as a whole number, a slice, None, ``...``, an array of int64 or bool, or a Var of int64."""
+    given: Any = part
     if isinstance(part, slice):
-        require_whole("index", part)
+        require_whole("index", given)
     if part is None or part is ... or isinstance(part, slice):
-        return part
+        return given
     if isinstance(part, Var):
-        return _data(part)
-    found: Any = np.asarray(part.array if isinstance(part, AnyTensor) else part)
+        return _data(given)
+    found: Any = np.asarray(given.array if isinstance(part, AnyTensor) else given)
     if isinstance(part, list) and not found.size:
         found = found.astype(np.int64)
     if found.ndim == 0 and (number := whole(found.item())) is not MISFIT:
@@ -58,11 +60,17 @@ def _data(part: AnyVar) -> AnyVar:
     return part
 
 
+def _is_data(part: Any) -> bool:
+    return isinstance(part, Var)
+
+
+def _is_mask(part: Any) -> bool:
+    return isinstance(part, np.ndarray) and cast(Array, part).dtype == BOOL
+
+
 def _taken_axes(part: Any) -> int:
     """How many axes of x a part of the index stands for."""
-    if part is None:
-        return 0
-    return part.ndim if isinstance(part, np.ndarray) and part.dtype == BOOL else 1
+    return 0 if part is None else part.ndim if _is_mask(part) else 1
 
 
 def _each_axis(shape: Sizes, index: Any) -> Parts:
@@ -88,9 +96,9 @@ def _each_axis(shape: Sizes, index: Any) -> Parts:
 
 def _checked(part: Any, shape: Sizes, axis: int) -> Parts:
     """A part that begins at an axis, as parts of one axis each. Raises BoundsError or ShapeError."""
-    if not isinstance(part, int | np.ndarray | Var):
+    if part is None or isinstance(part, slice):
         return [part]
-    if isinstance(part, np.ndarray) and part.dtype == BOOL:
+    if _is_mask(part):
         wanted = shape[axis : axis + part.ndim]
         if part.shape != wanted:
             raise ShapeError(
@@ -99,7 +107,7 @@ def _checked(part: Any, shape: Sizes, axis: int) -> Parts:
         return list(part.nonzero())
     n = shape[axis]
     where = f"index: argument 'index': expected {-n} to {n - 1} on axis {axis}, got"
-    if isinstance(part, Var):
+    if _is_data(part):
         if n == 0 and 0 not in shape_of(part):
             raise BoundsError(f"{where} indices of an axis without elements")
         return [part]
@@ -116,7 +124,7 @@ def _is_array(part: Any) -> bool:
 
 
 def _require_broadcast(parts: Parts) -> None:
-    arrays = [part for part in _at_zero(parts) if isinstance(part, np.ndarray)]
+    arrays: list[Array] = [part for part in _at_zero(parts) if isinstance(part, np.ndarray)]
     try:
         np.broadcast(*arrays)
     except ValueError:
@@ -144,7 +152,7 @@ def _kept(parts: Parts) -> tuple[int, int]:
 
 def _at_zero(parts: Parts) -> Parts:
     """The index with zeros for the indices that are not known."""
-    return [np.zeros(shape_of(part), np.int64) if isinstance(part, Var) else part for part in parts]
+    return [np.zeros(shape_of(part), np.int64) if _is_data(part) else part for part in parts]
 
 
 def _repeated(parts: Parts, i: int, sizes: Sizes, axis: int, name: int) -> Any:
@@ -173,12 +181,12 @@ def _positions(parts: Parts, sizes: Sizes, first: int) -> Any:
 
     What messages call the first of these axes is ``first``.
     """
-    if len(sizes) == 1 and len(parts) == 1 and isinstance(parts[0], Var):
+    if len(sizes) == 1 and len(parts) == 1 and _is_data(parts[0]):
         return parts[0]
     found: Any = np.arange(prod(sizes)).reshape(sizes)[tuple(_at_zero(parts))]
     axis = 0
     for i, part in enumerate(parts):
-        if isinstance(part, Var):
+        if _is_data(part):
             repeated = _repeated(parts, i, sizes, axis, first + axis)
             found = flat_index(found, repeated, sizes[axis], prod(sizes[axis + 1 :]), first + axis)
         axis += part is not None
@@ -199,8 +207,12 @@ INDICES: list[tuple[Sizes, Any]] = [
 """Arrays that broadcast, that stand apart, masks, new axes; numbers beside arrays; no indices."""
 
 
+def _reference(x: Array, index: Any) -> Array:
+    return np.asarray(x[index])
+
+
 @composed(
-    reference=lambda x, index: x[tuple(index) if isinstance(index, tuple) else index],
+    reference=_reference,
     samples=lambda make: [
         *(Sample((make(*shape),), {"index": index}) for shape, index in INDICES),
         Sample((np.arange(6).reshape(2, 3),), {"index": MASK}),

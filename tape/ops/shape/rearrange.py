@@ -1,7 +1,10 @@
 """Elements in other places along their axes: rolled, reversed, repeated."""
 
+# References are numpy's own functions, whose arguments say little of types.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -71,9 +74,11 @@ def roll(x: Var[D, *S], shift: int | tuple[int, ...], axis: int | tuple[int, ...
     moves = _rolls(shift, 0 if axis is None else axis, 1 if axis is None else len(shape))
     made: Any = _flat(x) if axis is None else x
     for by, a in moves:
-        n = made.shape[a]
-        made = take(made, (np.arange(n) - by) % max(n, 1), a)
-    return reshape(made, shape) if axis is None else made
+        n = int(made.shape[a])
+        order: Any = (np.arange(n) - by) % max(n, 1)
+        made = take(made, order, a)
+    rolled: Any = reshape(made, shape) if axis is None else made
+    return cast(Var[D, *S], rolled)
 
 
 def _reversed(rank: int, axis: Axis) -> tuple[slice, ...]:
@@ -107,7 +112,8 @@ def flip(x: Var[D, *S], axis: int | tuple[int, ...] | None = None) -> Var[D, *S]
            [4., 3.]])
     """
     (x,) = fitted("flip", x)
-    return getitem(x, _reversed(len(x.shape), axis))
+    flipped: Any = getitem(x, _reversed(len(x.shape), axis))
+    return cast(Var[D, *S], flipped)
 
 
 def _counts(repeats: int | Sizes, n: int) -> Sequence[int]:
@@ -196,7 +202,7 @@ def tile(x: Gradual[D], reps: int | tuple[int, ...]) -> Gradual[D]:
     first = len(made.shape) - len(counts)
     for a, count in enumerate(counts, start=first):
         if count != 1:
-            order: Any = np.tile(np.arange(made.shape[a]), count)
+            order: Any = np.tile(np.arange(int(made.shape[a])), count)
             made = take(made, order, a)
     result: Gradual[D] = made
     return result

@@ -148,9 +148,9 @@ def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Gradual[
     """
     k, axis = WHOLE("topk: argument 'k'", k), WHOLE("topk: argument 'axis'", axis)
     largest = TRUTH("topk: argument 'largest'", largest)
+    given: Any = x
     if not isinstance(x, Var | AnyTensor):
         raise TapeError("topk: expected a Var among the arguments; put an array on a tape with tape.leaf")
-    given: Any = x
     n = given.shape[normal_axis("topk", axis, len(given.shape))]
     if not 0 <= k <= n:
         raise DomainError(f"topk: argument 'k': expected 0 to {n}, the size of axis {axis}, got {k}")

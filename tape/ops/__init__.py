@@ -56,6 +56,14 @@ from .elementwise.select import (
 )
 from .linear.einsum import einsum as einsum
 from .linear.matmul import linear as linear, matmul as matmul
+from .linear.triangles import (
+    diagonal as diagonal,
+    outer as outer,
+    trace as trace,
+    tril as tril,
+    triu as triu,
+)
+from .linear.triangular import cholesky as cholesky, solve_triangular as solve_triangular
 from .losses.cross_entropy import cross_entropy as cross_entropy, soft_cross_entropy as soft_cross_entropy
 from .losses.nll import nll_loss as nll_loss
 from .losses.regression import (

@@ -181,7 +181,7 @@ def solve_triangular(t: Any, a: Any, b: Any, upper: bool, transpose: bool, unitr
 
 
 ROWS = [
-    Row("argsort", lambda t, x, axis, descending: t.argsort(x, axis, descending, stable=True), with_ties,
+    Row("argsort", lambda t, x, axis, descending: t.argsort(x, dim=axis, descending=descending, stable=True), with_ties,
         "-0 < +0"),
     Row("sort", lambda t, x, axis, descending: t.sort(x, axis, descending).values, ordered),
     Row("topk", lambda t, x, k, axis, largest: t.topk(x, k, axis, largest).values, first_ones,

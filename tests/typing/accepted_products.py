@@ -1,6 +1,6 @@
 """Products whose leading axes are broadcast, and of vectors; triangles and equations."""
 
-from typing import assert_type
+from typing import Any, assert_type
 
 from given import Batch, Given, Hid, Img, In
 
@@ -30,3 +30,25 @@ def matmul_of_a_vector(g: Given) -> None:
 def matmul_by_a_gradual_matrix_is_gradual(g: Given) -> None:
     ops.add(g.x @ g.g, g.x)
     ops.add(ops.matmul(g.g, g.u), g.u)
+
+
+def triangles_keep_the_shape(g: Given) -> None:
+    assert_type(ops.tril(g.x3), Var[f32, Img, Batch, In])
+    assert_type(ops.triu(g.x, 1), Var[f32, Batch, In])
+
+
+def diagonals_are_gradual(g: Given) -> None:
+    assert_type(ops.diagonal(g.sq), Var[f32, *tuple[Any, ...]])
+    assert_type(ops.trace(g.sq), Var[f32, *tuple[Any, ...]])
+
+
+def outer_has_both_axes(g: Given) -> None:
+    assert_type(ops.outer(g.b, g.x[0]), Var[f32, Hid, In])
+
+
+def cholesky_keeps_the_shape(g: Given) -> None:
+    assert_type(ops.cholesky(g.sq), Var[f32, In, In])
+
+
+def solutions_have_the_shape_of_the_right_side(g: Given) -> None:
+    assert_type(ops.solve_triangular(g.sq, g.u, upper=True), Var[f32, In, Hid])

@@ -182,7 +182,8 @@ def solve_triangular(
     """The x with ``a @ x = b`` for an upper or a lower triangular matrix, or for each of several.
 
     With ``transpose`` it is ``a.T @ x = b``, and ``upper`` says what a is, not a.T. Only that triangle of a is read;
-    with ``unitriangular`` not its diagonal either, which is then 1. A zero on the diagonal divides.
+    with ``unitriangular`` not its diagonal either, which is then 1. A zero on the diagonal divides. Positive definite
+    equations are `cholesky` and two of these; there is no general ``solve``, ``inv`` or ``det``.
 
     Source: torch.linalg.solve_triangular, with the transpose of scipy.linalg.solve_triangular; derivatives by Giles
     (2008), Collected matrix derivative results for forward and reverse mode algorithmic differentiation.

@@ -201,6 +201,7 @@ INDICES: list[tuple[Sizes, Any]] = [
     ((2, 3, 4), (MATRIX[0] - 1, ..., np.array([[3], [0], [1]]))),
     ((4, 2, 3), (slice(None, 0, -1), MASK)),
     ((3, 2, 5), (0, slice(None), [1, 1])),
+    ((2, 3, 2, 2), (slice(None), [0, 2], slice(None), [1, 0])),
     ((2, 3, 2), (..., None, MASK[0], [0, 1])),
     ((2, 3), np.zeros((0, 2), np.int64)),
 ]  # fmt: skip

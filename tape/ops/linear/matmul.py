@@ -59,12 +59,16 @@ def _infer(a: Spec, b: Spec) -> Spec:
 def _lower(a: Slot, b: Slot) -> Slot:
     """Vectors as matrices, and leading axes repeated without being copied, unless one matrix is multiplied by all."""
     shape = _infer(a.spec, b.spec).shape
-    left, right = reshaped(a, _matrix(a.shape, 0)), reshaped(b, _matrix(b.shape, 1))
+    left, right = _shaped(a, _matrix(a.shape, 0)), _shaped(b, _matrix(b.shape, 1))
     if right.spec.rank > 2:
         leading = _leading(left.shape, right.shape)
         left, right = _repeated(left, leading), _repeated(right, leading)
-    out = gemm(left, right)
-    return out if out.shape == shape else reshaped(out, shape)
+    return _shaped(gemm(left, right), shape)
+
+
+def _shaped(x: Slot, shape: Sizes) -> Slot:
+    """What has the shape is left where it lies: a view of it might be copied."""
+    return x if x.shape == shape else reshaped(x, shape)
 
 
 def _repeated(x: Slot, leading: Sizes) -> Slot:

@@ -26,7 +26,8 @@ from ..shape.slicing import getitem
 def _below(x: Any, diagonal: int) -> Any:
     """For each element of matrices whether it stands on a diagonal or below it."""
     rows, columns = x.shape[-2:]
-    return np.broadcast_to(np.tri(rows, columns, diagonal, bool), tuple(x.shape))
+    inside = max(-rows, min(diagonal, columns))  # numpy takes no number beyond 64 bits
+    return np.broadcast_to(np.tri(rows, columns, inside, bool), tuple(x.shape))
 
 
 def _where(mask: Any, x: Any) -> Any:

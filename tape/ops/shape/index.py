@@ -14,7 +14,7 @@ from ...record.kinds import MISFIT, whole
 from ...record.samples import Sample, bad
 from ...record.types import D
 from ...values.dtypes import boolean, i64
-from ...values.tensor import AnyTensor
+from ...values.tensor import AnyTensor, as_array
 from ...var.var import AnyVar, Gradual, Var, shape_of
 from .along import flat_index
 from .indexing import take
@@ -36,7 +36,7 @@ def _plain(part: Any) -> Any:
         return given
     if isinstance(part, Var):
         return _data(given)
-    found: Any = np.asarray(given.array if isinstance(part, AnyTensor) else given)
+    found: Any = as_array(given.array if isinstance(part, AnyTensor) else given, "index: argument 'index'")
     if isinstance(part, list) and not found.size:
         found = found.astype(np.int64)
     if found.ndim == 0 and (number := whole(found.item())) is not MISFIT:

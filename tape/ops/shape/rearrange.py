@@ -4,6 +4,7 @@
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, cast
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from ...errors import DomainError, ShapeError
 from ...numerics.sizes import Sizes
 from ...record.composed import composed, fitted
+from ...record.op import MOST_ELEMENTS
 from ...record.samples import Make, Sample, bad
 from ...record.types import D, S
 from ...values.shape import normal_axes, normal_axis
@@ -44,6 +46,7 @@ def _rolls(shift: int | Sizes, axis: int | Sizes, rank: int) -> list[tuple[int, 
         Sample((make(2, 5),), {"shift": -2, "axis": 1}),
         Sample((make(2, 3, 4),), {"shift": (1, 7), "axis": (0, -1)}),
         Sample((make(2, 3),), {"shift": 2}),
+        Sample((make(5),), {"shift": -(2**63), "axis": 0}),
         Sample((np.zeros((2, 0), np.int64),), {"shift": 1, "axis": 1}),
     ],
     errors=(
@@ -75,7 +78,7 @@ def roll(x: Var[D, *S], shift: int | tuple[int, ...], axis: int | tuple[int, ...
     made: Any = _flat(x) if axis is None else x
     for by, a in moves:
         n = int(made.shape[a])
-        order: Any = (np.arange(n) - by) % max(n, 1)
+        order: Any = (np.arange(n) - by % max(n, 1)) % max(n, 1)
         made = take(made, order, a)
     rolled: Any = reshape(made, shape) if axis is None else made
     return cast(Var[D, *S], rolled)
@@ -114,6 +117,12 @@ def flip(x: Var[D, *S], axis: int | tuple[int, ...] | None = None) -> Var[D, *S]
     (x,) = fitted("flip", x)
     flipped: Any = getitem(x, _reversed(len(x.shape), axis))
     return cast(Var[D, *S], flipped)
+
+
+def _require_room(name: str, shape: Sizes) -> None:
+    """Raises ShapeError for what no memory holds, of which numpy would say so in its own words."""
+    if prod(shape) > MOST_ELEMENTS:
+        raise ShapeError(f"{name}: expected a result of less than 2**63 bytes, got shape {shape}")
 
 
 def _counts(repeats: int | Sizes, n: int) -> Sequence[int]:
@@ -163,7 +172,9 @@ def repeat(x: Gradual[D], repeats: int | tuple[int, ...], axis: int | None = Non
     (x,) = fitted("repeat", x)
     shape: Sizes = (int(np.prod(x.shape)),) if axis is None else tuple(x.shape)
     a = normal_axis("repeat", 0 if axis is None else axis, len(shape))
-    order: Any = np.repeat(np.arange(shape[a]), _counts(repeats, shape[a]))
+    counts = _counts(repeats, shape[a])
+    _require_room("repeat", (*shape[:a], sum(counts), *shape[a + 1 :]))
+    order: Any = np.repeat(np.arange(shape[a]), counts)
     return take(_flat(x) if axis is None else x, order, a)
 
 
@@ -197,12 +208,13 @@ def tile(x: Gradual[D], reps: int | tuple[int, ...]) -> Gradual[D]:
     counts = reps if isinstance(reps, tuple) else (reps,)
     if min(counts, default=0) < 0:
         raise DomainError(f"tile: argument 'reps': expected at least 0, got {reps}")
-    missing = len(counts) - len(x.shape)
-    made: Any = reshape(x, (*(1,) * missing, *x.shape)) if missing > 0 else x
-    first = len(made.shape) - len(counts)
-    for a, count in enumerate(counts, start=first):
+    rank = max(len(counts), len(x.shape))
+    sizes, counts = ((1,) * (rank - len(numbers)) + tuple(numbers) for numbers in (x.shape, counts))
+    _require_room("tile", tuple([n * count for n, count in zip(sizes, counts, strict=True)]))
+    made: Any = x if rank == len(x.shape) else reshape(x, sizes)
+    for a, (n, count) in enumerate(zip(sizes, counts, strict=True)):
         if count != 1:
-            order: Any = np.tile(np.arange(int(made.shape[a])), count)
+            order: Any = np.tile(np.arange(n), count)
             made = take(made, order, a)
     result: Gradual[D] = made
     return result

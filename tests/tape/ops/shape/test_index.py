@@ -140,6 +140,8 @@ REFUSED: list[tuple[Any, type[DgrrError], str]] = [
     (([0], 0, 0), ShapeError, "expected at most 2 axes and one ..., got 3 axes$"),
     (([0], ..., ...), ShapeError, "got 1 axes and several ...$"),
     (np.ones((3, 2), bool), ShapeError, r"expected a mask of shape \(2, 3\) from axis 0 on, got \(3, 2\)"),
+    ([[0], [0, 1]], DTypeError, "expected an array of numbers, got list"),
+    (np.array([2**64 - 1], np.uint64), DTypeError, "expected whole numbers that int64 holds, got 18446744073709551615"),
     (([0.0],), DTypeError, "arrays of int64 or masks, got float64"),
     (([0], True), DTypeError, "arrays of int64 or masks, got bool"),
     (([0], 1.0), DTypeError, "arrays of int64 or masks, got float"),

@@ -56,6 +56,14 @@ from .elementwise.select import (
 )
 from .linear.einsum import einsum as einsum
 from .linear.matmul import linear as linear, matmul as matmul
+from .linear.triangles import (
+    diagonal as diagonal,
+    outer as outer,
+    trace as trace,
+    tril as tril,
+    triu as triu,
+)
+from .linear.triangular import cholesky as cholesky, solve_triangular as solve_triangular
 from .losses.cross_entropy import cross_entropy as cross_entropy, soft_cross_entropy as soft_cross_entropy
 from .losses.nll import nll_loss as nll_loss
 from .losses.regression import (
@@ -98,11 +106,14 @@ from .reduce.products import cumsum as cumsum, prod as prod
 from .reduce.reduce import broadcast_to as broadcast_to, reduce_mean as reduce_mean, reduce_sum as reduce_sum
 from .reduce.softmax import log_softmax as log_softmax, softmax as softmax
 from .sampling.grid_sample import affine_grid as affine_grid, grid_sample as grid_sample
+from .shape.along import scatter_add_along_axis as scatter_add_along_axis, take_along_axis as take_along_axis
 from .shape.gather import take_or_zero as take_or_zero
+from .shape.index import index as index
 from .shape.indexing import embedding as embedding, index_add as index_add, scatter_add as scatter_add, take as take
 from .shape.joining import append as append, concat as concat, split as split, stack as stack
 from .shape.padding import pad as pad
 from .shape.pixels import pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle
+from .shape.rearrange import flip as flip, repeat as repeat, roll as roll, tile as tile
 from .shape.reshape import (
     flatten as flatten,
     permute as permute,
@@ -111,6 +122,9 @@ from .shape.reshape import (
     transpose2d as transpose2d,
 )
 from .shape.slicing import gather_row as gather_row, getitem as getitem, narrow as narrow
+from .shape.windows import fold as fold, unfold as unfold
+from .sorting.one_hot import one_hot as one_hot
+from .sorting.order import argsort as argsort, sort as sort, topk as topk
 
 sum = reduce_sum
 """numpy's and PyTorch's name for `reduce_sum`."""

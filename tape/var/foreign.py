@@ -44,7 +44,7 @@ OTHER_NAMES = {
 }
 """Ops by the names that numpy has for them, where these are others."""
 
-WITHOUT_RECORD = ("concat", "einsum", "split", "stack")
+WITHOUT_RECORD = ("concat", "einsum", "split", "stack", "topk")
 """Public functions of ``ops`` that stand in no table."""
 
 ADVICE = {

@@ -20,8 +20,9 @@ from .arithmetic import Arithmetic, Number
 from .broadcasting import binary, shape_of as shape_of
 from .foreign import numpy_operator, refuse_array, refuse_attribute, refuse_function
 from .handle import Handle
+from .indices import has_arrays
 from .method_types import Axes, Axis, Flat, UnknownAxis, method
-from .op_table import OPS
+from .op_table import COMPOSED, OPS
 
 D = TypeVar("D", bound=DType)
 F = TypeVar("F", bound=Float)
@@ -145,6 +146,27 @@ def moment(x: Any, axis: Axis = None, keepdims: bool = False, correction: int = 
     raise NotImplementedError
 
 
+@overload
+def product(a: "Var[F, UnknownAxis, *tuple[UnknownAxis, ...]]", b: "Gradual[F]") -> "Gradual[F]": ...
+@overload
+def product(a: "Gradual[F]", b: "Var[F, UnknownAxis, *tuple[UnknownAxis, ...]]") -> "Gradual[F]": ...
+@overload
+def product(a: "Var[F, *Bs, M, K]", b: "Var[F, K, N]") -> "Var[F, *Bs, M, N]": ...
+@overload
+def product(a: "Var[F, M, K]", b: "Var[F, *Bs, K, N]") -> "Var[F, *Bs, M, N]": ...
+@overload
+def product(a: "Var[F, *Bs, M, K]", b: "Var[F, *Bs, K, N]") -> "Var[F, *Bs, M, N]": ...
+@overload
+def product(a: "Var[F, K]", b: "Var[F, K]") -> "Var[F]": ...
+@overload
+def product(a: "Var[F, *Bs, M, K]", b: "Var[F, K]") -> "Var[F, *Bs, M]": ...
+@overload
+def product(a: "Var[F, K]", b: "Var[F, *Bs, K, N]") -> "Var[F, *Bs, N]": ...
+def product(a: Any, b: Any) -> Any:
+    """A matrix product whose leading axes are broadcast; a vector is a row on the left and a column on the right."""
+    raise NotImplementedError
+
+
 class Var(SomeVar[D], Arithmetic, Generic[D, *S]):
     """A handle to one node of one tape; its type carries the element type and, where known, the shape.
 
@@ -177,15 +199,25 @@ class Var(SomeVar[D], Arithmetic, Generic[D, *S]):
         return len(self.value)
 
     @overload
-    def __matmul__(self: "_Unknown[D]", other: "_Unknown[D] | Array") -> "Gradual[D]": ...
+    def __matmul__(self: "_Unknown[D]", other: "Gradual[D] | Array") -> "Gradual[D]": ...
+    @overload
+    def __matmul__(self: "Gradual[D]", other: "_Unknown[D]") -> "Gradual[D]": ...
     @overload
     def __matmul__(self: "Var[D, *Bs, M, K]", other: "Var[D, K, N]") -> "Var[D, *Bs, M, N]": ...
     @overload
+    def __matmul__(self: "Var[D, M, K]", other: "Var[D, *Bs, K, N]") -> "Var[D, *Bs, M, N]": ...
+    @overload
     def __matmul__(self: "Var[D, *Bs, M, K]", other: "Var[D, *Bs, K, N]") -> "Var[D, *Bs, M, N]": ...
     @overload
-    def __matmul__(self: "Var[D, *Bs, M, K]", other: Array) -> "Gradual[D]": ...
+    def __matmul__(self: "Var[D, K]", other: "Var[D, K]") -> "Var[D]": ...
+    @overload
+    def __matmul__(self: "Var[D, *Bs, M, K]", other: "Var[D, K]") -> "Var[D, *Bs, M]": ...
+    @overload
+    def __matmul__(self: "Var[D, K]", other: "Var[D, *Bs, K, N]") -> "Var[D, *Bs, N]": ...
+    @overload
+    def __matmul__(self: "Gradual[D]", other: Array) -> "Gradual[D]": ...
     def __matmul__(self, other: Any) -> Any:
-        """``self @ other``: the matrix product over the last two axes."""
+        """``self @ other``: the matrix product over the last two axes; leading axes are broadcast."""
         return OPS["matmul"].call(self, other)
 
     def __rmatmul__(self, other: Array) -> "Gradual[D]":
@@ -223,7 +255,10 @@ class Var(SomeVar[D], Arithmetic, Generic[D, *S]):
     @overload
     def __getitem__(self, index: Any) -> "Gradual[D]": ...
     def __getitem__(self, index: Any) -> Any:
-        """Basic slicing: ints, slices with steps, ``...`` and ``None``, as in numpy."""
+        """As in numpy: ints, slices with steps, ``...``, ``None``, arrays of indices and masks."""
+        if has_arrays(index):
+            advanced: Any = COMPOSED["index"]
+            return advanced(self, index=index)
         return OPS["getitem"].call(self, index)
 
     @property

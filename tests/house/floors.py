@@ -33,7 +33,7 @@ FLOORS: dict[str, list[list[str]]] = {
     ],
     "tape/ops": [
         ["elementwise", "planar", "shape"],
-        ["random", "reduce"],
+        ["random", "reduce", "sorting"],
         ["conv", "linear", "losses", "norm", "pooling"],
         ["attention", "sampling"],
     ],

@@ -52,7 +52,12 @@ def prod(t: Any, x: Any, axis: Any, keepdims: bool) -> Any:
 def matrices(draw: Draw) -> tuple[Arrays, Attrs]:
     batch = draw.shape((0, 2), (1, 3))
     m, k, n = draw.integers(3, 1, 6)
-    return {"a": draw.normal(*batch, m, k), "b": draw.normal(*draw.one_of(batch, ()), k, n)}, {}
+    repeated = [tuple([draw.one_of(1, size) for size in batch[draw.integer(0, len(batch)) :]]) for _ in "ab"]
+    (left, right) = draw.one_of((batch, batch), (batch, ()), repeated)
+    a, b = draw.normal(*left, m, k), draw.normal(*right, k, n)
+    kind = draw.one_of("matrices", "matrices", "row", "column", "both")
+    a, b = a if kind in ("matrices", "column") else draw.normal(k), b if kind in ("matrices", "row") else draw.normal(k)
+    return {"a": a, "b": b}, {}
 
 
 def layers(draw: Draw) -> tuple[Arrays, Attrs]:

@@ -11,29 +11,24 @@ def matmul_of_other_inner_axes(g: Given) -> None:
 
 
 def matmul_as_a_function(g: Given) -> None:
-    ops.matmul(g.x, g.w)  # E: misc | reportCallIssue
+    ops.matmul(g.x, g.w)  # E: arg-type | reportCallIssue
     # T: matmul: argument 'b': expected shape (4, N), got (3, 4)
 
 
 def matmul_of_other_batches(g: Given) -> None:
     a = g.t.leaf(ones(2, 5, 4), Shape[Out, Batch, In])
     _ = a @ g.u3  # E: operator | reportOperatorIssue
-    # T: matmul: argument 'b': expected shape (4, N), got (6, 4, 3)
+    # T: matmul: argument 'b': expected leading axes that broadcast with (2,), got shape (6, 4, 3); sizes must be equal
 
 
 def matmul_of_a_vector(g: Given) -> None:
-    _ = g.b @ g.w  # E: operator | reportOperatorIssue
-    # T: matmul: argument 'a': expected shape (*Bs, M, K), got (3,)
+    _ = g.b @ g.u  # E: operator | reportOperatorIssue
+    # T: matmul: argument 'b': expected shape (3, N), got (4, 3)
 
 
 def matmul_result(g: Given) -> None:
     _ = g.x @ g.u + g.x  # E: operator | reportOperatorIssue
     # T: add: argument 'b': expected a shape that broadcasts with (5, 3), got (5, 4)
-
-
-def matmul_of_half_gradual(g: Given) -> None:
-    ops.add(g.x @ g.g, g.b)  # E: misc | reportArgumentType
-    # T: add: argument 'b': expected shape (5, 4), got (3,)
 
 
 def linear_weight(g: Given) -> None:

@@ -31,7 +31,8 @@ def extent(shape: Sizes, axis: int) -> tuple[int, int, int]:
     return prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :])
 
 
-def _outside(op_name: str, n: int) -> str:
+def outside(op_name: str, n: int) -> str:
+    """What an op says of an index that no axis of ``n`` elements has."""
     return OUTSIDE.format(op=op_name, low=-n, high=n - 1)
 
 
@@ -48,7 +49,7 @@ def _lower_take(x: Slot, indices: Slot, axis: int, name: str = "take") -> Slot:
         [x, indices],
         _taken(x.spec, indices.spec, axis).shape,
         *ints,
-        refusal=_outside(name, ints[1]),
+        refusal=outside(name, ints[1]),
     )
 
 
@@ -164,7 +165,7 @@ def _lower_scatter(values: Slot, indices: Slot, size: int, axis: int) -> Slot:
         shape,
         *ints,
         work=values.spec.size,
-        refusal=_outside("scatter_add", size),
+        refusal=outside("scatter_add", size),
     )
 
 
@@ -237,7 +238,7 @@ def _added(x: Spec, indices: Spec, values: Spec, axis: int) -> Spec:
 def _lower_index_add(x: Slot, indices: Slot, values: Slot, axis: int) -> Slot:
     a = normal_axis("index_add", axis, x.spec.rank)
     ints = (*extent(x.shape, a), indices.spec.size)
-    refusal = _outside("index_add", x.shape[a])
+    refusal = outside("index_add", x.shape[a])
     return call(kernels.index_add, [x, indices, values], x.shape, *ints, aliases=(0,), refusal=refusal)
 
 

@@ -16,7 +16,7 @@ INT64 = np.int64(0)
 
 
 @njit(inline="always")
-def _position(index, n):
+def position_of(index, n):
     """``index`` counted from the front, or -1 if it lies outside an axis of ``n``."""
     position = index + n if index < 0 else index
     return position if 0 <= position < n else -1
@@ -43,7 +43,7 @@ def take(table, ints, part, parts):
     indices = vector_as(table, INT64, 2, 0, count)
     start, mine = share(count, part, parts)
     for j in range(start, start + mine):
-        position = _position(indices[j], n)
+        position = position_of(indices[j], n)
         if position < 0:
             return j + 1
         for o in range(outer):
@@ -76,7 +76,7 @@ def _add_rows(table, ints, part, parts, values, indices):
     where = vector_as(table, INT64, indices, 0, count)
     start, mine = share(inner, part, parts)
     for j in range(count):
-        position = _position(where[j], n)
+        position = position_of(where[j], n)
         if position < 0:
             return j + 1
         for o in range(outer):

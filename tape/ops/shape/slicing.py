@@ -66,11 +66,11 @@ def _parts(shape: Sizes, index: Any) -> list[Any]:
     parts: list[Any] = list(cast(Sequence[Any], index)) if isinstance(index, tuple) else [index]
     for part in parts:
         if isinstance(part, slice):
-            _require_whole(part)
+            require_whole("getitem", part)
         if isinstance(part, bool) or not (isinstance(part, int | slice) or part is None or part is ...):
             raise ShapeError(
                 f"getitem: argument 'index': expected integers, slices, ... or None, got {type(part).__name__}; "
-                "use ops.take for arrays of indices and ops.where for masks"
+                "use ops.index for arrays of indices and masks"
             )
     given = sum(part is not None and part is not ... for part in parts)
     if given > len(shape) or sum(part is ... for part in parts) > 1:
@@ -81,12 +81,12 @@ def _parts(shape: Sizes, index: Any) -> list[Any]:
     return [*parts[:at], *[slice(None)] * (len(shape) - given), *parts[at + 1 :]]
 
 
-def _require_whole(part: Any) -> None:
+def require_whole(name: str, part: Any) -> None:
     """Raises ShapeError for a slice of anything but whole numbers, or without a step."""
     bounds = [whole(bound) for bound in (part.start, part.stop, part.step) if bound is not None]
     if MISFIT in bounds or (part.step is not None and bounds[-1] == 0):
         raise ShapeError(
-            f"getitem: argument 'index': expected slices of whole numbers with a step other than 0, got {shown(part)}"
+            f"{name}: argument 'index': expected slices of whole numbers with a step other than 0, got {shown(part)}"
         )
 
 
@@ -124,8 +124,8 @@ INDICES: list[tuple[Sizes, Any]] = [
             (2,),
             index=(0, 0),
         ),
-        bad(ShapeError, "use ops.take for arrays of indices", (2,), index=([0, 1],)),
-        bad(ShapeError, "use ops.take for arrays of indices", (2,), index=True),
+        bad(ShapeError, "use ops.index for arrays of indices and masks", (2,), index=([0, 1],)),
+        bad(ShapeError, "use ops.index for arrays of indices and masks", (2,), index=True),
     ),
     covers=("gather_scalar",),
     excused={"batch": "the index may select from the batch"},

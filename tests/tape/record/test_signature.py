@@ -168,7 +168,7 @@ def test_nested_attributes_do_not_collide() -> None:
     with prepared("getitem"):
         x = Tape[Any]().leaf([[1.0, 2.0]])
         assert x[0, 1].item() == 2.0
-        with pytest.raises(ShapeError, match=r"use ops.take for arrays of indices"):
+        with pytest.raises(ShapeError, match=r"use ops.index for arrays of indices"):
             _ = x[0, True]
         assert x[:1, 1:].numpy().tolist() == [[2.0]]
         assert x[:, :].numpy().tolist() == [[1.0, 2.0]]

@@ -236,11 +236,7 @@ REFUSED_INDICES: list[tuple[Any, type[Exception], str]] = [
     ((0, -4), BoundsError, "argument 'index': expected -3 to 2 on axis 1, got -4"),
     ((0, 0, 0), ShapeError, r"argument 'index': expected at most 2 axes and one \.\.\., got \(0, 0, 0\)"),
     ((..., ...), ShapeError, r"argument 'index': expected at most 2 axes and one \.\.\."),
-    ([0, 1], ShapeError, "use ops.take for arrays of indices and ops.where for masks"),
-    (([0, 1], 0), ShapeError, "use ops.take for arrays of indices and ops.where for masks"),
-    (np.array([0, 1]), ShapeError, "use ops.take for arrays of indices and ops.where for masks"),
-    (np.ones((2, 3), bool), ShapeError, "use ops.take for arrays of indices and ops.where for masks"),
-    (True, ShapeError, "use ops.take for arrays of indices and ops.where for masks"),
+    (True, ShapeError, "use ops.index for arrays of indices and masks"),
     (1.0, ShapeError, "expected integers, slices, ... or None, got float"),
     ("name", ShapeError, "expected integers, slices, ... or None, got str"),
 ]

@@ -19,7 +19,7 @@ from dgrr.tape.var.op_table import OPS
 from .cases import FLOAT_TYPES, Array, Case, Record, assert_same_bits, cases
 
 RULE = SGD(0.125, momentum=0.5)
-WEIGHTS = "weights"
+WEIGHTS, BESIDE = "weights", "beside"
 FORMS: dict[str, tuple[bool, tuple[str, ...]]] = {
     "all passes": (False, ()),
     "no pass": (False, tuple(PASSES)),
@@ -36,7 +36,7 @@ class Step:
     """A loss made of one op or composed function: its float inputs are parameters, its other inputs the batch.
 
     Where an output is wanted, it is added up under weights that are a parameter too, so that their gradient is
-    the output itself.
+    the output itself. An op that has no float inputs and is to be refused stands beside a parameter.
     """
 
     op: Record
@@ -55,7 +55,7 @@ class Step:
         """The parameters, transposed if they come to the op that way."""
         made = {name: a.T if self.transposed else a for name, a in self.floats.items()}
         if self.output is None:
-            return made
+            return made or {BESIDE: np.zeros(())}
         rng = np.random.default_rng(7)
         dtype = self.output.dtype if self.output.dtype.kind == "f" else np.dtype(np.float64)
         return {**made, WEIGHTS: np.asarray(rng.standard_normal(self.output.shape)).astype(dtype)}
@@ -71,7 +71,8 @@ class Step:
         out = self.op(*[given.get(f"{i}") for i in range(len(self.arrays))], **self.attrs)
         if out.dtype.kind != "f":
             out = ops.cast(out, np.float64)
-        return ops.reduce_sum(ops.mul(out, p[WEIGHTS]) if WEIGHTS in p else out)
+        total = ops.reduce_sum(ops.mul(out, p[WEIGHTS]) if WEIGHTS in p else out)
+        return ops.cast(total, np.float64) + p[BESIDE] if BESIDE in p else total
 
     def _straight(self, x: Any) -> Any:
         return ops.permute(x, tuple(reversed(range(len(x.shape))))) if self.transposed else x

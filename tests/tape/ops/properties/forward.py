@@ -187,6 +187,8 @@ def _check_rows(case: Case) -> int:
     if not _has(example, axis) or _mixes(case, axis, example.ndim):
         return 0
     whole = case.result
+    if not _has(whole, axis):
+        return 0
     for k in range(example.shape[axis]):
         row = _slice(whole, axis, k)
         assert row is not None

@@ -1,0 +1,158 @@
+"""The order of the elements along an axis, and the elements in that order."""
+
+# A derivative may call the op that it belongs to, whose type is not known before its decorator is.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...errors import DomainError, ShapeError, TapeError
+from ...numerics.basic import arithmetic
+from ...record.composed import composed, fitted
+from ...record.derivative import NO_GRAD
+from ...record.kinds import Kind
+from ...record.lowering import Slot, call, elementwise, permuted, view
+from ...record.op import op
+from ...record.samples import Make, Sample, bad
+from ...record.types import D, S
+from ...values.dtypes import i64
+from ...values.shape import normal_axis
+from ...values.spec import Spec
+from ...values.tensor import AnyTensor
+from ...var.var import Gradual, Var
+from ..shape.along import take_along_axis
+from ..shape.slicing import narrow
+from . import kernels, reference
+
+INT64 = i64.dtype
+
+
+def _infer(x: Spec, axis: int) -> Spec:
+    normal_axis("argsort", axis, x.rank)
+    return Spec(x.shape, INT64)
+
+
+def _keys(x: Slot) -> Slot:
+    """Integers in the order of the elements."""
+    if x.dtype == INT64:
+        return x
+    kernel = kernels.order_keys if x.dtype.kind == "f" else arithmetic.bool_to_int64
+    return elementwise(kernel, x, dtype=INT64)
+
+
+def _lower(x: Slot, axis: int, descending: bool) -> Slot:
+    rank, a = x.spec.rank, normal_axis("argsort", axis, x.spec.rank)
+    order = (*(i for i in range(rank) if i != a), a)
+    rows = x if a == rank - 1 else permuted(x, order)
+    *leading, n = rows.shape
+    work = x.spec.size * 2 * max(n, 1).bit_length()
+    count = prod(leading)
+    found = call(kernels.argsort_rows, [_keys(rows)], (*leading, 2, n), count, n, int(descending), work=work)
+    out = view("getitem", found, rows.shape, lambda array: array[..., 0, :])
+    return out if a == rank - 1 else permuted(out, tuple(order.index(i) for i in range(rank)))
+
+
+def _samples(make: Make) -> list[Sample]:
+    special = np.array([[1, np.nan, -0.0, 0.0, -np.inf, -1, 0.0, np.nan, np.inf, -0.0]], make.dtype)
+    special[0, -3] = -special[0, -3]  # a NaN of the other sign
+    ties = make.indices(4, 3, 37).astype(make.dtype)
+    return [
+        Sample((special,), {"descending": True}),
+        Sample((special.T,), {"axis": 0}),
+        Sample((ties,), {"descending": True}),
+        Sample((make(3, 4, 5),), {"axis": 1}),
+        Sample((np.array([3, -(2**63), 2**63 - 1, 3, 0]),), {"descending": True}),
+        Sample((make.mask(5),)),
+        Sample((make(2, 0),)),
+        Sample((make(1),)),
+    ]
+
+
+AXIS = bad(ShapeError, "argsort: argument 'axis': expected an axis from -2 to 1, got 2", (2, 3), axis=2)
+SCALAR = bad(ShapeError, "argsort: argument 'axis': expected no axis of a scalar, got -1", ())
+
+
+@op(
+    infer=lambda x, axis, descending: _infer(x, axis),
+    lower=_lower,
+    vjp=NO_GRAD,
+    jvp=NO_GRAD,
+    reference=reference.argsort,
+    samples=_samples,
+    errors=(AXIS, SCALAR),
+    batch_axis={"x": 0},
+)
+def argsort(x: Var[D, *S], axis: int = -1, descending: bool = False) -> Var[i64, *S]:
+    """Where the elements along an axis stand in ascending or descending order; equal ones by position, either way.
+
+    NaN is the largest, so the last in ascending order, and -0 < +0.
+
+    Source: numpy.argsort with kind "stable", torch.argsort with ``stable=True``; of zeros, reduce_max and reduce_min.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.argsort(Tape().leaf([3.0, 1.0, 2.0, 1.0])).numpy()
+    array([1, 3, 2, 0])
+    """
+    ...
+
+
+@composed(
+    reference=reference.sort,
+    samples=_samples,
+    errors=(
+        bad(ShapeError, "sort: argument 'axis': expected an axis from -2 to 1, got 2", (2, 3), axis=2),
+        bad(ShapeError, "sort: argument 'axis': expected no axis of a scalar, got -1", ()),
+    ),
+    batch_axis={"x": 0},
+)
+def sort(x: Var[D, *S], axis: int = -1, descending: bool = False) -> Var[D, *S]:
+    """The elements along an axis in ascending or descending order, that of `argsort`; each keeps its gradient.
+
+    NaN is the largest, so the last in ascending order, and -0 < +0.
+
+    Source: numpy.sort, torch.sort.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.sort(Tape().leaf([3.0, 1.0, 2.0]), descending=True).numpy()
+    array([3., 2., 1.])
+    """
+    (x,) = fitted("sort", x)
+    normal_axis("sort", axis, len(x.shape))
+    return take_along_axis(x, argsort(x, axis, descending), axis)
+
+
+WHOLE, TRUTH = Kind(int), Kind(bool)
+
+
+def topk(x: Any, k: int, axis: int = -1, largest: bool = True) -> tuple[Gradual[Any], Gradual[i64]]:
+    """The ``k`` largest or smallest elements along an axis, in order, and where they stand: ``(values, indices)``.
+
+    They are the first of `argsort` in descending or ascending order: of equal elements those that stand first, and
+    NaN is the largest. Gradients go to the elements that were taken.
+
+    Source: torch.topk; which of equal elements are taken is left open there.
+    Shapes: x (*A, n, *B) -> two of (*A, k, *B); n is the size of ``axis``
+    Dtypes: x and the values float32, float64, int64 or bool, alike; the indices int64.
+    Raises:
+        ShapeError: x has no such axis.
+        DomainError: ``k`` is negative or more than the axis has elements.
+        DTypeError: ``k`` or ``axis`` is no whole number, or ``largest`` is neither True nor False.
+        TapeError: x is no Var or tensor.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> values, indices = ops.topk(Tape().leaf([3.0, 1.0, 4.0]), 2)
+    >>> values.numpy().tolist(), indices.numpy().tolist()
+    ([4.0, 3.0], [2, 0])
+    """
+    k, axis = WHOLE("topk: argument 'k'", k), WHOLE("topk: argument 'axis'", axis)
+    largest = TRUTH("topk: argument 'largest'", largest)
+    given: Any = x
+    if not isinstance(x, Var | AnyTensor):
+        raise TapeError("topk: expected a Var among the arguments; put an array on a tape with tape.leaf")
+    n = given.shape[normal_axis("topk", axis, len(given.shape))]
+    if not 0 <= k <= n:
+        raise DomainError(f"topk: argument 'k': expected 0 to {n}, the size of axis {axis}, got {k}")
+    indices = narrow(argsort(given, axis, largest), 0, k, axis)
+    return take_along_axis(given, indices, axis), indices

@@ -73,7 +73,7 @@ def spread(draw: Draw) -> tuple[Arrays, Attrs]:
 
 
 def measured(draw: Draw) -> tuple[Arrays, Attrs]:
-    """Some zeros for p above 1, and all sizes different."""
+    """No two values alike, so that one of them is the largest."""
     shape = draw.shape((1, 3), (2, 4))
     p = draw.one_of(1.0, 2.0, 3.0, 2.5, np.inf)
     x = draw.distinct(*shape)

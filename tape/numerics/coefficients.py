@@ -27,6 +27,10 @@ class Constants(NamedTuple):
     """E in ``erf(x) = x + x E(z)``, where ``z = x²`` and ``-7/8 <= x <= 7/8``."""
     erf_far: tuple[Real, ...]
     """L in ``erf(x) = 1 - exp(L(x))``, where ``7/8 <= x <= erf_one``."""
+    arctan: tuple[Real, ...]
+    """A in ``atan(u) = u + u z A(z)``, where ``z = u²`` and ``1 - √2 <= u <= √2 - 1``."""
+    arcsine: tuple[Real, ...]
+    """B in ``asin(t) = t + t z B(z)``, where ``z = t²`` and ``-1/2 <= t <= 1/2``."""
     sine: tuple[Real, ...]
     """S in ``sin(r) = r + r z S(z)``, where ``z = r²`` and ``-pi/4 <= r <= pi/4``."""
     cosine: tuple[Real, ...]
@@ -107,6 +111,20 @@ FLOAT32 = Constants(
         -0x1.135b32p-20 -0x1.ec9610p-18 0x1.74bcd6p-12 -0x1.00b876p-8
         0x1.93606cp-6 -0x1.b8fe16p-4 -0x1.448310p-1 -0x1.211af6p+0
         0x1.231176p-13
+        """,
+    ),
+    arctan=_table(
+        np.float32,
+        """
+        -0x1.f1ed38p-5 0x1.b1ec22p-4 -0x1.23b522p-3 0x1.999196p-3
+        -0x1.55554ap-2
+        """,
+    ),
+    arcsine=_table(
+        np.float32,
+        """
+        0x1.3355eap-5 0x1.d91f2cp-7 0x1.0491aap-5 0x1.6caed2p-5
+        0x1.33387cp-4 0x1.55554cp-3
         """,
     ),
     sine=_table(
@@ -193,6 +211,23 @@ FLOAT64 = Constants(
         0x1.c18e9817b86e9p-15 0x1.0cf48a41fc84bp-11 -0x1.acc49f106ddc5p-10 0x1.67293d88b8732p-13
         0x1.39b40cfbb9b6ep-6 -0x1.a4fbf753c13b3p-4 -0x1.45f2cc830a72ep-1 -0x1.20dd79bc4beaep+0
         0x1.7116641406788p-26
+        """,
+    ),
+    arctan=_table(
+        np.float64,
+        """
+        0x1.f1e3c77538d53p-7 -0x1.1236288ac0a89p-5 0x1.70ec712d9f514p-5 -0x1.ab7d421a6c54cp-5
+        0x1.e171f501b1de4p-5 -0x1.110c722f1280ep-4 0x1.3b136e223f043p-4 -0x1.745d14b935560p-4
+        0x1.c71c71b746e86p-4 -0x1.249249247567fp-3 0x1.999999999964bp-3 -0x1.5555555555554p-2
+        """,
+    ),
+    arcsine=_table(
+        np.float64,
+        """
+        0x1.139978d361c45p-5 -0x1.ac669ab03a87ap-6 0x1.96bc196e4a5b0p-6 0x1.65dd226684d50p-11
+        0x1.47ffa577d0660p-7 0x1.36c4df01b917ap-7 0x1.7ba3f4badb7a8p-7 0x1.c980e69468519p-7
+        0x1.1c4f854dce2a0p-6 0x1.6e8b9af356981p-6 0x1.f1c71ca831e82p-6 0x1.6db6db6d48bfcp-5
+        0x1.3333333333a3bp-4 0x1.5555555555553p-3
         """,
     ),
     sine=_table(

@@ -44,6 +44,26 @@ from .elementwise.functions import (
     sin as sin,
     square as square,
 )
+from .elementwise.inverse import (
+    acos as acos,
+    acosh as acosh,
+    asin as asin,
+    asinh as asinh,
+    atan as atan,
+    atan2 as atan2,
+    atanh as atanh,
+    cosh as cosh,
+    sinh as sinh,
+    tan as tan,
+)
+from .elementwise.pow import pow as pow
+from .elementwise.rounding import (
+    ceil as ceil,
+    floor as floor,
+    round as round,
+    sign as sign,
+    trunc as trunc,
+)
 from .elementwise.select import (
     cast as cast,
     equal as equal,
@@ -53,6 +73,14 @@ from .elementwise.select import (
     less_equal as less_equal,
     not_equal as not_equal,
     where as where,
+)
+from .elementwise.whole import (
+    floor_divide as floor_divide,
+    logical_and as logical_and,
+    logical_not as logical_not,
+    logical_or as logical_or,
+    logical_xor as logical_xor,
+    remainder as remainder,
 )
 from .linear.einsum import einsum as einsum
 from .linear.matmul import linear as linear, matmul as matmul
@@ -102,8 +130,16 @@ from .random.draws import (
 from .random.random import dropout as dropout, uniform as uniform
 from .reduce.extremes import argmax as argmax, argmin as argmin, reduce_max as reduce_max, reduce_min as reduce_min
 from .reduce.moments import logsumexp as logsumexp, var as var
+from .reduce.norms import norm as norm, std as std
 from .reduce.products import cumsum as cumsum, prod as prod
 from .reduce.reduce import broadcast_to as broadcast_to, reduce_mean as reduce_mean, reduce_sum as reduce_sum
+from .reduce.running import (
+    cumargmax as cumargmax,
+    cumargmin as cumargmin,
+    cummax as cummax,
+    cummin as cummin,
+    cumprod as cumprod,
+)
 from .reduce.softmax import log_softmax as log_softmax, softmax as softmax
 from .sampling.grid_sample import affine_grid as affine_grid, grid_sample as grid_sample
 from .shape.along import scatter_add_along_axis as scatter_add_along_axis, take_along_axis as take_along_axis

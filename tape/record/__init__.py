@@ -18,10 +18,11 @@ from .derivative import NO_GRAD
 from .lowering import Slot, call, elementwise, permuted, reshaped, view
 from .op import Op, op
 from .samples import Bad, Make, Sample, bad, binary, unary, unary_positive
-from .types import Axis, B, Bs, C, D, F, K, M, N, S, like, same
+from .types import A, Axis, B, Bs, C, D, F, K, M, N, S, W, like, same
 
 __all__ = [
     "NO_GRAD",
+    "A",
     "Axis",
     "B",
     "Bad",
@@ -41,6 +42,7 @@ __all__ = [
     "Sizes",
     "Slot",
     "Spec",
+    "W",
     "bad",
     "binary",
     "call",

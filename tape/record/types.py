@@ -3,7 +3,7 @@
 from typing import Any, TypeVar, TypeVarTuple
 
 from ..numerics.sizes import Sizes
-from ..values.dtypes import DType, Float
+from ..values.dtypes import DType, Float, Numeric, i64
 from ..values.spec import Spec
 from ..var.method_types import Axis as Axis
 
@@ -11,6 +11,10 @@ D = TypeVar("D", bound=DType)
 """Any element type."""
 F = TypeVar("F", bound=Float)
 """A float type."""
+A = TypeVar("A", bound=Numeric)
+"""A type of numbers."""
+W = TypeVar("W", bound=i64)
+"""Whole numbers, where a number beside a tensor stands for as many as it has, and not for one index."""
 B = TypeVar("B")
 C = TypeVar("C")
 K = TypeVar("K")

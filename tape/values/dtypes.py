@@ -13,7 +13,11 @@ class DType:
     dtype: ClassVar[np.dtype[Any]]
 
 
-class Float(DType):
+class Numeric(DType):
+    """A type of numbers: floats and integers."""
+
+
+class Float(Numeric):
     """A type that can carry a gradient."""
 
 
@@ -29,8 +33,8 @@ class f64(Float):
     dtype = np.dtype(np.float64)
 
 
-class i64(DType):
-    """64-bit integers: indices and labels."""
+class i64(Numeric):
+    """64-bit integers: indices, labels and counts."""
 
     dtype = np.dtype(np.int64)
 

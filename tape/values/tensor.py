@@ -1,7 +1,8 @@
 """Values: a dtype, a shape and a read-only array."""
 
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Generic, TypeVar, TypeVarTuple, overload
+from typing import Any, Generic, TypeVar, TypeVarTuple, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from .attributes import plain
 from .dtypes import FLOATS, DType, element_dtype
 from .shape import Pattern, Shape
 from .spec import Spec
+from .unique import Unique
 
 D = TypeVar("D", bound=DType)
 S = TypeVarTuple("S")
@@ -149,8 +151,10 @@ class Tensor(AnyTensor, Generic[D, *S]):
 def as_array(value: Any, where: str) -> Array:
     """``value`` as an array that a tensor can hold a copy of, if its element type is one of the engine's.
 
-    Raises DTypeError for what is no array: lists of unequal lengths, and whole numbers beyond int64.
+    Raises DTypeError for what is no array: lists of unequal lengths, whole numbers beyond int64, and Vars, whose
+    gradient would end here without a word.
     """
+    _require_no_var(where, value)
     try:
         array = np.asarray(value)
     except (ValueError, TypeError, OverflowError) as error:
@@ -158,6 +162,19 @@ def as_array(value: Any, where: str) -> Array:
     if array.dtype.kind == "u" and array.size and int(array.max()) >= INT64:
         raise DTypeError(f"{where}: expected whole numbers that int64 holds, got {array.max()}")
     return array
+
+
+def _require_no_var(where: str, value: Any) -> None:
+    first = value
+    while isinstance(first, list | tuple) and first:
+        first = cast(Sequence[Any], first)[0]
+    if isinstance(first, Unique):
+        kind = type(first).__name__
+        what = f"a {kind}" if first is value else f"a {type(value).__name__} of {kind}s"
+        raise DTypeError(
+            f"{where}: expected an array of numbers, got {what}, whose gradient would end here; "
+            "write x.value for its value alone"
+        )
 
 
 def dense(array: Array) -> Array:

@@ -7,7 +7,9 @@ from typing import Self
 import numpy as np
 
 from ...arrays import Array
+from ..values.tensor import AnyTensor
 from .broadcasting import binary
+from .handle import Handle
 from .op_table import OPS
 
 Number = float | int | bool | np.generic
@@ -54,9 +56,59 @@ class Arithmetic:
         """``-self``."""
         return OPS["neg"].call(self)
 
-    def __pow__(self, exponent: float) -> Self:
-        """``self ** exponent`` for a number."""
+    def __pow__(self, exponent: Self | Array | Number) -> Self:
+        """``self ** exponent``: by ``ops.power`` for a number, else by ``ops.pow``."""
+        if isinstance(exponent, Handle | AnyTensor) or (isinstance(exponent, np.ndarray) and exponent.ndim):
+            return binary("pow", self, exponent)
         return OPS["power"].call(self, exponent)
+
+    def __rpow__(self, other: Array | Number) -> Self:
+        """``other ** self``."""
+        return binary("pow", other, self)
+
+    def __floordiv__(self, other: Self | Array | Number) -> Self:
+        """``self // other`` of integers, rounded down."""
+        return binary("floor_divide", self, other)
+
+    def __rfloordiv__(self, other: Array | Number) -> Self:
+        """``other // self``."""
+        return binary("floor_divide", other, self)
+
+    def __mod__(self, other: Self | Array | Number) -> Self:
+        """``self % other`` of integers, with the sign of ``other``."""
+        return binary("remainder", self, other)
+
+    def __rmod__(self, other: Array | Number) -> Self:
+        """``other % self``."""
+        return binary("remainder", other, self)
+
+    def __and__(self, other: Self | Array | Number) -> Self:
+        """``self & other`` of masks."""
+        return binary("logical_and", self, other)
+
+    def __rand__(self, other: Array | Number) -> Self:
+        """``other & self``."""
+        return binary("logical_and", other, self)
+
+    def __or__(self, other: Self | Array | Number) -> Self:
+        """``self | other`` of masks."""
+        return binary("logical_or", self, other)
+
+    def __ror__(self, other: Array | Number) -> Self:
+        """``other | self``."""
+        return binary("logical_or", other, self)
+
+    def __xor__(self, other: Self | Array | Number) -> Self:
+        """``self ^ other`` of masks."""
+        return binary("logical_xor", self, other)
+
+    def __rxor__(self, other: Array | Number) -> Self:
+        """``other ^ self``."""
+        return binary("logical_xor", other, self)
+
+    def __invert__(self) -> Self:
+        """``~self`` of a mask."""
+        return OPS["logical_not"].call(self)
 
     def __abs__(self) -> Self:
         """``|self|``."""

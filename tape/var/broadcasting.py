@@ -40,7 +40,7 @@ def _common_shape(op: str, a: Sizes, b: Sizes) -> Sizes:
         return np.broadcast_shapes(a, b)
     except ValueError:
         raise ShapeError(
-            f"{op}: argument 'b': expected a shape that broadcasts with {a}, got {b}; "
+            f"{op}: argument {OPS[op].signature.inputs[1]!r}: expected a shape that broadcasts with {a}, got {b}; "
             "sizes must be equal or 1, counted from the last axis"
         ) from None
 

@@ -1,10 +1,13 @@
 """What users of other libraries ask of a Var: numpy's functions, and names of attributes. Each is refused with advice.
 
-numpy's operators alone are taken: ``array + var`` is that of `Var`.
+numpy's operators are taken, ``array + var`` being that of `Var`, and so is ``numpy.asarray``, which gives the value.
 """
 
 from typing import Any, NoReturn
 
+import numpy as np
+
+from ...arrays import Array
 from ..errors import DTypeError, MissingAttributeError
 from .handle import Handle
 from .op_table import COMPOSED, OPS
@@ -15,6 +18,12 @@ REFLECTED = {
     "multiply": "__rmul__",
     "divide": "__rtruediv__",
     "matmul": "__rmatmul__",
+    "power": "__rpow__",
+    "floor_divide": "__rfloordiv__",
+    "remainder": "__rmod__",
+    "bitwise_and": "__rand__",
+    "bitwise_or": "__ror__",
+    "bitwise_xor": "__rxor__",
 }
 """The operators of arrays, by the names of numpy's functions behind them, and what they ask of the Var beside one."""
 
@@ -31,6 +40,19 @@ MIRRORED = {
 OTHER_NAMES = {
     "amax": "reduce_max",
     "amin": "reduce_min",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
+    "bitwise_and": "logical_and",
+    "bitwise_or": "logical_or",
+    "bitwise_xor": "logical_xor",
+    "cumulative_prod": "cumprod",
+    "cumulative_sum": "cumsum",
+    "invert": "logical_not",
     "concatenate": "concat",
     "divide": "div",
     "max": "reduce_max",
@@ -38,6 +60,8 @@ OTHER_NAMES = {
     "min": "reduce_min",
     "multiply": "mul",
     "negative": "neg",
+    "power": "pow",
+    "rint": "round",
     "subtract": "sub",
     "sum": "reduce_sum",
     "transpose": "permute",
@@ -49,17 +73,15 @@ WITHOUT_RECORD = ("concat", "einsum", "split", "stack", "topk")
 
 ADVICE = {
     "T": "x.swapaxes(-1, -2) exchanges the last axes of more than two",
-    "astype": "ops.cast(x, dtype) gives another element type",
     "backward": "x.tape.backward_dense(x) gives the gradient of every node",
     "clone": "a Var never changes, so it needs no copy",
     "copy": "a Var never changes, so it needs no copy",
     "data": "x.value is its value",
     "detach": "x.tape.const(x.value) is a constant of its value",
-    "dim": "len(x.shape) is the number of axes",
+    "dim": "x.ndim is the number of axes",
     "double": 'ops.cast(x, "float64") gives another element type',
     "float": 'ops.cast(x, "float32") gives another element type',
     "grad": "x.tape.backward_dense(loss)[x] is its gradient",
-    "ndim": "len(x.shape) is the number of axes",
     "requires_grad": "x.tape.node(x).requires_grad says it",
     "size": "x.shape has its sizes",
     "squeeze": "x.reshape(...) drops axes of size 1",
@@ -82,9 +104,9 @@ def refuse_attribute(x: Any, name: str) -> NoReturn:
     raise MissingAttributeError(f"Var: there is no attribute {name!r}{'; ' if advice else ''}{advice}")
 
 
-def refuse_array(x: Any, dtype: Any = None, copy: bool | None = None) -> NoReturn:
-    """Raise DTypeError: a value that is taken from its tape is asked for by name."""
-    raise _refusal("asarray")
+def value_array(x: Any, dtype: Any = None, copy: bool | None = None) -> Array:
+    """The value for ``numpy.asarray(x)``: read-only and without a copy, unless one is asked for."""
+    return np.array(x.numpy(), dtype=dtype, copy=copy)
 
 
 def refuse_function(x: Any, function: Any, types: Any, args: Any, options: Any) -> NoReturn:

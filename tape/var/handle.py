@@ -44,6 +44,11 @@ class Handle(Unique, Generic[D]):
         return self.value.shape
 
     @property
+    def ndim(self) -> int:
+        """Its number of axes."""
+        return len(self.value.sizes)
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         """Its element type, a numpy dtype."""
         return self.value.dtype

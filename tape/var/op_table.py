@@ -12,6 +12,11 @@ import numpy as np
 class Operands(Protocol):
     """What operators ask of a signature."""
 
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the operands."""
+        ...
+
     def require_dtypes(self, *dtypes: np.dtype[Any]) -> None:
         """Raise DTypeError for operands of other element types."""
         ...

@@ -8,23 +8,25 @@ whose axes might be any.
 
 # What the op table returns is typed by each method's own signature.
 # mypy: disable-error-code="no-any-return"
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, TypeVarTuple, overload
 
 import numpy as np
 
 from ...arrays import Array
+from ..errors import ShapeError
 from ..values.dtypes import DType, Float, boolean, i64
 from ..values.shape import Pattern, Shape
 from .arithmetic import Arithmetic, Number
 from .broadcasting import binary, shape_of as shape_of
-from .foreign import numpy_operator, refuse_array, refuse_attribute, refuse_function
+from .foreign import numpy_operator, refuse_attribute, refuse_function, value_array
 from .handle import Handle
 from .indices import has_arrays
 from .method_types import Axes, Axis, Flat, UnknownAxis, method
 from .op_table import COMPOSED, OPS
 
 D = TypeVar("D", bound=DType)
+D2 = TypeVar("D2", bound=DType)
 F = TypeVar("F", bound=Float)
 M = TypeVar("M")
 K = TypeVar("K")
@@ -171,7 +173,8 @@ class Var(SomeVar[D], Arithmetic, Generic[D, *S]):
     """A handle to one node of one tape; its type carries the element type and, where known, the shape.
 
     Operators take another Var, an array or a number; numbers and arrays become constants. Unlike the ops
-    themselves, ``+ - * /`` and the comparisons broadcast, by a ``broadcast_to`` node that the tape shows.
+    themselves, ``+ - * / // % **``, ``& | ^`` and the comparisons broadcast, by a ``broadcast_to`` node that the tape
+    shows. ``numpy.asarray`` gives the value, and numpy's functions are refused with the op that does the same.
     Every use of a Var of another tape, or from before ``tape.reset()``, is a TapeError.
     """
 
@@ -180,8 +183,10 @@ class Var(SomeVar[D], Arithmetic, Generic[D, *S]):
 
     if TYPE_CHECKING:  # checkers refuse by themselves what these refuse
         __array_ufunc__ = None
+
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array: ...
     else:
-        __array__, __array_function__, __array_ufunc__ = refuse_array, refuse_function, numpy_operator
+        __array__, __array_function__, __array_ufunc__ = value_array, refuse_function, numpy_operator
         __getattr__ = refuse_attribute
 
     def __repr__(self) -> str:
@@ -195,8 +200,25 @@ class Var(SomeVar[D], Arithmetic, Generic[D, *S]):
     def __float__(self) -> float:
         return float(self.item())
 
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __format__(self, spec: str) -> str:
+        """``f"{loss:.3f}"`` for a Var of one element. Raises ShapeError for more."""
+        return format(self.item(), spec) if spec else str(self)
+
     def __len__(self) -> int:
         return len(self.value)
+
+    @overload
+    def __iter__(self: "_Unknown[D]") -> "Iterator[Gradual[D]]": ...
+    @overload
+    def __iter__(self: "Var[D, N, *S2]") -> "Iterator[Var[D, *S2]]": ...
+    def __iter__(self) -> Any:
+        """What lies along the first axis, one after another. Raises ShapeError for a scalar."""
+        if not self.value.sizes:
+            raise ShapeError("iter: expected an axis to go along, got a scalar; use .item() for its value")
+        return (self[i] for i in range(len(self)))
 
     @overload
     def __matmul__(self: "_Unknown[D]", other: "Gradual[D] | Array") -> "Gradual[D]": ...
@@ -260,6 +282,14 @@ class Var(SomeVar[D], Arithmetic, Generic[D, *S]):
             advanced: Any = COMPOSED["index"]
             return advanced(self, index=index)
         return OPS["getitem"].call(self, index)
+
+    @overload
+    def astype(self, dtype: type[D2]) -> "Var[D2, *S]": ...
+    @overload
+    def astype(self, dtype: Any) -> "Var[Any, *S]": ...
+    def astype(self, dtype: Any) -> Any:
+        """The same values in another element type, as `ops.cast` converts them; a float's gradient is cast back."""
+        return OPS["cast"].call(self, dtype)
 
     @property
     def T(self: "Var[D, M, N]") -> "Var[D, N, M]":

@@ -137,6 +137,23 @@ def cosine_weight(z: mpf) -> mpf:
     return z * z / mpmath.cos(mpmath.sqrt(z))
 
 
+def arctan_tail(z: mpf) -> mpf:
+    """(atan(u) / u - 1) / z as a function of z = u**2, by its series."""
+    return sum((-1) ** k * z ** (k - 1) / (2 * k + 1) for k in range(1, 90))
+
+
+def arcsine_tail(z: mpf) -> mpf:
+    """(asin(t) / t - 1) / z as a function of z = t**2, by its series."""
+    return sum(mpmath.binomial(2 * k, k) * z ** (k - 1) / (mpf(4) ** k * (2 * k + 1)) for k in range(1, 120))
+
+
+def show_inverses(dtype: type[np.floating], arctan: int, arcsine: int) -> None:
+    """Print the tables of atan, asin and acos: their degrees."""
+    top, half = (mpmath.sqrt(2) - 1) ** 2 * mpf("1.00001"), mpf("0.25")
+    show("arctan", *minimax(arctan_tail, lambda z: z / (1 + z * arctan_tail(z)), mpf(0), top, arctan), dtype)
+    show("arcsine", *minimax(arcsine_tail, lambda z: z / (1 + z * arcsine_tail(z)), mpf(0), half, arcsine), dtype)
+
+
 def show_functions(dtype: type[np.floating], artanh: int, near: int, far: int, one: int, waves: int) -> None:
     """Print the tables of powers, erf, sin and cos: their degrees, and where erf rounds to 1."""
     root, turn = mpmath.sqrt(2), (mp.pi / 4 * mpf("1.001")) ** 2
@@ -166,6 +183,8 @@ def main() -> None:
         show("tanh", *minimax(tanh_tail, lambda z: z / (1 + z * tanh_tail(z)), mpf(0), top, tanh_degree), dtype)
     show_functions(np.float32, 3, 6, 8, 4, 3)
     show_functions(np.float64, 6, 11, 20, 6, 5)
+    show_inverses(np.float32, 4, 5)
+    show_inverses(np.float64, 11, 13)
     top = mpf("0.25") ** 2
     show("cospi", *minimax(cospi_tail, cospi_weight, mpf(0), top, 5), np.float64)
     show("sinpi", *minimax(sinpi_tail, sinpi_weight, mpf(0), top, 5), np.float64)

@@ -15,10 +15,15 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from dgrr.tape.numerics.math import elementary
+from dgrr.tape.numerics.math import elementary, inverse
 from dgrr.tape.numerics.simd.operations import bits_of, float_of
 
 FUNCTIONS = ("exp", "log", "tanh", "sigmoid", "log1p", "expm1", "erf", "softplus")
+INVERSE = ("atan", "asin", "acos", "sinh", "cosh", "asinh", "acosh", "atanh")
+NUMPY = {name: f"arc{name[1:]}" for name in INVERSE if name.startswith("a")}
+"""The names of numpy, where they are others."""
+DOMAIN = {"asin": (-1.0, 1.0), "acos": (-1.0, 1.0), "acosh": (1.0, math.inf), "atanh": (-1.0, 1.0)}
+"""Outside it a function has no value."""
 ONLY_FLOAT32 = ("erf",)
 """Functions that numpy lacks in long double; the tests hold their float64 results against mpmath."""
 Array = npt.NDArray[Any]
@@ -32,6 +37,14 @@ RANGES = {
     "log1p": (-1.0, 4.0),
     "expm1": (-40.0, 709.7),
     "softplus": (-745.2, 40.0),
+    "atan": (-8.0, 8.0),
+    "asin": (-1.0, 1.0),
+    "acos": (-1.0, 1.0),
+    "sinh": (-710.4, 710.4),
+    "cosh": (-710.4, 710.4),
+    "asinh": (-8.0, 8.0),
+    "acosh": (1.0, 8.0),
+    "atanh": (-1.0, 1.0),
 }
 CUTS = [0.5, math.sqrt(0.5), 1.0, math.sqrt(2.0), 0.625, 2.0, *(LN2 * (k + 0.5) for k in range(-8, 9))]
 
@@ -55,7 +68,13 @@ WIDE32 = {
     "expm1": math.expm1,
     "erf": math.erf,
     "softplus": wide_softplus,
+    **{name: getattr(math, name) for name in INVERSE},
 }
+
+
+def compiled(name: str) -> Any:
+    """The function of this name, for use in compiled code."""
+    return getattr(inverse if name in INVERSE else elementary, name)
 
 
 def scanner(function: Any, wide: Any) -> Callable[[int, int], tuple[float, float, int]]:
@@ -82,7 +101,7 @@ def scanner(function: Any, wide: Any) -> Callable[[int, int], tuple[float, float
 
 def every_float32(name: str) -> None:
     """Scan all finite float32 (for log, those above 0)."""
-    scan, start = scanner(getattr(elementary, name), WIDE32[name]), time.time()
+    scan, start = scanner(compiled(name), WIDE32[name]), time.time()
     results = [scan(int(name == "log"), INFINITY_BITS)]
     if name != "log":
         results.append(scan(-(2**31), INFINITY_BITS - 2**31))
@@ -103,7 +122,7 @@ def wide64(name: str, x: Array) -> Array:
         return np.asarray(1 / (1 + np.exp(-wide)))
     if name == "softplus":
         return np.asarray(np.maximum(wide, 0) + np.log1p(np.exp(-abs(wide))))
-    return np.asarray(getattr(np, name)(wide))
+    return np.asarray(getattr(np, NUMPY.get(name, name))(wide))
 
 
 def samples64(name: str, rng: np.random.Generator, n: int) -> list[Array]:
@@ -124,10 +143,11 @@ def samples64(name: str, rng: np.random.Generator, n: int) -> list[Array]:
 def many_float64(name: str, n: int = 10_000_000, chunk: int = 500_000) -> None:
     """Scan about 3 n float64."""
     start, worst, where, falls = time.time(), 0.0, 0.0, 0
-    loop, rng = loop_over(getattr(elementary, name)), np.random.default_rng(0)
+    loop, rng = loop_over(compiled(name)), np.random.default_rng(0)
     for _ in range(n // chunk):
         for sample in samples64(name, rng, chunk):
-            x = np.sort(sample)
+            low, high = DOMAIN.get(name, (-math.inf, math.inf))
+            x = np.sort(sample[(sample >= low) & (sample <= high)])
             y = np.empty_like(x)
             loop(x, y)
             falls += int(np.sum(y[1:] < y[:-1]))
@@ -160,8 +180,8 @@ def ulps(y: Array, true: Array) -> Array:
 
 if __name__ == "__main__":
     np.seterr(all="ignore")
-    for each in FUNCTIONS:
+    for each in (*FUNCTIONS, *INVERSE):
         if each not in ONLY_FLOAT32:
             many_float64(each)
-    for each in FUNCTIONS:
+    for each in (*FUNCTIONS, *INVERSE):
         every_float32(each)

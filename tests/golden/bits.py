@@ -72,7 +72,10 @@ SHARES = 4
 PATTERNS = 512
 """How many bit patterns, spread evenly over a float type, the elementary functions are digested on."""
 
-ELEMENTARY = ("exp", "log", "tanh", "sigmoid", "sqrt", "log1p", "expm1", "erf", "softplus", "sin", "cos")
+ELEMENTARY = (
+    "exp", "log", "tanh", "sigmoid", "sqrt", "log1p", "expm1", "erf", "softplus", "sin", "cos",
+    "atan", "asin", "acos", "sinh", "cosh", "asinh", "acosh", "atanh",
+)  # fmt: skip
 
 EXTREMES = (0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 5e-324, 1e-310, 3e38, 1e308)
 """Zeros, infinities, NaN, subnormals of both types, values near overflow."""

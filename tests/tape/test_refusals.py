@@ -19,7 +19,25 @@ Call = Callable[[Tape[Any], Any, Any], Any]
 
 OPERATORS: dict[str, Call] = {
     f"{name}{side}": call
-    for name in ("add", "sub", "mul", "truediv", "matmul", "lt", "le", "gt", "ge", "eq", "ne")
+    for name in (
+        "add",
+        "sub",
+        "mul",
+        "truediv",
+        "floordiv",
+        "mod",
+        "pow",
+        "and_",
+        "or_",
+        "xor",
+        "matmul",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "eq",
+        "ne",
+    )
     for side, call in (
         ("", lambda t, x, v, n=name: getattr(operator, n)(x, v)),
         (" reflected", lambda t, x, v, n=name: getattr(operator, n)(v, x)),
@@ -28,7 +46,7 @@ OPERATORS: dict[str, Call] = {
 
 CALLS: dict[str, Call] = {
     **OPERATORS,
-    "pow": lambda t, x, v: x**v,
+    "astype": lambda t, x, v: x.astype(v),
     "getitem": lambda t, x, v: x[v],
     "getitem of two": lambda t, x, v: x[0, v],
     "slice": lambda t, x, v: x[v:],

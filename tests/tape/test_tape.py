@@ -122,7 +122,7 @@ def failures(tape: Tape[Any]) -> list[tuple[type[Exception], Any]]:
         (DTypeError, lambda: x + "text"),
         (BoundsError, lambda: x[3]),
         (BoundsError, lambda: ops.take(x, tape.var("indices"))),
-        (DTypeError, lambda: i + j),
+        (DTypeError, lambda: i + x),
         (DTypeError, lambda: j.exp()),
     ]
 

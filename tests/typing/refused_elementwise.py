@@ -99,7 +99,7 @@ def comparison_as_a_function(g: Given) -> None:
 
 def arithmetic_on_masks(g: Given) -> None:  # R: DTypeError
     ops.add(g.mask, g.mask)  # E: type-var | reportArgumentType
-    # T: add: argument 'a': expected float32 or float64, got bool
+    # T: add: argument 'a': expected float32 or float64 or int64, got bool
 
 
 def where_of_a_float_condition(g: Given) -> None:  # R: DTypeError

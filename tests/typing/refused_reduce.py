@@ -47,7 +47,7 @@ def largest_along_the_last(g: Given) -> None:
 
 def positions_are_no_floats(g: Given) -> None:  # R: DTypeError
     ops.add(ops.argmax(g.x, -1), ops.reduce_sum(g.x, -1))  # E: misc | reportArgumentType
-    # T: add: argument 'a': expected float32 or float64, got int64
+    # T: add: argument 'b': expected int64, got float32
 
 
 def sum_of_integers(g: Given) -> None:  # R: DTypeError

@@ -30,6 +30,20 @@ def exp(x):
 
 
 @elementary
+def exp_over_two(x):
+    """``e ** x / 2``, which does not overflow before the half itself does."""
+    c, one = constants(x), constant(x, 1.0)
+    most = c.exp_overflow + one
+    x = select(x > most, most, x)
+    x = select(x < c.exp_zero, c.exp_zero, x)
+    rounded = fma(x, c.log2_e, c.rounder)
+    n = rounded - c.rounder
+    high = fma(n, -c.ln2_high, x)
+    r = fma(n, -c.ln2_low, high)
+    return _raised(rounded - one, high, n * -c.ln2_low, r)
+
+
+@elementary
 def _raised(rounded, high, low, r):
     """``2**n * e**(high + low)``, where ``r`` is ``high + low`` rounded and n is ``rounded`` less the rounder."""
     c, one = constants(r), constant(r, 1.0)
@@ -99,6 +113,14 @@ def log(x):
     y = select(x == zero, constant(x, -np.inf), y)
     y = select(x < zero, constant(x, np.nan), y)
     return select(x != x, x, y)
+
+
+@elementary
+def log_of_twice(x):
+    """``ln(2 x)`` for x > 0, infinity and NaN, also where ``2 x`` overflows."""
+    zero, one, infinity = constant(x, 0.0), constant(x, 1.0), constant(x, np.inf)
+    f, n = _split(x)
+    return select(x < infinity, _log_of(f, n + one, -zero), x)
 
 
 @elementary

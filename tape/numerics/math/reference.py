@@ -116,7 +116,11 @@ def split(x: Any, real: Any, c: Constants) -> tuple[Any, Any]:
 
 def log_terms(x: Any, real: Any, c: Constants) -> tuple[Any, Any, Any]:
     """Three numbers that sum to ``ln x``, largest first, for finite x > 0."""
-    f, n = split(x, real, c)
+    return log_terms_of(*split(x, real, c), real, c)
+
+
+def log_terms_of(f: Any, n: Any, real: Any, c: Constants) -> tuple[Any, Any, Any]:
+    """Three numbers that sum to ``ln(1 + f) + n ln 2``, largest first."""
     s = f / (f + real(2))
     z = s * s
     half_f = real(0.5) * f

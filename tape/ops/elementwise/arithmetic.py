@@ -3,22 +3,24 @@
 # A derivative may call the op that it belongs to, whose type is not known before its decorator is.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ....arrays import Array
 from ...errors import DomainError, DTypeError, ShapeError
 from ...numerics.basic import arithmetic
+from ...numerics.engine.kernel import Kernel
 from ...numerics.math.exact import difference
 from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot, elementwise
 from ...record.op import op
 from ...record.samples import Make, Sample, bad, binary, unary, unary_positive
-from ...record.types import F, S
+from ...record.types import A, F, S
+from ...values.dtypes import i64
 from ...values.spec import Spec
 from ...var.var import Var
-from . import kernels, kernels_functions, reference, reference_power
+from . import kernels, kernels_functions, kernels_whole, reference_power
 
 SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 3e38, -3e38, 1e-3)
 """Signed zeros, infinities, NaN, subnormals, values near overflow."""
@@ -27,21 +29,42 @@ EACH = {"x": 0}
 BOTH = {"a": 0, "b": 0}
 MISMATCH = bad(ShapeError, "argument 'b': expected shape (2, 3), got (3, 2)", (2, 3), (3, 2))
 MIXED = bad(DTypeError, "argument 'b': expected float32, got float64", (2,), np.zeros(2))
+MASKS = bad(
+    DTypeError, "argument 'a': expected float32 or float64 or int64, got bool", np.ones(2, bool), np.ones(2, bool)
+)
 INTEGERS = bad(DTypeError, "argument 'x': expected float32 or float64, got int64", np.arange(3))
 
 
+def _lower(kernel: Kernel, which: int, a: Slot, b: Slot) -> Slot:
+    """A kernel of floats, or what that of whole numbers has in its place."""
+    if a.dtype == i64.dtype:
+        return elementwise(kernels_whole.whole, a, b, attrs=(which,))
+    return elementwise(kernel, a, b)
+
+
+def _lower_neg(x: Slot) -> Slot:
+    whole = x.dtype == i64.dtype
+    return _lower(kernels.neg, kernels_whole.NEGATE, x, x) if whole else elementwise(kernels.neg, x)
+
+
+def _operands(make: Make) -> list[Sample]:
+    """Pairs of floats, and whole numbers whose sums, differences and products wrap."""
+    large = np.array([3, -(2**63), 2**63 - 1, 5_000_000_000, -1, 0])
+    return [*binary(make), Sample((large, large[::-1]))]
+
+
 @op(
-    lower=lambda a, b: elementwise(arithmetic.add, a, b),
+    lower=partial(_lower, arithmetic.add, kernels_whole.ADD),
     vjp=(lambda g: g, lambda g: g),
     jvp=lambda da, db: add(da, db),
     reference=lambda a, b: a + b,
-    samples=binary,
-    errors=(MISMATCH, MIXED),
+    samples=_operands,
+    errors=(MISMATCH, MIXED, MASKS),
     covers=("add",),
     batch_axis=BOTH,
 )
-def add(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
-    """``a + b``. Operands of one shape; ``+`` on Vars broadcasts.
+def add(a: Var[A, *S], b: Var[A, *S]) -> Var[A, *S]:
+    """``a + b``; whole numbers wrap. Operands of one shape; ``+`` on Vars broadcasts.
 
     Source: numpy.add, for operands of one shape.
 
@@ -53,17 +76,17 @@ def add(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
 
 
 @op(
-    lower=lambda a, b: elementwise(kernels.sub, a, b),
+    lower=partial(_lower, kernels.sub, kernels_whole.SUB),
     vjp=(lambda g: g, lambda g: neg(g)),
     jvp=lambda da, db: sub(da, db),
     reference=lambda a, b: a - b,
-    samples=binary,
-    errors=(MISMATCH,),
+    samples=_operands,
+    errors=(MISMATCH, MASKS),
     covers=("sub",),
     batch_axis=BOTH,
 )
-def sub(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
-    """``a - b``. Operands of one shape; ``-`` on Vars broadcasts.
+def sub(a: Var[A, *S], b: Var[A, *S]) -> Var[A, *S]:
+    """``a - b``; whole numbers wrap. Operands of one shape; ``-`` on Vars broadcasts.
 
     Source: numpy.subtract, for operands of one shape.
 
@@ -75,17 +98,17 @@ def sub(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
 
 
 @op(
-    lower=lambda a, b: elementwise(kernels.mul, a, b),
+    lower=partial(_lower, kernels.mul, kernels_whole.MUL),
     vjp=(lambda g, b: mul(g, b), lambda g, a: mul(g, a)),
     jvp=lambda da, db, a, b: add(mul(da, b), mul(a, db)),
     reference=lambda a, b: a * b,
-    samples=binary,
-    errors=(MISMATCH,),
+    samples=_operands,
+    errors=(MISMATCH, MASKS),
     covers=("mul",),
     batch_axis=BOTH,
 )
-def mul(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
-    """``a * b``, element by element. Operands of one shape; ``*`` on Vars broadcasts.
+def mul(a: Var[A, *S], b: Var[A, *S]) -> Var[A, *S]:
+    """``a * b``, element by element; whole numbers wrap. Operands of one shape; ``*`` on Vars broadcasts.
 
     Source: numpy.multiply, for operands of one shape.
 
@@ -118,16 +141,16 @@ def div(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
 
 
 @op(
-    lower=lambda x: elementwise(kernels.neg, x),
+    lower=_lower_neg,
     vjp=(lambda g: neg(g),),
     jvp=lambda dx: neg(dx),
     reference=lambda x: -x,
-    samples=unary(SPECIAL),
-    errors=(INTEGERS,),
+    samples=lambda make: [*unary(SPECIAL)(make), Sample((np.array([3, -4, 0, -(2**63)]),))],
+    errors=(bad(DTypeError, "argument 'x': expected float32 or float64 or int64, got bool", np.ones(2, bool)),),
     batch_axis=EACH,
 )
-def neg(x: Var[F, *S]) -> Var[F, *S]:
-    """``-x``: the sign bit flipped.
+def neg(x: Var[A, *S]) -> Var[A, *S]:
+    """``-x``: the sign bit flipped; of whole numbers the difference ``0 - x``, which wraps.
 
     Source: numpy.negative.
 
@@ -191,7 +214,7 @@ def _infer_power(x: Spec, exponent: float) -> Spec:
     if _is_whole(x, exponent) and abs(exponent) > LARGEST_WHOLE:
         raise DomainError(
             f"power: argument 'exponent': expected a whole number of at most 2**20 in size, got {exponent!r}; "
-            "use exp(c * log(x)) for other powers of positive x"
+            "use ops.pow for others"
         )
     return x
 
@@ -207,13 +230,6 @@ def _lower_power(x: Slot, exponent: float) -> Slot:
     return elementwise(kernels_functions.broken_power, x, attrs=(float(exponent),), work=60)
 
 
-def _reference_power(x: Array, exponent: float) -> Array:
-    rounded = float(x.dtype.type(exponent))
-    if rounded.is_integer():
-        return reference_power.power(x, int(rounded))
-    return reference.power(x, rounded)
-
-
 def _powers(make: Make) -> list[Sample]:
     whole = [Sample((make.positive(3, 5),), {"exponent": n}) for n in (-3, -1, 0, 1, 2, 7)]
     special = [Sample((np.array(SPECIAL).astype(make.dtype),), {"exponent": n}) for n in (0.5, -1.5, 2.0, -1.0)]
@@ -225,7 +241,7 @@ def _powers(make: Make) -> list[Sample]:
     lower=_lower_power,
     vjp=(_power_vjp,),
     jvp=lambda dx, x, exponent: _power_vjp(dx, x, exponent),
-    reference=_reference_power,
+    reference=reference_power.powered,
     samples=_powers,
     errors=(
         bad(DomainError, "power: argument 'exponent': expected a whole number", (2,), exponent=1 << 21),
@@ -233,7 +249,7 @@ def _powers(make: Make) -> list[Sample]:
         bad(DTypeError, "power: argument 'exponent': expected a number, got True", (2,), exponent=True),
     ),
     batch_axis=EACH,
-    instead={"exponent": "ops.exp(exponent * ops.log(x))"},
+    instead={"exponent": "ops.pow(x, exponent.broadcast_to(x.shape))"},
 )
 def power(x: Var[F, *S], exponent: float) -> Var[F, *S]:
     """``x ** exponent`` for a number, rounded to the element type; it has no gradient.

@@ -1,11 +1,18 @@
-"""Whole powers, written slowly and plainly."""
+"""Powers by a number, written slowly and plainly."""
 
 import numpy as np
 
 from ....arrays import Array
+from . import reference
 
 
-def power(x: Array, exponent: int) -> Array:
+def powered(x: Array, exponent: float) -> Array:
+    """``x ** exponent`` for an exponent that is rounded to the element type first."""
+    rounded = float(x.dtype.type(exponent))
+    return _power(x, int(rounded)) if rounded.is_integer() else reference.power(x, rounded)
+
+
+def _power(x: Array, exponent: int) -> Array:
     """``x ** exponent`` by binary powering."""
     result, square, left = np.ones_like(x), x, abs(exponent)
     while left:

@@ -29,10 +29,11 @@ from .rows import axis_errors, infer_rows, lower_rows, row_samples
 from .softmax import WORK
 
 
-def _infer_var(x: Spec, axis: Axis, keepdims: bool, correction: int) -> Spec:
+def infer_moment(name: str, x: Spec, axis: Axis, keepdims: bool, correction: int) -> Spec:
+    """The result of a variance. Raises ShapeError or DomainError."""
     if correction < 0:
-        raise DomainError(f"var: argument 'correction': expected a whole number of at least 0, got {correction}")
-    return reduced("var", x, axis, keepdims)
+        raise DomainError(f"{name}: argument 'correction': expected a whole number of at least 0, got {correction}")
+    return reduced(name, x, axis, keepdims)
 
 
 def _divisor(x_shape: Sizes, axis: Axis, correction: int) -> int:
@@ -65,7 +66,7 @@ def _var_jvp(dx: Any, x: Any, axis: Axis, keepdims: bool, correction: int) -> An
 
 @typed_as(moment)
 @op(
-    infer=_infer_var,
+    infer=partial(infer_moment, "var"),
     lower=_lower_var,
     vjp=(_var_vjp,),
     jvp=_var_jvp,

@@ -111,9 +111,9 @@ def prod_but_one(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-def _backwards(x: Any, axis: int) -> Any:
+def backwards(x: Any, axis: int) -> Any:
     """``x`` with an axis reversed."""
-    before = normal_axis("cumsum", axis, len(x.shape))
+    before = normal_axis("backwards", axis, len(x.shape))
     return getitem(x, (*(slice(None),) * before, slice(None, None, -1)))
 
 
@@ -131,7 +131,7 @@ def _lower_cumsum(x: Slot, axis: int) -> Slot:
 @op(
     infer=_infer_cumsum,
     lower=_lower_cumsum,
-    vjp=(lambda g, axis: _backwards(cumsum(_backwards(g, axis), axis), axis),),
+    vjp=(lambda g, axis: backwards(cumsum(backwards(g, axis), axis), axis),),
     jvp=lambda dx, axis: cumsum(dx, axis),
     reference=reference.cumsum,
     samples=lambda make: [

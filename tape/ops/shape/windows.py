@@ -14,7 +14,7 @@ from ...record.types import D, F
 from ...values.per_axis import PerAxis, per_axis
 from ...var.var import Gradual
 from .indexing import scatter_add, take
-from .joining import pad
+from .padding import pad
 from .reshape import reshape
 from .slicing import getitem
 

@@ -73,9 +73,11 @@ READS: dict[str, Callable[[Any], Any]] = {
     "float": float,
     "numpy": lambda x: x.numpy(),
     "asarray": lambda x: np.asarray(x.value),
+    "asarray of a Var": np.asarray,
+    "int": int,
     "array": lambda x: x.value.array,
     "iteration": lambda x: list(x.value.numpy()),
-    "format": lambda x: f"{x.value.item():.2f}",
+    "format": lambda x: f"{x:.2f}",
 }
 
 

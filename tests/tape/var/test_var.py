@@ -98,8 +98,8 @@ def test_nothing_is_promoted(tape: Tape[Any]) -> None:
         with pytest.raises(DTypeError, match=text):
             _ = x + other
     assert (x + ops.cast(y, np.float32)).dtype == np.float32
-    with pytest.raises(DTypeError, match=r"^add: argument 'a': expected float32 or float64, got int64; convert with"):
-        _ = i + i
+    with pytest.raises(DTypeError, match=r"^div: argument 'a': expected float32 or float64, got int64; convert with"):
+        _ = i / i
     with pytest.raises(
         DTypeError, match=r"^less: argument 'b': expected a whole number beside int64, got 1.5; use ops.cast"
     ):
@@ -132,14 +132,78 @@ def test_power(tape: Tape[Any]) -> None:
     assert np.isnan((x**0.5).numpy()).tolist() == [False, True]
     refused: tuple[tuple[Any, str], ...] = (
         (float("nan"), "a finite number, got nan"),
-        (1 << 21, r"a whole number of at most 2\*\*20 in size, got 2097152; use exp"),
-        (1e300, r"a whole number of at most 2\*\*20 in size, got 1e\+300; use exp"),
+        (1 << 21, r"a whole number of at most 2\*\*20 in size, got 2097152; use ops.pow"),
+        (1e300, r"a whole number of at most 2\*\*20 in size, got 1e\+300; use ops.pow"),
     )
     for exponent, text in refused:
         with pytest.raises(DomainError, match=f"^power: argument 'exponent': expected {text}"):
             _ = x**exponent
     with pytest.raises(DTypeError, match="^power: argument 'exponent': expected a number, got True"):
         _ = x**True
+
+
+def test_powers_of_vars_and_arrays(tape: Tape[Any]) -> None:
+    x, row = tape.leaf([[4.0, 2.0], [-2.0, 0.0]]), tape.leaf([0.5, 3.0])
+    assert (x**row).numpy().tolist()[0] == [2.0, 8.0]
+    assert names(tape)[-2:] == ["broadcast_to", "pow"]
+    assert (x ** np.array([[2.0, -1.0], [3.0, 0.0]])).numpy().tolist() == [[16.0, 0.5], [-8.0, 1.0]]
+    assert tape.node(x ** np.array(2.0)).op_name == "power"
+    assert (2**x).numpy().tolist() == [[16.0, 4.0], [0.25, 1.0]]
+    assert (np.array([1.0, 3.0]) ** x).numpy().tolist() == [[1.0, 9.0], [1.0, 1.0]]
+    with pytest.raises(
+        DTypeError, match="^pow: argument 'exponent': expected float64, got int64; convert with ops.cast"
+    ):
+        _ = x ** np.array([[1, 2], [3, 4]])
+
+
+WHOLE: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_whole_numbers_are_those_of_numpy(tape: Tape[Any], name: str) -> None:
+    function, a, b = WHOLE[name], np.array([[7, -7, 2**62]]), np.array([[2], [-3]])
+    x = tape.const(a)
+    for given, other in ((tape.const(b), b), (b, b), (3, 3), (np.int64(-3), -3)):
+        made, expected = function(x, given), function(a, other)
+        assert (made.numpy().tolist(), made.dtype) == (expected.tolist(), expected.dtype)
+        assert function(given, x).numpy().tolist() == function(other, a).tolist()
+    assert tape.node(function(x, 3)).op_name == name
+    assert not tape.node(function(x, x)).requires_grad
+    with pytest.raises(DTypeError, match=f"^{name}: argument 'b': expected a whole number beside int64, got 1.5; use"):
+        function(x, 1.5)
+    with pytest.raises(DTypeError, match=f"^{name}: argument '[ab]': expected int64, got float64; convert"):
+        function(x, tape.leaf(np.ones((1, 3))))
+
+
+def test_whole_numbers_wrap(tape: Tape[Any]) -> None:
+    least = tape.const([-(2**63)])
+    assert (-least).numpy().tolist() == (least // -1).numpy().tolist() == (least * -1).numpy().tolist() == [-(2**63)]
+    assert (least - 1).numpy().tolist() == [2**63 - 1]
+    assert (least % -1).numpy().tolist() == (least // 0).numpy().tolist() == (least % 0).numpy().tolist() == [0]
+
+
+LOGIC = {"logical_and": operator.and_, "logical_or": operator.or_, "logical_xor": operator.xor}
+
+
+@pytest.mark.parametrize("name", LOGIC)
+def test_logic_of_masks(tape: Tape[Any], name: str) -> None:
+    function, a, b = LOGIC[name], np.array([[True, False]]), np.array([[True], [False]])
+    mask = tape.const(a)
+    for given, other in ((tape.const(b), b), (b, b), (True, True), (np.False_, np.False_)):
+        assert function(mask, given).numpy().tolist() == function(a, other).tolist()
+        assert function(given, mask).numpy().tolist() == function(other, a).tolist()
+    assert tape.node(function(mask, mask)).op_name == name
+    assert (~mask).numpy().tolist() == [[False, True]]
+    with pytest.raises(DTypeError, match=f"^{name}: argument 'a': expected bool, got float64; convert with ops.cast"):
+        function(tape.leaf([1.0]), tape.leaf([1.0]))
+    with pytest.raises(DTypeError, match=f"^{name}: argument 'b': expected True or False beside bool, got 2"):
+        function(mask, 2)
 
 
 METHODS: dict[str, tuple[str, Callable[[Any], Any]]] = {
@@ -164,6 +228,7 @@ METHODS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "flatten": ("flatten", lambda x: x.flatten()),
     "broadcast_to": ("broadcast_to", lambda x: x.broadcast_to((4, 2, 3))),
     "T": ("transpose2d", lambda x: x.T),
+    "astype": ("cast", lambda x: x.astype(np.float32)),
     "slice": ("getitem", lambda x: x[1, ::-1]),
 }
 """Each method, the op it records; the same attributes are given to the op in the test."""
@@ -209,6 +274,30 @@ def test_numbers_of_one_element(tape: Tape[Any]) -> None:
             convert(pair)
 
 
+def test_numbers_in_texts_and_as_integers(tape: Tape[Any]) -> None:
+    loss, pair = tape.leaf([[2.71828]]), tape.leaf([1.0, 2.0])
+    assert (f"{loss:.3f}", f"{loss:10.1e}|", f"{tape.const(7):03d}") == ("2.718", "   2.7e+00|", "007")
+    assert (f"{loss}", str(loss), int(loss), int(tape.leaf(-2.9))) == (repr(loss), repr(loss), 2, -2)
+    for convert in (int, lambda v: f"{v:.3f}"):
+        with pytest.raises(ShapeError, match=r"^item: expected one element, got shape \(2,\); use .numpy\(\)$"):
+            convert(pair)
+    assert f"{pair}" == repr(pair)
+
+
+def test_a_conversion_casts_the_gradient_back(tape: Tape[Any]) -> None:
+    x = tape.leaf(np.array([1.5, -2.5], np.float32))
+    wide = x.astype("float64")
+    grads = tape.backward_dense((wide * wide).sum())
+    assert (wide.dtype, np.asarray(grads[x]).dtype, np.asarray(grads[x]).tolist()) == (
+        np.float64,
+        np.float32,
+        [3.0, -5.0],
+    )
+    whole = tape.leaf([2.7, -2.7, np.nan, np.inf, -1e30]).astype(np.int64)
+    assert whole.numpy().tolist() == [2, -2, 0, 2**63 - 1, -(2**63)]
+    assert not tape.node(whole).requires_grad
+
+
 def test_vars_are_keys_by_identity(tape: Tape[Any]) -> None:
     x, y = tape.leaf([1.0]), tape.leaf([1.0])
     assert {x: "x", y: "y"}[y] == "y"
@@ -217,6 +306,11 @@ def test_vars_are_keys_by_identity(tape: Tape[Any]) -> None:
 def test_iteration_gives_the_rows(tape: Tape[Any]) -> None:
     x: Any = tape.leaf([[1.0, 2.0], [3.0, 4.0]])
     assert [row.numpy().tolist() for row in x] == [[1.0, 2.0], [3.0, 4.0]]
+    first, second = x
+    assert np.asarray(tape.backward_dense((first * second).sum())[x]).tolist() == [[3.0, 4.0], [1.0, 2.0]]
+    assert (x.ndim, x.sum().ndim, list(tape.leaf(np.zeros((0, 2))))) == (2, 0, [])
+    with pytest.raises(ShapeError, match=r"^iter: expected an axis to go along, got a scalar; use .item\(\)"):
+        iter(x.sum())
 
 
 def test_expect(tape: Tape[Any]) -> None:

@@ -1,0 +1,277 @@
+"""The tangent, the inverse trigonometric functions, the hyperbolic ones and their inverses."""
+
+# A derivative may call the op that it belongs to, whose type is not known before its decorator is.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ....arrays import Array
+from ...numerics.engine.kernel import Kernel
+from ...record.lowering import Slot, elementwise
+from ...record.op import op
+from ...record.samples import Make, Sample, unary
+from ...record.types import F, S
+from ...var.var import Var
+from . import kernels, kernels_inverse, kernels_trigonometry, reference, reference_inverse
+from .arithmetic import BOTH, EACH, INTEGERS, MISMATCH, SPECIAL, add, div, mul, neg, sub
+from .functions import LARGE, rsqrt, shift, square
+
+
+def _lower(kernel: Kernel, which: int, work: int, x: Slot) -> Slot:
+    return elementwise(kernel, x, attrs=(which,), work=work)
+
+
+def _lower_tan(x: Slot) -> Slot:
+    sine, cosine = (elementwise(k, x, work=30) for k in (kernels_trigonometry.sin, kernels_trigonometry.cos))
+    return elementwise(kernels.div, sine, cosine)
+
+
+def _reference_tan(x: Array) -> Array:
+    return reference.sin(x) / reference.cos(x)
+
+
+def _inside(make: Make) -> list[Sample]:
+    """Numbers inside ±1, and each special one."""
+    drawn = [Sample((make(*shape) * make.dtype.type(0.49),)) for shape in ((), (0, 3), (3, 37))]
+    edges = np.array([0.5, -0.5, 1.0, -1.0, 1.25, -1.25, 0.75, -0.75], make.dtype)
+    return [*drawn, Sample((make(6, 4).T * make.dtype.type(0.4),)), *(Sample((x,)) for x in (_special(make), edges))]
+
+
+def _above_one(make: Make) -> list[Sample]:
+    drawn = [Sample((make.positive(*shape) + make.dtype.type(1),)) for shape in ((), (0, 3), (3, 37))]
+    edges = np.array([1.0, 0.5, -1.0, -3.0, 1e10, 1e38], make.dtype)
+    return [
+        *drawn,
+        Sample((make.positive(6, 4).T * 2 + make.dtype.type(1),)),
+        *(Sample((x,)) for x in (_special(make), edges)),
+    ]
+
+
+def _special(make: Make) -> Array:
+    return np.array(SPECIAL).astype(make.dtype)
+
+
+def _points(make: Make) -> list[Sample]:
+    """Points of every quadrant, and each special coordinate beside each other."""
+    special = np.array((*SPECIAL, 1.0, -1.0)).astype(make.dtype)
+    drawn = [Sample((make(*shape), make(*shape))) for shape in ((), (0,), (3, 37))]
+    pairs = Sample((np.repeat(special, special.size), np.tile(special, special.size)))
+    return [*drawn, Sample((make(4, 3).T, make(3, 4))), pairs]
+
+
+@op(
+    lower=_lower_tan,
+    vjp=(lambda g, y: mul(g, shift(square(y), 1.0)),),
+    jvp=lambda dx, y: mul(dx, shift(square(y), 1.0)),
+    reference=_reference_tan,
+    samples=lambda make: [*_inside(make), Sample((np.array([*LARGE, np.inf], make.dtype),))],
+    errors=(INTEGERS,),
+    batch_axis=EACH,
+)
+def tan(x: Var[F, *S]) -> Var[F, *S]:
+    """The tangent of an angle in radians: the quotient of sine and cosine; NaN for infinite ones.
+
+    Source: numpy.tan.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.tan(Tape().leaf([0.0, 1.0])).numpy().round(4)
+    array([0.    , 1.5574])
+    """
+    ...
+
+
+@op(
+    lower=partial(_lower, kernels_inverse.arc, kernels_inverse.ATAN, 30),
+    vjp=(lambda g, x: div(g, shift(square(x), 1.0)),),
+    jvp=lambda dx, x: div(dx, shift(square(x), 1.0)),
+    reference=reference_inverse.atan,
+    samples=unary(SPECIAL, (0.4140625, -0.4141, 2.4140625, 2.5, 1e30)),
+    errors=(INTEGERS,),
+    batch_axis=EACH,
+)
+def atan(x: Var[F, *S]) -> Var[F, *S]:
+    """The angle in radians whose tangent is x.
+
+    Source: numpy.arctan; torch.atan.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.atan(Tape().leaf([0.0, 1.0])).numpy().round(4)
+    array([0.    , 0.7854])
+    """
+    ...
+
+
+@op(
+    lower=partial(_lower, kernels_inverse.arc, kernels_inverse.ASIN, 30),
+    vjp=(lambda g, x: mul(g, rsqrt(shift(neg(square(x)), 1.0))),),
+    jvp=lambda dx, x: mul(dx, rsqrt(shift(neg(square(x)), 1.0))),
+    reference=reference_inverse.asin,
+    samples=_inside,
+    errors=(INTEGERS,),
+    batch_axis=EACH,
+)
+def asin(x: Var[F, *S]) -> Var[F, *S]:
+    """The angle in radians whose sine is x; NaN beyond ±1.
+
+    Source: numpy.arcsin; torch.asin.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.asin(Tape().leaf([0.0, 1.0])).numpy().round(4)
+    array([0.    , 1.5708])
+    """
+    ...
+
+
+@op(
+    lower=partial(_lower, kernels_inverse.arc, kernels_inverse.ACOS, 30),
+    vjp=(lambda g, x: neg(mul(g, rsqrt(shift(neg(square(x)), 1.0)))),),
+    jvp=lambda dx, x: neg(mul(dx, rsqrt(shift(neg(square(x)), 1.0)))),
+    reference=reference_inverse.acos,
+    samples=_inside,
+    errors=(INTEGERS,),
+    batch_axis=EACH,
+)
+def acos(x: Var[F, *S]) -> Var[F, *S]:
+    """The angle in radians whose cosine is x; NaN beyond ±1.
+
+    Source: numpy.arccos; torch.acos.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.acos(Tape().leaf([0.0, 1.0])).numpy().round(4)
+    array([1.5708, 0.    ])
+    """
+    ...
+
+
+def _turn(g: Any, along: Any, a: Any, b: Any) -> Any:
+    """``g`` times a coordinate over the square of the distance from the middle."""
+    return mul(g, div(along, add(square(a), square(b))))
+
+
+@op(
+    lower=lambda a, b: elementwise(kernels_inverse.atan2, a, b, work=40),
+    vjp=(lambda g, a, b: _turn(g, b, a, b), lambda g, a, b: neg(_turn(g, a, a, b))),
+    jvp=lambda da, db, a, b: sub(_turn(da, b, a, b), _turn(db, a, a, b)),
+    reference=reference_inverse.atan2,
+    samples=_points,
+    errors=(MISMATCH,),
+    batch_axis=BOTH,
+)
+def atan2(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
+    """The angle in radians of the point (b, a), from -pi to pi, by IEEE-754's atan2 with its signed zeros.
+
+    Source: atan2Pi of IEEE 754-2019, times pi; numpy.arctan2, torch.atan2.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.atan2(Tape().leaf([1.0, 0.0]), [1.0, -1.0]).numpy().round(4)
+    array([0.7854, 3.1416])
+    """
+    ...
+
+
+@op(
+    lower=partial(_lower, kernels_inverse.hyperbolic, kernels_inverse.SINH, 50),
+    vjp=(lambda g, x: mul(g, cosh(x)),),
+    jvp=lambda dx, x: mul(dx, cosh(x)),
+    reference=reference_inverse.sinh,
+    samples=unary(SPECIAL, (1e-9, 0.99, 1.0, 20.0), (-89.2, 710.2, np.inf)),
+    errors=(INTEGERS,),
+    batch_axis=EACH,
+)
+def sinh(x: Var[F, *S]) -> Var[F, *S]:
+    """The hyperbolic sine, ``(e ** x - e ** -x) / 2``.
+
+    Source: numpy.sinh.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.sinh(Tape().leaf([0.0, 1.0])).numpy().round(4)
+    array([0.    , 1.1752])
+    """
+    ...
+
+
+@op(
+    lower=partial(_lower, kernels_inverse.hyperbolic, kernels_inverse.COSH, 30),
+    vjp=(lambda g, x: mul(g, sinh(x)),),
+    jvp=lambda dx, x: mul(dx, sinh(x)),
+    reference=reference_inverse.cosh,
+    samples=unary(SPECIAL, (1e-9, 20.0), (-89.2, 710.2, np.inf)),
+    errors=(INTEGERS,),
+    batch_axis=EACH,
+)
+def cosh(x: Var[F, *S]) -> Var[F, *S]:
+    """The hyperbolic cosine, ``(e ** x + e ** -x) / 2``.
+
+    Source: numpy.cosh.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.cosh(Tape().leaf([0.0, 1.0])).numpy().round(4)
+    array([1.    , 1.5431])
+    """
+    ...
+
+
+@op(
+    lower=partial(_lower, kernels_inverse.hyperbolic, kernels_inverse.ASINH, 60),
+    vjp=(lambda g, x: mul(g, rsqrt(shift(square(x), 1.0))),),
+    jvp=lambda dx, x: mul(dx, rsqrt(shift(square(x), 1.0))),
+    reference=reference_inverse.asinh,
+    samples=unary(SPECIAL, (1e-9, 20.0, -1e10, 1e38)),
+    errors=(INTEGERS,),
+    batch_axis=EACH,
+)
+def asinh(x: Var[F, *S]) -> Var[F, *S]:
+    """The number whose hyperbolic sine is x.
+
+    Source: numpy.arcsinh; torch.asinh.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.asinh(Tape().leaf([0.0, 1.0])).numpy().round(4)
+    array([0.    , 0.8814])
+    """
+    ...
+
+
+@op(
+    lower=partial(_lower, kernels_inverse.hyperbolic, kernels_inverse.ACOSH, 60),
+    vjp=(lambda g, x: mul(g, rsqrt(shift(square(x), -1.0))),),
+    jvp=lambda dx, x: mul(dx, rsqrt(shift(square(x), -1.0))),
+    reference=reference_inverse.acosh,
+    samples=_above_one,
+    errors=(INTEGERS,),
+    batch_axis=EACH,
+)
+def acosh(x: Var[F, *S]) -> Var[F, *S]:
+    """The number of at least 0 whose hyperbolic cosine is x; NaN below 1.
+
+    Source: numpy.arccosh; torch.acosh.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.acosh(Tape().leaf([1.0, 2.0])).numpy().round(4)
+    array([0.   , 1.317])
+    """
+    ...
+
+
+@op(
+    lower=partial(_lower, kernels_inverse.hyperbolic, kernels_inverse.ATANH, 40),
+    vjp=(lambda g, x: div(g, shift(neg(square(x)), 1.0)),),
+    jvp=lambda dx, x: div(dx, shift(neg(square(x)), 1.0)),
+    reference=reference_inverse.atanh,
+    samples=_inside,
+    errors=(INTEGERS,),
+    batch_axis=EACH,
+)
+def atanh(x: Var[F, *S]) -> Var[F, *S]:
+    """The number whose hyperbolic tangent is x: infinite at ±1, NaN beyond.
+
+    Source: numpy.arctanh; torch.atanh.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.atanh(Tape().leaf([0.0, 0.5])).numpy().round(4)
+    array([0.    , 0.5493])
+    """
+    ...

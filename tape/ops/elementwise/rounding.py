@@ -1,0 +1,141 @@
+"""Functions that are constant between whole numbers: the sign, and roundings to whole numbers. Their gradient is 0."""
+
+# A derivative may call the op that it belongs to, whose type is not known before its decorator is.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ....arrays import Array
+from ...record.lowering import Slot, elementwise
+from ...record.op import op
+from ...record.samples import unary
+from ...record.types import F, S
+from ...var.var import Var
+from . import kernels_rounding as kernels
+from .arithmetic import EACH, INTEGERS, SPECIAL
+from .clamp import where_inside
+
+EDGES = (0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 0.3, -0.3, 0.7, -0.7, 3.0, 8388609.0, -4194303.5)
+"""Halves, both sides of 0, and numbers from which on every float is whole."""
+
+
+def _lower(which: int, x: Slot) -> Slot:
+    return elementwise(kernels.rounded, x, attrs=(which,))
+
+
+def nothing_of(g: Any) -> Any:
+    """+0 in every place: no number lies between 0 and 0, whatever ``g`` is."""
+    return where_inside(g, g, 0.0, 0.0)
+
+
+def _reference_sign(x: Array) -> Array:
+    real = x.dtype.type
+    return np.where(np.isnan(x), x, np.where(x > 0, real(1), np.where(x < 0, real(-1), real(0))))
+
+
+@op(
+    lower=partial(_lower, kernels.SIGN),
+    vjp=(lambda g: nothing_of(g),),
+    jvp=lambda dx: nothing_of(dx),
+    reference=_reference_sign,
+    samples=unary(SPECIAL, EDGES),
+    errors=(INTEGERS,),
+    batch_axis=EACH,
+)
+def sign(x: Var[F, *S]) -> Var[F, *S]:
+    """1 for x > 0, -1 for x < 0, +0 for zeros; NaN stays. The gradient is 0.
+
+    Source: numpy.sign.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.sign(Tape().leaf([2.5, -0.1, 0.0])).numpy()
+    array([ 1., -1.,  0.])
+    """
+    ...
+
+
+@op(
+    lower=partial(_lower, kernels.FLOOR),
+    vjp=(lambda g: nothing_of(g),),
+    jvp=lambda dx: nothing_of(dx),
+    reference=np.floor,
+    samples=unary(SPECIAL, EDGES),
+    errors=(INTEGERS,),
+    batch_axis=EACH,
+)
+def floor(x: Var[F, *S]) -> Var[F, *S]:
+    """The largest whole number that is not above x; zeros, infinities and NaN stay. The gradient is 0.
+
+    Source: numpy.floor; roundToIntegralTowardNegative of IEEE 754-2019.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.floor(Tape().leaf([2.5, -0.1])).numpy()
+    array([ 2., -1.])
+    """
+    ...
+
+
+@op(
+    lower=partial(_lower, kernels.CEIL),
+    vjp=(lambda g: nothing_of(g),),
+    jvp=lambda dx: nothing_of(dx),
+    reference=np.ceil,
+    samples=unary(SPECIAL, EDGES),
+    errors=(INTEGERS,),
+    batch_axis=EACH,
+)
+def ceil(x: Var[F, *S]) -> Var[F, *S]:
+    """The smallest whole number that is not below x; zeros, infinities and NaN stay. The gradient is 0.
+
+    Source: numpy.ceil; roundToIntegralTowardPositive of IEEE 754-2019.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.ceil(Tape().leaf([2.5, -0.1])).numpy()
+    array([ 3., -0.])
+    """
+    ...
+
+
+@op(
+    lower=partial(_lower, kernels.ROUND),
+    vjp=(lambda g: nothing_of(g),),
+    jvp=lambda dx: nothing_of(dx),
+    reference=np.rint,
+    samples=unary(SPECIAL, EDGES),
+    errors=(INTEGERS,),
+    batch_axis=EACH,
+)
+def round(x: Var[F, *S]) -> Var[F, *S]:
+    """The nearest whole number, a half to the even one; zeros, infinities and NaN stay. The gradient is 0.
+
+    Source: numpy.round; roundToIntegralTiesToEven of IEEE 754-2019.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.round(Tape().leaf([2.5, -0.1, 3.5])).numpy()
+    array([ 2., -0.,  4.])
+    """
+    ...
+
+
+@op(
+    lower=partial(_lower, kernels.TRUNC),
+    vjp=(lambda g: nothing_of(g),),
+    jvp=lambda dx: nothing_of(dx),
+    reference=np.trunc,
+    samples=unary(SPECIAL, EDGES),
+    errors=(INTEGERS,),
+    batch_axis=EACH,
+)
+def trunc(x: Var[F, *S]) -> Var[F, *S]:
+    """x without its places after the point; zeros, infinities and NaN stay. The gradient is 0.
+
+    Source: numpy.trunc; roundToIntegralTowardZero of IEEE 754-2019.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.trunc(Tape().leaf([2.5, -2.5])).numpy()
+    array([ 2., -2.])
+    """
+    ...

@@ -24,7 +24,7 @@ from ...values.spec import Spec
 from ...var.var import Var
 from ..elementwise.arithmetic import add, mul
 from ..shape.indexing import take
-from ..shape.joining import pad
+from ..shape.padding import pad
 from ..shape.reshape import reshape
 from ..shape.slicing import narrow
 from . import kernels_running as kernels, reference_running as reference

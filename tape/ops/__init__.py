@@ -101,6 +101,7 @@ from .shape.reshape import (
     transpose2d as transpose2d,
 )
 from .shape.slicing import gather_row as gather_row, getitem as getitem, narrow as narrow
+from .shape.stop_gradient import stop_gradient as stop_gradient
 
 sum = reduce_sum
 """numpy's and PyTorch's name for `reduce_sum`."""

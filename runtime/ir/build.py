@@ -10,6 +10,7 @@ from ...arrays import Array, Arrays
 from ...tape.graph.node import Node
 from ...tape.values.dtypes import FLOATS
 from ...tape.values.spec import Spec
+from ..optim import Rule
 from ..optim.ops_law import OpsLaw
 from ..optim.schedule_kernels import HYPER
 from ..optim.state_ops import FLOAT64, STATE_OPS
@@ -73,17 +74,24 @@ class Builder:
         missing = {name: Spec(a.shape, a.dtype) for name, a in state.items() if name not in known}
         held = {**known, **{name: self._new(spec, Role.STATE, name) for name, spec in missing.items()}}
         self.consumed = self._clipped(gradients, recipe)
-        now, hyper = self._advanced(held, recipe)
-        law = recipe.rule.law
-        for name, param in params.items():
-            if param not in gradients:
-                continue
-            operands = [param, *[held[f"{buffer}/{name}"] for buffer in law.buffers], self.consumed[param]]
-            if isinstance(law, OpsLaw):
-                self._update_by_ops(law, operands, [hyper, self._number("hyper", recipe.rule.hyper), now["step"]])
-                continue
-            inputs = [*operands, *[now[scalar] for scalar in law.scalars], hyper]
-            self._in_place(law.kernel.name, inputs, {"attributes": law.attributes} if law.attributes else {})
+        for group in recipe.groups(params).groups:
+            own = {key: held[name] for key, name in group.keys.items()}
+            now, hyper = self._advanced(own, group.rule)
+            for name in group.names:
+                if params[name] in gradients:
+                    self._update_one(group.rule, name, params[name], own, now, hyper)
+
+    def _update_one(
+        self, rule: Rule, name: str, param: int, held: Mapping[str, int], now: Mapping[str, int], hyper: int
+    ) -> None:
+        """The update of one parameter by its rule; ``held`` is the state before the step, ``now`` its scalars in it."""
+        law = rule.law
+        operands = [param, *[held[f"{buffer}/{name}"] for buffer in law.buffers], self.consumed[param]]
+        if isinstance(law, OpsLaw):
+            self._update_by_ops(law, operands, [hyper, self._number("hyper", rule.hyper), now["step"]])
+            return
+        inputs = [*operands, *[now[scalar] for scalar in law.scalars], hyper]
+        self._in_place(law.kernel.name, inputs, {"attributes": law.attributes} if law.attributes else {})
 
     def _update_by_ops(self, law: OpsLaw, operands: Sequence[int], scalars: Sequence[int]) -> None:
         """The nodes of an update that is written in ops; all results are taken before the first is overwritten."""
@@ -125,9 +133,9 @@ class Builder:
             clipped = {param: self._node("scale_by", [g, self.clip])[0] for param, g in clipped.items()}
         return clipped
 
-    def _advanced(self, held: Mapping[str, int], recipe: Recipe) -> tuple[dict[str, int], int]:
+    def _advanced(self, held: Mapping[str, int], rule: Rule) -> tuple[dict[str, int], int]:
         """The scalars of the state for this step, and the vector of hyperparameters."""
-        rule, now = recipe.rule, dict(held)
+        now = dict(held)
         now["step"] = self._in_place("step_inc", [held["step"]])[0]
         now["hyper"] = self._number("hyper", rule.hyper[:HYPER])
         if rule.schedule is not None:

@@ -259,7 +259,7 @@ def test_what_cannot_be_computed_is_unproven(write: Callable[..., Path]) -> None
     found = diff_with_model(write("b", rule="mine@1"), square, batches())
     assert found.sentence.startswith("step 0 cannot be applied: the rule 'mine@1' is not known to this library")
     found = diff_with_model(write("c", rule="mine@1"), square, batches(), params=params())
-    assert found.sentence.startswith("the rule 'mine@1' cannot be made: ")
+    assert found.sentence.startswith("the start cannot be made: the rule 'mine@1' is not known")
     found = diff_with_model(write("d", micro_batches=1 << 17), square, batches())
     assert found.sentence == "131072 micro-batches in one step; at most 65536 are executed again"
 

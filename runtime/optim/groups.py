@@ -17,7 +17,7 @@ Optimizer: TypeAlias = Rule | Mapping[str, Rule]
 
 
 @dataclass(frozen=True)
-class Group:
+class ParameterGroup:
     """The parameters that one rule updates."""
 
     number: int
@@ -51,7 +51,7 @@ class Groups:
     its name, but for the first: ``step``, ``step#1``.
     """
 
-    def __init__(self, groups: Sequence[Group], frozen: Sequence[str]) -> None:
+    def __init__(self, groups: Sequence[ParameterGroup], frozen: Sequence[str]) -> None:
         self.groups, self.frozen = tuple(groups), tuple(frozen)
 
     def init(self, params: Arrays) -> dict[str, Array]:
@@ -128,12 +128,12 @@ def grouped(optimizer: Optimizer, frozen: Sequence[str], names: Iterable[str]) -
             raise DomainError(f"frozen: {pattern!r}: expected a pattern that matches a parameter ({_listed(every)})")
     left = [name for name in every if name not in still]
     if isinstance(optimizer, Rule):
-        return Groups([Group(0, "*", optimizer, tuple(left))], still)
+        return Groups([ParameterGroup(0, "*", optimizer, tuple(left))], still)
     return Groups(_matched(optimizer, left, every), still)
 
 
-def _matched(rules: Mapping[str, Rule], left: list[str], every: Sequence[str]) -> list[Group]:
-    groups = list[Group]()
+def _matched(rules: Mapping[str, Rule], left: list[str], every: Sequence[str]) -> list[ParameterGroup]:
+    groups = list[ParameterGroup]()
     for number, (pattern, rule) in enumerate(rules.items()):
         own = tuple([name for name in left if fnmatchcase(name, pattern)])
         if not own:
@@ -141,7 +141,7 @@ def _matched(rules: Mapping[str, Rule], left: list[str], every: Sequence[str]) -
                 f"optimizer: {pattern!r}: expected a pattern that matches a parameter ({_listed(every)}) which is not "
                 "frozen and which no pattern before it matches; leave it out, or put it first"
             )
-        groups.append(Group(number, pattern, rule, own))
+        groups.append(ParameterGroup(number, pattern, rule, own))
         left = [name for name in left if name not in own]
     if left:
         patterns = ", ".join(map(repr, rules))

@@ -19,10 +19,10 @@ class History:
     ``print(history)``, and showing it in a notebook, shows the epochs.
 
     A row of ``steps`` has the number of the step and of its epoch, both from 0 as callbacks are told them, loss and
-    metrics before its update, its learning rate - of several groups of parameters one each, as ``lr *.bias`` - where it
-    was measured the norm of its gradients, the figures of the validation that followed it, and the seconds since the fit
-    began; steps count from the beginning of the run. A row of ``epochs`` has the number of the last step, means over the
-    epoch's steps, the last learning rates and validation, and the seconds at its end.
+    metrics before its update, its learning rate - of several groups of parameters one each, as ``lr *.bias`` -, where
+    it was measured the norm of its gradients, the figures of the validation that followed it, and the seconds since
+    the fit began; steps count from the beginning of the run. A row of ``epochs`` has the number of the last step,
+    means over the epoch's steps, the last learning rates and validation, and the seconds at its end.
 
     >>> from dgrr.runtime import SGD, Trainer
     >>> trainer = Trainer(lambda p, x: (p["w"] * x).sum(), {"w": np.zeros(2)}, SGD(0.5))

@@ -9,7 +9,7 @@ from .evaluator import Evaluator
 from .modes import StepRunner
 
 
-class Trained(Evaluator):
+class TrainedArrays(Evaluator):
     """The arrays of a `Trainer`, and what updates them."""
 
     _run: StepRunner

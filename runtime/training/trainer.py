@@ -39,10 +39,10 @@ from .recorder_protocol import (
 from .result import Result
 from .save_place import SavePlace, restored
 from .trace_session import Journal
-from .trained import Trained
+from .trained import TrainedArrays
 
 
-class Trainer(Trained):
+class Trainer(TrainedArrays):
     """Trains named parameters on batches.
 
     A step is always zero grad, forward, loss, backward, optimizer, whatever the mode. Where asked, gradients are

@@ -8,7 +8,7 @@ import numpy as np
 from ...arrays import Array
 from ...completed_step import CompletedStep
 from ...runtime.optim import Rule
-from ...runtime.optim.rules import RULES
+from ...runtime.optim.rules import FUSED
 from ..v2.write.open_recorder import Mode
 from ..v2.write.recorder import Recorder
 from .laws import corrections
@@ -142,7 +142,7 @@ class _Rule:
 
     def __init__(self, trees: "_Trees", rule: str, hyper: Mapping[str, float], count: int) -> None:
         self._trees, self._count = trees, count
-        self._law: type[Rule] | None = RULES.get(rule)
+        self._law: type[Rule] | None = FUSED.get(rule)
         given = {name: float(value) for name, value in hyper.items()}
         self.hyper = given if self._law is None else _complete(self._law, given)
 

@@ -11,8 +11,8 @@ from ... import runtime
 from ...arrays import Array
 from ...completed_step import FROZEN, of_group
 from ...runtime.optim import Rule
-from ...runtime.optim.groups import Group, Groups
-from ...runtime.optim.rules import require_own_name
+from ...runtime.optim.groups import Groups, ParameterGroup
+from ...runtime.optim.registry import require_own_name
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import TensorDigest
 from ..v2.read.reader import StepView, Trace, open_trace
@@ -80,7 +80,7 @@ def recorded_groups(trace: Trace, view: StepView, rules: Mapping[str, type[Rule]
         UnknownRuleError: a rule is not known.
         DgrrError: a rule refuses its hyperparameters.
     """
-    found, tensors = list[Group](), trace.schema.tensors
+    found, tensors = list[ParameterGroup](), trace.schema.tensors
     for number, group in enumerate(trace.schema.rules):
         if group.rule == FROZEN:
             continue
@@ -93,7 +93,7 @@ def recorded_groups(trace: Trace, view: StepView, rules: Mapping[str, type[Rule]
                 "--rule MODULE:NAME of the command"
             ) from None
         names = [tensors[i].name for i in group.tensors if tensors[i].role is TensorRole.PARAM]
-        found.append(Group(number, group.rule, rule, tuple(names)))
+        found.append(ParameterGroup(number, group.rule, rule, tuple(names)))
     return Groups(found, trace.schema.frozen)
 
 

@@ -10,6 +10,10 @@ FROZEN = "frozen@1"
 """The rule of params that have no gradient and are never updated; their group has no state and comes last."""
 
 
+EMA = "ema@1"
+"""The rule of running averages of params; their group has state alone, and stands behind those of the params."""
+
+
 class RuleGroup(NamedTuple):
     """A rule, the names of its hyperparameters, and those of the params and optimizer state that are updated by it."""
 

@@ -92,6 +92,7 @@ def capture(
     clip_norm: float | None = None,
     clip_value: float | None = None,
     frozen: Sequence[str] = (),
+    ema: float | None = None,
     on_shape_change: OnShapeChange = "recapture",
     without_passes: Collection[str] = (),
 ) -> CapturedStep:
@@ -99,12 +100,12 @@ def capture(
 
     ``model_state`` is what ``model.init_state()`` gives, copied too, and ``seed`` that of ``ctx.random``.
     With ``accumulate`` of n a batch is a tuple of n micro-batches; ``clip_norm`` and ``clip_value`` bound the
-    gradients before the update; ``optimizer`` and ``frozen`` are as for `Trainer`; ``on_shape_change`` says whether a
-    batch of another shape is captured too or is an error; ``without_passes`` switches compiler passes off by name, with
-    the same bits.
+    gradients before the update; ``optimizer``, ``frozen`` and ``ema`` are as for `Trainer`; ``on_shape_change`` says
+    whether a batch of another shape is captured too or is an error; ``without_passes`` switches compiler passes off
+    by name, with the same bits.
     Raises what the model raises; TapeError if it reads a value, which is not there yet; DomainError.
     """
-    recipe = Recipe(optimizer, accumulate, clip_norm, clip_value, frozen)
+    recipe = Recipe(optimizer, accumulate, clip_norm, clip_value, frozen, ema)
     step = CapturedStep(
         loss_fn,
         params,

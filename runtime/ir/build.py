@@ -11,6 +11,7 @@ from ...tape.graph.node import Node
 from ...tape.values.dtypes import FLOATS
 from ...tape.values.spec import Spec
 from ..optim import Rule
+from ..optim.averages import ema_key
 from ..optim.ops_law import OpsLaw
 from ..optim.schedule_kernels import HYPER
 from ..optim.state_ops import FLOAT64, STATE_OPS
@@ -74,12 +75,18 @@ class Builder:
         missing = {name: Spec(a.shape, a.dtype) for name, a in state.items() if name not in known}
         held = {**known, **{name: self._new(spec, Role.STATE, name) for name, spec in missing.items()}}
         self.consumed = self._clipped(gradients, recipe)
-        for group in recipe.groups(params).groups:
+        groups = recipe.groups(params)
+        for group in groups.groups:
             own = {key: held[name] for key, name in group.keys.items()}
             now, hyper = self._advanced(own, group.rule)
             for name in group.names:
                 if params[name] in gradients:
                     self._update_one(group.rule, name, params[name], own, now, hyper)
+        if groups.averages is not None:
+            unread = [held["step"]] * 3
+            for name in groups.averages.names:
+                after = self.updates.get(params[name], params[name])
+                self._update_by_ops(groups.averages.law, [held[ema_key(name)], after], unread)
 
     def _update_one(
         self, rule: Rule, name: str, param: int, held: Mapping[str, int], now: Mapping[str, int], hyper: int

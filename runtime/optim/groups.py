@@ -10,6 +10,7 @@ from ...arrays import Array, Arrays
 from ...completed_step import FROZEN, RuleGroup, of_group
 from ...tape.errors import DomainError
 from .admission import require_rule
+from .averages import HYPERPARAMETER, Averages
 from .rule import Rule
 
 Optimizer: TypeAlias = Rule | Mapping[str, Rule]
@@ -51,12 +52,18 @@ class Groups:
     its name, but for the first: ``step``, ``step#1``.
     """
 
-    def __init__(self, groups: Sequence[ParameterGroup], frozen: Sequence[str]) -> None:
-        self.groups, self.frozen = tuple(groups), tuple(frozen)
+    def __init__(
+        self, groups: Sequence[ParameterGroup], frozen: Sequence[str], averages: Averages | None = None
+    ) -> None:
+        self.groups, self.frozen, self.averages = tuple(groups), tuple(frozen), averages
 
     def init(self, params: Arrays) -> dict[str, Array]:
-        """The state before the first step. Raises as `Rule.init` does."""
-        return {key: array for group in self.groups for key, array in group.init(params).items()}
+        """The state before the first step. Raises as `Rule.init` does; DomainError for two entries of one name."""
+        own = {key: array for group in self.groups for key, array in group.init(params).items()}
+        averages = {} if self.averages is None else self.averages.init(params)
+        if own.keys() & averages.keys():
+            raise DomainError("ema: expected rules without a buffer 'ema', which is the run's own; rename it")
+        return own | averages
 
     def step(self, params: Arrays, grads: Arrays, state: Arrays) -> None:
         """Update parameters and state in place by one step. Raises as `Rule.step` does, and for a frozen parameter."""
@@ -65,10 +72,14 @@ class Groups:
                 raise DomainError(f"step: parameter {name!r}: expected no gradient, as it is frozen, got one")
         for group in self.groups:
             group.step(params, grads, state)
+        if self.averages is not None:
+            self.averages.step(params, state)
 
     def hyperparameters(self, step: int) -> dict[str, float]:
         """Every hyperparameter of an update, from 1, by name, with the number of its group but for the first."""
         every = [(group.number, group.rule.hyperparameters(step)) for group in self.groups]
+        if self.averages is not None:
+            every.append((len(every), {HYPERPARAMETER: self.averages.decay}))
         return {of_group(name, number): value for number, hyper in every for name, value in hyper.items()}
 
     def rates(self, step: int) -> dict[str, float]:
@@ -80,6 +91,7 @@ class Groups:
         found = [
             RuleGroup(group.rule.rule, group.rule.names, (*group.names, *group.keys.values())) for group in self.groups
         ]
+        found += [] if self.averages is None else [self.averages.recorded]
         return [*found, RuleGroup(FROZEN, (), self.frozen)] if self.frozen else found
 
 
@@ -116,8 +128,10 @@ def frozen_names(patterns: Iterable[str], names: Iterable[str]) -> tuple[str, ..
     return tuple([name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)])
 
 
-def grouped(optimizer: Optimizer, frozen: Sequence[str], names: Iterable[str]) -> Groups:
+def grouped(optimizer: Optimizer, frozen: Sequence[str], names: Iterable[str], ema: float | None = None) -> Groups:
     """The groups of named parameters; ``frozen`` are patterns, which come before those of the rules.
+
+    ``ema`` is the decay of the averages of all that is not frozen, None for none.
 
     Raises DomainError for a parameter that no pattern matches, and for a pattern that matches none that is left.
     """
@@ -127,9 +141,10 @@ def grouped(optimizer: Optimizer, frozen: Sequence[str], names: Iterable[str]) -
         if not any(fnmatchcase(name, pattern) for name in every):
             raise DomainError(f"frozen: {pattern!r}: expected a pattern that matches a parameter ({_listed(every)})")
     left = [name for name in every if name not in still]
+    averages = None if ema is None else Averages(ema, left)
     if isinstance(optimizer, Rule):
-        return Groups([ParameterGroup(0, "*", optimizer, tuple(left))], still)
-    return Groups(_matched(optimizer, left, every), still)
+        return Groups([ParameterGroup(0, "*", optimizer, tuple(left))], still, averages)
+    return Groups(_matched(optimizer, left, every), still, averages)
 
 
 def _matched(rules: Mapping[str, Rule], left: list[str], every: Sequence[str]) -> list[ParameterGroup]:

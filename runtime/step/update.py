@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from ...tape.errors import DomainError
 from ...tape.record.op import OPS
+from ..optim.averages import require_decay
 from ..optim.groups import Groups, Optimizer, frozen_names, grouped, require_frozen, require_optimizer
 
 T = TypeVar("T")
@@ -18,7 +19,7 @@ class Recipe:
     With ``accumulate`` of n, a step takes n micro-batches; their losses and gradients are added in their order
     and divided by n once, which is not to the bit what one large batch would give. Then gradients are clipped
     by value, then by global norm of all parameters, where asked. Parameters that a pattern of ``frozen`` matches have
-    no gradient and are not updated.
+    no gradient and are not updated. ``ema`` is the decay of running averages of the others, None for none.
     """
 
     rule: Optimizer
@@ -26,10 +27,12 @@ class Recipe:
     clip_norm: float | None = None
     clip_value: float | None = None
     frozen: Sequence[str] = ()
+    ema: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rule", require_optimizer(self.rule))
         object.__setattr__(self, "frozen", require_frozen(self.frozen))
+        object.__setattr__(self, "ema", require_decay(self.ema))
         if self.accumulate != int(self.accumulate) or self.accumulate < 1:
             raise DomainError(f"accumulate: expected a whole number of at least 1, got {self.accumulate!r}")
         for name in ("clip_norm", "clip_value"):
@@ -39,7 +42,7 @@ class Recipe:
 
     def groups(self, names: Iterable[str]) -> Groups:
         """Which rule updates which of the named parameters. Raises DomainError as `grouped` does."""
-        return grouped(self.rule, self.frozen, names)
+        return grouped(self.rule, self.frozen, names, self.ema)
 
     def frozen_of(self, names: Iterable[str]) -> tuple[str, ...]:
         """Those of the named parameters that are frozen."""

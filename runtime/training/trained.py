@@ -2,6 +2,7 @@
 
 from ...arrays import Array
 from ..captured.captured_step import CapturedStep
+from ..optim.averages import averaged
 from ..optim.clip import global_norm
 from ..optim.groups import Optimizer
 from ..step.eager import EagerStep
@@ -32,6 +33,16 @@ class TrainedArrays(Evaluator):
     def params(self) -> dict[str, Array]:
         """The trained values by name: the same arrays all the time."""
         return self._step.params
+
+    @property
+    def averaged(self) -> dict[str, Array]:
+        """The running averages of the parameters by name, and what is frozen: the same arrays all the time.
+
+        They begin as the parameters; after each step ``average = ema * average + (1 - ema) * parameter``.
+
+        Raises DomainError for a trainer without ``ema``.
+        """
+        return averaged(self.params, self.state)
 
     @property
     def state(self) -> dict[str, Array]:

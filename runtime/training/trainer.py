@@ -57,6 +57,7 @@ class Trainer(TrainedArrays):
         optimizer: for example ``Adam(lr=1e-3)``; ``lr`` may be a schedule. Or rules by patterns of names,
             ``{"*.bias": SGD(0.1), "*": AdamW(1e-3)}``: the first that matches a parameter updates it.
         frozen: patterns of the names of parameters that are not trained: no gradient of them is computed.
+        ema: decay of running averages of the trained parameters, in [0, 1); None keeps none. See `averaged`.
         mode: how steps run, with the same bits: "replay" runs the first ``warmup`` steps op by op, then captures
             the step once for each shape of batch, and replays it; "eager" runs every step op by op; "capture"
             captures every step anew, which is slow and of use to find faults only. A captured ``loss_fn`` must not
@@ -122,6 +123,7 @@ class Trainer(TrainedArrays):
         clip_norm: float | None = None,
         clip_value: float | None = None,
         frozen: Sequence[str] = (),
+        ema: float | None = None,
         callbacks: Sequence[Any] = (),
         checkpoint: str | PathLike[str] | None = None,
         checkpoint_every: int | None = None,
@@ -133,10 +135,11 @@ class Trainer(TrainedArrays):
         self._place = SavePlace(checkpoint, checkpoint_every)
         if is_taken(trace) and not overwrite and not self._place.exists():
             raise taken("Trainer: argument 'trace'", trace)
-        recipe = Recipe(optimizer, accumulate, clip_norm, clip_value, frozen)
+        recipe = Recipe(optimizer, accumulate, clip_norm, clip_value, frozen, ema)
         self._run = StepRunner(loss_fn, params, recipe, mode, warmup, on_shape_change, model_state, seed)
         self._trace, self._seed, self._callbacks = trace, seed, CallbackList(callbacks)
         self._forwards = Forwards(self._run.step, eager=mode == "eager")
+        self._averaged = Forwards(self._run.step, eager=mode == "eager", averages=True)
         self._record: Mode = record
         self._record_ops: RecordOps = record_ops
         self._keyframe_every = keyframe_every

@@ -97,7 +97,7 @@ def run(name: str, whole: bool) -> dict[str, Any]:
 
 
 def asked_for(bits: ModuleType, known: dict[str, str], share: int | None) -> dict[str, str]:
-    """What of the file an environment must meet: all, or all but the networks, the optimizers of ops and the ops of other shares."""
+    """What of the file an environment must meet: all, or what is not left to others."""
     if share is None:
         return known
     own = {

@@ -9,8 +9,9 @@ from typing_extensions import TypeIs
 
 from ... import runtime
 from ...arrays import Array
-from ...completed_step import FROZEN, of_group
+from ...completed_step import EMA, FROZEN, of_group
 from ...runtime.optim import Rule
+from ...runtime.optim.averages import HYPERPARAMETER, Averages, ema_key
 from ...runtime.optim.groups import Groups, ParameterGroup
 from ...runtime.optim.registry import require_own_name
 from ..v2.format.constants import TensorRole
@@ -81,10 +82,14 @@ def recorded_groups(trace: Trace, view: StepView, rules: Mapping[str, type[Rule]
         DgrrError: a rule refuses its hyperparameters.
     """
     found, tensors = list[ParameterGroup](), trace.schema.tensors
+    averages: Averages | None = None
     for number, group in enumerate(trace.schema.rules):
         if group.rule == FROZEN:
             continue
         hyper = {name: view.hyper[of_group(name, number)] for name in group.hyperparameters}
+        if group.rule == EMA:
+            averages = _averages(hyper, [tensors[i].name for i in group.tensors])
+            continue
         try:
             rule = runtime.make_rule(group.rule, hyper, rules)
         except KeyError:
@@ -94,7 +99,12 @@ def recorded_groups(trace: Trace, view: StepView, rules: Mapping[str, type[Rule]
             ) from None
         names = [tensors[i].name for i in group.tensors if tensors[i].role is TensorRole.PARAM]
         found.append(ParameterGroup(number, group.rule, rule, tuple(names)))
-    return Groups(found, trace.schema.frozen)
+    return Groups(found, trace.schema.frozen, averages)
+
+
+def _averages(hyper: Mapping[str, float], keys: Iterable[str]) -> Averages:
+    """The averages that a trace records as state of these names."""
+    return Averages(hyper[HYPERPARAMETER], [key.removeprefix(ema_key("")) for key in keys])
 
 
 def is_rule(given: object) -> TypeIs[type[Rule]]:

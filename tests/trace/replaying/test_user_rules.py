@@ -108,7 +108,7 @@ def test_without_the_class_the_rule_is_named(trace: Path) -> None:
         "the rule 'plain_rmsprop@1' is not known to this library; hand its class over: rules=[…], or --rule MODULE:NAME"
         in str(report)
     )
-    assert replay(trace, rules=[ops_rule("lion@1")(lambda p, g, *, lr: p)]).verdict is Verdict.UNPROVEN
+    assert replay(trace, rules=[ops_rule("tiger@1")(lambda p, g, *, lr: p)]).verdict is Verdict.UNPROVEN
 
 
 def test_a_forged_gradient_is_found(trace: Path, tmp_path: Path) -> None:

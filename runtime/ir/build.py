@@ -1,19 +1,22 @@
 """Putting a graph together: values, nodes, constants, and the optimizer behind the gradients."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
 from ...arrays import Array, Arrays
+from ...tape import AnyVar
 from ...tape.graph.node import Node
+from ...tape.transforms.symbolic_tape import SymbolicTape
 from ...tape.values.dtypes import FLOATS
 from ...tape.values.spec import Spec
 from ..optim import Rule
 from ..optim.averages import ema_key
 from ..optim.ops_law import OpsLaw
 from ..optim.schedule_kernels import HYPER
+from ..optim.schedules import FusedSchedule
 from ..optim.state_ops import FLOAT64, STATE_OPS
 from ..step.update import Recipe
 from .attributes import canonical
@@ -111,6 +114,22 @@ class Builder:
         for before, after in zip(operands, taken, strict=False):
             self._in_place("assign", [before, after])
 
+    def learning_rate(self, schedule: FusedSchedule, base: int, step: int) -> int:
+        """As `ScheduleNodes.learning_rate`."""
+        inputs = [base, self._number("schedule", schedule.numbers), step]
+        return self._node("learning_rate", inputs, {"attributes": tuple(schedule.ints.values.tolist())})[0]
+
+    def by_ops(self, function: Callable[..., AnyVar], inputs: Sequence[int]) -> int:
+        """As `ScheduleNodes.by_ops`."""
+        tape = SymbolicTape()
+        given: list[AnyVar] = [tape.symbol(self.values[id].spec, "") for id in inputs]
+        result: AnyVar = function(*given)
+        ids = dict(zip([var.id for var in given], inputs, strict=True))
+        for node in tape:
+            if node.id not in ids:
+                ids[node.id] = self._copied(node, ids)
+        return ids[result.id]
+
     def _copied(self, node: Node, ids: Mapping[int, int]) -> int:
         """A node of another tape as one of this graph, with a new id."""
         spec, id = node.value.spec, self._free
@@ -146,10 +165,7 @@ class Builder:
         now["step"] = self._in_place("step_inc", [held["step"]])[0]
         now["hyper"] = self._number("hyper", rule.hyper[:HYPER])
         if rule.schedule is not None:
-            inputs = [now["hyper"], self._number("schedule", rule.schedule.numbers), now["step"]]
-            now["hyper"] = self._node(
-                "learning_rate", inputs, {"attributes": tuple(rule.schedule.ints.values.tolist())}
-            )[0]
+            now["hyper"] = rule.schedule.graph(self, now["hyper"], now["step"])
         for kernel, (target, *sources) in rule.counters:
             now[target] = self._in_place(kernel.name, [held[target], *(now[name] for name in sources)])[0]
         return now, now["hyper"]

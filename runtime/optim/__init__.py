@@ -5,17 +5,20 @@ from .adafactor import Adafactor
 from .adagrad import Adagrad
 from .adamax import Adamax
 from .clip import ClippedByNorm, clip_by_global_norm, clip_by_value
+from .decays import Exponential, Linear, Polynomial
 from .lamb import LAMB
 from .lion import Lion
 from .muon import Muon
 from .nadam import NAdam
 from .ops_rule import OpsRule, ops_rule
+from .piecewise import CosineRestarts, Joined, MultiStep, Table
 from .radam import RAdam
 from .registry import make_rule
 from .rmsprop import RMSprop
 from .rule import Law, Rule
 from .rules import SGD, Adam, AdamW
 from .schedules import Constant, Cosine, OneCycle, Schedule, StepDecay, WarmUp
+from .tape_schedules import OpsSchedule, TapeSchedule
 
 __all__ = [
     "LAMB",
@@ -29,17 +32,26 @@ __all__ = [
     "ClippedByNorm",
     "Constant",
     "Cosine",
+    "CosineRestarts",
+    "Exponential",
+    "Joined",
     "Law",
+    "Linear",
     "Lion",
+    "MultiStep",
     "Muon",
     "NAdam",
     "OneCycle",
     "OpsRule",
+    "OpsSchedule",
+    "Polynomial",
     "RAdam",
     "RMSprop",
     "Rule",
     "Schedule",
     "StepDecay",
+    "Table",
+    "TapeSchedule",
     "WarmUp",
     "clip_by_global_norm",
     "clip_by_value",

@@ -18,7 +18,7 @@ from .rmsprop import RMSprop
 from .rule import Law, Rule
 from .rules import SGD, Adam, AdamW
 from .schedules import Constant, Cosine, OneCycle, Schedule, StepDecay, WarmUp
-from .tape_schedules import OpsSchedule, TapeSchedule
+from .tape_schedules import FunctionSchedule
 
 __all__ = [
     "LAMB",
@@ -34,6 +34,7 @@ __all__ = [
     "Cosine",
     "CosineRestarts",
     "Exponential",
+    "FunctionSchedule",
     "Joined",
     "Law",
     "Linear",
@@ -43,7 +44,6 @@ __all__ = [
     "NAdam",
     "OneCycle",
     "OpsRule",
-    "OpsSchedule",
     "Polynomial",
     "RAdam",
     "RMSprop",
@@ -51,7 +51,6 @@ __all__ = [
     "Schedule",
     "StepDecay",
     "Table",
-    "TapeSchedule",
     "WarmUp",
     "clip_by_global_norm",
     "clip_by_value",

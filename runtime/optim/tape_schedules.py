@@ -54,7 +54,7 @@ def counted(step: AnyVar) -> AnyVar:
 
 
 @dataclass(frozen=True)
-class OpsSchedule(TapeSchedule):
+class FunctionSchedule(TapeSchedule):
     """A schedule of one's own: a function of the count, written in ops.
 
     It is run once when a step is captured, so it must hold ops and no values. Rates are at least 0. Checkpoints know
@@ -70,9 +70,9 @@ class OpsSchedule(TapeSchedule):
     Raises:
         DomainError: something that cannot be called; a result that is no rate.
 
-    >>> from dgrr.runtime.optim import SGD, OpsSchedule
+    >>> from dgrr.runtime.optim import SGD, FunctionSchedule
     >>> from dgrr.tape import ops
-    >>> schedule = OpsSchedule(lambda count: 0.5 / ops.sqrt(count + 1.0))
+    >>> schedule = FunctionSchedule(lambda count: 0.5 / ops.sqrt(count + 1.0))
     >>> schedule(0), schedule(3)
     (0.5, 0.25)
     >>> SGD(schedule).hyperparameters(step=4)["lr"]
@@ -83,14 +83,14 @@ class OpsSchedule(TapeSchedule):
 
     def __post_init__(self) -> None:
         if not callable(self.function):
-            raise DomainError(f"OpsSchedule: function: expected a function of the count, got {self.function!r}")
+            raise DomainError(f"FunctionSchedule: function: expected a function of the count, got {self.function!r}")
 
     def rate(self, count: AnyVar) -> AnyVar:
         """What the function returns."""
         return self.function(count)
 
     def __repr__(self) -> str:
-        return f"OpsSchedule({getattr(self.function, '__qualname__', type(self.function).__qualname__)})"
+        return f"FunctionSchedule({getattr(self.function, '__qualname__', type(self.function).__qualname__)})"
 
 
 def share(count: AnyVar, steps: int) -> AnyVar:

@@ -37,6 +37,7 @@ class ReplayState:
         self._trace, self._rules = trace, by_name(rules)
         self.values = values
         self._tensors = trace.schema.tensors
+        self._made: tuple[tuple[float, ...], Groups] | None = None
 
     def of_role(self, role: TensorRole) -> dict[str, Array]:
         """The tensors of one role by name: the arrays themselves."""
@@ -49,8 +50,9 @@ class ReplayState:
             UnknownRuleError: a rule is not known.
             DgrrError: a rule refuses what the trace gives it.
         """
-        groups = recorded_groups(self._trace, view, self._rules)
-        groups.step(self.of_role(TensorRole.PARAM), grads, self.of_role(TensorRole.STATE))
+        if self._made is None or self._made[0] != view.record.hyper:
+            self._made = view.record.hyper, recorded_groups(self._trace, view, self._rules)
+        self._made[1].step(self.of_role(TensorRole.PARAM), grads, self.of_role(TensorRole.STATE))
         self.values |= buffers
 
     def first_other(self, recorded: Sequence[bytes]) -> str | None:
@@ -83,10 +85,11 @@ def recorded_groups(trace: Trace, view: StepView, rules: Mapping[str, type[Rule]
     """
     found, tensors = list[ParameterGroup](), trace.schema.tensors
     averages: Averages | None = None
+    told = view.hyper
     for number, group in enumerate(trace.schema.rules):
         if group.rule == FROZEN:
             continue
-        hyper = {name: view.hyper[of_group(name, number)] for name in group.hyperparameters}
+        hyper = {name: told[of_group(name, number)] for name in group.hyperparameters}
         if group.rule == EMA:
             averages = _averages(hyper, [tensors[i].name for i in group.tensors])
             continue

@@ -14,10 +14,10 @@ from dgrr.runtime.optim import (
     Cosine,
     CosineRestarts,
     Exponential,
+    FunctionSchedule,
     Joined,
     Linear,
     MultiStep,
-    OpsSchedule,
     Polynomial,
     RMSprop,
     Schedule,
@@ -48,7 +48,7 @@ FORMULAS: list[tuple[Schedule, Callable[[int], float]]] = [
     (CosineRestarts(0.7, steps=3, longer=2, final=0.1), restarted),
     (MultiStep(0.1, at=[2, 9, 10], factor=0.5), lambda t: 0.1 * 0.5 ** sum(t >= at for at in (2, 9, 10))),
     (Table([0.3, 0.1, 0.2]), lambda t: [0.3, 0.1, 0.2][min(t, 2)]),
-    (OpsSchedule(lambda count: 0.5 / ops.sqrt(count + 1.0)), lambda t: 0.5 / (t + 1) ** 0.5),
+    (FunctionSchedule(lambda count: 0.5 / ops.sqrt(count + 1.0)), lambda t: 0.5 / (t + 1) ** 0.5),
     (Joined([Linear(0.0, 4, 0.2), Cosine(0.2, steps=6), Constant(0.05)], at=[4, 9]),
      lambda t: 0.2 * t / 4 if t < 4 else 0.1 * (1 + cos(pi * (t - 4) / 6)) if t < 9 else 0.05),
 ]  # fmt: skip
@@ -109,15 +109,15 @@ def half(count: Any) -> Any:
 
 
 def test_a_schedule_of_a_function_is_known_by_its_name() -> None:
-    assert repr(OpsSchedule(half)) == "OpsSchedule(half)"
+    assert repr(FunctionSchedule(half)) == "FunctionSchedule(half)"
     assert repr(MultiStep(0.1, at=[1, 2], factor=0.5)) == "MultiStep(lr=0.1, at=(1, 2), factor=0.5)"
 
 
 REFUSED: list[tuple[Any, str]] = [
-    (lambda: OpsSchedule(0.1), "OpsSchedule: function: expected a function of the count, got 0.1"),
-    (lambda: OpsSchedule(lambda count: 0)(0),
+    (lambda: FunctionSchedule(0.1), "FunctionSchedule: function: expected a function of the count, got 0.1"),
+    (lambda: FunctionSchedule(lambda count: 0)(0),
      "expected a float64 without axes, computed by ops from the count, got 0"),
-    (lambda: OpsSchedule(lambda count: ops.cast(count, "float32"))(0), "got float32 of shape ()"),
+    (lambda: FunctionSchedule(lambda count: ops.cast(count, "float32"))(0), "got float32 of shape ()"),
     (lambda: Table([]), "Table: rates: expected a list of rates, got []"),
     (lambda: Table("0.1"), "Table: rates: expected a list of rates, got '0.1'"),
     (lambda: Table([0.1, -0.1]), "Table: rates[1]: expected a finite number of at least 0, got -0.1"),

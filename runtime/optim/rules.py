@@ -6,8 +6,8 @@ without fused multiply-add, so the elementwise operations of numpy give the same
 """
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass, fields
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -80,6 +80,9 @@ class SGD(Rule):
             given = f"momentum={self.momentum!r}, dampening={self.dampening!r}"
             raise DomainError(f"SGD: nesterov: expected momentum above 0 and dampening=0, got {given}")
         object.__setattr__(self, "nesterov", bool(self.nesterov))
+
+    def __repr__(self) -> str:
+        return _text(self, "maximize")
 
     @property
     def law(self) -> Law | OpsLaw:
@@ -166,6 +169,9 @@ class Adam(Rule):
         if self.amsgrad or self.maximize:
             _extend(self, f"{name.lower()}@2")
 
+    def __repr__(self) -> str:
+        return _text(self, "amsgrad", "maximize")
+
     @property
     def law(self) -> Law | OpsLaw:
         """`adam_step` with two buffers."""
@@ -200,7 +206,7 @@ class Adam(Rule):
         return kept - like(p, lr / c1) * m / root, m, v, *largest
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AdamW(Adam):
     """Adam with decoupled weight decay; ``amsgrad`` and ``maximize`` as there, recorded as ``adamw@2``.
 
@@ -238,6 +244,12 @@ EXTENDED: dict[str, tuple[str, ...]] = {
     "adamw@2": (*Adam.names, "amsgrad", "maximize"),
 }
 """The hyperparameters of the second versions, which are used where one of their flags is set."""
+
+
+def _text(rule: Rule, *flags: str) -> str:
+    """The rule as a call, flags where they are set alone: older checkpoints, which know it by its text, have none."""
+    shown = [field.name for field in fields(cast(Any, rule)) if field.name not in flags or getattr(rule, field.name)]
+    return f"{type(rule).__name__}({', '.join(f'{name}={getattr(rule, name)!r}' for name in shown)})"
 
 
 def _extend(rule: Rule, name: str) -> None:

@@ -95,7 +95,17 @@ def test_flags_of_the_first_rules_are_another_version() -> None:
     assert (AdamW().rule, AdamW(amsgrad=True).rule) == ("adamw@1", "adamw@2")
     assert list(Adam().hyperparameters()) == ["lr", "beta1", "beta2", "eps", "weight_decay"]
     assert Adam(amsgrad=True).hyperparameters()["amsgrad"] == 1.0
-    assert repr(SGD(0.1, maximize=True)).endswith("maximize=True)")
+
+
+def test_the_texts_by_which_older_checkpoints_know_the_first_rules() -> None:
+    sgd = "SGD(lr=0.1, momentum=0.0, dampening=0.0, nesterov=False, weight_decay=0.0"
+    assert (repr(SGD(0.1)), repr(SGD(0.1, maximize=True))) == (f"{sgd})", f"{sgd}, maximize=True)")
+    adam = "lr=0.001, betas=(0.9, 0.999), eps=1e-08, weight_decay="
+    assert (repr(Adam()), repr(AdamW())) == (f"Adam({adam}0.0)", f"AdamW({adam}0.01)")
+    assert repr(AdamW(amsgrad=True)) == f"AdamW({adam}0.01, amsgrad=True)"
+    assert Recipe(SGD(0.1)).law == {
+        "rule": f"{sgd})", "accumulate": 1, "clip_norm": None, "clip_value": None, "frozen": None, "ema": None,
+    }  # fmt: skip
 
 
 def test_climbing_is_descending_on_the_negated_loss() -> None:

@@ -70,3 +70,13 @@ def test_a_loss_behind_it_depends_on_nothing() -> None:
 
 def test_integers_pass() -> None:
     assert Tape[Any]().const(np.arange(3)).detach().numpy().tolist() == [0, 1, 2]
+
+
+def test_a_captured_step_is_verified_with_it() -> None:
+    """The finite differences of the verification hold what is a constant to gradients."""
+
+    def loss_fn(p: Any, batch: Any) -> Any:
+        return (p["a"].tanh().detach() * p["b"] * batch + p["a"]).sum()
+
+    report = capture(loss_fn, {"a": X, "b": X}, SGD(0.5), np.ones(3)).verify(2)
+    assert report.ok, report

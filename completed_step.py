@@ -2,9 +2,33 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from .arrays import Array, Arrays
+
+FROZEN = "frozen@1"
+"""The rule of params that have no gradient and are never updated; their group has no state and comes last."""
+
+
+EMA = "ema@1"
+"""The rule of running averages of params; their group has state alone, and stands behind those of the params."""
+
+
+class RuleGroup(NamedTuple):
+    """A rule, the names of its hyperparameters, and those of the params and optimizer state that are updated by it."""
+
+    rule: str
+    hyperparameters: tuple[str, ...]
+    tensors: tuple[str, ...]
+
+
+def of_group(name: str, number: int) -> str:
+    """What is called ``name`` in a group of params of this number: a hyperparameter, or state of no single param.
+
+    >>> of_group("lr", 0), of_group("lr", 1)
+    ('lr', 'lr#1')
+    """
+    return f"{name}#{number}" if number else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +76,7 @@ class CompletedStep:
     Args:
         step: 0, 1, 2, …
         loss: scalar, float32 or float64.
-        hyper: the hyperparameters this step used, by name.
+        hyper: the hyperparameters this step used, by name; those of further groups of params as `of_group` calls them.
         grads: gradients as the optimizer consumed them, the mean over the micro-batches; a param that is absent was
             not updated.
         params: every param after the update.

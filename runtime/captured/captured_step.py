@@ -1,6 +1,6 @@
 """A captured training step: recorded once, then replayed from a fixed table, to the bit what an eager step computes."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from ...arrays import Arrays
@@ -9,7 +9,7 @@ from ...tape.numerics.engine.kernel import Kernel
 from ..ir.graph import IRGraph
 from ..lower.plan import BindingPlan
 from ..lower.program import Program
-from ..optim import Rule
+from ..optim.groups import Optimizer
 from ..step.loss_call import LossFn
 from ..step.update import Recipe
 from .profile import Profile, profile
@@ -83,7 +83,7 @@ class CapturedStep(ReplayedStep):
 def capture(
     loss_fn: LossFn,
     params: Arrays,
-    optimizer: Rule,
+    optimizer: Optimizer,
     example_batch: Any,
     *,
     model_state: Arrays | None = None,
@@ -91,6 +91,8 @@ def capture(
     accumulate: int = 1,
     clip_norm: float | None = None,
     clip_value: float | None = None,
+    frozen: Sequence[str] = (),
+    ema: float | None = None,
     on_shape_change: OnShapeChange = "recapture",
     without_passes: Collection[str] = (),
 ) -> CapturedStep:
@@ -98,11 +100,12 @@ def capture(
 
     ``model_state`` is what ``model.init_state()`` gives, copied too, and ``seed`` that of ``ctx.random``.
     With ``accumulate`` of n a batch is a tuple of n micro-batches; ``clip_norm`` and ``clip_value`` bound the
-    gradients before the update; ``on_shape_change`` says whether a batch of another shape is captured too or
-    is an error; ``without_passes`` switches compiler passes off by name, with the same bits.
+    gradients before the update; ``optimizer``, ``frozen`` and ``ema`` are as for `Trainer`; ``on_shape_change`` says
+    whether a batch of another shape is captured too or is an error; ``without_passes`` switches compiler passes off
+    by name, with the same bits.
     Raises what the model raises; TapeError if it reads a value, which is not there yet; DomainError.
     """
-    recipe = Recipe(optimizer, accumulate, clip_norm, clip_value)
+    recipe = Recipe(optimizer, accumulate, clip_norm, clip_value, frozen, ema)
     step = CapturedStep(
         loss_fn,
         params,

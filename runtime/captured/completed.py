@@ -28,7 +28,7 @@ def completed(step: EagerStep | CapturedStep, number: int, batch: Any, tape: Ste
     return CompletedStep(
         step=number,
         loss=step.loss,
-        hyper=recipe.rule.hyperparameters(number + 1),
+        hyper=step.groups.hyperparameters(number + 1),
         grads=step.consumed,
         params=step.params,
         state=step.state,

@@ -1,17 +1,22 @@
 """Putting a graph together: values, nodes, constants, and the optimizer behind the gradients."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
 from ...arrays import Array, Arrays
+from ...tape import AnyVar
 from ...tape.graph.node import Node
+from ...tape.transforms.symbolic_tape import SymbolicTape
 from ...tape.values.dtypes import FLOATS
 from ...tape.values.spec import Spec
+from ..optim import Rule
+from ..optim.averages import ema_key
 from ..optim.ops_law import OpsLaw
 from ..optim.schedule_kernels import HYPER
+from ..optim.schedules import FusedSchedule
 from ..optim.state_ops import FLOAT64, STATE_OPS
 from ..step.update import Recipe
 from .attributes import canonical
@@ -73,17 +78,30 @@ class Builder:
         missing = {name: Spec(a.shape, a.dtype) for name, a in state.items() if name not in known}
         held = {**known, **{name: self._new(spec, Role.STATE, name) for name, spec in missing.items()}}
         self.consumed = self._clipped(gradients, recipe)
-        now, hyper = self._advanced(held, recipe)
-        law = recipe.rule.law
-        for name, param in params.items():
-            if param not in gradients:
-                continue
-            operands = [param, *[held[f"{buffer}/{name}"] for buffer in law.buffers], self.consumed[param]]
-            if isinstance(law, OpsLaw):
-                self._update_by_ops(law, operands, [hyper, self._number("hyper", recipe.rule.hyper), now["step"]])
-                continue
-            inputs = [*operands, *[now[scalar] for scalar in law.scalars], hyper]
-            self._in_place(law.kernel.name, inputs, {"attributes": law.attributes} if law.attributes else {})
+        groups = recipe.groups(params)
+        for group in groups.groups:
+            own = {key: held[name] for key, name in group.keys.items()}
+            now, hyper = self._advanced(own, group.rule)
+            for name in group.names:
+                if params[name] in gradients:
+                    self._update_one(group.rule, name, params[name], own, now, hyper)
+        if groups.averages is not None:
+            unread = [held["step"]] * 3
+            for name in groups.averages.names:
+                after = self.updates.get(params[name], params[name])
+                self._update_by_ops(groups.averages.law, [held[ema_key(name)], after], unread)
+
+    def _update_one(
+        self, rule: Rule, name: str, param: int, held: Mapping[str, int], now: Mapping[str, int], hyper: int
+    ) -> None:
+        """The update of one parameter by its rule; ``held`` is the state before the step, ``now`` its scalars in it."""
+        law = rule.law
+        operands = [param, *[held[f"{buffer}/{name}"] for buffer in law.buffers], self.consumed[param]]
+        if isinstance(law, OpsLaw):
+            self._update_by_ops(law, operands, [hyper, self._number("hyper", rule.hyper), now["step"]])
+            return
+        inputs = [*operands, *[now[scalar] for scalar in law.scalars], hyper]
+        self._in_place(law.kernel.name, inputs, {"attributes": law.attributes} if law.attributes else {})
 
     def _update_by_ops(self, law: OpsLaw, operands: Sequence[int], scalars: Sequence[int]) -> None:
         """The nodes of an update that is written in ops; all results are taken before the first is overwritten."""
@@ -95,6 +113,22 @@ class Builder:
         taken = [self._node("snapshot", [ids[result]])[0] for result in update.results]
         for before, after in zip(operands, taken, strict=False):
             self._in_place("assign", [before, after])
+
+    def learning_rate(self, schedule: FusedSchedule, base: int, step: int) -> int:
+        """As `ScheduleNodes.learning_rate`."""
+        inputs = [base, self._number("schedule", schedule.numbers), step]
+        return self._node("learning_rate", inputs, {"attributes": tuple(schedule.ints.values.tolist())})[0]
+
+    def by_ops(self, function: Callable[..., AnyVar], inputs: Sequence[int]) -> int:
+        """As `ScheduleNodes.by_ops`."""
+        tape = SymbolicTape()
+        given: list[AnyVar] = [tape.symbol(self.values[id].spec, "") for id in inputs]
+        result: AnyVar = function(*given)
+        ids = dict(zip([var.id for var in given], inputs, strict=True))
+        for node in tape:
+            if node.id not in ids:
+                ids[node.id] = self._copied(node, ids)
+        return ids[result.id]
 
     def _copied(self, node: Node, ids: Mapping[int, int]) -> int:
         """A node of another tape as one of this graph, with a new id."""
@@ -125,16 +159,13 @@ class Builder:
             clipped = {param: self._node("scale_by", [g, self.clip])[0] for param, g in clipped.items()}
         return clipped
 
-    def _advanced(self, held: Mapping[str, int], recipe: Recipe) -> tuple[dict[str, int], int]:
+    def _advanced(self, held: Mapping[str, int], rule: Rule) -> tuple[dict[str, int], int]:
         """The scalars of the state for this step, and the vector of hyperparameters."""
-        rule, now = recipe.rule, dict(held)
+        now = dict(held)
         now["step"] = self._in_place("step_inc", [held["step"]])[0]
         now["hyper"] = self._number("hyper", rule.hyper[:HYPER])
         if rule.schedule is not None:
-            inputs = [now["hyper"], self._number("schedule", rule.schedule.numbers), now["step"]]
-            now["hyper"] = self._node(
-                "learning_rate", inputs, {"attributes": tuple(rule.schedule.ints.values.tolist())}
-            )[0]
+            now["hyper"] = rule.schedule.graph(self, now["hyper"], now["step"])
         for kernel, (target, *sources) in rule.counters:
             now[target] = self._in_place(kernel.name, [held[target], *(now[name] for name in sources)])[0]
         return now, now["hyper"]

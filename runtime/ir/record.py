@@ -4,7 +4,7 @@ Forward and backward are the tape's own nodes - backward is recorded by the same
 eagerly - and the optimizer's primitives are put behind them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -66,7 +66,7 @@ def record(
     Raises GradientError if the loss is no scalar Var or depends on no parameter; what the model raises;
     TapeError if the model reads a value.
     """
-    run = _Passes(loss_fn, params, example, model_state or {}, seed)
+    run = _Passes(loss_fn, params, example, model_state or {}, seed, recipe.frozen_of(params))
     passes = [run(micro) for micro in recipe.micro_batches(run.batch)]
     gradients: dict[int, int] = {}
     for var in run.p.values():
@@ -93,7 +93,7 @@ def record_loss(
     loss_fn: LossFn, params: Arrays, example: Any, recipe: Recipe, model_state: Arrays, seed: int
 ) -> Recorded:
     """`record` up to the loss of the first micro-batch, in a fifth of the time."""
-    run = _Passes(loss_fn, params, example, model_state, seed)
+    run = _Passes(loss_fn, params, example, model_state, seed, recipe.frozen_of(params))
     run.forward(recipe.micro_batches(run.batch)[0])
     return run.recorded()
 
@@ -120,9 +120,14 @@ def output(var: AnyVar) -> AnyVar:
 class _Passes:
     """The forward and backward passes of a step, micro-batch by micro-batch, each after the state of the last."""
 
-    def __init__(self, loss_fn: LossFn, params: Arrays, example: Any, model_state: Arrays, seed: int) -> None:
+    def __init__(
+        self, loss_fn: LossFn, params: Arrays, example: Any, model_state: Arrays, seed: int, frozen: Collection[str]
+    ) -> None:
         self._tape = tape = SymbolicTape()
-        self.p = {name: tape.symbol(Spec(a.shape, a.dtype), name, requires_grad=True) for name, a in params.items()}
+        self.p = {
+            name: tape.symbol(Spec(a.shape, a.dtype), name, requires_grad=name not in frozen)
+            for name, a in params.items()
+        }
         self.batch, self._inputs = symbols(tape, example)
         self._loss_fn, self._seed, self.forward_nodes = loss_fn, seed, 0
         self._inside: list[range] = []
@@ -154,7 +159,8 @@ class _Passes:
 
     def listed(self, gradients: Sequence[Mapping[int, int]]) -> list[ForwardPass]:
         """The passes with the ids of the gradients that each gave."""
-        nodes, params = list(self._tape), {var.id for var in self.p.values()}
+        nodes = list(self._tape)
+        params = {var.id for var in self.p.values() if nodes[var.id].requires_grad}
         return [
             ForwardPass(nodes, inside, params, grads) for inside, grads in zip(self._inside, gradients, strict=True)
         ]

@@ -91,7 +91,7 @@ def eager_tape(step: TrainingStep, batch: Any) -> StepTape:
     """
     passes, point = list[Evaluation](), step.point
     for micro in step.recipe.micro_batches(batch):
-        passes.append(evaluate(step.loss_fn, step.params, micro, point))
+        passes.append(evaluate(step.loss_fn, step.params, micro, point, step.groups.frozen))
         point = point.after(passes[-1].model_state)
     return tape_of(passes, step.params)
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from ...tape.errors import DomainError
 from .ops_law import OpsLaw
+from .registry import RULES, require_own_name
 from .rule import INT64, Law, Rule
-from .rules import RULES, require_own_name
 from .schedule_kernels import HYPER
 from .state_ops import WORK, StateOp, admit
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from ...tape.errors import DomainError
 from .ops_law import OpsLaw, Update
+from .registry import require_own_name
 from .rule import Rule
-from .rules import require_own_name
 from .scalars import number
 from .schedules import Schedule
 
@@ -59,7 +59,7 @@ def ops_rule(name: str) -> Callable[[Update], type[OpsRule]]:
     Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
 
     Args:
-        name: name and version of the rule, as traces record it, such as "rmsprop@1": another one for every change of
+        name: name and version of the rule, as traces record it, such as "mine@1": another one for every change of
             what it computes. Those of built-in rules are taken.
 
     Raises:

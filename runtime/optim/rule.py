@@ -141,17 +141,18 @@ class Rule(ABC):
 
         Returns:
             ``"step"`` (int64, shape ()), the rule's other scalars, then its buffers as ``"BUFFER/NAME"``,
-            buffer by buffer, each with the shape and dtype of its parameter.
+            buffer by buffer, mostly with the shape and dtype of their parameter.
 
         Raises:
             DTypeError: a parameter is not an array of float32 or float64.
             DomainError, ShapeError, DTypeError: a rule of ops gives other results than it has to.
         """
         law, state = self.law, {key: np.zeros(shape, dtype) for key, (shape, dtype) in self.scalars.items()}
-        for buffer in law.buffers:
+        for i, buffer in enumerate(law.buffers):
             for name, param in params.items():
                 checked = check_float(param, "{}.init: parameter {!r}", self._title, name)
-                state[f"{buffer}/{name}"] = np.zeros(checked.shape, checked.dtype)
+                spec = _kept(law, checked)[i]
+                state[f"{buffer}/{name}"] = np.zeros(spec.shape, spec.dtype)
         if isinstance(law, OpsLaw):
             for spec in {Spec(array.shape, array.dtype): None for array in params.values()}:
                 law.recorded(spec)
@@ -175,7 +176,7 @@ class Rule(ABC):
         check_names(grads, params, "{}.step: grads", self._title)
         scalars = {key: self._in_state(state, key, *expected) for key, expected in self.scalars.items()}
         law = self.law
-        operands = self._operands(params, grads, state, law.buffers)
+        operands = self._operands(params, grads, state, law)
         if isinstance(law, OpsLaw):
             self._step_by_ops(law, operands, scalars)
             return
@@ -204,7 +205,7 @@ class Rule(ABC):
             run(kernel.address(arrays[0].dtype), prepared_words(), arrays, 1)
         return known["hyper"]
 
-    def _operands(self, params: Arrays, grads: Arrays, state: Arrays, buffers: tuple[str, ...]) -> list[_Operands]:
+    def _operands(self, params: Arrays, grads: Arrays, state: Arrays, law: Law | OpsLaw) -> list[_Operands]:
         """The checked arrays of one step, for each parameter that has a gradient."""
         found: list[_Operands] = []
         for name, param in params.items():
@@ -213,7 +214,10 @@ class Rule(ABC):
             p = check_float(param, PARAMETER, self._title, name)
             check_in_place(p, PARAMETER, self._title, name)
             g = check_like(grads[name], p.shape, p.dtype, GRADIENT, self._title, name)
-            kept = [self._in_state(state, f"{buffer}/{name}", p.shape, p.dtype) for buffer in buffers]
+            kept = [
+                self._in_state(state, f"{buffer}/{name}", spec.shape, spec.dtype)
+                for buffer, spec in zip(law.buffers, _kept(law, p), strict=True)
+            ]
             found.append((p, kept, g))
         return found
 
@@ -226,6 +230,12 @@ class Rule(ABC):
     @property
     def _title(self) -> str:
         return type(self).__name__
+
+
+def _kept(law: Law | OpsLaw, p: Array) -> Sequence[Spec]:
+    """The specs of the buffers of a parameter."""
+    spec = Spec(p.shape, p.dtype)
+    return [spec] * len(law.buffers) if isinstance(law, Law) else law.kept(spec)
 
 
 def _calls(law: Law, operands: Sequence[_Operands], scalars: Arrays) -> list[_Call]:

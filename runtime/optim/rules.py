@@ -5,18 +5,19 @@ rounded once to the parameter's dtype; everything else is computed in that dtype
 without fused multiply-add, so the elementwise operations of numpy give the same bits.
 """
 
-import re
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass, fields
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from ...tape.errors import DomainError
+from ...tape import AnyVar, DomainError, ops
 from .kernels import adam_step, bias_corr, sgd_momentum_step, sgd_step
+from .ops_law import OpsLaw
 from .rule import Law, Rule, ScalarTypes
 from .scalars import fraction, number
 from .schedules import Schedule
+from .tape_rule import as_fields, correction, flag, law_of_ops, like, mixed, pair, shrunk, slope
 
 FLOAT64 = np.dtype(np.float64)
 
@@ -44,6 +45,7 @@ class SGD(Rule):
         dampening: share of a new gradient that is left out of the buffer, in [0, 1].
         nesterov: look ahead along the buffer; needs momentum and no dampening.
         weight_decay: factor of the L2 penalty, at least 0.
+        maximize: whether to climb, by the negated gradient; traces record it as ``sgd@2``, a law of ops.
 
     Raises:
         DomainError: a hyperparameter outside these bounds.
@@ -64,9 +66,13 @@ class SGD(Rule):
     _: KW_ONLY
     nesterov: bool = False
     weight_decay: float = 0.0
+    maximize: bool = False
 
     def __post_init__(self) -> None:
         _normalise(self, "momentum", "weight_decay")
+        object.__setattr__(self, "maximize", flag("SGD: maximize", self.maximize))
+        if self.maximize:
+            _extend(self, "sgd@2")
         object.__setattr__(self, "dampening", fraction("SGD: dampening", self.dampening))
         if self.nesterov not in (False, True):
             raise DomainError(f"SGD: nesterov: expected False or True, got {self.nesterov!r}")
@@ -75,9 +81,14 @@ class SGD(Rule):
             raise DomainError(f"SGD: nesterov: expected momentum above 0 and dampening=0, got {given}")
         object.__setattr__(self, "nesterov", bool(self.nesterov))
 
+    def __repr__(self) -> str:
+        return _text(self, "maximize")
+
     @property
-    def law(self) -> Law:
+    def law(self) -> Law | OpsLaw:
         """`sgd_momentum_step` with one buffer, or `sgd_step` with none."""
+        if self.maximize:
+            return law_of_ops("SGD", self._update, ("momentum",) if self.momentum else ())
         if self.momentum == 0:
             return Law(sgd_step, (), (), ())
         return Law(sgd_momentum_step, ("momentum",), ("step",), ())
@@ -85,7 +96,16 @@ class SGD(Rule):
     @classmethod
     def from_hyperparameters(cls, hyper: Mapping[str, Any]) -> Self:
         """The rule whose `hyperparameters` are ``hyper``."""
-        return cls(**hyper)
+        return cls(**as_fields(hyper, ("maximize",)))
+
+    def _update(self, p: AnyVar, g: AnyVar, *buffers: AnyVar, lr: AnyVar, step: AnyVar) -> Any:
+        """The formula above, by ops, of the negated gradient."""
+        g = slope(p, g, maximize=True, weight_decay=self.weight_decay)
+        if not buffers:
+            return p - like(p, lr) * g
+        begins = like(p, ops.cast(step < 1.5, "float64"))
+        b = begins * g + (1.0 - begins) * (self.momentum * buffers[0] + (1.0 - self.dampening) * g)
+        return p - like(p, lr) * (g + self.momentum * b if self.nesterov else b), b
 
 
 @dataclass(frozen=True)
@@ -113,6 +133,8 @@ class Adam(Rule):
         betas: decay of the two running averages, each in [0, 1).
         eps: added to the denominator, at least 0.
         weight_decay: factor of the L2 penalty, at least 0.
+        amsgrad: whether to divide by the largest ``v`` so far, which is then a third buffer.
+        maximize: whether to climb, by the negated gradient. With either, traces record ``adam@2``, a law of ops.
 
     Raises:
         DomainError: a hyperparameter outside these bounds.
@@ -134,14 +156,27 @@ class Adam(Rule):
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
     weight_decay: float = 0.0
+    _: KW_ONLY
+    amsgrad: bool = False
+    maximize: bool = False
 
     def __post_init__(self) -> None:
+        name = type(self).__name__
         _normalise(self, "eps", "weight_decay")
-        object.__setattr__(self, "betas", _betas(type(self).__name__, self.betas))
+        object.__setattr__(self, "betas", pair(f"{name}: betas", self.betas))
+        for field in ("amsgrad", "maximize"):
+            object.__setattr__(self, field, flag(f"{name}: {field}", getattr(self, field)))
+        if self.amsgrad or self.maximize:
+            _extend(self, f"{name.lower()}@2")
+
+    def __repr__(self) -> str:
+        return _text(self, "amsgrad", "maximize")
 
     @property
-    def law(self) -> Law:
+    def law(self) -> Law | OpsLaw:
         """`adam_step` with two buffers."""
+        if self.amsgrad or self.maximize:
+            return law_of_ops(type(self).__name__, self._update, ("m", "v", *["largest"] * self.amsgrad))
         return Law(adam_step, ("m", "v"), ("corrections",), (int(self.decoupled),))
 
     @property
@@ -157,12 +192,23 @@ class Adam(Rule):
     @classmethod
     def from_hyperparameters(cls, hyper: Mapping[str, Any]) -> Self:
         """The rule whose `hyperparameters` are ``hyper``."""
-        return cls(hyper["lr"], (hyper["beta1"], hyper["beta2"]), hyper["eps"], hyper["weight_decay"])
+        return cls(**as_fields(hyper, ("amsgrad", "maximize")))
+
+    def _update(self, p: AnyVar, g: AnyVar, *buffers: AnyVar, lr: AnyVar, step: AnyVar) -> Any:
+        """The formula above, by ops, with the largest ``v`` and of the negated gradient where asked."""
+        beta1, beta2 = self.betas
+        c1, c2 = correction(beta1, step), correction(beta2, step)
+        g = slope(p, g, maximize=self.maximize, weight_decay=0.0 if self.decoupled else self.weight_decay)
+        m, v = mixed(buffers[0], g, beta1), mixed(buffers[1], g * g, beta2)
+        largest = [ops.maximum(buffers[2], v)] if self.amsgrad else []
+        root = ops.sqrt([v, *largest][-1]) / like(p, ops.sqrt(c2)) + self.eps
+        kept = shrunk(p, lr, self.weight_decay if self.decoupled else 0.0)
+        return kept - like(p, lr / c1) * m / root, m, v, *largest
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AdamW(Adam):
-    """Adam with decoupled weight decay.
+    """Adam with decoupled weight decay; ``amsgrad`` and ``maximize`` as there, recorded as ``adamw@2``.
 
     As `Adam`, but the gradient is left as it is and the parameter shrinks::
 
@@ -188,51 +234,28 @@ class AdamW(Adam):
     weight_decay: float = 1e-2
 
 
-RULES: dict[str, type[Rule]] = {cls.rule: cls for cls in (SGD, Adam, AdamW)}
-"""Every rule by name."""
+FUSED: dict[str, type[Rule]] = {cls.rule: cls for cls in (SGD, Adam, AdamW)}
+"""The rules that are one kernel, by name, which those of other frameworks are held against."""
 
 
-NAME = re.compile(r"[a-z][a-z0-9_]*@[1-9][0-9]*")
-"""What a rule may be called."""
-
-LONGEST = 64
-"""Characters of a name."""
-
-TAKEN = {"clip_value", *[name.partition("@")[0] for name in RULES]}
-"""What is built in, in every version."""
+EXTENDED: dict[str, tuple[str, ...]] = {
+    "sgd@2": (*SGD.names, "maximize"),
+    "adam@2": (*Adam.names, "amsgrad", "maximize"),
+    "adamw@2": (*Adam.names, "amsgrad", "maximize"),
+}
+"""The hyperparameters of the second versions, which are used where one of their flags is set."""
 
 
-def require_own_name(where: str, name: object) -> str:
-    """The name of a user's rule. Raises DomainError for what is no name and version, or is built in."""
-    if not isinstance(name, str) or len(name) > LONGEST or not NAME.fullmatch(name):
-        expected = f"expected a name and a version, such as 'rmsprop@1', of at most {LONGEST} characters"
-        raise DomainError(f"{where}: {expected}, got {name!r}")
-    if name.partition("@")[0] in TAKEN:
-        raise DomainError(f"{where}: expected a name that is not built in, got {name!r}; choose another")
-    return name
+def _text(rule: Rule, *flags: str) -> str:
+    """The rule as a call, flags where they are set alone: older checkpoints, which know it by its text, have none."""
+    shown = [field.name for field in fields(cast(Any, rule)) if field.name not in flags or getattr(rule, field.name)]
+    return f"{type(rule).__name__}({', '.join(f'{name}={getattr(rule, name)!r}' for name in shown)})"
 
 
-def make_rule(name: str, hyper: Mapping[str, float], rules: Mapping[str, type[Rule]] | None = None) -> Rule:
-    """The rule of a name and its `hyperparameters`, as traces record them.
-
-    ``rules`` are classes by name besides those that are built in.
-
-    Raises:
-        KeyError: no rule has this name.
-        DomainError: a hyperparameter is missing, unknown or out of bounds.
-
-    >>> from dgrr.runtime import Adam, make_rule
-    >>> make_rule("adam@1", Adam(3e-4).hyperparameters()) == Adam(3e-4)
-    True
-    """
-    known = {**(rules or {}), **RULES}
-    if name not in known:
-        raise KeyError(f"make_rule: expected one of {', '.join(known)}, got {name!r}")
-    rule = known[name]
-    if set(hyper) != set(rule.names):
-        given = ", ".join(hyper) or "nothing"
-        raise DomainError(f"make_rule: {name}: expected {', '.join(rule.names)}, got {given}")
-    return rule.from_hyperparameters(hyper)
+def _extend(rule: Rule, name: str) -> None:
+    """Give a rule the name, the hyperparameters and the state of its second version, a law of ops."""
+    for attribute, value in {"rule": name, "names": EXTENDED[name], "scalars": Rule.scalars, "counters": ()}.items():
+        object.__setattr__(rule, attribute, value)
 
 
 def _normalise(rule: Rule, *names: str) -> None:
@@ -240,11 +263,3 @@ def _normalise(rule: Rule, *names: str) -> None:
     for name in names if rule.schedule is not None else ("lr", *names):
         value = number(f"{type(rule).__name__}: {name}", getattr(rule, name))
         object.__setattr__(rule, name, value)
-
-
-def _betas(rule: str, given: object) -> tuple[float, ...]:
-    """``given`` as two floats in [0, 1), else DomainError."""
-    betas = np.asarray(given, object)
-    if betas.shape != (2,):
-        raise DomainError(f"{rule}: betas: expected two numbers in [0, 1), got {given!r}")
-    return tuple(number(f"{rule}: betas[{i}]", beta, below=1.0) for i, beta in enumerate(betas))

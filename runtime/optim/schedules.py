@@ -7,16 +7,16 @@ the same on every machine, eagerly and inside a captured plan. The formulas are 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ...arrays import Array
-from ...tape.errors import DomainError
+from ...tape import AnyVar, DomainError
 from ...tape.numerics.engine.kernel import Kernel
 from ...tape.numerics.engine.launch import Words, launch
 from .arrays import prepared_words
@@ -28,7 +28,39 @@ Vector: TypeAlias = npt.NDArray[np.float64]
 FLOAT64 = np.dtype(np.float64)
 
 
-class _Form(NamedTuple):
+class ScheduleNodes(Protocol):
+    """What a schedule asks of the graph of a captured step; numbers are ids of values."""
+
+    def learning_rate(self, schedule: "FusedSchedule", base: int, step: int) -> int:
+        """The hyperparameters ``base`` with the rate of update ``step``, by the kernel of schedules."""
+        ...
+
+    def by_ops(self, function: Callable[..., AnyVar], inputs: Sequence[int]) -> int:
+        """The result of a function of ops."""
+        ...
+
+
+class Schedule(ABC):
+    """A learning rate as a function of the count of updates done before."""
+
+    @abstractmethod
+    def hyper(self, base: Vector, step: Array) -> Vector:
+        """``base`` (5 or more) with the rate of update ``step`` (int64, from 1) as its first element; a new array."""
+
+    @abstractmethod
+    def graph(self, nodes: ScheduleNodes, base: int, step: int) -> int:
+        """The same in a captured step: ids of the hyperparameters, of ``step``, and of the result."""
+
+    def __call__(self, count: int) -> float:
+        """The rate of the update before which ``count`` updates were done.
+
+        Raises DomainError for a count that is no whole number from 0 to 2**53.
+        """
+        done = whole(f"{type(self).__name__}: count", count, low=0)
+        return float(self.hyper(np.zeros(HYPER), np.array(done + 1, np.int64))[0])
+
+
+class Form(NamedTuple):
     """What the kernel knows of a schedule, warm-ups apart."""
 
     kind: int
@@ -36,15 +68,15 @@ class _Form(NamedTuple):
     numbers: tuple[float, ...]
 
 
-class Schedule(ABC):
-    """A learning rate as a function of the count of updates done before."""
+class FusedSchedule(Schedule):
+    """A schedule that one kernel computes."""
 
     kernel: ClassVar[Kernel] = learning_rate
     """What computes the rate; its table is ``(out, base, numbers, step)``, its words are `ints`."""
 
     @property
     @abstractmethod
-    def _form(self) -> _Form:
+    def _form(self) -> Form:
         """The kind of the schedule, or of the one within warm-ups, and its numbers."""
 
     def _warm_ups(self) -> "Iterator[WarmUp]":
@@ -71,22 +103,18 @@ class Schedule(ABC):
         return vector
 
     def hyper(self, base: Vector, step: Array) -> Vector:
-        """``base`` (5 or more) with the rate of update ``step`` (int64, from 1) as its first element; a new array."""
+        """As `Schedule.hyper`."""
         out = base.copy()
         launch(self.kernel, FLOAT64, self.ints, (out, base, self.numbers, step), 0)
         return out
 
-    def __call__(self, count: int) -> float:
-        """The rate of the update before which ``count`` updates were done.
-
-        Raises DomainError for a count that is no whole number from 0 to 2**53.
-        """
-        done = whole(f"{type(self).__name__}: count", count, low=0)
-        return float(self.hyper(np.zeros(HYPER), np.array(done + 1, np.int64))[0])
+    def graph(self, nodes: ScheduleNodes, base: int, step: int) -> int:
+        """As `Schedule.graph`."""
+        return nodes.learning_rate(self, base, step)
 
 
 @dataclass(frozen=True)
-class Constant(Schedule):
+class Constant(FusedSchedule):
     """The same rate at every count, for example under a `WarmUp`.
 
     Source: optax.constant_schedule.
@@ -107,15 +135,15 @@ class Constant(Schedule):
     lr: float
 
     def __post_init__(self) -> None:
-        _set(self, lr=number("Constant: lr", self.lr))
+        put(self, lr=number("Constant: lr", self.lr))
 
     @property
-    def _form(self) -> _Form:
-        return _Form(CONSTANT, 0, (self.lr,))
+    def _form(self) -> Form:
+        return Form(CONSTANT, 0, (self.lr,))
 
 
 @dataclass(frozen=True)
-class StepDecay(Schedule):
+class StepDecay(FusedSchedule):
     """The rate times a factor after every so many steps::
 
         lr * factor ** (count // every)
@@ -143,7 +171,7 @@ class StepDecay(Schedule):
     factor: float
 
     def __post_init__(self) -> None:
-        _set(
+        put(
             self,
             lr=number("StepDecay: lr", self.lr),
             every=whole("StepDecay: every", self.every),
@@ -151,12 +179,12 @@ class StepDecay(Schedule):
         )
 
     @property
-    def _form(self) -> _Form:
-        return _Form(STEP_DECAY, self.every, (self.lr, self.factor))
+    def _form(self) -> Form:
+        return Form(STEP_DECAY, self.every, (self.lr, self.factor))
 
 
 @dataclass(frozen=True)
-class Cosine(Schedule):
+class Cosine(FusedSchedule):
     """From ``lr`` to ``final`` along half a cosine::
 
         u = min(count, steps) / steps
@@ -189,7 +217,7 @@ class Cosine(Schedule):
     final: float = 0.0
 
     def __post_init__(self) -> None:
-        _set(
+        put(
             self,
             lr=number("Cosine: lr", self.lr),
             steps=whole("Cosine: steps", self.steps),
@@ -197,12 +225,12 @@ class Cosine(Schedule):
         )
 
     @property
-    def _form(self) -> _Form:
-        return _Form(COSINE, self.steps, (self.lr, self.final))
+    def _form(self) -> Form:
+        return Form(COSINE, self.steps, (self.lr, self.final))
 
 
 @dataclass(frozen=True)
-class OneCycle(Schedule):
+class OneCycle(FusedSchedule):
     """Up to ``max_lr`` and down to almost nothing, both along half a cosine::
 
         first = max_lr / div;  final = first / final_div
@@ -241,7 +269,7 @@ class OneCycle(Schedule):
     final_div: float = 1e4
 
     def __post_init__(self) -> None:
-        _set(
+        put(
             self,
             max_lr=number("OneCycle: max_lr", self.max_lr),
             steps=whole("OneCycle: steps", self.steps),
@@ -251,13 +279,13 @@ class OneCycle(Schedule):
         )
 
     @property
-    def _form(self) -> _Form:
+    def _form(self) -> Form:
         first, peak = self.max_lr / self.div, self.warmup_share * self.steps - 1.0
-        return _Form(ONE_CYCLE, self.steps - 1, (first, self.max_lr, first / self.final_div, peak))
+        return Form(ONE_CYCLE, self.steps - 1, (first, self.max_lr, first / self.final_div, peak))
 
 
 @dataclass(frozen=True)
-class WarmUp(Schedule):
+class WarmUp(FusedSchedule):
     """A linear rise to the first rate of another schedule, which begins after it::
 
         count < steps:  schedule(0) * (start + (1 - start) * count / steps)
@@ -271,7 +299,7 @@ class WarmUp(Schedule):
     Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
 
     Args:
-        schedule: what follows, any schedule.
+        schedule: what follows: one of the kernel, as `Cosine`; others follow a rise in `Joined`.
         steps: steps of the rise, at least 1 (``total_iters`` in PyTorch's LinearLR).
         start: the share of the rate at count 0, in [0, 1] (``start_factor`` in PyTorch's LinearLR).
 
@@ -284,16 +312,16 @@ class WarmUp(Schedule):
     [0.0, 0.25, 1.0, 0.5, 0.0]
     """
 
-    schedule: Schedule
+    schedule: FusedSchedule
     steps: int
     start: float = 0.0
 
     def __post_init__(self) -> None:
         _check_schedule("WarmUp: schedule", self.schedule)
-        _set(self, steps=whole("WarmUp: steps", self.steps), start=fraction("WarmUp: start", self.start))
+        put(self, steps=whole("WarmUp: steps", self.steps), start=fraction("WarmUp: start", self.start))
 
     @property
-    def _form(self) -> _Form:
+    def _form(self) -> Form:
         return self.schedule._form
 
     def _warm_ups(self) -> "Iterator[WarmUp]":
@@ -302,11 +330,15 @@ class WarmUp(Schedule):
 
 
 def _check_schedule(where: str, value: object) -> None:
-    if not isinstance(value, Schedule):
-        raise DomainError(f"{where}: expected a schedule such as Constant(0.1), got {value!r}")
+    if isinstance(value, FusedSchedule):
+        return
+    cure = ""
+    if isinstance(value, Schedule):
+        cure = "; write Joined([Linear(0.0, steps, lr), …], at=[steps])"
+    raise DomainError(f"{where}: expected a schedule such as Constant(0.1), got {value!r}{cure}")
 
 
-def _set(schedule: Schedule, **fields: Any) -> None:
+def put(schedule: Schedule, **fields: Any) -> None:
     """Store checked arguments in a frozen record."""
     for name, value in fields.items():
         object.__setattr__(schedule, name, value)

@@ -27,7 +27,8 @@ class StateError(DgrrError, ValueError):
 class TrainingStep(Unique):
     """A loss function with parameters, optimizer state and a state of the model of its own.
 
-    Raises DomainError for a state of the model that ``loss_fn`` has no argument for, DTypeError for what is no
+    Raises DomainError for a state of the model that ``loss_fn`` has no argument for, or patterns of the recipe that do
+    not fit the parameters, DTypeError for what is no
     array of numbers.
     """
 
@@ -38,7 +39,8 @@ class TrainingStep(Unique):
     ) -> None:
         self.loss_fn, self.recipe, self.seed = loss_fn, recipe, seed
         self.params = packed(_arrays("params", params))
-        self.state = packed(recipe.rule.init(self.params))
+        self.groups = recipe.groups(self.params)
+        self.state = packed(self.groups.init(self.params))
         self.model_state = packed(_arrays("model_state", model_state or {}))
         require_use(loss_fn, self.model_state)
 
@@ -99,6 +101,7 @@ class EagerStep(TrainingStep):
         made = cls.__new__(cls)
         made.loss_fn, made.recipe, made.seed = step.loss_fn, step.recipe, step.seed
         made.params, made.state, made.model_state = step.params, step.state, step.model_state
+        made.groups = step.groups
         return made
 
     def __call__(self, batch: Any) -> np.floating[Any]:
@@ -110,7 +113,7 @@ class EagerStep(TrainingStep):
             self.loss_fn, self.params, batch, self.recipe, self.point
         )
         self.consumed, self.norm, self.scale = clipped(grads, self.recipe)
-        self.recipe.rule.step(self.params, self.consumed, self.state)
+        self.groups.step(self.params, self.consumed, self.state)
         for name, array in self.model_state.items():
             array[...] = after[name]
         return cast(np.floating[Any], self.loss[()])
@@ -134,8 +137,9 @@ def eager_gradients(
     Raises NonFiniteError if one of them is infinite or NaN.
     """
     passes: list[Evaluation] = []
+    frozen = recipe.frozen_of(params)
     for micro in recipe.micro_batches(batch):
-        passes.append(evaluate(loss_fn, params, micro, point))
+        passes.append(evaluate(loss_fn, params, micro, point, frozen))
         passes[-1].require_finite()
         point = point.after(passes[-1].model_state)
     loss, grads = averaged(passes, params)

@@ -1,5 +1,6 @@
 """A loss function on a batch: its value, its gradients, and the tape that holds both."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 from ...arrays import Array, Arrays
 from ...tape import (
     AnyTensor,
+    AnyVar,
     NonFiniteError as NonFiniteError,  # for those who have it from here
     Tape,
 )
@@ -49,14 +51,18 @@ def on_tape(tape: Tape[Any], batch: Any) -> Any:
     return map_batch(lambda where, array: tape.const(AnyTensor.leaf(array, where)), batch)
 
 
-def evaluate(loss_fn: LossFn, params: Arrays, batch: Any, point: RunPoint = START) -> Evaluation:
+def evaluate(
+    loss_fn: LossFn, params: Arrays, batch: Any, point: RunPoint = START, frozen: Collection[str] = ()
+) -> Evaluation:
     """The loss on a batch and the gradient of every node, computed op by op on a fresh tape.
+
+    The parameters named in ``frozen`` are constants there: no gradient of them is computed.
 
     Raises GradientError if ``loss_fn`` does not return a Var or it depends on no parameter, ShapeError if the
     Var is no scalar, TapeError if it is of another tape; what `call_loss` raises for a new state or metrics.
     """
     tape: Tape[Any] = Tape()
-    p = tape.params(params)
+    p = tape.params(params) if not frozen else _some_frozen(tape, params, frozen)
     loss, state, metrics = call_loss(loss_fn, p, on_tape(tape, batch), lambda: point.context(tape))
     shown = {name: float(var.item()) for name, var in metrics.items()}
     dense = tape.backward_scalar(loss)
@@ -64,6 +70,11 @@ def evaluate(loss_fn: LossFn, params: Arrays, batch: Any, point: RunPoint = STAR
     grads = {name: g.array for name, g in reached.items() if g is not None}
     after = {**point.model_state, **{name: var.numpy() for name, var in state.items()}}
     return Evaluation(tape, loss.numpy(), dense, grads, after, shown)
+
+
+def _some_frozen(tape: Tape[Any], params: Arrays, frozen: Collection[str]) -> dict[str, AnyVar]:
+    """Every parameter, those of some names as constants."""
+    return {n: tape.const(a, name=n) if n in frozen else tape.param(a, name=n) for n, a in params.items()}
 
 
 def gradients(loss_fn: LossFn, params: Arrays, batch: Any, point: RunPoint = START) -> tuple[Array, dict[str, Array]]:

@@ -1,39 +1,58 @@
 """How the gradients of a step become an update: accumulation, clipping, the optimizer's rule."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ...tape.errors import DomainError
 from ...tape.record.op import OPS
-from ..optim import Rule
-from ..optim.admission import require_rule
+from ..optim.averages import require_decay
+from ..optim.groups import Groups, Optimizer, frozen_names, grouped, require_frozen, require_optimizer
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A rule, and what is done to gradients before it.
+    """A rule, or rules by patterns of names, and what is done to gradients before it.
 
     With ``accumulate`` of n, a step takes n micro-batches; their losses and gradients are added in their order
     and divided by n once, which is not to the bit what one large batch would give. Then gradients are clipped
-    by value, then by global norm, where asked.
+    by value, then by global norm of all parameters, where asked. Parameters that a pattern of ``frozen`` matches have
+    no gradient and are not updated. ``ema`` is the decay of running averages of the others, None for none.
     """
 
-    rule: Rule
+    rule: Optimizer
     accumulate: int = 1
     clip_norm: float | None = None
     clip_value: float | None = None
+    frozen: Sequence[str] = ()
+    ema: float | None = None
 
     def __post_init__(self) -> None:
-        require_rule(self.rule)
+        object.__setattr__(self, "rule", require_optimizer(self.rule))
+        object.__setattr__(self, "frozen", require_frozen(self.frozen))
+        object.__setattr__(self, "ema", require_decay(self.ema))
         if self.accumulate != int(self.accumulate) or self.accumulate < 1:
             raise DomainError(f"accumulate: expected a whole number of at least 1, got {self.accumulate!r}")
         for name in ("clip_norm", "clip_value"):
             bound = getattr(self, name)
             if bound is not None and not bound >= 0:
                 raise DomainError(f"{name}: expected a number of at least 0 or None, got {bound!r}")
+
+    def groups(self, names: Iterable[str]) -> Groups:
+        """Which rule updates which of the named parameters. Raises DomainError as `grouped` does."""
+        return grouped(self.rule, self.frozen, names, self.ema)
+
+    def frozen_of(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of the named parameters that are frozen."""
+        return frozen_names(self.frozen, names) if self.frozen else ()
+
+    @property
+    def law(self) -> dict[str, Any]:
+        """All of it as numbers and texts, by which checkpoints know the run."""
+        frozen = list(self.frozen) or None  # which checkpoints of earlier versions have not
+        return {**vars(self), "rule": repr(self.rule), "frozen": frozen}
 
     def micro_batches(self, batch: Any) -> Sequence[Any]:
         """The micro-batches of a step's batch. Raises DomainError if there are not as many as announced."""

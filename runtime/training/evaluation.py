@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import cached_property
 from inspect import ismethod
 from typing import Any, cast
 
@@ -11,6 +12,7 @@ from ...arrays import Array
 from ...tape import AnyVar, DomainError, ShapeError
 from ..captured.forward import CapturedForward
 from ..data import Dataset, Epochs
+from ..optim.averages import averaged
 from ..step.batch import batch_arrays, map_batch
 from ..step.eager import TrainingStep
 from ..step.forward import Forward, eager_forward, loss_forward, model_forward
@@ -30,13 +32,19 @@ MODELS_KEPT = 8
 
 
 class Forwards:
-    """Forward passes over the arrays of a step: op by op, or captured at the first batch of each signature."""
+    """Forward passes over the arrays of a step: op by op, or captured at the first batch of each signature.
 
-    def __init__(self, step: TrainingStep, *, eager: bool) -> None:
-        self._step, self._eager = step, eager
+    With ``averages`` they take the running averages of the parameters.
+    """
+
+    def __init__(self, step: TrainingStep, *, eager: bool, averages: bool = False) -> None:
+        self._step, self._eager, self._averages = step, eager, averages
         self._models: dict[Any, tuple[Any, Callable[[Any], Any]]] = {}
-        self.loss = self._of(loss_forward(step.loss_fn))
+
+    @cached_property
+    def loss(self) -> Callable[[Any], Any]:
         """A batch -> the loss and the metrics by name."""
+        return self._of(loss_forward(self._step.loss_fn))
 
     def model(self, model: Model) -> Callable[[Any], Any]:
         """Inputs -> the outputs of a model: views that are valid until the next call."""
@@ -50,9 +58,10 @@ class Forwards:
 
     def _of(self, function: Forward) -> Callable[[Any], Any]:
         step = self._step
+        params = averaged(step.params, step.state) if self._averages else step.params
         if not self._eager:
-            return CapturedForward(function, step.arrays, step.seed)
-        return lambda batch: eager_forward(function, step.params, batch, replace(step.point, training=False))
+            return CapturedForward(function, {**step.arrays, "params": params}, step.seed)
+        return lambda batch: eager_forward(function, params, batch, replace(step.point, training=False))
 
 
 def measured(forwards: Forwards, data: Iterable[Any], between: Callable[[], None] = lambda: None) -> dict[str, float]:

@@ -13,8 +13,16 @@ class Evaluator(Unique):
     """What a `Trainer` answers about its parameters: figures over data, and a model's outputs."""
 
     _forwards: Forwards
+    _averaged: Forwards
 
-    def evaluate(self, data: Dataset | Iterable[Any], metric: Metric = "loss", model: Model | None = None) -> float:
+    def evaluate(
+        self,
+        data: Dataset | Iterable[Any],
+        metric: Metric = "loss",
+        model: Model | None = None,
+        *,
+        averages: bool = False,
+    ) -> float:
         """One figure over a data set or batches, with ``training=False`` and without gradients; changes nothing.
 
         Args:
@@ -25,13 +33,15 @@ class Evaluator(Unique):
                 function ``metric(outputs, batch) -> number`` of arrays.
             model: ``model(p, x)`` or ``model(p, x, ctx)``, for "accuracy" and functions. It takes the first part of a
                 batch, or all of one that has no parts in order.
+            averages: whether to take the running averages of the parameters, of a trainer with ``ema``.
 
         Raises:
-            DomainError: another metric, a missing model, no batch, or samples in place of batches.
+            DomainError: another metric, a missing model, no batch, samples in place of batches, or averages that are
+                not kept.
         """
-        return evaluated(self._forwards, data, metric, model)
+        return evaluated(self._averaged if averages else self._forwards, data, metric, model)
 
-    def predict(self, inputs: Any, *, model: Model, batch: int = BATCH) -> Any:
+    def predict(self, inputs: Any, *, model: Model, batch: int = BATCH, averages: bool = False) -> Any:
         """What a model gives for inputs of any length, with ``training=False`` and without gradients.
 
         Args:
@@ -40,6 +50,7 @@ class Evaluator(Unique):
             model: ``model(p, x)`` or ``model(p, x, ctx)``; it returns one row per sample.
             batch: how many samples are computed at once, the last time fewer. In every mode but "eager" the model is
                 captured once for each such number.
+            averages: as for `evaluate`.
 
         Returns:
             An array of the caller's own in place of each Var that the model returns.
@@ -60,4 +71,5 @@ class Evaluator(Unique):
         """
         if batch < 1:
             raise DomainError(f"predict: argument 'batch': expected a whole number of at least 1, got {batch!r}")
-        return predicted(self._forwards.model(model), inputs, batch)
+        forwards = self._averaged if averages else self._forwards
+        return predicted(forwards.model(model), inputs, batch)

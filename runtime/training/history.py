@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table as RichTable
 
-from ..optim import Rule
+from ..optim.groups import Groups
 from .figures import Column, Figures
 
 
@@ -19,10 +19,10 @@ class History:
     ``print(history)``, and showing it in a notebook, shows the epochs.
 
     A row of ``steps`` has the number of the step and of its epoch, both from 0 as callbacks are told them, loss and
-    metrics before its update, its learning rate, where it was measured the norm of its gradients, the figures of the
-    validation that followed it, and the seconds since the fit began; steps count from the beginning of the run. A row
-    of ``epochs`` has the number of the last step, means over the epoch's steps, the last learning rate and validation,
-    and the seconds at its end.
+    metrics before its update, its learning rate - of several groups of parameters one each, as ``lr *.bias`` -, where
+    it was measured the norm of its gradients, the figures of the validation that followed it, and the seconds since
+    the fit began; steps count from the beginning of the run. A row of ``epochs`` has the number of the last step,
+    means over the epoch's steps, the last learning rates and validation, and the seconds at its end.
 
     >>> from dgrr.runtime import SGD, Trainer
     >>> trainer = Trainer(lambda p, x: (p["w"] * x).sum(), {"w": np.zeros(2)}, SGD(0.5))
@@ -33,8 +33,8 @@ class History:
     (array([-1., -4.]), ('epoch', 'step', 'loss', 'lr', 'seconds'))
     """
 
-    def __init__(self, rule: Rule, first: int) -> None:
-        self._rule, self._first, self._began = rule, first, perf_counter()
+    def __init__(self, groups: Groups, first: int) -> None:
+        self._groups, self._first, self._began = groups, first, perf_counter()
         self._losses, self._seconds, self._norms = list[float](), list[float](), list[float]()
         self._metrics: dict[int, Mapping[str, float]] = {}
         self._validated: dict[int, Mapping[str, float]] = {}
@@ -66,7 +66,7 @@ class History:
         number, start = self._starts[-1]
         end = len(self._losses)
         if end > start:
-            row = {"epoch": number, "step": self._first + end - 1, "loss": 0.0, "lr": self._rate(end - 1)}
+            row = {"epoch": number, "step": self._first + end - 1, "loss": 0.0, **self._rates(end - 1)}
             self._ended.append(
                 {**row, **self._means(start), **self._validation(start), "seconds": perf_counter() - self._began}
             )
@@ -81,8 +81,9 @@ class History:
             "step": np.arange(self._first, self._first + n),
             "epoch": self._epochs_of_steps(),
             "loss": np.array(self._losses, np.float64),
-            "lr": np.array([self._rate(i) for i in range(n)]),
         }
+        rates = [self._rates(i) for i in range(n)]
+        columns |= {name: np.array([row[name] for row in rates]) for name in self._rates(0)}
         if self._norms:
             columns["gradient_norm"] = np.array(self._norms)
         for rows in (self._metrics, self._validated):
@@ -93,7 +94,10 @@ class History:
     def epochs(self) -> Figures:
         """One row per epoch that has ended, or was cut short."""
         n, rows = len(self._ended), dict(enumerate(self._ended))
-        columns = {name: _filled(rows, name, n) for name in _names(rows) or ("epoch", "step", "loss", "lr", "seconds")}
+        columns = {
+            name: _filled(rows, name, n)
+            for name in _names(rows) or ("epoch", "step", "loss", *self._rates(0), "seconds")
+        }
         whole = {name: columns[name].astype(np.int64) for name in ("epoch", "step")}
         seconds = columns.pop("seconds")
         return Figures("epochs", {**columns, **whole, "seconds": seconds})
@@ -125,8 +129,10 @@ class History:
             numbers[start:] = number
         return numbers
 
-    def _rate(self, i: int) -> float:
-        return self._rule.hyperparameters(self._first + i + 1)["lr"]
+    def _rates(self, i: int) -> dict[str, float]:
+        """The learning rate of a row by its column."""
+        rates = self._groups.rates(self._first + i + 1)
+        return {f"lr {p}": rate for p, rate in rates.items()} if len(rates) > 1 else {"lr": next(iter(rates.values()))}
 
     # ------------------------------------------------------------------ the steps' table
 

@@ -115,12 +115,20 @@ class RunStart(NamedTuple):
     @property
     def keywords(self) -> dict[str, Any]:
         """As `dgrr.trace.open_recorder` takes it, the arithmetic as traces name it."""
-        rule = self.recipe.rule
-        law = {"rule": rule.rule, "hyperparameters": list(rule.names), "numerics": NUMERICS}
+        groups = self.recipe.groups(self.arrays["params"]).recorded()
+        one = groups[0] if len(groups) == 1 else None
+        law = {"rule": one.rule if one else groups, "hyperparameters": list(one.hyperparameters) if one else []}
         kept: dict[str, Any] = {"record": self.record, "record_ops": self.record_ops}
         if self.keyframe_every is not None:
             kept["keyframe_every"] = self.keyframe_every
-        return {**kept, **self.arrays, "seed": self.seed, **law, "clip_value": self.recipe.clip_value}
+        return {
+            **kept,
+            **self.arrays,
+            "seed": self.seed,
+            **law,
+            "numerics": NUMERICS,
+            "clip_value": self.recipe.clip_value,
+        }
 
 
 def open_recorder(trace: Path | RecorderFactory, run: RunStart, *, overwrite: bool = False) -> Recorder:

@@ -1,21 +1,17 @@
 """The trainer: steps over batches, recorded and saved if asked, with the same bits in every mode."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
 from os import PathLike
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from ...arrays import Array, Arrays
+from ...arrays import Arrays
 from ...tape import NUMERICS, DomainError
-from ..captured.captured_step import CapturedStep
 from ..captured.replayed_step import OnShapeChange
 from ..data import Dataset
-from ..optim import Rule
-from ..optim.clip import global_norm
-from ..step.eager import EagerStep
+from ..optim.groups import Optimizer
 from ..step.evaluate import NonFiniteError
 from ..step.loss_call import LossFn
 from ..step.update import Recipe
@@ -23,7 +19,6 @@ from .batch_stream import Cursor, Feed
 from .callback_list import CallbackList
 from .checkpoint import Checkpoint, write_checkpoint
 from .evaluation import Forwards
-from .evaluator import Evaluator
 from .held_out import HeldOut
 from .history import History
 from .interrupt import held_interrupt
@@ -44,9 +39,10 @@ from .recorder_protocol import (
 from .result import Result
 from .save_place import SavePlace, restored
 from .trace_session import Journal
+from .trained import TrainedArrays
 
 
-class Trainer(Evaluator):
+class Trainer(TrainedArrays):
     """Trains named parameters on batches.
 
     A step is always zero grad, forward, loss, backward, optimizer, whatever the mode. Where asked, gradients are
@@ -58,7 +54,10 @@ class Trainer(Evaluator):
             ``(loss, metrics)``, metrics being scalar Vars by name, which are shown and change nothing; for a model
             with a state ``(loss, new_state)`` or ``(loss, new_state, metrics)``.
         params: start values by name; copied, the caller's arrays are not changed.
-        optimizer: for example ``Adam(lr=1e-3)``; ``lr`` may be a schedule.
+        optimizer: for example ``Adam(lr=1e-3)``; ``lr`` may be a schedule. Or rules by patterns of names,
+            ``{"*.bias": SGD(0.1), "*": AdamW(1e-3)}``: the first that matches a parameter updates it.
+        frozen: patterns of the names of parameters that are not trained: no gradient of them is computed.
+        ema: decay of running averages of the trained parameters, in [0, 1); None keeps none. See `averaged`.
         mode: how steps run, with the same bits: "replay" runs the first ``warmup`` steps op by op, then captures
             the step once for each shape of batch, and replays it; "eager" runs every step op by op; "capture"
             captures every step anew, which is slow and of use to find faults only. A captured ``loss_fn`` must not
@@ -108,7 +107,7 @@ class Trainer(Evaluator):
         self,
         loss_fn: LossFn,
         params: Arrays,
-        optimizer: Rule,
+        optimizer: Optimizer,
         *,
         model_state: Arrays | None = None,
         mode: StepMode = "replay",
@@ -123,6 +122,8 @@ class Trainer(Evaluator):
         accumulate: int = 1,
         clip_norm: float | None = None,
         clip_value: float | None = None,
+        frozen: Sequence[str] = (),
+        ema: float | None = None,
         callbacks: Sequence[Any] = (),
         checkpoint: str | PathLike[str] | None = None,
         checkpoint_every: int | None = None,
@@ -134,17 +135,17 @@ class Trainer(Evaluator):
         self._place = SavePlace(checkpoint, checkpoint_every)
         if is_taken(trace) and not overwrite and not self._place.exists():
             raise taken("Trainer: argument 'trace'", trace)
-        recipe = Recipe(optimizer, accumulate, clip_norm, clip_value)
+        recipe = Recipe(optimizer, accumulate, clip_norm, clip_value, frozen, ema)
         self._run = StepRunner(loss_fn, params, recipe, mode, warmup, on_shape_change, model_state, seed)
         self._trace, self._seed, self._callbacks = trace, seed, CallbackList(callbacks)
         self._forwards = Forwards(self._run.step, eager=mode == "eager")
+        self._averaged = Forwards(self._run.step, eager=mode == "eager", averages=True)
         self._record: Mode = record
         self._record_ops: RecordOps = record_ops
         self._keyframe_every = keyframe_every
         self._overwrite = overwrite
         self.steps = 0
-        """Steps done since the beginning of the run."""
-        self.history = History(optimizer, 0)
+        self.history = History(self._step.groups, 0)
         """What the fit in progress, or the last one, has measured."""
         self._loss: float | None = None
         self._feed: Feed | None = None
@@ -152,30 +153,6 @@ class Trainer(Evaluator):
         self._loaded: Checkpoint | None = None
         self._journal = self._new_journal(None)
         self._recorded = self._measures_norm = False
-
-    @property
-    def optimizer(self) -> Rule:
-        """The rule that updates the parameters."""
-        return self._step.recipe.rule
-
-    @property
-    def params(self) -> dict[str, Array]:
-        """The trained values by name: the same arrays all the time."""
-        return self._step.params
-
-    @property
-    def state(self) -> dict[str, Array]:
-        """The optimizer's state by name: the same arrays all the time."""
-        return self._step.state
-
-    @property
-    def model_state(self) -> dict[str, Array]:
-        """What the model keeps from step to step, by name: the same arrays all the time."""
-        return self._step.model_state
-
-    @property
-    def _step(self) -> EagerStep | CapturedStep:
-        return self._run.step
 
     # ------------------------------------------------------------------ training
 
@@ -220,7 +197,7 @@ class Trainer(Evaluator):
         self._begin()
         self._feed, self._validation = feed, observed
         self._measures_norm = gradient_norm or self._step.recipe.clip_norm is not None
-        self.history = history = History(self.optimizer, self.steps)
+        self.history = history = History(self._step.groups, self.steps)
         began = perf_counter()
         shown = reporting(progress, feed.left, feed.epoch_count, history.running)
         with shown as reporter, held_interrupt() as check, self._journal as journal:
@@ -327,10 +304,6 @@ class Trainer(Evaluator):
             if tell(self, self.steps - 1, figures):
                 feed.stop()
 
-    def _norm(self, step: EagerStep | CapturedStep) -> float | None:
-        """The norm of the last step's gradients, which clipping has measured, or else is measured now."""
-        return global_norm(step.consumed) if step.recipe.clip_norm is None else step.norm
-
     # ------------------------------------------------------------------ checkpoints
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -363,8 +336,7 @@ class Trainer(Evaluator):
 
     def _law(self) -> dict[str, Any]:
         """What decides the run besides its data."""
-        recipe = asdict(self._step.recipe) | {"rule": repr(self.optimizer)}
-        return {"numerics": NUMERICS, "seed": self._seed, **recipe}
+        return {"numerics": NUMERICS, "seed": self._seed, **self._step.recipe.law}
 
     def _save_where_asked(self) -> None:
         if self._place.path is not None:

@@ -158,6 +158,7 @@ from .shape.reshape import (
     transpose2d as transpose2d,
 )
 from .shape.slicing import gather_row as gather_row, getitem as getitem, narrow as narrow
+from .shape.stop_gradient import stop_gradient as stop_gradient
 from .shape.windows import fold as fold, unfold as unfold
 from .sorting.one_hot import one_hot as one_hot
 from .sorting.order import argsort as argsort, sort as sort, topk as topk

@@ -77,7 +77,6 @@ ADVICE = {
     "clone": "a Var never changes, so it needs no copy",
     "copy": "a Var never changes, so it needs no copy",
     "data": "x.value is its value",
-    "detach": "x.tape.const(x.value) is a constant of its value",
     "dim": "x.ndim is the number of axes",
     "double": 'ops.cast(x, "float64") gives another element type',
     "float": 'ops.cast(x, "float32") gives another element type',

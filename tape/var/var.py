@@ -304,6 +304,7 @@ class Var(SomeVar[D], Arithmetic, Generic[D, *S]):
     abs = method("absolute", elementwise, "``|self|``.")
     square = method("square", elementwise, "``self * self``.")
     sqrt = method("sqrt", elementwise, "The square root of ``max(self, 0)``.")
+    detach = method("stop_gradient", elementwise, "The same value, through which no gradient flows.")
 
     sum = method("reduce_sum", reduction, "The sum over an axis, several, or all.")
     mean = method("reduce_mean", reduction, "The mean over an axis, several, or all.")

@@ -16,7 +16,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import wraps
-from itertools import islice, pairwise
+from itertools import islice, pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,24 @@ from numba.core.registry import cpu_target
 import dgrr.tape.nn  # noqa: F401  (its ops belong to the table)
 from dgrr.runtime import CapturedStep, EagerStep, capture
 from dgrr.runtime.data import digits
-from dgrr.runtime.optim import SGD, Adam, AdamW, Rule, clip_by_global_norm, clip_by_value
+from dgrr.runtime.optim import (
+    LAMB,
+    SGD,
+    Adadelta,
+    Adafactor,
+    Adagrad,
+    Adam,
+    Adamax,
+    AdamW,
+    Lion,
+    Muon,
+    NAdam,
+    RAdam,
+    RMSprop,
+    Rule,
+    clip_by_global_norm,
+    clip_by_value,
+)
 from dgrr.runtime.step.state_digest import state_digest
 from dgrr.tape import NUMERICS, AnyTensor, Tape, f32, ops
 from dgrr.tape.numerics.engine import launch, threads
@@ -55,7 +72,27 @@ RULES: dict[str, Rule] = {
     "adam penalty": Adam(0.01, betas=(0.4, 0.99), weight_decay=0.01),
     "adamw": AdamW(0.01),
 }
-"""The optimizers: every branch of every law."""
+"""The optimizers: every branch of every law that is a kernel."""
+
+RULES_OF_OPS: dict[str, Rule] = {
+    "sgd maximize": SGD(0.1, momentum=0.9, dampening=0.5, weight_decay=0.01, maximize=True),
+    "adam amsgrad": Adam(0.01, amsgrad=True, weight_decay=0.01),
+    "adamw amsgrad": AdamW(0.01, amsgrad=True, maximize=True),
+    "rmsprop": RMSprop(),
+    "rmsprop centered": RMSprop(momentum=0.9, centered=True, weight_decay=0.01, maximize=True),
+    "adagrad": Adagrad(lr_decay=0.1, initial=0.5, weight_decay=0.01),
+    "adadelta": Adadelta(weight_decay=0.01),
+    "adamax": Adamax(weight_decay=0.01),
+    "nadam": NAdam(weight_decay=0.01),
+    "nadam decoupled": NAdam(weight_decay=0.01, decoupled=True),
+    "radam": RAdam(betas=(0.9, 0.8), weight_decay=0.01),
+    "lion": Lion(weight_decay=0.01),
+    "lamb": LAMB(weight_decay=0.01),
+    "adafactor": Adafactor(weight_decay=0.01),
+    "muon": Muon(),
+    "muon plain": Muon(nesterov=False, match_rms=True),
+}
+"""The optimizers that are made of ops, whose bits follow from theirs: they are computed where all is."""
 
 OPTIMIZER_STEPS = 3
 OPTIMIZED = {"bias": (37,), "weight": (3, 1500)}
@@ -195,17 +232,23 @@ def accumulation_bits() -> Bits:
 
 def optimizer_bits() -> Bits:
     """Parameters and state after a few steps of each optimizer, and clipped gradients."""
+    yield from rule_bits("optimizer", RULES)
     for dtype in DTYPES:
-        for name, rule in RULES.items():
-            params = drawn(dtype, seed=0)
-            state = rule.init(params)
-            for step in range(OPTIMIZER_STEPS):
-                rule.step(params, drawn(dtype, seed=1 + step), state)
-                yield f"optimizer/{name}/{dtype}/{step + 1}", state_digest(params, state)[:16]
         clipped = clip_by_global_norm(drawn(dtype, seed=1), 10.0)
         measured = np.array([clipped.norm, clipped.scale])
         yield f"clip_by_global_norm/{dtype}", digest(*clipped.grads.values(), measured)
         yield f"clip_by_value/{dtype}", digest(*clip_by_value(drawn(dtype, seed=1), 0.7).values())
+
+
+def rule_bits(kind: str, rules: dict[str, Rule]) -> Bits:
+    """Parameters and state after a few steps of each rule; of Muon of the matrix alone."""
+    for dtype, (name, rule) in product(DTYPES, rules.items()):
+        every = [drawn(dtype, seed) for seed in range(1 + OPTIMIZER_STEPS)]
+        params, *grads = [{"weight": a["weight"]} for a in every] if isinstance(rule, Muon) else every
+        state = rule.init(params)
+        for step, g in enumerate(grads, start=1):
+            rule.step(params, g, state)
+            yield f"{kind}/{name}/{dtype}/{step}", state_digest(params, state)[:16]
 
 
 @by_default_flags
@@ -285,7 +328,7 @@ def network_bits(make: Callable[[Network], EagerStep | CapturedStep] = Network.e
 def all_bits(share: int | None = None) -> dict[str, str]:
     """Every digest by name; in a share a part of the ops and functions, and no network."""
     parts = [op_bits(share), pattern_bits(share), accumulation_bits(), optimizer_bits(), random_bits(), training_bits()]
-    parts += [network_bits()] if share is None else []
+    parts += [rule_bits("optimizer of ops", RULES_OF_OPS), network_bits()] if share is None else []
     return {"numerics": str(NUMERICS), **{name: value for part in parts for name, value in part}}
 
 

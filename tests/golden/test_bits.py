@@ -99,7 +99,7 @@ def run(name: str, whole: bool) -> dict[str, Any]:
 
 
 def asked_for(bits: ModuleType, known: dict[str, str], share: int | None) -> dict[str, str]:
-    """What of the file an environment must meet: all, or all but the networks and the ops of other shares."""
+    """What of the file an environment must meet: all, or what is not left to others."""
     if share is None:
         return known
     own = {
@@ -108,7 +108,7 @@ def asked_for(bits: ModuleType, known: dict[str, str], share: int | None) -> dic
         for number, name in enumerate(names)
         for dtype in bits.types_of(number, share)
     }
-    shared, never = ("op/", "patterns/"), ("networks/",)
+    shared, never = ("op/", "patterns/"), ("networks/", "optimizer of ops/")
     return {
         name: value
         for name, value in known.items()

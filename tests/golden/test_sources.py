@@ -141,6 +141,13 @@ def test_optimizers_by_formulas(bits: ModuleType, numpy_training: ModuleType, go
     expect(found, golden, "optimizer/")
 
 
+def test_optimizers_of_ops_by_references(
+    bits: ModuleType, golden: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Op, "compute", slow)
+    expect(dict(bits.rule_bits("optimizer of ops", bits.RULES_OF_OPS)), golden, "optimizer of ops/")
+
+
 def test_clipping_by_formulas(bits: ModuleType, golden: dict[str, str]) -> None:
     found: dict[str, str] = {}
     for dtype in bits.DTYPES:
@@ -183,5 +190,6 @@ def test_draws_by_integers(bits: ModuleType, golden: dict[str, str]) -> None:
 
 
 def test_every_digest_has_a_source(golden: dict[str, str]) -> None:
-    sources = ("op/", "patterns/", "accumulation/", "training/", "networks/", "optimizer/", "clip_by_", "random/")
+    optimizers = ("optimizer/", "optimizer of ops/", "clip_by_")
+    sources = ("op/", "patterns/", "accumulation/", "training/", "networks/", *optimizers, "random/")
     assert [name for name in golden if not name.startswith(sources)] == ["numerics"]

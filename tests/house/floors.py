@@ -65,6 +65,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["archive", "batch_stream", "callback_list", "figures", "interrupt", "modes", "progress", "recorder_protocol"],
         ["checkpoint", "evaluation", "history", "trace_session"],
         ["evaluator", "held_out", "result", "save_place"],
+        ["trained"],
         ["trainer"],
         ["callbacks"],
     ],

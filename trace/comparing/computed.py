@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from ...arrays import Array
-from ...completed_step import CompletedStep
+from ...completed_step import CompletedStep, RuleGroup
 from ...runtime.ir.step_tape import tape_of
 from ...tape import NUMERICS, DgrrError
 from ..replaying.execution import CannotExecuteError, ComputedStep, Execution, LossFn
@@ -13,7 +13,6 @@ from ..replaying.replay_state import ReplayState, Rules, UnknownRuleError
 from ..v2.errors import NonFiniteError
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import Algorithm, Batch
-from ..v2.format.schema import CLIPPING, Group
 from ..v2.read.reader import StepView, Trace
 from ..v2.verdict import Verdict
 from ..v2.write.open_recorder import open_recorder
@@ -76,18 +75,13 @@ def recorded_state(trace: Trace, step: int) -> Start:
     return Start(*({t.name: values[t.name] for t in trace.schema.tensors if t.role is role} for role in roles))
 
 
-def rule_of_params(trace: Trace) -> Group:
-    """The one group of the schema whose rule updates the params."""
-    groups = [group for group in trace.schema.groups if group != CLIPPING]
-    if len(groups) != 1:
-        raise CannotExecuteError(f"the trace has {len(groups)} rules for its params; one alone can be computed anew")
-    return groups[0]
-
-
-def hyper_of(trace: Trace, view: StepView) -> dict[str, float]:
-    """What that rule was told."""
-    names = rule_of_params(trace).hyperparameters
-    return dict(zip(names, view.record.hyper[len(view.record.hyper) - len(names) :], strict=True))
+def groups_of(trace: Trace) -> list[RuleGroup]:
+    """The rules of the schema and what they update, as `open_recorder` takes them."""
+    names = [t.name for t in trace.schema.tensors]
+    return [
+        RuleGroup(group.rule, group.hyperparameters, tuple([names[i] for i in group.tensors]))
+        for group in trace.schema.rules
+    ]
 
 
 def record_anew(
@@ -100,12 +94,8 @@ def record_anew(
     Raises:
         CannotExecuteError: what is recorded does not say how a step was computed.
     """
-    header, group = trace.header, rule_of_params(trace)
-    law: dict[str, Any] = {
-        "rule": group.rule,
-        "hyperparameters": group.hyperparameters,
-        "clip_value": trace[0].clip_value,
-    }
+    header, first = trace.header, trace[0]
+    law: dict[str, Any] = {"rule": groups_of(trace), "hyperparameters": (), "clip_value": first.clip_value}
     kept: dict[str, Any] = {
         "record": header.mode.name.lower(),
         "record_values": _VALUES,
@@ -156,7 +146,7 @@ def _completed(trace: Trace, view: StepView, state: ReplayState, batch: Batch, m
     return CompletedStep(
         step=view.step,
         loss=made.loss,
-        hyper=hyper_of(trace, view),
+        hyper=view.hyper,
         grads=grads,
         params=state.of_role(TensorRole.PARAM),
         state=state.of_role(TensorRole.STATE),

@@ -6,16 +6,15 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from ... import runtime
 from ...arrays import Arrays
 from ...tape import DgrrError
 from ..replaying.execution import Batches, CannotExecuteError, Execution, LossFn
-from ..replaying.replay_state import Rules, by_name
+from ..replaying.replay_state import Rules, UnknownRuleError, by_name, recorded_groups
 from ..v2.errors import NotRecordedError
 from ..v2.read.reader import Trace, open_trace
 from ..v2.verdict import Verdict
 from .compare import compare
-from .computed import Start, called, hyper_of, named, record_anew, recorded_state, rule_of_params
+from .computed import Start, called, named, record_anew, recorded_state
 from .policy import Policy, PolicyLike
 from .result import Comparison
 
@@ -86,12 +85,13 @@ def _start(trace: Trace, params: Arrays | None, model_state: Arrays | None, rule
     if params is None:
         return _recorded_start(trace)
     given = {name: np.array(value) for name, value in params.items()}
-    group = rule_of_params(trace)
     try:
-        rule = runtime.make_rule(group.rule, hyper_of(trace, trace[0]), by_name(rules))
-    except (KeyError, DgrrError) as error:
-        raise CannotExecuteError(f"the rule '{group.rule}' cannot be made: {error}") from error
-    return Start(given, rule.init(given), {name: np.array(value) for name, value in (model_state or {}).items()})
+        groups = recorded_groups(trace, trace[0], by_name(rules))
+    except (UnknownRuleError, DgrrError) as error:
+        raise CannotExecuteError(f"the start cannot be made: {error}") from error
+    names = [name for group in groups.groups for name in group.names]
+    state = groups.init(given) if given.keys() >= {*names} else {}  # another model, as the schemas will say
+    return Start(given, state, {name: np.array(value) for name, value in (model_state or {}).items()})
 
 
 def _recorded_start(trace: Trace) -> Start:

@@ -8,7 +8,7 @@ import numpy as np
 from ...arrays import Array
 from ...completed_step import CompletedStep
 from ...runtime.optim import Rule
-from ...runtime.optim.rules import RULES
+from ...runtime.optim.rules import FUSED
 from ..v2.write.open_recorder import Mode
 from ..v2.write.recorder import Recorder
 from .laws import corrections
@@ -40,7 +40,7 @@ def record_jax(
         params: a pytree of arrays, before the first step.
         trace: a path, or what opens the recorder: ``golden_trace()``.
         rule: ``sgd@1``, ``adam@1`` or ``adamw@1`` for an optimizer that follows the law of that name, whose updates
-            `recompute` computes again; a name and a version of your own, such as ``lion@1``, for any other.
+            `recompute` computes again; a name and a version of your own, such as ``my_lion@1``, for any other.
         hyper: its hyperparameters, such as ``{"lr": 1e-3}``. Of a law those that are left out have its defaults.
         state: of the optimizer. Of a law, a mapping of pytrees like the params: ``{"m": …, "v": …}`` for Adam and AdamW
             (optax: ``mu`` and ``nu``), ``{"momentum": …}`` for SGD with momentum; of any other rule, any pytree.
@@ -142,7 +142,7 @@ class _Rule:
 
     def __init__(self, trees: "_Trees", rule: str, hyper: Mapping[str, float], count: int) -> None:
         self._trees, self._count = trees, count
-        self._law: type[Rule] | None = RULES.get(rule)
+        self._law: type[Rule] | None = FUSED.get(rule)
         given = {name: float(value) for name, value in hyper.items()}
         self.hyper = given if self._law is None else _complete(self._law, given)
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from ...runtime.optim import Rule
-from ...runtime.optim.rules import RULES
+from ...runtime.optim.rules import FUSED
 
 _GROUPS = "_groups@1"
 """What the name of a law ends in where groups of params have hyperparameters of their own."""
@@ -20,7 +20,7 @@ def name_of(rule: str, groups: int) -> str:
 
 def law_of(name: str) -> type[Rule] | None:
     """The law that a trace means; None for a rule that is none of ours."""
-    return RULES.get(f"{name.removesuffix(_GROUPS)}@1" if name.endswith(_GROUPS) else name)
+    return FUSED.get(f"{name.removesuffix(_GROUPS)}@1" if name.endswith(_GROUPS) else name)
 
 
 def joined(groups: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -127,7 +127,7 @@ class Execution:
             raise CannotExecuteError(text)
         point = RunPoint(int(count), self._trace.header.seed, state.of_role(TensorRole.BUFFER))
         for micro in batch:
-            passes.append(runtime.evaluate(self._loss_fn, params, micro, point))
+            passes.append(runtime.evaluate(self._loss_fn, params, micro, point, self._trace.schema.frozen))
             point = point.after(passes[-1].model_state)
         return passes
 

@@ -9,12 +9,15 @@ from typing_extensions import TypeIs
 
 from ... import runtime
 from ...arrays import Array
+from ...completed_step import EMA, FROZEN, of_group
 from ...runtime.optim import Rule
-from ...runtime.optim.rules import require_own_name
+from ...runtime.optim.averages import HYPERPARAMETER, Averages, ema_key
+from ...runtime.optim.groups import Groups, ParameterGroup
+from ...runtime.optim.registry import require_own_name
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import TensorDigest
-from ..v2.format.schema import CLIPPING, Group
 from ..v2.read.reader import StepView, Trace, open_trace
+from ..v2.write.tensors import CORRECTIONS
 
 Rules: TypeAlias = Collection[type[Rule]]
 """Classes of rules that users wrote."""
@@ -34,6 +37,7 @@ class ReplayState:
         self._trace, self._rules = trace, by_name(rules)
         self.values = values
         self._tensors = trace.schema.tensors
+        self._made: tuple[tuple[float, ...], Groups] | None = None
 
     def of_role(self, role: TensorRole) -> dict[str, Array]:
         """The tensors of one role by name: the arrays themselves."""
@@ -46,27 +50,10 @@ class ReplayState:
             UnknownRuleError: a rule is not known.
             DgrrError: a rule refuses what the trace gives it.
         """
-        start = 0
-        for group in self._trace.schema.groups:
-            stop = start + len(group.hyperparameters)
-            hyper = dict(zip(group.hyperparameters, view.record.hyper[start:stop], strict=True))
-            if group != CLIPPING:  # the gradients are those that came out of it
-                self._apply(group, hyper, grads)
-            start = stop
+        if self._made is None or self._made[0] != view.record.hyper:
+            self._made = view.record.hyper, recorded_groups(self._trace, view, self._rules)
+        self._made[1].step(self.of_role(TensorRole.PARAM), grads, self.of_role(TensorRole.STATE))
         self.values |= buffers
-
-    def _apply(self, group: Group, hyper: Mapping[str, float], grads: Mapping[str, Array]) -> None:
-        try:
-            rule = runtime.make_rule(group.rule, hyper, self._rules)
-        except KeyError:
-            raise UnknownRuleError(
-                f"the rule '{group.rule}' is not known to this library; hand its class over: rules=[…], or "
-                "--rule MODULE:NAME of the command"
-            ) from None
-        specs = [self._tensors[i] for i in group.tensors]
-        params = {t.name: self.values[t.name] for t in specs if t.role is TensorRole.PARAM}
-        state = {t.name: self.values[t.name] for t in specs if t.role is TensorRole.STATE}
-        rule.step(params, {name: g for name, g in grads.items() if name in params}, state)
 
     def first_other(self, recorded: Sequence[bytes]) -> str | None:
         """The first tensor that is not what digests, in the order of the schema, say of it; None if all are."""
@@ -83,10 +70,44 @@ class ReplayState:
 
         None where groups record some, and the state has no tensor for them.
         """
-        groups = [group for group in self._trace.schema.groups if group.corrections]
-        if groups and "corrections" not in self.values:
+        names = [of_group(CORRECTIONS, i) for i, group in enumerate(self._trace.schema.rules) if group.corrections]
+        if any(name not in self.values for name in names):
             return None
-        return tuple(float(value) for _ in groups for value in self.values["corrections"].ravel())
+        return tuple(float(value) for name in names for value in self.values[name].ravel())
+
+
+def recorded_groups(trace: Trace, view: StepView, rules: Mapping[str, type[Rule]]) -> Groups:
+    """The rules of a step, each with its params; ``rules`` are classes by name besides those that are built in.
+
+    Raises:
+        UnknownRuleError: a rule is not known.
+        DgrrError: a rule refuses its hyperparameters.
+    """
+    found, tensors = list[ParameterGroup](), trace.schema.tensors
+    averages: Averages | None = None
+    told = view.hyper
+    for number, group in enumerate(trace.schema.rules):
+        if group.rule == FROZEN:
+            continue
+        hyper = {name: told[of_group(name, number)] for name in group.hyperparameters}
+        if group.rule == EMA:
+            averages = _averages(hyper, [tensors[i].name for i in group.tensors])
+            continue
+        try:
+            rule = runtime.make_rule(group.rule, hyper, rules)
+        except KeyError:
+            raise UnknownRuleError(
+                f"the rule '{group.rule}' is not known to this library; hand its class over: rules=[…], or "
+                "--rule MODULE:NAME of the command"
+            ) from None
+        names = [tensors[i].name for i in group.tensors if tensors[i].role is TensorRole.PARAM]
+        found.append(ParameterGroup(number, group.rule, rule, tuple(names)))
+    return Groups(found, trace.schema.frozen, averages)
+
+
+def _averages(hyper: Mapping[str, float], keys: Iterable[str]) -> Averages:
+    """The averages that a trace records as state of these names."""
+    return Averages(hyper[HYPERPARAMETER], [key.removeprefix(ema_key("")) for key in keys])
 
 
 def is_rule(given: object) -> TypeIs[type[Rule]]:

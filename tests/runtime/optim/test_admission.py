@@ -57,7 +57,7 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: 0.1, "optimizer: expected a rule, such as Adam(1e-3), got 0.1"),
     (lambda: RMSprop, "optimizer: expected a rule, such as Adam(1e-3), got <class "),
     (lambda: variant(rule="adam@1"), "rule: expected a name that is not built in, got 'adam@1'; choose another"),
-    (lambda: variant(rule="Mine"), "rule: expected a name and a version, such as 'rmsprop@1', of at most 64 ch"),
+    (lambda: variant(rule="Mine"), "rule: expected a name and a version, such as 'mine@1', of at most 64 ch"),
     (lambda: variant(names=("momentum", "lr")), "names: expected 'lr', then the other hyperparameters, each once"),
     (lambda: variant(names=("lr", "lr")), "each once, got ('lr', 'lr')"),
     (lambda: variant(weight_decay=0.5, from_hyperparameters=classmethod(lambda cls, hyper: Mine(hyper["lr"]))),

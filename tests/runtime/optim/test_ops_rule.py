@@ -195,7 +195,7 @@ def test_the_class() -> None:
     assert (RMSprop.__name__, RMSprop.__module__, RMSprop.rule) == (
         "RMSprop",
         __name__.replace("test_ops_rule", "user_rules"),
-        "rmsprop@1",
+        "plain_rmsprop@1",
     )
     assert RMSprop.__doc__ == "Source: torch.optim.RMSprop."
     assert RMSprop(1).hyperparameters() == {"lr": 1.0, "alpha": 0.99, "eps": 1e-8}
@@ -234,9 +234,7 @@ def test_names_that_are_taken(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["rmsprop", "RMSprop@1", "rmsprop@0", "a" * 63 + "@1", 3])
 def test_names_that_are_none(name: Any) -> None:
-    with pytest.raises(
-        DomainError, match="expected a name and a version, such as 'rmsprop@1', of at most 64 characters"
-    ):
+    with pytest.raises(DomainError, match="expected a name and a version, such as 'mine@1', of at most 64 characters"):
         ops_rule(name)
 
 

@@ -9,7 +9,7 @@ from dgrr.tape import ops
 from dgrr.tape.record import kernel, real, sqrt, vector, vector_as, word
 
 
-@ops_rule("rmsprop@1")
+@ops_rule("plain_rmsprop@1")
 def RMSprop(p: Any, g: Any, square: Any, *, lr: Any = 1e-2, alpha: Any = 0.99, eps: Any = 1e-8) -> Any:  # noqa: N802
     """Source: torch.optim.RMSprop."""
     square = alpha * square + (1 - alpha) * (g * g)

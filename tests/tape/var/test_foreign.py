@@ -125,7 +125,6 @@ def test_functions_of_numpy_are_refused_and_append_nothing(call: Callable[[Any],
 
 
 ATTRIBUTES = [
-    ("detach", "Var: there is no attribute 'detach'; x.tape.const(x.value) is a constant of its value"),
     ("grad", "Var: there is no attribute 'grad'; x.tape.backward_dense(loss)[x] is its gradient"),
     ("sin", "Var: there is no attribute 'sin'; write ops.sin(x)"),
     ("einsum", "Var: there is no attribute 'einsum'; write ops.einsum(x)"),

@@ -83,7 +83,7 @@ def test_an_unknown_rule_is_unproven(tmp_path: Path) -> None:
         record="grads",
         params=params,
         state={},
-        rule="lion@1",
+        rule="tiger@1",
         hyperparameters=["lr"],
         numerics=NUMERICS,
     ) as recorder:
@@ -100,7 +100,7 @@ def test_an_unknown_rule_is_unproven(tmp_path: Path) -> None:
         )
     report = replay(tmp_path / "t.dgrr")
     assert (report.verdict, report.update) == (Verdict.UNPROVEN, "not proven")
-    assert "the rule 'lion@1' is not known" in str(report)
+    assert "the rule 'tiger@1' is not known" in str(report)
 
 
 def test_a_wrong_hyperparameter_or_correction_is_answered_update(tmp_path: Path) -> None:

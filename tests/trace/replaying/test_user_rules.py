@@ -21,28 +21,28 @@ from dgrr.runtime.optim import ops_rule
 from dgrr.tape import ops
 
 
-@ops_rule("rmsprop@1")
+@ops_rule("plain_rmsprop@1")
 def RMSprop(p, g, square, *, lr=1e-2, alpha=0.9, eps=1e-8):
     square = alpha * square + (1 - alpha) * (g * g)
     return p - lr * (g / (ops.sqrt(square) + eps)), square
 """
 
 
-@ops_rule("rmsprop@1")
+@ops_rule("plain_rmsprop@1")
 def RMSprop(p: Any, g: Any, square: Any, *, lr: Any = 1e-2, alpha: Any = 0.9, eps: Any = 1e-8) -> Any:  # noqa: N802
     """As above."""
     square = alpha * square + (1 - alpha) * (g * g)
     return p - lr * (g / (ops.sqrt(square) + eps)), square
 
 
-@ops_rule("rmsprop@1")
+@ops_rule("plain_rmsprop@1")
 def Other(p: Any, g: Any, square: Any, *, lr: Any = 1e-2, alpha: Any = 0.9, eps: Any = 1e-8) -> Any:  # noqa: N802
     """Another formula under the same name."""
     square = alpha * square + (1 - alpha) * (g * g)
     return p - lr * (g / ops.sqrt(square + eps)), square
 
 
-@ops_rule("rmsprop@1")
+@ops_rule("plain_rmsprop@1")
 def Strange(p: Any, g: Any, *, lr: Any) -> Any:  # noqa: N802
     """Other hyperparameters under the same name."""
     return p - lr * g
@@ -93,7 +93,7 @@ def test_a_digest_trace_is_proven_with_the_model(tmp_path: Path) -> None:
 def test_what_is_recorded(trace: Path) -> None:
     with open_trace(trace) as opened:
         (group,) = opened.schema.groups
-        assert (group.rule, group.hyperparameters, group.corrections) == ("rmsprop@1", ("lr", "alpha", "eps"), 0)
+        assert (group.rule, group.hyperparameters, group.corrections) == ("plain_rmsprop@1", ("lr", "alpha", "eps"), 0)
         names = [tensor.name for tensor in opened.schema.tensors]
         assert names == ["w", "b", "unused", "step", "square/w", "square/b", "square/unused"]
         rates = [view.hyper["lr"] for view in opened]
@@ -105,10 +105,10 @@ def test_without_the_class_the_rule_is_named(trace: Path) -> None:
     report = replay(trace)
     assert (report.verdict, report.update) == (Verdict.UNPROVEN, "not proven")
     assert (
-        "the rule 'rmsprop@1' is not known to this library; hand its class over: rules=[…], or --rule MODULE:NAME"
+        "the rule 'plain_rmsprop@1' is not known to this library; hand its class over: rules=[…], or --rule MODULE:NAME"
         in str(report)
     )
-    assert replay(trace, rules=[ops_rule("lion@1")(lambda p, g, *, lr: p)]).verdict is Verdict.UNPROVEN
+    assert replay(trace, rules=[ops_rule("tiger@1")(lambda p, g, *, lr: p)]).verdict is Verdict.UNPROVEN
 
 
 def test_a_forged_gradient_is_found(trace: Path, tmp_path: Path) -> None:
@@ -116,11 +116,11 @@ def test_a_forged_gradient_is_found(trace: Path, tmp_path: Path) -> None:
     report = replay(tmp_path / "forged.dgrr", rules=[RMSprop])
     assert report.verdict is Verdict.UPDATE
     assert "step 4" in str(report)
-    assert "is not what rmsprop@1 makes of the recorded gradients" in str(report)
+    assert "is not what plain_rmsprop@1 makes of the recorded gradients" in str(report)
 
 
 @pytest.mark.parametrize(
-    ("rule", "text"), [(Other, "is not what rmsprop@1 makes"), (Strange, "expected lr, got lr, alpha")]
+    ("rule", "text"), [(Other, "is not what plain_rmsprop@1 makes"), (Strange, "expected lr, got lr, alpha")]
 )
 def test_another_class_of_the_name_is_found(trace: Path, rule: type[OpsRule], text: str) -> None:
     report = replay(trace, rules=[rule])
@@ -128,7 +128,7 @@ def test_another_class_of_the_name_is_found(trace: Path, rule: type[OpsRule], te
     assert text in str(report)
 
 
-@pytest.mark.parametrize("given", [RMSprop(0.1), "rmsprop@1", dict])
+@pytest.mark.parametrize("given", [RMSprop(0.1), "plain_rmsprop@1", dict])
 def test_rules_that_are_no_classes(trace: Path, given: Any) -> None:
     with pytest.raises(ValueError, match="replay: rules: expected classes of rules, as ops_rule makes them, got"):
         replay(trace, rules=[given])

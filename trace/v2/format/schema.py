@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from ....completed_step import FROZEN
 from .constants import ITEM_BYTES, TensorRole
 from .limits import Limits
 
@@ -92,6 +93,16 @@ class Schema:
     def clips_by_value(self) -> bool:
         """Whether every element of the gradients was bounded; the bound is the first hyperparameter of each step."""
         return bool(self.groups) and self.groups[0] == CLIPPING
+
+    @property
+    def rules(self) -> tuple[Group, ...]:
+        """The groups with tensors, of which `of_group` counts."""
+        return self.groups[1:] if self.clips_by_value else self.groups
+
+    @property
+    def frozen(self) -> tuple[str, ...]:
+        """The params that no step updates."""
+        return tuple([self.tensors[i].name for group in self.groups if group.rule == FROZEN for i in group.tensors])
 
     @cached_property
     def nbytes(self) -> int:

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self, TypeAlias, overload
 import numpy as np
 
 from ....arrays import Array
-from ....completed_step import TapeNode
+from ....completed_step import TapeNode, of_group
 from ...file_version import open_regular
 from ..errors import InvalidTraceError, NotRecordedError, UnsealedTraceWarning
 from ..format.constants import PARTIAL_SUFFIX, FrameType, TensorRole
@@ -20,6 +20,7 @@ from ..format.header import Header
 from ..format.layout import BodyExtent
 from ..format.limits import Limits
 from ..format.ops import decode_ops
+from ..format.schema import CLIPPING
 from ..format.step import StepRecord
 from ..format.values import decode_values
 from ..verdict import Verdict
@@ -57,9 +58,11 @@ class StepView:
 
     @property
     def hyper(self) -> dict[str, float]:
-        """Hyperparameter → value used. Where several groups have the name, that of the last."""
-        names = [name for group in self._trace.schema.groups for name in group.hyperparameters]
-        return dict(zip(names, self.record.hyper, strict=True))
+        """Hyperparameter → value used; those of groups of params but the first have its number, as `lr#1`."""
+        schema = self._trace.schema
+        clipping = CLIPPING.hyperparameters if schema.clips_by_value else ()
+        names = [of_group(name, i) for i, group in enumerate(schema.rules) for name in group.hyperparameters]
+        return dict(zip((*clipping, *names), self.record.hyper, strict=True))
 
     @property
     def clip_value(self) -> float | None:

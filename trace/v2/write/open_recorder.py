@@ -8,6 +8,7 @@ from json import dumps
 from typing import Literal
 
 from ....arrays import Arrays
+from ....completed_step import RuleGroup
 from ..format.constants import DEFAULT_PAYLOAD, RecordMode
 from ..format.digest import Algorithm
 from ..format.header import Header
@@ -34,8 +35,8 @@ def open_recorder(
     params: Arrays,
     state: Arrays,
     model_state: Arrays | None = None,
-    rule: str,
-    hyperparameters: Sequence[str],
+    rule: str | Sequence[RuleGroup],
+    hyperparameters: Sequence[str] = (),
     clip_value: float | None = None,
     numerics: int,
     seed: int = 0,
@@ -59,8 +60,9 @@ def open_recorder(
         params: name → float32 or float64 array, before the first step.
         state: name → optimizer state array, before the first step.
         model_state: name → array of what the model keeps besides its params; the buffers of the trace.
-        rule: the optimizer's rule and its version, such as `adam@1`.
-        hyperparameters: the names of what each step hands over as `hyper`.
+        rule: the optimizer's rule and its version, such as `adam@1`; or groups of params and state, each with its rule
+            and its hyperparameters.
+        hyperparameters: of one rule, the names of what each step hands over as `hyper`.
         clip_value: bound of every element of the gradients, which were clipped before they are handed over.
         numerics: the version of the arithmetic that computes the run.
         seed: seed of the run, for people.
@@ -127,8 +129,8 @@ def resume_recorder(
     params: Arrays,
     state: Arrays,
     model_state: Arrays | None = None,
-    rule: str,
-    hyperparameters: Sequence[str],
+    rule: str | Sequence[RuleGroup],
+    hyperparameters: Sequence[str] = (),
     clip_value: float | None = None,
     numerics: int,
     seed: int = 0,

@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import Self
 
 from ....arrays import Array
-from ....completed_step import CompletedStep, StepTape
+from ....completed_step import CompletedStep, StepTape, of_group
 from ..format.constants import BATCH_ID_LENGTH, RecordMode, StepFlag
 from ..format.digest import InputDigest, raw, state_root, tensor_digest
 from ..format.keyframe import encode_keyframe
@@ -47,8 +47,9 @@ class Recorder:
         self._algorithm = writer.header.algorithm
         self._input_digest = InputDigest(self._algorithm)
         self._bound = () if clip_value is None else (float(clip_value),)
-        self._hyperparameters = writer.schema.groups[-1].hyperparameters
-        self._corrected = writer.schema.corrections > 0
+        groups = list(enumerate(writer.schema.rules))
+        self._hyperparameters = [of_group(name, i) for i, group in groups for name in group.hyperparameters]
+        self._corrections = [of_group(CORRECTIONS, i) for i, group in groups if group.corrections]
         every = self._layout.state_every
         self._keyframe_every = -(-keyframe_every // every) * every
         self._last: CompletedStep | None = None
@@ -133,7 +134,7 @@ class Recorder:
             clip=done.clip,
             input_digest=self._input_digest(done.batch),
             hyper=(*self._bound, *[done.hyper[name] for name in self._hyperparameters]),
-            corrections=tuple(done.state[CORRECTIONS].tolist()) if self._corrected else (),
+            corrections=tuple([value for name in self._corrections for value in done.state[name].tolist()]),
             grads=present,
             digests=digests,
             root=root,

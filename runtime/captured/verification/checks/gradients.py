@@ -52,7 +52,7 @@ def _check_dense(subject: Subject, grads: Mapping[str, Array]) -> int:
     require_same(grads, found, "dense gradients")
     if step.recipe.accumulate != 1:
         return len(found)
-    tape = run_eagerly(step.loss_fn, step.params, subject.batch, step.point)
+    tape = run_eagerly(step.loss_fn, step.params, subject.batch, step.point, step.groups.frozen)
     expected = {f"%{id}": g.array for id, g in tape.dense.reached().items()}
     require_same(expected, {f"%{id}": g.array for id, g in dense.reached().items()}, "dense gradients")
     return len(expected)
@@ -140,8 +140,12 @@ class _Loss:
         part = subject.parts[0]
         self._params = subject.plans.recording.params
         self._loss = part.graph.outputs["loss"]
-        self._nodes = [_widened(node) for node in needed_nodes(part.graph, [self._loss])]
-        self._declared = {id: _float64(array) for id, array in subject.declared(part).items()}
+        nodes = [_widened(node) for node in needed_nodes(part.graph, [self._loss])]
+        declared = {id: _float64(array) for id, array in subject.declared(part).items()}
+        values = evaluate(nodes, declared, _in_float64)
+        constant = [node for node in nodes if "slope" in OPS[node.op].excused]  # what is a constant to gradients
+        self._nodes = [node for node in nodes if node not in constant]
+        self._declared = declared | {id: values[id] for node in constant for id in node.outputs}
         self.middle = self._evaluate({})
 
     def at(self, name: str, by: Array) -> float:

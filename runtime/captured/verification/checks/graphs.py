@@ -40,8 +40,10 @@ def _verify(graph: IRGraph, when: str) -> None:
 def check_links(subject: Subject) -> str:
     """Every gradient comes from the seed of the loss, and its backward nodes read each value that a VJP needs."""
     links = 0
+    frozen = subject.step.groups.frozen
+    trained = {name: id for name, id in subject.plans.recording.params.items() if name not in frozen}
     for part in subject.parts:
-        links += check_graph_links(part.graph, subject.plans.recording.params)
+        links += check_graph_links(part.graph, trained)
     return f"{links} links of gradients to forward values"
 
 

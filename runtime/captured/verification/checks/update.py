@@ -8,15 +8,15 @@ from ..subject import Subject
 
 def check_update(subject: Subject) -> str:
     """Each replay counts one step and gives the rule's own results on copies, to the bit; and something moves."""
-    step, rule = subject.step, subject.step.recipe.rule
+    step, groups = subject.step, subject.step.groups
     expected_to_move = False
     for k in range(subject.replays):
         params, state = subject.state_copies()
         step.replay(1)
         consumed = copied(step.consumed)
         _require_counted(int(state["step"]), int(step.state["step"]), k)
-        expected_to_move |= _moves(params, consumed, rule.hyperparameters(int(step.state["step"]))["lr"])
-        rule.step(params, consumed, state)
+        expected_to_move |= _moves(params, consumed, min(groups.rates(int(step.state["step"])).values()))
+        groups.step(params, consumed, state)
         require_same(params, step.params, f"replay {k}: parameters")
         require_same(state, step.state, f"replay {k}: state")
     if expected_to_move:

@@ -1,0 +1,66 @@
+"""Adadelta: steps in the units of the parameter, from two running means."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+from ...tape import AnyVar, ops
+from .schedules import Schedule
+from .tape_rule import TapeRule, like, mixed, slope
+
+
+@dataclass(frozen=True)
+class Adadelta(TapeRule):
+    """Steps whose size follows from running means of squared gradients and of squared steps.
+
+    One step on a parameter ``p`` with gradient ``g``; ``square`` and ``change`` are its buffers::
+
+        g = g + weight_decay * p
+        square = rho * square + (1 - rho) * g * g
+        d = sqrt(change + eps) / sqrt(square + eps) * g
+        change = rho * change + (1 - rho) * d * d
+        p = p - lr * d
+
+    Source: Zeiler (2012), arXiv:1212.5701; torch.optim.Adadelta.
+    Shapes: parameters of any shape; gradients and buffers have that of their parameter.
+    Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
+
+    Args:
+        lr: factor of the steps, at least 0, or a schedule of factors.
+        rho: decay of the running means, in [0, 1).
+        eps: added within the roots, at least 0.
+        weight_decay: factor of the L2 penalty, at least 0.
+        maximize: whether to climb, by the negated gradient.
+
+    Raises:
+        DomainError: a hyperparameter outside these bounds.
+
+    >>> from dgrr.runtime.optim import Adadelta
+    >>> import numpy as np
+    >>> params, rule = {"w": np.ones(2)}, Adadelta(lr=0.5, eps=1.0)
+    >>> rule.step(params, {"w": np.array([1.0, -2.0])}, rule.init(params))
+    >>> params["w"].round(4)
+    array([0.5233, 1.8452])
+    """
+
+    rule: ClassVar[str] = "adadelta@1"
+    names: ClassVar[tuple[str, ...]] = ("lr", "rho", "eps", "weight_decay", "maximize")
+    shares: ClassVar[tuple[str, ...]] = ("rho",)
+
+    lr: float | Schedule = 1.0
+    rho: float = 0.9
+    eps: float = 1e-6
+    weight_decay: float = 0.0
+    _: KW_ONLY
+    maximize: bool = False
+
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        """The running means of squared gradients and of squared steps."""
+        return ("square", "change")
+
+    def update(self, p: AnyVar, g: AnyVar, *buffers: AnyVar, lr: AnyVar, step: AnyVar) -> Any:
+        """The formula above."""
+        g = slope(p, g, maximize=self.maximize, weight_decay=self.weight_decay)
+        square = mixed(buffers[0], g * g, self.rho)
+        d = ops.sqrt(buffers[1] + self.eps) / ops.sqrt(square + self.eps) * g
+        return p - like(p, lr) * d, square, mixed(buffers[1], d * d, self.rho)

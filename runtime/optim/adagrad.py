@@ -1,0 +1,68 @@
+"""Adagrad: steps divided by the root of the sum of squared gradients."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+from ...tape import AnyVar, ops
+from .schedules import Schedule
+from .tape_rule import TapeRule, like, slope
+
+
+@dataclass(frozen=True)
+class Adagrad(TapeRule):
+    """Steps divided by the root of the sum of all squared gradients.
+
+    One step on a parameter ``p`` with gradient ``g``; ``total`` is its buffer, ``t`` the step, from 1::
+
+        g = g + weight_decay * p
+        total = total + g * g
+        p = p - lr / (1 + (t - 1) * lr_decay) * g / (sqrt(total + initial) + eps)
+
+    PyTorch keeps the sum with ``initial`` in it.
+
+    Source: Duchi, Hazan and Singer (2011); torch.optim.Adagrad.
+    Shapes: parameters of any shape; gradients and buffers have that of their parameter.
+    Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
+
+    Args:
+        lr: step size, at least 0, or a schedule of step sizes.
+        lr_decay: how fast the rate shrinks, at least 0.
+        weight_decay: factor of the L2 penalty, at least 0.
+        initial: where the sum begins, at least 0 (``initial_accumulator_value`` in PyTorch).
+        eps: added to the denominator, at least 0.
+        maximize: whether to climb, by the negated gradient.
+
+    Raises:
+        DomainError: a hyperparameter outside these bounds.
+
+    >>> from dgrr.runtime.optim import Adagrad
+    >>> import numpy as np
+    >>> params, rule = {"w": np.ones(2)}, Adagrad(lr=0.5)
+    >>> rule.step(params, {"w": np.array([1.0, -2.0])}, rule.init(params))
+    >>> params["w"].round(4)
+    array([0.5, 1.5])
+    """
+
+    rule: ClassVar[str] = "adagrad@1"
+    names: ClassVar[tuple[str, ...]] = ("lr", "lr_decay", "weight_decay", "initial", "eps", "maximize")
+
+    lr: float | Schedule = 1e-2
+    lr_decay: float = 0.0
+    weight_decay: float = 0.0
+    initial: float = 0.0
+    eps: float = 1e-10
+    _: KW_ONLY
+    maximize: bool = False
+
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        """The sum of squared gradients."""
+        return ("total",)
+
+    def update(self, p: AnyVar, g: AnyVar, *buffers: AnyVar, lr: AnyVar, step: AnyVar) -> Any:
+        """The formula above."""
+        g = slope(p, g, maximize=self.maximize, weight_decay=self.weight_decay)
+        total = buffers[0] + g * g
+        size = lr / (1.0 + (step - 1.0) * self.lr_decay)
+        inside = total + self.initial if self.initial else total
+        return p - like(p, size) * (g / (ops.sqrt(inside) + self.eps)), total

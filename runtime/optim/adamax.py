@@ -1,0 +1,65 @@
+"""Adamax: Adam with the largest of the recent gradients in place of their root mean square."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+from ...tape import AnyVar, ops
+from .schedules import Schedule
+from .tape_rule import TapeRule, correction, like, mixed, slope
+
+
+@dataclass(frozen=True)
+class Adamax(TapeRule):
+    """Adam with a running maximum of the sizes of gradients.
+
+    One step on a parameter ``p`` with gradient ``g``; ``m`` and ``largest`` are its buffers, ``t`` the step, from 1::
+
+        g = g + weight_decay * p
+        m = beta1 * m + (1 - beta1) * g
+        largest = max(beta2 * largest, |g| + eps)
+        p = p - lr / (1 - beta1 ** t) * m / largest
+
+    Source: Kingma and Ba (2015), arXiv:1412.6980, section 7.1; torch.optim.Adamax.
+    Shapes: parameters of any shape; gradients and buffers have that of their parameter.
+    Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
+
+    Args:
+        lr: step size, at least 0, or a schedule of step sizes.
+        betas: decay of the running mean and of the running maximum, each in [0, 1).
+        eps: added to the size of the gradient, at least 0.
+        weight_decay: factor of the L2 penalty, at least 0.
+        maximize: whether to climb, by the negated gradient.
+
+    Raises:
+        DomainError: a hyperparameter outside these bounds.
+
+    >>> from dgrr.runtime.optim import Adamax
+    >>> import numpy as np
+    >>> params, rule = {"w": np.ones(2)}, Adamax(lr=0.5)
+    >>> rule.step(params, {"w": np.array([1.0, -2.0])}, rule.init(params))
+    >>> params["w"].round(4)
+    array([0.5, 1.5])
+    """
+
+    rule: ClassVar[str] = "adamax@1"
+    names: ClassVar[tuple[str, ...]] = ("lr", "beta1", "beta2", "eps", "weight_decay", "maximize")
+
+    lr: float | Schedule = 2e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 0.0
+    _: KW_ONLY
+    maximize: bool = False
+
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        """The running mean and the running maximum."""
+        return ("m", "largest")
+
+    def update(self, p: AnyVar, g: AnyVar, *buffers: AnyVar, lr: AnyVar, step: AnyVar) -> Any:
+        """The formula above."""
+        beta1, beta2 = self.betas
+        g = slope(p, g, maximize=self.maximize, weight_decay=self.weight_decay)
+        m = mixed(buffers[0], g, beta1)
+        largest = ops.maximum(beta2 * buffers[1], ops.absolute(g) + self.eps)
+        return p - like(p, lr / correction(beta1, step)) * (m / largest), m, largest

@@ -1,0 +1,131 @@
+"""Schedules along a curve: exponential, polynomial, linear."""
+
+from dataclasses import dataclass
+
+from ...tape import AnyVar, ops
+from .scalars import fraction, number, whole
+from .schedule_kernels import STEP_DECAY
+from .schedules import Form, FusedSchedule, put
+from .tape_schedules import TapeSchedule, share
+
+
+@dataclass(frozen=True)
+class Exponential(FusedSchedule):
+    """The rate times a factor after every step: ``lr * factor ** count``.
+
+    Source: torch.optim.lr_scheduler.ExponentialLR.
+    Shapes: a number for a count.
+    Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
+
+    Args:
+        lr: the first rate, at least 0.
+        factor: in [0, 1] (``gamma`` in PyTorch).
+
+    Raises:
+        DomainError: an argument outside these bounds.
+
+    >>> from dgrr.runtime.optim import Exponential
+    >>> schedule = Exponential(1.0, factor=0.5)
+    >>> [schedule(count) for count in (0, 1, 2)]
+    [1.0, 0.5, 0.25]
+    """
+
+    lr: float
+    factor: float
+
+    def __post_init__(self) -> None:
+        put(self, lr=number("Exponential: lr", self.lr), factor=fraction("Exponential: factor", self.factor))
+
+    @property
+    def _form(self) -> Form:
+        return Form(STEP_DECAY, 1, (self.lr, self.factor))
+
+
+@dataclass(frozen=True)
+class Polynomial(TapeSchedule):
+    """From ``lr`` to ``final`` along a power of the share that is left::
+
+        u = min(count, steps) / steps
+        final + (lr - final) * (1 - u) ** power
+
+    Source: torch.optim.lr_scheduler.PolynomialLR; optax.polynomial_schedule.
+    Shapes: a number for a count.
+    Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
+
+    Args:
+        lr: the first rate, at least 0.
+        steps: the count at which ``final`` is reached, at least 1 (``total_iters`` in PyTorch).
+        power: at least 0.
+        final: the last rate, at least 0.
+
+    Raises:
+        DomainError: an argument outside these bounds.
+
+    >>> from dgrr.runtime.optim import Polynomial
+    >>> schedule = Polynomial(1.0, steps=4, power=2.0)
+    >>> [schedule(count) for count in (0, 2, 4, 5)]
+    [1.0, 0.25, 0.0, 0.0]
+    """
+
+    lr: float
+    steps: int
+    power: float = 1.0
+    final: float = 0.0
+
+    def __post_init__(self) -> None:
+        where = type(self).__name__
+        put(
+            self,
+            lr=number(f"{where}: lr", self.lr),
+            steps=whole(f"{where}: steps", self.steps),
+            power=number(f"{where}: power", self.power),
+            final=number(f"{where}: final", self.final),
+        )
+
+    def rate(self, count: AnyVar) -> AnyVar:
+        """The formula above."""
+        left = 1.0 - share(count, self.steps)
+        return self.final + (self.lr - self.final) * ops.power(left, self.power)
+
+
+@dataclass(frozen=True)
+class Linear(TapeSchedule):
+    """From ``lr`` to ``final`` along a line, up or down::
+
+        u = min(count, steps) / steps
+        lr * (1 - u) + final * u
+
+    Source: torch.optim.lr_scheduler.LinearLR; optax.linear_schedule.
+    Shapes: a number for a count.
+    Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
+
+    Args:
+        lr: the first rate, at least 0.
+        steps: the count at which ``final`` is reached, at least 1.
+        final: the last rate, at least 0.
+
+    Raises:
+        DomainError: an argument outside these bounds.
+
+    >>> from dgrr.runtime.optim import Linear
+    >>> schedule = Linear(1.0, steps=4, final=2.0)
+    >>> [schedule(count) for count in (0, 1, 4, 5)]
+    [1.0, 1.25, 2.0, 2.0]
+    """
+
+    lr: float
+    steps: int
+    final: float = 0.0
+
+    def __post_init__(self) -> None:
+        put(
+            self,
+            lr=number("Linear: lr", self.lr),
+            steps=whole("Linear: steps", self.steps),
+            final=number("Linear: final", self.final),
+        )
+
+    def rate(self, count: AnyVar) -> AnyVar:
+        """The formula above."""
+        u = share(count, self.steps)
+        return self.lr * (1.0 - u) + self.final * u

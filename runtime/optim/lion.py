@@ -1,0 +1,60 @@
+"""Lion: steps along the sign of an average of gradients."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+from ...tape import AnyVar, ops
+from .schedules import Schedule
+from .tape_rule import TapeRule, like, mixed, shrunk, slope
+
+
+@dataclass(frozen=True)
+class Lion(TapeRule):
+    """Steps of one size along the sign of a mean of momentum and gradient, with decoupled weight decay.
+
+    One step on a parameter ``p`` with gradient ``g``; ``m`` is its buffer::
+
+        p = (1 - lr * weight_decay) * p - lr * sign(beta1 * m + (1 - beta1) * g)
+        m = beta2 * m + (1 - beta2) * g
+
+    Source: Chen and others (2023), arXiv:2302.06675, algorithm 2; optax.lion.
+    Shapes: parameters of any shape; gradients and buffers have that of their parameter.
+    Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
+
+    Args:
+        lr: step size, at least 0, or a schedule of step sizes.
+        betas: share of the momentum in the step, and decay of the momentum, each in [0, 1).
+        weight_decay: how much of ``lr * p`` is taken away, at least 0.
+        maximize: whether to climb, by the negated gradient.
+
+    Raises:
+        DomainError: a hyperparameter outside these bounds.
+
+    >>> from dgrr.runtime.optim import Lion
+    >>> import numpy as np
+    >>> params, rule = {"w": np.ones(2)}, Lion(lr=0.5)
+    >>> rule.step(params, {"w": np.array([1.0, -2.0])}, rule.init(params))
+    >>> params["w"].round(4)
+    array([0.5, 1.5])
+    """
+
+    rule: ClassVar[str] = "lion@1"
+    names: ClassVar[tuple[str, ...]] = ("lr", "beta1", "beta2", "weight_decay", "maximize")
+
+    lr: float | Schedule = 1e-4
+    betas: tuple[float, float] = (0.9, 0.99)
+    weight_decay: float = 0.0
+    _: KW_ONLY
+    maximize: bool = False
+
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        """The momentum."""
+        return ("m",)
+
+    def update(self, p: AnyVar, g: AnyVar, *buffers: AnyVar, lr: AnyVar, step: AnyVar) -> Any:
+        """The formula above."""
+        g = slope(p, g, maximize=self.maximize)
+        c = mixed(buffers[0], g, self.betas[0])
+        sign = ops.cast(c > 0.0, p.dtype) - ops.cast(c < 0.0, p.dtype)
+        return shrunk(p, lr, self.weight_decay) - like(p, lr) * sign, mixed(buffers[0], g, self.betas[1])

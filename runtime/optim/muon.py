@@ -1,0 +1,126 @@
+"""Muon: steps along the nearest orthogonal matrix of the momentum."""
+
+from dataclasses import KW_ONLY, dataclass
+from math import inf
+from typing import Any, ClassVar
+
+from ...arrays import Array, Arrays
+from ...tape import AnyVar, ShapeError
+from .scalars import number, whole
+from .schedules import Schedule
+from .tape_rule import TapeRule, at_least, like, mixed, norm, shrunk, slope
+
+
+@dataclass(frozen=True)
+class Muon(TapeRule):
+    """Steps along a matrix that is nearly the orthogonal one nearest to the momentum. For parameters of two axes.
+
+    One step on a parameter ``p`` with gradient ``g``; ``m`` is its buffer, ``X`` has no more rows than columns (it is
+    transposed and turned back where it has)::
+
+        m = momentum * m + (1 - momentum) * g
+        X = momentum * m + (1 - momentum) * g if nesterov else m
+        X = X / max(|X|, eps)
+        repeat ns_steps times: S = X @ X.T;  X = a * X + (b * S + c * (S @ S)) @ X
+        size = 0.2 * sqrt(max(rows, columns)) if match_rms else sqrt(max(1, rows / columns))
+        p = (1 - lr * weight_decay) * p - lr * size * X
+
+    Products are computed in the dtype of the parameter, by `ops.matmul`; PyTorch computes them in bfloat16. Other
+    parameters get another rule: ``{"*.weight": Muon(), "*": AdamW()}``.
+
+    Source: Jordan and others (2024), https://kellerjordan.github.io/posts/muon/; torch.optim.Muon.
+    Shapes: parameters (rows, columns); gradients and buffers have that of their parameter.
+    Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
+
+    Args:
+        lr: step size, at least 0, or a schedule of step sizes.
+        weight_decay: how much of ``lr * p`` is taken away, at least 0.
+        momentum: decay of the running mean, in [0, 1).
+        nesterov: look ahead along the momentum.
+        a, b, c: coefficients of the iteration (``ns_coefficients`` in PyTorch).
+        eps: the least norm, at least 0.
+        ns_steps: how often it is repeated, at least 1.
+        match_rms: whether steps are about as large as those of AdamW (``adjust_lr_fn="match_rms_adamw"``).
+        maximize: whether to climb, by the negated gradient.
+
+    Raises:
+        DomainError: a hyperparameter outside these bounds.
+        ShapeError: a parameter has not two axes.
+
+    >>> from dgrr.runtime.optim import Muon
+    >>> import numpy as np
+    >>> params, rule = {"w": np.ones((1, 2))}, Muon(lr=0.5)
+    >>> rule.step(params, {"w": np.array([[1.0, -2.0]])}, rule.init(params))
+    >>> params["w"].round(4)
+    array([[0.7943, 1.2615]])
+    """
+
+    rule: ClassVar[str] = "muon@1"
+    names: ClassVar[tuple[str, ...]] = (
+        "lr",
+        "weight_decay",
+        "momentum",
+        "nesterov",
+        "a",
+        "b",
+        "c",
+        "eps",
+        "ns_steps",
+        "match_rms",
+        "maximize",
+    )
+    flags: ClassVar[tuple[str, ...]] = ("nesterov", "match_rms", "maximize")
+    shares: ClassVar[tuple[str, ...]] = ("momentum",)
+
+    lr: float | Schedule = 1e-3
+    weight_decay: float = 0.1
+    momentum: float = 0.95
+    _: KW_ONLY
+    nesterov: bool = True
+    a: float = 3.4445
+    b: float = -4.775
+    c: float = 2.0315
+    eps: float = 1e-7
+    ns_steps: int = 5
+    match_rms: bool = False
+    maximize: bool = False
+
+    def _checked(self, name: str, value: Any) -> Any:
+        if name in ("a", "b", "c"):
+            return number(f"Muon: {name}", value, -inf)
+        if name == "ns_steps":
+            return whole("Muon: ns_steps", int(value) if value == int(value) else value)
+        return super()._checked(name, value)
+
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        """The momentum."""
+        return ("m",)
+
+    def init(self, params: Arrays) -> dict[str, Array]:
+        """As `Rule.init`. Raises ShapeError for a parameter that has not two axes."""
+        for name, array in params.items():
+            if array.ndim != 2:
+                raise ShapeError(
+                    f"Muon.init: parameter {name!r}: expected two axes, got shape {array.shape}; give it another rule: "
+                    '{"*.weight": Muon(), "*": AdamW()}'
+                )
+        return super().init(params)
+
+    def update(self, p: AnyVar, g: AnyVar, *buffers: AnyVar, lr: AnyVar, step: AnyVar) -> Any:
+        """The formula above."""
+        g = slope(p, g, maximize=self.maximize)
+        m = mixed(buffers[0], g, self.momentum)
+        ahead = mixed(m, g, self.momentum) if self.nesterov else m
+        rows, columns = p.value.sizes
+        x = self._orthogonal(ahead.T).T if rows > columns else self._orthogonal(ahead)
+        size = 0.2 * max(rows, columns) ** 0.5 if self.match_rms else max(1.0, rows / max(columns, 1)) ** 0.5
+        return shrunk(p, lr, self.weight_decay) - like(p, lr * size) * x, m
+
+    def _orthogonal(self, x: AnyVar) -> AnyVar:
+        """Newton and Schulz's iteration for the orthogonal factor, in their odd polynomial of degree five."""
+        x = x / at_least(norm(x), self.eps)
+        for _ in range(self.ns_steps):
+            s = x @ x.T
+            x = self.a * x + (self.b * s + self.c * (s @ s)) @ x
+        return x

@@ -1,0 +1,89 @@
+"""RAdam: Adam that waits until the variance of its steps is known."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+from ...tape import AnyVar, DomainError, ops
+from .schedules import Schedule
+from .tape_rule import TapeRule, correction, like, mixed, shrunk, slope
+
+
+@dataclass(frozen=True)
+class RAdam(TapeRule):
+    """Adam whose steps are plain until enough gradients were seen to divide them by a root mean square.
+
+    One step on a parameter ``p`` with gradient ``g``; ``m`` and ``v`` are its buffers, ``t`` the step, from 1, and
+    ``(c1, c2) = (1 - beta1 ** t, 1 - beta2 ** t)``::
+
+        g = g + weight_decay * p                                        # p = (1 - lr * weight_decay) * p if decoupled
+        m = beta1 * m + (1 - beta1) * g
+        v = beta2 * v + (1 - beta2) * g * g
+        last = 2 / (1 - beta2) - 1
+        rho = last - 2 * t * (1 - c2) / c2
+        r = sqrt((rho - 4) * (rho - 2) * last / ((last - 4) * (last - 2) * rho))
+        p = p - lr / c1 * m * (r * sqrt(c2) / (sqrt(v) + eps) if rho > 5 else 1)
+
+    Source: Liu and others (2020), arXiv:1908.03265; torch.optim.RAdam.
+    Shapes: parameters of any shape; gradients and buffers have that of their parameter.
+    Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
+
+    Args:
+        lr: step size, at least 0, or a schedule of step sizes.
+        betas: decay of the two running averages, in [0, 1) and in (0.5, 1).
+        eps: added to the denominator, at least 0.
+        weight_decay: factor of the L2 penalty, at least 0.
+        decoupled: whether weight decay leaves the gradient as it is (``decoupled_weight_decay`` in PyTorch).
+        maximize: whether to climb, by the negated gradient.
+
+    Raises:
+        DomainError: a hyperparameter outside these bounds.
+
+    >>> from dgrr.runtime.optim import RAdam
+    >>> import numpy as np
+    >>> params, rule = {"w": np.ones(2)}, RAdam(lr=0.5)
+    >>> rule.step(params, {"w": np.array([1.0, -2.0])}, rule.init(params))
+    >>> params["w"].round(4)
+    array([0.5, 2. ])
+    """
+
+    rule: ClassVar[str] = "radam@1"
+    names: ClassVar[tuple[str, ...]] = ("lr", "beta1", "beta2", "eps", "weight_decay", "decoupled", "maximize")
+    flags: ClassVar[tuple[str, ...]] = ("decoupled", "maximize")
+
+    lr: float | Schedule = 1e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 0.0
+    _: KW_ONLY
+    decoupled: bool = False
+    maximize: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.betas[1] <= 0.6:  # where rho stays below 5, or divides by 0
+            raise DomainError(f"RAdam: betas[1]: expected a number in (0.6, 1), got {self.betas[1]!r}")
+
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        """The two running means."""
+        return ("m", "v")
+
+    def update(self, p: AnyVar, g: AnyVar, *buffers: AnyVar, lr: AnyVar, step: AnyVar) -> Any:
+        """The formula above."""
+        beta1, beta2 = self.betas
+        g = slope(p, g, maximize=self.maximize, weight_decay=0.0 if self.decoupled else self.weight_decay)
+        p = shrunk(p, lr, self.weight_decay if self.decoupled else 0.0)
+        m, v = mixed(buffers[0], g, beta1), mixed(buffers[1], g * g, beta2)
+        known, factor = self._factor(step)
+        size = lr / correction(beta1, step)
+        divided = like(p, size * factor * known) / (ops.sqrt(v) + self.eps)
+        return p - (divided + like(p, size * (1.0 - known))) * m, m, v
+
+    def _factor(self, step: AnyVar) -> tuple[AnyVar, AnyVar]:
+        """Whether the variance is known, as 1 or 0, and what the step is multiplied by then."""
+        c2, last = correction(self.betas[1], step), 2.0 / (1.0 - self.betas[1]) - 1.0
+        rho = last - 2.0 * step * (1.0 - c2) / c2
+        known = ops.cast(rho > 5.0, "float64")
+        rho = known * rho + (1.0 - known) * 5.0
+        share = (rho - 4.0) * (rho - 2.0) * last / ((last - 4.0) * (last - 2.0) * rho)
+        return known, ops.sqrt(share * c2)

@@ -1,0 +1,72 @@
+"""The built-in rules by the names that traces have for them, and the names that are left to users."""
+
+import re
+from collections.abc import Mapping
+
+from ...tape.errors import DomainError
+from .adadelta import Adadelta
+from .adafactor import Adafactor
+from .adagrad import Adagrad
+from .adamax import Adamax
+from .lamb import LAMB
+from .lion import Lion
+from .muon import Muon
+from .nadam import NAdam
+from .radam import RAdam
+from .rmsprop import RMSprop
+from .rule import Rule
+from .rules import EXTENDED, FUSED, SGD, Adam, AdamW
+
+_CLASSES = (RMSprop, Adagrad, Adadelta, Adamax, NAdam, RAdam, Lion, LAMB, Adafactor, Muon)
+
+RULES: dict[str, type[Rule]] = {
+    **FUSED,
+    "sgd@2": SGD,
+    "adam@2": Adam,
+    "adamw@2": AdamW,
+    **{cls.rule: cls for cls in _CLASSES},
+}
+"""Every rule by name."""
+
+
+NAME = re.compile(r"[a-z][a-z0-9_]*@[1-9][0-9]*")
+"""What a rule may be called."""
+
+LONGEST = 64
+"""Characters of a name."""
+
+TAKEN = {"clip_value", "frozen", "ema", *[name.partition("@")[0] for name in RULES]}
+"""What is built in, in every version."""
+
+
+def require_own_name(where: str, name: object) -> str:
+    """The name of a user's rule. Raises DomainError for what is no name and version, or is built in."""
+    if not isinstance(name, str) or len(name) > LONGEST or not NAME.fullmatch(name):
+        expected = f"expected a name and a version, such as 'mine@1', of at most {LONGEST} characters"
+        raise DomainError(f"{where}: {expected}, got {name!r}")
+    if name.partition("@")[0] in TAKEN:
+        raise DomainError(f"{where}: expected a name that is not built in, got {name!r}; choose another")
+    return name
+
+
+def make_rule(name: str, hyper: Mapping[str, float], rules: Mapping[str, type[Rule]] | None = None) -> Rule:
+    """The rule of a name and its `hyperparameters`, as traces record them.
+
+    ``rules`` are classes by name besides those that are built in.
+
+    Raises:
+        KeyError: no rule has this name.
+        DomainError: a hyperparameter is missing, unknown or out of bounds.
+
+    >>> from dgrr.runtime import Adam, make_rule
+    >>> make_rule("adam@1", Adam(3e-4).hyperparameters()) == Adam(3e-4)
+    True
+    """
+    known = {**(rules or {}), **RULES}
+    if name not in known:
+        raise KeyError(f"make_rule: expected one of {', '.join(known)}, got {name!r}")
+    expected = EXTENDED.get(name, known[name].names)
+    if set(hyper) != set(expected):
+        given = ", ".join(hyper) or "nothing"
+        raise DomainError(f"make_rule: {name}: expected {', '.join(expected)}, got {given}")
+    return known[name].from_hyperparameters(hyper)

@@ -1,0 +1,63 @@
+"""What a trainer trains: parameters and states, by which rules and at which rates."""
+
+from ...arrays import Array
+from ..captured.captured_step import CapturedStep
+from ..optim.averages import averaged
+from ..optim.clip import global_norm
+from ..optim.groups import Optimizer
+from ..step.eager import EagerStep
+from .evaluator import Evaluator
+from .modes import StepRunner
+
+
+class TrainedArrays(Evaluator):
+    """The arrays of a `Trainer`, and what updates them."""
+
+    _run: StepRunner
+
+    steps: int
+    """Steps done since the beginning of the run."""
+
+    @property
+    def optimizer(self) -> Optimizer:
+        """The rule that updates the parameters, or the rules by patterns of names."""
+        return self._step.recipe.rule
+
+    @property
+    def lr(self) -> float | dict[str, float]:
+        """The learning rate of the next update; where several rules were given, that of each by its pattern."""
+        rates = self._step.groups.rates(self.steps + 1)
+        return rates if isinstance(self.optimizer, dict) else next(iter(rates.values()))
+
+    @property
+    def params(self) -> dict[str, Array]:
+        """The trained values by name: the same arrays all the time."""
+        return self._step.params
+
+    @property
+    def averaged(self) -> dict[str, Array]:
+        """The running averages of the parameters by name, and what is frozen: the same arrays all the time.
+
+        They begin as the parameters; after each step ``average = ema * average + (1 - ema) * parameter``.
+
+        Raises DomainError for a trainer without ``ema``.
+        """
+        return averaged(self.params, self.state)
+
+    @property
+    def state(self) -> dict[str, Array]:
+        """The optimizer's state by name: the same arrays all the time."""
+        return self._step.state
+
+    @property
+    def model_state(self) -> dict[str, Array]:
+        """What the model keeps from step to step, by name: the same arrays all the time."""
+        return self._step.model_state
+
+    @property
+    def _step(self) -> EagerStep | CapturedStep:
+        return self._run.step
+
+    def _norm(self, step: EagerStep | CapturedStep) -> float | None:
+        """The norm of the last step's gradients, which clipping has measured, or else is measured now."""
+        return global_norm(step.consumed) if step.recipe.clip_norm is None else step.norm

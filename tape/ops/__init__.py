@@ -7,11 +7,10 @@ has one size within a call, ``*Bs`` stands for any number of axes, ``...`` for a
 """
 
 from ..record.op import OPS as OPS
-from .attention.attention import (
-    attention_weights as attention_weights,
-    scaled_dot_product_attention as scaled_dot_product_attention,
-)
+from .attention.attention import attention_weights as attention_weights, masked_softmax as masked_softmax
 from .attention.multi_head import multi_head_attention as multi_head_attention
+from .attention.rotary import rotary as rotary
+from .attention.scaled_dot_product import scaled_dot_product_attention as scaled_dot_product_attention
 from .conv.conv import conv as conv, conv_transpose as conv_transpose
 from .elementwise.activation import (
     elu as elu,

@@ -1,8 +1,8 @@
 """Every row, and the ops that have none."""
 
-from . import elementwise, layers, reductions, shapes, spatial
+from . import elementwise, layers, losses, reductions, shapes, spatial
 
-ROWS = [*elementwise.ROWS, *shapes.ROWS, *reductions.ROWS, *spatial.ROWS, *layers.ROWS]
+ROWS = [*elementwise.ROWS, *shapes.ROWS, *reductions.ROWS, *losses.ROWS, *spatial.ROWS, *layers.ROWS]
 
 DRAWS = ("uniform", "normal", "bernoulli", "integers", "permutation")
 

@@ -102,13 +102,16 @@ def _samples(make: Make) -> list[Sample]:
     few = (make(4, 6), make(3, 3), make(2, 3), make(6, 4), make.mask(2, 1, 5), make(6), make(3), make(3), make(4))
     seen = np.arange(5) < np.array([[5], [3]])
     return [
-        Sample((make(3, 4), *w, None, *none, None), {"num_heads": 2}),
-        Sample((make(2, 3, 4), *w, mask, *biases, None), {"num_heads": 3}),
-        Sample((make(2, 3, 4), *w, make.mask(3, 3), None, make(6), None, None, None), {"num_heads": 1}),
-        Sample((make(2, 3, 4), *w, None, *none, None), {"num_heads": 2, "is_causal": True}),
-        Sample((make(2, 3, 4), *wide, make.mask(2, 3, 5), *biases, context), {"num_heads": 2, "is_causal": True}),
-        Sample((make(1, 2, 3, 4), *wide, None, *none, make(1, 2, 1, 3)), {"num_heads": 6}),
-        Sample((make(0, 3, 4), *w, None, *none, None), {"num_heads": 2}),
+        Sample((make(3, 4), *w, None, *none, None, None, None), {"num_heads": 2}),
+        Sample((make(2, 3, 4), *w, mask, *biases, None, None, None), {"num_heads": 3}),
+        Sample((make(2, 3, 4), *w, make.mask(3, 3), None, make(6), None, None, None, None, None), {"num_heads": 1}),
+        Sample((make(2, 3, 4), *w, None, *none, None, None, None), {"num_heads": 2, "is_causal": True}),
+        Sample(
+            (make(2, 3, 4), *wide, make.mask(2, 3, 5), *biases, context, None, None),
+            {"num_heads": 2, "is_causal": True},
+        ),
+        Sample((make(1, 2, 3, 4), *wide, None, *none, make(1, 2, 1, 3), None, None), {"num_heads": 6}),
+        Sample((make(0, 3, 4), *w, None, *none, None, None, None), {"num_heads": 2}),
         Sample((make(2, 3, 4), *few, context, make(2, 5, 2), seen), {"num_heads": 6, "num_kv_heads": 3, "window": 3}),
         Sample((make(2, 3, 4), *w, make(2, 3, 3), *none, None, None, seen[:, 2:]), {"num_heads": 2, "softcap": 2.0}),
     ]

@@ -49,7 +49,8 @@ def page() -> str:
         *map(_plain, sorted(ops.__all__)),
     ]
     parts += [
-        "## Private ops\n\nRecords that only derivatives use; they hold the same properties.\n\n",
+        "## Private ops\n\nRecords that derivatives and the functions above use; they hold the same properties. One "
+        "that has the name of a\nfunction is its plain form, as the tape shows it.\n\n",
         *map(_entry, private),
     ]
     return "".join(parts).rstrip("\n") + "\n"

@@ -5,10 +5,12 @@ from .layer import Layer, SameShape, Sequential
 from .layers.activation import ELU, GELU, LeakyReLU, ReLU, Sigmoid, SiLU, Softplus, Tanh
 from .layers.attention import MultiHeadAttention
 from .layers.batch_norm import BatchNorm
-from .layers.containers import Flatten, Residual, Unflatten
+from .layers.cells import GRUCell, LSTMCell, RNNCell
+from .layers.containers import Flatten, Identity, Residual, Unflatten
 from .layers.conv import Conv, Conv1d, Conv2d, ConvTranspose, ConvTranspose1d, ConvTranspose2d
 from .layers.dropout import Dropout
 from .layers.embedding import Embedding
+from .layers.gated import GLU, Bilinear, PReLU, SwiGLU
 from .layers.linear import Linear
 from .layers.norm import GroupNorm, InstanceNorm, LayerNorm, RMSNorm
 from .layers.pool import (
@@ -27,7 +29,10 @@ from .layers.pool import (
     MaxPool2d,
     SmoothMaxPool,
 )
+from .layers.positions import LearnedPositions, Rotary, SinusoidalPositions
+from .layers.recurrent import GRU, LSTM, RNN
 from .layers.softmax import LogSoftmax, Softmax
+from .layers.tied import Tied
 from .layers.transformer import TransformerBlock
 from .layers.upsample import Pad, PixelShuffle, PixelUnshuffle, Upsample, UpsampleBilinear, UpsampleNearest
 from .parameters import Parameter
@@ -36,6 +41,10 @@ from .state_dict import load, load_state_dict, save
 __all__ = [
     "ELU",
     "GELU",
+    "GLU",
+    "GRU",
+    "LSTM",
+    "RNN",
     "AdaptiveAvgPool",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
@@ -46,6 +55,7 @@ __all__ = [
     "AvgPool1d",
     "AvgPool2d",
     "BatchNorm",
+    "Bilinear",
     "Conv",
     "Conv1d",
     "Conv2d",
@@ -55,33 +65,43 @@ __all__ = [
     "Dropout",
     "Embedding",
     "Flatten",
+    "GRUCell",
     "GroupNorm",
+    "Identity",
     "InstanceNorm",
     "LPPool",
+    "LSTMCell",
     "Layer",
     "LayerNorm",
     "LeakyReLU",
+    "LearnedPositions",
     "Linear",
     "LogSoftmax",
     "MaxPool",
     "MaxPool1d",
     "MaxPool2d",
     "MultiHeadAttention",
+    "PReLU",
     "Pad",
     "Parameter",
     "PixelShuffle",
     "PixelUnshuffle",
     "RMSNorm",
+    "RNNCell",
     "ReLU",
     "Residual",
+    "Rotary",
     "SameShape",
     "Sequential",
     "SiLU",
     "Sigmoid",
+    "SinusoidalPositions",
     "SmoothMaxPool",
     "Softmax",
     "Softplus",
+    "SwiGLU",
     "Tanh",
+    "Tied",
     "TransformerBlock",
     "Unflatten",
     "Upsample",

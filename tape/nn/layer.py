@@ -86,18 +86,9 @@ class Layer(Fields, ABC, Generic[In, Out]):
     def children(self) -> "Mapping[str, Layer]":
         """The parts by name: the attributes that are layers, in the order in which they were set, unless overridden.
 
-        Raises DomainError for an attribute that is a list or tuple of layers, which have no names.
+        Layers in a list, a tuple or a dict have names behind its own: ``blocks.0``, ``heads.left``.
         """
-        parts = dict[str, Layer]()
-        for name, value in vars(self).items():
-            if isinstance(value, Layer):
-                parts[name] = cast(Any, value)
-            elif isinstance(value, list | tuple) and any(isinstance(each, Layer) for each in cast(Any, value)):
-                raise DomainError(
-                    f"{type(self).__name__}: attribute {name!r}: expected layers one by one, got a "
-                    f"{type(cast(Any, value)).__name__} of them; write nn.Sequential(*layers), or children() for names"
-                )
-        return parts
+        return {part: layer for name, value in vars(self).items() for part, layer in _named(name, value)}
 
     @overload
     def __call__(self: "AnyLayer", p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar: ...
@@ -288,6 +279,16 @@ def applied(part: Any, name: str, p: Params, x: AnyVar, ctx: Context | None, mor
         error.raised_in(name)
         raise
     return y
+
+
+def _named(name: str, value: Any) -> Iterator[tuple[str, Layer]]:
+    """The layers that an attribute holds, by name."""
+    if isinstance(value, Layer):
+        yield name, cast(Any, value)
+    elif isinstance(value, list | tuple | dict):
+        held: Any = cast(Any, value)
+        for key, each in held.items() if isinstance(value, dict) else enumerate(held):
+            yield from _named(f"{name}.{key}", each)
 
 
 def _steps(layer: Any) -> tuple[Layer, ...]:

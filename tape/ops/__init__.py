@@ -7,11 +7,10 @@ has one size within a call, ``*Bs`` stands for any number of axes, ``...`` for a
 """
 
 from ..record.op import OPS as OPS
-from .attention.attention import (
-    attention_weights as attention_weights,
-    scaled_dot_product_attention as scaled_dot_product_attention,
-)
+from .attention.attention import attention_weights as attention_weights, masked_softmax as masked_softmax
 from .attention.multi_head import multi_head_attention as multi_head_attention
+from .attention.rotary import rotary as rotary
+from .attention.scaled_dot_product import scaled_dot_product_attention as scaled_dot_product_attention
 from .conv.conv import conv as conv, conv_transpose as conv_transpose
 from .elementwise.activation import (
     elu as elu,
@@ -92,14 +91,32 @@ from .linear.triangles import (
     triu as triu,
 )
 from .linear.triangular import cholesky as cholesky, solve_triangular as solve_triangular
-from .losses.cross_entropy import cross_entropy as cross_entropy, soft_cross_entropy as soft_cross_entropy
-from .losses.nll import nll_loss as nll_loss
-from .losses.regression import (
+from .losses.classes import (
+    cross_entropy as cross_entropy,
+    nll_loss as nll_loss,
+    soft_cross_entropy as soft_cross_entropy,
+)
+from .losses.distances import (
+    cosine_embedding_loss as cosine_embedding_loss,
+    cosine_similarity as cosine_similarity,
+    hinge_embedding_loss as hinge_embedding_loss,
+    margin_ranking_loss as margin_ranking_loss,
+    pairwise_distance as pairwise_distance,
+    triplet_margin_loss as triplet_margin_loss,
+)
+from .losses.elements import (
     binary_cross_entropy_with_logits as binary_cross_entropy_with_logits,
     huber_loss as huber_loss,
-    mse_grad as mse_grad,
+    l1_loss as l1_loss,
     mse_loss as mse_loss,
 )
+from .losses.likelihoods import (
+    gaussian_nll_loss as gaussian_nll_loss,
+    kl_div as kl_div,
+    poisson_nll_loss as poisson_nll_loss,
+    sigmoid_focal_loss as sigmoid_focal_loss,
+)
+from .losses.regression import mse_grad as mse_grad
 from .norm.groups import group_norm as group_norm, instance_norm as instance_norm
 from .norm.inference import batch_norm_inference as batch_norm_inference
 from .norm.norm import batch_norm as batch_norm, layer_norm as layer_norm, rms_norm as rms_norm

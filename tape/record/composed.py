@@ -83,14 +83,15 @@ def composed(
     """Keep a record of a function of Vars that calls ops, and give the function back, described by its record.
 
     Its attributes reach it in plain form, or are refused under its name. It checks its arguments before it calls the
-    first op, so that an error leaves nothing on the tape: `fitted` does it for shapes and dtypes. ``reference`` and
+    first op, so that an error leaves nothing on the tape: `fitted` does it for shapes and dtypes. A private op of the
+    same name is its plain form, and says in its words what does not fit that. ``reference`` and
     ``errors`` take the inputs in the order of the parameters and the attributes by name. Raises TypeError, at import,
     for a record with a part missing.
     """
 
     def keep(function: F) -> F:
         name = function.__name__
-        require_free("composed function", name)
+        require_free("composed function", name, over_private=True)
         require_docstring("composed function", function)
         signature = Signature(function, exact=bool(get_overloads(function)))
         checked = _with_plain_attributes(function, signature, instead or {})

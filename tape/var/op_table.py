@@ -48,8 +48,9 @@ COMPOSED: dict[str, object] = {}
 """Every record of a composed function by name."""
 
 
-def require_free(kind: str, name: str) -> None:
-    """Raise TypeError if a record has this name already."""
-    for what, table in (("an op", OPS), ("a composed function", COMPOSED)):
-        if name in table:
-            raise TypeError(f"{kind} {name}: {what} of this name exists already")
+def require_free(kind: str, name: str, *, over_private: bool = False) -> None:
+    """Raise TypeError if a record has this name already; a private op may be the plain form of a composed function."""
+    if name in OPS and not (over_private and OPS[name].private):
+        raise TypeError(f"{kind} {name}: an op of this name exists already")
+    if name in COMPOSED:
+        raise TypeError(f"{kind} {name}: a composed function of this name exists already")

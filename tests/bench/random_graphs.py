@@ -19,6 +19,7 @@ from dgrr.runtime import SGD, Adam, CapturedStep, EagerStep
 from dgrr.runtime.optim import Cosine, Rule, ops_rule
 from dgrr.runtime.step.update import Recipe
 from dgrr.tape import AnyTensor, AnyVar, DgrrError, ops
+from dgrr.tape.record.composed import COMPOSED
 from dgrr.tape.record.op import OPS
 from dgrr.tape.record.samples import Make, Sample
 
@@ -40,8 +41,8 @@ DTYPES = (np.float32, np.float64)
 LARGEST, MOST_ELEMENTS, TRIES = 1e3, 4096, 12
 REPLAYS = 3
 
-PUBLIC = tuple(name for name, op in OPS.items() if not op.private)
-"""Every op that users call."""
+PUBLIC = tuple(name for name, op in OPS.items() if not op.private or name in COMPOSED)
+"""Every op that users call, also as the plain form of a function."""
 
 CHEAP = "add mul relu where matmul reduce_sum reduce_mean reshape permute swapaxes broadcast_to"
 

@@ -57,10 +57,36 @@ def of_instances(draw: Draw) -> tuple[Arrays, Attrs]:
 
 
 def seen(draw: Draw, queries: int, keys: int) -> Any:
-    """Which keys a query may see: the first one always, since we decide that seeing none means zeros."""
-    mask = draw.mask(queries, keys)
+    """Which keys a query may see: its own place and the first always, since we decide that seeing none means zeros."""
+    mask = draw.mask(queries, keys) | np.eye(queries, keys, dtype=np.bool_)
     mask[:, 0] = True
     return draw.optional(mask)
+
+
+def masked(draw: Draw, batch: tuple[int, ...], queries: int, keys: int) -> Any:
+    """A mask of bools for all, or one that is added, perhaps for each of a batch."""
+    added = draw.normal(*draw.one_of((), batch), draw.one_of(1, queries), keys)
+    return added if draw.one_of(False, True) else seen(draw, queries, keys)
+
+
+def limited(draw: Draw, queries: int, keys: int) -> Attrs:
+    """A cap of the scores, and a window: none where a query would see no key."""
+    window = draw.one_of(None, draw.integer(1, 4)) if queries <= keys else None
+    return {"softcap": draw.one_of(None, draw.real(0.5, 5.0)), "window": window}
+
+
+def scored(draw: Draw) -> tuple[Arrays, Attrs]:
+    batch = draw.shape((0, 2), (1, 3))
+    queries, keys = draw.integers(2, 1, 6)
+    return {"scores": draw.normal(*batch, queries, keys), "mask": seen(draw, queries, keys)}, {
+        "is_causal": draw.one_of(False, True)
+    }
+
+
+def turned(draw: Draw) -> tuple[Arrays, Attrs]:
+    x = draw.normal(*draw.shape((0, 2), (1, 3)), draw.integer(1, 5), 2 * draw.integer(1, 3))
+    attrs = {"base": draw.one_of(10000.0, draw.real(2.0, 50.0)), "offset": draw.integer(0, 7)}
+    return {"x": x}, {**attrs, "interleaved": draw.one_of(False, True)}
 
 
 def attended(*values: str) -> Arguments:
@@ -73,9 +99,10 @@ def attended(*values: str) -> Arguments:
             "query": draw.normal(*batch, queries, features),
             "key": draw.normal(*batch, keys, features),
             **{name: draw.normal(*batch, keys, width) for name in values},
-            "mask": seen(draw, queries, keys),
+            "mask": masked(draw, batch, queries, keys) if values else seen(draw, queries, keys),
         }
-        return arrays, {"is_causal": draw.one_of(False, True), "scale": draw.one_of(None, draw.real(0.1, 2.0))}
+        attrs = {"is_causal": draw.one_of(False, True), "scale": draw.one_of(None, draw.real(0.1, 2.0))}
+        return arrays, {**attrs, **limited(draw, queries, keys)} if values else attrs
 
     return arguments
 
@@ -85,18 +112,27 @@ def headed(draw: Draw) -> tuple[Arrays, Attrs]:
     n, m, model, other, heads, features = draw.integers(6, 1, 4)
     context = draw.optional(draw.normal(*batch, m, other))
     rows, width = (n, model) if context is None else (m, other)
-    inner = heads * features
+    groups = draw.one_of(None, *(g for g in range(1, heads + 1) if heads % g == 0))
+    inner, narrow = heads * features, (groups or heads) * features
+    value = draw.optional(draw.normal(*batch, rows, other))
+    key_mask = draw.mask(*batch, rows)
+    key_mask[..., 0] = True
     arrays: Arrays = {
         "x": draw.normal(*batch, n, model),
         "wq": draw.normal(model, inner),
-        **{name: draw.normal(width, inner) for name in ("wk", "wv")},
+        "wk": draw.normal(width, narrow),
+        "wv": draw.normal(width if value is None else other, narrow),
         "wo": draw.normal(inner, model),
-        "mask": seen(draw, n, rows),
-        **{name: draw.optional(draw.normal(inner)) for name in ("bq", "bk", "bv")},
+        "mask": masked(draw, batch, n, rows),
+        "bq": draw.optional(draw.normal(inner)),
+        **{name: draw.optional(draw.normal(narrow)) for name in ("bk", "bv")},
         "bo": draw.optional(draw.normal(model)),
         "context": context,
+        "value": value,
+        "key_mask": draw.optional(key_mask),
     }
-    return arrays, {"num_heads": heads, "is_causal": draw.one_of(False, True)}
+    attrs = {"num_heads": heads, "num_kv_heads": groups, "is_causal": draw.one_of(False, True)}
+    return arrays, {**attrs, "softcap": draw.one_of(None, draw.real(0.5, 5.0))}
 
 
 def batch_norm(t: Any, x: Any, weight: Any, bias: Any, eps: float, channel_axis: int) -> Any:
@@ -116,15 +152,42 @@ def batch_norm_inference(
     return made if bias is None else made + bias
 
 
-def allowed(t: Any, mask: Any, is_causal: bool, queries: int, keys: int) -> Any:
-    """The peer takes one of the two only."""
+def allowed(t: Any, mask: Any, is_causal: bool, queries: int, keys: int, window: int | None = None) -> Any:
+    """The peer takes one of them only."""
     kept = t.ones(queries, keys, dtype=t.bool) if mask is None else mask
-    return kept.tril() if is_causal else kept
+    if window is not None:
+        near = (t.arange(queries)[:, None] - t.arange(keys)).abs() < window
+        kept = kept & near if kept.dtype == t.bool else kept.masked_fill(~near, -np.inf)
+    if not is_causal:
+        return kept
+    before = t.ones(queries, keys, dtype=t.bool).tril()
+    return kept & before if kept.dtype == t.bool else kept.masked_fill(~before, -np.inf)
 
 
-def attention(t: Any, query: Any, key: Any, value: Any, mask: Any, is_causal: bool, scale: Any) -> Any:
-    kept = allowed(t, mask, is_causal, query.shape[-2], key.shape[-2])
-    return t.nn.functional.scaled_dot_product_attention(query, key, value, kept, scale=scale)
+def attention(
+    t: Any, query: Any, key: Any, value: Any, mask: Any, is_causal: bool, scale: Any, softcap: Any, window: Any = None
+) -> Any:
+    """Written out where the peer has no cap."""
+    kept = allowed(t, mask, is_causal, query.shape[-2], key.shape[-2], window)
+    if softcap is None:
+        return t.nn.functional.scaled_dot_product_attention(query, key, value, kept, scale=scale)
+    scores = softcap * t.tanh(query @ key.mT * (query.shape[-1] ** -0.5 if scale is None else scale) / softcap)
+    scores = scores.masked_fill(~kept, -np.inf) if kept.dtype == t.bool else scores + kept
+    return t.softmax(scores, -1) @ value
+
+
+def masked_softmax(t: Any, scores: Any, mask: Any, is_causal: bool) -> Any:
+    kept = allowed(t, mask, is_causal, scores.shape[-2], scores.shape[-1])
+    return t.softmax(scores.masked_fill(~kept, -np.inf), -1)
+
+
+def rotary(t: Any, x: Any, base: float, offset: int, interleaved: bool) -> Any:
+    """As a product of complex numbers."""
+    n, half = x.shape[-2], x.shape[-1] // 2
+    angles = t.outer(t.arange(n, dtype=t.float64) + offset, base ** (-t.arange(half, dtype=t.float64) / half))
+    pairs = x.unflatten(-1, (half, 2)) if interleaved else x.unflatten(-1, (2, half)).mT
+    made = t.view_as_real(t.view_as_complex(pairs.contiguous()) * t.polar(t.ones_like(angles), angles))
+    return (made if interleaved else made.mT).flatten(-2)
 
 
 def attention_weights(t: Any, query: Any, key: Any, mask: Any, is_causal: bool, scale: Any) -> Any:
@@ -136,12 +199,20 @@ def attention_weights(t: Any, query: Any, key: Any, mask: Any, is_causal: bool, 
 def multi_head(t: Any, x: Any, wq: Any, wk: Any, wv: Any, wo: Any, num_heads: int, **others: Any) -> Any:
     source = x if others["context"] is None else others["context"]
 
-    def heads(a: Any, w: Any, bias: Any) -> Any:
-        made = t.nn.functional.linear(a, w.T, bias)
-        return made.unflatten(-1, (num_heads, -1)).transpose(-2, -3)
+    values = source if others["value"] is None else others["value"]
+    groups = others["num_kv_heads"] or num_heads
 
-    q, k, v = heads(x, wq, others["bq"]), heads(source, wk, others["bk"]), heads(source, wv, others["bv"])
-    made = attention(t, q, k, v, others["mask"], others["is_causal"], None)
+    def heads(a: Any, w: Any, bias: Any, count: int) -> Any:
+        made = t.nn.functional.linear(a, w.T, bias)
+        return made.unflatten(-1, (count, -1)).transpose(-2, -3).repeat_interleave(num_heads // count, -3)
+
+    q, k = heads(x, wq, others["bq"], num_heads), heads(source, wk, others["bk"], groups)
+    v, mask, hidden = heads(values, wv, others["bv"], groups), others["mask"], others["key_mask"]
+    mask = mask if mask is None or mask.ndim == 2 else mask.unsqueeze(-3)
+    if hidden is not None:
+        kept = hidden[..., None, None, :]
+        mask = kept if mask is None else mask & kept if mask.dtype == t.bool else mask.masked_fill(~kept, -np.inf)
+    made = attention(t, q, k, v, mask, others["is_causal"], None, others["softcap"])
     return t.nn.functional.linear(made.transpose(-2, -3).flatten(-2), wo.T, others["bo"])
 
 
@@ -165,4 +236,6 @@ ROWS = [
     Row("scaled_dot_product_attention", attention, attended("value"), MISSING),
     Row("attention_weights", attention_weights, attended(), MISSING),
     Row("multi_head_attention", multi_head, headed, MISSING),
+    Row("masked_softmax", masked_softmax, scored, MISSING),
+    Row("rotary", rotary, turned),
 ]  # fmt: skip

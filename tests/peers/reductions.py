@@ -117,29 +117,10 @@ def labelled(draw: Draw, smoothing: bool) -> tuple[Array, Array, Attrs]:
     return 3 * draw.normal(rows, classes), labels, attrs
 
 
-def classified(draw: Draw) -> tuple[Arrays, Attrs]:
-    logits, labels, attrs = labelled(draw, smoothing=True)
-    return {"logits": logits, "labels": labels}, attrs
-
-
-def likely(draw: Draw) -> tuple[Arrays, Attrs]:
-    log_probs, labels, attrs = labelled(draw, smoothing=False)
-    return {"log_probs": log_probs, "labels": labels}, attrs
-
-
 def softly_classified(draw: Draw) -> tuple[Arrays, Attrs]:
     rows, classes = draw.integers(2, 1, 6)
     targets = draw.rng.dirichlet(np.ones(classes), rows)
     return {"logits": 3 * draw.normal(rows, classes), "targets": targets}, {"label_smoothing": draw.one_of(0.0, 0.3)}
-
-
-def nll(t: Any, log_probs: Any, labels: Any, label_smoothing: float, ignore_index: int | None) -> Any:
-    return t.nn.functional.nll_loss(log_probs, labels, ignore_index=-100 if ignore_index is None else ignore_index)
-
-
-def cross_entropy(t: Any, logits: Any, labels: Any, label_smoothing: float, ignore_index: int | None) -> Any:
-    ignored = -100 if ignore_index is None else ignore_index
-    return t.nn.functional.cross_entropy(logits, labels, ignore_index=ignored, label_smoothing=label_smoothing)
 
 
 def by_torch(name: str) -> Callable[..., Any]:
@@ -165,14 +146,5 @@ ROWS = [
     Row("linear", lambda t, x, w, b: t.nn.functional.linear(x, w, b), layers),
     Row("einsum", lambda t, a, b, subscripts: t.einsum(subscripts, a, b), summed,
         ours=lambda a, b, subscripts: ops.einsum(subscripts, a, b)),
-    Row("mse_loss", lambda t, a, b: t.nn.functional.mse_loss(a, b), pair),
     Row("mse_grad", lambda t, a, b: 2 * (a - b) / a.numel(), pair),
-    Row("huber_loss", lambda t, a, b, delta: t.nn.functional.huber_loss(a, b, delta=delta), kinked),
-    Row("binary_cross_entropy_with_logits",
-        lambda t, logits, targets: t.nn.functional.binary_cross_entropy_with_logits(logits, targets), chances),
-    Row("cross_entropy", cross_entropy, classified, "the mean of no rows is NaN in both"),
-    Row("nll_loss", nll, likely, "label_smoothing, which the peer has in cross_entropy alone"),
-    Row("soft_cross_entropy",
-        lambda t, logits, targets, label_smoothing: t.nn.functional.cross_entropy(
-            logits, targets, label_smoothing=label_smoothing), softly_classified),
 ]  # fmt: skip

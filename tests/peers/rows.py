@@ -1,10 +1,10 @@
 """Every row, and the ops that have none."""
 
-from . import elementwise, functions, layers, moving, planes, reductions, shapes, spatial
+from . import elementwise, functions, layers, losses, moving, planes, reductions, shapes, spatial
 
 ROWS = [
-    *elementwise.ROWS, *functions.ROWS, *shapes.ROWS, *moving.ROWS, *reductions.ROWS, *spatial.ROWS, *planes.ROWS,
-    *layers.ROWS,
+    *elementwise.ROWS, *functions.ROWS, *shapes.ROWS, *moving.ROWS, *reductions.ROWS, *losses.ROWS, *spatial.ROWS,
+    *planes.ROWS, *layers.ROWS,
 ]  # fmt: skip
 
 DRAWS = ("uniform", "normal", "bernoulli", "integers", "permutation")

@@ -1,15 +1,18 @@
 """Multi-head attention as a layer."""
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 
+from ...ops.attention.masks import require_scores
 from ...ops.attention.multi_head import joined_heads, weights_and_values
 from ...var.var import AnyVar
-from ..checks import require_at_least, require_multiple, require_probability
+from ..checks import refuse, require_at_least, require_multiple, require_probability
 from ..context import Context
 from ..initializers import xavier_uniform, zeros
 from ..layer import Layer, Params, parameter
 from ..parameters import Parameter
 from .dropout import dropped
+from .positions import Rotary
 
 PROJECTIONS = ("q", "k", "v", "o")
 """Queries, keys, values, output."""
@@ -19,18 +22,22 @@ PROJECTIONS = ("q", "k", "v", "o")
 class MultiHeadAttention(Layer):
     """``softmax(q k.T / sqrt(d)) v`` in ``num_heads`` heads of ``d = embed_dim / num_heads``.
 
-    ``q = x @ wq + bq`` and so on; the heads side by side, ``@ wo + bo``, are the output. Weights are (embed_dim,
-    embed_dim) and start Xavier-uniform, biases start as 0. With ``causal`` no place attends to a later one;
-    ``dropout`` is that of the softmax in training.
+    ``q = x @ wq + bq`` and so on; the heads side by side, ``@ wo + bo``, are the output. Weights start Xavier-uniform,
+    biases as 0. With ``causal`` no place attends to a later one, with ``window`` to none that stands ``window`` places
+    or more from it. ``softcap`` c takes ``c tanh(s / c)`` for a score; ``rotary`` turns queries and keys by their
+    positions; ``dropout`` is that of the softmax in training. With fewer ``num_kv_heads`` neighbouring heads share
+    keys and values. ``kdim`` and ``vdim`` are the widths of what keys and values are made from, unless ``embed_dim``.
 
-    Source: Vaswani and others (2017), section 3.2.2; torch.nn.MultiheadAttention, whose weights are stored otherwise.
-    Shapes: x (*Bs, n, embed_dim) -> (*Bs, n, embed_dim); ``context`` (*Bs, m, embed_dim), ``mask`` (n, m) or (*Bs, n,
-        m)
-    Dtypes: x, context, the parameters and the result float32 or float64, all alike; mask bool.
+    Source: Vaswani and others (2017), section 3.2.2; torch.nn.MultiheadAttention, whose weights are stored otherwise;
+        grouped queries of Ainslie and others (2023).
+    Shapes: x (*Bs, n, embed_dim) -> (*Bs, n, embed_dim); ``context`` (*Bs, m, kdim), ``value`` (*Bs, m, vdim),
+        ``mask`` any that can be repeated to (*Bs, n, m) or to (*Bs, num_heads, n, m), ``key_mask`` (*Bs, m)
+    Dtypes: x, context, value, the parameters and the result float32 or float64, all alike; mask bool, or as they are;
+        key_mask bool.
     Raises:
-        DomainError: a size is below 1, the heads do not divide ``embed_dim``, ``dropout`` is outside 0 to 1, or it
-            needs a context and none is given.
-        ShapeError: when called, x, context or mask does not fit.
+        DomainError: a size is below 1, the heads do not divide ``embed_dim`` or one another, ``dropout`` is outside 0
+            to 1, ``softcap`` is not positive, or it needs a context and none is given.
+        ShapeError: when called, x, context, value or a mask does not fit.
         DTypeError: when called, they have other dtypes.
 
     >>> from dgrr.tape import Tape, nn
@@ -45,18 +52,37 @@ class MultiHeadAttention(Layer):
     bias: bool = True
     dropout: float = 0.0
     causal: bool = False
+    num_kv_heads: int | None = None
+    kdim: int | None = None
+    vdim: int | None = None
+    softcap: float | None = None
+    window: int | None = None
+    rotary: Rotary | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_at_least(self, 1, "embed_dim", "num_heads")
+        given = [name for name in ("num_kv_heads", "kdim", "vdim") if getattr(self, name) is not None]
+        require_at_least(self, 1, "embed_dim", "num_heads", *given)
         require_multiple(self, "embed_dim", "num_heads")
+        if self.num_kv_heads is not None:
+            require_multiple(self, "num_heads", "num_kv_heads")
         require_probability(self, "dropout")
+        require_scores("MultiHeadAttention", self.softcap, self.window)
+        if self.rotary is not None and self.embed_dim // self.num_heads % 2:
+            raise refuse(self, "embed_dim", "an even number of features for each head, which rotary pairs")
 
     def own_parameters(self) -> dict[str, Parameter]:
         """``wq``, ``wk``, ``wv``, ``wo`` and, unless switched off, ``bq``, ``bk``, ``bv``, ``bo``."""
         size, start = self.embed_dim, xavier_uniform()
-        weights = {f"w{name}": Parameter((size, size), start) for name in PROJECTIONS}
-        return {**weights, **{f"b{name}": Parameter((size,), zeros()) for name in PROJECTIONS if self.bias}}
+        narrow = size // self.num_heads * (self.num_kv_heads or self.num_heads)
+        shapes = {"q": (size, size), "k": (self.kdim or size, narrow), "v": (self.vdim or size, narrow)}
+        weights = {f"w{name}": Parameter(shapes.get(name, (size, size)), start) for name in PROJECTIONS}
+        biases = {f"b{name}": Parameter(weights[f"w{name}"].shape[1:], zeros()) for name in PROJECTIONS if self.bias}
+        return {**weights, **biases}
+
+    def children(self) -> Mapping[str, Layer]:
+        """None: ``rotary`` has no parameters, and works inside the heads."""
+        return {}
 
     def __call__(
         self,
@@ -66,16 +92,23 @@ class MultiHeadAttention(Layer):
         *,
         mask: AnyVar | None = None,
         context: AnyVar | None = None,
+        value: AnyVar | None = None,
+        key_mask: AnyVar | None = None,
     ) -> AnyVar:
         """(…, n, embed_dim) to the same shape.
 
-        ``mask`` is true where a query may attend to a key; keys and values are made from ``context`` (…, m,
-        embed_dim) if it is given, else from ``x``.
+        ``mask`` is true where a query may attend to a key, or of floats that are added to the scores; ``key_mask`` is
+        true for the keys that are there. Keys are made from ``context`` (…, m, kdim) if it is given, else from ``x``;
+        values from ``value`` (…, m, vdim), else from what keys are made from.
         """
         wq, wk, wv, wo = (parameter(p, self, f"w{name}") for name in PROJECTIONS)
         bq, bk, bv, bo = (parameter(p, self, f"b{name}") if self.bias else None for name in PROJECTIONS)
-        weights, value = weights_and_values(
-            x, wq, wk, wv, wo, self.num_heads, mask, self.causal, bq, bk, bv, bo, context
-        )
-        y: AnyVar = joined_heads(dropped(self, weights, self.dropout, ctx), value, wo, bo)
+        weights, values = weights_and_values(
+            x, wq, wk, wv, wo, self.num_heads, mask, self.causal, bq, bk, bv, bo, context, value, key_mask,
+            self.num_kv_heads, self.softcap, self.window, self._placed,
+        )  # fmt: skip
+        y: AnyVar = joined_heads(dropped(self, weights, self.dropout, ctx), values, wo, bo)
         return y
+
+    def _placed(self, heads: AnyVar) -> AnyVar:
+        return heads if self.rotary is None else self.rotary({}, heads)

@@ -5,9 +5,28 @@ from dataclasses import dataclass
 from ... import ops
 from ...numerics.sizes import Sizes
 from ...values.shape import normal_axis
-from ...var.var import AnyVar
+from ...var.var import AnyVar, Var
 from ..context import Context
-from ..layer import Layer, Params
+from ..layer import F, Features, Layer, Params, S, SameShape
+
+
+@dataclass(frozen=True)
+class Identity(SameShape[Features]):
+    """``x`` itself.
+
+    Source: torch.nn.Identity.
+    Shapes: x (*S) -> (*S)
+    Dtypes: any.
+    Raises: nothing of its own.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.Identity()({}, Tape().leaf([1.0, 2.0])).numpy()
+    array([1., 2.])
+    """
+
+    def __call__(self, p: Params, x: Var[F, *S], ctx: Context | None = None) -> Var[F, *S]:
+        """x."""
+        return x
 
 
 @dataclass(frozen=True)

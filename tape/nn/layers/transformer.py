@@ -12,6 +12,7 @@ from .attention import MultiHeadAttention
 from .dropout import Dropout
 from .linear import Linear
 from .norm import LayerNorm
+from .positions import Rotary
 
 
 @dataclass(frozen=True)
@@ -19,17 +20,19 @@ class TransformerBlock(Layer):
     """Attention, then two linear layers, each added to what it reads, with norms and dropout.
 
     With ``pre_norm`` each reads ``norm(x)``, else the sum is normalised.
-    Dropout acts on the softmax, behind the activation and on what is added.
+    Dropout acts on the softmax, behind the activation and on what is added. ``causal``, ``num_kv_heads``, ``softcap``,
+    ``window`` and ``rotary`` are those of `MultiHeadAttention`.
 
     Source: Vaswani and others (2017); with ``pre_norm`` Xiong and others (2020), On layer normalization in the
         transformer architecture.
-    Shapes: x (*Bs, n, embed_dim) -> (*Bs, n, embed_dim)
-    Dtypes: x, the parameters and the result float32 or float64, all alike.
+    Shapes: x (*Bs, n, embed_dim) -> (*Bs, n, embed_dim); ``mask`` any that can be repeated to (*Bs, n, n) or to (*Bs,
+        num_heads, n, n), ``key_mask`` (*Bs, n)
+    Dtypes: x, the parameters and the result float32 or float64, all alike; mask bool, or as they are; key_mask bool.
     Raises:
         DomainError: a size or a probability that one of its parts refuses; or it has dropout and is called without a
             context.
-        ShapeError: when called, x does not fit.
-        DTypeError: when called, x has another dtype than the parameters, or holds no floats.
+        ShapeError: when called, x or a mask does not fit.
+        DTypeError: when called, x or a mask has another dtype than the parameters, or holds no floats.
 
     >>> from dgrr.tape import Tape, nn
     >>> tape, layer = Tape(), nn.TransformerBlock(4, num_heads=2, hidden=8)
@@ -45,6 +48,10 @@ class TransformerBlock(Layer):
     causal: bool = False
     pre_norm: bool = True
     activation: Layer = field(default_factory=GELU)
+    num_kv_heads: int | None = None
+    softcap: float | None = None
+    window: int | None = None
+    rotary: Rotary | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -55,7 +62,7 @@ class TransformerBlock(Layer):
         """The parts, in the order in which they act under ``pre_norm``."""
         return {
             "norm1": LayerNorm(self.embed_dim),
-            "attention": MultiHeadAttention(self.embed_dim, self.num_heads, dropout=self.dropout, causal=self.causal),
+            "attention": self._attention,
             "norm2": LayerNorm(self.embed_dim),
             "linear1": Linear(self.embed_dim, self.hidden),
             "activation": self.activation,
@@ -63,17 +70,37 @@ class TransformerBlock(Layer):
             "dropout": Dropout(self.dropout),
         }
 
-    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
-        """(…, n, embed_dim) to the same shape. Needs a context if there is dropout."""
-        first, second = (
-            ("norm1", "attention", "dropout"),
-            ("norm2", "linear1", "activation", "dropout", "linear2", "dropout"),
-        )
+    @property
+    def _attention(self) -> MultiHeadAttention:
+        return MultiHeadAttention(
+            self.embed_dim, self.num_heads, dropout=self.dropout, causal=self.causal, num_kv_heads=self.num_kv_heads,
+            softcap=self.softcap, window=self.window, rotary=self.rotary,
+        )  # fmt: skip
+
+    def __call__(
+        self,
+        p: Params,
+        x: AnyVar,
+        ctx: Context | None = None,
+        *,
+        mask: AnyVar | None = None,
+        key_mask: AnyVar | None = None,
+    ) -> AnyVar:
+        """(…, n, embed_dim) to the same shape. Needs a context if there is dropout.
+
+        The masks are those of `MultiHeadAttention`: true where a place may attend to another, and for those that are
+        there.
+        """
+
+        def attend(x: AnyVar) -> AnyVar:
+            return self._through(("dropout",), p, self.part("attention", p, x, ctx, mask=mask, key_mask=key_mask), ctx)
+
+        feed_forward = ("linear1", "activation", "dropout", "linear2", "dropout")
         if self.pre_norm:
-            x = x + self._through(first, p, x, ctx)
-            return x + self._through(second, p, x, ctx)
-        x = self.part("norm1", p, x + self._through(first[1:], p, x, ctx), ctx)
-        return self.part("norm2", p, x + self._through(second[1:], p, x, ctx), ctx)
+            x = x + attend(self.part("norm1", p, x, ctx))
+            return x + self._through(("norm2", *feed_forward), p, x, ctx)
+        x = self.part("norm1", p, x + attend(x), ctx)
+        return self.part("norm2", p, x + self._through(feed_forward, p, x, ctx), ctx)
 
     def _through(self, names: tuple[str, ...], p: Params, x: AnyVar, ctx: Context | None) -> AnyVar:
         for name in names:

@@ -1,4 +1,4 @@
-"""Attention: the weights that queries give to keys, and their gradient."""
+"""Attention: the weights that queries give to keys, the softmax of masked scores, and their gradient."""
 
 # A derivative may call the op that it belongs to, whose type is not known before its decorator is.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
@@ -11,7 +11,6 @@ import numpy as np
 from ...errors import DTypeError, ShapeError
 from ...numerics.math.exact import inverse_root
 from ...numerics.sizes import Sizes
-from ...record.composed import composed, fitted
 from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot, call, permuted
 from ...record.op import op
@@ -30,10 +29,9 @@ from . import kernels, reference
 Features = TypeVar("Features")
 Keys = TypeVar("Keys")
 Queries = TypeVar("Queries")
-Values = TypeVar("Values")
 
 
-def _scale_of(features: int, scale: float | None) -> float:
+def scale_of(features: int, scale: float | None) -> float:
     """The scale given, or ``1 / sqrt(features)``."""
     return inverse_root(max(features, 1)) if scale is None else scale
 
@@ -46,7 +44,7 @@ def _lower_weights(query: Slot, key: Slot, mask: Slot | None, is_causal: bool, s
     mask_rows = 0 if mask is None else prod(mask.shape[:-1])
     return call(
         kernels.masked_softmax, [scores] if mask is None else [scores, mask], scores.shape,
-        rows, keys, float(_scale_of(query.shape[-1], scale)), queries, int(is_causal), mask_rows,
+        rows, keys, float(scale_of(query.shape[-1], scale)), queries, int(is_causal), mask_rows,
         work=WORK * scores.spec.size, aliases=(0,),
     )  # fmt: skip
 
@@ -58,10 +56,10 @@ def _by_products(g: Any, weights: Any, scale: float) -> Any:
 
 def _by_scores(g: Any, weights: Any, query_shape: Sizes, scale: float | None) -> Any:
     """The gradient of the weights by the products of queries and keys."""
-    return _by_products(g, weights, _scale_of(query_shape[-1], scale))
+    return _by_products(g, weights, scale_of(query_shape[-1], scale))
 
 
-def _masks(make: Make) -> list[Sample]:
+def attention_samples(make: Make) -> list[Sample]:
     """Pairs of queries and keys with and without masks, some rows of which keep nothing."""
     hole = make.mask(2, 4, 5)
     hole[1, 2], hole[0, 0] = False, True
@@ -115,7 +113,7 @@ def attention_weights(
         add(matmul(dquery, swap_last(key)), matmul(query, swap_last(dkey))), y, query_shape, scale
     ),
     reference=reference.attention_weights,
-    samples=_masks,
+    samples=attention_samples,
     errors=(
         bad(ShapeError, "argument 'key': expected shape (Keys, 3), got (4, 2)", (2, 3), (4, 2), None),
         bad(ShapeError, "argument 'key': expected shape (5, Keys, 3), got (6, 4, 3)", (5, 2, 3), (6, 4, 3), None),
@@ -186,65 +184,48 @@ def scaled_softmax_grad(upstream: Var[F, *S, N], weights: Var[F, *S, N], scale: 
     ...
 
 
-def _attended(make: Make) -> list[Sample]:
-    """The same with values of another width."""
-
-    def with_values(query: Any, key: Any, mask: Any) -> tuple[Any, ...]:
-        return query, key, make(*key.shape[:-1], 2), mask
-
-    return [Sample(with_values(*sample.arrays), sample.attrs) for sample in _masks(make)]
+def _lower_softmax(scores: Slot, mask: Slot | None, is_causal: bool) -> Slot:
+    *_, queries, keys = scores.shape
+    rows, mask_rows = prod(scores.shape[:-1]), 0 if mask is None else prod(mask.shape[:-1])
+    inputs, words = [scores] if mask is None else [scores, mask], (rows, keys, 1.0, queries, int(is_causal), mask_rows)
+    return call(kernels.masked_softmax, inputs, scores.shape, *words, work=WORK * scores.spec.size, aliases=(0,))
 
 
 @overload
-def scaled_dot_product_attention(
-    query: Var[F, *Bs, Queries, Features],
-    key: Var[F, *Bs, Keys, Features],
-    value: Var[F, *Bs, Keys, Values],
-    mask: Var[boolean, Queries, Keys] | None = None,
-    is_causal: bool = False,
-    scale: float | None = None,
-) -> Var[F, *Bs, Queries, Values]: ...
+def masked_softmax(
+    scores: Var[F, *Bs, Queries, Keys], mask: Var[boolean, Queries, Keys] | None = None, is_causal: bool = False
+) -> Var[F, *Bs, Queries, Keys]: ...
 @overload
-def scaled_dot_product_attention(
-    query: Var[F, *Bs, Queries, Features],
-    key: Var[F, *Bs, Keys, Features],
-    value: Var[F, *Bs, Keys, Values],
-    mask: Var[boolean, *Bs, Queries, Keys] | None = None,
-    is_causal: bool = False,
-    scale: float | None = None,
-) -> Var[F, *Bs, Queries, Values]: ...
-@composed(
-    reference=reference.scaled_dot_product_attention,
-    samples=_attended,
+def masked_softmax(
+    scores: Var[F, *Bs, Queries, Keys], mask: Var[boolean, *Bs, Queries, Keys] | None = None, is_causal: bool = False
+) -> Var[F, *Bs, Queries, Keys]: ...
+@op(
+    lower=_lower_softmax,
+    vjp=(lambda g, y: scaled_softmax_grad(g, y, 1.0), NO_GRAD),
+    jvp=lambda dscores, y: scaled_softmax_grad(dscores, y, 1.0),
+    reference=reference.masked_softmax,
+    samples=lambda make: [
+        Sample((make(2, 3, 5), make.mask(2, 3, 5))),
+        Sample((make(2, 4, 40), make.mask(4, 40)), {"is_causal": True}),
+        Sample((make(3, 3), np.tri(3, k=-1, dtype=np.bool_))),  # the first row keeps nothing
+        Sample((make(0, 3), None)),
+    ],
     errors=(
-        bad(ShapeError, "argument 'key': expected shape (Keys, 3), got (4, 2)", (2, 3), (4, 2), (4, 2)),
-        bad(ShapeError, "argument 'value': expected shape (4, Values), got (5, 2)", (2, 3), (4, 3), (5, 2)),
-        bad(ShapeError, "argument 'mask': expected shape (2, 4), got (3, 4)", (2, 3), (4, 3), (4, 2), MASK),
-        bad(DTypeError, "argument 'mask': expected bool, got float32", (2, 3), (4, 3), (4, 2), (2, 4)),
-        bad(DTypeError, "argument 'value': expected float32, got float64", (2, 3), (4, 3), np.zeros((4, 2))),
+        bad(ShapeError, "argument 'mask': expected shape (2, 4), got (3, 4)", (2, 4), MASK),
+        bad(DTypeError, "argument 'mask': expected bool, got float32", (2, 4), (2, 4)),
     ),
-    batch_axis={"query": -3, "key": -3, "value": -3, "mask": -3},
-    instead={"scale": "ops.scaled_dot_product_attention(query * scale, key, value, mask, is_causal, scale=1.0)"},
+    batch_axis={"scores": -3, "mask": -3},
 )
-def scaled_dot_product_attention(
-    query: AnyVar,
-    key: AnyVar,
-    value: AnyVar,
-    mask: AnyVar | None = None,
-    is_causal: bool = False,
-    scale: float | None = None,
-) -> AnyVar:
-    """The values of the keys, weighted for each query by `attention_weights`.
+def masked_softmax(scores: AnyVar, mask: AnyVar | None = None, is_causal: bool = False) -> AnyVar:
+    """The softmax along the last axis over what the mask keeps (true means keep); 0 elsewhere.
 
-    The tape shows the weights as a node of their own. A query that may see no key gets zeros.
+    With ``is_causal`` a row sees nothing behind its own position besides. A row that keeps nothing is 0, and has no
+    gradient.
 
-    Source: Vaswani and others (2017), Attention is all you need, equation 1;
-        torch.nn.functional.scaled_dot_product_attention.
+    Source: torch.softmax of scores that are -inf where they are masked.
 
     >>> from dgrr.tape import Tape, ops
-    >>> x = Tape().leaf([[1.0, 0.0], [0.0, 1.0]])
-    >>> ops.scaled_dot_product_attention(x, x, x, is_causal=True).numpy()[0]
-    array([1., 0.])
+    >>> ops.masked_softmax(Tape().leaf([[0.0, 0.0, 9.0]]), [[True, True, False]]).numpy()
+    array([[0.5, 0.5, 0. ]])
     """
-    query, key, value, mask = fitted("scaled_dot_product_attention", query, key, value, mask)
-    return matmul(attention_weights(query, key, mask, is_causal, scale), value)
+    ...

@@ -4,11 +4,12 @@ As in `reference`, nothing here is shared with the kernels.
 """
 
 from decimal import Decimal, localcontext
+from typing import Any
 
 import numpy as np
 
 from ....arrays import Array
-from ...numerics.math.reference import exp
+from ...numerics.math.reference import exp, tanh
 from ...numerics.math.reference_sums import matmul, row_max, row_sum
 
 
@@ -16,18 +17,26 @@ def attention_weights(
     query: Array, key: Array, mask: Array | None = None, is_causal: bool = False, scale: float | None = None
 ) -> Array:
     """The softmax of ``(query @ keyᵀ) * scale`` over the keys that are kept; the others have weight +0."""
-    real, features = query.dtype.type, query.shape[-1]
+    return masked_softmax(_scores(query, key, scale), mask, is_causal)
+
+
+def _scores(query: Array, key: Array, scale: float | None) -> Array:
     with np.errstate(all="ignore"):
-        scores = matmul(query, key.swapaxes(-1, -2)) * real(default_scale(features) if scale is None else scale)
+        products = matmul(query, key.swapaxes(-1, -2))
+        return np.asarray(products * query.dtype.type(default_scale(query.shape[-1]) if scale is None else scale))
+
+
+def masked_softmax(scores: Array, mask: Array | None = None, is_causal: bool = False) -> Array:
+    """Row by row over what is kept; the others have weight +0."""
     kept = np.ones(scores.shape, np.bool_) if mask is None else np.broadcast_to(mask, scores.shape)
     out: Array = np.zeros_like(scores)
     for at in np.ndindex(scores.shape[:-1]):
         seen = [bool(k) and (j <= at[-1] or not is_causal) for j, k in enumerate(kept[at])]
-        out[at] = masked_softmax(scores[at], np.array(seen, np.bool_))
+        out[at] = _softmax_of(scores[at], np.array(seen, np.bool_))
     return out
 
 
-def masked_softmax(row: Array, kept: Array) -> Array:
+def _softmax_of(row: Array, kept: Array) -> Array:
     """``exp(x - m) / s`` where it is kept: the maximum over what is kept, +0 in the sum for what is not."""
     numerators = np.zeros_like(row)
     if kept.any():
@@ -60,9 +69,26 @@ def scaled_dot_product_attention(
     mask: Array | None = None,
     is_causal: bool = False,
     scale: float | None = None,
+    softcap: float | None = None,
+    window: int | None = None,
 ) -> Array:
-    """The contraction of weights and values."""
-    return matmul(attention_weights(query, key, mask, is_causal, scale), value)
+    """The contraction of weights and values; the cap before the mask, as the scores are made."""
+    scores, real = _scores(query, key, scale), query.dtype.type
+    if softcap is not None:
+        with np.errstate(all="ignore"):
+            scores = np.asarray(tanh(scores * real(1 / softcap)) * real(softcap))
+    kept = np.ones(scores.shape, np.bool_)
+    if mask is not None and mask.dtype == np.bool_:
+        kept = kept & mask
+    elif mask is not None:
+        with np.errstate(all="ignore"):
+            scores = scores + np.broadcast_to(mask, scores.shape)
+        kept = kept & (mask != -np.inf)
+    if window is not None:
+        queries, keys = (np.arange(n, dtype=np.int64) for n in scores.shape[-2:])
+        apart: Any = np.subtract.outer(queries, keys)
+        kept = kept & np.asarray(abs(apart) < window)
+    return matmul(masked_softmax(scores, kept, is_causal), value)
 
 
 def multi_head_attention(
@@ -77,20 +103,41 @@ def multi_head_attention(
     bv: Array | None = None,
     bo: Array | None = None,
     context: Array | None = None,
+    value: Array | None = None,
+    key_mask: Array | None = None,
     *,
     num_heads: int,
     is_causal: bool = False,
+    num_kv_heads: int | None = None,
+    softcap: float | None = None,
+    window: int | None = None,
 ) -> Array:
     """Attention of each head on its own columns of the projections, the heads' results side by side."""
     source = x if context is None else context
-    query, key, value = _projected(x, wq, bq), _projected(source, wk, bk), _projected(source, wv, bv)
-    width = wq.shape[1] // num_heads
+    query, key = _projected(x, wq, bq), _projected(source, wk, bk)
+    values = _projected(source if value is None else value, wv, bv)
+    width, group = wq.shape[1] // num_heads, num_heads // (num_kv_heads or num_heads)
     joined = np.empty_like(query)
     for head in range(num_heads):
-        columns = slice(head * width, (head + 1) * width)
-        parts = (query[..., columns], key[..., columns], value[..., columns])
-        joined[..., columns] = scaled_dot_product_attention(*parts, mask, is_causal)
+        columns, shared = (slice(h * width, (h + 1) * width) for h in (head, head // group))
+        parts = (query[..., columns], key[..., shared], values[..., shared])
+        kept = _of_head(mask, head, x.ndim)
+        if key_mask is not None:
+            hidden = key_mask[..., None, :]
+            kept = hidden if kept is None else kept & hidden if kept.dtype == np.bool_ else _hide(kept, hidden)
+        joined[..., columns] = scaled_dot_product_attention(*parts, kept, is_causal, None, softcap, window)
     return _projected(joined, wo, bo)
+
+
+def _of_head(mask: Array | None, head: int, rank: int) -> Array | None:
+    """The mask of one head, of a mask that has an axis for the heads."""
+    if mask is None or mask.ndim <= rank:
+        return mask
+    return np.asarray(mask[..., head if mask.shape[-3] > 1 else 0, :, :])
+
+
+def _hide(added: Array, kept: Array) -> Array:
+    return np.asarray(np.where(kept, added, added.dtype.type(-np.inf)))
 
 
 def _projected(x: Array, w: Array, b: Array | None) -> Array:

@@ -132,21 +132,12 @@ def _reference_cross_entropy(
     ),
     excused=SUMS,
     advice=partial(labels_advice, "cross_entropy"),
+    private=True,
 )
 def cross_entropy(
     logits: Var[F, B, C], labels: Var[i64, B], label_smoothing: float = 0.0, ignore_index: int | None = None
 ) -> Var[F]:
-    """The mean over the batch of ``-log_softmax(logits)[label]``, for integer labels.
-
-    Smoothing by s replaces the label by ``1 - s`` of it and ``s / classes`` of every class. Rows whose label is
-    ``ignore_index`` are left out; the mean of none is NaN. `soft_cross_entropy` takes probabilities.
-
-    Source: torch.nn.functional.cross_entropy; smoothing by Szegedy, Vanhoucke, Ioffe, Shlens and Wojna (2016).
-
-    >>> from dgrr.tape import Tape, ops
-    >>> round(ops.cross_entropy(Tape().leaf([[0.0, 0.0]]), [1]).item(), 4)
-    0.6931
-    """
+    """The mean over the batch of ``-log_softmax(logits)[label]``, for integer labels."""
     ...
 
 
@@ -227,18 +218,10 @@ def _soft_samples(make: Make) -> list[Sample]:
         ),
     ),
     excused=SUMS,
+    private=True,
 )
 def soft_cross_entropy(logits: Var[F, B, C], targets: Var[F, B, C], label_smoothing: float = 0.0) -> Var[F]:
-    """The mean over the batch of ``-sum(targets * log_softmax(logits))``, for the probability of each class.
-
-    Both sides get gradients. Smoothing by s takes ``(1 - s) * targets + s / classes`` in the place of targets.
-
-    Source: torch.nn.functional.cross_entropy with probabilities.
-
-    >>> from dgrr.tape import Tape, ops
-    >>> round(ops.soft_cross_entropy(Tape().leaf([[0.0, 0.0]]), [[0.25, 0.75]]).item(), 4)
-    0.6931
-    """
+    """The mean over the batch of ``-sum(targets * log_softmax(logits))``, for the probability of each class."""
     ...
 
 

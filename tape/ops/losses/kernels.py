@@ -108,20 +108,24 @@ def mean_of_counted(table, ints, part, parts):
 def nll_grad(table, ints, part, parts):
     """``out[r, c] = -(w each)``, at the label ``-(w each) - w own``, where ``w = g / count``; arrays: out, g, labels.
 
-    Words: rows, n, ignored, ignore, own, each. A row that is ignored is +0, and so is ``-(w each)`` without ``each``.
+    Words: rows, n, ignored, ignore, own, each, and whether g has an element for each row, which is its w. A row that
+    is ignored is +0, and so is ``-(w each)`` without ``each``.
     """
     rows, n, ignored, ignore = word(ints, 0), word(ints, 1), word(ints, 2), word(ints, 3)
     own, each = _weights(table, ints, 4)
     zero = real(table, 0.0)
     labels = vector_as(table, INT64, 2, 0, rows)
-    weight = vector(table, 1, 0, 1)[0] / real(table, _counted(labels, ignored, ignore))
-    others = zero if each == zero else -(weight * each)
+    by_row = word(ints, 6)
+    given = vector(table, 1, 0, rows if by_row else 1)
+    weight = zero if by_row else given[0] / real(table, _counted(labels, ignored, ignore))
     start, count = share(rows, part, parts)
     for r in range(start, start + count):
         label, out = labels[r], vector(table, 0, r * n, n)
         left_out = ignored != 0 and label == ignore
         if not left_out and (label < 0 or label >= n):
             return r + 1
+        weight = given[r] if by_row else weight
+        others = zero if each == zero else -(weight * each)
         fill = zero if left_out else others
         for i in range(n):
             out[i] = fill

@@ -45,13 +45,9 @@ def labels_advice(op_name: str, rows: Spec, labels: Spec) -> str:
     flat = "ops.reshape(labels, (-1,))"
     if given == (*first, 1):
         return f"drop the axis with {flat}"
-    if len(shape) > 2 and given == shape[:-1]:
-        return f"join the axes before the classes: ops.reshape(…, (-1, {shape[-1]})) and {flat}"
     if len(shape) > 2 and given == first + shape[2:]:
         order = (0, *range(2, len(shape)), 1)
         return f"move the classes last: ops.reshape(ops.permute(…, {order}), (-1, {shape[1]})) and {flat}"
-    if len(shape) == 1 and not given:
-        return "make a batch of one: ops.reshape(…, (1, -1)) and ops.reshape(labels, (1,))"
     return ""
 
 
@@ -63,12 +59,12 @@ def check_smoothing(op_name: str, label_smoothing: float) -> None:
         )
 
 
-def _ignored(ignore_index: int | None) -> tuple[int, int]:
+def ignored_words(ignore_index: int | None) -> tuple[int, int]:
     """The words of a kernel: whether a label is ignored, and which."""
     return int(ignore_index is not None), ignore_index or 0
 
 
-def _weights(classes: int, label_smoothing: float) -> tuple[float, float]:
+def class_weights(classes: int, label_smoothing: float) -> tuple[float, float]:
     """What the label's class weighs, and what each class weighs besides."""
     return difference(1.0, label_smoothing), quotient(label_smoothing, max(classes, 1))
 
@@ -76,8 +72,8 @@ def _weights(classes: int, label_smoothing: float) -> tuple[float, float]:
 def lower_nll(op_name: str, log_probs: Slot, labels: Slot, label_smoothing: float, ignore_index: int | None) -> Slot:
     """The terms of the rows, and their mean over the rows that count."""
     rows, n = log_probs.shape
-    ignored, said = _ignored(ignore_index), refusal(op_name, n)
-    words = (rows, n, *ignored, *_weights(n, label_smoothing))
+    ignored, said = ignored_words(ignore_index), refusal(op_name, n)
+    words = (rows, n, *ignored, *class_weights(n, label_smoothing))
     terms = call(kernels.nll_rows, [log_probs, labels], (rows,), *words, work=rows * n, refusal=said)
     if ignore_index is None:
         return call(reduce_kernels.mean_rows, [terms], (), 1, rows, work=rows)
@@ -89,7 +85,7 @@ def reference_nll(
 ) -> Array:
     """The same, slow and obvious."""
     real = log_probs.dtype.type
-    own, each = (real(w) for w in _weights(log_probs.shape[1], label_smoothing))
+    own, each = (real(w) for w in class_weights(log_probs.shape[1], label_smoothing))
     terms = np.zeros(len(labels), log_probs.dtype)
     for r, label in enumerate(labels):
         if label != ignore_index:
@@ -128,25 +124,17 @@ def misshapen(op_name: str) -> list[Bad]:
         bad(ShapeError, "got (2, 1); drop the axis with ops.reshape(labels, (-1,))", (2, 3), whole[:, :1]),
         bad(
             ShapeError,
-            "expected shape (B, C), got (2, 4, 3); join the axes before the classes: "
-            "ops.reshape(…, (-1, 3)) and ops.reshape(labels, (-1,))",
-            (2, 4, 3),
-            whole,
-        ),
-        bad(
-            ShapeError,
             "expected shape (B, C), got (2, 3, 4); move the classes last: "
             "ops.reshape(ops.permute(…, (0, 2, 1)), (-1, 3)) and ops.reshape(labels, (-1,))",
             (2, 3, 4),
             whole,
         ),
-        bad(
-            ShapeError,
-            "got (3,); make a batch of one: ops.reshape(…, (1, -1)) and ops.reshape(labels, (1,))",
-            (3,),
-            np.array(1),
-        ),
     ]
+
+
+def _mean_loss(log_probs: Any, labels: Any, label_smoothing: float, ignore_index: int | None) -> Any:
+    """`nll_loss` for its own derivative, which type checkers meet before they know its type."""
+    return nll_loss(log_probs, labels, label_smoothing, ignore_index)
 
 
 def _infer_nll(log_probs: Spec, labels: Spec, label_smoothing: float, ignore_index: int | None) -> Spec:
@@ -165,7 +153,7 @@ def _infer_nll(log_probs: Spec, labels: Spec, label_smoothing: float, ignore_ind
         ),
         NO_GRAD,
     ),
-    jvp=lambda dlog_probs, labels, label_smoothing, ignore_index: nll_loss(
+    jvp=lambda dlog_probs, labels, label_smoothing, ignore_index: _mean_loss(
         dlog_probs, labels, label_smoothing, ignore_index
     ),
     reference=reference_nll,
@@ -191,26 +179,18 @@ def _infer_nll(log_probs: Spec, labels: Spec, label_smoothing: float, ignore_ind
     ),
     excused=SUMS,
     advice=partial(labels_advice, "nll_loss"),
+    private=True,
 )
 def nll_loss(
     log_probs: Var[F, B, C], labels: Var[i64, B], label_smoothing: float = 0.0, ignore_index: int | None = None
 ) -> Var[F]:
-    """The mean of ``-log_probs[label]`` over the rows whose label is not ``ignore_index``; NaN if there is none.
-
-    Smoothing by s replaces the label by ``1 - s`` of it and ``s / classes`` of every class.
-
-    Source: torch.nn.functional.nll_loss; smoothing by Szegedy, Vanhoucke, Ioffe, Shlens and Wojna (2016).
-
-    >>> from dgrr.tape import Tape, ops
-    >>> ops.nll_loss(Tape().leaf([[-1.0, -2.0], [-3.0, -4.0]]), [0, 1]).item()
-    2.5
-    """
+    """The mean of ``-log_probs[label]`` over the rows whose label is not ``ignore_index``; NaN if there is none."""
     ...
 
 
 def _lower_nll_grad(weight: Slot, labels: Slot, classes: int, label_smoothing: float, ignore_index: int | None) -> Slot:
     (rows,) = labels.shape
-    words = (rows, classes, *_ignored(ignore_index), *_weights(classes, label_smoothing))
+    words = (rows, classes, *ignored_words(ignore_index), *class_weights(classes, label_smoothing), 0)
     said = refusal("nll_grad", classes)
     return call(kernels.nll_grad, [weight, labels], (rows, classes), *words, work=rows * classes, refusal=said)
 
@@ -219,7 +199,7 @@ def _reference_nll_grad(
     weight: Array, labels: Array, classes: int, label_smoothing: float, ignore_index: int | None
 ) -> Array:
     real = weight.dtype.type
-    own, each = (real(w) for w in _weights(classes, label_smoothing))
+    own, each = (real(w) for w in class_weights(classes, label_smoothing))
     share = weight[()] / real(sum(int(label) != ignore_index for label in labels))
     out = np.zeros((len(labels), classes), weight.dtype)
     for row, label in zip(out, labels, strict=True):

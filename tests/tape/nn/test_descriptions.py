@@ -60,6 +60,29 @@ MAKERS: list[Callable[[], nn.Layer]] = [
     lambda: nn.MultiHeadAttention(8, 2, bias=False, dropout=0.1, causal=True),
     lambda: nn.TransformerBlock(8, 2, 16),
     lambda: nn.TransformerBlock(8, 2, 16, 0.1, causal=True, pre_norm=False, activation=nn.ReLU()),
+    lambda: nn.MultiHeadAttention(8, 4, num_kv_heads=2, kdim=3, vdim=5, softcap=2.0, window=3, rotary=nn.Rotary()),
+    lambda: nn.TransformerBlock(8, 4, 16, num_kv_heads=2, softcap=2.0, window=3, rotary=nn.Rotary(100.0)),
+    lambda: nn.LearnedPositions(10, 8),
+    nn.SinusoidalPositions,
+    lambda: nn.SinusoidalPositions(100.0),
+    nn.Rotary,
+    lambda: nn.Rotary(100.0, interleaved=True),
+    lambda: nn.RNNCell(3, 4),
+    lambda: nn.RNNCell(3, 4, bias=False, nonlinearity="relu"),
+    lambda: nn.LSTMCell(3, 4),
+    lambda: nn.GRUCell(3, 4),
+    lambda: nn.RNN(3, 4),
+    lambda: nn.RNN(3, 4, 2, "relu", bias=False, batch_first=True, dropout=0.1, bidirectional=True),
+    lambda: nn.LSTM(3, 4),
+    lambda: nn.GRU(3, 4, 2),
+    lambda: nn.PReLU(),
+    lambda: nn.PReLU(4, 0.5),
+    nn.GLU,
+    lambda: nn.GLU(1),
+    lambda: nn.SwiGLU(8, 12),
+    lambda: nn.Bilinear(3, 4, 5),
+    lambda: nn.Bilinear(3, 4, 5, bias=False),
+    lambda: nn.Tied(nn.Sequential(nn.Embedding(10, 4), nn.Linear(4, 10)), {"1.weight": "0.weight"}),
     lambda: nn.Embedding(10, 8),
     lambda: nn.Dropout(0.2),
     nn.Flatten,
@@ -74,7 +97,19 @@ MAKERS: list[Callable[[], nn.Layer]] = [
 
 def test_every_layer_is_among_them() -> None:
     """But for those that have tests of their own beside this folder."""
-    elsewhere = {"Linear", "Sequential", "ReLU", "Tanh", "Sigmoid", "Softplus", "SiLU", "GELU", "LeakyReLU", "ELU"}
+    elsewhere = {
+        "Linear",
+        "Sequential",
+        "ReLU",
+        "Tanh",
+        "Sigmoid",
+        "Softplus",
+        "SiLU",
+        "GELU",
+        "LeakyReLU",
+        "ELU",
+        "Identity",
+    }
     named = {getattr(nn, name) for name in nn.__all__}
     layers = {x for x in named if isinstance(x, type) and issubclass(x, nn.Layer) and not isabstract(x)}
     assert {layer.__name__ for layer in layers} - elsewhere == {type(make()).__name__ for make in MAKERS}

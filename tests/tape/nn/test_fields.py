@@ -22,7 +22,9 @@ MADE: dict[str, nn.Layer] = {
         nn.AdaptiveMaxPool1d(2), nn.AdaptiveMaxPool2d(2), nn.UpsampleNearest((2,)), nn.UpsampleBilinear((2, 2)),
         nn.Upsample((2,)), nn.LPPool(2, (2,)), nn.Pad(((1, 1),)), nn.PixelShuffle(2), nn.PixelUnshuffle(2),
         nn.Softmax(), nn.LogSoftmax(), nn.ELU(), nn.GELU(), nn.LeakyReLU(), nn.ReLU(), nn.SiLU(), nn.Sigmoid(),
-        nn.Softplus(), nn.Tanh(), nn.Residual(nn.Linear(2, 2)),
+        nn.Softplus(), nn.Tanh(), nn.Residual(nn.Linear(2, 2)), nn.Identity(), nn.PReLU(), nn.GLU(), nn.SwiGLU(4, 6),
+        nn.Bilinear(2, 3, 4), nn.LearnedPositions(5, 4), nn.SinusoidalPositions(), nn.Rotary(), nn.RNNCell(3, 2),
+        nn.LSTMCell(3, 2), nn.GRUCell(3, 2), nn.RNN(3, 2), nn.LSTM(3, 2), nn.GRU(3, 2), nn.Tied(nn.Linear(2, 2), {}),
     )
 }  # fmt: skip
 """One of each layer."""
@@ -49,7 +51,13 @@ def test_every_layer_is_here_and_says_what_it_takes() -> None:
         for field in fields(layer)  # type: ignore[arg-type]
         if field.name not in kinds_of(type(layer))
     }
-    assert untyped == {("Residual", "layer"), ("TransformerBlock", "activation")}
+    assert untyped == {
+        ("Residual", "layer"),
+        ("TransformerBlock", "activation"),
+        ("TransformerBlock", "rotary"),
+        ("MultiHeadAttention", "rotary"),
+        ("Tied", "model"),
+    }
 
 
 @pytest.mark.parametrize(("name", "field"), FIELDS)
@@ -75,7 +83,9 @@ def test_a_field_is_converted_or_refused(name: str, field: str) -> None:
 )
 def test_a_var_is_no_number_of_a_layer(name: str, field: str) -> None:
     """Its gradient would be lost."""
-    with pytest.raises(GradientError, match=f"^{name}: argument '{field}': expected a number, got a Var, whose"):
+    with pytest.raises(
+        GradientError, match=f"^{name}: argument '{field}': expected a number( or None)?, got a Var, whose"
+    ):
         replace(MADE[name], **{field: LEARNED})  # type: ignore[type-var]
 
 

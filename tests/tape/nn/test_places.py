@@ -179,7 +179,7 @@ def test_a_value_that_is_asked_for_while_captured_says_where() -> None:
 
 NESTED = nn.Sequential(nn.Linear(3, 4), nn.TransformerBlock(4, 2, 8), Block(nn.ReLU(), nn.Linear(4, 2)))
 LINEAR = "Linear(in_features=4, out_features=2, bias=True)"
-BLOCK = "MultiHeadAttention(embed_dim=4, num_heads=2, bias=True, dropout=0.0, causal=False)"
+BLOCK = repr(nn.MultiHeadAttention(4, 2))
 
 
 def without(name: str) -> Callable[[dict[str, Any]], Any]:
@@ -315,19 +315,37 @@ def test_the_attributes_that_are_layers_are_the_parts() -> None:
     assert list(Block(nn.ReLU(), nn.Linear(2, 2)).init(0)) == ["scale", "second.weight", "second.bias"]
 
 
-@pytest.mark.parametrize("kind", [list, tuple])
-def test_layers_in_a_list_have_no_names(kind: Any) -> None:
-    class Listed(Assigned):
+@pytest.mark.parametrize(
+    ("layers", "names"),
+    [
+        ([nn.Linear(3, 4), nn.ReLU()], ["layers.0", "layers.1"]),
+        ((nn.Linear(3, 4), nn.ReLU()), ["layers.0", "layers.1"]),
+        ({"left": nn.Linear(3, 4), "right": [nn.ReLU()]}, ["layers.left", "layers.right.0"]),
+        ([1, nn.Linear(3, 4)], ["layers.1"]),
+    ],
+)
+def test_layers_in_lists_and_dicts_are_parts(layers: Any, names: list[str]) -> None:
+    class Several(Assigned):
         def __init__(self) -> None:
             super().__init__()
-            self.layers = kind([nn.Linear(3, 4), nn.ReLU()])
+            self.layers = layers
 
-    with pytest.raises(DomainError) as caught:
-        Listed().init(0)
-    assert str(caught.value) == (
-        f"Listed: attribute 'layers': expected layers one by one, got a {kind.__name__} of them; "
-        "write nn.Sequential(*layers), or children() for names"
-    )
+        def __call__(self, p: Any, x: AnyVar, ctx: Context | None = None) -> AnyVar:
+            for name in names:
+                x = self.part(name, p, x, ctx)
+            return x
+
+    model = Several()
+    linear = next(name for name, part in model.children().items() if part == nn.Linear(3, 4) and name != "second")
+    assert list(model.children()) == ["second", "first", *names]
+    assert [n for n in model.init(0) if n.startswith("layers")] == [f"{linear}.weight", f"{linear}.bias"]
+    p, tape = model.init(0), Tape[Any]()
+    y = model(tape.params(p), tape.const(X))
+    assert tape.node(y).scope == names[-1]
+    assert model(p, X).tobytes() == y.numpy().tobytes()  # type: ignore[call-overload]
+    del p[f"{linear}.bias"]
+    with pytest.raises(DomainError, match=f"^{linear}: Linear.*: expected a parameter '{linear}.bias', got"):
+        model(tape.params(p), tape.const(X))
 
 
 @pytest.mark.parametrize("name", ["table", "part", "init"])

@@ -14,7 +14,7 @@ from .properties.record import RECORD
 from .properties.third_order import THIRD_ORDER
 
 PROPERTIES = {**FORWARD, **GRADIENTS, **MASKS, **THIRD_ORDER, **RECORD, **MEMBERS, **CAPTURED}
-RECORDS = {**OPS, **COMPOSED}
+RECORDS = {**OPS, **{name if name not in OPS else f"{name} of any form": c for name, c in COMPOSED.items()}}
 
 
 @pytest.mark.parametrize("record", sorted(RECORDS))

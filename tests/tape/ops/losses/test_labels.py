@@ -15,7 +15,6 @@ FLAT = "ops.reshape(labels, (-1,))"
 
 # shape of the logits, labels, what is advised
 FORMS: list[tuple[npt.NDArray[Any], npt.NDArray[Any], str]] = [
-    (WORDS, LABELS, f"join the axes before the classes: ops.reshape(…, (-1, 3)) and {FLAT}"),
     (
         WORDS.transpose(0, 2, 1),
         LABELS,
@@ -69,13 +68,13 @@ def test_the_advice_is_given_and_works(logits: Any, labels: Any, advice: str) ->
     assert advised(*given, advice).item() == expected.item()
 
 
-def test_one_row_alone() -> None:
+def test_axes_before_the_classes_are_a_batch() -> None:
     tape: Tape[Any] = Tape()
+    flat = ops.cross_entropy(tape.leaf(WORDS.reshape(8, 3)), tape.const(LABELS.reshape(8)))
+    assert ops.cross_entropy(tape.leaf(WORDS), tape.const(LABELS)).item() == flat.item()
     row, label = tape.leaf(WORDS[0, 0]), tape.const(np.array(1))
-    text = r"got \(3,\); make a batch of one: ops.reshape\(…, \(1, -1\)\) and ops.reshape\(labels, \(1,\)\)$"
-    with pytest.raises(DgrrError, match=text):
-        ops.cross_entropy(row, label)
-    ops.cross_entropy(ops.reshape(row, (1, -1)), ops.reshape(label, (1,)))
+    alone = ops.cross_entropy(row, label)
+    assert alone.item() == ops.cross_entropy(ops.reshape(row, (1, -1)), ops.reshape(label, (1,))).item()
 
 
 def test_probabilities_are_soft_labels() -> None:
@@ -89,3 +88,34 @@ def test_what_no_advice_helps() -> None:
     tape: Tape[Any] = Tape()
     with pytest.raises(DgrrError, match=r"^cross_entropy: argument 'labels': expected shape \(8,\), got \(7,\)$"):
         ops.cross_entropy(tape.leaf(WORDS.reshape(8, 3)), tape.const(np.zeros(7, np.int64)))
+
+
+@pytest.mark.parametrize("loss", [ops.cross_entropy, ops.nll_loss])
+def test_the_mean_divides_by_the_weights_of_the_labels_that_count(loss: Any) -> None:
+    tape: Tape[Any] = Tape()
+    rows, weight = tape.leaf(WORDS.reshape(8, 3)), np.array([0.5, 2.0, 4.0])
+    labels = np.array([0, 2, -1, 1, 1, -1, 0, 2])
+    each = loss(rows, labels, ignore_index=-1, weight=weight, reduction="none").numpy()
+    total = weight[labels[labels >= 0]].sum()
+    assert not each[labels < 0].any()
+    mean = loss(rows, labels, ignore_index=-1, weight=weight)
+    assert mean.item() == pytest.approx(each.sum() / total)
+    assert loss(rows, labels, ignore_index=-1, weight=weight, reduction="sum").item() == pytest.approx(each.sum())
+    ones = loss(rows, labels, ignore_index=-1, weight=np.ones(3))
+    assert ones.item() == pytest.approx(loss(rows, labels, ignore_index=-1).item())
+
+
+def test_the_plain_form_is_one_op() -> None:
+    """So old traces and new ones show the same node."""
+    tape: Tape[Any] = Tape()
+    loss = ops.cross_entropy(tape.leaf(WORDS.reshape(8, 3)), tape.const(LABELS.reshape(8)))
+    node = tape.node(loss)
+    assert (node.op_name, dict(node.attrs)) == ("cross_entropy", {"label_smoothing": 0.0, "ignore_index": None})
+
+
+@pytest.mark.parametrize("loss", [ops.cross_entropy, ops.nll_loss])
+def test_an_error_of_a_weighted_loss_names_the_loss(loss: Any) -> None:
+    tape: Tape[Any] = Tape()
+    text = f"^{loss.__name__}: argument 'labels': expected a class from 0 to 2, got 3 at position 1"
+    with pytest.raises(DgrrError, match=text):
+        loss(tape.leaf(WORDS[0, :2]), np.array([0, 3]), weight=np.ones(3))

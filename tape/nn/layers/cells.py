@@ -1,0 +1,235 @@
+"""One step of recurrent layers: the new state of a sequence, from an input and the state before."""
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, cast
+
+import numpy as np
+
+from ... import ops
+from ...errors import DomainError, ShapeError
+from ...var.var import AnyVar
+from ..checks import refuse, require_at_least
+from ..context import Context
+from ..initializers import uniform_fan_in
+from ..layer import Layer, Params, parameter
+from ..parameters import Parameter
+
+Memory = tuple[AnyVar, ...]
+"""What a cell keeps: h, or h and c."""
+Step = Callable[[AnyVar, Memory, AnyVar, AnyVar | None], Memory]
+"""``step(x @ weight_ih.T + bias_ih, state, weight_hh, bias_hh)``."""
+ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"tanh": ops.tanh, "relu": ops.relu}
+
+
+def gates(x: AnyVar, count: int) -> list[AnyVar]:
+    """The columns of ``x`` in so many equal parts."""
+    size = tuple(x.shape)[-1] // count
+    return [ops.narrow(x, k * size, size, -1) for k in range(count)]
+
+
+def projected(x: AnyVar, weight: AnyVar, bias: AnyVar | None) -> AnyVar:
+    """``x @ weight.T + bias``."""
+    y: Any = ops.linear(x, weight, bias)  # pyright: ignore[reportUnknownVariableType]
+    made: AnyVar = y
+    return made
+
+
+def elman(activation: Callable[[Any], Any]) -> Step:
+    """``h' = activation(x + h @ weight.T + bias)``."""
+    return lambda x, state, weight, bias: (activation(ops.add(x, projected(state[0], weight, bias))),)
+
+
+def lstm(x: AnyVar, state: Memory, weight: AnyVar, bias: AnyVar | None) -> Memory:
+    """``c' = f c + i g`` and ``h' = o tanh(c')``; the gates are i, f, g, o."""
+    h, c = state
+    i, f, g, o = gates(ops.add(x, projected(h, weight, bias)), 4)
+    kept = ops.add(ops.mul(ops.sigmoid(f), c), ops.mul(ops.sigmoid(i), ops.tanh(g)))
+    return ops.mul(ops.sigmoid(o), ops.tanh(kept)), kept
+
+
+def gru(x: AnyVar, state: Memory, weight: AnyVar, bias: AnyVar | None) -> Memory:
+    """``h' = n + z (h - n)`` with ``n = tanh(x_n + r h_n)``; the gates are r, z, n."""
+    (h,) = state
+    of_x, of_h = gates(x, 3), gates(projected(h, weight, bias), 3)
+    r, z = (ops.sigmoid(ops.add(a, b)) for a, b in zip(of_x[:2], of_h[:2], strict=True))
+    n = ops.tanh(ops.add(of_x[2], ops.mul(r, of_h[2])))
+    return (ops.add(n, ops.mul(z, ops.sub(h, n))),)
+
+
+def require_activation(layer: Layer) -> None:
+    """Raise DomainError for a ``nonlinearity`` that is neither tanh nor relu."""
+    if getattr(layer, "nonlinearity", "tanh") not in ACTIVATIONS:
+        raise refuse(layer, "nonlinearity", "'tanh' or 'relu'")
+
+
+def zeros_beside(x: AnyVar, *shape: int) -> AnyVar:
+    """Zeros on the tape of ``x``, of its element type."""
+    made: AnyVar = x.tape.const(np.zeros(shape, x.dtype))
+    return made
+
+
+def listed(layer: Layer, state: Any, count: int, shape: tuple[int, ...]) -> Memory:
+    """A state that was given: one Var, or as many as the layer keeps. Raises DomainError or ShapeError for another."""
+    given: Any = cast(Any, state) if isinstance(state, tuple | list) else (state,)
+    if len(given) != count:
+        names = "(h, c)" if count == 2 else "h"
+        raise DomainError(f"{layer!r}: argument 'state': expected {names}, got {len(given)} values")
+    for each in given:
+        if tuple(each.shape) != shape:
+            raise ShapeError(f"{layer!r}: argument 'state': expected shape {shape}, got {tuple(each.shape)}")
+    return tuple(given)
+
+
+class Cell(Layer):
+    """What cells have in common: sizes, and parameters named as PyTorch's."""
+
+    GATES: ClassVar[int] = 1
+    """How many times as many rows as the state has elements the weights have."""
+    KEPT: ClassVar[int] = 1
+    """How many Vars the state has."""
+
+    input_size: int
+    hidden_size: int
+    bias: bool
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_at_least(self, 1, "input_size", "hidden_size")
+        require_activation(self)
+
+    def own_parameters(self) -> dict[str, Parameter]:
+        """``weight_ih``, ``weight_hh`` and, unless switched off, ``bias_ih``, ``bias_hh``."""
+        rows, start = self.GATES * self.hidden_size, uniform_fan_in(self.hidden_size)
+        named = {"weight_ih": (rows, self.input_size), "weight_hh": (rows, self.hidden_size)}
+        biases = {"bias_ih": (rows,), "bias_hh": (rows,)} if self.bias else {}
+        return {name: Parameter(shape, start) for name, shape in {**named, **biases}.items()}
+
+    @property
+    def step(self) -> Step:
+        """What the cell computes."""
+        raise NotImplementedError
+
+    def moved(self, p: Params, x: AnyVar, state: Any) -> Memory:
+        """The state after an input; zeros before the first."""
+        shape = (*tuple(x.shape)[:-1], self.hidden_size)
+        before = (zeros_beside(x, *shape),) * self.KEPT if state is None else listed(self, state, self.KEPT, shape)
+        bias_ih, bias_hh = (parameter(p, self, f"bias_{of}") if self.bias else None for of in ("ih", "hh"))
+        inputs = projected(x, parameter(p, self, "weight_ih"), bias_ih)
+        return self.step(inputs, before, parameter(p, self, "weight_hh"), bias_hh)
+
+
+@dataclass(frozen=True)
+class RNNCell(Cell):
+    """``h' = tanh(x @ weight_ih.T + bias_ih + h @ weight_hh.T + bias_hh)``, or ``relu`` by ``nonlinearity="relu"``.
+
+    Source: Elman (1990), Finding structure in time; torch.nn.RNNCell.
+    Shapes: x (*Bs, input_size) -> (*Bs, hidden_size); ``state`` (*Bs, hidden_size), zeros unless given
+    Dtypes: x, state, the parameters and the result float32 or float64, all alike.
+    Raises:
+        DomainError: a size is below 1, or ``nonlinearity`` is another.
+        ShapeError: when called, x or state does not fit.
+        DTypeError: when called, x or state has another dtype than the parameters.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> tape, cell = Tape(), nn.RNNCell(3, 2)
+    >>> cell(tape.params(cell.init(seed=0)), tape.const(np.zeros((5, 3), np.float32))).shape
+    (5, 2)
+    """
+
+    input_size: int
+    hidden_size: int
+    _: KW_ONLY
+    bias: bool = True
+    nonlinearity: str = "tanh"
+
+    @property
+    def step(self) -> Step:
+        """What the cell computes."""
+        return elman(ACTIVATIONS[self.nonlinearity])
+
+    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None, *, state: AnyVar | None = None) -> AnyVar:
+        """The new state."""
+        return self.moved(p, x, state)[0]
+
+
+@dataclass(frozen=True)
+class GRUCell(Cell):
+    """``h' = n + z (h - n)``, with gates r, z and n.
+
+    They are ``r = sigmoid(x_r + h_r)``, ``z = sigmoid(x_z + h_z)`` and ``n = tanh(x_n + r h_n)``, of the parts of ``x @
+    weight_ih.T + bias_ih`` and ``h @ weight_hh.T + bias_hh``; the rows of the weights are those of r, z and n.
+
+    Source: Cho and others (2014); torch.nn.GRUCell, whose reset gate stands behind the product.
+    Shapes: x (*Bs, input_size) -> (*Bs, hidden_size); ``state`` (*Bs, hidden_size), zeros unless given
+    Dtypes: x, state, the parameters and the result float32 or float64, all alike.
+    Raises:
+        DomainError: a size is below 1.
+        ShapeError: when called, x or state does not fit.
+        DTypeError: when called, x or state has another dtype than the parameters.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> tape, cell = Tape(), nn.GRUCell(3, 2)
+    >>> cell(tape.params(cell.init(seed=0)), tape.const(np.zeros((5, 3), np.float32))).shape
+    (5, 2)
+    """
+
+    GATES: ClassVar[int] = 3
+
+    input_size: int
+    hidden_size: int
+    _: KW_ONLY
+    bias: bool = True
+
+    @property
+    def step(self) -> Step:
+        """What the cell computes."""
+        return gru
+
+    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None, *, state: AnyVar | None = None) -> AnyVar:
+        """The new state."""
+        return self.moved(p, x, state)[0]
+
+
+@dataclass(frozen=True)
+class LSTMCell(Cell):
+    """``c' = f c + i g`` and ``h' = o tanh(c')``, a pair, where i, f, g and o are gates of x and h.
+
+    They are ``sigmoid``, of g ``tanh``, of the parts of ``x @ weight_ih.T + bias_ih + h @ weight_hh.T + bias_hh``; the
+    rows of the weights are those of i, f, g and o.
+
+    Source: Hochreiter and Schmidhuber (1997), with the forget gate of Gers, Schmidhuber and Cummins (2000);
+        torch.nn.LSTMCell.
+    Shapes: x (*Bs, input_size) -> h and c (*Bs, hidden_size); ``state`` is such a pair, zeros unless given
+    Dtypes: x, state, the parameters and the results float32 or float64, all alike.
+    Raises:
+        DomainError: a size is below 1, or ``state`` is no pair.
+        ShapeError: when called, x or state does not fit.
+        DTypeError: when called, x or state has another dtype than the parameters.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> tape, cell = Tape(), nn.LSTMCell(3, 2)
+    >>> h, c = cell(tape.params(cell.init(seed=0)), tape.const(np.zeros((5, 3), np.float32)))
+    >>> h.shape, c.shape
+    ((5, 2), (5, 2))
+    """
+
+    GATES: ClassVar[int] = 4
+    KEPT: ClassVar[int] = 2
+
+    input_size: int
+    hidden_size: int
+    _: KW_ONLY
+    bias: bool = True
+
+    @property
+    def step(self) -> Step:
+        """What the cell computes."""
+        return lstm
+
+    def __call__(  # type: ignore[override]  # a pair, as PyTorch's
+        self, p: Params, x: AnyVar, ctx: Context | None = None, *, state: tuple[AnyVar, AnyVar] | None = None
+    ) -> tuple[AnyVar, AnyVar]:
+        """The new h and c."""
+        h, c = self.moved(p, x, state)
+        return h, c

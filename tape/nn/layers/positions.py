@@ -1,0 +1,133 @@
+"""Where an element stands in its sequence: learned, as sines, or by turning queries and keys."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+
+from ... import ops
+from ...errors import ShapeError
+from ...ops.attention.positions import turns
+from ...var.var import AnyVar
+from ..checks import refuse, require_at_least
+from ..context import Context
+from ..initializers import normal
+from ..layer import Layer, Params, parameter
+from ..parameters import Parameter
+
+
+@dataclass(frozen=True)
+class LearnedPositions(Layer):
+    """``x + weight[:n]``: one row for each position below ``max_length``, which starts as N(0, 0.02).
+
+    Source: Radford, Narasimhan, Salimans and Sutskever (2018), Improving language understanding by generative
+        pre-training; the start is GPT-2's.
+    Shapes: x (*Bs, n, size) -> (*Bs, n, size)
+    Dtypes: x, weight and the result float32 or float64, all alike.
+    Raises:
+        DomainError: a size is below 1.
+        ShapeError: when called, x has other features, or more than ``max_length`` positions.
+        DTypeError: when called, x has another dtype than weight.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> tape, layer = Tape(), nn.LearnedPositions(10, 2)
+    >>> layer({"weight": tape.param(np.ones((10, 2)))}, tape.const(np.zeros((1, 3, 2)))).shape
+    (1, 3, 2)
+    """
+
+    max_length: int
+    size: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_at_least(self, 1, "max_length", "size")
+
+    def own_parameters(self) -> dict[str, Parameter]:
+        """``weight``."""
+        return {"weight": Parameter((self.max_length, self.size), normal(0.0, 0.02))}
+
+    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
+        """The same shape."""
+        shape = tuple(x.shape)
+        if len(shape) < 2 or shape[-2] > self.max_length or shape[-1] != self.size:
+            raise ShapeError(
+                f"LearnedPositions: argument 'x': expected shape (*Bs, n, {self.size}) with n of at most "
+                f"{self.max_length}, got {shape}"
+            )
+        rows = ops.narrow(parameter(p, self, "weight"), 0, shape[-2], 0)
+        return ops.add(x, ops.broadcast_to(rows, shape))
+
+
+@dataclass(frozen=True)
+class SinusoidalPositions(Layer):
+    """``x + table``: at position t ``sin(t / base ** (2 i / size))`` in column 2 i and the cosine in column 2 i + 1.
+
+    Source: Vaswani and others (2017), section 3.5.
+    Shapes: x (*Bs, n, size) -> (*Bs, n, size); size is even
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: ``base`` is not positive and finite.
+        ShapeError: when called, x has an odd number of features, or no axis for them.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.SinusoidalPositions()({}, Tape().leaf(np.zeros((2, 2)))).numpy().round(4)
+    array([[0.    , 1.    ],
+           [0.8415, 0.5403]])
+    """
+
+    base: float = 10000.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_base(self)
+
+    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
+        """The same shape."""
+        shape = tuple(x.shape)
+        if len(shape) < 2 or shape[-1] % 2:
+            raise ShapeError(
+                f"SinusoidalPositions: argument 'x': expected shape (*Bs, n, size) with an even size, got {shape}"
+            )
+        table = np.stack(turns(0, shape[-2], shape[-1] // 2, float(self.base), x.dtype), -1).reshape(shape[-2:])
+        return ops.add(x, ops.broadcast_to(x.tape.const(table), shape))
+
+
+@dataclass(frozen=True)
+class Rotary(Layer):
+    """Pairs of features turned by an angle that grows with the position: `ops.rotary` as a layer.
+
+    Give it to ``MultiHeadAttention(rotary=…)``, which turns the queries and keys of each head by it.
+
+    Source: Su, Lu, Pan, Murtadha, Wen and Liu (2021); torchtune.modules.RotaryPositionalEmbeddings is interleaved.
+    Shapes: x (*Bs, n, size) -> (*Bs, n, size); size is even
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DomainError: ``base`` is not positive and finite.
+        ShapeError: when called, x has an odd number of features, or no axis for them.
+        DTypeError: when called, x holds no floats.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.Rotary()({}, Tape().leaf([[1.0, 0.0], [1.0, 0.0]])).numpy().round(4)
+    array([[1.    , 0.    ],
+           [0.5403, 0.8415]])
+    """
+
+    base: float = 10000.0
+    _: KW_ONLY
+    interleaved: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_base(self)
+
+    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
+        """The same shape."""
+        y: Any = ops.rotary(x, self.base, 0, self.interleaved)  # pyright: ignore[reportUnknownVariableType]
+        made: AnyVar = y
+        return made
+
+
+def _require_base(layer: SinusoidalPositions | Rotary) -> None:
+    if not 0 < layer.base < float("inf"):
+        raise refuse(layer, "base", "a positive finite number")

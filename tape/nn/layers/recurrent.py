@@ -1,0 +1,269 @@
+"""Recurrent layers: a cell along a sequence, in several layers and both directions, unrolled on the tape."""
+
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, cast
+
+from ... import ops
+from ...errors import DTypeError, ShapeError
+from ...values.dtypes import boolean
+from ...var.var import AnyVar, Var
+from ..checks import require_at_least, require_probability
+from ..context import Context
+from ..initializers import uniform_fan_in
+from ..layer import Layer, Params, parameter
+from ..parameters import Parameter
+from .cells import ACTIVATIONS, Memory, Step, elman, gru, listed, lstm, projected, require_activation, zeros_beside
+from .dropout import dropped
+
+
+def along(x: AnyVar, axis: int) -> list[AnyVar]:
+    """The slices along an axis, by halving: their gradients come back in n log n steps, not n²."""
+    n = tuple(x.shape)[axis]
+    if n == 1:
+        return [ops.getitem(x, (*(slice(None),) * axis, 0))]
+    half = n // 2
+    return along(ops.narrow(x, 0, half, axis), axis) + along(ops.narrow(x, half, n - half, axis), axis)
+
+
+def _placed(value: Any, x: AnyVar) -> AnyVar:
+    """A Var, or an array on the tape of ``x``."""
+    held: Any = cast(Any, value) if isinstance(value, Var) else x.tape.const(value)
+    made: AnyVar = held
+    return made
+
+
+class Recurrent(Layer):
+    """What recurrent layers have in common: PyTorch's sizes, options and names of parameters."""
+
+    GATES: ClassVar[int] = 1
+    KEPT: ClassVar[int] = 1
+
+    input_size: int
+    hidden_size: int
+    num_layers: int
+    bias: bool
+    batch_first: bool
+    dropout: float
+    bidirectional: bool
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_at_least(self, 1, "input_size", "hidden_size", "num_layers")
+        require_probability(self, "dropout")
+        require_activation(self)
+
+    @property
+    def step(self) -> Step:
+        """What a cell computes."""
+        raise NotImplementedError
+
+    def _passes(self) -> Iterator[tuple[int, str]]:
+        """The number of each layer with the ending of the names of its parameters, once for each direction."""
+        for number in range(self.num_layers):
+            yield from ((number, f"_l{number}{way}") for way in ("", "_reverse")[: 1 + self.bidirectional])
+
+    def own_parameters(self) -> dict[str, Parameter]:
+        """``weight_ih_l0``, ``weight_hh_l0``, ``bias_ih_l0``, ``bias_hh_l0``, then ``…_l0_reverse``, ``…_l1``."""
+        rows, start, named = self.GATES * self.hidden_size, uniform_fan_in(self.hidden_size), dict[str, Parameter]()
+        for number, ending in self._passes():
+            features = self.hidden_size * (1 + self.bidirectional) if number else self.input_size
+            named[f"weight_ih{ending}"] = Parameter((rows, features), start)
+            named[f"weight_hh{ending}"] = Parameter((rows, self.hidden_size), start)
+            for of in ("ih", "hh") if self.bias else ():
+                named[f"bias_{of}{ending}"] = Parameter((rows,), start)
+        return named
+
+    def __call__(
+        self,
+        p: Params,
+        x: AnyVar,
+        ctx: Context | None = None,
+        *,
+        state: Any = None,
+        mask: AnyVar | None = None,
+        return_state: bool = False,
+    ) -> Any:
+        """The states h of the last layer at each place, or with ``return_state`` those and the state at the end.
+
+        Where ``mask`` (n, batch), or (batch, n) with ``batch_first``, is false, the state is that of the place before.
+        """
+        self._require_sequences(x, mask)
+        time = int(self.batch_first)
+        batch, kept = tuple(x.shape)[1 - time], None if mask is None else self._along_mask(x, mask, time)
+        starts, ends = self._starts(x, batch, state), list[Memory]()
+        for number in range(self.num_layers):
+            if number:
+                x = dropped(self, x, self.dropout, ctx)
+            found = [
+                self._run(p, x, ending, starts[len(ends) + place], kept, time)
+                for place, ending in enumerate(ending for of, ending in self._passes() if of == number)
+            ]
+            x = found[0][0] if len(found) == 1 else ops.append(found[0][0], found[1][0], -1)
+            ends += [end for _, end in found]
+        return (x, self._stacked(ends)) if return_state else x
+
+    def _run(
+        self, p: Params, x: AnyVar, ending: str, state: Memory, kept: list[AnyVar] | None, time: int
+    ) -> tuple[AnyVar, Memory]:
+        """One layer in one direction: h at each place, and the state at the end."""
+        bias_ih, bias_hh = (parameter(p, self, f"bias_{of}{ending}") if self.bias else None for of in ("ih", "hh"))
+        inputs = along(projected(x, parameter(p, self, f"weight_ih{ending}"), bias_ih), time)
+        weight, step, found = parameter(p, self, f"weight_hh{ending}"), self.step, dict[int, AnyVar]()
+        places = range(len(inputs))
+        for t in reversed(places) if ending.endswith("_reverse") else places:
+            new = step(inputs[t], state, weight, bias_hh)
+            state = new if kept is None else tuple(map(ops.where, [kept[t]] * len(new), new, state))
+            found[t] = state[0]
+        return ops.stack([found[t] for t in places], time), state
+
+    def _along_mask(self, x: AnyVar, mask: Any, time: int) -> list[AnyVar]:
+        """The mask of each place, repeated for all elements of the state."""
+        held = _placed(mask, x)
+        return along(ops.broadcast_to(held[:, :, None], (*tuple(held.shape), self.hidden_size)), time)
+
+    def _starts(self, x: AnyVar, batch: int, state: Any) -> list[Memory]:
+        """The state before the first place, of each layer and direction."""
+        count = self.num_layers * (1 + self.bidirectional)
+        if state is None:
+            return [(zeros_beside(x, batch, self.hidden_size),) * self.KEPT] * count
+        whole = listed(self, state, self.KEPT, (count, batch, self.hidden_size))
+        return list(zip(*[along(_placed(part, x), 0) for part in whole], strict=True))
+
+    def _stacked(self, ends: list[Memory]) -> Any:
+        made = tuple([ops.stack(list(parts), 0) for parts in zip(*ends, strict=True)])
+        return made[0] if self.KEPT == 1 else made
+
+    def _require_sequences(self, x: AnyVar, mask: Any) -> None:
+        shape = tuple(x.shape)
+        axes = "(batch, n, {})" if self.batch_first else "(n, batch, {})"
+        if len(shape) != 3 or shape[-1] != self.input_size or not shape[int(self.batch_first)]:
+            wanted = axes.format(self.input_size)
+            raise ShapeError(f"{self!r}: argument 'x': expected shape {wanted} with n of at least 1, got {shape}")
+        if mask is None:
+            return
+        if tuple(mask.shape) != shape[:2]:
+            raise ShapeError(f"{self!r}: argument 'mask': expected shape {shape[:2]}, got {tuple(mask.shape)}")
+        if mask.dtype != boolean.dtype:
+            raise DTypeError(f"{self!r}: argument 'mask': expected bool, got {mask.dtype}; convert with ops.cast")
+
+
+@dataclass(frozen=True)
+class RNN(Recurrent):
+    """`RNNCell` along sequences, in ``num_layers`` layers, each of which reads the one below.
+
+    A ``bidirectional`` layer also runs from the end, with weights of its own, and gives both states side by side.
+    ``dropout`` acts between layers in training. Where a mask is false the state keeps still, so sequences of unequal
+    length end with the state of their last place. The capture unrolls the sequence: its plan grows with n, the kernels
+    do not.
+
+    Source: Elman (1990), Finding structure in time; torch.nn.RNN, whose names, layouts and defaults these are.
+    Shapes: x (n, batch, input_size) -> (n, batch, D hidden_size), D 2 if ``bidirectional``, else 1; ``state``
+        (D num_layers, batch, hidden_size), zeros unless given; ``mask`` (n, batch); with ``batch_first`` x, mask and
+        the result begin with batch, n
+    Dtypes: x, state, the parameters and the result float32 or float64, all alike; mask bool.
+    Raises:
+        DomainError: a size is below 1, ``dropout`` is outside 0 to 1, ``nonlinearity`` is neither "tanh" nor "relu",
+            or dropout needs a context and none is given.
+        ShapeError: when called, x, state or mask does not fit, or n is 0.
+        DTypeError: when called, they have other dtypes.
+
+    >>> import numpy as np
+    >>> from dgrr.tape import Tape, nn
+    >>> tape, layer = Tape(), nn.RNN(3, 2)
+    >>> y, h = layer(tape.params(layer.init(seed=0)), tape.const(np.ones((5, 1, 3), np.float32)), return_state=True)
+    >>> y.shape, h.shape, np.array_equal(y.numpy()[-1], h.numpy()[0])
+    ((5, 1, 2), (1, 1, 2), True)
+    """
+
+    input_size: int
+    hidden_size: int
+    num_layers: int = 1
+    nonlinearity: str = "tanh"
+    _: KW_ONLY
+    bias: bool = True
+    batch_first: bool = False
+    dropout: float = 0.0
+    bidirectional: bool = False
+
+    @property
+    def step(self) -> Step:
+        """What a cell computes."""
+        return elman(ACTIVATIONS[self.nonlinearity])
+
+
+@dataclass(frozen=True)
+class GRU(Recurrent):
+    """`GRUCell` along sequences; everything else is as in `RNN`.
+
+    Source: Cho and others (2014); torch.nn.GRU, whose names, layouts and defaults these are.
+    Shapes: x (n, batch, input_size) -> (n, batch, D hidden_size), as in `RNN`
+    Dtypes: x, state, the parameters and the result float32 or float64, all alike; mask bool.
+    Raises:
+        DomainError: a size is below 1, ``dropout`` is outside 0 to 1, or it needs a context and none is given.
+        ShapeError: when called, x, state or mask does not fit, or n is 0.
+        DTypeError: when called, they have other dtypes.
+
+    >>> import numpy as np
+    >>> from dgrr.tape import Tape, nn
+    >>> tape, layer = Tape(), nn.GRU(3, 2, bidirectional=True)
+    >>> layer(tape.params(layer.init(seed=0)), tape.const(np.ones((5, 1, 3), np.float32))).shape
+    (5, 1, 4)
+    """
+
+    GATES: ClassVar[int] = 3
+
+    input_size: int
+    hidden_size: int
+    num_layers: int = 1
+    _: KW_ONLY
+    bias: bool = True
+    batch_first: bool = False
+    dropout: float = 0.0
+    bidirectional: bool = False
+
+    @property
+    def step(self) -> Step:
+        """What a cell computes."""
+        return gru
+
+
+@dataclass(frozen=True)
+class LSTM(Recurrent):
+    """`LSTMCell` along sequences; everything else is as in `RNN`. ``state`` is the pair (h, c).
+
+    Source: Hochreiter and Schmidhuber (1997), with the forget gate of Gers, Schmidhuber and Cummins (2000);
+        torch.nn.LSTM, whose names, layouts and defaults these are.
+    Shapes: x (n, batch, input_size) -> (n, batch, D hidden_size), as in `RNN`
+    Dtypes: x, state, the parameters and the result float32 or float64, all alike; mask bool.
+    Raises:
+        DomainError: a size is below 1, ``dropout`` is outside 0 to 1, it needs a context and none is given, or
+            ``state`` is no pair.
+        ShapeError: when called, x, state or mask does not fit, or n is 0.
+        DTypeError: when called, they have other dtypes.
+
+    >>> import numpy as np
+    >>> from dgrr.tape import Tape, nn
+    >>> tape, layer = Tape(), nn.LSTM(3, 2, batch_first=True)
+    >>> p, x = tape.params(layer.init(seed=0)), tape.const(np.ones((1, 5, 3), np.float32))
+    >>> y, (h, c) = layer(p, x, return_state=True)
+    >>> y.shape, h.shape, c.shape
+    ((1, 5, 2), (1, 1, 2), (1, 1, 2))
+    """
+
+    GATES: ClassVar[int] = 4
+    KEPT: ClassVar[int] = 2
+
+    input_size: int
+    hidden_size: int
+    num_layers: int = 1
+    _: KW_ONLY
+    bias: bool = True
+    batch_first: bool = False
+    dropout: float = 0.0
+    bidirectional: bool = False
+
+    @property
+    def step(self) -> Step:
+        """What a cell computes."""
+        return lstm

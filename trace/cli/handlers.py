@@ -88,7 +88,7 @@ def recover(args: argparse.Namespace) -> Answer:
     """``dgrr recover``."""
     from . import v2
 
-    return v2.recover(args.paths[0], args.out)
+    return v2.recover(args.paths, args.out)
 
 
 def compare(args: argparse.Namespace) -> Answer:

@@ -48,6 +48,11 @@ def path_of(args: argparse.Namespace) -> list[str]:
     return [args.path]
 
 
+def all_paths(args: argparse.Namespace) -> list[str]:
+    """The traces by their places."""
+    return list(args.paths)
+
+
 def out_of(args: argparse.Namespace) -> list[str]:
     """The file that is written."""
     return [args.out]
@@ -135,7 +140,8 @@ def add_rollback(parser: argparse.ArgumentParser) -> None:
 
 def add_recover(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``recover``."""
-    parser.add_argument("path", type=path, metavar="PATH", help="the trace; it is only read")
+    sources = "the trace, or the halves of one: other copies, and the tail PATH.torn; they are only read"
+    parser.add_argument("paths", type=path, nargs="+", metavar="PATH", help=sources)
     out = "write what is whole to this new trace; steps behind damage to NEW.1, NEW.2 and so on"
     parser.add_argument("-o", "--out", type=path, required=True, metavar="NEW", help=out)
 

@@ -113,12 +113,13 @@ def _write_child(path: str, step: int, out: str) -> None:
         raise UsageError(f"argument --out: {error}") from None
 
 
-def recover(path: str, out: str) -> Answer:
-    """Write what is whole of a trace to `out`, and say what that is."""
+def recover(paths: Sequence[str], out: str) -> Answer:
+    """Write what is whole of a trace, or of the halves of one, to `out`, and say what that is."""
     try:
-        found = write_whole(path, out)
+        found = write_whole(paths, out)
     except ValueError as error:
-        raise UsageError(f"argument --out: {error}") from None
+        argument = "PATH" if "argument 'path'" in str(error) else "--out"
+        raise UsageError(f"argument {argument}: {error}") from None
     stream = {"error" if found.lossy else "text": str(found)}
     return Answer(found.exit_code, found.verdict.value, {"recovery": found.to_dict()}, **stream, before="")
 

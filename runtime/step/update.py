@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from ...tape.errors import DomainError
 from ...tape.record.op import OPS
@@ -10,6 +10,7 @@ from ..optim import Rule
 from ..optim.admission import require_rule
 
 T = TypeVar("T")
+OnNonfinite = Literal["stop", "record"]
 
 
 @dataclass(frozen=True)
@@ -18,18 +19,22 @@ class Recipe:
 
     With ``accumulate`` of n, a step takes n micro-batches; their losses and gradients are added in their order
     and divided by n once, which is not to the bit what one large batch would give. Then gradients are clipped
-    by value, then by global norm, where asked.
+    by value, then by global norm, where asked. A loss or gradient that is not finite stops the step before anything is
+    changed, or, with ``on_nonfinite="record"``, is a value like others.
     """
 
     rule: Rule
     accumulate: int = 1
     clip_norm: float | None = None
     clip_value: float | None = None
+    on_nonfinite: OnNonfinite = "stop"
 
     def __post_init__(self) -> None:
         require_rule(self.rule)
         if self.accumulate != int(self.accumulate) or self.accumulate < 1:
             raise DomainError(f"accumulate: expected a whole number of at least 1, got {self.accumulate!r}")
+        if self.on_nonfinite not in ("stop", "record"):
+            raise DomainError(f"on_nonfinite: expected 'stop' or 'record', got {self.on_nonfinite!r}")
         for name in ("clip_norm", "clip_value"):
             bound = getattr(self, name)
             if bound is not None and not bound >= 0:

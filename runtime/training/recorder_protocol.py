@@ -120,6 +120,8 @@ class RunStart(NamedTuple):
         kept: dict[str, Any] = {"record": self.record, "record_ops": self.record_ops}
         if self.keyframe_every is not None:
             kept["keyframe_every"] = self.keyframe_every
+        if self.recipe.on_nonfinite != "stop":
+            kept["on_nonfinite"] = self.recipe.on_nonfinite
         return {**kept, **self.arrays, "seed": self.seed, **law, "clip_value": self.recipe.clip_value}
 
 

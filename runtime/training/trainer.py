@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
+from math import isfinite
 from os import PathLike
 from time import perf_counter
 from typing import Any
@@ -18,7 +19,7 @@ from ..optim.clip import global_norm
 from ..step.eager import EagerStep
 from ..step.evaluate import NonFiniteError
 from ..step.loss_call import LossFn
-from ..step.update import Recipe
+from ..step.update import OnNonfinite, Recipe
 from .batch_stream import Cursor, Feed
 from .callback_list import CallbackList
 from .checkpoint import Checkpoint, write_checkpoint
@@ -51,7 +52,7 @@ class Trainer(Evaluator):
 
     A step is always zero grad, forward, loss, backward, optimizer, whatever the mode. Where asked, gradients are
     averaged over micro-batches, then clipped by value, then by norm, before the optimizer updates parameters and
-    state in place. A loss or gradient that is not finite ends the run before it is applied.
+    state in place. A loss or gradient that is not finite ends the run before it is applied, unless told otherwise.
 
     Args:
         loss_fn: ``loss_fn(p, batch) -> scalar Var``, or ``loss_fn(p, batch, ctx)``. It may return
@@ -86,6 +87,9 @@ class Trainer(Evaluator):
             rest of fewer batches at the end of an epoch is left out. Not to the bit what one large batch gives.
         clip_norm: bound of the joint norm of all gradients.
         clip_value: bound of every element of the gradients.
+        on_nonfinite: "stop" ends the run at a loss or gradient that is infinite or NaN, before it is applied; "record"
+            goes on as the rule says, which mostly makes the parameters NaN: to see, and prove, how a run broke down.
+            ``history.nonfinite`` has the steps.
         callbacks: told of every step, validation and epoch, in their order; see `Callback`. A plain function
             ``f(trainer, epoch, loss)`` is called after every epoch.
         checkpoint: where `fit` saves the run: at its beginning, every ``checkpoint_every`` steps, and at its end.
@@ -123,6 +127,7 @@ class Trainer(Evaluator):
         accumulate: int = 1,
         clip_norm: float | None = None,
         clip_value: float | None = None,
+        on_nonfinite: OnNonfinite = "stop",
         callbacks: Sequence[Any] = (),
         checkpoint: str | PathLike[str] | None = None,
         checkpoint_every: int | None = None,
@@ -134,7 +139,7 @@ class Trainer(Evaluator):
         self._place = SavePlace(checkpoint, checkpoint_every)
         if is_taken(trace) and not overwrite and not self._place.exists():
             raise taken("Trainer: argument 'trace'", trace)
-        recipe = Recipe(optimizer, accumulate, clip_norm, clip_value)
+        recipe = Recipe(optimizer, accumulate, clip_norm, clip_value, on_nonfinite)
         self._run = StepRunner(loss_fn, params, recipe, mode, warmup, on_shape_change, model_state, seed)
         self._trace, self._seed, self._callbacks = trace, seed, CallbackList(callbacks)
         self._forwards = Forwards(self._run.step, eager=mode == "eager")
@@ -301,6 +306,8 @@ class Trainer(Evaluator):
         self._loss = loss
         step = self._run.step
         self.history.add_step(loss, step.metrics, self._norm(step) if self._measures_norm else None)
+        if step.recipe.on_nonfinite != "stop" and not _is_finite(loss, step.consumed):
+            self.history.note_nonfinite()
         reporter.step()
         for tell in self._callbacks.on_step:
             if tell(self, self.steps - 1, loss):
@@ -364,9 +371,14 @@ class Trainer(Evaluator):
     def _law(self) -> dict[str, Any]:
         """What decides the run besides its data."""
         recipe = asdict(self._step.recipe) | {"rule": repr(self.optimizer)}
-        return {"numerics": NUMERICS, "seed": self._seed, **recipe}
+        on_nonfinite = "record" if recipe["on_nonfinite"] == "record" else None  # checkpoints of earlier versions: none
+        return {"numerics": NUMERICS, "seed": self._seed, **recipe, "on_nonfinite": on_nonfinite}
 
     def _save_where_asked(self) -> None:
         if self._place.path is not None:
             self.save(self._place.path)
             self._place.note(self._place.path)
+
+
+def _is_finite(loss: float, grads: Arrays) -> bool:
+    return isfinite(loss) and all(np.isfinite(grad).all() for grad in grads.values())

@@ -12,7 +12,7 @@ import numpy as np
 from ....arrays import Array
 from ...file_version import open_regular
 from ..errors import NotRecordedError, UnsealedTraceWarning
-from ..format.constants import PARTIAL_SUFFIX, TensorRole
+from ..format.constants import PARTIAL_SUFFIX, StepFlag, TensorRole
 from ..format.control_frames import EventRecord
 from ..format.header import Header
 from ..format.layout import BodyExtent
@@ -53,6 +53,11 @@ class StepView:
         """Hyperparameter → value used. Where several groups have the name, that of the last."""
         names = [name for group in self._trace.schema.groups for name in group.hyperparameters]
         return dict(zip(names, self.record.hyper, strict=True))
+
+    @property
+    def nonfinite(self) -> bool:
+        """Whether the loss, or a gradient as the optimizer consumed it, is infinite or NaN."""
+        return StepFlag.NON_FINITE in self.record.flags
 
     @property
     def clip_value(self) -> float | None:

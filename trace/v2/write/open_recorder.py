@@ -14,7 +14,7 @@ from ..format.header import Header
 from ..format.schema import CLIP_EVENT
 from .environment import describe_environment
 from .ops_schedule import OpsSchedule, RecordOps
-from .recorder import Recorder
+from .recorder import OnNonfinite, Recorder
 from .resume import Unfinished
 from .tensors import RecordedTensors, schema_of
 from .writer import COMMIT_EVERY, TraceWriter
@@ -49,6 +49,7 @@ def open_recorder(
     largest_payload: int = DEFAULT_PAYLOAD,
     record_ops: RecordOps = None,
     record_values: int = 0,
+    on_nonfinite: OnNonfinite = "stop",
 ) -> Recorder:
     """Begin a trace: create `PATH.partial` with header, SCHEMA, KEYFRAME 0 and the environment.
 
@@ -77,6 +78,7 @@ def open_recorder(
             step until so many bytes are written.
         record_values: of the first and of the last step, gradients and then what stands after the step are written
             too, in so many bytes; where `record` keeps them anyway, nothing more.
+        on_nonfinite: whether a loss or gradient that is not finite is recorded, or raises NonFiniteError.
 
     Raises:
         TraceWriteError: the path or its `.partial` exists (and `overwrite` is false), another writer is at work on
@@ -111,6 +113,7 @@ def open_recorder(
             clip_value=clip_value,
             schedule=schedule,
             record_values=record_values,
+            on_nonfinite=on_nonfinite,
         )
         recorder.event("environment", environment)
         if clip_value is not None:  # a copy, for readers that are older than the rule in the schema
@@ -135,6 +138,7 @@ def resume_recorder(
     keyframe_every: int = KEYFRAME_EVERY,
     commit_every: int | None = COMMIT_EVERY,
     record_ops: RecordOps = None,
+    on_nonfinite: OnNonfinite = "stop",
 ) -> Recorder:
     """Go on with the trace of a run that was not finished: `PATH.partial`, cut after its first `steps` steps.
 
@@ -158,6 +162,7 @@ def resume_recorder(
         keyframe_every: write the whole state every so many steps.
         commit_every: fsync every so many steps; None: only when the trace is sealed.
         record_ops: the steps whose every value and gradient is digested, as for `open_recorder`.
+        on_nonfinite: whether a loss or gradient that is not finite is recorded, likewise.
 
     Raises:
         TraceWriteError: there is no unfinished trace (a finished one is never reopened), another process writes
@@ -188,6 +193,7 @@ def resume_recorder(
             keyframe_every=keyframe_every,
             clip_value=clip_value,
             schedule=schedule,
+            on_nonfinite=on_nonfinite,
         )
         writer.flush()
     return recorder

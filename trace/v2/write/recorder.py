@@ -1,8 +1,9 @@
 """Recording the steps of a run."""
 
 from dataclasses import replace
+from math import nan
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self, TypeAlias, get_args
 
 from ....arrays import Array
 from ....completed_step import CompletedStep, StepTape
@@ -13,9 +14,10 @@ from ..format.step import StepRecord, encode_step
 from ..format.values import encode_values
 from .kept_values import kept_values
 from .ops_schedule import OpsSchedule
-from .tensors import CORRECTIONS, RecordedTensors, Snapshot, finite_loss
+from .tensors import CORRECTIONS, RecordedTensors, Snapshot, scalar_loss
 from .writer import TraceWriter
 
+OnNonfinite: TypeAlias = Literal["stop", "record"]
 _NO_BATCH_ID = bytes(BATCH_ID_LENGTH)
 _NO_FLAGS = StepFlag(0)
 _NOTHING = Snapshot([], [])
@@ -37,8 +39,12 @@ class Recorder:
         clip_value: float | None,
         schedule: OpsSchedule,
         record_values: int = 0,
+        on_nonfinite: OnNonfinite = "stop",
     ) -> None:
         """`start` is the state before the next step; `keyframe_every` is rounded up to a multiple of `state_every`."""
+        if on_nonfinite not in get_args(OnNonfinite):
+            raise ValueError(f"recorder: on_nonfinite: expected 'stop' or 'record', got {on_nonfinite!r}")
+        self._stops = on_nonfinite == "stop"
         self._schedule, self._values_budget = schedule, record_values // 2
         self._writer = writer
         self._tensors = tensors
@@ -91,21 +97,26 @@ class Recorder:
         """Record one step, after its update. Arrays are read before the call returns and not changed.
 
         Raises:
-            NonFiniteError: the loss or a gradient is not finite; nothing of the step was written.
+            NonFiniteError: the loss or a gradient is not finite, and is not to be recorded; nothing of the step was
+                written.
             ValueError: a step out of order, or an array of another dtype or shape than the trace began with.
             TraceWriteError: the file cannot be written; the writer has stopped.
         """
         self._require_next(done.step)
         self._last, self._last_digests = None, []
-        loss = finite_loss(done.step, done.loss)
-        present, consumed = self._tensors.gradients(done.step, done.grads)
+        loss, broken = scalar_loss(done.step, done.loss)
+        present, consumed, of_gradients = self._tensors.gradients(done.step, done.grads)
+        broken = broken or of_gradients
+        if broken is not None and self._stops:
+            raise broken
         due = self._layout.due(done.step)
         after = self._tensors.state(done.params, done.state) if due else _NOTHING
         buffers = self._tensors.buffers(done.model_state)
         digests = (*consumed.digests, *buffers.digests, *after.digests)
         whole = after + buffers
         root = state_root(self._algorithm, whole.digests) if due else None
-        record = self._record(done, loss, present, digests, root)
+        flags = _NO_FLAGS if broken is None else StepFlag.NON_FINITE
+        record = self._record(done, loss, flags, present, digests, root)
         front = encode_step(self._layout, self._algorithm.hash, self._writer.link, record)
         self._writer.step(front, [raw(a) for a in self._recorded(consumed + buffers, after)])
         if done.tape is not None and self.wants_tape(done.step):
@@ -121,16 +132,22 @@ class Recorder:
             raise ValueError(f"recorder.step: expected step {self._writer.steps}, got {step}; record each step once")
 
     def _record(
-        self, done: CompletedStep, loss: Array, present: tuple[int, ...], digests: tuple[bytes, ...], root: bytes | None
+        self,
+        done: CompletedStep,
+        loss: Array,
+        flags: StepFlag,
+        present: tuple[int, ...],
+        digests: tuple[bytes, ...],
+        root: bytes | None,
     ) -> StepRecord:
         return StepRecord(
             step=done.step,
             link=b"",
             batch_id=_NO_BATCH_ID,
             loss=loss,
-            flags=StepFlag.CLIPPED if done.clip else _NO_FLAGS,
+            flags=flags | StepFlag.CLIPPED if done.clip else flags,
             micro_batches=done.micro_batches,
-            clip=done.clip,
+            clip=None if done.clip is None else (done.clip[0], done.clip[1] if done.clip[1] == done.clip[1] else nan),
             input_digest=self._input_digest(done.batch),
             hyper=(*self._bound, *[done.hyper[name] for name in self._hyperparameters]),
             corrections=tuple(done.state[CORRECTIONS].tolist()) if self._corrected else (),

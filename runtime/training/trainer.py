@@ -31,12 +31,14 @@ from .interrupt import held_interrupt
 from .modes import StepMode, StepRunner
 from .progress import Reporter, reporting
 from .recorder_protocol import (
+    Digest,
+    Kept,
+    KeyframeEvery,
     Mode,
     Path,
     Recorder,
     RecorderFactory,
     RecordOps,
-    check_keyframe_every,
     check_trace,
     is_path,
     is_taken,
@@ -74,7 +76,11 @@ class Trainer(Evaluator):
             written. Each costs about a second step.
         keyframe_every: after how many steps the trace also has the whole state, from which `dgrr.trace.at` rebuilds the
             steps behind it; fewer make that quicker, and the trace larger. Of a state above 1 MiB rounded up to a
-            multiple of 16. None leaves it to the recorder: 4096.
+            multiple of 16. A ``timedelta`` says after how much time instead. None leaves it to the recorder: 4096.
+        keyframe_budget: how many bytes these states may take, the first excepted: their distance doubles whenever half
+            of what is left is used up.
+        digest: by what the trace is digested: "xxh3-128", which finds accidents, or "sha256", which takes longer, and
+            whose last digest can be published or signed.
         overwrite: whether the trace may replace what stands at its path: a finished trace, which stays until the new
             one is sealed, or an unfinished one, which is begun anew. Without, `fit` refuses both.
         model_state: what a model keeps from step to step besides its parameters, as ``model.init_state()`` gives it;
@@ -119,7 +125,9 @@ class Trainer(Evaluator):
         trace: Path | Recorder | RecorderFactory | None = None,
         record: Mode = "grads",
         record_ops: RecordOps = None,
-        keyframe_every: int | None = None,
+        keyframe_every: KeyframeEvery | None = None,
+        keyframe_budget: int | None = None,
+        digest: Digest = "xxh3-128",
         overwrite: bool = False,
         seed: int = 0,
         warmup: int = 0,
@@ -132,10 +140,9 @@ class Trainer(Evaluator):
         checkpoint: str | PathLike[str] | None = None,
         checkpoint_every: int | None = None,
     ) -> None:
-        if record not in ("digest", "grads"):
-            raise DomainError(f"Trainer: argument 'record': expected 'digest' or 'grads', got {record!r}")
+        self._kept = Kept(record, record_ops, keyframe_every, keyframe_budget, digest)
+        self._kept.check()
         check_trace(trace)
-        check_keyframe_every(keyframe_every)
         self._place = SavePlace(checkpoint, checkpoint_every)
         if is_taken(trace) and not overwrite and not self._place.exists():
             raise taken("Trainer: argument 'trace'", trace)
@@ -143,9 +150,6 @@ class Trainer(Evaluator):
         self._run = StepRunner(loss_fn, params, recipe, mode, warmup, on_shape_change, model_state, seed)
         self._trace, self._seed, self._callbacks = trace, seed, CallbackList(callbacks)
         self._forwards = Forwards(self._run.step, eager=mode == "eager")
-        self._record: Mode = record
-        self._record_ops: RecordOps = record_ops
-        self._keyframe_every = keyframe_every
         self._overwrite = overwrite
         self.steps = 0
         """Steps done since the beginning of the run."""
@@ -261,9 +265,7 @@ class Trainer(Evaluator):
     def _new_journal(self, loaded: int | None) -> Journal:
         return Journal(
             self._trace,
-            record=self._record,
-            record_ops=self._record_ops,
-            keyframe_every=self._keyframe_every,
+            kept=self._kept,
             seed=self._seed,
             loaded=loaded,
             overwrite=self._overwrite,

@@ -105,6 +105,12 @@ class Locator:
         """Whether there is a KEYFRAME before `step`."""
         return self._keyframe_offset(step) is not None
 
+    @property
+    def keyframes(self) -> tuple[int, ...]:
+        """The number of every KEYFRAME."""
+        numbers = range(self.steps // STEPS_PER_INDEX + 1)
+        return tuple(step for number in numbers for step, _ in self._keyframes(number))
+
     def last_keyframe(self, step: int) -> int:
         """The number of the last KEYFRAME at or before `step`."""
         for k in range(step // STEPS_PER_INDEX, -1, -1):

@@ -224,6 +224,11 @@ class Trace(Sequence[StepView]):
         """Whether there is a KEYFRAME before `step`."""
         return self._locator.has_keyframe(step)
 
+    @property
+    def keyframes(self) -> tuple[int, ...]:
+        """The steps before which the whole state is recorded, in their order; each INDEX is read."""
+        return self._locator.keyframes
+
     def last_keyframe(self, step: int) -> int:
         """The number of the last KEYFRAME at or before `step`."""
         return self._locator.last_keyframe(step)

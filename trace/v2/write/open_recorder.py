@@ -13,6 +13,7 @@ from ..format.digest import Algorithm
 from ..format.header import Header
 from ..format.schema import CLIP_EVENT
 from .environment import describe_environment
+from .keyframe_schedule import Every
 from .ops_schedule import OpsSchedule, RecordOps
 from .recorder import OnNonfinite, Recorder
 from .resume import Unfinished
@@ -44,7 +45,8 @@ def open_recorder(
     overwrite: bool = False,
     digest: Literal["xxh3-128", "sha256"] = "xxh3-128",
     state_every: int | None = None,
-    keyframe_every: int = KEYFRAME_EVERY,
+    keyframe_every: Every = KEYFRAME_EVERY,
+    keyframe_budget: int | None = None,
     commit_every: int | None = COMMIT_EVERY,
     largest_payload: int = DEFAULT_PAYLOAD,
     record_ops: RecordOps = None,
@@ -71,7 +73,10 @@ def open_recorder(
             until the new one is sealed.
         digest: `sha256` for traces whose last digest is published or signed.
         state_every: digest the state every so many steps; default 1 up to 1 MiB of state, else 16.
-        keyframe_every: write the whole state every so many steps, rounded up to a multiple of `state_every`.
+        keyframe_every: write the whole state every so many steps, rounded up to a multiple of `state_every`, or, a
+            `timedelta`, whenever so much time has passed.
+        keyframe_budget: how many bytes all these states but the first may take; their distance doubles whenever half
+            of what is left is used up. None: any number.
         commit_every: fsync every so many steps; None: only when the trace is sealed.
         largest_payload: frames are split above this many bytes.
         record_ops: the steps whose every value and gradient is digested: "first", "every", their numbers, or every
@@ -110,6 +115,7 @@ def open_recorder(
             tensors,
             start,
             keyframe_every=keyframe_every,
+            keyframe_budget=keyframe_budget,
             clip_value=clip_value,
             schedule=schedule,
             record_values=record_values,
@@ -135,7 +141,8 @@ def resume_recorder(
     clip_value: float | None = None,
     numerics: int,
     seed: int = 0,
-    keyframe_every: int = KEYFRAME_EVERY,
+    keyframe_every: Every = KEYFRAME_EVERY,
+    keyframe_budget: int | None = None,
     commit_every: int | None = COMMIT_EVERY,
     record_ops: RecordOps = None,
     on_nonfinite: OnNonfinite = "stop",
@@ -159,7 +166,8 @@ def resume_recorder(
         clip_value: as at the beginning.
         numerics: as at the beginning.
         seed: as at the beginning.
-        keyframe_every: write the whole state every so many steps.
+        keyframe_every: write the whole state every so many steps, or so much time.
+        keyframe_budget: how many bytes these states may take, those that are there already too.
         commit_every: fsync every so many steps; None: only when the trace is sealed.
         record_ops: the steps whose every value and gradient is digested, as for `open_recorder`.
         on_nonfinite: whether a loss or gradient that is not finite is recorded, likewise.
@@ -191,6 +199,7 @@ def resume_recorder(
             tensors,
             now,
             keyframe_every=keyframe_every,
+            keyframe_budget=keyframe_budget,
             clip_value=clip_value,
             schedule=schedule,
             on_nonfinite=on_nonfinite,

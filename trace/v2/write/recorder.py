@@ -13,6 +13,7 @@ from ..format.keyframe import encode_keyframe
 from ..format.step import StepRecord, encode_step
 from ..format.values import encode_values
 from .kept_values import kept_values
+from .keyframe_schedule import Every, KeyframeSchedule
 from .ops_schedule import OpsSchedule
 from .tensors import CORRECTIONS, RecordedTensors, Snapshot, scalar_loss
 from .writer import TraceWriter
@@ -35,13 +36,14 @@ class Recorder:
         tensors: RecordedTensors,
         start: Snapshot,
         *,
-        keyframe_every: int,
+        keyframe_every: Every,
+        keyframe_budget: int | None = None,
         clip_value: float | None,
         schedule: OpsSchedule,
         record_values: int = 0,
         on_nonfinite: OnNonfinite = "stop",
     ) -> None:
-        """`start` is the state before the next step; `keyframe_every` is rounded up to a multiple of `state_every`."""
+        """`start` is the state before the next step; the keyframes are those of `KeyframeSchedule`."""
         if on_nonfinite not in get_args(OnNonfinite):
             raise ValueError(f"recorder: on_nonfinite: expected 'stop' or 'record', got {on_nonfinite!r}")
         self._stops = on_nonfinite == "stop"
@@ -55,13 +57,18 @@ class Recorder:
         self._bound = () if clip_value is None else (float(clip_value),)
         self._hyperparameters = writer.schema.groups[-1].hyperparameters
         self._corrected = writer.schema.corrections > 0
-        every = self._layout.state_every
-        self._keyframe_every = -(-keyframe_every // every) * every
+        self._keyframes = KeyframeSchedule(
+            keyframe_every,
+            keyframe_budget,
+            nbytes=self._layout.keyframe_bytes + self._layout.keyframe_front(0),
+            state_every=self._layout.state_every,
+            last=writer.last_keyframe,
+            written=writer.keyframes,
+        )
         self._last: CompletedStep | None = None
         self._last_record: StepRecord | None = None
         self._last_digests = start.digests
-        if writer.last_keyframe != writer.steps:
-            self._keyframe_if_due(start)
+        self._keyframe_if_due(start)
 
     @property
     def steps(self) -> int:
@@ -231,8 +238,9 @@ class Recorder:
         return always.arrays + after.arrays if self._mode is RecordMode.FULL else always.arrays
 
     def _keyframe_if_due(self, now: Snapshot) -> None:
-        if self._writer.steps % self._keyframe_every == 0:
+        if self._keyframes.is_due(self._writer.steps):
             root = state_root(self._algorithm, now.digests)
             front = encode_keyframe(b"", b"", now.digests, root)
             body = [raw(a) for a in now.arrays] if self._mode.has_keyframes else []
             self._writer.keyframe(front, root, body)
+            self._keyframes.wrote(self._writer.steps)

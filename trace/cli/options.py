@@ -2,7 +2,7 @@
 
 import argparse
 
-from .arguments import integer, learning_rate, path, policy
+from .arguments import integer, learning_rate, path, policy, sha256
 
 _TRACE = "trace.dgrr"
 _DEMO = "demo.dgrr"
@@ -81,6 +81,11 @@ def _add_ulp_tol(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_expect_root(parser: argparse.ArgumentParser) -> None:
+    root = "the last digest that the trace is known to have, published or signed: 64 hexadecimal digits of SHA-256"
+    parser.add_argument("--expect-root", type=sha256, metavar="HEX", help=root)
+
+
 def add_demo(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``demo``."""
     count = integer(1, _MAX_STEPS)
@@ -111,6 +116,7 @@ def add_train(parser: argparse.ArgumentParser) -> None:
 def add_validate(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``validate``."""
     parser.add_argument("path", type=path, metavar="PATH", help="the trace")
+    _add_expect_root(parser)
 
 
 def add_replay(parser: argparse.ArgumentParser) -> None:
@@ -124,6 +130,7 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=integer(0, _UINT64), metavar="UINT64", help=seed)
     numerics = "the numerics version that the run is known to have; default: the one that the trace names"
     parser.add_argument("--numerics", type=integer(0, _UINT32), metavar="N", help=numerics)
+    _add_expect_root(parser)
 
 
 def add_inspect(parser: argparse.ArgumentParser) -> None:

@@ -46,6 +46,8 @@ class Report:
     data: Proof = "not proven"
     findings: list[Finding] = field(default_factory=list[Finding])
     notes: list[str] = field(default_factory=list[str])
+    root: str | None = None
+    """The last digest of a sealed trace of version 2, by which all of it can be published or signed."""
 
     @property
     def verdict(self) -> Verdict:
@@ -82,11 +84,12 @@ class Report:
         """
         about = {"path": self.path, "version": self.version, "steps": self.steps, "verdict": self.verdict.value}
         findings = [finding.to_dict() for finding in self.findings]
-        return {**about, **self._proofs(), "findings": findings, "notes": list(self.notes)}
+        return {**about, **self._proofs(), "findings": findings, "notes": list(self.notes), "root": self.root}
 
     def __str__(self) -> str:
         lines = [f"{self.path}: {self.verdict.value} (version {self.version}, {self.steps} steps)"]
         lines += [f"  {name:<10} {proof}" for name, proof in self._proofs().items()]
+        lines += [f"  {'root':<10} {self.root}"] if self.root else []
         lines += [f"  {finding}" for finding in self.findings]
         lines += [f"  {note}" for note in self.notes]
         return "\n".join(lines)

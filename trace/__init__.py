@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .frameworks.jax_steps import record_jax
     from .frameworks.pytorch import record_torch
     from .frameworks.recompute import recompute
+    from .replaying.continued import Continuation
     from .replaying.replay import replay
     from .replaying.replay_state import state_after
     from .replaying.travel import PastStep, RebuildError, at
@@ -33,6 +34,7 @@ _HOMES = {
     "Cause": ".comparing.result",
     "Comparison": ".comparing.result",
     "CompletedStep": "..completed_step",
+    "Continuation": ".replaying.continued",
     "Finding": ".v2.check.report",
     "InvalidTraceError": ".v2.errors",
     "Limits": ".v2.format.limits",
@@ -77,6 +79,7 @@ __all__ = [
     "Cause",
     "Comparison",
     "CompletedStep",
+    "Continuation",
     "Finding",
     "InvalidTraceError",
     "Limits",

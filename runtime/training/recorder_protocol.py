@@ -92,7 +92,7 @@ def taken(where: str, trace: Path, checkpoint: Path | None = None) -> DomainErro
     )
 
 
-class Kept(NamedTuple):
+class TraceOptions(NamedTuple):
     """What a trace keeps of a run.
 
     Args:
@@ -152,7 +152,7 @@ class RunStart(NamedTuple):
         arrays: ``params``, ``state`` and ``model_state``, each an array by name, as they are now.
     """
 
-    kept: Kept
+    kept: TraceOptions
     seed: int
     recipe: Recipe
     arrays: Mapping[str, Arrays]

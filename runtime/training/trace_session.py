@@ -10,11 +10,11 @@ from ..captured.completed import completed
 from ..step.eager import EagerStep
 from ..step.evaluate import NonFiniteError
 from .recorder_protocol import (
-    Kept,
     Path,
     Recorder,
     RecorderFactory,
     RunStart,
+    TraceOptions,
     is_path,
     is_taken,
     open_recorder,
@@ -36,7 +36,7 @@ class Journal:
         self,
         trace: Path | Recorder | RecorderFactory | None,
         *,
-        kept: Kept,
+        kept: TraceOptions,
         seed: int,
         loaded: int | None,
         overwrite: bool,

@@ -32,13 +32,13 @@ from .modes import StepMode, StepRunner
 from .progress import Reporter, reporting
 from .recorder_protocol import (
     Digest,
-    Kept,
     KeyframeEvery,
     Mode,
     Path,
     Recorder,
     RecorderFactory,
     RecordOps,
+    TraceOptions,
     check_trace,
     is_path,
     is_taken,
@@ -140,7 +140,7 @@ class Trainer(Evaluator):
         checkpoint: str | PathLike[str] | None = None,
         checkpoint_every: int | None = None,
     ) -> None:
-        self._kept = Kept(record, record_ops, keyframe_every, keyframe_budget, digest)
+        self._kept = TraceOptions(record, record_ops, keyframe_every, keyframe_budget, digest)
         self._kept.check()
         check_trace(trace)
         self._place = SavePlace(checkpoint, checkpoint_every)

@@ -1,9 +1,8 @@
 """The last digest that a trace is said to have, from elsewhere: published, or signed."""
 
-from ..v2.check.report import Finding, Report
+from ..v2.check.report import SHA256_DIGITS, Finding, Report
 from ..v2.verdict import Verdict
 
-SHA256_DIGITS = 64
 _XXH3_DIGITS = 32
 
 
@@ -38,7 +37,7 @@ def hold_root(report: Report, expected: str) -> None:
     if report.root is None:
         text = "a trace has one when it is sealed" if report.version > 1 else "traces of version 1 have none"
         report.findings.append(Finding(Verdict.UNPROVEN, f"root: expected {expected}, there is none: {text}"))
-    elif len(report.root) != SHA256_DIGITS:
+    elif not report.signable:
         text = "the trace is digested by XXH3-128, which stops no forger; record it with digest='sha256'"
         report.findings.append(Finding(Verdict.UNPROVEN, f"root: expected {expected}, and {text}"))
     elif report.root != expected:

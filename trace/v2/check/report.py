@@ -6,6 +6,7 @@ from typing import Any, Literal
 from ...exit_codes import Exit
 from ..verdict import Verdict
 
+SHA256_DIGITS = 64
 Proof = Literal["proven", "failed", "not proven"]
 
 
@@ -64,6 +65,11 @@ class Report:
         """Whether everything that was asked for is proven."""
         return not self.findings
 
+    @property
+    def signable(self) -> bool:
+        """Whether the root is of SHA-256; others stop no forger."""
+        return self.root is not None and len(self.root) == SHA256_DIGITS
+
     def __bool__(self) -> bool:
         return self.ok
 
@@ -89,7 +95,7 @@ class Report:
     def __str__(self) -> str:
         lines = [f"{self.path}: {self.verdict.value} (version {self.version}, {self.steps} steps)"]
         lines += [f"  {name:<10} {proof}" for name, proof in self._proofs().items()]
-        lines += [f"  {'root':<10} {self.root}"] if self.root else []
+        lines += [f"  {'root':<10} {self.root}"] if self.signable else []
         lines += [f"  {finding}" for finding in self.findings]
         lines += [f"  {note}" for note in self.notes]
         return "\n".join(lines)

@@ -57,6 +57,11 @@ class Locator:
         """The steps below `steps` that are not there, as ranges (first, last)."""
         return self._walk.missing if isinstance(self._walk, Salvaged) else ()
 
+    @property
+    def root(self) -> bytes:
+        """The file chain behind the last frame that is read."""
+        return self.frames.chain_before(self._walk.end if self._walk else self.frames.source.size)
+
     def has_step(self, step: int) -> bool:
         """Whether a step below `steps` is there."""
         return not isinstance(self._walk, Salvaged) or step in self._walk.step_offsets

@@ -21,7 +21,7 @@ from ..format.step import StepRecord
 from .finish import finish
 from .locate import Locator, Mode
 from .op_digests import OpDigests
-from .recorded import Recorded, What
+from .recorded import RecordedValues, What
 from .source import Frame, FrameSource, Source
 
 TraceLike: TypeAlias = "str | os.PathLike[str] | Trace"
@@ -137,12 +137,17 @@ class Trace(Sequence[StepView]):
         self.layout = self._locator.layout
         self.seal = self._locator.seal
         self.damage = self._locator.damage
-        self._recorded = Recorded(self._locator)
+        self._recorded = RecordedValues(self._locator)
 
     @property
     def sealed(self) -> bool:
         """Whether the run was finished and the file sealed."""
         return self.seal is not None
+
+    @property
+    def root(self) -> bytes:
+        """The last digest of the file chain that was read: of a sealed file, what stands for all of it."""
+        return self._locator.root
 
     @property
     def missing(self) -> tuple[tuple[int, int], ...]:

@@ -22,7 +22,7 @@ What: TypeAlias = Literal["grad", "after", "before"]
 _Body: TypeAlias = tuple[Frame, list[BodyExtent]]
 
 
-class Recorded:
+class RecordedValues:
     """Tensors and digests of ops in one file, each held against its digest when it is read."""
 
     def __init__(self, locator: Locator) -> None:

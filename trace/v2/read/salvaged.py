@@ -15,7 +15,7 @@ class Salvaged:
     """One pass over a file, as `Walk` is one, that goes on behind damage; nothing but frames is checked.
 
     `steps`: as many as it had, at least; `step_offsets` of those that are whole, by number; `keyframes` as (step,
-    offset); `seal`: None where it is not whole; `offsets` of all whole frames.
+    offset); `seal`: None where it is not whole; `offsets` of all whole frames; `end`: where the last one ends.
     """
 
     def __init__(self, frames: FrameSource) -> None:
@@ -27,11 +27,13 @@ class Salvaged:
         self._most = frames.source.size // HEAD_LENGTH
         whole = WholeFrames(frames)
         layout = whole.prologue.layout
+        self.end = whole.prologue.frame.end
         for met in whole:
             if isinstance(met, Hole):
                 self._note(max((head.step + 1 for head, _ in met.heads if head.type == FrameType.STEP), default=0))
                 continue
             self.offsets.append(met.offset)
+            self.end = met.end
             if met.type == FrameType.SEAL:
                 self.seal = _seal(met, layout.digest_size, len(layout.schema.tensors))
                 self._note(self.seal.steps if self.seal else 0)

@@ -5,7 +5,7 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from json import dumps
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ....arrays import Arrays
 from ..format.constants import DEFAULT_PAYLOAD, RecordMode
@@ -26,6 +26,13 @@ _ALGORITHMS = {"xxh3-128": Algorithm.XXH3_128, "sha256": Algorithm.SHA256}
 
 Mode = Literal["digest", "grads", "full", "bare"]
 """What is kept of each step: digests, gradients too, or the state too. Of "bare", not even the state of keyframes."""
+
+
+class Parent(NamedTuple):
+    """The trace that a run goes on from: its last file chain digest, and how many of its steps lie before the run."""
+
+    root: bytes
+    steps: int
 
 
 def open_recorder(
@@ -52,6 +59,7 @@ def open_recorder(
     record_ops: RecordOps = None,
     record_values: int = 0,
     on_nonfinite: OnNonfinite = "stop",
+    parent: Parent | None = None,
 ) -> Recorder:
     """Begin a trace: create `PATH.partial` with header, SCHEMA, KEYFRAME 0 and the environment.
 
@@ -84,6 +92,7 @@ def open_recorder(
         record_values: of the first and of the last step, gradients and then what stands after the step are written
             too, in so many bytes; where `record` keeps them anyway, nothing more.
         on_nonfinite: whether a loss or gradient that is not finite is recorded, or raises NonFiniteError.
+        parent: the trace that the run goes on from; its root and the number of steps before the run.
 
     Raises:
         TraceWriteError: the path or its `.partial` exists (and `overwrite` is false), another writer is at work on
@@ -105,6 +114,8 @@ def open_recorder(
         numerics=numerics,
         largest_payload=largest_payload,
         environment=algorithm.hash(environment.encode()).ljust(32, b"\0"),
+        parent_root=bytes(32) if parent is None else parent.root.ljust(32, b"\0"),
+        parent_steps=0 if parent is None else parent.steps,
     )
     tensors = RecordedTensors(schema, algorithm)
     start = tensors.state(params, state) + tensors.buffers(model_state or {})

@@ -8,10 +8,10 @@ import os
 from collections.abc import Collection, Mapping
 from datetime import timedelta
 from importlib.metadata import entry_points
+from numbers import Real
 from os import PathLike
 from typing import Any, Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
-import numpy as np
 from typing_extensions import TypeIs
 
 from ...arrays import Arrays
@@ -139,7 +139,7 @@ def _is_distance(every: object) -> bool:
 
 def _is_whole(value: Any, least: int) -> bool:
     """Whether it is a whole number of at least so much, whatever its type."""
-    return isinstance(value, int | float | np.number) and bool(value == int(value) and value >= least)
+    return isinstance(value, Real) and float(value).is_integer() and float(value) >= least
 
 
 class RunStart(NamedTuple):

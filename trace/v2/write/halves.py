@@ -107,11 +107,17 @@ class Half:
         return listing._replace(end=end)
 
     def has(self, hole: Hole, other: "Half") -> bool:
-        """Whether the bytes of a hole in another copy of this file stand here, in whole frames."""
+        """Whether what stood in a hole of another copy of this file stands here, in whole frames.
+
+        The file chain behind it says so, or, where a copy was cut short, the bytes that are left.
+        """
         listing, same = self.listing, self.frames.header.salt == other.frames.header.salt
         if not same or listing.end < hole.end or any(h.start < hole.end and hole.start < h.end for h in listing.holes):
             return False
-        return self.frames.chain_before(hole.start) == other.frames.chain_before(hole.start)
+        if self.frames.chain_before(hole.end) == other.frames.chain_before(hole.end):
+            return True
+        ours, theirs = (f.source.blocks(hole.start, hole.end - hole.start) for f in (self.frames, other.frames))
+        return all(a == b for a, b in zip(ours, theirs, strict=True))
 
 
 class TornTail(Source):
@@ -120,7 +126,7 @@ class TornTail(Source):
     def __init__(self, descriptor: int, beginning: bytes) -> None:
         super().__init__(descriptor, Limits())
         self._tail, self._beginning = Source(descriptor, Limits()), beginning
-        self.size += len(beginning)
+        self.size = self._tail.size + len(beginning)
 
     def read(self, offset: int, length: int) -> bytes:
         """As of one file that has both."""

@@ -139,6 +139,19 @@ def test_another_recording_of_the_run(record_run: RecordRun, tmp_path: Path) -> 
     assert lost.lost_frames == {"EVENT": 1}
 
 
+def test_a_hole_that_the_other_file_has_filled_otherwise(record_run: RecordRun, tmp_path: Path) -> None:
+    """Two lives of one file: of the same salt, and the same up to there. What the hole held is in neither."""
+    a = record_run("a.dgrr").read_bytes()
+    b = record_run("b.dgrr", events=False).read_bytes()
+    start, end = bounds_of(a, EVENT)[1]
+    assert a[:start] == b[:start]
+    found = joined(tmp_path, flipped(a, start + 1), b)
+    assert found.lost_frames == {"unknown": 1}
+    cut = joined(tmp_path, a[: end - 8], b)
+    assert cut.lost_frames == {"EVENT": 1}
+    assert not joined(tmp_path, a[: start + 20], a).lossy  # less than a head is left, and the other has it
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [

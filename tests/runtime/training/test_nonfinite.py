@@ -149,11 +149,12 @@ def test_another_word_is_refused() -> None:
 
 def test_a_checkpoint_knows_it(tmp_path: Path) -> None:
     """And one of a run that stops is as those of earlier versions, which say nothing of it."""
-    place, options = tmp_path / "c", {"mode": "eager", "on_nonfinite": "record", "trace": tmp_path / "t"}
+    place = tmp_path / "c"
+    options: dict[str, Any] = {"mode": "eager", "on_nonfinite": "record", "trace": tmp_path / "t"}
     whole = traced(tmp_path / "whole", "eager")
     trainer = trained("eager", [GOOD, BAD], steps=2, checkpoint=place)
     assert trainer._law()["on_nonfinite"] == "record"
-    again = Trainer(loss_fn, PARAMS, Adam(0.1), **options)  # type: ignore[arg-type]
+    again = Trainer(loss_fn, PARAMS, Adam(0.1), **options)
     again.load(place)
     assert again._step.digest() != whole._step.digest()
     with pytest.raises(ValueError, match="on_nonfinite: it was saved with record, this run has None"):
@@ -168,10 +169,8 @@ def test_a_resumed_trace(tmp_path: Path) -> None:
 
         place = path.with_suffix(".ckpt")
         callback = type("Dies", (), {"on_step": staticmethod(tell)})()
-        saved = {"checkpoint": place, "checkpoint_every": 2}
-        trainer = Trainer(
-            loss_fn, PARAMS, Adam(0.1), mode="eager", on_nonfinite="record", trace=path, callbacks=[callback], **saved
-        )  # type: ignore[arg-type]
+        saved: dict[str, Any] = {"checkpoint": place, "checkpoint_every": 2, "on_nonfinite": "record"}
+        trainer = Trainer(loss_fn, PARAMS, Adam(0.1), mode="eager", trace=path, callbacks=[callback], **saved)
         if place.exists():
             trainer.load(place)
         trainer.fit([GOOD, BAD], steps=4, progress=False)

@@ -26,10 +26,10 @@ def batches() -> Any:
 
 
 def train(path: Path, steps: int = 9, **options: Any) -> Trainer:
-    options = {"record": "digest", "keyframe_every": 4, "seed": 11, "clip_norm": 0.5} | options
-    rule = options.pop("rule", Adam(0.05))
+    chosen: dict[str, Any] = {"record": "digest", "keyframe_every": 4, "seed": 11, "clip_norm": 0.5, **options}
+    rule = chosen.pop("rule", Adam(0.05))
     params = MODEL.init(seed=0, dtype=np.float64)
-    trainer = Trainer(loss_fn, params, rule, model_state=MODEL.init_state(np.float64), trace=path, **options)
+    trainer = Trainer(loss_fn, params, rule, model_state=MODEL.init_state(np.float64), trace=path, **chosen)
     trainer.fit(batches(), steps=steps, progress=False)
     return trainer
 

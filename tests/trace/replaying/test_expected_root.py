@@ -29,9 +29,9 @@ def loss_fn(p: Any, x: Any) -> Any:
 
 
 def train(path: Path, *, steps: int = 6, **options: Any) -> Path:
-    options = {"digest": "sha256", "mode": "eager"} | options
-    rule = options.pop("rule", SGD(0.1))
-    Trainer(loss_fn, {"w": np.ones(4)}, rule, trace=path, **options).fit(BATCHES, steps=steps, progress=False)
+    chosen: dict[str, Any] = {"digest": "sha256", "mode": "eager", **options}
+    rule = chosen.pop("rule", SGD(0.1))
+    Trainer(loss_fn, {"w": np.ones(4)}, rule, trace=path, **chosen).fit(BATCHES, steps=steps, progress=False)
     return path
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .frameworks.jax_steps import record_jax
     from .frameworks.pytorch import record_torch
     from .frameworks.recompute import recompute
+    from .replaying.continued import Continuation
     from .replaying.replay import replay
     from .replaying.replay_state import state_after
     from .replaying.travel import PastStep, RebuildError, at
@@ -41,6 +42,7 @@ _HOMES = {
     "CertificateError": ".auditing.read_certificate",
     "Comparison": ".comparing.result",
     "CompletedStep": "..completed_step",
+    "Continuation": ".replaying.continued",
     "Finding": ".v2.check.report",
     "InvalidTraceError": ".v2.errors",
     "Limits": ".v2.format.limits",
@@ -90,6 +92,7 @@ __all__ = [
     "CertificateError",
     "Comparison",
     "CompletedStep",
+    "Continuation",
     "Finding",
     "InvalidTraceError",
     "Limits",

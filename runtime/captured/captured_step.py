@@ -105,7 +105,7 @@ def capture(
     by name, with the same bits.
     Raises what the model raises; TapeError if it reads a value, which is not there yet; DomainError.
     """
-    recipe = Recipe(optimizer, accumulate, clip_norm, clip_value, frozen, ema)
+    recipe = Recipe(optimizer, accumulate, clip_norm, clip_value, frozen=frozen, ema=ema)
     step = CapturedStep(
         loss_fn,
         params,

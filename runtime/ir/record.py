@@ -180,7 +180,8 @@ class _Passes:
 def step_graph(recording: Recording, recipe: Recipe, state: Arrays) -> tuple[IRGraph, dict[int, Array]]:
     """The whole step and the data of its constants."""
     builder = begun(recording)
-    builder.require_finite([recording.loss, *recording.gradients.values(), *recording.new_state.values()])
+    if recipe.on_nonfinite == "stop":
+        builder.require_finite([recording.loss, *recording.gradients.values(), *recording.new_state.values()])
     builder.assign(recording.new_state)
     known = {} if recording.step is None else {"step": recording.step}
     builder.update(recording.params, recording.gradients, recipe, state, known)

@@ -107,7 +107,8 @@ class EagerStep(TrainingStep):
     def __call__(self, batch: Any) -> np.floating[Any]:
         """Train on one batch and return its loss, taken before the update.
 
-        Raises NonFiniteError, and changes nothing, if the loss or a gradient is infinite or NaN.
+        Raises NonFiniteError, and changes nothing, if the loss or a gradient is infinite or NaN and the recipe does not
+        take such values.
         """
         self.loss, grads, after, self.metrics = eager_gradients(
             self.loss_fn, self.params, batch, self.recipe, self.point
@@ -134,22 +135,28 @@ def eager_gradients(
 ) -> EagerGradients:
     """The loss and the gradients of the parameters, averaged over micro-batches, before clipping.
 
-    Raises NonFiniteError if one of them is infinite or NaN.
+    Raises NonFiniteError if one of them is infinite or NaN, unless the recipe takes such values.
     """
     passes: list[Evaluation] = []
-    frozen = recipe.frozen_of(params)
+    frozen, stops = recipe.frozen_of(params), recipe.on_nonfinite == "stop"
     for micro in recipe.micro_batches(batch):
         passes.append(evaluate(loss_fn, params, micro, point, frozen))
-        passes[-1].require_finite()
+        if stops:
+            passes[-1].require_finite()
         point = point.after(passes[-1].model_state)
     loss, grads = averaged(passes, params)
-    for name, array in {"loss": loss, **grads}.items():
+    if stops:
+        _require_finite({"loss": loss, **grads}, passes[-1].model_state)
+    return EagerGradients(loss, grads, passes[-1].model_state, mean_metrics([made.metrics for made in passes]))
+
+
+def _require_finite(means: Arrays, model_state: Arrays) -> None:
+    for name, array in means.items():
         if not np.isfinite(array).all():
             raise NonFiniteError(f"the micro-batches are finite, but the mean of {name!r} over them is not")
-    for name, array in passes[-1].model_state.items():
+    for name, array in model_state.items():
         if not np.isfinite(array).all():
             raise NonFiniteError(f"loss and gradients are finite, but the new state {name!r} of the model is not")
-    return EagerGradients(loss, grads, passes[-1].model_state, mean_metrics([made.metrics for made in passes]))
 
 
 def averaged(passes: Sequence[Evaluation], names: Iterable[str]) -> tuple[Array, dict[str, Array]]:

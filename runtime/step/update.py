@@ -1,8 +1,8 @@
 """How the gradients of a step become an update: accumulation, clipping, the optimizer's rule."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal, TypeVar
 
 from ...tape.errors import DomainError
 from ...tape.record.op import OPS
@@ -10,6 +10,7 @@ from ..optim.averages import require_decay
 from ..optim.groups import Groups, Optimizer, frozen_names, grouped, require_frozen, require_optimizer
 
 T = TypeVar("T")
+OnNonfinite = Literal["stop", "record"]
 
 
 @dataclass(frozen=True)
@@ -19,15 +20,19 @@ class Recipe:
     With ``accumulate`` of n, a step takes n micro-batches; their losses and gradients are added in their order
     and divided by n once, which is not to the bit what one large batch would give. Then gradients are clipped
     by value, then by global norm of all parameters, where asked. Parameters that a pattern of ``frozen`` matches have
-    no gradient and are not updated. ``ema`` is the decay of running averages of the others, None for none.
+    no gradient and are not updated. ``ema`` is the decay of running averages of the others, None for none. A loss or
+    gradient that is not finite stops the step before anything is changed, or, with ``on_nonfinite="record"``, is a
+    value like others.
     """
 
     rule: Optimizer
     accumulate: int = 1
     clip_norm: float | None = None
     clip_value: float | None = None
+    _: KW_ONLY
     frozen: Sequence[str] = ()
     ema: float | None = None
+    on_nonfinite: OnNonfinite = "stop"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rule", require_optimizer(self.rule))
@@ -35,6 +40,8 @@ class Recipe:
         object.__setattr__(self, "ema", require_decay(self.ema))
         if self.accumulate != int(self.accumulate) or self.accumulate < 1:
             raise DomainError(f"accumulate: expected a whole number of at least 1, got {self.accumulate!r}")
+        if self.on_nonfinite not in ("stop", "record"):
+            raise DomainError(f"on_nonfinite: expected 'stop' or 'record', got {self.on_nonfinite!r}")
         for name in ("clip_norm", "clip_value"):
             bound = getattr(self, name)
             if bound is not None and not bound >= 0:
@@ -51,8 +58,11 @@ class Recipe:
     @property
     def law(self) -> dict[str, Any]:
         """All of it as numbers and texts, by which checkpoints know the run."""
-        frozen = list(self.frozen) or None  # which checkpoints of earlier versions have not
-        return {**vars(self), "rule": repr(self.rule), "frozen": frozen}
+        later = {  # which checkpoints of earlier versions have not
+            "frozen": list(self.frozen) or None,
+            "on_nonfinite": "record" if self.on_nonfinite == "record" else None,
+        }
+        return {**vars(self), "rule": repr(self.rule), **later}
 
     def micro_batches(self, batch: Any) -> Sequence[Any]:
         """The micro-batches of a step's batch. Raises DomainError if there are not as many as announced."""

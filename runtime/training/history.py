@@ -38,6 +38,7 @@ class History:
         self._losses, self._seconds, self._norms = list[float](), list[float](), list[float]()
         self._metrics: dict[int, Mapping[str, float]] = {}
         self._validated: dict[int, Mapping[str, float]] = {}
+        self._nonfinite = list[int]()
         self._starts = list[tuple[int, int]]()
         self._ended = list[Mapping[str, float]]()
 
@@ -55,6 +56,10 @@ class History:
             self._norms.append(norm)
         self._losses.append(loss)
         self._seconds.append(perf_counter())
+
+    def note_nonfinite(self) -> None:
+        """The loss of the last step, or a gradient as the optimizer consumed it, was infinite or NaN."""
+        self._nonfinite.append(self._first + len(self._losses) - 1)
 
     def add_validation(self, figures: Mapping[str, float]) -> None:
         """Figures that were measured behind the last step."""
@@ -101,6 +106,11 @@ class History:
         whole = {name: columns[name].astype(np.int64) for name in ("epoch", "step")}
         seconds = columns.pop("seconds")
         return Figures("epochs", {**columns, **whole, "seconds": seconds})
+
+    @property
+    def nonfinite(self) -> tuple[int, ...]:
+        """The numbers of steps with an infinite or NaN loss or gradient, with ``Trainer(on_nonfinite="record")``."""
+        return tuple(self._nonfinite)
 
     def last_epoch(self) -> Mapping[str, float]:
         """The row of the last epoch that has ended; no entries if there is none."""

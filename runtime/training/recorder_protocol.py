@@ -6,9 +6,11 @@ The runtime does not import the trace package. The package that writes traces re
 
 import os
 from collections.abc import Collection, Mapping
+from datetime import timedelta
 from importlib.metadata import entry_points
+from numbers import Real
 from os import PathLike
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
 from typing_extensions import TypeIs
 
@@ -21,6 +23,8 @@ GROUP = "dgrr.recorder"
 """Entry point group."""
 
 Mode = Literal["digest", "grads"]
+Digest = Literal["xxh3-128", "sha256"]
+KeyframeEvery = int | timedelta
 RecordOps = Literal["first", "every"] | Collection[int] | int | None
 Path = str | PathLike[str]
 
@@ -74,12 +78,6 @@ def check_trace(trace: object) -> None:
     )
 
 
-def check_keyframe_every(steps: int | None) -> None:
-    """Raise DomainError for what is no number of steps."""
-    if steps is not None and (steps != int(steps) or steps < 1):
-        raise DomainError(f"Trainer: argument 'keyframe_every': expected a whole number of at least 1, got {steps!r}")
-
-
 def is_taken(trace: object) -> TypeIs[Path]:
     """Whether a trace is given by its path, and something stands there already."""
     return is_path(trace) and os.path.exists(trace)
@@ -94,20 +92,67 @@ def taken(where: str, trace: Path, checkpoint: Path | None = None) -> DomainErro
     )
 
 
+class TraceOptions(NamedTuple):
+    """What a trace keeps of a run.
+
+    Args:
+        record, record_ops: of each step.
+        keyframe_every, keyframe_budget: how often the whole state; None leaves it to the recorder.
+        digest: by what it is digested.
+    """
+
+    record: Mode = "grads"
+    record_ops: RecordOps = None
+    keyframe_every: KeyframeEvery | None = None
+    keyframe_budget: int | None = None
+    digest: Digest = "xxh3-128"
+
+    def check(self) -> None:
+        """Raise DomainError for what is none of these."""
+        if self.record not in get_args(Mode):
+            raise DomainError(f"Trainer: argument 'record': expected 'digest' or 'grads', got {self.record!r}")
+        if self.digest not in get_args(Digest):
+            raise DomainError(f"Trainer: argument 'digest': expected 'xxh3-128' or 'sha256', got {self.digest!r}")
+        if not (self.keyframe_every is None or _is_distance(self.keyframe_every)):
+            expected = "expected a whole number of at least 1, or a timedelta above 0"
+            raise DomainError(f"Trainer: argument 'keyframe_every': {expected}, got {self.keyframe_every!r}")
+        if self.keyframe_budget is not None and not _is_whole(self.keyframe_budget, 0):
+            expected = "expected a whole number of bytes of at least 0"
+            raise DomainError(f"Trainer: argument 'keyframe_budget': {expected}, got {self.keyframe_budget!r}")
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """As recorders take them where they begin a trace and where they go on with one."""
+        kept: dict[str, Any] = {"record": self.record, "record_ops": self.record_ops}
+        chosen = {"keyframe_every": self.keyframe_every, "keyframe_budget": self.keyframe_budget}
+        return kept | {name: value for name, value in chosen.items() if value is not None}
+
+    @property
+    def beginning(self) -> dict[str, Any]:
+        """What they take besides where they begin one."""
+        return {} if self.digest == "xxh3-128" else {"digest": self.digest}
+
+
+def _is_distance(every: object) -> bool:
+    return every > timedelta(0) if isinstance(every, timedelta) else _is_whole(every, 1)
+
+
+def _is_whole(value: Any, least: int) -> bool:
+    """Whether it is a whole number of at least so much, whatever its type."""
+    return isinstance(value, Real) and float(value).is_integer() and float(value) >= least
+
+
 class RunStart(NamedTuple):
     """What a recorder is told before the first step, or where it goes on.
 
     Args:
-        record, record_ops: what is kept of each step.
-        keyframe_every: after how many steps the whole state is kept; None leaves it to the recorder.
+        kept: what the trace keeps.
         seed: of the run.
         recipe: how a step updates.
         arrays: ``params``, ``state`` and ``model_state``, each an array by name, as they are now.
     """
 
-    record: Mode
-    record_ops: RecordOps
-    keyframe_every: int | None
+    kept: TraceOptions
     seed: int
     recipe: Recipe
     arrays: Mapping[str, Arrays]
@@ -118,17 +163,11 @@ class RunStart(NamedTuple):
         groups = self.recipe.groups(self.arrays["params"]).recorded()
         one = groups[0] if len(groups) == 1 else None
         law = {"rule": one.rule if one else groups, "hyperparameters": list(one.hyperparameters) if one else []}
-        kept: dict[str, Any] = {"record": self.record, "record_ops": self.record_ops}
-        if self.keyframe_every is not None:
-            kept["keyframe_every"] = self.keyframe_every
-        return {
-            **kept,
-            **self.arrays,
-            "seed": self.seed,
-            **law,
-            "numerics": NUMERICS,
-            "clip_value": self.recipe.clip_value,
-        }
+        kept = self.kept.keywords
+        if self.recipe.on_nonfinite != "stop":
+            kept["on_nonfinite"] = self.recipe.on_nonfinite
+        known = {"seed": self.seed, "numerics": NUMERICS, "clip_value": self.recipe.clip_value}
+        return {**kept, **self.arrays, **law, **known}
 
 
 def open_recorder(trace: Path | RecorderFactory, run: RunStart, *, overwrite: bool = False) -> Recorder:
@@ -137,8 +176,8 @@ def open_recorder(trace: Path | RecorderFactory, run: RunStart, *, overwrite: bo
     With ``overwrite`` a trace of the same name, finished or not, is begun anew, else the recorder refuses.
     """
     if isinstance(trace, RecorderFactory):
-        return trace.open_recorder(overwrite=overwrite, **run.keywords)
-    made: Recorder = _registered().open_recorder(trace, overwrite=overwrite, **run.keywords)
+        return trace.open_recorder(overwrite=overwrite, **run.keywords, **run.kept.beginning)
+    made: Recorder = _registered().open_recorder(trace, overwrite=overwrite, **run.keywords, **run.kept.beginning)
     return made
 
 

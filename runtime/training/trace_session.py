@@ -10,12 +10,11 @@ from ..captured.completed import completed
 from ..step.eager import EagerStep
 from ..step.evaluate import NonFiniteError
 from .recorder_protocol import (
-    Mode,
     Path,
     Recorder,
     RecorderFactory,
-    RecordOps,
     RunStart,
+    TraceOptions,
     is_path,
     is_taken,
     open_recorder,
@@ -29,7 +28,7 @@ class Journal:
 
     Args:
         trace: its path, what makes its recorder, or its recorder, begun or resumed by the caller; None records nothing.
-        record, record_ops, keyframe_every, seed, overwrite: of a run whose trace is begun here.
+        kept, seed, overwrite: of a run whose trace is begun here.
         loaded: the steps done before, where the run goes on from a checkpoint; else None.
     """
 
@@ -37,15 +36,13 @@ class Journal:
         self,
         trace: Path | Recorder | RecorderFactory | None,
         *,
-        record: Mode,
-        record_ops: RecordOps,
-        keyframe_every: int | None,
+        kept: TraceOptions,
         seed: int,
         loaded: int | None,
         overwrite: bool,
     ) -> None:
         self._trace, self._loaded, self._overwrite = trace, loaded, overwrite
-        self._options = (record, record_ops, keyframe_every, seed)
+        self._kept, self._seed = kept, seed
         self._recorder: Recorder | None = None
 
     def begin(self, step: EagerStep | CapturedStep) -> None:
@@ -55,7 +52,7 @@ class Journal:
         self._recorder = self._trace if isinstance(self._trace, Recorder) else self._opened(self._trace, step)
 
     def _opened(self, trace: Path | RecorderFactory, step: EagerStep | CapturedStep) -> Recorder:
-        run = RunStart(*self._options, step.recipe, step.arrays)
+        run = RunStart(self._kept, self._seed, step.recipe, step.arrays)
         if self._loaded:
             if not is_path(trace):
                 raise DomainError(

@@ -1,5 +1,9 @@
 """What a trainer trains: parameters and states, by which rules and at which rates."""
 
+from math import isfinite
+
+import numpy as np
+
 from ...arrays import Array
 from ..captured.captured_step import CapturedStep
 from ..optim.averages import averaged
@@ -61,3 +65,8 @@ class TrainedArrays(Evaluator):
     def _norm(self, step: EagerStep | CapturedStep) -> float | None:
         """The norm of the last step's gradients, which clipping has measured, or else is measured now."""
         return global_norm(step.consumed) if step.recipe.clip_norm is None else step.norm
+
+    def _is_finite(self, loss: float, step: EagerStep | CapturedStep) -> bool:
+        """Whether the last step's loss and gradients are finite, which all are that a step does not stop for."""
+        stops = step.recipe.on_nonfinite == "stop"
+        return stops or (isfinite(loss) and all(np.isfinite(grad).all() for grad in step.consumed.values()))

@@ -14,7 +14,7 @@ from ..data import Dataset
 from ..optim.groups import Optimizer
 from ..step.evaluate import NonFiniteError
 from ..step.loss_call import LossFn
-from ..step.update import Recipe
+from ..step.update import OnNonfinite, Recipe
 from .batch_stream import Cursor, Feed
 from .callback_list import CallbackList
 from .checkpoint import Checkpoint, write_checkpoint
@@ -25,12 +25,14 @@ from .interrupt import held_interrupt
 from .modes import StepMode, StepRunner
 from .progress import Reporter, reporting
 from .recorder_protocol import (
+    Digest,
+    KeyframeEvery,
     Mode,
     Path,
     Recorder,
     RecorderFactory,
     RecordOps,
-    check_keyframe_every,
+    TraceOptions,
     check_trace,
     is_path,
     is_taken,
@@ -47,7 +49,7 @@ class Trainer(TrainedArrays):
 
     A step is always zero grad, forward, loss, backward, optimizer, whatever the mode. Where asked, gradients are
     averaged over micro-batches, then clipped by value, then by norm, before the optimizer updates parameters and
-    state in place. A loss or gradient that is not finite ends the run before it is applied.
+    state in place. A loss or gradient that is not finite ends the run before it is applied, unless told otherwise.
 
     Args:
         loss_fn: ``loss_fn(p, batch) -> scalar Var``, or ``loss_fn(p, batch, ctx)``. It may return
@@ -72,7 +74,11 @@ class Trainer(TrainedArrays):
             written. Each costs about a second step.
         keyframe_every: after how many steps the trace also has the whole state, from which `dgrr.trace.at` rebuilds the
             steps behind it; fewer make that quicker, and the trace larger. Of a state above 1 MiB rounded up to a
-            multiple of 16. None leaves it to the recorder: 4096.
+            multiple of 16. A ``timedelta`` says after how much time instead. None leaves it to the recorder: 4096.
+        keyframe_budget: how many bytes these states may take, the first excepted: their distance doubles whenever half
+            of what is left is used up.
+        digest: by what the trace is digested: "xxh3-128", which finds accidents, or "sha256", which takes longer, and
+            whose last digest can be published or signed.
         overwrite: whether the trace may replace what stands at its path: a finished trace, which stays until the new
             one is sealed, or an unfinished one, which is begun anew. Without, `fit` refuses both.
         model_state: what a model keeps from step to step besides its parameters, as ``model.init_state()`` gives it;
@@ -85,6 +91,9 @@ class Trainer(TrainedArrays):
             rest of fewer batches at the end of an epoch is left out. Not to the bit what one large batch gives.
         clip_norm: bound of the joint norm of all gradients.
         clip_value: bound of every element of the gradients.
+        on_nonfinite: "stop" ends the run at a loss or gradient that is infinite or NaN, before it is applied; "record"
+            goes on as the rule says, which mostly makes the parameters NaN: to see, and prove, how a run broke down.
+            ``history.nonfinite`` has the steps.
         callbacks: told of every step, validation and epoch, in their order; see `Callback`. A plain function
             ``f(trainer, epoch, loss)`` is called after every epoch.
         checkpoint: where `fit` saves the run: at its beginning, every ``checkpoint_every`` steps, and at its end.
@@ -114,7 +123,9 @@ class Trainer(TrainedArrays):
         trace: Path | Recorder | RecorderFactory | None = None,
         record: Mode = "grads",
         record_ops: RecordOps = None,
-        keyframe_every: int | None = None,
+        keyframe_every: KeyframeEvery | None = None,
+        keyframe_budget: int | None = None,
+        digest: Digest = "xxh3-128",
         overwrite: bool = False,
         seed: int = 0,
         warmup: int = 0,
@@ -124,25 +135,22 @@ class Trainer(TrainedArrays):
         clip_value: float | None = None,
         frozen: Sequence[str] = (),
         ema: float | None = None,
+        on_nonfinite: OnNonfinite = "stop",
         callbacks: Sequence[Any] = (),
         checkpoint: str | PathLike[str] | None = None,
         checkpoint_every: int | None = None,
     ) -> None:
-        if record not in ("digest", "grads"):
-            raise DomainError(f"Trainer: argument 'record': expected 'digest' or 'grads', got {record!r}")
+        self._kept = TraceOptions(record, record_ops, keyframe_every, keyframe_budget, digest)
+        self._kept.check()
         check_trace(trace)
-        check_keyframe_every(keyframe_every)
         self._place = SavePlace(checkpoint, checkpoint_every)
         if is_taken(trace) and not overwrite and not self._place.exists():
             raise taken("Trainer: argument 'trace'", trace)
-        recipe = Recipe(optimizer, accumulate, clip_norm, clip_value, frozen, ema)
+        recipe = Recipe(optimizer, accumulate, clip_norm, clip_value, frozen=frozen, ema=ema, on_nonfinite=on_nonfinite)
         self._run = StepRunner(loss_fn, params, recipe, mode, warmup, on_shape_change, model_state, seed)
         self._trace, self._seed, self._callbacks = trace, seed, CallbackList(callbacks)
         self._forwards = Forwards(self._run.step, eager=mode == "eager")
         self._averaged = Forwards(self._run.step, eager=mode == "eager", averages=True)
-        self._record: Mode = record
-        self._record_ops: RecordOps = record_ops
-        self._keyframe_every = keyframe_every
         self._overwrite = overwrite
         self.steps = 0
         self.history = History(self._step.groups, 0)
@@ -233,9 +241,7 @@ class Trainer(TrainedArrays):
     def _new_journal(self, loaded: int | None) -> Journal:
         return Journal(
             self._trace,
-            record=self._record,
-            record_ops=self._record_ops,
-            keyframe_every=self._keyframe_every,
+            kept=self._kept,
             seed=self._seed,
             loaded=loaded,
             overwrite=self._overwrite,
@@ -278,6 +284,8 @@ class Trainer(TrainedArrays):
         self._loss = loss
         step = self._run.step
         self.history.add_step(loss, step.metrics, self._norm(step) if self._measures_norm else None)
+        if not self._is_finite(loss, step):
+            self.history.note_nonfinite()
         reporter.step()
         for tell in self._callbacks.on_step:
             if tell(self, self.steps - 1, loss):

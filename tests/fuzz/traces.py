@@ -88,7 +88,7 @@ def readers(path: Path, whole: Path) -> dict[str, Callable[[], object]]:
         "validate": lambda: validate(path),
         **{
             f"open {mode}": lambda mode=mode: opened(path, mode)
-            for mode in ("strict", "tolerate_tail", "point_in_time")
+            for mode in ("strict", "tolerate_tail", "point_in_time", "salvage")
         },
         "compare": lambda: compare(whole, path),
         "replay": lambda: replay(path),

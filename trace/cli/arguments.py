@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from ..comparing.policy import Policy
+from ..replaying.expected_root import root_digits
 
 
 class UsageError(Exception):
@@ -73,6 +74,14 @@ def path(text: str) -> str:
     if not text or "\0" in text:
         raise argparse.ArgumentTypeError(f"{text!r} is not a path")
     return text
+
+
+def sha256(text: str) -> str:
+    """The last digest of a trace."""
+    try:
+        return root_digits(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def policy(text: str) -> str:

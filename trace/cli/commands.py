@@ -23,6 +23,7 @@ from .options import (
     add_train,
     add_validate,
     add_verify_step,
+    all_paths,
     demo_path,
     no_paths,
     one_path,
@@ -112,9 +113,10 @@ COMMANDS = (
         "recover",
         "write what is whole of a damaged or unfinished trace to a new one",
         add_recover,
-        path_of,
+        all_paths,
         handlers.recover,
-        "dgrr recover cut.dgrr -o whole.dgrr    0 if nothing recorded was lost, else 7",
+        "dgrr recover cut.dgrr -o whole.dgrr              0 if nothing recorded was lost, else 7\n"
+        "dgrr recover cut.dgrr copy.dgrr -o whole.dgrr    what one has lost, from the other",
         "Steps behind damage become traces of their own, from the next keyframe on. Traces of version 1 have none.",
     ),
     Command(

@@ -36,7 +36,8 @@ def validate(args: argparse.Namespace) -> Answer:
     if _known_version(path) == 2:
         from . import v2
 
-        return v2.validate(path)
+        return v2.validate(path, args.expect_root)
+    _require_no_root(args)
     from . import v1
 
     return v1.validate(path)
@@ -49,7 +50,9 @@ def replay(args: argparse.Namespace) -> Answer:
         from . import v2
 
         options = {"model": args.model, "rules": args.rule, "seed": args.seed, "numerics": args.numerics}
+        options["expect_root"] = args.expect_root
         return v2.replay(path, step=args.step, ulp_tol=args.ulp_tol, **options)
+    _require_no_root(args)
     _require_step(args)
     for option in ("model", "rule", "numerics"):
         if getattr(args, option) not in (None, []):
@@ -57,6 +60,11 @@ def replay(args: argparse.Namespace) -> Answer:
     from . import v1
 
     return v1.replay(path, args.step, args.ulp_tol, args.seed)
+
+
+def _require_no_root(args: argparse.Namespace) -> None:
+    if args.expect_root is not None:
+        args.parser.error(f"argument --expect-root: {args.paths[0]} is of version 1, which has no root")
 
 
 def inspect(args: argparse.Namespace) -> Answer:
@@ -88,7 +96,7 @@ def recover(args: argparse.Namespace) -> Answer:
     """``dgrr recover``."""
     from . import v2
 
-    return v2.recover(args.paths[0], args.out)
+    return v2.recover(args.paths, args.out)
 
 
 def compare(args: argparse.Namespace) -> Answer:

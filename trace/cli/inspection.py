@@ -1,6 +1,8 @@
 """What a trace of version 2 and its steps are shown as: lines for people, plain types for programs."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import pairwise
 from typing import Any
 
 from ...ulp import exact
@@ -20,6 +22,7 @@ def trace_lines(trace: Trace) -> list[str]:
     ]
     if header.parent_steps:
         lines.append(f"  {header.parent_steps} steps taken over from {header.parent_root.hex()}")
+    lines.append(f"  {_keyframes(trace.keyframes, len(trace))}")
     lines += [f"  rule {group.rule} ({', '.join(group.hyperparameters)})" for group in trace.schema.groups]
     lines += [
         f"  {spec.role.name.lower():<6} {spec.dtype:<4} {spec.shape!s:<16} {spec.name}" for spec in trace.schema.tensors
@@ -52,8 +55,15 @@ def trace_dict(trace: Trace) -> Plain:
             {"name": spec.name, "role": spec.role.name.lower(), "dtype": spec.dtype, "shape": spec.shape}
             for spec in tensors
         ],
+        "keyframes": trace.keyframes,
         "events": [{"steps": steps, "kind": event.kind, "text": event.text} for steps, event in trace.events()],
     }
+
+
+def _keyframes(numbers: Sequence[int], steps: int) -> str:
+    """How many there are, and the longest way from one to a step."""
+    apart = max((b - a for a, b in pairwise((*numbers, steps))), default=0)
+    return f"{len(numbers)} keyframe{'' if len(numbers) == 1 else 's'}, at most {apart} steps apart"
 
 
 def step_lines(trace: Trace, view: StepView) -> list[str]:

@@ -2,7 +2,7 @@
 
 import argparse
 
-from .arguments import integer, learning_rate, nonce_bytes, path, policy
+from .arguments import integer, learning_rate, nonce_bytes, path, policy, sha256
 
 _TRACE = "trace.dgrr"
 _DEMO = "demo.dgrr"
@@ -50,6 +50,11 @@ def path_of(args: argparse.Namespace) -> list[str]:
     return [args.path]
 
 
+def all_paths(args: argparse.Namespace) -> list[str]:
+    """The traces by their places."""
+    return list(args.paths)
+
+
 def out_of(args: argparse.Namespace) -> list[str]:
     """The file that is written."""
     return [args.out]
@@ -76,6 +81,11 @@ def _add_ulp_tol(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="allowed distance in units in the last place; default: %(default)s, to the bit",
     )
+
+
+def _add_expect_root(parser: argparse.ArgumentParser) -> None:
+    root = "the last digest that the trace is known to have, published or signed: 64 hexadecimal digits of SHA-256"
+    parser.add_argument("--expect-root", type=sha256, metavar="HEX", help=root)
 
 
 def add_demo(parser: argparse.ArgumentParser) -> None:
@@ -108,6 +118,7 @@ def add_train(parser: argparse.ArgumentParser) -> None:
 def add_validate(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``validate``."""
     parser.add_argument("path", type=path, metavar="PATH", help="the trace")
+    _add_expect_root(parser)
 
 
 def add_replay(parser: argparse.ArgumentParser) -> None:
@@ -121,6 +132,7 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=integer(0, _UINT64), metavar="UINT64", help=seed)
     numerics = "the numerics version that the run is known to have; default: the one that the trace names"
     parser.add_argument("--numerics", type=integer(0, _UINT32), metavar="N", help=numerics)
+    _add_expect_root(parser)
 
 
 def add_inspect(parser: argparse.ArgumentParser) -> None:
@@ -137,7 +149,8 @@ def add_rollback(parser: argparse.ArgumentParser) -> None:
 
 def add_recover(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``recover``."""
-    parser.add_argument("path", type=path, metavar="PATH", help="the trace; it is only read")
+    sources = "the trace, or the halves of one: other copies, and the tail PATH.torn; they are only read"
+    parser.add_argument("paths", type=path, nargs="+", metavar="PATH", help=sources)
     out = "write what is whole to this new trace; steps behind damage to NEW.1, NEW.2 and so on"
     parser.add_argument("-o", "--out", type=path, required=True, metavar="NEW", help=out)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..comparing.compare import compare as compare_traces
 from ..comparing.result import Comparison
+from ..replaying.expected_root import hold_root
 from ..v2.check.report import Report
 from ..v2.check.validate import validate_v2
 from ..v2.errors import NotRecordedError
@@ -23,9 +24,12 @@ if TYPE_CHECKING:
     from ...runtime.optim import Rule
 
 
-def validate(path: str) -> Answer:
+def validate(path: str, expect_root: str | None) -> Answer:
     """Check structure, chains and digests of a trace."""
-    return _reported(validate_v2(path), {})
+    report = validate_v2(path)
+    if expect_root is not None:
+        hold_root(report, expect_root)
+    return _reported(report, {})
 
 
 def replay(
@@ -37,6 +41,7 @@ def replay(
     rules: Sequence[str] = (),
     seed: int | None = None,
     numerics: int | None = None,
+    expect_root: str | None = None,
 ) -> Answer:
     """Recompute every update, with a model every gradient too; then show `step`."""
     from ..replaying.replay import replay as recompute  # compiled, and so loaded only where it is needed
@@ -47,10 +52,10 @@ def replay(
     loss_fn, batches = (None, None) if model is None else load_run("--model", model)
     classes = [load_rule(rule) for rule in rules]
 
-    expected = {"seed": seed, "numerics": numerics}
+    known = partial(recompute, seed=seed, numerics=numerics, expect_root=expect_root)
     try:
         with current_folder():  # where the model may import more
-            report = recompute(path, loss_fn=loss_fn, batches=batches, ulp_tol=ulp_tol, rules=classes, **expected)
+            report = known(path, loss_fn=loss_fn, batches=batches, ulp_tol=ulp_tol, rules=classes)
     except ValueError as error:
         raise UsageError(str(error)) from None
     return _replayed(report, step) if report.ok and step is not None else _reported(report, {"step": None})
@@ -113,12 +118,13 @@ def _write_child(path: str, step: int, out: str) -> None:
         raise UsageError(f"argument --out: {error}") from None
 
 
-def recover(path: str, out: str) -> Answer:
-    """Write what is whole of a trace to `out`, and say what that is."""
+def recover(paths: Sequence[str], out: str) -> Answer:
+    """Write what is whole of a trace, or of the halves of one, to `out`, and say what that is."""
     try:
-        found = write_whole(path, out)
+        found = write_whole(paths, out)
     except ValueError as error:
-        raise UsageError(f"argument --out: {error}") from None
+        argument = "PATH" if "argument 'path'" in str(error) else "--out"
+        raise UsageError(f"argument {argument}: {error}") from None
     stream = {"error" if found.lossy else "text": str(found)}
     return Answer(found.exit_code, found.verdict.value, {"recovery": found.to_dict()}, **stream, before="")
 

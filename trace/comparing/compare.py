@@ -100,6 +100,9 @@ def _opened(stack: ExitStack, given: TraceLike) -> Trace:
             trace = stack.enter_context(open_trace(given, mode="tolerate_tail"))
         except InvalidTraceError as error:
             raise InvalidTraceError(error.verdict, f"{os.fspath(given)}: {error.text}", error.offset) from error
+    if trace.salvaged and trace.damage is not None:
+        text = f"{trace.path}: read in mode 'salvage', which proves nothing: {trace.damage.text}"
+        raise InvalidTraceError(trace.damage.verdict, text, trace.damage.offset)
     if not trace.has_keyframe(0):
         raise InvalidTraceError(
             Verdict.TORN_TAIL, f"{trace.path}: it ends before KEYFRAME 0, the beginning of the run: nothing to compare"

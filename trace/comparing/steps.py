@@ -10,7 +10,8 @@ from ..v2.errors import NotRecordedError
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import dtype_name
 from ..v2.read.op_digests import OpDigests
-from ..v2.read.reader import StepView, Trace, What as Recorded
+from ..v2.read.reader import StepView, Trace
+from ..v2.read.recorded import What as Recorded
 from .policy import Policy
 from .settings import Differing, differing, step_of
 from .tensors import Side, TensorDifference, tensor_difference

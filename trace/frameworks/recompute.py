@@ -18,7 +18,8 @@ from ..v2.check.difference import Difference
 from ..v2.check.report import Finding
 from ..v2.errors import InvalidTraceError, NotRecordedError
 from ..v2.format.constants import FRAMEWORK_EVENT, RecordMode, TensorRole
-from ..v2.read.reader import StepView, Trace, What, open_trace
+from ..v2.read.reader import StepView, Trace, open_trace
+from ..v2.read.recorded import What
 from ..v2.verdict import Verdict
 from .laws import law_of, parted
 from .shared import Framework

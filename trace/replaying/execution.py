@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, tee
 from typing import Any, TypeAlias
 
 from ... import runtime
@@ -64,8 +64,8 @@ class Execution:
         self._loss_fn = loss_fn
         self._given = batches
         self.together = 1
-        self._batches = _epochs(batches, self.together)
-        self._begun = False
+        self._batches = epochs(batches, self.together)
+        self._begun = self._at_beginning = False
         self._clip_event = None if trace.schema.clips_by_value else _clip_event(trace)
         self._params = [t.name for t in trace.schema.tensors if t.role is TensorRole.PARAM]
 
@@ -75,8 +75,9 @@ class Execution:
         Raises:
             CannotExecuteError: too many micro-batches.
         """
-        if view.step == 0:
+        if view.step == 0 and not self._at_beginning:
             self._begin(view)
+        self._at_beginning = False
         return next(self._batches, None)
 
     def pass_over(self, steps: int) -> None:
@@ -90,7 +91,12 @@ class Execution:
         if not self._begun:
             self._begin(self._trace[0])
         for _ in islice(self._batches, steps):
-            pass
+            self._at_beginning = False
+
+    def ahead(self) -> Iterator[tuple[Batch, ...]]:
+        """The micro-batches of the steps from the next one on, which are kept: each copy of it gives all of them."""
+        self._batches, ahead = tee(self._batches)
+        return ahead
 
     def _begin(self, first: StepView) -> None:
         """The batches from their beginning, as many together as the first step says."""
@@ -98,8 +104,8 @@ class Execution:
         if self.together > _MOST_TOGETHER:
             text = f"{self.together} micro-batches in one step; at most {_MOST_TOGETHER} are executed again"
             raise CannotExecuteError(text)
-        self._batches = _epochs(self._given, self.together)
-        self._begun = True
+        self._batches = epochs(self._given, self.together)
+        self._begun = self._at_beginning = True
 
     def recorded(self, batch: tuple[Batch, ...]) -> Batch:
         """Micro-batches as a trace digests them."""
@@ -146,7 +152,7 @@ def _clip_event(trace: Trace) -> float | None:
     return None
 
 
-def _epochs(batches: Batches, n: int) -> Iterator[tuple[Batch, ...]]:
+def epochs(batches: Batches, n: int) -> Iterator[tuple[Batch, ...]]:
     """The batches, ``n`` at a time, iterated again when they end, until an iteration gives no step."""
     more = True
     while more:

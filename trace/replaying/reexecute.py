@@ -1,6 +1,6 @@
 """Re-execution of recorded steps: batches, losses and gradients held against a trace."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from traceback import format_exception_only
 from typing import NamedTuple, TypeAlias
@@ -109,6 +109,10 @@ class Model:
         self._agreed = False
         with blaming(Verdict.DATA, "the batches cannot be read", 0):
             self._execution.pass_over(steps)
+
+    def ahead(self) -> Iterator[tuple[Batch, ...]]:
+        """The micro-batches of the steps behind those passed over or taken, to be taken again."""
+        return self._execution.ahead()
 
     def next_batch(self, view: StepView) -> tuple[Batch, ...]:
         """The micro-batches of a step; of every step in turn, from the first or what was passed over."""

@@ -13,6 +13,7 @@ from ..v2.read.reader import StepView, Trace, open_trace
 from ..v2.verdict import Verdict
 from .execution import Batches, LossFn
 from .expected import Expected
+from .expected_root import require_root
 from .reexecute import FailedError, Made, Model, advance, compare_corrections
 from .replay_state import ReplayState, Rules, by_name
 from .validate import validate
@@ -31,6 +32,7 @@ def replay(
     rules: Rules = (),
     seed: int | None = None,
     numerics: int | None = None,
+    expect_root: str | None = None,
 ) -> Report:
     """Validate a trace, then recompute it; never raises for what is in the file, nor for what the model does.
 
@@ -47,17 +49,21 @@ def replay(
         seed: the seed that the run is known to have; without it the one that the trace names is believed, and
             random numbers of the model are drawn from it. Another in the trace is a finding, `data`.
         numerics: the numerics version that the run is known to have; another in the trace is a finding, `numerics`.
+        expect_root: the last digest that the trace is known to have, as for `validate`; nothing is recomputed of a
+            trace that has another.
 
     Raises:
         ValueError: something among `rules` is no class of rules; one of `loss_fn` and `batches` without the
-            other; a negative tolerance; or a tolerance for a trace that records no state after its beginning.
+            other; a negative tolerance; no SHA-256 digest as root; or a tolerance for a trace that records no state
+            after its beginning.
     """
     if (loss_fn is None) != (batches is None):
         raise ValueError("replay: expected both loss_fn and batches or neither; re-execution needs both")
     if ulp_tol < 0:
         raise ValueError(f"replay: ulp_tol: expected at least 0, got {ulp_tol}")
     by_name(rules)
-    report = validate(path)
+    expected_root = None if expect_root is None else require_root("replay", expect_root)
+    report = validate(path, expect_root=expected_root)
     if report.verdict not in _READABLE:
         return report
     unexpected = Expected(seed, numerics).findings(report)

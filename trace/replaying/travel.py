@@ -1,14 +1,18 @@
 """Time travel: the whole tape of a past step, rebuilt to the bit from the nearest keyframe at or before it."""
 
+import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from ...arrays import Array
+from ...runtime.optim import Rule
 from ...runtime.step.evaluate import Evaluation
+from ...runtime.step.update import OnNonfinite
+from ...runtime.training.modes import StepMode
 from ...tape import NUMERICS, AnyTensor, Tape
 from ...tape.graph.backward import DenseGrads
 from ...tape.values.tables import Table, statistics
@@ -17,6 +21,7 @@ from ..v2.errors import NotRecordedError
 from ..v2.format.constants import TensorRole
 from ..v2.read.reader import StepView, Trace, TraceLike, open_trace
 from ..v2.verdict import Verdict
+from .continued import Continuation, Origin, continue_from
 from .execution import Batches, LossFn
 from .reexecute import Executed, FailedError, Made, Model, advance
 from .replay_state import ReplayState, Rules
@@ -55,6 +60,8 @@ class PastStep:
     state: dict[str, Array]
     """Of the optimizer."""
     model_state: dict[str, Array]
+    origin: Origin
+    """The run that it is of, as another one needs it that goes on from here."""
 
     @property
     def tape(self) -> Tape[Any]:
@@ -81,6 +88,59 @@ class PastStep:
             for row, gradient in zip(made.tape.summary(), made.dense, strict=True)
         ]
         return Table(f"step {self.step}: values and gradients", _COLUMNS, rows)
+
+    def continue_with(
+        self,
+        rule: Optimizer | None = None,
+        *,
+        steps: int,
+        trace: str | os.PathLike[str] | None = None,
+        loss_fn: LossFn | None = None,
+        batches: Batches | None = None,
+        mode: StepMode = "replay",
+        record: Literal["digest", "grads"] = "grads",
+        on_nonfinite: OnNonfinite = "stop",
+    ) -> Continuation:
+        """What if: train on from the state before this step, by another rule, loss function or batches.
+
+        What is not given is as in the run: the batches from this step on, accumulation, clipping and seed; then its
+        steps are those of the run, to the bit. Random draws and schedules go on with the number of the step. The state
+        of the optimizer goes on with a rule of the same law, such as another rate; another law begins with a fresh one.
+
+        Args:
+            rule: the optimizer; None: that of the run, with the hyperparameters of this step held.
+            steps: how many.
+            trace: where to record them, a new path: steps count from 0 there; header and an EVENT `continue` say which
+                step of which trace they go on from.
+            loss_fn: None: that of the run, as it was given to `at`.
+            batches: from this step on, iterated again when they end; None: those of the run.
+            mode: how steps run, as for `Trainer`.
+            record: what is kept of each step, likewise.
+            on_nonfinite: likewise.
+
+        Raises:
+            ValueError: no step; too few batches; the run's own rule is not known, or has several groups.
+            TraceWriteError: the trace cannot be written, or is there already.
+            NonFiniteError: a loss or gradient is not finite, before it is applied or recorded.
+            DgrrError: the rule, the loss function or a batch does not fit.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from dgrr.runtime import SGD, Trainer
+        >>> def loss_fn(p, x):
+        ...     return (p["w"] * x).sum()
+        >>> batches = [np.array([1.0, 2.0])]
+        >>> with TemporaryDirectory() as folder:
+        ...     run = Trainer(loss_fn, {"w": np.ones(2)}, SGD(0.5), trace=f"{folder}/run", record="digest")
+        ...     _ = run.fit(batches, steps=4)
+        ...     past = at(f"{folder}/run", 2, loss_fn, batches)
+        >>> past.continue_with(steps=2).params["w"], run.params["w"]
+        (array([-1., -3.]), array([-1., -3.]))
+        >>> past.continue_with(SGD(0.25), steps=2).params["w"]
+        array([-0.5, -2. ])
+        """
+        before = {"params": self.params, "state": self.state, "model_state": self.model_state}
+        more: Any = {"loss_fn": loss_fn, "batches": batches, "mode": mode, "record": record}
+        return continue_from(self.origin, before, rule, steps=steps, trace=trace, on_nonfinite=on_nonfinite, **more)
 
     def __repr__(self) -> str:
         together = f", {len(self.passes)} micro-batches" if len(self.passes) > 1 else ""
@@ -140,7 +200,7 @@ def at(
         view = opened[step]
         _require_state(opened)
         try:
-            return _rebuilt(opened, view, Model(opened, loss_fn, batches), rules)
+            return _rebuilt(opened, view, Model(opened, loss_fn, batches), rules, loss_fn)
         except FailedError as failed:
             raise RebuildError(failed.finding) from failed.__cause__
 
@@ -152,7 +212,7 @@ def _require_state(trace: Trace) -> None:
         )
 
 
-def _rebuilt(trace: Trace, view: StepView, model: Model, rules: Rules) -> PastStep:
+def _rebuilt(trace: Trace, view: StepView, model: Model, rules: Rules, loss_fn: LossFn) -> PastStep:
     if trace.header.numerics != NUMERICS:
         text = f"recorded under numerics version {trace.header.numerics}, this library has {NUMERICS}"
         raise FailedError(Verdict.NUMERICS, f"{text}: no step can be computed again", view.step)
@@ -164,10 +224,12 @@ def _rebuilt(trace: Trace, view: StepView, model: Model, rules: Rules) -> PastSt
     for past in (trace[i] for i in range(keyframe, view.step)):
         advance(state, past, *_made(trace, past, model, state))
         _compare(trace, past, state, f"the state rebuilt from the keyframe before step {keyframe} is another one")
+    origin = Origin(trace, view, loss_fn, model.ahead(), rules)
     done, loss = _executed(view, model, state, _recorded(trace, view)), cast(np.floating[Any], view.loss)
     roles = (TensorRole.PARAM, TensorRole.STATE, TensorRole.BUFFER)
-    before = [state.of_role(role) for role in roles]
-    return PastStep(trace.path, view.step, keyframe, loss, done.computed.passes, done.grads, *before)
+    params, rest, buffers = (state.of_role(role) for role in roles)
+    passes = done.computed.passes
+    return PastStep(trace.path, view.step, keyframe, loss, passes, done.grads, params, rest, buffers, origin)
 
 
 def _made(trace: Trace, past: StepView, model: Model, state: ReplayState) -> Made:

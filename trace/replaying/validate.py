@@ -9,6 +9,7 @@ from ..v2.check.report import Finding, Report
 from ..v2.check.validate import validate_v2
 from ..v2.format.constants import VERSION
 from ..v2.verdict import Verdict
+from .expected_root import hold_root, require_root
 
 if TYPE_CHECKING:
     from ..v1.validation.validate import Validation
@@ -16,13 +17,26 @@ if TYPE_CHECKING:
 _VERDICTS = {Exit.IO: Verdict.IO, Exit.VALIDATION: Verdict.CORRUPT, Exit.REPLAY: Verdict.UPDATE}
 
 
-def validate(path: str | os.PathLike[str]) -> Report:
+def validate(path: str | os.PathLike[str], *, expect_root: str | None = None) -> Report:
     """Check a trace against its format: structure, chains and digests; never raises for what is in the file.
 
     The update law of a version 2 trace, its gradients and its data are left to `replay`; version 1 holds what
     its update law needs, which is checked here.
+
+    `expect_root` are the 64 digits of the last digest that the trace is known to have, published or signed; another is
+    a finding, `chain`. It takes a trace that was recorded with SHA-256: of one with XXH3-128 the answer is `unproven`.
+
+    Raises:
+        ValueError: `expect_root` is no SHA-256 digest.
     """
-    name = os.fspath(path)
+    expected = None if expect_root is None else require_root("validate", expect_root)
+    report = _validated(os.fspath(path))
+    if expected is not None:
+        hold_root(report, expected)
+    return report
+
+
+def _validated(name: str) -> Report:
     try:
         version = version_of(name)
     except TruncatedFileError as error:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from ...exit_codes import Exit
 from ..verdict import Verdict
 
+SHA256_DIGITS = 64
 Proof = Literal["proven", "failed", "not proven"]
 
 
@@ -46,6 +47,8 @@ class Report:
     data: Proof = "not proven"
     findings: list[Finding] = field(default_factory=list[Finding])
     notes: list[str] = field(default_factory=list[str])
+    root: str | None = None
+    """The last digest of a sealed trace of version 2, by which all of it can be published or signed."""
 
     @property
     def verdict(self) -> Verdict:
@@ -61,6 +64,11 @@ class Report:
     def ok(self) -> bool:
         """Whether everything that was asked for is proven."""
         return not self.findings
+
+    @property
+    def signable(self) -> bool:
+        """Whether the root is of SHA-256; others stop no forger."""
+        return self.root is not None and len(self.root) == SHA256_DIGITS
 
     def __bool__(self) -> bool:
         return self.ok
@@ -82,11 +90,12 @@ class Report:
         """
         about = {"path": self.path, "version": self.version, "steps": self.steps, "verdict": self.verdict.value}
         findings = [finding.to_dict() for finding in self.findings]
-        return {**about, **self._proofs(), "findings": findings, "notes": list(self.notes)}
+        return {**about, **self._proofs(), "findings": findings, "notes": list(self.notes), "root": self.root}
 
     def __str__(self) -> str:
         lines = [f"{self.path}: {self.verdict.value} (version {self.version}, {self.steps} steps)"]
         lines += [f"  {name:<10} {proof}" for name, proof in self._proofs().items()]
+        lines += [f"  {'root':<10} {self.root}"] if self.signable else []
         lines += [f"  {finding}" for finding in self.findings]
         lines += [f"  {note}" for note in self.notes]
         return "\n".join(lines)

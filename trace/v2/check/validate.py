@@ -51,6 +51,7 @@ def _check(report: Report, source: Source) -> None:
     if walk.seal is None:
         text = f"every frame is whole, but there is no SEAL: the run was stopped after step {walk.steps - 1}"
         raise InvalidTraceError(Verdict.UNSEALED, text)
+    report.root = walk.chain.hex()
 
 
 def checked(walk: Walk) -> Iterator[tuple[Frame, Record]]:

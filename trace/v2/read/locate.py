@@ -4,18 +4,24 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias
 
 from ....completed_step import TapeNode
-from ..errors import DamageError, InvalidTraceError
+from ..errors import DamageError, InvalidTraceError, NotRecordedError
 from ..format.constants import EVENT_BYTES, HEADER_LENGTH, SEAL_MAGIC, SEAL_TAIL, STEPS_PER_INDEX, FrameType
 from ..format.control_frames import EventRecord, IndexRecord, SealRecord, decode_event, decode_index, decode_seal
+from ..format.frame import Head
 from ..format.keyframe import KeyframeRecord, decode_keyframe
 from ..format.nodes import decode_nodes
 from ..format.step import StepRecord
 from ..verdict import Verdict
 from .damage import judge
+from .salvaged import Salvaged
 from .scan import Prologue, Walk, read_step
 from .source import Frame, FrameSource
 
-Mode: TypeAlias = Literal["strict", "tolerate_tail", "point_in_time"]
+Mode: TypeAlias = Literal["strict", "tolerate_tail", "point_in_time", "salvage"]
+
+
+_REFUSED = (Verdict.IO, Verdict.UNSUPPORTED)
+"""Of what no mode reads on."""
 
 
 class Locator:
@@ -31,18 +37,40 @@ class Locator:
         self.layout = self._prologue.layout
         self.damage: InvalidTraceError | None = None
         self._cached: tuple[int, IndexRecord] | None = None
-        self.seal = self._find_seal()
-        self._walk: Walk | None = None if self.seal else self._scan(mode)
+        self.seal = None if mode == "salvage" else self._find_seal()
+        self._walk: Walk | Salvaged | None = None if self.seal else self._scan(mode)
 
     @property
     def steps(self) -> int:
         """Number of steps."""
-        if self.seal is not None:
-            return self.seal.steps
-        return len(self._walk.step_offsets) if self._walk else 0
+        if self._walk is not None:
+            return self._walk.steps
+        return self.seal.steps if self.seal else 0
+
+    @property
+    def salvaged(self) -> bool:
+        """Whether it is a damaged file, of which all is read that is whole."""
+        return isinstance(self._walk, Salvaged)
+
+    @property
+    def missing(self) -> tuple[tuple[int, int], ...]:
+        """The steps below `steps` that are not there, as ranges (first, last)."""
+        return self._walk.missing if isinstance(self._walk, Salvaged) else ()
+
+    @property
+    def root(self) -> bytes:
+        """The file chain behind the last frame that is read."""
+        return self.frames.chain_before(self._walk.end if self._walk else self.frames.source.size)
+
+    def has_step(self, step: int) -> bool:
+        """Whether a step below `steps` is there."""
+        return not isinstance(self._walk, Salvaged) or step in self._walk.step_offsets
 
     def step(self, step: int) -> tuple[Frame, StepRecord]:
-        """A STEP that exists."""
+        """A STEP below `steps`. Raises NotRecordedError for one that is not there."""
+        if not self.has_step(step):
+            text = f"trace: step {step} is not whole in this damaged file; trace.missing says which are not"
+            raise NotRecordedError(text)
         if self._walk is not None:
             offset = self._walk.step_offsets[step]
         else:
@@ -66,16 +94,11 @@ class Locator:
         """The frames that tell more of a step than its STEP, by type; one pass over the heads up to the next."""
         frame, _ = self.step(step)
         found: dict[int, Frame] = {}
-        offset, end = frame.end, self._walk.end if self._walk else self.frames.source.size
-        while offset < end:
-            head = self.frames.head(offset)
+        for offset, head in self._heads(frame.end):
             if head.type in (FrameType.STEP, FrameType.SEAL):
                 break
-            if head.type in (FrameType.OPS, FrameType.VALUES) and head.step == step:
+            if head.type in (FrameType.OPS, FrameType.VALUES) and head.step == step and not head.part:
                 found[head.type] = self._frame(offset, FrameType(head.type))
-                offset = found[head.type].end
-                continue
-            offset += head.span(self.frames.algorithm.size)
         return found
 
     def nodes(self, offset: int) -> tuple[TapeNode, ...]:
@@ -87,22 +110,37 @@ class Locator:
         """Whether there is a KEYFRAME before `step`."""
         return self._keyframe_offset(step) is not None
 
+    @property
+    def keyframes(self) -> tuple[int, ...]:
+        """The number of every KEYFRAME."""
+        numbers = range(self.steps // STEPS_PER_INDEX + 1)
+        return tuple(step for number in numbers for step, _ in self._keyframes(number))
+
     def last_keyframe(self, step: int) -> int:
         """The number of the last KEYFRAME at or before `step`."""
         for k in range(step // STEPS_PER_INDEX, -1, -1):
             before = [number for number, _ in self._keyframes(k) if number <= step]
             if before:
                 return before[-1]
+        if self.salvaged:
+            raise NotRecordedError(f"trace: no keyframe at or before step {step} is whole in this damaged file")
         raise InvalidTraceError(Verdict.CORRUPT, "no INDEX lists KEYFRAME 0")
 
     def events(self) -> Iterator[tuple[int, EventRecord]]:
         """Every EVENT with the number of steps before it; one pass over the heads."""
-        offset = self._prologue.frame.end
+        for offset, head in self._heads(self._prologue.frame.end):
+            if head.type == FrameType.EVENT:
+                yield head.step, decode_event(self.frames.frame(offset, EVENT_BYTES).front, offset)
+
+    def _heads(self, offset: int) -> Iterator[tuple[int, Head]]:
+        """The heads of the frames from an offset on, those of parts too, up to the end or to damage."""
+        if isinstance(self._walk, Salvaged):
+            yield from ((at, self.frames.head(at)) for at in self._walk.frames_from(offset))
+            return
         end = self._walk.end if self._walk else self.frames.source.size
         while offset < end:
             head = self.frames.head(offset)
-            if head.type == FrameType.EVENT:
-                yield head.step, decode_event(self.frames.frame(offset, EVENT_BYTES).front, offset)
+            yield offset, head
             offset += head.span(self.frames.algorithm.size)
 
     def _find_seal(self) -> SealRecord | None:
@@ -121,7 +159,7 @@ class Locator:
         listed = len(seal.indexes) * STEPS_PER_INDEX
         return seal if frame.end == source.size and listed - STEPS_PER_INDEX <= seal.steps <= listed else None
 
-    def _scan(self, mode: Mode) -> Walk:
+    def _scan(self, mode: Mode) -> Walk | Salvaged:
         walk = Walk(self.frames)
         try:
             for _ in walk:
@@ -130,6 +168,10 @@ class Locator:
             self.damage = judge(self.frames, damage)
         except InvalidTraceError as error:
             self.damage = error
+        if self.damage is not None and mode == "salvage" and self.damage.verdict not in _REFUSED:
+            found = Salvaged(self.frames)
+            self.seal = found.seal
+            return found
         if self.damage is not None and not (
             mode == "point_in_time" or (mode == "tolerate_tail" and self.damage.verdict is Verdict.TORN_TAIL)
         ):

@@ -5,32 +5,26 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from types import TracebackType
-from typing import Any, Literal, Self, TypeAlias, overload
+from typing import Any, Self, TypeAlias, overload
 
 import numpy as np
 
 from ....arrays import Array
-from ....completed_step import TapeNode, of_group
+from ....completed_step import of_group
 from ...file_version import open_regular
-from ..errors import InvalidTraceError, NotRecordedError, UnsealedTraceWarning
-from ..format.constants import PARTIAL_SUFFIX, FrameType, TensorRole
+from ..errors import NotRecordedError, UnsealedTraceWarning
+from ..format.constants import PARTIAL_SUFFIX, StepFlag, TensorRole
 from ..format.control_frames import EventRecord
-from ..format.digest import NUMPY_DTYPES, TensorDigest
 from ..format.header import Header
 from ..format.layout import BodyExtent
 from ..format.limits import Limits
-from ..format.ops import decode_ops
 from ..format.schema import CLIPPING
 from ..format.step import StepRecord
-from ..format.values import decode_values
-from ..verdict import Verdict
 from .finish import finish
 from .locate import Locator, Mode
 from .op_digests import OpDigests
+from .recorded import RecordedValues, What
 from .source import Frame, FrameSource, Source
-
-What: TypeAlias = Literal["grad", "after", "before"]
-
 
 TraceLike: TypeAlias = "str | os.PathLike[str] | Trace"
 """A trace by its path, or open."""
@@ -63,6 +57,11 @@ class StepView:
         clipping = CLIPPING.hyperparameters if schema.clips_by_value else ()
         names = [of_group(name, i) for i, group in enumerate(schema.rules) for name in group.hyperparameters]
         return dict(zip((*clipping, *names), self.record.hyper, strict=True))
+
+    @property
+    def nonfinite(self) -> bool:
+        """Whether the loss, or a gradient as the optimizer consumed it, is infinite or NaN."""
+        return StepFlag.NON_FINITE in self.record.flags
 
     @property
     def clip_value(self) -> float | None:
@@ -129,7 +128,7 @@ class Trace(Sequence[StepView]):
     """An open trace; made by `open_trace`. `len(trace)` steps, `trace[i]` one of them.
 
     `header` and `schema` say what is recorded; `sealed` whether the run was finished; `damage` is what ended
-    the reading of a damaged file in the modes that allow it.
+    the reading of a damaged file in the modes that allow it, or, in mode `salvage`, the first that is wrong with it.
     """
 
     def __init__(self, descriptor: int, path: str, limits: Limits, mode: Mode) -> None:
@@ -142,13 +141,27 @@ class Trace(Sequence[StepView]):
         self.layout = self._locator.layout
         self.seal = self._locator.seal
         self.damage = self._locator.damage
-        self._nodes: dict[int, tuple[TapeNode, ...]] = {}
-        self._digests = [TensorDigest(self._frames.algorithm, t.dtype, t.shape) for t in self.schema.tensors]
+        self._recorded = RecordedValues(self._locator)
 
     @property
     def sealed(self) -> bool:
         """Whether the run was finished and the file sealed."""
         return self.seal is not None
+
+    @property
+    def root(self) -> bytes:
+        """The last digest of the file chain that was read: of a sealed file, what stands for all of it."""
+        return self._locator.root
+
+    @property
+    def missing(self) -> tuple[tuple[int, int], ...]:
+        """In mode `salvage` the steps that are not whole, as ranges (first, last); else none."""
+        return self._locator.missing
+
+    @property
+    def salvaged(self) -> bool:
+        """Whether frames behind damage are read. Then nothing that is read proves anything of the run."""
+        return self._locator.salvaged
 
     def __len__(self) -> int:
         return self._locator.steps
@@ -163,15 +176,17 @@ class Trace(Sequence[StepView]):
         return StepView(self, *self._locator.step(self._checked(index)))
 
     def __iter__(self) -> Iterator[StepView]:
-        return (self[i] for i in range(len(self)))
+        return (self[i] for i in range(len(self)) if self._locator.has_step(i))
 
     @property
     def loss(self) -> Array:
-        """The loss of every step, float32 or float64; read anew at each call."""
-        if not len(self):
-            return np.empty(0, np.float64)
-        dtype = self[0].record.loss.dtype
-        return np.fromiter((view.record.loss.item() for view in self), dtype, len(self))
+        """The loss of every step, float32 or float64, NaN of one that is missing; read anew at each call."""
+        losses = {view.step: view.record.loss for view in self}
+        dtype = next(iter(losses.values())).dtype if losses else np.float64
+        found = np.full(len(self), np.nan, dtype)
+        for step, loss in losses.items():
+            found[step] = loss
+        return found
 
     def tensor(self, name: str, *, step: int, what: What = "grad") -> Array:
         """A recorded tensor of one step: a param's gradient, or a tensor before or after the step.
@@ -180,47 +195,7 @@ class Trace(Sequence[StepView]):
             NotRecordedError: the trace holds no such value; `dgrr.trace.state_after` recomputes states.
             InvalidTraceError: the file is damaged there.
         """
-        step = self._checked(step)
-        position = self.schema.position.get(name)
-        if position is None:
-            names = ", ".join(t.name for t in self.schema.tensors[:8])
-            raise NotRecordedError(f"trace.tensor: expected a name such as {names}; got {name!r}")
-        found = self._find_tensor(position, step, what)
-        if found is None:
-            raise NotRecordedError(self._not_recorded(name, step, what))
-        return self.load(*found)
-
-    def _find_tensor(self, position: int, step: int, what: What) -> tuple[Frame, BodyExtent] | None:
-        places: list[tuple[Frame, list[BodyExtent]]] = []
-        if what != "before":
-            places.append(self._step_body(step))
-        elif step > 0:
-            places.append(self._step_body(step - 1))
-        number = step + (what == "after")
-        if what != "grad" and self.has_keyframe(number):
-            places.append(self._keyframe_body(number))
-        kinds = ("grad",) if what == "grad" else ("after", "before")
-        return _find(places, position, kinds) or _find(self._kept_values(number - (what != "grad")), position, kinds)
-
-    def _kept_values(self, step: int) -> list[tuple[Frame, list[BodyExtent]]]:
-        """The VALUES of a step, if there is one and it has them."""
-        frame = self._locator.of_step(step).get(FrameType.VALUES) if step >= 0 else None
-        if frame is None:
-            return []
-        record = decode_values(self.layout, self._locator.step(step)[1], frame.front, frame.offset)
-        return [(frame, list(record.extents))]
-
-    def _not_recorded(self, name: str, step: int, what: What) -> str:
-        mode = self.header.mode.name.lower()
-        if what == "grad":
-            return (
-                f"trace.tensor: no gradient of '{name}' is recorded at step {step} (record mode '{mode}'): "
-                f"expected a param that was updated, in a trace recorded with record='grads'"
-            )
-        return (
-            f"trace.tensor: '{name}' {what} step {step} is not recorded (record mode '{mode}'); "
-            f"dgrr.trace.state_after recomputes it from the gradients, or record with record='full'"
-        )
+        return self._recorded.tensor(name, self._checked(step), what)
 
     def ops(self, step: int) -> OpDigests | None:
         """The digests of everything that a step computed; None where they are not recorded.
@@ -229,16 +204,7 @@ class Trace(Sequence[StepView]):
             IndexError: there is no such step.
             InvalidTraceError: the file is damaged there.
         """
-        frame = self._locator.of_step(self._checked(step)).get(FrameType.OPS)
-        if frame is None:
-            return None
-        record = decode_ops(frame.front, self.layout.digest_size, frame.offset)
-        if record.nodes_at not in self._nodes:
-            self._nodes[record.nodes_at] = self._locator.nodes(record.nodes_at)
-        nodes = self._nodes[record.nodes_at]
-        if len(nodes) != len(record.values):
-            raise InvalidTraceError(Verdict.CORRUPT, "an OPS frame names no NODES frame of its length", frame.offset)
-        return OpDigests(nodes, record.values, record.grads)
+        return self._recorded.ops(self._checked(step))
 
     def at(self, step: int, loss_fn: Any = None, batches: Iterable[Any] | None = None, *, rules: Any = ()) -> Any:
         """The whole tape of a past step, rebuilt to the bit: a `PastStep`. See `dgrr.trace.at`."""
@@ -257,8 +223,7 @@ class Trace(Sequence[StepView]):
         self._require_keyframe(step)
         if not self.header.mode.has_keyframes:
             raise NotRecordedError("trace.keyframe: a trace of record mode 'bare' holds no states; record 'digest'")
-        frame, extents = self._keyframe_body(step)
-        return {self.schema.tensors[e.tensor].name: self.load(frame, e) for e in extents}
+        return self._recorded.keyframe(step)
 
     def _require_keyframe(self, step: int) -> None:
         if not self.has_keyframe(step):
@@ -267,6 +232,11 @@ class Trace(Sequence[StepView]):
     def has_keyframe(self, step: int) -> bool:
         """Whether there is a KEYFRAME before `step`."""
         return self._locator.has_keyframe(step)
+
+    @property
+    def keyframes(self) -> tuple[int, ...]:
+        """The steps before which the whole state is recorded, in their order; each INDEX is read."""
+        return self._locator.keyframes
 
     def last_keyframe(self, step: int) -> int:
         """The number of the last KEYFRAME at or before `step`."""
@@ -299,6 +269,8 @@ class Trace(Sequence[StepView]):
     def __repr__(self) -> str:
         seal = "sealed" if self.sealed else "unsealed"
         mode = self.header.mode.name.lower()
+        lost = sum(last - first + 1 for first, last in self.missing)
+        seal += f", damaged, {lost} steps missing" if self.salvaged else ""
         return f"<trace {self.path}: {len(self)} steps, {seal}, mode {mode}, {len(self.schema.tensors)} tensors>"
 
     def _checked(self, step: int) -> int:
@@ -307,30 +279,9 @@ class Trace(Sequence[StepView]):
             raise IndexError(f"trace: expected a step from 0 to {len(self) - 1}, got {step}")
         return index
 
-    def _step_body(self, step: int) -> tuple[Frame, list[BodyExtent]]:
-        frame, record = self._locator.step(step)
-        return frame, self.layout.step_body(step, record.grads, record.digests)
-
-    def _keyframe_body(self, step: int) -> tuple[Frame, list[BodyExtent]]:
-        frame, record = self._locator.keyframe(step)
-        return frame, self.layout.keyframe_body(record.digests)
-
     def load(self, frame: Frame, extent: BodyExtent) -> Array:
         """One tensor of a body, held against its digest. Raises InvalidTraceError."""
-        spec = self.schema.tensors[extent.tensor]
-        data = bytearray().join(self._frames.body_blocks(frame, extent.offset, extent.nbytes))
-        if self._digests[extent.tensor].of_bytes(data) != extent.digest:
-            raise InvalidTraceError(Verdict.CORRUPT, f"'{spec.name}' is not what its digest says", frame.offset)
-        return np.frombuffer(data, NUMPY_DTYPES[spec.dtype]).reshape(spec.shape)
-
-
-def _find(
-    places: Sequence[tuple[Frame, list[BodyExtent]]], position: int, kinds: Sequence[str]
-) -> tuple[Frame, BodyExtent] | None:
-    """The first place of a tensor."""
-    return next(
-        ((frame, e) for frame, extents in places for e in extents if e.tensor == position and e.what in kinds), None
-    )
+        return self._recorded.load(frame, extent)
 
 
 def open_trace(path: str | os.PathLike[str], *, limits: Limits | None = None, mode: Mode = "strict") -> Trace:
@@ -338,10 +289,13 @@ def open_trace(path: str | os.PathLike[str], *, limits: Limits | None = None, mo
 
     A missing PATH whose `PATH.partial` exists is read from there, with a warning; or, if that is sealed and its writer
     was killed before it gave it its name, the name is given now. `strict` refuses damage,
-    `tolerate_tail` reads up to a torn tail, `point_in_time` up to any damage.
+    `tolerate_tail` reads up to a torn tail, `point_in_time` up to any damage. `salvage` reads all that is whole, behind
+    damage too: steps keep their numbers, `trace.missing` says which are not there, and asking for one of these raises
+    NotRecordedError. Such a reading is no proof of anything: `validate` and `replay` judge the file as it is, and
+    `compare` does not take it.
 
     Raises:
-        InvalidTraceError: the file is damaged or of another version.
+        InvalidTraceError: the file is damaged or of another version; in mode `salvage` only if header or SCHEMA are.
         TraceFileError: the file cannot be opened.
     """
     name = os.fspath(path)

@@ -16,7 +16,7 @@ from ..format.limits import Limits
 from ..format.step import StepRecord
 from ..read.scan import Walk
 from ..read.source import FrameSource, Source
-from .rewrite import copy_trace
+from .rewrite import copy_trace, of_walk
 from .writer import TraceWriter
 
 _Path = str | os.PathLike[str]
@@ -48,7 +48,7 @@ def forge_gradient(src: _Path, dst: _Path, step: int, name: str) -> None:
         forger = _Forger(frames, walk, step, name)
         with_salt = TraceWriter.create(dst, frames.header, walk.schema, overwrite=True)
         try:
-            copy_trace(frames, walk, with_salt, _LAST, forger.edit)
+            copy_trace(of_walk(walk), with_salt, _LAST, forger.edit)
         finally:
             with_salt.close()
     finally:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from json import dumps
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ....arrays import Arrays
 from ....completed_step import RuleGroup
@@ -14,8 +14,9 @@ from ..format.digest import Algorithm
 from ..format.header import Header
 from ..format.schema import CLIP_EVENT
 from .environment import describe_environment
+from .keyframe_schedule import Every
 from .ops_schedule import OpsSchedule, RecordOps
-from .recorder import Recorder
+from .recorder import OnNonfinite, Recorder
 from .resume import Unfinished
 from .tensors import RecordedTensors, schema_of
 from .writer import COMMIT_EVERY, TraceWriter
@@ -26,6 +27,13 @@ _ALGORITHMS = {"xxh3-128": Algorithm.XXH3_128, "sha256": Algorithm.SHA256}
 
 Mode = Literal["digest", "grads", "full", "bare"]
 """What is kept of each step: digests, gradients too, or the state too. Of "bare", not even the state of keyframes."""
+
+
+class Parent(NamedTuple):
+    """The trace that a run goes on from: its last file chain digest, and how many of its steps lie before the run."""
+
+    root: bytes
+    steps: int
 
 
 def open_recorder(
@@ -45,11 +53,14 @@ def open_recorder(
     overwrite: bool = False,
     digest: Literal["xxh3-128", "sha256"] = "xxh3-128",
     state_every: int | None = None,
-    keyframe_every: int = KEYFRAME_EVERY,
+    keyframe_every: Every = KEYFRAME_EVERY,
+    keyframe_budget: int | None = None,
     commit_every: int | None = COMMIT_EVERY,
     largest_payload: int = DEFAULT_PAYLOAD,
     record_ops: RecordOps = None,
     record_values: int = 0,
+    on_nonfinite: OnNonfinite = "stop",
+    parent: Parent | None = None,
 ) -> Recorder:
     """Begin a trace: create `PATH.partial` with header, SCHEMA, KEYFRAME 0 and the environment.
 
@@ -72,13 +83,18 @@ def open_recorder(
             until the new one is sealed.
         digest: `sha256` for traces whose last digest is published or signed.
         state_every: digest the state every so many steps; default 1 up to 1 MiB of state, else 16.
-        keyframe_every: write the whole state every so many steps, rounded up to a multiple of `state_every`.
+        keyframe_every: write the whole state every so many steps, rounded up to a multiple of `state_every`, or, a
+            `timedelta`, whenever so much time has passed.
+        keyframe_budget: how many bytes all these states but the first may take; their distance doubles whenever half
+            of what is left is used up. None: any number.
         commit_every: fsync every so many steps; None: only when the trace is sealed.
         largest_payload: frames are split above this many bytes.
         record_ops: the steps whose every value and gradient is digested: "first", "every", their numbers, or every
             step until so many bytes are written.
         record_values: of the first and of the last step, gradients and then what stands after the step are written
             too, in so many bytes; where `record` keeps them anyway, nothing more.
+        on_nonfinite: whether a loss or gradient that is not finite is recorded, or raises NonFiniteError.
+        parent: the trace that the run goes on from; its root and the number of steps before the run.
 
     Raises:
         TraceWriteError: the path or its `.partial` exists (and `overwrite` is false), another writer is at work on
@@ -100,6 +116,8 @@ def open_recorder(
         numerics=numerics,
         largest_payload=largest_payload,
         environment=algorithm.hash(environment.encode()).ljust(32, b"\0"),
+        parent_root=bytes(32) if parent is None else parent.root.ljust(32, b"\0"),
+        parent_steps=0 if parent is None else parent.steps,
     )
     tensors = RecordedTensors(schema, algorithm)
     start = tensors.state(params, state) + tensors.buffers(model_state or {})
@@ -110,9 +128,11 @@ def open_recorder(
             tensors,
             start,
             keyframe_every=keyframe_every,
+            keyframe_budget=keyframe_budget,
             clip_value=clip_value,
             schedule=schedule,
             record_values=record_values,
+            on_nonfinite=on_nonfinite,
         )
         recorder.event("environment", environment)
         if clip_value is not None:  # a copy, for readers that are older than the rule in the schema
@@ -134,9 +154,11 @@ def resume_recorder(
     clip_value: float | None = None,
     numerics: int,
     seed: int = 0,
-    keyframe_every: int = KEYFRAME_EVERY,
+    keyframe_every: Every = KEYFRAME_EVERY,
+    keyframe_budget: int | None = None,
     commit_every: int | None = COMMIT_EVERY,
     record_ops: RecordOps = None,
+    on_nonfinite: OnNonfinite = "stop",
 ) -> Recorder:
     """Go on with the trace of a run that was not finished: `PATH.partial`, cut after its first `steps` steps.
 
@@ -157,9 +179,11 @@ def resume_recorder(
         clip_value: as at the beginning.
         numerics: as at the beginning.
         seed: as at the beginning.
-        keyframe_every: write the whole state every so many steps.
+        keyframe_every: write the whole state every so many steps, or so much time.
+        keyframe_budget: how many bytes these states may take, those that are there already too.
         commit_every: fsync every so many steps; None: only when the trace is sealed.
         record_ops: the steps whose every value and gradient is digested, as for `open_recorder`.
+        on_nonfinite: whether a loss or gradient that is not finite is recorded, likewise.
 
     Raises:
         TraceWriteError: there is no unfinished trace (a finished one is never reopened), another process writes
@@ -188,8 +212,10 @@ def resume_recorder(
             tensors,
             now,
             keyframe_every=keyframe_every,
+            keyframe_budget=keyframe_budget,
             clip_value=clip_value,
             schedule=schedule,
+            on_nonfinite=on_nonfinite,
         )
         writer.flush()
     return recorder

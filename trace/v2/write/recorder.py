@@ -1,8 +1,9 @@
 """Recording the steps of a run."""
 
 from dataclasses import replace
+from math import nan
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self, TypeAlias, get_args
 
 from ....arrays import Array
 from ....completed_step import CompletedStep, StepTape, of_group
@@ -12,10 +13,12 @@ from ..format.keyframe import encode_keyframe
 from ..format.step import StepRecord, encode_step
 from ..format.values import encode_values
 from .kept_values import kept_values
+from .keyframe_schedule import Every, KeyframeSchedule
 from .ops_schedule import OpsSchedule
-from .tensors import CORRECTIONS, RecordedTensors, Snapshot, finite_loss
+from .tensors import CORRECTIONS, RecordedTensors, Snapshot, scalar_loss
 from .writer import TraceWriter
 
+OnNonfinite: TypeAlias = Literal["stop", "record"]
 _NO_BATCH_ID = bytes(BATCH_ID_LENGTH)
 _NO_FLAGS = StepFlag(0)
 _NOTHING = Snapshot([], [])
@@ -33,12 +36,17 @@ class Recorder:
         tensors: RecordedTensors,
         start: Snapshot,
         *,
-        keyframe_every: int,
+        keyframe_every: Every,
+        keyframe_budget: int | None = None,
         clip_value: float | None,
         schedule: OpsSchedule,
         record_values: int = 0,
+        on_nonfinite: OnNonfinite = "stop",
     ) -> None:
-        """`start` is the state before the next step; `keyframe_every` is rounded up to a multiple of `state_every`."""
+        """`start` is the state before the next step; the keyframes are those of `KeyframeSchedule`."""
+        if on_nonfinite not in get_args(OnNonfinite):
+            raise ValueError(f"recorder: on_nonfinite: expected 'stop' or 'record', got {on_nonfinite!r}")
+        self._stops = on_nonfinite == "stop"
         self._schedule, self._values_budget = schedule, record_values // 2
         self._writer = writer
         self._tensors = tensors
@@ -50,13 +58,18 @@ class Recorder:
         groups = list(enumerate(writer.schema.rules))
         self._hyperparameters = [of_group(name, i) for i, group in groups for name in group.hyperparameters]
         self._corrections = [of_group(CORRECTIONS, i) for i, group in groups if group.corrections]
-        every = self._layout.state_every
-        self._keyframe_every = -(-keyframe_every // every) * every
+        self._keyframes = KeyframeSchedule(
+            keyframe_every,
+            keyframe_budget,
+            nbytes=self._layout.keyframe_bytes + self._layout.keyframe_front(0),
+            state_every=self._layout.state_every,
+            last=writer.last_keyframe,
+            written=writer.keyframes,
+        )
         self._last: CompletedStep | None = None
         self._last_record: StepRecord | None = None
         self._last_digests = start.digests
-        if writer.last_keyframe != writer.steps:
-            self._keyframe_if_due(start)
+        self._keyframe_if_due(start)
 
     @property
     def steps(self) -> int:
@@ -92,21 +105,26 @@ class Recorder:
         """Record one step, after its update. Arrays are read before the call returns and not changed.
 
         Raises:
-            NonFiniteError: the loss or a gradient is not finite; nothing of the step was written.
+            NonFiniteError: the loss or a gradient is not finite, and is not to be recorded; nothing of the step was
+                written.
             ValueError: a step out of order, or an array of another dtype or shape than the trace began with.
             TraceWriteError: the file cannot be written; the writer has stopped.
         """
         self._require_next(done.step)
         self._last, self._last_digests = None, []
-        loss = finite_loss(done.step, done.loss)
-        present, consumed = self._tensors.gradients(done.step, done.grads)
+        loss, broken = scalar_loss(done.step, done.loss)
+        present, consumed, of_gradients = self._tensors.gradients(done.step, done.grads)
+        broken = broken or of_gradients
+        if broken is not None and self._stops:
+            raise broken
         due = self._layout.due(done.step)
         after = self._tensors.state(done.params, done.state) if due else _NOTHING
         buffers = self._tensors.buffers(done.model_state)
         digests = (*consumed.digests, *buffers.digests, *after.digests)
         whole = after + buffers
         root = state_root(self._algorithm, whole.digests) if due else None
-        record = self._record(done, loss, present, digests, root)
+        flags = _NO_FLAGS if broken is None else StepFlag.NON_FINITE
+        record = self._record(done, loss, flags, present, digests, root)
         front = encode_step(self._layout, self._algorithm.hash, self._writer.link, record)
         self._writer.step(front, [raw(a) for a in self._recorded(consumed + buffers, after)])
         if done.tape is not None and self.wants_tape(done.step):
@@ -122,16 +140,22 @@ class Recorder:
             raise ValueError(f"recorder.step: expected step {self._writer.steps}, got {step}; record each step once")
 
     def _record(
-        self, done: CompletedStep, loss: Array, present: tuple[int, ...], digests: tuple[bytes, ...], root: bytes | None
+        self,
+        done: CompletedStep,
+        loss: Array,
+        flags: StepFlag,
+        present: tuple[int, ...],
+        digests: tuple[bytes, ...],
+        root: bytes | None,
     ) -> StepRecord:
         return StepRecord(
             step=done.step,
             link=b"",
             batch_id=_NO_BATCH_ID,
             loss=loss,
-            flags=StepFlag.CLIPPED if done.clip else _NO_FLAGS,
+            flags=flags | StepFlag.CLIPPED if done.clip else flags,
             micro_batches=done.micro_batches,
-            clip=done.clip,
+            clip=None if done.clip is None else (done.clip[0], done.clip[1] if done.clip[1] == done.clip[1] else nan),
             input_digest=self._input_digest(done.batch),
             hyper=(*self._bound, *[done.hyper[name] for name in self._hyperparameters]),
             corrections=tuple([value for name in self._corrections for value in done.state[name].tolist()]),
@@ -215,8 +239,9 @@ class Recorder:
         return always.arrays + after.arrays if self._mode is RecordMode.FULL else always.arrays
 
     def _keyframe_if_due(self, now: Snapshot) -> None:
-        if self._writer.steps % self._keyframe_every == 0:
+        if self._keyframes.is_due(self._writer.steps):
             root = state_root(self._algorithm, now.digests)
             front = encode_keyframe(b"", b"", now.digests, root)
             body = [raw(a) for a in now.arrays] if self._mode.has_keyframes else []
             self._writer.keyframe(front, root, body)
+            self._keyframes.wrote(self._writer.steps)

@@ -1,25 +1,27 @@
 """Recovering a damaged or unfinished trace: what is whole of it, in new files that validate."""
 
-import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from json import dumps
 from typing import Any
 
 from ...exit_codes import Exit
 from ...file_version import open_regular, version_of
-from ..check.report import Report
+from ..check.report import Finding, Report
 from ..check.validate import validate_v2
 from ..errors import InvalidTraceError
 from ..format.constants import PARTIAL_SUFFIX, VERSION
 from ..format.control_frames import EventRecord
 from ..format.keyframe import KeyframeRecord
 from ..format.limits import Limits
-from ..read.scan import Record
-from ..read.source import Frame, FrameSource, Source
+from ..read.source import FrameSource, Source
 from ..verdict import Verdict
-from .rewrite import copy_trace
+from .file import TORN_SUFFIX
+from .halves import Half, TornTail, require_alike, require_joined
+from .rewrite import Copied, copy_trace
 from .salvage import Salvage, Stretch
 from .writer import TraceWriter
 
@@ -48,20 +50,48 @@ class RecoveredPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Recovery:
-    """What `recover` has made of a trace.
-
-    `found` is what `validate` says of the source; `parts` are the new files. `lost_steps` are ranges (first, last) that
-    are known to have been there; `lost_frames` type → number of frames that held something and are in no new file
-    (`unknown`: bytes of which nothing can be said); `lost_bytes` are those of these frames.
-    """
+class RecoveredSource:
+    """A file that was read; `found`: as `validate` says; `taken`: ranges (first, last) of steps that are from it."""
 
     path: str
     found: Report
+    taken: tuple[tuple[int, int], ...]
+
+    def __str__(self) -> str:
+        ranges = ", ".join(f"{first} to {last}" if first < last else f"{first}" for first, last in self.taken)
+        return f"{self.path}: {self.found.verdict.value}; from it: {f'steps {ranges}' if ranges else 'no steps'}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types, by the names of the attributes."""
+        return {"path": self.path, "found": self.found.to_dict(), "taken": [list(pair) for pair in self.taken]}
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What `recover` has made of a trace, or of the halves of one.
+
+    `path` and `found` are those of the first source; `parts` are the new files. `lost_steps` are ranges (first, last)
+    that are known to have been there; `lost_frames` type → number of frames that held something and are in no new file
+    (`unknown`: bytes of which nothing can be said); `lost_bytes` are those of these frames. `in_several` steps stood in
+    more than one source, with equal links.
+    """
+
+    sources: tuple[RecoveredSource, ...]
     parts: tuple[RecoveredPart, ...]
     lost_steps: tuple[tuple[int, int], ...]
     lost_frames: dict[str, int]
     lost_bytes: int
+    in_several: int = 0
+
+    @property
+    def path(self) -> str:
+        """Of the first source, which is unchanged."""
+        return self.sources[0].path
+
+    @property
+    def found(self) -> Report:
+        """What `validate` says of the first source."""
+        return self.sources[0].found
 
     @property
     def lossy(self) -> bool:
@@ -78,12 +108,20 @@ class Recovery:
         """The exit code that belongs to the verdict."""
         return self.verdict.exit_code
 
+    def _unchanged(self) -> str:
+        words = [source.found.verdict.value for source in self.sources]
+        return (
+            f"they were {', '.join(words)}, and are unchanged" if words[1:] else f"it was {words[0]}, and is unchanged"
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Plain types, by the names of the attributes."""
         return {
             "path": self.path,
             "verdict": self.verdict.value,
             "found": self.found.to_dict(),
+            "sources": [source.to_dict() for source in self.sources],
+            "in_several": self.in_several,
             "parts": [part.to_dict() for part in self.parts],
             "lost_steps": [list(pair) for pair in self.lost_steps],
             "lost_frames": dict(self.lost_frames),
@@ -91,8 +129,12 @@ class Recovery:
         }
 
     def __str__(self) -> str:
-        lines = [f"{self.path}: {self.verdict.value} (it was {self.found.verdict.value}, and is unchanged)"]
-        lines += [f"  {finding}" for finding in self.found.findings]
+        several = len(self.sources) > 1
+        lines = [f"{' and '.join(s.path for s in self.sources)}: {self.verdict.value} ({self._unchanged()})"]
+        for source in self.sources:
+            lines += [f"  {source}"] if several else []
+            lines += [f"  {finding}" for finding in source.found.findings]
+        lines += [f"  equal {self.in_several} steps that stand in more than one of them"] if several else []
         lines += [f"  kept  {part}" for part in self.parts]
         if self.lossy:
             frames = ", ".join(f"{count} {name}" for name, count in self.lost_frames.items())
@@ -101,7 +143,7 @@ class Recovery:
         return "\n".join(lines)
 
 
-def recover(path: _Path, out: _Path) -> Recovery:
+def recover(path: _Path | Sequence[_Path], out: _Path) -> Recovery:
     """Write what is whole of a trace of version 2 to the new file `out`, sealed; the source is only read.
 
     Steps go on behind a lost COMMIT, INDEX, KEYFRAME or EVENT, for the state chain joins them. Where a STEP is lost,
@@ -109,10 +151,15 @@ def recover(path: _Path, out: _Path) -> Recovery:
     names the source's file chain where it ends as its parent, and has an EVENT `recover` with the source's verdict and
     the number of its first step there. A missing PATH is read from `PATH.partial`.
 
+    Several paths are halves of one run: what one has lost, another may have. Steps that are in several are compared
+    by their links, and steps of one go on behind those of another where the state chain says that they do. One of them,
+    but the first, may be the tail `PATH.torn` that a resumed run cut off.
+
     Raises:
-        ValueError: one of the new files exists, finished or not.
-        InvalidTraceError: nothing can be recovered: header, SCHEMA or every KEYFRAME is damaged; or it is of version 1.
-        TraceFileError: the source cannot be read, or is no trace.
+        ValueError: one of the new files exists, finished or not; no path, or one twice.
+        InvalidTraceError: nothing can be recovered: header, SCHEMA or every KEYFRAME is damaged; or it is of version 1;
+            or, `diverged`, several paths are not of one run.
+        TraceFileError: a source cannot be read, or is no trace.
         TraceWriteError: a new file cannot be written; none is left.
 
     >>> import os, tempfile
@@ -129,19 +176,32 @@ def recover(path: _Path, out: _Path) -> Recovery:
     ('torn-tail', 'ok', 3)
     >>> folder.cleanup()
     """
-    name = _source(path)
+    names = _sources(path)
     _require_free(os.fspath(out))
-    descriptor = open_regular(name)
-    try:
-        found = validate_v2(name)
-        salvage = _salvage(Source(descriptor, Limits()), found)
-        chosen = [(_numbered(out, i), stretch) for i, stretch in enumerate(salvage.stretches)]
-        for target, _ in chosen:
-            _require_free(target)
-        parts = _write_all(salvage, found, chosen)
-    finally:
-        os.close(descriptor)
-    return Recovery(name, found, parts, tuple(_gaps(salvage)), dict(salvage.lost), salvage.lost_bytes)
+    with ExitStack() as stack:
+        found = [_torn(name) if _is_torn(name) else validate_v2(name) for name in names]
+        halves = _halves(names, found, stack)
+        in_several = require_alike(halves)
+        salvage = Salvage(halves)
+        require_joined(halves, salvage.handed_over)
+        if not salvage.stretches:
+            text = "nothing can be recovered: no KEYFRAME is whole that steps follow"
+            raise InvalidTraceError(found[0].verdict, text)
+        taken = [salvage.taken_from(half) for half in halves]
+        sources = tuple(map(RecoveredSource, names, found, taken))
+        parts = _write_all(salvage, sources, out)
+    return Recovery(sources, parts, tuple(_gaps(salvage)), dict(salvage.lost), salvage.lost_bytes, in_several)
+
+
+def _sources(path: _Path | Sequence[_Path]) -> list[str]:
+    given = [path] if isinstance(path, str | os.PathLike) else list(path)
+    if not given:
+        raise ValueError("recover: argument 'path': expected at least one path, got none")
+    names = [_source(given[0]), *(os.fspath(one) if _is_torn(one) else _source(one) for one in given[1:])]
+    for i, name in enumerate(names):
+        if os.path.exists(name) and any(os.path.samefile(name, other) for other in names[:i]):
+            raise ValueError(f"recover: argument 'path': expected different files, got {name} twice")
+    return names
 
 
 def _source(path: _Path) -> str:
@@ -168,24 +228,46 @@ def _require_free(target: str) -> None:
             raise ValueError(f"recover: {name} exists; a recovery only writes new files, name another")
 
 
-def _salvage(source: Source, found: Report) -> Salvage:
+def _is_torn(name: _Path) -> bool:
+    """Whether a file is, by its name, the tail that a resumed run cut off."""
+    return os.fspath(name).endswith(TORN_SUFFIX)
+
+
+def _torn(name: str) -> Report:
+    """What there is to say of a tail that was cut off: it has no beginning that could be validated."""
+    return Report(name, VERSION, findings=[Finding(Verdict.TORN_TAIL, "the tail that a resumed run cut off")])
+
+
+def _halves(names: Sequence[str], found: Sequence[Report], stack: ExitStack) -> list[Half]:
+    """The sources, open; a torn tail stands behind the beginning of the first."""
+    halves = list[Half]()
+    for name, report in zip(names, found, strict=True):
+        descriptor = open_regular(name)
+        stack.callback(os.close, descriptor)
+        torn = _is_torn(name)
+        source = TornTail(descriptor, halves[0].beginning) if torn else Source(descriptor, Limits())
+        halves.append(_half(name, report, source))
+    return halves
+
+
+def _half(name: str, found: Report, source: Source) -> Half:
     try:
-        salvage = Salvage(FrameSource(source))
+        return Half(name, FrameSource(source))
     except InvalidTraceError as error:
         if error.verdict in (Verdict.IO, Verdict.UNSUPPORTED):
             raise
-        text = f"nothing can be recovered without header and SCHEMA: {error.text}"
+        text = f"nothing can be recovered of {name} without header and SCHEMA: {error.text}"
         raise InvalidTraceError(found.verdict, text, error.offset) from error
-    if not salvage.stretches:
-        raise InvalidTraceError(found.verdict, "nothing can be recovered: no KEYFRAME is whole that steps follow")
-    return salvage
 
 
-def _write_all(salvage: Salvage, found: Report, chosen: list[tuple[str, Stretch]]) -> tuple[RecoveredPart, ...]:
+def _write_all(salvage: Salvage, sources: Sequence[RecoveredSource], out: _Path) -> tuple[RecoveredPart, ...]:
+    targets = [_numbered(out, i) for i in range(len(salvage.stretches))]
+    for target in targets:
+        _require_free(target)
     made: list[RecoveredPart] = []
     try:
-        for target, stretch in chosen:
-            made.append(_write(salvage, found, stretch, target))
+        for target, stretch in zip(targets, salvage.stretches, strict=True):
+            made.append(_write(salvage, sources, stretch, target))
     except BaseException:
         for part in made:
             os.unlink(part.path)
@@ -193,10 +275,10 @@ def _write_all(salvage: Salvage, found: Report, chosen: list[tuple[str, Stretch]
     return tuple(made)
 
 
-def _write(salvage: Salvage, found: Report, stretch: Stretch, target: str) -> RecoveredPart:
+def _write(salvage: Salvage, sources: Sequence[RecoveredSource], stretch: Stretch, target: str) -> RecoveredPart:
     steps = stretch.end - stretch.first
     header = replace(
-        salvage.frames.header,
+        salvage.header,
         salt=os.urandom(16),
         created_at=time.time_ns(),
         parent_root=stretch.chain.ljust(32, b"\0"),
@@ -204,7 +286,7 @@ def _write(salvage: Salvage, found: Report, stretch: Stretch, target: str) -> Re
     )
     writer = TraceWriter.create(target, header, salvage.layout.schema)
     try:
-        copy_trace(salvage.frames, _noted(salvage, found, stretch), writer, _ALL)
+        copy_trace(_noted(salvage, sources, stretch), writer, _ALL)
     except BaseException:
         writer.discard()
         raise
@@ -215,15 +297,17 @@ def _write(salvage: Salvage, found: Report, stretch: Stretch, target: str) -> Re
     return RecoveredPart(target, stretch.first, steps, report)
 
 
-def _noted(salvage: Salvage, found: Report, stretch: Stretch) -> Iterator[tuple[Frame, Record]]:
+def _noted(salvage: Salvage, sources: Sequence[RecoveredSource], stretch: Stretch) -> Iterator[Copied]:
     """The stretch, with an EVENT behind its first KEYFRAME that says where it is from."""
-    text = json.dumps({"first": stretch.first, "verdict": found.verdict.value})
+    note: dict[str, Any] = {"first": stretch.first, "verdict": sources[0].found.verdict.value}
+    if len(sources) > 1:
+        note["joined"] = [{"steps": s.taken, "verdict": s.found.verdict.value} for s in sources]
     begun = False
-    for frame, record in salvage.records(stretch):
-        yield frame, record
+    for frames, frame, record in salvage.records(stretch):
+        yield frames, frame, record
         if isinstance(record, KeyframeRecord) and not begun:
             begun = True
-            yield frame, EventRecord("recover", text)
+            yield frames, frame, EventRecord("recover", dumps(note))
 
 
 def _gaps(salvage: Salvage) -> Iterator[tuple[int, int]]:

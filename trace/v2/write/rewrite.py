@@ -1,6 +1,6 @@
 """Copying a trace frame by frame into a new file, with new links, chains and marks."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from ....completed_step import TapeNode
@@ -10,9 +10,12 @@ from ..format.keyframe import KeyframeRecord
 from ..format.ops import OpsRecord
 from ..format.step import StepRecord
 from ..format.values import ValuesRecord
-from ..read.scan import Record
+from ..read.scan import Record, Walk
 from ..read.source import Frame, FrameSource
 from .writer import TraceWriter
+
+Copied: TypeAlias = tuple[FrameSource, Frame, Record]
+"""A frame, what it says, and the file that it is of."""
 
 Edit: TypeAlias = Callable[[StepRecord, bytes, bytes], tuple[bytes, bytes]]
 """(record, front, body) of a STEP → front and body to write; the state chain link is made anew."""
@@ -23,17 +26,20 @@ def keep(record: StepRecord, front: bytes, body: bytes) -> tuple[bytes, bytes]:
     return front, body
 
 
-def copy_trace(
-    frames: FrameSource, walk: Iterable[tuple[Frame, Record]], writer: TraceWriter, steps: int, edit: Edit = keep
-) -> None:
-    """Write the first `steps` steps of a walk, all that is told of them, their keyframes and events, and seal.
+def of_walk(walk: Walk) -> Iterator[Copied]:
+    """The frames of a walk, to be copied."""
+    return ((walk.frames, frame, record) for frame, record in walk)
+
+
+def copy_trace(copied: Iterable[Copied], writer: TraceWriter, steps: int, edit: Edit = keep) -> None:
+    """Write the first `steps` steps, all that is told of them, their keyframes and events, and seal.
 
     Steps are numbered from 0 on. COMMIT and INDEX are made by the writer; frames of unknown types are left out, and
     VALUES where steps are edited.
     """
     final: Sequence[bytes] = ()
     nodes: dict[int, tuple[TapeNode, ...]] = {}
-    for frame, record in walk:
+    for frames, frame, record in copied:
         match record:
             case KeyframeRecord(step=step) if step <= steps:
                 writer.keyframe(frame.front, record.root, [memoryview(_body(frames, frame))])

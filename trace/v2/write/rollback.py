@@ -11,7 +11,7 @@ from ..format.limits import Limits
 from ..read.damage import judge
 from ..read.scan import Walk
 from ..read.source import FrameSource, Source
-from .rewrite import copy_trace
+from .rewrite import copy_trace, of_walk
 from .writer import TraceWriter
 
 
@@ -55,7 +55,7 @@ def _write_child(frames: FrameSource, parent: Walk, step: int, out: str | os.Pat
     )
     child = TraceWriter.create(out, header, parent.schema)
     try:
-        copy_trace(frames, Walk(frames), child, step)
+        copy_trace(of_walk(Walk(frames)), child, step)
     except BaseException:
         child.discard()
         raise

@@ -6,35 +6,37 @@ STEP the next one begins at the next KEYFRAME, which holds a whole state.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from ..check.validate import check_body, tensor_digests
 from ..errors import InvalidTraceError
-from ..format.constants import ALIGNMENT, EVENT_BYTES, KNOWN, SKIPPABLE, TAG_RUN, FrameType
+from ..format.constants import EVENT_BYTES, TAG_RUN, FrameType
 from ..format.control_frames import EventRecord, SealRecord, decode_event, decode_seal
 from ..format.digest import state_root
-from ..format.frame import Head
 from ..format.keyframe import KeyframeRecord, decode_keyframe
 from ..format.nodes import decode_nodes
 from ..format.ops import OpsRecord, decode_ops
 from ..format.step import StepRecord
 from ..format.values import ValuesRecord, decode_values
-from ..read.damage import READ_AGAIN, sync_words
-from ..read.scan import Prologue, Record, read_step
-from ..read.source import Frame, FrameSource
-from ..verdict import Verdict
+from ..read.scan import Record, read_step
+from ..read.source import Frame
+from ..read.whole import Hole, require_damage
+from .halves import DERIVED, UNKNOWN, Half, Key, in_order, key_of, key_of_head
+from .rewrite import Copied
 
-_DERIVED = (FrameType.COMMIT, FrameType.INDEX)
+Place: TypeAlias = tuple[Half, int]
+"""A frame by its file and its offset."""
 
 
 @dataclass(slots=True)
 class Stretch:
-    """Steps `first` to `end - 1`, with the state before them: `offsets` of its frames, the KEYFRAME first."""
+    """Steps `first` to `end - 1`, with the state before them: the `places` of its frames, the KEYFRAME first."""
 
     first: int
     end: int
-    offsets: list[int]
+    places: list[Place]
     chain: bytes
     """The file chain behind its last frame."""
     link: bytes | None
@@ -46,148 +48,130 @@ class Stretch:
     last: StepRecord | None = None
     last_keyframe: int = 0
     told: set[int] = field(default_factory=set[int])
-    nodes: set[int] = field(default_factory=set[int])
+    nodes: dict[int, Half] = field(default_factory=dict[int, Half])
+    """The lists of nodes among the places: offset → the half that was read last there."""
+    runs: list[tuple[Half, int]] = field(default_factory=list[tuple[Half, int]])
+    """Where steps begin to be from a half, up to the next such place."""
 
 
 class Salvage:
-    """One pass over a file: `stretches` of whole steps, and what is `lost`.
+    """One pass over a file, or over the halves of one run: `stretches` of whole steps, and what is `lost`.
 
     `lost` counts frames that held something, by the name of their type; `lost_bytes` are in no stretch, without what
-    a writer makes anew; `seen`: as many steps, at least, the file had.
+    a writer makes anew; `seen`: as many steps, at least, there were. What another half has is not lost.
 
     Raises:
-        InvalidTraceError: header or SCHEMA are not whole, the file cannot be read, or it is of a newer writer.
+        InvalidTraceError: a file cannot be read, or is of a newer writer; halves are not of one run.
     """
 
-    def __init__(self, frames: FrameSource) -> None:
-        self.frames = frames
-        self.prologue = Prologue(frames)
-        self.layout = self.prologue.layout
+    def __init__(self, halves: Sequence[Half]) -> None:
+        first = halves[0]
+        self.header, self.prologue, self.layout = first.frames.header, first.whole.prologue, first.whole.prologue.layout
         self.stretches: list[Stretch] = []
         self.lost: Counter[str] = Counter()
         self.lost_bytes = 0
         self.seen = 0
+        self.handed_over: set[tuple[Half, Half]] = set()
+        """Halves of which the second goes on with the step behind one of the first."""
         self._current: Stretch | None = None
-        self._nodes: dict[int, int] = {}
-        self._beginning: list[int] = []
-        self._digests = tensor_digests(frames, self.layout)
-        self._allowance = READ_AGAIN * frames.source.size
-        for frame in self._whole_frames():
-            if not self._take(frame):
-                self._leave_out(frame.type, frame.end - frame.offset)
-        later = frames.header.numerics != 0  # of another library, an EVENT tells of params at the beginning alone
+        self._nodes: dict[tuple[Half, int], int] = {}
+        self._beginning: list[Place] = []
+        self._digests = tensor_digests(first.frames, self.layout)
+        self._left: list[tuple[Half, Key, int]] = []
+        self._taken: dict[Key, Half] = {}
+        for half, met in in_order(halves):
+            if isinstance(met, Hole):
+                self._note_hole(half, met)
+            elif not self._is_held(half, met) and not self._take(half, met):
+                self._leave_out(half, key_of(met), met.end - met.offset)
+            if len(halves) == 1 and self._current and self._current.sealed:
+                break  # what stands behind a SEAL is nothing
+        self._count_lost()
+        later = self.header.numerics != 0  # of another library, an EVENT tells of params at the beginning alone
         self.stretches = [s for s in self.stretches if s.first == 0 or (later and s.end > s.first)]
 
-    def records(self, stretch: Stretch) -> Iterator[tuple[Frame, Record]]:
+    def taken_from(self, half: Half) -> tuple[tuple[int, int], ...]:
+        """The steps of all stretches that are from a half, as ranges (first, last)."""
+        found = list[tuple[int, int]]()
+        for stretch in self.stretches:
+            ends = [start for _, start in stretch.runs[1:]] + [stretch.end]
+            found += [(start, end - 1) for (of, start), end in zip(stretch.runs, ends, strict=False) if of is half]
+        return tuple(found)
+
+    def records(self, stretch: Stretch) -> Iterator[Copied]:
         """The frames of a stretch with what they say; behind its first KEYFRAME what was noted before step 0."""
         last: StepRecord | None = None
-        first, *others = stretch.offsets
-        for offset in (first, *(self._beginning if stretch.first else ()), *others):
-            frame = self._frame(offset)
-            record = self._decode(frame, last)
+        first, *others = stretch.places
+        for half, offset in (first, *(self._beginning if stretch.first else ()), *others):
+            frame = half.whole.frame(offset)
+            record = self._decode(half, frame, last)
             last = record if isinstance(record, StepRecord) else last
-            yield frame, record
+            yield half.frames, frame, record
 
-    def _whole_frames(self) -> Iterator[Frame]:
-        """Every whole frame behind the SCHEMA up to a SEAL that fits."""
-        offset, seq = self.prologue.frame.end, self.prologue.frame.parts
-        while offset < self.frames.source.size and not (self._current and self._current.sealed):
-            frame = self._whole(offset)
-            if frame is None:
-                frame = self._next_whole(offset)
-                self._note_hole(offset, seq, frame)
-            if frame is None:
-                return
-            yield frame
-            offset, seq = frame.end, frame.seq + frame.parts
+    def _is_held(self, half: Half, frame: Frame) -> bool:
+        """Whether another half has given this frame already."""
+        return self._taken.get(key_of(frame), half) is not half
 
-    def _frame(self, offset: int) -> Frame:
-        head = self.frames.head(offset)
-        if head.type < SKIPPABLE and head.type not in KNOWN:
-            raise InvalidTraceError(Verdict.UNSUPPORTED, f"a frame of the unknown type {head.type}", offset)
-        return self.frames.frame(offset, self.prologue.largest_front(head.type, self.frames.source.size))
-
-    def _whole(self, offset: int) -> Frame | None:
-        try:
-            return self._frame(offset)
-        except InvalidTraceError as error:
-            _require_damage(error)
-            return None
-
-    def _next_whole(self, offset: int) -> Frame | None:
-        """The first whole frame behind damage."""
-        for at in sync_words(self.frames, offset + ALIGNMENT):
-            frame = self._whole(at)
-            if frame is not None:
-                return frame
-            head = self._head(at)
-            self._allowance -= head.front_length if head else 0
-            if self._allowance < 0:
-                return None
-        return None
-
-    def _head(self, offset: int) -> Head | None:
-        try:
-            return self.frames.lone_head(offset)
-        except InvalidTraceError as error:
-            _require_damage(error)
-            return None
-
-    def _note_hole(self, offset: int, seq: int, behind: Frame | None) -> None:
+    def _note_hole(self, half: Half, hole: Hole) -> None:
         """Count what the heads that are left of it tell of a hole, and one unknown frame if they do not tell all."""
-        end = self.frames.source.size if behind is None else behind.offset
-        while offset < end and (head := self._head(offset)) is not None:
-            size = min(head.span(self.frames.algorithm.size), end - offset)
-            self._leave_out(head.type, size)
+        for head, size in hole.heads:
+            self._leave_out(half, key_of_head(head), size)
             if head.type == FrameType.STEP:
                 self.seen = max(self.seen, head.step + 1)
-            offset += size
-            seq += 1
-        if offset < end or (behind is not None and behind.seq != seq):
-            self.lost["unknown"] += 1
-            self.lost_bytes += end - offset
+        if hole.hides:
+            self._left.append((half, UNKNOWN, hole.rest))
 
-    def _leave_out(self, type: int, size: int) -> None:
+    def _leave_out(self, half: Half, key: Key, size: int) -> None:
         known = self._current is not None and self._current.root_step == self._current.end
-        if type in _DERIVED or (type == FrameType.SEAL and known):
-            return
-        self.lost[FrameType(type).name if type in KNOWN else f"type {type}"] += 1
-        self.lost_bytes += size
+        if key.type not in DERIVED and not (key.type == FrameType.SEAL and known):
+            self._left.append((half, key, size))
 
-    def _take(self, frame: Frame) -> bool:
+    def _count_lost(self) -> None:
+        """Count what no other half has, and once what several have lost."""
+        of = dict(self._taken)
+        for half, key, size in self._left:
+            if key == UNKNOWN or of.setdefault(key, half) is half:
+                self.lost[key.name] += 1
+                self.lost_bytes += size
+
+    def _take(self, half: Half, frame: Frame) -> bool:
         """Whether a whole frame fits the stretch, or begins one."""
         stretch = self._current
         try:
-            record = self._decode(frame, stretch.last if stretch else None)
-            check_body(self.frames, self.layout, self._digests, frame, record)
+            record = self._decode(half, frame, stretch.last if stretch else None)
+            check_body(half.frames, self.layout, self._digests, frame, record)
         except InvalidTraceError as error:
-            _require_damage(error)
+            require_damage(error)
             return False
-        if isinstance(record, KeyframeRecord):
-            return self._keyframe(frame, record)
         if isinstance(record, StepRecord):
             self.seen = max(self.seen, record.step + 1)
         if isinstance(record, SealRecord):
             self.seen = max(self.seen, record.steps)
         if isinstance(record, tuple):
-            self._nodes[frame.offset] = len(record)
+            self._nodes[half, frame.offset] = len(record)
             return True  # it is kept with the first OPS that names it
-        return stretch is not None and self._fits(stretch, frame, record) and self._add(stretch, frame)
+        if isinstance(record, KeyframeRecord):
+            fits = self._keyframe(half, frame, record)
+        else:
+            fits = stretch is not None and self._fits(stretch, half, frame, record) and _add(stretch, half, frame)
+        if fits:
+            self._taken.setdefault(key_of(frame), half)
+        return fits
 
-    def _decode(self, frame: Frame, last: StepRecord | None) -> Record:
+    def _decode(self, half: Half, frame: Frame, last: StepRecord | None) -> Record:
         """What a frame says. Raises InvalidTraceError where that is against the format."""
         front, offset, layout = frame.front, frame.offset, self.layout
         match frame.type:
             case FrameType.KEYFRAME:
-                return decode_keyframe(layout, self.frames.algorithm, frame.step, front, offset)
+                return decode_keyframe(layout, half.frames.algorithm, frame.step, front, offset)
             case FrameType.STEP:
-                return read_step(self.frames, layout, frame)
+                return read_step(half.frames, layout, frame)
             case FrameType.SEAL:
                 return decode_seal(front, offset, layout.digest_size, len(layout.schema.tensors))
             case FrameType.EVENT if len(front) <= EVENT_BYTES:
                 return decode_event(front, offset)
             case FrameType.NODES:
-                return decode_nodes(front, self.frames.source.limits, offset)
+                return decode_nodes(front, half.frames.source.limits, offset)
             case FrameType.OPS:
                 return decode_ops(front, layout.digest_size, offset)
             case FrameType.VALUES if last is not None and last.step == frame.step:
@@ -195,39 +179,41 @@ class Salvage:
             case _:
                 return None
 
-    def _keyframe(self, frame: Frame, record: KeyframeRecord) -> bool:
+    def _keyframe(self, half: Half, frame: Frame, record: KeyframeRecord) -> bool:
         stretch, step = self._current, record.step
         if frame.body_length != self.layout.keyframe_bytes or step % self.layout.state_every:
             return False
         if stretch is not None and step == stretch.end:
             fits = stretch.last_keyframe != step and record.root == stretch.root
             stretch.last_keyframe = step
-            return fits and self._add(stretch, frame)
+            return fits and _add(stretch, half, frame)
         if self.stretches and step < self.stretches[-1].end:
             return False
-        hash = self.frames.algorithm.hash
+        hash = self.header.algorithm.hash
         link = None if step else hash(TAG_RUN + self.prologue.digest + record.root)
-        self._current = Stretch(step, step, [frame.offset], frame.chain, link, record.root, step, last_keyframe=step)
+        self._current = Stretch(
+            step, step, [(half, frame.offset)], frame.chain, link, record.root, step, last_keyframe=step
+        )
         self.stretches.append(self._current)
         return True
 
-    def _fits(self, stretch: Stretch, frame: Frame, record: Record) -> bool:
+    def _fits(self, stretch: Stretch, half: Half, frame: Frame, record: Record) -> bool:
         match record:
             case StepRecord():
-                return self._step(stretch, frame, record)
+                return self._step(stretch, half, frame, record)
             case OpsRecord(nodes_at=at):
-                known = self._nodes.get(at) == len(record.values) and not frame.body_length
+                known = self._nodes.get((half, at)) == len(record.values) and not frame.body_length
                 fits = known and self._is_told_once(stretch, frame)
-                if fits and at not in stretch.nodes:
-                    stretch.nodes.add(at)
-                    stretch.offsets.append(at)
+                if fits and stretch.nodes.get(at) is not half:
+                    stretch.nodes[at] = half
+                    stretch.places.append((half, at))
                 return fits
             case ValuesRecord():
                 length = sum(e.nbytes for e in record.extents)
                 return frame.body_length == length and self._is_told_once(stretch, frame)
             case EventRecord() if frame.step == stretch.end and not frame.body_length:
                 if stretch.first == stretch.end == 0:
-                    self._beginning.append(frame.offset)
+                    self._beginning.append((half, frame.offset))
                 return True
             case SealRecord():
                 stretch.sealed = self._ends(stretch, record)
@@ -235,13 +221,17 @@ class Salvage:
             case _:
                 return False
 
-    def _step(self, stretch: Stretch, frame: Frame, record: StepRecord) -> bool:
+    def _step(self, stretch: Stretch, half: Half, frame: Frame, record: StepRecord) -> bool:
         content = record.run_content(self.layout, frame.front)
-        joined = stretch.link is None or record.link == self.frames.algorithm.hash(stretch.link + content)
+        joined = stretch.link is None or record.link == self.header.algorithm.hash(stretch.link + content)
         if record.step != stretch.end or not joined:
             if record.step >= stretch.end:
                 self._current = None  # steps are missing before it
             return False
+        if stretch.runs and stretch.runs[-1][0] is not half:
+            self.handed_over.add((stretch.runs[-1][0], half))
+        if not stretch.runs or stretch.runs[-1][0] is not half:
+            stretch.runs.append((half, stretch.end))
         stretch.end += 1
         stretch.link, stretch.last, stretch.told = record.link, record, set()
         if record.root is not None:
@@ -260,16 +250,11 @@ class Salvage:
         *digests, root = seal.final or (b"",)
         due = stretch.root_step == stretch.end
         return not seal.final or (
-            root == state_root(self.frames.algorithm, digests) and (not due or root == stretch.root)
+            root == state_root(self.header.algorithm, digests) and (not due or root == stretch.root)
         )
 
-    def _add(self, stretch: Stretch, frame: Frame) -> bool:
-        stretch.offsets.append(frame.offset)
-        stretch.chain = frame.chain
-        return True
 
-
-def _require_damage(error: InvalidTraceError) -> None:
-    """Raise what is no damage of the file: the system, or a newer writer."""
-    if error.verdict in (Verdict.IO, Verdict.UNSUPPORTED):
-        raise error
+def _add(stretch: Stretch, half: Half, frame: Frame) -> bool:
+    stretch.places.append((half, frame.offset))
+    stretch.chain = frame.chain
+    return True

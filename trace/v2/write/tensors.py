@@ -77,11 +77,10 @@ class RecordedTensors:
         """Every array of the model's state, likewise."""
         return _taken(self._buffers, model_state, "model state")
 
-    def gradients(self, step: int, grads: Arrays) -> tuple[tuple[int, ...], Snapshot]:
-        """The positions of the params that have a gradient, and the gradients.
+    def gradients(self, step: int, grads: Arrays) -> tuple[tuple[int, ...], Snapshot, NonFiniteError | None]:
+        """The positions of the params that have a gradient, the gradients, and the first element that is not finite.
 
         Raises:
-            NonFiniteError: a gradient is not finite.
             ValueError: a gradient of no param, or of another dtype or shape than its param.
         """
         present = self._every_param
@@ -91,12 +90,18 @@ class RecordedTensors:
                 raise ValueError(f"recorder.step: gradients of unknown params: {', '.join(sorted(unknown))}")
             present = tuple(i for i in present if self._params[i].name in grads)
         arrays = [self._params[i].take(grads, "gradient of") for i in present]
+        broken = self._nonfinite(step, present, arrays)
+        if broken is not None:
+            arrays = [canonical_nan(grad) for grad in arrays]
+        digests = [self._params[i].digest.of_bytes(g.data) for i, g in zip(present, arrays, strict=True)]
+        return present, Snapshot(arrays, digests), broken
+
+    def _nonfinite(self, step: int, present: Sequence[int], arrays: Sequence[Array]) -> NonFiniteError | None:
         for i, grad in zip(present, arrays, strict=True):
             if not surely_finite(grad) and not np.isfinite(grad).all():
                 element = int(np.argmin(np.isfinite(grad)))
-                raise NonFiniteError(step, self._params[i].name, element, float(grad.flat[element]))
-        digests = [self._params[i].digest.of_bytes(g.data) for i, g in zip(present, arrays, strict=True)]
-        return present, Snapshot(arrays, digests)
+                return NonFiniteError(step, self._params[i].name, element, float(grad.flat[element]))
+        return None
 
 
 def _taken(tensors: Sequence[RecordedTensor], arrays: Arrays, what: str) -> Snapshot:
@@ -104,19 +109,16 @@ def _taken(tensors: Sequence[RecordedTensor], arrays: Arrays, what: str) -> Snap
     return Snapshot(taken, [tensor.digest.of_bytes(a.data) for tensor, a in zip(tensors, taken, strict=True)])
 
 
-def finite_loss(step: int, loss: Array) -> Array:
-    """The loss as an array without axes.
+def scalar_loss(step: int, loss: Array) -> tuple[Array, NonFiniteError | None]:
+    """The loss as an array without axes, in canonical form, and whether it is not finite.
 
     Raises:
-        NonFiniteError: it is not finite.
         ValueError: it is no float32 or float64 scalar.
     """
     loss = np.asarray(loss)
     if loss.shape != () or loss.dtype not in _LOSS_DTYPES:
         raise ValueError(f"recorder.step: loss: expected a float32 or float64 scalar, got {loss.dtype} {loss.shape}")
-    if not isfinite(loss):
-        raise NonFiniteError(step, "loss", None, float(loss))
-    return loss
+    return canonical_nan(loss), None if isfinite(loss) else NonFiniteError(step, "loss", None, float(loss))
 
 
 def schema_of(

@@ -31,8 +31,8 @@ class TraceWriter:
     """Appends frames to `PATH.partial`: the caller hands in fronts and bodies, the rest is made here.
 
     Made by `create` or `behind`. `steps`: steps in the file; `link`: S[steps - 1]; `last_keyframe`: the number of
-    the last KEYFRAME (-1: none). `commit_every`: an fsync and a COMMIT after so many steps; None: never before the
-    SEAL, unless asked.
+    the last KEYFRAME (-1: none), `keyframes` how many there are. `commit_every`: an fsync and a COMMIT after so many
+    steps; None: never before the SEAL, unless asked.
     """
 
     def __init__(self, file: PartialFile, header: Header, schema: Schema, commit_every: int | None) -> None:
@@ -42,6 +42,7 @@ class TraceWriter:
         self.steps = 0
         self.link = b""
         self.last_keyframe = -1
+        self.keyframes = 0
         self._commit_every = commit_every
         self._file = file
         self._frames = FrameEncoder(header.salt, header.first_link(), header.algorithm.hash)
@@ -77,6 +78,7 @@ class TraceWriter:
         writer.steps = walk.steps
         writer.link = walk.link
         writer.last_keyframe = walk.keyframes[-1][0]
+        writer.keyframes = len(walk.keyframes)
         writer._frames = FrameEncoder(header.salt, walk.chain, header.algorithm.hash, walk.seq)
         writer._offset = walk.end
         listed_next = walk.expected_index()
@@ -101,6 +103,7 @@ class TraceWriter:
             hash = self.header.algorithm.hash
             self.link = hash(TAG_RUN + hash(self.schema.encode()) + root)
         self.last_keyframe = self.steps
+        self.keyframes += 1
         self._keyframes.append((self.steps, self._offset))
         self._append(FrameType.KEYFRAME, front, body)
 

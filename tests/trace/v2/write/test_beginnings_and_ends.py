@@ -56,7 +56,7 @@ def test_a_file_cut_anywhere_before_its_first_step_is_torn_and_begun_anew(tmp_pa
 def test_what_a_torn_beginning_is_called(tmp_path: Path) -> None:
     for length in (0, 7, 100, 300):
         (tmp_path / "t").write_bytes(beginning(tmp_path)[:length])
-        for mode in ("strict", "tolerate_tail", "point_in_time"):
+        for mode in ("strict", "tolerate_tail", "point_in_time", "salvage"):
             with pytest.raises(InvalidTraceError) as caught:
                 open_trace(tmp_path / "t", mode=mode)
             assert caught.value.verdict is Verdict.TORN_TAIL

@@ -63,7 +63,7 @@ def test_the_entry_point_is_the_package() -> None:
 def test_the_runtime_opens_and_resumes_through_the_entry_point(tmp_path: Path) -> None:
     params, rule = {"w": np.ones(2)}, SGD(0.5)
     arrays: dict[str, Any] = {"params": params, "state": rule.init(params), "model_state": {}}
-    run = recorder_protocol.RunStart("grads", None, None, 3, Recipe(rule), arrays)
+    run = recorder_protocol.RunStart(recorder_protocol.TraceOptions(), 3, Recipe(rule), arrays)
     recorder_protocol.open_recorder(tmp_path / "t", run).close()
     recorder = recorder_protocol.resume_recorder(tmp_path / "t", run, steps=0)
     assert isinstance(recorder, Recorder)

@@ -1,0 +1,177 @@
+"""What if: a run that goes on from a past step of another, by another rule, loss function or batches."""
+
+import os
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass, replace
+from glob import escape
+from itertools import islice
+from json import dumps
+from typing import Any, Literal
+
+import numpy as np
+
+from ... import runtime
+from ...arrays import Array
+from ...completed_step import EMA, FROZEN, of_group
+from ...runtime.captured.completed import completed
+from ...runtime.optim import Rule
+from ...runtime.optim.averages import HYPERPARAMETER as DECAY
+from ...runtime.optim.groups import Groups, Optimizer
+from ...runtime.step.eager import StateDict
+from ...runtime.step.evaluate import NonFiniteError
+from ...runtime.step.state_digest import state_digest
+from ...runtime.step.update import OnNonfinite, Recipe
+from ...runtime.training.modes import StepMode, StepRunner
+from ...runtime.training.recorder_protocol import Digest, RunStart, TraceOptions
+from ..v2.format.digest import Algorithm, Batch
+from ..v2.read.reader import StepView, Trace
+from ..v2.write.open_recorder import Parent, open_recorder
+from ..v2.write.recorder import Recorder
+from .execution import Batches, LossFn, epochs
+from .replay_state import Rules, by_name
+
+Path = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Continuation:
+    """A run that went on from a past step: what it computed, and where it was recorded."""
+
+    trace: str | None
+    """The path of its trace, whose step 0 is step `first` of the run."""
+    first: int
+    """The step of the parent that it began before."""
+    losses: Array
+    params: dict[str, Array]
+    state: dict[str, Array]
+    """Of the optimizer."""
+    model_state: dict[str, Array]
+
+    @property
+    def state_digest(self) -> str:
+        """SHA-256 over parameters, optimizer state and the model's state at the end."""
+        return state_digest(self.params, self.state, self.model_state)
+
+
+class Origin:
+    """The run that a past step is of: what a run that goes on from there has from it."""
+
+    def __init__(
+        self, trace: Trace, view: StepView, loss_fn: LossFn, ahead: Iterator[tuple[Batch, ...]], rules: Rules
+    ) -> None:
+        self.loss_fn, self.step, self.seed = loss_fn, view.step, trace.header.seed
+        self.digest: Digest = "sha256" if trace.header.algorithm is Algorithm.SHA256 else "xxh3-128"
+        self.parent = Parent(trace.root, view.step)
+        self._ahead, self._rules = ahead, rules
+        self._groups = [group for group in trace.schema.rules if group.rule not in (EMA, FROZEN)]
+        self._frozen = [escape(name) for name in trace.schema.frozen]
+        self._ema = view.hyper.get(of_group(DECAY, len(self._groups)))
+        self._hyper = view.hyper
+        self._together = view.micro_batches
+        self._clip_norm, self._clip_value = None if view.clip is None else view.clip[0], view.clip_value
+
+    def recipe(self, rule: Optimizer | None, on_nonfinite: OnNonfinite) -> Recipe:
+        """How gradients become updates: by the given rule, or by that of the step."""
+        chosen = self._rule() if rule is None else rule
+        return Recipe(
+            chosen,
+            self._together,
+            self._clip_norm,
+            self._clip_value,
+            frozen=self._frozen,
+            ema=self._ema,
+            on_nonfinite=on_nonfinite,
+        )
+
+    def state_for(self, groups: Groups, state: dict[str, Array], fresh: dict[str, Array]) -> dict[str, Array]:
+        """The optimizer's state before the step; for another rule a fresh one, but for the number of steps."""
+        rules = [group.rule.rule for group in groups.groups]
+        if [group.rule for group in self._groups] == rules and state.keys() == fresh.keys():
+            return state
+        return {name: state["step"] if name.partition("#")[0] == "step" else a for name, a in fresh.items()}
+
+    def batches(self, given: Batches | None) -> Iterator[Any]:
+        """What each step is trained on: as given, or those of the run from the step on."""
+        for together in copy(self._ahead) if given is None else epochs(given, self._together):
+            yield together if self._together > 1 else together[0]
+
+    def _rule(self) -> Rule:
+        """The rule of the run, with the hyperparameters of the step."""
+        what = "trace.continue_with: argument 'rule'"
+        if len(self._groups) != 1:
+            raise ValueError(f"{what}: the run has {len(self._groups)} groups of parameters: give the rule to go on by")
+        (group,) = self._groups
+        try:
+            names = group.hyperparameters
+            return runtime.make_rule(group.rule, {name: self._hyper[name] for name in names}, by_name(self._rules))
+        except KeyError:
+            raise ValueError(
+                f"{what}: the rule {group.rule!r} of the run is not known to this library: give the rule to go on by"
+            ) from None
+
+
+def continue_from(
+    origin: Origin,
+    before: StateDict,
+    rule: Optimizer | None,
+    *,
+    steps: int,
+    trace: Path | None,
+    loss_fn: LossFn | None,
+    batches: Batches | None,
+    mode: StepMode,
+    record: Literal["digest", "grads"],
+    on_nonfinite: OnNonfinite,
+) -> Continuation:
+    """Train from a state on. See `PastStep.continue_with`."""
+    if steps != int(steps) or steps < 1:
+        raise ValueError(f"trace.continue_with: argument 'steps': expected a whole number of at least 1, got {steps!r}")
+    recipe = origin.recipe(rule, on_nonfinite)
+    chosen = origin.loss_fn if loss_fn is None else loss_fn
+    runner = StepRunner(
+        chosen, before["params"], recipe, mode, 0, "recapture", before["model_state"] or None, origin.seed
+    )
+    state = origin.state_for(runner.step.groups, before["state"], runner.step.state)
+    runner.step.load_state_dict({**before, "state": state})
+    every = _exactly(origin.batches(batches), steps)
+    if trace is None:
+        losses = [runner(batch) for batch in every]
+    else:
+        kept = TraceOptions(record, digest=origin.digest)
+        kept.check()
+        run = RunStart(kept, origin.seed, recipe, runner.step.arrays)
+        recorder = open_recorder(trace, parent=origin.parent, **run.keywords, **kept.beginning)
+        losses = _recorded(runner, recorder, every, origin.step)
+    runner.require_same()
+    ended = runner.step.state_dict()
+    path = None if trace is None else os.fspath(trace)
+    return Continuation(path, origin.step, np.array(losses), ended["params"], ended["state"], ended["model_state"])
+
+
+def _exactly(batches: Iterator[Any], steps: int) -> Iterator[Any]:
+    """So many of the batches. Raises ValueError where there are fewer."""
+    done = 0
+    for batch in islice(batches, steps):
+        yield batch
+        done += 1
+    if done < steps:
+        raise ValueError(f"trace.continue_with: argument 'batches': expected those of {steps} steps, got {done}")
+
+
+def _recorded(runner: StepRunner, recorder: Recorder, batches: Iterator[Any], first: int) -> list[Any]:
+    """Train on batches and record each step; the losses. A value that is not finite ends the trace before its step."""
+    losses: list[Any] = []
+    try:
+        recorder.event("continue", dumps({"step": first}))
+        for number, batch in enumerate(batches):
+            losses.append(runner(batch))
+            recorder.step(replace(completed(runner.step, first + number, batch), step=number))
+    except NonFiniteError:
+        recorder.seal()
+        raise
+    except BaseException:
+        recorder.close()
+        raise
+    recorder.seal()
+    return losses

@@ -1,0 +1,118 @@
+"""What is recorded of a step beside its STEP: values of tensors, and the digests of what it computed."""
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from ....arrays import Array
+from ....completed_step import TapeNode
+from ..errors import InvalidTraceError, NotRecordedError
+from ..format.constants import FrameType
+from ..format.digest import NUMPY_DTYPES, TensorDigest
+from ..format.layout import BodyExtent
+from ..format.ops import decode_ops
+from ..format.values import decode_values
+from ..verdict import Verdict
+from .locate import Locator
+from .op_digests import OpDigests
+from .source import Frame
+
+What: TypeAlias = Literal["grad", "after", "before"]
+_Body: TypeAlias = tuple[Frame, list[BodyExtent]]
+
+
+class RecordedValues:
+    """Tensors and digests of ops in one file, each held against its digest when it is read."""
+
+    def __init__(self, locator: Locator) -> None:
+        self._locator, self._frames = locator, locator.frames
+        self._schema, self._layout = locator.schema, locator.layout
+        self._nodes: dict[int, tuple[TapeNode, ...]] = {}
+        algorithm = locator.frames.algorithm
+        self._digests = [TensorDigest(algorithm, t.dtype, t.shape) for t in self._schema.tensors]
+
+    def tensor(self, name: str, step: int, what: What) -> Array:
+        """A tensor of one step. Raises NotRecordedError where the file has none."""
+        position = self._schema.position.get(name)
+        if position is None:
+            names = ", ".join(t.name for t in self._schema.tensors[:8])
+            raise NotRecordedError(f"trace.tensor: expected a name such as {names}; got {name!r}")
+        found = self._find(position, step, what)
+        if found is None:
+            raise NotRecordedError(self._not_recorded(name, step, what))
+        return self.load(*found)
+
+    def ops(self, step: int) -> OpDigests | None:
+        """The digests of everything that a step computed; None where they are not recorded."""
+        frame = self._locator.of_step(step).get(FrameType.OPS)
+        if frame is None:
+            return None
+        record = decode_ops(frame.front, self._layout.digest_size, frame.offset)
+        if record.nodes_at not in self._nodes:
+            self._nodes[record.nodes_at] = self._locator.nodes(record.nodes_at)
+        nodes = self._nodes[record.nodes_at]
+        if len(nodes) != len(record.values):
+            raise InvalidTraceError(Verdict.CORRUPT, "an OPS frame names no NODES frame of its length", frame.offset)
+        return OpDigests(nodes, record.values, record.grads)
+
+    def keyframe(self, step: int) -> dict[str, Array]:
+        """The whole state of a KEYFRAME that exists."""
+        frame, extents = self._keyframe_body(step)
+        return {self._schema.tensors[e.tensor].name: self.load(frame, e) for e in extents}
+
+    def load(self, frame: Frame, extent: BodyExtent) -> Array:
+        """One tensor of a body, held against its digest. Raises InvalidTraceError."""
+        spec = self._schema.tensors[extent.tensor]
+        data = bytearray().join(self._frames.body_blocks(frame, extent.offset, extent.nbytes))
+        if self._digests[extent.tensor].of_bytes(data) != extent.digest:
+            raise InvalidTraceError(Verdict.CORRUPT, f"'{spec.name}' is not what its digest says", frame.offset)
+        return np.frombuffer(data, NUMPY_DTYPES[spec.dtype]).reshape(spec.shape)
+
+    def _find(self, position: int, step: int, what: What) -> tuple[Frame, BodyExtent] | None:
+        places: list[_Body] = []
+        if what != "before":
+            places.append(self._step_body(step))
+        elif step > 0 and self._locator.has_step(step - 1):
+            places.append(self._step_body(step - 1))
+        number = step + (what == "after")
+        if what != "grad" and self._locator.has_keyframe(number):
+            places.append(self._keyframe_body(number))
+        kinds = ("grad",) if what == "grad" else ("after", "before")
+        return _first(places, position, kinds) or _first(self._kept_values(number - (what != "grad")), position, kinds)
+
+    def _kept_values(self, step: int) -> list[_Body]:
+        """The VALUES of a step, if there is one and it has them."""
+        there = step >= 0 and self._locator.has_step(step)
+        frame = self._locator.of_step(step).get(FrameType.VALUES) if there else None
+        if frame is None:
+            return []
+        record = decode_values(self._layout, self._locator.step(step)[1], frame.front, frame.offset)
+        return [(frame, list(record.extents))]
+
+    def _step_body(self, step: int) -> _Body:
+        frame, record = self._locator.step(step)
+        return frame, self._layout.step_body(step, record.grads, record.digests)
+
+    def _keyframe_body(self, step: int) -> _Body:
+        frame, record = self._locator.keyframe(step)
+        return frame, self._layout.keyframe_body(record.digests)
+
+    def _not_recorded(self, name: str, step: int, what: What) -> str:
+        mode = self._frames.header.mode.name.lower()
+        if what == "grad":
+            return (
+                f"trace.tensor: no gradient of '{name}' is recorded at step {step} (record mode '{mode}'): "
+                f"expected a param that was updated, in a trace recorded with record='grads'"
+            )
+        return (
+            f"trace.tensor: '{name}' {what} step {step} is not recorded (record mode '{mode}'); "
+            f"dgrr.trace.state_after recomputes it from the gradients, or record with record='full'"
+        )
+
+
+def _first(places: Sequence[_Body], position: int, kinds: Sequence[str]) -> tuple[Frame, BodyExtent] | None:
+    """The first place of a tensor."""
+    return next(
+        ((frame, e) for frame, extents in places for e in extents if e.tensor == position and e.what in kinds), None
+    )

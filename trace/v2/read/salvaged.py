@@ -1,0 +1,73 @@
+"""What can be read of a damaged file: the frames that are whole, wherever they stand."""
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator
+
+from ..errors import InvalidTraceError
+from ..format.constants import HEAD_LENGTH, FrameType
+from ..format.control_frames import SealRecord, decode_seal
+from .source import Frame, FrameSource
+from .whole import Hole, WholeFrames, require_damage
+
+
+class Salvaged:
+    """One pass over a file, as `Walk` is one, that goes on behind damage; nothing but frames is checked.
+
+    `steps`: as many as it had, at least; `step_offsets` of those that are whole, by number; `keyframes` as (step,
+    offset); `seal`: None where it is not whole; `offsets` of all whole frames; `end`: where the last one ends.
+    """
+
+    def __init__(self, frames: FrameSource) -> None:
+        self.steps = 0
+        self.step_offsets: dict[int, int] = {}
+        self.keyframes: list[tuple[int, int]] = []
+        self.seal: SealRecord | None = None
+        self.offsets: array[int] = array("Q")
+        self._most = frames.source.size // HEAD_LENGTH
+        whole = WholeFrames(frames)
+        layout = whole.prologue.layout
+        self.end = whole.prologue.frame.end
+        for met in whole:
+            if isinstance(met, Hole):
+                self._note(max((head.step + 1 for head, _ in met.heads if head.type == FrameType.STEP), default=0))
+                continue
+            self.offsets.append(met.offset)
+            self.end = met.end
+            if met.type == FrameType.SEAL:
+                self.seal = _seal(met, layout.digest_size, len(layout.schema.tensors))
+                self._note(self.seal.steps if self.seal else 0)
+                break
+            self._take(met)
+        self.keyframes.sort()
+
+    @property
+    def missing(self) -> tuple[tuple[int, int], ...]:
+        """The steps that are not whole, as ranges (first, last)."""
+        there = sorted(self.step_offsets)
+        gaps = [(a + 1, b - 1) for a, b in zip([-1, *there], [*there, self.steps], strict=True)]
+        return tuple((first, last) for first, last in gaps if first <= last)
+
+    def frames_from(self, offset: int) -> Iterator[int]:
+        """The offsets of the whole frames from one on."""
+        return iter(self.offsets[bisect_left(self.offsets, offset) :])
+
+    def _take(self, frame: Frame) -> None:
+        if frame.type == FrameType.STEP and frame.step < self._most:
+            self.step_offsets.setdefault(frame.step, frame.offset)
+            self._note(frame.step + 1)
+        elif frame.type == FrameType.KEYFRAME:
+            self.keyframes.append((frame.step, frame.offset))
+
+    def _note(self, steps: int) -> None:
+        """There were so many steps, unless the file says more than it could hold."""
+        if steps <= self._most:
+            self.steps = max(self.steps, steps)
+
+
+def _seal(frame: Frame, digest_size: int, tensors: int) -> SealRecord | None:
+    try:
+        return decode_seal(frame.front, frame.offset, digest_size, tensors)
+    except InvalidTraceError as error:
+        require_damage(error)
+        return None

@@ -1,0 +1,67 @@
+"""When the whole state is written: after so many steps or so much time, within a budget of bytes."""
+
+from datetime import timedelta
+from time import monotonic
+from typing import TypeAlias
+
+Every: TypeAlias = int | timedelta
+"""A distance between keyframes: steps, or time of the run."""
+
+
+class KeyframeSchedule:
+    """Says before which steps a keyframe is due.
+
+    With a budget, half of the keyframes that it has room for stand at the distance `every`, half of the rest at twice
+    that, and so on: a long run stays within it, and a short one does not wait for its end to have them.
+
+    Args:
+        every: the distance; steps are rounded up to a multiple of `state_every`.
+        budget: how many bytes all keyframes but the first may take; None: any number.
+        nbytes: of one keyframe.
+        state_every: a keyframe may stand only before its multiples.
+        last: the step before which the last one stands; -1: none.
+        written: how many were written already.
+
+    Raises:
+        ValueError: a distance below one step or not above 0 seconds, or a budget below 0.
+    """
+
+    def __init__(
+        self, every: Every, budget: int | None, *, nbytes: int, state_every: int, last: int = -1, written: int = 0
+    ) -> None:
+        if not (every > timedelta(0) if isinstance(every, timedelta) else every >= 1):
+            raise ValueError(f"recorder: keyframe_every: expected at least 1 step, or a time above 0, got {every!r}")
+        if budget is not None and budget < 0:
+            raise ValueError(f"recorder: keyframe_budget: expected a number of bytes of at least 0, got {budget!r}")
+        whole = every if isinstance(every, timedelta) else -(-every // state_every) * state_every
+        self._every: Every = whole
+        self._state_every = state_every
+        self._left = None if budget is None else budget // max(nbytes, 1)
+        self._phase = 0 if self._left is None else -(-self._left // 2)
+        self._last, self._since = last, monotonic()
+        for _ in range(written - 1):
+            self._spend()
+
+    def is_due(self, steps: int) -> bool:
+        """Whether a keyframe is to be written now, after so many steps."""
+        if self._last < 0:
+            return True
+        if steps % self._state_every or steps == self._last or self._left == 0:
+            return False
+        if isinstance(self._every, timedelta):
+            return monotonic() - self._since >= self._every.total_seconds()
+        return steps - self._last >= self._every
+
+    def wrote(self, steps: int) -> None:
+        """A keyframe was written."""
+        if self._last >= 0:
+            self._spend()
+        self._last, self._since = steps, monotonic()
+
+    def _spend(self) -> None:
+        if self._left is None:
+            return
+        self._left -= 1
+        self._phase -= 1
+        if not self._phase:
+            self._every, self._phase = 2 * self._every, -(-self._left // 2)

@@ -4,9 +4,11 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .... import system
 from ...exit_codes import Exit
 from ...file_version import open_regular, version_of
 from ..check.report import Report
@@ -134,13 +136,14 @@ def recover(path: _Path, out: _Path) -> Recovery:
     descriptor = open_regular(name)
     try:
         found = validate_v2(name)
-        salvage = _salvage(Source(descriptor, Limits()), found)
+        _require_read(found)
+        salvage = _salvage(Source(descriptor, Limits(), name), found)
         chosen = [(_numbered(out, i), stretch) for i, stretch in enumerate(salvage.stretches)]
         for target, _ in chosen:
             _require_free(target)
         parts = _write_all(salvage, found, chosen)
     finally:
-        os.close(descriptor)
+        system.release(descriptor)
     return Recovery(name, found, parts, tuple(_gaps(salvage)), dict(salvage.lost), salvage.lost_bytes)
 
 
@@ -188,7 +191,7 @@ def _write_all(salvage: Salvage, found: Report, chosen: list[tuple[str, Stretch]
             made.append(_write(salvage, found, stretch, target))
     except BaseException:
         for part in made:
-            os.unlink(part.path)
+            system.remove(part.path)
         raise
     return tuple(made)
 
@@ -205,14 +208,27 @@ def _write(salvage: Salvage, found: Report, stretch: Stretch, target: str) -> Re
     writer = TraceWriter.create(target, header, salvage.layout.schema)
     try:
         copy_trace(salvage.frames, _noted(salvage, found, stretch), writer, _ALL)
+        report = validate_v2(target)
+        _require_read(report)
+        if not report.ok:
+            raise InvalidTraceError(Verdict.CORRUPT, f"what was recovered does not validate: {report.findings[0]}")
     except BaseException:
-        writer.discard()
+        _give_up(writer)
         raise
-    report = validate_v2(target)
-    if not report.ok:
-        os.unlink(target)
-        raise InvalidTraceError(Verdict.CORRUPT, f"what was recovered does not validate: {report.findings[0]}")
     return RecoveredPart(target, stretch.first, steps, report)
+
+
+def _require_read(report: Report) -> None:
+    if report.verdict is Verdict.IO:
+        raise InvalidTraceError(Verdict.IO, f"{report.path}: {report.findings[0].text}")
+
+
+def _give_up(writer: TraceWriter) -> None:
+    """Remove a new file, whether it has its name already or not."""
+    writer.discard()
+    for name in (writer.path, writer.path + PARTIAL_SUFFIX):
+        with suppress(FileNotFoundError):
+            system.remove(name)
 
 
 def _noted(salvage: Salvage, found: Report, stretch: Stretch) -> Iterator[tuple[Frame, Record]]:

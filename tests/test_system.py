@@ -216,3 +216,25 @@ def test_threads_of_kernels_have_room_where_a_thread_has_128_kib() -> None:
     others, ahead = ended.stdout.splitlines()
     assert others == f"128 {system.KERNEL_STACK >> 10} 128"
     assert ahead.split()[1] == str(system.KERNEL_STACK >> 10)
+
+
+# Whole systems.
+
+
+def elsewhere(kind: str, folder: Path) -> list[str]:
+    """What is written on a system of this kind: whether a second writer is refused, then files with their digests."""
+    folder.mkdir()
+    program = ROOT / "tests" / "crash" / "elsewhere.py"
+    ended = subprocess.run(
+        [sys.executable, str(program), kind, str(folder)], capture_output=True, text=True, timeout=300
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout.splitlines()
+
+
+def test_other_systems_write_and_read_the_same_bytes(tmp_path: Path) -> None:
+    refused, *files = elsewhere("here", tmp_path / "here")
+    assert refused == "trace: another writer is at work"
+    assert len(files) > 20
+    assert elsewhere("windows", tmp_path / "windows") == [refused, *files]
+    assert elsewhere("lacking", tmp_path / "lacking") == ["two writers", *files]  # nothing to lock with

@@ -29,6 +29,12 @@ def test_a_power_cut_keeps_what_was_committed() -> None:
     assert answer("power_cut.py", "--samples", "2").endswith("0 findings")
 
 
+def test_one_writer_of_many_processes_and_none_in_a_forked_child(tmp_path: Path) -> None:
+    program = [sys.executable, str(FOLDER / "writers.py"), str(tmp_path)]
+    ended = subprocess.run(program, capture_output=True, text=True, timeout=120)
+    assert (ended.returncode, ended.stdout) == (0, ""), ended.stdout + ended.stderr
+
+
 WRITER = "from dgrr.trace.v2.write.writer import TraceWriter\n"
 FILE = "from dgrr.trace.v2.write.file import PartialFile\nfrom dgrr import system\nfrom contextlib import suppress\n"
 

@@ -262,35 +262,6 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
         begin(tmp_path / "missing" / "t")
 
 
-FORKED = """
-import os, sys
-import numpy as np
-from dgrr.trace import CompletedStep, TraceWriteError, open_recorder
-p = {"w": np.zeros(3)}
-r = open_recorder(sys.argv[1], params=p, state={}, rule="none@1", hyperparameters=[], numerics=1)
-def step():
-    loss, batch = np.array(1.0), (p["w"],)
-    r.step(CompletedStep(step=r.steps, loss=loss, hyper={}, grads=p, params=p, state={}, batch=batch))
-step()
-if os.fork() == 0:
-    try:
-        step()
-    except TraceWriteError as error:
-        r.close()
-        os._exit(17 if "forked child" in str(error) else 1)
-    os._exit(2)
-assert os.waitstatus_to_exitcode(os.wait()[1]) == 17
-step()
-r.seal()
-"""
-
-
-def test_a_forked_child_cannot_write(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-c", FORKED, str(tmp_path / "t")], check=True, timeout=60)
-    report = validate(tmp_path / "t")
-    assert (report.verdict, report.steps) == (Verdict.OK, 2)
-
-
 def test_a_folder_is_synced_at_creation_and_at_the_seal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folders: list[str] = []
     real = os.fsync

@@ -8,29 +8,33 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from . import system
+
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Generator[IO[bytes], None, None]:
     """A new file, to write and read, which takes the name ``path`` once it is on the disk.
 
     What stood under the name stays until then, and for good if an error is raised inside or the system refuses. After
-    an error of the folder's fsync alone, the new file has the name already. Raises OSError where the name stands for
-    something other than a file.
+    an error of the folder's fsync alone, the new file has the name already. Raises OSError that names the file, also
+    where the name stands for something other than a file.
     """
     target = Path(path)
     temporary = target.with_name(f"{target.name}.tmp")
     require_replaceable(target)
     require_replaceable(temporary)
-    file = temporary.open("w+b")
+    file = system.new_file(temporary)
     try:
         with file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
+            system.fsync(file.fileno())
+        system.replace(temporary, target)
+    except BaseException as error:
         with suppress(OSError):
-            temporary.unlink()
+            system.remove(temporary)
+        if isinstance(error, OSError) and error.errno is not None and error.filename is None:
+            error.filename = os.fspath(target)
         raise
     sync_folder(target.parent)
 
@@ -49,11 +53,7 @@ def require_replaceable(path: str | os.PathLike[str]) -> None:
 def sync_folder(folder: str | os.PathLike[str]) -> None:
     """Let the names in a folder, made or changed, outlive a power cut. Raises OSError that says so."""
     try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        system.fsync_folder(folder)
     except OSError as error:
         text = f"cannot sync the folder, so that a power cut may take the names in it back: {error.strerror or error}"
         raise OSError(error.errno, text, os.fspath(folder)) from error

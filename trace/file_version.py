@@ -6,6 +6,7 @@ import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from .. import system
 from .exit_codes import Exit
 
 MAGIC = b"DGRR"
@@ -44,22 +45,22 @@ def _require_regular(mode: int, path: str) -> None:
         raise OSError(errno.EINVAL, "it is not a regular file", path)
 
 
-def open_regular(path: str) -> int:
-    """Open `path` for reading and return its descriptor, which the caller closes.
+def open_regular(path: str, flags: int = system.READ) -> int:
+    """Open `path`, for reading alone unless `flags` say more, and return its descriptor, which the caller closes.
 
     The type is looked at before the opening, which can have effects on a device, and after it, since the
-    path may have changed in between; O_NONBLOCK keeps a FIFO that slips through from blocking.
+    path may have changed in between; reading does not wait at a FIFO that slips through.
 
     Raises:
         TraceFileError: a folder, a FIFO, a device, a missing or an unreadable file (exit code IO).
     """
     with os_errors_named("open", path):
         _require_regular(os.stat(path).st_mode, path)
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = system.open_descriptor(path, flags)
         try:
             _require_regular(os.fstat(fd).st_mode, path)
         except OSError:
-            os.close(fd)
+            system.release(fd)
             raise
     return fd
 
@@ -74,9 +75,9 @@ def version_of(path: str) -> int:
     fd = open_regular(path)
     try:
         with os_errors_named("read", path):
-            prefix = os.read(fd, PREFIX_SIZE)
+            prefix = system.pread(fd, PREFIX_SIZE, 0)
     finally:
-        os.close(fd)
+        system.release(fd)
     if not prefix.startswith(MAGIC[: len(prefix)]):
         raise TraceFileError(
             f"{path} is not a DGRR trace: it begins with {prefix[:4]!r}, expected {MAGIC!r}", Exit.VALIDATION

@@ -6,6 +6,8 @@ from threading import Semaphore, Thread, current_thread
 from typing import Any, Generic, TypeVar
 from weakref import finalize
 
+from ... import system
+
 T = TypeVar("T")
 
 
@@ -26,7 +28,7 @@ class Ahead(Iterator[T]):
 
     def __next__(self) -> T:
         if self._thread.ident is None and self.close.alive:
-            self._thread.start()
+            system.start_thread(self._thread)
         if not self.close.alive:
             raise StopIteration
         kind, made = self._line.take()

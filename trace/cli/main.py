@@ -2,12 +2,12 @@
 
 import argparse
 import io
-import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, redirect_stdout
 from typing import TextIO
 
+from ... import system
 from ..exit_codes import Exit
 from ..file_version import TraceFileError, TruncatedFileError
 from ..v2.errors import InvalidTraceError, TraceWriteError
@@ -101,6 +101,4 @@ def _answered(args: argparse.Namespace) -> Answer:
 
 def _discard(stream: TextIO) -> None:
     """Point a stream at nothing, so that its flush at exit cannot fail again."""
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, stream.fileno())
-    os.close(null)
+    system.discard_output(stream.fileno())

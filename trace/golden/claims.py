@@ -4,6 +4,8 @@ import os
 from hashlib import sha256
 from pathlib import Path
 
+from ... import system
+
 
 def claim(folder: Path, name: str, owner: str) -> str:
     """The test that has claimed a golden file in this run: ``owner`` itself, or one that came before.
@@ -21,7 +23,7 @@ def claim(folder: Path, name: str, owner: str) -> str:
     own = folder / f"{os.getpid()}.tmp"
     own.write_text(owner)
     try:
-        os.link(own, claimed)  # with its content, or not at all
+        system.link(own, claimed)  # with its content, or not at all
     except FileExistsError:
         return claimed.read_text()
     finally:

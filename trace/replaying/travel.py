@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from ...arrays import Array
-from ...runtime.optim import Rule
+from ...runtime.optim.groups import Optimizer
 from ...runtime.step.evaluate import Evaluation
 from ...runtime.step.update import OnNonfinite
 from ...runtime.training.modes import StepMode

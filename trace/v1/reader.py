@@ -10,6 +10,7 @@ from types import TracebackType
 
 import numpy as np
 
+from ... import system
 from ..file_version import TraceFileError, open_regular, os_errors_named
 from .compiled import Words
 from .layout import HEADER_SIZE, RECORD_SIZE, RECORD_WORDS, record_offset
@@ -33,7 +34,7 @@ class TraceReader:
             self.size = os.fstat(self._fd).st_size
             self.header = self._read_at(0, min(HEADER_SIZE, self.size))
         except TraceFileError:
-            os.close(self._fd)
+            system.release(self._fd)
             raise
 
     @property
@@ -73,7 +74,7 @@ class TraceReader:
     def _fill(self, buffer: memoryview, offset: int) -> None:
         while buffer:
             with os_errors_named("read", self.path):
-                count = os.preadv(self._fd, [buffer], offset)
+                count = system.pread_into(self._fd, buffer, offset)
             if count == 0:
                 raise self._changed(offset)
             buffer, offset = buffer[count:], offset + count
@@ -84,4 +85,4 @@ class TraceReader:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.close(self._fd)
+        system.release(self._fd)

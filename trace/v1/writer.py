@@ -10,6 +10,7 @@ import os
 from contextlib import suppress
 from types import TracebackType
 
+from ... import system
 from ...atomic_file import require_replaceable, sync_folder
 from ..file_version import os_errors_named
 from .compiled import Words
@@ -41,9 +42,13 @@ class TraceWriter:
             with os_errors_named("write", name):
                 require_replaceable(name)
         with os_errors_named("create", self._partial):
-            self._fd = os.open(self._partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+            self._fd = system.open_descriptor(self._partial, system.WRITE | system.EMPTY)
         self._sealed = False
-        self._write(self._header())
+        try:
+            self._write(self._header())
+        except BaseException:
+            self._give_up()
+            raise
 
     def _header(self) -> bytes:
         seed, learning_rate, created_at = self._about
@@ -53,7 +58,13 @@ class TraceWriter:
         with os_errors_named("write", self._partial):
             left = memoryview(data)
             while left:
-                left = left[os.write(self._fd, left) :]
+                left = left[system.write(self._fd, [left]) :]
+
+    def _close(self) -> None:
+        """Close the file, which is on the disk, or to be removed. Idempotent."""
+        descriptor, self._fd = self._fd, -1
+        if descriptor >= 0:
+            system.release(descriptor)
 
     def append(self, records: Words) -> None:
         """Append records, an array (n, 9) of words, that continue the ones before."""
@@ -63,12 +74,13 @@ class TraceWriter:
     def seal(self) -> None:
         """Complete the header and give the trace its name; after this the writer takes nothing more."""
         with os_errors_named("write", self._partial):
-            os.lseek(self._fd, 0, os.SEEK_SET)
+            system.seek(self._fd, 0)
         self._write(self._header())
         with os_errors_named("write", self._partial):
-            os.fsync(self._fd)
+            system.fsync(self._fd)
+        self._close()  # not every system renames open files
         with os_errors_named("create", self.path):
-            os.replace(self._partial, self.path)
+            system.replace(self._partial, self.path)
             self._sealed = True
         with os_errors_named("sync the name of", self.path):
             sync_folder(os.path.dirname(self.path) or ".")
@@ -79,7 +91,10 @@ class TraceWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.close(self._fd)
         if not self._sealed:
-            with suppress(FileNotFoundError), os_errors_named("remove", self._partial):
-                os.unlink(self._partial)
+            self._give_up()
+
+    def _give_up(self) -> None:
+        self._close()
+        with suppress(FileNotFoundError), os_errors_named("remove", self._partial):
+            system.remove(self._partial)

@@ -1,12 +1,12 @@
 """The helping threads: they claim parts of the calls that a running step publishes, and sleep when idle."""
 
-import ctypes
 import os
 import threading
 from contextlib import suppress
 
 import numpy as np
 
+from .... import system
 from .machine import LINE, PARKED, STOP, YIELD, help_out
 
 
@@ -22,7 +22,7 @@ class Pool:
         memory = np.zeros(PARKED + (helpers + 2) * LINE, np.uint8)
         self._words = memory[-memory.ctypes.data % LINE :][: PARKED + (helpers + 1) * LINE].view(np.int64)
         self.control = int(self._words.ctypes.data)
-        self._words[YIELD // 8] = _address_of_yield()
+        self._words[YIELD // 8] = system.address_of_yield()
         self._parked = [self._words[(PARKED + i * LINE) // 8 :][:1] for i in range(helpers)]
         self._gates = [threading.Lock() for _ in range(helpers)]  # each locked by its helper; unlocking wakes it
         self._threads = [
@@ -30,7 +30,7 @@ class Pool:
         ]
         for gate, thread in zip(self._gates, self._threads, strict=True):
             gate.acquire()
-            thread.start()
+            system.start_thread(thread)
 
     def _work(self, i: int) -> None:
         parked = int(self._parked[i].ctypes.data)
@@ -57,13 +57,6 @@ def _unlock(gate: threading.Lock) -> None:
     if gate.locked():
         with suppress(RuntimeError):  # another thread was faster
             gate.release()
-
-
-def _address_of_yield() -> int:
-    """Address of a C function that lets other threads run."""
-    address = ctypes.cast(ctypes.CDLL(None).sched_yield, ctypes.c_void_p).value
-    assert address is not None
-    return address
 
 
 class Loan:
@@ -130,12 +123,11 @@ def _available() -> int:
         if not asked.isdecimal() or int(asked) < 1:
             raise ValueError(f"DGRR_THREADS: expected a whole number of at least 1, got {asked!r}")
         return int(asked)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return system.available_cores()
 
 
 THREADS = Threads(_available())
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=THREADS.forget)
+system.after_fork(THREADS.forget)
 
 
 def get_threads() -> int:

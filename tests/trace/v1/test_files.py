@@ -194,8 +194,8 @@ def test_a_failing_fsync_or_rename_is_an_io_error(dgrr, tmp_path, monkeypatch, n
 
 
 def test_short_writes_are_continued(tmp_path, monkeypatch, golden):
-    write = os.write
-    monkeypatch.setattr(os, "write", lambda fd, data: write(fd, data[:5]))
+    writev = os.writev
+    monkeypatch.setattr(os, "writev", lambda fd, buffers: writev(fd, [buffers[0][:5]]))
     with TraceWriter(str(tmp_path / "t"), 42, 0.01, 0) as writer:
         writer.append(np.frombuffer(golden[64:], np.uint64).reshape(1, 9))
         writer.seal()

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 
+from .... import system
 from ...file_version import TraceFileError, open_regular
 from ..errors import DamageError, InvalidTraceError
 from ..format.constants import VERSION
@@ -35,7 +36,7 @@ def validate_v2(path: str | os.PathLike[str], *, limits: Limits | None = None) -
     except InvalidTraceError as error:
         report.findings.append(_finding(error))
     finally:
-        os.close(descriptor)
+        system.release(descriptor)
     _conclude(report)
     return report
 

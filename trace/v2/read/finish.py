@@ -1,9 +1,9 @@
 """The last act of a writer that died between sealing its file and giving it its name."""
 
-import fcntl
 import os
 from pathlib import Path
 
+from .... import system
 from ....atomic_file import sync_folder
 from ...file_version import TraceFileError, open_regular
 from ..format.constants import PARTIAL_SUFFIX, SEAL_MAGIC, SEAL_TAIL
@@ -21,19 +21,22 @@ def finish(path: str | os.PathLike[str]) -> bool:
     if not os.path.isfile(partial):
         return False
     try:
-        descriptor = open_regular(str(partial))
+        descriptor = open_regular(str(partial), system.READ_WRITE)  # which fsync demands on some systems
     except TraceFileError:
         return False
     try:
         if not _is_left_behind(descriptor, partial):
+            system.release(descriptor)
             return False
-        os.fsync(descriptor)
-        os.rename(partial, path)
-        sync_folder(partial.parent)
+        system.fsync(descriptor)
     except (OSError, TraceFileError):
+        system.release(descriptor)
         return False
-    finally:
-        os.close(descriptor)
+    try:
+        system.rename_and_close(descriptor, partial, path)
+        sync_folder(partial.parent)
+    except OSError:
+        return False
     return True
 
 
@@ -44,7 +47,7 @@ def _is_left_behind(descriptor: int, partial: Path) -> bool:
     tail = source.read(source.size - frames.algorithm.size - SEAL_TAIL.size, SEAL_TAIL.size)
     if SEAL_TAIL.unpack(tail)[1] != SEAL_MAGIC:
         return False
-    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    system.lock(descriptor)
     walk = Walk(frames)
     for _ in walk:
         pass

@@ -9,6 +9,7 @@ from typing import Any, Self, TypeAlias, overload
 
 import numpy as np
 
+from .... import system
 from ....arrays import Array
 from ....completed_step import of_group
 from ...file_version import open_regular
@@ -134,7 +135,7 @@ class Trace(Sequence[StepView]):
     def __init__(self, descriptor: int, path: str, limits: Limits, mode: Mode) -> None:
         self.path = path
         self._descriptor = descriptor
-        self._frames = FrameSource(Source(descriptor, limits))
+        self._frames = FrameSource(Source(descriptor, limits, path))
         self._locator = Locator(self._frames, mode)
         self.header: Header = self._frames.header
         self.schema = self._locator.schema
@@ -255,7 +256,7 @@ class Trace(Sequence[StepView]):
     def close(self) -> None:
         """Close the file. Idempotent."""
         if self._descriptor >= 0:
-            os.close(self._descriptor)
+            system.release(self._descriptor)
             self._descriptor = -1
 
     def __enter__(self) -> Self:
@@ -311,5 +312,5 @@ def open_trace(path: str | os.PathLike[str], *, limits: Limits | None = None, mo
     try:
         return Trace(descriptor, name, limits or Limits(), mode)
     except BaseException:
-        os.close(descriptor)
+        system.release(descriptor)
         raise

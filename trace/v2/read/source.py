@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from zlib import crc32
 
+from .... import system
 from ..errors import DamageError, InvalidTraceError
 from ..format.constants import HEAD_LENGTH, HEADER_LENGTH, KNOWN, SKIPPABLE, pad8
 from ..format.digest import Algorithm
@@ -15,10 +16,14 @@ from ..verdict import Verdict
 
 
 class Source:
-    """A regular file of which at most `size` bytes are read (at first: its size), always with explicit offsets."""
+    """A regular file of which at most `size` bytes are read (at first: its size), always with explicit offsets.
 
-    def __init__(self, descriptor: int, limits: Limits) -> None:
+    `name`: what errors of the system call it, where nobody else does.
+    """
+
+    def __init__(self, descriptor: int, limits: Limits, name: str = "") -> None:
         self._descriptor = descriptor
+        self._name = name and f" {name}"
         self.size = os.fstat(descriptor).st_size
         self.limits = limits
 
@@ -32,14 +37,11 @@ class Source:
         if offset + length > self.size:
             raise DamageError("the file ends inside a frame", offset)
         try:
-            data = os.pread(self._descriptor, length, offset)
-            while len(data) < length:
-                more = os.pread(self._descriptor, length - len(data), offset + len(data))
-                if not more:
-                    raise DamageError("the file was cut while it was read", offset)
-                data += more
+            data = system.pread(self._descriptor, length, offset)
         except OSError as error:
-            raise InvalidTraceError(Verdict.IO, f"cannot read: {error.strerror}", offset) from error
+            raise InvalidTraceError(Verdict.IO, f"cannot read{self._name}: {error.strerror}", offset) from error
+        if len(data) < length:
+            raise DamageError("the file was cut while it was read", offset)
         return data
 
     def blocks(self, offset: int, length: int) -> Iterator[bytes]:

@@ -1,6 +1,5 @@
 """The file a trace is written to: one writer, no half-written file under the final name."""
 
-import fcntl
 import os
 import weakref
 from collections.abc import Generator, Sequence
@@ -10,6 +9,7 @@ from typing import Self
 
 from typing_extensions import Buffer
 
+from .... import system
 from ....atomic_file import replacing, require_replaceable, sync_folder
 from ...file_version import TraceFileError
 from ..errors import InvalidTraceError, TraceWriteError
@@ -18,7 +18,6 @@ from ..read.finish import finish
 from ..read.reader import open_trace
 from ..verdict import Verdict
 
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
 TORN_SUFFIX = ".torn"
 _BLOCK = 1 << 20
 _LARGEST_GATHER = 512  # buffers of one writev; every system allows 1024
@@ -31,7 +30,7 @@ def _close_in_child() -> None:
         file.abandon()
 
 
-os.register_at_fork(after_in_child=_close_in_child)
+system.after_fork(_close_in_child)
 
 
 class PartialFile:
@@ -59,9 +58,9 @@ class PartialFile:
         path = _writable(path)
         partial = _partial(path)
         finish(path)
-        exclusive = 0 if overwrite or _without_steps(partial) else os.O_EXCL
+        exclusive = 0 if overwrite or _without_steps(partial) else system.NEW
         try:
-            descriptor = os.open(partial, _CREATE | exclusive, 0o666)
+            file = cls(path, system.open_descriptor(partial, system.WRITE | exclusive))
         except FileExistsError:
             raise TraceWriteError(
                 f"trace: {partial} exists: a run was not finished or still goes on. Read it with "
@@ -69,13 +68,12 @@ class PartialFile:
             ) from None
         except OSError as error:
             raise TraceWriteError(f"trace: cannot create {partial}: {error.strerror}") from error
-        with _closed_on_error(descriptor, f"create {partial}"):
-            _lock(descriptor, partial)
+        with _released_on_error(file, "create", made=exclusive != 0):
+            _lock(file.descriptor, partial)
             if not overwrite:  # under the lock, without which none gets the final name
-                _require_free(path, partial)
-            os.ftruncate(descriptor, 0)
-            sync_folder(partial.parent)
-        return cls(path, descriptor)
+                file._require_free()
+            file._empty()
+        return file
 
     @classmethod
     def reopen(cls, path: str | os.PathLike[str]) -> Self:
@@ -88,14 +86,30 @@ class PartialFile:
         path = _writable(path)
         partial = _partial(path)
         try:
-            descriptor = os.open(partial, os.O_RDWR | os.O_CLOEXEC)
+            file = cls(path, system.open_descriptor(partial, system.READ_WRITE))
         except FileNotFoundError:
             raise TraceWriteError(_nothing_to_resume(path, partial)) from None
         except OSError as error:
             raise TraceWriteError(f"trace: cannot open {partial}: {error.strerror}") from error
-        with _closed_on_error(descriptor, f"lock {partial}"):
-            _lock(descriptor, partial)
-        return cls(path, descriptor)
+        with _released_on_error(file, "lock"):
+            _lock(file.descriptor, partial)
+        return file
+
+    def _require_free(self) -> None:
+        """Give the new `.partial` up if the final name is taken: what is finished may have been published."""
+        if os.path.exists(self.path):
+            self.discard()
+            raise TraceWriteError(
+                f"trace: {self.path} is finished, and is not overwritten: choose another path, or pass overwrite=True "
+                "to replace it"
+            )
+
+    def _empty(self) -> None:
+        """Drop what the file holds, for good, since a power cut may leave parts of it beside parts of what follows."""
+        if os.fstat(self.descriptor).st_size:
+            system.truncate(self.descriptor, 0)
+            system.fsync(self.descriptor)
+        sync_folder(self.partial.parent)
 
     def keep_torn(self, length: int) -> None:
         """Copy the last `length` bytes to `PATH.torn`, in the place of an earlier one; nothing for none.
@@ -109,7 +123,7 @@ class PartialFile:
             if length:
                 with replacing(torn) as copy:
                     for offset in range(start, start + length, _BLOCK):
-                        copy.write(os.pread(self.descriptor, min(_BLOCK, start + length - offset), offset))
+                        copy.write(system.pread(self.descriptor, min(_BLOCK, start + length - offset), offset))
         except OSError as error:
             raise TraceWriteError(f"trace: cannot keep the torn tail in {torn}: {error.strerror}") from error
 
@@ -124,8 +138,8 @@ class PartialFile:
         """
         self.check_alive()
         try:
-            os.ftruncate(self.descriptor, length)
-            os.lseek(self.descriptor, length, os.SEEK_SET)
+            system.truncate(self.descriptor, length)
+            system.seek(self.descriptor, length)
         except OSError as error:
             raise self._die(f"cannot cut it after {length} bytes: {error.strerror}") from error
         self.sync()
@@ -145,7 +159,7 @@ class PartialFile:
             raise self._die(f"write failed: {error.strerror}") from error
 
     def _write_some(self, views: list[memoryview]) -> list[memoryview]:
-        count = os.writev(self.descriptor, views[:_LARGEST_GATHER])
+        count = system.write(self.descriptor, views[:_LARGEST_GATHER])
         for i, view in enumerate(views):
             if count < view.nbytes:
                 return [view[count:], *views[i + 1 :]]
@@ -160,7 +174,7 @@ class PartialFile:
         """
         self.check_alive()
         try:
-            os.fsync(self.descriptor)
+            system.fsync(self.descriptor)
         except OSError as error:
             raise self._die(f"fsync failed: {error.strerror}") from error
 
@@ -171,38 +185,58 @@ class PartialFile:
             TraceWriteError: the system refuses. If it is the folder's fsync that fails, the file has its name already.
         """
         self.sync()
+        self._forget()
         try:
-            os.rename(self.partial, self.path)
+            system.rename_and_close(self.descriptor, self.partial, self.path)
         except OSError as error:
             raise self._die(f"cannot rename to {self.path}: {error.strerror}") from error
-        else:
-            self._sync_name()
-        finally:
-            self.close()
-
-    def _sync_name(self) -> None:
         try:
             sync_folder(self.path.parent)
         except OSError as error:
             raise TraceWriteError(f"trace: {self.path} is whole and has its name, but {error.strerror}") from error
 
     def close(self) -> None:
-        """Close the descriptor, which gives up the lock. Idempotent; the file stays as it is."""
-        if self in _open:
-            _open.discard(self)
-            self._dead = self._dead or "it was closed"
-            os.close(self.descriptor)
+        """Close the descriptor, which gives up the lock. Idempotent; the file stays as it is.
+
+        Raises:
+            TraceWriteError: the system says now that it has not kept what was written.
+        """
+        alive = self.alive
+        try:
+            if self._forget():
+                system.close(self.descriptor)
+        except OSError as error:
+            if alive:
+                raise self._die(f"cannot close it: {error.strerror}") from error
+
+    def release(self) -> None:
+        """Close the descriptor of a file that is given up. Idempotent."""
+        if self._forget():
+            system.release(self.descriptor)
 
     def discard(self) -> None:
-        """Delete the unfinished file and close; without effect on one that was published."""
-        if self in _open:
-            os.unlink(self.partial)
-        self.close()
+        """Delete the unfinished file and close; without effect on one that was closed or published.
+
+        Raises:
+            TraceWriteError: it cannot be deleted.
+        """
+        try:
+            if self._forget():
+                system.remove_and_close(self.descriptor, self.partial)
+        except OSError as error:
+            raise TraceWriteError(f"trace: cannot remove {self.partial}: {error.strerror}") from error
 
     def abandon(self) -> None:
         """Close the copy of the descriptor that a forked child inherited; the lock stays with the parent."""
-        self.close()
+        self.release()
         self._dead = "it belongs to the parent process; a forked child cannot write to it"
+
+    def _forget(self) -> bool:
+        """Take no more data; whether the descriptor is still to be closed."""
+        held = self in _open
+        _open.discard(self)
+        self._dead = self._dead or "it was closed"
+        return held
 
     @property
     def alive(self) -> bool:
@@ -223,16 +257,6 @@ class PartialFile:
 
 def _partial(path: Path) -> Path:
     return Path(f"{path}{PARTIAL_SUFFIX}")
-
-
-def _require_free(path: Path, partial: Path) -> None:
-    """Give the new `.partial` up if the final name is taken: what is finished may have been published."""
-    if os.path.exists(path):
-        os.unlink(partial)
-        raise TraceWriteError(
-            f"trace: {path} is finished, and is not overwritten: choose another path, or pass overwrite=True to "
-            "replace it"
-        )
 
 
 def _without_steps(partial: Path) -> bool:
@@ -257,14 +281,17 @@ def _writable(path: str | os.PathLike[str]) -> Path:
 
 
 @contextmanager
-def _closed_on_error(descriptor: int, action: str) -> Generator[None]:
+def _released_on_error(file: PartialFile, action: str, *, made: bool = False) -> Generator[None]:
+    """Give the file up if the system refuses; one that was `made` just now is removed."""
     try:
         yield
     except OSError as error:
-        os.close(descriptor)
-        raise TraceWriteError(f"trace: cannot {action}: {error.strerror}") from error
+        if made:
+            file.discard()
+        file.release()
+        raise TraceWriteError(f"trace: cannot {action} {file.partial}: {error.strerror}") from error
     except BaseException:
-        os.close(descriptor)
+        file.release()
         raise
 
 
@@ -275,7 +302,7 @@ def _lock(descriptor: int, partial: Path) -> None:
     finished and must not be touched.
     """
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        system.lock(descriptor)
         same = os.path.samestat(os.fstat(descriptor), os.stat(partial))
     except BlockingIOError:
         raise TraceWriteError(

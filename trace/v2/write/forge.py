@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .... import system
 from ....atomic_file import replacing
 from ...file_version import open_regular
 from ..errors import NotRecordedError
@@ -43,7 +44,7 @@ def forge_gradient(src: _Path, dst: _Path, step: int, name: str) -> None:
     """
     descriptor = open_regular(os.fspath(src))
     try:
-        frames = FrameSource(Source(descriptor, Limits()))
+        frames = FrameSource(Source(descriptor, Limits(), os.fspath(src)))
         walk = Walk(frames)
         forger = _Forger(frames, walk, step, name)
         with_salt = TraceWriter.create(dst, frames.header, walk.schema, overwrite=True)
@@ -52,7 +53,7 @@ def forge_gradient(src: _Path, dst: _Path, step: int, name: str) -> None:
         finally:
             with_salt.close()
     finally:
-        os.close(descriptor)
+        system.release(descriptor)
     if not forger.done:
         raise NotRecordedError(f"forge_gradient: there is no gradient of '{name}' at step {step} of {src}")
 

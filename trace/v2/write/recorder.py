@@ -229,9 +229,11 @@ class Recorder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None and not self._writer.closed:
-            self.seal()
-        self.close()
+        try:
+            if kind is None and not self._writer.closed:
+                self.seal()
+        finally:
+            self.close()
 
     def _recorded(self, always: Snapshot, after: Snapshot) -> list[Array]:
         if not self._mode.has_gradients:

@@ -3,11 +3,12 @@
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from json import dumps
 from typing import Any
 
+from .... import system
 from ...exit_codes import Exit
 from ...file_version import open_regular, version_of
 from ..check.report import Finding, Report
@@ -180,6 +181,8 @@ def recover(path: _Path | Sequence[_Path], out: _Path) -> Recovery:
     _require_free(os.fspath(out))
     with ExitStack() as stack:
         found = [_torn(name) if _is_torn(name) else validate_v2(name) for name in names]
+        for report in found:
+            _require_read(report)
         halves = _halves(names, found, stack)
         in_several = require_alike(halves)
         salvage = Salvage(halves)
@@ -243,9 +246,9 @@ def _halves(names: Sequence[str], found: Sequence[Report], stack: ExitStack) -> 
     halves = list[Half]()
     for name, report in zip(names, found, strict=True):
         descriptor = open_regular(name)
-        stack.callback(os.close, descriptor)
+        stack.callback(system.release, descriptor)
         torn = _is_torn(name)
-        source = TornTail(descriptor, halves[0].beginning) if torn else Source(descriptor, Limits())
+        source = TornTail(descriptor, halves[0].beginning) if torn else Source(descriptor, Limits(), name)
         halves.append(_half(name, report, source))
     return halves
 
@@ -270,7 +273,7 @@ def _write_all(salvage: Salvage, sources: Sequence[RecoveredSource], out: _Path)
             made.append(_write(salvage, sources, stretch, target))
     except BaseException:
         for part in made:
-            os.unlink(part.path)
+            system.remove(part.path)
         raise
     return tuple(made)
 
@@ -287,14 +290,27 @@ def _write(salvage: Salvage, sources: Sequence[RecoveredSource], stretch: Stretc
     writer = TraceWriter.create(target, header, salvage.layout.schema)
     try:
         copy_trace(_noted(salvage, sources, stretch), writer, _ALL)
+        report = validate_v2(target)
+        _require_read(report)
+        if not report.ok:
+            raise InvalidTraceError(Verdict.CORRUPT, f"what was recovered does not validate: {report.findings[0]}")
     except BaseException:
-        writer.discard()
+        _give_up(writer)
         raise
-    report = validate_v2(target)
-    if not report.ok:
-        os.unlink(target)
-        raise InvalidTraceError(Verdict.CORRUPT, f"what was recovered does not validate: {report.findings[0]}")
     return RecoveredPart(target, stretch.first, steps, report)
+
+
+def _require_read(report: Report) -> None:
+    if report.verdict is Verdict.IO:
+        raise InvalidTraceError(Verdict.IO, f"{report.path}: {report.findings[0].text}")
+
+
+def _give_up(writer: TraceWriter) -> None:
+    """Remove a new file, whether it has its name already or not."""
+    writer.discard()
+    for name in (writer.path, writer.path + PARTIAL_SUFFIX):
+        with suppress(FileNotFoundError):
+            system.remove(name)
 
 
 def _noted(salvage: Salvage, sources: Sequence[RecoveredSource], stretch: Stretch) -> Iterator[Copied]:

@@ -5,7 +5,6 @@ Everything is read and compared before the file is touched, so a refusal leaves 
 
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from itertools import zip_longest
 from types import TracebackType
 from typing import Self
@@ -179,24 +178,27 @@ def _read(file: PartialFile, steps: int) -> tuple[Walk, tuple[bytes, ...], int, 
     source = Source(file.descriptor, Limits())
     try:
         prefix = _Prefix(source, steps)
+        if prefix.steps < steps:
+            raise TraceWriteError(f"trace: cannot resume {file.partial} after {steps} steps: {_shortage(prefix)}")
+        surplus, torn = source.size - prefix.end, source.size - _whole_end(source)
+        source.size = prefix.end
+        walk = Walk(FrameSource(source))
+        for _ in walk:
+            pass
     except InvalidTraceError as error:
         raise TraceWriteError(f"trace: cannot resume {file.partial}: {error}") from error
-    if prefix.steps < steps:
-        raise TraceWriteError(f"trace: cannot resume {file.partial} after {steps} steps: {_shortage(prefix)}")
-    surplus, torn = source.size - prefix.end, source.size - _whole_end(source)
-    source.size = prefix.end
-    walk = Walk(FrameSource(source))
-    for _ in walk:
-        pass
     return walk, prefix.digests, surplus, torn
 
 
 def _whole_end(source: Source) -> int:
     """Where the last frame ends before which all are whole."""
     walk = Walk(FrameSource(source))
-    with suppress(InvalidTraceError):
+    try:
         for _ in walk:
             pass
+    except InvalidTraceError as error:
+        if error.verdict is Verdict.IO:
+            raise
     return walk.end
 
 

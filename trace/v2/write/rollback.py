@@ -4,6 +4,7 @@ import os
 import time
 from dataclasses import replace
 
+from .... import system
 from ...file_version import open_regular
 from ..check.validate import checked
 from ..errors import DamageError
@@ -30,7 +31,7 @@ def rollback_v2(path: str | os.PathLike[str], step: int, out: str | os.PathLike[
         raise ValueError(f"rollback: {out} exists; a rollback always writes a new file, name another with --out")
     descriptor = open_regular(os.fspath(path))
     try:
-        frames = FrameSource(Source(descriptor, Limits()))
+        frames = FrameSource(Source(descriptor, Limits(), os.fspath(path)))
         parent = Walk(frames)
         try:
             for _ in checked(parent):
@@ -42,7 +43,7 @@ def rollback_v2(path: str | os.PathLike[str], step: int, out: str | os.PathLike[
         _write_child(frames, parent, step, out)
         return parent.steps - step
     finally:
-        os.close(descriptor)
+        system.release(descriptor)
 
 
 def _write_child(frames: FrameSource, parent: Walk, step: int, out: str | os.PathLike[str]) -> None:

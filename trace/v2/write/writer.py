@@ -66,8 +66,13 @@ class TraceWriter:
     ) -> Self:
         """Create the file and write header and SCHEMA. Raises TraceWriteError."""
         writer = cls(PartialFile.create(path, overwrite=overwrite), header, schema, commit_every)
-        writer._hold([header.encode()], HEADER_LENGTH)
-        writer._append(FrameType.SCHEMA, schema.encode())
+        try:
+            writer._hold([header.encode()], HEADER_LENGTH)
+            writer._synced()  # a file that a power cut leaves begins with a header, or is empty
+            writer._append(FrameType.SCHEMA, schema.encode())
+        except BaseException:
+            writer.discard()
+            raise
         return writer
 
     @classmethod
@@ -146,8 +151,7 @@ class TraceWriter:
 
     def commit(self) -> None:
         """Write and fsync everything, then append a COMMIT that says so."""
-        self.flush()
-        self._file.sync()
+        self._synced()
         self._append(FrameType.COMMIT, COMMIT.pack(self.steps, self._offset))
         self.flush()
 
@@ -160,6 +164,7 @@ class TraceWriter:
             self._index()
         root = (state_root(self.header.algorithm, final),) if final else ()
         seal = SealRecord(self.steps, self.link, (*final, *root), tuple(self._indexes))
+        self._synced()  # as a COMMIT, it says that all before it is on the disk
         self._append(FrameType.SEAL, seal.encode(self._offset))
         self.flush()
         self._file.publish()
@@ -182,6 +187,10 @@ class TraceWriter:
         if held:
             self._file.write([held])
         self._flushed_at = time.monotonic()
+
+    def _synced(self) -> None:
+        self.flush()
+        self._file.sync()
 
     def _index(self) -> None:
         first = len(self._indexes) * STEPS_PER_INDEX

@@ -1,0 +1,436 @@
+"""A fault at every call of the system: ``python tests/crash/faults.py [SCENARIO …] [--every N]``.
+
+Each scenario runs once to count its calls of `dgrr.system`, and then again for each call and each kind of fault. The
+outcome must be an error that names a file and the cause, or what would have been without the fault; never a wrong file
+under a final name; and after it the same must be possible again. What is found is printed; exit code 1 if there was
+anything. Every place in the package that calls a service must have been reached.
+"""
+
+import argparse
+import ast
+import errno
+import os
+import shutil
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import runs
+from services import NAMES, Fault, hooked
+
+from dgrr.runtime import SGD, Trainer
+from dgrr.runtime.training.checkpoint import CheckpointError, read_checkpoint
+from dgrr.trace import TraceWriteError, Verdict, open_trace, recover, replay, validate
+from dgrr.trace.file_version import TraceFileError
+from dgrr.trace.golden.claims import claim
+from dgrr.trace.v1.reader import TraceReader
+from dgrr.trace.v1.writer import TraceWriter as WriterV1
+from dgrr.trace.v2.write.rollback import rollback_v2
+
+ROOT = Path(runs.__file__).parents[2]
+ALLOWED = (OSError, TraceFileError, TraceWriteError, CheckpointError)
+KINDS = {"EIO": errno.EIO, "ENOSPC": errno.ENOSPC, "EINTR": errno.EINTR, "short": 0, "torn": errno.ENOSPC}
+
+
+@dataclass
+class Scenario:
+    """Something that files are written or read for, in a folder.
+
+    Args:
+        act: what is done, and may fail; its value is what it answers.
+        prepare: makes what is there before.
+        check: raises AssertionError where the folder is not as it must be; the act has not failed (""), it has failed
+            where one call did ("once"), or where all did from then on, so that nothing could be cleared ("for good").
+        again: what must be possible afterwards; `act` if it is not given.
+        tolerated: whether a call, by its number and name, may fail without a word, since nothing is lost.
+    """
+
+    act: Callable[[Path], object]
+    prepare: Callable[[Path], object] = lambda folder: None
+    check: Callable[[Path, str], object] = lambda folder, failed: None
+    again: Callable[[Path], object] | None = None
+    tolerated: Callable[[int, str], bool] = lambda number, name: False
+
+
+# What is done.
+
+
+def expected_links() -> list[bytes]:
+    """The state chain of the run."""
+    with TemporaryDirectory() as folder:
+        runs.record(Path(folder, "t"))
+        return runs.links(Path(folder, "t"))
+
+
+LINKS: list[bytes] = []
+
+
+def whole_or_not_there(name: str, steps: int = runs.STEPS, before: int = 0) -> Callable[[Path, str], None]:
+    """The check of a trace: it is whole, or else has no name, or is the one of so many steps that was there."""
+
+    def check(folder: Path, failed: str) -> None:
+        path, partial = folder / name, folder / f"{name}.partial"
+        if path.exists():
+            links = runs.links(path)
+            assert links == LINKS[:steps] or (failed and links == LINKS[:before]), f"{name} has {len(links)} steps"
+            assert validate(path).ok, f"{name} is not whole"
+        else:
+            assert failed and not before, f"{name} is missing"
+        if partial.exists():
+            assert failed, f"{partial.name} stays behind"
+            assert validate(partial).verdict in (Verdict.OK, Verdict.UNSEALED, Verdict.TORN_TAIL), partial.name
+
+    return check
+
+
+COMMITTED = [0]
+"""Of the run in progress."""
+
+
+def record(folder: Path, **options: Any) -> None:
+    COMMITTED[0] = 0
+    with runs.begin(folder / "t", **options) as recorder:
+        while recorder.steps < runs.STEPS:
+            runs.step(recorder)
+            COMMITTED[0] = recorder.steps // runs.COMMIT_EVERY * runs.COMMIT_EVERY
+
+
+def check_recorded(folder: Path, failed: str) -> None:
+    whole_or_not_there("t")(folder, failed)
+    if (folder / "t.partial").exists() and COMMITTED[0]:
+        report = validate(folder / "t.partial")
+        assert report.steps >= COMMITTED[0], f"{report.steps} of {COMMITTED[0]} committed steps are left"
+        found = recover(folder / "t.partial", folder / "found")
+        assert runs.links(folder / "found") == LINKS[: report.steps] and len(found.parts) == 1
+        (folder / "found").unlink()
+
+
+def anew(folder: Path) -> None:
+    record(folder, overwrite=True)
+
+
+def resume(folder: Path) -> None:
+    with runs.resume(folder / "t", 4) as recorder:
+        while recorder.steps < runs.STEPS:
+            runs.step(recorder)
+
+
+def torn(folder: Path) -> None:
+    runs.unfinished(folder / "t", 5, torn=1000)
+
+
+def resume_or_done(folder: Path) -> None:
+    """A process that begins where the last one ended."""
+    if not (folder / "t").exists():
+        resume(folder)
+
+
+def damaged(folder: Path) -> None:
+    """A trace of which STEP 2 is lost, so that recovery makes two of it."""
+    sizes: list[int] = []
+    for steps in (2, 3):
+        runs.unfinished(folder / "t", steps)
+        sizes.append((folder / "t.partial").stat().st_size)
+    runs.record(folder / "t", overwrite=True)
+    data = bytearray((folder / "t").read_bytes())
+    data[sum(sizes) // 2] ^= 1
+    (folder / "t").write_bytes(data)
+
+
+def recover_it(folder: Path) -> None:
+    before = (folder / "t").read_bytes()
+    try:
+        recover(folder / "t", folder / "new")
+    finally:
+        assert (folder / "t").read_bytes() == before, "the source was changed"
+
+
+def check_recovered(folder: Path, failed: str) -> None:
+    parts = sorted(folder.glob("new*"))
+    if failed == "once":
+        assert not parts, f"a recovery that failed has left {[p.name for p in parts]}"
+    if not failed:
+        assert [(p.name, validate(p).steps) for p in parts] == [("new", 2), ("new.1", runs.STEPS - 4)]
+    for part in parts:
+        assert part.suffix == ".partial" or validate(part).ok
+        part.unlink()
+
+
+def rollback(folder: Path) -> None:
+    rollback_v2(folder / "t", 3, folder / "child")
+
+
+def check_child(folder: Path, failed: str) -> None:
+    whole_or_not_there("t")(folder, "")
+    whole_or_not_there("child", 3)(folder, failed)
+    for name in ("child", "child.partial"):
+        (folder / name).unlink(missing_ok=True)
+
+
+def unnamed(folder: Path) -> None:
+    """Sealed, but its writer died before it got its name."""
+    runs.record(folder / "t")
+    (folder / "t").rename(folder / "t.partial")
+
+
+def read_unnamed(folder: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with open_trace(folder / "t") as trace:
+            assert [view.record.link for view in trace] == LINKS
+
+
+def check_named(folder: Path, failed: str) -> None:
+    there = [name for name in ("t", "t.partial") if (folder / name).exists()]
+    assert len(there) == 1 and validate(folder / there[0]).ok, there
+
+
+def read_all(folder: Path) -> None:
+    with open_trace(folder / "t") as trace:
+        for view in trace:
+            assert view.record.link == LINKS[view.step]
+            assert all((a == view.step + 1).all() for n, a in view.gradients().items() if n == "w")
+
+
+def judge_it(folder: Path) -> None:
+    """What never raises: its answer is right, or that the file cannot be read."""
+    for report in (validate(folder / "t"), replay(folder / "t")):
+        if report.verdict is Verdict.IO:
+            raise OSError(0, str(report.findings[0]), str(folder / "t"))
+        assert report.verdict in (Verdict.OK, Verdict.UNPROVEN), report.verdict
+
+
+RECORDS = np.zeros((3, 9), np.uint64)
+
+
+def write_v1(folder: Path) -> None:
+    with WriterV1(str(folder / "t"), 0, 0.1, 0) as writer:
+        writer.append(RECORDS)
+        writer.seal()
+
+
+def check_v1(folder: Path, failed: str) -> None:
+    assert failed == "for good" or not (folder / "t.partial").exists(), "t.partial stays behind"
+    if (folder / "t").exists():
+        with TraceReader(str(folder / "t")) as trace:
+            assert trace.whole_records == len(RECORDS)
+    else:
+        assert failed
+
+
+def read_v1(folder: Path) -> None:
+    with TraceReader(str(folder / "t")) as trace:
+        assert sum(len(block) for block in trace.blocks(trace.whole_records)) == len(RECORDS)
+        trace.check_size()
+
+
+def loss_fn(p: Any, x: Any) -> Any:
+    return (p["w"] * x).sum()
+
+
+def trainer(folder: Path) -> Trainer:
+    return Trainer(
+        loss_fn,
+        {"w": np.ones(3)},
+        SGD(0.1),
+        trace=folder / "t",
+        checkpoint=folder / "c",
+        checkpoint_every=2,
+        mode="eager",
+    )
+
+
+def train(folder: Path) -> None:
+    run = trainer(folder)
+    if (folder / "c").exists():
+        run.load(folder / "c")
+    run.fit([np.full(3, float(k)) for k in range(5)], epochs=1, progress=False)
+
+
+def check_trained(folder: Path, failed: str) -> None:
+    assert failed == "for good" or not (folder / "c.tmp").exists(), "c.tmp stays behind"
+    saved = read_checkpoint(folder / "c").steps if (folder / "c").exists() else 0
+    if (folder / "t").exists():
+        assert validate(folder / "t").ok and validate(folder / "t").steps == 5
+    else:
+        assert failed
+    if (folder / "t.partial").exists():
+        assert validate(folder / "t.partial").steps >= saved, "the trace is behind the checkpoint"
+
+
+def save(folder: Path) -> None:
+    run = trainer(folder)
+    run.load(folder / "c")
+    run.save(folder / "c2")
+
+
+def check_saved(folder: Path, failed: str) -> None:
+    assert failed == "for good" or not (folder / "c2.tmp").exists(), "c2.tmp stays behind"
+    if (folder / "c2").exists():
+        read_checkpoint(folder / "c2")
+    else:
+        assert failed
+
+
+def claim_it(folder: Path) -> None:
+    assert claim(folder / "claims", "name", "owner") == "owner"
+
+
+SCENARIOS: dict[str, Scenario] = {
+    "record": Scenario(record, check=check_recorded, again=anew),
+    "record again": Scenario(
+        anew,
+        prepare=lambda folder: (runs.record(folder / "t", steps=2), runs.unfinished(folder / "t", 3)),
+        check=whole_or_not_there("t", before=2),
+        tolerated=lambda number, name: number == 0 or name == "pread",  # is it sealed, and just without its name?
+    ),
+    "resume": Scenario(
+        resume, prepare=torn, check=whole_or_not_there("t"), again=lambda f: (f / "t").exists() or resume(f)
+    ),
+    "recover": Scenario(recover_it, prepare=damaged, check=check_recovered),
+    "roll back": Scenario(rollback, prepare=lambda f: runs.record(f / "t"), check=check_child),
+    "give a name": Scenario(read_unnamed, prepare=unnamed, check=check_named, tolerated=lambda number, name: True),
+    "read": Scenario(read_all, prepare=lambda f: runs.record(f / "t")),
+    "judge": Scenario(judge_it, prepare=lambda f: runs.record(f / "t")),
+    "write version 1": Scenario(write_v1, check=check_v1),
+    "read version 1": Scenario(read_v1, prepare=write_v1),
+    "train": Scenario(train, check=check_trained),
+    "save": Scenario(save, prepare=train, check=check_saved),
+    "claim": Scenario(claim_it),
+}
+
+
+# Faults.
+
+
+SITES: set[tuple[str, int]] = set()
+"""Where services were called: file and line."""
+
+
+class Noting(Fault):
+    """A fault that notes from where services are called."""
+
+    def __call__(self, name: str, service: Callable[..., Any], *args: Any) -> Any:
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename.endswith(("/system.py", "/services.py")):
+            frame = frame.f_back
+        if frame is not None:
+            SITES.add((frame.f_code.co_filename, frame.f_lineno))
+        return super().__call__(name, service, *args)
+
+
+def missed_sites() -> Iterator[str]:
+    """Every place in the package where a service that may fail is called, and was not."""
+    services = (*NAMES, "fsync_folder", "rename_and_close", "remove_and_close")
+    for path in (ROOT / "atomic_file.py", *(ROOT / "trace").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Call(func=ast.Attribute(value=ast.Name(id="system"), attr=attr)) if attr in services:
+                    if not SITES & {(str(path), line) for line in range(node.lineno, node.end_lineno + 1)}:
+                        yield f"{path.relative_to(ROOT)}:{node.lineno}"
+
+
+def open_files() -> int:
+    """How many descriptors this process has."""
+    return len(os.listdir("/proc/self/fd"))
+
+
+def outcome(scenario: Scenario, folder: Path, fault: Fault) -> str:
+    """What is wrong with what a fault leads to, or nothing."""
+    before, error = open_files(), None
+    with hooked(fault):
+        try:
+            scenario.act(folder)
+        except ALLOWED as raised:
+            error = raised
+        except Exception as raised:
+            return f"raised {type(raised).__name__}: {raised}"
+    name = fault.names[fault.number]
+    retried = fault.kind == "EINTR" and name == "write"  # by Python, in files that it buffers
+    silent = name == "close" or retried or scenario.tolerated(fault.number, name)
+    if error is None and fault.code and not silent:
+        return "nothing was raised"
+    text = str(error)
+    if error is not None and not (str(folder) in text and os.strerror(fault.code) in text):
+        return f"the error names no file, or not the cause: {type(error).__name__}: {text}"
+    leaked = open_files() - before
+    del error
+    try:
+        scenario.check(folder, "" if text == "None" else "for good" if fault.for_good else "once")
+        assert not leaked, f"{leaked} descriptors stay open"
+        again = scenario.again or scenario.act
+        again(folder)
+        scenario.check(folder, "")
+    except Exception as wrong:
+        return f"{type(wrong).__name__}: {wrong}"
+    return ""
+
+
+def kinds(number: int, name: str) -> Iterator[tuple[str, bool]]:
+    """The kinds of fault that a call may have, and whether from then on. Readings are many: some of them, one kind."""
+    if name == "pread":
+        yield from [("EIO", False)] if number % 7 == 0 else []
+        return
+    for kind in KINDS:
+        if kind not in ("short", "torn") or name in ("write", "pread_into"):
+            yield kind, False
+            if kind != "EINTR":  # which nothing meets for ever
+                yield kind, True
+
+
+def matrix(titles: Sequence[str], every: int) -> int:
+    """Scenarios with a fault at every call, or at each so many; the number of findings."""
+    found, runs_made = 0, 0
+    warnings.simplefilter("ignore")  # of `.partial` files beside whole ones
+    LINKS[:] = expected_links()
+    for title in titles or SCENARIOS:
+        scenario = SCENARIOS[title]
+        with TemporaryDirectory() as root:
+            prepared, folder, count = Path(root, "prepared"), Path(root, "folder"), Noting(-1, "", 0)
+            prepared.mkdir()
+            scenario.prepare(prepared)
+            shutil.copytree(prepared, folder)
+            with hooked(count):
+                scenario.act(folder)
+            scenario.check(folder, "")
+            shutil.rmtree(folder)
+            calls = Counter(count.names)
+            faults = [(i, *rest) for i, name in enumerate(count.names) for rest in kinds(i, name)]
+            for number, kind, for_good in faults[::every]:
+                shutil.copytree(prepared, folder)
+                fault = Noting(number, kind, KINDS[kind], for_good=for_good)
+                text = outcome(scenario, folder, fault)
+                runs_made += 1
+                if text:
+                    found += 1
+                    lasting = ", and of all behind it" if for_good else ""
+                    print(f"{title}: {kind} of call {number} ({count.names[number]}){lasting}: {text}", flush=True)
+                shutil.rmtree(folder)
+        print(
+            f"{title}: {len(count.names)} calls ({', '.join(f'{n} {c}' for n, c in calls.most_common())})", flush=True
+        )
+    missed = [] if titles else list(missed_sites())
+    print(f"{runs_made} faults, {found} findings, {len(missed)} places not reached", flush=True)
+    for site in missed:
+        print(f"not reached: {site}")
+    return found + len(missed)
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("titles", nargs="*", metavar="SCENARIO", choices=[*SCENARIOS, []], help="default: all")
+    parser.add_argument("--every", type=int, default=1, help="only each so many of the faults")
+    given = parser.parse_args()
+    return 1 if matrix(given.titles, given.every) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -20,9 +20,9 @@ from ...values.spec import Spec
 from ...var.method_types import typed_as
 from ...var.var import Gradual, moment, reduction
 from ..elementwise import kernels as elementwise_kernels
-from ..elementwise.arithmetic import divide, mul, power, scale, sub
+from ..elementwise.arithmetic import divide, mul, scale, sub
 from ..elementwise.exponential import exp
-from ..elementwise.select import cast, keep
+from ..elementwise.select import keep, not_equal
 from . import kernels_softmax as softmax_kernels, reference
 from .reduce import broadcast_to, lower_reduction, reduce_mean, reduce_sum, reduced, spread_along
 from .rows import axis_errors, infer_rows, lower_rows, row_samples
@@ -102,9 +102,9 @@ def var(x: Gradual[F], axis: Axis = None, keepdims: bool = False, correction: in
 
 
 def _weights(x: Any, y: Any, axis: Axis) -> Any:
-    """The derivative by each element, ``exp(x - y)``; an infinite y stands for 0."""
-    finite = keep(y, cast(power(y, -1), np.bool_))
-    return exp(sub(x, spread_along(finite, tuple(x.shape), axis)))
+    """The derivative by each element, ``exp(x - y)``; a y of -inf stands for 0, so that nothing gets nothing."""
+    known = keep(y, not_equal(y, -np.inf))
+    return exp(sub(x, spread_along(known, tuple(x.shape), axis)))
 
 
 def _log_sums(make: Make) -> list[Sample]:

@@ -143,7 +143,7 @@ def test_var_with_nothing_left_to_divide_by_is_nan(tape: Tape[Any]) -> None:
         ([-np.inf, 0.0], 0.0, [0.0, 1.0]),
         ([1000.0, 1000.0], 1000.0 + np.log(2.0), [0.5, 0.5]),
         ([-1000.0, -1000.0], -1000.0 + np.log(2.0), [0.5, 0.5]),
-        ([np.inf, 0.0], np.inf, [np.inf, 1.0]),
+        ([np.inf, 0.0], np.inf, [np.nan, 0.0]),
         ([np.nan, 0.0], np.nan, [np.nan, np.nan]),
     ],
 )
@@ -151,6 +151,20 @@ def test_logsumexp_where_a_plain_one_overflows(row: list[float], value: float, s
     tape: Tape[Any] = Tape()
     np.testing.assert_allclose(ops.logsumexp(tape.leaf(np.array(row))).item(), value, rtol=1e-15)
     np.testing.assert_allclose(gradient(ops.logsumexp, row), slope, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("row", "slope"),
+    [
+        ([np.inf, 1.0, 2.0], [np.nan, 0.0, 0.0]),
+        ([np.inf, -np.inf, np.inf], [np.nan, 0.0, np.nan]),
+        ([0.0, -np.inf, 0.0], [0.5, 0.0, 0.5]),
+        ([-np.inf, -np.inf], [0.0, 0.0]),
+        ([np.nan, 1.0], [np.nan, np.nan]),
+    ],
+)
+def test_the_gradient_of_a_logsumexp_of_infinities(row: list[float], slope: list[float]) -> None:
+    np.testing.assert_array_equal(gradient(ops.logsumexp, row), slope)
 
 
 def test_the_second_derivative_of_a_logsumexp_that_is_0(tape: Tape[Any]) -> None:

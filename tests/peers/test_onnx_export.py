@@ -39,6 +39,7 @@ SAMPLES = {
     "layer_norm": (3,),
     "max_pool": (10,),
     "mse_loss": (4,),
+    "one_hot": (2,),
     "reduce_mean": (8, 9),
 }
 """Samples that onnxruntime refuses or computes otherwise: zeros of either sign in order, casts of what no whole number

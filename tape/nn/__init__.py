@@ -37,6 +37,7 @@ from .layers.transformer import TransformerBlock
 from .layers.upsample import Pad, PixelShuffle, PixelUnshuffle, Upsample, UpsampleBilinear, UpsampleNearest
 from .parameters import Parameter
 from .state_dict import load, load_state_dict, save
+from .torch_weights import TorchWeights, load_torch, to_torch
 
 __all__ = [
     "ELU",
@@ -102,6 +103,7 @@ __all__ = [
     "SwiGLU",
     "Tanh",
     "Tied",
+    "TorchWeights",
     "TransformerBlock",
     "Unflatten",
     "Upsample",
@@ -110,5 +112,7 @@ __all__ = [
     "init",
     "load",
     "load_state_dict",
+    "load_torch",
     "save",
+    "to_torch",
 ]

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from hashlib import sha256
+from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -50,10 +51,14 @@ class Windows:
             setattr(os, name, getattr(self, name))
         os.remove = os.unlink
         sys.modules["msvcrt"] = SimpleNamespace(locking=self.locking, LK_NBLCK=2)  # type: ignore[assignment]
-        os.name = "nt"
-        from dgrr import system  # noqa: F401  which looks at the name
-
+        found = find_spec("dgrr.system")
+        assert found is not None
+        assert found.loader is not None
+        sys.modules["dgrr.system"] = system = module_from_spec(found)
+        os.name = "nt"  # while it is imported: it looks at the name
+        found.loader.exec_module(system)
         os.name = "posix"
+        sys.modules["dgrr"].system = system  # type: ignore[attr-defined]
 
     def open(self, path: Any, flags: int, mode: int = 0o777, **more: Any) -> int:
         """No folders; text unless told otherwise."""

@@ -24,6 +24,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["layer"],
         ["checks", "initializers", "state_dict"],
         ["layers"],
+        ["torch_weights"],
     ],
     "tape/numerics": [
         ["coefficients", "interrupts", "literals", "sizes"],

@@ -12,7 +12,7 @@ def sort_result(g: Given) -> None:
 
 def argsort_result(g: Given) -> None:  # R: DTypeError
     ops.add(ops.argsort(g.x), g.x)  # E: misc | reportArgumentType
-    # T: add: argument 'a': expected float32 or float64, got int64
+    # T: add: argument 'b': expected int64, got float32
 
 
 def take_along_axis_by_floats(g: Given) -> None:  # R: DTypeError

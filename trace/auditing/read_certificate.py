@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from ... import system
 from ..exit_codes import Exit
 from ..file_version import TraceFileError, open_regular
 from ..v2.check.report import Finding
@@ -59,10 +60,11 @@ def read_certificate(path: str | os.PathLike[str]) -> Audit:
 def _read(name: str) -> bytes:
     descriptor = open_regular(name)
     try:
-        with os.fdopen(descriptor, "rb") as file:
-            data = file.read(_MOST_BYTES + 1)
+        data = system.pread(descriptor, _MOST_BYTES + 1, 0)
     except OSError as error:
         raise TraceFileError(f"{name}: cannot be read: {error.strerror}", Exit.IO) from None
+    finally:
+        system.release(descriptor)
     if len(data) > _MOST_BYTES:
         raise CertificateError(name, f"not a certificate of an audit: more than {_MOST_BYTES} bytes")
     return data

@@ -14,8 +14,16 @@ def _attention_weights(c: Call) -> str:
     given = c.attrs["scale"]
     factor = 1 / sqrt(features or 1) if given is None else given
     turned = c("Transpose", c.input(1), perm=[*range(rank - 2), rank - 1, rank - 2])
-    scores = c("Mul", c("MatMul", c.x, turned), c.number(factor))
-    mask = c.inputs[2]
+    return _masked(c, c("Mul", c("MatMul", c.x, turned), c.number(factor)), c.inputs[2])
+
+
+@exports("masked_softmax")
+def _masked_softmax(c: Call) -> str:
+    return _masked(c, c.x, c.inputs[1])
+
+
+def _masked(c: Call, scores: str, mask: str | None) -> str:
+    """The softmax over what a mask keeps."""
     if c.attrs["is_causal"]:
         past = c.graph.constant(np.tri(*c.out.shape[-2:], dtype=bool))
         mask = past if mask is None else c("And", mask, past)

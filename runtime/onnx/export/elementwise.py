@@ -10,6 +10,10 @@ SAME = {
     "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "neg": "Neg", "relu": "Relu", "exp": "Exp", "log": "Log",
     "tanh": "Tanh", "sigmoid": "Sigmoid", "sin": "Sin", "cos": "Cos", "erf": "Erf", "absolute": "Abs",
     "softplus": "Softplus", "maximum": "Max", "minimum": "Min", "equal": "Equal", "where": "Where", "inv": "Reciprocal",
+    "tan": "Tan", "atan": "Atan", "asin": "Asin", "acos": "Acos", "sinh": "Sinh", "cosh": "Cosh", "asinh": "Asinh",
+    "acosh": "Acosh", "atanh": "Atanh", "pow": "Pow", "sign": "Sign", "floor": "Floor", "ceil": "Ceil",
+    "round": "Round", "logical_and": "And", "logical_or": "Or", "logical_xor": "Xor", "logical_not": "Not",
+    "stop_gradient": "Identity",
 }  # fmt: skip
 """Ops that an operator of the standard does by itself, of the same inputs."""
 
@@ -53,6 +57,11 @@ def _sqrt(c: Call) -> str:
 @exports("rsqrt")
 def _rsqrt(c: Call) -> str:
     return c("Reciprocal", c("Sqrt", c.x))
+
+
+@exports("trunc")
+def _trunc(c: Call) -> str:
+    return c("Mul", c("Sign", c.x), c("Floor", c("Abs", c.x)))
 
 
 @exports("square")

@@ -16,9 +16,15 @@ def _in_planes(c: Call, axes: int, kind: str, *more: str, **attributes: Any) -> 
 
 
 def _windows(c: Call) -> dict[str, Any]:
-    given = {name: c.attrs[name] for name in ("kernel_size", "stride", "padding", "dilation") if name in c.attrs}
-    kernel, strides, padding, dilations = zip(*sliding_rules("onnx.export", **given), strict=True)
-    return {"kernel_shape": kernel, "strides": strides, "pads": [*padding, *padding], "dilations": dilations}
+    named = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
+    rules = sliding_rules("onnx.export", **{name: c.attrs[name] for name in named if name in c.attrs})
+    return {
+        "kernel_shape": [rule[0] for rule in rules],
+        "strides": [rule[1] for rule in rules],
+        "pads": [rule[2] for rule in rules] + [rule[4] if len(rule) > 4 else rule[2] for rule in rules],
+        "dilations": [rule[3] for rule in rules],
+        "ceil_mode": int(c.attrs["ceil_mode"]),
+    }
 
 
 @exports("max_pool")
@@ -64,3 +70,19 @@ def _upsample_nearest(c: Call) -> str:
 def _upsample_bilinear(c: Call) -> str:
     places = "align_corners" if c.attrs["align_corners"] else "half_pixel"
     return c("Resize", c.x, "", "", c.sizes(*c.out.shape), mode="linear", coordinate_transformation_mode=places)
+
+
+@exports("interpolate")
+def _interpolate(c: Call) -> str:
+    """To a size, by the modes that both have. A factor leaves other places to the standard, which rounds them."""
+    mode, linear = c.attrs["mode"], ("linear", "bilinear", "trilinear")
+    if c.attrs["size"] is None or c.attrs["antialias"] or mode not in ("nearest", "bicubic", *linear):
+        raise ExportError(f"mode {mode!r} to a size, without a filter, is what is known")
+    if mode == "nearest":
+        return _upsample_nearest(c)
+    places = "align_corners" if c.attrs["align_corners"] else "half_pixel"
+    rule = {"mode": "linear" if mode in linear else "cubic", "coordinate_transformation_mode": places}
+    leading = len(c.shape) - len(c.attrs["size"])
+    flat = c("Reshape", c.x, c.sizes(1, prod(c.shape[:leading]), *c.shape[leading:]), allowzero=1)
+    wanted = c.sizes(1, prod(c.shape[:leading]), *c.out.shape[leading:])
+    return c("Reshape", c("Resize", flat, "", "", wanted, **rule), c.sizes(*c.out.shape), allowzero=1)

@@ -3,7 +3,9 @@
 from types import EllipsisType
 from typing import Any
 
-from .graph import Call, exports
+import numpy as np
+
+from .graph import Call, ExportError, exports
 
 FAR = (1 << 63) - 1
 """Behind the end of every axis; its negative before the beginning."""
@@ -85,6 +87,10 @@ def _append(c: Call) -> str:
     return c("Concat", c.x, c.input(1), axis=c.attrs["axis"])
 
 
+MODES = {"constant": "constant", "edge": "edge", "reflect": "reflect", "wrap": "wrap"}
+"""Ways to pad that the standard has too."""
+
+
 @exports("pad")
 def _pad(c: Call) -> str:
     if not c.shape:
@@ -92,9 +98,30 @@ def _pad(c: Call) -> str:
     widths = c.attrs["widths"]
     pairs = [(widths, widths)] * len(c.shape) if isinstance(widths, int) else widths
     before, after = zip(*pairs, strict=True)
-    return c("Pad", c.x, c.sizes(*before, *after), c.number(c.attrs["value"]), mode="constant")
+    mode, narrow = c.attrs["mode"], min(c.shape) <= max(*before, *after)
+    if mode not in MODES or (mode != "constant" and (narrow or min(*before, *after) < 0)):
+        raise ExportError(f"mode {mode!r} with widths {pairs} is not known")
+    return c("Pad", c.x, c.sizes(*before, *after), c.number(c.attrs["value"]), mode=MODES[mode])
 
 
 @exports("take", "embedding")
 def _take(c: Call) -> str:
     return c("Gather", c.x, c.input(1), axis=c.attrs.get("axis", 0))
+
+
+@exports("take_along_axis")
+def _take_along_axis(c: Call) -> str:
+    return c("GatherElements", c.x, c.input(1), axis=c.attrs["axis"])
+
+
+@exports("scatter_add_along_axis")
+def _scatter_add_along_axis(c: Call) -> str:
+    zeros = c.graph.constant(np.zeros(c.out.shape, c.out.dtype))
+    return c("ScatterElements", zeros, c.input(1), c.x, axis=c.attrs["axis"], reduction="add")
+
+
+@exports("one_hot")
+def _one_hot(c: Call) -> str:
+    depth, values = c.sizes(c.attrs["num_classes"]), c.graph.constant(np.asarray([0, 1], c.out.dtype))
+    made = c("OneHot", c("Reshape", c.x, c.sizes(-1)), depth, values, axis=-1)
+    return c("Reshape", made, c.sizes(*c.out.shape), allowzero=1)

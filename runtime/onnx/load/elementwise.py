@@ -10,12 +10,16 @@ from ....tape import AnyVar, ops
 from .operator import IMPORTERS, Operator, imports
 
 UNARY: dict[str, Callable[[Any], Any]] = {
+    "Acos": ops.acos, "Acosh": ops.acosh, "Asin": ops.asin, "Asinh": ops.asinh, "Atan": ops.atan, "Atanh": ops.atanh,
+    "Ceil": ops.ceil, "Cosh": ops.cosh, "Floor": ops.floor, "Not": ops.logical_not, "Round": ops.round,
+    "Sign": ops.sign, "Sinh": ops.sinh, "Tan": ops.tan,
     "Abs": ops.absolute, "Cos": ops.cos, "Erf": ops.erf, "Exp": ops.exp, "Log": ops.log, "Neg": ops.neg,
     "Reciprocal": ops.inv, "Relu": ops.relu, "Sigmoid": ops.sigmoid, "Sin": ops.sin, "Softplus": ops.softplus,
     "Tanh": ops.tanh,
 }  # fmt: skip
 
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "And": ops.logical_and, "Or": ops.logical_or, "Xor": ops.logical_xor,
     "Add": ops.add, "Sub": ops.sub, "Mul": ops.mul, "Div": ops.div, "Equal": ops.equal, "Less": ops.less,
     "LessOrEqual": ops.less_equal, "Greater": ops.greater, "GreaterOrEqual": ops.greater_equal,
 }  # fmt: skip
@@ -73,11 +77,17 @@ def _sqrt(n: Operator) -> Any:
 
 @imports("Pow")
 def _pow(n: Operator) -> Any:
-    """With a constant exponent."""
-    exponent = n.constant(1)
-    if exponent.size != 1:
-        raise n.error(f"expected one exponent, got {exponent.size}")
-    return ops.power(n.var(0), float(exponent.reshape(())))
+    """By the cheaper op where the exponent is a constant number."""
+    exponent = n.inputs[1]
+    if isinstance(exponent, np.ndarray) and exponent.size == 1:
+        return ops.power(n.var(0), float(exponent.reshape(())))
+    return ops.pow(*together(n.var(0), n.var(1)))
+
+
+@imports("ThresholdedRelu")
+def _thresholded_relu(n: Operator) -> Any:
+    x = n.var(0)
+    return ops.where(x > n.get("alpha", 1.0), x, x * 0.0)
 
 
 @imports("LeakyRelu")

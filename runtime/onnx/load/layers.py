@@ -2,20 +2,13 @@
 
 from typing import Any
 
-import numpy as np
-
-from ....tape import AnyVar, ops
+from ....tape import ops
 from .operator import Operator, imports
 
 
 @imports("MatMul")
 def _matmul(n: Operator) -> Any:
-    """As numpy's, with leading axes that broadcast."""
-    a, b = n.var(0), n.var(1)
-    if len(a.shape) > 1 and len(b.shape) > 2 and a.shape[:-2] != b.shape[:-2]:
-        lead = np.broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2]))
-        a, b = (ops.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (a, b))
-    return ops.matmul(a, b)
+    return ops.matmul(n.var(0), n.var(1))
 
 
 @imports("Gemm")
@@ -63,33 +56,20 @@ def _conv(n: Operator) -> Any:
     strides, dilations = _spatial(n, kernel)
     reach = tuple(d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True))
     pairs = _pairs(n, tuple(x.shape)[2:], reach, strides)
-    x, padding = _padded(x, pairs, 0.0)
-    return ops.conv(
-        x, weight, n.optional(2), stride=strides, padding=padding, dilation=dilations, groups=n.get("group", 1)
-    )
-
-
-def _padded(x: AnyVar, pairs: list[Any], value: float) -> tuple[AnyVar, tuple[int, ...]]:
-    """x, and the padding that is left to the op: one that differs before and after is made here."""
-    if all(low == high for low, high in pairs):
-        return x, tuple(low for low, _ in pairs)
-    return ops.pad(x, ((0, 0), (0, 0), *pairs), value), (0,) * len(pairs)
+    groups = n.get("group", 1)
+    return ops.conv(x, weight, n.optional(2), strides, tuple(pairs), dilations, groups)
 
 
 @imports("ConvTranspose")
 def _conv_transpose(n: Operator) -> Any:
-    """Padding that differs before and after is cut from the result."""
     x, weight = n.var(0), n.var(1)
     kernel = tuple(weight.shape)[2:]
     strides, dilations = _spatial(n, kernel)
     more = tuple(n.get("output_padding", (0,) * len(kernel)))
     if n.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID") or "output_shape" in n.attributes:
         raise n.error("expected padding by numbers, got a rule or the shape of the output")
-    pairs = _pairs(n, (), kernel, strides)
-    made = ops.conv_transpose(x, weight, n.optional(2), strides, 0, more, n.get("group", 1), dilations)
-    for axis, (low, high) in enumerate(pairs, 2):
-        made = ops.narrow(made, low, made.shape[axis] - low - high, axis) if low or high else made
-    return made
+    pairs = tuple(_pairs(n, (), kernel, strides))
+    return ops.conv_transpose(x, weight, n.optional(2), strides, pairs, more, n.get("group", 1), dilations)
 
 
 @imports("BatchNormalization")
@@ -119,24 +99,21 @@ def _max_pool(n: Operator) -> Any:
     x, kernel = n.var(0), tuple(n.attributes["kernel_shape"])
     strides, dilations = _spatial(n, kernel)
     reach = tuple(d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True))
-    if n.get("ceil_mode", 0):
-        raise n.error("expected windows that end inside, got ceil_mode=1")
-    x, padding = _padded(x, _pairs(n, tuple(x.shape)[2:], reach, strides), -np.inf)
-    return ops.max_pool(x, kernel, strides, padding, dilations)
+    pairs = tuple(_pairs(n, tuple(x.shape)[2:], reach, strides))
+    return ops.max_pool(x, kernel, strides, pairs, dilations, bool(n.get("ceil_mode", 0)))
 
 
 @imports("AveragePool")
 def _average_pool(n: Operator) -> Any:
     x, kernel = n.var(0), tuple(n.attributes["kernel_shape"])
     strides, dilations = _spatial(n, kernel)
-    pairs = _pairs(n, tuple(x.shape)[2:], kernel, strides)
-    counted = bool(n.get("count_include_pad", 0))
-    if n.get("ceil_mode", 0) or set(dilations) != {1}:
-        raise n.error("expected windows without gaps that end inside, got ceil_mode=1 or dilations")
-    if any(low != high for low, high in pairs) and not counted:
-        raise n.error(f"expected as much padding before as after, or padding that counts, got {pairs}")
-    x, padding = _padded(x, pairs, 0.0)
-    return ops.avg_pool(x, kernel, strides, padding, counted)
+    if set(dilations) != {1}:
+        raise n.error(f"expected windows without gaps, got dilations {dilations}")
+    pairs = tuple(_pairs(n, tuple(x.shape)[2:], kernel, strides))
+    over = bool(n.get("ceil_mode", 0))
+    if over and max(map(max, pairs)):  # the standard has a last window that begins in the padding, PyTorch and we not
+        raise n.error("expected windows over the end or padding, got both")
+    return ops.avg_pool(x, kernel, strides, pairs, bool(n.get("count_include_pad", 0)), over)
 
 
 @imports("GlobalAveragePool")
@@ -161,14 +138,19 @@ def _resize(n: Operator) -> Any:
     asymmetric = n.kind == "Upsample" or places == "asymmetric"
     if mode == "nearest" and asymmetric and n.get("nearest_mode", "floor") == "floor":
         return ops.upsample_nearest(x, size=wanted[2:])
-    linear = mode == "linear" and places in ("half_pixel", "align_corners") and not n.get("antialias", 0)
-    if linear and len(sizes) == 4:
-        return ops.upsample_bilinear(x, wanted[2:], places == "align_corners")
+    kinds = {("linear", 3): "linear", ("linear", 4): "bilinear", ("linear", 5): "trilinear", ("cubic", 4): "bicubic"}
+    kind = kinds.get((mode, len(sizes)))
+    plain = not n.get("antialias", 0) and not n.get("exclude_outside", 0) and n.get("cubic_coeff_a", -0.75) == -0.75
+    whole = n.given(3) or all(size * factor % 1 == 0 for size, factor in zip(sizes, _factors(n), strict=True))
+    if kind and plain and whole and places in ("half_pixel", "align_corners"):
+        return ops.interpolate(x, wanted[2:], mode=kind, align_corners=places == "align_corners")
     raise n.error(f"expected nearest cells by floor or linear weights, got mode {mode!r} with places {places!r}")
 
 
 def _scaled(n: Operator, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    factors = (
-        n.constant(2 if n.opset > 10 else 1).reshape(-1) if "scales" not in n.attributes else n.attributes["scales"]
-    )
-    return tuple(int(size * float(factor)) for size, factor in zip(sizes, factors, strict=True))
+    return tuple(int(size * factor) for size, factor in zip(sizes, _factors(n), strict=True))
+
+
+def _factors(n: Operator) -> list[float]:
+    given = n.get("scales", None) or n.constant(2 if n.opset > 10 else 1).reshape(-1)
+    return [float(factor) for factor in given]

@@ -148,7 +148,7 @@ def _computed(node: Any, known: Mapping[str, Any], tape: Tape[Any], opset: int) 
         return dict(zip(node.output, outputs, strict=True))
     helper = import_module("onnx.helper")
     attributes = {each.name: _plain(helper.get_attribute_value(each)) for each in node.attribute}
-    operator = Operator(node.op_type, node.name or node.output[0], inputs, attributes, tape, opset)
+    operator = Operator(node.op_type, node.name or node.output[0], inputs, attributes, tape, opset, len(node.output))
     try:
         made = IMPORTERS[node.op_type](operator)
     except ImportedModelError:

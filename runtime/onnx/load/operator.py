@@ -18,10 +18,17 @@ class Operator:
     """A node: its kind, its inputs, Vars or constant arrays and None for one that is left out, and its attributes."""
 
     def __init__(
-        self, kind: str, name: str, inputs: Sequence[Any], attributes: Mapping[str, Any], tape: Tape[Any], opset: int
+        self,
+        kind: str,
+        name: str,
+        inputs: Sequence[Any],
+        attributes: Mapping[str, Any],
+        tape: Tape[Any],
+        opset: int,
+        outputs: int,
     ) -> None:
         self.kind, self.name, self.inputs, self.attributes = kind, name, inputs, attributes
-        self.opset, self._tape = opset, tape
+        self.opset, self.outputs, self._tape = opset, outputs, tape
 
     def given(self, place: int) -> bool:
         """Whether there is such an input."""

@@ -68,7 +68,9 @@ def _concat(n: Operator) -> Any:
 def _split(n: Operator) -> Any:
     x, axis, sizes = n.var(0), n.get("axis", 0), n.get("split", None) or n.numbers(1)
     if sizes is None:
-        raise n.error("expected the sizes of the parts, got none")
+        parts, size = n.get("num_outputs", n.outputs), x.shape[axis]
+        each = -(-size // parts)
+        sizes = [min(each, size - each * place) for place in range(parts)]
     ends = np.cumsum([0, *sizes])
     return tuple(ops.narrow(x, int(start), int(end - start), axis) for start, end in pairwise(ends))
 
@@ -92,6 +94,29 @@ def _gather(n: Operator) -> Any:
     return ops.take(n.var(0), n.var(1), n.get("axis", 0))
 
 
+@imports("GatherElements")
+def _gather_elements(n: Operator) -> Any:
+    return ops.take_along_axis(n.var(0), n.var(1), n.get("axis", 0))
+
+
+@imports("OneHot")
+def _one_hot(n: Operator) -> Any:
+    """Of two values at an index of at least 0."""
+    values, axis = n.constant(2), n.get("axis", -1)
+    made = ops.one_hot(n.var(0), int(n.number(1, 0)), str(values.dtype))
+    low, high = values.tolist()
+    rank = len(made.shape)
+    order = list(range(rank - 1))
+    order.insert(axis % rank, rank - 1)
+    return ops.permute(made, tuple(order)) * (high - low) + low
+
+
+@imports("Trilu")
+def _trilu(n: Operator) -> Any:
+    keep = ops.triu if n.get("upper", 1) else ops.tril
+    return keep(n.var(0), int(n.number(1, 0)))
+
+
 @imports("Expand")
 def _expand(n: Operator) -> Any:
     x, sizes = n.var(0), n.numbers(1) or ()
@@ -101,16 +126,12 @@ def _expand(n: Operator) -> Any:
 @imports("Pad")
 def _pad(n: Operator) -> Any:
     x = n.var(0)
-    if n.get("mode", "constant") != "constant":
-        raise n.error(f"expected mode 'constant', got {n.get('mode', '')!r}")
     widths = n.get("pads", None) or n.numbers(1) or ()
     axes = (n.numbers(3) if n.given(3) else None) or tuple(range(len(x.shape)))
     pairs = [(0, 0)] * len(x.shape)
     for place, axis in enumerate(axes):
         pairs[axis] = (widths[place], widths[place + len(axes)])
-    if min(map(min, pairs), default=0) < 0:
-        raise n.error(f"expected widths of at least 0, got {pairs}")
-    return ops.pad(x, tuple(pairs), n.get("value", None) or n.number(2, 0.0))
+    return ops.pad(x, tuple(pairs), n.get("value", None) or n.number(2, 0.0), n.get("mode", "constant"))
 
 
 @imports("DepthToSpace")

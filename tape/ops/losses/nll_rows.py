@@ -33,7 +33,7 @@ def _lower(log_probs: Slot, labels: Slot, label_smoothing: float, ignore_index: 
 
 
 def reference_rows(
-    log_probs: Array, labels: Array, label_smoothing: float = 0.0, ignore_index: int | None = None
+    log_probs: Array, labels: Array, label_smoothing: float = 0.0, ignore_index: int | None = None, caller: str = ""
 ) -> Array:
     """The term of each row, slow and obvious."""
     real, out = log_probs.dtype.type, np.zeros(len(labels), log_probs.dtype)

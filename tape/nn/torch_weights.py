@@ -1,0 +1,176 @@
+"""Weights from PyTorch and back: the names and layouts of ``state_dict``, layer by layer.
+
+Most layers have PyTorch's names and layouts as they are. Attention has not: PyTorch keeps the three projections of its
+input one below another, output before input, and a block calls its attention ``self_attn``.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...arrays import Array, Arrays
+from ..errors import DomainError
+from ..values.tables import Table
+from .layer import Layer
+from .layers.attention import MultiHeadAttention
+from .layers.transformer import TransformerBlock
+from .state_dict import load, load_state_dict
+
+PARTS: Mapping[type[Layer], Mapping[str, str]] = {TransformerBlock: {"attention": "self_attn"}}
+"""What PyTorch calls parts of a layer, where it calls them otherwise."""
+
+COUNTS = "num_batches_tracked"
+"""What PyTorch's batch norms count and nothing here needs."""
+
+
+class TorchWeights(NamedTuple):
+    """What `load_torch` gives."""
+
+    params: dict[str, Array]
+    state: dict[str, Array]
+    table: Table
+    """One row for each of them: its name here, its name there, its shape here."""
+
+
+class _Place(NamedTuple):
+    """Where an array of a model stands in PyTorch's."""
+
+    name: str
+    torch: str
+    rows: slice | None = None
+    """Of the first axis there, if it is a part of an array."""
+    transposed: bool = False
+
+    def read(self, whole: Array) -> Array:
+        """The array of the model."""
+        part = whole if self.rows is None else whole[self.rows]
+        return part.T if self.transposed else part
+
+
+def load_torch(
+    source: str | os.PathLike[str] | Mapping[str, Any], model: Layer, rename: Mapping[str, str] | None = None
+) -> TorchWeights:
+    """The parameters and state of a model from PyTorch's ``state_dict`` of the same model.
+
+    Args:
+        source: the dict, of tensors or arrays; or a file: one of safetensors, or one that ``torch.save`` wrote, which
+            needs PyTorch and is read with ``weights_only=True``.
+        model: the layers. Parts have the names that PyTorch's modules have; containers count alike.
+        rename: beginnings of PyTorch's names and what to read instead: ``{"module.": "", "encoder.": "0."}``. The first
+            that fits counts.
+
+    Raises:
+        DomainError: names that are missing or left over, another shape, or elements that are no float32 or float64.
+        ModuleNotFoundError: PyTorch or safetensors is needed for the file; OSError if it cannot be read.
+
+    >>> from dgrr.tape import nn
+    >>> model = nn.Linear(2, 1)
+    >>> found = nn.load_torch({"fc.weight": np.ones((1, 2), np.float32), "fc.bias": np.zeros(1, np.float32)}, model,
+    ...                       rename={"fc.": ""})
+    >>> found.params["weight"]
+    array([[1., 1.]], dtype=float32)
+    """
+    given = {_renamed(name, rename or {}): _array(value) for name, value in _read(source).items()}
+    places = list(_places(model))
+    missing = sorted({place.torch for place in places} - given.keys())
+    known = {place.torch for place in places}
+    unexpected = sorted(name for name in given.keys() - known if name.rpartition(".")[2] != COUNTS)
+    said = {"missing": missing, "unexpected": unexpected}
+    wrong = "; ".join(f"{what} {', '.join(names)}" for what, names in said.items() if names)
+    if wrong:
+        raise DomainError(f"load_torch: argument 'source': expected the names of the model, got {wrong}")
+    arrays = {place.name: place.read(given[place.torch]) for place in places}
+    params, state = load_state_dict(model, arrays)
+    rows = [{"name": p.name, "PyTorch": p.torch, "shape": arrays[p.name].shape} for p in places]
+    return TorchWeights(params, state, Table("", ("name", "PyTorch", "shape"), rows))
+
+
+def to_torch(model: Layer, params: Arrays, state: Arrays | None = None) -> dict[str, Array]:
+    """Parameters and state under PyTorch's names and in its layouts, as arrays: what `load_torch` reads.
+
+    ``module.load_state_dict({name: torch.from_numpy(a) for name, a in made.items()})`` takes them there, and `save`
+    writes them to a file of safetensors. Raises DomainError for a name that the model lacks.
+
+    >>> from dgrr.tape import nn
+    >>> model = nn.TransformerBlock(4, num_heads=2, hidden=8)
+    >>> list(nn.to_torch(model, model.init(seed=0)))[2:4]
+    ['self_attn.in_proj_weight', 'self_attn.in_proj_bias']
+    """
+    arrays, parts = {**params, **(state or {})}, dict[str, list[Array]]()
+    for place in _places(model):
+        if place.name not in arrays:
+            raise DomainError(
+                f"to_torch: argument 'params': expected {place.name!r}, got {', '.join(arrays) or 'none'}"
+            )
+        value = np.asarray(arrays[place.name])
+        parts.setdefault(place.torch, []).append(value.T if place.transposed else value)
+    made = {name: np.concatenate(found) if len(found) > 1 else found[0].copy() for name, found in parts.items()}
+    for name in [name for name in made if name.rpartition(".")[2] == "running_mean"]:
+        made[name.removesuffix("running_mean") + COUNTS] = np.zeros((), np.int64)
+    return made
+
+
+def _places(layer: Layer, name: str = "", torch: str = "") -> Iterator[_Place]:
+    """Where the arrays of a layer and its parts stand in PyTorch's ``state_dict``."""
+    if isinstance(layer, MultiHeadAttention):
+        yield from _attention(layer, name, torch)
+        return
+    for own in (*layer.own_parameters(), *layer.own_state()):
+        yield _Place(name + own, torch + own)
+    calls = PARTS.get(type(layer), {})
+    for part, child in layer.children().items():
+        yield from _places(child, f"{name}{part}.", f"{torch}{calls.get(part, part)}.")
+
+
+def _attention(layer: MultiHeadAttention, name: str, torch: str) -> Iterator[_Place]:
+    if layer.num_kv_heads not in (None, layer.num_heads):
+        raise DomainError(f"{name or 'the model'}: expected attention that PyTorch has, got num_kv_heads of its own")
+    size, joined = layer.embed_dim, layer.kdim in (None, layer.embed_dim) and layer.vdim in (None, layer.embed_dim)
+    for number, which in enumerate("qkv"):
+        rows = slice(number * size, (number + 1) * size)
+        if joined:
+            yield _Place(f"{name}w{which}", f"{torch}in_proj_weight", rows, transposed=True)
+        else:
+            yield _Place(f"{name}w{which}", f"{torch}{which}_proj_weight", transposed=True)
+    if layer.bias:
+        for number, which in enumerate("qkv"):
+            rows = slice(number * size, (number + 1) * size)
+            yield _Place(f"{name}b{which}", f"{torch}in_proj_bias", rows)
+    yield _Place(f"{name}wo", f"{torch}out_proj.weight", transposed=True)
+    if layer.bias:
+        yield _Place(f"{name}bo", f"{torch}out_proj.bias")
+
+
+def _read(source: str | os.PathLike[str] | Mapping[str, Any]) -> Mapping[str, Any]:
+    if isinstance(source, Mapping):
+        return source
+    if os.fspath(source).endswith(".safetensors"):
+        return load(source)
+    try:
+        torch = import_module("torch")
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            f"load_torch: expected PyTorch to be installed to read {os.fspath(source)!r}: pip install 'dgrr[torch]', "
+            "or give a file of safetensors",
+            name="torch",
+        ) from None
+    made: Mapping[str, Any] = torch.load(source, map_location="cpu", weights_only=True)
+    return made
+
+
+def _renamed(name: str, rename: Mapping[str, str]) -> str:
+    for old, new in rename.items():
+        if name.startswith(old):
+            return new + name.removeprefix(old)
+    return name
+
+
+def _array(value: Any) -> Array:
+    """A tensor of PyTorch or an array; half floats of either kind as float32, which holds them exactly."""
+    if hasattr(value, "detach"):
+        held = value.detach().cpu()
+        value = (held.float() if held.is_floating_point() and held.element_size() == 2 else held).numpy()
+    return np.asarray(value)

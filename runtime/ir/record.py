@@ -159,7 +159,7 @@ class _Passes:
 
     def listed(self, gradients: Sequence[Mapping[int, int]]) -> list[ForwardPass]:
         """The passes with the ids of the gradients that each gave."""
-        nodes = list(self._tape)
+        nodes: Any = list(self._tape)
         params = {var.id for var in self.p.values() if nodes[var.id].requires_grad}
         return [
             ForwardPass(nodes, inside, params, grads) for inside, grads in zip(self._inside, gradients, strict=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from math import pi
 from typing import Any
@@ -194,9 +195,9 @@ class Joined(Schedule):
         """As `Schedule.graph`: all of them, of which one is taken."""
         found = self.schedules[0].graph(nodes, base, step)
         for begin, schedule in zip(self.at, self.schedules[1:], strict=True):
-            own = nodes.by_ops(lambda step, begin=begin: since(step, begin), [step])
+            own = nodes.by_ops(partial(since, begin=begin), [step])
             later = schedule.graph(nodes, base, own)
-            found = nodes.by_ops(lambda a, b, step, begin=begin: after(a, b, step, begin), [found, later, step])
+            found = nodes.by_ops(partial(after, begin=begin), [found, later, step])
         return found
 
 

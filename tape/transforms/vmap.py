@@ -103,7 +103,8 @@ def _below(path: str, x: Nest, axes: Any) -> list[tuple[str, int | None]]:
 
 def _size(given: Nest) -> int:
     """How many members there are. Raises ShapeError if that is not clear, or none."""
-    sizes = [(f"args{x.path}", int(shape_of(x.value)[x.axis])) for _, x in leaves(given) if x.axis is not None]
+    every: list[_Given] = [x for _, x in leaves(given)]
+    sizes = [(f"args{x.path}", shape_of(x.value)[x.axis]) for x in every if x.axis is not None]
     if not sizes:
         raise ShapeError("vmap: argument 'in_axes': expected an axis for at least one argument, got None for all")
     first, members = sizes[0]

@@ -17,7 +17,7 @@ def _in_planes(c: Call, axes: int, kind: str, *more: str, **attributes: Any) -> 
 
 def _windows(c: Call) -> dict[str, Any]:
     named = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
-    rules = sliding_rules("onnx.export", **{name: c.attrs[name] for name in named if name in c.attrs})
+    rules: Any = sliding_rules("onnx.export", **{name: c.attrs[name] for name in named if name in c.attrs})
     return {
         "kernel_shape": [rule[0] for rule in rules],
         "strides": [rule[1] for rule in rules],

@@ -1,7 +1,7 @@
 """Ops that move elements and compute nothing."""
 
 from types import EllipsisType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -43,7 +43,8 @@ def _swapaxes(c: Call) -> str:
 
 @exports("narrow")
 def _narrow(c: Call) -> str:
-    axis, start = c.attrs["axis"] % len(c.shape), c.attrs["start"]
+    axis = int(c.attrs["axis"]) % len(c.shape)
+    start = int(c.attrs["start"])
     start += c.shape[axis] if start < 0 else 0
     return c("Slice", c.x, c.sizes(start), c.sizes(start + c.attrs["length"]), c.sizes(axis))
 
@@ -75,7 +76,8 @@ def _getitem(c: Call) -> str:
 
 def _parts(index: Any, rank: int) -> list[Any]:
     """One int or slice for each axis."""
-    given = [part for part in (index if isinstance(index, tuple) else (index,)) if part is not None]
+    parts: Any = cast(Any, index) if isinstance(index, tuple) else (index,)
+    given: list[Any] = [part for part in parts if part is not None]
     dots = next((i for i, part in enumerate(given) if isinstance(part, EllipsisType)), len(given))
     named = [part for part in given if not isinstance(part, EllipsisType)]
     missing = [slice(None)] * (rank - len(named))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ....tape import AnyVar, ops
+from ....tape import AnyVar, Var, ops
 from .operator import IMPORTERS, Operator, imports
 
 UNARY: dict[str, Callable[[Any], Any]] = {
@@ -78,8 +78,8 @@ def _sqrt(n: Operator) -> Any:
 @imports("Pow")
 def _pow(n: Operator) -> Any:
     """By the cheaper op where the exponent is a constant number."""
-    exponent = n.inputs[1]
-    if isinstance(exponent, np.ndarray) and exponent.size == 1:
+    exponent = None if isinstance(n.inputs[1], Var) else n.constant(1)
+    if exponent is not None and exponent.size == 1:
         return ops.power(n.var(0), float(exponent.reshape(())))
     return ops.pow(*together(n.var(0), n.var(1)))
 

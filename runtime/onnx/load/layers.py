@@ -1,6 +1,6 @@
 """Products, convolutions, norms, pools."""
 
-from typing import Any
+from typing import Any, cast
 
 from ....tape import ops
 from .operator import Operator, imports
@@ -80,16 +80,17 @@ def _batch_norm(n: Operator) -> Any:
 
 @imports("InstanceNormalization")
 def _instance_norm(n: Operator) -> Any:
-    return ops.instance_norm(n.var(0), n.var(1), n.var(2), n.get("epsilon", 1e-5))
+    norm: Any = ops.instance_norm
+    return norm(n.var(0), n.var(1), n.var(2), n.get("epsilon", 1e-5))
 
 
 @imports("LayerNormalization")
 def _layer_norm(n: Operator) -> Any:
-    x = n.var(0)
+    x, norm = n.var(0), cast(Any, ops.layer_norm)
     axis = n.get("axis", -1) % len(x.shape)
     if axis == len(x.shape) - 1:
-        return ops.layer_norm(x, n.var(1), n.optional(2), n.get("epsilon", 1e-5))
-    flat = ops.layer_norm(ops.flatten(x, axis), None, None, n.get("epsilon", 1e-5))
+        return norm(x, n.var(1), n.optional(2), n.get("epsilon", 1e-5))
+    flat = norm(ops.flatten(x, axis), None, None, n.get("epsilon", 1e-5))
     made = ops.reshape(flat, tuple(x.shape)) * n.var(1)
     return made + n.var(2) if n.given(2) else made
 

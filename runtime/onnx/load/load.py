@@ -5,12 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
-from typing import Any
-
-import numpy as np
+from typing import Any, cast
 
 from ....arrays import Array
 from ....tape import AnyVar, Context, DgrrError, Tape, Var, nn
+from ....tape.values.dtypes import FLOATS
 from ...step.batch import batch_arrays
 from ..package import onnx
 from .operator import IMPORTERS, ImportedModelError, Operator
@@ -57,7 +56,8 @@ class OnnxModel(nn.Layer):
 
     def __call__(self, p: Any, x: Any, ctx: Context | None = None) -> Any:
         """What the graph gives for one input, or for a tuple of as many as it has."""
-        given = list(x) if isinstance(x, tuple | list) else [x]
+        several: Any = cast(Any, x) if isinstance(x, tuple | list) else (x,)
+        given: list[Any] = list(several)
         if len(given) != len(self.inputs):
             raise ImportedModelError(
                 f"onnx model: argument 'x': expected {len(self.inputs)} inputs, {', '.join(self.inputs)}, "
@@ -126,7 +126,7 @@ def _first(error: Exception) -> str:
 
 
 def _trained(array: Array) -> bool:
-    return array.dtype in (np.float32, np.float64) and array.ndim > 0
+    return array.dtype in FLOATS and array.ndim > 0
 
 
 def _started(array: Array) -> nn.Parameter:
@@ -135,8 +135,8 @@ def _started(array: Array) -> nn.Parameter:
 
 
 def _as_var(value: Any, tape: Tape[Any]) -> AnyVar:
-    made: AnyVar = value if isinstance(value, Var) else tape.const(value)
-    return made
+    made: Any = cast(Any, value) if isinstance(value, Var) else tape.const(value)
+    return made  # type: ignore[no-any-return]
 
 
 def _computed(node: Any, known: Mapping[str, Any], tape: Tape[Any], opset: int) -> dict[str, Any]:
@@ -155,7 +155,7 @@ def _computed(node: Any, known: Mapping[str, Any], tape: Tape[Any], opset: int) 
         raise
     except DgrrError as error:
         raise operator.error(str(error)) from None
-    several = made if isinstance(made, tuple) else (made,)
+    several: Any = cast(Any, made) if isinstance(made, tuple) else (made,)
     if len(several) < sum(1 for name in node.output if name):
         raise operator.error(f"expected {len(several)} outputs to be asked for, got {len(node.output)}")
     return dict(zip(node.output, several, strict=False))

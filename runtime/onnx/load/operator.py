@@ -1,7 +1,7 @@
 """One node of an ONNX graph as the functions that compute it see it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -42,8 +42,8 @@ class Operator:
 
     def on_tape(self, value: Any) -> AnyVar:
         """A value as a Var; a constant becomes one."""
-        made: AnyVar = value if isinstance(value, Var) else self._tape.const(value)
-        return made
+        made: Any = cast(Any, value) if isinstance(value, Var) else self._tape.const(value)
+        return made  # type: ignore[no-any-return]
 
     def vars(self) -> list[AnyVar]:
         """All inputs as Vars."""

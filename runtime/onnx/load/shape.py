@@ -68,9 +68,9 @@ def _concat(n: Operator) -> Any:
 def _split(n: Operator) -> Any:
     x, axis, sizes = n.var(0), n.get("axis", 0), n.get("split", None) or n.numbers(1)
     if sizes is None:
-        parts, size = n.get("num_outputs", n.outputs), x.shape[axis]
+        parts, size = int(n.get("num_outputs", n.outputs)), int(tuple(x.shape)[axis])
         each = -(-size // parts)
-        sizes = [min(each, size - each * place) for place in range(parts)]
+        sizes = tuple(min(each, size - each * place) for place in range(parts))
     ends = np.cumsum([0, *sizes])
     return tuple(ops.narrow(x, int(start), int(end - start), axis) for start, end in pairwise(ends))
 
@@ -113,7 +113,7 @@ def _one_hot(n: Operator) -> Any:
 
 @imports("Trilu")
 def _trilu(n: Operator) -> Any:
-    keep = ops.triu if n.get("upper", 1) else ops.tril
+    keep: Any = ops.triu if n.get("upper", 1) else ops.tril
     return keep(n.var(0), int(n.number(1, 0)))
 
 

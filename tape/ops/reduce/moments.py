@@ -103,7 +103,8 @@ def var(x: Gradual[F], axis: Axis = None, keepdims: bool = False, correction: in
 
 def _weights(x: Any, y: Any, axis: Axis) -> Any:
     """The derivative by each element, ``exp(x - y)``; a y of -inf stands for 0, so that nothing gets nothing."""
-    known = keep(y, not_equal(y, -np.inf))
+    nothing: Any = -np.inf
+    known = keep(y, not_equal(y, nothing))
     return exp(sub(x, spread_along(known, tuple(x.shape), axis)))
 
 

@@ -15,8 +15,8 @@ from ...tape.values.spec import Spec
 from ..optim import Rule
 from ..optim.averages import ema_key
 from ..optim.ops_law import OpsLaw
-from ..optim.schedule_kernels import HYPER
-from ..optim.schedules import FusedSchedule
+from ..optim.rates.kernels import HYPER
+from ..optim.rates.schedules import FusedSchedule
 from ..optim.state_ops import FLOAT64, STATE_OPS
 from ..step.update import Recipe
 from .attributes import canonical

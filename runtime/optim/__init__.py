@@ -1,24 +1,24 @@
 """Optimizers, learning-rate schedules and clipping of gradients: the same bits on every machine."""
 
-from .adadelta import Adadelta
-from .adafactor import Adafactor
-from .adagrad import Adagrad
-from .adamax import Adamax
 from .clip import ClippedByNorm, clip_by_global_norm, clip_by_value
-from .decays import Exponential, Linear, Polynomial
-from .lamb import LAMB
-from .lion import Lion
-from .muon import Muon
-from .nadam import NAdam
+from .methods.adadelta import Adadelta
+from .methods.adafactor import Adafactor
+from .methods.adagrad import Adagrad
+from .methods.adamax import Adamax
+from .methods.lamb import LAMB
+from .methods.lion import Lion
+from .methods.muon import Muon
+from .methods.nadam import NAdam
+from .methods.radam import RAdam
+from .methods.rmsprop import RMSprop
+from .methods.rules import SGD, Adam, AdamW
 from .ops_rule import OpsRule, ops_rule
-from .piecewise import CosineRestarts, Joined, MultiStep, Table
-from .radam import RAdam
+from .rates.decays import Exponential, Linear, Polynomial
+from .rates.piecewise import CosineRestarts, Joined, MultiStep, Table
+from .rates.schedules import Constant, Cosine, OneCycle, Schedule, StepDecay, WarmUp
+from .rates.tape_schedules import FunctionSchedule
 from .registry import make_rule
-from .rmsprop import RMSprop
 from .rule import Law, Rule
-from .rules import SGD, Adam, AdamW
-from .schedules import Constant, Cosine, OneCycle, Schedule, StepDecay, WarmUp
-from .tape_schedules import FunctionSchedule
 
 __all__ = [
     "LAMB",

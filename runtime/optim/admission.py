@@ -5,9 +5,9 @@ from typing import Any
 
 from ...tape.errors import DomainError
 from .ops_law import OpsLaw
+from .rates.kernels import HYPER
 from .registry import RULES, require_own_name
 from .rule import INT64, Law, Rule
-from .schedule_kernels import HYPER
 from .state_ops import WORK, StateOp, admit
 
 FIXED = ("init", "step", "advance", "hyperparameters", "hyper", "hyper_at", "schedule")

@@ -9,7 +9,7 @@ from ...arrays import Array
 from ...tape import AnyVar, DomainError, DTypeError, ShapeError, Tape, ops
 from ...tape.transforms.symbolic_tape import SymbolicTape
 from ...tape.values.spec import Spec
-from .schedule_kernels import HYPER
+from .rates.kernels import HYPER
 
 FLOAT64, INT64 = np.dtype(np.float64), np.dtype(np.int64)
 

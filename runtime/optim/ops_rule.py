@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from ...tape.errors import DomainError
 from .ops_law import OpsLaw, Update
+from .rates.schedules import Schedule
 from .registry import require_own_name
 from .rule import Rule
 from .scalars import number
-from .schedules import Schedule
 
 COUNT = "step"
 """The scalar that is no hyperparameter: the number of the update."""

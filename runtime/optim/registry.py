@@ -4,18 +4,18 @@ import re
 from collections.abc import Mapping
 
 from ...tape.errors import DomainError
-from .adadelta import Adadelta
-from .adafactor import Adafactor
-from .adagrad import Adagrad
-from .adamax import Adamax
-from .lamb import LAMB
-from .lion import Lion
-from .muon import Muon
-from .nadam import NAdam
-from .radam import RAdam
-from .rmsprop import RMSprop
+from .methods.adadelta import Adadelta
+from .methods.adafactor import Adafactor
+from .methods.adagrad import Adagrad
+from .methods.adamax import Adamax
+from .methods.lamb import LAMB
+from .methods.lion import Lion
+from .methods.muon import Muon
+from .methods.nadam import NAdam
+from .methods.radam import RAdam
+from .methods.rmsprop import RMSprop
+from .methods.rules import EXTENDED, FUSED, SGD, Adam, AdamW
 from .rule import Rule
-from .rules import EXTENDED, FUSED, SGD, Adam, AdamW
 
 _CLASSES = (RMSprop, Adagrad, Adadelta, Adamax, NAdam, RAdam, Lion, LAMB, Adafactor, Muon)
 

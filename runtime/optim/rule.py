@@ -24,9 +24,9 @@ from .arrays import (
 )
 from .kernels import step_inc
 from .ops_law import OpsLaw
+from .rates.kernels import HYPER
+from .rates.schedules import Schedule, Vector
 from .scalars import whole
-from .schedule_kernels import HYPER
-from .schedules import Schedule, Vector
 
 INT64 = np.dtype(np.int64)
 

@@ -15,7 +15,7 @@ from ...tape.numerics.engine.kernel import Kernel
 from ...tape.values.spec import Spec
 from ...tape.var.op_table import OPS
 from . import kernels
-from .schedule_kernels import learning_rate
+from .rates.kernels import learning_rate
 
 FLOAT64 = np.dtype(np.float64)
 

@@ -58,6 +58,16 @@ FLOORS: dict[str, list[list[str]]] = {
         ["captured"],
         ["onnx", "training"],
     ],
+    "runtime/optim": [
+        ["arrays", "kernels", "scalars"],
+        ["clip", "rates"],
+        ["ops_law", "state_ops"],
+        ["averages", "rule"],
+        ["methods"],
+        ["registry"],
+        ["admission", "ops_rule"],
+        ["groups"],
+    ],
     "runtime/onnx": [
         ["package"],
         ["export", "load"],

@@ -25,7 +25,7 @@ LATE_IMPORTS = {
 }
 """Files that import inside functions, so that answers that need no compiled code come at once."""
 
-NUMBA = re.compile(r"tape/numerics/|tape/ops/\w+/(kernels|tile)|runtime/optim/(schedule_)?kernels\.py|trace/v1/")
+NUMBA = re.compile(r"tape/numerics/|tape/ops/\w+/(kernels|tile)|runtime/optim/(rates/)?kernels\.py|trace/v1/")
 """Where numba may be imported."""
 
 INTERNALS = ("tape/numerics/engine/numba_internals.py", "tape/numerics/interrupts.py")

@@ -8,7 +8,7 @@ import numpy as np
 from ...arrays import Array
 from ...completed_step import CompletedStep
 from ...runtime.optim import Rule
-from ...runtime.optim.rules import FUSED
+from ...runtime.optim.methods.rules import FUSED
 from ..v2.write.open_recorder import Mode
 from ..v2.write.recorder import Recorder
 from .laws import corrections

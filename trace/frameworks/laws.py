@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from ...runtime.optim import Rule
-from ...runtime.optim.rules import FUSED
+from ...runtime.optim.methods.rules import FUSED
 
 _GROUPS = "_groups@1"
 """What the name of a law ends in where groups of params have hyperparameters of their own."""

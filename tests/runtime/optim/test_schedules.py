@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pytest
 from numba import njit
 
-from dgrr.runtime.optim import Constant, Cosine, OneCycle, Schedule, StepDecay, WarmUp, schedule_kernels
+from dgrr.runtime.optim import Constant, Cosine, OneCycle, Schedule, StepDecay, WarmUp
+from dgrr.runtime.optim.rates import kernels as schedule_kernels
 from dgrr.tape.numerics.engine import launch
 from dgrr.tape.numerics.engine.kernel import call
 from dgrr.tape.numerics.math.reference import fma

@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...tape import AnyVar, ops
-from ...tape.values.spec import Spec
-from .schedules import Schedule
+from ....tape import AnyVar, ops
+from ....tape.values.spec import Spec
+from ..rates.schedules import Schedule
 from .tape_rule import TapeRule, correction, like, mixed, shrunk, slope
 
 

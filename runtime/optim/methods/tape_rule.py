@@ -6,12 +6,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ...tape import AnyVar, DomainError, ops
-from ...tape.values.spec import Spec
-from .ops_law import OpsLaw, Update
-from .rule import Rule
-from .scalars import number
-from .schedules import Schedule
+from ....tape import AnyVar, DomainError, ops
+from ....tape.values.spec import Spec
+from ..ops_law import OpsLaw, Update
+from ..rates.schedules import Schedule
+from ..rule import Rule
+from ..scalars import number
 
 
 class TapeRule(Rule):

@@ -15,13 +15,13 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays import Array
-from ...tape import AnyVar, DomainError
-from ...tape.numerics.engine.kernel import Kernel
-from ...tape.numerics.engine.launch import Words, launch
-from .arrays import prepared_words
-from .scalars import fraction, number, whole
-from .schedule_kernels import CONSTANT, COSINE, HYPER, NUMBERS, ONE_CYCLE, STEP_DECAY, learning_rate
+from ....arrays import Array
+from ....tape import AnyVar, DomainError
+from ....tape.numerics.engine.kernel import Kernel
+from ....tape.numerics.engine.launch import Words, launch
+from ..arrays import prepared_words
+from ..scalars import fraction, number, whole
+from .kernels import CONSTANT, COSINE, HYPER, NUMBERS, ONE_CYCLE, STEP_DECAY, learning_rate
 
 Vector: TypeAlias = npt.NDArray[np.float64]
 

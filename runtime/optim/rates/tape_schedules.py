@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array
-from ...tape import AnyVar, DomainError, Tape, ops
+from ....arrays import Array
+from ....tape import AnyVar, DomainError, Tape, ops
 from .schedules import Schedule, ScheduleNodes, Vector
 
 FLOAT64 = np.dtype(np.float64)

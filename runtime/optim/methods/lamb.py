@@ -3,8 +3,8 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
-from ...tape import AnyVar, ops
-from .schedules import Schedule
+from ....tape import AnyVar, ops
+from ..rates.schedules import Schedule
 from .tape_rule import TapeRule, correction, like, mixed, norm, slope
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array
-from ...tape import AnyVar, DomainError, ops
-from .scalars import fraction, number, whole
+from ....arrays import Array
+from ....tape import AnyVar, DomainError, ops
+from ..scalars import fraction, number, whole
 from .schedules import Schedule, ScheduleNodes, Vector, put
 from .tape_schedules import TapeSchedule, plain
 

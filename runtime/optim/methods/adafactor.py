@@ -4,10 +4,10 @@ from dataclasses import KW_ONLY, dataclass
 from math import inf
 from typing import Any, ClassVar
 
-from ...tape import AnyVar, DomainError, ops
-from ...tape.values.spec import Spec
-from .scalars import number
-from .schedules import Schedule
+from ....tape import AnyVar, DomainError, ops
+from ....tape.values.spec import Spec
+from ..rates.schedules import Schedule
+from ..scalars import number
 from .tape_rule import TapeRule, at_least, like, norm, shrunk, slope
 
 

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from ...tape import AnyVar, ops
-from .scalars import fraction, number, whole
-from .schedule_kernels import STEP_DECAY
+from ....tape import AnyVar, ops
+from ..scalars import fraction, number, whole
+from .kernels import STEP_DECAY
 from .schedules import Form, FusedSchedule, put
 from .tape_schedules import TapeSchedule, share
 

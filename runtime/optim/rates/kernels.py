@@ -10,11 +10,11 @@ float64; `schedules` states the formulas and packs words and numbers.
 # pyright: basic, reportCallIssue=false, reportPrivateImportUsage=false
 import numpy as np
 
-from ...tape.numerics.engine.intrinsics import word
-from ...tape.numerics.engine.kernel import kernel, vector, vector_as
-from ...tape.numerics.math.elementary import elementary
-from ...tape.numerics.simd.operations import fma, polynomial, select
-from .kernels import power
+from ....tape.numerics.engine.intrinsics import word
+from ....tape.numerics.engine.kernel import kernel, vector, vector_as
+from ....tape.numerics.math.elementary import elementary
+from ....tape.numerics.simd.operations import fma, polynomial, select
+from ..kernels import power
 
 CONSTANT, STEP_DECAY, COSINE, ONE_CYCLE = range(4)
 """The kinds of schedules, as the first word says."""

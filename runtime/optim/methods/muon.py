@@ -4,10 +4,10 @@ from dataclasses import KW_ONLY, dataclass
 from math import inf
 from typing import Any, ClassVar
 
-from ...arrays import Array, Arrays
-from ...tape import AnyVar, ShapeError
-from .scalars import number, whole
-from .schedules import Schedule
+from ....arrays import Array, Arrays
+from ....tape import AnyVar, ShapeError
+from ..rates.schedules import Schedule
+from ..scalars import number, whole
 from .tape_rule import TapeRule, at_least, like, mixed, norm, shrunk, slope
 
 

@@ -68,7 +68,8 @@ def _concat(n: Operator) -> Any:
 def _split(n: Operator) -> Any:
     x, axis, sizes = n.var(0), n.get("axis", 0), n.get("split", None) or n.numbers(1)
     if sizes is None:
-        parts, size = int(n.get("num_outputs", n.outputs)), int(tuple(x.shape)[axis])
+        shape: tuple[int, ...] = tuple(x.shape)
+        parts, size = int(n.get("num_outputs", n.outputs)), shape[axis]
         each = -(-size // parts)
         sizes = tuple(min(each, size - each * place) for place in range(parts))
     ends = np.cumsum([0, *sizes])

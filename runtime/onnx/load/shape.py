@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ....tape import ops
+from ....tape.var.var import shape_of
 from .operator import Operator, imports
 
 
@@ -68,8 +69,7 @@ def _concat(n: Operator) -> Any:
 def _split(n: Operator) -> Any:
     x, axis, sizes = n.var(0), n.get("axis", 0), n.get("split", None) or n.numbers(1)
     if sizes is None:
-        shape: tuple[int, ...] = tuple(x.shape)
-        parts, size = int(n.get("num_outputs", n.outputs)), shape[axis]
+        parts, size = int(n.get("num_outputs", n.outputs)), shape_of(x)[axis]
         each = -(-size // parts)
         sizes = tuple(min(each, size - each * place) for place in range(parts))
     ends = np.cumsum([0, *sizes])

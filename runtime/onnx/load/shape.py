@@ -67,7 +67,7 @@ def _concat(n: Operator) -> Any:
 
 @imports("Split")
 def _split(n: Operator) -> Any:
-    x, axis, sizes = n.var(0), n.get("axis", 0), n.get("split", None) or n.numbers(1)
+    x, axis, sizes = n.var(0), int(n.get("axis", 0)), n.get("split", None) or n.numbers(1)
     if sizes is None:
         parts, size = int(n.get("num_outputs", n.outputs)), shape_of(x)[axis]
         each = -(-size // parts)

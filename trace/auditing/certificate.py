@@ -144,15 +144,16 @@ class Audit:
             lines.append(f"  {self.finding}")
         elif self.complete and done:
             lines.append("  a trace with so many forged steps would have passed with at most this probability:")
-            lines += [_claim(*pair) for pair in zip(_SHARES, claims(units, self.size), strict=True)]
+            lines += [_claim(units, *pair) for pair in zip(_SHARES, claims(units, self.size), strict=True)]
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 
 
 _SHARES = ("one step", "0.1 %", "1 %", "10 %")
 
 
-def _claim(share: str, claim: AuditClaim) -> str:
-    return f"    {share:<9} {claim.passes:.6f}  ({claim.steps} in {claim.units} of the units)"
+def _claim(units: Units, share: str, claim: AuditClaim) -> str:
+    inside = "" if units.length == 1 else f", in {claim.units} of {len(units)} units"
+    return f"    {share:<9} {claim.passes:.6f}  ({claim.steps} of {units.steps} steps{inside})"
 
 
 def _result(units: Units, unit: int, found: Finding | None) -> dict[str, Any]:

@@ -143,7 +143,7 @@ COMMANDS = (
     ),
     Command(
         "audit",
-        "compute a random sample of steps again: what does it prove of the others?",
+        "compute a random sample of steps again, and say what it proves of the others",
         add_audit,
         path_of,
         handlers.audit,

@@ -104,7 +104,7 @@ class FusedSchedule(Schedule):
 
     def hyper(self, base: Vector, step: Array) -> Vector:
         """As `Schedule.hyper`."""
-        out = base.copy()
+        out, step = base.copy(), np.asarray(step)  # of a bare number the kernel would read nothing
         launch(self.kernel, FLOAT64, self.ints, (out, base, self.numbers, step), 0)
         return out
 

@@ -417,7 +417,7 @@ def test_a_run_of_a_trainer_as_users_have_it(tmp_path: Path) -> None:
     assert found and "XXH3-128, stop no forger" in found.notes[-1]
     text = str(found)
     assert text.splitlines()[0] == f"{path}: ok, 4 of 4 steps computed, of 12 there are"
-    assert "    one step  0.666667  (1 in 1 of the units)" in text
+    assert "    one step  0.666667  (1 of 12 steps)" in text
 
 
 def test_digests_of_sha256_need_no_note(run: Made) -> None:

@@ -113,7 +113,7 @@ def test_sgd_and_a_schedule_and_params_that_are_not_updated(path: Path) -> None:
 
 def test_other_rules_are_unproven_and_their_state_may_be_any_pytree(path: Path) -> None:
     params, state = {"w": jnp.ones(3)}, ({"nu": jnp.zeros(3)}, jnp.int32(0))
-    with record_jax(params, path, rule="lion@1", hyper={"rate": 0.1}, state=state) as run:
+    with record_jax(params, path, rule="tiger@1", hyper={"rate": 0.1}, state=state) as run:
         run.step(params, {"w": jnp.ones(3)}, jnp.float32(1), state=state)
     with open_trace(path) as trace:
         assert [t.name for t in trace.schema.tensors] == ["w", "state/0.nu", "state/1"]

@@ -15,6 +15,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,6 +29,7 @@ from services import NAMES, Fault, hooked
 from dgrr.runtime import SGD, Trainer
 from dgrr.runtime.training.checkpoint import CheckpointError, read_checkpoint
 from dgrr.trace import TraceWriteError, Verdict, open_trace, recover, replay, validate
+from dgrr.trace.auditing.read_certificate import CertificateError, read_certificate
 from dgrr.trace.file_version import TraceFileError
 from dgrr.trace.golden.claims import claim
 from dgrr.trace.v1.reader import TraceReader
@@ -207,6 +209,16 @@ def judge_it(folder: Path) -> None:
         assert report.verdict in (Verdict.OK, Verdict.UNPROVEN), report.verdict
 
 
+def write_empty(path: Path) -> None:
+    path.write_text("{}")
+
+
+def read_a_certificate(folder: Path) -> None:
+    """One that holds nothing: it is read, and then refused."""
+    with suppress(CertificateError):
+        read_certificate(folder / "certificate.json")
+
+
 RECORDS = np.zeros((3, 9), np.uint64)
 
 
@@ -299,6 +311,7 @@ SCENARIOS: dict[str, Scenario] = {
     "give a name": Scenario(read_unnamed, prepare=unnamed, check=check_named, tolerated=lambda number, name: True),
     "read": Scenario(read_all, prepare=lambda f: runs.record(f / "t")),
     "judge": Scenario(judge_it, prepare=lambda f: runs.record(f / "t")),
+    "read a certificate": Scenario(read_a_certificate, prepare=lambda f: write_empty(f / "certificate.json")),
     "write version 1": Scenario(write_v1, check=check_v1),
     "read version 1": Scenario(read_v1, prepare=write_v1),
     "train": Scenario(train, check=check_trained),

@@ -8,11 +8,12 @@ import tempfile
 import warnings
 from functools import cache
 from pathlib import Path
+from uuid import uuid4
 
 import platformdirs
 
-SUFFIXES = (".nbc", ".nbi")
-"""Machine code, and numba's own indices of it: the files that the folder holds."""
+SUFFIXES = (".nbc", ".nbi", ".ptx", ".cubin")
+"""Machine code, numba's own indices of it, and code for GPUs: the files that the folder holds."""
 
 
 def folder() -> Path:
@@ -32,6 +33,20 @@ def can_be_written() -> bool:
     try:
         folder().mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder()).close()
+    except OSError:
+        warn_of_no_folder()
+        return False
+    return True
+
+
+def keep(name: str, data: bytes) -> bool:
+    """Keep a file in the folder, whole or not at all; warns, and answers False, if that cannot be."""
+    path = folder() / name
+    partial = path.with_name(f"{path.stem}-{uuid4().hex}{path.suffix}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(data)
+        partial.replace(path)
     except OSError:
         warn_of_no_folder()
         return False

@@ -1,19 +1,22 @@
 """What a plan is bound to: the input buffers for batches of one signature, and arrays at fixed addresses."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...arrays import Array
 from ..ir.graph import Role
 from ..ir.record import Recorded
-from ..lower.bind import Bound, bind
+from ..lower.bind import BoundPlan, bind
 from ..lower.lower import stored
 from ..lower.plan import BindingPlan
 from ..step.batch import BatchSignature, batch_arrays, map_batch
 from ..step.eager import StateDict
 from ..step.memory import empty
+
+if TYPE_CHECKING:
+    from ..cuda.mirror import Mirror
 
 
 class InputBuffers:
@@ -59,8 +62,12 @@ def bound_to(
     inputs: Sequence[Array],
     constants: Mapping[int, Array],
     arrays: StateDict,
-) -> Bound:
-    """A plan over these inputs and constants, and over the very arrays of parameters and states."""
+    mirror: "Mirror | None" = None,
+) -> BoundPlan:
+    """A plan over these inputs and constants, and over the very arrays of parameters and states.
+
+    With a mirror of what is trained it runs on the mirror's GPU.
+    """
     outside: dict[int, Array] = dict(zip(recorded.inputs, inputs, strict=True))
     outside |= {id: arrays["params"][name] for name, id in recorded.params.items()}
     for id, value in plan.program.graph.values.items():
@@ -70,7 +77,11 @@ def bound_to(
             outside[id] = arrays["state"][value.name]
         elif value.role is Role.MODEL_STATE:
             outside[id] = arrays["model_state"][value.name]
-    return bind(plan, outside)
+    if mirror is None:
+        return bind(plan, outside)
+    from ..cuda.bind import bind_to_gpu  # most programs have no GPU to ask for
+
+    return bind_to_gpu(plan, outside, mirror)
 
 
 def _feed(buffer: Array, sizes: Array) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from ..optim.groups import Optimizer
 from ..step.loss_call import LossFn
 from ..step.update import Recipe
 from .profile import Profile, profile
-from .replayed_step import OnShapeChange, ReplayedStep
+from .replayed_step import Device, OnShapeChange, ReplayedStep
 from .verification import VerifyReport, verify_step
 
 
@@ -62,6 +62,7 @@ class CapturedStep(ReplayedStep):
             on_shape_change=self._on_shape_change,
             without_passes=self._without,
             kernels=kernels,
+            device=self.device,
         )
         step.load_state_dict(self.state_dict())
         step.bind(self.bound_plans("with_kernel").bound)
@@ -95,6 +96,7 @@ def capture(
     ema: float | None = None,
     on_shape_change: OnShapeChange = "recapture",
     without_passes: Collection[str] = (),
+    device: Device = "cpu",
 ) -> CapturedStep:
     """A training step on copies of ``params``, recorded and compiled; nothing runs, nothing is trained.
 
@@ -102,8 +104,9 @@ def capture(
     With ``accumulate`` of n a batch is a tuple of n micro-batches; ``clip_norm`` and ``clip_value`` bound the
     gradients before the update; ``optimizer``, ``frozen`` and ``ema`` are as for `Trainer`; ``on_shape_change`` says
     whether a batch of another shape is captured too or is an error; ``without_passes`` switches compiler passes off
-    by name, with the same bits.
-    Raises what the model raises; TapeError if it reads a value, which is not there yet; DomainError.
+    by name, with the same bits. ``device`` "cuda" runs the step on an NVIDIA GPU, with the same bits.
+    Raises what the model raises; TapeError if it reads a value, which is not there yet; DomainError; CudaError where
+    there is no GPU, or a kernel has no form for it.
     """
     recipe = Recipe(optimizer, accumulate, clip_norm, clip_value, frozen=frozen, ema=ema)
     step = CapturedStep(
@@ -114,6 +117,7 @@ def capture(
         seed=seed,
         on_shape_change=on_shape_change,
         without_passes=without_passes,
+        device=device,
     )
     plans = step.record(example_batch)
     plans.feed(example_batch)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...arrays import Array
 from ...completed_step import StepTape, TapeNode
@@ -22,12 +22,15 @@ from ..ir.record import (
     value_name,
 )
 from ..ir.step_tape import Listed, listed
-from ..lower.bind import Bound, Fault
+from ..lower.bind import BoundPlan, Fault
 from ..lower.plan import BindingPlan
 from ..step.batch import BatchSignature
 from ..step.eager import TrainingStep, mean_metrics
 from .buffers import InputBuffers, bound_to
 from .purity import Looks, require_same, require_same_loss
+
+if TYPE_CHECKING:
+    from ..cuda.mirror import Mirror
 
 Compiler = Callable[[IRGraph, Mapping[int, Array]], BindingPlan]
 
@@ -40,9 +43,16 @@ class Plans(InputBuffers):
     All share the parameters, the state and the input buffers; each has an arena of its own.
     """
 
-    def __init__(self, step: TrainingStep, example: Any, signature: BatchSignature, compile: Compiler) -> None:
+    def __init__(
+        self,
+        step: TrainingStep,
+        example: Any,
+        signature: BatchSignature,
+        compile: Compiler,
+        mirror: "Mirror | None",
+    ) -> None:
         super().__init__(example, signature)
-        self._step, self._compile = step, compile
+        self._step, self._compile, self._mirror = step, compile, mirror
         self.recording = record(step.loss_fn, step.params, example, step.recipe, step.model_state, step.seed)
         self.looks = Looks(self._look)
 
@@ -115,11 +125,17 @@ class Plans(InputBuffers):
 
     def _bound(self, graph: IRGraph, constants: dict[int, Array]) -> "Executable":
         plan = self._compile(graph, constants)
-        return Executable(bound_to(plan, self.recording, self.inputs, constants, self._step.arrays), self.recording)
+        bound = bound_to(plan, self.recording, self.inputs, constants, self._step.arrays, self._mirror)
+        return Executable(bound, self.recording)
 
-    @cached_property
+    @property
     def dense_gradients(self) -> DenseGrads[AnyTensor]:
         """The gradients that the dense plan leaves in its arena, by name or id of the recorded tape."""
+        self.dense.bound.fetch()
+        return self._dense_gradients
+
+    @cached_property
+    def _dense_gradients(self) -> DenseGrads[AnyTensor]:
         tape, outputs = self.recording.tape, self.dense.bound.plan.program.graph.outputs
         found: list[AnyTensor | None] = [None] * len(tape)
         for id in self.recording.dense:
@@ -130,30 +146,43 @@ class Plans(InputBuffers):
 class Executable:
     """A bound plan with its loss, its gradients and its metrics as arrays at fixed addresses."""
 
-    def __init__(self, bound: Bound, recording: Recording) -> None:
+    def __init__(self, bound: BoundPlan, recording: Recording) -> None:
         params = recording.params
         self.bound = bound
         outputs = bound.plan.program.graph.outputs
         self.loss = bound.value(outputs["loss"])
-        self.grads = {n: bound.value(outputs[g]) for n, id in params.items() if (g := gradient_name(id)) in outputs}
-        self.clip = bound.value(outputs["clip"]) if "clip" in outputs else None
-        """The norm of all gradients and what they were multiplied by, where they are clipped by norm."""
+        self._grads = {n: bound.value(outputs[g]) for n, id in params.items() if (g := gradient_name(id)) in outputs}
+        self._clip = bound.value(outputs["clip"]) if "clip" in outputs else None
         shown = [
             {name: bound.value(outputs[o]) for name in made if (o := metric_name(name, k)) in outputs}
             for k, made in enumerate(recording.metrics)
         ]
         self._metrics = [made for made in shown if made]
-        for array in (self.loss, *self.grads.values()):
+        for array in (self.loss, *self._grads.values()):
             array.flags.writeable = False
+
+    @property
+    def grads(self) -> dict[str, Array]:
+        """The gradients of the parameters, by name."""
+        self.bound.fetch(*self._grads.values())
+        return self._grads
+
+    @property
+    def clip(self) -> Array | None:
+        """The norm of all gradients and what they were multiplied by, where they are clipped by norm."""
+        if self._clip is not None:
+            self.bound.fetch(self._clip)
+        return self._clip
 
     @property
     def metrics(self) -> dict[str, float]:
         """What the loss function gave to be shown in the last run: the means over its micro-batches."""
         if not self._metrics:
             return {}
+        self.bound.fetch(*[array for made in self._metrics for array in made.values()])
         return mean_metrics([{name: float(array[()]) for name, array in made.items()} for made in self._metrics])
 
 
-def refused(bound: Bound, fault: Fault) -> BoundsError:
+def refused(bound: BoundPlan, fault: Fault) -> BoundsError:
     """The error that a kernel's status stands for: an index out of range."""
     return out_of_bounds(fault.op.refusal, [bound.value(x) for x in fault.op.inputs], fault.status - 1)

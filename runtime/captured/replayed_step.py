@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -11,19 +11,22 @@ from ...arrays import Array, Arrays
 from ...completed_step import StepTape
 from ...tape import AnyTensor, DomainError, ShapeError
 from ...tape.graph.backward import DenseGrads
-from ...tape.numerics.engine import machine
 from ...tape.numerics.engine.kernel import Kernel
-from ...tape.numerics.engine.threads import THREADS
 from ..lower.bind import Fault
 from ..lower.compile import compile_graph, without
 from ..step.batch import BatchSignature, batch_arrays, batch_signature
-from ..step.eager import TrainingStep, eager_gradients
+from ..step.eager import StateDict, TrainingStep, eager_gradients
 from ..step.evaluate import NonFiniteError
 from ..step.loss_call import LossFn
 from ..step.update import Recipe
 from .plans import Executable, Kind, Plans, refused
 
+if TYPE_CHECKING:
+    from ..cuda.mirror import Mirror
+
 OnShapeChange = Literal["recapture", "error"]
+
+Device = Literal["cpu", "cuda"]
 
 PLANS_KEPT = 32
 """Signatures of batches whose plans a step keeps."""
@@ -46,13 +49,23 @@ class ReplayedStep(TrainingStep):
         on_shape_change: OnShapeChange = "recapture",
         without_passes: Collection[str] = (),
         kernels: Mapping[Kernel, Kernel] | None = None,
+        device: Device = "cpu",
     ) -> None:
+        self.mirror: Mirror | None = None
         super().__init__(loss_fn, params, recipe, model_state, seed)
+        self.device: Device = device
+        self.mirror = None if device == "cpu" else mirror_of(self._arrays, device)
+        """What is trained, on the GPU that steps run on; None where they run here."""
         self._on_shape_change: OnShapeChange = on_shape_change
         self._without, self._kernels = tuple(without_passes), dict(kernels or {})
         self._compile = partial(compile_graph, passes=without(without_passes), kernels=self._kernels)
         self._known: dict[BatchSignature, Plans] = {}
         self._plans: Plans | None = None
+
+    def settle(self) -> None:
+        """Have in the arrays what training has made of them, on whatever machine."""
+        if self.mirror is not None:
+            self.mirror.show()
 
     # ------------------------------------------------------------------ capture
 
@@ -65,7 +78,7 @@ class ReplayedStep(TrainingStep):
                 raise ShapeError(f"step: batch: expected {_shown(known)} as captured, got {_shown(key)}")
             if len(self._known) == PLANS_KEPT:
                 del self._known[next(iter(self._known))]
-            plans = Plans(self, batch, key, self._compile)
+            plans = Plans(self, batch, key, self._compile, self.mirror)
             plans.require_same("the second time")
             self._known[key] = plans
         self._plans = self._known[key]
@@ -200,18 +213,12 @@ class ReplayedStep(TrainingStep):
         return executable
 
     def _many(self, executable: Executable, stacked: list[Array], n: int) -> npt.NDArray[np.floating[Any]]:
-        bound, loss = executable.bound, executable.loss
-        losses = np.empty(n, loss.dtype)
+        losses = np.empty(n, executable.loss.dtype)
         plans = self.bound_plans("replay")
         plans.looks.count(n)
-        feeds = np.array(
-            [(b.ctypes.data, s.ctypes.data, b.nbytes) for b, s in zip(plans.inputs, stacked, strict=False)], np.int64
-        ).reshape(-1, 3)
-        out = np.array([loss.ctypes.data, losses.ctypes.data, loss.itemsize], np.int64)
-        with THREADS.lent() as control:
-            done = machine.run_steps(bound.rows_address, bound.count, control, bound.fault, feeds, out, n)
-        if done < n:
-            raise self._error(executable, bound.last_fault(), plans.bound)
+        fault = executable.bound.run_many(plans.inputs, stacked, executable.loss, losses)
+        if fault is not None:
+            raise self._error(executable, fault, plans.bound)
         return losses
 
     def _error(self, executable: Executable, fault: Fault, batch: Any) -> Exception:
@@ -229,6 +236,18 @@ class ReplayedStep(TrainingStep):
         if self._plans is None:
             raise DomainError(f"{what}: expected a batch to be bound, got none; call step(batch) first")
         return self._plans
+
+
+def mirror_of(arrays: StateDict, device: str) -> "Mirror":
+    """The mirror of what is trained on a device that is not this machine. Raises DomainError, CudaError."""
+    if device not in get_args(Device):
+        raise DomainError(f"device: expected 'cpu' or 'cuda', got {device!r}")
+    from ..cuda.driver import gpu  # most programs have no GPU to ask for
+    from ..cuda.mirror import Mirror
+
+    mirror = Mirror(gpu())
+    mirror.train(array for part in arrays.values() for array in part.values())
+    return mirror
 
 
 def _shown(key: BatchSignature) -> str:

@@ -1,9 +1,9 @@
 """Binding: a plan over real memory becomes the table that the machine runs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -29,6 +29,32 @@ class Fault(Exception):  # noqa: N818
     def __init__(self, op: LoweredOp, status: int) -> None:
         super().__init__(f"{op.kernel.name} of node {op.source} reported the status {status}")
         self.op, self.status = op, status
+
+
+class BoundPlan(Protocol):
+    """A plan over real memory, on whatever machine it runs."""
+
+    plan: BindingPlan
+
+    def run(self) -> None:
+        """Run every op once. Raises Fault, at the op that failed; nothing behind it changed what is kept."""
+        ...
+
+    def run_fed(self, feeds: int, batch: tuple[Any, ...]) -> bool:
+        """Copy a batch into its buffers and run; False, and nothing done, if it does not fit. Raises Fault."""
+        ...
+
+    def run_many(self, inputs: Sequence[Array], stacked: Sequence[Array], loss: Array, losses: Array) -> Fault | None:
+        """A step for each of ``losses``, on each of the stacked batches if there are any; the fault that ended it."""
+        ...
+
+    def value(self, id: int) -> Array:
+        """The array of a value; what is in it, while the value is alive."""
+        ...
+
+    def fetch(self, *arrays: Array) -> None:
+        """Have what the last run left in arrays that `value` gave, or in all of them, where they lie."""
+        ...
 
 
 @dataclass(eq=False)
@@ -72,6 +98,18 @@ class Bound:
             raise self.last_fault()
         return not failed
 
+    def run_many(self, inputs: Sequence[Array], stacked: Sequence[Array], loss: Array, losses: Array) -> Fault | None:
+        """A step for each of ``losses``, on each of the stacked batches if there are any; the fault that ended it."""
+        pairs = zip(inputs, stacked, strict=False)
+        feeds = np.array([(b.ctypes.data, s.ctypes.data, b.nbytes) for b, s in pairs], np.int64).reshape(-1, 3)
+        out, n = np.array([loss.ctypes.data, losses.ctypes.data, loss.itemsize], np.int64), len(losses)
+        with THREADS.lent() as control:
+            done = machine.run_steps(self.rows_address, self.count, control, self.fault, feeds, out, n)
+        return self.last_fault() if done < n else None
+
+    def fetch(self, *arrays: Array) -> None:
+        """They lie there already."""
+
     def last_fault(self) -> Fault:
         """What the op reported that ended a run early."""
         return Fault(self.plan.program.ops[int(self.fault[1])], int(self.fault[0]))
@@ -85,7 +123,7 @@ def bind(plan: BindingPlan, outside: Mapping[int, Array]) -> Bound:
     """Allocate the arena and write the table. ``outside`` has the dense array of every root that is not static."""
     compile_side_by_side(_missing(plan))
     arena = line_aligned(plan.arena_bytes)
-    memory = {root: _bytes(array) for root, array in outside.items()}
+    memory = {root: bytes_of(array) for root, array in outside.items()}
     memory |= {whole: _group(plan, whole, outside) for whole in plan.program.groups}
     memory |= {root: arena[b.offset : b.offset + b.nbytes] for root, b in plan.slots.items()}
     ops, program = plan.program.ops, plan.program
@@ -129,8 +167,9 @@ def _group(plan: BindingPlan, whole: int, outside: Mapping[int, Array]) -> Array
     for member, offset in members.items():
         if outside[member].ctypes.data != start + offset:
             raise DomainError(f"step: expected {member} side by side with what it is updated with, got another address")
-    return as_strided(_bytes(outside[first]), (nbytes,), (1,))
+    return as_strided(bytes_of(outside[first]), (nbytes,), (1,))
 
 
-def _bytes(array: Array) -> Array:
+def bytes_of(array: Array) -> Array:
+    """The bytes of a dense array."""
     return array.reshape(-1).view(np.uint8)

@@ -38,11 +38,14 @@ class TrainingStep(Unique):
         self, loss_fn: LossFn, params: Arrays, recipe: Recipe, model_state: Arrays | None = None, seed: int = 0
     ) -> None:
         self.loss_fn, self.recipe, self.seed = loss_fn, recipe, seed
-        self.params = packed(_arrays("params", params))
-        self.groups = recipe.groups(self.params)
-        self.state = packed(self.groups.init(self.params))
-        self.model_state = packed(_arrays("model_state", model_state or {}))
-        require_use(loss_fn, self.model_state)
+        own = packed(_arrays("params", params))
+        self.groups = recipe.groups(own)
+        self._arrays: StateDict = {
+            "params": own,
+            "state": packed(self.groups.init(own)),
+            "model_state": packed(_arrays("model_state", model_state or {})),
+        }
+        require_use(loss_fn, self._arrays["model_state"])
 
     @property
     def point(self) -> RunPoint:
@@ -56,7 +59,29 @@ class TrainingStep(Unique):
     @property
     def arrays(self) -> StateDict:
         """The arrays themselves of all that training changes, part by part."""
-        return {"params": self.params, "state": self.state, "model_state": self.model_state}
+        self.settle()
+        return self._arrays
+
+    def settle(self) -> None:
+        """Have in the arrays what training has made of them: it may have happened elsewhere."""
+
+    @property
+    def params(self) -> dict[str, Array]:
+        """The parameters by name."""
+        self.settle()
+        return self._arrays["params"]
+
+    @property
+    def state(self) -> dict[str, Array]:
+        """The optimizer's state by name."""
+        self.settle()
+        return self._arrays["state"]
+
+    @property
+    def model_state(self) -> dict[str, Array]:
+        """What the model keeps from step to step, by name."""
+        self.settle()
+        return self._arrays["model_state"]
 
     def state_dict(self) -> StateDict:
         """A copy of everything that training changes: ``{"params": …, "state": …, "model_state": …}``."""
@@ -100,7 +125,7 @@ class EagerStep(TrainingStep):
         """A step that trains the very arrays of another one."""
         made = cls.__new__(cls)
         made.loss_fn, made.recipe, made.seed = step.loss_fn, step.recipe, step.seed
-        made.params, made.state, made.model_state = step.params, step.state, step.model_state
+        made._arrays = step.arrays
         made.groups = step.groups
         return made
 

@@ -23,6 +23,13 @@ def line_aligned(nbytes: int) -> Array:
     return memory[-memory.ctypes.data % ALIGNMENT :][:nbytes]
 
 
+def owned_block(array: Array) -> Array:
+    """All bytes of the memory in which an array is a view, or the array's own."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array.reshape(-1).view(np.uint8)
+
+
 def packed(arrays: Mapping[str, Array]) -> dict[str, Array]:
     """Copies of arrays in one block, side by side in their order, each beginning at a cache line."""
     block = line_aligned(sum(aligned(a.nbytes) for a in arrays.values()))

@@ -60,8 +60,18 @@ class Forwards:
         step = self._step
         params = averaged(step.params, step.state) if self._averages else step.params
         if not self._eager:
-            return CapturedForward(function, {**step.arrays, "params": params}, step.seed)
+            return _settled(step, CapturedForward(function, {**step.arrays, "params": params}, step.seed))
         return lambda batch: eager_forward(function, params, batch, replace(step.point, training=False))
+
+
+def _settled(step: TrainingStep, forward: CapturedForward) -> Callable[[Any], Any]:
+    """A forward pass over the arrays of a step, which may train elsewhere."""
+
+    def run(batch: Any) -> Any:
+        step.settle()
+        return forward(batch)
+
+    return run
 
 
 def measured(forwards: Forwards, data: Iterable[Any], between: Callable[[], None] = lambda: None) -> dict[str, float]:

@@ -8,7 +8,7 @@ from ...arrays import Arrays
 from ...completed_step import StepTape
 from ...tape import DomainError
 from ..captured.captured_step import CapturedStep
-from ..captured.replayed_step import OnShapeChange
+from ..captured.replayed_step import Device, OnShapeChange
 from ..ir.step_tape import eager_tape
 from ..step.eager import EagerStep
 from ..step.loss_call import LossFn
@@ -24,6 +24,7 @@ class StepRunner:
         mode: "eager" runs op by op; "capture" records, compiles and runs each step once; "replay" runs ``warmup``
             steps op by op, then captures once per signature of the batch, and replays.
         on_shape_change: of captured steps that are kept: capture a batch of another signature too, or refuse it.
+        device: where captured steps run: "cpu" or "cuda".
 
     Raises:
         DomainError: an argument outside these.
@@ -39,13 +40,21 @@ class StepRunner:
         on_shape_change: OnShapeChange,
         model_state: Arrays | None = None,
         seed: int = 0,
+        device: Device = "cpu",
     ) -> None:
         _require("mode", mode, StepMode)
+        _require("device", device, Device)
         _require("on_shape_change", on_shape_change, OnShapeChange)
         if warmup != int(warmup) or warmup < 0:
             raise DomainError(f"Trainer: argument 'warmup': expected a whole number of at least 0, got {warmup!r}")
+        if device != "cpu" and (mode != "replay" or warmup):
+            given = f"mode={mode!r}" if mode != "replay" else f"warmup={warmup}"
+            raise DomainError(
+                f"Trainer: argument 'device': expected mode='replay' and warmup=0 with {device!r}, where steps run only "
+                f"as they are captured, got {given}"
+            )
         self._captured = CapturedStep(
-            loss_fn, params, recipe, model_state=model_state, seed=seed, on_shape_change=on_shape_change
+            loss_fn, params, recipe, model_state=model_state, seed=seed, on_shape_change=on_shape_change, device=device
         )
         self._eager = EagerStep.beside(self._captured)
         self._mode, self._warmup = mode, int(warmup)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...arrays import Arrays
 from ...tape import NUMERICS, DomainError
-from ..captured.replayed_step import OnShapeChange
+from ..captured.replayed_step import Device, OnShapeChange
 from ..data import Dataset
 from ..optim.groups import Optimizer
 from ..step.evaluate import NonFiniteError
@@ -97,8 +97,10 @@ class Trainer(TrainedArrays):
         callbacks: told of every step, validation and epoch, in their order; see `Callback`. A plain function
             ``f(trainer, epoch, loss)`` is called after every epoch.
         checkpoint: where `fit` saves the run: at its beginning, every ``checkpoint_every`` steps, and at its end.
+        device: where steps run, with the same bits: "cpu", or "cuda", an NVIDIA GPU; see docs/gpu.md.
 
     Raises:
+        CudaError: a device "cuda" that is not there, or a kernel that has no form for it.
         DomainError: an argument outside these; a trace that is there already, without ``overwrite`` and without a
             checkpoint to go on from.
 
@@ -139,6 +141,7 @@ class Trainer(TrainedArrays):
         callbacks: Sequence[Any] = (),
         checkpoint: str | PathLike[str] | None = None,
         checkpoint_every: int | None = None,
+        device: Device = "cpu",
     ) -> None:
         self._kept = TraceOptions(record, record_ops, keyframe_every, keyframe_budget, digest)
         self._kept.check()
@@ -147,7 +150,9 @@ class Trainer(TrainedArrays):
         if is_taken(trace) and not overwrite and not self._place.exists():
             raise taken("Trainer: argument 'trace'", trace)
         recipe = Recipe(optimizer, accumulate, clip_norm, clip_value, frozen=frozen, ema=ema, on_nonfinite=on_nonfinite)
-        self._run = StepRunner(loss_fn, params, recipe, mode, warmup, on_shape_change, model_state, seed)
+        self._run = StepRunner(
+            loss_fn, params, recipe, mode, warmup, on_shape_change, model_state, seed, device
+        )
         self._trace, self._seed, self._callbacks = trace, seed, CallbackList(callbacks)
         self._forwards = Forwards(self._run.step, eager=mode == "eager")
         self._averaged = Forwards(self._run.step, eager=mode == "eager", averages=True)

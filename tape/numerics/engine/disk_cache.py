@@ -16,7 +16,6 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from .... import kernel_cache
 from .numba_internals import VERSIONS, KernelCache, dumps, use_cache
@@ -60,16 +59,8 @@ class _DigestNamedFiles:
         return data
 
     def save(self, key: object, data: object) -> None:
-        path = self._path(key)
-        partial = path.with_name(f"{path.stem}-{uuid4().hex}.nbc")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            partial.write_bytes(dumps(data))
-            partial.replace(path)
-        except OSError:
-            kernel_cache.warn_of_no_folder()
-            return
-        self._remove_unused()
+        if kernel_cache.keep(self._path(key).name, dumps(data)):
+            self._remove_unused()
 
     def _remove_unused(self) -> None:
         oldest = time.time() - UNUSED_DAYS * 86400

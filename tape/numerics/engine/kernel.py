@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numba import carray, njit, types
 
+from .code_for import GPU
 from .disk_cache import keep_on_disk
 from .intrinsics import (
     ALIGNED,
@@ -106,11 +107,20 @@ def kernel(body: Body) -> Kernel:
     return Kernel(body)
 
 
-@njit(inline="always")
-def share(total, part, parts):
-    """``(start, count)`` of one of ``parts`` nearly equal shares of ``total`` items."""
+def _fair_share(total, part, parts):
     start = total * part // parts
     return start, total * (part + 1) // parts - start
+
+
+def _one_item(total, part, parts):
+    return part, 1 if part < total else 0
+
+
+share: Any = njit(inline="always")(_one_item if GPU else _fair_share)
+"""``share(total, part, parts)``: ``(start, count)`` of one of ``parts`` nearly equal shares of ``total`` items.
+
+On a GPU there are never fewer parts than items, and each of the first takes one: neighbours stay neighbours.
+"""
 
 
 @njit(inline="always")

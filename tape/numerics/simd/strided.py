@@ -9,7 +9,7 @@ from ..engine.emit import I64, at, load
 from ..engine.numba_internals import ir
 from .codegen import transposed
 from .lanes import Lanes
-from .vectors import BUNDLE, LANES, get_part, place_of, put_part, size_of
+from .vectors import LANES, bundled, get_part, place_of, put_part, size_of
 
 TILES = {1: 16, 4: 16, 8: 8}
 """Rows and columns of a tile, by the size of an element: what fits the registers."""
@@ -34,7 +34,7 @@ def load_at(context, pointer, distance):
 @intrinsic
 def load_bundle_at(context, pointer, distance):
     """A bundle at a distance in bytes from a pointer."""
-    kind = Lanes(pointer.dtype, BUNDLE // size_of(pointer))
+    kind = bundled(pointer)
 
     def generate(context, builder, signature, args):
         return load(builder, at(builder, *args), context.get_value_type(kind), align=1)

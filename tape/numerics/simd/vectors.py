@@ -11,6 +11,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from ..engine import emit
+from ..engine.code_for import GPU
 from ..engine.emit import I1, I8, I64, VOID
 from ..engine.numba_internals import array_data, ir
 from .lanes import Lanes, inlined
@@ -19,7 +20,7 @@ LANES = 16
 """Lanes of the sums of the bit contract."""
 
 BUNDLE = 256
-"""Bytes of the vectors of long loops: four of the widest registers, whose operations run interleaved."""
+"""Bytes of the vectors of long loops on a CPU: four of the widest registers, whose operations run interleaved."""
 
 
 def place_of(context, builder, kind, array, i):
@@ -33,10 +34,15 @@ def size_of(kind):
     return kind.dtype.bitwidth // 8
 
 
+def bundled(kind):
+    """The type of a bundle of elements of a type of arrays or pointers; a GPU has other threads to wait with."""
+    return Lanes(kind.dtype, LANES if GPU else BUNDLE // size_of(kind))
+
+
 @intrinsic
 def bundle(context, x):
     """How many elements of an array make a bundle: a constant."""
-    return types.int64(x), lambda ctx, b, sig, args: I64(BUNDLE // size_of(x))
+    return types.int64(x), lambda ctx, b, sig, args: I64(bundled(x).count)
 
 
 @intrinsic
@@ -53,16 +59,30 @@ def rolled(context):
 @intrinsic
 def bundle_of(context, x, value):
     """A bundle of elements of an array's type that all are ``value``."""
-    kind = Lanes(x.dtype, BUNDLE // size_of(x))
+    kind = bundled(x)
     return kind(x, x.dtype), lambda ctx, b, sig, args: emit.splat(b, args[1], kind.count)
 
 
 @intrinsic
 def load_bundle(context, x, i):
-    """`BUNDLE` bytes of elements from position ``i`` on."""
+    """A bundle of elements from position ``i`` on."""
     if not isinstance(x, types.Array):
         return x(x, i), lambda ctx, b, sig, args: args[0]
-    kind = Lanes(x.dtype, BUNDLE // size_of(x))
+    kind = bundled(x)
+
+    def generate(context, builder, signature, args):
+        place = place_of(context, builder, x, args[0], args[1])
+        return emit.load(builder, place, context.get_value_type(kind))
+
+    return kind(x, types.int64), generate
+
+
+@intrinsic
+def load_lane(context, x, i):
+    """The element at position ``i``, as a vector of one lane."""
+    if not isinstance(x, types.Array):
+        return x(x, i), lambda ctx, b, sig, args: args[0]
+    kind = Lanes(x.dtype, 1)
 
     def generate(context, builder, signature, args):
         place = place_of(context, builder, x, args[0], args[1])
@@ -151,9 +171,7 @@ def put_part(builder, vector, pointer, left):
     emit.masked_store(builder, vector, pointer, emit.first_lanes(builder, left, vector.type.count))
 
 
-@inlined
-def transform(function, out, x, *numbers):
-    """``out[i] = function(x[i], *numbers)`` for contiguous arrays; out may be x."""
+def _transform(function, out, x, *numbers):
     whole = out.size - out.size % bundle(out)
     for i in range(0, whole, bundle(out)):
         rolled()
@@ -164,13 +182,12 @@ def transform(function, out, x, *numbers):
         store_part(out, i, left, function(load_part(x, i, left), *numbers))
 
 
-@inlined
-def combine(function, out, a, b, *numbers):
-    """``out[i] = function(a[i], b[i], *numbers)`` for contiguous arrays; out may be one of them.
+def _transform_each(function, out, x, *numbers):
+    for i in range(out.size):
+        store(out, i, function(load_lane(x, i), *numbers))
 
-    A plain loop is as fast only where no array is another: LLVM then proves it at run time, else it takes the
-    elements one by one.
-    """
+
+def _combine(function, out, a, b, *numbers):
     whole = out.size - out.size % bundle(out)
     for i in range(0, whole, bundle(out)):
         rolled()
@@ -179,3 +196,19 @@ def combine(function, out, a, b, *numbers):
         rolled()
         left = out.size - i
         store_part(out, i, left, function(load_part(a, i, left), load_part(b, i, left), *numbers))
+
+
+def _combine_each(function, out, a, b, *numbers):
+    for i in range(out.size):
+        store(out, i, function(load_lane(a, i), load_lane(b, i), *numbers))
+
+
+transform = inlined(_transform_each if GPU else _transform)
+"""``transform(function, out, x, *numbers)``: ``out[i] = function(x[i], *numbers)`` of contiguous arrays; out may be x."""
+
+combine = inlined(_combine_each if GPU else _combine)
+"""``combine(function, out, a, b, *numbers)``: ``out[i] = function(a[i], b[i], *numbers)`` of contiguous arrays.
+
+out may be one of them. A plain loop is as fast only where no array is another: LLVM then proves it at run time, else
+it takes the elements one by one. On a GPU, where a thread has one element, it is what is wanted.
+"""

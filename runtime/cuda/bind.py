@@ -1,0 +1,281 @@
+"""Binding to a GPU: a plan over device memory becomes one CUDA graph, with the face of a plan on the CPU."""
+
+import ctypes
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...arrays import Array
+from ...tape.numerics.cuda.code import Wanted, ptx_of
+from ...tape.numerics.cuda.entry import NAME, NO_FAULT, SHIFT
+from ...tape.numerics.engine.chain import Chain
+from ...tape.numerics.engine.launch import Words
+from ..ir.graph import Role
+from ..lower.bind import BoundPlan, Fault, bytes_of
+from ..lower.plan import BindingPlan, operand_strides
+from ..lower.program import LoweredOp, Program
+from ..step.memory import aligned, line_aligned, owned_block
+from .driver import Copy, Node
+from .mirror import Mirror
+from .order import MARK, READ, WRITE, Touch, waits
+
+FEWEST, MOST = 32, 256
+"""Threads of a block of a translated kernel: few where there would be fewer blocks than processors."""
+
+PROCESSORS = 128
+"""Blocks below which blocks become smaller."""
+
+
+class CudaBound(BoundPlan):
+    """A plan over the GPU's memory. A run copies the inputs there, and the loss and the first fault back.
+
+    Everything else stays there until it is asked for: `value`, `fetch`.
+    """
+
+    def __init__(self, plan: BindingPlan, outside: Mapping[int, Array], mirror: Mirror) -> None:
+        self.plan, self._mirror, self._gpu = plan, mirror, mirror.gpu
+        self._outside = outside
+        self._arena = self._gpu.allocate(plan.arena_bytes)
+        self._inputs = _Inputs(mirror, {v.id: outside[v.id] for v in plan.program.graph.with_role(Role.INPUT)})
+        self._kept = list[Any]([self._arena])
+        self._where = self._addresses()
+        self._host: dict[int, Array] = {}
+        self._answer = _Answer(self)
+        self._trains = bool(plan.program.graph.updates)
+        self._graph = self._gpu.graph(self._nodes())
+
+    # ------------------------------------------------------------------ running
+
+    def run(self) -> None:
+        """Run the graph on what lies in the input buffers. Raises Fault, at the first op that failed."""
+        self._gpu.use()
+        self._mirror.before_run()
+        self._inputs.stage()
+        self._gpu.launch(self._graph)
+        if self._trains:
+            self._mirror.after_run()
+        if (found := self._answer.report()) != NO_FAULT:
+            raise Fault(self.plan.program.ops[found >> SHIFT], found & ((1 << SHIFT) - 1))
+
+    def run_fed(self, feeds: int, batch: tuple[Any, ...]) -> bool:
+        """Copy a batch into its buffers and run; False, and nothing done, if it does not fit. Raises Fault."""
+        if not self._inputs.take(batch):
+            return False
+        self.run()
+        return True
+
+    def run_many(self, inputs: Sequence[Array], stacked: Sequence[Array], loss: Array, losses: Array) -> Fault | None:
+        """A step for each of ``losses``, on each of the stacked batches if there are any; the fault that ended it."""
+        for i in range(len(losses)):
+            for buffer, batches in zip(inputs, stacked, strict=False):
+                np.copyto(buffer, batches[i])
+            try:
+                self.run()
+            except Fault as fault:
+                return fault
+            losses[i] = loss[()]
+        return None
+
+    # ------------------------------------------------------------------ values
+
+    def value(self, id: int) -> Array:
+        """The array of a value on the host, with what is in it now, while the value is alive."""
+        place = self.plan.program.places[id]
+        if place.root in self._outside:
+            self._mirror.show()
+            return place.layout.array(bytes_of(self._outside[place.root]))
+        if place.root not in self._host:
+            self._host[place.root] = line_aligned(self.plan.program.layout(place.root).nbytes)
+        self._download(place.root)
+        return place.layout.array(self._host[place.root])
+
+    def fetch(self, *arrays: Array) -> None:
+        """Copy what the last run left in arrays that `value` gave, or in all of them, to the host."""
+        wanted = {int(owned_block(array).ctypes.data) for array in arrays}
+        self._gpu.use()
+        for root, block in self._host.items():
+            if not arrays or int(owned_block(block).ctypes.data) in wanted:
+                self._download(root)
+
+    def _download(self, root: int) -> None:
+        if root != self._answer.root:
+            self._gpu.download(self._host[root], self._where[root])
+
+    # ------------------------------------------------------------------ binding
+
+    def _addresses(self) -> dict[int, int]:
+        """Where every root lies in the GPU's memory."""
+        program, found = self.plan.program, dict[int, int]()
+        for whole, members in program.groups.items():
+            first = next(iter(members))
+            if first in self._outside:
+                found[whole] = self._mirror.address(self._outside[first])
+            else:
+                memory = self._gpu.allocate(program.layout(whole).nbytes)
+                self._gpu.upload(memory.address, np.zeros(program.layout(whole).nbytes, np.uint8))
+                self._kept.append(memory)
+                found[whole] = memory.address
+        for root, array in self._outside.items():
+            found[root] = self._inputs.address(root) or self._mirror.address(array)
+        return found | {root: self._arena.address + block.offset for root, block in self.plan.slots.items()}
+
+    def _nodes(self) -> list[Node | Copy]:
+        """Inputs in, every op, the answer out."""
+        program = self.plan.program
+        launches = [launch for i, op in enumerate(program.ops) for launch in self._launches(i, op)]
+        inputs, answers = self._inputs.copies(), self._answer.copies()
+        touches = [*(t for _, t in inputs), *(t for _, t in launches), *(t for _, t in answers)]
+        nodes = [*(n for n, _ in inputs), *(n for n, _ in launches), *(n for n, _ in answers)]
+        return [node._replace(after=after) for node, after in zip(nodes, waits(touches), strict=True)]
+
+    def _launches(self, i: int, op: LoweredOp) -> Iterator[tuple[Node, list[Touch]]]:
+        """What one op is on the GPU."""
+        yield self._translated(i, op)
+
+    def _translated(self, i: int, op: LoweredOp) -> tuple[Node, list[Touch]]:
+        program, chain = self.plan.program, op.words if isinstance(op.words, Chain) else None
+        table = [self._where[program.root(v)] + program.layout(v).offset for v in op.table]
+        words = self._words(op)
+        memory = self._uploaded(np.array([*table, *words], np.int64))
+        parts = max(1, chain.size if chain else _units(program, op))
+        (code,) = ptx_of([Wanted.of(op.kernel, op.element, chain)])
+        threads = min(MOST, max(FEWEST, -(-parts // PROCESSORS // FEWEST) * FEWEST))
+        guarded = self._guarded(op)
+        numbers = (memory, memory + 8 * len(table), parts, i, self._answer.device, int(guarded))
+        node = Node(
+            self._gpu.function(code.encode(), NAME),
+            (-(-parts // threads), 1, 1),
+            (threads, 1, 1),
+            0,
+            [ctypes.c_uint64(number) for number in numbers],
+            (),
+        )
+        return node, self._touches(op, guarded=guarded)
+
+    def _words(self, op: LoweredOp) -> list[int]:
+        """The words of a call; those of a chain are the addresses of its links' words."""
+        if isinstance(op.words, Chain):
+            return [self._uploaded(link.words.values) for link in op.words.links]
+        words = op.words if isinstance(op.words, Words) else op.words.words(operand_strides(self.plan.program, op))
+        return [int(word) for word in words.values]
+
+    def _uploaded(self, values: Array) -> int:
+        memory = self._gpu.allocate(values.nbytes)
+        self._gpu.upload(memory.address, values)
+        self._kept.append(memory)
+        return memory.address
+
+    def _guarded(self, op: LoweredOp) -> bool:
+        """Whether an op changes what outlives the step."""
+        program = self.plan.program
+        return any(not program.is_static(program.root(v)) and program.root(v) not in self.plan.slots for v in op.outputs)
+
+    def _touches(self, op: LoweredOp, *, guarded: bool) -> list[Touch]:
+        """The bytes that an op reads and writes; the report is one of the things that may fail and be looked at."""
+        program = self.plan.program
+        found = [self._bytes(program.root(v), WRITE) for v in op.outputs]
+        found += [self._bytes(program.root(v), READ) for v in op.inputs]
+        report = self._answer.device
+        if op.refusal or not op.outputs:  # it may fail
+            found.append(Touch(report, report + 8, MARK))
+        if guarded:
+            found.append(Touch(report, report + 8, READ))
+        return found
+
+    def _bytes(self, root: int, way: int) -> Touch:
+        begin = self._where[root]
+        return Touch(begin, begin + max(1, self.plan.program.layout(root).nbytes), way)
+
+
+class _Inputs:
+    """The inputs of a plan: buffers of the host, pinned memory behind them, and their copies on the GPU."""
+
+    def __init__(self, mirror: Mirror, buffers: Mapping[int, Array]) -> None:
+        self._buffers = buffers
+        self._offsets, total = dict[int, int](), 0
+        for id, buffer in buffers.items():
+            self._offsets[id] = total
+            total += aligned(buffer.nbytes)
+        self._pinned, self._memory, self._nbytes = mirror.gpu.pinned(total), mirror.gpu.allocate(total), total
+        self._views = [
+            self._pinned[self._offsets[id] :][: b.nbytes].view(b.dtype).reshape(b.shape) for id, b in buffers.items()
+        ]
+
+    def address(self, root: int) -> int | None:
+        """Where an input lies on the GPU; None for what is none."""
+        offset = self._offsets.get(root)
+        return None if offset is None else self._memory.address + offset
+
+    def take(self, batch: tuple[Any, ...]) -> bool:
+        """Copy a batch into the buffers, if it fits them."""
+        for given, buffer in zip(batch, self._buffers.values(), strict=True):
+            if not isinstance(given, np.ndarray) or given.dtype != buffer.dtype or given.shape != buffer.shape:
+                return False
+        for given, buffer in zip(batch, self._buffers.values(), strict=True):
+            np.copyto(buffer, given)
+        return True
+
+    def stage(self) -> None:
+        """Copy the buffers where the GPU fetches them from."""
+        for view, buffer in zip(self._views, self._buffers.values(), strict=True):
+            np.copyto(view, buffer)
+
+    def copies(self) -> list[tuple[Copy, list[Touch]]]:
+        """The copy to the GPU, as a node of the graph."""
+        if not self._nbytes:
+            return []
+        target, source = self._memory.address, int(self._pinned.ctypes.data)
+        return [(Copy(False, target, source, self._nbytes, ()), [Touch(target, target + self._nbytes, WRITE)])]
+
+
+class _Answer:
+    """What every run brings back: the first fault, and the loss."""
+
+    def __init__(self, bound: CudaBound) -> None:
+        program, self._gpu = bound.plan.program, bound._gpu
+        self._memory = self._gpu.allocate(8)
+        self.device = self._memory.address
+        self._reset()
+        self.root = program.root(program.graph.outputs["loss"]) if "loss" in program.graph.outputs else -1
+        nbytes = program.layout(self.root).nbytes if self.root in bound.plan.slots else 0
+        self._pinned = self._gpu.pinned(aligned(8) + nbytes)
+        self._word = self._pinned[:8].view(np.uint64)
+        self._loss = (bound._where[self.root], nbytes) if nbytes else None
+        if nbytes:
+            bound._host[self.root] = self._pinned[aligned(8) :]
+        else:
+            self.root = -1
+
+    def _reset(self) -> None:
+        self._gpu.upload(self.device, np.array([NO_FAULT], np.uint64))
+
+    def report(self) -> int:
+        """The report of the last run; the next begins without one."""
+        found = int(self._word[0])
+        if found != NO_FAULT:
+            self._reset()
+        return found
+
+    def copies(self) -> list[tuple[Copy, list[Touch]]]:
+        """The copies to the host, as nodes of the graph."""
+        start = int(self._pinned.ctypes.data)
+        found = [(Copy(True, start, self.device, 8, ()), [Touch(self.device, self.device + 8, READ)])]
+        if self._loss is not None:
+            source, nbytes = self._loss
+            copy = Copy(True, start + aligned(8), source, nbytes, ())
+            found.append((copy, [Touch(source, source + nbytes, READ)]))
+        return found
+
+
+def _units(program: Program, op: LoweredOp) -> int:
+    """At least as many as the items that the shares of a call split: the elements of its largest output."""
+    return max((prod(program.layout(v).shape) for v in op.outputs or op.inputs), default=1)
+
+
+def bind_to_gpu(plan: BindingPlan, outside: Mapping[int, Array], mirror: Mirror) -> CudaBound:
+    """A plan on a mirror's GPU. ``outside`` has the dense array of every root that is not static."""
+    chains = [op.words if isinstance(op.words, Chain) else None for op in plan.program.ops]
+    ptx_of([Wanted.of(op.kernel, op.element, c) for op, c in zip(plan.program.ops, chains, strict=True)])  # together
+    return CudaBound(plan, outside, mirror)

@@ -1,0 +1,126 @@
+"""The PTX of what a plan runs: kept on disk like machine code, written by processes of its own where it is missing."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from .... import kernel_cache
+from ...errors import DgrrError
+from ..engine.chain import Chain
+from ..engine.disk_cache import stamp_of
+from ..engine.kernel import Kernel
+from ..engine.telling import telling
+from ..engine.threads import THREADS
+from . import translate
+from .translator import process_environment
+
+
+class TranslationError(DgrrError, RuntimeError):
+    """A kernel that cannot be translated for a GPU."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A kernel for an element type, or a chain of several: its links in order with the places of their operands."""
+
+    versions: tuple[tuple[Kernel, np.dtype[Any]], ...]
+    operands: tuple[tuple[tuple[int, int], ...], ...] | None = None
+    locals: int = 0
+
+    @classmethod
+    def of(cls, kernel: Kernel, dtype: np.dtype[Any], chain: Chain | None) -> "Wanted":
+        """What runs a kernel's call; ``chain`` is that of the kernel ``chain``."""
+        if chain is None:
+            return cls(((kernel, dtype),))
+        operands = tuple([tuple(zip(link.operands, link.itemsizes, strict=True)) for link in chain.links])
+        return cls(tuple([(link.kernel, link.element) for link in chain.links]), operands, chain.local)
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return " + ".join(kernel.name for kernel, _ in self.versions)
+
+    @cached_property
+    def file(self) -> str:
+        """The name of its file: a digest of all that the text depends on."""
+        sources = [Path(translate.__file__), *(Path(k.body.__code__.co_filename) for k, _ in self.versions)]
+        kinds = [(kernel.name, str(dtype)) for kernel, dtype in self.versions]
+        text = f"{[stamp_of(source) for source in sources]} {kinds} {self.operands} {self.locals}"
+        return f"{self.versions[0][0].name}-{sha256(text.encode()).hexdigest()[:32]}.ptx"
+
+    def task(self, folder: Path) -> dict[str, Any]:
+        """As the translating process is told of it."""
+        versions = [(k.body.__module__, k.name, str(dtype)) for k, dtype in self.versions]
+        return {"versions": versions, "operands": self.operands, "locals": self.locals, "path": str(folder / self.file)}
+
+
+def ptx_of(wanted: Sequence[Wanted]) -> list[str]:
+    """The PTX of each.
+
+    Raises TranslationError for a kernel that cannot be had: it stands in a script, or its code asks for what a GPU has
+    not.
+    """
+    for one in wanted:
+        for kernel, _ in one.versions:
+            if kernel.body.__module__ == "__main__":
+                raise TranslationError(
+                    f"kernel {kernel.name!r}: expected a function of a module that can be imported, got one of the "
+                    "script that runs; move it to a file of its own"
+                )
+    found: dict[Wanted, str] = {}
+    missing = [one for one in dict.fromkeys(wanted) if not _kept(one, found)]
+    if missing:
+        found |= _translated(missing)
+    return [found[one] for one in wanted]
+
+
+def _kept(one: Wanted, found: dict[Wanted, str]) -> bool:
+    path = kernel_cache.folder() / one.file
+    if path.is_file():
+        found[one] = path.read_text()
+    return one in found
+
+
+def _translated(missing: Sequence[Wanted]) -> dict[Wanted, str]:
+    """The texts of what has been translated now, and kept if the folder of kernels can be written."""
+    with TemporaryDirectory() as folder, telling(f"{len(missing)} kernels for the GPU", len(missing)) as told:
+        workers = min(THREADS.count, len(missing))
+        with ThreadPoolExecutor(workers) as pool:
+            shares = [missing[i::workers] for i in range(workers)]
+            for done in [pool.submit(_run, share, Path(folder), told) for share in shares]:
+                done.result()
+        texts = {one: (Path(folder) / one.file).read_text() for one in missing}
+    for one, text in texts.items():
+        kernel_cache.keep(one.file, text.encode())
+    return texts
+
+
+def _run(share: Sequence[Wanted], folder: Path, told: Callable[[str], None]) -> None:
+    """Have one process translate a share. Raises TranslationError at the first that fails."""
+    command = [sys.executable, "-m", "dgrr.tape.numerics.cuda.translator"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=process_environment(), text=True
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write("".join(json.dumps(one.task(folder)) + "\n" for one in share))
+        process.stdin.close()
+        answers = 0
+        for line in process.stdout:
+            i, error = json.loads(line)
+            told(share[i].name)
+            answers += 1
+            if error is not None:
+                process.kill()
+                raise TranslationError(f"kernel {share[i].name}: expected code that a GPU can run, got {error}")
+    if answers < len(share):
+        raise TranslationError(f"kernel {share[answers].name}: the process that translates it ended: see its message")

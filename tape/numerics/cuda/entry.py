@@ -1,0 +1,119 @@
+"""The entry of a translated kernel, in LLVM's language: every thread of the GPU runs one part.
+
+``entry(table, words, parts, op, report, guarded)``: ``table`` and ``words`` are the kernel's own, in the GPU's memory.
+A status other than 0 becomes ``op << 40 | status`` at the address ``report``, unless what stands there is less: so the
+first fault in the order of the program is reported, as on a CPU. A call that is guarded, because it changes what
+outlives the step, does nothing where an op before it has failed.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+NAME = "kernel"
+"""What every entry is called."""
+
+SHIFT = 40
+"""Bits of a report below the number of the op."""
+
+NO_FAULT = (1 << 64) - 1
+"""A report of none."""
+
+_HEAD = """
+target datalayout = ""
+target triple = ""
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+{declared}
+define ptx_kernel void @{name}(ptr %table, i64 %words, i64 %parts, i64 %op, ptr %report, i64 %guarded) {{
+  %thread = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %threads = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+  %thread.wide = zext i32 %thread to i64
+  %block.wide = zext i32 %block to i64
+  %threads.wide = zext i32 %threads to i64
+  %before = mul i64 %block.wide, %threads.wide
+  %part = add i64 %before, %thread.wide
+  %exists = icmp ult i64 %part, %parts
+  br i1 %exists, label %ask, label %end
+ask:
+  %guards = icmp ne i64 %guarded, 0
+  br i1 %guards, label %look, label %run
+look:
+  %fault = load volatile i64, ptr %report
+  %mine = shl i64 %op, {shift}
+  %earlier = icmp ult i64 %fault, %mine
+  br i1 %earlier, label %end, label %run
+run:
+  %result = alloca i64
+  %error = alloca ptr
+"""
+
+_TAIL = """
+  %bad = icmp ne i64 %status, 0
+  br i1 %bad, label %tell, label %end
+tell:
+  %first = shl i64 %op, {shift}
+  %told = or i64 %first, %status
+  %old = atomicrmw umin ptr %report, i64 %told monotonic
+  br label %end
+end:
+  ret void
+}}
+"""
+
+_DECLARED = "declare i32 @{}(ptr, ptr, ptr, i64, i64, i64)"
+_RUN = "  store i64 0, ptr %result\n  call i32 @{}(ptr %result, ptr %error, ptr {}, i64 {}, i64 %part, i64 %parts)"
+
+
+class LinkCode(NamedTuple):
+    """A link of a chain: the symbol of its kernel, and each operand's place and bytes of an element, as in `Link`."""
+
+    symbol: str
+    operands: Sequence[tuple[int, int]]
+
+
+def kernel_entry(symbol: str) -> str:
+    """The entry of one kernel."""
+    body = _RUN.format(symbol, "%table", "%words") + "\n  %status = load i64, ptr %result"
+    return _around([symbol], body)
+
+
+def chain_entry(links: Sequence[LinkCode], locals: int) -> str:
+    """The entry of a chain: a thread runs every link on its element; what lies between them is the thread's own.
+
+    ``words`` points to the addresses of the links' words.
+    """
+    lines = [f"  %local{i} = alloca i64" for i in range(locals)]
+    lines += [f"  %table{c} = alloca [{len(link.operands)} x i64]" for c, link in enumerate(links)]
+    lines.append("  %all = inttoptr i64 %words to ptr")
+    for c, link in enumerate(links):
+        for k, (place, itemsize) in enumerate(link.operands):
+            lines += _operand(f"{c}.{k}", place, itemsize)
+            lines.append(f"  %slot{c}.{k} = getelementptr i64, ptr %table{c}, i64 {k}")
+            lines.append(f"  store i64 %operand{c}.{k}, ptr %slot{c}.{k}")
+        lines.append(f"  %at{c} = getelementptr i64, ptr %all, i64 {c}")
+        lines.append(f"  %words{c} = load i64, ptr %at{c}")
+        lines.append(_RUN.format(link.symbol, f"%table{c}", f"%words{c}"))
+    lines.append("  %status = add i64 0, 0")  # links are elementwise: none can fail
+    return _around(list(dict.fromkeys(link.symbol for link in links)), "\n".join(lines))
+
+
+def _operand(name: str, place: int, itemsize: int) -> list[str]:
+    """The address of an operand: a pointer from outside, or the thread's own value, moved so that its part is it."""
+    if place >= 0:
+        return [
+            f"  %from{name} = getelementptr i64, ptr %table, i64 {place}",
+            f"  %operand{name} = load i64, ptr %from{name}",
+        ]
+    return [
+        f"  %own{name} = ptrtoint ptr %local{-1 - place} to i64",
+        f"  %offset{name} = mul i64 %part, {itemsize}",
+        f"  %operand{name} = sub i64 %own{name}, %offset{name}",
+    ]
+
+
+def _around(symbols: Sequence[str], body: str) -> str:
+    declared = "\n".join(_DECLARED.format(symbol) for symbol in symbols)
+    head = _HEAD.format(declared=declared, name=NAME, shift=SHIFT)
+    return head + body + _TAIL.format(shift=SHIFT)

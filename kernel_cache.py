@@ -11,8 +11,8 @@ from pathlib import Path
 
 import platformdirs
 
-SUFFIXES = (".nbc", ".nbi")
-"""Machine code, and numba's own indices of it: the files that the folder holds."""
+SUFFIXES = (".nbc", ".nbi", ".cubin", ".ptx")
+"""Machine code of CPUs and GPUs, and numba's own indices of it: the files that the folder holds."""
 
 
 def folder() -> Path:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 FLOATS = r"(?:f16x2|f16|bf16x2|bf16|tf32|f32x2|f32|f64)"
 
 
-class Finding(NamedTuple):
+class Refusal(NamedTuple):
     """A line of PTX that is refused, and why."""
 
     line: int
@@ -50,17 +50,17 @@ def instructions(ptx: str) -> Iterator[tuple[int, str, str]]:
                 yield number, found[1], text
 
 
-def findings(ptx: str) -> list[Finding]:
+def findings(ptx: str) -> list[Refusal]:
     """What is refused, in the order of the lines.
 
     >>> findings("add.rn.f32 %f3, %f1, %f2; add.ftz.f32 %f3, %f1, %f2;")[0].reason
     'flushes subnormals to zero'
     """
-    found: list[Finding] = []
+    found: list[Refusal] = []
     for line, instruction, text in instructions(ptx):
         reason = next((reason for pattern, reason in RULES if pattern.search(instruction)), None)
         if reason:
-            found.append(Finding(line, text, reason))
+            found.append(Refusal(line, text, reason))
     return found
 
 

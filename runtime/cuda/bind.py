@@ -8,10 +8,15 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Array
+from ...tape.numerics.cuda import nvrtc
 from ...tape.numerics.cuda.code import Wanted, ptx_of
 from ...tape.numerics.cuda.entry import NAME, NO_FAULT, SHIFT
+from ...tape.numerics.cuda.tiles import VECTOR_BYTES
+from ...tape.numerics.cuda.written import Launch, written
 from ...tape.numerics.engine.chain import Chain
+from ...tape.numerics.engine.kernel import Kernel
 from ...tape.numerics.engine.launch import Words
+from ...tape.ops import cuda_forms  # noqa: F401  (fills the table of written kernels)
 from ..ir.graph import Role
 from ..lower.bind import BoundPlan, Fault, bytes_of
 from ..lower.plan import BindingPlan, operand_strides
@@ -113,10 +118,7 @@ class CudaBound(BoundPlan):
             if first in self._outside:
                 found[whole] = self._mirror.address(self._outside[first])
             else:
-                memory = self._gpu.allocate(program.layout(whole).nbytes)
-                self._gpu.upload(memory.address, np.zeros(program.layout(whole).nbytes, np.uint8))
-                self._kept.append(memory)
-                found[whole] = memory.address
+                found[whole] = self._uploaded(np.zeros(program.layout(whole).nbytes, np.uint8))
         for root, array in self._outside.items():
             found[root] = self._inputs.address(root) or self._mirror.address(array)
         return found | {root: self._arena.address + block.offset for root, block in self.plan.slots.items()}
@@ -131,27 +133,41 @@ class CudaBound(BoundPlan):
         return [node._replace(after=after) for node, after in zip(nodes, waits(touches), strict=True)]
 
     def _launches(self, i: int, op: LoweredOp) -> Iterator[tuple[Node, list[Touch]]]:
-        """What one op is on the GPU."""
-        yield self._translated(i, op)
-
-    def _translated(self, i: int, op: LoweredOp) -> tuple[Node, list[Touch]]:
+        """What one op is on the GPU: the launches of its written form, one after the other, or its translation."""
         program, chain = self.plan.program, op.words if isinstance(op.words, Chain) else None
         table = [self._where[program.root(v)] + program.layout(v).offset for v in op.table]
-        words = self._words(op)
+        words, form = self._words(op), written.get(op.kernel.name)
         memory = self._uploaded(np.array([*table, *words], np.int64))
-        parts = max(1, chain.size if chain else _units(program, op))
-        (code,) = ptx_of([Wanted.of(op.kernel, op.element, chain)])
+        if form is None or any(address % VECTOR_BYTES for address in table):
+            parts = max(1, chain.size if chain else _units(program, op))
+            yield self._translated(i, op, Wanted.of(*_stand_in(op), chain), (memory, memory + 8 * len(table)), parts)
+            return
+        nbytes = form.scratch(op.element, tuple(words))
+        scratch = self._allocated(nbytes)
+        places = [*table, memory + 8 * len(table), scratch]
+        for launch in form.launches(op.element, tuple(words)):
+            yield self._written(i, op, launch, places, Touch(scratch, scratch + max(1, nbytes), WRITE))
+
+    def _written(
+        self, i: int, op: LoweredOp, launch: Launch, places: Sequence[int], scratch: Touch
+    ) -> tuple[Node, list[Touch]]:
+        code = nvrtc.compiled(launch.source, launch.defines, self._gpu.arch)
+        call, report = Call(), Report(self._answer.device, i)
+        call.pointers[: len(launch.pointers)] = [places[k] for k in launch.pointers]
+        call.words[: len(launch.words)] = list(launch.words)
+        function = self._gpu.function(code, launch.entry, launch.shared)
+        node = Node(function, launch.grid, launch.block, launch.shared, [call, report], ())
+        return node, [*self._touches(op, guarded=self._guarded(op)), scratch]
+
+    def _translated(
+        self, i: int, op: LoweredOp, wanted: Wanted, places: tuple[int, int], parts: int
+    ) -> tuple[Node, list[Touch]]:
+        (code,) = ptx_of([wanted])
         threads = min(MOST, max(FEWEST, -(-parts // PROCESSORS // FEWEST) * FEWEST))
         guarded = self._guarded(op)
-        numbers = (memory, memory + 8 * len(table), parts, i, self._answer.device, int(guarded))
-        node = Node(
-            self._gpu.function(code.encode(), NAME),
-            (-(-parts // threads), 1, 1),
-            (threads, 1, 1),
-            0,
-            [ctypes.c_uint64(number) for number in numbers],
-            (),
-        )
+        numbers = [ctypes.c_uint64(n) for n in (*places, parts, i, self._answer.device, int(guarded))]
+        function = self._gpu.function(code.encode(), NAME)
+        node = Node(function, (-(-parts // threads), 1, 1), (threads, 1, 1), 0, numbers, ())
         return node, self._touches(op, guarded=guarded)
 
     def _words(self, op: LoweredOp) -> list[int]:
@@ -162,15 +178,21 @@ class CudaBound(BoundPlan):
         return [int(word) for word in words.values]
 
     def _uploaded(self, values: Array) -> int:
-        memory = self._gpu.allocate(values.nbytes)
-        self._gpu.upload(memory.address, values)
+        address = self._allocated(values.nbytes)
+        self._gpu.upload(address, values)
+        return address
+
+    def _allocated(self, nbytes: int) -> int:
+        memory = self._gpu.allocate(nbytes)
         self._kept.append(memory)
         return memory.address
 
     def _guarded(self, op: LoweredOp) -> bool:
         """Whether an op changes what outlives the step."""
         program = self.plan.program
-        return any(not program.is_static(program.root(v)) and program.root(v) not in self.plan.slots for v in op.outputs)
+        return any(
+            not program.is_static(program.root(v)) and program.root(v) not in self.plan.slots for v in op.outputs
+        )
 
     def _touches(self, op: LoweredOp, *, guarded: bool) -> list[Touch]:
         """The bytes that an op reads and writes; the report is one of the things that may fail and be looked at."""
@@ -269,6 +291,32 @@ class _Answer:
         return found
 
 
+class Call(ctypes.Structure):
+    """What a written kernel is given: addresses and numbers."""
+
+    _fields_ = (("pointers", ctypes.c_uint64 * 8), ("words", ctypes.c_int64 * 24))
+
+
+class Report(ctypes.Structure):
+    """Where a written kernel says that it failed, and the number by which it says so."""
+
+    _fields_ = (("word", ctypes.c_uint64), ("op", ctypes.c_uint64))
+
+
+def _stand_in(op: LoweredOp) -> tuple[Kernel, np.dtype[Any]]:
+    """What is translated of a kernel: of one that needs memory to work in, the variant that needs none."""
+    return op.kernel.variants.get("reference", op.kernel), op.element
+
+
+def _wanted(plan: BindingPlan) -> list[Wanted]:
+    """All that a plan's ops may need translated."""
+    return [
+        Wanted.of(*_stand_in(op), op.words if isinstance(op.words, Chain) else None)
+        for op in plan.program.ops
+        if op.kernel.name not in written
+    ]
+
+
 def _units(program: Program, op: LoweredOp) -> int:
     """At least as many as the items that the shares of a call split: the elements of its largest output."""
     return max((prod(program.layout(v).shape) for v in op.outputs or op.inputs), default=1)
@@ -276,6 +324,5 @@ def _units(program: Program, op: LoweredOp) -> int:
 
 def bind_to_gpu(plan: BindingPlan, outside: Mapping[int, Array], mirror: Mirror) -> CudaBound:
     """A plan on a mirror's GPU. ``outside`` has the dense array of every root that is not static."""
-    chains = [op.words if isinstance(op.words, Chain) else None for op in plan.program.ops]
-    ptx_of([Wanted.of(op.kernel, op.element, c) for op, c in zip(plan.program.ops, chains, strict=True)])  # together
+    ptx_of(_wanted(plan))  # together, in several processes
     return CudaBound(plan, outside, mirror)

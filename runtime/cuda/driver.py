@@ -49,8 +49,7 @@ class Gpu:
             from cuda.bindings import driver
         except ImportError:
             raise CudaError(
-                "device 'cuda': expected the package cuda-bindings, which is not installed; "
-                'pip install "dgrr[cuda]"'
+                "device 'cuda': expected the package cuda-bindings, which is not installed; pip install \"dgrr[cuda]\""
             ) from None
         self._cu: Any = driver
         try:

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-
 READ, WRITE, MARK = range(3)
 """Ways to touch bytes. Reads may happen side by side, and so may marks, which commute; nothing else may."""
 

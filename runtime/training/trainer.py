@@ -150,9 +150,7 @@ class Trainer(TrainedArrays):
         if is_taken(trace) and not overwrite and not self._place.exists():
             raise taken("Trainer: argument 'trace'", trace)
         recipe = Recipe(optimizer, accumulate, clip_norm, clip_value, frozen=frozen, ema=ema, on_nonfinite=on_nonfinite)
-        self._run = StepRunner(
-            loss_fn, params, recipe, mode, warmup, on_shape_change, model_state, seed, device
-        )
+        self._run = StepRunner(loss_fn, params, recipe, mode, warmup, on_shape_change, model_state, seed, device)
         self._trace, self._seed, self._callbacks = trace, seed, CallbackList(callbacks)
         self._forwards = Forwards(self._run.step, eager=mode == "eager")
         self._averaged = Forwards(self._run.step, eager=mode == "eager", averages=True)

@@ -71,7 +71,9 @@ def _compiled(code: bytes) -> tuple[Any, Any, dict[str, ctypes.c_int32]]:
     whole = str(first)
     for name in SREGS:
         whole = whole.replace(f"@llvm.nvvm.read.ptx.sreg.{name}.x", f"@llvm_nvvm_read_{name}")
-        whole = "\n".join(line for line in whole.splitlines() if not line.startswith(f"declare") or f"read_{name}" not in line)
+        whole = "\n".join(
+            line for line in whole.splitlines() if not line.startswith("declare") or f"read_{name}" not in line
+        )
     module = llvm.parse_assembly(whole + "\n" + registers)
     engine = llvm.create_mcjit_compiler(module, machine)
     engine.finalize_object()

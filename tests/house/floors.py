@@ -30,13 +30,14 @@ FLOORS: dict[str, list[list[str]]] = {
         ["coefficients", "interrupts", "literals", "sizes"],
         ["engine"],
         ["simd"],
-        ["basic", "math"],
+        ["basic", "cuda", "math"],
     ],
     "tape/ops": [
         ["elementwise", "planar", "shape"],
         ["random", "reduce", "sorting"],
         ["conv", "linear", "losses", "norm", "pooling"],
         ["attention", "sampling"],
+        ["cuda_forms"],
     ],
     "tape/ops/conv": [
         ["kernels", "reference_dense", "sizes"],

@@ -1,1 +1,1 @@
-"""Code for NVIDIA GPUs: the CPU's kernels translated by LLVM, and those that are written for tiles."""
+"""Code for NVIDIA GPUs, with the CPU's bits: its kernels translated by LLVM, and those that are written for tiles."""

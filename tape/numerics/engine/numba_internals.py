@@ -127,7 +127,9 @@ def _retargeted(text: str, layout: str) -> str:
     text = re.sub(r"^target datalayout.*$", f'target datalayout = "{layout}"', text, flags=re.M)
     text = re.sub(r"^target triple.*$", f'target triple = "{NVIDIA}"', text, flags=re.M)
     for name in ("incref", "decref"):
-        text, found = re.subn(rf"^define [^@\n]*@NRT_{name}\(", f"define linkonce_odr void @owned_{name}(", text, flags=re.M)
+        text, found = re.subn(
+            rf"^define [^@\n]*@NRT_{name}\(", f"define linkonce_odr void @owned_{name}(", text, flags=re.M
+        )
         if found:
             text += "\n" + UNOWNED.format(name)
     return text

@@ -1,0 +1,228 @@
+// CUDA on a host, for tests without a device: a fiber for each thread of a block, one block after the other.
+// Compile with -ffp-contract=off. Threads run in an order that changes from barrier to barrier; shared memory is NaN
+// until it is written; asynchronous copies happen when they are waited for, and leave NaN until then.
+#pragma once
+#include <math.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+#define DEV static inline
+#define METHOD inline
+#define KERNEL(threads, blocks) static void
+#define PARAMETER const
+#define __shared__ static
+#define __restrict__
+#define __syncwarp shim::warp_barrier
+#define DYNAMIC_SHARED(type, name) type* const name = (type*)shim::shared
+
+namespace shim {
+struct Index {
+  unsigned x, y, z;
+};
+enum State { READY, AT_BLOCK, AT_WARP, DONE };
+struct Copy {
+  unsigned char* to;
+  const void* from;
+  unsigned char size;
+  bool in;
+  long group;
+};
+struct Fiber {
+  ucontext_t first;
+  jmp_buf here;
+  bool begun;
+  State state;
+  Copy copies[512];
+  unsigned waiting;
+  long group;
+};
+static const unsigned MOST = 1024;
+static const size_t STACK = 1 << 17, SHARED = 232448;
+static Index thread, block, grid, size;
+alignas(128) static unsigned char shared[SHARED];
+static Fiber* fibers;
+static char* stacks;
+static jmp_buf scheduler;
+static unsigned order[MOST], seed = 1;
+static unsigned char slots[MOST][16];
+static void (*kernel)();
+static unsigned limit;
+
+static unsigned draw(unsigned below) {
+  seed = seed * 1664525u + 1013904223u;
+  return (unsigned)((unsigned long long)seed * below >> 32);
+}
+static void fail(const char* text) {
+  fprintf(stderr, "shim: block %u, thread %u: %s\n", block.x, thread.x, text);
+  abort();
+}
+// Leave this thread until the scheduler comes back to it.
+static void pause(State state) {
+  Fiber& mine = fibers[thread.x];
+  mine.state = state;
+  if (!_setjmp(mine.here)) _longjmp(scheduler, 1);
+}
+static void block_barrier() { pause(AT_BLOCK); }
+static void warp_barrier(unsigned = ~0u) { pause(AT_WARP); }
+static void body() {
+  kernel();
+  if (fibers[thread.x].waiting) fail("it ends before its copies are waited for");
+  fibers[thread.x].state = DONE;
+  _longjmp(scheduler, 1);
+}
+static void enter(unsigned t) {
+  thread = {t, 0, 0};
+  if (_setjmp(scheduler)) return;
+  if (fibers[t].begun) _longjmp(fibers[t].here, 1);
+  fibers[t].begun = true;
+  setcontext(&fibers[t].first);
+}
+// Let go whom a barrier held; whether there was anyone.
+static bool released(State held, unsigned from, unsigned to) {
+  bool any = false;
+  for (unsigned t = from; t < to; t++)
+    if (fibers[t].state != DONE && fibers[t].state != held) return false;
+  for (unsigned t = from; t < to; t++)
+    if (fibers[t].state == held) fibers[t].state = READY, any = true;
+  return any;
+}
+static void run_block() {
+  const unsigned count = size.x;
+  memset(shared, 0xff, SHARED);
+  for (unsigned t = 0; t < count; t++) {
+    Fiber& fiber = fibers[t];
+    getcontext(&fiber.first);
+    fiber.first.uc_stack.ss_sp = stacks + STACK * t, fiber.first.uc_stack.ss_size = STACK;
+    fiber.first.uc_link = nullptr;
+    makecontext(&fiber.first, body, 0);
+    fiber.begun = false, fiber.state = READY, fiber.waiting = 0, fiber.group = 0, order[t] = t;
+  }
+  for (bool going = true; going;) {
+    for (unsigned t = count - 1; t > 0; t--) {
+      const unsigned other = draw(t + 1), mine = order[t];
+      order[t] = order[other], order[other] = mine;
+    }
+    for (unsigned i = 0; i < count; i++)
+      if (fibers[order[i]].state == READY) enter(order[i]);
+    going = false;
+    for (unsigned t = 0; t < count; t += 32) going |= released(AT_WARP, t, t + 32 < count ? t + 32 : count);
+    going |= released(AT_BLOCK, 0, count);
+    if (going) continue;
+    for (unsigned t = 0; t < count; t++)
+      if (fibers[t].state != DONE) thread = {t, 0, 0}, fail("it waits for ever at a barrier");
+  }
+}
+// Blocks one after the other; behind the shared memory that was asked for nothing may be written.
+static void run_guarded() {
+  run_block();
+  for (size_t i = limit; i < SHARED; i++)
+    if (shared[i] != 0xff) fail("it writes behind its shared memory");
+}
+static void run(void (*what)(), const unsigned* blocks, unsigned threads, unsigned shared_bytes, unsigned first_seed) {
+  if (threads > MOST || shared_bytes > SHARED) fail("more threads or shared memory than a device has");
+  limit = shared_bytes;
+  if (!stacks) stacks = (char*)malloc(STACK * MOST), fibers = (Fiber*)calloc(MOST, sizeof(Fiber));
+  kernel = what, grid = {blocks[0], blocks[1], blocks[2]}, size = {threads, 1, 1}, seed = first_seed;
+  for (block.z = 0; block.z < grid.z; block.z++)
+    for (block.y = 0; block.y < grid.y; block.y++)
+      for (block.x = 0; block.x < grid.x; block.x++) run_guarded();
+}
+
+static void copy(void* to, const void* from, unsigned bytes, bool in) {
+  Fiber& mine = fibers[thread.x];
+  if (mine.waiting == sizeof mine.copies / sizeof *mine.copies) fail("too many copies on their way");
+  if ((size_t)to % bytes || (in && (size_t)from % bytes)) fail("a copy that is not aligned");
+  memset(to, 0xff, bytes);
+  Copy& copy = mine.copies[mine.waiting++];
+  copy.to = (unsigned char*)to, copy.from = from, copy.size = (unsigned char)bytes, copy.in = in;
+  copy.group = mine.group;
+}
+static void wait(long left) {
+  Fiber& mine = fibers[thread.x];
+  unsigned kept = 0;
+  for (unsigned i = 0; i < mine.waiting; i++) {
+    const Copy& copy = mine.copies[i];
+    if (copy.group >= mine.group - left) mine.copies[kept++] = copy;
+    else if (copy.in) memcpy(copy.to, copy.from, copy.size);
+    else memset(copy.to, 0, copy.size);
+  }
+  mine.waiting = kept;
+}
+template <class T> static T shuffled(T value, unsigned lane) {
+  const unsigned me = thread.x, from = me / 32 * 32 + lane % 32;
+  memcpy(slots[me], &value, sizeof value);
+  warp_barrier();
+  if (from < size.x) memcpy(&value, slots[from], sizeof value);
+  warp_barrier();
+  return value;
+}
+}  // namespace shim
+
+#define threadIdx shim::thread
+#define blockIdx shim::block
+#define gridDim shim::grid
+#define blockDim shim::size
+static inline void __syncthreads() { shim::block_barrier(); }
+static inline void __threadfence() {}
+template <class T> static T __shfl_sync(unsigned, T v, unsigned lane, unsigned width = 32) {
+  const unsigned me = threadIdx.x % 32;
+  return shim::shuffled(v, me / width * width + lane % width);
+}
+template <class T> static T __shfl_xor_sync(unsigned, T v, unsigned mask, unsigned = 32) {
+  return shim::shuffled(v, (threadIdx.x % 32) ^ mask);
+}
+template <class T> static T __shfl_down_sync(unsigned, T v, unsigned by, unsigned width = 32) {
+  const unsigned me = threadIdx.x % 32;
+  return shim::shuffled(v, me % width + by < width ? me + by : me);
+}
+template <class T> static T atomicAdd(T* p, T v) {
+  const T old = *p;
+  *p += v;
+  return old;
+}
+template <class T> static T atomicMin(T* p, T v) {
+  const T old = *p;
+  if (v < old) *p = v;
+  return old;
+}
+
+DEV float add(float a, float b) { return a + b; }
+DEV float sub(float a, float b) { return a - b; }
+DEV float mul(float a, float b) { return a * b; }
+DEV float div(float a, float b) { return a / b; }
+DEV float root(float a) { return __builtin_sqrtf(a); }
+DEV float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+DEV double add(double a, double b) { return a + b; }
+DEV double sub(double a, double b) { return a - b; }
+DEV double mul(double a, double b) { return a * b; }
+DEV double div(double a, double b) { return a / b; }
+DEV double root(double a) { return __builtin_sqrt(a); }
+DEV double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
+template <class To, class From> DEV To same_bytes(From a) {
+  To b;
+  memcpy(&b, &a, sizeof b);
+  return b;
+}
+DEV unsigned bits(float a) { return same_bytes<unsigned>(a); }
+DEV unsigned long long bits(double a) { return same_bytes<unsigned long long>(a); }
+DEV float from_bits(unsigned a) { return same_bytes<float>(a); }
+DEV double from_bits(unsigned long long a) { return same_bytes<double>(a); }
+DEV float number(long long a, float) { return (float)a; }
+DEV double number(long long a, double) { return (double)a; }
+template <class T> DEV void copy_one(T* to, const T* from, bool in) { shim::copy(to, from, sizeof(T), in); }
+template <class T> DEV void copy_vector(T* to, const T* from, bool in) { shim::copy(to, from, 16, in); }
+DEV void commit_copies() { shim::fibers[shim::thread.x].group++; }
+template <int LEFT> DEV void wait_copies() { shim::wait(LEFT); }
+
+// What a program calls: HOST_ENTRY(NAME) makes `host_NAME(call, report, grid, threads, shared bytes, seed)`.
+#define HOST_ENTRY(name)                                                                               \
+  static const Call* name##_call;                                                                      \
+  static Report name##_report;                                                                         \
+  static void name##_body() { name(*name##_call, name##_report); }                                     \
+  extern "C" void host_##name(const Call* call, const Report* report, const unsigned* grid,            \
+                              unsigned threads, unsigned shared_bytes, unsigned seed) {                \
+    name##_call = call, name##_report = *report;                                                       \
+    shim::run(name##_body, grid, threads, shared_bytes, seed);                                         \
+  }

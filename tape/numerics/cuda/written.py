@@ -1,0 +1,62 @@
+"""Kernels written in CUDA C++: which CPU kernels have one, and how it is launched.
+
+A form stands for the CPU kernel of its name: from the same table of arrays and the same words it fills the same
+output with the same bits. How it is launched follows from the element type and the words alone, so that a device
+decides nothing.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Words = tuple[int, ...]
+Triple = tuple[int, int, int]
+
+SCRATCH, WORDS = -1, -2
+"""Positions of the form's own scratch, and of the CPU kernel's int64 words, both in the device's memory: they stand
+behind the table, so that the addresses of a launch are picked from ``[*table, words, scratch]``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One launch of an entry of a source.
+
+    ``source`` is the file's path in the package; ``defines`` are its macros; ``shared`` is dynamic shared memory in
+    bytes; ``pointers`` are positions in the CPU kernel's table (`SCRATCH` and `WORDS` behind it); ``words`` are the
+    int64 words of this launch. Every entry has the signature ``void NAME(Call call, Report report)``.
+    """
+
+    source: str
+    entry: str
+    defines: tuple[tuple[str, int | str], ...]
+    grid: Triple
+    block: Triple
+    shared: int
+    pointers: tuple[int, ...]
+    words: Words
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A CPU kernel on a CUDA device: launches in this order, and bytes of memory between them.
+
+    ``launches(dtype, words)`` may be empty where there is nothing to fill. ``scratch(dtype, words)`` bytes need not
+    be cleared before.
+    """
+
+    launches: Callable[[np.dtype[Any], Words], tuple[Launch, ...]]
+    scratch: Callable[[np.dtype[Any], Words], int]
+
+
+written: dict[str, Form] = {}
+"""The forms by the names of their CPU kernels; the modules beside the sources put them here."""
+
+REALS = {4: "float", 8: "double"}
+"""The element types in CUDA C++, by bytes."""
+
+
+def blocks_of(n: int, each: int) -> int:
+    """How many blocks of ``each`` hold ``n``."""
+    return -(-n // each)

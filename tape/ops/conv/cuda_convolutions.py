@@ -1,0 +1,176 @@
+"""Convolutions on CUDA devices: tiles chosen from the words of the CPU's kernels, and their launches."""
+
+from typing import Any
+
+import numpy as np
+
+from ...numerics.cuda.tiles import BLOCK, PROCESSORS, VECTOR_BYTES, X_FAST, X_VECTOR, Tile
+from ...numerics.cuda.written import REALS, SCRATCH, WORDS, Form, Launch, Triple, Words, blocks_of, written
+from .kernels import words as at
+
+SOURCE = "tape/ops/conv/convolutions.cu"
+
+OUT, INPUT, OPERAND, BIAS = range(4)
+"""Positions of the table."""
+
+PLACE_BYTES = 16
+"""Bytes of an entry of the kernels' tables; twice as many where axes lie between the first and the last."""
+
+TILES = {
+    4: {
+        "tall": Tile(128, 128, 8, 16, 8, 4, 2, 4, 2),
+        "flat": Tile(64, 128, 16, 8, 8, 4, 2, 3, 3),
+        "low": Tile(32, 128, 16, 4, 8, 4, 2, 3, 4),
+        "thin": Tile(16, 256, 16, 4, 8, 4, 4, 3, 4),
+        "patch": Tile(32, 64, 16, 4, 4, 4, 2, 3, 4),
+        "few": Tile(16, 32, 16, 2, 4, 4, 1, 3, 8),
+    },
+    8: {
+        "flat": Tile(64, 128, 8, 8, 8, 4, 2, 3, 2),
+        "low": Tile(32, 128, 8, 4, 8, 4, 2, 3, 3),
+        "thin": Tile(16, 256, 8, 4, 8, 4, 4, 3, 3),
+        "patch": Tile(32, 64, 16, 4, 4, 4, 2, 3, 4),
+        "few": Tile(16, 32, 16, 2, 4, 4, 1, 3, 8),
+    },
+}
+"""Tiles of results, outputs by positions, by bytes of an element."""
+
+WEIGHT_TILES = {
+    4: {
+        "wide": Tile(128, 64, 16, 8, 8, 4, 1, 3, 3),
+        "square": Tile(64, 64, 16, 8, 4, 4, 2, 3, 4),
+        "middle": Tile(64, 32, 16, 4, 4, 4, 1, 3, 4),
+        "narrow": Tile(128, 16, 16, 8, 4, 8, 1, 3, 6),
+    },
+    8: {
+        "wide": Tile(128, 64, 8, 8, 8, 4, 1, 3, 2),
+        "square": Tile(64, 64, 8, 8, 4, 4, 2, 3, 3),
+        "middle": Tile(64, 32, 16, 4, 4, 4, 1, 3, 4),
+        "narrow": Tile(128, 16, 8, 8, 4, 8, 1, 3, 4),
+    },
+}
+"""Tiles of weight gradients, terms by outputs, by bytes of an element."""
+
+SMALLER = {"tall": "flat", "flat": "patch", "low": "patch", "thin": "few", "patch": "few", "few": ""}
+"""What a tile gives way to where there are too few of it for a device."""
+
+
+def _grid(words: Words, tile: Tile) -> int:
+    outputs, positions = words[at.OUTPUTS], words[at.SAMPLES] * words[at.RESULTS]
+    return words[at.GROUPS] * words[at.CLASSES] * blocks_of(outputs, tile.bm) * blocks_of(positions, tile.bn)
+
+
+def chosen(size: int, words: Words) -> Tile:
+    """The tile for a convolution: about as high as there are outputs, and small enough that there are many."""
+    tiles, heights = TILES[size], (("tall", 64), ("flat", 32), ("low", 16), ("thin", -1))
+    name = next(name for name, above in heights if words[at.OUTPUTS] > above and name in tiles)
+    while SMALLER[name] and _grid(words, tiles[name]) < PROCESSORS * 7 // 8:
+        name = SMALLER[name]
+    return tiles[name]
+
+
+def chosen_weights(size: int, words: Words) -> tuple[Tile, int]:
+    """The tile for weight gradients, and blocks of terms of a thread block; 0 if one has all of them."""
+    outputs, terms = words[at.OUTPUTS], words[at.SAMPLES] * words[at.RESULTS]
+    name = "narrow" if outputs <= 16 else "middle" if outputs <= 32 else "square" if words[at.DEPTH] <= 64 else "wide"
+    tile, blocks = WEIGHT_TILES[size][name], blocks_of(terms, BLOCK)
+    tiles = words[at.GROUPS] * blocks_of(words[at.DEPTH], tile.bm) * blocks_of(outputs, tile.bn)
+    if blocks <= 1 or tiles >= 4 * PROCESSORS:
+        return tile, 0
+    return tile, max(tiles * blocks // (8 * PROCESSORS), 1)
+
+
+def _launch(
+    entry: str, size: int, tile: Tile, words: Words, grid: Triple, pointers: Words, each: int, a: int
+) -> Launch:
+    middle, weights = _middle(words), entry == "convolve_weights"
+    table = 2 * BLOCK * PLACE_BYTES * (1 + middle)
+    if weights:
+        table += tile.bm * PLACE_BYTES * (1 + middle) + 2 * BLOCK * 8
+    shared = tile.shared(size, totals=not each) + table
+    what = ("WEIGHTS", int(each > 0)) if weights else ("RESULT_MODE", a)
+    defines = (*tile.defines(size), what, ("MIDDLE_AXES", middle))
+    return Launch(SOURCE, entry, defines, grid, (tile.threads, 1, 1), shared, pointers, (each,))
+
+
+def _middle(words: Words) -> int:
+    """Whether there are axes between the first and the last: their table of rows is not just the first row."""
+    return int(words[at.MIDDLE_TAPS] * words[at.MIDDLE] != 1 or words[words[at.MIDDLE_TABLE]] != 0)
+
+
+def _require_32_bits(words: Words) -> None:
+    if max(words[at.SAMPLES] * words[at.RESULTS], words[at.DEPTH], words[at.OUTPUTS]) >= 1 << 31:
+        raise OverflowError(
+            f"dgrr: a convolution on a CUDA device: expected fewer than 2^31 positions of all samples, got "
+            f"{words[at.SAMPLES] * words[at.RESULTS]}; split the batch"
+        )
+
+
+def launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
+    """The launches of ``convolve``, whose weights were packed by the form of ``pack_weights``."""
+    size = dtype.itemsize
+    tile = chosen(size, words)
+    grid = _grid(words, tile)
+    if grid == 0:
+        return ()
+    _require_32_bits(words)
+    a = X_VECTOR if words[at.PADDED] % (VECTOR_BYTES // size) == 0 else X_FAST
+    pointers = (OUT, INPUT, OPERAND, BIAS if words[at.BIAS] else OUT, WORDS)
+    return (_launch("convolve", size, tile, words, (grid, 1, 1), pointers, 0, a),)
+
+
+def weight_launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
+    """The launches of ``convolve_weights``."""
+    size, count = dtype.itemsize, _weights(words)
+    tile, each = chosen_weights(size, words)
+    if count == 0:
+        return ()
+    _require_32_bits(words)
+    blocks = blocks_of(words[at.SAMPLES] * words[at.RESULTS], BLOCK)
+    tiles = words[at.GROUPS] * blocks_of(words[at.DEPTH], tile.bm) * blocks_of(words[at.OUTPUTS], tile.bn)
+    grid = (tiles, 1, blocks_of(blocks, each) if each else 1)
+    pointers = (OUT, INPUT, OPERAND, OUT, WORDS, SCRATCH)
+    main = _launch("convolve_weights", size, tile, words, grid, pointers, each, X_FAST)
+    if not each:
+        return (main,)
+    return (main, _each_element("fold", size, count, pointers, (count, blocks)))
+
+
+def _weights(words: Words) -> int:
+    return words[at.GROUPS] * words[at.DEPTH] * words[at.OUTPUTS]
+
+
+def weight_scratch(dtype: np.dtype[Any], words: Words) -> int:
+    """Bytes for the sums of blocks of terms."""
+    _, each = chosen_weights(dtype.itemsize, words)
+    blocks = blocks_of(words[at.SAMPLES] * words[at.RESULTS], BLOCK)
+    return _weights(words) * blocks * dtype.itemsize if each else 0
+
+
+def _each_element(entry: str, size: int, count: int, pointers: Words, words: Words = ()) -> Launch:
+    grid = (blocks_of(count, 256), 1, 1)
+    return Launch(SOURCE, entry, (("REAL", REALS[size]),), grid, (256, 1, 1), 0, pointers, words)
+
+
+def pack_launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
+    """The launch of ``pack_weights``: in an order that only the form of ``convolve`` reads."""
+    count = words[at.WEIGHT_GROUPS] * words[at.WEIGHT_DEPTH] * words[at.WEIGHT_PADDED]
+    pointers = (OUT, INPUT, OUT, OUT, WORDS)
+    return (_each_element("pack_weights", dtype.itemsize, count, pointers),) if count else ()
+
+
+def interleave_launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
+    """The launch of ``interleave``, with a warp for each row of a line."""
+    count = 32 * words[at.LINES] * words[at.INTERLEAVED_ROWS]
+    pointers = (OUT, INPUT, OUT, OUT, WORDS)
+    return (_each_element("interleave", dtype.itemsize, count, pointers),) if count else ()
+
+
+def _none(dtype: np.dtype[Any], words: Words) -> int:
+    return 0
+
+
+written["pack_weights"] = Form(pack_launches, _none)
+written["convolve"] = Form(launches, _none)
+written["interleave"] = Form(interleave_launches, _none)
+written["convolve_weights"] = Form(weight_launches, weight_scratch)

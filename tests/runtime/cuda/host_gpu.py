@@ -1,0 +1,161 @@
+"""A GPU that is this machine: the driver's face over plain memory, and its kernels compiled for the CPU.
+
+A launch runs its threads one after the other in random order, a graph its nodes in any order that their edges allow.
+Memory holds junk until it is written. What is written in CUDA C++ is compiled by g++, what is translated by LLVM.
+"""
+
+import ctypes
+import json
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from dgrr.runtime.cuda.driver import Copy, Node
+from dgrr.tape.numerics.cuda.code import Wanted
+from dgrr.tape.numerics.cuda.entry import NAME
+from dgrr.tape.numerics.cuda.translator import process_environment
+
+SREGS = ("tid", "ctaid", "ntid")
+
+TRANSLATE = """
+import json, sys
+from dgrr.tape.numerics.cuda.translator import modules
+for line in sys.stdin:
+    print(json.dumps(modules(json.loads(line))), flush=True)
+"""
+
+KNOWN: dict[Wanted, str] = {}
+
+
+def modules_of(wanted: Sequence[Wanted]) -> list[str]:
+    """In the place of `ptx_of`: LLVM's modules, as JSON."""
+    missing = [one for one in dict.fromkeys(wanted) if one not in KNOWN]
+    if missing:
+        tasks = "".join(json.dumps(one.task(Path())) + "\n" for one in missing)
+        command = [sys.executable, "-c", TRANSLATE]
+        done = subprocess.run(
+            command, input=tasks, env=process_environment(), text=True, capture_output=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        KNOWN.update(zip(missing, done.stdout.splitlines(), strict=True))
+    return [KNOWN[one] for one in wanted]
+
+
+def named(source: str, defines: Sequence[tuple[str, int | str]], architecture: str) -> bytes:
+    """In the place of `nvrtc.compiled`: which program it is."""
+    return json.dumps({"source": source, "defines": list(defines)}).encode()
+
+
+@cache
+def translated(code: bytes) -> Callable[[Node, int], None]:
+    """What runs one thread of a translated kernel."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine(opt=1, jit=True)
+    first, *others = [llvm.parse_assembly(_untargeted(text)) for text in json.loads(code)]
+    for other in others:
+        first.link_in(other)
+    text = str(first)
+    for name in SREGS:
+        text = re.sub(rf"declare [^\n]*@llvm\.nvvm\.read\.ptx\.sreg\.{name}\.x\(\)[^\n]*", "", text)
+        text = text.replace(f"@llvm.nvvm.read.ptx.sreg.{name}.x", f"@read_{name}")
+        text += f"\n@{name} = global i32 0\ndefine i32 @read_{name}() {{\n  %r = load i32, ptr @{name}\n  ret i32 %r\n}}\n"
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text), machine)
+    engine.finalize_object()
+    entry = ctypes.CFUNCTYPE(None, *[ctypes.c_uint64] * 6)(engine.get_function_address(NAME))
+    registers = [ctypes.c_int32.from_address(engine.get_global_value_address(name)) for name in SREGS]
+    kept = [engine]
+
+    def run(node: Node, thread: int) -> None:
+        assert kept
+        for register, value in zip(
+            registers, (thread % node.block[0], thread // node.block[0], node.block[0]), strict=True
+        ):
+            register.value = value
+        entry(*[argument.value for argument in node.arguments])
+
+    return run
+
+
+def _untargeted(text: str) -> str:
+    lines = [line for line in text.splitlines() if not line.startswith("target ")]
+    return "\n".join(lines).replace("ptx_kernel ", "")
+
+
+def shim() -> Any:
+    """What compiles CUDA C++ by g++, from the tests of those kernels."""
+    path = Path(__file__).parents[2] / "tape/numerics/cuda/host.py"
+    spec = spec_from_file_location("cuda_host", path)
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class HostMemory:
+    """A block of junk."""
+
+    def __init__(self, nbytes: int) -> None:
+        self._bytes = np.full(max(nbytes, 1) + 256, 0xAB, np.uint8)
+        self.address = -(-int(self._bytes.ctypes.data) // 256) * 256
+
+
+class HostGpu:
+    """In the place of `Gpu`."""
+
+    name, arch = "this machine", "sm_90"
+
+    def __init__(self, folder: Path, seed: int = 0) -> None:
+        self._random, self._shim = random.Random(seed), shim().Host(folder)
+
+    def use(self) -> None: ...
+
+    def allocate(self, nbytes: int) -> HostMemory:
+        return HostMemory(nbytes)
+
+    def pinned(self, nbytes: int) -> Any:
+        return np.full(nbytes, 0xAB, np.uint8)
+
+    def upload(self, target: int, array: Any) -> None:
+        ctypes.memmove(target, array.ctypes.data, array.nbytes)
+
+    def download(self, array: Any, source: int) -> None:
+        ctypes.memmove(array.ctypes.data, source, array.nbytes)
+
+    def function(self, code: bytes, name: str, shared: int = 0) -> Any:
+        program = json.loads(code)
+        if isinstance(program, list):
+            return translated(code)
+        return getattr(self._shim.library(program["source"], [tuple(d) for d in program["defines"]]), f"host_{name}")
+
+    def graph(self, nodes: Sequence[Node | Copy]) -> Any:
+        return list(nodes)
+
+    def launch(self, graph: Sequence[Node | Copy]) -> None:
+        left = set(range(len(graph)))
+        while left:
+            i = self._random.choice([i for i in left if not left & set(graph[i].after)])
+            self._run(graph[i])
+            left.remove(i)
+
+    def _run(self, node: Node | Copy) -> None:
+        if isinstance(node, Copy):
+            ctypes.memmove(node.target, node.source, node.nbytes)
+        elif len(node.arguments) == 2:
+            call, report = map(ctypes.byref, node.arguments)
+            grid = (ctypes.c_uint * 3)(*node.grid)
+            node.function(call, report, grid, node.block[0], node.shared, self._random.randrange(1 << 30))
+        else:
+            threads = list(range(node.grid[0] * node.block[0]))
+            self._random.shuffle(threads)
+            for thread in threads:
+                node.function(node, thread)

@@ -80,7 +80,9 @@ def chosen_weights(size: int, words: Words) -> tuple[Tile, int]:
     return tile, max(tiles * blocks // (8 * PROCESSORS), 1)
 
 
-def _launch(entry: str, size: int, tile: Tile, words: Words, grid: Triple, pointers: Words, each: int, a: int) -> Launch:
+def _launch(
+    entry: str, size: int, tile: Tile, words: Words, grid: Triple, pointers: Words, each: int, a: int
+) -> Launch:
     middle, weights = _middle(words), entry == "convolve_weights"
     table = 2 * BLOCK * PLACE_BYTES * (1 + middle)
     if weights:

@@ -48,15 +48,17 @@ static jmp_buf scheduler;
 static unsigned order[MOST], seed = 1;
 static unsigned char slots[MOST][16];
 static void (*kernel)();
+static char failure[128];
 static unsigned limit;
 
 static unsigned draw(unsigned below) {
   seed = seed * 1664525u + 1013904223u;
   return (unsigned)((unsigned long long)seed * below >> 32);
 }
-static void fail(const char* text) {
-  fprintf(stderr, "shim: block %u, thread %u: %s\n", block.x, thread.x, text);
-  abort();
+// Tell what a kernel does wrong; nothing more of it runs.
+static void fail(const char* text, bool in_thread = true) {
+  if (!failure[0]) snprintf(failure, sizeof failure, "block %u, thread %u: %s", block.x, thread.x, text);
+  if (in_thread) fibers[thread.x].state = DONE, _longjmp(scheduler, 1);
 }
 // Leave this thread until the scheduler comes back to it.
 static void pause(State state) {
@@ -68,7 +70,7 @@ static void block_barrier() { pause(AT_BLOCK); }
 static void warp_barrier(unsigned = ~0u) { pause(AT_WARP); }
 static void body() {
   kernel();
-  if (fibers[thread.x].waiting) fail("it ends before its copies are waited for");
+  if (fibers[thread.x].waiting) fail("it ends before its copies have come");
   fibers[thread.x].state = DONE;
   _longjmp(scheduler, 1);
 }
@@ -106,28 +108,32 @@ static void run_block() {
     }
     for (unsigned i = 0; i < count; i++)
       if (fibers[order[i]].state == READY) enter(order[i]);
+    if (failure[0]) return;
     going = false;
     for (unsigned t = 0; t < count; t += 32) going |= released(AT_WARP, t, t + 32 < count ? t + 32 : count);
     going |= released(AT_BLOCK, 0, count);
     if (going) continue;
     for (unsigned t = 0; t < count; t++)
-      if (fibers[t].state != DONE) thread = {t, 0, 0}, fail("it waits for ever at a barrier");
+      if (fibers[t].state != DONE) thread = {t, 0, 0}, fail("it waits for ever at a barrier", false);
   }
 }
 // Blocks one after the other; behind the shared memory that was asked for nothing may be written.
 static void run_guarded() {
   run_block();
-  for (size_t i = limit; i < SHARED; i++)
-    if (shared[i] != 0xff) fail("it writes behind its shared memory");
+  const unsigned char* const behind = shared + limit;
+  if (limit < SHARED && (behind[0] != 0xff || memcmp(behind, behind + 1, SHARED - limit - 1)))
+    fail("it writes behind its shared memory", false);
 }
-static void run(void (*what)(), const unsigned* blocks, unsigned threads, unsigned shared_bytes, unsigned first_seed) {
-  if (threads > MOST || shared_bytes > SHARED) fail("more threads or shared memory than a device has");
-  limit = shared_bytes;
+// What goes wrong, or null.
+static const char* run(void (*what)(), const unsigned* blocks, unsigned threads, unsigned bytes, unsigned first_seed) {
+  if (threads > MOST || bytes > SHARED) return "more threads or shared memory than a device has";
+  limit = bytes, failure[0] = 0;
   if (!stacks) stacks = (char*)malloc(STACK * MOST), fibers = (Fiber*)calloc(MOST, sizeof(Fiber));
   kernel = what, grid = {blocks[0], blocks[1], blocks[2]}, size = {threads, 1, 1}, seed = first_seed;
   for (block.z = 0; block.z < grid.z; block.z++)
     for (block.y = 0; block.y < grid.y; block.y++)
-      for (block.x = 0; block.x < grid.x; block.x++) run_guarded();
+      for (block.x = 0; block.x < grid.x && !failure[0]; block.x++) run_guarded();
+  return failure[0] ? failure : nullptr;
 }
 
 static void copy(void* to, const void* from, unsigned bytes, bool in) {
@@ -221,8 +227,8 @@ template <int LEFT> DEV void wait_copies() { shim::wait(LEFT); }
   static const Call* name##_call;                                                                      \
   static Report name##_report;                                                                         \
   static void name##_body() { name(*name##_call, name##_report); }                                     \
-  extern "C" void host_##name(const Call* call, const Report* report, const unsigned* grid,            \
-                              unsigned threads, unsigned shared_bytes, unsigned seed) {                \
+  extern "C" const char* host_##name(const Call* call, const Report* report, const unsigned* grid,     \
+                                     unsigned threads, unsigned shared_bytes, unsigned seed) {         \
     name##_call = call, name##_report = *report;                                                       \
-    shim::run(name##_body, grid, threads, shared_bytes, seed);                                         \
+    return shim::run(name##_body, grid, threads, shared_bytes, seed);                                  \
   }

@@ -67,11 +67,12 @@ def launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
     size, (batch, m, n) = dtype.itemsize, words[: at.N + 1]
     if batch * m * n == 0:
         return ()
-    tile, each, transposed = chosen(size, words)
-    return _launches(size, words, tile, each, transposed=transposed)
+    return launches_of(size, words, chosen(size, words))
 
 
-def _launches(size: int, words: Words, tile: Tile, each: int, *, transposed: bool) -> tuple[Launch, ...]:
+def launches_of(size: int, words: Words, how: Chosen) -> tuple[Launch, ...]:
+    """The launches of a product that is computed in a given way."""
+    tile, each, transposed = how
     batch, m, n, k = words[: at.K + 1]
     own = [w // size if at.A_GROUP <= i <= at.B_COLUMN else w for i, w in enumerate(words[: at.MASK + 1])]
     real = (("REAL", REALS[size]),)

@@ -3,11 +3,14 @@
 import ctypes
 import shutil
 import subprocess
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from functools import cache
 from hashlib import sha256
+from importlib.util import find_spec
+from math import prod
 from pathlib import Path
+from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -17,11 +20,26 @@ from dgrr.arrays import Array
 from dgrr.tape.numerics.cuda.written import SCRATCH, WORDS, Launch, Words, written
 
 PACKAGE = Path(dgrr.__file__).parent
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
 HEADERS = PACKAGE / "tape/numerics/cuda"
 COMPILER = shutil.which("g++")
 FLAGS = ("-x", "c++", "-std=c++17", "-O2", "-march=native", "-ffp-contract=off", "-shared", "-fPIC", "-w")
 
-needs_compiler = pytest.mark.skipif(COMPILER is None, reason="g++, which compiles CUDA sources, is missing")
+MISSING = [
+    *(["g++"] if COMPILER is None else []),
+    *(name for name in ("cuda.bindings", "nvidia.cu13") if not _is_installed(name)),
+]
+needs_cuda = pytest.mark.skipif(
+    bool(MISSING), reason=f'missing: {", ".join(MISSING)}; pip install "dgrr[cuda]" and g++ compile the CUDA sources'
+)
 
 
 class Call(ctypes.Structure):
@@ -37,21 +55,14 @@ class Report(ctypes.Structure):
 
 
 class Host:
-    """Runs launches; sources, each with its defines, are compiled once for all tests into a folder."""
+    """Runs launches of the package's sources, or of changed copies: of headers and sources in other folders."""
 
-    def __init__(self, folder: Path, headers: Path = HEADERS, changed: dict[str, str] | None = None) -> None:
-        self.folder, self.headers = folder, headers
-        self.changed = changed or {}
-        """Sources in place of the package's."""
+    def __init__(self, folder: Path, headers: Path = HEADERS, sources: Path | None = None) -> None:
+        self.folder, self.headers, self.sources = folder, headers, sources
 
     def library(self, source: str, defines: Sequence[tuple[str, int | str]]) -> ctypes.CDLL:
-        return _library(self.folder, self.headers, self.changed.get(source, str(PACKAGE / source)), tuple(defines))
-
-    def compile_all(self, launches: Sequence[Launch]) -> None:
-        """Compile what launches need, side by side."""
-        with ThreadPoolExecutor(4) as pool:
-            programs = {(launch.source, launch.defines) for launch in launches}
-            list(pool.map(lambda program: self.library(*program), programs))
+        path = PACKAGE / source if self.sources is None else self.sources / Path(source).name
+        return _library(self.folder, self.headers, path, tuple(defines))
 
     def launch(self, launch: Launch, table: Sequence[int], report: Report, seed: int) -> None:
         call = Call()
@@ -60,35 +71,55 @@ class Host:
         for i, word in enumerate(launch.words):
             call.words[i] = word
         entry = getattr(self.library(launch.source, launch.defines), f"host_{launch.entry}")
+        entry.restype = ctypes.c_char_p
         (threads, *flat), grid = launch.block, (ctypes.c_uint * 3)(*launch.grid)
         assert flat == [1, 1]
-        entry(ctypes.byref(call), ctypes.byref(report), grid, threads, launch.shared, seed)
+        failure = entry(ctypes.byref(call), ctypes.byref(report), grid, threads, launch.shared, seed)
+        if failure is not None:
+            raise HostError(f"{launch.entry}: {failure.decode()}")
 
-    def run(self, name: str, arrays: Sequence[Array], words: Words, dtype: np.dtype, seed: int = 1) -> int:  # type: ignore[type-arg]
+    def run(self, name: str, arrays: Sequence[Array], words: Words, dtype: Any, seed: int = 1) -> int:
         """The form of a CPU kernel, for its table and words; the word of the first fault, all ones if there is none."""
-        form, device_words = written[name], np.array(words, np.int64)
-        scratch = np.full(form.scratch(dtype, words), 0xFF, np.uint8)
-        return self.run_launches(form.launches(dtype, words), arrays, device_words, scratch, seed)
+        form = written[name]
+        return self.run_launches(form.launches(dtype, words), arrays, words, form.scratch(dtype, words), seed)
 
     def run_launches(
-        self, launches: Sequence[Launch], arrays: Sequence[Array], words: Array, scratch: Array, seed: int = 1
+        self, launches: Sequence[Launch], arrays: Sequence[Array], words: Words, scratch: int, seed: int = 1
     ) -> int:
         assert (SCRATCH, WORDS) == (-1, -2)
-        fault = np.full(1, 2**64 - 1, np.uint64)
-        report = Report(fault.ctypes.data, 7)
-        table = [int(a.ctypes.data) for a in (*arrays, words, scratch)]
+        fault, device_words = np.full(1, NO_FAULT, np.uint64), np.array(words, np.int64)
+        memory = np.full(scratch + GUARD, 0xFF, np.uint8)  # NaN: what nobody wrote shows
+        table = [int(a.ctypes.data) for a in (*arrays, device_words, memory)]
         for launch in launches:
-            self.launch(launch, table, report, seed)
+            self.launch(launch, table, Report(fault.ctypes.data, OP), seed)
+        assert (memory[scratch:] == 0xFF).all(), "a kernel writes behind its scratch"
         return int(fault[0])
 
 
+class HostError(AssertionError):
+    """What a kernel does that no device allows."""
+
+
+NO_FAULT, OP, GUARD = 2**64 - 1, 7, 256
+
+
 @cache
-def _library(folder: Path, headers: Path, source: str, defines: tuple[tuple[str, int | str], ...]) -> ctypes.CDLL:
-    out = folder / f"{Path(source).stem}-{sha256(repr((headers, source, defines)).encode()).hexdigest()[:16]}.so"
-    macros = [f"-D{name}={value}" for name, value in defines]
-    assert COMPILER is not None
-    subprocess.run([COMPILER, *FLAGS, f"-I{headers}", *macros, "-o", out, source], check=True)
+def _library(folder: Path, headers: Path, source: Path, defines: tuple[tuple[str, int | str], ...]) -> ctypes.CDLL:
+    name = f"{source.stem}-{sha256(repr((headers, source, defines)).encode()).hexdigest()[:16]}"
+    out, partial = folder / f"{name}.so", folder / f"{name}-{uuid4().hex}.so"
+    if not out.exists():
+        macros = [f"-D{key}={value}" for key, value in defines]
+        subprocess.run([str(COMPILER), *FLAGS, f"-I{headers}", *macros, "-o", partial, source], check=True)
+        partial.rename(out)
     return ctypes.CDLL(str(out))
+
+
+def output(shape: Sequence[int], dtype: Any) -> tuple[Array, Callable[[], bool]]:
+    """An array to fill, and whether what lies around it is as it was."""
+    count = prod(shape)
+    memory = np.full(count + 2 * GUARD, 5, dtype)
+    own = memory[GUARD : GUARD + count].reshape(shape)
+    return own, lambda: bool((memory[:GUARD] == 5).all() and (memory[GUARD + count :] == 5).all())
 
 
 # ---------------------------------------------------------------------- numbers that show a wrong bit
@@ -96,7 +127,7 @@ def _library(folder: Path, headers: Path, source: str, defines: tuple[tuple[str,
 KINDS = ("normal", "wide", "zeros", "tiny", "subnormal", "special")
 
 
-def values(rng: np.random.Generator, shape: Sequence[int], kind: str, dtype: np.dtype) -> Array:  # type: ignore[type-arg]
+def values(rng: np.random.Generator, shape: Sequence[int], kind: str, dtype: Any) -> Array:
     """Numbers of one kind: what makes an order, a contraction, a flush or a padding visible."""
     single = dtype == np.float32
     x = rng.standard_normal(tuple(shape))

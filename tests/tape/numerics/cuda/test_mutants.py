@@ -1,0 +1,138 @@
+"""What the host finds: kernels that are wrong in one place, each of which another thread, padding or order shows."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dgrr.tape.ops.conv import cuda_convolutions
+from dgrr.tape.ops.linear import cuda_products
+
+from .convolution_cases import SMALL, checked
+from .host import HEADERS, PACKAGE, Host, HostError, needs_cuda
+from .product_cases import case, way, wrong_bits
+
+pytestmark = needs_cuda
+DTYPE = np.dtype(np.float32)
+TILES, PRODUCTS, CONVOLUTIONS = "tiles.cuh", "products.cu", "convolutions.cu"
+
+MUTANTS = {
+    "+0 behind the last term": (TILES, "(real)-0.0", "(real)0"),
+    "blocks of 512": (TILES, "CHAIN = 256", "CHAIN = 512"),
+    "a product and a sum for fma": (
+        TILES,
+        "acc[i][j] = fused(a[k % 2][i], b[k % 2][j], acc[i][j])",
+        "acc[i][j] = add(mul(a[k % 2][i], b[k % 2][j]), acc[i][j])",
+    ),
+    "one barrier less in the loop": (
+        TILES,
+        "__syncthreads();\n          fragment(a[(k + 1)",
+        "fragment(a[(k + 1)",
+    ),
+    "one wait less in the loop": (
+        TILES,
+        "if (k == BK - 1) {\n          wait_copies<STAGES - 2>();",
+        "if (k == BK - 1) {\n          wait_copies<STAGES - 1>();",
+    ),
+    "one wait less before the loop": (
+        TILES,
+        "wait_copies<STAGES - 2>();\n  __syncthreads();",
+        "wait_copies<STAGES - 1>();\n  __syncthreads();",
+    ),
+    "stages that overlap": (TILES, "STAGE = BK * (PA + PB)", "STAGE = BK * (PA + PB) - 8"),
+    "the last block alone": (
+        TILES,
+        "if (first) {\n            const Run<VN> run",
+        "if (false) {\n            const Run<VN> run",
+    ),
+}  # fmt: skip
+
+SLICES = {
+    "one barrier less before the sums": (
+        PRODUCTS,
+        "= run;\n      }\n    __syncthreads();\n    for (int s = 0; s < SLICES",
+        "= run;\n      }\n    for (int s = 0; s < SLICES",
+    ),
+    "one wait less": (
+        PRODUCTS,
+        "wait_copies<STAGES - 2>();\n      __syncthreads();\n      load();",
+        "wait_copies<STAGES - 1>();\n      __syncthreads();\n      load();",
+    ),
+    "one barrier less in the loop": (
+        PRODUCTS,
+        "wait_copies<STAGES - 2>();\n      __syncthreads();\n      load();",
+        "wait_copies<STAGES - 2>();\n      load();",
+    ),
+}
+
+CONVS = {
+    "a ring of one block": (CONVOLUTIONS, "RING = 2 * CHAIN", "RING = CHAIN"),
+    "a ring that is filled too late": (CONVOLUTIONS, "fill(block + 1);", "fill(block + 2);"),
+    "no barrier behind the first entries": (
+        CONVOLUTIONS,
+        "table.fill(0);\n  __syncthreads();\n  const bool biased",
+        "table.fill(0);\n  const bool biased",
+    ),
+    "no cells outside of the source": (
+        CONVOLUTIONS,
+        "  copy_one(to, base + offset, in);",
+        "  copy_one(to, base, true);",
+    ),
+    "taps in another order": (CONVOLUTIONS, "term(w, before + k)", "term(w, before + (k ^ 1))"),
+}
+
+
+def mutated(folder: Path, programs: Path, file: str, old: str, new: str) -> Host:
+    """A host of the sources with one place changed."""
+    sources = (PACKAGE / cuda_products.SOURCE, PACKAGE / cuda_convolutions.SOURCE)
+    for path in (*HEADERS.glob("*.cuh"), *HEADERS.glob("*.h"), *sources):
+        shutil.copy(path, folder)
+    text = (folder / file).read_text()
+    assert old in text, "the mutant is of another source"
+    (folder / file).write_text(text.replace(old, new))
+    return Host(programs, folder, folder)
+
+
+PRODUCT_CASES = (((1, 40, 36, 267), "tiny"), ((1, 33, 64, 600), "normal"), ((2, 36, 32, 1030), "wide"))
+
+
+def products(host: Host, name: str) -> int:
+    """Wrong elements of a few products by a tile."""
+    rng, found = np.random.default_rng(0), 0
+    for i, (shape, kind) in enumerate(PRODUCT_CASES):
+        given = case(rng, shape, "NN", kind, "", DTYPE)
+        found += wrong_bits(host, given, way(name, DTYPE, given), DTYPE, i)
+    return found
+
+
+def convolutions(host: Host) -> int:
+    """Wrong elements of a convolution of more than two blocks."""
+    conv = SMALL[0]._replace(channels=70, outputs=6)
+    return sum(found for kind in ("normal", "special") for _, found in checked(host, conv, kind, DTYPE, bias=True))
+
+
+def is_found(search: object, *arguments: object) -> bool:
+    try:
+        return search(*arguments) > 0  # type: ignore[operator]
+    except HostError:
+        return True
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_wrong_product_is_found(mutant: str, tmp_path: Path, programs: Path) -> None:
+    assert is_found(products, mutated(tmp_path, programs, *MUTANTS[mutant]), "small")
+
+
+@pytest.mark.parametrize("mutant", SLICES)
+def test_a_wrong_sliced_product_is_found(mutant: str, tmp_path: Path, programs: Path) -> None:
+    assert is_found(products, mutated(tmp_path, programs, *SLICES[mutant]), "slices8")
+
+
+@pytest.mark.parametrize("mutant", CONVS)
+def test_a_wrong_convolution_is_found(mutant: str, tmp_path: Path, programs: Path) -> None:
+    assert is_found(convolutions, mutated(tmp_path, programs, *CONVS[mutant]))
+
+
+def test_without_a_mutant_nothing_is_found(host: Host) -> None:
+    assert not products(host, "small") and not products(host, "slices8") and not convolutions(host)

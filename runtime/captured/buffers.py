@@ -1,6 +1,6 @@
 """What a plan is bound to: the input buffers for batches of one signature, and arrays at fixed addresses."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from ..lower.lower import stored
 from ..lower.plan import BindingPlan
 from ..step.batch import BatchSignature, batch_arrays, map_batch
 from ..step.eager import StateDict
-from ..step.memory import empty
+from ..step.memory import line_aligned, side_by_side
 
 if TYPE_CHECKING:
     from ..cuda.mirror import Mirror
@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 class InputBuffers:
     """Memory that batches of one signature are copied into."""
 
-    def __init__(self, example: Any, signature: BatchSignature) -> None:
+    def __init__(
+        self, example: Any, signature: BatchSignature, block: Callable[[int], Array] = line_aligned
+    ) -> None:
         self.signature = signature
-        self.inputs = [empty(shape, dtype) for _, shape, dtype in signature]
+        self.inputs = side_by_side([(shape, dtype) for _, shape, dtype in signature], block)
         buffers = iter(self.inputs)
         self.bound = map_batch(lambda where, leaf: next(buffers), example)
         """The batch that is bound: the input buffers in the form of a batch."""

@@ -26,6 +26,7 @@ from ..lower.bind import BoundPlan, Fault
 from ..lower.plan import BindingPlan
 from ..step.batch import BatchSignature
 from ..step.eager import TrainingStep, mean_metrics
+from ..step.memory import line_aligned
 from .buffers import InputBuffers, bound_to
 from .purity import Looks, require_same, require_same_loss
 
@@ -51,7 +52,7 @@ class Plans(InputBuffers):
         compile: Compiler,
         mirror: "Mirror | None",
     ) -> None:
-        super().__init__(example, signature)
+        super().__init__(example, signature, line_aligned if mirror is None else mirror.gpu.pinned)
         self._step, self._compile, self._mirror = step, compile, mirror
         self.recording = record(step.loss_fn, step.params, example, step.recipe, step.model_state, step.seed)
         self.looks = Looks(self._look)

@@ -57,7 +57,6 @@ class CudaBound(BoundPlan):
         """Run the graph on what lies in the input buffers. Raises Fault, at the first op that failed."""
         self._gpu.use()
         self._mirror.before_run()
-        self._inputs.stage()
         self._gpu.launch(self._graph)
         if self._trains:
             self._mirror.after_run()
@@ -212,23 +211,18 @@ class CudaBound(BoundPlan):
 
 
 class _Inputs:
-    """The inputs of a plan: buffers of the host, pinned memory behind them, and their copies on the GPU."""
+    """The inputs of a plan: buffers side by side in pinned memory of the host, and their copy on the GPU."""
 
     def __init__(self, mirror: Mirror, buffers: Mapping[int, Array]) -> None:
         self._buffers = buffers
-        self._offsets, total = dict[int, int](), 0
-        for id, buffer in buffers.items():
-            self._offsets[id] = total
-            total += aligned(buffer.nbytes)
-        self._pinned, self._memory, self._nbytes = mirror.gpu.pinned(total), mirror.gpu.allocate(total), total
-        self._views = [
-            self._pinned[self._offsets[id] :][: b.nbytes].view(b.dtype).reshape(b.shape) for id, b in buffers.items()
-        ]
+        self._block = owned_block(next(iter(buffers.values()))) if buffers else np.empty(0, np.uint8)
+        self._start = int(self._block.ctypes.data)
+        self._memory = mirror.gpu.allocate(self._block.nbytes)
 
     def address(self, root: int) -> int | None:
         """Where an input lies on the GPU; None for what is none."""
-        offset = self._offsets.get(root)
-        return None if offset is None else self._memory.address + offset
+        buffer = self._buffers.get(root)
+        return None if buffer is None else self._memory.address + int(buffer.ctypes.data) - self._start
 
     def take(self, batch: tuple[Any, ...]) -> bool:
         """Copy a batch into the buffers, if it fits them."""
@@ -239,17 +233,12 @@ class _Inputs:
             np.copyto(buffer, given)
         return True
 
-    def stage(self) -> None:
-        """Copy the buffers where the GPU fetches them from."""
-        for view, buffer in zip(self._views, self._buffers.values(), strict=True):
-            np.copyto(view, buffer)
-
     def copies(self) -> list[tuple[Copy, list[Touch]]]:
         """The copy to the GPU, as a node of the graph."""
-        if not self._nbytes:
+        if not self._block.nbytes:
             return []
-        target, source = self._memory.address, int(self._pinned.ctypes.data)
-        return [(Copy(False, target, source, self._nbytes, ()), [Touch(target, target + self._nbytes, WRITE)])]
+        target, nbytes = self._memory.address, self._block.nbytes
+        return [(Copy(False, target, self._start, nbytes, ()), [Touch(target, target + nbytes, WRITE)])]
 
 
 class _Answer:

@@ -1,6 +1,7 @@
 """Memory for what steps keep: blocks of bytes that begin at cache lines."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from math import prod
 from typing import Any
 
@@ -42,6 +43,12 @@ def packed(arrays: Mapping[str, Array]) -> dict[str, Array]:
     return copies
 
 
-def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """A fresh array that begins at a cache line; its contents are junk."""
-    return line_aligned(prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
+def side_by_side(
+    wanted: Sequence[tuple[tuple[int, ...], np.dtype[Any]]], block: Callable[[int], Array] = line_aligned
+) -> list[Array]:
+    """Fresh arrays of these shapes and dtypes in one block, each beginning at a cache line; their contents are junk."""
+    sizes = [aligned(prod(shape) * dtype.itemsize) for shape, dtype in wanted]
+    memory, made = block(sum(sizes)), list[Array]()
+    for (shape, dtype), offset in zip(wanted, accumulate([0, *sizes]), strict=False):
+        made.append(memory[offset:][: prod(shape) * dtype.itemsize].view(dtype).reshape(shape))
+    return made

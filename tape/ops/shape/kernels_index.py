@@ -9,6 +9,7 @@ An index counts from the end if it is negative, and one outside is refused; in `
 import numpy as np
 from numba import njit
 
+from ...numerics.engine.code_for import GPU
 from ...numerics.engine.intrinsics import real, word
 from ...numerics.engine.kernel import kernel, share, vector, vector_as
 
@@ -34,6 +35,22 @@ def _add(out, source):
     """``out += source``."""
     for i in range(out.size):
         out[i] += source[i]
+
+
+ROW_GROUPS = 64
+"""Into how many groups a GPU deals the rows that are added to: a thread has one column of one group."""
+
+
+@njit(inline="always")
+def _share_of_rows(ints, part, parts):
+    """``(start, columns, group, groups)``: the columns of a share, and which of the rows, dealt into groups."""
+    n, inner = word(ints, 1), word(ints, 2)
+    if GPU:
+        groups = max(1, min(n, ROW_GROUPS))
+        item, mine = share(inner * groups, part, parts)
+        return item % max(1, inner), mine, item // max(1, inner), groups
+    start, mine = share(inner, part, parts)
+    return start, mine, 0, 1
 
 
 @kernel
@@ -74,11 +91,13 @@ def _add_rows(table, ints, part, parts, values, indices):
     """Add row j of array ``values`` to row ``indices[j]`` of the output, j ascending; shares split the rows."""
     outer, n, inner, count = word(ints, 0), word(ints, 1), word(ints, 2), word(ints, 3)
     where = vector_as(table, INT64, indices, 0, count)
-    start, mine = share(inner, part, parts)
+    start, mine, group, groups = _share_of_rows(ints, part, parts)
     for j in range(count):
         position = position_of(where[j], n)
         if position < 0:
             return j + 1
+        if position % groups != group:
+            continue
         for o in range(outer):
             out = vector(table, 0, (o * n + position) * inner + start, mine)
             _add(out, vector(table, values, (o * count + j) * inner + start, mine))
@@ -89,9 +108,10 @@ def _add_rows(table, ints, part, parts, values, indices):
 def scatter_add(table, ints, part, parts):
     """Zeros with row j of ``values`` added at ``indices[j]``, j ascending; arrays: out, values, indices."""
     outer, n, inner = word(ints, 0), word(ints, 1), word(ints, 2)
-    start, mine = share(inner, part, parts)
-    for row in range(outer * n):
-        vector(table, 0, row * inner + start, mine)[:] = real(table, 0.0)
+    start, mine, group, groups = _share_of_rows(ints, part, parts)
+    for o in range(outer):
+        for row in range(group, n, groups):
+            vector(table, 0, (o * n + row) * inner + start, mine)[:] = real(table, 0.0)
     return _add_rows(table, ints, part, parts, 1, 2)
 
 
@@ -100,11 +120,12 @@ def scatter_add_inside(table, ints, part, parts):
     """`scatter_add` that leaves out the rows of ``values`` whose index lies outside 0 to n - 1."""
     outer, n, inner, count = word(ints, 0), word(ints, 1), word(ints, 2), word(ints, 3)
     where = vector_as(table, INT64, 2, 0, count)
-    start, mine = share(inner, part, parts)
-    for row in range(outer * n):
-        vector(table, 0, row * inner + start, mine)[:] = real(table, 0.0)
+    start, mine, group, groups = _share_of_rows(ints, part, parts)
+    for o in range(outer):
+        for row in range(group, n, groups):
+            vector(table, 0, (o * n + row) * inner + start, mine)[:] = real(table, 0.0)
     for j in range(count):
-        if 0 <= where[j] < n:
+        if 0 <= where[j] < n and where[j] % groups == group:
             for o in range(outer):
                 _add(
                     vector(table, 0, (o * n + where[j]) * inner + start, mine),
@@ -117,10 +138,11 @@ def scatter_add_inside(table, ints, part, parts):
 def index_add(table, ints, part, parts):
     """``x`` with row j of ``values`` added at ``indices[j]``, j ascending; arrays: out, x, indices, values."""
     outer, n, inner = word(ints, 0), word(ints, 1), word(ints, 2)
-    start, mine = share(inner, part, parts)
-    for row in range(outer * n):
-        out = vector(table, 0, row * inner + start, mine)
-        _copy(out, vector(table, 1, row * inner + start, mine))
+    start, mine, group, groups = _share_of_rows(ints, part, parts)
+    for o in range(outer):
+        for row in range(group, n, groups):
+            out = vector(table, 0, (o * n + row) * inner + start, mine)
+            _copy(out, vector(table, 1, (o * n + row) * inner + start, mine))
     return _add_rows(table, ints, part, parts, 3, 2)
 
 

@@ -28,6 +28,9 @@ DEV double from_bits(unsigned long long a) { return __longlong_as_double((long l
 // A whole number as a float of the type of `like`, rounded to nearest.
 DEV float number(long long a, float) { return __ll2float_rn(a); }
 DEV double number(long long a, double) { return __ll2double_rn(a); }
+// The float64 whose bits a word has, rounded to the type of `like`.
+DEV float real_of(long long word, float) { return __double2float_rn(__longlong_as_double(word)); }
+DEV double real_of(long long word, double) { return __longlong_as_double(word); }
 // Asynchronous copies into shared memory of one element, and of 16 bytes; what is not `in` range becomes +0.
 template <class T> DEV void copy_one(T* to, const T* from, bool in) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"

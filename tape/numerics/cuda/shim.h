@@ -217,6 +217,8 @@ DEV float from_bits(unsigned a) { return same_bytes<float>(a); }
 DEV double from_bits(unsigned long long a) { return same_bytes<double>(a); }
 DEV float number(long long a, float) { return (float)a; }
 DEV double number(long long a, double) { return (double)a; }
+DEV float real_of(long long word, float) { return (float)same_bytes<double>(word); }
+DEV double real_of(long long word, double) { return same_bytes<double>(word); }
 template <class T> DEV void copy_one(T* to, const T* from, bool in) { shim::copy(to, from, sizeof(T), in); }
 template <class T> DEV void copy_vector(T* to, const T* from, bool in) { shim::copy(to, from, 16, in); }
 DEV void commit_copies() { shim::fibers[shim::thread.x].group++; }

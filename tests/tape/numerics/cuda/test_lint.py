@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dgrr.tape.numerics.cuda import lint, nvrtc
+from dgrr.tape.numerics.cuda.columns import WARPS
 from dgrr.tape.numerics.cuda.rows import GROUPS
 from dgrr.tape.numerics.cuda.tiles import TILES, Tile
 from dgrr.tape.numerics.cuda.written import REALS
@@ -77,6 +78,8 @@ def programs() -> list[Program]:
             modes = (("WEIGHTS", i % 2), ("MIDDLE_AXES", i // 2))
             found.append((cuda_convolutions.SOURCE, (*tile.defines(size), *modes), fma_of(tile)))
     found += [(s, (("REAL", r),), 0) for s in (cuda_products.SOURCE, cuda_convolutions.SOURCE) for r in REALS.values()]
+    columns = (cuda_rows.COLUMNS, cuda_norms.COLUMNS)
+    found += [(s, (("REAL", r), ("WARPS", w)), 0) for s in columns for r in REALS.values() for w in (1, WARPS)]
     found += [(cuda_norms.SOURCE, (("REAL", r), ("GROUPS", g)), 0) for r in REALS.values() for g in (1, GROUPS)]
     return found
 

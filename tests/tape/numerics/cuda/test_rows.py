@@ -83,7 +83,22 @@ def norms(host: Host, dtype: Any, size: tuple[int, int], kind: str) -> Iterator[
         yield f"{name} weights", wrong_bits(host, "normalize_weight_grad", words, [layout[:1]], [dy, x])
 
 
-@pytest.mark.parametrize("family", [softmaxes, attention, norms])
+def columns(host: Host, dtype: Any, size: tuple[int, int], kind: str) -> Iterator[tuple[str, int]]:
+    """``size`` turned, so that what is a long row elsewhere is a long column here."""
+    (columns, rows), rng = size, np.random.default_rng(0)
+    shape = (rows, columns)
+    x, dy = values(rng, (2, *shape), kind, dtype), values(rng, shape, kind, dtype)
+    mean, inv, weight = (values(rng, (columns,), kind, dtype) for _ in range(3))
+    for name in ("sum_columns", "mean_columns"):
+        yield name, wrong_bits(host, name, (2, *shape), [(2, columns)], [x])
+    yield "deviations", wrong_bits(host, "inverse_deviations", (*shape, 1e-5), [(columns,)], [x[0], mean])
+    given = values(rng, (2, rows), kind, dtype)
+    yield "weights", wrong_bits(host, "column_weight_grad", shape, [(columns,)], [dy, x[0], given])
+    yield "slopes", wrong_bits(host, "column_slopes", (*shape, 0), [shape], [dy, x[0], mean, inv])
+    yield "weighted", wrong_bits(host, "column_slopes", (*shape, 5), [shape], [dy, x[0], mean, inv, weight])
+
+
+@pytest.mark.parametrize("family", [softmaxes, attention, norms, columns])
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_every_kernel_has_the_bits_of_the_cpu(host: Host, dtype: Any, family: Any) -> None:
     for i, size in enumerate(SIZES):
@@ -161,12 +176,20 @@ MUTANTS = {
     "blocks of 8192": ("rows.cuh", "ROW_BLOCK = 4096", "ROW_BLOCK = 8192"),
     "one barrier less": ("rows.cuh", "sums[group] = mine;\n        __syncthreads();", "sums[group] = mine;"),
     "blocks from the right": ("rows.cuh", "total = add(total, sums[g]);", "total = add(total, sums[GROUPS - 1 - g]);"),
+    "a block of rows after the next": (
+        "columns.cuh",
+        "start = round + warp * CHAIN,",
+        "start = round + (WARPS - 1 - warp) * CHAIN,",
+    ),
+    "columns in blocks of 512": ("columns.cuh", "CHAIN = 256", "CHAIN = 512"),
+    "no barrier behind the columns' sums": ("columns.cuh", "= chain;\n      __syncthreads();", "= chain;"),
     "another tree in exp": ("elementary.cuh", "add(sub(one, y), high), tail)", "sub(one, y), add(high, tail))"),
 }  # fmt: skip
 
 
 def some_rows(host: Host) -> int:
-    return sum(found for size in SIZES[2:] for _, found in softmaxes(host, FLOATS[0], size, "normal"))
+    both = [(size, kernels) for size in SIZES[2:] for kernels in (softmaxes, columns)]
+    return sum(found for size, kernels in both for _, found in kernels(host, FLOATS[0], size, "normal"))
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)

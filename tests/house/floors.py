@@ -41,7 +41,7 @@ FLOORS: dict[str, list[list[str]]] = {
     ],
     "tape/ops/conv": [
         ["kernels", "reference_dense", "sizes"],
-        ["lowering", "reference"],
+        ["cuda_convolutions", "lowering", "reference"],
         ["conv"],
     ],
     "tape/ops/pooling": [

@@ -4,11 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from ...numerics.cuda.columns import column_launches
 from ...numerics.cuda.rows import row_launches
 from ...numerics.cuda.written import Form, Launch, Words, written
 from . import kernels as at
 
 SOURCE = "tape/ops/norm/norms.cu"
+COLUMNS = "tape/ops/norm/norm_columns.cu"
 
 INPUTS = {"normalize": 1, "row_statistics": 1, "normalize_grad": 2, "normalize_weight_grad": 2}
 """The kernels, and how many arrays stand between the output and the parameters."""
@@ -27,4 +29,20 @@ def _form(name: str, inputs: int) -> Form:
     return Form(launches, lambda dtype, words: 0)
 
 
+COLUMN_INPUTS = {"inverse_deviations": 2, "column_weight_grad": 3, "column_slopes": 4}
+"""The kernels of columns, likewise."""
+
+
+def _column_form(name: str, inputs: int) -> Form:
+    def launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
+        rows, columns, *rest = words[:3]
+        weight = words[2] if name == "column_slopes" else 0
+        pointers = tuple(range(max(inputs, weight) + 1))
+        own = (rows, columns, *rest)
+        return column_launches(COLUMNS, name, dtype.itemsize, (1, rows, columns), pointers, own)
+
+    return Form(launches, lambda dtype, words: 0)
+
+
 written.update({name: _form(name, inputs) for name, inputs in INPUTS.items()})
+written.update({name: _column_form(name, inputs) for name, inputs in COLUMN_INPUTS.items()})

@@ -1,6 +1,7 @@
 """CUDA kernels without a device: their sources by a host compiler, a fiber for each thread."""
 
 import ctypes
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
@@ -154,3 +155,9 @@ def canonical(x: Array) -> Array:
 def wrong(got: Array, want: Array) -> int:
     """How many elements differ in bits."""
     return int((canonical(np.ascontiguousarray(got)) != canonical(np.ascontiguousarray(want))).sum())
+
+
+def enumerators(path: Path, first: str) -> dict[str, int]:
+    """Names and numbers of the enumeration of a CUDA source that begins with a name."""
+    body = next(e for e in re.findall(r"enum \{([^}]*)\}", path.read_text()) if e.split(",")[0].strip() == first)
+    return {name.strip(): i for i, name in enumerate(body.split(",")) if name.strip()}

@@ -9,8 +9,7 @@ from dgrr.tape.ops.conv.kernels import words
 from dgrr.tape.ops.conv.kernels.plan import Plan, forward
 
 from .convolution_cases import SMALL, TILED, Conv, checked
-from .host import KINDS, PACKAGE, Host, needs_cuda
-from .test_products import enumerators
+from .host import KINDS, PACKAGE, Host, enumerators, needs_cuda
 
 pytestmark = needs_cuda
 FLOATS = tuple(map(np.dtype, (np.float32, np.float64)))

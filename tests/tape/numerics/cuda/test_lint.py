@@ -6,11 +6,16 @@ import numpy as np
 import pytest
 
 from dgrr.tape.numerics.cuda import lint, nvrtc
+from dgrr.tape.numerics.cuda.columns import WARPS
+from dgrr.tape.numerics.cuda.rows import GROUPS
 from dgrr.tape.numerics.cuda.tiles import TILES, Tile
 from dgrr.tape.numerics.cuda.written import REALS
 from dgrr.tape.ops import cuda_forms
+from dgrr.tape.ops.attention import cuda_attention
 from dgrr.tape.ops.conv import cuda_convolutions
 from dgrr.tape.ops.linear import cuda_products
+from dgrr.tape.ops.norm import cuda_norms
+from dgrr.tape.ops.reduce import cuda_rows
 
 from .host import needs_cuda
 
@@ -73,7 +78,16 @@ def programs() -> list[Program]:
             modes = (("WEIGHTS", i % 2), ("MIDDLE_AXES", i // 2))
             found.append((cuda_convolutions.SOURCE, (*tile.defines(size), *modes), fma_of(tile)))
     found += [(s, (("REAL", r),), 0) for s in (cuda_products.SOURCE, cuda_convolutions.SOURCE) for r in REALS.values()]
+    columns = (cuda_rows.COLUMNS, cuda_norms.COLUMNS)
+    found += [(s, (("REAL", r), ("WARPS", w)), 0) for s in columns for r in REALS.values() for w in (1, WARPS)]
+    found += [(cuda_norms.SOURCE, (("REAL", r), ("GROUPS", g)), 0) for r in REALS.values() for g in (1, GROUPS)]
     return found
+
+
+def row_programs() -> list[tuple[str, tuple[tuple[str, int | str], ...]]]:
+    """Programs with exp and log, whose fused operations stand in both headers as often as they are inlined."""
+    sources = (cuda_rows.SOURCE, cuda_attention.SOURCE)
+    return [(s, (("REAL", r), ("GROUPS", g))) for s in sources for r in REALS.values() for g in (1, GROUPS)]
 
 
 def ptx(program: Program, architecture: str) -> str:
@@ -87,6 +101,13 @@ def test_every_program_has_the_operations_that_are_written(i: int) -> None:
     text = ptx(program, "compute_90")
     assert lint.findings(text) == []
     assert lint.fused(text) == program[2]
+
+
+@needs_cuda
+def test_rows_have_no_other_operations() -> None:
+    for source, defines in row_programs():
+        text = nvrtc.compiled(source, defines, "compute_90").rstrip(b"\0").decode()
+        assert lint.findings(text) == [] and lint.fused(text) > 0
 
 
 @needs_cuda

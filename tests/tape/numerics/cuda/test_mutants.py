@@ -1,16 +1,13 @@
 """What the host finds: kernels that are wrong in one place, each of which another thread, padding or order shows."""
 
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from dgrr.tape.ops.conv import cuda_convolutions
-from dgrr.tape.ops.linear import cuda_products
-
 from .convolution_cases import SMALL, checked
-from .host import HEADERS, PACKAGE, Host, HostError, needs_cuda
+from .host import Host, needs_cuda
+from .mutation import is_found, mutated
 from .product_cases import case, way, wrong_bits
 
 pytestmark = needs_cuda
@@ -83,17 +80,6 @@ CONVS = {
 }
 
 
-def mutated(folder: Path, programs: Path, file: str, old: str, new: str) -> Host:
-    """A host of the sources with one place changed."""
-    sources = (PACKAGE / cuda_products.SOURCE, PACKAGE / cuda_convolutions.SOURCE)
-    for path in (*HEADERS.glob("*.cuh"), *HEADERS.glob("*.h"), *sources):
-        shutil.copy(path, folder)
-    text = (folder / file).read_text()
-    assert old in text, "the mutant is of another source"
-    (folder / file).write_text(text.replace(old, new))
-    return Host(programs, folder, folder)
-
-
 PRODUCT_CASES = (((1, 40, 36, 267), "tiny"), ((1, 33, 64, 600), "normal"), ((2, 36, 32, 1030), "wide"))
 
 
@@ -110,13 +96,6 @@ def convolutions(host: Host) -> int:
     """Wrong elements of a convolution of more than two blocks."""
     conv = SMALL[0]._replace(channels=70, outputs=6)
     return sum(found for kind in ("normal", "special") for _, found in checked(host, conv, kind, DTYPE, bias=True))
-
-
-def is_found(search: object, *arguments: object) -> bool:
-    try:
-        return search(*arguments) > 0  # type: ignore[operator]
-    except HostError:
-        return True
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)

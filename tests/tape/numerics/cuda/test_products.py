@@ -1,8 +1,5 @@
 """Products in CUDA C++ against the CPU's kernel, bit for bit, on the host."""
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -11,7 +8,7 @@ from dgrr.tape.ops import cuda_forms
 from dgrr.tape.ops.linear import cuda_products, kernels_product
 from dgrr.tape.ops.linear.kernels_product import Product
 
-from .host import KINDS, NO_FAULT, PACKAGE, Host, needs_cuda, output, wrong
+from .host import KINDS, NO_FAULT, PACKAGE, Host, enumerators, needs_cuda, output, wrong
 from .product_cases import EPILOGUES, SHAPES, case, way, wrong_bits
 
 pytestmark = needs_cuda
@@ -77,12 +74,6 @@ def test_what_is_launched_fits_a_device(dtype: np.dtype, size: tuple[int, ...]) 
         assert launch.shared <= 232448 and 0 < launch.block[0] <= 1024 and launch.block[0] % 32 == 0
         assert 0 < launch.grid[0] < 1 << 31 and 0 < launch.grid[2] < 1 << 16
     assert form.scratch(dtype, words) <= max(n * k, batch * m * n * -(-k // 256)) * bytes_of
-
-
-def enumerators(path: Path, first: str) -> dict[str, int]:
-    """Names and numbers of the enumeration of a CUDA source that begins with a name."""
-    body = next(e for e in re.findall(r"enum \{([^}]*)\}", path.read_text()) if e.split(",")[0].strip() == first)
-    return {name.strip(): i for i, name in enumerate(body.split(",")) if name.strip()}
 
 
 def test_the_words_have_the_positions_of_the_cpu() -> None:

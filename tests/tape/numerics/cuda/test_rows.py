@@ -1,0 +1,197 @@
+"""Kernels of rows in CUDA C++ against the CPU's, bit for bit, on the host."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dgrr.arrays import Array
+from dgrr.tape.numerics.cuda.rows import ROW_BLOCK
+from dgrr.tape.numerics.cuda.written import Launch
+from dgrr.tape.numerics.engine.kernel import KERNELS
+from dgrr.tape.numerics.engine.launch import Words, launch
+from dgrr.tape.ops import cuda_forms
+
+from .host import HEADERS, KINDS, NO_FAULT, OP, PACKAGE, Host, enumerators, needs_cuda, output, values, wrong
+from .mutation import is_found, mutated
+
+pytestmark = needs_cuda
+FLOATS = tuple(map(np.dtype, (np.float32, np.float64)))
+SIZES = ((1, 1), (3, 10), (9, 33), (2, ROW_BLOCK + 900))
+"""Rows and their lengths: less than the lanes, not a whole number of them, more rows than a block of threads has, and
+rows of more than one block."""
+
+
+def wrong_bits(
+    host: Host, name: str, words: Sequence[float], shapes: Sequence[tuple[int, ...]], inputs: Sequence[Array]
+) -> int:
+    """How many elements of a form's outputs differ from the CPU's."""
+    dtype, numbers = inputs[0].dtype, Words(*words)
+    want, got = [np.empty(shape, dtype) for shape in shapes], [output(shape, dtype) for shape in shapes]
+    assert launch(KERNELS[name], dtype, numbers, [*want, *inputs], 0) == 0
+    given = tuple(numbers.values.tolist())
+    assert host.run(name, [*(own for own, _ in got), *inputs], given, dtype) == NO_FAULT
+    assert all(untouched() for _, untouched in got), "a kernel writes outside of its output"
+    return sum(wrong(own, right) for (own, _), right in zip(got, want, strict=True))
+
+
+def softmaxes(host: Host, dtype: Any, size: tuple[int, int], kind: str) -> Iterator[tuple[str, int]]:
+    (rows, n), rng = size, np.random.default_rng(0)
+    x, g = values(rng, size, kind, dtype), values(rng, (1,), kind, dtype)
+    labels = rng.integers(0, n, rows)
+    for name in ("sum_rows", "mean_rows", "softmax", "log_softmax", "logsumexp"):
+        yield name, wrong_bits(host, name, size, [size if "softmax" in name else (rows,)], [x])
+    yield "losses", wrong_bits(host, "cross_entropy_rows", size, [(rows,)], [x, labels])
+    yield "grad", wrong_bits(host, "cross_entropy_grad", size, [size], [x, labels, g])
+    yield "both", wrong_bits(host, "cross_entropy_rows_with_grad", size, [(rows,), size], [x, labels, g])
+
+
+def attention(host: Host, dtype: Any, size: tuple[int, int], kind: str) -> Iterator[tuple[str, int]]:
+    (rows, n), rng = size, np.random.default_rng(0)
+    x, g = values(rng, size, kind, dtype), values(rng, size, kind, dtype)
+    yield "grad", wrong_bits(host, "scaled_softmax_grad", (*size, 0.3), [size], [g, x])
+    for mask_rows, causal, scale in ((0, 0, 0.3), (0, 1, -0.7), (rows, 0, -0.7), (rows, 1, 0.3), (1, 1, 0.3)):
+        mask = [(rng.random((mask_rows, n)) < 0.5).astype(np.uint8)] if mask_rows else []
+        words = (*size, scale, min(rows, 4), causal, mask_rows)
+        yield f"mask {mask_rows} {causal}", wrong_bits(host, "masked_softmax", words, [size], [x, *mask])
+
+
+def layouts(rows: int, n: int) -> dict[str, tuple[int, ...]]:
+    """Rows as `SHAPE` of the CPU's kernels says: of a layer, of groups, of channels over a batch."""
+    return {
+        "a layer": (rows, n, n, 1, 1, 0, 1, n),
+        "runs": (rows, n, 1, n, n, 1, 1, rows),
+        "over a batch": (n, 1, rows, 1, n, 1, 0, n),
+    }
+
+
+def norms(host: Host, dtype: Any, size: tuple[int, int], kind: str) -> Iterator[tuple[str, int]]:
+    (rows, n), rng = size, np.random.default_rng(0)
+    x, dy, *parameters = (values(rng, s, kind, dtype) for s in (size, size, (rows + n,), (rows + n,)))
+    for name, layout in layouts(rows, n).items():
+        for centred, weight, bias in ((0, 0, 0), (1, 2, 3), (1, 0, 2), (0, 2, 0)):
+            own = [*parameters[: (weight > 0) + (bias > 0)]]
+            words = (*layout, weight, centred, 1e-5)
+            yield f"{name} {words}", wrong_bits(host, "normalize", (*words, bias), [size], [x, *own])
+            if not bias:
+                words = (*layout, 3 if weight else 0, centred, 1e-5)
+                yield f"{name} grad {words}", wrong_bits(host, "normalize_grad", words, [size], [dy, x, *own])
+        words = (*layout, 0, 1, 1e-5)
+        yield f"{name} statistics", wrong_bits(host, "row_statistics", words, [(2, layout[0])], [x])
+        yield f"{name} weights", wrong_bits(host, "normalize_weight_grad", words, [layout[:1]], [dy, x])
+
+
+def columns(host: Host, dtype: Any, size: tuple[int, int], kind: str) -> Iterator[tuple[str, int]]:
+    """``size`` turned, so that what is a long row elsewhere is a long column here."""
+    (columns, rows), rng = size, np.random.default_rng(0)
+    shape = (rows, columns)
+    x, dy = values(rng, (2, *shape), kind, dtype), values(rng, shape, kind, dtype)
+    mean, inv, weight = (values(rng, (columns,), kind, dtype) for _ in range(3))
+    for name in ("sum_columns", "mean_columns"):
+        yield name, wrong_bits(host, name, (2, *shape), [(2, columns)], [x])
+    yield "deviations", wrong_bits(host, "inverse_deviations", (*shape, 1e-5), [(columns,)], [x[0], mean])
+    given = values(rng, (2, rows), kind, dtype)
+    yield "weights", wrong_bits(host, "column_weight_grad", shape, [(columns,)], [dy, x[0], given])
+    yield "slopes", wrong_bits(host, "column_slopes", (*shape, 0), [shape], [dy, x[0], mean, inv])
+    yield "weighted", wrong_bits(host, "column_slopes", (*shape, 5), [shape], [dy, x[0], mean, inv, weight])
+
+
+@pytest.mark.parametrize("family", [softmaxes, attention, norms, columns])
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_every_kernel_has_the_bits_of_the_cpu(host: Host, dtype: Any, family: Any) -> None:
+    for i, size in enumerate(SIZES):
+        for kind in (KINDS[i], "special") if size[1] < ROW_BLOCK else ("wide",):
+            found = dict(family(host, dtype, size, kind))
+            assert not any(found.values()), (size, kind, found)
+
+
+def test_a_row_of_several_rounds(host: Host) -> None:
+    x = values(np.random.default_rng(0), (1, 33 * ROW_BLOCK + 5), "wide", FLOATS[0])
+    assert not wrong_bits(host, "sum_rows", x.shape, [(1,)], [x])
+
+
+@pytest.mark.parametrize("name", ["cross_entropy_rows", "cross_entropy_grad", "cross_entropy_rows_with_grad"])
+def test_the_first_label_out_of_range_is_told(host: Host, name: str) -> None:
+    x, labels = np.ones((20, 5), np.float32), np.arange(20) % 5
+    labels[[7, 13]] = 5, -1
+    outputs = [np.empty(x.shape[:1], np.float32), np.empty_like(x)]
+    outputs = outputs if "with" in name else outputs[:1] if "rows" in name else outputs[1:]
+    word = host.run(name, [*outputs, x, labels, np.ones(1, np.float32)], (20, 5), FLOATS[0])
+    assert word == OP << 40 | 8
+    assert launch(KERNELS[name], FLOATS[0], Words(20, 5), [*outputs, x, labels, np.ones(1, np.float32)], 0) == 8
+
+
+def test_no_rows_are_no_launch() -> None:
+    assert cuda_forms.FORMS["softmax"].launches(FLOATS[0], (0, 5)) == ()
+    assert cuda_forms.FORMS["normalize"].launches(FLOATS[0], (3, 0, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0)) == ()
+
+
+def test_the_words_have_the_positions_of_the_cpu() -> None:
+    from dgrr.tape.ops.attention import kernels as attention_words
+    from dgrr.tape.ops.norm import kernels as norm_words
+
+    for source, words in (("attention/attention.cu", attention_words), ("norm/norms.cu", norm_words)):
+        for name, i in enumerators(PACKAGE / "tape/ops" / source, "ROWS").items():
+            assert getattr(words, name) == i, name
+
+
+# ------------------------------------------------------------------ exp and log alone
+
+FUNCTIONS = """
+#include "elementary.cuh"
+KERNEL(32, 1) functions(PARAMETER Call call, Report) {
+  const long long i = blockIdx.x * 32ll + threadIdx.x;
+  at<real>(call, 0)[i] = exp_of(at<real>(call, 2)[i]), at<real>(call, 1)[i] = log_of(at<real>(call, 2)[i]);
+}
+HOST_ENTRY(functions)
+"""
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_exp_and_log_have_the_bits_of_the_cpu(tmp_path: Path, programs: Path, dtype: Any) -> None:
+    (tmp_path / "functions.cu").write_text(FUNCTIONS)
+    rng, count = np.random.default_rng(0), 1 << 14
+    words = np.uint32 if dtype == np.float32 else np.uint64
+    patterns = rng.integers(0, np.iinfo(words).max, count, words).view(dtype)
+    odd = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, 5e-324, 1e-310, 1e-45, 710.0, -746.0, 89.0], dtype)
+    x = np.concatenate([patterns, rng.uniform(-110, 90, count).astype(dtype), np.resize(odd, 32)])
+    exp, log = np.empty_like(x), np.empty_like(x)
+    real = {4: "float", 8: "double"}[dtype.itemsize]
+    grid = (len(x) // 32, 1, 1)
+    one = Launch("functions.cu", "functions", (("REAL", real),), grid, (32, 1, 1), 0, (0, 1, 2), ())
+    Host(programs, HEADERS, tmp_path).run_launches([one], [exp, log, x], (), 0)
+    for name, got in (("exp", exp), ("log", log)):
+        want = np.empty_like(x)
+        launch(KERNELS[name], dtype, Words(len(x)), [want, x], 0)
+        assert not wrong(got, want), name
+
+
+# ------------------------------------------------------------------ mutants
+
+MUTANTS = {
+    "lanes in another order": ("rows.cuh", "h = LANES / 2; h; h /= 2) mine", "h = 1; h < LANES; h *= 2) mine"),
+    "eight lanes": ("rows.cuh", "LANES = 16", "LANES = 8"),
+    "blocks of 8192": ("rows.cuh", "ROW_BLOCK = 4096", "ROW_BLOCK = 8192"),
+    "one barrier less": ("rows.cuh", "sums[group] = mine;\n        __syncthreads();", "sums[group] = mine;"),
+    "blocks from the right": ("rows.cuh", "total = add(total, sums[g]);", "total = add(total, sums[GROUPS - 1 - g]);"),
+    "a block of rows after the next": (
+        "columns.cuh",
+        "start = round + warp * CHAIN,",
+        "start = round + (WARPS - 1 - warp) * CHAIN,",
+    ),
+    "columns in blocks of 512": ("columns.cuh", "CHAIN = 256", "CHAIN = 512"),
+    "no barrier behind the columns' sums": ("columns.cuh", "= chain;\n      __syncthreads();", "= chain;"),
+    "another tree in exp": ("elementary.cuh", "add(sub(one, y), high), tail)", "sub(one, y), add(high, tail))"),
+}  # fmt: skip
+
+
+def some_rows(host: Host) -> int:
+    both = [(size, kernels) for size in SIZES[2:] for kernels in (softmaxes, columns)]
+    return sum(found for size, kernels in both for _, found in kernels(host, FLOATS[0], size, "normal"))
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_wrong_row_is_found(mutant: str, tmp_path: Path, programs: Path) -> None:
+    assert is_found(some_rows, mutated(tmp_path, programs, *MUTANTS[mutant]))

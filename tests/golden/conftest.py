@@ -26,3 +26,9 @@ def bits() -> ModuleType:
 def numpy_training() -> ModuleType:
     """The training run in numpy."""
     return load("numpy_training")
+
+
+@pytest.fixture(scope="session")
+def networks() -> ModuleType:
+    """The networks that are trained."""
+    return load("networks")

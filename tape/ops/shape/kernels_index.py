@@ -38,7 +38,7 @@ def _add(out, source):
 
 
 ROW_GROUPS = 64
-"""Into how many groups a GPU deals the rows that are added to: a thread has one column of one group."""
+"""Into at most how many groups a GPU deals the rows that are added to: a thread has one column of one group."""
 
 
 @njit(inline="always")
@@ -46,7 +46,9 @@ def _share_of_rows(ints, part, parts):
     """``(start, columns, group, groups)``: the columns of a share, and which of the rows, dealt into groups."""
     n, inner = word(ints, 1), word(ints, 2)
     if GPU:
-        groups = max(1, min(n, ROW_GROUPS))
+        groups = 1
+        while 2 * groups <= min(n, ROW_GROUPS):  # a power of two: a remainder is a mask
+            groups *= 2
         item, mine = share(inner * groups, part, parts)
         return item % max(1, inner), mine, item // max(1, inner), groups
     start, mine = share(inner, part, parts)
@@ -96,7 +98,7 @@ def _add_rows(table, ints, part, parts, values, indices):
         position = position_of(where[j], n)
         if position < 0:
             return j + 1
-        if position % groups != group:
+        if position & (groups - 1) != group:
             continue
         for o in range(outer):
             out = vector(table, 0, (o * n + position) * inner + start, mine)
@@ -125,7 +127,7 @@ def scatter_add_inside(table, ints, part, parts):
         for row in range(group, n, groups):
             vector(table, 0, (o * n + row) * inner + start, mine)[:] = real(table, 0.0)
     for j in range(count):
-        if 0 <= where[j] < n and where[j] % groups == group:
+        if 0 <= where[j] < n and where[j] & (groups - 1) == group:
             for o in range(outer):
                 _add(
                     vector(table, 0, (o * n + where[j]) * inner + start, mine),

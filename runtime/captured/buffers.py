@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 class InputBuffers:
     """Memory that batches of one signature are copied into."""
 
-    def __init__(
-        self, example: Any, signature: BatchSignature, block: Callable[[int], Array] = line_aligned
-    ) -> None:
+    def __init__(self, example: Any, signature: BatchSignature, block: Callable[[int], Array] = line_aligned) -> None:
         self.signature = signature
         self.inputs = side_by_side([(shape, dtype) for _, shape, dtype in signature], block)
         buffers = iter(self.inputs)

@@ -50,8 +50,8 @@ class StepRunner:
         if device != "cpu" and (mode != "replay" or warmup):
             given = f"mode={mode!r}" if mode != "replay" else f"warmup={warmup}"
             raise DomainError(
-                f"Trainer: argument 'device': expected mode='replay' and warmup=0 with {device!r}, where steps run only "
-                f"as they are captured, got {given}"
+                f"Trainer: argument 'device': expected mode='replay' and warmup=0 with {device!r}, where steps run "
+                f"only as they are captured, got {given}"
             )
         self._captured = CapturedStep(
             loss_fn, params, recipe, model_state=model_state, seed=seed, on_shape_change=on_shape_change, device=device

@@ -56,6 +56,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["step"],
         ["ir"],
         ["lower"],
+        ["cuda"],
         ["captured"],
         ["onnx", "training"],
     ],
@@ -68,6 +69,17 @@ FLOORS: dict[str, list[list[str]]] = {
         ["registry"],
         ["admission", "ops_rule"],
         ["groups"],
+    ],
+    "runtime/cuda": [
+        ["driver", "order"],
+        ["mirror"],
+        ["bind"],
+    ],
+    "tape/numerics/cuda": [
+        ["entry", "lint", "nvrtc", "tiles", "written"],
+        ["columns", "rows", "translate"],
+        ["translator"],
+        ["code"],
     ],
     "runtime/onnx": [
         ["package"],

@@ -111,7 +111,8 @@ def _run(share: Sequence[Wanted], folder: Path, told: Callable[[str], None]) -> 
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=process_environment(), text=True
     ) as process:
-        assert process.stdin is not None and process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
         process.stdin.write("".join(json.dumps(one.task(folder)) + "\n" for one in share))
         process.stdin.close()
         answers = 0

@@ -53,7 +53,7 @@ def main() -> None:
             partial = path.with_name(f"{path.stem}-{os.getpid()}.partial")
             partial.write_text(text)
             partial.replace(path)
-        except Exception as problem:  # noqa: BLE001: the process that asked says it
+        except Exception as problem:  # the process that asked says it
             error = f"{type(problem).__name__}: {problem}"
         print(json.dumps([i, error]), flush=True)
 

@@ -80,7 +80,7 @@ def assembly(text: str) -> str:
 # ------------------------------------------------------------------ GPUs
 
 VIRTUAL = "sm_75"
-"""The architecture that PTX is written for: the driver compiles it for the GPU that is there, of that age or younger."""
+"""The architecture that PTX is written for: the driver compiles it for the GPU that is there, of that age or later."""
 
 
 def llvm_code(compiled: CFunc, kind: Any) -> tuple[str, str]:
@@ -127,9 +127,8 @@ def _retargeted(text: str, layout: str) -> str:
     text = re.sub(r"^target datalayout.*$", f'target datalayout = "{layout}"', text, flags=re.M)
     text = re.sub(r"^target triple.*$", f'target triple = "{NVIDIA}"', text, flags=re.M)
     for name in ("incref", "decref"):
-        text, found = re.subn(
-            rf"^define [^@\n]*@NRT_{name}\(", f"define linkonce_odr void @owned_{name}(", text, flags=re.M
-        )
+        known = re.compile(rf"^define [^@\n]*@NRT_{name}\(", re.M)
+        text, found = known.subn(f"define linkonce_odr void @owned_{name}(", text)
         if found:
             text += "\n" + UNOWNED.format(name)
     return text

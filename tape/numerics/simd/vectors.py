@@ -204,7 +204,10 @@ def _combine_each(function, out, a, b, *numbers):
 
 
 transform = inlined(_transform_each if GPU else _transform)
-"""``transform(function, out, x, *numbers)``: ``out[i] = function(x[i], *numbers)`` of contiguous arrays; out may be x."""
+"""``transform(function, out, x, *numbers)``: ``out[i] = function(x[i], *numbers)`` of contiguous arrays.
+
+out may be x.
+"""
 
 combine = inlined(_combine_each if GPU else _combine)
 """``combine(function, out, a, b, *numbers)``: ``out[i] = function(a[i], b[i], *numbers)`` of contiguous arrays.

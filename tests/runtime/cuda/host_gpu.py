@@ -26,6 +26,15 @@ from dgrr.tape.numerics.cuda.translator import process_environment
 
 SREGS = ("tid", "ctaid", "ntid")
 
+REGISTER = """
+@{0} = global i32 0
+define i32 @read_{0}() {{
+  %r = load i32, ptr @{0}
+  ret i32 %r
+}}
+"""
+"""A register that names the thread that runs."""
+
 TRANSLATE = """
 import json, sys
 from dgrr.tape.numerics.cuda.translator import modules
@@ -68,7 +77,7 @@ def translated(code: bytes) -> Callable[[Node, int], None]:
     for name in SREGS:
         text = re.sub(rf"declare [^\n]*@llvm\.nvvm\.read\.ptx\.sreg\.{name}\.x\(\)[^\n]*", "", text)
         text = text.replace(f"@llvm.nvvm.read.ptx.sreg.{name}.x", f"@read_{name}")
-        text += f"\n@{name} = global i32 0\ndefine i32 @read_{name}() {{\n  %r = load i32, ptr @{name}\n  ret i32 %r\n}}\n"
+        text += REGISTER.format(name)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text), machine)
     engine.finalize_object()
     entry = ctypes.CFUNCTYPE(None, *[ctypes.c_uint64] * 6)(engine.get_function_address(NAME))

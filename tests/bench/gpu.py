@@ -1,0 +1,223 @@
+"""Steps and products on an NVIDIA GPU beside PyTorch and JAX, in float32: ``python tests/bench/gpu.py``.
+
+Every engine copies a batch of numpy arrays in and reads its loss, step by step. PyTorch and JAX multiply in full
+float32 ("highest", no TF32) but in the column that says otherwise. Medians of single steps, in microseconds; peers that
+are not installed are left out.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from itertools import cycle
+from statistics import median
+from typing import Any
+
+import numpy as np
+from engines.dgrr_models import loss_fn_of, renamed
+from engines.models import LEARNING_RATE, MODELS, Batch, Model, Transformer
+from rich.console import Console
+from rich.table import Table
+
+from dgrr.runtime import Adam, capture
+from dgrr.runtime.cuda.bind import Call, Report
+from dgrr.runtime.cuda.driver import Gpu, Node, gpu
+from dgrr.tape.numerics.cuda import nvrtc
+from dgrr.tape.ops import cuda_forms
+from dgrr.tape.ops.linear.kernels_product import Product
+
+Step = Callable[[Batch], float]
+
+CHARACTERS = Transformer(65, 256, 384, 6, 1536, 6, 32, goal=0.95)
+SIZES = (512, 1024, 2048, 4096, 8192)
+REPEATS = 20
+"""Products of a graph."""
+
+COMPILED = ("784-512-512-10", "cnn-28x28", "transformer")
+"""Models that torch.compile is asked for: it takes half a minute each."""
+
+
+def ours(model: Model) -> Step:
+    step = capture(loss_fn_of(model), renamed(model.params()), Adam(LEARNING_RATE), model.batches()[0], device="cuda")
+    return lambda batch: float(step(batch))
+
+
+def torch_step(model: Model, *, graph: bool, compiled: bool = False, tf32: bool = False) -> Step:
+    import torch
+    from engines.torch_models import LOSSES
+
+    torch.set_float32_matmul_precision("high" if tf32 else "highest")
+    torch.backends.cudnn.allow_tf32 = tf32
+    params = {n: torch.from_numpy(a).cuda().requires_grad_() for n, a in model.params().items()}
+    held = [torch.from_numpy(a).cuda() for a in model.batches()[0]]
+    optimizer = torch.optim.Adam(params.values(), lr=LEARNING_RATE, fused=True, capturable=graph)
+    loss_of = LOSSES[type(model)]
+    run = torch.compile(loss_of, fullgraph=True, dynamic=False) if compiled else loss_of
+
+    def step() -> Any:
+        optimizer.zero_grad(set_to_none=False)
+        loss = run(model, params, *held)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    if not graph:
+        return lambda batch: [_copied(held, batch), float(step().item())][1]  # type: ignore[func-returns-value]
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            step()
+    torch.cuda.synchronize()
+    recorded = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(recorded):
+        loss = step()
+
+    def replay(batch: Batch) -> float:
+        _copied(held, batch)
+        recorded.replay()
+        return float(loss.item())
+
+    return replay
+
+
+def _copied(held: list[Any], batch: Batch) -> None:
+    import torch
+
+    for tensor, array in zip(held, batch, strict=True):
+        tensor.copy_(torch.from_numpy(array))
+
+
+def jax_step(model: Model) -> Step:
+    import jax
+
+    jax.config.update("jax_default_matmul_precision", "highest")
+    from engines.jax_engine import make
+
+    return make(model, model.params(), 1)
+
+
+ENGINES: dict[str, Callable[[Model], Step]] = {
+    "dgrr": ours,
+    "torch eager": lambda model: torch_step(model, graph=False),
+    "torch graph": lambda model: torch_step(model, graph=True),
+    "torch compiled graph": lambda model: torch_step(model, graph=True, compiled=True),
+    "jax": jax_step,
+    "torch graph, TF32": lambda model: torch_step(model, graph=True, tf32=True),
+}
+
+
+def microseconds(step: Step, batches: list[Batch], seconds: float) -> float:
+    """The median of single steps."""
+    every, times, end = cycle(batches), list[float](), time.perf_counter() + seconds
+    for _ in range(5):
+        step(next(every))
+    while time.perf_counter() < end or len(times) < 5:
+        start = time.perf_counter()
+        step(next(every))
+        times.append(time.perf_counter() - start)
+    return median(times) * 1e6
+
+
+def steps(models: dict[str, Model], seconds: float) -> Iterator[tuple[str, dict[str, float | str]]]:
+    """For each model the time of a step by engine, or why there is none."""
+    for name, model in models.items():
+        found: dict[str, float | str] = {}
+        for engine, make in ENGINES.items():
+            if "compiled" in engine and name not in COMPILED:
+                continue
+            try:
+                found[engine] = microseconds(make(model), model.batches(), seconds)
+            except Exception as error:  # a peer that cannot run is a line, not the end
+                found[engine] = f"{type(error).__name__}: {str(error)[:60]}"
+        yield name, found
+
+
+def product_nodes(device: Gpu, n: int, kept: list[Any]) -> list[Node]:
+    """One square product of ours."""
+    words = tuple(int(w) for w in Product(1, n, n, n, itemsize=4).words(((4 * n, 4), (4 * n, 4))).values)
+    form, dtype = cuda_forms.FORMS["gemm"], np.dtype(np.float32)
+    memory = [device.allocate(4 * n * n) for _ in range(3)]
+    scratch, report = device.allocate(form.scratch(dtype, words)), device.allocate(8)
+    data = np.random.default_rng(0).standard_normal((n, n)).astype(np.float32)
+    for block in memory:
+        device.upload(block.address, data)
+    device.upload(report.address, np.full(1, 2**64 - 1, np.uint64))
+    kept += [*memory, scratch, report]
+    nodes = list[Node]()
+    for launch in form.launches(dtype, words):
+        call, told = Call(), Report(report.address, 0)
+        places = [*(block.address for block in memory), 0, scratch.address]
+        call.pointers[: len(launch.pointers)] = [places[k] for k in launch.pointers]
+        call.words[: len(launch.words)] = list(launch.words)
+        code = nvrtc.compiled(launch.source, launch.defines, device.arch)
+        function = device.function(code, launch.entry, launch.shared)
+        nodes.append(Node(function, launch.grid, launch.block, launch.shared, [call, told], ()))
+    return nodes
+
+
+def products() -> Iterator[tuple[int, float, float | None]]:
+    """Size, microseconds of ours, and of PyTorch's product if there is one: each in a graph of many."""
+    device = gpu()
+    for n in SIZES:
+        kept: list[Any] = []
+        once = product_nodes(device, n, kept)
+        graph = device.graph([node._replace(after=(i - 1,) if i else ()) for i, node in enumerate(once * REPEATS)])
+        yield n, _median(lambda graph=graph: device.launch(graph)) / REPEATS, _torch_product(n)  # type: ignore[misc]
+
+
+def _torch_product(n: int) -> float | None:
+    try:
+        import torch
+    except ImportError:
+        return None
+    torch.set_float32_matmul_precision("highest")
+    a = torch.randn(n, n, device="cuda")
+    out = torch.empty_like(a)
+    torch.mm(a, a, out=out)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(REPEATS):
+            torch.mm(a, a, out=out)
+
+    def run() -> None:
+        graph.replay()
+        torch.cuda.synchronize()
+
+    return _median(run) / REPEATS
+
+
+def _median(run: Callable[[], object]) -> float:
+    """Microseconds of a run: the median of nine."""
+    times = list[float]()
+    for _ in range(10):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return median(times[1:]) * 1e6
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=0.5, help="of each engine and model")
+    parser.add_argument("--models", nargs="*", default=[*MODELS, "characters"])
+    args = parser.parse_args()
+    console = Console(width=160)
+    models = {**MODELS, "characters": CHARACTERS}
+    table = Table("model", *ENGINES, "best peer over dgrr", title=f"a step on {gpu().name}, us")
+    for name, found in steps({name: models[name] for name in args.models}, args.seconds):
+        peers = [t for e, t in found.items() if e != "dgrr" and "TF32" not in e and isinstance(t, float)]
+        mine = found["dgrr"]
+        ratio = f"{min(peers) / mine:.2f}" if peers and isinstance(mine, float) else "-"
+        cells = [f"{t:.0f}" if isinstance(t, float) else t for t in (found.get(e, "-") for e in ENGINES)]
+        table.add_row(name, *cells, ratio)
+        console.print(name, *cells, ratio)
+    console.print(table)
+    shown = Table("n", "dgrr", "torch", "torch over dgrr", title="products of n x n, us")
+    for n, mine, other in products():
+        beside = ("-", "-") if other is None else (f"{other:.1f}", f"{other / mine:.2f}")
+        shown.add_row(str(n), f"{mine:.1f}", *beside)
+    console.print(shown)
+
+
+if __name__ == "__main__":
+    main()

@@ -26,7 +26,14 @@ if TYPE_CHECKING:
     from .replaying.travel import PastStep, RebuildError, at
     from .replaying.validate import validate
     from .v2.check.report import Finding, Report
-    from .v2.errors import InvalidTraceError, NonFiniteError, NotRecordedError, TraceWriteError, UnsealedTraceWarning
+    from .v2.errors import (
+        InvalidTraceError,
+        NonFiniteError,
+        NotRecordedError,
+        RepeatedStepWarning,
+        TraceWriteError,
+        UnsealedTraceWarning,
+    )
     from .v2.format.limits import Limits
     from .v2.read.op_digests import OpDigests
     from .v2.read.reader import StepView, Trace, open_trace
@@ -53,6 +60,7 @@ _HOMES = {
     "PastStep": ".replaying.travel",
     "Policy": ".comparing.policy",
     "RebuildError": ".replaying.travel",
+    "RepeatedStepWarning": ".v2.errors",
     "Recorder": ".v2.write.recorder",
     "Recovery": ".v2.write.recover",
     "Report": ".v2.check.report",
@@ -105,6 +113,7 @@ __all__ = [
     "RebuildError",
     "Recorder",
     "Recovery",
+    "RepeatedStepWarning",
     "Report",
     "StepTape",
     "StepView",

@@ -149,7 +149,7 @@ def add_rollback(parser: argparse.ArgumentParser) -> None:
 
 def add_recover(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``recover``."""
-    sources = "the trace, or the halves of one: other copies, and the tail PATH.torn; they are only read"
+    sources = "the trace, or the halves of one: other copies, and tails PATH.torn; they are only read"
     parser.add_argument("paths", type=path, nargs="+", metavar="PATH", help=sources)
     out = "write what is whole to this new trace; steps behind damage to NEW.1, NEW.2 and so on"
     parser.add_argument("-o", "--out", type=path, required=True, metavar="NEW", help=out)

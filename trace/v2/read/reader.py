@@ -160,6 +160,14 @@ class Trace(Sequence[StepView]):
         return self._locator.missing
 
     @property
+    def chained(self) -> tuple[tuple[int, int], ...]:
+        """In mode `salvage` the ranges (first, last) of steps that belong together, as the state chain says; else none.
+
+        Where one range ends and another begins, steps are missing, or the second is of another run than the first.
+        """
+        return self._locator.chained
+
+    @property
     def salvaged(self) -> bool:
         """Whether frames behind damage are read. Then nothing that is read proves anything of the run."""
         return self._locator.salvaged
@@ -292,8 +300,8 @@ def open_trace(path: str | os.PathLike[str], *, limits: Limits | None = None, mo
     was killed before it gave it its name, the name is given now. `strict` refuses damage,
     `tolerate_tail` reads up to a torn tail, `point_in_time` up to any damage. `salvage` reads all that is whole, behind
     damage too: steps keep their numbers, `trace.missing` says which are not there, and asking for one of these raises
-    NotRecordedError. Such a reading is no proof of anything: `validate` and `replay` judge the file as it is, and
-    `compare` does not take it.
+    NotRecordedError; `trace.chained` says which belong together. Such a reading is no proof of anything: `validate` and
+    `replay` judge the file as it is, and `compare` does not take it.
 
     Raises:
         InvalidTraceError: the file is damaged or of another version; in mode `salvage` only if header or SCHEMA are.

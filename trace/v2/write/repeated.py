@@ -15,7 +15,7 @@ from ..errors import InvalidTraceError
 from ..format.constants import FrameType
 from ..format.layout import FrameLayout
 from ..format.limits import Limits
-from ..format.step import StepRecord, decode_step
+from ..format.step import StepRecord, decode_step, run_content
 from ..read.scan import Walk
 from ..read.source import Frame, FrameSource, Source
 from ..read.whole import Hole, WholeFrames
@@ -93,10 +93,10 @@ class Repeated:
     def _first_other(self, step: int, before: _Place, front: bytes) -> tuple[str, str | None]:
         try:
             old = self._front(before)
+            records = decode_step(self._layout, step, old, 0), decode_step(self._layout, step, front, 0)
         except TraceFileError:  # somebody has removed it, and the link says enough
             return "something", None
-        a, b = (decode_step(self._layout, step, one, 0) for one in (old, front))
-        return next(_differences(self._layout, (old, front), (a, b)), ("something", None))
+        return next(_differences(self._layout, (old, front), records), ("something", None))
 
     def _front(self, place: _Place) -> bytes:
         descriptor = open_regular(place.file)
@@ -127,12 +127,9 @@ class Repeated:
         before = self._kept.link if frame.step == self._kept.steps else b""
         if frame.step - 1 in self._places:
             before = self._places[frame.step - 1].link
-        try:
-            record = decode_step(layout, frame.step, frame.front, frame.offset)
-        except InvalidTraceError:
-            return
-        if before and record.link == hash(before + record.run_content(layout, frame.front)):
-            self._places[frame.step] = _Place(record.link, name, frame.offset + moved)
+        link = frame.front[: layout.digest_size]
+        if before and link == hash(before + run_content(layout, frame.step, frame.front)):
+            self._places[frame.step] = _Place(link, name, frame.offset + moved)
 
 
 def _differences(

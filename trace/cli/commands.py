@@ -15,6 +15,7 @@ from .options import (
     add_cache,
     add_compare,
     add_demo,
+    add_fork,
     add_inspect,
     add_recover,
     add_replay,
@@ -140,6 +141,17 @@ COMMANDS = (
         "dgrr at run.dgrr --step 100 --model train:run                      a table of all nodes\n"
         "dgrr at run.dgrr --step 100 --model train:run --explain 0.weight   from a weight to the loss\n"
         "dgrr at run.dgrr --step 100 --model train:run --save before.safetensors   the weights before it",
+    ),
+    Command(
+        "fork",
+        "train on from a past step, with something changed, and record it",
+        add_fork,
+        path_of,
+        handlers.fork,
+        "dgrr fork run.dgrr --step 100 --steps 50 --model train:run --set lr=0.01 -o slower.dgrr\n"
+        "dgrr fork run.dgrr --step 100 --steps 50 --model train:run --optimizer train:sgd -o sgd.dgrr\n"
+        "dgrr fork run.dgrr --step 100 --steps 50 --model train:run -o same.dgrr   nothing changed: the same bits",
+        _MODULES,
     ),
     Command(
         "audit",

@@ -164,6 +164,16 @@ def at(args: argparse.Namespace) -> Answer:
     return travel.run(path, args)
 
 
+def fork(args: argparse.Namespace) -> Answer:
+    """``dgrr fork``."""
+    path: str = args.paths[0]
+    if _known_version(path) == 1:
+        args.parser.error(f"argument PATH: {path} is of version 1, whose model is fixed")
+    from . import fork as command
+
+    return command.run(path, args)
+
+
 def audit(args: argparse.Namespace) -> Answer:
     """``dgrr audit``."""
     path: str = args.paths[0]

@@ -2,7 +2,7 @@
 
 import argparse
 
-from .arguments import integer, learning_rate, nonce_bytes, path, policy, sha256
+from .arguments import integer, learning_rate, nonce_bytes, path, policy, setting, sha256
 
 _TRACE = "trace.dgrr"
 _DEMO = "demo.dgrr"
@@ -187,6 +187,26 @@ def add_at(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--micro-batch", type=integer(0, _UINT32), default=0, metavar="I", help=which)
     save = "write the weights before step K, and the model's state, to this new safetensors file"
     parser.add_argument("--save", type=path, metavar="PATH", help=save)
+
+
+def add_fork(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``fork``."""
+    parser.add_argument("path", type=path, metavar="PATH", help="the trace, which is only read")
+    step = "the step to begin before, from 0"
+    parser.add_argument("--step", type=integer(0, _UINT64), required=True, metavar="K", help=step)
+    model = "what returns (loss_fn, batches) of the run, from its beginning, when it is called"
+    parser.add_argument("--model", metavar="MODULE:FUNCTION", required=True, help=model)
+    parser.add_argument("--steps", type=integer(1, _MAX_STEPS), required=True, metavar="N", help="how many to train")
+    out = "record them in this new trace; its steps count from 0"
+    parser.add_argument("-o", "--out", type=path, required=True, metavar="NEW", help=out)
+    changed = parser.add_mutually_exclusive_group()
+    hyper = "another value of a hyperparameter of the run's own rule, such as lr=0.01, and lr#1 of its second group"
+    changed.add_argument("--set", type=setting, metavar="NAME=VALUE", action="append", default=[], help=hyper)
+    optimizer = "what returns another optimizer when it is called"
+    changed.add_argument("--optimizer", metavar="MODULE:FUNCTION", help=optimizer)
+    parser.add_argument("--rule", metavar="MODULE:NAME", action="append", default=[], help=_RULE)
+    record = f"what the new trace holds of each step: digests alone, or gradients too; {_DEFAULT}"
+    parser.add_argument("--record", choices=("digest", "grads"), default="grads", help=record)
 
 
 def add_audit(parser: argparse.ArgumentParser) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .comparing.result import Cause, Comparison
     from .comparing.tensors import TensorDifference
     from .comparing.with_model import diff_with_model
+    from .exporting.files import export
     from .frameworks.jax_steps import record_jax
     from .frameworks.pytorch import record_torch
     from .frameworks.recompute import recompute
@@ -79,6 +80,7 @@ _HOMES = {
     "check_certificate": ".auditing.check",
     "compare": ".comparing.compare",
     "diff_with_model": ".comparing.with_model",
+    "export": ".exporting.files",
     "open_recorder": ".v2.write.open_recorder",
     "open_trace": ".v2.read.reader",
     "recompute": ".frameworks.recompute",
@@ -130,6 +132,7 @@ __all__ = [
     "check_certificate",
     "compare",
     "diff_with_model",
+    "export",
     "open_recorder",
     "open_trace",
     "recompute",

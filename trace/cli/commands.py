@@ -15,6 +15,7 @@ from .options import (
     add_cache,
     add_compare,
     add_demo,
+    add_export,
     add_fork,
     add_inspect,
     add_recover,
@@ -151,6 +152,18 @@ COMMANDS = (
         "dgrr fork run.dgrr --step 100 --steps 50 --model train:run --set lr=0.01 -o slower.dgrr\n"
         "dgrr fork run.dgrr --step 100 --steps 50 --model train:run --optimizer train:sgd -o sgd.dgrr\n"
         "dgrr fork run.dgrr --step 100 --steps 50 --model train:run -o same.dgrr   nothing changed: the same bits",
+        _MODULES,
+    ),
+    Command(
+        "export",
+        "write what is recorded as a file for other programs",
+        add_export,
+        path_of,
+        handlers.export,
+        "dgrr export run.dgrr --format csv -o run.csv                      a row for each step: loss, rate and so on\n"
+        "dgrr export run.dgrr --format parquet --form long -o run.parquet  norms and ranges of every gradient\n"
+        "dgrr export run.dgrr --format tensorboard -o runs/first           tensorboard --logdir runs\n"
+        "dgrr export run.dgrr --format safetensors --step 100 -o before100.safetensors",
         _MODULES,
     ),
     Command(

@@ -209,6 +209,23 @@ def add_fork(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--record", choices=("digest", "grads"), default="grads", help=record)
 
 
+def add_export(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``export``."""
+    parser.add_argument("path", type=path, metavar="PATH", help="the trace")
+    formats = ("csv", "json", "parquet", "tensorboard", "safetensors")
+    format = "a table of the steps, or, as safetensors, the weights before one of them"
+    parser.add_argument("--format", choices=formats, required=True, help=format)
+    out = "write this new file; for tensorboard, this new folder"
+    parser.add_argument("-o", "--out", type=path, required=True, metavar="NEW", help=out)
+    form = "wide: a row for each step; long: a row for each number of each tensor; default: wide"
+    parser.add_argument("--form", choices=("wide", "long"), help=form)
+    step = "with safetensors: the weights before step K, from 0; default: those after the last step"
+    parser.add_argument("--step", type=integer(0, _UINT64), metavar="K", help=step)
+    model = "with safetensors: what returns (loss_fn, batches), where gradients are not recorded"
+    parser.add_argument("--model", metavar="MODULE:FUNCTION", help=model)
+    parser.add_argument("--rule", metavar="MODULE:NAME", action="append", default=[], help=_RULE)
+
+
 def add_audit(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``audit``."""
     parser.add_argument("path", type=path, metavar="PATH", help="the trace")

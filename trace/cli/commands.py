@@ -160,9 +160,9 @@ COMMANDS = (
         add_export,
         path_of,
         handlers.export,
-        "dgrr export run.dgrr --format csv -o run.csv                      a row for each step: loss, rate and so on\n"
-        "dgrr export run.dgrr --format parquet --form long -o run.parquet  norms and ranges of every gradient\n"
-        "dgrr export run.dgrr --format tensorboard -o runs/first           tensorboard --logdir runs\n"
+        "dgrr export run.dgrr --format csv -o run.csv   a row for each step: loss, rate and so on\n"
+        "dgrr export run.dgrr --format parquet --form long -o run.parquet   norms of every gradient\n"
+        "dgrr export run.dgrr --format tensorboard -o runs/first   tensorboard --logdir runs\n"
         "dgrr export run.dgrr --format safetensors --step 100 -o before100.safetensors",
         _MODULES,
     ),

@@ -163,7 +163,7 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
-@pytest.mark.parametrize("module_name", ["dgrr.trace", "dgrr.trace.cli"])
+@pytest.mark.parametrize("module_name", ["dgrr.trace", "dgrr.trace.cli", "dgrr.trace.cli.export"])
 def test_reading_traces_needs_no_numba(module_name: str) -> None:
     program = f"import sys, {module_name}; assert 'numba' not in sys.modules and 'llvmlite' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,64 +1,34 @@
-"""``dgrr export``: what a trace has recorded, as a file for other programs."""
+"""``dgrr export``: what a trace has recorded of its steps, as a file for other programs."""
 
 import argparse
 import os
-from collections.abc import Sequence
 from typing import Any
 
-from ...tape import DgrrError, nn
-from ..exit_codes import Exit
 from ..exporting.files import export
-from ..exporting.weights import Weights, weights_before
-from ..replaying.replay_state import UnknownRuleError
-from ..replaying.travel import RebuildError
-from ..v2.errors import NotRecordedError
-from ..v2.read.reader import Form, Trace, open_trace
-from .answer import Answer, done, failed
+from ..v2.read.reader import Form, open_trace
+from .answer import Answer, done
 from .arguments import UsageError
-from .loading import current_folder, load_run
-from .v2 import load_rule
 
 
 def run(path: str, args: argparse.Namespace) -> Answer:
-    """Write a table of the steps, or the weights before one of them."""
-    if os.path.lexists(args.out):
-        raise UsageError(f"argument --out: {args.out} is there already")
+    """Write a table of the steps."""
+    require_new(args.out)
+    form: Form = args.form or "wide"
     try:
         with open_trace(path, mode="tolerate_tail") as trace:
-            return _weights(trace, args) if args.format == "safetensors" else _table(trace, args)
+            export(trace, args.out, args.format, form=form)
+            steps = f"{len(trace)} steps of {trace.path}"
     except ModuleNotFoundError as error:
         raise UsageError(f"argument --format: {error}") from None
-    except RebuildError as error:
-        return failed(error.finding.verdict.exit_code, f"{path}: {error.finding}", error.finding.verdict.value)
-    except (NotRecordedError, UnknownRuleError) as error:
-        return failed(Exit.UNPROVEN, f"{path}: {error}")
+    return done(result(args, form, None), f"{args.out}: {steps}, as {args.format}, {form}")
 
 
-def _table(trace: Trace, args: argparse.Namespace) -> Answer:
-    form: Form = args.form or "wide"
-    export(trace, args.out, args.format, form=form)
-    return done(_result(args, form, None), f"{args.out}: {len(trace)} steps of {trace.path}, as {args.format}, {form}")
+def require_new(out: str) -> None:
+    """Refuse a path where something stands. Raises UsageError."""
+    if os.path.lexists(out):
+        raise UsageError(f"argument --out: {out} is there already")
 
 
-def _weights(trace: Trace, args: argparse.Namespace) -> Answer:
-    step = len(trace) if args.step is None else args.step
-    if step > len(trace):
-        raise UsageError(f"argument --step: {trace.path} has no state before step {step}: expected 0 to {len(trace)}")
-    found = _made(trace, step, args.model, args.rule)
-    try:
-        nn.save(args.out, found.params, found.model_state)
-    except DgrrError as error:
-        raise UsageError(f"argument --format: {error}") from error
-    where = f"before step {step}" if step < len(trace) else "after the last step"
-    return done(_result(args, None, step), f"{args.out}: the weights of {trace.path} {where}")
-
-
-def _made(trace: Trace, step: int, model: str | None, rules: Sequence[str]) -> Weights:
-    loss_fn, batches = (None, None) if model is None else load_run("--model", model)
-    classes = [load_rule(rule) for rule in rules]
-    with current_folder():  # where the model may import more
-        return weights_before(trace, step, loss_fn, batches, rules=classes)
-
-
-def _result(args: argparse.Namespace, form: str | None, step: int | None) -> dict[str, Any]:
+def result(args: argparse.Namespace, form: str | None, step: int | None) -> dict[str, Any]:
+    """What the command answers, of a table in a form or of the weights before a step."""
     return {"format": args.format, "written": args.out, "form": form, "step": step}

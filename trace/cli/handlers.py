@@ -184,6 +184,10 @@ def export(args: argparse.Namespace) -> Answer:
         if getattr(args, option) not in (None, []):
             wrong = "it is not for" if weights else "it goes with"
             args.parser.error(f"argument --{option}: {wrong} --format safetensors")
+    if weights:
+        from . import weights as command_of_weights
+
+        return command_of_weights.run(path, args)
     from . import export as command
 
     return command.run(path, args)

@@ -52,7 +52,7 @@ def test_arrow_and_parquet(record_run: RecordRun, tmp_path: Path, form: Any, mon
     with open_trace(path) as trace:
         table = trace.to_arrow(form)
         trace.to_parquet(tmp_path / "t.parquet", form)
-        monkeypatch.setattr("dgrr.trace.exporting.tables._TOGETHER", 30)
+        monkeypatch.setattr("dgrr.trace.exporting.long_form.TOGETHER", 30)
         trace.to_parquet(tmp_path / "pieces.parquet", form)
     assert table.num_rows == (6 if form == "wide" else 6 * 8 + 10 * 5)
     for name in ("t", "pieces"):

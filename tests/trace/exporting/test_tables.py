@@ -15,7 +15,7 @@ from dgrr.runtime import SGD, Adam, Trainer
 from dgrr.tape import nn
 from dgrr.trace import RebuildError, export, open_trace
 from dgrr.trace.cli import main
-from dgrr.trace.exporting import tables
+from dgrr.trace.exporting import long_form, tables
 from dgrr.trace.exporting.weights import weights_before
 
 RecordRun = Callable[..., Path]
@@ -67,7 +67,7 @@ def test_pieces_make_the_same_rows(record_run: RecordRun, tmp_path: Path, monkey
     """However many rows are held at once."""
     path = record_run()
     export(path, tmp_path / "whole.csv", "csv", form="long")
-    monkeypatch.setattr(tables, "_TOGETHER", 30)
+    monkeypatch.setattr(long_form, "TOGETHER", 30)
     with open_trace(path) as trace:
         assert len(list(tables.tables(trace, "long"))) == 3
     export(path, tmp_path / "pieces.csv", "csv", form="long")

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from dgrr.runtime import SGD, Adam, Trainer
-from dgrr.tape import nn
-from dgrr.trace import RebuildError, export, open_trace
+from dgrr.tape import NUMERICS, nn
+from dgrr.trace import CompletedStep, RebuildError, export, open_recorder, open_trace
 from dgrr.trace.cli import main
 from dgrr.trace.exporting import long_form, tables
 from dgrr.trace.exporting.weights import weights_before
@@ -226,6 +226,26 @@ def test_the_weights_before_any_step(tmp_path: Path, record: str) -> None:
                 weights_before(trace, 4)
             with pytest.raises(RebuildError, match="the batch is not the one that was recorded"):
                 weights_before(trace, 5, loss_fn, batches[::-1])
+
+
+def test_weights_that_are_not_what_was_recorded(tmp_path: Path) -> None:
+    """Digests of another state than the recorded gradients make."""
+    start, grads = {"w": np.ones(2)}, {"w": np.array([0.5, 1.0])}
+    rule = SGD(0.5)
+    law: dict[str, Any] = {"rule": rule.rule, "hyperparameters": list(rule.hyperparameters()), "numerics": NUMERICS}
+    state = rule.init(start)
+    with open_recorder(tmp_path / "run", record="grads", params=start, state=state, **law) as recorder:
+        for step in range(2):
+            params = {"w": start["w"].copy()}
+            rule.step(params, grads, state)
+            params["w"][1] += step * 2.0**-40
+            told: dict[str, Any] = {"loss": np.array(1.0), "hyper": rule.hyperparameters(), "batch": start["w"]}
+            recorder.step(CompletedStep(step=step, grads=grads, params=params, state=state, **told))
+            start = params
+    with open_trace(tmp_path / "run") as trace:
+        assert weights_before(trace, 1).params["w"].tolist() == [0.75, 0.5]
+        with pytest.raises(RebuildError, match="update: step 1, 'w': the state after it is not what was recorded"):
+            weights_before(trace, 2)
 
 
 MODULE = """

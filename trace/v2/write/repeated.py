@@ -148,9 +148,8 @@ def _differences(
     for i in sorted({*grads[0], *grads[1]}, reverse=True):
         if grads[0].get(i) != grads[1].get(i):
             yield f"the gradient of '{tensors[i].name}'", tensors[i].name
-    after = [record.digests[len(record.grads) :] for record in records]
     order = [*range(layout.states, len(tensors)), *range(layout.states)]
-    for i, old, new in zip(order, *after, strict=False):
+    for i, old, new in zip(order, a.digests[len(a.grads) :], b.digests[len(b.grads) :], strict=False):
         if old != new:
             yield f"'{tensors[i].name}' after the step", tensors[i].name
     if fronts[0][layout.scalars_at :] != fronts[1][layout.scalars_at :]:

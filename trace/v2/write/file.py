@@ -5,7 +5,7 @@ import re
 import weakref
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from itertools import count
+from itertools import chain, count, takewhile
 from pathlib import Path
 from typing import IO, NamedTuple, Self
 
@@ -270,13 +270,8 @@ class Tails(NamedTuple):
 def torn_files(path: str | os.PathLike[str]) -> Tails:
     """`PATH.torn`, `PATH.torn.1` and so on, as far as there are such files."""
     torn = f"{os.fspath(path)}{_TORN_SUFFIX}"
-    there = list[str]()
-    for number in count(1):
-        name = f"{torn}.{number - 1}" if there else torn
-        if not os.path.isfile(name):
-            return Tails(there, name)
-        there.append(name)
-    raise AssertionError("count ends")
+    there = list(takewhile(os.path.isfile, chain([torn], (f"{torn}.{number}" for number in count(1)))))
+    return Tails(there, f"{torn}.{len(there)}" if there else torn)
 
 
 def is_torn(name: str | os.PathLike[str]) -> bool:

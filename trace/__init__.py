@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .comparing.result import Cause, Comparison
     from .comparing.tensors import TensorDifference
     from .comparing.with_model import diff_with_model
+    from .exporting.files import export
     from .frameworks.jax_steps import record_jax
     from .frameworks.pytorch import record_torch
     from .frameworks.recompute import recompute
@@ -26,7 +27,14 @@ if TYPE_CHECKING:
     from .replaying.travel import PastStep, RebuildError, at
     from .replaying.validate import validate
     from .v2.check.report import Finding, Report
-    from .v2.errors import InvalidTraceError, NonFiniteError, NotRecordedError, TraceWriteError, UnsealedTraceWarning
+    from .v2.errors import (
+        InvalidTraceError,
+        NonFiniteError,
+        NotRecordedError,
+        RepeatedStepWarning,
+        TraceWriteError,
+        UnsealedTraceWarning,
+    )
     from .v2.format.limits import Limits
     from .v2.read.op_digests import OpDigests
     from .v2.read.reader import StepView, Trace, open_trace
@@ -53,6 +61,7 @@ _HOMES = {
     "PastStep": ".replaying.travel",
     "Policy": ".comparing.policy",
     "RebuildError": ".replaying.travel",
+    "RepeatedStepWarning": ".v2.errors",
     "Recorder": ".v2.write.recorder",
     "Recovery": ".v2.write.recover",
     "Report": ".v2.check.report",
@@ -71,6 +80,7 @@ _HOMES = {
     "check_certificate": ".auditing.check",
     "compare": ".comparing.compare",
     "diff_with_model": ".comparing.with_model",
+    "export": ".exporting.files",
     "open_recorder": ".v2.write.open_recorder",
     "open_trace": ".v2.read.reader",
     "recompute": ".frameworks.recompute",
@@ -105,6 +115,7 @@ __all__ = [
     "RebuildError",
     "Recorder",
     "Recovery",
+    "RepeatedStepWarning",
     "Report",
     "StepTape",
     "StepView",
@@ -121,6 +132,7 @@ __all__ = [
     "check_certificate",
     "compare",
     "diff_with_model",
+    "export",
     "open_recorder",
     "open_trace",
     "recompute",

@@ -26,9 +26,21 @@ from mutate import mutated
 
 from dgrr.runtime import SGD, Adam, Trainer
 from dgrr.tape import DgrrError, ops
-from dgrr.trace import NotRecordedError, Trace, compare, open_trace, recover, replay, state_after, validate
+from dgrr.trace import (
+    NotRecordedError,
+    Trace,
+    TraceWriteError,
+    compare,
+    export,
+    open_trace,
+    recover,
+    replay,
+    state_after,
+    validate,
+)
 from dgrr.trace.file_version import TraceFileError
 from dgrr.trace.replaying.replay_state import UnknownRuleError
+from dgrr.trace.v2.write.resume import Unfinished
 from dgrr.trace.v2.write.rollback import rollback_v2
 
 ALLOWANCE, SECONDS = 256 << 20, 10
@@ -79,6 +91,21 @@ def opened(path: Path, mode: Any) -> None:
         read_all(trace)
 
 
+def resumed(path: Path) -> None:
+    """All that a resumption reads: of an unfinished file, and of what was cut off from it before."""
+    for name in ("unfinished.partial", "unfinished.torn"):
+        path.with_name(name).write_bytes(path.read_bytes())
+    with suppress(TraceWriteError), Unfinished(path.with_name("unfinished"), 1):
+        pass
+
+
+def recovered(whole: Path, path: Path) -> object:
+    """A recovery from a whole file and a tail."""
+    tail = path.with_name("t.torn")
+    tail.write_bytes(path.read_bytes())
+    return recover([whole, tail], path.with_name("recovered-too"))
+
+
 def readers(path: Path, whole: Path) -> dict[str, Callable[[], object]]:
     """All that reads a file, by name."""
     child = path.with_name("child")
@@ -96,6 +123,9 @@ def readers(path: Path, whole: Path) -> dict[str, Callable[[], object]]:
         "state after": lambda: state_after(path, 0),
         "rollback": lambda: rollback_v2(path, 1, child),
         "recover": lambda: recover(path, path.with_name("recovered")),
+        "recover a tail": lambda: recovered(whole, path),
+        "resume": lambda: resumed(path),
+        "export": lambda: export(path, path.with_name("table"), "csv", form="long"),
     }
 
 
@@ -139,7 +169,7 @@ def faults(path: Path, whole: Path, verdicts: Counter[str]) -> Iterator[str]:
         else:
             if name == "validate":
                 verdicts[answer.verdict.value] += 1  # type: ignore[attr-defined]
-            if name == "recover" and not all(validate(part.path).ok for part in answer.parts):  # type: ignore[attr-defined]
+            if name.startswith("recover") and not all(validate(part.path).ok for part in answer.parts):  # type: ignore[attr-defined]
                 yield "recover: what it wrote is not whole"
             if name == "rollback" and not validate(path.with_name("child")).ok:
                 yield "rollback: the child is not whole"

@@ -128,7 +128,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["file_version"],
         ["v1", "v2"],
         ["replaying"],
-        ["comparing"],
+        ["comparing", "exporting"],
         ["auditing", "frameworks", "golden"],
         ["cli"],
     ],

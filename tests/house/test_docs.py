@@ -62,9 +62,10 @@ def lines(text: str) -> list[str]:
 
 def need(text: str) -> None:
     """Skip where a program imports a framework that is not installed: it runs in a job of its own."""
-    for package in ("torch", "jax", "onnx"):
+    for package in ("torch", "jax", "onnx", "pandas", "pyarrow", "polars"):
+        extra = {"pyarrow": "arrow"}.get(package, package)
         if re.search(rf"^ *(>>> )?(import|from) .*\b{package}\b", text, re.MULTILINE):
-            pytest.importorskip(package, reason=f"this needs {package}: pip install -e '.[test,{package}]'")
+            pytest.importorskip(package, reason=f"this needs {package}: pip install -e '.[test,{extra}]'")
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
@@ -162,7 +163,7 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
-@pytest.mark.parametrize("module_name", ["dgrr.trace", "dgrr.trace.cli"])
+@pytest.mark.parametrize("module_name", ["dgrr.trace", "dgrr.trace.cli", "dgrr.trace.cli.export"])
 def test_reading_traces_needs_no_numba(module_name: str) -> None:
     program = f"import sys, {module_name}; assert 'numba' not in sys.modules and 'llvmlite' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -62,6 +62,15 @@ def learning_rate(text: str) -> float:
     return value
 
 
+def setting(text: str) -> tuple[str, float]:
+    """A hyperparameter and its value."""
+    name, _, value = text.partition("=")
+    try:
+        return name, float(_plain(value))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected NAME=NUMBER, such as lr=0.01, got {text!r}") from None
+
+
 def nonce_bytes(text: str) -> bytes:
     """1 to 64 bytes, in hexadecimal digits."""
     if not re.fullmatch(r"(?:[0-9a-fA-F]{2}){1,64}", text):

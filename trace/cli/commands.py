@@ -15,6 +15,8 @@ from .options import (
     add_cache,
     add_compare,
     add_demo,
+    add_export,
+    add_fork,
     add_inspect,
     add_recover,
     add_replay,
@@ -140,6 +142,29 @@ COMMANDS = (
         "dgrr at run.dgrr --step 100 --model train:run                      a table of all nodes\n"
         "dgrr at run.dgrr --step 100 --model train:run --explain 0.weight   from a weight to the loss\n"
         "dgrr at run.dgrr --step 100 --model train:run --save before.safetensors   the weights before it",
+    ),
+    Command(
+        "fork",
+        "train on from a past step, with something changed, and record it",
+        add_fork,
+        path_of,
+        handlers.fork,
+        "dgrr fork run.dgrr --step 100 --steps 50 --model train:run --set lr=0.01 -o slower.dgrr\n"
+        "dgrr fork run.dgrr --step 100 --steps 50 --model train:run --optimizer train:sgd -o sgd.dgrr\n"
+        "dgrr fork run.dgrr --step 100 --steps 50 --model train:run -o same.dgrr   nothing changed: the same bits",
+        _MODULES,
+    ),
+    Command(
+        "export",
+        "write what is recorded as a file for other programs",
+        add_export,
+        path_of,
+        handlers.export,
+        "dgrr export run.dgrr --format csv -o run.csv   a row for each step: loss, rate and so on\n"
+        "dgrr export run.dgrr --format parquet --form long -o run.parquet   norms of every gradient\n"
+        "dgrr export run.dgrr --format tensorboard -o runs/first   tensorboard --logdir runs\n"
+        "dgrr export run.dgrr --format safetensors --step 100 -o before100.safetensors",
+        _MODULES,
     ),
     Command(
         "audit",

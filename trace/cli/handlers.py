@@ -164,6 +164,35 @@ def at(args: argparse.Namespace) -> Answer:
     return travel.run(path, args)
 
 
+def fork(args: argparse.Namespace) -> Answer:
+    """``dgrr fork``."""
+    path: str = args.paths[0]
+    if _known_version(path) == 1:
+        args.parser.error(f"argument PATH: {path} is of version 1, whose model is fixed")
+    from . import fork as command
+
+    return command.run(path, args)
+
+
+def export(args: argparse.Namespace) -> Answer:
+    """``dgrr export``."""
+    path: str = args.paths[0]
+    if _known_version(path) == 1:
+        args.parser.error(f"argument PATH: {path} is of version 1, whose steps dgrr inspect shows")
+    weights = args.format == "safetensors"
+    for option in ("form",) if weights else ("step", "model", "rule"):
+        if getattr(args, option) not in (None, []):
+            wrong = "it is not for" if weights else "it goes with"
+            args.parser.error(f"argument --{option}: {wrong} --format safetensors")
+    if weights:
+        from . import weights as command_of_weights
+
+        return command_of_weights.run(path, args)
+    from . import export as command
+
+    return command.run(path, args)
+
+
 def audit(args: argparse.Namespace) -> Answer:
     """``dgrr audit``."""
     path: str = args.paths[0]

@@ -2,7 +2,7 @@
 
 import argparse
 
-from .arguments import integer, learning_rate, nonce_bytes, path, policy, sha256
+from .arguments import integer, learning_rate, nonce_bytes, path, policy, setting, sha256
 
 _TRACE = "trace.dgrr"
 _DEMO = "demo.dgrr"
@@ -149,7 +149,7 @@ def add_rollback(parser: argparse.ArgumentParser) -> None:
 
 def add_recover(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``recover``."""
-    sources = "the trace, or the halves of one: other copies, and the tail PATH.torn; they are only read"
+    sources = "the trace, or the halves of one: other copies, and tails PATH.torn; they are only read"
     parser.add_argument("paths", type=path, nargs="+", metavar="PATH", help=sources)
     out = "write what is whole to this new trace; steps behind damage to NEW.1, NEW.2 and so on"
     parser.add_argument("-o", "--out", type=path, required=True, metavar="NEW", help=out)
@@ -187,6 +187,43 @@ def add_at(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--micro-batch", type=integer(0, _UINT32), default=0, metavar="I", help=which)
     save = "write the weights before step K, and the model's state, to this new safetensors file"
     parser.add_argument("--save", type=path, metavar="PATH", help=save)
+
+
+def add_fork(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``fork``."""
+    parser.add_argument("path", type=path, metavar="PATH", help="the trace, which is only read")
+    step = "the step to begin before, from 0"
+    parser.add_argument("--step", type=integer(0, _UINT64), required=True, metavar="K", help=step)
+    model = "what returns (loss_fn, batches) of the run, from its beginning, when it is called"
+    parser.add_argument("--model", metavar="MODULE:FUNCTION", required=True, help=model)
+    parser.add_argument("--steps", type=integer(1, _MAX_STEPS), required=True, metavar="N", help="how many to train")
+    out = "record them in this new trace; its steps count from 0"
+    parser.add_argument("-o", "--out", type=path, required=True, metavar="NEW", help=out)
+    changed = parser.add_mutually_exclusive_group()
+    hyper = "another value of a hyperparameter of the run's own rule, such as lr=0.01, and lr#1 of its second group"
+    changed.add_argument("--set", type=setting, metavar="NAME=VALUE", action="append", default=[], help=hyper)
+    optimizer = "what returns another optimizer when it is called"
+    changed.add_argument("--optimizer", metavar="MODULE:FUNCTION", help=optimizer)
+    parser.add_argument("--rule", metavar="MODULE:NAME", action="append", default=[], help=_RULE)
+    record = f"what the new trace holds of each step: digests alone, or gradients too; {_DEFAULT}"
+    parser.add_argument("--record", choices=("digest", "grads"), default="grads", help=record)
+
+
+def add_export(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``export``."""
+    parser.add_argument("path", type=path, metavar="PATH", help="the trace")
+    formats = ("csv", "json", "parquet", "tensorboard", "safetensors")
+    format = "a table of the steps, or, as safetensors, the weights before one of them"
+    parser.add_argument("--format", choices=formats, required=True, help=format)
+    out = "write this new file; for tensorboard, this new folder"
+    parser.add_argument("-o", "--out", type=path, required=True, metavar="NEW", help=out)
+    form = "wide: a row for each step; long: a row for each number of each tensor; default: wide"
+    parser.add_argument("--form", choices=("wide", "long"), help=form)
+    step = "with safetensors: the weights before step K, from 0; default: those after the last step"
+    parser.add_argument("--step", type=integer(0, _UINT64), metavar="K", help=step)
+    model = "with safetensors: what returns (loss_fn, batches), where gradients are not recorded"
+    parser.add_argument("--model", metavar="MODULE:FUNCTION", help=model)
+    parser.add_argument("--rule", metavar="MODULE:NAME", action="append", default=[], help=_RULE)
 
 
 def add_audit(parser: argparse.ArgumentParser) -> None:

@@ -2,7 +2,7 @@
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ...tape import DgrrError, TapeError, nn
 from ...tape.values.tables import Table
@@ -20,6 +20,11 @@ def run(path: str, args: argparse.Namespace) -> Answer:
     """Rebuild a step, save the weights before it where that is asked, and show it."""
     if args.save is not None and os.path.lexists(args.save):
         raise UsageError(f"argument --save: {args.save} is there already")
+    return from_step(path, args, lambda past: _shown(past, args))
+
+
+def from_step(path: str, args: argparse.Namespace, answer: Callable[[PastStep], Answer]) -> Answer:
+    """What is to be said of the step that is asked for, once it is rebuilt; or why it cannot be rebuilt."""
     try:
         past = _rebuilt(path, args.step, args.model, args.rule)
     except RebuildError as error:
@@ -27,7 +32,7 @@ def run(path: str, args: argparse.Namespace) -> Answer:
         return failed(verdict.exit_code, f"{path}: {error.finding}", verdict.value)
     except NotRecordedError as error:
         return failed(Exit.UNPROVEN, f"{path}: {error}")
-    return _shown(past, args)
+    return answer(past)
 
 
 def _rebuilt(path: str, step: int, model: str, rules: Sequence[str]) -> PastStep:

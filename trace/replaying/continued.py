@@ -1,9 +1,9 @@
 """What if: a run that goes on from a past step of another, by another rule, loss function or batches."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from glob import escape
 from itertools import islice
 from json import dumps
@@ -11,11 +11,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ... import runtime
 from ...arrays import Array
 from ...completed_step import EMA, FROZEN, of_group
 from ...runtime.captured.completed import completed
-from ...runtime.optim import Rule
 from ...runtime.optim.averages import HYPERPARAMETER as DECAY
 from ...runtime.optim.groups import Groups, Optimizer
 from ...runtime.step.eager import StateDict
@@ -29,7 +27,7 @@ from ..v2.read.reader import StepView, Trace
 from ..v2.write.open_recorder import Parent, open_recorder
 from ..v2.write.recorder import Recorder
 from .execution import Batches, LossFn, epochs
-from .replay_state import Rules, by_name
+from .replay_state import Rules, UnknownRuleError, by_name, recorded_groups
 
 Path = str | os.PathLike[str]
 
@@ -63,26 +61,25 @@ class Origin:
         self.loss_fn, self.step, self.seed = loss_fn, view.step, trace.header.seed
         self.digest: Digest = "sha256" if trace.header.algorithm is Algorithm.SHA256 else "xxh3-128"
         self.parent = Parent(trace.root, view.step)
-        self._ahead, self._rules = ahead, rules
+        self._trace, self._view, self._ahead, self._rules = trace, view, ahead, rules
         self._groups = [group for group in trace.schema.rules if group.rule not in (EMA, FROZEN)]
         self._frozen = [escape(name) for name in trace.schema.frozen]
         self._ema = view.hyper.get(of_group(DECAY, len(self._groups)))
-        self._hyper = view.hyper
         self._together = view.micro_batches
         self._clip_norm, self._clip_value = None if view.clip is None else view.clip[0], view.clip_value
 
-    def recipe(self, rule: Optimizer | None, on_nonfinite: OnNonfinite) -> Recipe:
-        """How gradients become updates: by the given rule, or by that of the step."""
-        chosen = self._rule() if rule is None else rule
-        return Recipe(
-            chosen,
-            self._together,
-            self._clip_norm,
-            self._clip_value,
-            frozen=self._frozen,
-            ema=self._ema,
-            on_nonfinite=on_nonfinite,
-        )
+    def recipe(self, rule: Optimizer | None, hyper: Mapping[str, float] | None, on_nonfinite: OnNonfinite) -> Recipe:
+        """How gradients become updates: by the given rule, or as in the step, with some hyperparameters changed."""
+        told: Any = {"accumulate": self._together, "clip_norm": self._clip_norm, "clip_value": self._clip_value}
+        told |= {"frozen": self._frozen, "ema": self._ema, "on_nonfinite": on_nonfinite}
+        if rule is not None and hyper is not None:
+            raise ValueError(
+                "trace.continue_with: argument 'hyper': it changes the rule of the run: give no other 'rule'"
+            )
+        if rule is not None:
+            return Recipe(rule, **told)
+        made = self._made(hyper or {})
+        return _AsRecorded(made.groups[0].rule, **told, made=made)
 
     def state_for(self, groups: Groups, state: dict[str, Array], fresh: dict[str, Array]) -> dict[str, Array]:
         """The optimizer's state before the step; for another rule a fresh one, but for the number of steps."""
@@ -96,19 +93,32 @@ class Origin:
         for together in copy(self._ahead) if given is None else epochs(given, self._together):
             yield together if self._together > 1 else together[0]
 
-    def _rule(self) -> Rule:
-        """The rule of the run, with the hyperparameters of the step."""
-        what = "trace.continue_with: argument 'rule'"
-        if len(self._groups) != 1:
-            raise ValueError(f"{what}: the run has {len(self._groups)} groups of parameters: give the rule to go on by")
-        (group,) = self._groups
+    def _made(self, hyper: Mapping[str, float]) -> Groups:
+        """The rules of the run, with the hyperparameters of the step but for those that are given."""
+        what = "trace.continue_with: argument"
+        known = [of_group(name, i) for i, group in enumerate(self._groups) for name in group.hyperparameters]
+        for name in hyper:
+            if name not in known:
+                raise ValueError(f"{what} 'hyper': expected names among {', '.join(known)}, got {name!r}")
         try:
-            names = group.hyperparameters
-            return runtime.make_rule(group.rule, {name: self._hyper[name] for name in names}, by_name(self._rules))
-        except KeyError:
+            return recorded_groups(self._trace, self._view, by_name(self._rules), hyper)
+        except UnknownRuleError:
+            rules = ", ".join(repr(group.rule) for group in self._groups)
             raise ValueError(
-                f"{what}: the rule {group.rule!r} of the run is not known to this library: give the rule to go on by"
+                f"{what} 'rule': a rule of the run is not known to this library ({rules}): give the rule to go on by"
             ) from None
+
+
+@dataclass(frozen=True)
+class _AsRecorded(Recipe):
+    """A recipe whose groups are those of a recorded step, which no patterns of names may tell."""
+
+    _: KW_ONLY
+    made: Groups
+
+    def groups(self, names: Iterable[str]) -> Groups:
+        """Those of the step."""
+        return self.made
 
 
 def continue_from(
@@ -116,6 +126,7 @@ def continue_from(
     before: StateDict,
     rule: Optimizer | None,
     *,
+    hyper: Mapping[str, float] | None,
     steps: int,
     trace: Path | None,
     loss_fn: LossFn | None,
@@ -127,7 +138,7 @@ def continue_from(
     """Train from a state on. See `PastStep.continue_with`."""
     if steps != int(steps) or steps < 1:
         raise ValueError(f"trace.continue_with: argument 'steps': expected a whole number of at least 1, got {steps!r}")
-    recipe = origin.recipe(rule, on_nonfinite)
+    recipe = origin.recipe(rule, hyper, on_nonfinite)
     chosen = origin.loss_fn if loss_fn is None else loss_fn
     runner = StepRunner(
         chosen, before["params"], recipe, mode, 0, "recapture", before["model_state"] or None, origin.seed

@@ -76,8 +76,12 @@ class ReplayState:
         return tuple(float(value) for name in names for value in self.values[name].ravel())
 
 
-def recorded_groups(trace: Trace, view: StepView, rules: Mapping[str, type[Rule]]) -> Groups:
+def recorded_groups(
+    trace: Trace, view: StepView, rules: Mapping[str, type[Rule]], changed: Mapping[str, float] | None = None
+) -> Groups:
     """The rules of a step, each with its params; ``rules`` are classes by name besides those that are built in.
+
+    ``changed`` are hyperparameters that are to be other ones than those of the step.
 
     Raises:
         UnknownRuleError: a rule is not known.
@@ -85,7 +89,7 @@ def recorded_groups(trace: Trace, view: StepView, rules: Mapping[str, type[Rule]
     """
     found, tensors = list[ParameterGroup](), trace.schema.tensors
     averages: Averages | None = None
-    told = view.hyper
+    told = view.hyper | dict(changed or {})
     for number, group in enumerate(trace.schema.rules):
         if group.rule == FROZEN:
             continue

@@ -1,7 +1,7 @@
 """Time travel: the whole tape of a past step, rebuilt to the bit from the nearest keyframe at or before it."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Literal, cast
@@ -94,6 +94,7 @@ class PastStep:
         rule: Optimizer | None = None,
         *,
         steps: int,
+        hyper: Mapping[str, float] | None = None,
         trace: str | os.PathLike[str] | None = None,
         loss_fn: LossFn | None = None,
         batches: Batches | None = None,
@@ -108,8 +109,10 @@ class PastStep:
         of the optimizer goes on with a rule of the same law, such as another rate; another law begins with a fresh one.
 
         Args:
-            rule: the optimizer; None: that of the run, with the hyperparameters of this step held.
+            rule: the optimizer; None: that of the run, all its groups, with the hyperparameters of this step held.
             steps: how many.
+            hyper: hyperparameters of the run's own rule that are to be other ones, by their names in a step's `hyper`,
+                such as `lr`, and `lr#1` of the second group.
             trace: where to record them, a new path: steps count from 0 there; header and an EVENT `continue` say which
                 step of which trace they go on from.
             loss_fn: None: that of the run, as it was given to `at`.
@@ -119,7 +122,8 @@ class PastStep:
             on_nonfinite: likewise.
 
         Raises:
-            ValueError: no step; too few batches; the run's own rule is not known, or has several groups.
+            ValueError: no step; too few batches; the run's own rule is not known; no such hyperparameter, or
+                a rule besides.
             TraceWriteError: the trace cannot be written, or is there already.
             NonFiniteError: a loss or gradient is not finite, before it is applied or recorded.
             DgrrError: the rule, the loss function or a batch does not fit.
@@ -137,9 +141,11 @@ class PastStep:
         (array([-1., -3.]), array([-1., -3.]))
         >>> past.continue_with(SGD(0.25), steps=2).params["w"]
         array([-0.5, -2. ])
+        >>> past.continue_with(hyper={"lr": 0.25}, steps=2).params["w"]
+        array([-0.5, -2. ])
         """
         before = {"params": self.params, "state": self.state, "model_state": self.model_state}
-        more: Any = {"loss_fn": loss_fn, "batches": batches, "mode": mode, "record": record}
+        more: Any = {"hyper": hyper, "loss_fn": loss_fn, "batches": batches, "mode": mode, "record": record}
         return continue_from(self.origin, before, rule, steps=steps, trace=trace, on_nonfinite=on_nonfinite, **more)
 
     def __repr__(self) -> str:

@@ -47,3 +47,7 @@ class NonFiniteError(ArithmeticError):
 
 class UnsealedTraceWarning(UserWarning):
     """A trace that was never sealed is being read: its run died, was stopped, or still goes on."""
+
+
+class RepeatedStepWarning(UserWarning):
+    """A resumed run computes a step otherwise than it was computed, and recorded, before."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dgrr.runtime import SGD, Adam, Dataset, NonFiniteError, Trainer
+from dgrr.runtime.optim import ops_rule
 from dgrr.runtime.optim.rates.schedules import Cosine
 from dgrr.tape import nn, ops
 from dgrr.trace import Trace, TraceWriteError, at, open_trace, replay, validate
@@ -108,6 +109,53 @@ def test_another_rate(tmp_path: Path) -> None:
         assert trace[0].corrections == run[5].corrections
         same = {name: digest for name, digest in run[4].state_digests.items() if name in past.state}
         assert {name: d for name, d in trace.keyframe_digests(0).items() if name in same} == same
+
+
+@pytest.mark.parametrize("options", [{}, {"frozen": ["0.bias"], "ema": 0.5}])
+def test_several_groups_go_on_as_they_were(tmp_path: Path, options: dict[str, Any]) -> None:
+    """Of one rule too, so that no pattern but its own parameters tells a group."""
+    rule = {"*.weight": Adam(0.05), "*": SGD(0.1, momentum=0.9)}
+    two = {"3.*": Adam(0.05), "0.*": Adam(0.01), "*": SGD(0.1)}
+    for name, rules in (("run", rule), ("other", two)):
+        trainer = train(tmp_path / name, rule=rules, **options)
+        past = at(tmp_path / name, 6, loss_fn, batches())
+        child = past.continue_with(steps=3, trace=tmp_path / f"{name}.child", mode="eager", record="digest")
+        assert child.state_digest == trainer._step.digest()
+        with open_trace(tmp_path / name) as run, open_trace(tmp_path / f"{name}.child") as trace:
+            assert trace.schema == run.schema
+            assert content(trace) == content(run, 6)
+
+
+def test_a_hyperparameter_alone(tmp_path: Path) -> None:
+    train(tmp_path / "run", rule={"*.weight": Adam(0.05), "*": SGD(0.1, momentum=0.9)})
+    past = at(tmp_path / "run", 5, loss_fn, batches())
+    changed = {"*.weight": Adam(0.05), "*": SGD(0.2, momentum=0.9)}
+    runs = [past.continue_with(hyper={"lr#1": 0.2}, steps=2), past.continue_with(changed, steps=2)]
+    assert runs[0].state_digest == runs[1].state_digest != past.continue_with(steps=2).state_digest
+    with pytest.raises(ValueError, match="argument 'hyper'") as caught:
+        past.continue_with(hyper={"rate": 0.2}, steps=2)
+    text = str(caught.value)
+    assert text.startswith("trace.continue_with: argument 'hyper': expected names among lr, beta1, ")
+    assert ", lr#1, momentum#1" in text and text.endswith(", got 'rate'")
+    with pytest.raises(ValueError, match="argument 'hyper': it changes the rule of the run: give no other 'rule'"):
+        past.continue_with(Adam(0.1), hyper={"lr": 0.2}, steps=2)
+
+
+def test_a_rule_that_is_not_known(tmp_path: Path) -> None:
+    @ops_rule("halving@1")
+    def halving(p: Any, g: Any, *, lr: Any = 0.5) -> Any:
+        return p - lr * g
+
+    train(tmp_path / "run", rule={"*.weight": Adam(0.05), "*": halving()})
+    past = at(tmp_path / "run", 4, loss_fn, batches())  # a recorded state, so that no update is needed
+    with pytest.raises(ValueError, match="not known") as caught:
+        past.continue_with(steps=1)
+    assert str(caught.value) == (
+        "trace.continue_with: argument 'rule': a rule of the run is not known to this library ('adam@1', 'halving@1'): "
+        "give the rule to go on by"
+    )
+    known = at(tmp_path / "run", 4, loss_fn, batches(), rules=[type(halving())])
+    assert len(known.continue_with(steps=1, mode="eager").losses) == 1
 
 
 def test_another_law_begins_with_a_fresh_state(tmp_path: Path) -> None:

@@ -48,9 +48,10 @@ class StepRecord:
         buffers = layout.schema.buffers
         return after[buffers:] + after[:buffers]
 
-    def run_content(self, layout: FrameLayout, front: bytes) -> bytes:
-        """What the state chain hashes of this step, the link before it excepted."""
-        return U64.pack(self.step) + front[layout.scalars_at :]
+
+def run_content(layout: FrameLayout, step: int, front: bytes) -> bytes:
+    """What the state chain hashes of a step, the link before it excepted."""
+    return U64.pack(step) + front[layout.scalars_at :]
 
 
 def encode_step(layout: FrameLayout, hash: Callable[[Buffer], bytes], previous: bytes, record: StepRecord) -> bytes:

@@ -58,6 +58,11 @@ class Locator:
         return self._walk.missing if isinstance(self._walk, Salvaged) else ()
 
     @property
+    def chained(self) -> tuple[tuple[int, int], ...]:
+        """Ranges (first, last) of steps of a damaged file that the state chain joins."""
+        return tuple(self._walk.chained) if isinstance(self._walk, Salvaged) else ()
+
+    @property
     def root(self) -> bytes:
         """The file chain behind the last frame that is read."""
         return self.frames.chain_before(self._walk.end if self._walk else self.frames.source.size)

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from types import TracebackType
-from typing import Any, Self, TypeAlias, overload
+from typing import Any, Literal, Self, TypeAlias, overload
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from .locate import Locator, Mode
 from .op_digests import OpDigests
 from .recorded import RecordedValues, What
 from .source import Frame, FrameSource, Source
+
+Form: TypeAlias = Literal["wide", "long"]
+"""What a row of a table of steps is: a step, or a number of it."""
 
 TraceLike: TypeAlias = "str | os.PathLike[str] | Trace"
 """A trace by its path, or open."""
@@ -160,6 +163,14 @@ class Trace(Sequence[StepView]):
         return self._locator.missing
 
     @property
+    def chained(self) -> tuple[tuple[int, int], ...]:
+        """In mode `salvage` the ranges (first, last) of steps that belong together, as the state chain says; else none.
+
+        Where one range ends and another begins, steps are missing, or the second is of another run than the first.
+        """
+        return self._locator.chained
+
+    @property
     def salvaged(self) -> bool:
         """Whether frames behind damage are read. Then nothing that is read proves anything of the run."""
         return self._locator.salvaged
@@ -253,6 +264,35 @@ class Trace(Sequence[StepView]):
         """Every EVENT with the number of steps before it; one pass over the heads."""
         return self._locator.events()
 
+    def to_pandas(self, form: Form = "wide") -> Any:
+        """What is recorded of the steps, as a `pandas.DataFrame`.
+
+        Args:
+            form: "wide", a row for each step: `step`, `loss`, each hyperparameter, `clip_norm` and `clip_scale` if any
+                step was clipped by norm, `micro_batches`, `nonfinite`; or "long", a row for each number: `step`,
+                `tensor`, `statistic`, `value`. These are, without a tensor, what the wide form has, and then the
+                `norm`, `min`, `max`, `zeros` and `non-finite` elements of each `gradient`, and of the `value` of each
+                tensor after the step, where they are recorded.
+
+        Raises:
+            ValueError: another form.
+            ModuleNotFoundError: pandas is not installed (extra `pandas`).
+            InvalidTraceError: a step cannot be read.
+        """
+        return _exporting("frames").to_pandas(self, form)
+
+    def to_arrow(self, form: Form = "wide") -> Any:
+        """The same as a `pyarrow.Table` (extra `arrow`)."""
+        return _exporting("frames").to_arrow(self, form)
+
+    def to_polars(self, form: Form = "wide") -> Any:
+        """The same as a `polars.DataFrame` (extra `polars`)."""
+        return _exporting("frames").to_polars(self, form)
+
+    def to_parquet(self, path: str | os.PathLike[str], form: Form = "wide") -> None:
+        """Write the same to a file, as `dgrr.trace.export(trace, path, "parquet")` does."""
+        _exporting("files").export(self, path, "parquet", form=form)
+
     def close(self) -> None:
         """Close the file. Idempotent."""
         if self._descriptor >= 0:
@@ -285,6 +325,11 @@ class Trace(Sequence[StepView]):
         return self._recorded.load(frame, extent)
 
 
+def _exporting(module: str) -> Any:
+    """A module that stands above this one, and that readers of steps do without."""
+    return import_module(f"...exporting.{module}", __package__)
+
+
 def open_trace(path: str | os.PathLike[str], *, limits: Limits | None = None, mode: Mode = "strict") -> Trace:
     """Open a trace of version 2 for reading; use it in a `with` statement.
 
@@ -292,8 +337,8 @@ def open_trace(path: str | os.PathLike[str], *, limits: Limits | None = None, mo
     was killed before it gave it its name, the name is given now. `strict` refuses damage,
     `tolerate_tail` reads up to a torn tail, `point_in_time` up to any damage. `salvage` reads all that is whole, behind
     damage too: steps keep their numbers, `trace.missing` says which are not there, and asking for one of these raises
-    NotRecordedError. Such a reading is no proof of anything: `validate` and `replay` judge the file as it is, and
-    `compare` does not take it.
+    NotRecordedError; `trace.chained` says which belong together. Such a reading is no proof of anything: `validate` and
+    `replay` judge the file as it is, and `compare` does not take it.
 
     Raises:
         InvalidTraceError: the file is damaged or of another version; in mode `salvage` only if header or SCHEMA are.

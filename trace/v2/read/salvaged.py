@@ -7,15 +7,17 @@ from collections.abc import Iterator
 from ..errors import InvalidTraceError
 from ..format.constants import HEAD_LENGTH, FrameType
 from ..format.control_frames import SealRecord, decode_seal
+from ..format.step import run_content
 from .source import Frame, FrameSource
 from .whole import Hole, WholeFrames, require_damage
 
 
 class Salvaged:
-    """One pass over a file, as `Walk` is one, that goes on behind damage; nothing but frames is checked.
+    """One pass over a file, as `Walk` is one, that goes on behind damage; nothing but frames and links is checked.
 
     `steps`: as many as it had, at least; `step_offsets` of those that are whole, by number; `keyframes` as (step,
-    offset); `seal`: None where it is not whole; `offsets` of all whole frames; `end`: where the last one ends.
+    offset); `seal`: None where it is not whole; `offsets` of all whole frames; `end`: where the last one ends;
+    `chained`: ranges (first, last) of steps that the state chain joins.
     """
 
     def __init__(self, frames: FrameSource) -> None:
@@ -24,9 +26,12 @@ class Salvaged:
         self.keyframes: list[tuple[int, int]] = []
         self.seal: SealRecord | None = None
         self.offsets: array[int] = array("Q")
+        self.chained: list[tuple[int, int]] = []
+        self._link = b""
+        self._hash = frames.algorithm.hash
         self._most = frames.source.size // HEAD_LENGTH
         whole = WholeFrames(frames)
-        layout = whole.prologue.layout
+        self._layout = layout = whole.prologue.layout
         self.end = whole.prologue.frame.end
         for met in whole:
             if isinstance(met, Hole):
@@ -54,10 +59,22 @@ class Salvaged:
 
     def _take(self, frame: Frame) -> None:
         if frame.type == FrameType.STEP and frame.step < self._most:
+            if frame.step not in self.step_offsets:
+                self._join(frame)
             self.step_offsets.setdefault(frame.step, frame.offset)
             self._note(frame.step + 1)
         elif frame.type == FrameType.KEYFRAME:
             self.keyframes.append((frame.step, frame.offset))
+
+    def _join(self, frame: Frame) -> None:
+        """Append a step to the last range, if its link goes on behind that one's last, or else begin another."""
+        link, step = frame.front[: self._layout.digest_size], frame.step
+        first, last = self.chained[-1] if self.chained else (step, -1)
+        if last == step - 1 >= 0 and link == self._hash(self._link + run_content(self._layout, step, frame.front)):
+            self.chained[-1] = first, step
+        else:
+            self.chained.append((step, step))
+        self._link = link
 
     def _note(self, steps: int) -> None:
         """There were so many steps, unless the file says more than it could hold."""

@@ -30,7 +30,7 @@ from ..format.nodes import decode_nodes
 from ..format.ops import OpsRecord, decode_ops
 from ..format.schema import Schema
 from ..format.schema_json import decode_schema
-from ..format.step import StepRecord, decode_step
+from ..format.step import StepRecord, decode_step, run_content
 from ..format.values import ValuesRecord, decode_values
 from ..verdict import Verdict
 from .source import Frame, FrameSource
@@ -186,7 +186,7 @@ class Walk:
             )
         self._check_indexed(frame)
         record = read_step(self.frames, self.layout, frame)
-        content = record.run_content(self.layout, frame.front)
+        content = run_content(self.layout, frame.step, frame.front)
         if record.link != self.frames.algorithm.hash(self.link + content):
             text = f"the link of STEP {frame.step} in the state chain is wrong"
             raise InvalidTraceError(Verdict.CHAIN, text, frame.offset)

@@ -30,18 +30,31 @@ class Hole:
 class WholeFrames:
     """The whole frames of a file behind its SCHEMA, each believed by its head, front, padding and chain digest.
 
+    Of a `tail` that a resumed run cut off, behind the chain digest that stands there for the frames that it kept.
+
     Raises:
         InvalidTraceError: header or SCHEMA are not whole, the file cannot be read, or it is of a newer writer.
     """
 
-    def __init__(self, frames: FrameSource) -> None:
+    def __init__(self, frames: FrameSource, *, tail: bool = False) -> None:
         self.frames = frames
         self.prologue = Prologue(frames)
+        self._tail = tail
         self._allowance = READ_AGAIN * frames.source.size
 
     def __iter__(self) -> Iterator[Frame | Hole]:
         """Frames in the order of the file, and a hole in front of each that does not follow the one before it."""
-        offset, seq = self.prologue.frame.end, self.prologue.frame.parts
+        schema = self.prologue.frame
+        if self._tail:
+            return self.behind(schema.end + self.frames.algorithm.size)
+        return self._from(schema.end, schema.parts)
+
+    def behind(self, offset: int) -> Iterator[Frame | Hole]:
+        """Likewise, from an offset on at which a frame begins, or began."""
+        head = self._head(offset)
+        return self._from(offset, head.seq if head else 0)
+
+    def _from(self, offset: int, seq: int) -> Iterator[Frame | Hole]:
         while offset < self.frames.source.size:
             frame = self._whole(offset)
             if frame is None:

@@ -1,11 +1,13 @@
 """The file a trace is written to: one writer, no half-written file under the final name."""
 
 import os
+import re
 import weakref
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from itertools import chain, count, takewhile
 from pathlib import Path
-from typing import Self
+from typing import IO, NamedTuple, Self
 
 from typing_extensions import Buffer
 
@@ -18,7 +20,7 @@ from ..read.finish import finish
 from ..read.reader import open_trace
 from ..verdict import Verdict
 
-TORN_SUFFIX = ".torn"
+_TORN_SUFFIX = ".torn"
 _BLOCK = 1 << 20
 _LARGEST_GATHER = 512  # buffers of one writev; every system allows 1024
 
@@ -111,21 +113,23 @@ class PartialFile:
             system.fsync(self.descriptor)
         sync_folder(self.partial.parent)
 
-    def keep_torn(self, length: int) -> None:
-        """Copy the last `length` bytes to `PATH.torn`, in the place of an earlier one; nothing for none.
+    def keep_tail(self, beginning: int, start: int) -> None:
+        """Copy the first `beginning` bytes, and those from `start` on, to the next of `torn_files`.
 
         Raises:
             TraceWriteError: the system refuses; the file is as it was.
         """
-        torn = f"{self.path}{TORN_SUFFIX}"
-        start = os.fstat(self.descriptor).st_size - length
+        torn = torn_files(self.path).next
         try:
-            if length:
-                with replacing(torn) as copy:
-                    for offset in range(start, start + length, _BLOCK):
-                        copy.write(system.pread(self.descriptor, min(_BLOCK, start + length - offset), offset))
+            with replacing(torn) as copy:
+                self._copy(copy, 0, beginning)
+                self._copy(copy, start, os.fstat(self.descriptor).st_size)
         except OSError as error:
-            raise TraceWriteError(f"trace: cannot keep the torn tail in {torn}: {error.strerror}") from error
+            raise TraceWriteError(f"trace: cannot keep what is cut off in {torn}: {error.strerror}") from error
+
+    def _copy(self, copy: IO[bytes], start: int, end: int) -> None:
+        for offset in range(start, end, _BLOCK):
+            copy.write(system.pread(self.descriptor, min(_BLOCK, end - offset), offset))
 
     def cut(self, length: int) -> None:
         """Drop what stands behind the first `length` bytes, and append there from now on.
@@ -253,6 +257,26 @@ class PartialFile:
         return TraceWriteError(
             f"trace: {self.partial}: {reason}. The writer has stopped; what was written before can be read"
         )
+
+
+class Tails(NamedTuple):
+    """What resumed runs cut off from a trace, a file for each time: those that are `there`, the oldest first."""
+
+    there: list[str]
+    next: str
+    """The name that the next one gets."""
+
+
+def torn_files(path: str | os.PathLike[str]) -> Tails:
+    """`PATH.torn`, `PATH.torn.1` and so on, as far as there are such files."""
+    torn = f"{os.fspath(path)}{_TORN_SUFFIX}"
+    there = list(takewhile(os.path.isfile, chain([torn], (f"{torn}.{number}" for number in count(1)))))
+    return Tails(there, f"{torn}.{len(there)}" if there else torn)
+
+
+def is_torn(name: str | os.PathLike[str]) -> bool:
+    """Whether a file is, by its name, what a resumed run cut off."""
+    return re.search(rf"{re.escape(_TORN_SUFFIX)}(\.\d+)?$", os.fspath(name)) is not None
 
 
 def _partial(path: Path) -> Path:

@@ -11,11 +11,10 @@ from itertools import combinations
 from typing import NamedTuple, TypeAlias
 from zlib import crc32
 
-from ..errors import DamageError, InvalidTraceError
+from ..errors import InvalidTraceError
 from ..format.constants import KNOWN, FrameType
 from ..format.frame import Head
-from ..format.limits import Limits
-from ..read.source import Frame, FrameSource, Source
+from ..read.source import Frame, FrameSource
 from ..read.whole import Hole, WholeFrames
 from ..verdict import Verdict
 
@@ -72,17 +71,12 @@ class _Listing(NamedTuple):
 
 
 class Half:
-    """A file by its name, and its whole frames."""
+    """A file by its name, and its whole frames; or a `tail` that a resumed run cut off."""
 
-    def __init__(self, name: str, frames: FrameSource) -> None:
+    def __init__(self, name: str, frames: FrameSource, *, tail: bool) -> None:
         self.name = name
         self.frames = frames
-        self.whole = WholeFrames(frames)
-
-    @property
-    def beginning(self) -> bytes:
-        """Header and SCHEMA."""
-        return self.frames.source.read(0, self.whole.prologue.frame.end)
+        self.whole = WholeFrames(frames, tail=tail)
 
     def is_stump_of(self, other: "Half") -> bool:
         """Whether this is a copy or a tail of another file, without any step that is whole."""
@@ -118,24 +112,6 @@ class Half:
             return True
         ours, theirs = (f.source.blocks(hole.start, hole.end - hole.start) for f in (self.frames, other.frames))
         return all(a == b for a, b in zip(ours, theirs, strict=True))
-
-
-class TornTail(Source):
-    """The tail that a resumed run cut off, behind header and SCHEMA of its trace: frames of another would not fit."""
-
-    def __init__(self, descriptor: int, beginning: bytes) -> None:
-        super().__init__(descriptor, Limits())
-        self._tail, self._beginning = Source(descriptor, Limits()), beginning
-        self.size = self._tail.size + len(beginning)
-
-    def read(self, offset: int, length: int) -> bytes:
-        """As of one file that has both."""
-        if offset + length > self.size:
-            raise DamageError("the file ends inside a frame", offset)
-        known = self._beginning[offset : offset + length]
-        if len(known) == length:
-            return known
-        return known + self._tail.read(max(offset - len(self._beginning), 0), length - len(known))
 
 
 Met: TypeAlias = "tuple[Half, Frame | Hole]"

@@ -162,10 +162,11 @@ def resume_recorder(
 ) -> Recorder:
     """Go on with the trace of a run that was not finished: `PATH.partial`, cut after its first `steps` steps.
 
-    A half-written frame at the end is dropped, and so is every step after `steps`: the run computes them again.
-    Everything is read and compared first; a refusal leaves the file as it was. The file's own digest, salt and
-    `state_every` are kept; the other arguments are those of `open_recorder`, and `keyframe_every` and `commit_every`
-    should be what they were.
+    What stands behind them is kept as `PATH.torn`, or `PATH.torn.1` and so on, and cut off. The run computes those
+    steps again, and each is compared with what was recorded of it: at the first that differs a RepeatedStepWarning,
+    and an EVENT `differs`, name the step and the tensor. Everything is read and compared first; a refusal leaves the
+    file as it was. The file's own digest, salt and `state_every` are kept; the other arguments are those of
+    `open_recorder`, and `keyframe_every` and `commit_every` should be what they were.
 
     Args:
         path: final name of the trace.
@@ -201,6 +202,7 @@ def resume_recorder(
         unfinished.require_state(now.digests)
         note = {
             "cut_bytes": unfinished.surplus,
+            "cut_steps": len(unfinished.repeated),
             "environment": describe_environment(),
             "state": "compared" if unfinished.digests else "not recorded",
             "step": steps,
@@ -216,6 +218,7 @@ def resume_recorder(
             clip_value=clip_value,
             schedule=schedule,
             on_nonfinite=on_nonfinite,
+            repeated=unfinished.repeated,
         )
         writer.flush()
     return recorder

@@ -4,9 +4,11 @@ from dataclasses import replace
 from math import nan
 from types import TracebackType
 from typing import Literal, Self, TypeAlias, get_args
+from warnings import warn
 
 from ....arrays import Array
 from ....completed_step import CompletedStep, StepTape, of_group
+from ..errors import RepeatedStepWarning
 from ..format.constants import BATCH_ID_LENGTH, RecordMode, StepFlag
 from ..format.digest import InputDigest, raw, state_root, tensor_digest
 from ..format.keyframe import encode_keyframe
@@ -15,6 +17,7 @@ from ..format.values import encode_values
 from .kept_values import kept_values
 from .keyframe_schedule import Every, KeyframeSchedule
 from .ops_schedule import OpsSchedule
+from .repeated import Repeated
 from .tensors import CORRECTIONS, RecordedTensors, Snapshot, scalar_loss
 from .writer import TraceWriter
 
@@ -42,11 +45,15 @@ class Recorder:
         schedule: OpsSchedule,
         record_values: int = 0,
         on_nonfinite: OnNonfinite = "stop",
+        repeated: Repeated | None = None,
     ) -> None:
-        """`start` is the state before the next step; the keyframes are those of `KeyframeSchedule`."""
+        """`start` is the state before the next step; the keyframes are those of `KeyframeSchedule`.
+
+        `repeated` are steps that were recorded before the run was resumed, with which those recorded now are compared.
+        """
         if on_nonfinite not in get_args(OnNonfinite):
             raise ValueError(f"recorder: on_nonfinite: expected 'stop' or 'record', got {on_nonfinite!r}")
-        self._stops = on_nonfinite == "stop"
+        self._stops, self._repeated = on_nonfinite == "stop", repeated
         self._schedule, self._values_budget = schedule, record_values // 2
         self._writer = writer
         self._tensors = tensors
@@ -127,6 +134,7 @@ class Recorder:
         record = self._record(done, loss, flags, present, digests, root)
         front = encode_step(self._layout, self._algorithm.hash, self._writer.link, record)
         self._writer.step(front, [raw(a) for a in self._recorded(consumed + buffers, after)])
+        self._compare_repeated(done.step, front)
         if done.tape is not None and self.wants_tape(done.step):
             self.record_tape(done.tape)
         self._last_record = record
@@ -163,6 +171,13 @@ class Recorder:
             digests=digests,
             root=root,
         )
+
+    def _compare_repeated(self, step: int, front: bytes) -> None:
+        """Hold a step that is computed once more against what was recorded of it before the run was resumed."""
+        found = self._repeated.difference(step, front) if self._repeated else None
+        if found is not None:
+            self.event("differs", found.note)
+            warn(found.told(self.path), RepeatedStepWarning, stacklevel=3)
 
     def record_tape(self, tape: StepTape) -> None:
         """Record the digests of every value and gradient of the last step, which was handed over without its tape.

@@ -20,8 +20,8 @@ from ..format.keyframe import KeyframeRecord
 from ..format.limits import Limits
 from ..read.source import FrameSource, Source
 from ..verdict import Verdict
-from .file import TORN_SUFFIX
-from .halves import Half, TornTail, require_alike, require_joined
+from .file import is_torn
+from .halves import Half, require_alike, require_joined
 from .rewrite import Copied, copy_trace
 from .salvage import Salvage, Stretch
 from .writer import TraceWriter
@@ -153,8 +153,8 @@ def recover(path: _Path | Sequence[_Path], out: _Path) -> Recovery:
     the number of its first step there. A missing PATH is read from `PATH.partial`.
 
     Several paths are halves of one run: what one has lost, another may have. Steps that are in several are compared
-    by their links, and steps of one go on behind those of another where the state chain says that they do. One of them,
-    but the first, may be the tail `PATH.torn` that a resumed run cut off.
+    by their links, and steps of one go on behind those of another where the state chain says that they do. What resumed
+    runs cut off, `PATH.torn`, `PATH.torn.1` and so on, may be among them.
 
     Raises:
         ValueError: one of the new files exists, finished or not; no path, or one twice.
@@ -180,7 +180,7 @@ def recover(path: _Path | Sequence[_Path], out: _Path) -> Recovery:
     names = _sources(path)
     _require_free(os.fspath(out))
     with ExitStack() as stack:
-        found = [_torn(name) if _is_torn(name) else validate_v2(name) for name in names]
+        found = [_torn(name) if is_torn(name) else validate_v2(name) for name in names]
         for report in found:
             _require_read(report)
         halves = _halves(names, found, stack)
@@ -200,7 +200,7 @@ def _sources(path: _Path | Sequence[_Path]) -> list[str]:
     given = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not given:
         raise ValueError("recover: argument 'path': expected at least one path, got none")
-    names = [_source(given[0]), *(os.fspath(one) if _is_torn(one) else _source(one) for one in given[1:])]
+    names = [_source(one) for one in given]
     for i, name in enumerate(names):
         if os.path.exists(name) and any(os.path.samefile(name, other) for other in names[:i]):
             raise ValueError(f"recover: argument 'path': expected different files, got {name} twice")
@@ -231,31 +231,24 @@ def _require_free(target: str) -> None:
             raise ValueError(f"recover: {name} exists; a recovery only writes new files, name another")
 
 
-def _is_torn(name: _Path) -> bool:
-    """Whether a file is, by its name, the tail that a resumed run cut off."""
-    return os.fspath(name).endswith(TORN_SUFFIX)
-
-
 def _torn(name: str) -> Report:
-    """What there is to say of a tail that was cut off: it has no beginning that could be validated."""
-    return Report(name, VERSION, findings=[Finding(Verdict.TORN_TAIL, "the tail that a resumed run cut off")])
+    """What there is to say of a tail that was cut off: what stood before it is in another file."""
+    return Report(name, VERSION, findings=[Finding(Verdict.TORN_TAIL, "what a resumed run cut off")])
 
 
 def _halves(names: Sequence[str], found: Sequence[Report], stack: ExitStack) -> list[Half]:
-    """The sources, open; a torn tail stands behind the beginning of the first."""
+    """The sources, open."""
     halves = list[Half]()
     for name, report in zip(names, found, strict=True):
         descriptor = open_regular(name)
         stack.callback(system.release, descriptor)
-        torn = _is_torn(name)
-        source = TornTail(descriptor, halves[0].beginning) if torn else Source(descriptor, Limits(), name)
-        halves.append(_half(name, report, source))
+        halves.append(_half(name, report, Source(descriptor, Limits(), name)))
     return halves
 
 
 def _half(name: str, found: Report, source: Source) -> Half:
     try:
-        return Half(name, FrameSource(source))
+        return Half(name, FrameSource(source), tail=is_torn(name))
     except InvalidTraceError as error:
         if error.verdict in (Verdict.IO, Verdict.UNSUPPORTED):
             raise

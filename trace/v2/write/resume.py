@@ -9,6 +9,7 @@ from itertools import zip_longest
 from types import TracebackType
 from typing import Self
 
+from ...file_version import TraceFileError
 from ..check.validate import checked
 from ..errors import DamageError, InvalidTraceError, TraceWriteError
 from ..format.constants import STEPS_PER_INDEX, RecordMode
@@ -20,8 +21,10 @@ from ..format.step import StepRecord
 from ..read.damage import judge
 from ..read.scan import Record, Walk
 from ..read.source import FrameSource, Source
+from ..read.whole import WholeFrames
 from ..verdict import Verdict
 from .file import PartialFile
+from .repeated import Repeated
 from .writer import TraceWriter
 
 
@@ -29,9 +32,8 @@ class Unfinished:
     """A `PATH.partial`, locked and read up to the step from which a run resumes; nothing is changed yet.
 
     `walk` has met the frames that are kept; `digests` are those of each tensor after its last step, or empty where
-    the trace does not hold them; `surplus` is how many bytes stand behind, of which the last `torn` belong to no whole
-    frame. A `with` block closes the file, unless
-    `go_on` has handed it to a writer.
+    the trace does not hold them; `surplus` is how many bytes stand behind, and `repeated` the steps that were recorded
+    there or in what was cut off before. A `with` block closes the file, unless `go_on` has handed it to a writer.
     """
 
     def __init__(self, path: str | os.PathLike[str], steps: int) -> None:
@@ -47,7 +49,7 @@ class Unfinished:
         self._handed_over = False
         self._file = PartialFile.reopen(path)
         try:
-            self.walk, self.digests, self.surplus, self.torn = _read(self._file, steps)
+            self.walk, self.digests, self.surplus, self.repeated = _read(self._file, steps)
             self.header = self.walk.frames.header
         except BaseException:
             self._file.close()
@@ -94,12 +96,14 @@ class Unfinished:
     def go_on(self, commit_every: int | None, note: str) -> TraceWriter:
         """Cut the file behind what is kept, and append an EVENT `resume` and the marks that are missing.
 
-        A torn tail is kept beside it before that: it may tell why the run died.
+        What is cut off is kept beside it before that: it may tell why the run died, and the steps in it are compared
+        with those that replace them.
 
         Raises:
-            TraceWriteError: the file cannot be cut or written, or its torn tail not be kept.
+            TraceWriteError: the file cannot be cut or written, or what is cut off not be kept.
         """
-        self._file.keep_torn(self.torn)
+        if self.surplus:
+            self._file.keep_tail(*_beginning_and_end(self.walk))
         self._file.cut(self.walk.end)
         writer = TraceWriter.behind(self.walk, self._file, commit_every)
         writer.event("resume", note)
@@ -173,33 +177,28 @@ def _digests(walk: Walk, record: Record, before: tuple[bytes, ...]) -> tuple[byt
             return before
 
 
-def _read(file: PartialFile, steps: int) -> tuple[Walk, tuple[bytes, ...], int, int]:
-    """The walk over what is kept, the digests of the state behind it, how many bytes follow, and how many are torn."""
+def _read(file: PartialFile, steps: int) -> tuple[Walk, tuple[bytes, ...], int, Repeated]:
+    """The walk over what is kept, the digests of the state behind it, how many bytes follow, and the steps in them."""
     source = Source(file.descriptor, Limits())
     try:
         prefix = _Prefix(source, steps)
         if prefix.steps < steps:
             raise TraceWriteError(f"trace: cannot resume {file.partial} after {steps} steps: {_shortage(prefix)}")
-        surplus, torn = source.size - prefix.end, source.size - _whole_end(source)
+        behind, surplus = WholeFrames(FrameSource(Source(file.descriptor, Limits()))), source.size - prefix.end
         source.size = prefix.end
         walk = Walk(FrameSource(source))
         for _ in walk:
             pass
-    except InvalidTraceError as error:
+        beginning, start = _beginning_and_end(walk)
+        repeated = Repeated(file.path, walk, behind, moved=beginning - start)
+    except TraceFileError as error:
         raise TraceWriteError(f"trace: cannot resume {file.partial}: {error}") from error
-    return walk, prefix.digests, surplus, torn
+    return walk, prefix.digests, surplus, repeated
 
 
-def _whole_end(source: Source) -> int:
-    """Where the last frame ends before which all are whole."""
-    walk = Walk(FrameSource(source))
-    try:
-        for _ in walk:
-            pass
-    except InvalidTraceError as error:
-        if error.verdict is Verdict.IO:
-            raise
-    return walk.end
+def _beginning_and_end(kept: Walk) -> tuple[int, int]:
+    """Of what is cut off, the bytes of header and SCHEMA, and the offset of the chain digest that its frames follow."""
+    return kept.prologue.frame.end, kept.end - kept.layout.digest_size
 
 
 def _shortage(prefix: _Prefix) -> str:

@@ -18,7 +18,7 @@ from ..format.digest import state_root
 from ..format.keyframe import KeyframeRecord, decode_keyframe
 from ..format.nodes import decode_nodes
 from ..format.ops import OpsRecord, decode_ops
-from ..format.step import StepRecord
+from ..format.step import StepRecord, run_content
 from ..format.values import ValuesRecord, decode_values
 from ..read.scan import Record, read_step
 from ..read.source import Frame
@@ -222,7 +222,7 @@ class Salvage:
                 return False
 
     def _step(self, stretch: Stretch, half: Half, frame: Frame, record: StepRecord) -> bool:
-        content = record.run_content(self.layout, frame.front)
+        content = run_content(self.layout, frame.step, frame.front)
         joined = stretch.link is None or record.link == self.header.algorithm.hash(stretch.link + content)
         if record.step != stretch.end or not joined:
             if record.step >= stretch.end:

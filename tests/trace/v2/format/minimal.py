@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import struct
 import zlib
 from collections.abc import Callable
@@ -10,7 +11,8 @@ from typing import Any
 
 import xxhash
 
-ITEM = {"f32": (1, 4, "f"), "f64": (2, 8, "d"), "i64": (3, 8, "q"), "bool": (11, 1, "?")}
+NAMES = ("f32", "f64", "i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8", "bool")
+ITEM = {name: (code, int(name[1:]) // 8 if code < 11 else 1) for code, name in enumerate(NAMES, 1)}
 
 
 def u32(data: bytes, at: int) -> int:
@@ -33,6 +35,8 @@ class Step:
     grad_digests: dict[str, bytes]
     state_digests: list[bytes]
     grads: dict[str, bytes]
+    after_digests: dict[str, bytes]
+    after: dict[str, bytes]
     ops: list[tuple[list[Any], bytes, bytes | None]] = field(default_factory=list)
     values: dict[tuple[str, int], bytes] = field(default_factory=dict)
 
@@ -66,17 +70,35 @@ class Minimal:
         self.offsets: dict[int, list[int]] = {}
         at, seq = 256, 0
         while at < len(self.data):
-            at = self.frame(at, seq)
-            seq += 1
+            at, seq = self.frame(at, seq)
         assert self.order[0] == 1 and self.order[1] == 2 and self.order[-1] == 6
 
-    def frame(self, at: int, seq: int) -> int:
+    def frame(self, at: int, seq: int) -> tuple[int, int]:
+        """A frame with all its parts: where the next one begins, and its number."""
+        kind, step, front, body, end, more = self.part(at, seq, 0)
+        parts = 1
+        while more:
+            assert len(front) + len(body) == parts * self.largest
+            again = self.part(end, seq + parts, parts)
+            assert again[:2] == (kind, step) and again[3]
+            body, end, more = body + again[3], again[4], again[5]
+            parts += 1
+        self.parts = max(getattr(self, "parts", 0), parts)
+        self.offsets.setdefault(kind, []).append(at)
+        self.order.append(kind)
+        if kind > 130:
+            return end, seq + parts  # skipped
+        self.read(kind, step, front, body, at)
+        return end, seq + parts
+
+    def part(self, at: int, seq: int, number: int) -> tuple[int, int, bytes, bytes, int, bool]:
         head = self.data[at : at + 48]
         assert head[:4] == bytes.fromhex("da475246")
         assert zlib.crc32(self.salt + head[:44]) == u32(head, 44)
         kind, flags, part = head[4], head[5], int.from_bytes(head[6:8], "little")
-        assert (flags, part, u64(head, 8)) == (0, 0, seq)  # no golden file is long enough for parts
+        assert (part, u64(head, 8)) == (number, seq) and flags in (0, 1) and at % 8 == 0
         length, front_length = u32(head, 24), u32(head, 28)
+        assert length <= self.largest and (front_length == 0 or number == 0)
         assert head[32:40] == self.chain[:8]
         payload = self.data[at + 48 : at + 48 + length]
         front, body = payload[:front_length], payload[front_length:]
@@ -85,8 +107,9 @@ class Minimal:
         assert not any(self.data[at + 48 + length : end])
         self.chain = self.H(self.chain + head + front)
         assert self.data[end : end + self.D] == self.chain
-        self.offsets.setdefault(kind, []).append(at)
-        self.order.append(kind)
+        return kind, u64(head, 16), front, body, end + self.D, bool(flags)
+
+    def read(self, kind: int, step: int, front: bytes, body: bytes, at: int) -> None:
         {
             1: self.schema,
             2: self.keyframe,
@@ -98,8 +121,7 @@ class Minimal:
             128: self.ops,
             129: self.nodes,
             130: self.values,
-        }[kind](u64(head, 16), front, body, at)
-        return end + self.D
+        }[kind](step, front, body, at)
 
     def schema(self, step: int, front: bytes, body: bytes, at: int) -> None:
         self.tree: Any = json.loads(front)
@@ -108,11 +130,14 @@ class Minimal:
         self.schema_digest = self.H(front)
         self.tensors = self.tree["tensors"]
         self.params = [t for t in self.tensors if t["role"] == "param"]
+        self.buffers = [t for t in self.tensors if t["role"] == "buffer"]
+        self.updated = [t for t in self.tensors if t["role"] != "buffer"]
+        assert self.tensors == self.updated + self.buffers and self.updated[: len(self.params)] == self.params
         self.hyper = sum(len(g["hyperparameters"]) for g in self.tree["groups"])
         self.corrections = sum(g["corrections"] for g in self.tree["groups"])
 
     def digest(self, tensor: dict[str, Any], elements: bytes) -> bytes:
-        code, _, _ = ITEM[tensor["dtype"]]
+        code, _ = ITEM[tensor["dtype"]]
         shape = tensor["shape"]
         return self.H(struct.pack(f"<II{len(shape)}Q", code, len(shape), *shape) + elements)
 
@@ -130,9 +155,12 @@ class Minimal:
         return [front[at + i * self.D : at + (i + 1) * self.D] for i in range(count)]
 
     def keyframe(self, step: int, front: bytes, body: bytes, at: int) -> None:
-        assert struct.unpack("<II", front[:8]) == (0, 0)
-        *digests, root = self.take(front, 8, len(self.tensors) + 1)
-        assert len(front) == 8 + (len(self.tensors) + 1) * self.D
+        random, cursor = struct.unpack("<II", front[:8])
+        opaque = random + cursor
+        begin = 8 + opaque + -opaque % 8
+        assert opaque <= 65536 and not any(front[8 + opaque : begin])
+        *digests, root = self.take(front, begin, len(self.tensors) + 1)
+        assert len(front) == begin + (len(self.tensors) + 1) * self.D
         assert root == self.H(b"DGRRroot" + b"".join(digests))
         if self.mode == 4:
             assert not body
@@ -155,27 +183,39 @@ class Minimal:
         self.link = self.H(self.link + struct.pack("<Q", step) + front[fixed:])
         assert front[:D] == self.link and not any(front[D:fixed])
         code, flags, zero, micro, bits, threshold, scale = struct.unpack_from("<BBHIQdd", front, fixed)
-        assert zero == 0 and flags in (0, 1)
+        assert zero == 0 and flags < 4 and micro >= 1
+        assert flags & 1 or (threshold, scale) == (0.0, 0.0)
         as_bits, as_float = (("<I", "<f"), ("<Q", "<d"))[code - 1]
         loss = struct.unpack(as_float, struct.pack(as_bits, bits))[0]
         at_hyper = fixed + 32 + D
         scalars = struct.unpack_from(f"<{self.hyper + self.corrections}d", front, at_hyper)
         at_bitmap = at_hyper + 8 * len(scalars)
-        bitmap = u64(front, at_bitmap)
+        assert flags & 2 or math.isfinite(loss)
+        words = -(-len(self.params) // 64)
+        bitmap = int.from_bytes(front[at_bitmap : at_bitmap + 8 * words], "little")
         present = [t for i, t in enumerate(self.params) if bitmap >> i & 1]
         assert bitmap >> len(self.params) == 0
         due = (step + 1) % self.state_every == 0
-        count = len(present) + (len(self.tensors) + 1 if due else 0)
-        assert len(front) == at_bitmap + 8 + count * D
-        digests = self.take(front, at_bitmap + 8, count)
+        count = len(present) + len(self.buffers) + (len(self.updated) + 1 if due else 0)
+        assert len(front) == at_bitmap + 8 * words + count * D
+        digests = self.take(front, at_bitmap + 8 * words, count)
         grad_digests = {t["name"]: d for t, d in zip(present, digests, strict=False)}
-        after = digests[len(present) :]
+        of_buffers, after = digests[len(present) :][: len(self.buffers)], digests[len(present) + len(self.buffers) :]
         if due:
             self.root = after.pop()
+            after += of_buffers
             assert self.root == self.H(b"DGRRroot" + b"".join(after))
-        grads = self.split(present, body) if self.mode == 2 else {}
-        if self.mode == 2:
-            assert {t["name"]: self.digest(t, grads[t["name"]]) for t in present} == grad_digests
+        known = {t["name"]: d for t, d in zip(self.buffers, of_buffers, strict=True)}
+        known |= {t["name"]: d for t, d in zip(self.tensors, after, strict=False)}
+        inside = {1: [], 2: self.buffers, 3: self.buffers + (self.updated if due else []), 4: []}[self.mode]
+        grads = present if self.mode in (2, 3) else []
+        # A param may stand in the body twice, as its gradient and as its value after the step.
+        titled = [t | {"name": "grad " + t["name"]} for t in grads] + inside
+        elements = self.split(titled, body)
+        assert {t["name"]: self.digest(t, elements["grad " + t["name"]]) for t in grads} == (
+            grad_digests if grads else {}
+        )
+        assert all(self.digest(t, elements[t["name"]]) == known[t["name"]] for t in inside)
         self.steps.append(
             Step(
                 self.link,
@@ -187,7 +227,9 @@ class Minimal:
                 front[fixed + 32 : at_hyper],
                 grad_digests,
                 after,
-                grads,
+                {t["name"]: elements["grad " + t["name"]] for t in grads},
+                known,
+                {t["name"]: elements[t["name"]] for t in inside},
             )
         )
 
@@ -223,7 +265,7 @@ class Minimal:
             strict=True,
         ):
             tensor = self.tensors[position]
-            expected = own.state_digests[position] if what else own.grad_digests[tensor["name"]]
+            expected = (own.after_digests if what else own.grad_digests)[tensor["name"]]
             assert self.digest(tensor, elements) == expected
             own.values["after" if what else "grad", position] = elements
 
@@ -237,11 +279,13 @@ class Minimal:
 
     def index(self, step: int, front: bytes, body: bytes, at: int) -> None:
         first, steps, keyframes, previous = struct.unpack("<QIIQ", front[:24])
-        assert (first, step, previous) == (0, 0, 0)
+        before = self.offsets[5][:-1]
+        assert first == step == 1024 * len(before) and previous == (before[-1] if before else 0) and not body
         numbers = struct.unpack(f"<{steps + 2 * keyframes}Q", front[24:])
-        assert list(numbers[:steps]) == self.offsets[3]
-        assert list(numbers[steps::2]) == list(self.keyframes)
-        assert list(numbers[steps + 1 :: 2]) == self.offsets[2]
+        listed = self.offsets[3][first:]
+        assert list(numbers[:steps]) == listed and len(listed) <= 1024
+        pairs = [(k, o) for k, o in zip(self.keyframes, self.offsets[2], strict=True) if k // 1024 == len(before)]
+        assert list(zip(numbers[steps::2], numbers[steps + 1 :: 2], strict=True)) == pairs
 
     def seal(self, step: int, front: bytes, body: bytes, at: int) -> None:
         steps, known, indexes = struct.unpack("<QII", front[:16])

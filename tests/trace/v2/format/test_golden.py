@@ -184,3 +184,80 @@ def test_a_golden_trace_that_is_kept() -> None:
             ]
             grads = {node.name: grad for node, grad in zip(found.nodes, found.grads, strict=True) if node.name}
             assert grads == view.grad_digests
+
+
+def _recorded(path: Path, steps: int, count: int, **options: Any) -> Minimal:
+    """A run of many params, of which four have gradients, with a buffer, state and a rule of two hyperparameters."""
+    rng = np.random.default_rng(2)
+    params = {f"p{i:02}": rng.standard_normal((2, 3)).astype((np.float32, np.float64)[i % 2]) for i in range(count)}
+    state, buffers = {"step": np.zeros((), np.int64), "m": np.zeros(2000)}, {"seen": np.zeros(3, np.float32)}
+    run: dict[str, Any] = {"rule": "none@1", "hyperparameters": ["lr", "x"], "numerics": 1, "salt": bytes(16)}
+    run |= {"params": params, "state": state, "model_state": buffers, "on_nonfinite": "record"}
+    with open_recorder(path, **run, **options) as recorder:
+        for k in range(steps):
+            for array in (params["p00"], state["m"], buffers["seen"]):
+                array += 1
+            state["step"][...] = k + 1
+            grads = {name: params[name] * 0.5 for name in ("p00", "p03", "p64", "p69")[k % 4 :] if name in params}
+            told = {"grads": grads, "params": params, "state": state, "model_state": buffers}
+            told["batch"] = (np.arange(k % 3),)
+            loss = np.array(np.inf if k == 2 else 1 / (k + 1), np.float32)
+            clip = (0.5, 0.25) if k % 2 else None
+            recorder.step(CompletedStep(step=k, loss=loss, hyper={"lr": 0.5, "x": k / 8}, clip=clip, **told))
+    return Minimal(path.read_bytes())
+
+
+@pytest.mark.parametrize("record", ["digest", "grads", "full", "bare"])
+def test_every_mode_with_buffers_and_frames_in_parts(tmp_path: Path, record: Any) -> None:
+    options: dict[str, Any] = {"state_every": 2, "keyframe_every": 4, "largest_payload": 8192, "record_values": 4096}
+    if record == "bare":
+        options["keyframe_every"] = 8
+    file = _recorded(tmp_path / "t", 6, 70, record=record, **options)
+    assert validate(tmp_path / "t").ok
+    assert list(file.keyframes) == ([0] if record == "bare" else [0, 4])
+    assert file.parts == {"bare": 1, "digest": 3, "grads": 3, "full": 3}[record]
+    with open_trace(tmp_path / "t") as trace:
+        for view, step in zip(trace, file.steps, strict=True):
+            assert (view.clip or (0.0, 0.0), tuple(view.hyper.values())) == (step.clip, step.hyper)
+            assert view.nonfinite is (view.step == 2)
+            assert view.loss == step.loss
+            assert {**view.buffer_digests, **view.state_digests} == step.after_digests
+            assert view.grad_digests == step.grad_digests
+            assert {name: array.tobytes() for name, array in view.after().items()} == step.after
+            if step.grads:
+                assert {name: array.tobytes() for name, array in view.gradients().items()} == step.grads
+        for number, values in file.keyframes.items():
+            if values:
+                assert {name: array.tobytes() for name, array in trace.keyframe(number).items()} == values
+    kept = {"grads": [False, True], "full": [False, False]}.get(record, [True, True])  # what the STEPs leave out
+    assert [bool(file.steps[step].values) for step in (0, 5)] == kept
+
+
+def test_an_index_of_1024_steps_and_one_of_the_rest(tmp_path: Path) -> None:
+    file = _recorded(tmp_path / "t", 1027, 1, record="digest", keyframe_every=1024, commit_every=512, state_every=1024)
+    assert (len(file.offsets[5]), len(file.offsets[4]), list(file.keyframes)) == (2, 2, [0, 1024])
+    assert len(file.steps) == 1027
+
+
+def test_a_type_that_no_reader_knows_is_skipped(tmp_path: Path) -> None:
+    """A frame of type 200 behind the last step, with INDEX and SEAL made anew behind it."""
+    from dgrr.trace.v2.format.frame import FrameEncoder
+
+    data = (GOLDEN / "v2_grads.dgrr").read_bytes()
+    file = Minimal(data)
+    at = file.offsets[5][0]
+    encoder = FrameEncoder(file.salt, data[at - 16 : at], file.H, file.order.index(5))
+    made = data[:at] + b"".join(encoder.encode(200, 3, b"front", 0))
+    shift = len(made) - at
+    index = bytearray(data[file.offsets[5][0] + 48 :][: int.from_bytes(data[at + 28 : at + 32], "little")])
+    made += b"".join(encoder.encode(5, 0, bytes(index), 0))
+    seal_at = len(made)
+    old = file.offsets[6][0]
+    front = bytearray(data[old + 48 :][: int.from_bytes(data[old + 28 : old + 32], "little")])
+    front[-24:-16], front[-16:-8] = (at + shift).to_bytes(8, "little"), seal_at.to_bytes(8, "little")
+    made += b"".join(encoder.encode(6, 3, bytes(front), 0))
+    (tmp_path / "t").write_bytes(made)
+    again = Minimal(made)
+    assert again.order == [1, 2, 7, 3, 3, 3, 200, 5, 6]
+    assert [step.link for step in again.steps] == [step.link for step in file.steps]
+    assert validate(tmp_path / "t").ok

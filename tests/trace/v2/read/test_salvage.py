@@ -39,6 +39,7 @@ def test_steps_before_and_behind_damage(record_run: RecordRun, tmp_path: Path) -
         assert found.damage is not None
         assert found.damage.verdict is validate(tmp_path / "bad").verdict is Verdict.CORRUPT
         assert [view.step for view in found] == [0, 2, 3, 5]
+        assert found.chained == ((0, 0), (2, 3), (5, 5))
         for view in found:
             assert view.link == run[view.step].link
             assert all(np.array_equal(view.grad(name), run[view.step].grad(name)) for name in view.grad_digests)
@@ -70,6 +71,17 @@ def test_a_missing_step_is_an_error(record_run: RecordRun, tmp_path: Path) -> No
             _ = found[6]
         with pytest.raises(NotRecordedError, match="'w' before step 2 is not recorded"):
             found.tensor("w", step=2, what="before")
+
+
+def test_steps_of_another_run_are_told_apart(record_run: RecordRun, tmp_path: Path) -> None:
+    """Two files of one salt, joined where the first was cut: every frame is whole and every number is there."""
+    a = record_run("a.dgrr").read_bytes()
+    b = record_run("b.dgrr", diverge=1).read_bytes()
+    at = bounds_of(a, STEP)[2][1]
+    assert at == bounds_of(b, STEP)[2][1]
+    for other, chained in ((a, ((0, 5),)), (b, ((0, 2), (3, 5)))):
+        with salvaged(tmp_path / "bad", a[:at] + other[at - 16 :]) as found:
+            assert (found.missing, found.chained) == ((), chained)
 
 
 def test_a_damaged_value_alone(record_run: RecordRun, tmp_path: Path) -> None:
@@ -113,6 +125,7 @@ def test_ops_and_values_behind_damage(tmp_path: Path) -> None:
 def test_an_undamaged_file_is_read_as_ever(record_run: RecordRun, tmp_path: Path) -> None:
     with open_trace(record_run(), mode="salvage") as found:
         assert (len(found), found.missing, found.salvaged, found.damage) == (6, (), False, None)
+        assert found.chained == ()
         assert compare(found, tmp_path / "run.dgrr").same
     with open_trace(record_run("unsealed", seal=False), mode="salvage") as found:
         assert (len(found), found.salvaged, found.sealed) == (6, False, False)

@@ -13,7 +13,7 @@ from dgrr.trace.cli.main import main
 from dgrr.trace.file_version import TraceFileError
 
 from ..read.test_damage import frame_bounds
-from .test_recover import EVENT, OPS, SEAL, STEP, bounds_of, flipped, links, with_ops
+from .test_recover import EVENT, KEYFRAME, OPS, SEAL, STEP, bounds_of, flipped, links, with_ops
 
 RecordRun = Callable[..., Path]
 
@@ -211,7 +211,7 @@ def test_what_a_killed_run_left_and_what_the_resumed_one_wrote(tmp_path: Path) -
     partial.write_bytes(killed)
     fit(run, 8, checkpoint=True)
     torn = tmp_path / "run.dgrr.torn"
-    assert killed.endswith(torn.read_bytes())
+    assert torn.read_bytes().endswith(killed[bounds_of(killed, STEP)[3][0] - 16 :])
     resumed = run.read_bytes()
     found = joined(tmp_path, killed, damaged(resumed, bounds_of(resumed, STEP)[1]))
     assert not found.lossy
@@ -219,10 +219,10 @@ def test_what_a_killed_run_left_and_what_the_resumed_one_wrote(tmp_path: Path) -
     assert links(tmp_path / "new") == links(tmp_path / "whole.dgrr")
 
     (tmp_path / "new").unlink()
-    with_tail = recover([run, torn], tmp_path / "new")  # what the torn tail held is STEP 4, which is there
-    assert (with_tail.lost_frames, with_tail.in_several) == ({}, 0)
+    with_tail = recover([run, torn], tmp_path / "new")  # the tail held STEP 3 and a part of STEP 4, which are there
+    assert (with_tail.lost_frames, with_tail.in_several) == ({}, 1)
     assert "run.dgrr.torn: torn-tail; from it: no steps" in str(with_tail)
-    with pytest.raises(TraceFileError, match="not a DGRR trace"):
+    with pytest.raises(InvalidTraceError, match="torn-tail: nothing can be recovered: no KEYFRAME is whole that steps"):
         recover(torn, tmp_path / "other")
 
 
@@ -231,7 +231,8 @@ def test_steps_in_a_torn_tail(record_run: RecordRun, tmp_path: Path) -> None:
     data = record_run().read_bytes()
     steps = bounds_of(data, STEP)
     (tmp_path / "run.dgrr.partial").write_bytes(data[: steps[4][0]])
-    (tmp_path / "run.dgrr.torn").write_bytes(damaged(data, steps[2])[steps[2][0] :])
+    beginning, kept = bounds_of(data, KEYFRAME)[0][0], steps[2][0] - 16
+    (tmp_path / "run.dgrr.torn").write_bytes(data[:beginning] + damaged(data, steps[2])[kept:])
     (tmp_path / "run.dgrr").rename(tmp_path / "whole.dgrr")
     found = recover([tmp_path / "run.dgrr", tmp_path / "run.dgrr.torn"], tmp_path / "new")
     assert found.sources[1].taken == ((4, 5),)

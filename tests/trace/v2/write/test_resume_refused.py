@@ -297,7 +297,7 @@ def test_a_death_while_resuming_leaves_a_trace_to_resume(
 def test_a_torn_tail_that_cannot_be_kept_is_not_cut(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     partial(path).write_bytes(partial(path).read_bytes()[:-5])
     Path(f"{path}.torn").mkdir()
-    text = f"cannot keep the torn tail in {path}.torn: it exists and is not a regular file"
+    text = f"cannot keep what is cut off in {path}.torn: it exists and is not a regular file"
     refused(path, TraceWriteError, text, steps=4)
 
 

@@ -1,0 +1,127 @@
+"""``dgrr fork``: a run that goes on from a past step, in words, as a trace, and what is refused."""
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dgrr.runtime import SGD, Trainer
+from dgrr.trace import open_trace, replay
+from dgrr.trace.cli import main
+
+MODULE = """
+import numpy as np
+from dgrr.runtime import SGD, Adam
+
+BATCHES = [np.arange(3.0), np.ones(3), np.array([2.0, 2.0, 4.0])]
+
+
+def loss_fn(p, x):
+    return (p["w"] * x).sum() + p["b"].sum()
+
+
+def run():
+    return loss_fn, BATCHES
+
+
+def rest():
+    return loss_fn, BATCHES[2:] + BATCHES[:2]
+
+
+def slow():
+    return SGD(0.25)
+
+
+def nothing():
+    return None
+
+
+def huge():
+    return SGD(1e308)
+"""
+FORK = ["fork", "run.dgrr", "--step", "2", "--steps", "3", "--model", "model_of_fork:run", "-o", "new.dgrr"]
+
+
+@pytest.fixture(autouse=True)
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A module with a run of two groups of parameters, which is recorded beside it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    (tmp_path / "model_of_fork.py").write_text(MODULE)
+    monkeypatch.delitem(sys.modules, "model_of_fork", raising=False)
+    model = importlib.import_module("model_of_fork")
+    groups = {"w": SGD(0.5), "b": SGD(0.125)}
+    run = Trainer(model.loss_fn, {"w": np.ones(3), "b": np.ones(1)}, groups, mode="eager", trace="run.dgrr")
+    run.fit(model.BATCHES, steps=4, progress=False)
+    return model
+
+
+def test_with_nothing_changed_it_is_the_run(model: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*FORK[:5], "2", *FORK[6:]]) == 0
+    with open_trace("run.dgrr") as run, open_trace("new.dgrr") as new:
+        assert new.loss.tolist() == run.loss[2:].tolist()
+        assert (new.header.parent_root[:16], new.header.parent_steps) == (run.root, 2)
+        loss = run.loss[3]
+    said = capsys.readouterr().out
+    assert said == (
+        f"new.dgrr: steps 2 to 3 of run.dgrr anew, as steps 0 to 1; the last loss is {loss}; that of run.dgrr there is "
+        f"{loss}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "hyper"),
+    [
+        (["--set", "lr=0.25"], {"lr": 0.25, "lr#1": 0.125}),
+        (["--set", "lr#1=0.5", "--set", "lr=1"], {"lr": 1.0, "lr#1": 0.5}),
+        (["--optimizer", "model_of_fork:slow", "--record", "digest"], {"lr": 0.25}),
+    ],
+)
+def test_with_something_changed(
+    model: Any, capsys: pytest.CaptureFixture[str], options: list[str], hyper: dict[str, float]
+) -> None:
+    assert main([*FORK, *options, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)["result"]
+    with open_trace("new.dgrr") as new:
+        assert {name: new[2].hyper[name] for name in hyper} == hyper
+        assert ("lr#1" in new[0].hyper) is ("lr#1" in hyper)
+        assert new.header.mode.name.lower() == ("digest" if "digest" in options else "grads")
+        assert result["loss"] == new.loss[2]
+    assert (result["first"], result["steps"], result["trace"], result["loss_before"]) == (2, 3, "new.dgrr", None)
+    loss_fn, batches = model.rest()
+    assert replay("new.dgrr", loss_fn=loss_fn, batches=batches).findings == []
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "error"),
+    [
+        (["--set", "rate=1"], 1, "argument 'hyper': expected names among lr, "),
+        (["--set", "lr"], 1, "argument --set: expected NAME=NUMBER, such as lr=0.01, got 'lr'"),
+        (["--set", "lr=fast"], 1, "argument --set: expected NAME=NUMBER, such as lr=0.01, got 'lr=fast'"),
+        (["--set", "lr=1", "--optimizer", "m:f"], 1, "argument --optimizer: not allowed with argument --set"),
+        (["--optimizer", "model_of_fork:nothing"], 1, "argument --optimizer: model_of_fork:nothing(): "),
+        (["--optimizer", "model_of_fork:huge"], 4, "dgrr: new.dgrr: "),
+        (["-o", "run.dgrr"], 1, "argument --out: run.dgrr is there already"),
+        (["-o", "missing/new.dgrr"], 2, "trace: cannot create missing/new.dgrr.partial: No such file or directory"),
+        (["--step", "4"], 1, "argument --step: run.dgrr has no step 4: it has steps 0 to 3"),
+        (["--steps", "0"], 1, "argument --steps: expected 1 to "),
+        (["--model", "model_of_fork:rest"], 5, "run.dgrr: data: step 2: the batch is not the one that was recorded"),
+    ],
+)
+def test_what_is_refused(capsys: pytest.CaptureFixture[str], more: list[str], code: int, error: str) -> None:
+    before = Path("run.dgrr").read_bytes()
+    assert main([*FORK, *more]) == code
+    out, err = capsys.readouterr()
+    assert error in err and out == ""
+    assert Path("run.dgrr").read_bytes() == before
+
+
+def test_a_trace_of_version_1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--steps", "2", "--out", "v1"]) == 0
+    assert main(["fork", "v1", *FORK[2:]]) == 1
+    assert "argument PATH: v1 is of version 1, whose model is fixed" in capsys.readouterr().err

@@ -1,0 +1,1 @@
+"""What a trace has recorded, for other programs: data frames, tables, TensorBoard, weights."""

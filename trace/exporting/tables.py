@@ -1,0 +1,65 @@
+"""What is recorded of the steps as columns: a row for each step, or one for each number of each tensor.
+
+Numbers are widened to float64, which changes none.
+"""
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import NamedTuple, TypeAlias, get_args
+
+import numpy as np
+
+from ...arrays import Array
+from ..v2.read.reader import Form, Trace
+
+
+class Coded(NamedTuple):
+    """A column of words: the place of each in `words`, -1 for none."""
+
+    codes: Array
+    words: tuple[str, ...]
+
+    def tolist(self) -> list[str | None]:
+        """The word of each row."""
+        return [None if code < 0 else self.words[code] for code in self.codes.tolist()]
+
+
+Columns: TypeAlias = dict[str, Array | Coded]
+"""Name → its numbers or words, one for each row."""
+
+
+def require_form(call: str, form: str) -> None:
+    """Raise ValueError for what is no form."""
+    if form not in get_args(Form):
+        raise ValueError(f"{call}: argument 'form': expected 'wide' or 'long', got {form!r}")
+
+
+def tables(trace: Trace, form: Form) -> Iterator[Columns]:
+    """The table of a form, in pieces of bounded size, at least one; all have the same columns and words."""
+    if form == "wide":
+        yield wide(trace)
+    else:
+        long_form = import_module(".long_form", __package__)  # with numba behind it
+        yield from long_form.Long(trace).pieces()
+
+
+def wide(trace: Trace) -> Columns:
+    """A row for each step: its loss, its hyperparameters and what else it was told.
+
+    Columns: `step`; `loss`; each hyperparameter, as a step's `hyper` calls it; `clip_norm` and `clip_scale`, NaN where
+    gradients were not clipped by norm, if any step was; `micro_batches`; `nonfinite`.
+    """
+    rows = [(v.step, float(v.loss), v.hyper, v.clip, v.micro_batches, v.nonfinite) for v in trace]
+    steps, losses, hyper, clips, together, nonfinite = zip(*rows, strict=True) if rows else ((),) * 6
+    names = list(hyper[0]) if hyper else []
+    columns: Columns = {
+        "step": np.array(steps, np.int64),
+        "loss": np.array(losses, np.float64),
+        **{name: np.array([told[name] for told in hyper], np.float64) for name in names},
+    }
+    if any(clips):
+        known = [clip or (np.nan, np.nan) for clip in clips]
+        columns["clip_norm"], columns["clip_scale"] = np.array(known, np.float64).T.copy()
+    columns["micro_batches"] = np.array(together, np.int64)
+    columns["nonfinite"] = np.array(nonfinite, np.bool_)
+    return columns

@@ -1,0 +1,55 @@
+"""What a step of one rank asks of the others: bytes moved, integers compared, and nothing computed.
+
+Floats are added by our own kernels and in the order of the recipe (`fold`), so whoever carries the bytes has no part in
+the bits. All ranks call the same methods in the same order.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from ...arrays import Array
+
+Wait: TypeAlias = Callable[[], Sequence[Array]]
+"""Returns what was asked for, once it has arrived."""
+
+
+@runtime_checkable
+class Exchange(Protocol):
+    """A rank among those that train one model together. Buffers are C-contiguous arrays of uint8, or of int64."""
+
+    @property
+    def rank(self) -> int:
+        """Which one this is: 0, 1, … below ``size``."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        ...
+
+    def scatter(self, rows: Sequence[Array], bounds: Sequence[int], counts: Sequence[int]) -> Wait:
+        """Give every rank its shard of the rows of all ranks; begun here, done when what is returned is called.
+
+        Args:
+            rows: those of this rank, ``counts[rank]`` of them, of ``bounds[-1]`` bytes (uint8) each. They are not
+                changed before the wait.
+            bounds: ``size + 1`` offsets that do not fall, from 0: the shard of rank r lies from ``bounds[r]`` up to
+                ``bounds[r + 1]``, and may be empty.
+            counts: how many rows each rank has, in the order of ranks.
+
+        Returns:
+            A function that waits and returns ``sum(counts)`` arrays, the rows of rank 0 first: of each the bytes of
+            this rank's shard. They are valid until the next scatter.
+        """
+        ...
+
+    def gather(self, whole: Array, bounds: Sequence[int], *, to: int | None = None) -> None:
+        """Fill ``whole`` (``bounds[-1]`` bytes), of which every rank has its own shard filled, in place.
+
+        On all ranks, or on rank ``to`` alone; the others' is then left as it was.
+        """
+        ...
+
+    def largest(self, values: Array) -> None:
+        """Replace every element of ``values`` (int64, of one length on all ranks) by its maximum over the ranks."""
+        ...

@@ -43,10 +43,14 @@ class Exchange(Protocol):
         """
         ...
 
-    def gather(self, whole: Array, bounds: Sequence[int], *, to: int | None = None) -> None:
-        """Fill ``whole`` (``bounds[-1]`` bytes), of which every rank has its own shard filled, in place.
+    def gather(self, whole: Array, bounds: Sequence[int]) -> None:
+        """Fill ``whole`` (uint8, ``bounds[-1]`` bytes) on all ranks; each has its own shard of it filled, in place."""
+        ...
 
-        On all ranks, or on rank ``to`` alone; the others' is then left as it was.
+    def collect(self, own: Array, bounds: Sequence[int]) -> Array:
+        """The shards of all ranks, side by side, on rank 0; on the others an empty array.
+
+        ``own`` (uint8) is that of this rank and has ``bounds[rank + 1] - bounds[rank]`` bytes.
         """
         ...
 

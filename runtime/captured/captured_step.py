@@ -102,9 +102,9 @@ def capture(
 
     ``model_state`` is what ``model.init_state()`` gives, copied too, and ``seed`` that of ``ctx.random``.
     With ``accumulate`` of n a batch is a tuple of n micro-batches, whose gradients are added by ``order``;
-    ``clip_norm`` and ``clip_value`` bound the gradients before the update; ``order``, ``optimizer``, ``frozen`` and ``ema`` are
-    as for `Trainer`; ``on_shape_change`` says whether a batch of another shape is captured too or is an error;
-    ``without_passes`` switches compiler passes off by name, with the same bits.
+    ``clip_norm`` and ``clip_value`` bound the gradients before the update; ``order``, ``optimizer``, ``frozen`` and
+    ``ema`` are as for `Trainer`; ``on_shape_change`` says whether a batch of another shape is captured too or is an
+    error; ``without_passes`` switches compiler passes off by name, with the same bits.
     Raises what the model raises; TapeError if it reads a value, which is not there yet; DomainError.
     """
     recipe = Recipe(optimizer, accumulate, clip_norm, clip_value, frozen=frozen, ema=ema, order=order)

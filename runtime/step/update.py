@@ -17,8 +17,8 @@ class Recipe:
     """A rule, or rules by patterns of names, and what is done to gradients before it.
 
     With ``accumulate`` of n, a step takes n micro-batches; their losses and gradients are added - by ``order`` one
-    after the other ("chain") or level by level in pairs ("tree") - and divided by n once, which is not to the bit what one
-    large batch would give. Then gradients are clipped by value, then by global norm of all parameters, where asked.
+    after the other ("chain") or level by level in pairs ("tree") - and divided by n once, which is not to the bit what
+    one large batch would give. Then gradients are clipped by value, then by global norm of all parameters, where asked.
     Parameters that a pattern of ``frozen`` matches have no gradient and are not updated. ``ema`` is the decay of
     running averages of the others, None for none. A loss or gradient that is not finite stops the step before anything
     is changed, or, with ``on_nonfinite="record"``, is a value like others.

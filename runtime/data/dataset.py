@@ -1,6 +1,6 @@
 """Data sets of arrays, and their batches: the same sequence in every run and on every machine."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from numbers import Integral
 from typing import Any, Generic, Self, cast, overload
@@ -254,10 +254,15 @@ class Batches(Epochs[S]):
 
         Raises DomainError if ``k`` is negative.
         """
-        return self._batches(epoch_number(k))
+        return self._batches(epoch_number(k), range(len(self)))
 
-    def _batches(self, k: int) -> Iterator[S]:
-        samples, starts = self.dataset.at_epoch(k), range(0, len(self) * self.size, self.size)
+    def shared_epoch(self, k: int, together: int, own: range) -> Iterator[S]:
+        """As `Epochs.shared_epoch`; of the other batches nothing is read."""
+        steps = len(self) // together
+        return self._batches(epoch_number(k), [step * together + place for step in range(steps) for place in own])
+
+    def _batches(self, k: int, numbers: Iterable[int]) -> Iterator[S]:
+        samples, starts = self.dataset.at_epoch(k), [number * self.size for number in numbers]
         if self.seed is None:
             yield from (samples[start : start + self.size] for start in starts)
             return

@@ -1,7 +1,7 @@
 """Batches epoch after epoch, and the same made ahead by a thread."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sized
+from collections.abc import Iterable, Iterator, Sized
 from numbers import Integral
 from typing import Any, Generic, cast
 
@@ -40,13 +40,54 @@ class Epochs(ABC, Generic[B]):
 
     def __iter__(self) -> Iterator[B]:
         """The batches of the next epoch."""
+        return self.epoch(self.next_epoch())
+
+    def next_epoch(self) -> int:
+        """The number of the epoch that ``iter()`` would give, which is passed over."""
         epoch = self._next_epoch
         self._next_epoch += 1
-        return self.epoch(epoch)
+        return epoch
+
+    def share(self, together: int, own: range) -> "Share[B]":
+        """Of every ``together`` batches those of a range; see `Share`."""
+        return Share(self, together, own)
+
+    def shared_epoch(self, k: int, together: int, own: range) -> Iterator[B]:
+        """The batches of epoch ``k`` that `Share` gives. All are read, unless a class can do better."""
+        return shared(self.epoch(k), together, own)
 
     def prefetch(self, n: int = 2) -> "Prefetch[B]":
         """The same batches, up to ``n`` of them made ahead by a thread; see `Prefetch`."""
         return Prefetch(self, n)
+
+
+class Share(Epochs[B]):
+    """Of every ``together`` batches in turn those whose numbers among them are in a range: what one of several ranks
+    computes of a step.
+
+    A rest of fewer than ``together`` at the end of an epoch is left out. Epochs are counted where the batches are: what
+    is iterated here is iterated there.
+
+    >>> import numpy as np
+    >>> from dgrr.runtime import Dataset
+    >>> batches = Dataset(np.arange(9)).batches(1)
+    >>> [int(x[0]) for x, in batches.share(4, range(1, 3))]
+    [1, 2, 5, 6]
+    """
+
+    def __init__(self, batches: Epochs[B], together: int, own: range) -> None:
+        self._batches, self._together, self._own = batches, together, own
+
+    def epoch(self, k: int) -> Iterator[B]:
+        """The batches of epoch ``k``, whatever was iterated before."""
+        return self._batches.shared_epoch(k, self._together, self._own)
+
+    def __iter__(self) -> Iterator[B]:
+        """The batches of the next epoch."""
+        return self.epoch(self._batches.next_epoch())
+
+    def __repr__(self) -> str:
+        return f"Share({self._batches!r}, {self._together}, {self._own})"
 
 
 class Prefetch(Epochs[B]):
@@ -80,6 +121,10 @@ class Prefetch(Epochs[B]):
         """The batches of epoch ``k``, whatever was iterated before; the thread begins with the first one."""
         return Ahead(self._batches.epoch(k), self._n)
 
+    def shared_epoch(self, k: int, together: int, own: range) -> Iterator[B]:
+        """As `Epochs.shared_epoch`; the others' batches are made only where they must be."""
+        return Ahead(self._batches.shared_epoch(k, together, own), self._n)
+
     def __len__(self) -> int:
         """Batches in an epoch. Raises TypeError where it is not known."""
         if not isinstance(self._batches, Sized):
@@ -88,6 +133,21 @@ class Prefetch(Epochs[B]):
 
     def __repr__(self) -> str:
         return f"Prefetch({self._batches!r}, {self._n})"
+
+
+def shared(batches: Iterable[B], together: int, own: range) -> Iterator[B]:
+    """Of every ``together`` batches those of a range; a rest of fewer is left out. All of them are taken.
+
+    >>> list(shared(range(9), 4, range(1, 3)))
+    [1, 2, 5, 6]
+    """
+    items, kept = iter(batches), list[B]()
+    for place, batch in enumerate(items):
+        if place % together in own:
+            kept.append(batch)
+        if (place + 1) % together == 0:
+            yield from kept
+            kept.clear()
 
 
 def whole(op: str, argument: str, value: object, least: int = 1) -> int:

@@ -39,7 +39,7 @@ class TreeOfRanks:
         return self.folded([[AnyTensor(every[i : i + 1].reshape(()))] for i in range(len(every))])[0].array
 
 
-class Run(NamedTuple):
+class Stretch(NamedTuple):
     """Neighbouring arrays of one dtype in a shard: where they lie there, in bytes."""
 
     dtype: np.dtype[Any]
@@ -58,7 +58,7 @@ class ShardedMeans:
         for row in self._rows:
             row[:] = 0
         self._filled = [shards.views(row, 0, shards.every) for row in self._rows]
-        self._runs = _runs(shards, self._low, self._high)
+        self._stretches = _stretches(shards, self._low, self._high)
         self._shard = self._rows[0][self._low : self._high]
         self._of_shard = shards.views(self._shard, self._low, self._pieces)
 
@@ -68,8 +68,8 @@ class ShardedMeans:
             for name, array in row.items():
                 array[...] = partials[name][k] if name in partials else 0
         rows = self._ranks.scatter(self._rows, self._shards.bounds, self._tree.counts)()
-        sums = [[AnyTensor(row[start:stop].view(dtype)) for dtype, start, stop in self._runs] for row in rows]
-        for (dtype, start, stop), found in zip(self._runs, self._tree.folded(sums), strict=True):
+        sums = [[AnyTensor(row[start:stop].view(dtype)) for dtype, start, stop in self._stretches] for row in rows]
+        for (dtype, start, stop), found in zip(self._stretches, self._tree.folded(sums), strict=True):
             self._shard[start:stop].view(dtype)[...] = found.array
         return {name: array for name, array in self._of_shard.items() if name in partials}
 
@@ -81,15 +81,15 @@ class ShardedMeans:
         return {} if self._ranks.rank else self._shards.views(whole, 0, self._shards.every)
 
 
-def _runs(shards: Shards, low: int, high: int) -> list[Run]:
-    found: list[Run] = []
+def _stretches(shards: Shards, low: int, high: int) -> list[Stretch]:
+    found: list[Stretch] = []
     for extent in shards.extents:
         start, stop, dtype = max(extent.start, low) - low, min(extent.stop, high) - low, extent.spec.dtype
         if start >= stop:
             continue
         if found and found[-1].dtype == dtype:
             start = found.pop().start
-        found.append(Run(dtype, start, stop))
+        found.append(Stretch(dtype, start, stop))
     return found
 
 

@@ -141,6 +141,13 @@ def test_a_trace_says_the_order_and_replay_follows_it(tmp_path: Path) -> None:
     assert "order: tree -> chain" in str(found)
 
 
+def test_a_trace_of_single_batches_is_the_same_in_both_orders(tmp_path: Path) -> None:
+    for order in ("chain", "tree"):
+        trained(order=order, accumulate=1, trace=tmp_path / order)
+    found = compare(tmp_path / "chain", tmp_path / "tree")
+    assert found.same, found
+
+
 def test_a_trace_of_the_other_order_does_not_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "lie.dgrr"
     monkeypatch.setattr("dgrr.trace.v2.write.recorder._flags", lambda done: StepFlag(0))

@@ -36,5 +36,6 @@ def completed(step: EagerStep | CapturedStep, number: int, batch: Any, tape: Ste
         batch=batch if recipe.accumulate == 1 else tuple(batch_arrays(batch)),
         clip=None if recipe.clip_norm is None or scale is None else (recipe.clip_norm, scale),
         micro_batches=recipe.accumulate,
+        order=recipe.order,
         tape=tape,
     )

@@ -1,6 +1,6 @@
 """What every training step has - parameters, state, a recipe - and the step that runs op by op."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
@@ -11,11 +11,13 @@ from ...tape.values.by_name import require_flat
 from ...tape.values.dtypes import element_dtype
 from ...tape.values.unique import Unique
 from ..optim import clip_by_global_norm, clip_by_value
-from .evaluate import START, Evaluation, NonFiniteError, evaluate
+from .accumulate import Accumulation, Means
+from .evaluate import START, Evaluation, NonFiniteError, evaluations
 from .loss_call import LossFn, RunPoint, require_use
 from .memory import packed
 from .state_digest import state_digest
-from .update import Recipe, mean
+from .tree import Order
+from .update import Recipe
 
 StateDict = dict[str, dict[str, Array]]
 
@@ -137,17 +139,21 @@ def eager_gradients(
 
     Raises NonFiniteError if one of them is infinite or NaN, unless the recipe takes such values.
     """
-    passes: list[Evaluation] = []
-    frozen, stops = recipe.frozen_of(params), recipe.on_nonfinite == "stop"
-    for micro in recipe.micro_batches(batch):
-        passes.append(evaluate(loss_fn, params, micro, point, frozen))
-        if stops:
-            passes[-1].require_finite()
-        point = point.after(passes[-1].model_state)
-    loss, grads = averaged(passes, params)
+    shown, stops = list[dict[str, float]](), recipe.on_nonfinite == "stop"
+    micros, frozen = recipe.micro_batches(batch), recipe.frozen_of(params)
+
+    def looked_at() -> Iterator[Evaluation]:
+        for made in evaluations(loss_fn, params, micros, point, frozen, recipe.order):
+            if stops:
+                made.require_finite()
+            shown.append(made.metrics)
+            yield made
+
+    loss, grads, state = averaged(looked_at(), params, recipe.order, recipe.accumulate)
+    after = {**point.model_state, **state}
     if stops:
-        _require_finite({"loss": loss, **grads}, passes[-1].model_state)
-    return EagerGradients(loss, grads, passes[-1].model_state, mean_metrics([made.metrics for made in passes]))
+        _require_finite({"loss": loss, **grads}, after)
+    return EagerGradients(loss, grads, after, mean_metrics(shown))
 
 
 def _require_finite(means: Arrays, model_state: Arrays) -> None:
@@ -159,11 +165,18 @@ def _require_finite(means: Arrays, model_state: Arrays) -> None:
             raise NonFiniteError(f"loss and gradients are finite, but the new state {name!r} of the model is not")
 
 
-def averaged(passes: Sequence[Evaluation], names: Iterable[str]) -> tuple[Array, dict[str, Array]]:
-    """The means of the losses and of the gradients of named parameters over micro-batches; of one, as they are."""
-    arrived = {name: [AnyTensor(made.grads[name]) for made in passes if name in made.grads] for name in names}
-    grads = {name: mean(terms, len(passes)).array for name, terms in arrived.items() if terms}
-    return mean([AnyTensor(made.loss) for made in passes], len(passes)).array, grads
+def averaged(passes: Iterable[Evaluation], names: Iterable[str], order: Order, count: int) -> Means[Array]:
+    """The means over ``count`` micro-batches, which are taken one by one; of one, what it gives."""
+    sums = Accumulation[AnyTensor](order, count)
+    for made in passes:
+        sums.put(AnyTensor(made.loss), tensors(made.grads), tensors(made.updated))
+    loss, grads, state = sums.means(names)
+    return Means(loss.array, *({name: t.array for name, t in each.items()} for each in (grads, state)))
+
+
+def tensors(arrays: Arrays) -> dict[str, AnyTensor]:
+    """Arrays as ops take them."""
+    return {name: AnyTensor(array) for name, array in arrays.items()}
 
 
 def mean_metrics(passes: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -14,6 +14,7 @@ from ..data import Dataset
 from ..optim.groups import Optimizer
 from ..step.evaluate import NonFiniteError
 from ..step.loss_call import LossFn
+from ..step.tree import Order
 from ..step.update import OnNonfinite, Recipe
 from .batch_stream import Cursor, Feed
 from .callback_list import CallbackList
@@ -89,6 +90,8 @@ class Trainer(TrainedArrays):
             ("recapture") or raises ShapeError ("error").
         accumulate: how many batches in turn are one step. Losses and gradients are their sums, divided once; a
             rest of fewer batches at the end of an epoch is left out. Not to the bit what one large batch gives.
+        order: how these sums are made: "chain" adds one batch after the other; "tree" level by level in pairs, so that
+            neighbours can be added apart, and a model's state becomes the mean of what each batch makes of it.
         clip_norm: bound of the joint norm of all gradients.
         clip_value: bound of every element of the gradients.
         on_nonfinite: "stop" ends the run at a loss or gradient that is infinite or NaN, before it is applied; "record"
@@ -131,6 +134,7 @@ class Trainer(TrainedArrays):
         warmup: int = 0,
         on_shape_change: OnShapeChange = "recapture",
         accumulate: int = 1,
+        order: Order = "chain",
         clip_norm: float | None = None,
         clip_value: float | None = None,
         frozen: Sequence[str] = (),
@@ -146,7 +150,13 @@ class Trainer(TrainedArrays):
         self._place = SavePlace(checkpoint, checkpoint_every)
         if is_taken(trace) and not overwrite and not self._place.exists():
             raise taken("Trainer: argument 'trace'", trace)
-        recipe = Recipe(optimizer, accumulate, clip_norm, clip_value, frozen=frozen, ema=ema, on_nonfinite=on_nonfinite)
+        recipe = Recipe(
+            *(optimizer, accumulate, clip_norm, clip_value),
+            frozen=frozen,
+            ema=ema,
+            on_nonfinite=on_nonfinite,
+            order=order,
+        )
         self._run = StepRunner(loss_fn, params, recipe, mode, warmup, on_shape_change, model_state, seed)
         self._trace, self._seed, self._callbacks = trace, seed, CallbackList(callbacks)
         self._forwards = Forwards(self._run.step, eager=mode == "eager")

@@ -68,7 +68,7 @@ class Origin:
         self._frozen = [escape(name) for name in trace.schema.frozen]
         self._ema = view.hyper.get(of_group(DECAY, len(self._groups)))
         self._hyper = view.hyper
-        self._together = view.micro_batches
+        self._together, self._order = view.micro_batches, view.order
         self._clip_norm, self._clip_value = None if view.clip is None else view.clip[0], view.clip_value
 
     def recipe(self, rule: Optimizer | None, on_nonfinite: OnNonfinite) -> Recipe:
@@ -82,6 +82,7 @@ class Origin:
             frozen=self._frozen,
             ema=self._ema,
             on_nonfinite=on_nonfinite,
+            order=self._order,
         )
 
     def state_for(self, groups: Groups, state: dict[str, Array], fresh: dict[str, Array]) -> dict[str, Array]:

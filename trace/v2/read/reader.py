@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from types import TracebackType
-from typing import Any, Self, TypeAlias, overload
+from typing import Any, Literal, Self, TypeAlias, overload
 
 import numpy as np
 
@@ -63,6 +63,11 @@ class StepView:
     def nonfinite(self) -> bool:
         """Whether the loss, or a gradient as the optimizer consumed it, is infinite or NaN."""
         return StepFlag.NON_FINITE in self.record.flags
+
+    @property
+    def order(self) -> Literal["chain", "tree"]:
+        """How what the micro-batches gave was added: one after the other, or level by level in pairs."""
+        return "tree" if StepFlag.TREE in self.record.flags else "chain"
 
     @property
     def clip_value(self) -> float | None:

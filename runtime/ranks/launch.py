@@ -1,4 +1,4 @@
-"""``mpiexec -n N python -m dgrr.runtime.ranks train.py``: a program of several ranks, of which one that fails ends all."""
+"""``mpiexec -n N python -m dgrr.runtime.ranks train.py``: one rank that fails ends all."""
 
 import sys
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Bytes of any length, of every rank for every rank."""
 
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -16,4 +16,4 @@ def texts_of_all(exchange: Exchange, own: bytes) -> list[bytes]:
     whole = np.empty(bounds[-1], np.uint8)
     whole[bounds[exchange.rank] : bounds[exchange.rank + 1]] = np.frombuffer(own, np.uint8)
     exchange.gather(whole, bounds)
-    return [whole[first:last].tobytes() for first, last in zip(bounds, bounds[1:], strict=False)]
+    return [whole[first:last].tobytes() for first, last in pairwise(bounds)]

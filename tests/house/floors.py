@@ -53,7 +53,7 @@ FLOORS: dict[str, list[list[str]]] = {
     "runtime": [
         ["data", "optim"],
         ["step"],
-        ["ir"],
+        ["ir", "ranks"],
         ["lower"],
         ["captured"],
         ["onnx", "training"],

@@ -53,6 +53,10 @@ class Epochs(ABC, Generic[B]):
         """Of every ``together`` batches in turn those at the places ``own``: what one of several ranks reads."""
         return Share(self, together, own, rest=rest)
 
+    def digest(self) -> str:
+        """By what processes see whether they have the same batches: here, where no more is known, the class."""
+        return type(self).__qualname__
+
     def picked(self, k: int, wanted: Callable[[int], bool]) -> Iterator[B]:
         """The batches of epoch ``k`` whose number ``wanted`` takes; write it anew where others need not be read."""
         return (batch for number, batch in enumerate(self.epoch(k)) if wanted(number))
@@ -134,6 +138,10 @@ class Prefetch(Epochs[B]):
     def picked(self, k: int, wanted: Callable[[int], bool]) -> Iterator[B]:
         """The batches of epoch ``k`` whose number ``wanted`` takes, made ahead."""
         return Ahead(self._batches.picked(k, wanted), self._n)
+
+    def digest(self) -> str:
+        """That of the batches which it makes ahead."""
+        return self._batches.digest()
 
     def __len__(self) -> int:
         """Batches in an epoch. Raises TypeError where it is not known."""

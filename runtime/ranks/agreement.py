@@ -36,7 +36,7 @@ def digests(arrays: Arrays, kind: str) -> dict[str, str]:
     """An entry for each array: its name, and what it holds.
 
     >>> digests({"w": np.zeros(2, np.float32)}, "parameter")
-    {"parameter 'w'": 'float32[2] 2f4b1c5f'}
+    {"parameter 'w'": 'float32[2] 54337719aaa58050'}
     """
     return {f"{kind} {name!r}": _held(array) for name, array in arrays.items()}
 

@@ -74,3 +74,29 @@ def test_together_is_a_whole_number() -> None:
 def test_groups_of_any_iterator() -> None:
     assert list(of_groups(iter(range(7)), 3, [0, 2])) == [0, 2, 3, 5]
     assert list(of_groups(iter(range(7)), 3, [0, 2], rest=True)) == [0, 2, 3, 5, 6]
+
+
+def test_a_digest_tells_data_sets_apart() -> None:
+    x, y = np.arange(12.0).reshape(6, 2), np.arange(6)
+    data = Dataset(x, y)
+    others = [
+        Dataset(x + 1, y),
+        Dataset(x.astype(np.float32), y),
+        Dataset(x.reshape(6, 1, 2), y),
+        Dataset(x=x, y=y),
+        data.take(5),
+        data.shuffle(seed=0),
+        data.map(np.add),
+        data.map(np.add, seed=0),
+    ]
+    assert data.digest() == Dataset(x.copy(order="F"), y.tolist()).digest()
+    assert len({each.digest() for each in (data, *others)}) == 9
+    batches = [data.batches(2), data.batches(3), data.batches(2, seed=0), data.batches(4, drop_last=True)]
+    assert len({each.digest() for each in batches}) == 4
+    assert data.batches(2).prefetch().digest() == batches[0].digest()
+    assert Stream([1]).digest() == "Stream"
+
+
+def test_a_large_array_counts_by_some_of_its_samples() -> None:
+    large = np.lib.stride_tricks.as_strided(np.zeros(1 << 10), (1 << 20, 1 << 10), (0, 8))  # 8 GiB that are none
+    assert Dataset(large).digest() == Dataset(large).digest() != Dataset(large[1:]).digest()

@@ -89,6 +89,48 @@ def record(
     )
 
 
+@dataclass(frozen=True)
+class SharedRecording(Recorded):
+    """A loss function recorded for consecutive micro-batches of a step: ids of the sums that they make whole."""
+
+    losses: list[int]
+    gradients: dict[str, list[int]]
+    state: dict[str, list[int]]
+    """Of what entries of the model's state become, for those that change."""
+    metrics: list[dict[str, int]]
+
+
+def record_share(
+    loss_fn: LossFn, params: Arrays, example: Any, recipe: Recipe, model_state: Arrays, seed: int, first: int
+) -> SharedRecording:
+    """`record` for some of the micro-batches of a step, the tuple ``example``, from number ``first`` on."""
+    run = _Passes(loss_fn, params, example, model_state, seed, recipe, first)
+    sums = Accumulation[AnyVar](recipe.order, recipe.accumulate, first)
+    for micro in run.batch:
+        loss, grads = run(micro)
+        sums.put(output(loss), run.of_parameters(grads), run.changed)
+    gradients, state = (
+        {name: [var.id for var in each.partials] for name, each in every.items()} for every in (sums.grads, sums.state)
+    )
+    losses = [var.id for var in sums.losses.partials]
+    return SharedRecording(**vars(run.recorded()), losses=losses, gradients=gradients, state=state, metrics=run.metrics)
+
+
+def share_graph(recording: SharedRecording) -> tuple[IRGraph, dict[int, Array]]:
+    """The sums of a share, without an update; outputs as `partial_name` and `metric_name` call them."""
+    builder = begun(recording)
+    every = {"loss": recording.losses, **{f"gradient {n}": ids for n, ids in recording.gradients.items()}}
+    every |= {f"state {n}": ids for n, ids in recording.state.items()}
+    outputs = {partial_name(what, k): id for what, ids in every.items() for k, id in enumerate(ids)}
+    shown = {metric_name(name, k): id for k, made in enumerate(recording.metrics) for name, id in made.items()}
+    return builder.graph("share", {**outputs, **shown}), builder.constants
+
+
+def partial_name(what: str, number: int) -> str:
+    """The output that holds one of the sums."""
+    return f"{what} partial {number}"
+
+
 def record_loss(
     loss_fn: LossFn, params: Arrays, example: Any, recipe: Recipe, model_state: Arrays, seed: int
 ) -> Recorded:

@@ -9,6 +9,7 @@ from ...arrays import Array, Arrays
 from ...tape import AnyTensor, DgrrError
 from ...tape.values.by_name import require_flat
 from ...tape.values.dtypes import element_dtype
+from ...tape.values.spec import Spec
 from ...tape.values.unique import Unique
 from ..optim import clip_by_global_norm, clip_by_value
 from .accumulate import Accumulation, Means
@@ -40,11 +41,16 @@ class TrainingStep(Unique):
         self, loss_fn: LossFn, params: Arrays, recipe: Recipe, model_state: Arrays | None = None, seed: int = 0
     ) -> None:
         self.loss_fn, self.recipe, self.seed = loss_fn, recipe, seed
-        self.params = packed(_arrays("params", params))
-        self.groups = recipe.groups(self.params)
-        self.state = packed(self.groups.init(self.params))
-        self.model_state = packed(_arrays("model_state", model_state or {}))
+        given = _arrays("params", params)
+        self.groups = recipe.groups(given)
+        self._hold(given, _arrays("model_state", model_state or {}))
         require_use(loss_fn, self.model_state)
+
+    def _hold(self, params: dict[str, Array], model_state: dict[str, Array]) -> None:
+        """Make the arrays that training changes, from what it begins with."""
+        self.params = packed(params)
+        self.state = packed(self.groups.init(self.params))
+        self.model_state = packed(model_state)
 
     @property
     def point(self) -> RunPoint:
@@ -60,6 +66,10 @@ class TrainingStep(Unique):
         """The arrays themselves of all that training changes, part by part."""
         return {"params": self.params, "state": self.state, "model_state": self.model_state}
 
+    def whole_arrays(self) -> StateDict:
+        """The same, with all of the optimizer's state, of which a rank holds its share; all ranks call it."""
+        return self.arrays
+
     def state_dict(self) -> StateDict:
         """A copy of everything that training changes: ``{"params": …, "state": …, "model_state": …}``."""
         return {part: {name: array.copy() for name, array in own.items()} for part, own in self.arrays.items()}
@@ -67,7 +77,7 @@ class TrainingStep(Unique):
     def load_state_dict(self, given: Mapping[str, Arrays]) -> None:
         """Go back to a `state_dict`, to the bit. Raises StateError, and changes nothing, if it does not fit."""
         for part, own in self.arrays.items():
-            _check(part, own, given.get(part, {}))
+            check_fits(part, own, given.get(part, {}))
         for part, own in self.arrays.items():
             for name, array in own.items():
                 array[...] = given[part][name]
@@ -198,12 +208,13 @@ def clipped(grads: dict[str, Array], recipe: Recipe) -> tuple[dict[str, Array], 
     return result.grads, result.norm, result.scale
 
 
-def _check(part: str, own: Arrays, given: Arrays) -> None:
+def check_fits(part: str, own: Mapping[str, Array | Spec], given: Arrays) -> None:
+    """Raise StateError for arrays of a state dict of other names, shapes or dtypes."""
     if list(own) != list(given):
         raise StateError(f"load_state_dict: {part}: expected the names {list(own)}, got {list(given)}")
     for name, array in own.items():
         other = np.asarray(given[name])
-        if (other.shape, other.dtype) != (array.shape, array.dtype):
+        if (other.shape, other.dtype) != (tuple(array.shape), array.dtype):
             raise StateError(
                 f"load_state_dict: {part} {name!r}: expected {array.dtype}{list(array.shape)}, "
                 f"got {other.dtype}{list(other.shape)}"

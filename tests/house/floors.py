@@ -65,7 +65,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["averages", "rule"],
         ["methods"],
         ["registry"],
-        ["admission", "ops_rule"],
+        ["admission", "elementwise", "ops_rule"],
         ["groups"],
     ],
     "runtime/onnx": [
@@ -83,9 +83,10 @@ FLOORS: dict[str, list[list[str]]] = {
     "runtime/captured": [
         ["buffers", "profile", "purity"],
         ["plans"],
-        ["forward", "replayed_step"],
+        ["forward", "replayed_step", "shares"],
         ["verification"],
         ["captured_function", "captured_step"],
+        ["ranked_step"],
         ["completed"],
     ],
     "runtime/captured/verification": [

@@ -1,0 +1,102 @@
+"""What one rank computes of a step: sums over consecutive micro-batches, op by op or from a captured plan."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...arrays import Array
+from ...tape import AnyTensor
+from ..ir.record import SharedRecording, metric_name, partial_name, record_share, share_graph
+from ..lower.bind import Fault
+from ..lower.compile import compile_graph
+from ..step.accumulate import Accumulation
+from ..step.batch import BatchSignature
+from ..step.eager import TrainingStep, tensors
+from ..step.evaluate import evaluations
+from .buffers import InputBuffers, bound_to
+from .plans import refused
+from .purity import Looks, require_equal
+
+
+@dataclass(frozen=True)
+class Share:
+    """The sums that the micro-batches of a rank make whole, each with as many arrays as there are such sums."""
+
+    losses: list[Array]
+    grads: dict[str, list[Array]]
+    state: dict[str, list[Array]]
+    """Of what entries of the model's state become, for those that change."""
+    metrics: list[dict[str, float]]
+    """What the loss function gave to be shown, of each micro-batch."""
+
+
+def eager_share(step: TrainingStep, batch: tuple[Any, ...], first: int) -> Share:
+    """The share of the micro-batches ``batch``, of which the first is number ``first``, op by op."""
+    recipe = step.recipe
+    sums, metrics = Accumulation[AnyTensor](recipe.order, recipe.accumulate, first), list[dict[str, float]]()
+    point = replace(step.point, micro_batch=first)
+    for made in evaluations(step.loss_fn, step.params, batch, point, step.groups.frozen, recipe.order):
+        sums.put(AnyTensor(made.loss), tensors(made.grads), tensors(made.updated))
+        metrics.append(made.metrics)
+    losses = [tensor.array for tensor in sums.losses.partials]
+    grads, state = (
+        {name: [t.array for t in each.partials] for name, each in every.items()} for every in (sums.grads, sums.state)
+    )
+    return Share(losses, grads, state, metrics)
+
+
+class SharePlan(InputBuffers):
+    """The recording of a share for batches of one signature, compiled and bound."""
+
+    def __init__(self, step: TrainingStep, example: tuple[Any, ...], signature: BatchSignature, first: int) -> None:
+        super().__init__(example, signature)
+        self._step, self._first = step, first
+        recording = self._recorded()
+        self._graph, constants = share_graph(recording)
+        plan = compile_graph(self._graph, constants)
+        self._bound = bound_to(plan, recording, self.inputs, constants, step.arrays)
+        self._share_of = recording
+        self.require_same("the second time")
+        self._looks = Looks(self.require_same)
+
+    def _recorded(self) -> SharedRecording:
+        step = self._step
+        return record_share(
+            step.loss_fn, step.params, self.bound, step.recipe, step.model_state, step.seed, self._first
+        )
+
+    def require_same(self, when: str) -> None:
+        """Raise CaptureError if the loss function, recorded once more, is not what the plan runs."""
+        again = self._recorded()
+        require_equal("loss_fn", self._graph, share_graph(again)[0], again, when)
+
+    def __call__(self, batch: tuple[Any, ...]) -> Share:
+        """The share of a batch of this signature: views that are valid until the next call.
+
+        Raises BoundsError for an index out of range, CaptureError as `require_same` does.
+        """
+        self._looks.count()
+        self.feed(batch)
+        try:
+            self._bound.run()
+        except Fault as fault:
+            raise refused(self._bound, fault) from None
+        made = self._share_of
+        return Share(
+            self._values("loss", made.losses),
+            self._every("gradient", made.gradients),
+            self._every("state", made.state),
+            [
+                {name: float(self._value(metric_name(name, k))[()]) for name in shown}
+                for k, shown in enumerate(made.metrics)
+            ],
+        )
+
+    def _every(self, what: str, ids: Mapping[str, list[int]]) -> dict[str, list[Array]]:
+        return {name: self._values(f"{what} {name}", each) for name, each in ids.items()}
+
+    def _values(self, what: str, ids: list[int]) -> list[Array]:
+        return [self._value(partial_name(what, k)) for k in range(len(ids))]
+
+    def _value(self, output: str) -> Array:
+        return self._bound.value(self._bound.plan.program.graph.outputs[output])

@@ -41,9 +41,13 @@ class Epochs(ABC, Generic[B]):
 
     def __iter__(self) -> Iterator[B]:
         """The batches of the next epoch."""
+        return self.epoch(self.next_epoch())
+
+    def next_epoch(self) -> int:
+        """The number of the epoch that ``iter()`` would give, which is passed over."""
         epoch = self._next_epoch
         self._next_epoch += 1
-        return self.epoch(epoch)
+        return epoch
 
     def prefetch(self, n: int = 2) -> "Prefetch[B]":
         """The same batches, up to ``n`` of them made ahead by a thread; see `Prefetch`."""
@@ -64,6 +68,8 @@ class Epochs(ABC, Generic[B]):
 
 class Share(Epochs[B]):
     """The part of batches that one rank reads, epoch after epoch: of every so many in turn those at its places.
+
+    Epochs are counted where the batches are: what is iterated here is iterated there.
 
     Args:
         batches: any `Epochs`. Where their number is known, those of other ranks are passed over by `Epochs.picked`,
@@ -88,6 +94,10 @@ class Share(Epochs[B]):
         except TypeError:
             return of_groups(self._batches.epoch(k), self._together, self._own, rest=self._rest)
         return self._batches.picked(k, lambda number: number < count and number % self._together in self._own)
+
+    def next_epoch(self) -> int:
+        """The number of the batches' own next epoch, which is passed over there."""
+        return self._batches.next_epoch()
 
     def __len__(self) -> int:
         """Batches of this rank in an epoch. Raises TypeError where it is not known."""

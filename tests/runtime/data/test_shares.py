@@ -58,9 +58,11 @@ def test_no_rank_reads_a_sample_of_another(kind: str) -> None:
 
 
 def test_a_share_counts_its_batches_and_its_epochs() -> None:
-    share = Dataset(np.arange(22)).batches(3, seed=7).share(3, range(1, 3))
+    batches = Dataset(np.arange(22)).batches(3, seed=7)
+    share = batches.share(3, range(1, 3))
     assert len(share) == 4
     assert sequence(iter(share)) != sequence(iter(share)) == sequence(share.epoch(1))
+    assert sequence(iter(batches)) == sequence(batches.epoch(2))  # epochs are counted there
     assert repr(share) == "Batches(Dataset(int64[22]), 3, seed=7).share(3, range(1, 3))"
     with pytest.raises(TypeError, match="has no length; iterate it"):
         len(Stream([1, 2]).batches(1).share(2, [0]))

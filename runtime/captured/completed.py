@@ -25,13 +25,15 @@ def completed(step: AnyStep, number: int, batch: Any, tape: StepTape | None = No
     (array([-0.5, -1. ]), ['leaf', 'leaf', 'mul', 'reduce_sum'])
     """
     recipe, scale = step.recipe, step.scale
-    ranked = isinstance(step, RankedStep)
-    together = step.collected_batch(batch) if ranked else tuple(batch_arrays(batch))
+    if isinstance(step, RankedStep):
+        grads, together = step.collected_gradients(), step.collected_batch(batch)
+    else:
+        grads, together = step.consumed, tuple(batch_arrays(batch))
     return CompletedStep(
         step=number,
         loss=step.loss,
         hyper=step.groups.hyperparameters(number + 1),
-        grads=step.collected_gradients() if ranked else step.consumed,
+        grads=grads,
         params=step.params,
         state=step.whole_arrays()["state"],
         model_state=step.model_state,

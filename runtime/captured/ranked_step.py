@@ -1,15 +1,17 @@
-"""A step of one rank among several: it computes its micro-batches and updates its shard, and all end with equal bits."""
+"""A step of one rank among several: it computes its micro-batches and updates its shard; all end with equal bits."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import sha256
-from typing import Any, TypeAlias, cast
+from itertools import pairwise
+from typing import Any, Self, TypeAlias, cast
 
 import numpy as np
 
 from ...arrays import Array, Arrays
 from ...tape import DomainError, ShapeError
 from ...tape.values.spec import Spec
+from ..optim.averages import averaged
 from ..optim.clip import clip_by_norms, clip_by_value, global_norm, tensor_norms
 from ..step.batch import BatchSignature, batch_signature
 from ..step.eager import EagerStep, StateDict, TrainingStep, check_fits, mean_metrics
@@ -40,7 +42,6 @@ class RankedStep(TrainingStep):
 
     Args:
         ranks: the others.
-        eager: whether micro-batches are computed op by op, and not from captured plans.
 
     Raises:
         DomainError: a recipe without ``order="tree"``, or more ranks than micro-batches.
@@ -68,7 +69,6 @@ class RankedStep(TrainingStep):
         *,
         model_state: Arrays | None = None,
         seed: int = 0,
-        eager: bool = False,
         on_shape_change: OnShapeChange = "recapture",
     ) -> None:
         if recipe.order != "tree":
@@ -76,7 +76,7 @@ class RankedStep(TrainingStep):
                 "ranks: expected order='tree', which gives the same bits on any number of ranks, got "
                 f"{recipe.order!r}; write Trainer(…, accumulate={recipe.accumulate}, order='tree', ranks=…)"
             )
-        self._ranks, self._eager, self._on_shape_change = ranks, eager, on_shape_change
+        self._ranks, self._eager, self._on_shape_change = ranks, False, on_shape_change
         self.own = range_of(recipe.accumulate, ranks.rank, ranks.size)
         """The numbers of this rank's micro-batches in each step."""
         super().__init__(loss_fn, params, recipe, model_state, seed)
@@ -134,12 +134,10 @@ class RankedStep(TrainingStep):
         self._update(means, [*share.grads])
         return cast(np.floating[Any], loss[()])
 
-    def _share(self, batch: Any) -> Share:
-        if not isinstance(batch, tuple) or len(cast(tuple[Any, ...], batch)) != len(self.own):
-            given = f"{len(batch)} of them" if isinstance(batch, tuple) else type(batch).__name__  # pyright: ignore
-            raise DomainError(f"batch: expected a tuple of the {len(self.own)} micro-batches of this rank, got {given}")
-        micros: tuple[Any, ...] = batch
-        return eager_share(self, micros, self.own.start) if self._eager else self._plan(micros)(micros)
+    def _share(self, batch: tuple[Any, ...]) -> Share:
+        if len(batch) != len(self.own):
+            raise DomainError(f"batch: expected a tuple of this rank's {len(self.own)} micro-batches, got {len(batch)}")
+        return eager_share(self, batch, self.own.start) if self._eager else self._plan(batch)(batch)
 
     def _plan(self, batch: tuple[Any, ...]) -> SharePlan:
         key = batch_signature(batch)
@@ -210,6 +208,12 @@ class RankedStep(TrainingStep):
         self.norm, self.scale = made.norm, made.scale
         return made.grads
 
+    def op_by_op(self) -> Self:
+        """A step over the very arrays of this one that uses no captured plans."""
+        other = type(self).__new__(type(self))
+        vars(other).update(vars(self), _eager=True)
+        return other
+
     def forget(self) -> None:
         """Drop every plan: the next batch is recorded anew."""
         self._known.clear()
@@ -236,8 +240,17 @@ class RankedStep(TrainingStep):
         sizes = gathered(self._ranks, np.array([packet.nbytes]), [1] * self._ranks.size)
         bounds = [0, *np.cumsum(sizes).tolist()]
         whole = self._ranks.collect(packet, bounds)
-        parts = [whole[start:stop] for start, stop in zip(bounds, bounds[1:], strict=False)]
-        return () if self._ranks.rank else tuple([array for part in parts for array in unpack(part)])
+        parts = [] if self._ranks.rank else [whole[start:stop] for start, stop in pairwise(bounds)]
+        return tuple([array for part in parts for array in unpack(part)])
+
+    def averages(self) -> dict[str, Array]:
+        """The running averages of the parameters, and what is frozen: copies, on all ranks."""
+        whole = np.zeros(self._shards.nbytes, np.uint8)
+        of_all = self._shards.views(whole, 0, self._shards.every)
+        for name, piece in self._params_in(self._ranks.rank).items():
+            piece.of(of_all[PARAM + name])[...] = averaged(self._own_params, self.state)[name]
+        self._ranks.gather(whole, self._shards.bounds)
+        return {name: of_all.get(PARAM + name, array) for name, array in self.params.items()}
 
     def gradient_norm(self) -> float:
         """The joint norm of the gradients of the last step, which clipping has measured, or else is measured now."""
@@ -251,9 +264,8 @@ class RankedStep(TrainingStep):
         found = np.zeros(64, np.uint8)
         whole = self.whole_arrays()
         if self._ranks.rank == 0:
-            found[:] = np.frombuffer(
-                state_digest(whole["params"], whole["state"], whole["model_state"]).encode(), np.uint8
-            )
+            text = state_digest(whole["params"], whole["state"], whole["model_state"])
+            found[:] = np.frombuffer(text.encode(), np.uint8)
         return from_first(self._ranks, found).tobytes().decode()
 
     def state_dict(self) -> StateDict:
@@ -262,8 +274,9 @@ class RankedStep(TrainingStep):
 
     def load_state_dict(self, given: Mapping[str, Arrays]) -> None:
         """Take over a whole `state_dict`, to the bit. Raises StateError, and changes nothing, if it does not fit."""
-        for part, own in {**self.arrays, "state": self._states.specs}.items():
-            check_fits(part, own, given.get(part, {}))
+        check_fits("params", self.params, given.get("params", {}))
+        check_fits("state", self._states.specs, given.get("state", {}))
+        check_fits("model_state", self.model_state, given.get("model_state", {}))
         for own, part in ((self.params, "params"), (self.model_state, "model_state")):
             for name, array in own.items():
                 array[...] = given[part][name]

@@ -1,4 +1,4 @@
-"""Whether a rule updates each element of a parameter from the elements at its position, and may be given a part of it."""
+"""Whether a rule updates each element of a parameter from the elements at its position, so that a part will do."""
 
 from ...tape.graph.node import Node
 from ...tape.values.spec import Spec

@@ -175,4 +175,5 @@ def gathered(ranks: Exchange, own: Array, counts: Sequence[int]) -> Array:
 
 def from_first(ranks: Exchange, array: Array) -> Array:
     """What rank 0 has, on every rank; the others give an array of the same shape and dtype."""
-    return gathered(ranks, array[None] if ranks.rank == 0 else array[None][:0], [1] + [0] * (ranks.size - 1))[0]
+    own = array[None] if ranks.rank == 0 else array[None][:0]
+    return gathered(ranks, own, [1] + [0] * (ranks.size - 1)).reshape(array.shape)

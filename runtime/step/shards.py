@@ -83,7 +83,7 @@ class Shards:
     @property
     def every(self) -> list[Piece]:
         """All arrays, whole."""
-        return [Piece(extent.name, 0, extent.spec.size, True) for extent in self.extents]
+        return [Piece(extent.name, 0, extent.spec.size, whole=True) for extent in self.extents]
 
     def views(self, row: Array, low: int, pieces: Sequence[Piece]) -> dict[str, Array]:
         """The elements of pieces in bytes of the arena that begin at ``low``."""
@@ -96,8 +96,8 @@ def _piece(extent: Extent, low: int, high: int) -> Piece | None:
     start, stop = max(low, extent.start), min(high, extent.stop)
     if start >= stop:
         return None
-    ends = [min(place - extent.start, extent.nbytes) // item for place in (start, stop)]
-    return Piece(extent.name, *ends, (start, stop) == (extent.start, extent.stop))
+    first, last = (min(place - extent.start, extent.nbytes) // item for place in (start, stop))
+    return Piece(extent.name, first, last, whole=(start, stop) == (extent.start, extent.stop))
 
 
 def _view(row: Array, low: int, piece: Piece, extent: Extent) -> Array:

@@ -11,6 +11,7 @@ import numpy as np
 from ...arrays import Array
 from ...tape import AnyVar, DomainError, ShapeError
 from ..captured.forward import CapturedForward
+from ..captured.ranked_step import RankedStep
 from ..data import Dataset, Epochs
 from ..data.shares import of_groups
 from ..optim.averages import averaged
@@ -63,6 +64,11 @@ class Forwards:
 
     def _of(self, function: Forward) -> Callable[[Any], Any]:
         step = self._step
+        if self._averages and isinstance(step, RankedStep):
+            raise DomainError(
+                "averages: expected a trainer without ranks, each of which keeps a share of the averages; save the run "
+                "and load it in one process, or take trainer.averaged"
+            )
         params = averaged(step.params, step.state) if self._averages else step.params
         if not self._eager:
             return CapturedForward(function, {**step.arrays, "params": params}, step.seed)

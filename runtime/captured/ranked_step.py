@@ -13,6 +13,7 @@ from ...tape import DomainError, ShapeError
 from ...tape.values.spec import Spec
 from ..optim.averages import averaged
 from ..optim.clip import clip_by_norms, clip_by_value, global_norm, tensor_norms
+from ..ranks.agreement import digests, require_agreement
 from ..step.batch import BatchSignature, batch_signature
 from ..step.eager import EagerStep, StateDict, TrainingStep, check_fits, mean_metrics
 from ..step.evaluate import NonFiniteError, evaluations
@@ -188,6 +189,7 @@ class RankedStep(TrainingStep):
 
     def _update(self, means: Arrays, names: list[str]) -> None:
         """Clip and apply the own pieces of the gradients, take over those of the model's state, and share all of it."""
+        self._compare()
         grads = {key.removeprefix(PARAM): g for key, g in means.items() if key.startswith(PARAM)}
         self._consumed, self._consumed_names = self._clipped(grads, names), names
         self._states.groups.step(self._own_params, self._consumed, self.state)
@@ -195,6 +197,15 @@ class RankedStep(TrainingStep):
             if key.startswith(MODEL_STATE):
                 self._pieces[key].of(self.model_state[key.removeprefix(MODEL_STATE)])[...] = after
         self._ranks.gather(self._arena, self._shards.bounds)
+
+    def _compare(self) -> None:
+        """Now and then all ranks compare the parameters that they have computed with.
+
+        Afterwards nothing would be seen of memory that was changed: what is shared replaces it.
+        """
+        step = self.point.step
+        if (step + 1) % self._ranks.check_every == 0:
+            require_agreement(self._ranks, f"in step {step}", digests(self.params, "parameter"))
 
     def _clipped(self, grads: dict[str, Array], names: list[str]) -> dict[str, Array]:
         recipe, (self.norm, self.scale) = self.recipe, (None, None)

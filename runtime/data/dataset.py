@@ -188,7 +188,7 @@ class Dataset(Generic[S]):
         True
         """
         rows = [] if self._rows is None else [self._rows]
-        return arrays_digest([*self._columns, *rows], [self._names, *(each.name for each in self._maps)])
+        return arrays_digest([*self._columns, *rows], [self._names, *(each.code for each in self._maps)])
 
     def batches(self, size: int, *, seed: int | None = None, drop_last: bool = False) -> "Batches[S]":
         """The data set in batches of ``size`` samples; see `Batches`."""

@@ -39,7 +39,7 @@ class TreeOfRanks:
         return self.folded([[AnyTensor(every[i : i + 1].reshape(()))] for i in range(len(every))])[0].array
 
 
-class Run(NamedTuple):
+class Stretch(NamedTuple):
     """Neighbouring arrays of one dtype in a shard: where they lie there, in bytes."""
 
     dtype: np.dtype[Any]
@@ -81,15 +81,15 @@ class ShardedMeans:
         return {} if self._ranks.rank else self._shards.views(whole, 0, self._shards.every)
 
 
-def _runs(shards: Shards, low: int, high: int) -> list[Run]:
-    found: list[Run] = []
+def _runs(shards: Shards, low: int, high: int) -> list[Stretch]:
+    found: list[Stretch] = []
     for extent in shards.extents:
         start, stop, dtype = max(extent.start, low) - low, min(extent.stop, high) - low, extent.spec.dtype
         if start >= stop:
             continue
         if found and found[-1].dtype == dtype:
             start = found.pop().start
-        found.append(Run(dtype, start, stop))
+        found.append(Stretch(dtype, start, stop))
     return found
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from dgrr.runtime.data import Dataset, digits
 from dgrr.tape import nn, ops
 
-SEED = 5
+SEED, BATCH = 5, 3
 SYMBOLS, TOKENS, WIDTH = 17, 8, 6
 
 MLP = nn.Sequential(nn.Linear(64, 12), nn.ReLU(), nn.Linear(12, 10))

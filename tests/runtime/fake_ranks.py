@@ -21,6 +21,11 @@ class FakeRank:
         self.sent = 0
         """Bytes that were given to others."""
 
+    @classmethod
+    def alone(cls) -> "FakeRank":
+        """The only rank."""
+        return cls(0, 1, Barrier(1), [None])
+
     def scatter(self, rows: Sequence[Array], bounds: Sequence[int], counts: Sequence[int]) -> Callable[[], list[Array]]:
         assert len(rows) == counts[self.rank], "one row for each sum"
         assert all(row.dtype == np.uint8 and row.nbytes == bounds[-1] and row.flags.c_contiguous for row in rows)

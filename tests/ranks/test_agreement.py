@@ -11,7 +11,7 @@ from dgrr.runtime.ranks.agreement import AgreementError, digests, require_agreem
 from dgrr.runtime.ranks.texts import texts_of_all
 from dgrr.tape import ops
 
-from ..runtime.step.fake_ranks import FakeRank, run_ranks
+from ..runtime.fake_ranks import FakeRank, run_ranks
 
 X = np.random.default_rng(0).standard_normal((24, 3))
 Y = X @ np.array([[1.0], [-2.0], [0.5]])

@@ -58,11 +58,18 @@ def environment() -> dict[str, str]:
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """The folder of a run of all models on so many ranks, made when it is first asked for."""
 
+    failures = dict[int, str]()
+
     @cache
-    def made(size: int) -> Path:
+    def launched(size: int) -> Path:
         folder = tmp_path_factory.mktemp(f"ranks{size}")
         done = launch(size, "exchange+train" if size > 1 else "train", folder)
-        assert done.returncode == 0, done.stderr
+        failures[size] = done.stderr if done.returncode else ""
+        return folder
+
+    def made(size: int) -> Path:
+        folder = launched(size)
+        assert not failures[size], failures[size]
         return folder
 
     return made
@@ -75,14 +82,13 @@ def found(folder: Path, rank: int = 0) -> dict[str, Any]:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 8])
 def test_any_number_of_ranks_gives_the_bits_of_one_process(run: Run, size: int) -> None:
-    """Losses, final states and validations of three models in both types, on every rank; on three one is slow."""
+    """Losses, final states and figures of three models in both types, on every rank; of three ranks one is slow."""
     one = found(run(0))
     assert len(one) == 6 and len({each["digest"] for each in one.values()}) == 6
     for rank in range(size):
         for name, here in found(run(size), rank).items():
-            assert {key: here[key] for key in ("digest", "losses", "validation", "figure")} == {
-                key: one[name][key] for key in ("digest", "losses", "validation", "figure")
-            }, (name, rank)
+            for key in ("digest", "losses", "figures"):
+                assert here[key] == one[name][key], (name, rank, key)
 
 
 @pytest.mark.parametrize("size", [2, 3, 8])
@@ -121,8 +127,8 @@ def test_a_rank_that_fails_ends_all_and_the_run_goes_on_with_fewer(run: Run, how
         assert "ValueError: a text that names what went wrong" in done.stderr
     assert not list(tmp_path.glob("*.json"))
     with open_trace(tmp_path / "mlp-float32.dgrr.partial") as trace:
-        assert trace.count >= 2
+        assert len(trace) >= 2
     resumed = launch(3 if how == "raise" else 0, "resume", tmp_path)
     assert resumed.returncode == 0, resumed.stderr
-    assert found(tmp_path)["digest"] == found(run(0))["mlp float32"]["digest"]
+    assert found(tmp_path) == {"digest": found(run(0))["mlp float32"]["digest"], "steps": 2}
     assert compare(tmp_path / "mlp-float32.dgrr", run(0) / "mlp-float32.dgrr").same

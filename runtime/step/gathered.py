@@ -59,7 +59,7 @@ class ShardedMeans:
         for row in self._rows:
             row[:] = 0
         self._filled = [shards.views(row, 0, shards.every) for row in self._rows]
-        self._runs = _runs(shards, self._low, self._high)
+        self._stretches = _stretches(shards, self._low, self._high)
         self._shard = self._rows[0][self._low : self._high]
         self._of_shard = shards.views(self._shard, self._low, self._pieces)
         self._wait: Wait = tuple
@@ -74,8 +74,8 @@ class ShardedMeans:
     def means(self) -> dict[str, Array]:
         """The means of this rank's pieces, from the sums of all ranks: views that are valid until the next `begin`."""
         rows = self._wait()
-        sums = [[AnyTensor(row[start:stop].view(dtype)) for dtype, start, stop in self._runs] for row in rows]
-        for (dtype, start, stop), found in zip(self._runs, self._tree.folded(sums), strict=True):
+        sums = [[AnyTensor(row[start:stop].view(dtype)) for dtype, start, stop in self._stretches] for row in rows]
+        for (dtype, start, stop), found in zip(self._stretches, self._tree.folded(sums), strict=True):
             self._shard[start:stop].view(dtype)[...] = found.array
         return self._of_shard
 
@@ -143,7 +143,7 @@ class Arena:
         return [block[start:stop] for start, stop in pairwise(self._starts)]
 
 
-def _runs(shards: Shards, low: int, high: int) -> list[Stretch]:
+def _stretches(shards: Shards, low: int, high: int) -> list[Stretch]:
     found: list[Stretch] = []
     for extent in shards.extents:
         start, stop, dtype = max(extent.start, low) - low, min(extent.stop, high) - low, extent.spec.dtype

@@ -21,6 +21,7 @@ from ...runtime.optim.groups import Groups, Optimizer
 from ...runtime.step.eager import StateDict
 from ...runtime.step.evaluate import NonFiniteError
 from ...runtime.step.state_digest import state_digest
+from ...runtime.step.tree import Order
 from ...runtime.step.update import OnNonfinite, Recipe
 from ...runtime.training.modes import StepMode, StepRunner
 from ...runtime.training.recorder_protocol import Digest, RunStart, TraceOptions
@@ -68,7 +69,8 @@ class Origin:
         self._frozen = [escape(name) for name in trace.schema.frozen]
         self._ema = view.hyper.get(of_group(DECAY, len(self._groups)))
         self._hyper = view.hyper
-        self._together, self._order = view.micro_batches, view.order
+        self._together = view.micro_batches
+        self._order: Order = view.order
         self._clip_norm, self._clip_value = None if view.clip is None else view.clip[0], view.clip_value
 
     def recipe(self, rule: Optimizer | None, on_nonfinite: OnNonfinite) -> Recipe:

@@ -7,12 +7,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dgrr.runtime import SGD, Adam, CaptureError, Trainer, state_digest
+from dgrr.runtime import SGD, Adam, CaptureError, Trainer, capture, state_digest
 from dgrr.runtime.step.update import Recipe
 from dgrr.runtime.training.checkpoint import CheckpointError
 from dgrr.runtime.training.modes import StepMode
 from dgrr.tape import DomainError, nn, ops
-from dgrr.trace import compare, open_trace, replay, validate
+from dgrr.trace import at, compare, open_trace, replay, validate
 from dgrr.trace.v2.format.constants import StepFlag
 
 Array = npt.NDArray[Any]
@@ -139,6 +139,34 @@ def test_a_trace_says_the_order_and_replay_follows_it(tmp_path: Path) -> None:
     assert found.step == 0 and found.settings["order"] == ("tree", "chain"), found
     assert found.cause is not None and found.cause.value == "rule"
     assert "order: tree -> chain" in str(found)
+
+
+def test_a_run_goes_on_from_a_past_step_in_its_order(tmp_path: Path) -> None:
+    whole = trained(trace=tmp_path / "tree.dgrr")
+    past = at(tmp_path / "tree.dgrr", 1, loss_fn, BATCHES)
+    assert past.continue_with(steps=2).state_digest == digest(whole)
+
+
+def test_a_captured_tree_keeps_few_sums() -> None:
+    """What the plan of a step needs grows with the depth of the tree, not with the micro-batches."""
+
+    def wide(p: Any, x: Any) -> Any:
+        return ops.reduce_sum(ops.tanh(p["w"] * x))
+
+    def arena(count: int) -> int:
+        batch = (np.ones(1 << 12),) * count
+        step = capture(wide, {"w": np.ones(1 << 12)}, SGD(0.1), batch, accumulate=count, order="tree")
+        return step.plan.arena_bytes
+
+    two, thirty_two = arena(2), arena(32)
+    assert thirty_two - two <= 5 * 8 * (1 << 12), "a sum for each level"
+
+
+def test_a_trace_of_single_batches_is_the_same_in_both_orders(tmp_path: Path) -> None:
+    for order in ("chain", "tree"):
+        trained(order=order, accumulate=1, trace=tmp_path / order)
+    found = compare(tmp_path / "chain", tmp_path / "tree")
+    assert found.same, found
 
 
 def test_a_trace_of_the_other_order_does_not_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,6 +99,10 @@ def decode_step(layout: FrameLayout, step: int, front: bytes, offset: int) -> St
         raise InvalidTraceError(Verdict.CORRUPT, f"the front of STEP {step} has not the derived length", offset)
     code, flags, zero, micro, bits, threshold, scale = STEP_FIXED.unpack_from(front, layout.scalars_at)
     clipped = bool(flags & StepFlag.CLIPPED)
+    if micro == 1 and flags & StepFlag.TREE:
+        raise InvalidTraceError(
+            Verdict.CORRUPT, f"one micro-batch of STEP {step} is said to be added in a tree", offset
+        )
     if code not in _LOSS_BITS or flags & ~_FLAGS or zero or micro < 1 or (not clipped and (threshold or scale)):
         raise InvalidTraceError(Verdict.CORRUPT, f"a scalar of STEP {step} has an impossible value", offset)
     unsigned, floating = _LOSS_BITS[code]

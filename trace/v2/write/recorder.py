@@ -251,4 +251,4 @@ class Recorder:
 def _flags(done: CompletedStep) -> StepFlag:
     """What is said of how a step was done."""
     clipped = StepFlag.CLIPPED if done.clip else StepFlag(0)
-    return clipped | StepFlag.TREE if done.order == "tree" else clipped
+    return clipped | StepFlag.TREE if done.order == "tree" and done.micro_batches > 1 else clipped

@@ -83,8 +83,10 @@ def measured(
     ``between`` is called after every batch.
     """
 
+    loss = forwards.loss
+
     def figures(batch: Any) -> dict[str, float]:
-        found = {name: float(value[()]) for name, value in forwards.loss(batch).items()}
+        found = {name: float(value[()]) for name, value in loss(batch).items()}
         between()
         return found
 

@@ -13,24 +13,22 @@ from ...tape import DomainError, ShapeError
 from ...tape.values.spec import Spec
 from ..optim.averages import averaged
 from ..optim.clip import clip_by_norms, clip_by_value, global_norm, tensor_norms
+from ..ranks.agreement import digests, require_agreement
 from ..step.batch import BatchSignature, batch_signature
 from ..step.eager import EagerStep, StateDict, TrainingStep, check_fits, mean_metrics
 from ..step.evaluate import NonFiniteError, evaluations
 from ..step.exchange import Exchange
-from ..step.gathered import ShardedMeans, StateShares, TreeOfRanks, from_first, gathered
+from ..step.gathered import Arena, StateShares, TreeOfRanks, from_first, gathered
 from ..step.loss_call import LossFn
 from ..step.memory import in_one_block
 from ..step.packets import pack, unpack
-from ..step.shards import Piece, Shards, divisible, spec_of
+from ..step.shards import Piece, Shards, divisible, in_segments, spec_of
 from ..step.state_digest import state_digest
 from ..step.tree import range_of
 from ..step.update import Recipe
 from .captured_step import CapturedStep
 from .replayed_step import PLANS_KEPT, OnShapeChange, shown
-from .shares import Share, SharePlan, eager_share
-
-PARAM, MODEL_STATE = "param ", "model state "
-"""What stands before names in the arena."""
+from .shares import MODEL_STATE, PARAM, Share, SharePlan, eager_share
 
 
 class RankedStep(TrainingStep):
@@ -94,14 +92,14 @@ class RankedStep(TrainingStep):
         block, copies = in_one_block(arena | {key: a for key, a in given.items() if key not in arena})
         self.params = {name: copies[PARAM + name] for name in params}
         self.model_state = {name: copies[MODEL_STATE + name] for name in model_state}
-        self._shards = self._cut({key: spec_of(a) for key, a in arena.items()})
-        self._arena = block[: self._shards.nbytes]
+        segments = in_segments({key: spec_of(a) for key, a in arena.items()})
+        self._tree = TreeOfRanks(self._ranks, self.recipe.accumulate)
+        self._arena = Arena(self._ranks, list(map(self._cut, segments)), self._tree)
+        self._block = block[: self._arena.nbytes]
         pieces = [self._params_in(rank) for rank in range(self._ranks.size)]
         self._states = StateShares(self._ranks, self.groups, self.params, pieces)
         self.state = self._states.state
-        self._tree = TreeOfRanks(self._ranks, self.recipe.accumulate)
-        self._means = ShardedMeans(self._ranks, self._shards, self._tree)
-        self._pieces = {piece.name: piece for piece in self._shards.pieces(self._ranks.rank)}
+        self._pieces = {piece.name: piece for piece in self._arena.pieces(self._ranks.rank)}
         own = pieces[self._ranks.rank]
         self._own_params = {name: piece.of(self.params[name]) for name, piece in own.items()}
 
@@ -111,7 +109,7 @@ class RankedStep(TrainingStep):
         return Shards(specs, lambda key: may_be_cut(key.removeprefix(PARAM)), self._ranks.size)
 
     def _params_in(self, rank: int) -> dict[str, Piece]:
-        pieces = self._shards.pieces(rank)
+        pieces = self._arena.pieces(rank)
         return {piece.name.removeprefix(PARAM): piece for piece in pieces if piece.name.startswith(PARAM)}
 
     # ------------------------------------------------------------------ the step
@@ -124,7 +122,7 @@ class RankedStep(TrainingStep):
         different parameters; what `CapturedStep` raises for a batch.
         """
         share = self._share(batch)
-        means = self._means.means(_in_arena(share))
+        means = self._arena.means(share.sums)
         self.is_finite = self._agree(share, finite=all(np.isfinite(array).all() for array in means.values()))
         loss = self._tree.mean(share.losses)
         self.is_finite = self.is_finite and bool(np.isfinite(loss))
@@ -137,7 +135,12 @@ class RankedStep(TrainingStep):
     def _share(self, batch: tuple[Any, ...]) -> Share:
         if len(batch) != len(self.own):
             raise DomainError(f"batch: expected a tuple of this rank's {len(self.own)} micro-batches, got {len(batch)}")
-        return eager_share(self, batch, self.own.start) if self._eager else self._plan(batch)(batch)
+        if not self._eager:
+            return self._plan(batch)(batch, self._arena.begin)
+        share = eager_share(self, batch, self.own.start)
+        for segment in reversed(range(len(self._arena.names))):
+            self._arena.begin(segment, share.sums)
+        return share
 
     def _plan(self, batch: tuple[Any, ...]) -> SharePlan:
         key = batch_signature(batch)
@@ -148,7 +151,7 @@ class RankedStep(TrainingStep):
                 )
             if len(self._known) == PLANS_KEPT:
                 del self._known[next(iter(self._known))]
-            self._known[key] = SharePlan(self, batch, key, self.own.start)
+            self._known[key] = SharePlan(self, batch, key, self.own.start, self._arena.names, early=self._ranks.overlap)
         return self._known[key]
 
     def _agree(self, share: Share, *, finite: bool) -> bool:
@@ -188,13 +191,23 @@ class RankedStep(TrainingStep):
 
     def _update(self, means: Arrays, names: list[str]) -> None:
         """Clip and apply the own pieces of the gradients, take over those of the model's state, and share all of it."""
+        self._compare()
         grads = {key.removeprefix(PARAM): g for key, g in means.items() if key.startswith(PARAM)}
         self._consumed, self._consumed_names = self._clipped(grads, names), names
         self._states.groups.step(self._own_params, self._consumed, self.state)
         for key, after in means.items():
             if key.startswith(MODEL_STATE):
                 self._pieces[key].of(self.model_state[key.removeprefix(MODEL_STATE)])[...] = after
-        self._ranks.gather(self._arena, self._shards.bounds)
+        self._arena.gather(self._block)
+
+    def _compare(self) -> None:
+        """Now and then all ranks compare the parameters that they have computed with.
+
+        Afterwards nothing would be seen of memory that was changed: what is shared replaces it.
+        """
+        step = self.point.step
+        if (step + 1) % self._ranks.check_every == 0:
+            require_agreement(self._ranks, f"in step {step}", digests(self.params, "parameter"))
 
     def _clipped(self, grads: dict[str, Array], names: list[str]) -> dict[str, Array]:
         recipe, (self.norm, self.scale) = self.recipe, (None, None)
@@ -202,9 +215,11 @@ class RankedStep(TrainingStep):
             grads = clip_by_value(grads, recipe.clip_value)
         if recipe.clip_norm is None:
             return grads
-        counts = [len(self._params_in(rank).keys() & set(names)) for rank in range(self._ranks.size)]
-        norms = gathered(self._ranks, tensor_norms(grads), counts)
-        made = clip_by_norms(grads, recipe.clip_norm, norms)
+        of_ranks = [[name for name in self._params_in(rank) if name in names] for rank in range(self._ranks.size)]
+        norms = gathered(self._ranks, tensor_norms(grads), list(map(len, of_ranks)))
+        places = {name: i for i, name in enumerate(name for own in of_ranks for name in own)}
+        in_order = norms[[places[name] for name in self.params if name in places]]
+        made = clip_by_norms(grads, recipe.clip_norm, in_order)
         self.norm, self.scale = made.norm, made.scale
         return made.grads
 
@@ -231,7 +246,7 @@ class RankedStep(TrainingStep):
 
     def collected_gradients(self) -> dict[str, Array]:
         """On rank 0 the gradients as the rules consumed them in the last step; elsewhere none."""
-        whole = self._means.collected({PARAM + name: grad for name, grad in self._consumed.items()})
+        whole = self._arena.collected({PARAM + name: grad for name, grad in self._consumed.items()})
         return {name: whole[PARAM + name] for name in self._consumed_names} if whole else {}
 
     def collected_batch(self, batch: tuple[Any, ...]) -> tuple[Array, ...]:
@@ -245,11 +260,11 @@ class RankedStep(TrainingStep):
 
     def averages(self) -> dict[str, Array]:
         """The running averages of the parameters, and what is frozen: copies, on all ranks."""
-        whole = np.zeros(self._shards.nbytes, np.uint8)
-        of_all = self._shards.views(whole, 0, self._shards.every)
+        whole = np.zeros(self._arena.nbytes, np.uint8)
+        of_all = self._arena.views(whole)
         for name, piece in self._params_in(self._ranks.rank).items():
             piece.of(of_all[PARAM + name])[...] = averaged(self._own_params, self.state)[name]
-        self._ranks.gather(whole, self._shards.bounds)
+        self._arena.gather(whole)
         return {name: of_all.get(PARAM + name, array) for name, array in self.params.items()}
 
     def gradient_norm(self) -> float:
@@ -285,9 +300,3 @@ class RankedStep(TrainingStep):
 
 AnyStep: TypeAlias = EagerStep | CapturedStep | RankedStep
 """A training step that has done one: it has its loss, what was clipped, and its metrics."""
-
-
-def _in_arena(share: Share) -> dict[str, list[Array]]:
-    """The sums of a share by the names that the arena has for them."""
-    grads = {PARAM + name: each for name, each in share.grads.items()}
-    return grads | {MODEL_STATE + name: each for name, each in share.state.items()}

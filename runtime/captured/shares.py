@@ -1,8 +1,8 @@
 """What one rank computes of a step: sums over consecutive micro-batches, op by op or from a captured plan."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from ...arrays import Array
 from ...tape import AnyTensor
@@ -17,6 +17,9 @@ from .buffers import InputBuffers, bound_to
 from .plans import refused
 from .purity import Looks, require_equal
 
+PARAM, MODEL_STATE = "param ", "model state "
+"""What stands before names in the arena."""
+
 
 @dataclass(frozen=True)
 class Share:
@@ -28,6 +31,16 @@ class Share:
     """Of what entries of the model's state become, for those that change."""
     metrics: list[dict[str, float]]
     """What the loss function gave to be shown, of each micro-batch."""
+
+    @property
+    def sums(self) -> dict[str, list[Array]]:
+        """Gradients and state by the names that the arena has for them."""
+        grads = {PARAM + name: each for name, each in self.grads.items()}
+        return grads | {MODEL_STATE + name: each for name, each in self.state.items()}
+
+
+Ready: TypeAlias = Callable[[int, Mapping[str, Sequence[Array]]], None]
+"""Is told the number of a segment of the arena as soon as its sums are there, and the sums."""
 
 
 def eager_share(step: TrainingStep, batch: tuple[Any, ...], first: int) -> Share:
@@ -46,9 +59,24 @@ def eager_share(step: TrainingStep, batch: tuple[Any, ...], first: int) -> Share
 
 
 class SharePlan(InputBuffers):
-    """The recording of a share for batches of one signature, compiled and bound."""
+    """The recording of a share for batches of one signature, compiled and bound.
 
-    def __init__(self, step: TrainingStep, example: tuple[Any, ...], signature: BatchSignature, first: int) -> None:
+    Args:
+        first: the number of the first micro-batch.
+        segments: the names in the arena of what is exchanged together.
+        early: whether the exchange of a segment may begin before all are there. The last one begins, as in backward.
+    """
+
+    def __init__(
+        self,
+        step: TrainingStep,
+        example: tuple[Any, ...],
+        signature: BatchSignature,
+        first: int,
+        segments: Sequence[Sequence[str]],
+        *,
+        early: bool,
+    ) -> None:
         super().__init__(example, signature)
         self._step, self._first = step, first
         recording = self._recorded()
@@ -56,6 +84,8 @@ class SharePlan(InputBuffers):
         plan = compile_graph(self._graph, constants)
         self._bound = bound_to(plan, recording, self.inputs, constants, step.arrays)
         self._share_of = recording
+        self._sums = self._share([])
+        self._stops = self._stretches(segments) if early else [self._bound.count] * len(segments)
         self.require_same("the second time")
         self._looks = Looks(self.require_same)
 
@@ -70,26 +100,56 @@ class SharePlan(InputBuffers):
         again = self._recorded()
         require_equal("loss_fn", self._graph, share_graph(again)[0], again, when)
 
-    def __call__(self, batch: tuple[Any, ...]) -> Share:
+    def _stretches(self, segments: Sequence[Sequence[str]]) -> list[int]:
+        """Up to which op the plan is to be run until the sums of each segment are there, and of those behind it."""
+        program, sums = self._bound.plan.program, self._outputs()
+        ends = {program.root(v): i + 1 for i, op in enumerate(program.ops) for v in op.outputs}
+        stops, last = [0] * len(segments), 0
+        for number in reversed(range(len(segments))):
+            ids = [id for name in segments[number] for id in sums.get(name, ())]
+            stops[number] = last = max([last, *(ends.get(program.root(id), 0) for id in ids)])
+        return stops
+
+    def _outputs(self) -> dict[str, list[int]]:
+        """The ids of the sums by the names that the arena has for them."""
+        outputs, made = self._bound.plan.program.graph.outputs, self._share_of
+        every = {PARAM + name: (f"gradient {name}", ids) for name, ids in made.gradients.items()}
+        every |= {MODEL_STATE + name: (f"state {name}", ids) for name, ids in made.state.items()}
+        return {name: [outputs[partial_name(what, k)] for k in range(len(ids))] for name, (what, ids) in every.items()}
+
+    def __call__(self, batch: tuple[Any, ...], ready: Ready) -> Share:
         """The share of a batch of this signature: views that are valid until the next call.
+
+        ``ready`` is told of each segment as soon as its sums are there, of the last one first.
 
         Raises BoundsError for an index out of range, CaptureError as `require_same` does.
         """
         self._looks.count()
         self.feed(batch)
         try:
-            self._bound.run()
+            self._run(ready)
         except Fault as fault:
             raise refused(self._bound, fault) from None
+        shown = self._share_of.metrics
+        metrics = [{name: float(self._value(metric_name(name, k))[()]) for name in own} for k, own in enumerate(shown)]
+        return replace(self._sums, metrics=metrics)
+
+    def _run(self, ready: Ready) -> None:
+        """Run the plan in stretches, each up to where a segment is whole."""
+        done, sums = 0, self._sums.sums
+        for number, stop in reversed([*enumerate(self._stops)]):
+            self._bound.run(done, stop)
+            ready(number, sums)
+            done = stop
+        self._bound.run(done)
+
+    def _share(self, metrics: list[dict[str, float]]) -> Share:
         made = self._share_of
         return Share(
             self._values("loss", made.losses),
             self._every("gradient", made.gradients),
             self._every("state", made.state),
-            [
-                {name: float(self._value(metric_name(name, k))[()]) for name in shown}
-                for k, shown in enumerate(made.metrics)
-            ],
+            metrics,
         )
 
     def _every(self, what: str, ids: Mapping[str, list[int]]) -> dict[str, list[Array]]:

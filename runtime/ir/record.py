@@ -25,6 +25,7 @@ from ..step.loss_call import LossFn, call_loss
 from ..step.update import Recipe
 from .build import Builder
 from .graph import IRGraph, Role, Value, gradient_name
+from .passes import add_early
 from .step_tape import ForwardPass, listed
 
 
@@ -117,13 +118,16 @@ def record_share(
 
 
 def share_graph(recording: SharedRecording) -> tuple[IRGraph, dict[int, Array]]:
-    """The sums of a share, without an update; outputs as `partial_name` and `metric_name` call them."""
+    """The sums of a share, without an update; outputs as `partial_name` and `metric_name` call them.
+
+    Each sum is made as soon as its terms are there, so that it can be sent while others are computed.
+    """
     builder = begun(recording)
     every = {"loss": recording.losses, **{f"gradient {n}": ids for n, ids in recording.gradients.items()}}
     every |= {f"state {n}": ids for n, ids in recording.state.items()}
     outputs = {partial_name(what, k): id for what, ids in every.items() for k, id in enumerate(ids)}
     shown = {metric_name(name, k): id for k, made in enumerate(recording.metrics) for name, id in made.items()}
-    return builder.graph("share", {**outputs, **shown}), builder.constants
+    return add_early(builder.graph("share", {**outputs, **shown})), builder.constants
 
 
 def partial_name(what: str, number: int) -> str:

@@ -53,11 +53,13 @@ class Bound:
         place = self.plan.program.places[id]
         return place.layout.array(self.memory[place.root])
 
-    def run(self) -> None:
-        """Run every op once. Raises Fault, at the op that failed; those behind it did not run."""
+    def run(self, first: int = 0, stop: int | None = None) -> None:
+        """Run every op once, or those from one up to another. Raises Fault, at the op that failed and ended it."""
+        count = (self.count if stop is None else stop) - first
         with THREADS.lent(wanted=self.shared) as control:
-            failed = machine.run(self.rows_address, self.count, control, self.fault)
+            failed = machine.run(self.rows_address + 8 * machine.ROW * first, count, control, self.fault)
         if failed:
+            self.fault[1] += first
             raise self.last_fault()
 
     def run_fed(self, feeds: int, batch: tuple[Any, ...]) -> bool:

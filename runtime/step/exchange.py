@@ -27,6 +27,16 @@ class Exchange(Protocol):
         """How many there are."""
         ...
 
+    @property
+    def overlap(self) -> bool:
+        """Whether a scatter goes on beside what is computed until the wait; else nothing is gained by an early one."""
+        ...
+
+    @property
+    def check_every(self) -> int:
+        """After how many steps a run compares the parameters of all ranks."""
+        ...
+
     def scatter(self, rows: Sequence[Array], bounds: Sequence[int], counts: Sequence[int]) -> Wait:
         """Give every rank its shard of the rows of all ranks; begun here, done when what is returned is called.
 

@@ -1,6 +1,7 @@
 """What the ranks of a run give one another in a step: sums by shard, small arrays, the optimizer's state."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from ...tape import AnyTensor
 from ...tape.values.spec import Spec
 from ..optim.groups import Groups
 from .accumulate import mean
-from .exchange import Exchange
+from .exchange import Exchange, Wait
 from .memory import aligned, in_one_block, line_aligned
 from .shards import Piece, Shards, bytes_of
 from .tree import Sums, added, range_of, spans_of
@@ -61,17 +62,22 @@ class ShardedMeans:
         self._stretches = _stretches(shards, self._low, self._high)
         self._shard = self._rows[0][self._low : self._high]
         self._of_shard = shards.views(self._shard, self._low, self._pieces)
+        self._wait: Wait = tuple
 
-    def means(self, partials: Mapping[str, Sequence[Array]]) -> dict[str, Array]:
-        """The means of this rank's pieces, from the sums of all ranks: views that are valid until the next call."""
+    def begin(self, partials: Mapping[str, Sequence[Array]]) -> None:
+        """Begin to give all ranks their shards of the sums, which are copied."""
         for k, row in enumerate(self._filled):
             for name, array in row.items():
                 array[...] = partials[name][k] if name in partials else 0
-        rows = self._ranks.scatter(self._rows, self._shards.bounds, self._tree.counts)()
+        self._wait = self._ranks.scatter(self._rows, self._shards.bounds, self._tree.counts)
+
+    def means(self) -> dict[str, Array]:
+        """The means of this rank's pieces, from the sums of all ranks: views that are valid until the next `begin`."""
+        rows = self._wait()
         sums = [[AnyTensor(row[start:stop].view(dtype)) for dtype, start, stop in self._stretches] for row in rows]
         for (dtype, start, stop), found in zip(self._stretches, self._tree.folded(sums), strict=True):
             self._shard[start:stop].view(dtype)[...] = found.array
-        return {name: array for name, array in self._of_shard.items() if name in partials}
+        return self._of_shard
 
     def collected(self, own: Arrays) -> dict[str, Array]:
         """On rank 0 the whole arrays of which each rank gives its pieces ``own``; elsewhere none."""
@@ -79,6 +85,62 @@ class ShardedMeans:
             self._of_shard[name][...] = array
         whole = self._ranks.collect(self._shard, self._shards.bounds)
         return {} if self._ranks.rank else self._shards.views(whole, 0, self._shards.every)
+
+
+class Arena:
+    """All that is trained, in segments that are exchanged each by itself; of each every rank has a shard.
+
+    So the exchange of a segment can go on while the next is computed, and all ranks have as much to do of each.
+    """
+
+    def __init__(self, ranks: Exchange, segments: Sequence[Shards], tree: TreeOfRanks) -> None:
+        self._ranks, self._segments = ranks, segments
+        self._means = [ShardedMeans(ranks, shards, tree) for shards in segments]
+        self._starts: list[int] = [0, *np.cumsum([shards.nbytes for shards in segments]).tolist()]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all segments."""
+        return self._starts[-1]
+
+    @property
+    def names(self) -> list[list[str]]:
+        """What lies in each segment."""
+        return [[extent.name for extent in shards.extents] for shards in self._segments]
+
+    def pieces(self, rank: int) -> list[Piece]:
+        """What lies in the shards of a rank."""
+        return [piece for shards in self._segments for piece in shards.pieces(rank)]
+
+    def begin(self, segment: int, partials: Mapping[str, Sequence[Array]]) -> None:
+        """Begin to exchange the sums of a segment; all ranks begin all segments in the same order."""
+        self._means[segment].begin(partials)
+
+    def means(self, names: Container[str]) -> dict[str, Array]:
+        """The means of this rank's pieces of what has names, of all segments, once they have arrived."""
+        every = [means.means() for means in self._means]
+        return {name: array for found in every for name, array in found.items() if name in names}
+
+    def collected(self, own: Arrays) -> dict[str, Array]:
+        """On rank 0 the whole arrays of which each rank gives its pieces ``own``; elsewhere none."""
+        parts = [
+            means.collected({name: own[name] for name in names if name in own})
+            for means, names in zip(self._means, self.names, strict=True)
+        ]
+        return {name: array for part in parts for name, array in part.items()}
+
+    def gather(self, block: Array) -> None:
+        """Fill the bytes of the arena on all ranks, of which each has its shards filled."""
+        for shards, part in zip(self._segments, self._parts(block), strict=True):
+            self._ranks.gather(part, shards.bounds)
+
+    def views(self, block: Array) -> dict[str, Array]:
+        """The arrays in bytes of the arena."""
+        found = zip(self._segments, self._parts(block), strict=True)
+        return {n: a for shards, part in found for n, a in shards.views(part, 0, shards.every).items()}
+
+    def _parts(self, block: Array) -> list[Array]:
+        return [block[start:stop] for start, stop in pairwise(self._starts)]
 
 
 def _stretches(shards: Shards, low: int, high: int) -> list[Stretch]:

@@ -47,6 +47,30 @@ class Extent:
         return self.start + aligned(self.nbytes)
 
 
+SEGMENT = 1 << 20
+"""Bytes from which a part of the arena is worth an exchange of its own."""
+
+SEGMENTS = 4
+"""How many parts are exchanged by themselves at most."""
+
+
+def in_segments(specs: Mapping[str, Spec]) -> list[dict[str, Spec]]:
+    """Neighbouring arrays together, so that each segment has about as many bytes as the others.
+
+    >>> large = Spec((1 << 18,), np.dtype(np.float32))
+    >>> [list(segment) for segment in in_segments({"a": large, "b": large, "c": large})]
+    [['a'], ['b'], ['c']]
+    """
+    sizes = {name: aligned(spec.size * spec.dtype.itemsize) for name, spec in specs.items()}
+    total, before = sum(sizes.values()), 0
+    count = max(1, min(SEGMENTS, total // SEGMENT))
+    found: list[dict[str, Spec]] = [{} for _ in range(count)]
+    for name, spec in specs.items():
+        found[before * count // total if total else 0][name] = spec
+        before += sizes[name]
+    return [segment for segment in found if segment] or [{}]
+
+
 class Shards:
     """An arena of arrays side by side, each beginning at a cache line, in one shard for each rank.
 

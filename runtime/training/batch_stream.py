@@ -9,7 +9,7 @@ import numpy as np
 
 from ...tape import DomainError
 from ..data import Dataset, Epochs
-from ..data.epochs import shared
+from ..data.shares import of_groups
 
 SIZE = 64
 """Of the batches in the advice that errors give."""
@@ -161,7 +161,7 @@ class Feed:
             return iter(batches)
         if isinstance(batches, Epochs):
             return iter(batches.share(self._accumulate, own))
-        return shared(batches, self._accumulate, own)
+        return of_groups(iter(batches), self._accumulate, own)
 
     def _nothing(self) -> str:
         least = "one batch" if self._accumulate == 1 else f"{self._accumulate} batches"

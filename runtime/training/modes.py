@@ -62,6 +62,11 @@ class StepRunner:
         """Parameters, state and recipe; after a step, its loss and gradients."""
 
     @property
+    def is_eager(self) -> bool:
+        """Whether no step is captured."""
+        return self._mode == "eager"
+
+    @property
     def own(self) -> range | None:
         """Which micro-batches of each step this process computes; None for all, and not one of several ranks."""
         return self._captured.own if isinstance(self._captured, RankedStep) else None

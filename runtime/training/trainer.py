@@ -9,6 +9,7 @@ import numpy as np
 
 from ...arrays import Arrays
 from ...tape import NUMERICS, DomainError
+from ..captured.ranked_step import RankedStep
 from ..captured.replayed_step import OnShapeChange
 from ..data import Dataset
 from ..optim.groups import Optimizer
@@ -18,6 +19,7 @@ from ..step.loss_call import LossFn
 from ..step.state_digest import state_digest
 from ..step.tree import Order
 from ..step.update import OnNonfinite, Recipe
+from .agreed import agree_on_program, agree_on_run
 from .batch_stream import Cursor, Feed
 from .callback_list import CallbackList
 from .checkpoint import Checkpoint, write_checkpoint
@@ -171,8 +173,8 @@ class Trainer(TrainedArrays):
         )
         self._run = StepRunner(loss_fn, params, recipe, mode, warmup, on_shape_change, model_state, seed, ranks)
         self._trace, self._seed, self._callbacks = trace, seed, CallbackList(callbacks)
-        self._forwards = Forwards(self._run.step, eager=mode == "eager")
-        self._averaged = Forwards(self._run.step, eager=mode == "eager", averages=True)
+        self._forwards = Forwards(self._run.step, eager=mode == "eager", ranks=ranks)
+        self._averaged = Forwards(self._run.step, eager=mode == "eager", averages=True, ranks=ranks)
         self._overwrite = overwrite
         self.steps = 0
         self.history = History(self._step.groups, 0)
@@ -226,6 +228,10 @@ class Trainer(TrainedArrays):
         together, own = self._step.recipe.accumulate, self._run.own
         feed = Feed(batches, steps=steps, epochs=epochs, accumulate=together, cursor=self._resumed, own=own)
         self._begin()
+        self._agree(
+            {"batches": batches, "validation": validation},
+            {"fit: steps": steps, "fit: epochs": epochs, "fit: validate_every": validate_every},
+        )
         self._feed, self._validation = feed, observed
         self._measures_norm = gradient_norm or self._step.recipe.clip_norm is not None
         self.history = history = History(self._step.groups, self.steps)
@@ -257,9 +263,17 @@ class Trainer(TrainedArrays):
             raise DomainError(f"fit: the {trace} holds an earlier fit; make a new Trainer with its own trace")
         if self._writes and self._loaded is None and is_taken(self._trace) and not self._overwrite:
             raise taken("fit", self._trace, self._place.path)
-        self._place.require_free()
+        if self._writes:
+            self._place.require_free()
         loaded, self._loaded = self._loaded, None
         self._journal = self._new_journal(None if loaded is None else loaded.steps)
+
+    def _agree(self, data: dict[str, object], asked: dict[str, object]) -> None:
+        """Raise AgreementError if other ranks were asked for another fit."""
+        step = self._step
+        if self._ranks is not None and isinstance(step, RankedStep):
+            law = {f"recipe: {name}": value for name, value in self._law().items()}
+            agree_on_run(self._ranks, self.steps, {**law, **asked, "steps done": self.steps}, data, step)
 
     def _new_journal(self, loaded: int | None) -> Journal:
         return Journal(
@@ -292,6 +306,8 @@ class Trainer(TrainedArrays):
     def _train(self, batch: Any) -> Any:
         if not self._recorded:
             self._recorded = True
+            if self._ranks is not None and isinstance(self._step, RankedStep) and not self._run.is_eager:
+                agree_on_program(self._ranks, self.steps, self._step, batch)
             self._journal.begin(self._step)
         try:
             tape = self._journal.tape(self.steps, lambda: self._run.tape(batch))

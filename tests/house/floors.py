@@ -53,7 +53,7 @@ FLOORS: dict[str, list[list[str]]] = {
     "runtime": [
         ["data", "optim"],
         ["step"],
-        ["ir"],
+        ["ir", "ranks"],
         ["lower"],
         ["captured"],
         ["onnx", "training"],
@@ -73,7 +73,17 @@ FLOORS: dict[str, list[list[str]]] = {
         ["export", "load"],
     ],
     "runtime/training": [
-        ["archive", "batch_stream", "callback_list", "figures", "interrupt", "modes", "progress", "recorder_protocol"],
+        [
+            "agreed",
+            "archive",
+            "batch_stream",
+            "callback_list",
+            "figures",
+            "interrupt",
+            "modes",
+            "progress",
+            "recorder_protocol",
+        ],
         ["checkpoint", "evaluation", "history", "trace_session"],
         ["evaluator", "held_out", "result", "save_place"],
         ["trained"],

@@ -17,6 +17,7 @@ class FakeRank:
     def __init__(self, rank: int, size: int, barrier: Barrier, board: list[Any]) -> None:
         self.rank, self.size = rank, size
         self._barrier, self._board = barrier, board
+        self.overlap, self.check_every = True, 2
         self.sent = 0
         """Bytes that were given to others."""
 

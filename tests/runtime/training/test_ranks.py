@@ -81,9 +81,11 @@ class Counted(Epochs[Any]):
     def epoch(self, k: int) -> Iterator[Any]:
         return self._of(k, range(13))
 
-    def shared_epoch(self, k: int, together: int, own: range) -> Iterator[Any]:
-        steps = 13 // together
-        return self._of(k, [step * together + i for step in range(steps) for i in own])
+    def picked(self, k: int, wanted: Callable[[int], bool]) -> Iterator[Any]:
+        return self._of(k, filter(wanted, range(13)))
+
+    def __len__(self) -> int:
+        return 13
 
     def _of(self, k: int, numbers: Any) -> Iterator[Any]:
         for number in numbers:

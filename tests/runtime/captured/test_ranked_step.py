@@ -196,6 +196,22 @@ def test_ranks_that_compute_different_things_are_told_so() -> None:
     ]
 
 
+def test_of_a_single_micro_batch_the_state_is_what_it_leaves_and_must_be_of_floats_too() -> None:
+    recipe = Recipe(Adam(0.01), 1, order="tree")
+    one = EagerStep(loss_fn, PARAMS, recipe, STATE, seed=3)
+    step = RankedStep(loss_fn, PARAMS, recipe, FakeRank.alone(), model_state=STATE, seed=3)
+    assert one(BATCHES[0][0]) == step(BATCHES[0][:1])
+    assert one.model_state["mean"].any() and one.digest() == step.digest()
+
+    def counting(p: Any, x: Any, ctx: Any) -> Any:
+        ctx.update("count", ops.cast(ops.cast(ctx.state["count"], "float64") + 1.0, "int64"))
+        return ops.reduce_sum(p["a"]), ctx.state
+
+    step = RankedStep(counting, PARAMS, recipe, FakeRank.alone(), model_state=STATE)
+    with pytest.raises(DomainError, match="^order='tree': model state 'count': expected float32 or float64"):
+        step(BATCHES[0][:1])
+
+
 def test_a_chain_too_many_ranks_and_other_batches_are_refused() -> None:
     with pytest.raises(DomainError) as error:
         RankedStep(loss_fn, PARAMS, Recipe(SGD(0.1), 4), FakeRank.alone())

@@ -44,7 +44,7 @@ PARAMS: dict[str, npt.NDArray[Any]] = {
     "unused": np.ones(3),
     "frozen": np.ones(4, np.float32),
 }
-STATE = {"mean": np.zeros(40, np.float32), "kept": np.ones(2), "count": np.array(7)}
+STATE: dict[str, npt.NDArray[Any]] = {"mean": np.zeros(40, np.float32), "kept": np.ones(2), "count": np.array(7)}
 BATCHES = [tuple(RNG.standard_normal((2, 40)).astype(np.float32) for _ in range(M)) for _ in range(2)]
 
 

@@ -191,7 +191,7 @@ def test_a_norm_is_measured_where_nothing_is_clipped() -> None:
     one = new_trainer(clip_norm=None)
     one.fit(batches(), gradient_norm=True)
 
-    def run(rank: FakeRank) -> list[float]:
+    def run(rank: FakeRank) -> Any:
         trainer = new_trainer(rank, clip_norm=None)
         trainer.fit(batches(), gradient_norm=True)
         return trainer.history["gradient_norm"].tolist()

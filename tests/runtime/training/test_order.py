@@ -132,8 +132,10 @@ def test_a_trace_says_the_order_and_replay_follows_it(tmp_path: Path) -> None:
         assert [(view.micro_batches, view.order) for view in trace] == [(5, "tree")] * 3
     report = replay(path, loss_fn=loss_fn, batches=BATCHES)
     assert report.ok and (report.update, report.gradient, report.data) == ("proven",) * 3, report
+    assert str(report).endswith("\n  the 5 micro-batches of a step were added in a tree")
     chain = tmp_path / "chain.dgrr"
     trained(order="chain", trace=chain)
+    assert replay(chain).notes == []
     with open_trace(chain) as trace:
         assert {view.order for view in trace} == {"chain"}
     found = compare(path, chain)

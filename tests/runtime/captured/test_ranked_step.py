@@ -45,7 +45,7 @@ PARAMS: dict[str, npt.NDArray[Any]] = {
     "frozen": np.ones(4, np.float32),
 }
 STATE = {"mean": np.zeros(40, np.float32), "kept": np.ones(2), "count": np.array(7)}
-BATCHES = [tuple(RNG.standard_normal((2, 40)).astype(np.float32) for _ in range(M)) for _ in range(3)]
+BATCHES = [tuple(RNG.standard_normal((2, 40)).astype(np.float32) for _ in range(M)) for _ in range(2)]
 
 
 def loss_fn(p: Any, x: Any, ctx: Any) -> Any:

@@ -50,11 +50,13 @@ class Ranks:
         """
         received = self._room(counts, bounds)
         begun = [self._exchange(k, rows, received, bounds, counts) for k in range(max(counts))]
+        first, low, high = sum(counts[: self._rank]), *bounds[self._rank : self._rank + 2]
 
         def wait() -> Sequence[Array]:
             for request in begun:
                 request.Wait()
-            return list(received)
+            own = [row[low:high] for row in rows]
+            return [*received[:first], *own, *received[first:]]
 
         return wait
 
@@ -79,11 +81,15 @@ class Ranks:
     def _exchange(
         self, k: int, rows: Sequence[Array], received: Array, bounds: Sequence[int], counts: Sequence[int]
     ) -> Any:
-        """The request of the Alltoallv of the rows of number ``k``, of the ranks that have as many."""
-        has = np.array([k < count for count in counts])
+        """The request of the Alltoallv of the rows of number ``k``, of the ranks that have as many.
+
+        A rank's own shard stays where it is.
+        """
+        has = np.array([k < count for count in self._of_others(counts)])
         shards, own = np.diff(bounds), received.shape[1]
-        firsts = np.array([0, *accumulate(counts)][:-1])
-        send = [rows[k], (shards, np.array(bounds[:-1])), self._mpi.BYTE] if has[self._rank] else self._nothing()
+        shards[self._rank] = 0
+        firsts = np.array([0, *accumulate(self._of_others(counts))][:-1])
+        send = [rows[k], (shards, np.array(bounds[:-1])), self._mpi.BYTE] if k < len(rows) else self._nothing()
         receive = [received.reshape(-1), (own * has, (firsts + k) * own * has), self._mpi.BYTE]
         if self.overlap:
             return self._communicator.Ialltoallv(send, receive)
@@ -98,6 +104,12 @@ class Ranks:
         return [whole, (np.diff(bounds), np.array(bounds[:-1])), self._mpi.BYTE]
 
     def _room(self, counts: Sequence[int], bounds: Sequence[int]) -> Array:
-        """Where the shards arrive: the same memory for every scatter between these bounds."""
-        own = bounds[self._rank + 1] - bounds[self._rank]
-        return self._rooms.setdefault((*counts, *bounds), np.empty((sum(counts), own), np.uint8))
+        """Where the shards of others arrive: the same memory for every scatter between these bounds."""
+        own, key = bounds[self._rank + 1] - bounds[self._rank], (*counts, *bounds)
+        if key not in self._rooms:
+            self._rooms[key] = np.empty((sum(self._of_others(counts)), own), np.uint8)
+        return self._rooms[key]
+
+    def _of_others(self, counts: Sequence[int]) -> list[int]:
+        """How many rows come from each rank: none from this one."""
+        return [0 if rank == self._rank else count for rank, count in enumerate(counts)]

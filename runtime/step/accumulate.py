@@ -49,14 +49,15 @@ class Accumulation(Generic[T]):
         the state than before, or of an entry that holds no floats.
         """
         self.losses.put(loss)
-        if self.order == "tree" and self.count > 1:
+        if self.order == "chain":
+            self._left.update(state)
+        else:
             self._require("gradients of the parameters", self.grads, grads)
             self._require("changes of the model's state", self.state, state)
-            require_floats(state)
+            if self.count > 1:
+                require_floats(state)
             for name, value in state.items():
                 self.state.setdefault(name, self._sums()).put(value)
-        else:
-            self._left.update(state)
         for name, grad in grads.items():
             self.grads.setdefault(name, self._sums()).put(grad)
         self._done += 1

@@ -38,7 +38,7 @@ class TreeOfRanks:
         return out.reshape(())
 
 
-class Stretch(NamedTuple):
+class Neighbours(NamedTuple):
     """Neighbouring arrays of one dtype in a shard: where they lie there, in bytes."""
 
     dtype: np.dtype[Any]
@@ -140,15 +140,15 @@ class Arena:
         return [block[start:stop] for start, stop in pairwise(self._starts)]
 
 
-def _stretches(shards: Shards, low: int, high: int) -> list[Stretch]:
-    found: list[Stretch] = []
+def _stretches(shards: Shards, low: int, high: int) -> list[Neighbours]:
+    found: list[Neighbours] = []
     for extent in shards.extents:
         start, stop, dtype = max(extent.start, low) - low, min(extent.stop, high) - low, extent.spec.dtype
         if start >= stop:
             continue
         if found and found[-1].dtype == dtype:
             start = found.pop().start
-        found.append(Stretch(dtype, start, stop))
+        found.append(Neighbours(dtype, start, stop))
     return found
 
 

@@ -1,6 +1,7 @@
 """Arrays of a batch as one row of bytes, which ranks give one another."""
 
 import json
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,9 @@ def unpack(packet: Array) -> list[Array]:
     """The arrays of a batch that `pack` made bytes of: copies."""
     data = packet.tobytes()
     end = _LENGTH + int.from_bytes(data[:_LENGTH], "little")
+    told: list[tuple[str, list[int]]] = json.loads(data[_LENGTH:end])
     found: list[Array] = []
-    for dtype, shape in json.loads(data[_LENGTH:end]):
-        found.append(np.frombuffer(data, dtype, int(np.prod(shape)), end).reshape(shape))
+    for dtype, shape in told:
+        found.append(np.frombuffer(data, dtype, prod(shape), end).reshape(shape))
         end += found[-1].nbytes
     return found

@@ -44,7 +44,7 @@ PARAMS: dict[str, npt.NDArray[Any]] = {
     "unused": np.ones(3),
     "frozen": np.ones(4, np.float32),
 }
-STATE = {"mean": np.zeros(40, np.float32), "kept": np.ones(2), "count": np.array(7)}
+STATE: dict[str, npt.NDArray[Any]] = {"mean": np.zeros(40, np.float32), "kept": np.ones(2), "count": np.array(7)}
 BATCHES = [tuple(RNG.standard_normal((2, 40)).astype(np.float32) for _ in range(M)) for _ in range(2)]
 
 
@@ -194,6 +194,22 @@ def test_ranks_that_compute_different_things_are_told_so() -> None:
         f"rank, got here [['{name}'], [], []]; let the loss of each micro-batch give the same ones"
         for rank, name in enumerate("ab")
     ]
+
+
+def test_of_a_single_micro_batch_the_state_is_what_it_leaves_and_must_be_of_floats_too() -> None:
+    recipe = Recipe(Adam(0.01), 1, order="tree")
+    one = EagerStep(loss_fn, PARAMS, recipe, STATE, seed=3)
+    step = RankedStep(loss_fn, PARAMS, recipe, FakeRank.alone(), model_state=STATE, seed=3)
+    assert one(BATCHES[0][0]) == step(BATCHES[0][:1])
+    assert one.model_state["mean"].any() and one.digest() == step.digest()
+
+    def counting(p: Any, x: Any, ctx: Any) -> Any:
+        ctx.update("count", ops.cast(ops.cast(ctx.state["count"], "float64") + 1.0, "int64"))
+        return ops.reduce_sum(p["a"]), ctx.state
+
+    step = RankedStep(counting, PARAMS, recipe, FakeRank.alone(), model_state=STATE)
+    with pytest.raises(DomainError, match="^order='tree': model state 'count': expected float32 or float64"):
+        step(BATCHES[0][:1])
 
 
 def test_a_chain_too_many_ranks_and_other_batches_are_refused() -> None:

@@ -60,7 +60,8 @@ def test_gradients_loss_and_state_are_added_level_by_level_and_divided_once(mode
 
     def mean(terms: list[Array]) -> Array:
         (a, b, c, d, e, f, g) = terms
-        return np.divide((((a + b) + (c + d)) + ((e + f) + g)), np.float32(7))
+        total: Array = ((a + b) + (c + d)) + ((e + f) + g)
+        return total / np.float32(7)
 
     assert trainer.params["w"].tobytes() == (np.ones(2, np.float32) - mean(xs)).tobytes()
     assert trainer.model_state["last"].tobytes() == mean([x * np.float32(3) for x in xs]).tobytes()

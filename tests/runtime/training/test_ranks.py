@@ -63,7 +63,7 @@ def test_a_run_of_ranks_is_that_of_one_process_and_so_is_its_trace(size: int, mo
     expected = one_process(trace=alone)
 
     def run(rank: FakeRank) -> Any:
-        trainer = new_trainer(rank, trace=together, mode=mode)
+        trainer = new_trainer(rank, trace=together, mode=mode, warmup=2)
         return outcome(trainer, trainer.fit(batches(), epochs=3))
 
     assert run_ranks(size, run) == [expected] * size
@@ -191,7 +191,7 @@ def test_a_norm_is_measured_where_nothing_is_clipped() -> None:
     one = new_trainer(clip_norm=None)
     one.fit(batches(), gradient_norm=True)
 
-    def run(rank: FakeRank) -> list[float]:
+    def run(rank: FakeRank) -> Any:
         trainer = new_trainer(rank, clip_norm=None)
         trainer.fit(batches(), gradient_norm=True)
         return trainer.history["gradient_norm"].tolist()

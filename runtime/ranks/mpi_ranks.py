@@ -1,11 +1,11 @@
-"""The exchange over MPI: bytes by Alltoallv, Allgatherv and Gatherv, whole numbers by Allreduce.
+"""The exchange over MPI: bytes by messages between pairs of ranks, whole numbers by Allreduce.
 
 Floats are never handed to an operation of MPI, whose order of additions depends on the number of ranks and on the
 algorithm that it chooses for a size.
 """
 
-from collections.abc import Sequence
-from itertools import accumulate
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,13 @@ from ..step.exchange import Wait
 from .package import mpi
 
 CHECK_EVERY = 1000
+
+SCATTERED, GATHERED = 1, 2
+"""Tags of messages."""
+
+LONG = 1 << 14
+"""Bytes of a shard from which a gather goes directly from rank to rank: as many messages as ranks, and each byte moved
+once. Below, Allgatherv needs only as many rounds as the number of ranks has bits."""
 
 
 class Ranks:
@@ -30,7 +37,7 @@ class Ranks:
     def __init__(self, communicator: Any, *, overlap: bool = True, check_every: int = CHECK_EVERY) -> None:
         self._mpi, self._communicator = mpi("Ranks"), communicator
         self._rank, self._size = int(communicator.Get_rank()), int(communicator.Get_size())
-        self._rooms: dict[tuple[int, ...], Array] = {}
+        self._rooms: dict[tuple[int, ...], list[Array]] = {}
         self.overlap, self.check_every = overlap, check_every
 
     @property
@@ -44,23 +51,37 @@ class Ranks:
         return self._size
 
     def scatter(self, rows: Sequence[Array], bounds: Sequence[int], counts: Sequence[int]) -> Wait:
-        """Give every rank its shard of the rows of all ranks, as `Exchange` says.
-
-        The first row of each rank goes by one Alltoallv from where it lies, the second ones by another: there are few.
-        """
-        received = self._room(counts, bounds)
-        begun = [self._exchange(k, rows, received, bounds, counts) for k in range(max(counts))]
+        """Give every rank its shard of the rows of all ranks, as `Exchange` says."""
+        arrived = self._room(counts, bounds)
+        firsts = [0, *accumulate(counts)]
+        for place, row in enumerate(rows, firsts[self._rank]):
+            arrived[place] = row[slice(*bounds[self._rank : self._rank + 2])]
+        begun = list[Any]()
+        for to, source in self._others():
+            for shard in arrived[firsts[source] : firsts[source + 1]]:
+                begun.append(self._communicator.Irecv([shard, self._mpi.BYTE], source, SCATTERED))
+            for row in rows:
+                sent = row[bounds[to] : bounds[to + 1]]
+                begun.append(self._communicator.Isend([sent, self._mpi.BYTE], to, SCATTERED))
+        if not self.overlap:
+            self._mpi.Request.Waitall(begun)
 
         def wait() -> Sequence[Array]:
-            for request in begun:
-                request.Wait()
-            return list(received)
+            self._mpi.Request.Waitall(begun)
+            return arrived
 
         return wait
 
     def gather(self, whole: Array, bounds: Sequence[int]) -> None:
         """Fill ``whole`` on all ranks, of which each has its shard, as `Exchange` says."""
-        self._communicator.Allgatherv(self._mpi.IN_PLACE, self._shards(whole, bounds))
+        if len(whole) < LONG * self._size:
+            self._communicator.Allgatherv(self._mpi.IN_PLACE, self._shards(whole, bounds))
+            return
+        shards, begun = [whole[start:stop] for start, stop in pairwise(bounds)], list[Any]()
+        for to, source in self._others():
+            begun.append(self._communicator.Irecv([shards[source], self._mpi.BYTE], source, GATHERED))
+            begun.append(self._communicator.Isend([shards[self._rank], self._mpi.BYTE], to, GATHERED))
+        self._mpi.Request.Waitall(begun)
 
     def collect(self, own: Array, bounds: Sequence[int]) -> Array:
         """The shards of all ranks on rank 0, as `Exchange` says."""
@@ -76,28 +97,18 @@ class Ranks:
     def __repr__(self) -> str:
         return f"Ranks(rank {self._rank} of {self._size})"
 
-    def _exchange(
-        self, k: int, rows: Sequence[Array], received: Array, bounds: Sequence[int], counts: Sequence[int]
-    ) -> Any:
-        """The request of the Alltoallv of the rows of number ``k``, of the ranks that have as many."""
-        has = np.array([k < count for count in counts])
-        shards, own = np.diff(bounds), received.shape[1]
-        firsts = np.array([0, *accumulate(counts)][:-1])
-        send = [rows[k], (shards, np.array(bounds[:-1])), self._mpi.BYTE] if has[self._rank] else self._nothing()
-        receive = [received.reshape(-1), (own * has, (firsts + k) * own * has), self._mpi.BYTE]
-        if self.overlap:
-            return self._communicator.Ialltoallv(send, receive)
-        self._communicator.Alltoallv(send, receive)
-        return self._mpi.REQUEST_NULL
-
-    def _nothing(self) -> list[Any]:
-        none = np.zeros(self._size, np.int64)
-        return [np.empty(0, np.uint8), (none, none), self._mpi.BYTE]
+    def _others(self) -> Iterator[tuple[int, int]]:
+        """To whom this rank sends and from whom it receives, in an order in which no rank is everybody's next."""
+        for k in range(1, self._size):
+            yield (self._rank + k) % self._size, (self._rank - k) % self._size
 
     def _shards(self, whole: Array, bounds: Sequence[int]) -> list[Any]:
         return [whole, (np.diff(bounds), np.array(bounds[:-1])), self._mpi.BYTE]
 
-    def _room(self, counts: Sequence[int], bounds: Sequence[int]) -> Array:
-        """Where the shards arrive: the same memory for every scatter between these bounds."""
-        own = bounds[self._rank + 1] - bounds[self._rank]
-        return self._rooms.setdefault((*counts, *bounds), np.empty((sum(counts), own), np.uint8))
+    def _room(self, counts: Sequence[int], bounds: Sequence[int]) -> list[Array]:
+        """Where the shards of others arrive, and nothing in the places of one's own: the same for equal bounds."""
+        own, key = bounds[self._rank + 1] - bounds[self._rank], (*counts, *bounds)
+        if key not in self._rooms:
+            sizes = [0 if rank == self._rank else own for rank, count in enumerate(counts) for _ in range(count)]
+            self._rooms[key] = [np.empty(size, np.uint8) for size in sizes]
+        return self._rooms[key]

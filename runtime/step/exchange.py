@@ -42,14 +42,14 @@ class Exchange(Protocol):
 
         Args:
             rows: those of this rank, ``counts[rank]`` of them, of ``bounds[-1]`` bytes (uint8) each. They are not
-                changed before the wait.
+                changed before the wait; what is returned may lie in them.
             bounds: ``size + 1`` offsets that do not fall, from 0: the shard of rank r lies from ``bounds[r]`` up to
                 ``bounds[r + 1]``, and may be empty.
             counts: how many rows each rank has, in the order of ranks.
 
         Returns:
             A function that waits and returns ``sum(counts)`` arrays, the rows of rank 0 first: of each the bytes of
-            this rank's shard. They are valid until the next scatter.
+            this rank's shard. They may be overwritten, and are valid until the next scatter between these bounds.
         """
         ...
 

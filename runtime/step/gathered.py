@@ -7,14 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...arrays import Array, Arrays
-from ...tape import AnyTensor
 from ...tape.values.spec import Spec
 from ..optim.groups import Groups
-from .accumulate import mean
 from .exchange import Exchange, Wait
+from .fold import fold_means
 from .memory import aligned, in_one_block, line_aligned
 from .shards import Piece, Shards, bytes_of
-from .tree import Sums, added, range_of, spans_of
+from .tree import range_of, spans_of
 
 
 class TreeOfRanks:
@@ -27,17 +26,16 @@ class TreeOfRanks:
         """How many sums each rank makes whole."""
         self._stops = [span.stop for spans in of_each for span in spans]
 
-    def folded(self, partials: Sequence[Sequence[AnyTensor]]) -> list[AnyTensor]:
-        """The means over the micro-batches of several things, from the sums of all ranks in order."""
-        sums = Sums[Sequence[AnyTensor]]("tree", self.count, add=lambda a, b: list(map(added, a, b)))
-        for terms, stop in zip(partials, self._stops, strict=True):
-            sums.put(terms, stop)
-        return [mean(total, self.count) for total in sums.total]
+    def fold(self, out: Array, rows: Sequence[Array]) -> None:
+        """Write the means over the micro-batches to ``out``, from the sums of all ranks in order: see `fold_means`."""
+        fold_means(out, rows, self._stops, self.count)
 
     def mean(self, own: Sequence[Array]) -> Array:
         """The mean of a number without axes, of which this rank has the sums ``own``; on every rank."""
-        every = gathered(self._ranks, np.array(own), self.counts)
-        return self.folded([[AnyTensor(every[i : i + 1].reshape(()))] for i in range(len(every))])[0].array
+        every = gathered(self._ranks, np.array(own), self.counts).reshape(-1, 1)
+        out = np.empty_like(every[0])
+        self.fold(out, list(every))
+        return out.reshape(())
 
 
 class Neighbours(NamedTuple):
@@ -74,9 +72,8 @@ class ShardedMeans:
     def means(self) -> dict[str, Array]:
         """The means of this rank's pieces, from the sums of all ranks: views that are valid until the next `begin`."""
         rows = self._wait()
-        sums = [[AnyTensor(row[start:stop].view(dtype)) for dtype, start, stop in self._stretches] for row in rows]
-        for (dtype, start, stop), found in zip(self._stretches, self._tree.folded(sums), strict=True):
-            self._shard[start:stop].view(dtype)[...] = found.array
+        for dtype, start, stop in self._stretches:
+            self._tree.fold(self._shard[start:stop].view(dtype), [row[start:stop].view(dtype) for row in rows])
         return self._of_shard
 
     def collected(self, own: Arrays) -> dict[str, Array]:

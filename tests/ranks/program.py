@@ -81,7 +81,7 @@ def trained(folder: Path, name: str, dtype: str, ranks: Any, **options: Any) -> 
     noted = Model(made.loss_fn, made.params, made.model_state, made.data.map(reads))
     run = trainer(noted, ranks, trace=folder / f"{name}-{dtype}.dgrr", **options)
     held_out = made.data.take(20).batches(6) if name == "mlp" else None
-    result = run.fit(batches(noted), epochs=EPOCHS, validation=held_out)
+    result = run.fit(batches(noted), epochs=EPOCHS if held_out else 1, validation=held_out)
     figures = result.history.epochs["validation_accuracy"].tolist() if held_out else []
     return {
         "digest": result.state_digest,
@@ -119,10 +119,10 @@ def resume(folder: Path, ranks: Any) -> dict[str, Any]:
 
 
 def exchange(folder: Path, ranks: Any) -> dict[str, Any]:
-    """Rows of bytes to their owners, at once and begun early, several at a time, with shards of no bytes."""
+    """Rows of bytes to their owners, several of them under way at once: small, large, and with shards of no bytes."""
     size, rank = ranks.size, ranks.rank
     for round, counts in enumerate(([1] * size, [1 + (r % 3) for r in range(size)])):
-        for bounds in ([64 * r for r in range(size + 1)], [0] * size + [192]):
+        for bounds in ([64 * r for r in range(size + 1)], [0] * size + [192], [2**15 * r for r in range(size + 1)]):
             rows = [[drawn(bounds[-1], round, r, k) for k in range(count)] for r, count in enumerate(counts)]
             waits = [ranks.scatter(rows[rank], bounds, counts) for _ in "12"]
             expected = [row[bounds[rank] : bounds[rank + 1]].tolist() for of_rank in rows for row in of_rank]

@@ -41,9 +41,13 @@ Run = Callable[[int], Path]
 
 
 def launch(size: int, command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run the program on so many ranks; on 0 of them without MPI."""
+    """Run the tests' program on so many ranks; on 0 of them without MPI."""
+    return run_program(size, PROGRAM, command, str(folder))
+
+
+def run_program(size: int, *program: object) -> subprocess.CompletedProcess[str]:
     ranked = [*MPIEXEC, "-n", str(size), sys.executable, "-W", "error", "-m", "dgrr.runtime.ranks"]
-    started = [*(ranked if size else [sys.executable, "-W", "error"]), str(PROGRAM), command, str(folder)]
+    started = [*(ranked if size else [sys.executable, "-W", "error"]), *map(str, program)]
     return subprocess.run(started, capture_output=True, text=True, timeout=300, env=environment())
 
 
@@ -113,6 +117,17 @@ def test_one_process_proves_the_trace_of_eight_ranks(run: Run) -> None:
     every = made.data.batches(BATCH, seed=1)
     report = replay(run(8) / "cnn-float32.dgrr", loss_fn=made.loss_fn, batches=every)
     assert report.verdict is Verdict.OK, str(report)
+
+
+def test_the_example_gives_one_state_on_one_process_and_on_two_ranks(tmp_path: Path) -> None:
+    example = PROGRAM.parents[2] / "docs" / "examples" / "digits_ranks.py"
+    command = ["--epochs", "1", "--trace", str(tmp_path / "run.dgrr")]
+    alone = run_program(0, example, *command)
+    together = run_program(2, example, "--ranks", *command)
+    assert alone.returncode == together.returncode == 0, alone.stderr + together.stderr
+    one, other = alone.stdout.splitlines(), together.stdout.splitlines()
+    assert one[0].endswith("on 1 ranks") and other[0].endswith("on 2 ranks")
+    assert one[1:] == other[1:] and one[1].startswith("state ") and one[-1].split() == ["data", "proven"]
 
 
 @pytest.mark.parametrize("how", ["raise", "kill"])

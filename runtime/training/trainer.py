@@ -156,12 +156,8 @@ class Trainer(TrainedArrays):
         self._kept.check()
         check_trace(trace)
         self._place = SavePlace(checkpoint, checkpoint_every)
+        _require_ranks(ranks, record_ops)
         self._ranks, self._writes = ranks, ranks is None or ranks.rank == 0
-        if ranks is not None and record_ops is not None:
-            raise DomainError(
-                "Trainer: argument 'record_ops': expected None with ranks, of which none has all values of a step, got "
-                f"{record_ops!r}; replay the trace in one process to see them"
-            )
         if self._writes and is_taken(trace) and not overwrite and not self._place.exists():
             raise taken("Trainer: argument 'trace'", trace)
         recipe = Recipe(
@@ -392,3 +388,18 @@ class Trainer(TrainedArrays):
         if self._place.path is not None:
             self.save(self._place.path)
             self._place.note(self._place.path)
+
+
+def _require_ranks(ranks: object, record_ops: RecordOps) -> None:
+    """Raise DomainError for what are no ranks, or what they cannot record."""
+    if ranks is None:
+        return
+    if not isinstance(ranks, Exchange):
+        raise DomainError(
+            f"Trainer: argument 'ranks': expected what dgrr.runtime.ranks.init() returns, or None, got {ranks!r}"
+        )
+    if record_ops is not None:
+        raise DomainError(
+            "Trainer: argument 'record_ops': expected None with ranks, of which none has all values of a step, got "
+            f"{record_ops!r}; replay the trace in one process to see them"
+        )

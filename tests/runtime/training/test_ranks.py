@@ -211,6 +211,14 @@ def test_a_value_that_is_not_finite_ends_all_ranks_and_seals_the_trace(tmp_path:
     assert link_of(tmp_path / "run.dgrr")[1] == 1
 
 
+def test_what_are_no_ranks_is_refused() -> None:
+    with pytest.raises(DomainError) as error:
+        new_trainer(4)  # type: ignore[arg-type]
+    assert str(error.value) == (
+        "Trainer: argument 'ranks': expected what dgrr.runtime.ranks.init() returns, or None, got 4"
+    )
+
+
 def test_what_ranks_cannot_do_is_refused() -> None:
     with pytest.raises(DomainError) as error:
         new_trainer(FakeRank.alone(), record_ops="first")

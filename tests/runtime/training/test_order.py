@@ -13,6 +13,7 @@ from dgrr.runtime.training.checkpoint import CheckpointError
 from dgrr.runtime.training.modes import StepMode
 from dgrr.tape import DomainError, nn, ops
 from dgrr.trace import at, compare, open_trace, replay, validate
+from dgrr.trace.cli.inspection import step_dict, step_lines
 from dgrr.trace.v2.format.constants import StepFlag
 
 Array = npt.NDArray[Any]
@@ -130,6 +131,8 @@ def test_a_trace_says_the_order_and_replay_follows_it(tmp_path: Path) -> None:
     assert validate(path).ok
     with open_trace(path) as trace:
         assert [(view.micro_batches, view.order) for view in trace] == [(5, "tree")] * 3
+        assert "  micro-batches 5, added in a tree" in step_lines(trace, trace[0])
+        assert step_dict(trace[0])["order"] == "tree"
     report = replay(path, loss_fn=loss_fn, batches=BATCHES)
     assert report.ok and (report.update, report.gradient, report.data) == ("proven",) * 3, report
     assert str(report).endswith("\n  the 5 micro-batches of a step were added in a tree")

@@ -1,6 +1,6 @@
 """A step of one rank among several: it computes its micro-batches and updates its shard; all end with equal bits."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from itertools import pairwise
@@ -93,9 +93,11 @@ class RankedStep(TrainingStep):
         block, copies = in_one_block(arena | {key: a for key, a in given.items() if key not in arena})
         self.params = {name: copies[PARAM + name] for name in params}
         self.model_state = {name: copies[MODEL_STATE + name] for name in model_state}
-        segments = in_segments({key: spec_of(a) for key, a in arena.items()})
+        specs = {key: spec_of(a) for key, a in arena.items()}
+        may_be_cut = self._divisible(specs)
+        segments = [Shards(segment, may_be_cut, self._ranks.size) for segment in in_segments(specs)]
         self._tree = TreeOfRanks(self._ranks, self.recipe.accumulate)
-        self._arena = Arena(self._ranks, list(map(self._cut, segments)), self._tree)
+        self._arena = Arena(self._ranks, segments, self._tree)
         self._block = block[: self._arena.nbytes]
         pieces = [self._params_in(rank) for rank in range(self._ranks.size)]
         self._states = StateShares(self._ranks, self.groups, self.params, pieces)
@@ -104,10 +106,11 @@ class RankedStep(TrainingStep):
         own = pieces[self._ranks.rank]
         self._own_params = {name: piece.of(self.params[name]) for name, piece in own.items()}
 
-    def _cut(self, specs: Mapping[str, Spec]) -> Shards:
+    def _divisible(self, specs: Mapping[str, Spec]) -> Callable[[str], bool]:
+        """What in the arena may be cut."""
         params = {name.removeprefix(PARAM): spec for name, spec in specs.items() if name.startswith(PARAM)}
         may_be_cut = divisible(self.groups, params, self.recipe)
-        return Shards(specs, lambda key: may_be_cut(key.removeprefix(PARAM)), self._ranks.size)
+        return lambda key: may_be_cut(key.removeprefix(PARAM))
 
     def _params_in(self, rank: int) -> dict[str, Piece]:
         pieces = self._arena.pieces(rank)

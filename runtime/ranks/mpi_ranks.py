@@ -52,7 +52,7 @@ class Ranks:
 
     def scatter(self, rows: Sequence[Array], bounds: Sequence[int], counts: Sequence[int]) -> Wait:
         """Give every rank its shard of the rows of all ranks, as `Exchange` says."""
-        arrived = self._room(counts, bounds)
+        arrived = self._room(rows, bounds, counts)
         firsts = [0, *accumulate(counts)]
         for place, row in enumerate(rows, firsts[self._rank]):
             arrived[place] = row[slice(*bounds[self._rank : self._rank + 2])]
@@ -105,9 +105,12 @@ class Ranks:
     def _shards(self, whole: Array, bounds: Sequence[int]) -> list[Any]:
         return [whole, (np.diff(bounds), np.array(bounds[:-1])), self._mpi.BYTE]
 
-    def _room(self, counts: Sequence[int], bounds: Sequence[int]) -> list[Array]:
-        """Where the shards of others arrive, and nothing in the places of one's own: the same for equal bounds."""
-        own, key = bounds[self._rank + 1] - bounds[self._rank], (*counts, *bounds)
+    def _room(self, rows: Sequence[Array], bounds: Sequence[int], counts: Sequence[int]) -> list[Array]:
+        """Where the shards of others arrive, and nothing in the places of one's own: the same for the same rows.
+
+        Several scatters between equal bounds may be under way, of other rows.
+        """
+        own, key = bounds[self._rank + 1] - bounds[self._rank], (*(row.ctypes.data for row in rows), *counts, *bounds)
         if key not in self._rooms:
             sizes = [0 if rank == self._rank else own for rank, count in enumerate(counts) for _ in range(count)]
             self._rooms[key] = [np.empty(size, np.uint8) for size in sizes]

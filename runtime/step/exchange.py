@@ -49,7 +49,7 @@ class Exchange(Protocol):
 
         Returns:
             A function that waits and returns ``sum(counts)`` arrays, the rows of rank 0 first: of each the bytes of
-            this rank's shard. They may be overwritten, and are valid until the next scatter between these bounds.
+            this rank's shard. They may be overwritten, and are valid until the next scatter of these rows.
         """
         ...
 

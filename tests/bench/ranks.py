@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from engines.dgrr_models import loss_fn_of, renamed
-from engines.models import MODELS
+from engines.models import MODELS, Mlp, Model
 from rich.console import Console
 from rich.table import Table
 
@@ -33,7 +33,11 @@ from dgrr.runtime.step.update import Recipe
 from dgrr.tape.values.spec import Spec
 
 BYTES = (1 << 12, 1 << 16, 1 << 20, 1 << 22, 1 << 24)
-NAMES = ("64-128-128-10", "cnn-28x28", "transformer")
+WIDE = "4 x 1024"
+TRAINED: dict[str, Model] = {
+    **{name: MODELS[name] for name in ("64-128-128-10", "cnn-28x28", "transformer")},
+    WIDE: Mlp((1024,) * 5, 32, "mse", 1.0),  # 16 MiB in four segments
+}
 MICRO_BATCHES = 4
 console = Console(width=120)
 
@@ -98,11 +102,11 @@ def exchange(ranks: Ranks, world: Any, in_place: Any, nbytes: int, rounds: int) 
 
 def steps(rounds: int, ranked: bool) -> list[dict[str, Any]]:
     """Whole steps of the models: on ranks with the exchange beside the rest and behind it, or in one process."""
-    return [step(name, rounds, ranked) for name in NAMES]
+    return [step(name, rounds, ranked) for name in TRAINED]
 
 
 def step(name: str, rounds: int, ranked: bool) -> dict[str, Any]:
-    model = MODELS[name]
+    model = TRAINED[name]
     params, batches = renamed(model.params()), model.batches()
     every = tuple(batches[i % len(batches)] for i in range(MICRO_BATCHES))
     recipe = Recipe(Adam(1e-3), MICRO_BATCHES, order="tree")
@@ -120,7 +124,7 @@ def step(name: str, rounds: int, ranked: bool) -> dict[str, Any]:
         made(own)
         row["sent"] = counted.sent
         row["seconds" if overlap else "seconds_without_overlap"] = fastest(partial(made, own), rounds - 1)
-        row["digest"] = made.digest()
+        row["digest" if overlap else "digest_without_overlap"] = made.digest()
     row["state"] = sum(array.nbytes for array in made.state.values())
     return row | {"parameters": sum(array.nbytes for array in made.params.values())}
 
@@ -153,7 +157,8 @@ def measured(rounds: int) -> dict[str, Any]:
     )
     rows = list[dict[str, Any]]()
     for ranked, alone, single in zip(two, one, one_thread, strict=True):
-        assert ranked["digest"] == alone["digest"] == single["digest"], ranked["model"]
+        every = {ranked["digest"], ranked["digest_without_overlap"], alone["digest"], single["digest"]}
+        assert len(every) == 1, ranked["model"]
         rows.append(
             {
                 **{key: ranked[key] for key in ("model", "micro_batches", "parameters", "state", "sent")},

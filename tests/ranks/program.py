@@ -16,6 +16,7 @@ import numpy as np
 from models import BATCH, MODELS, Model, model
 
 from dgrr.runtime import Adam, Callback, Trainer
+from dgrr.runtime.step import shards
 
 EPOCHS, ACCUMULATE = 2, 11
 """66 digits are 22 batches of 3, two steps in an epoch; 11 is no multiple of 2, 3, 4 or 8."""
@@ -123,10 +124,15 @@ def exchange(folder: Path, ranks: Any) -> dict[str, Any]:
     size, rank = ranks.size, ranks.rank
     for round, counts in enumerate(([1] * size, [1 + (r % 3) for r in range(size)])):
         for bounds in ([64 * r for r in range(size + 1)], [0] * size + [192], [2**15 * r for r in range(size + 1)]):
-            rows = [[drawn(bounds[-1], round, r, k) for k in range(count)] for r, count in enumerate(counts)]
-            waits = [ranks.scatter(rows[rank], bounds, counts) for _ in "12"]
-            expected = [row[bounds[rank] : bounds[rank + 1]].tolist() for of_rank in rows for row in of_rank]
-            assert [[part.tolist() for part in wait()] for wait in waits] == [expected] * 2
+            several = [
+                [[drawn(bounds[-1], round, n, r, k) for k in range(count)] for r, count in enumerate(counts)]
+                for n in range(3)
+            ]
+            waits = [ranks.scatter(rows[rank], bounds, counts) for rows in several]
+            for rows, arrived in zip(several, [wait() for wait in waits], strict=True):
+                expected = [row[bounds[rank] : bounds[rank + 1]].tolist() for of_rank in rows for row in of_rank]
+                assert [part.tolist() for part in arrived] == expected
+            rows = several[0]
             whole = np.zeros(bounds[-1], np.uint8)
             whole[bounds[rank] : bounds[rank + 1]] = rows[0][0][bounds[rank] : bounds[rank + 1]]
             own = whole[bounds[rank] : bounds[rank + 1]].copy()
@@ -144,7 +150,7 @@ def drawn(nbytes: int, *key: int) -> Any:
 
 
 def main(command: str, place: str) -> None:
-    ranks = None
+    ranks, shards.SEGMENT = None, 1 << 10  # small models are exchanged in several segments, as large ones are
     if "mpi4py.MPI" in sys.modules:  # which the launcher has begun
         from dgrr.runtime.ranks import init
 

@@ -21,6 +21,8 @@ RNG = np.random.default_rng(2)
 PARAMS = {f"w{i}": RNG.standard_normal((16, 16)) / 4 for i in range(LAYERS)}
 BATCHES = [tuple(RNG.standard_normal((3, 16)) for _ in range(M)) for _ in range(3)]
 RECIPE = Recipe(Adam(0.01), M, order="tree", clip_norm=0.5)
+CUT = Recipe(Adam(0.01), M, order="tree")
+"""A recipe by which parameters may be cut."""
 
 
 def loss_fn(p: Any, x: Any) -> Any:
@@ -35,20 +37,23 @@ def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shards, "SEGMENT", 2048)
 
 
-def train(rank: FakeRank, *, overlap: bool = True, eager: bool = False) -> tuple[list[float], str]:
+def train(
+    rank: FakeRank, recipe: Recipe = RECIPE, *, overlap: bool = True, eager: bool = False
+) -> tuple[list[float], str]:
     rank.overlap = overlap
-    step = RankedStep(loss_fn, PARAMS, RECIPE, rank)
+    step = RankedStep(loss_fn, PARAMS, recipe, rank)
     step = step.op_by_op() if eager else step
     return [float(step(batch[step.own.start : step.own.stop])) for batch in BATCHES], step.digest()
 
 
+@pytest.mark.parametrize("recipe", [RECIPE, CUT], ids=["clipped", "cut"])
 @pytest.mark.parametrize("options", [{}, {"overlap": False}, {"eager": True}], ids=["overlap", "none", "eager"])
-def test_segments_change_no_bit(options: dict[str, bool]) -> None:
+def test_segments_change_no_bit(recipe: Recipe, options: dict[str, bool]) -> None:
     """The norm of all gradients too, which adds those of the parameters in their order."""
-    alone = EagerStep(loss_fn, PARAMS, RECIPE)
+    alone = EagerStep(loss_fn, PARAMS, recipe)
     expected = [float(alone(batch)) for batch in BATCHES], alone.digest()
     for size in (1, 2, 5):
-        assert run_ranks(size, lambda rank: train(rank, **options)) == [expected] * size
+        assert run_ranks(size, lambda rank: train(rank, recipe, **options)) == [expected] * size
 
 
 def test_the_exchange_of_the_last_layers_begins_while_the_first_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:

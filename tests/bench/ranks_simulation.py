@@ -5,7 +5,7 @@ time. Then every rank gives every other one its shard of the sums in rounds (in 
 receives from r - k), adds what it got, updates its shard, and the parameters go round a ring. A round begins when both
 sides have done the one before; sending, receiving and adding take their time by bytes. ``--check`` holds the
 simulation to what `ranks.py --json FILE` measured on one machine: latency and bandwidth are taken from the smallest and
-largest exchange, and all else is predicted.
+largest exchange, what a step takes besides from the smallest model, and all else is predicted.
 """
 
 import argparse
@@ -47,6 +47,8 @@ class Machine:
     """Bytes of one operand a second."""
     updating: float = 2.5e9
     """Bytes of parameters a second, Adam."""
+    overhead: float = 0.5e-3
+    """Seconds that a step of several ranks takes besides: Python between plans and messages."""
     jitter: float = 0.02
     """By which share of its time one micro-batch takes longer than another (standard deviation)."""
 
@@ -66,9 +68,10 @@ MACHINES = (
 )
 
 MODELS = (
-    Work("64-128-128-10", 4 * 26_122, 310e-6),
-    Work("cnn-28x28", 4 * 20_490, 8e-3),
-    Work("transformer", 4 * 211_000, 30e-3),
+    Work("64-128-128-10", 104_488, 92e-6),
+    Work("cnn-28x28", 81_960, 6.5e-3),
+    Work("transformer", 449_792, 10.5e-3),
+    Work("4 x 1024", 16_793_600, 11.8e-3),
     Work("100 M parameters", 4 * 100_000_000, 2.5),
 )
 """The bench models as one core of the machine of docs/ranks.md computes a micro-batch; of the last one, 4,096 tokens
@@ -85,7 +88,7 @@ def step_time(work: Work, machine: Machine, ranks: int, micro_batches: int, seed
     now = scattered(now, spans * shard, machine)
     now += (spans.sum() - 1) * shard / machine.adding
     now = together(now, machine)
-    now += shard / machine.updating
+    now += shard / machine.updating + machine.overhead
     return float(gathered(now, shard, machine).max())
 
 
@@ -164,7 +167,7 @@ def fitted(exchanges: Sequence[Mapping[str, Any]]) -> Machine:
     size = large["bytes"]
     latency = small["seconds"] / (2 + SMALL)
     moved = large["seconds"] - small["seconds"] - size / 2 / Machine.adding
-    return Machine("fitted", latency, size / moved, jitter=0.0)
+    return Machine("fitted", latency, size / moved, overhead=0.0, jitter=0.0)
 
 
 def check(file: Path) -> None:
@@ -176,11 +179,11 @@ def check(file: Path) -> None:
     points = [
         (f"exchange of {row['bytes']} bytes", row["seconds"], exchange_time(row["bytes"], machine)) for row in exchanges
     ]
-    for row in measured["steps"]:
-        work = Work(row["model"], row["parameters"], row["gradients_seconds"])
-        points.append(
-            (f"step of {row['model']}", row["two_ranks_seconds"], step_time(work, machine, 2, row["micro_batches"]))
-        )
+    smallest = measured["steps"][0]
+    machine = replace(machine, overhead=smallest["two_ranks_seconds"] - step_of(machine, smallest))
+    points += [
+        (f"step of {row['model']}", row["two_ranks_seconds"], step_of(machine, row)) for row in measured["steps"]
+    ]
     for name, took, predicted in points:
         table.add_row(name, f"{1e3 * took:.3f}", f"{1e3 * predicted:.3f}", f"{predicted / took:.2f}")
     console.print(f"latency {1e6 * machine.latency:.1f} us, bandwidth {machine.bandwidth / 1e9:.2f} GB/s")
@@ -190,6 +193,12 @@ def check(file: Path) -> None:
 def exchange_time(size: int, machine: Machine) -> float:
     """Seconds of the exchange between two ranks alone, without an update."""
     return step_time(Work("", size, 0.0), replace(machine, updating=float("inf")), 2, 2)
+
+
+def step_of(machine: Machine, row: Mapping[str, Any]) -> float:
+    """Seconds of a measured step by two ranks of this machine."""
+    work = Work(row["model"], row["parameters"], row["gradients_seconds"])
+    return step_time(work, machine, 2, row["micro_batches"])
 
 
 def main() -> None:

@@ -59,8 +59,12 @@ def bound_to(
     inputs: Sequence[Array],
     constants: Mapping[int, Array],
     arrays: StateDict,
+    results: Mapping[int, Array] | None = None,
 ) -> Bound:
-    """A plan over these inputs and constants, and over the very arrays of parameters and states."""
+    """A plan over these inputs and constants, and over the very arrays of parameters and states.
+
+    ``results`` are arrays in which values that ops make are to lie, by their roots.
+    """
     outside: dict[int, Array] = dict(zip(recorded.inputs, inputs, strict=True))
     outside |= {id: arrays["params"][name] for name, id in recorded.params.items()}
     for id, value in plan.program.graph.values.items():
@@ -70,7 +74,7 @@ def bound_to(
             outside[id] = arrays["state"][value.name]
         elif value.role is Role.MODEL_STATE:
             outside[id] = arrays["model_state"][value.name]
-    return bind(plan, outside)
+    return bind(plan, outside | {**(results or {})})
 
 
 def _feed(buffer: Array, sizes: Array) -> tuple[int, ...]:

@@ -153,7 +153,7 @@ class RankedStep(TrainingStep):
                 )
             if len(self._known) == PLANS_KEPT:
                 del self._known[next(iter(self._known))]
-            self._known[key] = SharePlan(self, batch, key, self.own.start, self._arena.names, early=self._ranks.overlap)
+            self._known[key] = SharePlan(self, batch, key, self.own.start, self._arena, early=self._ranks.overlap)
         return self._known[key]
 
     def _agree(self, share: Share, *, finite: bool) -> bool:

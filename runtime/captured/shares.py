@@ -1,5 +1,6 @@
 """What one rank computes of a step: sums over consecutive micro-batches, op by op or from a captured plan."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -9,10 +10,12 @@ from ...tape import AnyTensor
 from ..ir.record import SharedRecording, metric_name, partial_name, record_share, share_graph
 from ..lower.bind import Fault
 from ..lower.compile import compile_graph
+from ..lower.program import Program
 from ..step.accumulate import Accumulation
 from ..step.batch import BatchSignature
 from ..step.eager import TrainingStep, tensors
 from ..step.evaluate import evaluations
+from ..step.gathered import Arena
 from .buffers import InputBuffers, bound_to
 from .plans import refused
 from .purity import Looks, require_equal
@@ -63,7 +66,7 @@ class SharePlan(InputBuffers):
 
     Args:
         first: the number of the first micro-batch.
-        segments: the names in the arena of what is exchanged together.
+        arena: the rows in which the sums are to lie, where a plan can put them there; else they are copied.
         early: whether the exchange of a segment may begin before all are there. The last one begins, as in backward.
     """
 
@@ -73,7 +76,7 @@ class SharePlan(InputBuffers):
         example: tuple[Any, ...],
         signature: BatchSignature,
         first: int,
-        segments: Sequence[Sequence[str]],
+        arena: Arena,
         *,
         early: bool,
     ) -> None:
@@ -82,10 +85,11 @@ class SharePlan(InputBuffers):
         recording = self._recorded()
         self._graph, constants = share_graph(recording)
         plan = compile_graph(self._graph, constants)
-        self._bound = bound_to(plan, recording, self.inputs, constants, step.arrays)
         self._share_of = recording
+        self._in_rows = _results(plan.program, self._outputs(plan.program), arena)
+        self._bound = bound_to(plan, recording, self.inputs, constants, step.arrays, self._in_rows)
         self._sums = self._share([])
-        self._stops = self._stretches(segments) if early else [self._bound.count] * len(segments)
+        self._stops = self._stretches(arena.names) if early else [self._bound.count] * len(arena.names)
         self.require_same("the second time")
         self._looks = Looks(self.require_same)
 
@@ -102,7 +106,8 @@ class SharePlan(InputBuffers):
 
     def _stretches(self, segments: Sequence[Sequence[str]]) -> list[int]:
         """Up to which op the plan is to be run until the sums of each segment are there, and of those behind it."""
-        program, sums = self._bound.plan.program, self._outputs()
+        program = self._bound.plan.program
+        sums = self._outputs(program)
         ends = {program.root(v): i + 1 for i, op in enumerate(program.ops) for v in op.outputs}
         stops, last = [0] * len(segments), 0
         for number in reversed(range(len(segments))):
@@ -110,9 +115,9 @@ class SharePlan(InputBuffers):
             stops[number] = last = max([last, *(ends.get(program.root(id), 0) for id in ids)])
         return stops
 
-    def _outputs(self) -> dict[str, list[int]]:
+    def _outputs(self, program: Program) -> dict[str, list[int]]:
         """The ids of the sums by the names that the arena has for them."""
-        outputs, made = self._bound.plan.program.graph.outputs, self._share_of
+        outputs, made = program.graph.outputs, self._share_of
         every = {PARAM + name: (f"gradient {name}", ids) for name, ids in made.gradients.items()}
         every |= {MODEL_STATE + name: (f"state {name}", ids) for name, ids in made.state.items()}
         return {name: [outputs[partial_name(what, k)] for k in range(len(ids))] for name, (what, ids) in every.items()}
@@ -159,4 +164,19 @@ class SharePlan(InputBuffers):
         return [self._value(partial_name(what, k)) for k in range(len(ids))]
 
     def _value(self, output: str) -> Array:
-        return self._bound.value(self._bound.plan.program.graph.outputs[output])
+        program = self._bound.plan.program
+        id = program.graph.outputs[output]
+        return self._in_rows[program.root(id)] if program.root(id) in self._in_rows else self._bound.value(id)
+
+
+def _results(program: Program, sums: Mapping[str, Sequence[int]], arena: Arena) -> dict[int, Array]:
+    """The arrays of the arena in which sums can lie: those that are the only output of their root, and all of it."""
+    outputs = Counter(program.root(id) for id in {*program.graph.outputs.values()})
+    found: dict[int, Array] = {}
+    for name, ids in sums.items():
+        for id, array in zip(ids, arena.rows(name), strict=True):
+            root, layout = program.root(id), program.layout(id)
+            whole = layout.is_dense and layout.offset == 0 and layout.nbytes == program.layout(root).nbytes > 0
+            if program.is_static(root) and whole and outputs[root] == 1 and root not in found:
+                found[root] = array
+    return found

@@ -84,12 +84,16 @@ class Bound:
 
 
 def bind(plan: BindingPlan, outside: Mapping[int, Array]) -> Bound:
-    """Allocate the arena and write the table. ``outside`` has the dense array of every root that is not static."""
+    """Allocate the arena and write the table.
+
+    ``outside`` has the dense array of every root that is not static, and of those static ones that shall not lie in the
+    arena.
+    """
     compile_side_by_side(_missing(plan))
     arena = line_aligned(plan.arena_bytes)
     memory = {root: _bytes(array) for root, array in outside.items()}
     memory |= {whole: _group(plan, whole, outside) for whole in plan.program.groups}
-    memory |= {root: arena[b.offset : b.offset + b.nbytes] for root, b in plan.slots.items()}
+    memory |= {root: arena[b.offset : b.offset + b.nbytes] for root, b in plan.slots.items() if root not in outside}
     ops, program = plan.program.ops, plan.program
     base = {root: int(m.ctypes.data) for root, m in memory.items()}
     tables, rows = list[int](), np.empty((len(ops), machine.ROW), np.int64)

@@ -33,9 +33,10 @@ class TreeOfRanks:
     def mean(self, own: Sequence[Array]) -> Array:
         """The mean of a number without axes, of which this rank has the sums ``own``; on every rank."""
         every = gathered(self._ranks, np.array(own), self.counts).reshape(-1, 1)
-        out = np.empty_like(every[0])
+        out: Array = np.empty_like(every[0])
         self.fold(out, list(every))
-        return out.reshape(())
+        mean: Array = out.reshape(())
+        return mean
 
 
 class Neighbours(NamedTuple):
@@ -56,17 +57,21 @@ class ShardedMeans:
         self._rows = [line_aligned(shards.nbytes) for _ in range(tree.counts[ranks.rank])]
         for row in self._rows:
             row[:] = 0
-        self._filled = [shards.views(row, 0, shards.every) for row in self._rows]
+        self.rows = [shards.views(row, 0, shards.every) for row in self._rows]
+        """The arrays of each row by name, where sums may be put before `begin`."""
         self._stretches = _stretches(shards, self._low, self._high)
         self._shard = self._rows[0][self._low : self._high]
         self._of_shard = shards.views(self._shard, self._low, self._pieces)
         self._wait: Wait = tuple
 
     def begin(self, partials: Mapping[str, Sequence[Array]]) -> None:
-        """Begin to give all ranks their shards of the sums, which are copied."""
-        for k, row in enumerate(self._filled):
+        """Begin to give all ranks their shards of the sums, which are copied unless they are these rows."""
+        for k, row in enumerate(self.rows):
             for name, array in row.items():
-                array[...] = partials[name][k] if name in partials else 0
+                if name not in partials:
+                    array[...] = 0
+                elif partials[name][k] is not array:
+                    array[...] = partials[name][k]
         self._wait = self._ranks.scatter(self._rows, self._shards.bounds, self._tree.counts)
 
     def means(self) -> dict[str, Array]:
@@ -104,6 +109,11 @@ class Arena:
     def names(self) -> list[list[str]]:
         """What lies in each segment."""
         return [[extent.name for extent in shards.extents] for shards in self._segments]
+
+    def rows(self, name: str) -> list[Array]:
+        """Where the sums of what has this name may be put before `begin`, which then copies nothing."""
+        of_all = (means.rows for means, names in zip(self._means, self.names, strict=True) if name in names)
+        return [row[name] for row in next(of_all)]
 
     def pieces(self, rank: int) -> list[Piece]:
         """What lies in the shards of a rank."""

@@ -1,6 +1,6 @@
 """What the ranks of a fit compare before its first step: what they were asked for, and with what they begin."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
@@ -52,4 +52,4 @@ def _described(data: object) -> str:
     """What is known of batches without iterating them."""
     if isinstance(data, Dataset | Epochs):
         return data.digest()
-    return f"{type(data).__qualname__} of {len(data)}" if isinstance(data, list | tuple) else type(data).__qualname__
+    return f"{type(data).__qualname__} of {len(data)}" if isinstance(data, Sized) else type(data).__qualname__

@@ -82,7 +82,7 @@ def exchange(ranks: Ranks, world: Any, in_place: Any, nbytes: int, rounds: int) 
     specs = {f"w{i}": Spec((nbytes // 16,), np.dtype(np.float32)) for i in range(4)}
     shards = [Shards(segment, lambda name: True, ranks.size) for segment in in_segments(specs)]
     arena = Arena(ranks, shards, TreeOfRanks(ranks, ranks.size))
-    sums = {name: [np.ones(spec.shape, np.float32)] for name, spec in specs.items()}
+    sums = {name: arena.rows(name) for name in specs}  # where a step makes them
     block, values = np.zeros(arena.nbytes, np.uint8), np.ones(nbytes // 4, np.float32)
 
     def once() -> None:

@@ -14,7 +14,6 @@ from ...tape.values.spec import Spec
 from ..optim.averages import averaged
 from ..optim.clip import clip_by_norms, clip_by_value, global_norm, tensor_norms
 from ..ranks.agreement import digests, require_agreement
-from ..step.accumulate import require_floats
 from ..step.batch import BatchSignature, batch_signature
 from ..step.eager import EagerStep, StateDict, TrainingStep, check_fits, mean_metrics
 from ..step.evaluate import NonFiniteError, evaluations
@@ -126,7 +125,6 @@ class RankedStep(TrainingStep):
         different parameters; what `CapturedStep` raises for a batch.
         """
         share = self._share(batch)
-        require_floats({name: sums[0] for name, sums in share.state.items()})
         means = self._arena.means(share.sums)
         self.is_finite = self._agree(share, finite=all(np.isfinite(array).all() for array in means.values()))
         loss = self._tree.mean(share.losses)

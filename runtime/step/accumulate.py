@@ -45,8 +45,8 @@ class Accumulation(Generic[T]):
     def put(self, loss: T, grads: Mapping[str, T], state: Mapping[str, T]) -> None:
         """What the next micro-batch gives; of the state the entries that it changes.
 
-        Raises DomainError, in a tree of more than one, for gradients of other parameters or changes of other entries of
-        the state than before, or of an entry that holds no floats.
+        Raises DomainError, in a tree, for gradients of other parameters or changes of other entries of the state than
+        before, or of an entry that holds no floats.
         """
         self.losses.put(loss)
         if self.order == "chain":
@@ -54,8 +54,7 @@ class Accumulation(Generic[T]):
         else:
             self._require("gradients of the parameters", self.grads, grads)
             self._require("changes of the model's state", self.state, state)
-            if self.count > 1:
-                require_floats(state)
+            _require_floats(state)
             for name, value in state.items():
                 self.state.setdefault(name, self._sums()).put(value)
         for name, grad in grads.items():
@@ -84,7 +83,7 @@ def mean(total: T, count: int) -> T:
     return total if count == 1 else OPS["divide"](total, count)
 
 
-def require_floats(state: Mapping[str, Any]) -> None:
+def _require_floats(state: Mapping[str, Any]) -> None:
     """Raise DomainError for a changed entry of the model's state of which there is no mean."""
     for name, value in state.items():
         if value.dtype.kind != "f":

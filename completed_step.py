@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from .arrays import Array, Arrays
 
@@ -85,6 +85,7 @@ class CompletedStep:
         batch: the arrays the loss was computed from: a mapping, a sequence or one array.
         clip: (threshold, scale) if the gradients were clipped by norm.
         micro_batches: how many micro-batches the gradients were accumulated over.
+        order: how what they gave was added: one after the other, or level by level in pairs.
         tape: every value of the step and its gradient, where the recorder wants them.
     """
 
@@ -98,4 +99,5 @@ class CompletedStep:
     batch: Any
     clip: tuple[float, float] | None = None
     micro_batches: int = 1
+    order: Literal["chain", "tree"] = "chain"
     tape: StepTape | None = None

@@ -62,11 +62,13 @@ def bound_to(
     inputs: Sequence[Array],
     constants: Mapping[int, Array],
     arrays: StateDict,
+    results: Mapping[int, Array] | None = None,
     mirror: "Mirror | None" = None,
 ) -> BoundPlan:
     """A plan over these inputs and constants, and over the very arrays of parameters and states.
 
-    With a mirror of what is trained it runs on the mirror's GPU.
+    ``results`` are arrays in which values that ops make are to lie, by their roots. With a mirror of what is trained
+    the plan runs on the mirror's GPU.
     """
     outside: dict[int, Array] = dict(zip(recorded.inputs, inputs, strict=True))
     outside |= {id: arrays["params"][name] for name, id in recorded.params.items()}
@@ -78,7 +80,7 @@ def bound_to(
         elif value.role is Role.MODEL_STATE:
             outside[id] = arrays["model_state"][value.name]
     if mirror is None:
-        return bind(plan, outside)
+        return bind(plan, outside | {**(results or {})})
     from ..cuda.bind import bind_to_gpu  # most programs have no GPU to ask for
 
     return bind_to_gpu(plan, outside, mirror)

@@ -11,6 +11,7 @@ from ..lower.plan import BindingPlan
 from ..lower.program import Program
 from ..optim.groups import Optimizer
 from ..step.loss_call import LossFn
+from ..step.tree import Order
 from ..step.update import Recipe
 from .profile import Profile, profile
 from .replayed_step import Device, OnShapeChange, ReplayedStep
@@ -90,6 +91,7 @@ def capture(
     model_state: Arrays | None = None,
     seed: int = 0,
     accumulate: int = 1,
+    order: Order = "chain",
     clip_norm: float | None = None,
     clip_value: float | None = None,
     frozen: Sequence[str] = (),
@@ -101,14 +103,15 @@ def capture(
     """A training step on copies of ``params``, recorded and compiled; nothing runs, nothing is trained.
 
     ``model_state`` is what ``model.init_state()`` gives, copied too, and ``seed`` that of ``ctx.random``.
-    With ``accumulate`` of n a batch is a tuple of n micro-batches; ``clip_norm`` and ``clip_value`` bound the
-    gradients before the update; ``optimizer``, ``frozen`` and ``ema`` are as for `Trainer`; ``on_shape_change`` says
-    whether a batch of another shape is captured too or is an error; ``without_passes`` switches compiler passes off
-    by name, with the same bits. ``device`` "cuda" runs the step on an NVIDIA GPU, with the same bits.
+    With ``accumulate`` of n a batch is a tuple of n micro-batches, whose gradients are added by ``order``;
+    ``clip_norm`` and ``clip_value`` bound the gradients before the update; ``order``, ``optimizer``, ``frozen`` and
+    ``ema`` are as for `Trainer`; ``on_shape_change`` says whether a batch of another shape is captured too or is an
+    error; ``without_passes`` switches compiler passes off by name, with the same bits. ``device`` "cuda" runs the step
+    on an NVIDIA GPU, with the same bits.
     Raises what the model raises; TapeError if it reads a value, which is not there yet; DomainError; CudaError where
     there is no GPU, or a kernel has no form for it.
     """
-    recipe = Recipe(optimizer, accumulate, clip_norm, clip_value, frozen=frozen, ema=ema)
+    recipe = Recipe(optimizer, accumulate, clip_norm, clip_value, frozen=frozen, ema=ema, order=order)
     step = CapturedStep(
         loss_fn,
         params,

@@ -4,15 +4,15 @@ from typing import Any
 
 from ...completed_step import CompletedStep, StepTape
 from ..step.batch import batch_arrays
-from ..step.eager import EagerStep
-from .captured_step import CapturedStep
+from .ranked_step import AnyStep, RankedStep
 
 
-def completed(step: EagerStep | CapturedStep, number: int, batch: Any, tape: StepTape | None = None) -> CompletedStep:
+def completed(step: AnyStep, number: int, batch: Any, tape: StepTape | None = None) -> CompletedStep:
     """What a recorder is told of the step just done: views that are valid until the next one.
 
     ``number`` counts steps from 0; ``tape`` is what ``step.tape(batch)`` gave before, where the recorder wants it. The
-    batch of an accumulated step is recorded as all its arrays in their order.
+    batch of an accumulated step is recorded as all its arrays in their order. All ranks of a step call it, and rank 0
+    gets the whole.
 
     >>> import numpy as np
     >>> from dgrr.runtime import SGD, capture
@@ -25,16 +25,21 @@ def completed(step: EagerStep | CapturedStep, number: int, batch: Any, tape: Ste
     (array([-0.5, -1. ]), ['leaf', 'leaf', 'mul', 'reduce_sum'])
     """
     recipe, scale = step.recipe, step.scale
+    if isinstance(step, RankedStep):
+        grads, together = step.collected_gradients(), step.collected_batch(batch)
+    else:
+        grads, together = step.consumed, tuple(batch_arrays(batch))
     return CompletedStep(
         step=number,
         loss=step.loss,
         hyper=step.groups.hyperparameters(number + 1),
-        grads=step.consumed,
+        grads=grads,
         params=step.params,
-        state=step.state,
+        state=step.whole_arrays()["state"],
         model_state=step.model_state,
-        batch=batch if recipe.accumulate == 1 else tuple(batch_arrays(batch)),
+        batch=batch if recipe.accumulate == 1 else together,
         clip=None if recipe.clip_norm is None or scale is None else (recipe.clip_norm, scale),
         micro_batches=recipe.accumulate,
+        order=recipe.order,
         tape=tape,
     )

@@ -75,7 +75,7 @@ class ReplayedStep(TrainingStep):
         if key not in self._known:
             if self._known and self._on_shape_change == "error":
                 known = next(iter(self._known))
-                raise ShapeError(f"step: batch: expected {_shown(known)} as captured, got {_shown(key)}")
+                raise ShapeError(f"step: batch: expected {shown(known)} as captured, got {shown(key)}")
             if len(self._known) == PLANS_KEPT:
                 del self._known[next(iter(self._known))]
             plans = Plans(self, batch, key, self._compile, self.mirror)
@@ -133,7 +133,7 @@ class ReplayedStep(TrainingStep):
         for i, batch in enumerate(every):
             if batch_signature(batch) != plans.signature:
                 raise ShapeError(
-                    f"steps: batch {i}: expected {_shown(plans.signature)}, got {_shown(batch_signature(batch))}"
+                    f"steps: batch {i}: expected {shown(plans.signature)}, got {shown(batch_signature(batch))}"
                 )
         columns = zip(*(batch_arrays(batch) for batch in every), strict=True)
         stacked = [np.array([np.asarray(a) for a in c], b.dtype) for c, b in zip(columns, plans.inputs, strict=True)]
@@ -250,5 +250,6 @@ def mirror_of(arrays: StateDict, device: str) -> "Mirror":
     return mirror
 
 
-def _shown(key: BatchSignature) -> str:
+def shown(key: BatchSignature) -> str:
+    """A signature in words."""
     return ", ".join(f"{where} {dtype}{list(shape)}" for where, shape, dtype in key)

@@ -1,7 +1,7 @@
 """Batches epoch after epoch, and the same made ahead by a thread."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sized
+from collections.abc import Callable, Container, Iterator, Sized
 from numbers import Integral
 from typing import Any, Generic, cast
 
@@ -9,6 +9,7 @@ from typing_extensions import TypeVar
 
 from ...tape.errors import DgrrError, DomainError
 from .ahead import Ahead
+from .shares import of_groups
 
 B = TypeVar("B", default=Any)
 """A batch."""
@@ -40,13 +41,77 @@ class Epochs(ABC, Generic[B]):
 
     def __iter__(self) -> Iterator[B]:
         """The batches of the next epoch."""
+        return self.epoch(self.next_epoch())
+
+    def next_epoch(self) -> int:
+        """The number of the epoch that ``iter()`` would give, which is passed over."""
         epoch = self._next_epoch
         self._next_epoch += 1
-        return self.epoch(epoch)
+        return epoch
 
     def prefetch(self, n: int = 2) -> "Prefetch[B]":
         """The same batches, up to ``n`` of them made ahead by a thread; see `Prefetch`."""
         return Prefetch(self, n)
+
+    def share(self, together: int, own: Container[int], *, rest: bool = False) -> "Share[B]":
+        """Of every ``together`` batches in turn those at the places ``own``: what one of several ranks reads."""
+        return Share(self, together, own, rest=rest)
+
+    def digest(self) -> str:
+        """By what processes see whether they have the same batches: here, where no more is known, the class."""
+        return type(self).__qualname__
+
+    def picked(self, k: int, wanted: Callable[[int], bool]) -> Iterator[B]:
+        """The batches of epoch ``k`` whose number ``wanted`` takes; write it anew where others need not be read."""
+        return (batch for number, batch in enumerate(self.epoch(k)) if wanted(number))
+
+
+class Share(Epochs[B]):
+    """The part of batches that one rank reads, epoch after epoch: of every so many in turn those at its places.
+
+    Epochs are counted where the batches are: what is iterated here is iterated there.
+
+    Args:
+        batches: any `Epochs`. Where their number is known, those of other ranks are passed over by `Epochs.picked`,
+            which for the batches of a data set reads nothing of them.
+        together: the batches of all ranks in turn.
+        own: the places of this rank among them, from 0.
+        rest: whether fewer than ``together`` at the end of an epoch count; else they are left out.
+
+    >>> from dgrr.runtime import Dataset
+    >>> batches = Dataset(np.arange(10)).batches(2).share(2, [1])
+    >>> len(batches), [labels.tolist() for labels, in batches]
+    (2, [[2, 3], [6, 7]])
+    """
+
+    def __init__(self, batches: Epochs[B], together: int, own: Container[int], *, rest: bool = False) -> None:
+        self._batches, self._together, self._own, self._rest = batches, whole("share", "together", together), own, rest
+
+    def epoch(self, k: int) -> Iterator[B]:
+        """The batches of this rank in epoch ``k``, whatever was iterated before."""
+        try:
+            count = self._count()
+        except TypeError:
+            return of_groups(self._batches.epoch(k), self._together, self._own, rest=self._rest)
+        return self._batches.picked(k, lambda number: number < count and number % self._together in self._own)
+
+    def next_epoch(self) -> int:
+        """The number of the batches' own next epoch, which is passed over there."""
+        return self._batches.next_epoch()
+
+    def __len__(self) -> int:
+        """Batches of this rank in an epoch. Raises TypeError where it is not known."""
+        return sum(number % self._together in self._own for number in range(self._count()))
+
+    def __repr__(self) -> str:
+        return f"{self._batches!r}.share({self._together}, {self._own})"
+
+    def _count(self) -> int:
+        """Of how many batches of an epoch this is a share. Raises TypeError where it is not known."""
+        if not isinstance(self._batches, Sized):
+            raise LengthError(f"Share: {self._batches!r} has no length; iterate it, or bound a fit by its steps")
+        count = len(self._batches)
+        return count if self._rest else count // self._together * self._together
 
 
 class Prefetch(Epochs[B]):
@@ -79,6 +144,14 @@ class Prefetch(Epochs[B]):
     def epoch(self, k: int) -> Iterator[B]:
         """The batches of epoch ``k``, whatever was iterated before; the thread begins with the first one."""
         return Ahead(self._batches.epoch(k), self._n)
+
+    def picked(self, k: int, wanted: Callable[[int], bool]) -> Iterator[B]:
+        """The batches of epoch ``k`` whose number ``wanted`` takes, made ahead."""
+        return Ahead(self._batches.picked(k, wanted), self._n)
+
+    def digest(self) -> str:
+        """That of the batches which it makes ahead."""
+        return self._batches.digest()
 
     def __len__(self) -> int:
         """Batches in an epoch. Raises TypeError where it is not known."""

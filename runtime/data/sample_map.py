@@ -53,6 +53,11 @@ class SampleMap:
             raise
 
     @property
+    def code(self) -> tuple[str, int | None]:
+        """By what processes know it: the name of the function, or of its class, and the seed."""
+        return getattr(self.fn, "__qualname__", None) or type(self.fn).__qualname__, self.seed
+
+    @property
     def name(self) -> str:
         """As ``repr`` shows it."""
         fn = getattr(self.fn, "__qualname__", None) or repr(self.fn)

@@ -47,3 +47,14 @@ def eliminate_common_subexpressions(graph: IRGraph) -> IRGraph:
 
 def _merge(same: dict[int, int], ids: tuple[int, ...], first: tuple[int, ...]) -> None:
     same.update(zip(ids, first, strict=True))
+
+
+def add_early(graph: IRGraph) -> IRGraph:
+    """With each addition directly behind what makes the last of its terms: sums are whole as early as can be."""
+    made: dict[int, int] = {}
+    behind: list[list[IRNode]] = [[] for _ in graph.nodes]
+    for i, node in enumerate(graph.nodes):
+        place = max((made[id] for id in node.reads if id in made), default=i) if node.op == "add" else i
+        behind[place].append(node)
+        made |= dict.fromkeys(node.outputs, place)
+    return replace(graph, nodes=tuple([node for together in behind for node in together]))

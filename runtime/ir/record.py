@@ -4,7 +4,7 @@ Forward and backward are the tape's own nodes - backward is recorded by the same
 eagerly - and the optimizer's primitives are put behind them.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -19,11 +19,13 @@ from ...tape.record.op import OPS
 from ...tape.transforms.symbolic_tape import Symbol, SymbolicTape
 from ...tape.values.dtypes import element_dtype, i64
 from ...tape.values.spec import Spec
+from ..step.accumulate import Accumulation
 from ..step.batch import map_batch
 from ..step.loss_call import LossFn, call_loss
 from ..step.update import Recipe
 from .build import Builder
 from .graph import IRGraph, Role, Value, gradient_name
+from .passes import add_early
 from .step_tape import ForwardPass, listed
 
 
@@ -66,34 +68,78 @@ def record(
     Raises GradientError if the loss is no scalar Var or depends on no parameter; what the model raises;
     TapeError if the model reads a value.
     """
-    run = _Passes(loss_fn, params, example, model_state or {}, seed, recipe.frozen_of(params))
-    passes = [run(micro) for micro in recipe.micro_batches(run.batch)]
-    gradients: dict[int, int] = {}
-    for var in run.p.values():
-        arrived = [g for g in (grads[var] for _, grads in passes) if g is not None]
-        if arrived:
-            gradients[var.id] = recipe.mean(arrived).id
-    loss = recipe.mean([loss for loss, _ in passes])
+    run = _Passes(loss_fn, params, example, model_state or {}, seed, recipe)
+    sums, arrived = Accumulation[AnyVar](recipe.order, recipe.accumulate), list[dict[int, int]]()
+    for micro in recipe.micro_batches(run.batch):
+        loss, grads = run(micro)
+        sums.put(loss, run.of_parameters(grads), run.changed)
+        arrived.append({id: g.id for id, g in grads.reached().items()})
+    loss, means, state = sums.means(run.p)
     loss = output(loss)
-    arrived = [{id: g.id for id, g in grads.reached().items()} for _, grads in passes]
+    gradients = {run.p[name].id: var.id for name, var in means.items()}
     dense = {id: g for grads in arrived for id, g in grads.items()}
     return Recording(
         **vars(run.recorded()),
         loss=loss.id,
         gradients=gradients,
         dense={**dense, **gradients},
-        new_state=run.new_state(),
+        new_state=run.new_state(state),
         metrics=run.metrics,
         forward=run.forward_nodes,
         passes=run.listed(arrived),
     )
 
 
+@dataclass(frozen=True)
+class SharedRecording(Recorded):
+    """A loss function recorded for consecutive micro-batches of a step: ids of the sums that they make whole."""
+
+    losses: list[int]
+    gradients: dict[str, list[int]]
+    state: dict[str, list[int]]
+    """Of what entries of the model's state become, for those that change."""
+    metrics: list[dict[str, int]]
+
+
+def record_share(
+    loss_fn: LossFn, params: Arrays, example: Any, recipe: Recipe, model_state: Arrays, seed: int, first: int
+) -> SharedRecording:
+    """`record` for some of the micro-batches of a step, the tuple ``example``, from number ``first`` on."""
+    run = _Passes(loss_fn, params, example, model_state, seed, recipe, first)
+    sums = Accumulation[AnyVar](recipe.order, recipe.accumulate, first)
+    for micro in run.batch:
+        loss, grads = run(micro)
+        sums.put(output(loss), run.of_parameters(grads), run.changed)
+    gradients, state = (
+        {name: [var.id for var in each.partials] for name, each in every.items()} for every in (sums.grads, sums.state)
+    )
+    losses = [var.id for var in sums.losses.partials]
+    return SharedRecording(**vars(run.recorded()), losses=losses, gradients=gradients, state=state, metrics=run.metrics)
+
+
+def share_graph(recording: SharedRecording) -> tuple[IRGraph, dict[int, Array]]:
+    """The sums of a share, without an update; outputs as `partial_name` and `metric_name` call them.
+
+    Each sum is made as soon as its terms are there, so that it can be sent while others are computed.
+    """
+    builder = begun(recording)
+    every = {"loss": recording.losses, **{f"gradient {n}": ids for n, ids in recording.gradients.items()}}
+    every |= {f"state {n}": ids for n, ids in recording.state.items()}
+    outputs = {partial_name(what, k): id for what, ids in every.items() for k, id in enumerate(ids)}
+    shown = {metric_name(name, k): id for k, made in enumerate(recording.metrics) for name, id in made.items()}
+    return add_early(builder.graph("share", {**outputs, **shown})), builder.constants
+
+
+def partial_name(what: str, number: int) -> str:
+    """The output that holds one of the sums."""
+    return f"{what} partial {number}"
+
+
 def record_loss(
     loss_fn: LossFn, params: Arrays, example: Any, recipe: Recipe, model_state: Arrays, seed: int
 ) -> Recorded:
     """`record` up to the loss of the first micro-batch, in a fifth of the time."""
-    run = _Passes(loss_fn, params, example, model_state, seed, recipe.frozen_of(params))
+    run = _Passes(loss_fn, params, example, model_state, seed, recipe)
     run.forward(recipe.micro_batches(run.batch)[0])
     return run.recorded()
 
@@ -118,11 +164,23 @@ def output(var: AnyVar) -> AnyVar:
 
 
 class _Passes:
-    """The forward and backward passes of a step, micro-batch by micro-batch, each after the state of the last."""
+    """The forward and backward passes of a step, micro-batch by micro-batch, each after the state of the last.
+
+    In a tree each is after the state before the step. ``first`` is the number of the first of them in its step.
+    """
 
     def __init__(
-        self, loss_fn: LossFn, params: Arrays, example: Any, model_state: Arrays, seed: int, frozen: Collection[str]
+        self,
+        loss_fn: LossFn,
+        params: Arrays,
+        example: Any,
+        model_state: Arrays,
+        seed: int,
+        recipe: Recipe,
+        first: int = 0,
     ) -> None:
+        frozen = recipe.frozen_of(params)
+        self._hands_on = recipe.order == "chain"
         self._tape = tape = SymbolicTape()
         self.p = {
             name: tape.symbol(Spec(a.shape, a.dtype), name, requires_grad=name not in frozen)
@@ -134,7 +192,8 @@ class _Passes:
         self._step: AnyVar | None = None
         self._before = {name: tape.symbol(Spec(a.shape, a.dtype), name) for name, a in model_state.items()}
         self._now: dict[str, AnyVar] = dict(self._before)
-        self._done = 0
+        self.changed: dict[str, AnyVar] = {}
+        self._next = first
         self.metrics = list[dict[str, int]]()
 
     def __call__(self, batch: Any) -> tuple[AnyVar, DenseGrads[Any]]:
@@ -147,15 +206,17 @@ class _Passes:
         loss, state, metrics = call_loss(self._loss_fn, self.p, batch, self._context)
         self._inside.append(range(start, len(self._tape)))
         self.metrics.append({name: output(var).id for name, var in metrics.items()})
-        self._now.update(state)
-        self._done += 1
+        self.changed = {name: var for name, var in state.items() if var.id != self._now[name].id}
+        if self._hands_on:
+            self._now.update(self.changed)
+        self._next += 1
         self.forward_nodes = self.forward_nodes or len(self._tape)
         return loss
 
     def _context(self) -> Context:
         step: AnyVar = self._tape.symbol(Spec((), i64.dtype), "step") if self._step is None else self._step
         self._step = step
-        return Context(True, Random(step, self._seed, self._done), self._now, step)
+        return Context(True, Random(step, self._seed, self._next), self._now, step)
 
     def listed(self, gradients: Sequence[Mapping[int, int]]) -> list[ForwardPass]:
         """The passes with the ids of the gradients that each gave."""
@@ -171,9 +232,13 @@ class _Passes:
         step = None if self._step is None else self._step.id
         return Recorded(self._tape, names, self._inputs, step, before)
 
-    def new_state(self) -> dict[int, int]:
+    def of_parameters(self, grads: DenseGrads[Any]) -> dict[str, AnyVar]:
+        """The gradient of every parameter that has one, by name."""
+        return {name: g for name, var in self.p.items() if (g := grads[var]) is not None}
+
+    def new_state(self, after: Mapping[str, AnyVar]) -> dict[int, int]:
         """Ids of entries of the model's state, and of what they become, for those that change."""
-        changed = {name: var for name, var in self._now.items() if var.id != self._before[name].id}
+        changed = {name: var for name, var in after.items() if var.id != self._before[name].id}
         return {self._before[name].id: var.id for name, var in changed.items()}
 
 

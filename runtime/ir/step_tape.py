@@ -10,7 +10,7 @@ import numpy as np
 from ...completed_step import StepTape, TapeNode
 from ...tape.graph.node import LEAF, Node
 from ..step.eager import TrainingStep
-from ..step.evaluate import Evaluation, evaluate
+from ..step.evaluate import Evaluation, evaluations
 from .attributes import canonical
 
 
@@ -89,11 +89,9 @@ def eager_tape(step: TrainingStep, batch: Any) -> StepTape:
 
     Raises what the loss function raises; infinite and NaN values are returned as they are.
     """
-    passes, point = list[Evaluation](), step.point
-    for micro in step.recipe.micro_batches(batch):
-        passes.append(evaluate(step.loss_fn, step.params, micro, point, step.groups.frozen))
-        point = point.after(passes[-1].model_state)
-    return tape_of(passes, step.params)
+    micros, recipe = step.recipe.micro_batches(batch), step.recipe
+    passes = evaluations(step.loss_fn, step.params, micros, step.point, step.groups.frozen, recipe.order)
+    return tape_of(list(passes), step.params)
 
 
 def tape_of(passes: Sequence[Evaluation], params: Collection[str]) -> StepTape:

@@ -79,11 +79,13 @@ class Bound:
         place = self.plan.program.places[id]
         return place.layout.array(self.memory[place.root])
 
-    def run(self) -> None:
-        """Run every op once. Raises Fault, at the op that failed; those behind it did not run."""
+    def run(self, first: int = 0, stop: int | None = None) -> None:
+        """Run every op once, or those from one up to another. Raises Fault, at the op that failed and ended it."""
+        count = (self.count if stop is None else stop) - first
         with THREADS.lent(wanted=self.shared) as control:
-            failed = machine.run(self.rows_address, self.count, control, self.fault)
+            failed = machine.run(self.rows_address + 8 * machine.ROW * first, count, control, self.fault)
         if failed:
+            self.fault[1] += first
             raise self.last_fault()
 
     def run_fed(self, feeds: int, batch: tuple[Any, ...]) -> bool:
@@ -120,12 +122,16 @@ class Bound:
 
 
 def bind(plan: BindingPlan, outside: Mapping[int, Array]) -> Bound:
-    """Allocate the arena and write the table. ``outside`` has the dense array of every root that is not static."""
+    """Allocate the arena and write the table.
+
+    ``outside`` has the dense array of every root that is not static, and of those static ones that shall not lie in the
+    arena.
+    """
     compile_side_by_side(_missing(plan))
     arena = line_aligned(plan.arena_bytes)
     memory = {root: bytes_of(array) for root, array in outside.items()}
     memory |= {whole: _group(plan, whole, outside) for whole in plan.program.groups}
-    memory |= {root: arena[b.offset : b.offset + b.nbytes] for root, b in plan.slots.items()}
+    memory |= {root: arena[b.offset : b.offset + b.nbytes] for root, b in plan.slots.items() if root not in outside}
     ops, program = plan.program.ops, plan.program
     base = {root: int(m.ctypes.data) for root, m in memory.items()}
     tables, rows = list[int](), np.empty((len(ops), machine.ROW), np.int64)

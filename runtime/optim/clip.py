@@ -52,16 +52,29 @@ def clip_by_global_norm(grads: Arrays, max_norm: float) -> ClippedByNorm:
     >>> clipped.norm, round(clipped.scale, 4), clipped.grads["w"].round(4)
     (5.0, 0.2, array([0.6, 0.8]))
     """
+    return clip_by_norms(grads, max_norm, tensor_norms(grads))
+
+
+def clip_by_norms(grads: Arrays, max_norm: float, norms: Array) -> ClippedByNorm:
+    """`clip_by_global_norm` of gradients that are some of those whose `tensor_norms`, in their order, are given."""
     bound = _bound("clip_by_global_norm: max_norm", max_norm)
-    rows = _rows("clip_by_global_norm", grads)
-    result = _norm_and_scale(rows, bound)
+    result = _norm_and_scale(norms, bound)
     norm, scale = result.tolist()
-    return ClippedByNorm(_map(scale_by, rows, result), norm, scale)
+    return ClippedByNorm(_map(scale_by, _rows("clip_by_global_norm", grads), result), norm, scale)
+
+
+def tensor_norms(grads: Arrays) -> Array:
+    """The norm of each tensor (float64). Raises DTypeError as `clip_by_global_norm` does."""
+    rows = _rows("clip_by_global_norm", grads)
+    norms = np.empty(len(rows))
+    for i, row in enumerate(rows.values()):
+        launch(tensor_norm, row.dtype, prepared_words(row.size), (norms[i : i + 1], row), 0)
+    return norms
 
 
 def global_norm(grads: Arrays) -> float:
     """The joint norm of all gradients, as `clip_by_global_norm` measures it. Raises DTypeError as that does."""
-    return float(_norm_and_scale(_rows("global_norm", grads), _bound("global_norm", float("inf")))[0])
+    return float(_norm_and_scale(tensor_norms(grads), _bound("global_norm", float("inf")))[0])
 
 
 def clip_by_value(grads: Arrays, limit: float) -> dict[str, Array]:
@@ -100,11 +113,9 @@ def _rows(command: str, grads: Arrays) -> dict[str, Array]:
     return {name: contiguous(check_float(grad, "{}: gradient {!r}", command, name)) for name, grad in grads.items()}
 
 
-def _norm_and_scale(rows: Arrays, bound: Array) -> Array:
-    """The norm of the norms of all rows, and what they are multiplied by to keep a bound."""
-    norms, result = np.empty(len(rows)), np.empty(2)
-    for i, row in enumerate(rows.values()):
-        launch(tensor_norm, row.dtype, prepared_words(row.size), (norms[i : i + 1], row), 0)
+def _norm_and_scale(norms: Array, bound: Array) -> Array:
+    """The norm of the norms of tensors, and what these are multiplied by to keep a bound."""
+    result = np.empty(2)
     launch(norm_scale, FLOAT64, prepared_words(norms.size), (result, norms, bound), 0)
     return result
 

@@ -1,7 +1,7 @@
 """Which rule updates which parameters of a run, by patterns of their names, and which are frozen."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -10,7 +10,7 @@ from ...arrays import Array, Arrays
 from ...completed_step import FROZEN, RuleGroup, of_group
 from ...tape.errors import DomainError
 from .admission import require_rule
-from .averages import HYPERPARAMETER, Averages
+from .averages import HYPERPARAMETER, Averages, ema_key
 from .rule import Rule
 
 Optimizer: TypeAlias = Rule | Mapping[str, Rule]
@@ -32,6 +32,12 @@ class ParameterGroup:
         scalars = {key: of_group(key, self.number) for key in self.rule.scalars}
         buffers = [f"{buffer}/{name}" for buffer in self.rule.law.buffers for name in self.names]
         return {**scalars, **dict(zip(buffers, buffers, strict=True))}
+
+    @property
+    def owners(self) -> dict[str, str | None]:
+        """The entries of the run's state and the parameter that each belongs to, None for those of all."""
+        names = [*([None] * len(self.rule.scalars)), *[name for _ in self.rule.law.buffers for name in self.names]]
+        return dict(zip(self.keys.values(), names, strict=True))
 
     def init(self, params: Arrays) -> dict[str, Array]:
         """The state of its parameters before the first step, by the run's names. Raises as `Rule.init` does."""
@@ -74,6 +80,20 @@ class Groups:
             group.step(params, grads, state)
         if self.averages is not None:
             self.averages.step(params, state)
+
+    @property
+    def owners(self) -> dict[str, str | None]:
+        """The entries of the state in their order and the parameter that each belongs to, None for those of many."""
+        own = {key: name for group in self.groups for key, name in group.owners.items()}
+        return own if self.averages is None else {**own, **{ema_key(name): name for name in self.averages.names}}
+
+    def share(self, names: Collection[str]) -> "Groups":
+        """The groups of some of the parameters, with the numbers that these have in the run, also of empty ones."""
+        own = [replace(group, names=tuple([n for n in group.names if n in names])) for group in self.groups]
+        averages = self.averages
+        if averages is not None:
+            averages = Averages(averages.decay, [n for n in averages.names if n in names])
+        return Groups(own, (), averages)
 
     def hyperparameters(self, step: int) -> dict[str, float]:
         """Every hyperparameter of an update, from 1, by name, with the number of its group but for the first."""

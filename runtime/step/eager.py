@@ -1,6 +1,6 @@
 """What every training step has - parameters, state, a recipe - and the step that runs op by op."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
@@ -9,13 +9,16 @@ from ...arrays import Array, Arrays
 from ...tape import AnyTensor, DgrrError
 from ...tape.values.by_name import require_flat
 from ...tape.values.dtypes import element_dtype
+from ...tape.values.spec import Spec
 from ...tape.values.unique import Unique
 from ..optim import clip_by_global_norm, clip_by_value
-from .evaluate import START, Evaluation, NonFiniteError, evaluate
+from .accumulate import Accumulation, Means
+from .evaluate import START, Evaluation, NonFiniteError, evaluations
 from .loss_call import LossFn, RunPoint, require_use
 from .memory import packed
 from .state_digest import state_digest
-from .update import Recipe, mean
+from .tree import Order
+from .update import Recipe
 
 StateDict = dict[str, dict[str, Array]]
 
@@ -38,14 +41,16 @@ class TrainingStep(Unique):
         self, loss_fn: LossFn, params: Arrays, recipe: Recipe, model_state: Arrays | None = None, seed: int = 0
     ) -> None:
         self.loss_fn, self.recipe, self.seed = loss_fn, recipe, seed
-        own = packed(_arrays("params", params))
-        self.groups = recipe.groups(own)
-        self._arrays: StateDict = {
-            "params": own,
-            "state": packed(self.groups.init(own)),
-            "model_state": packed(_arrays("model_state", model_state or {})),
-        }
-        require_use(loss_fn, self._arrays["model_state"])
+        given = _arrays("params", params)
+        self.groups = recipe.groups(given)
+        self._arrays: StateDict = {}
+        self._hold(given, _arrays("model_state", model_state or {}))
+        require_use(loss_fn, self.model_state)
+
+    def _hold(self, params: dict[str, Array], model_state: dict[str, Array]) -> None:
+        """Make the arrays that training changes, from what it begins with."""
+        own = packed(params)
+        self._arrays = {"params": own, "state": packed(self.groups.init(own)), "model_state": packed(model_state)}
 
     @property
     def point(self) -> RunPoint:
@@ -59,8 +64,7 @@ class TrainingStep(Unique):
     @property
     def arrays(self) -> StateDict:
         """The arrays themselves of all that training changes, part by part."""
-        self.settle()
-        return self._arrays
+        return {"params": self.params, "state": self.state, "model_state": self.model_state}
 
     def settle(self) -> None:
         """Have in the arrays what training has made of them: it may have happened elsewhere."""
@@ -83,6 +87,10 @@ class TrainingStep(Unique):
         self.settle()
         return self._arrays["model_state"]
 
+    def whole_arrays(self) -> StateDict:
+        """The same, with all of the optimizer's state, of which a rank holds its share; all ranks call it."""
+        return self.arrays
+
     def state_dict(self) -> StateDict:
         """A copy of everything that training changes: ``{"params": …, "state": …, "model_state": …}``."""
         return {part: {name: array.copy() for name, array in own.items()} for part, own in self.arrays.items()}
@@ -90,7 +98,7 @@ class TrainingStep(Unique):
     def load_state_dict(self, given: Mapping[str, Arrays]) -> None:
         """Go back to a `state_dict`, to the bit. Raises StateError, and changes nothing, if it does not fit."""
         for part, own in self.arrays.items():
-            _check(part, own, given.get(part, {}))
+            check_fits(part, own, given.get(part, {}))
         for part, own in self.arrays.items():
             for name, array in own.items():
                 array[...] = given[part][name]
@@ -162,17 +170,21 @@ def eager_gradients(
 
     Raises NonFiniteError if one of them is infinite or NaN, unless the recipe takes such values.
     """
-    passes: list[Evaluation] = []
-    frozen, stops = recipe.frozen_of(params), recipe.on_nonfinite == "stop"
-    for micro in recipe.micro_batches(batch):
-        passes.append(evaluate(loss_fn, params, micro, point, frozen))
-        if stops:
-            passes[-1].require_finite()
-        point = point.after(passes[-1].model_state)
-    loss, grads = averaged(passes, params)
+    shown, stops = list[dict[str, float]](), recipe.on_nonfinite == "stop"
+    micros, frozen = recipe.micro_batches(batch), recipe.frozen_of(params)
+
+    def looked_at() -> Iterator[Evaluation]:
+        for made in evaluations(loss_fn, params, micros, point, frozen, recipe.order):
+            if stops:
+                made.require_finite()
+            shown.append(made.metrics)
+            yield made
+
+    loss, grads, state = averaged(looked_at(), params, recipe.order, recipe.accumulate)
+    after = {**point.model_state, **state}
     if stops:
-        _require_finite({"loss": loss, **grads}, passes[-1].model_state)
-    return EagerGradients(loss, grads, passes[-1].model_state, mean_metrics([made.metrics for made in passes]))
+        _require_finite({"loss": loss, **grads}, after)
+    return EagerGradients(loss, grads, after, mean_metrics(shown))
 
 
 def _require_finite(means: Arrays, model_state: Arrays) -> None:
@@ -184,11 +196,18 @@ def _require_finite(means: Arrays, model_state: Arrays) -> None:
             raise NonFiniteError(f"loss and gradients are finite, but the new state {name!r} of the model is not")
 
 
-def averaged(passes: Sequence[Evaluation], names: Iterable[str]) -> tuple[Array, dict[str, Array]]:
-    """The means of the losses and of the gradients of named parameters over micro-batches; of one, as they are."""
-    arrived = {name: [AnyTensor(made.grads[name]) for made in passes if name in made.grads] for name in names}
-    grads = {name: mean(terms, len(passes)).array for name, terms in arrived.items() if terms}
-    return mean([AnyTensor(made.loss) for made in passes], len(passes)).array, grads
+def averaged(passes: Iterable[Evaluation], names: Iterable[str], order: Order, count: int) -> Means[Array]:
+    """The means over ``count`` micro-batches, which are taken one by one; of one, what it gives."""
+    sums = Accumulation[AnyTensor](order, count)
+    for made in passes:
+        sums.put(AnyTensor(made.loss), tensors(made.grads), tensors(made.updated))
+    loss, grads, state = sums.means(names)
+    return Means(loss.array, *({name: t.array for name, t in each.items()} for each in (grads, state)))
+
+
+def tensors(arrays: Arrays) -> dict[str, AnyTensor]:
+    """Arrays as ops take them."""
+    return {name: AnyTensor(array) for name, array in arrays.items()}
 
 
 def mean_metrics(passes: Sequence[Mapping[str, float]]) -> dict[str, float]:
@@ -210,12 +229,13 @@ def clipped(grads: dict[str, Array], recipe: Recipe) -> tuple[dict[str, Array], 
     return result.grads, result.norm, result.scale
 
 
-def _check(part: str, own: Arrays, given: Arrays) -> None:
+def check_fits(part: str, own: Mapping[str, Array | Spec], given: Arrays) -> None:
+    """Raise StateError for arrays of a state dict of other names, shapes or dtypes."""
     if list(own) != list(given):
         raise StateError(f"load_state_dict: {part}: expected the names {list(own)}, got {list(given)}")
     for name, array in own.items():
         other = np.asarray(given[name])
-        if (other.shape, other.dtype) != (array.shape, array.dtype):
+        if (other.shape, other.dtype) != (tuple(array.shape), array.dtype):
             raise StateError(
                 f"load_state_dict: {part} {name!r}: expected {array.dtype}{list(array.shape)}, "
                 f"got {other.dtype}{list(other.shape)}"

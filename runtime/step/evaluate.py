@@ -1,6 +1,6 @@
 """A loss function on a batch: its value, its gradients, and the tape that holds both."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,14 @@ from ...arrays import Array, Arrays
 from ...tape import (
     AnyTensor,
     AnyVar,
+    Context,
     NonFiniteError as NonFiniteError,  # for those who have it from here
     Tape,
 )
 from ...tape.graph.backward import DenseGrads
 from .batch import map_batch
 from .loss_call import LossFn, RunPoint, call_loss
+from .tree import Order
 
 START = RunPoint()
 
@@ -31,6 +33,8 @@ class Evaluation:
     """The gradient of every parameter that the loss depends on, in the order of the parameters."""
     model_state: dict[str, Array]
     """The state of the model after the step."""
+    updated: dict[str, Array]
+    """The entries of it that the loss function has changed."""
     metrics: dict[str, float]
     """What the loss function gave to be shown."""
 
@@ -63,13 +67,38 @@ def evaluate(
     """
     tape: Tape[Any] = Tape()
     p = tape.params(params) if not frozen else _some_frozen(tape, params, frozen)
-    loss, state, metrics = call_loss(loss_fn, p, on_tape(tape, batch), lambda: point.context(tape))
+    given = dict[str, int]()
+
+    def context() -> Context:
+        made = point.context(tape)
+        given.update({name: var.id for name, var in made.state.items()})
+        return made
+
+    loss, state, metrics = call_loss(loss_fn, p, on_tape(tape, batch), context)
     shown = {name: float(var.item()) for name, var in metrics.items()}
     dense = tape.backward_scalar(loss)
     reached = {name: dense[var] for name, var in p.items()}
     grads = {name: g.array for name, g in reached.items() if g is not None}
-    after = {**point.model_state, **{name: var.numpy() for name, var in state.items()}}
-    return Evaluation(tape, loss.numpy(), dense, grads, after, shown)
+    updated = {name: var.numpy() for name, var in state.items() if var.id != given[name]}
+    return Evaluation(tape, loss.numpy(), dense, grads, {**point.model_state, **updated}, updated, shown)
+
+
+def evaluations(
+    loss_fn: LossFn,
+    params: Arrays,
+    micro_batches: Iterable[Any],
+    point: RunPoint,
+    frozen: Collection[str],
+    order: Order,
+) -> Iterator[Evaluation]:
+    """`evaluate` for micro-batches of a step in turn, each when it is asked for.
+
+    In a chain each begins with the state of the model that the one before it left, in a tree with that of ``point``.
+    """
+    for micro in micro_batches:
+        made = evaluate(loss_fn, params, micro, point, frozen)
+        yield made
+        point = point.after(made.model_state if order == "chain" else point.model_state)
 
 
 def _some_frozen(tape: Tape[Any], params: Arrays, frozen: Collection[str]) -> dict[str, AnyVar]:

@@ -33,6 +33,11 @@ def owned_block(array: Array) -> Array:
 
 def packed(arrays: Mapping[str, Array]) -> dict[str, Array]:
     """Copies of arrays in one block, side by side in their order, each beginning at a cache line."""
+    return in_one_block(arrays)[1]
+
+
+def in_one_block(arrays: Mapping[str, Array]) -> tuple[Array, dict[str, Array]]:
+    """The bytes of such a block, and the copies in it."""
     block = line_aligned(sum(aligned(a.nbytes) for a in arrays.values()))
     block[:] = 0
     copies, offset = dict[str, Array](), 0
@@ -40,7 +45,7 @@ def packed(arrays: Mapping[str, Array]) -> dict[str, Array]:
         copies[name] = block[offset : offset + array.nbytes].view(array.dtype).reshape(array.shape)
         copies[name][...] = array
         offset += aligned(array.nbytes)
-    return copies
+    return block, copies
 
 
 def side_by_side(

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, get_args
 
 from ...tape.errors import DomainError
-from ...tape.record.op import OPS
 from ..optim.averages import require_decay
 from ..optim.groups import Groups, Optimizer, frozen_names, grouped, require_frozen, require_optimizer
+from .tree import Order
 
-T = TypeVar("T")
 OnNonfinite = Literal["stop", "record"]
 
 
@@ -17,12 +16,12 @@ OnNonfinite = Literal["stop", "record"]
 class Recipe:
     """A rule, or rules by patterns of names, and what is done to gradients before it.
 
-    With ``accumulate`` of n, a step takes n micro-batches; their losses and gradients are added in their order
-    and divided by n once, which is not to the bit what one large batch would give. Then gradients are clipped
-    by value, then by global norm of all parameters, where asked. Parameters that a pattern of ``frozen`` matches have
-    no gradient and are not updated. ``ema`` is the decay of running averages of the others, None for none. A loss or
-    gradient that is not finite stops the step before anything is changed, or, with ``on_nonfinite="record"``, is a
-    value like others.
+    With ``accumulate`` of n, a step takes n micro-batches; their losses and gradients are added - by ``order`` one
+    after the other ("chain") or level by level in pairs ("tree") - and divided by n once, which is not to the bit what
+    one large batch would give. Then gradients are clipped by value, then by global norm of all parameters, where asked.
+    Parameters that a pattern of ``frozen`` matches have no gradient and are not updated. ``ema`` is the decay of
+    running averages of the others, None for none. A loss or gradient that is not finite stops the step before anything
+    is changed, or, with ``on_nonfinite="record"``, is a value like others.
     """
 
     rule: Optimizer
@@ -33,6 +32,7 @@ class Recipe:
     frozen: Sequence[str] = ()
     ema: float | None = None
     on_nonfinite: OnNonfinite = "stop"
+    order: Order = "chain"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rule", require_optimizer(self.rule))
@@ -42,6 +42,8 @@ class Recipe:
             raise DomainError(f"accumulate: expected a whole number of at least 1, got {self.accumulate!r}")
         if self.on_nonfinite not in ("stop", "record"):
             raise DomainError(f"on_nonfinite: expected 'stop' or 'record', got {self.on_nonfinite!r}")
+        if self.order not in get_args(Order):
+            raise DomainError(f"order: expected 'chain' or 'tree', got {self.order!r}")
         for name in ("clip_norm", "clip_value"):
             bound = getattr(self, name)
             if bound is not None and not bound >= 0:
@@ -61,6 +63,7 @@ class Recipe:
         later = {  # which checkpoints of earlier versions have not
             "frozen": list(self.frozen) or None,
             "on_nonfinite": "record" if self.on_nonfinite == "record" else None,
+            "order": "tree" if self.order == "tree" else None,
         }
         return {**vars(self), "rule": repr(self.rule), **later}
 
@@ -72,17 +75,3 @@ class Recipe:
             given = f"{len(batch)} of them" if isinstance(batch, tuple | list) else type(batch).__name__  # pyright: ignore
             raise DomainError(f"batch: expected a tuple of {self.accumulate} micro-batches, got {given}")
         return batch  # pyright: ignore[reportUnknownVariableType]
-
-    def mean(self, terms: Sequence[Any]) -> Any:
-        """Their sum, in order, divided by the number of micro-batches; a single one stays as it is."""
-        return mean(terms, self.accumulate)
-
-
-def mean(terms: Sequence[Any], n: int) -> Any:
-    """The sum of terms, in order, divided by ``n``; 1 divides nothing."""
-    if n == 1:
-        return terms[0]
-    total = terms[0]
-    for term in terms[1:]:
-        total = OPS["add"](total, term)
-    return OPS["divide"](total, n)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...tape import DomainError
 from ..data import Dataset, Epochs
+from ..data.shares import of_groups
 
 SIZE = 64
 """Of the batches in the advice that errors give."""
@@ -60,19 +61,28 @@ class Feed:
         epochs: how many epochs it has; None for one, or for as many as the steps need.
         accumulate: how many batches are one step; a rest of fewer at the end of an epoch is left out.
         cursor: where to go on. Epochs before it are passed over, then the batches that were taken.
+        own: which of the batches of a step are wanted, None for all. Others are not read where `Epochs` can leave them.
 
     Raises:
         DomainError: a count below 0, or samples in place of batches.
     """
 
     def __init__(
-        self, batches: Iterable[Any], *, steps: int | None, epochs: int | None, accumulate: int, cursor: Cursor
+        self,
+        batches: Iterable[Any],
+        *,
+        steps: int | None,
+        epochs: int | None,
+        accumulate: int,
+        cursor: Cursor,
+        own: range | None = None,
     ) -> None:
         for name, value in (("steps", steps), ("epochs", epochs)):
             if value is not None and value < 0:
                 raise DomainError(f"fit: argument {name!r}: expected at least 0, got {value}")
         require_batches("fit: argument 'batches'", batches)
         self._batches, self._steps, self._accumulate = batches, steps, accumulate
+        self._own = own
         self._epochs = 1 if steps is None and epochs is None else epochs
         self._epoch, self._taken, self._count, self._stopped = cursor.epoch, cursor.taken, cursor.steps, cursor.stopped
 
@@ -137,13 +147,21 @@ class Feed:
 
     def _steps_of_epoch(self) -> Iterator[Any]:
         """The batches of the epoch that are left, as many as are needed."""
-        items = iter(self._batches)
-        _skip(items, self._taken, self._epoch)
-        n = self._accumulate
+        items, n = self._items(), self._accumulate if self._own is None else len(self._own)
+        _skip(items, self._taken // self._accumulate * n, self._epoch)
         while not self._done and len(together := tuple(islice(items, n))) == n:
-            yield together if n > 1 else together[0]
+            yield together if n > 1 or self._own is not None else together[0]
         if self._taken == 0:
             raise DomainError(self._nothing())
+
+    def _items(self) -> Iterator[Any]:
+        """The batches of the next epoch, or of each step of it those that are wanted."""
+        batches, own = self._batches, self._own
+        if own is None:
+            return iter(batches)
+        if isinstance(batches, Epochs):
+            return iter(batches.share(self._accumulate, own))
+        return of_groups(iter(batches), self._accumulate, own)
 
     def _nothing(self) -> str:
         least = "one batch" if self._accumulate == 1 else f"{self._accumulate} batches"

@@ -1,6 +1,6 @@
 """Forward passes of a trainer's functions over batches: figures of a model on other data, and its predictions."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from inspect import ismethod
@@ -11,10 +11,14 @@ import numpy as np
 from ...arrays import Array
 from ...tape import AnyVar, DomainError, ShapeError
 from ..captured.forward import CapturedForward
+from ..captured.ranked_step import RankedStep
 from ..data import Dataset, Epochs
+from ..data.shares import of_groups
 from ..optim.averages import averaged
+from ..ranks.rows import in_turn
 from ..step.batch import batch_arrays, map_batch
 from ..step.eager import TrainingStep
+from ..step.exchange import Exchange
 from ..step.forward import Forward, eager_forward, loss_forward, model_forward
 from .batch_stream import require_batches
 
@@ -34,11 +38,13 @@ MODELS_KEPT = 8
 class Forwards:
     """Forward passes over the arrays of a step: op by op, or captured at the first batch of each signature.
 
-    With ``averages`` they take the running averages of the parameters.
+    With ``averages`` they take the running averages of the parameters. ``ranks`` are those that share the batches.
     """
 
-    def __init__(self, step: TrainingStep, *, eager: bool, averages: bool = False) -> None:
-        self._step, self._eager, self._averages = step, eager, averages
+    def __init__(
+        self, step: TrainingStep, *, eager: bool, averages: bool = False, ranks: Exchange | None = None
+    ) -> None:
+        self._step, self._eager, self._averages, self.ranks = step, eager, averages, ranks
         self._models: dict[Any, tuple[Any, Callable[[Any], Any]]] = {}
 
     @cached_property
@@ -58,6 +64,11 @@ class Forwards:
 
     def _of(self, function: Forward) -> Callable[[Any], Any]:
         step = self._step
+        if self._averages and isinstance(step, RankedStep):
+            raise DomainError(
+                "averages: expected a trainer without ranks, each of which keeps a share of the averages; save the run "
+                "and load it in one process, or take trainer.averaged"
+            )
         params = averaged(step.params, step.state) if self._averages else step.params
         if not self._eager:
             return _settled(step, CapturedForward(function, {**step.arrays, "params": params}, step.seed))
@@ -74,29 +85,32 @@ def _settled(step: TrainingStep, forward: CapturedForward) -> Callable[[Any], An
     return run
 
 
-def measured(forwards: Forwards, data: Iterable[Any], between: Callable[[], None] = lambda: None) -> dict[str, float]:
+def measured(
+    forwards: Forwards, where: str, data: object, between: Callable[[], None] = lambda: None
+) -> dict[str, float]:
     """The mean loss and the mean of every metric that the loss function returns, each batch weighed by its samples.
 
     ``between`` is called after every batch.
     """
-    totals, samples = dict[str, float](), dict[str, int]()
-    for batch in data:
-        size = _size(batch)
-        for name, value in forwards.loss(batch).items():
-            totals[name] = totals.get(name, 0.0) + float(value[()]) * size
-            samples[name] = samples.get(name, 0) + size
+
+    loss = forwards.loss
+
+    def figures(batch: Any) -> dict[str, float]:
+        found = {name: float(value[()]) for name, value in loss(batch).items()}
         between()
-    return {name: _mean(total, samples[name]) for name, total in totals.items()}
+        return found
+
+    return _means(forwards.ranks, where, data, figures)
 
 
 def evaluated(forwards: Forwards, data: object, metric: Metric, model: Model | None) -> float:
     """One figure over batches. Raises DomainError for a name that nothing has, or a model that is missing."""
-    batches = batches_of("evaluate: argument 'data'", data)
+    where = "evaluate: argument 'data'"
     if callable(metric):
-        return _weighed(forwards, batches, metric, _required(model, "a metric that is a function"))
+        return _weighed(forwards, where, data, metric, _required(model, "a metric that is a function"))
     if metric == "accuracy" and model is not None:
-        return _weighed(forwards, batches, _share_of_right, model)
-    found = measured(forwards, batches)
+        return _weighed(forwards, where, data, _share_of_right, model)
+    found = measured(forwards, where, data)
     if metric in found:
         return found[metric]
     if metric == "accuracy":
@@ -105,26 +119,48 @@ def evaluated(forwards: Forwards, data: object, metric: Metric, model: Model | N
     raise DomainError(f"evaluate: argument 'metric': expected one of {names}, or a function, got {metric!r}")
 
 
-def batches_of(where: str, data: object) -> Iterator[Any]:
-    """The batches of a data set, of the first epoch of its batches, or as they are given; at least one.
+def _means(
+    ranks: Exchange | None, where: str, data: object, figures: Callable[[Any], dict[str, float]]
+) -> dict[str, float]:
+    """The means of figures over the samples of all batches, added in the order of the batches."""
+    totals, samples = dict[str, float](), dict[str, int]()
+    for size, found in _rows(ranks, where, data, figures):
+        for name, value in found.items():
+            totals[name] = totals.get(name, 0.0) + value * size
+            samples[name] = samples.get(name, 0) + size
+    return {name: _mean(total, samples[name]) for name, total in totals.items()}
+
+
+def _rows(
+    ranks: Exchange | None, where: str, data: object, figures: Callable[[Any], dict[str, float]]
+) -> Sequence[tuple[int, dict[str, float]]]:
+    """Samples and figures of each batch, in order; of several ranks each computes its share, and all get all.
+
+    Raises DomainError for no batch.
+    """
+    own = [(_size(batch), figures(batch)) for batch in _batches(where, data, ranks)]
+    rows = own if ranks is None else in_turn(ranks, own)
+    if not rows:
+        raise DomainError(f"{where}: expected at least one batch, got none; an iterator is used up after one pass")
+    return rows
+
+
+def _batches(where: str, data: object, ranks: Exchange | None) -> Iterator[Any]:
+    """The batches of a data set, of the first epoch of its batches, or as they are given; of ranks one in turn each.
 
     What has epochs is not iterated, so that its next epoch is what it was. Raises DomainError.
     """
-    items, empty = _epoch(where, data), True
-    for batch in items:
-        empty = False
-        yield batch
-    if empty:
-        raise DomainError(f"{where}: expected at least one batch, got none; an iterator is used up after one pass")
-
-
-def _epoch(where: str, data: object) -> Iterator[Any]:
     given: Any = cast(Any, data)
     if isinstance(data, Dataset):
         given = given.batches(BATCH)
     require_batches(where, given)
-    items: Iterator[Any] = given.epoch(0) if isinstance(data, Dataset | Epochs) else iter(given)
-    return items
+    epochs = isinstance(data, Dataset | Epochs)
+    if ranks is None:
+        return cast(Iterator[Any], given.epoch(0) if epochs else iter(given))
+    own = (ranks.rank,)
+    if epochs:
+        return cast(Iterator[Any], given.share(ranks.size, own, rest=True).epoch(0))
+    return of_groups(iter(given), ranks.size, own, rest=True)
 
 
 def predicted(forward: Callable[[Any], Any], inputs: Any, batch: int) -> Any:
@@ -177,14 +213,14 @@ def _length(inputs: Any) -> int:
     return cast(int, lengths.pop())
 
 
-def _weighed(forwards: Forwards, batches: Iterable[Any], metric: Callable[[Any, Any], Any], model: Model) -> float:
+def _weighed(forwards: Forwards, where: str, data: object, metric: Callable[[Any, Any], Any], model: Model) -> float:
     """The mean of ``metric(outputs, batch)`` over samples."""
-    forward, total, samples = forwards.model(model), 0.0, 0
-    for batch in batches:
-        size = _size(batch)
-        total += float(metric(forward(_inputs(batch)), batch)) * size
-        samples += size
-    return _mean(total, samples)
+    forward = forwards.model(model)
+
+    def figure(batch: Any) -> dict[str, float]:
+        return {"metric": float(metric(forward(_inputs(batch)), batch))}
+
+    return _means(forwards.ranks, where, data, figure)["metric"]
 
 
 def _share_of_right(outputs: Any, batch: Any) -> float:

@@ -7,7 +7,7 @@ from ...tape import DomainError
 from ..data import Dataset, Epochs
 from ..step.loss_result import VALIDATION
 from .batch_stream import require_batches
-from .evaluation import Forwards, batches_of, measured
+from .evaluation import Forwards, measured
 
 _WHERE = "fit: argument 'validation'"
 
@@ -45,7 +45,7 @@ class HeldOut:
 
     def figures(self, forwards: Forwards, check: Callable[[], None]) -> dict[str, float]:
         """Their means, named as validation; ``check`` is called after every batch."""
-        found = measured(forwards, batches_of(_WHERE, self._data), check)
+        found = measured(forwards, _WHERE, self._data, check)
         return {VALIDATION + name: value for name, value in found.items()}
 
 

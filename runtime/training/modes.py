@@ -8,9 +8,11 @@ from ...arrays import Arrays
 from ...completed_step import StepTape
 from ...tape import DomainError
 from ..captured.captured_step import CapturedStep
+from ..captured.ranked_step import AnyStep, RankedStep
 from ..captured.replayed_step import Device, OnShapeChange
 from ..ir.step_tape import eager_tape
 from ..step.eager import EagerStep
+from ..step.exchange import Exchange
 from ..step.loss_call import LossFn
 from ..step.update import Recipe
 
@@ -21,6 +23,7 @@ class StepRunner:
     """Runs each step in one mode, always on the same arrays of parameters and state.
 
     Args:
+        ranks: the other ranks, with which each step is done together.
         mode: "eager" runs op by op; "capture" records, compiles and runs each step once; "replay" runs ``warmup``
             steps op by op, then captures once per signature of the batch, and replays.
         on_shape_change: of captured steps that are kept: capture a batch of another signature too, or refuse it.
@@ -40,6 +43,7 @@ class StepRunner:
         on_shape_change: OnShapeChange,
         model_state: Arrays | None = None,
         seed: int = 0,
+        ranks: Exchange | None = None,
         device: Device = "cpu",
     ) -> None:
         _require("mode", mode, StepMode)
@@ -53,13 +57,30 @@ class StepRunner:
                 f"Trainer: argument 'device': expected mode='replay' and warmup=0 with {device!r}, where steps run "
                 f"only as they are captured, got {given}"
             )
-        self._captured = CapturedStep(
-            loss_fn, params, recipe, model_state=model_state, seed=seed, on_shape_change=on_shape_change, device=device
-        )
-        self._eager = EagerStep.beside(self._captured)
+        if device != "cpu" and ranks is not None:
+            raise DomainError(f"Trainer: argument 'ranks': expected None with the device {device!r}, got {ranks!r}")
         self._mode, self._warmup = mode, int(warmup)
-        self.step: EagerStep | CapturedStep = self._captured
+        state: dict[str, Any] = {"model_state": model_state, "seed": seed, "on_shape_change": on_shape_change}
+        self._captured: CapturedStep | RankedStep
+        self._eager: EagerStep | RankedStep
+        if ranks is None:
+            self._captured = CapturedStep(loss_fn, params, recipe, device=device, **state)
+            self._eager = EagerStep.beside(self._captured)
+        else:
+            self._captured = RankedStep(loss_fn, params, recipe, ranks, **state)
+            self._eager = self._captured.op_by_op()
+        self.step: AnyStep = self._captured
         """Parameters, state and recipe; after a step, its loss and gradients."""
+
+    @property
+    def is_eager(self) -> bool:
+        """Whether no step is captured."""
+        return self._mode == "eager"
+
+    @property
+    def own(self) -> range | None:
+        """Which micro-batches of each step this process computes; None for all, and not one of several ranks."""
+        return self._captured.own if isinstance(self._captured, RankedStep) else None
 
     def __call__(self, batch: Any) -> np.floating[Any]:
         """Train on one batch and return its loss, taken before the update. Raises as `CapturedStep` does."""
@@ -68,7 +89,7 @@ class StepRunner:
 
     def tape(self, batch: Any) -> StepTape:
         """Every value of the next step on this batch and its gradient. Trains nothing."""
-        if self._mode == "eager":
+        if self._mode == "eager" or isinstance(self._captured, RankedStep):
             return eager_tape(self._eager, batch)
         if self._mode == "capture":
             self._captured.forget()
@@ -78,7 +99,7 @@ class StepRunner:
         """Raise CaptureError if ``loss_fn`` is no longer what the captured steps have run."""
         self._captured.require_same("after the last step")
 
-    def _next(self) -> EagerStep | CapturedStep:
+    def _next(self) -> AnyStep:
         if self._mode == "eager":
             return self._eager
         if self._mode == "capture":

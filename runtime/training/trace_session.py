@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from ...completed_step import StepTape
+from ...completed_step import CompletedStep, StepTape
 from ...tape import DomainError
-from ..captured.captured_step import CapturedStep
 from ..captured.completed import completed
-from ..step.eager import EagerStep
+from ..captured.ranked_step import AnyStep
 from ..step.evaluate import NonFiniteError
 from .recorder_protocol import (
     Path,
@@ -30,6 +29,7 @@ class Journal:
         trace: its path, what makes its recorder, or its recorder, begun or resumed by the caller; None records nothing.
         kept, seed, overwrite: of a run whose trace is begun here.
         loaded: the steps done before, where the run goes on from a checkpoint; else None.
+        writes: whether this process writes the trace; of several ranks the others give the first what they have.
     """
 
     def __init__(
@@ -40,19 +40,25 @@ class Journal:
         seed: int,
         loaded: int | None,
         overwrite: bool,
+        writes: bool = True,
     ) -> None:
         self._trace, self._loaded, self._overwrite = trace, loaded, overwrite
-        self._kept, self._seed = kept, seed
+        self._kept, self._seed, self._writes = kept, seed, writes
         self._recorder: Recorder | None = None
 
-    def begin(self, step: EagerStep | CapturedStep) -> None:
+    def begin(self, step: AnyStep) -> None:
         """Open the trace, or go on with it, unless that was done; ``step`` is in the state before the next step."""
         if self._trace is None or self._recorder is not None:
             return
-        self._recorder = self._trace if isinstance(self._trace, Recorder) else self._opened(self._trace, step)
+        if isinstance(self._trace, Recorder):
+            self._recorder = self._trace if self._writes else Unwritten()
+        else:
+            self._recorder = self._opened(self._trace, step)
 
-    def _opened(self, trace: Path | RecorderFactory, step: EagerStep | CapturedStep) -> Recorder:
-        run = RunStart(self._kept, self._seed, step.recipe, step.arrays)
+    def _opened(self, trace: Path | RecorderFactory, step: AnyStep) -> Recorder:
+        run = RunStart(self._kept, self._seed, step.recipe, step.whole_arrays())
+        if not self._writes:
+            return Unwritten()
         if self._loaded:
             if not is_path(trace):
                 raise DomainError(
@@ -68,7 +74,7 @@ class Journal:
         """The tape of the step about to be done, if the recorder wants it."""
         return make() if self._recorder is not None and self._recorder.wants_tape(number) else None
 
-    def step(self, number: int, step: EagerStep | CapturedStep, batch: Any, tape: StepTape | None) -> None:
+    def step(self, number: int, step: AnyStep, batch: Any, tape: StepTape | None) -> None:
         """Record the step just done."""
         if self._recorder is not None:
             self._recorder.step(completed(step, number, batch, tape))
@@ -78,7 +84,7 @@ class Journal:
         if self._recorder is not None:
             self._recorder.commit()
 
-    def end(self, step: EagerStep | CapturedStep) -> None:
+    def end(self, step: AnyStep) -> None:
         """Seal the trace; one that an earlier process has sealed stays as it is."""
         if self._trace is None:
             return
@@ -99,3 +105,23 @@ class Journal:
             recorder.seal()
         else:
             recorder.close()
+
+
+class Unwritten:
+    """The recorder of a rank that writes no trace."""
+
+    def wants_tape(self, step: int) -> bool:
+        """No."""
+        return False
+
+    def step(self, done: CompletedStep) -> None:
+        """Done with: the first rank records it."""
+
+    def commit(self) -> None:
+        """Nothing."""
+
+    def seal(self) -> None:
+        """Nothing."""
+
+    def close(self) -> None:
+        """Nothing."""

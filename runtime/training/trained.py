@@ -5,11 +5,10 @@ from math import isfinite
 import numpy as np
 
 from ...arrays import Array
-from ..captured.captured_step import CapturedStep
+from ..captured.ranked_step import AnyStep, RankedStep
 from ..optim.averages import averaged
 from ..optim.clip import global_norm
 from ..optim.groups import Optimizer
-from ..step.eager import EagerStep
 from .evaluator import Evaluator
 from .modes import StepRunner
 
@@ -42,15 +41,18 @@ class TrainedArrays(Evaluator):
     def averaged(self) -> dict[str, Array]:
         """The running averages of the parameters by name, and what is frozen: the same arrays all the time.
 
+        With ``ranks`` they are copies, for which all ranks ask.
+
         They begin as the parameters; after each step ``average = ema * average + (1 - ema) * parameter``.
 
         Raises DomainError for a trainer without ``ema``.
         """
-        return averaged(self.params, self.state)
+        step = self._step
+        return step.averages() if isinstance(step, RankedStep) else averaged(step.params, step.state)
 
     @property
     def state(self) -> dict[str, Array]:
-        """The optimizer's state by name: the same arrays all the time."""
+        """The optimizer's state by name: the same arrays all the time. With ``ranks`` this rank's share of it."""
         return self._step.state
 
     @property
@@ -59,14 +61,18 @@ class TrainedArrays(Evaluator):
         return self._step.model_state
 
     @property
-    def _step(self) -> EagerStep | CapturedStep:
+    def _step(self) -> AnyStep:
         return self._run.step
 
-    def _norm(self, step: EagerStep | CapturedStep) -> float | None:
+    def _norm(self, step: AnyStep) -> float | None:
         """The norm of the last step's gradients, which clipping has measured, or else is measured now."""
+        if isinstance(step, RankedStep):
+            return step.gradient_norm()
         return global_norm(step.consumed) if step.recipe.clip_norm is None else step.norm
 
-    def _is_finite(self, loss: float, step: EagerStep | CapturedStep) -> bool:
+    def _is_finite(self, loss: float, step: AnyStep) -> bool:
         """Whether the last step's loss and gradients are finite, which all are that a step does not stop for."""
+        if isinstance(step, RankedStep):
+            return step.is_finite
         stops = step.recipe.on_nonfinite == "stop"
         return stops or (isfinite(loss) and all(np.isfinite(grad).all() for grad in step.consumed.values()))

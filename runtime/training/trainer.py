@@ -9,12 +9,17 @@ import numpy as np
 
 from ...arrays import Arrays
 from ...tape import NUMERICS, DomainError
+from ..captured.ranked_step import RankedStep
 from ..captured.replayed_step import Device, OnShapeChange
 from ..data import Dataset
 from ..optim.groups import Optimizer
 from ..step.evaluate import NonFiniteError
+from ..step.exchange import Exchange
 from ..step.loss_call import LossFn
+from ..step.state_digest import state_digest
+from ..step.tree import Order
 from ..step.update import OnNonfinite, Recipe
+from .agreed import agree_on_program, agree_on_run
 from .batch_stream import Cursor, Feed
 from .callback_list import CallbackList
 from .checkpoint import Checkpoint, write_checkpoint
@@ -89,11 +94,16 @@ class Trainer(TrainedArrays):
             ("recapture") or raises ShapeError ("error").
         accumulate: how many batches in turn are one step. Losses and gradients are their sums, divided once; a
             rest of fewer batches at the end of an epoch is left out. Not to the bit what one large batch gives.
+        order: how these sums are made: "chain" adds one batch after the other; "tree" level by level in pairs, so that
+            neighbours can be added apart, and a model's state becomes the mean of what each batch makes of it.
         clip_norm: bound of the joint norm of all gradients.
         clip_value: bound of every element of the gradients.
         on_nonfinite: "stop" ends the run at a loss or gradient that is infinite or NaN, before it is applied; "record"
             goes on as the rule says, which mostly makes the parameters NaN: to see, and prove, how a run broke down.
             ``history.nonfinite`` has the steps.
+        ranks: what connects this process with others that run the same program, for ``order="tree"``: each computes
+            some of the batches of every step, and all end with the bits of one process. The first of them writes trace,
+            checkpoint and progress; `fit`, `save`, `load` and `averaged` are called on all.
         callbacks: told of every step, validation and epoch, in their order; see `Callback`. A plain function
             ``f(trainer, epoch, loss)`` is called after every epoch.
         checkpoint: where `fit` saves the run: at its beginning, every ``checkpoint_every`` steps, and at its end.
@@ -133,11 +143,13 @@ class Trainer(TrainedArrays):
         warmup: int = 0,
         on_shape_change: OnShapeChange = "recapture",
         accumulate: int = 1,
+        order: Order = "chain",
         clip_norm: float | None = None,
         clip_value: float | None = None,
         frozen: Sequence[str] = (),
         ema: float | None = None,
         on_nonfinite: OnNonfinite = "stop",
+        ranks: Exchange | None = None,
         callbacks: Sequence[Any] = (),
         checkpoint: str | PathLike[str] | None = None,
         checkpoint_every: int | None = None,
@@ -147,13 +159,22 @@ class Trainer(TrainedArrays):
         self._kept.check()
         check_trace(trace)
         self._place = SavePlace(checkpoint, checkpoint_every)
-        if is_taken(trace) and not overwrite and not self._place.exists():
+        _require_ranks(ranks, record_ops)
+        self._ranks, self._writes = ranks, ranks is None or ranks.rank == 0
+        if self._writes and is_taken(trace) and not overwrite and not self._place.exists():
             raise taken("Trainer: argument 'trace'", trace)
-        recipe = Recipe(optimizer, accumulate, clip_norm, clip_value, frozen=frozen, ema=ema, on_nonfinite=on_nonfinite)
-        self._run = StepRunner(loss_fn, params, recipe, mode, warmup, on_shape_change, model_state, seed, device)
+        recipe = Recipe(
+            *(optimizer, accumulate, clip_norm, clip_value),
+            frozen=frozen,
+            ema=ema,
+            on_nonfinite=on_nonfinite,
+            order=order,
+        )
+        state = (model_state, seed, ranks, device)
+        self._run = StepRunner(loss_fn, params, recipe, mode, warmup, on_shape_change, *state)
         self._trace, self._seed, self._callbacks = trace, seed, CallbackList(callbacks)
-        self._forwards = Forwards(self._run.step, eager=mode == "eager")
-        self._averaged = Forwards(self._run.step, eager=mode == "eager", averages=True)
+        self._forwards = Forwards(self._run.step, eager=mode == "eager", ranks=ranks)
+        self._averaged = Forwards(self._run.step, eager=mode == "eager", averages=True, ranks=ranks)
         self._overwrite = overwrite
         self.steps = 0
         self.history = History(self._step.groups, 0)
@@ -204,13 +225,18 @@ class Trainer(TrainedArrays):
         2, 4, 8, … and after the last one.
         """
         observed = HeldOut.of(validation, validate_every, batches)
-        feed = Feed(batches, steps=steps, epochs=epochs, accumulate=self._step.recipe.accumulate, cursor=self._resumed)
+        together, own = self._step.recipe.accumulate, self._run.own
+        feed = Feed(batches, steps=steps, epochs=epochs, accumulate=together, cursor=self._resumed, own=own)
         self._begin()
+        self._agree(
+            {"batches": batches, "validation": validation},
+            {"fit: steps": steps, "fit: epochs": epochs, "fit: validate_every": validate_every},
+        )
         self._feed, self._validation = feed, observed
         self._measures_norm = gradient_norm or self._step.recipe.clip_norm is not None
         self.history = history = History(self._step.groups, self.steps)
         began = perf_counter()
-        shown = reporting(progress, feed.left, feed.epoch_count, history.running)
+        shown = reporting(progress if self._writes else False, feed.left, feed.epoch_count, history.running)
         with shown as reporter, held_interrupt() as check, self._journal as journal:
             losses = self._train_epochs(feed, reporter, check)
             journal.end(self._step)
@@ -235,11 +261,19 @@ class Trainer(TrainedArrays):
         if self._trace is not None and self._recorded:
             trace = f"trace {str(self._trace)!r}" if is_path(self._trace) else "recorder"
             raise DomainError(f"fit: the {trace} holds an earlier fit; make a new Trainer with its own trace")
-        if self._loaded is None and is_taken(self._trace) and not self._overwrite:
+        if self._writes and self._loaded is None and is_taken(self._trace) and not self._overwrite:
             raise taken("fit", self._trace, self._place.path)
-        self._place.require_free()
+        if self._writes:
+            self._place.require_free()
         loaded, self._loaded = self._loaded, None
         self._journal = self._new_journal(None if loaded is None else loaded.steps)
+
+    def _agree(self, data: dict[str, object], asked: dict[str, object]) -> None:
+        """Raise AgreementError if other ranks were asked for another fit."""
+        step = self._step
+        if self._ranks is not None and isinstance(step, RankedStep):
+            law = {f"recipe: {name}": value for name, value in self._law().items()}
+            agree_on_run(self._ranks, self.steps, {**law, **asked, "steps done": self.steps}, data, step)
 
     def _new_journal(self, loaded: int | None) -> Journal:
         return Journal(
@@ -248,6 +282,7 @@ class Trainer(TrainedArrays):
             seed=self._seed,
             loaded=loaded,
             overwrite=self._overwrite,
+            writes=self._writes,
         )
 
     def _train_epochs(self, feed: Feed, reporter: Reporter, check: Callable[[], None]) -> list[Any]:
@@ -271,6 +306,8 @@ class Trainer(TrainedArrays):
     def _train(self, batch: Any) -> Any:
         if not self._recorded:
             self._recorded = True
+            if self._ranks is not None and isinstance(self._step, RankedStep) and not self._run.is_eager:
+                agree_on_program(self._ranks, self.steps, self._step, batch)
             self._journal.begin(self._step)
         try:
             tape = self._journal.tape(self.steps, lambda: self._run.tape(batch))
@@ -321,14 +358,16 @@ class Trainer(TrainedArrays):
         """Save the run between two steps, so that `load` goes on from here to the bit.
 
         The file has its name only when it is whole and on the disk; what it replaces stays until then. A trace
-        that is being recorded is brought to the disk before. Raises OSError if the file cannot be written.
+        that is being recorded is brought to the disk before. With ``ranks`` all call it and the first writes; any
+        number of ranks, or one process, can go on. Raises OSError if the file cannot be written.
         """
         self._journal.commit()
         step, fit = self._step, self._feed or self._loaded
         cursor = None if fit is None else fit.cursor
-        callbacks = self._callbacks.state()
-        digest = step.digest()
-        write_checkpoint(path, Checkpoint(self._law(), self.steps, self._loss, cursor, digest, step.arrays, callbacks))
+        callbacks, arrays = self._callbacks.state(), step.whole_arrays()
+        if self._writes:
+            digest = state_digest(arrays["params"], arrays["state"], arrays["model_state"])
+            write_checkpoint(path, Checkpoint(self._law(), self.steps, self._loss, cursor, digest, arrays, callbacks))
 
     def load(self, path: str | PathLike[str]) -> None:
         """Go back to where a checkpoint was saved, to the bit.
@@ -353,3 +392,18 @@ class Trainer(TrainedArrays):
         if self._place.path is not None:
             self.save(self._place.path)
             self._place.note(self._place.path)
+
+
+def _require_ranks(ranks: object, record_ops: RecordOps) -> None:
+    """Raise DomainError for what are no ranks, or what they cannot record."""
+    if ranks is None:
+        return
+    if not isinstance(ranks, Exchange):
+        raise DomainError(
+            f"Trainer: argument 'ranks': expected what dgrr.runtime.ranks.init() returns, or None, got {ranks!r}"
+        )
+    if record_ops is not None:
+        raise DomainError(
+            "Trainer: argument 'record_ops': expected None with ranks, of which none has all values of a step, got "
+            f"{record_ops!r}; replay the trace in one process to see them"
+        )

@@ -54,7 +54,7 @@ FLOORS: dict[str, list[list[str]]] = {
     "runtime": [
         ["data", "optim"],
         ["step"],
-        ["ir"],
+        ["ir", "ranks"],
         ["lower"],
         ["cuda"],
         ["captured"],
@@ -67,7 +67,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["averages", "rule"],
         ["methods"],
         ["registry"],
-        ["admission", "ops_rule"],
+        ["admission", "elementwise", "ops_rule"],
         ["groups"],
     ],
     "runtime/cuda": [
@@ -86,7 +86,17 @@ FLOORS: dict[str, list[list[str]]] = {
         ["export", "load"],
     ],
     "runtime/training": [
-        ["archive", "batch_stream", "callback_list", "figures", "interrupt", "modes", "progress", "recorder_protocol"],
+        [
+            "agreed",
+            "archive",
+            "batch_stream",
+            "callback_list",
+            "figures",
+            "interrupt",
+            "modes",
+            "progress",
+            "recorder_protocol",
+        ],
         ["checkpoint", "evaluation", "history", "trace_session"],
         ["evaluator", "held_out", "result", "save_place"],
         ["trained"],
@@ -96,9 +106,10 @@ FLOORS: dict[str, list[list[str]]] = {
     "runtime/captured": [
         ["buffers", "profile", "purity"],
         ["plans"],
-        ["forward", "replayed_step"],
+        ["forward", "replayed_step", "shares"],
         ["verification"],
         ["captured_function", "captured_step"],
+        ["ranked_step"],
         ["completed"],
     ],
     "runtime/captured/verification": [

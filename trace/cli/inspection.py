@@ -73,7 +73,8 @@ def step_lines(trace: Trace, view: StepView) -> list[str]:
     lines += [f"  correction {value!r} ({value.hex()})" for value in view.corrections]
     if view.clip is not None:
         lines.append(f"  clipped at {view.clip[0]!r}, scale {view.clip[1]!r}")
-    lines += [f"  micro-batches {view.micro_batches}", f"  batch {view.input_digest.hex()}"]
+    added = ", added in a tree" if view.order == "tree" else ""
+    lines += [f"  micro-batches {view.micro_batches}{added}", f"  batch {view.input_digest.hex()}"]
     for name, digest in view.grad_digests.items():
         ends = _range(view, name)
         lines.append(f"  gradient {name}: {digest.hex()}" + (f" ({ends[0]} to {ends[1]})" if ends else ""))
@@ -93,6 +94,7 @@ def step_dict(view: StepView) -> Plain:
         "corrections": view.corrections,
         "clip": None if view.clip is None else {"threshold": view.clip[0], "scale": view.clip[1]},
         "micro_batches": view.micro_batches,
+        "order": view.order,
         "batch": view.input_digest,
         "gradients": {
             name: {"digest": digest, "range": _range(view, name)} for name, digest in view.grad_digests.items()

@@ -63,7 +63,9 @@ def step_cause(
     if op is not None and op.what in ("added", "removed", "changed"):
         seeds = pair.a.header.seed, pair.b.header.seed
         return Cause.START if same_but_for_seed(op, seeds) else Cause.MODEL
-    if "micro_batches" in found.told or (not loss and op is None and any(key in found.told for key in _CLIPPING)):
+    if {"micro_batches", "order"} & found.told.keys():
+        return Cause.RULE
+    if not loss and op is None and any(key in found.told for key in _CLIPPING):
         return Cause.RULE
     elsewhere = _elsewhere(environment, told)
     if found.forward:

@@ -154,4 +154,5 @@ def _completed(trace: Trace, view: StepView, state: ReplayState, batch: Batch, m
         batch=batch,
         clip=clip,
         micro_batches=len(made.passes),
+        order=view.order,
     )

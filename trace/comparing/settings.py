@@ -52,9 +52,10 @@ def rule_of(trace: Trace, *, told: bool) -> dict[str, Any]:
 
 
 def step_of(trace: Trace, view: StepView) -> dict[str, Any]:
-    """What a step was told: hyperparameters, the bound of the joint norm, how many micro-batches."""
+    """What a step was told: hyperparameters, the bound of the joint norm, how many micro-batches, added how."""
     threshold = None if view.clip is None else view.clip[0]
-    return {**_hyperparameters(trace, view), "clip_norm": threshold, "micro_batches": view.micro_batches}
+    together = {"micro_batches": view.micro_batches, "order": view.order}
+    return {**_hyperparameters(trace, view), "clip_norm": threshold, **together}
 
 
 def _hyperparameters(trace: Trace, view: StepView) -> dict[str, float]:

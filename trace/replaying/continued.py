@@ -19,6 +19,7 @@ from ...runtime.optim.groups import Groups, Optimizer
 from ...runtime.step.eager import StateDict
 from ...runtime.step.evaluate import NonFiniteError
 from ...runtime.step.state_digest import state_digest
+from ...runtime.step.tree import Order
 from ...runtime.step.update import OnNonfinite, Recipe
 from ...runtime.training.modes import StepMode, StepRunner
 from ...runtime.training.recorder_protocol import Digest, RunStart, TraceOptions
@@ -66,12 +67,13 @@ class Origin:
         self._frozen = [escape(name) for name in trace.schema.frozen]
         self._ema = view.hyper.get(of_group(DECAY, len(self._groups)))
         self._together = view.micro_batches
+        self._order: Order = view.order
         self._clip_norm, self._clip_value = None if view.clip is None else view.clip[0], view.clip_value
 
     def recipe(self, rule: Optimizer | None, hyper: Mapping[str, float] | None, on_nonfinite: OnNonfinite) -> Recipe:
         """How gradients become updates: by the given rule, or as in the step, with some hyperparameters changed."""
         told: Any = {"accumulate": self._together, "clip_norm": self._clip_norm, "clip_value": self._clip_value}
-        told |= {"frozen": self._frozen, "ema": self._ema, "on_nonfinite": on_nonfinite}
+        told |= {"frozen": self._frozen, "ema": self._ema, "on_nonfinite": on_nonfinite, "order": self._order}
         if rule is not None and hyper is not None:
             raise ValueError(
                 "trace.continue_with: argument 'hyper': it changes the rule of the run: give no other 'rule'"

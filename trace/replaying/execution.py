@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from itertools import islice, tee
 from typing import Any, TypeAlias
 
-from ... import runtime
 from ...arrays import Array
 from ...runtime.optim import clip_by_global_norm, clip_by_value
 from ...runtime.step.batch import batch_arrays
 from ...runtime.step.eager import averaged
-from ...runtime.step.evaluate import Evaluation
+from ...runtime.step.evaluate import Evaluation, evaluations
 from ...runtime.step.loss_call import RunPoint
 from ..v2.errors import InvalidTraceError
 from ..v2.format.constants import TensorRole
@@ -117,25 +116,22 @@ class Execution:
         Raises:
             CannotExecuteError: the state has no count of steps; besides, what the loss function raises.
         """
-        passes = self._passes(state, batch)
-        loss, grads = averaged(passes, self._params)
+        passes = self._passes(view, state, batch)
+        loss, grads, updated = averaged(passes, self._params, view.order, len(passes))
         bound = self._clip_event if view.clip_value is None else view.clip_value
         if bound is not None:
             grads = clip_by_value(grads, bound)
-        return ComputedStep(loss, grads, passes[-1].model_state, passes)
+        return ComputedStep(loss, grads, {**state.of_role(TensorRole.BUFFER), **updated}, passes)
 
-    def _passes(self, state: ReplayState, batch: tuple[Batch, ...]) -> list[Evaluation]:
-        """Each micro-batch evaluated, the model's state handed on from one to the next."""
-        params, passes = state.of_role(TensorRole.PARAM), list[Evaluation]()
+    def _passes(self, view: StepView, state: ReplayState, batch: tuple[Batch, ...]) -> list[Evaluation]:
+        """Each micro-batch evaluated, the model's state handed on as the step says."""
+        params = state.of_role(TensorRole.PARAM)
         count = state.values.get("step")
         if count is None or count.shape != () or count.dtype.kind not in "iu":
             text = "the trace has no tensor 'step' of one integer, from which the model's random draws follow"
             raise CannotExecuteError(text)
         point = RunPoint(int(count), self._trace.header.seed, state.of_role(TensorRole.BUFFER))
-        for micro in batch:
-            passes.append(runtime.evaluate(self._loss_fn, params, micro, point, self._trace.schema.frozen))
-            point = point.after(passes[-1].model_state)
-        return passes
+        return list(evaluations(self._loss_fn, params, batch, point, self._trace.schema.frozen, view.order))
 
 
 def _clip_event(trace: Trace) -> float | None:

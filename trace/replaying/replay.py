@@ -112,6 +112,8 @@ class _Replay:
         report = self.report
         try:
             for view in self.trace:
+                if view.step == 0 and view.order == "tree":
+                    report.notes.append(f"the {view.micro_batches} micro-batches of a step were added in a tree")
                 self._step(view)
             self._final()
         except FailedError as failed:

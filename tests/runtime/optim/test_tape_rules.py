@@ -105,7 +105,7 @@ def test_the_texts_by_which_older_checkpoints_know_the_first_rules() -> None:
     assert repr(AdamW(amsgrad=True)) == f"AdamW({adam}0.01, amsgrad=True)"
     assert Recipe(SGD(0.1)).law == {
         "rule": f"{sgd})", "accumulate": 1, "clip_norm": None, "clip_value": None, "frozen": None, "ema": None,
-        "on_nonfinite": None,
+        "on_nonfinite": None, "order": None,
     }  # fmt: skip
 
 

@@ -32,7 +32,13 @@ def test_a_table_of_so_many_lines() -> None:
 def test_hyperparameters_of_several_rules_are_told_apart(write: Write) -> None:
     with open_trace(write("a")) as trace:
         view = trace[0]
-        assert step_of(trace, view) == {"lr": 0.125, "momentum": 0.5, "clip_norm": None, "micro_batches": 1}
+        assert step_of(trace, view) == {
+            "lr": 0.125,
+            "momentum": 0.5,
+            "clip_norm": None,
+            "micro_batches": 1,
+            "order": "chain",
+        }
         groups = (Group("sgd@1", ("lr",), 0, ()), Group("sgd@1", ("lr",), 0, ()))
         trace.schema = replace(trace.schema, groups=groups)
         assert list(step_of(trace, view))[:2] == ["lr of group 0", "lr of group 1"]

@@ -123,7 +123,7 @@ def test_another_gradient_is_named_to_the_element(tmp_path: Path, monkeypatch: p
         grads["w"][1, 2] = np.nextafter(grads["w"][1, 2], np.float32(9))
         return changed(made, grads=grads)
 
-    monkeypatch.setattr(runtime, "evaluate", off_by_one_ulp)
+    monkeypatch.setattr("dgrr.runtime.step.evaluate.evaluate", off_by_one_ulp)
     report = replay(path, loss_fn=loss_fn, batches=batches())
     assert (report.verdict, report.findings[0].step, report.findings[0].tensor) == (Verdict.GRADIENT, 2, "w")
     assert "element [1, 2]: recorded " in report.findings[0].text

@@ -54,6 +54,7 @@ class StepFlag(IntFlag):
 
     CLIPPED = 1
     NON_FINITE = 2
+    TREE = 4
 
 
 class RecordMode(IntEnum):

@@ -13,6 +13,7 @@ from ..verdict import Verdict
 from .constants import BATCH_ID_LENGTH, STEP_FIXED, U64, StepFlag
 from .layout import FrameLayout
 
+_FLAGS = sum(StepFlag)
 _LOSS_BITS = {1: ("<u4", "<f4"), 2: ("<u8", "<f8")}
 
 
@@ -99,7 +100,11 @@ def decode_step(layout: FrameLayout, step: int, front: bytes, offset: int) -> St
         raise InvalidTraceError(Verdict.CORRUPT, f"the front of STEP {step} has not the derived length", offset)
     code, flags, zero, micro, bits, threshold, scale = STEP_FIXED.unpack_from(front, layout.scalars_at)
     clipped = bool(flags & StepFlag.CLIPPED)
-    if code not in _LOSS_BITS or flags & ~3 or zero or micro < 1 or (not clipped and (threshold or scale)):
+    if micro == 1 and flags & StepFlag.TREE:
+        raise InvalidTraceError(
+            Verdict.CORRUPT, f"one micro-batch of STEP {step} is said to be added in a tree", offset
+        )
+    if code not in _LOSS_BITS or flags & ~_FLAGS or zero or micro < 1 or (not clipped and (threshold or scale)):
         raise InvalidTraceError(Verdict.CORRUPT, f"a scalar of STEP {step} has an impossible value", offset)
     unsigned, floating = _LOSS_BITS[code]
     if code == 1 and bits >> 32:

@@ -68,6 +68,11 @@ class StepView:
         return StepFlag.NON_FINITE in self.record.flags
 
     @property
+    def order(self) -> Literal["chain", "tree"]:
+        """How what the micro-batches gave was added: one after the other, or level by level in pairs."""
+        return "tree" if StepFlag.TREE in self.record.flags else "chain"
+
+    @property
     def clip_value(self) -> float | None:
         """The bound of every element of the gradients; None where they were not clipped by value."""
         return self.record.hyper[0] if self._trace.schema.clips_by_value else None

@@ -23,7 +23,6 @@ from .writer import TraceWriter
 
 OnNonfinite: TypeAlias = Literal["stop", "record"]
 _NO_BATCH_ID = bytes(BATCH_ID_LENGTH)
-_NO_FLAGS = StepFlag(0)
 _NOTHING = Snapshot([], [])
 
 
@@ -130,7 +129,7 @@ class Recorder:
         digests = (*consumed.digests, *buffers.digests, *after.digests)
         whole = after + buffers
         root = state_root(self._algorithm, whole.digests) if due else None
-        flags = _NO_FLAGS if broken is None else StepFlag.NON_FINITE
+        flags = _flags(done) if broken is None else _flags(done) | StepFlag.NON_FINITE
         record = self._record(done, loss, flags, present, digests, root)
         front = encode_step(self._layout, self._algorithm.hash, self._writer.link, record)
         self._writer.step(front, [raw(a) for a in self._recorded(consumed + buffers, after)])
@@ -161,7 +160,7 @@ class Recorder:
             link=b"",
             batch_id=_NO_BATCH_ID,
             loss=loss,
-            flags=flags | StepFlag.CLIPPED if done.clip else flags,
+            flags=flags,
             micro_batches=done.micro_batches,
             clip=None if done.clip is None else (done.clip[0], done.clip[1] if done.clip[1] == done.clip[1] else nan),
             input_digest=self._input_digest(done.batch),
@@ -262,3 +261,9 @@ class Recorder:
             body = [raw(a) for a in now.arrays] if self._mode.has_keyframes else []
             self._writer.keyframe(front, root, body)
             self._keyframes.wrote(self._writer.steps)
+
+
+def _flags(done: CompletedStep) -> StepFlag:
+    """What is said of how a step was done."""
+    clipped = StepFlag.CLIPPED if done.clip else StepFlag(0)
+    return clipped | StepFlag.TREE if done.order == "tree" and done.micro_batches > 1 else clipped

@@ -1,0 +1,182 @@
+"""What one rank computes of a step: sums over consecutive micro-batches, op by op or from a captured plan."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from ...arrays import Array
+from ...tape import AnyTensor
+from ..ir.record import SharedRecording, metric_name, partial_name, record_share, share_graph
+from ..lower.bind import Fault
+from ..lower.compile import compile_graph
+from ..lower.program import Program
+from ..step.accumulate import Accumulation
+from ..step.batch import BatchSignature
+from ..step.eager import TrainingStep, tensors
+from ..step.evaluate import evaluations
+from ..step.gathered import Arena
+from .buffers import InputBuffers, bound_to
+from .plans import refused
+from .purity import Looks, require_equal
+
+PARAM, MODEL_STATE = "param ", "model state "
+"""What stands before names in the arena."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """The sums that the micro-batches of a rank make whole, each with as many arrays as there are such sums."""
+
+    losses: list[Array]
+    grads: dict[str, list[Array]]
+    state: dict[str, list[Array]]
+    """Of what entries of the model's state become, for those that change."""
+    metrics: list[dict[str, float]]
+    """What the loss function gave to be shown, of each micro-batch."""
+
+    @property
+    def sums(self) -> dict[str, list[Array]]:
+        """Gradients and state by the names that the arena has for them."""
+        grads = {PARAM + name: each for name, each in self.grads.items()}
+        return grads | {MODEL_STATE + name: each for name, each in self.state.items()}
+
+
+Ready: TypeAlias = Callable[[int, Mapping[str, Sequence[Array]]], None]
+"""Is told the number of a segment of the arena as soon as its sums are there, and the sums."""
+
+
+def eager_share(step: TrainingStep, batch: tuple[Any, ...], first: int) -> Share:
+    """The share of the micro-batches ``batch``, of which the first is number ``first``, op by op."""
+    recipe = step.recipe
+    sums, metrics = Accumulation[AnyTensor](recipe.order, recipe.accumulate, first), list[dict[str, float]]()
+    point = replace(step.point, micro_batch=first)
+    for made in evaluations(step.loss_fn, step.params, batch, point, step.groups.frozen, recipe.order):
+        sums.put(AnyTensor(made.loss), tensors(made.grads), tensors(made.updated))
+        metrics.append(made.metrics)
+    losses = [tensor.array for tensor in sums.losses.partials]
+    grads, state = (
+        {name: [t.array for t in each.partials] for name, each in every.items()} for every in (sums.grads, sums.state)
+    )
+    return Share(losses, grads, state, metrics)
+
+
+class SharePlan(InputBuffers):
+    """The recording of a share for batches of one signature, compiled and bound.
+
+    Args:
+        first: the number of the first micro-batch.
+        arena: the rows in which the sums are to lie, where a plan can put them there; else they are copied.
+        early: whether the exchange of a segment may begin before all are there. The last one begins, as in backward.
+    """
+
+    def __init__(
+        self,
+        step: TrainingStep,
+        example: tuple[Any, ...],
+        signature: BatchSignature,
+        first: int,
+        arena: Arena,
+        *,
+        early: bool,
+    ) -> None:
+        super().__init__(example, signature)
+        self._step, self._first = step, first
+        recording = self._recorded()
+        self._graph, constants = share_graph(recording)
+        plan = compile_graph(self._graph, constants)
+        self._share_of = recording
+        self._in_rows = _results(plan.program, self._outputs(plan.program), arena)
+        self._bound = bound_to(plan, recording, self.inputs, constants, step.arrays, self._in_rows)
+        self._sums = self._share([])
+        self._stops = self._stretches(arena.names) if early else [self._bound.count] * len(arena.names)
+        self.require_same("the second time")
+        self._looks = Looks(self.require_same)
+
+    def _recorded(self) -> SharedRecording:
+        step = self._step
+        return record_share(
+            step.loss_fn, step.params, self.bound, step.recipe, step.model_state, step.seed, self._first
+        )
+
+    def require_same(self, when: str) -> None:
+        """Raise CaptureError if the loss function, recorded once more, is not what the plan runs."""
+        again = self._recorded()
+        require_equal("loss_fn", self._graph, share_graph(again)[0], again, when)
+
+    def _stretches(self, segments: Sequence[Sequence[str]]) -> list[int]:
+        """Up to which op the plan is to be run until the sums of each segment are there, and of those behind it."""
+        program = self._bound.plan.program
+        sums = self._outputs(program)
+        ends = {program.root(v): i + 1 for i, op in enumerate(program.ops) for v in op.outputs}
+        stops, last = [0] * len(segments), 0
+        for number in reversed(range(len(segments))):
+            ids = [id for name in segments[number] for id in sums.get(name, ())]
+            stops[number] = last = max([last, *(ends.get(program.root(id), 0) for id in ids)])
+        return stops
+
+    def _outputs(self, program: Program) -> dict[str, list[int]]:
+        """The ids of the sums by the names that the arena has for them."""
+        outputs, made = program.graph.outputs, self._share_of
+        every = {PARAM + name: (f"gradient {name}", ids) for name, ids in made.gradients.items()}
+        every |= {MODEL_STATE + name: (f"state {name}", ids) for name, ids in made.state.items()}
+        return {name: [outputs[partial_name(what, k)] for k in range(len(ids))] for name, (what, ids) in every.items()}
+
+    def __call__(self, batch: tuple[Any, ...], ready: Ready) -> Share:
+        """The share of a batch of this signature: views that are valid until the next call.
+
+        ``ready`` is told of each segment as soon as its sums are there, of the last one first.
+
+        Raises BoundsError for an index out of range, CaptureError as `require_same` does.
+        """
+        self._looks.count()
+        self.feed(batch)
+        try:
+            self._run(ready)
+        except Fault as fault:
+            raise refused(self._bound, fault) from None
+        shown = self._share_of.metrics
+        metrics = [{name: float(self._value(metric_name(name, k))[()]) for name in own} for k, own in enumerate(shown)]
+        return replace(self._sums, metrics=metrics)
+
+    def _run(self, ready: Ready) -> None:
+        """Run the plan in stretches, each up to where a segment is whole."""
+        done, sums = 0, self._sums.sums
+        for number, stop in reversed([*enumerate(self._stops)]):
+            self._bound.run(done, stop)
+            ready(number, sums)
+            done = stop
+        self._bound.run(done)
+
+    def _share(self, metrics: list[dict[str, float]]) -> Share:
+        made = self._share_of
+        return Share(
+            self._values("loss", made.losses),
+            self._every("gradient", made.gradients),
+            self._every("state", made.state),
+            metrics,
+        )
+
+    def _every(self, what: str, ids: Mapping[str, list[int]]) -> dict[str, list[Array]]:
+        return {name: self._values(f"{what} {name}", each) for name, each in ids.items()}
+
+    def _values(self, what: str, ids: list[int]) -> list[Array]:
+        return [self._value(partial_name(what, k)) for k in range(len(ids))]
+
+    def _value(self, output: str) -> Array:
+        program = self._bound.plan.program
+        id = program.graph.outputs[output]
+        return self._in_rows[program.root(id)] if program.root(id) in self._in_rows else self._bound.value(id)
+
+
+def _results(program: Program, sums: Mapping[str, Sequence[int]], arena: Arena) -> dict[int, Array]:
+    """The arrays of the arena in which sums can lie: those that are the only output of their root, and all of it."""
+    outputs = Counter(program.root(id) for id in {*program.graph.outputs.values()})
+    found: dict[int, Array] = {}
+    for name, ids in sums.items():
+        for id, array in zip(ids, arena.rows(name), strict=True):
+            root, layout = program.root(id), program.layout(id)
+            whole = layout.is_dense and layout.offset == 0 and layout.nbytes == program.layout(root).nbytes > 0
+            if program.is_static(root) and whole and outputs[root] == 1 and root not in found:
+                found[root] = array
+    return found

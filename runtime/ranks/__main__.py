@@ -1,0 +1,8 @@
+"""``python -m dgrr.runtime.ranks``."""
+
+import sys
+
+from .launch import launch
+
+if __name__ == "__main__":
+    launch(sys.argv[1:])

@@ -1,22 +1,19 @@
 """What a plan is bound to: the input buffers for batches of one signature, and arrays at fixed addresses."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...arrays import Array
 from ..ir.graph import Role
 from ..ir.record import Recorded
-from ..lower.bind import BoundPlan, bind
+from ..lower.bind import Bound, bind
 from ..lower.lower import stored
 from ..lower.plan import BindingPlan
 from ..step.batch import BatchSignature, batch_arrays, map_batch
 from ..step.eager import StateDict
 from ..step.memory import line_aligned, side_by_side
-
-if TYPE_CHECKING:
-    from ..cuda.mirror import Mirror
 
 
 class InputBuffers:
@@ -56,20 +53,10 @@ class InputBuffers:
             np.copyto(buffer, np.asarray(array))
 
 
-def bound_to(
-    plan: BindingPlan,
-    recorded: Recorded,
-    inputs: Sequence[Array],
-    constants: Mapping[int, Array],
-    arrays: StateDict,
-    results: Mapping[int, Array] | None = None,
-    mirror: "Mirror | None" = None,
-) -> BoundPlan:
-    """A plan over these inputs and constants, and over the very arrays of parameters and states.
-
-    ``results`` are arrays in which values that ops make are to lie, by their roots. With a mirror of what is trained
-    the plan runs on the mirror's GPU.
-    """
+def outside_of(
+    plan: BindingPlan, recorded: Recorded, inputs: Sequence[Array], constants: Mapping[int, Array], arrays: StateDict
+) -> dict[int, Array]:
+    """The arrays of all roots that no op of a plan makes: these inputs and constants, and parameters and states."""
     outside: dict[int, Array] = dict(zip(recorded.inputs, inputs, strict=True))
     outside |= {id: arrays["params"][name] for name, id in recorded.params.items()}
     for id, value in plan.program.graph.values.items():
@@ -79,11 +66,22 @@ def bound_to(
             outside[id] = arrays["state"][value.name]
         elif value.role is Role.MODEL_STATE:
             outside[id] = arrays["model_state"][value.name]
-    if mirror is None:
-        return bind(plan, outside | {**(results or {})})
-    from ..cuda.bind import bind_to_gpu  # most programs have no GPU to ask for
+    return outside
 
-    return bind_to_gpu(plan, outside, mirror)
+
+def bound_to(
+    plan: BindingPlan,
+    recorded: Recorded,
+    inputs: Sequence[Array],
+    constants: Mapping[int, Array],
+    arrays: StateDict,
+    results: Mapping[int, Array] | None = None,
+) -> Bound:
+    """A plan over these inputs and constants, and over the very arrays of parameters and states.
+
+    ``results`` are arrays in which values that ops make are to lie, by their roots.
+    """
+    return bind(plan, outside_of(plan, recorded, inputs, constants, arrays) | {**(results or {})})
 
 
 def _feed(buffer: Array, sizes: Array) -> tuple[int, ...]:

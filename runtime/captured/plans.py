@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...arrays import Array
 from ...completed_step import StepTape, TapeNode
-from ...tape import AnyTensor, BoundsError
+from ...tape import AnyTensor, BoundsError, DomainError
 from ...tape.graph.backward import DenseGrads
 from ...tape.graph.node import LEAF
 from ...tape.record.lowering import out_of_bounds
@@ -22,12 +22,12 @@ from ..ir.record import (
     value_name,
 )
 from ..ir.step_tape import Listed, listed
-from ..lower.bind import BoundPlan, Fault
+from ..lower.bind import Bound, BoundPlan, Fault
 from ..lower.plan import BindingPlan
 from ..step.batch import BatchSignature
 from ..step.eager import TrainingStep, mean_metrics
 from ..step.memory import line_aligned
-from .buffers import InputBuffers, bound_to
+from .buffers import InputBuffers, bound_to, outside_of
 from .purity import Looks, require_same, require_same_loss
 
 if TYPE_CHECKING:
@@ -126,8 +126,12 @@ class Plans(InputBuffers):
 
     def _bound(self, graph: IRGraph, constants: dict[int, Array]) -> "Executable":
         plan = self._compile(graph, constants)
-        bound = bound_to(plan, self.recording, self.inputs, constants, self._step.arrays, self._mirror)
-        return Executable(bound, self.recording)
+        given = (plan, self.recording, self.inputs, constants, self._step.arrays)
+        if self._mirror is None:
+            return Executable(bound_to(*given), self.recording)
+        from ..cuda.bind import bind_to_gpu  # most programs have no GPU to ask for
+
+        return Executable(bind_to_gpu(plan, outside_of(*given), self._mirror), self.recording)
 
     @property
     def dense_gradients(self) -> DenseGrads[AnyTensor]:
@@ -161,6 +165,15 @@ class Executable:
         self._metrics = [made for made in shown if made]
         for array in (self.loss, *self._grads.values()):
             array.flags.writeable = False
+
+    @property
+    def on_cpu(self) -> Bound:
+        """The plan as it is bound to this machine's memory. Raises DomainError where it runs elsewhere."""
+        if not isinstance(self.bound, Bound):
+            raise DomainError(
+                "step: expected one that runs on the CPU, which alone can be looked into, got device='cuda'"
+            )
+        return self.bound
 
     @property
     def grads(self) -> dict[str, Array]:

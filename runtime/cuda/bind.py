@@ -128,7 +128,7 @@ class CudaBound(BoundPlan):
         launches = [launch for i, op in enumerate(program.ops) for launch in self._launches(i, op)]
         inputs, answers = self._inputs.copies(), self._answer.copies()
         touches = [*(t for _, t in inputs), *(t for _, t in launches), *(t for _, t in answers)]
-        nodes = [*(n for n, _ in inputs), *(n for n, _ in launches), *(n for n, _ in answers)]
+        nodes: list[Node | Copy] = [*(n for n, _ in inputs), *(n for n, _ in launches), *(n for n, _ in answers)]
         return [node._replace(after=after) for node, after in zip(nodes, waits(touches), strict=True)]
 
     def _launches(self, i: int, op: LoweredOp) -> Iterator[tuple[Node, list[Touch]]]:

@@ -5,6 +5,7 @@
 import ctypes
 from collections.abc import Sequence
 from functools import cache
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,7 +47,7 @@ class Gpu:
 
     def __init__(self) -> None:
         try:
-            from cuda.bindings import driver
+            driver = import_module("cuda.bindings.driver")
         except ImportError:
             raise CudaError(
                 "device 'cuda': expected the package cuda-bindings, which is not installed; pip install \"dgrr[cuda]\""
@@ -91,10 +92,10 @@ class Gpu:
     def pinned(self, nbytes: int) -> Array:
         """Bytes of the host that the GPU copies from and to by itself."""
         address = int(self._do("cuMemAllocHost", max(nbytes, 1)))
-        memory = (ctypes.c_uint8 * nbytes).from_address(address)
-        owner = _Pinned(self._cu, address)
-        memory._owner = owner  # type: ignore[attr-defined]
-        return np.frombuffer(memory, np.uint8)
+        memory: Any = (ctypes.c_uint8 * nbytes).from_address(address)
+        memory._owner = _Pinned(self._cu, address)
+        found: Array = np.frombuffer(memory, np.uint8)
+        return found
 
     def upload(self, target: int, array: Array) -> None:
         """Copy a dense array to the GPU; done when it returns."""
@@ -125,8 +126,11 @@ class Gpu:
         """An executable graph."""
         graph, made = self._do("cuGraphCreate", 0), list[Any]()
         for node in nodes:
-            add = self._add_copy if isinstance(node, Copy) else self._add_kernel
-            made.append(add(graph, [made[i] for i in node.after], node))
+            after = [made[i] for i in node.after]
+            if isinstance(node, Copy):
+                made.append(self._add_copy(graph, after, node))
+            else:
+                made.append(self._add_kernel(graph, after, node))
         return self._do("cuGraphInstantiate", graph, 0)
 
     def _add_kernel(self, graph: Any, after: list[Any], node: Node) -> Any:

@@ -28,7 +28,7 @@ class Part:
     @property
     def bound(self) -> Bound:
         """The table that the machine runs, and its memory."""
-        return self.executable.bound
+        return self.executable.on_cpu
 
     @property
     def program(self) -> Program:
@@ -62,7 +62,7 @@ class Subject:
 
     def _owned(self) -> list[Array]:
         """All memory that a step writes, and the input buffers: each array once."""
-        bound = self.plans.step.bound
+        bound = self.plans.step.on_cpu
         own = [array for arrays in self._arrays.values() for array in arrays.values()] + self.plans.inputs
         own += [owner_of(bound.memory[root]) for root in list(bound.plan.slots)[:1]]
         own += [bound.memory[whole] for whole in bound.plan.program.groups]

@@ -117,7 +117,7 @@ def check_identity(subject: Subject) -> str:
 
 def _identities(subject: Subject) -> dict[str, tuple[int, int]]:
     """Every array by what it is: object and address."""
-    step, bound = subject.step, subject.plans.step.bound
+    step, bound = subject.step, subject.plans.step.on_cpu
     named = {f"parameter {n!r}": a for n, a in step.params.items()} | {f"state {n!r}": a for n, a in step.state.items()}
     named |= {f"input {i}": array for i, array in enumerate(subject.plans.inputs)}
     named |= {f"consumed gradient {name!r}": array for name, array in step.consumed.items()}

@@ -40,7 +40,7 @@ def check_determinism(subject: Subject) -> str:
 def _digests(subject: Subject, junk: int) -> list[str]:
     """The state digest after each replay, from the beginning."""
     subject.restore()
-    fill_arena(subject.plans.step.bound, junk)
+    fill_arena(subject.plans.step.on_cpu, junk)
     found: list[str] = []
     for _ in range(subject.replays):
         subject.step.replay(1)

@@ -44,20 +44,26 @@ function rank(boxes) {
   return ranks.filter(Boolean);
 }
 
+/** Below the ops that it takes - what has none, such as a param, stands where it is needed -, or above those that take it. */
+function wantedPlace(box, up) {
+  const ops = [...box.before].filter((other) => other.before.size);
+  const near = up || !box.before.size ? [...box.after] : ops.length ? ops : [...box.before];
+  return near.length ? near.reduce((sum, other) => sum + other.x, 0) / near.length : box.x;
+}
+
 /** Places: each box as near to those it is joined with as the others of its rank let it. */
 function lay(boxes) {
   const ranks = rank(boxes);
   const step = BOX.width + BOX.across;
   ranks.forEach((row, y) => row.forEach((box, i) => { box.y = y * (BOX.height + BOX.down); box.x = (i - (row.length - 1) / 2) * step; }));
-  for (let sweep = 0; sweep < 10; sweep++) {
-    for (const row of sweep % 2 ? ranks.slice().reverse() : ranks) {
-      for (const box of row) {
-        const joined = [...box.before, ...box.after];
-        box.wanted = joined.length ? joined.reduce((sum, other) => sum + other.x, 0) / joined.length : box.x;
-      }
+  for (let sweep = 0; sweep < 5; sweep++) {
+    const up = sweep % 2 === 1;
+    for (const row of up ? ranks.slice().reverse() : ranks) {
+      for (const box of row) box.wanted = wantedPlace(box, up);
       row.sort((a, b) => a.wanted - b.wanted || a.order - b.order);
       row.forEach((box, i) => { box.x = i ? Math.max(box.wanted, row[i - 1].x + step) : box.wanted; });
-      const off = row.reduce((sum, box) => sum + box.x - box.wanted, 0) / row.length;
+      const main = row.some((box) => box.before.size) ? row.filter((box) => box.before.size) : row;
+      const off = main.reduce((sum, box) => sum + box.x - box.wanted, 0) / main.length;
       for (const box of row) box.x -= off;
     }
   }

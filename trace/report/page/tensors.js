@@ -60,13 +60,12 @@ function stepTable(i, keep) {
   const differs = (t) => (different && t < params && figures.column >= 0 ? different[figures.column * params + t] : 2);
   const said = (t) => [MARK_WORDS[figures.marks(t)], differs(t) === 1 ? "≠ A" : ""].filter(Boolean).join(", ");
   const columns = [
-    words("tensor", (t) => run.tensors[t][0]), words("role", (t) => run.tensors[t][1]),
+    words("tensor", (t) => run.tensors[t][0]), words("mark", said), words("role", (t) => run.tensors[t][1]),
     words("type", (t) => `${run.tensors[t][2]} (${run.tensors[t][3].join(", ")})`),
     numbers("gradient norm", (t) => figures.norm(t)), numbers("gradient least", (t) => figures.grad(t, 1)), numbers("greatest", (t) => figures.grad(t, 2)),
     { ...numbers("zeros", (t) => figures.grad(t, 3)), text: (t) => percent(figures.grad(t, 3)) },
     numbers("not finite", (t) => figures.grad(t, 4)), numbers("update / weights", (t) => figures.ratio(t), 3),
     numbers("value norm", (t) => figures.value(t, 0)), numbers("value least", (t) => figures.value(t, 1)), numbers("greatest", (t) => figures.value(t, 2)),
-    words("mark", said),
   ];
   const mark = (t) => (figures.marks(t) & (EXPLODING | BROKEN)) !== 0 || differs(t) === 1;
   return dataTable(columns, run.tensors.length, { caption: `${runLabel(i)}, step ${state.step}: norm, least and greatest element of each gradient and, after the step, of each tensor`,

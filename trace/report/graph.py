@@ -1,6 +1,7 @@
 """The graph of a step: its nodes, with the sizes of their values and gradients where these were computed again."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from math import prod
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 
 from ...arrays import Array
 from ...completed_step import StepTape, TapeNode
+from ..v2.errors import InvalidTraceError
 from ..v2.read.reader import Trace
 from .figures import norm
 
@@ -18,12 +20,13 @@ _SEARCHED = 64
 """Steps in which recorded ops are looked for, from the first on."""
 
 
-def recorded_graph(trace: Trace) -> dict[str, Any] | None:
-    """The graph of the first step whose ops are recorded; None where there is none among the first steps."""
-    for step in range(min(len(trace), _SEARCHED)):
-        found = trace.ops(step)
-        if found is not None:
-            return graph_of(step, found.nodes)
+def recorded_graph(trace: Trace, steps: int) -> dict[str, Any] | None:
+    """The graph of the first step whose ops are recorded; None where there is none among the first of so many steps."""
+    with suppress(InvalidTraceError):  # which the proofs tell
+        for step in range(min(steps, _SEARCHED)):
+            found = trace.ops(step)
+            if found is not None:
+                return graph_of(step, found.nodes)
     return None
 
 

@@ -1,7 +1,8 @@
 """One recorded run as a page shows it."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -14,7 +15,7 @@ from ..replaying.execution import Batches, LossFn
 from ..replaying.replay_state import Rules
 from ..replaying.travel import RebuildError, at
 from ..v2.check.report import Report
-from ..v2.errors import NotRecordedError
+from ..v2.errors import InvalidTraceError, NotRecordedError
 from ..v2.read.reader import StepView, Trace
 from .chosen import chosen
 from .graph import rebuilt_graph, recorded_graph
@@ -68,7 +69,7 @@ class Run:
                 for group in schema.groups
             ],
             "tensors": [[t.name, t.role.name.lower(), t.dtype, list(t.shape), t.nbytes] for t in schema.tensors],
-            "events": [[steps, event.kind, event.text] for steps, event in self.trace.events()],
+            "events": _events(self.trace),
             "loss": pack.add(self.losses.astype(np.float64)),
             "loss_dtype": self.losses.dtype.name,
             "hyper": {name: pack.series(values) for name, values in self.hyper.items()},
@@ -107,7 +108,16 @@ def collected(
     steps = walk(trace, loss_fn, batches, rules=rules)
     for walked in steps:
         tensors.add(walked)
-    run = Run(trace, proofs, views.losses, views.hyper, views.nonfinite, tensors, steps.notes, recorded_graph(trace))
+    run = Run(
+        trace,
+        proofs,
+        views.losses,
+        views.hyper,
+        views.nonfinite,
+        tensors,
+        steps.notes,
+        recorded_graph(trace, len(views.losses)),
+    )
     if make_run is not None:
         _rebuild(run, make_run, rules, _worth(run) if rebuild is None else rebuild)
     return run
@@ -126,7 +136,7 @@ class _Scalars:
 def _scalars(trace: Trace) -> _Scalars:
     """Loss, hyperparameters and clipping of every step."""
     losses, rows, nonfinite = list[Any](), list[dict[str, float]](), list[int]()
-    for view in trace:
+    for view in _whole(trace):
         losses.append(view.loss)
         rows.append(_told(view))
         if view.nonfinite:
@@ -134,6 +144,12 @@ def _scalars(trace: Trace) -> _Scalars:
     names = list(dict.fromkeys(name for row in rows for name in row))
     hyper = {name: np.array([row.get(name, np.nan) for row in rows], np.float64) for name in names}
     return _Scalars(np.array(losses), hyper, nonfinite)
+
+
+def _whole(trace: Trace) -> Iterator[StepView]:
+    """The steps up to the first that is damaged."""
+    with suppress(InvalidTraceError):
+        yield from trace
 
 
 def _told(view: StepView) -> dict[str, float]:
@@ -167,6 +183,13 @@ def _rebuild(run: Run, make_run: MakeRun, rules: Rules, steps: Iterable[int]) ->
             run.notes.append(f"step {step} has more nodes than a page shows")
             continue
         run.rebuilt.append({**graph, "keyframe": past.keyframe, "loss": float(past.loss), "passes": len(past.passes)})
+
+
+def _events(trace: Trace) -> list[list[object]]:
+    found = list[list[object]]()
+    with suppress(InvalidTraceError):  # which the proofs tell
+        found.extend([steps, event.kind, event.text] for steps, event in trace.events())
+    return found
 
 
 def _text(value: object) -> str:

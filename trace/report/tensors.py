@@ -33,8 +33,8 @@ class TensorFigures:
         self.ratios = np.full(cells, np.nan)
         self.digests = np.zeros(cells, np.uint64)
         """The first bytes of the digest of each gradient, by which two runs are compared; 0: no gradient."""
-        self._grads = np.full((len(kept.details), len(self.params), len(FIGURES)), np.nan)
-        self._values = np.full((len(kept.details), len(self._tensors), len(FIGURES)), np.nan)
+        self.grad_figures = np.full((len(kept.details), len(self.params), len(FIGURES)), np.nan)
+        self.value_figures = np.full((len(kept.details), len(self._tensors), len(FIGURES)), np.nan)
         self._histograms = list[dict[str, Any]]()
         self._counts = list[Array]()
 
@@ -65,10 +65,10 @@ class TensorFigures:
     def _add_detail(self, row: int, walked: Walked) -> None:
         for i, name in enumerate(self.params):
             if name in walked.grads:
-                self._grads[row, i] = figures(walked.grads[name])
+                self.grad_figures[row, i] = figures(walked.grads[name])
         for i, name in enumerate(self._tensors):
             if name in walked.after:
-                self._values[row, i] = figures(walked.after[name])
+                self.value_figures[row, i] = figures(walked.after[name])
 
     def _add_histograms(self, walked: Walked) -> None:
         for what, arrays in (("weights", walked.before), ("gradients", walked.grads)):
@@ -91,8 +91,8 @@ class TensorFigures:
             "exploding": pack.add(self._thresholds()),
             "total": pack.add(self._totals()),
             "details": pack.add(np.array(self._kept.details, np.uint32)),
-            "gradient_figures": _floats(pack, self._grads),
-            "value_figures": _floats(pack, self._values),
+            "gradient_figures": _floats(pack, self.grad_figures),
+            "value_figures": _floats(pack, self.value_figures),
             "histograms": self._histograms,
             "counts": pack.add(np.array(self._counts, np.uint32)),
         }

@@ -8,6 +8,7 @@ from ...tape import NUMERICS
 from ..replaying.execution import Batches, LossFn
 from ..replaying.reexecute import FailedError, Model, advance
 from ..replaying.replay_state import ReplayState, Rules
+from ..v2.errors import InvalidTraceError
 from ..v2.format.constants import TensorRole
 from ..v2.read.reader import StepView, Trace
 
@@ -35,6 +36,12 @@ class Walk:
     notes: list[str] = field(default_factory=list[str])
 
     def __iter__(self) -> Iterator[Walked]:
+        try:
+            yield from self._steps()
+        except InvalidTraceError as error:
+            self.notes.append(f"the file is damaged: {error}")
+
+    def _steps(self) -> Iterator[Walked]:
         state = self._begin()
         for view in self.trace:
             grads, buffers = dict[str, Array](), dict[str, Array]()

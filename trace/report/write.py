@@ -96,7 +96,7 @@ def write_report(
             ],
         }
         title = f"{', '.join(os.path.basename(trace.path) for trace in traces)} - dgrr report"
-        text = page(title, data, pack.texts).encode()
+        text = page(title, data, pack.texts).encode(errors="replace")  # a path may hold what no text can
         sealed = all(trace.sealed for trace in traces)
     with replacing(out) as file:
         file.write(text)

@@ -4,7 +4,7 @@
 function el(tag, properties = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
-    if (name in made && !name.startsWith("aria")) made[name] = value; else made.setAttribute(name, value);
+    if (name in made) made[name] = value; else made.setAttribute(name, value);
   }
   made.append(...children.filter((child) => child !== null && child !== undefined));
   return made;

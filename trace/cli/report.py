@@ -4,11 +4,11 @@ import argparse
 import os
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from ..file_version import version_of
+from ..file_version import TraceFileError, version_of
 from ..replaying.execution import Batches, LossFn
 from ..report.write import Written, write_report
 from ..v2.errors import UnsealedTraceWarning
@@ -17,9 +17,6 @@ from .answer import Answer, done
 from .arguments import UsageError
 from .loading import current_folder, load_run
 from .v2 import load_rule
-
-LEAST_WAIT = 1.0
-"""Seconds between two writings of a page, at least; and at least four times as long as one takes."""
 
 
 def run(args: argparse.Namespace) -> Answer:
@@ -50,20 +47,30 @@ def _watch(args: argparse.Namespace, options: dict[str, Any]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnsealedTraceWarning)  # that is what is watched
         while True:
-            paths = [_current(path) for path in args.paths]
-            sizes = [(path, os.stat(path).st_size) for path in paths if os.path.exists(path)]
             began = time.monotonic()
+            paths = [_current(path) for path in args.paths]
+            sizes = {path: os.stat(path).st_size for path in paths if os.path.exists(path)}
             if sizes != seen:
-                if _written(partial(write_report, paths, args.out, **more)).sealed:
-                    return
                 seen = sizes
-            time.sleep(max(wait, LEAST_WAIT, 4 * (time.monotonic() - began)))
+                if _finished(paths, partial(write_report, paths, args.out, **more)):
+                    return
+            time.sleep(max(wait, 4 * (time.monotonic() - began)))
+
+
+def _finished(paths: Sequence[str], write: Callable[[], Written]) -> bool:
+    """Write the page; whether every run was sealed. A file that was given its final name meanwhile is not."""
+    try:
+        return _written(write).sealed
+    except TraceFileError:
+        if all(os.path.exists(path) or not path.endswith(PARTIAL_SUFFIX) for path in paths):
+            raise
+        return False
 
 
 def _current(path: str) -> str:
     """The file of the run that goes on, if there is one: a finished one of that name is of an earlier run."""
-    partial_path = f"{path}{PARTIAL_SUFFIX}"
-    return partial_path if os.path.exists(partial_path) else path
+    unfinished = f"{path}{PARTIAL_SUFFIX}"
+    return unfinished if os.path.exists(unfinished) else path
 
 
 def _written(write: Callable[[], Written]) -> Written:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ... import __version__
-from ...atomic_file import replacing
+from ...atomic_file import replacing, require_replaceable
 from ..comparing.result import Comparison
 from ..replaying.replay import replay
 from ..replaying.replay_state import Rules
@@ -75,6 +75,7 @@ def write_report(
     """
     names = [os.fspath(path) for path in paths]
     _require_paths(names, os.fspath(out))
+    require_replaceable(out)
     with ExitStack() as stack:
         traces = [stack.enter_context(open_trace(name, mode="point_in_time")) for name in names]
         found = differences.compared(traces)

@@ -133,6 +133,7 @@ def test_every_way_to_a_step(browser: Browser, one: Path, digits: Path) -> None:
     field.clear()
     field.send_keys("7\n")
     at_step(browser, 7)
+    see(browser, "tensors")  # the driver has scrolled to the field
     with open_trace(digits) as trace:
         assert f"loss {float(trace[7].loss):.6g}" in text(browser, ".picker output")
         norm = float(np.linalg.norm(trace.tensor("0.bias", step=7).astype(np.float64)))

@@ -48,7 +48,7 @@ def histogram(array: Array) -> tuple[float, float, Array] | None:
     """The least and the greatest finite element, and how many lie in each of 40 bins between; None if there is none.
 
     >>> low, high, counts = histogram(np.array([0.0, 1.0, 1.0, np.nan]))
-    >>> low, high, counts[0], counts[-1]
+    >>> low, high, counts[0].item(), counts[-1].item()
     (0.0, 1.0, 1, 2)
     """
     x = array.astype(np.float64).ravel()

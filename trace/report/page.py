@@ -9,7 +9,7 @@ import math
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, cast
 
 SCRIPTS = ("data", "dom", "table", "lines", "heat", "tensors", "histograms", "graph", "about", "main")
@@ -71,7 +71,7 @@ def _array(number: int, text: str) -> str:
 
 
 def _text(folder: str, name: str) -> str:
-    return (files(__package__) / folder / name).read_text(encoding="utf-8")
+    return (Path(__file__).parent / folder / name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:

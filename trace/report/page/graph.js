@@ -108,6 +108,7 @@ function drawGraph(place, i, graph, view, refresh) {
     drawing.append(drawBox(graph, box, greatest < 0 ? NaN : greatest, [low, high], view, refresh));
   }
   place.replaceChildren(drawing);
+  view.legend.replaceChildren(...(known.length ? ["norm of the gradient", colourBar(10 ** low, 10 ** high)] : []));
   const again = focused && [...drawing.querySelectorAll("g.node")].find((node) => node.dataset.key === focused);
   if (again) again.focus();
 }
@@ -167,9 +168,10 @@ function graphSection() {
   }
   let at = 0;
   const keep = {};
+  const legend = el("div", { className: "legend" });
   const views = graphs.map(({ graph }) => {
     const scopes = scopesOf(graph);
-    return { scopes, chosen: null, open: new Set(graph.op.length > OPEN_UP_TO ? [] : scopes.flatMap(paths)) };
+    return { scopes, legend, chosen: null, open: new Set(graph.op.length > OPEN_UP_TO ? [] : scopes.flatMap(paths)) };
   });
   const details = el("div", { "aria-live": "polite" });
   const chooser = select("graph", graphs.map(({ i, text }, k) => [k, runs.length > 1 ? `${letter(i)} · ${text}` : text]), (value) => { at = +value; redraw(); });
@@ -193,7 +195,7 @@ function graphSection() {
     details.replaceChildren(...(node < 0 ? [] : nodeDetails(i, graph, views[at], node, redraw)));
   }
 
-  section("graph", "The graph of a step", made.element, details);
+  section("graph", "The graph of a step", made.element, legend, details);
   const follow = () => {
     const found = graphs.findIndex(({ graph }) => graph.rebuilt && graph.step === state.step);
     if (found >= 0) { at = found; chooser.input.value = at; }

@@ -64,7 +64,7 @@ function drawMark(context, kind, x, y, size) {
 function drawHeat(place, map) {
   const labels = Math.min(190, Math.round(place.clientWidth * 0.28));
   const width = Math.max(place.clientWidth - labels, 80);
-  const tall = Math.min(Math.max(Math.floor(560 / map.rows.length), 4), 22);
+  const tall = Math.min(Math.max(Math.floor(560 / map.rows.length), 4), 22, Math.max(Math.floor(12000 / map.rows.length), 1));
   const height = tall * map.rows.length;
   const foot = 22;
   const ratio = devicePixelRatio || 1;
@@ -141,6 +141,7 @@ function picture(map, { codes, marks }, bins) {
       const code = codes[cell];
       if (code === ABSENT && !marks[cell]) continue;
       if (map.marks) image.data.set(marks[cell] ? [230, 159, 0] : [49, 104, 142], out);
+      else if (marks[cell] & BROKEN) image.data.set([158, 27, 50], out);
       else if (code === ZERO) image.data.set([70, 70, 74], out);
       else {
         const i = Math.round(Math.min(Math.max((code - low) / (high - low), 0), 1) * 255) * 3;
@@ -212,19 +213,22 @@ function cellAt(place, heat, map, event) {
   return column >= 0 && column < heat.count && row >= 0 && row < map.rows.length ? { column, row } : null;
 }
 
+/** The colours from one magnitude to another. */
+function colourBar(low, high) {
+  const bar = el("canvas", { width: 180, height: 12 });
+  const context = bar.getContext("2d");
+  for (let x = 0; x < 180; x++) { context.fillStyle = `rgb(${viridis(x / 179)})`; context.fillRect(x, 0, 1, 12); }
+  return el("span", {}, shown(low, 2), bar, shown(high, 2));
+}
+
 /** What the colours and the marks mean, and how many cells have each. */
 function heatLegend(map, counts) {
   const made = el("div", { className: "legend" });
-  if (map.range) {
-    const bar = el("canvas", { width: 180, height: 12 });
-    const context = bar.getContext("2d");
-    for (let x = 0; x < 180; x++) { context.fillStyle = `rgb(${viridis(x / 179)})`; context.fillRect(x, 0, 1, 12); }
-    made.append(el("span", {}, shown(magnitude(map.range[0]), 2), bar, shown(magnitude(map.range[1]), 2)));
-  }
+  if (map.range) made.append(colourBar(...map.range.map(magnitude)));
   for (const [kind, text, count] of counts) {
     const mark = el("canvas", { width: 20, height: 18 });
     const context = mark.getContext("2d");
-    context.fillStyle = kind === DEAD ? "#46464a" : kind === DIFFERS ? "#e69f00" : "#31688e";
+    context.fillStyle = { [DEAD]: "#46464a", [DIFFERS]: "#e69f00", [BROKEN]: "#9e1b32", [EXPLODING]: "#b5de2b" }[kind];
     context.fillRect(0, 0, 20, 18);
     drawMark(context, kind, 10, 9, 9);
     made.append(el("span", {}, mark, `${text} (${shown(count)})`));

@@ -1,11 +1,11 @@
 // What a run is: its verdict and what was proved, its rule, where it ran; and how two runs differ.
 
 const PROOFS = [
-  ["structure", "the file obeys every rule of its format"],
-  ["chain", "its digests link it from the first byte to the last"],
-  ["update", "every update was recomputed from the gradients, to the bit"],
-  ["gradient", "every loss and gradient was computed again from model and data"],
-  ["data", "every batch is the one that was recorded"],
+  ["structure", "that the file obeys every rule of its format"],
+  ["chain", "that its digests link it from the first byte to the last"],
+  ["update", "that every update is what the rule makes of the gradients, to the bit"],
+  ["gradient", "that model and data make every loss and gradient, to the bit"],
+  ["data", "that every batch is the one that was recorded"],
 ];
 const SIGNS = { proven: ["✓", "good"], failed: ["✕", "bad"], "not proven": ["–", "muted"] };
 

@@ -32,13 +32,16 @@ function swatch(i) {
 
 // ------------------------------------------------------------------ what the page remembers
 
-const MEMORY = `dgrr-report:${runs.map((run) => run.path).join(":")}`;
+const MEMORY = `dgrr-report:${runs.map((run) => run.path.replace(/\.partial$/, "")).join(":")}`;
 const state = { step: Math.max(0, firstDifference ?? mostSteps - 1), following: firstDifference === null, theme: "", log: false, smooth: 0, tables: false, scroll: 0, ...remembered() };
 state.step = Math.min(state.following ? mostSteps - 1 : state.step, mostSteps - 1);
 
+/** What the page kept before it loaded itself again; once, so that whoever opens it later begins anew. */
 function remembered() {
   try {
-    return report.refresh ? JSON.parse(sessionStorage.getItem(MEMORY)) || {} : {};
+    const kept = JSON.parse(sessionStorage.getItem(MEMORY)) || {};
+    sessionStorage.removeItem(MEMORY);
+    return kept;
   } catch {
     return {};
   }

@@ -12,7 +12,20 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
-SCRIPTS = ("data", "dom", "table", "lines", "heat", "tensors", "histograms", "graph", "about", "main")
+SCRIPTS = (
+    "data",
+    "dom",
+    "table",
+    "lines",
+    "marks",
+    "heat",
+    "gradients",
+    "tensors",
+    "histograms",
+    "graph",
+    "about",
+    "main",
+)
 """The page's own scripts, in the order in which they need each other."""
 
 

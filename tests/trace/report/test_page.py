@@ -448,7 +448,7 @@ def test_it_looks_as_it_did(
     assert apart(picture, Image.open(path).convert("RGB")) < TOLERANCE
 
 
-TOLERANCE = 6.0
+TOLERANCE = 3.0
 """Mean distance of two pictures, of 255, after what is smaller than a letter is averaged away."""
 
 

@@ -64,7 +64,10 @@ function shown(value, digits = 4) {
 function bytesShown(count) {
   const units = ["B", "kB", "MB", "GB", "TB"];
   let i = 0;
-  while (count >= 1000 && i < units.length - 1) { count /= 1000; i++; }
+  while (count >= 1000 && i < units.length - 1) {
+    count /= 1000;
+    i++;
+  }
   return `${i ? count.toPrecision(3) : count} ${units[i]}`;
 }
 
@@ -91,7 +94,8 @@ function lastUpTo(sorted, wanted) {
   let high = sorted.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (sorted[middle] <= wanted) low = middle + 1; else high = middle;
+    if (sorted[middle] <= wanted) low = middle + 1;
+    else high = middle;
   }
   return low - 1;
 }

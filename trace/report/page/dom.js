@@ -4,7 +4,8 @@
 function el(tag, properties = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
-    if (name in made) made[name] = value; else made.setAttribute(name, value);
+    if (name in made) made[name] = value;
+    else made.setAttribute(name, value);
   }
   made.append(...children.filter((child) => child !== null && child !== undefined));
   return made;
@@ -24,7 +25,14 @@ const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3]];
 /** The line that a run is drawn by, for a legend: readable by its dashes as well as by its colour. */
 function swatch(i) {
   const made = svg("svg", { class: "swatch", viewBox: "0 0 40 12", "aria-hidden": "true" });
-  const line = svg("line", { x1: 0, y1: 6, x2: 40, y2: 6, "stroke-width": 4, "stroke-dasharray": DASHES[i % 4].join(" ") });
+  const line = svg("line", {
+    x1: 0,
+    y1: 6,
+    x2: 40,
+    y2: 6,
+    "stroke-width": 4,
+    "stroke-dasharray": DASHES[i % 4].join(" "),
+  });
   line.style.stroke = `var(--run${i % 4})`;
   made.append(line);
   return made;
@@ -33,7 +41,16 @@ function swatch(i) {
 // ------------------------------------------------------------------ what the page remembers
 
 const MEMORY = `dgrr-report:${runs.map((run) => run.path.replace(/\.partial$/, "")).join(":")}`;
-const state = { step: Math.max(0, firstDifference ?? mostSteps - 1), following: firstDifference === null, theme: "", log: false, smooth: 0, tables: false, scroll: 0, ...remembered() };
+const state = {
+  step: Math.max(0, firstDifference ?? mostSteps - 1),
+  following: firstDifference === null,
+  theme: "",
+  log: false,
+  smooth: 0,
+  tables: false,
+  scroll: 0,
+  ...remembered(),
+};
 state.step = Math.min(state.following ? mostSteps - 1 : state.step, mostSteps - 1);
 
 /** What the page kept before it loaded itself again; once, so that whoever opens it later begins anew. */
@@ -51,7 +68,9 @@ function remembered() {
 function remember() {
   try {
     sessionStorage.setItem(MEMORY, JSON.stringify({ ...state, scroll: window.scrollY }));
-  } catch { /* a browser may refuse, and then the page begins anew */ }
+  } catch {
+    /* a browser may refuse, and then the page begins anew */
+  }
 }
 
 const listeners = { step: [], theme: [], tables: [], log: [] };
@@ -72,12 +91,16 @@ function goTo(step) {
   state.following = state.step === mostSteps - 1;
   if (asked) return;
   asked = true;
-  requestAnimationFrame(() => { asked = false; tell("step"); });
+  requestAnimationFrame(() => {
+    asked = false;
+    tell("step");
+  });
 }
 
 function setTheme(theme) {
   state.theme = theme;
-  if (theme) document.documentElement.dataset.theme = theme; else delete document.documentElement.dataset.theme;
+  if (theme) document.documentElement.dataset.theme = theme;
+  else delete document.documentElement.dataset.theme;
   tell("theme");
 }
 
@@ -88,20 +111,33 @@ function isDark() {
 // ------------------------------------------------------------------ what is drawn when it is in sight
 
 const seen = new WeakMap();
-const sight = new IntersectionObserver((entries) => {
-  for (const entry of entries) {
-    const drawn = seen.get(entry.target);
-    drawn.visible = entry.isIntersecting;
-    if (drawn.visible && drawn.stale) drawn.now();
-  }
-}, { rootMargin: "300px" });
+const sight = new IntersectionObserver(
+  (entries) => {
+    for (const entry of entries) {
+      const drawn = seen.get(entry.target);
+      drawn.visible = entry.isIntersecting;
+      if (drawn.visible && drawn.stale) drawn.now();
+    }
+  },
+  { rootMargin: "300px" },
+);
 
 /** Draw an element once it is near the window, and again when `redraw()` is called, at once or when it is near again. */
 function inSight(element, draw) {
-  const drawn = { visible: false, stale: true, now() { drawn.stale = false; draw(); } };
+  const drawn = {
+    visible: false,
+    stale: true,
+    now() {
+      drawn.stale = false;
+      draw();
+    },
+  };
   seen.set(element, drawn);
   sight.observe(element);
-  return () => { if (drawn.visible) drawn.now(); else drawn.stale = true; };
+  return () => {
+    if (drawn.visible) drawn.now();
+    else drawn.stale = true;
+  };
 }
 
 // ------------------------------------------------------------------ sections and figures
@@ -110,7 +146,12 @@ const main = document.getElementById("main");
 const sections = [];
 
 function section(id, title, ...children) {
-  const made = el("section", { id, tabIndex: -1, "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title` }, title), ...children);
+  const made = el(
+    "section",
+    { id, tabIndex: -1, "aria-labelledby": `${id}-title` },
+    el("h2", { id: `${id}-title` }, title),
+    ...children,
+  );
   sections.push({ id, title, element: made });
   main.append(made);
   return made;
@@ -126,16 +167,29 @@ function figure({ caption, tools = [], chart, table }) {
   const rows = el("div", { className: "hidden" });
   const button = el("button", { type: "button" }, "Table");
   button.setAttribute("aria-pressed", "false");
-  const made = el("figure", {},
-    el("div", { className: "tools" }, ...tools, el("span", { className: "right" }, button)), picture, rows,
-    el("figcaption", {}, caption));
+  const made = el(
+    "figure",
+    {},
+    el("div", { className: "tools" }, ...tools, el("span", { className: "right" }, button)),
+    picture,
+    rows,
+    el("figcaption", {}, caption),
+  );
   const redraw = inSight(made, () => {
     const asTable = button.getAttribute("aria-pressed") === "true";
     picture.classList.toggle("hidden", asTable);
     rows.classList.toggle("hidden", !asTable);
-    if (asTable) { rows.replaceChildren(); table(rows); } else { chart(picture); }
+    if (asTable) {
+      rows.replaceChildren();
+      table(rows);
+    } else {
+      chart(picture);
+    }
   });
-  const show = (asTable) => { button.setAttribute("aria-pressed", String(asTable)); redraw(); };
+  const show = (asTable) => {
+    button.setAttribute("aria-pressed", String(asTable));
+    redraw();
+  };
   button.addEventListener("click", () => show(button.getAttribute("aria-pressed") !== "true"));
   on("tables", () => show(state.tables));
   on("theme", redraw);

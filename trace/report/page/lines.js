@@ -30,37 +30,64 @@ function drawable(values, log) {
 function drawLines(place, lines, options = {}) {
   const { xs, columns } = joined(lines, options.log);
   const wanted = { width: Math.max(place.clientWidth, 260), height: options.height || 280 };
-  const axis = { stroke: colour("muted"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("line"), width: 1 }, font: "12px system-ui, sans-serif" };
-  const made = new uPlot({
-    ...wanted,
-    padding: [12, 16, 0, 0],
-    scales: { x: { time: false }, y: options.log ? { distr: 3, log: 10, range: logRange } : {} },
-    axes: [
-      { ...axis, values: (_, ticks) => ticks.map((t) => (Number.isInteger(t) ? shown(t) : "")) },
-      { ...axis, size: 72, values: (_, ticks) => ticks.map((t) => (t === null ? "" : shown(t, 3))) },
-    ],
-    cursor: { drag: { x: true, y: false }, points: { size: 6 } },
-    legend: { live: true, markers: { width: 3, dash: (_, i) => (DASHES[lines[i - 1].run % 4].length ? "dashed" : "solid") } },
-    series: [{ label: "step", value: (_, x) => (x === null ? "–" : shown(x)) }, ...lines.map((line) => ({
-      label: line.label,
-      stroke: runColour(line.run),
-      width: line.faint ? 1 : 2,
-      alpha: line.faint ? 0.35 : 1,
-      dash: DASHES[line.run % 4],
-      spanGaps: Boolean(line.gaps),
-      points: { show: xs.length < 60 },
-      value: (_, x) => shown(x, 6),
-    }))],
-    hooks: {
-      drawClear: [(u) => shade(u, options.from)],
-      draw: [(u) => markStep(u), (u) => nameShade(u, options.from), (u) => markBroken(u, lines)],
-      setCursor: [(u) => { if (u.cursor.left < 0) tellChosen(u); }],
-      ready: [(u) => u.over.addEventListener("click", () => { if (u.cursor.idx !== null && u.cursor.idx !== undefined) goTo(xs[u.cursor.idx]); })],
+  const axis = {
+    stroke: colour("muted"),
+    grid: { stroke: colour("grid"), width: 1 },
+    ticks: { stroke: colour("line"), width: 1 },
+    font: "12px system-ui, sans-serif",
+  };
+  const made = new uPlot(
+    {
+      ...wanted,
+      padding: [12, 16, 0, 0],
+      scales: { x: { time: false }, y: options.log ? { distr: 3, log: 10, range: logRange } : {} },
+      axes: [
+        { ...axis, values: (_, ticks) => ticks.map((t) => (Number.isInteger(t) ? shown(t) : "")) },
+        { ...axis, size: 72, values: (_, ticks) => ticks.map((t) => (t === null ? "" : shown(t, 3))) },
+      ],
+      cursor: { drag: { x: true, y: false }, points: { size: 6 } },
+      legend: {
+        live: true,
+        markers: { width: 3, dash: (_, i) => (DASHES[lines[i - 1].run % 4].length ? "dashed" : "solid") },
+      },
+      series: [
+        { label: "step", value: (_, x) => (x === null ? "–" : shown(x)) },
+        ...lines.map((line) => ({
+          label: line.label,
+          stroke: runColour(line.run),
+          width: line.faint ? 1 : 2,
+          alpha: line.faint ? 0.35 : 1,
+          dash: DASHES[line.run % 4],
+          spanGaps: Boolean(line.gaps),
+          points: { show: xs.length < 60 },
+          value: (_, x) => shown(x, 6),
+        })),
+      ],
+      hooks: {
+        drawClear: [(u) => shade(u, options.from)],
+        draw: [(u) => markStep(u), (u) => nameShade(u, options.from), (u) => markBroken(u, lines)],
+        setCursor: [
+          (u) => {
+            if (u.cursor.left < 0) tellChosen(u);
+          },
+        ],
+        ready: [
+          (u) =>
+            u.over.addEventListener("click", () => {
+              if (u.cursor.idx !== null && u.cursor.idx !== undefined) goTo(xs[u.cursor.idx]);
+            }),
+        ],
+      },
     },
-  }, [xs, ...columns], undefined);
+    [xs, ...columns],
+    undefined,
+  );
   place.replaceChildren(made.root);
   made.root.setAttribute("role", "img");
-  made.root.setAttribute("aria-label", `${lines.map((line) => line.label).join(", ")} over the steps; the button Table shows the numbers`);
+  made.root.setAttribute(
+    "aria-label",
+    `${lines.map((line) => line.label).join(", ")} over the steps; the button Table shows the numbers`,
+  );
   place.chart = made;
   tellChosen(made);
 }
@@ -82,10 +109,15 @@ function logRange(_, low, high) {
 function joined(lines, log) {
   const longest = lines.reduce((a, b) => (b.xs.length > a.xs.length ? b : a), lines[0]);
   const covers = lines.every((line) => line.xs.every((x, i) => x === longest.xs[i]));
-  const xs = covers ? Array.from(longest.xs) : [...new Set(lines.flatMap((line) => Array.from(line.xs)))].sort((a, b) => a - b);
+  const xs = covers
+    ? Array.from(longest.xs)
+    : [...new Set(lines.flatMap((line) => Array.from(line.xs)))].sort((a, b) => a - b);
   const columns = lines.map((line) => {
     const ys = drawable(line.ys, log);
-    if (covers) { while (ys.length < xs.length) ys.push(null); return ys; }
+    if (covers) {
+      while (ys.length < xs.length) ys.push(null);
+      return ys;
+    }
     const at = new Map(Array.from(line.xs, (x, i) => [x, ys[i]]));
     return xs.map((x) => at.get(x) ?? (line.gaps ? undefined : null));
   });
@@ -155,7 +187,10 @@ function markBroken(u, lines) {
     for (let i = 0; i < line.ys.length; i++) {
       if (Number.isFinite(line.ys[i])) continue;
       const x = u.valToPos(line.xs[i], "x", true);
-      if (x - before > 10) { u.ctx.fillText("✕", x, top + 12 * devicePixelRatio); before = x; }
+      if (x - before > 10) {
+        u.ctx.fillText("✕", x, top + 12 * devicePixelRatio);
+        before = x;
+      }
     }
   }
   u.ctx.restore();
@@ -163,14 +198,19 @@ function markBroken(u, lines) {
 
 /** The numbers of lines as a table: a row for each step. */
 function linesTable(place, caption, lines, keep) {
-  const all = joined(lines.map((line) => ({ ...line, gaps: true })), false);
+  const all = joined(
+    lines.map((line) => ({ ...line, gaps: true })),
+    false,
+  );
   const raw = lines.map((line) => new Map(Array.from(line.xs, (x, i) => [x, line.ys[i]])));
   const at = (row) => all.xs[row];
-  place.append(dataTable(
-    [numbers("step", at), ...lines.map((line, j) => numbers(line.label, (row) => raw[j].get(at(row)), 8))],
-    all.xs.length,
-    { caption, keep, current: (row) => at(row) === state.step, pick: (row) => goTo(at(row)) },
-  ));
+  place.append(
+    dataTable(
+      [numbers("step", at), ...lines.map((line, j) => numbers(line.label, (row) => raw[j].get(at(row)), 8))],
+      all.xs.length,
+      { caption, keep, current: (row) => at(row) === state.step, pick: (row) => goTo(at(row)) },
+    ),
+  );
 }
 
 const stepsOf = (run) => Array.from({ length: run.steps }, (_, i) => i);

@@ -14,7 +14,10 @@ function dataTable(columns, count, options = {}) {
   const body = el("tbody");
   const heads = columns.map((column, i) => {
     const head = el("th", { scope: "col", className: column.kind ? "text" : "" });
-    if (!column.value) { head.append(column.label); return head; }
+    if (!column.value) {
+      head.append(column.label);
+      return head;
+    }
     const button = el("button", { type: "button" }, column.label);
     button.addEventListener("click", () => {
       keep.down = keep.by === i ? !keep.down : !column.kind;
@@ -25,9 +28,20 @@ function dataTable(columns, count, options = {}) {
     head.append(button);
     return head;
   });
-  const table = el("table", { className: "data" }, el("caption", {}, options.caption || ""), el("thead", {}, el("tr", {}, ...heads)), body);
+  const table = el(
+    "table",
+    { className: "data" },
+    el("caption", {}, options.caption || ""),
+    el("thead", {}, el("tr", {}, ...heads)),
+    body,
+  );
   const pages = el("div", { className: "pages" });
-  const made = el("div", {}, pages, el("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": options.caption || "table" }, table));
+  const made = el(
+    "div",
+    {},
+    pages,
+    el("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": options.caption || "table" }, table),
+  );
 
   function rows() {
     let found = Array.from({ length: count }, (_, i) => i);
@@ -49,7 +63,9 @@ function dataTable(columns, count, options = {}) {
     const last = Math.max(0, Math.ceil(found.length / PAGE) - 1);
     keep.page = Math.min(keep.page ?? firstPage(found), last);
     body.replaceChildren(...found.slice(keep.page * PAGE, (keep.page + 1) * PAGE).map(row));
-    heads.forEach((head, i) => head.setAttribute("aria-sort", keep.by !== i ? "none" : keep.down ? "descending" : "ascending"));
+    heads.forEach((head, i) =>
+      head.setAttribute("aria-sort", keep.by !== i ? "none" : keep.down ? "descending" : "ascending"),
+    );
     turn(found.length, last);
   }
 
@@ -59,10 +75,18 @@ function dataTable(columns, count, options = {}) {
   }
 
   function row(i) {
-    const made = el("tr", { className: options.mark && options.mark(i) ? "marked" : "" },
-      ...columns.map((column) => el("td", { className: column.kind === "long" ? "text long" : column.kind || "" }, column.text(i))));
+    const made = el(
+      "tr",
+      { className: options.mark && options.mark(i) ? "marked" : "" },
+      ...columns.map((column) =>
+        el("td", { className: column.kind === "long" ? "text long" : column.kind || "" }, column.text(i)),
+      ),
+    );
     if (options.current && options.current(i)) made.setAttribute("aria-current", "true");
-    if (options.pick) { made.style.cursor = "pointer"; made.addEventListener("click", () => options.pick(i)); }
+    if (options.pick) {
+      made.style.cursor = "pointer";
+      made.addEventListener("click", () => options.pick(i));
+    }
     return made;
   }
 
@@ -72,20 +96,35 @@ function dataTable(columns, count, options = {}) {
     if (last > 0) {
       const go = (text, page) => {
         const button = el("button", { type: "button", disabled: page < 0 || page > last }, text);
-        button.addEventListener("click", () => { keep.page = page; fill(); });
+        button.addEventListener("click", () => {
+          keep.page = page;
+          fill();
+        });
         return button;
       };
       const first = keep.page * PAGE;
-      parts.push(go("Previous", keep.page - 1), go("Next", keep.page + 1),
-        `rows ${first + 1} to ${Math.min(first + PAGE, length)} of ${shown(length)}`);
+      parts.push(
+        go("Previous", keep.page - 1),
+        go("Next", keep.page + 1),
+        `rows ${first + 1} to ${Math.min(first + PAGE, length)} of ${shown(length)}`,
+      );
     } else if (length !== count) parts.push(`${length} of ${count} rows`);
     if (document.activeElement !== pages.querySelector("input") || !parts.length) pages.replaceChildren(...parts);
     else pages.replaceChildren(pages.firstChild, ...parts.slice(1));
   }
 
   function finder() {
-    const input = el("input", { type: "search", placeholder: "name contains …", value: keep.search || "", ariaLabel: "show rows whose name contains" });
-    input.addEventListener("input", () => { keep.search = input.value; keep.page = 0; fill(); });
+    const input = el("input", {
+      type: "search",
+      placeholder: "name contains …",
+      value: keep.search || "",
+      ariaLabel: "show rows whose name contains",
+    });
+    input.addEventListener("input", () => {
+      keep.search = input.value;
+      keep.page = 0;
+      fill();
+    });
     return input;
   }
 

@@ -14,7 +14,8 @@ function stepFigures(run, step) {
   const grad = (i, k) => (i >= params || detail < 0 || !grads ? NaN : grads[(detail * params + i) * FIGURES + k]);
   const code = (codes, i) => (i >= params || column < 0 || !codes ? ABSENT : codes[column * params + i]);
   return {
-    detail, column,
+    detail,
+    column,
     norm: (i) => (detail < 0 ? magnitude(code(norms, i)) : grad(i, 0)),
     grad,
     value: (i, k) => (detail < 0 || !values ? NaN : values[(detail * tensors + i) * FIGURES + k]),
@@ -26,17 +27,39 @@ function stepFigures(run, step) {
 const MARK_WORDS = { [DEAD]: "○ zero", [EXPLODING]: "▲ exploding", [BROKEN]: "✕ not finite" };
 
 function stepSection() {
-  let run = Math.max(report.differences.findIndex((found) => !found.same), -1) + 1; // the first that differs
+  let run =
+    Math.max(
+      report.differences.findIndex((found) => !found.same),
+      -1,
+    ) + 1; // the first that differs
   const keep = {};
   const place = el("div");
   const note = el("p", { className: "muted" });
-  const chooser = select("run", runs.map((_, i) => [i, runLabel(i)]), (value) => { run = +value; redraw(); });
+  const chooser = select(
+    "run",
+    runs.map((_, i) => [i, runLabel(i)]),
+    (value) => {
+      run = +value;
+      redraw();
+    },
+  );
   chooser.input.value = run;
   const title = el("p", { className: "note" });
-  const made = section("tensors", "The tensors of the chosen step", el("div", { className: "tools" }, runs.length > 1 ? chooser.element : null, title), place, note);
+  const made = section(
+    "tensors",
+    "The tensors of the chosen step",
+    el("div", { className: "tools" }, runs.length > 1 ? chooser.element : null, title),
+    place,
+    note,
+  );
   const redraw = inSight(made, () => {
-    title.textContent = state.step < runs[run].steps ? `step ${shown(state.step)} of ${shown(runs[run].steps)}, numbered from 0` : "";
-    place.replaceChildren(state.step < runs[run].steps ? stepTable(run, keep) : el("p", { className: "muted" }, `This run ends with step ${runs[run].steps - 1}.`));
+    title.textContent =
+      state.step < runs[run].steps ? `step ${shown(state.step)} of ${shown(runs[run].steps)}, numbered from 0` : "";
+    place.replaceChildren(
+      state.step < runs[run].steps
+        ? stepTable(run, keep)
+        : el("p", { className: "muted" }, `This run ends with step ${runs[run].steps - 1}.`),
+    );
     note.textContent = stepNote(runs[run]);
   });
   on("step", redraw);
@@ -47,8 +70,14 @@ function stepNote(run) {
   const here = placeOf(details, state.step) >= 0;
   const parts = [];
   if (!run.figures.gradient_figures) parts.push("Gradients are not known of this run.");
-  if (!run.figures.value_figures) parts.push("Values are not known of this run: what no step records is recomputed from recorded gradients, or with --model.");
-  if (!here && run.figures.gradient_figures) parts.push(`Of this step norms are kept, to three digits; all figures are kept of ${shown(details.length)} steps, such as ${shown(details[Math.max(lastUpTo(details, state.step), 0)])}.`);
+  if (!run.figures.value_figures)
+    parts.push(
+      "Values are not known of this run: what no step records is recomputed from recorded gradients, or with --model.",
+    );
+  if (!here && run.figures.gradient_figures)
+    parts.push(
+      `Of this step norms are kept, to three digits; all figures are kept of ${shown(details.length)} steps, such as ${shown(details[Math.max(lastUpTo(details, state.step), 0)])}.`,
+    );
   return parts.join(" ");
 }
 
@@ -60,16 +89,27 @@ function stepTable(i, keep) {
   const differs = (t) => (different && t < params && figures.column >= 0 ? different[figures.column * params + t] : 2);
   const said = (t) => [MARK_WORDS[figures.marks(t)], differs(t) === 1 ? "≠ A" : ""].filter(Boolean).join(", ");
   const columns = [
-    words("tensor", (t) => run.tensors[t][0]), words("mark", said), words("role", (t) => run.tensors[t][1]),
+    words("tensor", (t) => run.tensors[t][0]),
+    words("mark", said),
+    words("role", (t) => run.tensors[t][1]),
     words("type", (t) => `${run.tensors[t][2]} (${run.tensors[t][3].join(", ")})`),
-    numbers("gradient norm", (t) => figures.norm(t)), numbers("gradient least", (t) => figures.grad(t, 1)), numbers("greatest", (t) => figures.grad(t, 2)),
+    numbers("gradient norm", (t) => figures.norm(t)),
+    numbers("gradient least", (t) => figures.grad(t, 1)),
+    numbers("greatest", (t) => figures.grad(t, 2)),
     { ...numbers("zeros", (t) => figures.grad(t, 3)), text: (t) => percent(figures.grad(t, 3)) },
-    numbers("not finite", (t) => figures.grad(t, 4)), numbers("update / weights", (t) => figures.ratio(t), 3),
-    numbers("value norm", (t) => figures.value(t, 0)), numbers("value least", (t) => figures.value(t, 1)), numbers("greatest", (t) => figures.value(t, 2)),
+    numbers("not finite", (t) => figures.grad(t, 4)),
+    numbers("update / weights", (t) => figures.ratio(t), 3),
+    numbers("value norm", (t) => figures.value(t, 0)),
+    numbers("value least", (t) => figures.value(t, 1)),
+    numbers("greatest", (t) => figures.value(t, 2)),
   ];
   const mark = (t) => (figures.marks(t) & (EXPLODING | BROKEN)) !== 0 || differs(t) === 1;
-  return dataTable(columns, run.tensors.length, { caption: `${runLabel(i)}, step ${state.step}: norm, least and greatest element of each gradient and, after the step, of each tensor`,
-    keep, mark, search: (t) => run.tensors[t][0] });
+  return dataTable(columns, run.tensors.length, {
+    caption: `${runLabel(i)}, step ${state.step}: norm, least and greatest element of each gradient and, after the step, of each tensor`,
+    keep,
+    mark,
+    search: (t) => run.tensors[t][0],
+  });
 }
 
 function percent(share) {

@@ -17,13 +17,18 @@ SCRIPTS = (
     "dom",
     "table",
     "lines",
+    "losses",
     "marks",
     "heat",
     "gradients",
     "tensors",
     "histograms",
+    "layout",
     "graph",
+    "nodes",
     "about",
+    "picker",
+    "keys",
     "main",
 )
 """The page's own scripts, in the order in which they need each other."""

@@ -199,7 +199,7 @@ function figure({ caption, tools = [], chart, table }) {
     width = made.clientWidth;
     redraw();
   }).observe(made);
-  return { element: made, redraw, isTable: () => button.getAttribute("aria-pressed") === "true" };
+  return { element: made, redraw };
 }
 
 function select(label, options, change) {

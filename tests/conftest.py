@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from .browser import browser as browser
+
 os.environ.setdefault("DGRR_THREADS", "1")
 """There is a test process per core already; what is said of several threads sets their number itself."""
 

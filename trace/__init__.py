@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .replaying.replay_state import state_after
     from .replaying.travel import PastStep, RebuildError, at
     from .replaying.validate import validate
+    from .report.write import Written, write_report
     from .v2.check.report import Finding, Report
     from .v2.errors import (
         InvalidTraceError,
@@ -73,6 +74,7 @@ _HOMES = {
     "TraceWriteError": ".v2.errors",
     "UnsealedTraceWarning": ".v2.errors",
     "Verdict": ".v2.verdict",
+    "Written": ".report.write",
     "assert_same": ".comparing.compare",
     "at": ".replaying.travel",
     "audit": ".auditing.audit",
@@ -91,6 +93,7 @@ _HOMES = {
     "resume_recorder": ".v2.write.open_recorder",
     "state_after": ".replaying.replay_state",
     "validate": ".replaying.validate",
+    "write_report": ".report.write",
 }
 """Where each name is. Its module is loaded when it is first asked for: so pytest loads the plugin that lives below this
 package without numpy, and who reads a trace needs no compiler."""
@@ -125,6 +128,7 @@ __all__ = [
     "TraceWriteError",
     "UnsealedTraceWarning",
     "Verdict",
+    "Written",
     "assert_same",
     "at",
     "audit",
@@ -143,6 +147,7 @@ __all__ = [
     "resume_recorder",
     "state_after",
     "validate",
+    "write_report",
 ]
 
 

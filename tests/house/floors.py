@@ -140,7 +140,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["v1", "v2"],
         ["replaying"],
         ["comparing", "exporting"],
-        ["auditing", "frameworks", "golden"],
+        ["auditing", "frameworks", "golden", "report"],
         ["cli"],
     ],
     "trace/v1": [

@@ -20,6 +20,7 @@ from .options import (
     add_inspect,
     add_recover,
     add_replay,
+    add_report,
     add_rollback,
     add_test,
     add_train,
@@ -186,6 +187,18 @@ COMMANDS = (
         "dgrr bisect old.dgrr new.dgrr                    along the links of both\n"
         "dgrr bisect old.dgrr --model train:run           from the recorded states\n"
         "dgrr bisect --git old.dgrr --model train:run     behind git bisect run: which commit changed the numbers",
+        _MODULES,
+    ),
+    Command(
+        "report",
+        "write a page that shows a run, or several over each other: one HTML file for a browser",
+        add_report,
+        all_paths,
+        handlers.report,
+        "dgrr report run.dgrr                          report.html\n"
+        "dgrr report old.dgrr new.dgrr -o both.html    both, and where they part\n"
+        "dgrr report run.dgrr --model train:run        every gradient proven, three steps rebuilt node by node\n"
+        "dgrr report run.dgrr --watch                  while the run goes on",
         _MODULES,
     ),
     Command(

@@ -209,6 +209,13 @@ def audit(args: argparse.Namespace) -> Answer:
     return auditing.run(path, args)
 
 
+def report(args: argparse.Namespace) -> Answer:
+    """``dgrr report``."""
+    from . import report as command
+
+    return command.run(args)
+
+
 def test(args: argparse.Namespace) -> Answer:
     """``dgrr test``."""
     from . import golden

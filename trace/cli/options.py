@@ -264,6 +264,21 @@ def add_bisect(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(a=None, b=None)
 
 
+def add_report(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``report``."""
+    traces = "the traces; the first is the one that others are held against, and that --model is of"
+    parser.add_argument("paths", type=path, nargs="+", metavar="TRACE", help=traces)
+    out = f"the page, which replaces one of that name; {_DEFAULT}"
+    parser.add_argument("-o", "--out", type=path, default="report.html", metavar="PAGE", help=out)
+    model = "prove every gradient, and rebuild whole steps: what returns (loss_fn, batches) when it is called"
+    parser.add_argument("--model", metavar="MODULE:FUNCTION", help=model)
+    rebuild = "a step to rebuild; may be given several times; default: the first, the last, the greatest gradient's"
+    parser.add_argument("--rebuild", type=integer(0, _UINT64), metavar="K", action="append", default=[], help=rebuild)
+    parser.add_argument("--rule", metavar="MODULE:NAME", action="append", default=[], help=_RULE)
+    watch = "write the page again every so many seconds while a run goes on, 10 if not said; proofs come with its end"
+    parser.add_argument("--watch", type=integer(1, 86400), nargs="?", const=10, metavar="SECONDS", help=watch)
+
+
 def add_test(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``test``."""
     action = "make the run the golden one, or hold it against the golden one"

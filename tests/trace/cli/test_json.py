@@ -147,6 +147,11 @@ ANSWERS = [
     ("audit cut.dgrr --model model_of_json:run", 3),
     ("audit v1 --model model_of_json:run", 1),
     ("audit mine.dgrr --check there", 3),
+    ("report mine.dgrr ops.dgrr -o new --model model_of_json:run --rebuild 2", 0),
+    ("report flipped.dgrr -o new", 0),
+    ("report run.dgrr -o run.dgrr", 1),
+    ("report there -o new", 3),
+    ("report missing -o new", 2),
     ("test record new --model model_of_json:train", 0),
     ("test check golden.dgrr --model model_of_json:train", 0),
     ("test check golden.dgrr --model model_of_json:train_otherwise", 4),
@@ -237,6 +242,8 @@ def _kept_from_it(command: str) -> bool:
     """Whether the command has no answer at all: a file cannot be opened, is no trace of a version that it knows, or
     does not have the step that was asked for."""
     no_trace = (
+        "report there -o new",
+        "report missing -o new",
         "demo --epochs 1 --out there",
         "validate there",
         "validate short",

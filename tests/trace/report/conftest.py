@@ -1,0 +1,105 @@
+"""Recorded runs whose pages are looked at."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dgrr.runtime import Adam, Trainer, data
+from dgrr.runtime.optim import StepDecay
+from dgrr.tape import NUMERICS, AnyVar, nn, ops
+from dgrr.trace import CompletedStep, open_recorder
+
+MODEL = nn.Sequential(nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10))
+TRAIN, _ = data.digits()
+STEPS = 40
+PART = 25
+"""The first step at which the two digits runs differ."""
+
+
+def loss_fn(p: Any, batch: Any) -> AnyVar:
+    return ops.cross_entropy(MODEL(p, batch[0]), batch[1])
+
+
+def model_run() -> tuple[Any, Any]:
+    return loss_fn, TRAIN.batches(32, seed=0)
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("reports")
+
+
+def _digits(path: Path, decay: float, **options: Any) -> Path:
+    rule = Adam(StepDecay(0.01, every=PART, factor=decay))
+    trainer = Trainer(loss_fn, MODEL.init(0), rule, trace=path, seed=0, record_ops="first", **options)
+    trainer.fit(model_run()[1], steps=STEPS)
+    return path
+
+
+@pytest.fixture(scope="session")
+def digits(folder: Path) -> Path:
+    """A run with its gradients."""
+    return _digits(folder / "digits.dgrr", 0.5)
+
+
+@pytest.fixture(scope="session")
+def other_digits(folder: Path) -> Path:
+    """The same up to step 24; then the rate is another."""
+    return _digits(folder / "other.dgrr", 0.1)
+
+
+@pytest.fixture(scope="session")
+def digests(folder: Path) -> Path:
+    """A run of digests alone."""
+    return _digits(folder / "digests.dgrr", 0.5, record="digest")
+
+
+Told = Callable[[int], dict[str, Any]]
+
+
+def record(path: Path, params: dict[str, Any], steps: int, told: Told, *, seal: bool = True) -> Path:
+    """A run of what `told` says of each step, by a rule that nobody knows."""
+    options: dict[str, Any] = {"record": "grads", "salt": bytes(16), "created_at": 7, "numerics": NUMERICS}
+    start = {name: array.copy() for name, array in params.items()}
+    recorder = open_recorder(
+        path, params=start, state={}, rule="mine@1", hyperparameters=["lr"], on_nonfinite="record", **options
+    )
+    for step in range(steps):
+        said = {"loss": np.array(1 / (step + 1), np.float32), "hyper": {"lr": 0.1}, "params": params, "state": {}}
+        recorder.step(CompletedStep(step=step, batch=[np.ones(1)], **(said | told(step))))
+    if seal:
+        recorder.seal()
+        return path
+    recorder.close()
+    return path.with_name(f"{path.name}.partial")
+
+
+HOSTILE = '</script><img src=x onerror="window.harmed=1"><!--'
+
+
+@pytest.fixture(scope="session")
+def troubled(folder: Path) -> Path:
+    """A run with a loss and a gradient that are not finite, a dead param, one that explodes, a name that is markup."""
+    params = {"dead": np.ones(3, np.float32), "wild": np.ones(2, np.float32), HOSTILE: np.ones(2, np.float32)}
+
+    def told(step: int) -> dict[str, Any]:
+        grads = {name: np.full_like(array, 0.5) for name, array in params.items()}
+        grads["dead"][:] = 0
+        grads["wild"][0] = 1e6 if step == 12 else 1
+        if step == 15:
+            grads[HOSTILE][1] = np.nan
+        if step == 16:
+            del grads["wild"]
+        return {"grads": grads} | ({"loss": np.array(np.inf, np.float32)} if step == 15 else {})
+
+    return record(folder / "troubled.dgrr", params, 20, told)
+
+
+@pytest.fixture(scope="session")
+def unfinished(folder: Path) -> Path:
+    """A run that was not finished."""
+    ones = {"w": np.ones(2, np.float32)}
+    return record(folder / "open.dgrr", ones, 5, lambda step: {"grads": ones}, seal=False)

@@ -1,0 +1,310 @@
+"""What a page holds: the same numbers as the trace, and nothing that runs but its own scripts."""
+
+import json
+import re
+from base64 import b64decode
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dgrr.trace import Verdict, at, open_trace, state_after, write_report
+from dgrr.trace.report.chosen import chosen
+from dgrr.trace.report.codes import ABSENT, NON_FINITE, ZERO, decode, encode
+from dgrr.trace.report.figures import distance, figures, histogram, norm
+from dgrr.trace.report.page import page
+from dgrr.trace.v2.write.forge import flip_bit
+
+from .conftest import HOSTILE, PART, STEPS, model_run, record
+
+KINDS = {"f64": "<f8", "f32": "<f4", "u32": "<u4", "u16": "<u2", "u8": "u1"}
+RecordRun = Callable[..., Path]
+
+
+class Page:
+    """A page as a program reads it."""
+
+    def __init__(self, path: Path) -> None:
+        self.text = path.read_text(encoding="utf-8")
+        found = re.search(r'<script type="application/json" id="data">(.*?)</script>', self.text, re.DOTALL)
+        assert found is not None
+        self.data: Any = json.loads(found[1])
+
+    def array(self, reference: dict[str, Any]) -> Any:
+        found = re.search(rf'<script type="text/plain" id="array{reference["at"]}">([^<]*)</script>', self.text)
+        assert found is not None
+        return np.frombuffer(b64decode(found[1]), KINDS[reference["kind"]])
+
+
+@pytest.fixture(scope="module")
+def both(digits: Path, other_digits: Path, folder: Path) -> Page:
+    write_report([digits, other_digits], folder / "both.html", make_run=model_run, rebuild=[3])
+    return Page(folder / "both.html")
+
+
+# ------------------------------------------------------------------ numbers
+
+
+def test_losses_are_those_of_the_trace(both: Page, digits: Path, other_digits: Path) -> None:
+    for run, path in zip(both.data["runs"], (digits, other_digits), strict=True):
+        with open_trace(path) as trace:
+            assert both.array(run["loss"]).tolist() == trace.loss.astype(np.float64).tolist()
+
+
+def test_norms_ratios_and_figures(both: Page, digits: Path) -> None:
+    shown = both.data["runs"][0]["figures"]
+    params = shown["params"]
+    norms = decode(both.array(shown["norms"])).reshape(STEPS, len(params))
+    ratios = decode(both.array(shown["ratios"])).reshape(STEPS, len(params))
+    grads = both.array(shown["gradient_figures"]).reshape(STEPS, len(params), 5)
+    values = both.array(shown["value_figures"]).reshape(STEPS, -1, 5)
+    with open_trace(digits) as trace:
+        for step in (0, 7, STEPS - 1):
+            recorded = trace.gradients(step)
+            before = state_after(digits, step - 1) if step else trace.keyframe(0)
+            after = state_after(digits, step)
+            for i, name in enumerate(params):
+                g, w, moved = (x.astype(np.float64) for x in (recorded[name], before[name], after[name] - before[name]))
+                assert norms[step, i] == pytest.approx(np.linalg.norm(g), rel=2e-3)
+                assert ratios[step, i] == pytest.approx(np.linalg.norm(moved) / np.linalg.norm(w), rel=3e-3)
+                expected = (np.linalg.norm(g), g.min(), g.max(), (g == 0).mean(), 0)
+                assert grads[step, i].tolist() == pytest.approx(expected, rel=1e-6)
+            last = trace.schema.tensors[-1].name
+            assert values[step, -1, 0] == pytest.approx(np.linalg.norm(after[last].astype(np.float64)), rel=1e-6)
+        total = both.array(shown["total"])
+        squares = [np.sum(g.astype(np.float64) ** 2) for g in trace.gradients(7).values()]
+        assert total[7] == pytest.approx(np.sqrt(np.sum(squares)), rel=1e-6)
+
+
+def test_histograms_count_every_element(both: Page, digits: Path) -> None:
+    shown = both.data["runs"][0]["figures"]
+    counts = both.array(shown["counts"]).reshape(-1, 40)
+    with open_trace(digits) as trace:
+        for found, bins in zip(shown["histograms"], counts, strict=True):
+            name = shown["params"][found["param"]]
+            gradient = trace.tensor(name, step=found["step"])
+            assert bins.sum() == gradient.size
+            if found["what"] == "gradients":
+                assert (found["low"], found["high"]) == (float(gradient.min()), float(gradient.max()))
+    assert {found["step"] for found in shown["histograms"]} >= {0, STEPS - 1}
+
+
+def test_a_digest_trace_has_gradients_by_its_model(digests: Path, digits: Path, folder: Path, both: Page) -> None:
+    written = write_report([digests], folder / "digests.html")
+    run = Page(folder / "digests.html").data["runs"][0]
+    assert written.proofs[0].verdict is Verdict.UNPROVEN
+    assert (run["figures"]["norms"], run["figures"]["value_figures"]) == (None, None)
+    assert "record the run with record='grads', or give its model" in run["notes"][0]
+    assert (
+        write_report([digests], folder / "digests.html", make_run=model_run, rebuild=[]).proofs[0].gradient == "proven"
+    )
+    computed, recorded = Page(folder / "digests.html"), both
+    for key in ("norms", "ratios", "gradient_figures", "value_figures"):
+        mine, other = (p.data["runs"][0]["figures"][key] for p in (computed, recorded))
+        assert computed.array(mine).tobytes() == recorded.array(other).tobytes()
+
+
+def test_rebuilt_nodes_are_those_of_the_past_step(both: Page, digits: Path) -> None:
+    (graph,) = both.data["runs"][0]["rebuilt"]
+    past = at(digits, 3, *model_run())
+    table = past.table()
+    assert (graph["step"], graph["loss"], len(graph["op"])) == (3, float(past.loss), len(table))
+    mine = sorted(x for x in graph["gradient"] if x is not None)
+    theirs = [row["gradient norm"] for row in table if row["gradient norm"] is not None]
+    assert mine == pytest.approx(sorted(theirs), rel=1e-12)
+    assert graph["bytes"][graph["name"].index("0.weight")] == 64 * 16 * 4
+
+
+def test_by_itself_it_rebuilds_first_last_and_worst(digits: Path, folder: Path) -> None:
+    written = write_report([digits], folder / "worst.html", make_run=model_run)
+    with open_trace(digits) as trace:
+        greatest = [max(norm(g) for g in trace.gradients(step).values()) for step in range(STEPS)]
+    assert written.rebuilt == tuple(sorted({0, int(np.argmax(greatest)), STEPS - 1}))
+
+
+def test_where_two_runs_part(both: Page) -> None:
+    (found,) = both.data["differences"]
+    assert (found["same"], found["step"], found["cause"]) == (False, PART, "rule")
+    marks = both.array(found["gradients"]).reshape(STEPS, -1)
+    assert not marks[: PART + 1].any()  # the gradients of that step are the same, only what is made of them differs
+    assert (marks[PART + 1 :] == 1).all()
+
+
+def test_marks_of_a_troubled_run(troubled: Path, folder: Path) -> None:
+    write_report([troubled], folder / "troubled.html")
+    shown = Page(folder / "troubled.html")
+    run = shown.data["runs"][0]
+    codes = shown.array(run["figures"]["norms"]).reshape(20, 3)
+    names = run["figures"]["params"]
+    assert (codes[:, names.index("dead")] == ZERO).all()
+    assert codes[15, names.index(HOSTILE)] == NON_FINITE and run["nonfinite"] == [15]
+    assert codes[16, names.index("wild")] == ABSENT
+    exploding = codes[:, names.index("wild")] >= shown.array(run["figures"]["exploding"])[names.index("wild")]
+    assert [step for step in range(20) if exploding[step] and codes[step, names.index("wild")] < ABSENT] == [12]
+    assert any("'mine@1' is not known" in note for note in run["notes"])
+    assert run["figures"]["ratios"] is None
+
+
+def test_a_damaged_trace_is_shown_up_to_its_damage(record_run: RecordRun, folder: Path) -> None:
+    path = record_run()
+    with open_trace(path) as trace:
+        offset = trace[4]._frame.offset
+    flip_bit(path, path.with_name("flipped.dgrr"), offset, 0)
+    written = write_report([path.with_name("flipped.dgrr")], folder / "flipped.html")
+    run = Page(folder / "flipped.html").data["runs"][0]
+    assert (run["steps"], written.proofs[0].verdict) == (4, Verdict.CORRUPT)
+    assert run["proofs"]["findings"][0]["verdict"] == "corrupt"
+
+
+def test_a_trace_without_steps(folder: Path) -> None:
+    params = {"w": np.ones(2, np.float32)}
+    path = record(folder / "empty.dgrr", params, 0, lambda step: {})
+    write_report([path], folder / "empty.html")
+    assert Page(folder / "empty.html").data["runs"][0]["steps"] == 0
+
+
+# ------------------------------------------------------------------ one file, and nothing that runs but its scripts
+
+
+def elements(text: str) -> Iterator[tuple[str, str]]:
+    for found in re.finditer(r"<(style|script)([^>]*)>(.*?)</\1>", text, re.DOTALL):
+        if "type=" not in found[2]:
+            yield found[1], found[3]
+
+
+def test_the_policy_names_the_only_script_and_style(both: Page) -> None:
+    import base64
+
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', both.text)
+    assert policy is not None
+    found = list(elements(both.text))
+    assert [kind for kind, _ in found] == ["style", "script"]
+    for kind, text in found:
+        digest = base64.b64encode(sha256(text.encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}'" in policy[1]
+    assert policy[1].startswith("default-src 'none'")
+
+
+def test_nothing_is_loaded_from_anywhere(both: Page) -> None:
+    for text in ("<link", "src=", "@import", "url(", "<iframe"):
+        assert text not in both.text.split("<script>")[0].replace("script-src", "").replace("img-src", "")
+    assert not re.search(r"\b(fetch|XMLHttpRequest|WebSocket|importScripts)\b", both.text)
+
+
+def test_what_a_trace_says_is_text(troubled: Path, folder: Path) -> None:
+    path = folder / "<b>&.dgrr"
+    path.write_bytes(troubled.read_bytes())
+    write_report([path], folder / "hostile.html")
+    shown = Page(folder / "hostile.html")
+    assert shown.text.count("<script") == shown.text.count("</script>")
+    assert "onerror=" not in shown.text.replace('onerror=\\"', "") and HOSTILE not in shown.text
+    title = re.search("<title>(.*?)</title>", shown.text)
+    assert title is not None and "<b>" not in title[1] and unescape(title[1]) == "<b>&.dgrr - dgrr report"
+
+
+def test_without_its_data_a_page_is_small() -> None:
+    empty = page("", {"runs": [], "differences": []}, [])
+    assert len(empty.encode()) < 200_000
+    assert "Copyright (c) 2022 Leon Sorokin" in empty  # the licence of uPlot
+
+
+# ------------------------------------------------------------------ writing
+
+
+def test_the_same_traces_make_the_same_page(digits: Path, folder: Path) -> None:
+    for name in ("a.html", "b.html"):
+        write_report([digits], folder / name)
+    assert (folder / "a.html").read_bytes() == (folder / "b.html").read_bytes()
+
+
+def test_a_page_is_replaced_whole_or_not_at_all(digits: Path, folder: Path) -> None:
+    out = folder / "kept.html"
+    out.write_text("before")
+    with pytest.raises(ValueError, match="no step 99"):
+        write_report([digits], out, make_run=model_run, rebuild=[99])
+    assert out.read_text() == "before"
+    write_report([digits], out)
+    assert out.read_text().startswith("<!doctype html>") and list(folder.glob("kept.html*")) == [out]
+
+
+@pytest.mark.parametrize(
+    ("paths", "out", "more", "text"),
+    [
+        ([], "x", {}, "write_report: argument 'paths': expected a trace or more, got none"),
+        (
+            ["digits.dgrr"],
+            "digits.dgrr",
+            {},
+            r"argument 'out': .*digits\.dgrr is one of the traces: give the page another",
+        ),
+        (
+            ["digits.dgrr"],
+            "x",
+            {"make_run": model_run, "rebuild": [40]},
+            r"argument 'rebuild': .*digits\.dgrr has no step 40: expected 0 to 39",
+        ),
+    ],
+)
+def test_what_is_refused(
+    digits: Path, folder: Path, paths: list[str], out: str, more: dict[str, Any], text: str
+) -> None:
+    before = digits.read_bytes()
+    with pytest.raises(ValueError, match=text):
+        write_report([folder / path for path in paths], folder / out, **more)
+    assert digits.read_bytes() == before
+
+
+# ------------------------------------------------------------------ the small parts
+
+
+def test_codes_keep_three_digits() -> None:
+    given = 10.0 ** np.linspace(-49, 49, 2001)
+    assert np.abs(decode(encode(given)) / given - 1).max() < 0.0018
+    assert np.isnan(decode(encode(np.array([np.nan])))).all()
+    assert encode(np.array([1e-320, 1e300])).tolist() == [1, 65001]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_norms_of_extremes(dtype: type) -> None:
+    for size in (1e-300, 1e-40, 1.0, 1e30, 1e300):
+        if 4 * size < float(np.finfo(dtype).max):
+            array = np.array([3 * size, 4 * size], dtype)
+            assert norm(array) == pytest.approx(5 * float(array[1]) / 4, rel=1e-6)
+    assert norm(np.zeros((0, 2), dtype)) == 0 and norm(np.array([np.inf], dtype)) == np.inf
+    assert distance(np.array([1.0], dtype), np.array([-2.0], dtype)) == 3
+    assert np.isnan(figures(np.zeros(0, dtype))[1])
+
+
+def test_histograms_of_extremes() -> None:
+    assert histogram(np.array([np.nan, np.inf])) is None
+    for given in ([2.0, 2.0], [-1e308, 1e308], [1.0, np.nextafter(1.0, 2)]):
+        found = histogram(np.array(given))
+        assert found is not None and found[2].sum() == 2
+
+
+def test_what_is_chosen_of_long_runs() -> None:
+    kept = chosen(1_000_000, 100, 300, [-1, 5, 999_999, 1_000_000])
+    assert len(kept.columns) <= 20_000 + 4 + 333 + 12
+    assert {0, 5, 999_999} <= set(kept.details) <= set(kept.columns) and len(kept.histograms) == 12
+    assert chosen(0, 1, 1) == ((), (), ())
+
+
+def test_a_model_of_many_nodes_has_no_graph(monkeypatch: pytest.MonkeyPatch, digits: Path, folder: Path) -> None:
+    monkeypatch.setattr("dgrr.trace.report.graph.MOST_NODES", 3)
+    write_report([digits], folder / "large.html", make_run=model_run, rebuild=[0])
+    run = Page(folder / "large.html").data["runs"][0]
+    assert (run["graph"], run["rebuilt"], run["notes"]) == (None, [], ["step 0 has more nodes than a page shows"])
+
+
+def test_a_model_that_is_another_is_said(digits: Path, folder: Path) -> None:
+    def other() -> tuple[Any, Any]:
+        loss, batches = model_run()
+        return (lambda p, batch: loss(p, batch) * 2.0), batches
+
+    written = write_report([digits], folder / "other_model.html", make_run=other, rebuild=[1])
+    assert written.proofs[0].verdict is Verdict.GRADIENT and written.rebuilt == ()
+    assert "step 1 cannot be rebuilt" in Page(folder / "other_model.html").data["runs"][0]["notes"][0]

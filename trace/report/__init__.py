@@ -1,0 +1,1 @@
+"""A page that shows recorded runs: one HTML file, which needs nothing else."""

@@ -1,0 +1,97 @@
+"""The HTML file: a template, its style and its scripts as they lie beside this module, and the data of the runs.
+
+A policy in the page lets nothing run but these scripts, and nothing be loaded from anywhere: what a trace says, such as
+the name of a tensor, is text and never markup.
+"""
+
+import json
+import math
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, cast
+
+SCRIPTS = (
+    "data",
+    "dom",
+    "table",
+    "lines",
+    "losses",
+    "marks",
+    "heat",
+    "gradients",
+    "tensors",
+    "histograms",
+    "layout",
+    "graph",
+    "nodes",
+    "about",
+    "picker",
+    "keys",
+    "main",
+)
+"""The page's own scripts, in the order in which they need each other."""
+
+
+def page(title: str, data: Mapping[str, Any], arrays: Sequence[str]) -> str:
+    """The whole file."""
+    style = _text("uplot", "uPlot.min.css") + _text("page", "style.css")
+    own = "\n".join(_text("page", f"{name}.js") for name in SCRIPTS)
+    script = f'{_text("uplot", "uPlot.iife.min.js")}\n(() => {{\n"use strict";\n{own}\n}})();'
+    slots = {
+        "title": escaped(title),
+        "policy": f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src '{_hash(script)}'",
+        "style": style,
+        "data": in_script(data),
+        "arrays": "\n".join(_array(i, text) for i, text in enumerate(arrays)),
+        "licence": _text("uplot", "LICENSE"),
+        "script": script,
+    }
+    made = _text("page", "page.html")
+    for name, text in slots.items():
+        before, _, after = made.partition(f"<!--{name}-->")
+        made = f"{before}{text}{after}"
+    return made
+
+
+def in_script(data: Mapping[str, Any]) -> str:
+    """JSON that may stand in an element ``script``, whatever its texts are.
+
+    >>> in_script({"name": "</script>", "loss": float("inf")})
+    '{"name":"\\\\u003c/script>","loss":"inf"}'
+    """
+    return json.dumps(_plain(data), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def escaped(text: str) -> str:
+    """Text as HTML has it.
+
+    >>> escaped("a < b")
+    'a &lt; b'
+    """
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _plain(value: object) -> object:
+    """The same with texts for what JSON does not have."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else repr(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in cast(Mapping[object, object], value).items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in cast(Sequence[object], value)]
+    return value
+
+
+def _array(number: int, text: str) -> str:
+    return f'<script type="text/plain" id="array{number}">{text}</script>'
+
+
+def _text(folder: str, name: str) -> str:
+    return (Path(__file__).parent / folder / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """What the policy calls a script or style by."""
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"

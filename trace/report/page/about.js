@@ -1,0 +1,263 @@
+// What a run is: its verdict and what was proved, its rule, where it ran; and how two runs differ.
+
+const PROOFS = [
+  ["structure", "that the file obeys every rule of its format"],
+  ["chain", "that its digests link it from the first byte to the last"],
+  ["update", "that every update is what the rule makes of the gradients, to the bit"],
+  ["gradient", "that model and data make every loss and gradient, to the bit"],
+  ["data", "that every batch is the one that was recorded"],
+];
+const SIGNS = { proven: ["✓", "good"], failed: ["✕", "bad"], "not proven": ["–", "muted"] };
+
+/** Words and what they stand for. */
+function keys(rows) {
+  return el("dl", { className: "keys" }, ...rows.flatMap(([key, value]) => [el("dt", {}, key), el("dd", {}, value)]));
+}
+
+function verdictOf(proofs) {
+  const kind = proofs.verdict === "ok" ? "good" : ["unproven", "unsealed"].includes(proofs.verdict) ? "warn" : "bad";
+  return el(
+    "span",
+    { className: `verdict ${kind}` },
+    `${kind === "good" ? "✓" : kind === "bad" ? "✕" : "–"} ${proofs.verdict}`,
+  );
+}
+
+function summarySection() {
+  section("summary", "Summary", el("div", { className: "cards" }, ...runs.map((run, i) => summary(run, i))));
+}
+
+function summary(run, i) {
+  const losses = array(run.loss);
+  let best = -1;
+  losses.forEach((loss, step) => {
+    if (Number.isFinite(loss) && (best < 0 || loss < losses[best])) best = step;
+  });
+  const params = run.tensors
+    .filter((tensor) => tensor[1] === "param")
+    .reduce((sum, tensor) => sum + tensor[3].reduce((a, b) => a * b, 1), 0);
+  const facts = [
+    ["steps", shown(run.steps)],
+    ["last loss", losses.length ? shown(losses[losses.length - 1], 5) : "–"],
+    ["least loss", best < 0 ? "–" : `${shown(losses[best], 5)}`],
+    ["at step", best < 0 ? "–" : shown(best)],
+    ["parameters", shown(params)],
+  ];
+  const { findings, notes } = run.proofs;
+  return el(
+    "div",
+    {},
+    runs.length > 1 ? el("h3", {}, runLabel(i)) : null,
+    el(
+      "dl",
+      { className: "facts" },
+      ...facts.map(([key, value]) => el("div", {}, el("dt", {}, key), el("dd", {}, value))),
+    ),
+    run.sealed ? null : callout("", "This run is not finished, or its end is lost."),
+    el("p", {}, "Verdict: ", verdictOf(run.proofs)),
+    el("ul", { className: "proofs" }, ...PROOFS.map(([name, text]) => proof(name, run.proofs[name], text))),
+    ...findings.map((found) => callout(["unproven", "unsealed"].includes(found.verdict) ? "" : "bad", finding(found))),
+    ...[...notes, ...run.notes].map((text) => el("p", { className: "note" }, text)),
+  );
+}
+
+function proof(name, word, text) {
+  const [sign, kind] = SIGNS[word];
+  return el(
+    "li",
+    {},
+    el("span", { className: kind, ariaHidden: "true" }, sign),
+    el("span", {}, name),
+    el("span", { className: kind }, word),
+    el("span", { className: "muted" }, text),
+  );
+}
+
+function finding(found) {
+  const where = [found.step === null ? null : `step ${found.step}`, found.tensor === null ? null : found.tensor]
+    .filter(Boolean)
+    .join(", ");
+  return `${found.verdict}: ${where ? `${where}: ` : ""}${found.text}`;
+}
+
+// ------------------------------------------------------------------ how the others differ from the first
+
+function differenceSection() {
+  if (!report.differences.length) return;
+  const made = section("differences", "How the runs differ");
+  report.differences.forEach((found, k) => made.append(...difference(found, k + 1)));
+}
+
+function difference(found, i) {
+  const parts = [
+    el("h3", {}, swatch(0), ` ${runLabel(0)}  and  `, swatch(i), ` ${runLabel(i)}`),
+    callout(
+      found.same ? "good" : "bad",
+      el(
+        "p",
+        {},
+        el(
+          "span",
+          { className: `verdict ${found.same ? "good" : "bad"}` },
+          `${found.same ? "✓ the same" : `✕ ${found.verdict}`}${found.cause ? ` (${found.cause})` : ""}`,
+        ),
+      ),
+      el("p", {}, found.sentence),
+    ),
+  ];
+  if (found.step !== null) {
+    const go = el("button", { type: "button" }, `Go to step ${shown(found.step)}, the first that differs`);
+    go.addEventListener("click", () => goTo(found.step));
+    parts.push(go);
+  }
+  const told = [...Object.entries(found.settings), ...Object.entries(found.environment)];
+  if (told.length)
+    parts.push(
+      dataTable(
+        [
+          words("key", (k) => told[k][0]),
+          words(letter(0), (k) => plainText(told[k][1][0])),
+          words(letter(i), (k) => plainText(told[k][1][1])),
+        ].map((column) => ({ ...column, value: undefined })),
+        told.length,
+        { caption: "What they were told, and where they ran, as far as it differs" },
+      ),
+    );
+  if (found.op)
+    parts.push(
+      el(
+        "p",
+        {},
+        `First op that differs: #${found.op.index} ${found.op.node.op}${found.op.node.scope ? ` in layer ${found.op.node.scope}` : ""}; ${found.op.node.place || "its line is not recorded"}`,
+      ),
+    );
+  if (found.tensors.length) parts.push(tensorDifferences(found));
+  if (!found.same) parts.push(gap(found, i));
+  parts.push(
+    ...found.notes.map((text) => el("p", { className: "note" }, text)),
+    el("details", {}, el("summary", {}, "As dgrr diff says it"), el("pre", { className: "mono scroll" }, found.text)),
+  );
+  return parts;
+}
+
+const plainText = (value) => (value === null ? "none" : typeof value === "string" ? value : JSON.stringify(value));
+
+function tensorDifferences(found) {
+  const of = found.tensors;
+  const what = { loss: "loss", grad: "gradient", before: "before the step", after: "after the step" };
+  return dataTable(
+    [
+      words("tensor", (k) => of[k].name),
+      words("what", (k) => what[of[k].what] || of[k].what),
+      words("type", (k) => `${of[k].dtype} (${of[k].shape.join(", ")})`),
+      numbers("elements that differ", (k) => number(of[k].differing)),
+      numbers("by at most", (k) => number(of[k].max_abs)),
+      numbers("relatively", (k) => number(of[k].max_rel)),
+      words("worst: A", (k) => (of[k].worst.length ? of[k].worst[0].a : of[k].recorded ? "–" : "not recorded")),
+      words("worst: B", (k) => (of[k].worst.length ? of[k].worst[0].b : "–")),
+    ],
+    of.length,
+    {
+      caption: `Tensors that differ at step ${found.step === null ? "0, before it" : found.step}, in the order of execution`,
+      keep: {},
+      search: (k) => of[k].name,
+    },
+  );
+}
+
+/** How far the losses are apart. */
+function gap(found, i) {
+  const [a, b] = [array(runs[0].loss), array(runs[i].loss)];
+  const steps = Math.min(a.length, b.length);
+  const line = {
+    label: "|A - B|",
+    xs: Array.from({ length: steps }, (_, k) => k),
+    ys: Array.from({ length: steps }, (_, k) => Math.abs(a[k] - b[k])),
+    run: i,
+    gaps: true,
+  };
+  const keep = {};
+  const made = figure({
+    caption: "Distance of the losses, on a logarithmic axis; steps with equal losses have no point.",
+    tools: [el("h3", {}, "Distance of the losses")],
+    chart: (place) => drawLines(place, [line], { log: true, height: 200, from: found.step }),
+    table: (place) => linesTable(place, "distance of the losses", [line], keep),
+  });
+  on("step", () => {
+    if (made.element.querySelector(".uplot")) followStep(made.element);
+  });
+  return made.element;
+}
+
+// ------------------------------------------------------------------ the rule, the environment, the tensors
+
+function aboutSection() {
+  section("about", "The runs", el("div", { className: "pair" }, ...runs.map((run, i) => about(run, i))));
+}
+
+function about(run, i) {
+  const created =
+    run.created > 0 ? new Date(run.created / 1e6).toISOString().replace("T", " ").slice(0, 19) : "not recorded";
+  const environment = Object.entries(run.environment);
+  return el(
+    "div",
+    {},
+    el("h3", {}, "File"),
+    keys([
+      ["path", run.path],
+      ["begun (UTC)", created],
+      ...Object.entries(run.header).map(([key, value]) => [key, String(value)]),
+    ]),
+    el("h3", {}, "Rule"),
+    ...run.rules.map((group) => rule(run, group)),
+    el("h3", {}, "Environment"),
+    environment.length ? keys(environment) : el("p", { className: "muted" }, "not recorded"),
+    el("h3", {}, "Events"),
+    events(run),
+    el(
+      "details",
+      {},
+      el("summary", {}, `${shown(run.tensors.length)} tensors`),
+      dataTable(
+        [
+          words("tensor", (k) => run.tensors[k][0]),
+          words("role", (k) => run.tensors[k][1]),
+          words("type", (k) => `${run.tensors[k][2]} (${run.tensors[k][3].join(", ")})`),
+          { ...numbers("bytes", (k) => run.tensors[k][4]), text: (k) => bytesShown(run.tensors[k][4]) },
+        ],
+        run.tensors.length,
+        { caption: `${runLabel(i)}: tensors`, keep: {}, search: (k) => run.tensors[k][0] },
+      ),
+    ),
+  );
+}
+
+function rule(run, group) {
+  const values = group.hyperparameters.map((name) => {
+    const reference = run.hyper[name];
+    return reference && "constant" in reference
+      ? `${name} ${shown(number(reference.constant), 6)}`
+      : `${name} (changes)`;
+  });
+  return el(
+    "p",
+    {},
+    el("code", {}, group.rule),
+    ` of ${shown(group.tensors.length)} tensors`,
+    values.length ? `: ${values.join(", ")}` : "",
+  );
+}
+
+function events(run) {
+  const told = run.events.filter(([, kind]) => kind !== "environment");
+  if (!told.length) return el("p", { className: "muted" }, "none");
+  return dataTable(
+    [
+      numbers("after steps", (k) => told[k][0]),
+      words("kind", (k) => told[k][1]),
+      words("text", (k) => told[k][2], "long"),
+    ],
+    told.length,
+    { caption: "Events of the run", keep: {} },
+  );
+}

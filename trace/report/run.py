@@ -1,0 +1,196 @@
+"""One recorded run as a page shows it."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ...arrays import Array
+from ...runtime.ir.step_tape import tape_of
+from ..comparing.settings import environment_of
+from ..replaying.execution import Batches, LossFn
+from ..replaying.replay_state import Rules
+from ..replaying.travel import RebuildError, at
+from ..v2.check.report import Report
+from ..v2.errors import InvalidTraceError, NotRecordedError
+from ..v2.read.reader import StepView, Trace
+from .chosen import chosen
+from .graph import rebuilt_graph, recorded_graph
+from .packing import Pack
+from .tensors import TensorFigures
+from .walk import walk
+
+MakeRun: TypeAlias = Callable[[], tuple[LossFn, Batches]]
+"""Makes the loss function of a run and its batches from the beginning, each time anew."""
+
+
+@dataclass
+class Run:
+    """What a page shows of a run; `collected` makes it of an open trace."""
+
+    trace: Trace
+    proofs: Report
+    losses: Array
+    hyper: dict[str, Array]
+    nonfinite: list[int]
+    tensors: TensorFigures
+    notes: list[str] = field(default_factory=list[str])
+    graph: dict[str, Any] | None = None
+    rebuilt: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+    def packed(self, pack: Pack) -> dict[str, Any]:
+        """All of it as the page has it."""
+        header, schema = self.trace.header, self.trace.schema
+        return {
+            "path": self.trace.path,
+            "steps": len(self.losses),
+            "sealed": self.trace.sealed,
+            "proofs": self.proofs.to_dict(),
+            "notes": self.notes,
+            "header": {
+                "record mode": header.mode.name.lower(),
+                "seed": header.seed,
+                "numerics version": header.numerics,
+                "digests": header.algorithm.name.replace("_", "-"),
+                "state digested every": f"{header.state_every} step{'' if header.state_every == 1 else 's'}",
+                "root": self.trace.root.hex() if self.trace.sealed else "none, since the run is not finished",
+            },
+            "created": header.created_at,
+            "environment": {key: _text(value) for key, value in environment_of(self.trace).items()},
+            "rules": [
+                {
+                    "rule": group.rule,
+                    "hyperparameters": list(group.hyperparameters),
+                    "tensors": [schema.tensors[i].name for i in group.tensors],
+                }
+                for group in schema.groups
+            ],
+            "tensors": [[t.name, t.role.name.lower(), t.dtype, list(t.shape), t.nbytes] for t in schema.tensors],
+            "events": _events(self.trace),
+            "loss": pack.add(self.losses.astype(np.float64)),
+            "loss_dtype": self.losses.dtype.name,
+            "hyper": {name: pack.series(values) for name, values in self.hyper.items()},
+            "nonfinite": self.nonfinite,
+            "figures": self.tensors.packed(pack),
+            "graph": self.graph,
+            "rebuilt": self.rebuilt,
+        }
+
+
+def collected(
+    trace: Trace,
+    proofs: Report,
+    *,
+    make_run: MakeRun | None = None,
+    rules: Rules = (),
+    rebuild: Iterable[int] | None = None,
+    special: Iterable[int] = (),
+) -> Run:
+    """Read a run once from its beginning to its end, and rebuild some of its steps where its model is given.
+
+    Args:
+        trace: open.
+        proofs: what is proven of it.
+        make_run: makes the loss function and the batches.
+        rules: the classes of rules that are not built in.
+        rebuild: the steps to rebuild; None: the first, the last and the one with the greatest gradient.
+        special: steps that are shown closely, whatever else is.
+    """
+    views = _scalars(trace)
+    schema = trace.schema
+    closely = [*views.nonfinite[:32], *special, *(rebuild or ())]
+    kept = chosen(len(views.losses), schema.params, len(schema.tensors), closely)
+    tensors = TensorFigures(trace, kept)
+    loss_fn, batches = (None, None) if make_run is None else make_run()
+    steps = walk(trace, loss_fn, batches, rules=rules)
+    for walked in steps:
+        tensors.add(walked)
+    run = Run(
+        trace,
+        proofs,
+        views.losses,
+        views.hyper,
+        views.nonfinite,
+        tensors,
+        steps.notes,
+        recorded_graph(trace, len(views.losses)),
+    )
+    if make_run is not None:
+        _rebuild(run, make_run, rules, _worth(run) if rebuild is None else rebuild)
+    return run
+
+
+# ------------------------------------------------------------------ numbers of each step
+
+
+@dataclass
+class _Scalars:
+    losses: Array
+    hyper: dict[str, Array]
+    nonfinite: list[int]
+
+
+def _scalars(trace: Trace) -> _Scalars:
+    """Loss, hyperparameters and clipping of every step."""
+    losses, rows, nonfinite = list[Any](), list[dict[str, float]](), list[int]()
+    for view in _whole(trace):
+        losses.append(view.loss)
+        rows.append(_told(view))
+        if view.nonfinite:
+            nonfinite.append(view.step)
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    hyper = {name: np.array([row.get(name, np.nan) for row in rows], np.float64) for name in names}
+    return _Scalars(np.array(losses), hyper, nonfinite)
+
+
+def _whole(trace: Trace) -> Iterator[StepView]:
+    """The steps up to the first that is damaged."""
+    with suppress(InvalidTraceError):
+        yield from trace
+
+
+def _told(view: StepView) -> dict[str, float]:
+    clip = {} if view.clip is None else {"clip threshold": view.clip[0], "clip scale": view.clip[1]}
+    return {**view.hyper, **clip, "micro-batches": float(view.micro_batches)}
+
+
+# ------------------------------------------------------------------ steps that are computed again
+
+
+def _worth(run: Run) -> list[int]:
+    """The steps that most is learned of: the first, the last, and the one with the greatest gradient."""
+    if not len(run.losses):
+        return []
+    known = np.nan_to_num(run.tensors.norms, nan=-1.0, posinf=np.finfo(np.float64).max)
+    columns = run.tensors.columns
+    worst = [columns[int(known.max(axis=1).argmax())]] if known.size and known.max() > 0 else []
+    return sorted({0, len(run.losses) - 1, *worst})
+
+
+def _rebuild(run: Run, make_run: MakeRun, rules: Rules, steps: Iterable[int]) -> None:
+    for step in dict.fromkeys(steps):
+        try:
+            past = at(run.trace, step, *make_run(), rules=rules)
+        except (RebuildError, NotRecordedError) as error:
+            run.notes.append(f"step {step} cannot be rebuilt: {error}")
+            continue
+        params = [t.name for t in run.trace.schema.tensors[: run.trace.schema.params]]
+        graph = rebuilt_graph(step, tape_of(past.passes, params))
+        if graph is None:
+            run.notes.append(f"step {step} has more nodes than a page shows")
+            continue
+        run.rebuilt.append({**graph, "keyframe": past.keyframe, "loss": float(past.loss), "passes": len(past.passes)})
+
+
+def _events(trace: Trace) -> list[list[object]]:
+    found = list[list[object]]()
+    with suppress(InvalidTraceError):  # which the proofs tell
+        found.extend([steps, event.kind, event.text] for steps, event in trace.events())
+    return found
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,129 @@
+"""Writing the page of some runs."""
+
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from ... import __version__
+from ...atomic_file import replacing, require_replaceable
+from ..comparing.result import Comparison
+from ..replaying.replay import replay
+from ..replaying.replay_state import Rules
+from ..replaying.validate import validate
+from ..v2.check.report import Report
+from ..v2.read.reader import open_trace
+from . import differences
+from .packing import Pack
+from .page import page
+from .run import MakeRun, Run, collected
+
+
+@dataclass(frozen=True)
+class Written:
+    """A page: where it is, its size, what is proven of each run, and how the others differ from the first."""
+
+    path: str
+    nbytes: int
+    proofs: tuple[Report, ...]
+    comparisons: tuple[Comparison, ...]
+    rebuilt: tuple[int, ...]
+    """The steps of the first run that were computed again."""
+    sealed: bool
+    """Whether every run is finished."""
+
+
+def write_report(
+    paths: Sequence[str | os.PathLike[str]],
+    out: str | os.PathLike[str],
+    *,
+    make_run: MakeRun | None = None,
+    rules: Rules = (),
+    rebuild: Iterable[int] | None = None,
+    refresh: float | None = None,
+) -> Written:
+    """Write a page that shows recorded runs: one HTML file, to be opened in a browser, which needs nothing else.
+
+    What is proven of each run is that of `replay`: every update, and with the model every gradient too. A damaged
+    trace is shown up to its damage. A file of that name is replaced once the page is whole.
+
+    Args:
+        paths: the traces; the second and further ones are held against the first.
+        out: the page.
+        make_run: returns the loss function and the batches of the first run each time it is called: then its gradients
+            are proven, and ``rebuild`` steps are computed again, every node of them.
+        rules: the classes of rules that are not built in, as for `replay`.
+        rebuild: the steps of the first run to compute again; None: the first, the last and the one with the greatest
+            gradient.
+        refresh: of a run that goes on: nothing is recomputed, and the page loads itself again after so many seconds.
+
+    Raises:
+        ValueError: no traces, ``out`` is one of them, or there is no such step.
+        TraceFileError: a trace cannot be opened, or is of another version.
+        OSError: the page cannot be written.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from dgrr.runtime import SGD, Trainer
+    >>> with TemporaryDirectory() as folder:
+    ...     run = Trainer(lambda p, x: (p["w"] * x).sum(), {"w": np.ones(2)}, SGD(0.5), trace=f"{folder}/run.dgrr")
+    ...     _ = run.fit([np.ones(2)], steps=3)
+    ...     written = write_report([f"{folder}/run.dgrr"], f"{folder}/report.html")
+    >>> written.proofs[0].update, written.nbytes < 1_000_000
+    ('proven', True)
+    """
+    names = [os.fspath(path) for path in paths]
+    _require_paths(names, os.fspath(out))
+    require_replaceable(out)
+    with ExitStack() as stack:
+        traces = [stack.enter_context(open_trace(name, mode="point_in_time")) for name in names]
+        found = differences.compared(traces)
+        runs = list[Run]()
+        for i, trace in enumerate(traces):
+            make, steps = (make_run, rebuild) if i == 0 else (None, None)
+            _require_steps(trace.path, len(trace), steps or ())
+            proofs = _proofs(trace.path, make, rules, recompute=refresh is None)
+            special = differences.steps_of(found)
+            runs.append(collected(trace, proofs, make_run=make, rules=rules, rebuild=steps, special=special))
+        pack = Pack()
+        data: dict[str, Any] = {
+            "version": __version__,
+            "refresh": refresh,
+            "runs": [run.packed(pack) for run in runs],
+            "differences": [
+                differences.packed(runs[0], run, comparison, pack)
+                for run, comparison in zip(runs[1:], found, strict=True)
+            ],
+        }
+        title = f"{', '.join(os.path.basename(trace.path) for trace in traces)} - dgrr report"
+        text = page(title, data, pack.texts).encode(errors="replace")  # a path may hold what no text can
+        sealed = all(trace.sealed for trace in traces)
+    with replacing(out) as file:
+        file.write(text)
+    rebuilt = tuple(graph["step"] for graph in runs[0].rebuilt)
+    return Written(os.fspath(out), len(text), tuple(run.proofs for run in runs), tuple(found), rebuilt, sealed)
+
+
+def _proofs(path: str, make_run: MakeRun | None, rules: Rules, *, recompute: bool) -> Report:
+    if not recompute:
+        return validate(path)
+    loss_fn, batches = (None, None) if make_run is None else make_run()
+    return replay(path, loss_fn=loss_fn, batches=batches, rules=rules)
+
+
+def _require_paths(names: Sequence[str], out: str) -> None:
+    if not names:
+        raise ValueError("write_report: argument 'paths': expected a trace or more, got none")
+    for name in names:
+        for file in (name, f"{name}.partial"):
+            if os.path.exists(file) and os.path.exists(out) and os.path.samefile(file, out):
+                text = f"{out} is one of the traces: give the page another name"
+                raise ValueError(f"write_report: argument 'out': {text}")
+
+
+def _require_steps(path: str, steps: int, rebuild: Iterable[int]) -> None:
+    for step in rebuild:
+        if not 0 <= step < steps:
+            there = f"expected 0 to {steps - 1}" if steps else "it has no steps"
+            raise ValueError(f"write_report: argument 'rebuild': {path} has no step {step}: {there}")

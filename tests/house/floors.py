@@ -63,7 +63,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["clip", "rates"],
         ["ops_law", "state_ops"],
         ["averages", "rule"],
-        ["methods"],
+        ["lbfgs", "methods"],
         ["registry"],
         ["admission", "ops_rule"],
         ["groups"],

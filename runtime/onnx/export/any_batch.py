@@ -81,8 +81,9 @@ class Merged:
         if any((other.op_type, other.attribute) != (node.op_type, node.attribute) for other in nodes):
             raise _depends(f"node '{node.name}'")
         for place, names in enumerate(zip(*(other.input for other in nodes), strict=True)):
-            values = [constants.get(name) for constants, name in zip(self._constants, names, strict=True)]
-            if any(value is None for value in values):
+            found = [constants.get(name) for constants, name in zip(self._constants, names, strict=True)]
+            values = [value for value in found if value is not None]
+            if len(values) < len(found):
                 if len(set(names)) > 1:
                     raise _depends(f"input {place} of node '{node.name}'")
             elif len({(value.dtype, value.shape, value.tobytes()) for value in values}) > 1:

@@ -91,6 +91,11 @@ from .linear.triangles import (
     triu as triu,
 )
 from .linear.triangular import cholesky as cholesky, solve_triangular as solve_triangular
+from .losses.binary import (
+    binary_cross_entropy as binary_cross_entropy,
+    binary_cross_entropy_with_logits as binary_cross_entropy_with_logits,
+    sigmoid_focal_loss as sigmoid_focal_loss,
+)
 from .losses.classes import (
     cross_entropy as cross_entropy,
     nll_loss as nll_loss,
@@ -99,22 +104,26 @@ from .losses.classes import (
 from .losses.distances import (
     cosine_embedding_loss as cosine_embedding_loss,
     cosine_similarity as cosine_similarity,
-    hinge_embedding_loss as hinge_embedding_loss,
-    margin_ranking_loss as margin_ranking_loss,
     pairwise_distance as pairwise_distance,
     triplet_margin_loss as triplet_margin_loss,
 )
 from .losses.elements import (
-    binary_cross_entropy_with_logits as binary_cross_entropy_with_logits,
     huber_loss as huber_loss,
     l1_loss as l1_loss,
     mse_loss as mse_loss,
+    smooth_l1_loss as smooth_l1_loss,
 )
 from .losses.likelihoods import (
     gaussian_nll_loss as gaussian_nll_loss,
     kl_div as kl_div,
     poisson_nll_loss as poisson_nll_loss,
-    sigmoid_focal_loss as sigmoid_focal_loss,
+)
+from .losses.margins import (
+    hinge_embedding_loss as hinge_embedding_loss,
+    margin_ranking_loss as margin_ranking_loss,
+    multi_margin_loss as multi_margin_loss,
+    multilabel_soft_margin_loss as multilabel_soft_margin_loss,
+    soft_margin_loss as soft_margin_loss,
 )
 from .losses.regression import mse_grad as mse_grad
 from .norm.groups import group_norm as group_norm, instance_norm as instance_norm

@@ -21,7 +21,7 @@ from ..reduce.softmax import log_softmax
 from ..shape.reshape import reshape
 from . import cross_entropy as plain_entropy, nll as plain_nll
 from .nll import check_smoothing, misshapen
-from .nll_rows import nll_rows, reference_rows
+from .nll_rows import flat_rows, nll_rows, reference_rows
 from .reduction import SUMS, formula, reduced, reference_reduced, require_reduction, unknown_reduction
 
 Total = Literal["mean", "sum"]
@@ -34,15 +34,6 @@ def _is_plain(scores: Any, labels: Any, weight: Any, reduction: str) -> bool:
         return False
     shape = tuple(getattr(scores, "shape", (0, 0)))
     return len(shape) == 2 or tuple(getattr(labels, "shape", ())) != shape[:-1]
-
-
-def _flat(scores: Any, labels: Any) -> tuple[Any, Any]:
-    """Rows of scores, and as many labels."""
-    *leading, classes = shape_of(scores)
-    if len(leading) == 1:
-        return scores, labels
-    rows = prod(leading)
-    return reshape(scores, (rows, classes)), reshape(labels, (rows,))
 
 
 def _of_rows(
@@ -174,7 +165,7 @@ def nll_loss(
     require_reduction("nll_loss", reduction)
     check_smoothing("nll_loss", label_smoothing)
     log_probs, labels, weight = fitted("nll_loss", log_probs, labels, weight)
-    rows, flat = _flat(log_probs, labels)
+    rows, flat = flat_rows(log_probs, labels)
     if weight is None and reduction == "mean":
         return plain_nll.nll_loss(rows, flat, label_smoothing, ignore_index)
     made = _of_rows("nll_loss", rows, flat, label_smoothing, ignore_index, weight, reduction)
@@ -239,7 +230,7 @@ def cross_entropy(
     require_reduction("cross_entropy", reduction)
     check_smoothing("cross_entropy", label_smoothing)
     logits, labels, weight = fitted("cross_entropy", logits, labels, weight)
-    rows, flat = _flat(logits, labels)
+    rows, flat = flat_rows(logits, labels)
     if weight is None and reduction == "mean":
         return plain_entropy.cross_entropy(rows, flat, label_smoothing, ignore_index)
     log_probs = log_softmax(rows)

@@ -81,6 +81,9 @@ from .elementwise.whole import (
     logical_xor as logical_xor,
     remainder as remainder,
 )
+from .indices.along import scatter_add_along_axis as scatter_add_along_axis, take_along_axis as take_along_axis
+from .indices.take import embedding as embedding, index_add as index_add, scatter_add as scatter_add, take as take
+from .indices.take_or_zero import take_or_zero as take_or_zero
 from .linear.einsum import einsum as einsum
 from .linear.matmul import linear as linear, matmul as matmul
 from .linear.triangles import (
@@ -168,10 +171,7 @@ from .reduce.running import (
 )
 from .reduce.softmax import log_softmax as log_softmax, softmax as softmax
 from .sampling.grid_sample import affine_grid as affine_grid, grid_sample as grid_sample
-from .shape.along import scatter_add_along_axis as scatter_add_along_axis, take_along_axis as take_along_axis
-from .shape.gather import take_or_zero as take_or_zero
 from .shape.index import index as index
-from .shape.indexing import embedding as embedding, index_add as index_add, scatter_add as scatter_add, take as take
 from .shape.joining import append as append, concat as concat, split as split, stack as stack
 from .shape.padding import pad as pad
 from .shape.pixels import pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle

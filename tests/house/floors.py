@@ -26,6 +26,10 @@ FLOORS: dict[str, list[list[str]]] = {
         ["layers"],
         ["torch_weights"],
     ],
+    "tape/nn/layers": [
+        ["activation", "containers", "dropout", "embedding", "linear", "norm", "softmax", "spatial", "tied"],
+        ["batch_norm", "gated", "sequences"],
+    ],
     "tape/numerics": [
         ["coefficients", "interrupts", "literals", "sizes"],
         ["engine"],
@@ -33,7 +37,8 @@ FLOORS: dict[str, list[list[str]]] = {
         ["basic", "math"],
     ],
     "tape/ops": [
-        ["elementwise", "planar", "shape"],
+        ["elementwise", "indices", "planar"],
+        ["shape"],
         ["random", "reduce", "sorting"],
         ["conv", "linear", "losses", "norm", "pooling"],
         ["attention", "sampling"],
@@ -42,6 +47,14 @@ FLOORS: dict[str, list[list[str]]] = {
         ["kernels", "reference_dense", "sizes"],
         ["lowering", "reference"],
         ["conv"],
+    ],
+    "tape/ops/elementwise": [
+        ["kernels", "reference"],
+        ["reference_inverse", "reference_pow", "reference_power"],
+        ["arithmetic", "select", "whole"],
+        ["clamp", "exponential"],
+        ["functions", "rounding"],
+        ["activation", "inverse", "pow"],
     ],
     "tape/ops/pooling": [
         ["kernels", "reference", "reference_interpolate", "reference_upsample"],

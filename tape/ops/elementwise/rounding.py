@@ -14,9 +14,9 @@ from ...record.op import op
 from ...record.samples import unary
 from ...record.types import F, S
 from ...var.var import Var
-from . import kernels_rounding as kernels
 from .arithmetic import EACH, INTEGERS, SPECIAL
 from .clamp import where_inside
+from .kernels import rounding as kernels
 
 EDGES = (0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 0.3, -0.3, 0.7, -0.7, 3.0, 8388609.0, -4194303.5)
 """Halves, both sides of 0, and numbers from which on every float is whole."""

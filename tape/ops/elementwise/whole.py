@@ -13,7 +13,7 @@ from ...record.samples import Make, Sample, bad
 from ...record.types import S, W
 from ...values.dtypes import boolean
 from ...var.var import Var
-from . import kernels_whole as kernels
+from .kernels import whole as kernels
 
 BOTH = {"a": 0, "b": 0}
 FLOATS = bad(DTypeError, "argument 'a': expected int64, got float32", (3,), (3,))

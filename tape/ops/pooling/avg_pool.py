@@ -16,7 +16,7 @@ from ...record.types import F, like
 from ...values.per_axis import PerAxis, PerSide
 from ...values.spec import Spec
 from ...var.var import Gradual
-from ..elementwise import kernels as elementwise_kernels
+from ..elementwise.kernels import basic as elementwise_kernels
 from . import reference
 from .kernels import sums as kernels_sums
 from .kernels.windows import WindowAxis

@@ -23,7 +23,7 @@ from ...values.shape import normal_axis
 from ...values.spec import Spec
 from ...var.var import Var
 from ..elementwise.arithmetic import add, mul
-from ..shape.indexing import take
+from ..indices.take import take
 from ..shape.padding import pad
 from ..shape.reshape import reshape
 from ..shape.slicing import narrow

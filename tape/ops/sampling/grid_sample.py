@@ -22,10 +22,10 @@ from ..elementwise import arithmetic, select
 from ..elementwise.arithmetic import mul, scale
 from ..elementwise.clamp import absolute, clamp
 from ..elementwise.select import cast
+from ..indices.take_or_zero import take_or_zero
 from ..linear.matmul import matmul
 from ..pooling.rules import sizes_for
 from ..reduce.reduce import broadcast_to, reduce_sum
-from ..shape.gather import take_or_zero
 from ..shape.joining import stack
 from ..shape.reshape import permute, reshape, swap_last
 from ..shape.slicing import getitem

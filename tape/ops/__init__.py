@@ -170,7 +170,8 @@ from .reduce.running import (
     cumprod as cumprod,
 )
 from .reduce.softmax import log_softmax as log_softmax, softmax as softmax
-from .sampling.grid_sample import affine_grid as affine_grid, grid_sample as grid_sample
+from .sampling.affine_grid import affine_grid as affine_grid
+from .sampling.grid_sample import grid_sample as grid_sample, grid_sample3d as grid_sample3d
 from .shape.index import index as index
 from .shape.joining import append as append, concat as concat, split as split, stack as stack
 from .shape.padding import pad as pad

@@ -242,7 +242,8 @@ def multi_margin_loss(
     every: Any = np.broadcast_to(np.arange(classes), shape)
     nothing: Any = 0.0
     over = where(equal(_repeated(flat, shape), every), nothing, over)
-    over = over if p == 1 else square(over)
+    if p == 2:
+        over = square(over)
     terms: Any = divide(reduce_sum(over, -1), max(classes, 1))
     if weight is not None:
         weights: Any = broadcast_to(weight, shape)

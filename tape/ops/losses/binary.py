@@ -151,7 +151,8 @@ def _reference_log(x: Array, of_rest: bool) -> Array:
     real, is_positive = x.dtype.type, (x < 1 if of_rest else x > 0)
     inside = np.where(is_positive, x, real(0.5))
     logs = formula("log1p")(-inside) if of_rest else formula("log")(inside)
-    return np.asarray(np.where(is_positive & (logs > LEAST_LOG), logs, real(LEAST_LOG)))
+    found: Array = np.where(is_positive & (logs > LEAST_LOG), logs, real(LEAST_LOG))
+    return found
 
 
 def _reference_probabilities(probs: Array, targets: Array, weight: Any = None, reduction: str = "mean") -> Array:

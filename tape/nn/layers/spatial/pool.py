@@ -108,7 +108,7 @@ class AvgPool(PoolLayer):
     """The mean of each window.
 
     Cells of the padding count as zeros, or with ``count_include_pad=False`` not at all; with ``ceil_mode`` the last
-    window may hang over the end.
+    window may hang over the end. The cells of a window are ``dilation`` apart.
 
     Source: torch.nn.AvgPool1d, AvgPool2d and AvgPool3d.
     Shapes: x (*Bs, *spatial) -> (*Bs, *windows); sizes as in `ops.max_pool`
@@ -126,10 +126,16 @@ class AvgPool(PoolLayer):
     _: KW_ONLY
     count_include_pad: bool = True
     ceil_mode: bool = False
+    dilation: int | Sizes = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.numbers("dilation", 1, len(self.kernel))
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """One element for each window."""
-        return ops.avg_pool(x, self.kernel, self.stride, self.padding, self.count_include_pad, self.ceil_mode)
+        counted = self.count_include_pad
+        return ops.avg_pool(x, self.kernel, self.stride, self.padding, counted, self.ceil_mode, self.dilation)
 
 
 @dataclass(frozen=True)

@@ -35,8 +35,8 @@ from .reduction import (
 Total = Literal["mean", "sum"]
 
 # Numbers beside a Var become constants, which the types of these do not say.
-greater: Any = select.greater
-less: Any = select.less
+greater_equal: Any = select.greater_equal
+less_equal: Any = select.less_equal
 where: Any = select.where
 
 
@@ -141,17 +141,17 @@ LEAST_LOG = -100.0
 
 def _log_at_least(x: Any, of_rest: bool) -> Any:
     """``log(x)``, or ``log(1 - x)``, at least -100, and no gradient where that is."""
-    is_positive: Any = less(x, 1.0) if of_rest else greater(x, 0.0)
-    inside: Any = where(is_positive, x, 0.5)
+    is_least: Any = greater_equal(x, 1.0) if of_rest else less_equal(x, 0.0)
+    inside: Any = where(is_least, 0.5, x)
     logs: Any = log1p(neg(inside)) if of_rest else log(inside)
-    return where(is_positive, clamp(logs, LEAST_LOG, float("inf")), LEAST_LOG)
+    return where(is_least, LEAST_LOG, clamp(logs, LEAST_LOG, float("inf")))
 
 
 def _reference_log(x: Array, of_rest: bool) -> Array:
-    real, is_positive = x.dtype.type, (x < 1 if of_rest else x > 0)
-    inside = np.where(is_positive, x, real(0.5))
+    real, is_least = x.dtype.type, (x >= 1 if of_rest else x <= 0)
+    inside = np.where(is_least, real(0.5), x)
     logs = formula("log1p")(-inside) if of_rest else formula("log")(inside)
-    found: Array = np.where(is_positive & (logs > LEAST_LOG), logs, real(LEAST_LOG))
+    found: Array = np.where(is_least | (logs <= LEAST_LOG), real(LEAST_LOG), logs)
     return found
 
 

@@ -148,11 +148,11 @@ def _log_at_least(x: Any, of_rest: bool) -> Any:
 
 
 def _reference_log(x: Array, of_rest: bool) -> Array:
-    real, is_least = x.dtype.type, (x >= 1 if of_rest else x <= 0)
-    inside = np.where(is_least, real(0.5), x)
-    logs = formula("log1p")(-inside) if of_rest else formula("log")(inside)
-    found: Array = np.where(is_least | (logs <= LEAST_LOG), real(LEAST_LOG), logs)
-    return found
+    is_least = x >= 1 if of_rest else x <= 0
+    inside = np.where(is_least, x.dtype.type(0.5), x)
+    logs: Array = formula("log1p")(-inside) if of_rest else formula("log")(inside)
+    is_least = is_least | (logs <= LEAST_LOG)
+    return np.where(is_least, np.asarray(LEAST_LOG, x.dtype), logs)
 
 
 def _reference_probabilities(probs: Array, targets: Array, weight: Any = None, reduction: str = "mean") -> Array:

@@ -1,8 +1,10 @@
-"""A residual network learns handwritten digits by stochastic gradient descent, as such networks are trained.
+"""ResNet-20 learns handwritten digits by stochastic gradient descent, as its paper trains it.
 
-Two blocks of two convolutions with batch normalisation; what a block reads is added to what it computes, through a
-convolution of one pixel where the number of channels changes. The step size falls along a cosine. The last batch of
-an epoch is left out, since two digits are too few to normalise by. It reaches a test accuracy of `ACCURACY`.
+Three stages of three blocks, of 16, 32 and 64 channels; a block is two convolutions with batch normalisation, and what
+it reads is added to what it computes. Where a stage begins every second pixel is read, and the new channels of the
+shortcut are zeros, so that shortcuts have no parameters: 269,434 of them, and 269,722 for three colours. The step size
+rises and falls. The last batch of an epoch is left out, since two digits are too few to normalise by. It reaches a test
+accuracy of `ACCURACY`.
 """
 
 import argparse
@@ -10,52 +12,61 @@ from dataclasses import dataclass
 from typing import Any
 
 from dgrr.runtime import SGD, Trainer, data
-from dgrr.runtime.optim import Cosine
+from dgrr.runtime.optim import OneCycle
 from dgrr.tape import nn, ops
 from dgrr.trace import replay
 
-ACCURACY = 0.99
+ACCURACY = 0.98
 """What the run reaches on the test digits."""
 
-EPOCHS, BATCH, SEED = 8, 32, 0
+EPOCHS, BATCH, SEED = 3, 32, 0
+WIDTHS, BLOCKS = (16, 32, 64), 3
 
 
 @dataclass(frozen=True)
 class Block(nn.Layer):
-    """``relu(path(x) + shortcut(x))``; He, Zhang, Ren and Sun (2016)."""
+    """``relu(path(x) + shortcut(x))``, with the shortcut "A" of He, Zhang, Ren and Sun (2016), section 4.2."""
 
     path: nn.Layer
-    shortcut: nn.Layer
+    stride: int
+    more: int
 
     def __call__(self, p: Any, x: Any, ctx: Any = None) -> Any:
         """(batch, channels, height, width) to what the path makes of it."""
-        return ops.relu(self.part("path", p, x, ctx) + self.part("shortcut", p, x, ctx))
+        short = x[..., :: self.stride, :: self.stride]
+        if self.more:
+            short = ops.pad(short, ((0, 0), (0, self.more), (0, 0), (0, 0)))
+        return ops.relu(self.part("path", p, x, ctx) + short)
 
 
-def block(channels: int, out: int, stride: int = 1) -> Block:
-    """Two convolutions, the first with a stride; the shortcut is what is needed for the same shape."""
-    path = nn.Sequential(
-        nn.Conv2d(channels, out, 3, stride=stride, padding=1, bias=False),
-        nn.BatchNorm(out),
-        nn.ReLU(),
-        nn.Conv2d(out, out, 3, padding=1, bias=False),
-        nn.BatchNorm(out),
-    )
-    if channels == out and stride == 1:
-        return Block(path, nn.Sequential())
-    return Block(path, nn.Conv2d(channels, out, 1, stride=stride, bias=False) >> nn.BatchNorm(out))
+def convolution(channels: int, out: int, stride: int = 1) -> nn.Sequential:
+    """A convolution over three by three pixels, normalised over the batch."""
+    return nn.Conv2d(channels, out, 3, stride=stride, padding=1, bias=False) >> nn.BatchNorm(out)
+
+
+def block(channels: int, out: int, stride: int) -> Block:
+    """Two convolutions, the first with a stride."""
+    return Block(convolution(channels, out, stride) >> nn.ReLU() >> convolution(out, out), stride, out - channels)
+
+
+def stages() -> list[Block]:
+    """All blocks; every stage but the first begins with a stride."""
+    made, channels = list[Block](), WIDTHS[0]
+    for out in WIDTHS:
+        for _ in range(BLOCKS):
+            made.append(block(channels, out, 1 if channels == out else 2))
+            channels = out
+    return made
 
 
 MODEL = nn.Sequential(
     nn.Unflatten(1, (1, 8, 8)),
-    nn.Conv2d(1, 16, 3, padding=1, bias=False),
-    nn.BatchNorm(16),
+    convolution(1, WIDTHS[0]),
     nn.ReLU(),
-    block(16, 16),
-    block(16, 32, stride=2),
+    *stages(),
     nn.AdaptiveAvgPool2d(1),
     nn.Flatten(),
-    nn.Linear(32, 10),
+    nn.Linear(WIDTHS[-1], 10),
 )
 
 
@@ -75,7 +86,7 @@ def main() -> None:
     train, test = data.digits()
     batches = train.batches(BATCH, seed=SEED, drop_last=True)
     steps = args.epochs * len(batches)
-    rule = SGD(Cosine(0.1, steps), momentum=0.9, nesterov=True, weight_decay=5e-4)
+    rule = SGD(OneCycle(0.1, steps), momentum=0.9, weight_decay=1e-4)
     trainer = Trainer(
         loss_fn,
         MODEL.init(SEED),
@@ -85,7 +96,8 @@ def main() -> None:
         trace=args.trace,
         record="digest",
     )
-    print(f"{len(train)} digits to train on, {len(test)} to test\n{MODEL}")
+    count = sum(array.size for array in trainer.params.values())
+    print(f"{len(train)} digits to train on, {len(test)} to test; {count} parameters")
     result = trainer.fit(batches, epochs=args.epochs)
     print(f"{result.steps} steps in {result.seconds:.1f} s, last loss {result.losses[-1]:.4f}")
     print(f"test accuracy {trainer.evaluate(test, metric='accuracy', model=MODEL):.4f}")

@@ -1,6 +1,7 @@
 """Optimizers, learning-rate schedules and clipping of gradients: the same bits on every machine."""
 
 from .clip import ClippedByNorm, clip_by_global_norm, clip_by_value
+from .lbfgs.lbfgs import LBFGS
 from .methods.adadelta import Adadelta
 from .methods.adafactor import Adafactor
 from .methods.adagrad import Adagrad
@@ -22,6 +23,7 @@ from .rule import Law, Rule
 
 __all__ = [
     "LAMB",
+    "LBFGS",
     "SGD",
     "Adadelta",
     "Adafactor",

@@ -4,6 +4,7 @@ from dataclasses import is_dataclass
 from typing import Any
 
 from ...tape.errors import DomainError
+from .lbfgs.lbfgs import LBFGS
 from .ops_law import OpsLaw
 from .rates.kernels import HYPER
 from .registry import RULES, require_own_name
@@ -19,6 +20,12 @@ def require_rule(given: object) -> Rule:
 
     The kernels of a user's rule are entered among the primitives of captured steps.
     """
+    if isinstance(given, LBFGS):
+        raise DomainError(
+            "optimizer: LBFGS: expected a rule that makes an update of one gradient, which can be captured, recorded "
+            "and proven, got one that evaluates the loss as often as it likes; call its "
+            "step(params, lambda p: gradients(loss_fn, p, batch), state)"
+        )
     if not isinstance(given, Rule):
         raise DomainError(f"optimizer: expected a rule, such as Adam(1e-3), got {given!r}")
     cls = type(given)

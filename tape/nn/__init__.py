@@ -3,38 +3,31 @@
 from . import initializers as init
 from .layer import Layer, SameShape, Sequential
 from .layers.activation import ELU, GELU, LeakyReLU, ReLU, Sigmoid, SiLU, Softplus, Tanh
-from .layers.attention import MultiHeadAttention
 from .layers.batch_norm import BatchNorm
-from .layers.cells import GRUCell, LSTMCell, RNNCell
 from .layers.containers import Flatten, Identity, Residual, Unflatten
-from .layers.conv import Conv, Conv1d, Conv2d, ConvTranspose, ConvTranspose1d, ConvTranspose2d
 from .layers.dropout import Dropout
 from .layers.embedding import Embedding
 from .layers.gated import GLU, Bilinear, PReLU, SwiGLU
 from .layers.linear import Linear
 from .layers.norm import GroupNorm, InstanceNorm, LayerNorm, RMSNorm
-from .layers.pool import (
+from .layers.sequences.attention import MultiHeadAttention
+from .layers.sequences.cells import GRUCell, LSTMCell, RNNCell
+from .layers.sequences.positions import LearnedPositions, Rotary, SinusoidalPositions
+from .layers.sequences.recurrent import GRU, LSTM, RNN
+from .layers.sequences.transformer import TransformerBlock
+from .layers.softmax import LogSoftmax, Softmax
+from .layers.spatial.adaptive_pool import (
     AdaptiveAvgPool,
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
     AdaptiveMaxPool,
     AdaptiveMaxPool1d,
     AdaptiveMaxPool2d,
-    AvgPool,
-    AvgPool1d,
-    AvgPool2d,
-    LPPool,
-    MaxPool,
-    MaxPool1d,
-    MaxPool2d,
-    SmoothMaxPool,
 )
-from .layers.positions import LearnedPositions, Rotary, SinusoidalPositions
-from .layers.recurrent import GRU, LSTM, RNN
-from .layers.softmax import LogSoftmax, Softmax
+from .layers.spatial.conv import Conv, Conv1d, Conv2d, ConvTranspose, ConvTranspose1d, ConvTranspose2d
+from .layers.spatial.pool import AvgPool, AvgPool1d, AvgPool2d, LPPool, MaxPool, MaxPool1d, MaxPool2d, SmoothMaxPool
+from .layers.spatial.upsample import Pad, PixelShuffle, PixelUnshuffle, Upsample, UpsampleBilinear, UpsampleNearest
 from .layers.tied import Tied
-from .layers.transformer import TransformerBlock
-from .layers.upsample import Pad, PixelShuffle, PixelUnshuffle, Upsample, UpsampleBilinear, UpsampleNearest
 from .parameters import Parameter
 from .state_dict import load, load_state_dict, save
 from .torch_weights import TorchWeights, load_torch, to_torch

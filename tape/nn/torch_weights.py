@@ -15,8 +15,8 @@ from ...arrays import Array, Arrays
 from ..errors import DomainError
 from ..values.tables import Table
 from .layer import Layer
-from .layers.attention import MultiHeadAttention
-from .layers.transformer import TransformerBlock
+from .layers.sequences.attention import MultiHeadAttention
+from .layers.sequences.transformer import TransformerBlock
 from .state_dict import load, load_state_dict
 
 PARTS: Mapping[type[Layer], Mapping[str, str]] = {TransformerBlock: {"attention": "self_attn"}}

@@ -81,6 +81,9 @@ from .elementwise.whole import (
     logical_xor as logical_xor,
     remainder as remainder,
 )
+from .indices.along import scatter_add_along_axis as scatter_add_along_axis, take_along_axis as take_along_axis
+from .indices.take import embedding as embedding, index_add as index_add, scatter_add as scatter_add, take as take
+from .indices.take_or_zero import take_or_zero as take_or_zero
 from .linear.einsum import einsum as einsum
 from .linear.matmul import linear as linear, matmul as matmul
 from .linear.triangles import (
@@ -91,6 +94,11 @@ from .linear.triangles import (
     triu as triu,
 )
 from .linear.triangular import cholesky as cholesky, solve_triangular as solve_triangular
+from .losses.binary import (
+    binary_cross_entropy as binary_cross_entropy,
+    binary_cross_entropy_with_logits as binary_cross_entropy_with_logits,
+    sigmoid_focal_loss as sigmoid_focal_loss,
+)
 from .losses.classes import (
     cross_entropy as cross_entropy,
     nll_loss as nll_loss,
@@ -99,22 +107,26 @@ from .losses.classes import (
 from .losses.distances import (
     cosine_embedding_loss as cosine_embedding_loss,
     cosine_similarity as cosine_similarity,
-    hinge_embedding_loss as hinge_embedding_loss,
-    margin_ranking_loss as margin_ranking_loss,
     pairwise_distance as pairwise_distance,
     triplet_margin_loss as triplet_margin_loss,
 )
 from .losses.elements import (
-    binary_cross_entropy_with_logits as binary_cross_entropy_with_logits,
     huber_loss as huber_loss,
     l1_loss as l1_loss,
     mse_loss as mse_loss,
+    smooth_l1_loss as smooth_l1_loss,
 )
 from .losses.likelihoods import (
     gaussian_nll_loss as gaussian_nll_loss,
     kl_div as kl_div,
     poisson_nll_loss as poisson_nll_loss,
-    sigmoid_focal_loss as sigmoid_focal_loss,
+)
+from .losses.margins import (
+    hinge_embedding_loss as hinge_embedding_loss,
+    margin_ranking_loss as margin_ranking_loss,
+    multi_margin_loss as multi_margin_loss,
+    multilabel_soft_margin_loss as multilabel_soft_margin_loss,
+    soft_margin_loss as soft_margin_loss,
 )
 from .losses.regression import mse_grad as mse_grad
 from .norm.groups import group_norm as group_norm, instance_norm as instance_norm
@@ -158,11 +170,9 @@ from .reduce.running import (
     cumprod as cumprod,
 )
 from .reduce.softmax import log_softmax as log_softmax, softmax as softmax
-from .sampling.grid_sample import affine_grid as affine_grid, grid_sample as grid_sample
-from .shape.along import scatter_add_along_axis as scatter_add_along_axis, take_along_axis as take_along_axis
-from .shape.gather import take_or_zero as take_or_zero
+from .sampling.affine_grid import affine_grid as affine_grid
+from .sampling.grid_sample import grid_sample as grid_sample, grid_sample3d as grid_sample3d
 from .shape.index import index as index
-from .shape.indexing import embedding as embedding, index_add as index_add, scatter_add as scatter_add, take as take
 from .shape.joining import append as append, concat as concat, split as split, stack as stack
 from .shape.padding import pad as pad
 from .shape.pixels import pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle

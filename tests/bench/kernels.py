@@ -85,7 +85,7 @@ def dgrr_names(data: Data) -> Names:
     from dgrr.runtime.optim import kernels as optim
     from dgrr.tape.numerics.basic import arithmetic, copy, finite
     from dgrr.tape.numerics.simd import sums as reduce
-    from dgrr.tape.ops.elementwise import kernels as elementwise
+    from dgrr.tape.ops.elementwise.kernels import basic as elementwise
     from dgrr.tape.ops.reduce import kernels_softmax as softmax
 
     def layout(x: Any) -> list[int]:

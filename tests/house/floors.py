@@ -26,6 +26,10 @@ FLOORS: dict[str, list[list[str]]] = {
         ["layers"],
         ["torch_weights"],
     ],
+    "tape/nn/layers": [
+        ["activation", "containers", "dropout", "embedding", "linear", "norm", "softmax", "spatial", "tied"],
+        ["batch_norm", "gated", "sequences"],
+    ],
     "tape/numerics": [
         ["coefficients", "interrupts", "literals", "sizes"],
         ["engine"],
@@ -33,7 +37,8 @@ FLOORS: dict[str, list[list[str]]] = {
         ["basic", "cuda", "math"],
     ],
     "tape/ops": [
-        ["elementwise", "planar", "shape"],
+        ["elementwise", "indices", "planar"],
+        ["shape"],
         ["random", "reduce", "sorting"],
         ["conv", "linear", "losses", "norm", "pooling"],
         ["attention", "sampling"],
@@ -43,6 +48,14 @@ FLOORS: dict[str, list[list[str]]] = {
         ["kernels", "reference_dense", "sizes"],
         ["cuda_convolutions", "lowering", "reference"],
         ["conv"],
+    ],
+    "tape/ops/elementwise": [
+        ["kernels", "reference"],
+        ["reference_inverse", "reference_pow", "reference_power"],
+        ["arithmetic", "select", "whole"],
+        ["clamp", "exponential"],
+        ["functions", "rounding"],
+        ["activation", "inverse", "pow"],
     ],
     "tape/ops/pooling": [
         ["kernels", "reference", "reference_interpolate", "reference_upsample"],
@@ -65,7 +78,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["clip", "rates"],
         ["ops_law", "state_ops"],
         ["averages", "rule"],
-        ["methods"],
+        ["lbfgs", "methods"],
         ["registry"],
         ["admission", "elementwise", "ops_rule"],
         ["groups"],

@@ -167,6 +167,75 @@ def hinged(draw: Draw) -> tuple[Arrays, Attrs]:
     return {"x": draw.away(shape, margin), "targets": targets}, {"margin": margin}
 
 
+def opposed(draw: Draw) -> tuple[Arrays, Attrs]:
+    shape = draw.shape((0, 3))
+    return {"x": draw.normal(*shape), "targets": np.where(draw.mask(*shape), 1.0, -1.0)}, {}
+
+
+def smoothed(draw: Draw) -> tuple[Arrays, Attrs]:
+    arrays, attrs = kinked(draw)
+    return arrays, {"beta": attrs["delta"]}
+
+
+def probable(draw: Draw) -> tuple[Arrays, Attrs]:
+    arrays, _ = chances(draw)
+    logits, targets = arrays["logits"], arrays["targets"]
+    assert logits is not None
+    weight = draw.optional(draw.positive(*draw.one_of(logits.shape[-1:], logits.shape)))
+    return {"probs": np.asarray(1 / (1 + np.exp(-logits))), "targets": targets, "weight": weight}, {}
+
+
+def scored(draw: Draw) -> tuple[Arrays, Attrs]:
+    """Scores on a grid and margins off it: no difference of two is a margin."""
+    rows, n = draw.integer(1, 5), draw.integer(2, 5)
+    scores = np.round(draw.normal(rows, n) * 4) / 4
+    labels = draw.indices(0, n, rows)
+    attrs = {"p": draw.one_of(1, 2), "margin": draw.one_of(1.1, 0.3)}
+    return {"scores": scores, "labels": labels, "weight": draw.optional(draw.positive(n))}, attrs
+
+
+def several(draw: Draw) -> tuple[Arrays, Attrs]:
+    shape = (draw.integer(1, 5), draw.integer(2, 5))
+    targets = draw.mask(*shape).astype(np.float64)
+    return {"scores": draw.normal(*shape), "targets": targets, "weight": draw.optional(draw.positive(shape[-1]))}, {}
+
+
+def soft_margin(t: Any, x: Any, targets: Any, reduction: str) -> Any:
+    """The peer's targets have no gradient."""
+    found = t.nn.functional.soft_margin_loss(x, targets.detach(), reduction=reduction)
+    terms = t.nn.functional.softplus(-targets * x)
+    return agreed(t, terms if reduction == "none" else getattr(terms, reduction)(), found)
+
+
+def weighed(name: str) -> Callable[..., Any]:
+    """A loss of the peer whose weights have no gradient: ours are held to those of the terms, where all have one."""
+
+    def peer(t: Any, weight: Any, reduction: str, **given: Any) -> Any:
+        arrays = [given.pop(key) for key in list(given) if t.is_tensor(given[key])]
+        call = getattr(t.nn.functional, name)
+        fixed = None if weight is None else weight.detach()
+        found = call(*arrays, weight=fixed, reduction=reduction, **given)
+        if weight is None:
+            return found
+        return agreed(t, written(t, name, weight, reduction, *arrays, **given), found)
+
+    return peer
+
+
+def written(t: Any, name: str, weight: Any, reduction: str, x: Any, targets: Any, **given: Any) -> Any:
+    """The formulas with weights as their documentation has them."""
+    if name == "multi_margin_loss":
+        over = (given["margin"] - x.gather(1, targets[:, None]) + x).clamp(min=0) ** given["p"]
+        kept = 1 - t.nn.functional.one_hot(targets, x.shape[1])
+        terms = weight[targets] * (over * kept).sum(1) / x.shape[1]
+    elif name == "binary_cross_entropy":
+        terms = -weight * (targets * x.log() + (1 - targets) * (1 - x).log())
+    else:
+        logs = t.nn.functional.logsigmoid
+        terms = (-weight * (targets * logs(x) + (1 - targets) * logs(-x))).mean(-1)
+    return terms if reduction == "none" else getattr(terms, reduction)()
+
+
 def by_name(name: str) -> Callable[..., Any]:
     """A loss of the peer that takes the arrays in our order."""
 
@@ -211,6 +280,11 @@ ROWS = [
     Row("mse_loss", by_name("mse_loss"), reduced_by(pair)),
     Row("l1_loss", by_name("l1_loss"), reduced_by(pair)),
     Row("huber_loss", by_name("huber_loss"), reduced_by(kinked)),
+    Row("smooth_l1_loss", by_name("smooth_l1_loss"), reduced_by(smoothed)),
+    Row("soft_margin_loss", soft_margin, reduced_by(opposed)),
+    Row("multi_margin_loss", weighed("multi_margin_loss"), reduced_by(scored)),
+    Row("multilabel_soft_margin_loss", weighed("multilabel_soft_margin_loss"), reduced_by(several)),
+    Row("binary_cross_entropy", weighed("binary_cross_entropy"), reduced_by(probable), "the gradient at 0 and 1"),
     Row("binary_cross_entropy_with_logits", binary, reduced_by(weighted_chances)),
     Row("cross_entropy", by_labels("cross_entropy", "logits"), classes("logits", smoothing=True),
         "the mean of no rows is NaN in both; the peer's classes stand behind the batch, and its weights have no "

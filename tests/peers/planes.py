@@ -65,6 +65,18 @@ def gridded(draw: Draw) -> tuple[Arrays, Attrs]:
     return {"x": x, "grid": grid}, {**modes, "align_corners": draw.one_of(False, True)}
 
 
+def gridded_volumes(draw: Draw) -> tuple[Arrays, Attrs]:
+    x = draw.normal(draw.integer(1, 2), draw.integer(1, 2), *draw.integers(3, 2, 4))
+    grid = draw.normal(x.shape[0], *draw.integers(3, 1, 3), 3)
+    modes = {"mode": draw.one_of("trilinear", "nearest"),
+             "padding_mode": draw.one_of("zeros", "border", "reflection")}  # fmt: skip
+    return {"x": x, "grid": grid}, {**modes, "align_corners": draw.one_of(False, True)}
+
+
+def grid_sample3d(t: Any, x: Any, grid: Any, mode: str, **attrs: Any) -> Any:
+    return t.nn.functional.grid_sample(x, grid, "nearest" if mode == "nearest" else "bilinear", **attrs)
+
+
 def grid_sample(t: Any, x: Any, grid: Any, **attrs: Any) -> Any:
     return t.nn.functional.grid_sample(x, grid, **attrs)
 
@@ -72,8 +84,9 @@ def grid_sample(t: Any, x: Any, grid: Any, **attrs: Any) -> Any:
 def mapped(draw: Draw) -> tuple[Arrays, Attrs]:
     """The peer warns of planes of one cell whose corners are aligned."""
     align_corners = draw.one_of(False, True)
-    size = draw.integers(2, 1 + align_corners, 5)
-    return {"theta": draw.normal(draw.integer(1, 3), 2, 3)}, {"size": size, "align_corners": align_corners}
+    n = draw.integer(2, 3)
+    size = draw.integers(n, 1 + align_corners, 5)
+    return {"theta": draw.normal(draw.integer(1, 3), n, n + 1)}, {"size": size, "align_corners": align_corners}
 
 
 def affine_grid(t: Any, theta: Any, size: Sequence[int], align_corners: bool) -> Any:
@@ -130,6 +143,7 @@ ROWS = [
     Row("pad", pad, padded, "the peer has no mode symmetric, no borders wider than the axis; it cuts before it wraps"),
     Row("interpolate", interpolate, resized, POSITIONS),
     Row("grid_sample", grid_sample, gridded, "a place that is NaN gives NaN"),
+    Row("grid_sample3d", grid_sample3d, gridded_volumes, "a place that is NaN gives NaN"),
     Row("affine_grid", affine_grid, mapped),
     Row("pixel_shuffle", lambda t, x, **attrs: t.nn.functional.pixel_shuffle(x, **attrs), shuffled),
     Row("pixel_unshuffle", lambda t, x, **attrs: t.nn.functional.pixel_unshuffle(x, **attrs), unshuffled),

@@ -135,13 +135,28 @@ def ceiled(draw: Draw, _: int) -> bool:
     return bool(draw.one_of(False, True))
 
 
-def avg_pool(t: Any, x: Any, padding: Any, **attrs: Any) -> Any:
+def avg_pool(t: Any, x: Any, padding: Any, dilation: Any = 1, **attrs: Any) -> Any:
     x, padding = bordered(t, x, padding)
+    if dilation != 1:
+        whole = np.prod(attrs["kernel_size"])
+        counts = whole if attrs["count_include_pad"] else summed(t, t.ones_like(x), padding, dilation, attrs)
+        return summed(t, x, padding, dilation, attrs) / counts
     return of_rank("avg_pool", x.ndim - 2, t)(x, padding=padding, **attrs)
 
 
+def summed(t: Any, x: Any, padding: Any, dilation: Any, attrs: Attrs) -> Any:
+    """The sums of windows with gaps, which the peer's pools have not: a convolution with ones."""
+    planes, ones = x.reshape(-1, 1, *x.shape[2:]), t.ones(1, 1, *attrs["kernel_size"], dtype=x.dtype)
+    strides = attrs["kernel_size"] if attrs["stride"] is None else attrs["stride"]
+    made = of_rank("conv", x.ndim - 2, t)(planes, ones, None, strides, padding, dilation)
+    return made.reshape(*x.shape[:2], *made.shape[2:])
+
+
 def averaged(draw: Draw) -> tuple[Arrays, Attrs]:
-    """An average pool; where borders differ they are counted, and no window hangs over them."""
+    """An average pool; where borders differ they are counted, and no window hangs over them, nor if it has gaps."""
+    if draw.one_of(False, True):
+        arrays, attrs = pooled(count_include_pad=ceiled, dilation=lambda draw, rank: each(draw, rank, 2, 3))(draw)
+        return arrays, {**attrs, "ceil_mode": False}
     arrays, attrs = pooled(count_include_pad=ceiled, ceil_mode=ceiled)(draw)
     if draw.one_of(False, True):
         kernel = attrs["kernel_size"]

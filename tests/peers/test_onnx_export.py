@@ -9,7 +9,7 @@ import pytest
 
 from dgrr.runtime import SGD, Trainer
 from dgrr.runtime.onnx import ExportError, export
-from dgrr.tape import AnyTensor, nn, ops
+from dgrr.tape import AnyTensor, DomainError, nn, ops
 from dgrr.tape.record.op import OPS
 from dgrr.tape.record.samples import Make
 
@@ -143,3 +143,43 @@ def test_what_the_result_does_not_need_is_left_out() -> None:
     made = export(lambda p, x: (ops.exp(x), x.relu())[1], {"unused": np.ones(3)}, np.ones(2, np.float32))
     assert [node.op_type for node in made.graph.node] == ["Relu", "Identity"]
     assert not made.graph.initializer
+
+
+def test_a_network_for_every_batch() -> None:
+    """One file, at the example's size and at others: reshapes, heads and an array of ones depend on it."""
+
+    def model(p: Any, x: Any, ctx: Any) -> Any:
+        logits = NETWORK(p, x, ctx)
+        return {"logits": logits, "both": ops.append(logits, logits + np.ones(logits.shape, np.float32), axis=0)}
+
+    params, state = NETWORK.init(0), {name: value + 0.5 for name, value in NETWORK.init_state().items()}
+    rng = np.random.default_rng(0)
+    made = export(model, params, np.zeros((4, 1, 8, 8), np.float32), state=state, dynamic_batch=True)
+    shapes = [[dim.dim_param or dim.dim_value for dim in value.type.tensor_type.shape.dim]
+              for value in (*made.graph.input, *made.graph.output)]  # fmt: skip
+    assert shapes == [["batch", 1, 8, 8], ["batch", 3], ["2*batch+0", 3]]
+    for size in (1, 4, 7):
+        x = rng.standard_normal((size, 1, 8, 8)).astype(np.float32)
+        logits, both = computed(made, x)
+        np.testing.assert_allclose(logits, np.asarray(evaluated(params, state, x)), rtol=1e-5, atol=1e-5)
+        assert both.tobytes() == np.concatenate([logits, logits + 1]).tobytes()
+
+
+SQUARE = np.ones((3, 3), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("model", "x", "text"),
+    [
+        (lambda p, x: x[: x.shape[0] // 2 + 1], SQUARE, "dynamic_batch: input 2 of node 'slice_0': expected"),
+        (lambda p, x: x * float(x.shape[0]), SQUARE, "got something else; export for each size"),
+        (lambda p, x: x if x.shape[0] < 7 else x + x, SQUARE, "dynamic_batch: the number of operators: expected what"),
+        (lambda p, x: x.sum(0) if x.shape[0] < 7 else x.sum(1)[:3], SQUARE, "export for each size"),
+        (lambda p, x: x[0], (SQUARE, SQUARE[:2]), "dynamic_batch: expected inputs of one batch, got sizes [2, 3]"),
+        (lambda p, x: x, np.float32(1), "dynamic_batch: x: expected a batch first, got shape ()"),
+    ],
+)
+def test_what_depends_on_the_batch_is_refused(model: Any, x: Any, text: str) -> None:
+    with pytest.raises((ExportError, DomainError)) as error:
+        export(model, {}, x, dynamic_batch=True)
+    assert text in str(error.value)

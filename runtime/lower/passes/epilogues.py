@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ....tape.numerics.basic import arithmetic
 from ....tape.numerics.basic.copy import copy
-from ....tape.ops.elementwise import kernels
+from ....tape.ops.elementwise.kernels import basic as kernels
 from ....tape.ops.linear.kernels import gemm
 from ....tape.ops.linear.kernels_product import Product
 from ..program import LoweredOp, Program

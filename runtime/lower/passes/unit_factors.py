@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ....tape.numerics.basic.copy import copy
-from ....tape.ops.elementwise import kernels
+from ....tape.ops.elementwise.kernels import basic as kernels
 from ...ir.graph import Role
 from ..program import LoweredOp, Program, StoragePlace
 

@@ -14,6 +14,7 @@ from ...ir.forward import ForwardRecording, record_forward
 from ...step.batch import map_batch
 from ...step.forward import model_forward
 from ..package import OPSET, onnx
+from .any_batch import for_every_batch, sized
 from .graph import EXPORTERS, Call, ExportError, Graph
 
 for _family in ("attention", "conv", "elementwise", "linear", "norm", "pooling", "reduce", "shape"):
@@ -27,11 +28,12 @@ def export(
     path: str | os.PathLike[str] | None = None,
     *,
     state: Arrays | None = None,
+    dynamic_batch: bool = False,
 ) -> Any:
     """The forward pass of a model as an ONNX model, as it is in evaluation: dropout leaves all, norms use their state.
 
-    Parameters are initialisers under their names. Shapes are those of the example, its batch size too. The bits that
-    another runtime computes are its own.
+    Parameters are initialisers under their names. Shapes are those of the example, its batch size too, unless
+    ``dynamic_batch``. The bits that another runtime computes are its own.
 
     Args:
         model: ``model(p, x)`` or ``model(p, x, ctx)``.
@@ -39,12 +41,15 @@ def export(
         x: an example of the input: an array, or a tuple, list or dict of arrays, whose names are ``x``, ``x[0]``, …
         path: where to write it too; the file is whole, or the one that stood there before.
         state: the model's state, where it has one.
+        dynamic_batch: whether the first axis of every input may have any size, which is called ``batch``. The model is
+            recorded for three sizes, and refused where anything but a shape depends on the size.
 
     Returns:
         The ``onnx.ModelProto``, checked by onnx; its outputs are named ``result``, ``result[0]``, …
 
     Raises:
-        ExportError: the model uses an op that has no form there.
+        ExportError: the model uses an op that has no form there, or depends on the size of the batch.
+        DomainError: ``dynamic_batch`` with inputs that have no first axis in common.
         ModuleNotFoundError: without the package onnx. What the model raises; TapeError if it reads a value.
 
     >>> import numpy as np
@@ -56,10 +61,14 @@ def export(
     ['Gemm', 'Relu', 'Identity']
     """
     package = onnx("onnx.export")
-    recording = record_forward(model_forward(model), params, x, state or {}, seed=0)
-    graph = Graph(package)
-    names = _written(graph, recording, {**params, **(state or {})})
-    made = _model(package, graph, recording, names)
+
+    def recorded(example: Any) -> Any:
+        recording = record_forward(model_forward(model), params, example, state or {}, seed=0)
+        graph = Graph(package)
+        names = _written(graph, recording, {**params, **(state or {})})
+        return _model(package, graph, recording, names)
+
+    made = for_every_batch(package, [recorded(example) for example in sized(x)]) if dynamic_batch else recorded(x)
     package.checker.check_model(made, full_check=True)
     if path is not None:
         with replacing(path) as file:

@@ -108,13 +108,12 @@ def _max_pool(n: Operator) -> Any:
 def _average_pool(n: Operator) -> Any:
     x, kernel = n.var(0), tuple(n.attributes["kernel_shape"])
     strides, dilations = _spatial(n, kernel)
-    if set(dilations) != {1}:
-        raise n.error(f"expected windows without gaps, got dilations {dilations}")
-    pairs = tuple(_pairs(n, tuple(x.shape)[2:], kernel, strides))
+    reach = tuple(d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True))
+    pairs = tuple(_pairs(n, tuple(x.shape)[2:], reach, strides))
     over = bool(n.get("ceil_mode", 0))
     if over and max(map(max, pairs)):  # the standard has a last window that begins in the padding, PyTorch and we not
         raise n.error("expected windows over the end or padding, got both")
-    return ops.avg_pool(x, kernel, strides, pairs, bool(n.get("count_include_pad", 0)), over)
+    return ops.avg_pool(x, kernel, strides, pairs, bool(n.get("count_include_pad", 0)), over, dilations)
 
 
 @imports("GlobalAveragePool")

@@ -1,11 +1,12 @@
 """Schedules along a curve: exponential, polynomial, linear."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ....tape import AnyVar, ops
 from ..scalars import fraction, number, whole
 from .kernels import STEP_DECAY
-from .schedules import Form, FusedSchedule, put
+from .schedules import Checks, Form, FusedSchedule
 from .tape_schedules import TapeSchedule, share
 
 
@@ -33,8 +34,7 @@ class Exponential(FusedSchedule):
     lr: float
     factor: float
 
-    def __post_init__(self) -> None:
-        put(self, lr=number("Exponential: lr", self.lr), factor=fraction("Exponential: factor", self.factor))
+    checks: ClassVar[Checks] = {"lr": number, "factor": fraction}
 
     @property
     def _form(self) -> Form:
@@ -72,15 +72,7 @@ class Polynomial(TapeSchedule):
     power: float = 1.0
     final: float = 0.0
 
-    def __post_init__(self) -> None:
-        where = type(self).__name__
-        put(
-            self,
-            lr=number(f"{where}: lr", self.lr),
-            steps=whole(f"{where}: steps", self.steps),
-            power=number(f"{where}: power", self.power),
-            final=number(f"{where}: final", self.final),
-        )
+    checks: ClassVar[Checks] = {"lr": number, "steps": whole, "power": number, "final": number}
 
     def rate(self, count: AnyVar) -> AnyVar:
         """The formula above."""
@@ -117,13 +109,7 @@ class Linear(TapeSchedule):
     steps: int
     final: float = 0.0
 
-    def __post_init__(self) -> None:
-        put(
-            self,
-            lr=number("Linear: lr", self.lr),
-            steps=whole("Linear: steps", self.steps),
-            final=number("Linear: final", self.final),
-        )
+    checks: ClassVar[Checks] = {"lr": number, "steps": whole, "final": number}
 
     def rate(self, count: AnyVar) -> AnyVar:
         """The formula above."""

@@ -5,15 +5,32 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from math import pi
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ....arrays import Array
 from ....tape import AnyVar, DomainError, ops
 from ..scalars import fraction, number, whole
-from .schedules import Schedule, ScheduleNodes, Vector, put
+from .schedules import Checks, Schedule, ScheduleNodes, Vector
 from .tape_schedules import TapeSchedule, plain
+
+
+def rising(where: str, given: Any) -> tuple[int, ...]:
+    """Counts of at least 1 in rising order, else DomainError."""
+    if isinstance(given, str) or not np.iterable(given):
+        raise DomainError(f"{where}: expected a list of counts, got {given!r}")
+    counts = tuple([whole(f"{where}[{i}]", count) for i, count in enumerate(given)])
+    if any(later <= before for before, later in pairwise(counts)):
+        raise DomainError(f"{where}: expected counts in rising order, got {list(counts)}")
+    return counts
+
+
+def _rates(where: str, given: Any) -> tuple[float, ...]:
+    """``given`` as a tuple of rates, else DomainError."""
+    if isinstance(given, str) or np.ndim(given) != 1 or not np.size(given):
+        raise DomainError(f"{where}: expected a list of rates, got {given!r}")
+    return tuple([number(f"{where}[{i}]", rate) for i, rate in enumerate(np.asarray(given).tolist())])
 
 
 @dataclass(frozen=True)
@@ -48,14 +65,7 @@ class CosineRestarts(TapeSchedule):
     longer: int = 1
     final: float = 0.0
 
-    def __post_init__(self) -> None:
-        put(
-            self,
-            lr=number("CosineRestarts: lr", self.lr),
-            steps=whole("CosineRestarts: steps", self.steps),
-            longer=whole("CosineRestarts: longer", self.longer),
-            final=number("CosineRestarts: final", self.final),
-        )
+    checks: ClassVar[Checks] = {"lr": number, "steps": whole, "longer": whole, "final": number}
 
     def rate(self, count: AnyVar) -> AnyVar:
         """The formula above."""
@@ -100,13 +110,7 @@ class MultiStep(TapeSchedule):
     at: Sequence[int]
     factor: float
 
-    def __post_init__(self) -> None:
-        put(
-            self,
-            lr=number("MultiStep: lr", self.lr),
-            at=rising("MultiStep: at", self.at),
-            factor=fraction("MultiStep: factor", self.factor),
-        )
+    checks: ClassVar[Checks] = {"lr": number, "at": rising, "factor": fraction}
 
     def rate(self, count: AnyVar) -> AnyVar:
         """The rates are computed before, one product after the other."""
@@ -138,12 +142,7 @@ class Table(TapeSchedule):
 
     rates: Sequence[float]
 
-    def __post_init__(self) -> None:
-        given: Any = self.rates
-        if isinstance(given, str) or np.ndim(given) != 1 or not np.size(given):
-            raise DomainError(f"Table: rates: expected a list of rates, got {given!r}")
-        rates = [number(f"Table: rates[{i}]", rate) for i, rate in enumerate(np.asarray(given).tolist())]
-        put(self, rates=tuple(rates))
+    checks: ClassVar[Checks] = {"rates": _rates}
 
     def rate(self, count: AnyVar) -> AnyVar:
         """The rate at the count."""
@@ -184,7 +183,8 @@ class Joined(Schedule):
         at = rising("Joined: at", self.at)
         if len(given) != len(at) + 1 or not at:
             raise DomainError(f"Joined: at: expected a count for every schedule but the first, got {len(at)} of them")
-        put(self, schedules=given, at=at)
+        object.__setattr__(self, "schedules", given)
+        object.__setattr__(self, "at", at)
 
     def hyper(self, base: Vector, step: Array) -> Vector:
         """As `Schedule.hyper`: of the schedule that is on."""
@@ -221,13 +221,3 @@ def passed(count: AnyVar, at: Sequence[int]) -> AnyVar:
 def picked(numbers: Sequence[float], place: AnyVar) -> AnyVar:
     """One of some numbers, by its place."""
     return ops.take(place.tape.const(np.array(numbers, np.float64)), ops.cast(place, "int64"))
-
-
-def rising(where: str, given: Any) -> tuple[int, ...]:
-    """Counts of at least 1 in rising order, else DomainError."""
-    if isinstance(given, str) or not np.iterable(given):
-        raise DomainError(f"{where}: expected a list of counts, got {given!r}")
-    counts = tuple([whole(f"{where}[{i}]", count) for i, count in enumerate(given)])
-    if any(later <= before for before, later in pairwise(counts)):
-        raise DomainError(f"{where}: expected counts in rising order, got {list(counts)}")
-    return counts

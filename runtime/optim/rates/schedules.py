@@ -7,9 +7,9 @@ the same on every machine, eagerly and inside a captured plan. The formulas are 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -40,8 +40,19 @@ class ScheduleNodes(Protocol):
         ...
 
 
+Checks: TypeAlias = Mapping[str, Callable[[str, Any], Any]]
+"""Name of a field → ``check(where, value)``, which gives the value in plain form or raises DomainError."""
+
+
 class Schedule(ABC):
     """A learning rate as a function of the count of updates done before."""
+
+    checks: ClassVar[Checks] = {}
+    """What each field that a schedule is made of has to be."""
+
+    def __post_init__(self) -> None:
+        for name, check in self.checks.items():
+            object.__setattr__(self, name, check(f"{type(self).__name__}: {name}", getattr(self, name)))
 
     @abstractmethod
     def hyper(self, base: Vector, step: Array) -> Vector:
@@ -134,8 +145,7 @@ class Constant(FusedSchedule):
 
     lr: float
 
-    def __post_init__(self) -> None:
-        put(self, lr=number("Constant: lr", self.lr))
+    checks: ClassVar[Checks] = {"lr": number}
 
     @property
     def _form(self) -> Form:
@@ -170,13 +180,7 @@ class StepDecay(FusedSchedule):
     every: int
     factor: float
 
-    def __post_init__(self) -> None:
-        put(
-            self,
-            lr=number("StepDecay: lr", self.lr),
-            every=whole("StepDecay: every", self.every),
-            factor=fraction("StepDecay: factor", self.factor),
-        )
+    checks: ClassVar[Checks] = {"lr": number, "every": whole, "factor": fraction}
 
     @property
     def _form(self) -> Form:
@@ -216,13 +220,7 @@ class Cosine(FusedSchedule):
     steps: int
     final: float = 0.0
 
-    def __post_init__(self) -> None:
-        put(
-            self,
-            lr=number("Cosine: lr", self.lr),
-            steps=whole("Cosine: steps", self.steps),
-            final=number("Cosine: final", self.final),
-        )
+    checks: ClassVar[Checks] = {"lr": number, "steps": whole, "final": number}
 
     @property
     def _form(self) -> Form:
@@ -268,20 +266,28 @@ class OneCycle(FusedSchedule):
     div: float = 25.0
     final_div: float = 1e4
 
-    def __post_init__(self) -> None:
-        put(
-            self,
-            max_lr=number("OneCycle: max_lr", self.max_lr),
-            steps=whole("OneCycle: steps", self.steps),
-            warmup_share=number("OneCycle: warmup_share", self.warmup_share, below=1.0),
-            div=number("OneCycle: div", self.div, low=1.0),
-            final_div=number("OneCycle: final_div", self.final_div, low=1.0),
-        )
+    checks: ClassVar[Checks] = {
+        "max_lr": number,
+        "steps": whole,
+        "warmup_share": partial(number, below=1.0),
+        "div": partial(number, low=1.0),
+        "final_div": partial(number, low=1.0),
+    }
 
     @property
     def _form(self) -> Form:
         first, peak = self.max_lr / self.div, self.warmup_share * self.steps - 1.0
         return Form(ONE_CYCLE, self.steps - 1, (first, self.max_lr, first / self.final_div, peak))
+
+
+def _fused(where: str, value: object) -> FusedSchedule:
+    """``value`` if the kernel computes it, else DomainError."""
+    if isinstance(value, FusedSchedule):
+        return value
+    cure = ""
+    if isinstance(value, Schedule):
+        cure = "; write Joined([Linear(0.0, steps, lr), …], at=[steps])"
+    raise DomainError(f"{where}: expected a schedule such as Constant(0.1), got {value!r}{cure}")
 
 
 @dataclass(frozen=True)
@@ -316,9 +322,7 @@ class WarmUp(FusedSchedule):
     steps: int
     start: float = 0.0
 
-    def __post_init__(self) -> None:
-        _check_schedule("WarmUp: schedule", self.schedule)
-        put(self, steps=whole("WarmUp: steps", self.steps), start=fraction("WarmUp: start", self.start))
+    checks: ClassVar[Checks] = {"schedule": _fused, "steps": whole, "start": fraction}
 
     @property
     def _form(self) -> Form:
@@ -327,18 +331,3 @@ class WarmUp(FusedSchedule):
     def _warm_ups(self) -> "Iterator[WarmUp]":
         yield self
         yield from self.schedule._warm_ups()
-
-
-def _check_schedule(where: str, value: object) -> None:
-    if isinstance(value, FusedSchedule):
-        return
-    cure = ""
-    if isinstance(value, Schedule):
-        cure = "; write Joined([Linear(0.0, steps, lr), …], at=[steps])"
-    raise DomainError(f"{where}: expected a schedule such as Constant(0.1), got {value!r}{cure}")
-
-
-def put(schedule: Schedule, **fields: Any) -> None:
-    """Store checked arguments in a frozen record."""
-    for name, value in fields.items():
-        object.__setattr__(schedule, name, value)

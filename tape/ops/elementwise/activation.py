@@ -18,11 +18,12 @@ from ...record.samples import Make, Sample, Samples, bad, unary
 from ...record.types import F, S
 from ...values.spec import Spec
 from ...var.var import Var
-from . import kernels_functions as kernels, reference
+from . import reference
 from .arithmetic import EACH, INTEGERS, SPECIAL, add, mul, neg, scale, sub, where_positive
 from .exponential import exp, sigmoid, tanh
 from .functions import erf, shift, square
-from .kernels_functions import GELU_CUBIC, ROOT_HALF, ROOT_TWO_OVER_PI
+from .kernels import functions as kernels
+from .kernels.functions import GELU_CUBIC, ROOT_HALF, ROOT_TWO_OVER_PI
 
 GELU_CUBIC_SLOPE = 0.134145
 """``3 * GELU_CUBIC``: a literal, as Python's arithmetic follows the rounding mode of the calling thread."""

@@ -20,7 +20,8 @@ from ...record.types import A, F, S
 from ...values.dtypes import i64
 from ...values.spec import Spec
 from ...var.var import Var
-from . import kernels, kernels_functions, kernels_whole, reference_power
+from . import reference_power
+from .kernels import basic as kernels, functions as kernels_functions, whole as kernels_whole
 
 SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 3e38, -3e38, 1e-3)
 """Signed zeros, infinities, NaN, subnormals, values near overflow."""

@@ -17,8 +17,8 @@ from ...record.samples import Make, Sample, bad, unary
 from ...record.types import F, S
 from ...values.spec import Spec
 from ...var.var import Var
-from . import kernels_clamp as kernels
 from .arithmetic import BOTH, EACH, INTEGERS, MISMATCH, SPECIAL, add
+from .kernels import clamp as kernels
 
 
 def _pairs(make: Make) -> list[Sample]:

@@ -9,8 +9,8 @@ from ...record.op import op
 from ...record.samples import unary, unary_positive
 from ...record.types import F, S
 from ...var.var import Var
-from . import kernels
 from .arithmetic import EACH, INTEGERS, SPECIAL, div, mul, sub
+from .kernels import basic as kernels
 
 
 @op(

@@ -16,9 +16,10 @@ from ...record.samples import Make, Sample, bad, unary, unary_positive
 from ...record.types import F, S
 from ...values.spec import Spec
 from ...var.var import Var
-from . import kernels as arithmetic, kernels_functions as kernels, kernels_trigonometry, reference
+from . import reference
 from .arithmetic import EACH, INTEGERS, SPECIAL, div, mul, neg, scale
 from .exponential import exp
+from .kernels import basic as arithmetic, functions as kernels, trigonometry as kernels_trigonometry
 
 TWO_OVER_ROOT_PI = 1.1283791670955126
 """2 / √pi."""

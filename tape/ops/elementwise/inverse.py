@@ -15,9 +15,10 @@ from ...record.op import op
 from ...record.samples import Make, Sample, unary
 from ...record.types import F, S
 from ...var.var import Var
-from . import kernels, kernels_inverse, kernels_trigonometry, reference, reference_inverse
+from . import reference, reference_inverse
 from .arithmetic import BOTH, EACH, INTEGERS, MISMATCH, SPECIAL, add, div, mul, neg, sub
 from .functions import LARGE, rsqrt, shift, square
+from .kernels import basic as kernels, inverse as kernels_inverse, trigonometry as kernels_trigonometry
 
 
 def _lower(kernel: Kernel, which: int, work: int, x: Slot) -> Slot:

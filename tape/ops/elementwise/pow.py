@@ -13,10 +13,11 @@ from ...record.op import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import F, S
 from ...var.var import Var
-from . import kernels_pow as kernels, reference_pow
+from . import reference_pow
 from .arithmetic import SPECIAL, add, mul
 from .exponential import log
 from .functions import shift
+from .kernels import pow as kernels
 from .select import equal, greater_equal, keep
 from .whole import logical_and
 

@@ -3,8 +3,9 @@
 # A derivative may call the op that it belongs to, whose type is not known before its decorator is.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,9 +15,11 @@ from ...record.op import op
 from ...record.samples import unary
 from ...record.types import F, S
 from ...var.var import Var
-from . import kernels_rounding as kernels
 from .arithmetic import EACH, INTEGERS, SPECIAL
 from .clamp import where_inside
+from .kernels import rounding as kernels
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 EDGES = (0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 0.3, -0.3, 0.7, -0.7, 3.0, 8388609.0, -4194303.5)
 """Halves, both sides of 0, and numbers from which on every float is whole."""
@@ -31,20 +34,25 @@ def nothing_of(g: Any) -> Any:
     return where_inside(g, g, 0.0, 0.0)
 
 
+def _level(which: int, reference: Callable[[Array], Array]) -> Callable[[Function], Function]:
+    """The record of a function that is level almost everywhere."""
+    return op(
+        lower=partial(_lower, which),
+        vjp=(lambda g: nothing_of(g),),
+        jvp=lambda dx: nothing_of(dx),
+        reference=reference,
+        samples=unary(SPECIAL, EDGES),
+        errors=(INTEGERS,),
+        batch_axis=EACH,
+    )
+
+
 def _reference_sign(x: Array) -> Array:
     real = x.dtype.type
     return np.where(np.isnan(x), x, np.where(x > 0, real(1), np.where(x < 0, real(-1), real(0))))
 
 
-@op(
-    lower=partial(_lower, kernels.SIGN),
-    vjp=(lambda g: nothing_of(g),),
-    jvp=lambda dx: nothing_of(dx),
-    reference=_reference_sign,
-    samples=unary(SPECIAL, EDGES),
-    errors=(INTEGERS,),
-    batch_axis=EACH,
-)
+@_level(kernels.SIGN, _reference_sign)
 def sign(x: Var[F, *S]) -> Var[F, *S]:
     """1 for x > 0, -1 for x < 0, +0 for zeros; NaN stays. The gradient is 0.
 
@@ -57,15 +65,7 @@ def sign(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@op(
-    lower=partial(_lower, kernels.FLOOR),
-    vjp=(lambda g: nothing_of(g),),
-    jvp=lambda dx: nothing_of(dx),
-    reference=np.floor,
-    samples=unary(SPECIAL, EDGES),
-    errors=(INTEGERS,),
-    batch_axis=EACH,
-)
+@_level(kernels.FLOOR, np.floor)
 def floor(x: Var[F, *S]) -> Var[F, *S]:
     """The largest whole number that is not above x; zeros, infinities and NaN stay. The gradient is 0.
 
@@ -78,15 +78,7 @@ def floor(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@op(
-    lower=partial(_lower, kernels.CEIL),
-    vjp=(lambda g: nothing_of(g),),
-    jvp=lambda dx: nothing_of(dx),
-    reference=np.ceil,
-    samples=unary(SPECIAL, EDGES),
-    errors=(INTEGERS,),
-    batch_axis=EACH,
-)
+@_level(kernels.CEIL, np.ceil)
 def ceil(x: Var[F, *S]) -> Var[F, *S]:
     """The smallest whole number that is not below x; zeros, infinities and NaN stay. The gradient is 0.
 
@@ -99,15 +91,7 @@ def ceil(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@op(
-    lower=partial(_lower, kernels.ROUND),
-    vjp=(lambda g: nothing_of(g),),
-    jvp=lambda dx: nothing_of(dx),
-    reference=np.rint,
-    samples=unary(SPECIAL, EDGES),
-    errors=(INTEGERS,),
-    batch_axis=EACH,
-)
+@_level(kernels.ROUND, np.rint)
 def round(x: Var[F, *S]) -> Var[F, *S]:
     """The nearest whole number, a half to the even one; zeros, infinities and NaN stay. The gradient is 0.
 
@@ -120,15 +104,7 @@ def round(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@op(
-    lower=partial(_lower, kernels.TRUNC),
-    vjp=(lambda g: nothing_of(g),),
-    jvp=lambda dx: nothing_of(dx),
-    reference=np.trunc,
-    samples=unary(SPECIAL, EDGES),
-    errors=(INTEGERS,),
-    batch_axis=EACH,
-)
+@_level(kernels.TRUNC, np.trunc)
 def trunc(x: Var[F, *S]) -> Var[F, *S]:
     """x without its places after the point; zeros, infinities and NaN stay. The gradient is 0.
 

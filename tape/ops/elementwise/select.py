@@ -18,7 +18,7 @@ from ...record.types import D, F, S
 from ...values.dtypes import DTYPES, DType, boolean, f32, f64, i64
 from ...values.spec import Spec
 from ...var.var import Var
-from . import kernels
+from .kernels import basic as kernels
 
 BOOL = boolean.dtype
 BOTH = {"a": 0, "b": 0}

@@ -1,22 +1,26 @@
 """Division of whole numbers, and logic of masks: ops without a gradient."""
 
-from functools import partial
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ...errors import DTypeError
+from ...numerics.engine.kernel import Kernel
 from ...record.derivative import NO_GRAD
-from ...record.lowering import Slot, elementwise
+from ...record.lowering import elementwise
 from ...record.op import op
-from ...record.samples import Make, Sample, bad
+from ...record.samples import Bad, Make, Sample, Samples, bad
 from ...record.types import S, W
 from ...values.dtypes import boolean
 from ...var.var import Var
-from . import kernels_whole as kernels
+from .kernels import whole as kernels
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 BOTH = {"a": 0, "b": 0}
 FLOATS = bad(DTypeError, "argument 'a': expected int64, got float32", (3,), (3,))
+NUMBERS = bad(DTypeError, "argument 'a': expected bool, got float32; convert with ops.cast", (3,), (3,))
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
 
 
@@ -31,19 +35,22 @@ def whole_pairs(make: Make) -> list[Sample]:
     ]
 
 
-def _lower(which: int, a: Slot, b: Slot) -> Slot:
-    return elementwise(kernels.whole, a, b, attrs=(which,))
+def _of_pairs(
+    kernel: Kernel, which: int, reference: Callable[..., Any], samples: Samples, refused: Bad
+) -> Callable[[Function], Function]:
+    """The record of a function of two elements that has no gradient; a word says which one the kernel computes."""
+    return op(
+        lower=lambda a, b: elementwise(kernel, a, b, attrs=(which,)),
+        vjp=NO_GRAD,
+        jvp=NO_GRAD,
+        reference=reference,
+        samples=samples,
+        errors=(refused,),
+        batch_axis=BOTH,
+    )
 
 
-@op(
-    lower=partial(_lower, kernels.FLOOR_DIVIDE),
-    vjp=NO_GRAD,
-    jvp=NO_GRAD,
-    reference=np.floor_divide,
-    samples=whole_pairs,
-    errors=(FLOATS,),
-    batch_axis=BOTH,
-)
+@_of_pairs(kernels.whole, kernels.FLOOR_DIVIDE, np.floor_divide, whole_pairs, FLOATS)
 def floor_divide(a: Var[W, *S], b: Var[W, *S]) -> Var[W, *S]:
     """``a // b`` of whole numbers, rounded down: 0 for b = 0, and ``-2**63 // -1`` wraps. ``//`` on Vars broadcasts.
 
@@ -56,15 +63,7 @@ def floor_divide(a: Var[W, *S], b: Var[W, *S]) -> Var[W, *S]:
     ...
 
 
-@op(
-    lower=partial(_lower, kernels.REMAINDER),
-    vjp=NO_GRAD,
-    jvp=NO_GRAD,
-    reference=np.remainder,
-    samples=whole_pairs,
-    errors=(FLOATS,),
-    batch_axis=BOTH,
-)
+@_of_pairs(kernels.whole, kernels.REMAINDER, np.remainder, whole_pairs, FLOATS)
 def remainder(a: Var[W, *S], b: Var[W, *S]) -> Var[W, *S]:
     """``a % b`` of whole numbers, ``a - (a // b) * b``: 0 for b = 0. ``%`` on Vars broadcasts.
 
@@ -83,25 +82,7 @@ def _masks(make: Make) -> list[Sample]:
     return [Sample(every), Sample((make.mask(3, 7), make.mask(3, 7))), Sample((make.mask(4, 3).T, make.mask(3, 4)))]
 
 
-def _lower_logical(which: int, a: Slot, b: Slot) -> Slot:
-    return elementwise(kernels.logical, a, b, attrs=(which,))
-
-
-def _errors(**given: Any) -> Any:
-    ((name, count),) = given.items()
-    text = f"argument {name!r}: expected bool, got float32; convert with ops.cast"
-    return (bad(DTypeError, text, *[(3,)] * count),)
-
-
-@op(
-    lower=partial(_lower_logical, kernels.AND),
-    vjp=NO_GRAD,
-    jvp=NO_GRAD,
-    reference=np.logical_and,
-    samples=_masks,
-    errors=_errors(a=2),
-    batch_axis=BOTH,
-)
+@_of_pairs(kernels.logical, kernels.AND, np.logical_and, _masks, NUMBERS)
 def logical_and(a: Var[boolean, *S], b: Var[boolean, *S]) -> Var[boolean, *S]:
     """Whether both are true, element by element; ``&`` on Vars broadcasts.
 
@@ -114,15 +95,7 @@ def logical_and(a: Var[boolean, *S], b: Var[boolean, *S]) -> Var[boolean, *S]:
     ...
 
 
-@op(
-    lower=partial(_lower_logical, kernels.OR),
-    vjp=NO_GRAD,
-    jvp=NO_GRAD,
-    reference=np.logical_or,
-    samples=_masks,
-    errors=_errors(a=2),
-    batch_axis=BOTH,
-)
+@_of_pairs(kernels.logical, kernels.OR, np.logical_or, _masks, NUMBERS)
 def logical_or(a: Var[boolean, *S], b: Var[boolean, *S]) -> Var[boolean, *S]:
     """Whether one or both are true, element by element; ``|`` on Vars broadcasts.
 
@@ -135,15 +108,7 @@ def logical_or(a: Var[boolean, *S], b: Var[boolean, *S]) -> Var[boolean, *S]:
     ...
 
 
-@op(
-    lower=partial(_lower_logical, kernels.XOR),
-    vjp=NO_GRAD,
-    jvp=NO_GRAD,
-    reference=np.logical_xor,
-    samples=_masks,
-    errors=_errors(a=2),
-    batch_axis=BOTH,
-)
+@_of_pairs(kernels.logical, kernels.XOR, np.logical_xor, _masks, NUMBERS)
 def logical_xor(a: Var[boolean, *S], b: Var[boolean, *S]) -> Var[boolean, *S]:
     """Whether one of two is true and the other is not, element by element; ``^`` on Vars broadcasts.
 
@@ -162,7 +127,7 @@ def logical_xor(a: Var[boolean, *S], b: Var[boolean, *S]) -> Var[boolean, *S]:
     jvp=NO_GRAD,
     reference=np.logical_not,
     samples=lambda make: [Sample((np.array([False, True]),)), Sample((make.mask(3, 4),)), Sample((make.mask(4, 3).T,))],
-    errors=_errors(x=1),
+    errors=(bad(DTypeError, "argument 'x': expected bool, got float32; convert with ops.cast", (3,)),),
     batch_axis={"x": 0},
 )
 def logical_not(x: Var[boolean, *S]) -> Var[boolean, *S]:

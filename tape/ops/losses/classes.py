@@ -1,5 +1,6 @@
 """Losses of labels and of probabilities, with weights of classes, any leading shape and every reduction."""
 
+from collections.abc import Callable
 from math import prod
 from typing import Any, Literal, overload
 
@@ -21,7 +22,7 @@ from ..reduce.softmax import log_softmax
 from ..shape.reshape import reshape
 from . import cross_entropy as plain_entropy, nll as plain_nll
 from .nll import check_smoothing, misshapen
-from .nll_rows import nll_rows, reference_rows
+from .nll_rows import flat_rows, nll_rows, reference_rows
 from .reduction import SUMS, formula, reduced, reference_reduced, require_reduction, unknown_reduction
 
 Total = Literal["mean", "sum"]
@@ -34,15 +35,6 @@ def _is_plain(scores: Any, labels: Any, weight: Any, reduction: str) -> bool:
         return False
     shape = tuple(getattr(scores, "shape", (0, 0)))
     return len(shape) == 2 or tuple(getattr(labels, "shape", ())) != shape[:-1]
-
-
-def _flat(scores: Any, labels: Any) -> tuple[Any, Any]:
-    """Rows of scores, and as many labels."""
-    *leading, classes = shape_of(scores)
-    if len(leading) == 1:
-        return scores, labels
-    rows = prod(leading)
-    return reshape(scores, (rows, classes)), reshape(labels, (rows,))
 
 
 def _of_rows(
@@ -169,16 +161,8 @@ def nll_loss(
     >>> ops.nll_loss(Tape().leaf([[-1.0, -2.0], [-3.0, -4.0]]), [0, 1]).item()
     2.5
     """
-    if _is_plain(log_probs, labels, weight, reduction):
-        return plain_nll.nll_loss(log_probs, labels, label_smoothing, ignore_index)
-    require_reduction("nll_loss", reduction)
-    check_smoothing("nll_loss", label_smoothing)
-    log_probs, labels, weight = fitted("nll_loss", log_probs, labels, weight)
-    rows, flat = _flat(log_probs, labels)
-    if weight is None and reduction == "mean":
-        return plain_nll.nll_loss(rows, flat, label_smoothing, ignore_index)
-    made = _of_rows("nll_loss", rows, flat, label_smoothing, ignore_index, weight, reduction)
-    return _as_labels(made, labels, reduction)
+    given = labels, label_smoothing, ignore_index, weight, reduction
+    return _by_labels("nll_loss", plain_nll.nll_loss, lambda rows: rows, log_probs, *given)
 
 
 @overload
@@ -234,17 +218,31 @@ def cross_entropy(
     >>> round(ops.cross_entropy(Tape().leaf([[0.0, 0.0]]), [1]).item(), 4)
     0.6931
     """
-    if _is_plain(logits, labels, weight, reduction):
-        return plain_entropy.cross_entropy(logits, labels, label_smoothing, ignore_index)
-    require_reduction("cross_entropy", reduction)
-    check_smoothing("cross_entropy", label_smoothing)
-    logits, labels, weight = fitted("cross_entropy", logits, labels, weight)
-    rows, flat = _flat(logits, labels)
+    given = labels, label_smoothing, ignore_index, weight, reduction
+    return _by_labels("cross_entropy", plain_entropy.cross_entropy, log_softmax, logits, *given)
+
+
+def _by_labels(
+    name: str,
+    plain: Callable[..., AnyVar],
+    log_probs_of: Callable[[Any], Any],
+    scores: Any,
+    labels: Any,
+    smoothing: float,
+    ignore: int | None,
+    weight: Any,
+    reduction: str,
+) -> AnyVar:
+    """The loss of labels, by its plain form where that says it all, else of rows of log-probabilities."""
+    if _is_plain(scores, labels, weight, reduction):
+        return plain(scores, labels, smoothing, ignore)
+    require_reduction(name, reduction)
+    check_smoothing(name, smoothing)
+    scores, labels, weight = fitted(name, scores, labels, weight)
+    rows, flat = flat_rows(scores, labels)
     if weight is None and reduction == "mean":
-        return plain_entropy.cross_entropy(rows, flat, label_smoothing, ignore_index)
-    log_probs = log_softmax(rows)
-    made = _of_rows("cross_entropy", log_probs, flat, label_smoothing, ignore_index, weight, reduction)
-    return _as_labels(made, labels, reduction)
+        return plain(rows, flat, smoothing, ignore)
+    return _as_labels(_of_rows(name, log_probs_of(rows), flat, smoothing, ignore, weight, reduction), labels, reduction)
 
 
 def _as_labels(made: Any, labels: Any, reduction: str) -> AnyVar:

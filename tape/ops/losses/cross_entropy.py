@@ -21,10 +21,10 @@ from ...record.types import B, C, F
 from ...values.dtypes import i64
 from ...values.spec import Spec
 from ...var.var import Var
-from ..elementwise import kernels as arithmetic, kernels_functions
 from ..elementwise.arithmetic import add, divide, mul, neg, power, scale, sub
 from ..elementwise.exponential import exp
 from ..elementwise.functions import shift
+from ..elementwise.kernels import basic as arithmetic, functions as kernels_functions
 from ..reduce import kernels_softmax
 from ..reduce.reduce import broadcast_to, reduce_sum
 from ..reduce.softmax import WORK, log_softmax, softmax

@@ -5,19 +5,19 @@ from typing import Any, Literal, TypeVar, overload
 import numpy as np
 
 from ....arrays import Array
-from ...errors import DomainError, DTypeError, ShapeError
+from ...errors import DomainError, DTypeError
 from ...numerics.math import reference_sums
 from ...numerics.math.exact import quotient
 from ...record.composed import composed, fitted
 from ...record.samples import Make, Sample, bad
 from ...record.types import F, S
 from ...values.dtypes import i64
-from ...var.var import AnyVar, Var, shape_of
+from ...var.var import AnyVar, Var
 from ..elementwise.arithmetic import div, mul, neg, power, relu, sqrt, sub
 from ..elementwise.clamp import absolute, clamp, minimum
 from ..elementwise.functions import shift, square
-from ..elementwise.select import greater, where
 from ..reduce.reduce import reduce_sum
+from .margins import by_sign, reference_relu, signs
 from .reduction import SUMS, formula, mismatch, reduced, reference_reduced, require_reduction, unknown_reduction
 
 N = TypeVar("N")
@@ -123,10 +123,6 @@ def cosine_similarity(a: Var[F, *S, N], b: Var[F, *S, N], eps: float = 1e-8) -> 
     return made
 
 
-def _positive(x: Array) -> Array:
-    return np.where(x <= 0, x.dtype.type(0), x)
-
-
 def _reference_triplet(
     anchor: Array, positive: Array, negative: Array, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6,
     swap: bool = False, reduction: str = "mean",
@@ -135,7 +131,7 @@ def _reference_triplet(
     if swap:
         far = np.minimum(far, _reference_distance(positive, negative, p, eps))
     terms = (near - far) + anchor.dtype.type(margin)
-    return reference_reduced(_positive(terms), reduction)
+    return reference_reduced(reference_relu(terms), reduction)
 
 
 def _triplets(make: Make) -> list[Sample]:
@@ -218,21 +214,10 @@ def triplet_margin_loss(
     return reduced(relu(shift(sub(near, far), margin)), reduction)
 
 
-def _signs(make: Make, *shape: int) -> Array:
-    return np.where(make.mask(*shape), 1, -1)
-
-
-def _alike(targets: Any, yes: Any, no: Any) -> Any:
-    """``yes`` where the target is above 0, else ``no``."""
-    nothing: Any = np.zeros(shape_of(targets), np.int64)
-    made: Any = where(greater(targets, nothing), yes, no)
-    return made
-
-
 def _reference_embedding(a: Array, b: Array, targets: Array, margin: float = 0.0, reduction: str = "mean") -> Array:
     cosine, one, least = _reference_cosine(a, b), np.asarray(1, a.dtype), np.asarray(margin, a.dtype)
     alike: Array = one - cosine
-    return reference_reduced(np.where(targets > 0, alike, _positive(cosine - least)), reduction)
+    return reference_reduced(np.where(targets > 0, alike, reference_relu(cosine - least)), reduction)
 
 
 @overload
@@ -246,9 +231,9 @@ def cosine_embedding_loss(
 @composed(
     reference=_reference_embedding,
     samples=lambda make: [
-        Sample((make(6, 5), make(6, 5), _signs(make, 6))),
-        Sample((make(4, 3), make(4, 3), _signs(make, 4)), {"margin": 0.25, "reduction": "none"}),
-        Sample((make(3), make(3), _signs(make)), {"reduction": "sum"}),
+        Sample((make(6, 5), make(6, 5), signs(make, 6))),
+        Sample((make(4, 3), make(4, 3), signs(make, 4)), {"margin": 0.25, "reduction": "none"}),
+        Sample((make(3), make(3), signs(make)), {"reduction": "sum"}),
     ],
     errors=(
         mismatch("cosine_embedding_loss", "b", np.ones(3, np.int64)),
@@ -275,86 +260,5 @@ def cosine_embedding_loss(
     require_reduction(name, reduction)
     a, b, targets = fitted(name, a, b, targets)
     cosine = _cosine(a, b, 1e-8)
-    terms = _alike(targets, shift(neg(cosine), 1.0), relu(shift(cosine, -margin)))
+    terms = by_sign(targets, shift(neg(cosine), 1.0), relu(shift(cosine, -margin)))
     return reduced(terms, reduction)
-
-
-def _reference_ranking(a: Array, b: Array, targets: Array, margin: float = 0.0, reduction: str = "mean") -> Array:
-    return reference_reduced(_positive(targets * (b - a) + a.dtype.type(margin)), reduction)
-
-
-def _reference_hinge(x: Array, targets: Array, margin: float = 1.0, reduction: str = "mean") -> Array:
-    return reference_reduced(np.where(targets > 0, x, _positive(-x + x.dtype.type(margin))), reduction)
-
-
-@overload
-def margin_ranking_loss(
-    a: Var[F, *S], b: Var[F, *S], targets: Var[F, *S], margin: float = 0.0, reduction: Total = "mean"
-) -> Var[F]: ...
-@overload
-def margin_ranking_loss(
-    a: Var[F, *S], b: Var[F, *S], targets: Var[F, *S], margin: float = 0.0, *, reduction: Literal["none"]
-) -> Var[F, *S]: ...
-@composed(
-    reference=_reference_ranking,
-    samples=lambda make: [
-        Sample((make(6), make(6), _signs(make, 6).astype(make.dtype))),
-        Sample((make(3, 4), make(3, 4), _signs(make, 3, 4).astype(make.dtype)), {"margin": 0.5, "reduction": "none"}),
-    ],
-    errors=(
-        mismatch("margin_ranking_loss", "b", (3, 1)),
-        unknown_reduction("margin_ranking_loss", (2,), (2,), (2,)),
-    ),
-    excused=SUMS,
-)
-def margin_ranking_loss(a: AnyVar, b: AnyVar, targets: AnyVar, margin: float = 0.0, reduction: str = "mean") -> AnyVar:
-    """The mean of ``max(t (b - a) + margin, 0)``: a is to be above b where t is 1, below where it is -1.
-
-    ``reduction="sum"`` adds the terms up, ``"none"`` gives them.
-
-    Source: torch.nn.functional.margin_ranking_loss.
-
-    >>> from dgrr.tape import Tape, ops
-    >>> ops.margin_ranking_loss(Tape().leaf([1.0, 1.0]), [3.0, 3.0], [1.0, -1.0]).item()
-    1.0
-    """
-    require_reduction("margin_ranking_loss", reduction)
-    a, b, targets = fitted("margin_ranking_loss", a, b, targets)
-    return reduced(relu(shift(mul(targets, sub(b, a)), margin)), reduction)
-
-
-@overload
-def hinge_embedding_loss(
-    x: Var[F, *S], targets: Var[i64, *S], margin: float = 1.0, reduction: Total = "mean"
-) -> Var[F]: ...
-@overload
-def hinge_embedding_loss(
-    x: Var[F, *S], targets: Var[i64, *S], margin: float = 1.0, *, reduction: Literal["none"]
-) -> Var[F, *S]: ...
-@composed(
-    reference=_reference_hinge,
-    samples=lambda make: [
-        Sample((make(6), _signs(make, 6))),
-        Sample((make(3, 4), _signs(make, 3, 4)), {"margin": 0.5, "reduction": "none"}),
-    ],
-    errors=(
-        bad(ShapeError, "argument 'targets': expected shape (2,), got (3,)", (2,), np.ones(3, np.int64)),
-        bad(DTypeError, "argument 'targets': expected int64, got float32; convert with ops.cast", (2,), (2,)),
-        unknown_reduction("hinge_embedding_loss", (2,), np.ones(2, np.int64)),
-    ),
-    excused=SUMS,
-)
-def hinge_embedding_loss(x: AnyVar, targets: AnyVar, margin: float = 1.0, reduction: str = "mean") -> AnyVar:
-    """The mean of x where the target is 1, of ``max(margin - x, 0)`` where it is -1, for distances x.
-
-    ``reduction="sum"`` adds the terms up, ``"none"`` gives them.
-
-    Source: torch.nn.functional.hinge_embedding_loss.
-
-    >>> from dgrr.tape import Tape, ops
-    >>> ops.hinge_embedding_loss(Tape().leaf([0.5, 0.5]), [1, -1], reduction="none").numpy()
-    array([0.5, 0.5])
-    """
-    require_reduction("hinge_embedding_loss", reduction)
-    x, targets = fitted("hinge_embedding_loss", x, targets)
-    return reduced(_alike(targets, x, relu(shift(neg(x), margin))), reduction)

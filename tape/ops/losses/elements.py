@@ -5,25 +5,24 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from ....arrays import Array
-from ...errors import DTypeError, ShapeError
+from ...errors import DomainError
 from ...record.composed import composed, fitted
 from ...record.samples import Make, Sample, bad
 from ...record.types import F, S
-from ...var.var import AnyVar, Gradual, Var, shape_of
-from ..elementwise.activation import softplus
-from ..elementwise.arithmetic import add, mul, neg, scale, sub
+from ...var.var import AnyVar, Var
+from ..elementwise.arithmetic import div, mul, scale, sub
 from ..elementwise.clamp import absolute, clamp
-from ..elementwise.functions import shift, square
-from ..reduce.reduce import broadcast_to
+from ..elementwise.functions import square
 from . import regression
 from .reduction import (
     SUMS,
     formula,
     mismatch,
+    other_dtype,
     reduced,
     reference_reduced,
+    require_numbers,
     require_reduction,
-    require_repeatable,
     unknown_reduction,
 )
 
@@ -41,10 +40,6 @@ def pairs(make: Make) -> list[Sample]:
     ]
 
 
-def _other_dtype(name: str, second: str) -> Any:
-    return bad(DTypeError, f"{name}: argument {second!r}: expected float32, got float64", (3,), np.zeros(3))
-
-
 def _reference_mse(a: Array, b: Array, reduction: str = "mean") -> Array:
     if reduction == "mean":
         return np.asarray(formula("mse_loss")(a, b))
@@ -58,7 +53,7 @@ def mse_loss(a: Var[F, *S], b: Var[F, *S], reduction: Literal["none"]) -> Var[F,
 @composed(
     reference=_reference_mse,
     samples=pairs,
-    errors=(mismatch("mse_loss", "b"), _other_dtype("mse_loss", "b"), unknown_reduction("mse_loss", (2,), (2,))),
+    errors=(mismatch("mse_loss", "b"), other_dtype("mse_loss", "b"), unknown_reduction("mse_loss", (2,), (2,))),
     covers=("mse_loss",),
     excused=SUMS,
 )
@@ -91,7 +86,7 @@ def l1_loss(a: Var[F, *S], b: Var[F, *S], reduction: Literal["none"]) -> Var[F, 
 @composed(
     reference=_reference_l1,
     samples=pairs,
-    errors=(mismatch("l1_loss", "b"), _other_dtype("l1_loss", "b"), unknown_reduction("l1_loss", (2,), (2,))),
+    errors=(mismatch("l1_loss", "b"), other_dtype("l1_loss", "b"), unknown_reduction("l1_loss", (2,), (2,))),
     excused=SUMS,
 )
 def l1_loss(a: AnyVar, b: AnyVar, reduction: str = "mean") -> AnyVar:
@@ -154,96 +149,52 @@ def huber_loss(a: AnyVar, b: AnyVar, delta: float = 1.0, reduction: str = "mean"
     return reduced(mul(least, sub(size, scale(least, 0.5))), reduction)
 
 
-def logit_terms(logits: Any, targets: Any, pos_weight: Any = None) -> Any:
-    """The cross-entropy of each element of logits, its positive part times ``pos_weight``."""
-    if pos_weight is None:
-        return sub(softplus(logits), mul(logits, targets))
-    positive = shift(mul(shift(pos_weight, -1.0), targets), 1.0)
-    return add(sub(logits, mul(logits, targets)), mul(positive, softplus(neg(logits))))
-
-
-def reference_logit_terms(x: Array, t: Array, pos_weight: Any = None) -> Array:
-    """The same, slow and obvious."""
-    if pos_weight is None:
-        return np.asarray(formula("softplus")(x) - x * t)
-    one = x.dtype.type(1)
-    return np.asarray((x - x * t) + ((pos_weight - one) * t + one) * formula("softplus")(-x))
-
-
-def _reference_binary(
-    logits: Array, targets: Array, weight: Any = None, pos_weight: Any = None, reduction: str = "mean"
-) -> Array:
-    if weight is None and pos_weight is None and reduction == "mean":
-        return np.asarray(formula("binary_cross_entropy_with_logits")(logits, targets))
-    terms = reference_logit_terms(logits, targets, pos_weight)
-    return reference_reduced(terms if weight is None else terms * weight, reduction)
-
-
-BINARY = "binary_cross_entropy_with_logits"
+def _reference_smooth(a: Array, b: Array, beta: float = 1.0, reduction: str = "mean") -> Array:
+    real, size = a.dtype.type, abs(a - b)
+    if beta == 0:
+        return reference_reduced(size, reduction)
+    least = np.where(size <= real(beta), size, real(beta))
+    return reference_reduced((least / real(beta)) * (size - least * real(0.5)), reduction)
 
 
 @overload
-def binary_cross_entropy_with_logits(
-    logits: Var[F, *S],
-    targets: Var[F, *S],
-    weight: Gradual[F] | None = None,
-    pos_weight: Gradual[F] | None = None,
-    reduction: Total = "mean",
-) -> Var[F]: ...
+def smooth_l1_loss(a: Var[F, *S], b: Var[F, *S], beta: float = 1.0, reduction: Total = "mean") -> Var[F]: ...
 @overload
-def binary_cross_entropy_with_logits(
-    logits: Var[F, *S],
-    targets: Var[F, *S],
-    weight: Gradual[F] | None = None,
-    pos_weight: Gradual[F] | None = None,
-    *,
-    reduction: Literal["none"],
-) -> Var[F, *S]: ...
+def smooth_l1_loss(a: Var[F, *S], b: Var[F, *S], beta: float = 1.0, *, reduction: Literal["none"]) -> Var[F, *S]: ...
 @composed(
-    reference=_reference_binary,
+    reference=_reference_smooth,
     samples=lambda make: [
-        Sample((make(3, 11), make.unit(3, 11), None, None)),
-        Sample((make(9) * make.dtype.type(500), make.unit(9)), {"reduction": "sum"}),
-        Sample((make(2, 3), make.unit(2, 3), make.positive(2, 1), make.positive(3))),
-        Sample((make(2, 3), make.unit(2, 3), None, make.positive(3)), {"reduction": "none"}),
+        *pairs(make),
+        Sample((make(3, 7), make(3, 7)), {"beta": 0.25, "reduction": "none"}),
+        Sample((make(4), make(4)), {"beta": 0.0}),
     ],
     errors=(
-        mismatch(BINARY, "targets"),
-        _other_dtype(BINARY, "targets"),
-        bad(ShapeError, f"{BINARY}: argument 'weight': expected a shape that can be repeated to (2, 3), got (2,)",
-            (2, 3), (2, 3), (2,)),
-        bad(ShapeError, f"{BINARY}: argument 'pos_weight': expected a shape that can be repeated to (2, 3), got (4, 3)",
-            (2, 3), (2, 3), None, (4, 3)),
-        unknown_reduction(BINARY, (2,), (2,)),
+        mismatch("smooth_l1_loss", "b"),
+        other_dtype("smooth_l1_loss", "b"),
+        bad(DomainError, "argument 'beta': expected a finite number of at least 0, got -1.0", (2,), (2,), beta=-1.0),
+        unknown_reduction("smooth_l1_loss", (2,), (2,)),
     ),
     excused=SUMS,
 )  # fmt: skip
-def binary_cross_entropy_with_logits(
-    logits: AnyVar,
-    targets: AnyVar,
-    weight: AnyVar | None = None,
-    pos_weight: AnyVar | None = None,
-    reduction: str = "mean",
-) -> AnyVar:
-    """The mean of ``-t log(sigmoid(x)) - (1 - t) log(1 - sigmoid(x))``, finite for finite logits x of any size.
+def smooth_l1_loss(a: AnyVar, b: AnyVar, beta: float = 1.0, reduction: str = "mean") -> AnyVar:
+    """The mean of ``d² / (2 beta)`` where ``|d| <= beta``, else ``|d| - beta / 2``, with ``d = a - b``.
 
-    ``pos_weight`` multiplies the first part, such as by the number of negatives for each positive; ``weight`` each
-    term. Both have any shape that can be repeated to that of the logits, and the mean divides by the number of
-    elements. ``reduction="sum"`` adds the terms up, ``"none"`` gives them.
+    It is `huber_loss` divided by its delta, and `l1_loss` for a beta of 0. ``reduction="sum"`` adds the terms up,
+    ``"none"`` gives them.
 
-    Source: torch.nn.functional.binary_cross_entropy_with_logits.
-    Shapes: logits (*S), targets (*S) -> (); weight (...), pos_weight (...); (*S) without a reduction
+    Source: Girshick (2015), Fast R-CNN; torch.nn.functional.smooth_l1_loss.
 
     >>> from dgrr.tape import Tape, ops
-    >>> round(ops.binary_cross_entropy_with_logits(Tape().leaf([0.0, 1000.0]), [1.0, 1.0]).item(), 4)
-    0.3466
+    >>> ops.smooth_l1_loss(Tape().leaf([0.0, 0.0]), [1.0, 3.0], beta=2.0).item()
+    1.125
     """
-    if weight is None and pos_weight is None and reduction == "mean":
-        return regression.binary_cross_entropy_with_logits(logits, targets)
-    require_reduction(BINARY, reduction)
-    logits, targets, weight, pos_weight = fitted(BINARY, logits, targets, weight, pos_weight)
-    shape = shape_of(logits)
-    for argument, given in (("weight", weight), ("pos_weight", pos_weight)):
-        require_repeatable(BINARY, argument, given, shape)
-    terms: Any = logit_terms(logits, targets, None if pos_weight is None else broadcast_to(pos_weight, shape))
-    return reduced(terms if weight is None else mul(terms, broadcast_to(weight, shape)), reduction)
+    name = "smooth_l1_loss"
+    require_reduction(name, reduction)
+    require_numbers(name, 0.0, beta=beta)
+    a, b = fitted(name, a, b)
+    size: Any = absolute(sub(a, b))
+    if beta == 0:
+        return reduced(size, reduction)
+    least: Any = clamp(size, 0.0, beta)
+    bound: Any = beta
+    return reduced(mul(div(least, bound), sub(size, scale(least, 0.5))), reduction)

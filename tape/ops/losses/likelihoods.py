@@ -12,26 +12,24 @@ from ...record.types import F, S
 from ...var.var import AnyVar, Var, shape_of
 from ..elementwise.arithmetic import add, div, divide, mul, power, scale, sub
 from ..elementwise.clamp import clamp
-from ..elementwise.exponential import exp, log, sigmoid
+from ..elementwise.exponential import exp, log
 from ..elementwise.functions import shift, square
 from ..elementwise.select import greater, where
 from ..reduce.reduce import reduce_sum
-from .distances import MOST_POWER
-from .elements import logit_terms, reference_logit_terms
-from .reduction import SUMS, formula, mismatch, reduced, reference_reduced, require_reduction, unknown_reduction
+from .reduction import (
+    SUMS,
+    formula,
+    mismatch,
+    reduced,
+    reference_reduced,
+    require_numbers,
+    require_reduction,
+    unknown_reduction,
+)
 
 Total = Literal["mean", "sum"]
 HALF_LOG_TWO_PI = 0.9189385332046727
 """``log(2 π) / 2``."""
-
-
-def _numbers(name: str, low: float, **attrs: float) -> None:
-    """Raise DomainError for a number below ``low`` or not finite."""
-    for argument, value in attrs.items():
-        if not low <= value < float("inf"):
-            raise DomainError(
-                f"{name}: argument {argument!r}: expected a finite number of at least {low:g}, got {value!r}"
-            )
 
 
 def _log_or_zero(x: Any) -> Any:
@@ -43,83 +41,6 @@ def _log_or_zero(x: Any) -> Any:
 
 def _reference_log_or_zero(x: Array) -> Array:
     return np.asarray(formula("log")(np.where(x > 0, x, x.dtype.type(1))))
-
-
-# ------------------------------------------------------------------ focal
-
-
-def _reference_focal(
-    logits: Array, targets: Array, alpha: float | None = 0.25, gamma: float = 2.0, reduction: str = "mean"
-) -> Array:
-    real = logits.dtype.type
-    p, (x, t) = formula("sigmoid")(logits), (logits, targets)
-    missed = (p + t) - (p * t) * real(2)
-    terms = reference_logit_terms(x, t) * formula("power")(missed, gamma)
-    if alpha is not None:
-        terms = terms * (t * real(2 * alpha - 1) + real(1 - alpha))
-    return reference_reduced(terms, reduction)
-
-
-@overload
-def sigmoid_focal_loss(
-    logits: Var[F, *S],
-    targets: Var[F, *S],
-    alpha: float | None = 0.25,
-    gamma: float = 2.0,
-    reduction: Total = "mean",
-) -> Var[F]: ...
-@overload
-def sigmoid_focal_loss(
-    logits: Var[F, *S],
-    targets: Var[F, *S],
-    alpha: float | None = 0.25,
-    gamma: float = 2.0,
-    *,
-    reduction: Literal["none"],
-) -> Var[F, *S]: ...
-@composed(
-    reference=_reference_focal,
-    samples=lambda make: [
-        Sample((make(3, 11), make.unit(3, 11))),
-        Sample((make(2, 3), make.mask(2, 3).astype(make.dtype)), {"alpha": None, "gamma": 0, "reduction": "none"}),
-        Sample((make(5), make.unit(5)), {"alpha": 0.75, "gamma": 1.5, "reduction": "sum"}),
-    ],
-    errors=(
-        mismatch("sigmoid_focal_loss", "targets"),
-        bad(DomainError, "argument 'gamma': expected a number from 0 to 2**20, got -1.0", (2,), (2,), gamma=-1.0),
-        bad(DomainError, "argument 'alpha': expected a finite number of at least 0, got -1.0", (2,), (2,), alpha=-1.0),
-        unknown_reduction("sigmoid_focal_loss", (2,), (2,)),
-    ),
-    excused=SUMS,
-)
-def sigmoid_focal_loss(
-    logits: AnyVar, targets: AnyVar, alpha: float | None = 0.25, gamma: float = 2.0, reduction: str = "mean"
-) -> AnyVar:
-    """`binary_cross_entropy_with_logits`, each term times ``(1 - q) ** gamma``, q the probability given to the target.
-
-    So what is easy counts little. ``q`` is p where the target is 1 and ``1 - p`` where it is 0; a term of a positive
-    also has the factor ``alpha``, one of a negative ``1 - alpha``, unless it is None. ``reduction="sum"`` adds the
-    terms up, ``"none"`` gives them.
-
-    Source: Lin, Goyal, Girshick, He and Dollár (2017), Focal loss for dense object detection;
-        torchvision.ops.sigmoid_focal_loss, whose ``alpha`` of -1 is None here.
-
-    >>> from dgrr.tape import Tape, ops
-    >>> round(ops.sigmoid_focal_loss(Tape().leaf([0.0, 0.0]), [1.0, 0.0]).item(), 4)
-    0.0866
-    """
-    name = "sigmoid_focal_loss"
-    require_reduction(name, reduction)
-    _numbers(name, 0.0, **({} if alpha is None else {"alpha": alpha}))
-    if not 0 <= gamma <= MOST_POWER:
-        raise DomainError(f"{name}: argument 'gamma': expected a number from 0 to 2**20, got {gamma!r}")
-    logits, targets = fitted(name, logits, targets)
-    p: Any = sigmoid(logits)
-    missed: Any = sub(add(p, targets), scale(mul(p, targets), 2.0))
-    terms: Any = mul(logit_terms(logits, targets), power(missed, gamma))
-    if alpha is not None:
-        terms = mul(terms, shift(scale(targets, 2 * alpha - 1), 1 - alpha))
-    return reduced(terms, reduction)
 
 
 # ------------------------------------------------------------------ divergence
@@ -258,7 +179,7 @@ def poisson_nll_loss(
     """
     name = "poisson_nll_loss"
     require_reduction(name, reduction)
-    _numbers(name, 0.0, eps=eps)
+    require_numbers(name, 0.0, eps=eps)
     x, t = fitted(name, log_rates, targets)
     terms: Any = sub(exp(x), mul(t, x)) if log_input else sub(x, mul(t, log(shift(x, eps))))
     if full:
@@ -335,7 +256,7 @@ def gaussian_nll_loss(
     """
     name = "gaussian_nll_loss"
     require_reduction(name, reduction)
-    _numbers(name, 0.0, eps=eps)
+    require_numbers(name, 0.0, eps=eps)
     mean, targets, var = fitted(name, mean, targets, var)
     least: Any = clamp(var, eps, float("inf"))
     terms: Any = scale(add(log(least), div(square(sub(mean, targets)), least)), 0.5)

@@ -3,6 +3,7 @@
 # A derivative may call the op that it belongs to, whose type is not known before its decorator is.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from ...record.samples import Make, Sample, bad
 from ...record.types import B, C, F
 from ...values.dtypes import i64
 from ...values.spec import Spec
-from ...var.var import Gradual, Var
+from ...var.var import Gradual, Var, shape_of
+from ..shape.reshape import reshape
 from . import kernels
 from .nll import class_weights, ignored_words, labelled, refusal
 
@@ -124,3 +126,12 @@ def nll_rows_grad(
 ) -> Gradual[F]:
     """The gradient of nll_rows by its rows."""
     ...
+
+
+def flat_rows(scores: Any, labels: Any) -> tuple[Any, Any]:
+    """Rows of scores, and as many labels: what there is where it is that already."""
+    *leading, classes = shape_of(scores)
+    if len(leading) == 1:
+        return scores, labels
+    rows = prod(leading)
+    return reshape(scores, (rows, classes)), reshape(labels, (rows,))

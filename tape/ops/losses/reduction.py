@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ....arrays import Array
-from ...errors import DomainError, ShapeError
+from ...errors import DomainError, DTypeError, ShapeError
 from ...numerics.math import reference_sums
 from ...numerics.sizes import Sizes
 from ...record.op import OPS
@@ -47,6 +47,11 @@ def mismatch(name: str, second: str, *more: Any) -> Bad:
     return bad(ShapeError, f"{name}: argument {second!r}: expected shape (3, 1), got (3,)", (3, 1), (3,), *more)
 
 
+def other_dtype(name: str, second: str) -> Bad:
+    """A sample of two inputs of different dtypes."""
+    return bad(DTypeError, f"{name}: argument {second!r}: expected float32, got float64", (3,), np.zeros(3))
+
+
 def require_repeatable(name: str, argument: str, x: Any, shape: Sizes) -> None:
     """Raise ShapeError for what is given for several elements at once and cannot be repeated to all."""
     if x is not None and not can_broadcast(shape_of(x), shape):
@@ -60,3 +65,12 @@ def formula(name: str) -> Any:
     """The reference of an op, for those of functions that are made of it."""
     record: Any = OPS[name]
     return record.reference
+
+
+def require_numbers(name: str, low: float, **attrs: float) -> None:
+    """Raise DomainError for a number below ``low`` or not finite."""
+    for argument, value in attrs.items():
+        if not low <= value < float("inf"):
+            raise DomainError(
+                f"{name}: argument {argument!r}: expected a finite number of at least {low:g}, got {value!r}"
+            )

@@ -18,10 +18,11 @@ from ...record.samples import Bad, Make, Sample, bad
 from ...record.types import F, S
 from ...values.spec import Spec
 from ...var.var import Var
-from ..elementwise import kernels as arithmetic, reference as elementwise_reference
+from ..elementwise import reference as elementwise_reference
 from ..elementwise.arithmetic import add, divide, mul, neg, scale, sub
 from ..elementwise.clamp import clamp
 from ..elementwise.exponential import sigmoid
+from ..elementwise.kernels import basic as arithmetic
 from ..reduce.reduce import broadcast_to, reduce_sum
 from . import kernels, reference
 

@@ -13,7 +13,7 @@ from ...numerics.sizes import Sizes
 from ...record.lowering import Slot, call, elementwise
 from ...values.shape import normal_axis
 from ...values.spec import Spec
-from ..elementwise.kernels import mul
+from ..elementwise.kernels.basic import mul
 from ..reduce.reduce import lower_reduction
 from . import kernels, kernels_columns as column_kernels, kernels_grad as gradient_kernels
 

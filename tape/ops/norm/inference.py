@@ -15,9 +15,9 @@ from ...record.samples import Make, Sample, bad
 from ...record.types import C, F
 from ...values.spec import Spec
 from ...var.var import Gradual, Var
-from ..elementwise import kernels_functions
 from ..elementwise.arithmetic import add, mul, neg, scale, sub
 from ..elementwise.functions import rsqrt, shift
+from ..elementwise.kernels import functions as kernels_functions
 from . import reference
 from .form import Form, apply, check_parameters
 from .norm import eps_errors

@@ -222,6 +222,7 @@ def max_pool2d(
     samples=lambda make: [
         *_planes(make),
         Sample((make(2, 4, 4),), {"kernel_size": 2, "padding": 1, "count_include_pad": False}),
+        Sample((make(2, 5, 4),), {"kernel_size": 2, "stride": 1, "dilation": (2, 1)}),
         Sample((make(2, 4, 4),), {"kernel_size": 3, "stride": 2, "padding": ((1, 0), (0, 0)), "ceil_mode": True}),
     ],
     errors=_errors("avg_pool2d"),
@@ -235,6 +236,7 @@ def avg_pool2d(
     padding: Pair | Borders = 0,
     count_include_pad: bool = True,
     ceil_mode: bool = False,
+    dilation: Pair = 1,
     out: type[Shape[*Bs]] | None = None,
 ) -> AnyVar:
     """The mean of windows that slide over planes x (*Bs, H, W): `avg_pool` along two axes.
@@ -248,7 +250,13 @@ def avg_pool2d(
     >>> ops.avg_pool2d(x, 2).numpy()
     array([[3.5, 5.5]])
     """
-    attrs = {"stride": stride, "padding": padding, "count_include_pad": count_include_pad, "ceil_mode": ceil_mode}
+    attrs = {
+        "stride": stride,
+        "padding": padding,
+        "count_include_pad": count_include_pad,
+        "ceil_mode": ceil_mode,
+        "dilation": dilation,
+    }
     return _pool("avg_pool2d", "avg_pool", x, kernel_size, attrs, out)
 
 

@@ -80,12 +80,12 @@ def largest_pool(*args: Any, **kwargs: Any) -> Any:
 @overload
 def mean_pool(
     x: Var[F, *Bs, H, W], kernel_size: Pair, stride: Pair | None = None, padding: Pair | Borders = 0,
-    count_include_pad: bool = True, ceil_mode: bool = False, *, out: type[Shape[Ho, Wo]],
+    count_include_pad: bool = True, ceil_mode: bool = False, dilation: Pair = 1, *, out: type[Shape[Ho, Wo]],
 ) -> Var[F, *Bs, Ho, Wo]: ...
 @overload
 def mean_pool(
     x: Var[F, *Bs, H, W], kernel_size: Pair, stride: Pair | None = None, padding: Pair | Borders = 0,
-    count_include_pad: bool = True, ceil_mode: bool = False,
+    count_include_pad: bool = True, ceil_mode: bool = False, dilation: Pair = 1,
 ) -> Var[F, *Bs, Any, Any]: ...
 def mean_pool(*args: Any, **kwargs: Any) -> Any:
     """A pool that counts its cells."""

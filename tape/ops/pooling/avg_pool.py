@@ -16,7 +16,7 @@ from ...record.types import F, like
 from ...values.per_axis import PerAxis, PerSide
 from ...values.spec import Spec
 from ...var.var import Gradual
-from ..elementwise import kernels as elementwise_kernels
+from ..elementwise.kernels import basic as elementwise_kernels
 from . import reference
 from .kernels import sums as kernels_sums
 from .kernels.windows import WindowAxis
@@ -38,8 +38,8 @@ def _lower_mean(x: Slot, rules: Rules, whole: bool) -> Slot:
     return _shares(sums, counted_axes(x.shape, rules, whole))
 
 
-def _rules(kernel_size: Sizes, stride: PerAxis | None, padding: PerSide, ceil_mode: bool) -> Rules:
-    return sliding_rules("avg_pool", kernel_size, stride, padding, ceil_mode=ceil_mode)
+def _rules(kernel_size: Sizes, stride: PerAxis | None, padding: PerSide, ceil_mode: bool, dilation: PerAxis) -> Rules:
+    return sliding_rules("avg_pool", kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def _adaptive(output_size: Sizes) -> Rules:
@@ -60,25 +60,35 @@ def _padded(make: Make) -> list[Sample]:
     return [Sample((make(2, 5, 6),), attrs), Sample((make(1, 4, 37),), {**attrs, "stride": (2, 1)})]
 
 
+def _dilated(make: Make) -> list[Sample]:
+    """Windows with gaps: lines of them, planes with borders that count and that do not, and one that hangs over."""
+    attrs = {"kernel_size": (2, 3), "dilation": (2, 3), "padding": (1, 2), "stride": (1, 2)}
+    return [
+        Sample((make(2, 40),), {"kernel_size": (3,), "dilation": 2, "stride": 1}),
+        Sample((make(2, 5, 9),), attrs),
+        Sample((make(2, 5, 9),), {**attrs, "count_include_pad": False, "ceil_mode": True}),
+    ]
+
+
 @op(
-    infer=lambda x, kernel_size, stride, padding, count_include_pad, ceil_mode: pooled(
-        "avg_pool", x, _rules(kernel_size, stride, padding, ceil_mode)
+    infer=lambda x, kernel_size, stride, padding, count_include_pad, ceil_mode, dilation: pooled(
+        "avg_pool", x, _rules(kernel_size, stride, padding, ceil_mode, dilation)
     ),
-    lower=lambda x, kernel_size, stride, padding, count_include_pad, ceil_mode: _lower_mean(
-        x, _rules(kernel_size, stride, padding, ceil_mode), count_include_pad
+    lower=lambda x, kernel_size, stride, padding, count_include_pad, ceil_mode, dilation: _lower_mean(
+        x, _rules(kernel_size, stride, padding, ceil_mode, dilation), count_include_pad
     ),
     vjp=(
-        lambda g, x_shape, kernel_size, stride, padding, count_include_pad, ceil_mode: _spread(
-            g, x_shape, _rules(kernel_size, stride, padding, ceil_mode), count_include_pad
+        lambda g, x_shape, kernel_size, stride, padding, count_include_pad, ceil_mode, dilation: _spread(
+            g, x_shape, _rules(kernel_size, stride, padding, ceil_mode, dilation), count_include_pad
         ),
     ),
-    jvp=lambda dx, kernel_size, stride, padding, count_include_pad, ceil_mode: avg_pool(
-        dx, kernel_size, stride, padding, count_include_pad, ceil_mode
+    jvp=lambda dx, kernel_size, stride, padding, count_include_pad, ceil_mode, dilation: avg_pool(
+        dx, kernel_size, stride, padding, count_include_pad, ceil_mode, dilation
     ),
-    reference=lambda x, kernel_size, stride=None, padding=0, count_include_pad=True, ceil_mode=False: (
-        reference.avg_pool(x, _rules(kernel_size, stride, padding, ceil_mode), count_include_pad)
+    reference=lambda x, kernel_size, stride=None, padding=0, count_include_pad=True, ceil_mode=False, dilation=1: (
+        reference.avg_pool(x, _rules(kernel_size, stride, padding, ceil_mode, dilation), count_include_pad)
     ),
-    samples=lambda make: [*plain(make), *_padded(make), *overhanging(make, "count_include_pad")],
+    samples=lambda make: [*plain(make), *_padded(make), *overhanging(make, "count_include_pad"), *_dilated(make)],
     errors=sliding_errors("avg_pool"),
     covers=("avg_pool",),
     batch_axis={"x": 0},
@@ -90,14 +100,15 @@ def avg_pool(
     padding: int | tuple[int, ...] | tuple[tuple[int, int], ...] = 0,
     count_include_pad: bool = True,
     ceil_mode: bool = False,
+    dilation: int | tuple[int, ...] = 1,
 ) -> Gradual[F]:
     """The mean of windows that slide along the last axes, as many as ``kernel_size`` has sizes.
 
     ``x`` is (*Bs, *spatial). The stride is the kernel's size if none is given. Padding adds zeros around every plane,
     which are counted as cells unless ``count_include_pad`` is false; what a window of ``ceil_mode`` has beyond them
-    never counts. Sizes are those of `max_pool`.
+    never counts. The cells of a window are ``dilation`` apart. Sizes are those of `max_pool`.
 
-    Source: torch.nn.functional.avg_pool1d, avg_pool2d and avg_pool3d.
+    Source: torch.nn.functional.avg_pool1d, avg_pool2d and avg_pool3d; ONNX's AveragePool has the dilation.
     Shapes: x (*Bs, *spatial) -> (*Bs, *windows); as many spatial axes as ``kernel_size`` has sizes
 
     >>> from dgrr.tape import Tape, ops

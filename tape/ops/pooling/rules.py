@@ -123,10 +123,11 @@ def counted_axes(shape: Sizes, rules: Rules, whole: bool) -> list[WindowAxis]:
 
 
 def _counted(axis: WindowAxis, rule: Sequence[int]) -> WindowAxis:
-    kernel, stride, low = rule[:3]
+    kernel, stride, low, dilation = rule[:4]
     size = axis.source + low + (rule[4] if len(rule) > 4 else low)
     firsts = tuple([o * stride for o in range(axis.size)])
-    return WindowAxis(size, firsts, tuple([min(kernel, size - first) for first in firsts]))
+    counts = tuple([min(kernel, -((first - size) // dilation)) for first in firsts])
+    return WindowAxis(size, firsts, counts, dilation)
 
 
 def through(

@@ -18,8 +18,8 @@ from ...record.types import F
 from ...values.per_axis import PerAxis
 from ...values.spec import Spec
 from ...var.var import Gradual
-from ..elementwise import kernels as elementwise_kernels
 from ..elementwise.arithmetic import add, mul, scale, sub
+from ..elementwise.kernels import basic as elementwise_kernels
 from . import reference
 from .kernels import smooth
 from .rules import Rules, axes_of, pooled, sliding_rules, through

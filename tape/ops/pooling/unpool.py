@@ -18,7 +18,7 @@ from ...values.dtypes import i64
 from ...values.per_axis import PerAxis
 from ...values.spec import Spec
 from ...var.var import Gradual
-from ..shape.gather import take_or_zero
+from ..indices.take_or_zero import take_or_zero
 from ..shape.reshape import reshape
 from . import reference
 from .kernels import unpool as kernels

@@ -19,9 +19,9 @@ from ...values.shape import normal_axes
 from ...values.spec import Spec
 from ...var.method_types import typed_as
 from ...var.var import Gradual, moment, reduction
-from ..elementwise import kernels as elementwise_kernels
 from ..elementwise.arithmetic import divide, mul, scale, sub
 from ..elementwise.exponential import exp
+from ..elementwise.kernels import basic as elementwise_kernels
 from ..elementwise.select import keep, not_equal
 from . import kernels_softmax as softmax_kernels, reference
 from .reduce import broadcast_to, lower_reduction, reduce_mean, reduce_sum, reduced, spread_along

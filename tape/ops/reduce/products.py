@@ -20,7 +20,7 @@ from ...values.spec import Spec
 from ...var.method_types import typed_as
 from ...var.var import Gradual, Var, reduction
 from ..elementwise.arithmetic import mul
-from ..shape.indexing import scatter_add, take
+from ..indices.take import scatter_add, take
 from ..shape.slicing import getitem
 from . import kernels_products as kernels, reference
 from .reduce import broadcast_to, reduce_sum, spread_along

@@ -3,9 +3,10 @@
 # A derivative may call the op that it belongs to, whose type is not known before its decorator is.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
+from collections.abc import Callable
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,12 +24,14 @@ from ...values.shape import normal_axis
 from ...values.spec import Spec
 from ...var.var import Var
 from ..elementwise.arithmetic import add, mul
-from ..shape.indexing import take
+from ..indices.take import take
 from ..shape.padding import pad
 from ..shape.reshape import reshape
 from ..shape.slicing import narrow
 from . import kernels_running as kernels, reference_running as reference
 from .products import backwards
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def _errors(name: str) -> tuple[Any, ...]:
@@ -156,16 +159,22 @@ def running_place(x: Var[F, *S], axis: int, largest: bool) -> Var[i64, *S]:
     ...
 
 
-@op(
-    infer=partial(_infer_place, "cumargmax"),
-    lower=partial(_lower_place, "cumargmax", True, False),
-    vjp=NO_GRAD,
-    jvp=NO_GRAD,
-    reference=lambda x, axis: reference.running_index(x, axis, largest=True),
-    samples=_extremes,
-    errors=_errors("cumargmax"),
-    batch_axis={"x": 0},
-)
+def _place(*, largest: bool) -> Callable[[Function], Function]:
+    """The record of a function that gives places along an axis."""
+    name = f"cumarg{'max' if largest else 'min'}"
+    return op(
+        infer=partial(_infer_place, name),
+        lower=partial(_lower_place, name, largest, False),
+        vjp=NO_GRAD,
+        jvp=NO_GRAD,
+        reference=partial(reference.running_index, largest=largest),
+        samples=_extremes,
+        errors=_errors(name),
+        batch_axis={"x": 0},
+    )
+
+
+@_place(largest=True)
 def cumargmax(x: Var[F, *S], axis: int) -> Var[i64, *S]:
     """The place along an axis of the largest element so far, the last of equal ones.
 
@@ -180,16 +189,7 @@ def cumargmax(x: Var[F, *S], axis: int) -> Var[i64, *S]:
     ...
 
 
-@op(
-    infer=partial(_infer_place, "cumargmin"),
-    lower=partial(_lower_place, "cumargmin", False, False),
-    vjp=NO_GRAD,
-    jvp=NO_GRAD,
-    reference=lambda x, axis: reference.running_index(x, axis, largest=False),
-    samples=_extremes,
-    errors=_errors("cumargmin"),
-    batch_axis={"x": 0},
-)
+@_place(largest=False)
 def cumargmin(x: Var[F, *S], axis: int) -> Var[i64, *S]:
     """The place along an axis of the smallest element so far, the last of equal ones.
 
@@ -210,19 +210,21 @@ def _running(name: str, x: Any, axis: int, largest: bool) -> Any:
     return take(reshape(x, (prod(x.shape),)), running_place(x, axis, largest), 0)
 
 
-def _reference_extreme(largest: bool) -> Any:
-    def reference_extreme(x: Array, axis: int) -> Array:
-        return x.reshape(-1)[reference.running_place(x, axis, largest)]
-
-    return reference_extreme
+def _reference_extreme(x: Array, axis: int, *, largest: bool) -> Array:
+    return x.reshape(-1)[reference.running_place(x, axis, largest)]
 
 
-@composed(
-    reference=_reference_extreme(largest=True),
-    samples=_extremes,
-    errors=_errors("cummax"),
-    batch_axis={"x": 0},
-)
+def _extreme(*, largest: bool) -> Callable[[Function], Function]:
+    """The record of a function that gives the elements at these places."""
+    return composed(
+        reference=partial(_reference_extreme, largest=largest),
+        samples=_extremes,
+        errors=_errors(f"cum{'max' if largest else 'min'}"),
+        batch_axis={"x": 0},
+    )
+
+
+@_extreme(largest=True)
 def cummax(x: Var[F, *S], axis: int) -> Var[F, *S]:
     """The largest element so far along an axis; the gradient goes to the last of equal ones. See `cumargmax`.
 
@@ -238,12 +240,7 @@ def cummax(x: Var[F, *S], axis: int) -> Var[F, *S]:
     return found
 
 
-@composed(
-    reference=_reference_extreme(largest=False),
-    samples=_extremes,
-    errors=_errors("cummin"),
-    batch_axis={"x": 0},
-)
+@_extreme(largest=False)
 def cummin(x: Var[F, *S], axis: int) -> Var[F, *S]:
     """The smallest element so far along an axis; the gradient goes to the last of equal ones. See `cumargmin`.
 

@@ -1,7 +1,10 @@
 """The living definition of the bits, continued: planes read at the places of a grid, one place at a time."""
 
 from fractions import Fraction
+from functools import reduce
+from itertools import product
 from math import floor
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -14,18 +17,30 @@ def grid_sample(
     x: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool = False
 ) -> Array:
     """The sum, rows of cells first, of ``(V·H)·x`` over the cells around each place, from +0."""
-    lead, (height, width) = x.shape[:-3], x.shape[-2:]
-    out = np.zeros((*x.shape[:-2], *grid.shape[-3:-1]), x.dtype)
-    for at in np.ndindex(*lead, *grid.shape[-3:-1]):
+    return sampled(x, grid, mode, padding_mode, align_corners, 2)
+
+
+def grid_sample3d(
+    x: Any, grid: Any, mode: str = "trilinear", padding_mode: str = "zeros", align_corners: bool = False
+) -> Array:
+    """The same of volumes: layers first, and ``((D·V)·H)·x``."""
+    return sampled(x, grid, mode, padding_mode, align_corners, 3)
+
+
+def sampled(x: Any, grid: Any, mode: str, padding_mode: str, align_corners: bool, axes: int) -> Array:
+    """The same over so many axes."""
+    lead, sizes = x.shape[: -axes - 1], x.shape[-axes:]
+    out = np.zeros((*x.shape[:-axes], *grid.shape[-axes - 1 : -1]), x.dtype)
+    for at in np.ndindex(*lead, *grid.shape[-axes - 1 : -1]):
         batch, place = at[: len(lead)], at[len(lead) :]
-        column, row = grid[at]
-        across = taps(column, width, mode, padding_mode, align_corners)
-        for i, v in taps(row, height, mode, padding_mode, align_corners):
-            for j, h in across:
-                inside = 0 <= i < height and 0 <= j < width
-                for c in range(x.shape[-3]):
-                    cell = x[(*batch, c, i, j)] if inside else x.dtype.type(0)
-                    out[(*batch, c, *place)] += cell if mode == "nearest" else cell * (v * h)
+        coordinates = grid[at][::-1]
+        read = [taps(c, n, mode, padding_mode, align_corners) for c, n in zip(coordinates, sizes, strict=True)]
+        for each in product(*read):
+            cell, weight = tuple([i for i, _ in each]), reduce(mul, [w for _, w in each])
+            inside = all(0 <= i < n for i, n in zip(cell, sizes, strict=True))
+            for c in range(x.shape[-axes - 1]):
+                value = x[(*batch, c, *cell)] if inside else x.dtype.type(0)
+                out[(*batch, c, *place)] += value if mode == "nearest" else value * weight
     return out
 
 
@@ -40,7 +55,7 @@ def taps(coordinate: Any, size: int, mode: str, padding_mode: str, align_corners
         return [(round(float(x)), real(1))]
     below = floor(float(x))
     t = x - real(below)
-    if mode == "bilinear":
+    if mode != "bicubic":
         return [(below, real(1) - t), (below + 1, t)]
     weights = (far(t + real(1)), near(t), near(real(1) - t), far(real(2) - t))
     cells = [int(within(np.float64(below + i), size, padding_mode, align_corners)) for i in (-1, 0, 1, 2)]
@@ -75,12 +90,12 @@ def far(d: Any) -> Any:
     return ((d * real(-0.75) - real(-3.75)) * d + real(-6)) * d - real(-3)
 
 
-def affine_grid(theta: Array, size: tuple[int, int], align_corners: bool = False) -> Array:
+def affine_grid(theta: Array, size: tuple[int, ...], align_corners: bool = False) -> Array:
     """Each place times the matrix."""
     axes: list[list[float]] = []
     for n in size:
         exact = [Fraction(2 * i - n + 1, max(n - 1, 1) if align_corners else n) for i in range(n)]
         axes.append([float(place) for place in exact])
-    base = np.array([[(x, y, 1.0) for x in axes[1]] for y in axes[0]], theta.dtype).reshape(-1, 3)
-    product = reference_sums.matmul(theta, np.ascontiguousarray(base.T))
-    return np.swapaxes(product, -1, -2).reshape((*theta.shape[:-2], *size, 2))
+    base = np.array([(*reversed(place), 1.0) for place in product(*axes)], theta.dtype)
+    mapped = reference_sums.matmul(theta, np.ascontiguousarray(base.T))
+    return np.swapaxes(mapped, -1, -2).reshape((*theta.shape[:-2], *size, len(size)))

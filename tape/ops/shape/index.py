@@ -16,8 +16,8 @@ from ...record.types import D
 from ...values.dtypes import boolean, i64
 from ...values.tensor import AnyTensor, as_array
 from ...var.var import AnyVar, Gradual, Var, shape_of
-from .along import flat_index
-from .indexing import take
+from ..indices.along import flat_index
+from ..indices.take import take
 from .reshape import reshape
 from .slicing import getitem, require_whole
 

@@ -19,8 +19,8 @@ from ...record.types import D, like
 from ...values.spec import Spec
 from ...values.tensor import INT64
 from ...var.var import Gradual
+from ..indices.take import scatter_add
 from . import kernels_join as kernels
-from .indexing import scatter_add
 from .slicing import getitem, place
 
 Widths = int | tuple[tuple[int, int], ...]

@@ -17,7 +17,7 @@ from ...record.samples import Make, Sample, bad
 from ...record.types import D, S
 from ...values.shape import normal_axes, normal_axis
 from ...var.var import Gradual, Var
-from .indexing import take
+from ..indices.take import take
 from .reshape import reshape
 from .slicing import getitem
 

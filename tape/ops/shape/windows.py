@@ -13,7 +13,7 @@ from ...record.samples import Make, Sample, bad
 from ...record.types import D, F
 from ...values.per_axis import PerAxis, per_axis
 from ...var.var import Gradual
-from .indexing import scatter_add, take
+from ..indices.take import scatter_add, take
 from .padding import pad
 from .reshape import reshape
 from .slicing import getitem

@@ -22,7 +22,7 @@ from ...values.shape import normal_axis
 from ...values.spec import Spec
 from ...values.tensor import AnyTensor
 from ...var.var import Gradual, Var
-from ..shape.along import take_along_axis
+from ..indices.along import take_along_axis
 from ..shape.slicing import narrow
 from . import kernels, reference
 

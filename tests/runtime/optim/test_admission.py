@@ -12,7 +12,7 @@ from dgrr.runtime.optim import Cosine, Law, Rule
 from dgrr.runtime.optim.admission import require_rule
 from dgrr.runtime.optim.kernels import adam_step, sgd_step, step_inc
 from dgrr.tape import DomainError
-from dgrr.tape.ops.elementwise import kernels
+from dgrr.tape.ops.elementwise.kernels import basic as kernels
 
 from .user_rules import RMSprop, Unit
 

@@ -18,7 +18,7 @@ from dgrr.tape.numerics.engine.intrinsics import real, word
 from dgrr.tape.numerics.engine.kernel import KERNELS, Kernel, kernel, share, vector
 from dgrr.tape.numerics.math import reference_sums
 from dgrr.tape.numerics.simd import sums
-from dgrr.tape.ops.elementwise import kernels
+from dgrr.tape.ops.elementwise.kernels import basic as kernels
 from dgrr.tape.record.derivative import NO_GRAD, Derivative
 from dgrr.tape.record.lowering import Slot, call, elementwise, view
 from dgrr.tape.record.op import Op, op

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dgrr.tape import Var, ops
-from dgrr.tape.ops.elementwise import kernels
+from dgrr.tape.ops.elementwise.kernels import basic as kernels
 from dgrr.tape.record.derivative import NO_GRAD
 from dgrr.tape.record.lowering import elementwise
 from dgrr.tape.record.op import op

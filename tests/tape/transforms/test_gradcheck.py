@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dgrr.tape import GradientError, Var, gradcheck, ops
-from dgrr.tape.ops.elementwise import kernels
+from dgrr.tape.ops.elementwise.kernels import basic as kernels
 from dgrr.tape.record.derivative import NO_GRAD, NoGradient
 from dgrr.tape.record.lowering import elementwise
 from dgrr.tape.record.op import Op, op

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from .....tape.numerics.basic.copy import copy
-from .....tape.ops.elementwise import kernels
+from .....tape.ops.elementwise.kernels import basic as kernels
 from .....tape.record.lowering import KernelStep, ViewStep, order
 from .....tape.record.op import OPS
 from ....ir.graph import IRNode, Role

@@ -14,7 +14,7 @@ from dgrr.runtime.optim.kernels import assign
 from dgrr.runtime.step.update import Recipe
 from dgrr.tape import ops
 from dgrr.tape.numerics.engine.launch import Words
-from dgrr.tape.ops.elementwise.kernels import neg
+from dgrr.tape.ops.elementwise.kernels.basic import neg
 
 X = np.random.default_rng(0).standard_normal((5, 4)).astype(np.float32)
 PARAMS = {"w": np.ones((4, 4), np.float32), "v": np.full((4, 4), 0.5, np.float32)}

@@ -7,7 +7,7 @@ import pytest
 
 from dgrr.tape.numerics.engine.launch import Words
 from dgrr.tape.numerics.math import reference
-from dgrr.tape.ops.elementwise import kernels
+from dgrr.tape.ops.elementwise.kernels import basic as kernels
 from dgrr.tape.ops.elementwise.reference_power import powered
 
 FLOATS = (np.float32, np.float64)

@@ -14,7 +14,7 @@ from numba import njit
 from dgrr.tape.numerics.engine.launch import Words
 from dgrr.tape.numerics.math import reference_sums
 from dgrr.tape.numerics.simd.operations import fma
-from dgrr.tape.ops.elementwise.kernels import relu, where_positive
+from dgrr.tape.ops.elementwise.kernels.basic import relu, where_positive
 from dgrr.tape.ops.linear.kernels import gemm
 from dgrr.tape.ops.linear.kernels_product import Product
 

@@ -4,9 +4,9 @@
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 import numpy as np
 
-from ...numerics.engine.intrinsics import word
-from ...numerics.engine.kernel import kernel, share, vector, vector_as
-from ...numerics.simd.lanes import inlined
+from ....numerics.engine.intrinsics import word
+from ....numerics.engine.kernel import kernel, share, vector, vector_as
+from ....numerics.simd.lanes import inlined
 
 ADD, SUB, MUL, FLOOR_DIVIDE, REMAINDER, NEGATE = range(6)
 """What `whole` computes."""

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 
-from ...ops.attention.masks import require_scores
-from ...ops.attention.multi_head import joined_heads, weights_and_values
-from ...var.var import AnyVar
-from ..checks import refuse, require_at_least, require_multiple, require_probability
-from ..context import Context
-from ..initializers import xavier_uniform, zeros
-from ..layer import Layer, Params, parameter
-from ..parameters import Parameter
-from .dropout import dropped
+from ....ops.attention.masks import require_scores
+from ....ops.attention.multi_head import joined_heads, weights_and_values
+from ....var.var import AnyVar
+from ...checks import refuse, require_at_least, require_multiple, require_probability
+from ...context import Context
+from ...initializers import xavier_uniform, zeros
+from ...layer import Layer, Params, parameter
+from ...parameters import Parameter
+from ..dropout import dropped
 from .positions import Rotary
 
 PROJECTIONS = ("q", "k", "v", "o")

@@ -21,7 +21,7 @@ from ...values.shape import normal_axis
 from ...values.spec import Spec
 from ...var.method_types import UnknownAxis
 from ...var.var import Gradual, Var
-from . import kernels_index as kernels, reference
+from . import kernels, reference
 
 OUTSIDE = "{op}: argument 'indices': expected {low} to {high}, got {{value}} at position {{position}}"
 

@@ -2,11 +2,11 @@
 
 # numba's functions carry no types.
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
-from ...numerics.engine.intrinsics import word
-from ...numerics.engine.kernel import kernel, share, vector
-from ...numerics.math import inverse
-from ...numerics.simd.lanes import inlined
-from ...numerics.simd.vectors import combine, transform
+from ....numerics.engine.intrinsics import word
+from ....numerics.engine.kernel import kernel, share, vector
+from ....numerics.math import inverse
+from ....numerics.simd.lanes import inlined
+from ....numerics.simd.vectors import combine, transform
 
 ATAN, ASIN, ACOS = range(3)
 """What `arc` computes."""

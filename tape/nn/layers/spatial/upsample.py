@@ -3,13 +3,13 @@
 from dataclasses import KW_ONLY, dataclass
 from math import isfinite
 
-from ... import ops
-from ...errors import DomainError
-from ...numerics.sizes import Sizes
-from ...var.var import AnyVar
-from ..checks import Spatial, refuse, require_at_least
-from ..context import Context
-from ..layer import Layer, Params
+from .... import ops
+from ....errors import DomainError
+from ....numerics.sizes import Sizes
+from ....var.var import AnyVar
+from ...checks import Spatial, refuse, require_at_least
+from ...context import Context
+from ...layer import Layer, Params
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,17 @@ from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, cast
 
-from ... import ops
-from ...errors import DTypeError, ShapeError
-from ...values.dtypes import boolean
-from ...var.var import AnyVar, Var
-from ..checks import require_at_least, require_probability
-from ..context import Context
-from ..initializers import uniform_fan_in
-from ..layer import Layer, Params, parameter
-from ..parameters import Parameter
+from .... import ops
+from ....errors import DTypeError, ShapeError
+from ....values.dtypes import boolean
+from ....var.var import AnyVar, Var
+from ...checks import require_at_least, require_probability
+from ...context import Context
+from ...initializers import uniform_fan_in
+from ...layer import Layer, Params, parameter
+from ...parameters import Parameter
+from ..dropout import dropped
 from .cells import ACTIVATIONS, Memory, Step, elman, gru, listed, lstm, projected, require_activation, zeros_beside
-from .dropout import dropped
 
 
 def along(x: AnyVar, axis: int) -> list[AnyVar]:

@@ -4,13 +4,13 @@
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 import numpy as np
 
-from ...numerics.engine.intrinsics import word
-from ...numerics.engine.kernel import kernel, share, vector
-from ...numerics.math import elementary
-from ...numerics.simd.lanes import inlined
-from ...numerics.simd.operations import constant, select
-from ...numerics.simd.vectors import combine
-from .kernels_rounding import nearest, signed
+from ....numerics.engine.intrinsics import word
+from ....numerics.engine.kernel import kernel, share, vector
+from ....numerics.math import elementary
+from ....numerics.simd.lanes import inlined
+from ....numerics.simd.operations import constant, select
+from ....numerics.simd.vectors import combine
+from .rounding import nearest, signed
 
 
 @inlined

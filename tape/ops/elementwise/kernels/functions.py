@@ -5,12 +5,12 @@ All read and write contiguous arrays; ``ints`` is ``[number of elements, attribu
 
 # numba's functions carry no types.
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
-from ...numerics.engine.intrinsics import real, word
-from ...numerics.engine.kernel import kernel, share, vector
-from ...numerics.math import elementary
-from ...numerics.simd.lanes import inlined
-from ...numerics.simd.operations import constant, float_of, select, sqrt
-from ...numerics.simd.vectors import combine, transform
+from ....numerics.engine.intrinsics import real, word
+from ....numerics.engine.kernel import kernel, share, vector
+from ....numerics.math import elementary
+from ....numerics.simd.lanes import inlined
+from ....numerics.simd.operations import constant, float_of, select, sqrt
+from ....numerics.simd.vectors import combine, transform
 
 ROOT_HALF = 0.7071067811865476
 """√½."""

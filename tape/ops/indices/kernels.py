@@ -146,30 +146,3 @@ def index_add(table, ints, part, parts):
             out = vector(table, 0, (o * n + row) * inner + start, mine)
             _copy(out, vector(table, 1, (o * n + row) * inner + start, mine))
     return _add_rows(table, ints, part, parts, 3, 2)
-
-
-@kernel
-def place(table, ints, part, parts):
-    """Zeros with a block written at an offset with strides: the adjoint of slicing.
-
-    ints: size of the output, offset, rank, the block's sizes, the strides in the output (in elements).
-    """
-    _, mine = share(1, part, parts)
-    if mine == 0:
-        return 0
-    total, offset, rank = word(ints, 0), word(ints, 1), word(ints, 2)
-    out = vector(table, 0, 0, total)
-    out[:] = real(table, 0.0)
-    rows = 1
-    for axis in range(rank - 1):
-        rows *= word(ints, 3 + axis)
-    n, stride = (word(ints, 2 + rank), word(ints, 2 + 2 * rank)) if rank else (1, 0)
-    for row in range(rows):
-        left, position, block = row, offset, vector(table, 1, row * n, n)
-        for axis in range(rank - 2, -1, -1):
-            length = word(ints, 3 + axis)
-            position += left % length * word(ints, 3 + rank + axis)
-            left //= length
-        for i in range(n):
-            out[position + i * stride] = block[i]
-    return 0

@@ -16,8 +16,8 @@ from ...values.dtypes import i64
 from ...values.shape import normal_axis
 from ...values.spec import Spec
 from ...var.var import Gradual
-from . import kernels_index as kernels, reference
-from .indexing import extent, scattered
+from . import kernels, reference
+from .take import extent, scattered
 
 SELECTS = {"batch": "the indices select from the batch"}
 

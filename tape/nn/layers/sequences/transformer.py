@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 
-from ...var.var import AnyVar
-from ..checks import require_at_least
-from ..context import Context
-from ..layer import Layer, Params
-from .activation import GELU
+from ....var.var import AnyVar
+from ...checks import require_at_least
+from ...context import Context
+from ...layer import Layer, Params
+from ..activation import GELU
+from ..dropout import Dropout
+from ..linear import Linear
+from ..norm import LayerNorm
 from .attention import MultiHeadAttention
-from .dropout import Dropout
-from .linear import Linear
-from .norm import LayerNorm
 from .positions import Rotary
 
 

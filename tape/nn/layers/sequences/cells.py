@@ -6,14 +6,14 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from ... import ops
-from ...errors import DomainError, ShapeError
-from ...var.var import AnyVar
-from ..checks import refuse, require_at_least
-from ..context import Context
-from ..initializers import uniform_fan_in
-from ..layer import Layer, Params, parameter
-from ..parameters import Parameter
+from .... import ops
+from ....errors import DomainError, ShapeError
+from ....var.var import AnyVar
+from ...checks import refuse, require_at_least
+from ...context import Context
+from ...initializers import uniform_fan_in
+from ...layer import Layer, Params, parameter
+from ...parameters import Parameter
 
 Memory = tuple[AnyVar, ...]
 """What a cell keeps: h, or h and c."""

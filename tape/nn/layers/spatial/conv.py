@@ -4,15 +4,15 @@ from dataclasses import KW_ONLY, dataclass
 from math import prod
 from typing import ClassVar, Literal
 
-from ... import ops
-from ...numerics.sizes import Sizes
-from ...values.per_axis import PerSide
-from ...var.var import AnyVar
-from ..checks import Spatial, refuse, require_at_least, require_multiple
-from ..context import Context
-from ..initializers import uniform_fan_in
-from ..layer import Params, parameter
-from ..parameters import Parameter
+from .... import ops
+from ....numerics.sizes import Sizes
+from ....values.per_axis import PerSide
+from ....var.var import AnyVar
+from ...checks import Spatial, refuse, require_at_least, require_multiple
+from ...context import Context
+from ...initializers import uniform_fan_in
+from ...layer import Params, parameter
+from ...parameters import Parameter
 
 PADDING_MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 """PyTorch's words for the modes of `ops.pad`."""

@@ -2,12 +2,12 @@
 
 # numba's functions carry no types.
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
-from ...numerics.engine.intrinsics import real, word
-from ...numerics.engine.kernel import kernel, share, vector
-from ...numerics.simd.lanes import inlined
-from ...numerics.simd.minmax import larger, smaller
-from ...numerics.simd.operations import constant, float_of, select
-from ...numerics.simd.vectors import combine, transform
+from ....numerics.engine.intrinsics import real, word
+from ....numerics.engine.kernel import kernel, share, vector
+from ....numerics.simd.lanes import inlined
+from ....numerics.simd.minmax import larger, smaller
+from ....numerics.simd.operations import constant, float_of, select
+from ....numerics.simd.vectors import combine, transform
 
 
 @inlined

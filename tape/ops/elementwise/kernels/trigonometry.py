@@ -10,12 +10,12 @@ the element alone.
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 import numpy as np
 
-from ...numerics.coefficients import FLOAT64, TWO_OVER_PI
-from ...numerics.engine.intrinsics import real, word
-from ...numerics.engine.kernel import kernel, share, vector
-from ...numerics.math.elementary import elementary
-from ...numerics.simd.lanes import any_negative, inlined
-from ...numerics.simd.operations import (
+from ....numerics.coefficients import FLOAT64, TWO_OVER_PI
+from ....numerics.engine.intrinsics import real, word
+from ....numerics.engine.kernel import kernel, share, vector
+from ....numerics.math.elementary import elementary
+from ....numerics.simd.lanes import any_negative, inlined
+from ....numerics.simd.operations import (
     add,
     bitand,
     bits_of,
@@ -29,7 +29,7 @@ from ...numerics.simd.operations import (
     shl,
     sub,
 )
-from ...numerics.simd.vectors import LANES, load_part, rolled, store_part
+from ....numerics.simd.vectors import LANES, load_part, rolled, store_part
 
 HALF_PI, HALF_PI_MIDDLE = FLOAT64.half_pi, FLOAT64.half_pi_middle
 HALF_WORD = np.uint64(0xFFFFFFFF)

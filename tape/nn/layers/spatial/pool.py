@@ -4,13 +4,13 @@ from dataclasses import KW_ONLY, dataclass
 from math import isfinite
 from typing import ClassVar
 
-from ... import ops
-from ...numerics.sizes import Sizes
-from ...values.per_axis import PerSide
-from ...var.var import AnyVar
-from ..checks import Spatial, refuse
-from ..context import Context
-from ..layer import Params
+from .... import ops
+from ....numerics.sizes import Sizes
+from ....values.per_axis import PerSide
+from ....var.var import AnyVar
+from ...checks import Spatial, refuse
+from ...context import Context
+from ...layer import Params
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class AvgPool(PoolLayer):
     """The mean of each window.
 
     Cells of the padding count as zeros, or with ``count_include_pad=False`` not at all; with ``ceil_mode`` the last
-    window may hang over the end.
+    window may hang over the end. The cells of a window are ``dilation`` apart.
 
     Source: torch.nn.AvgPool1d, AvgPool2d and AvgPool3d.
     Shapes: x (*Bs, *spatial) -> (*Bs, *windows); sizes as in `ops.max_pool`
@@ -126,10 +126,16 @@ class AvgPool(PoolLayer):
     _: KW_ONLY
     count_include_pad: bool = True
     ceil_mode: bool = False
+    dilation: int | Sizes = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.numbers("dilation", 1, len(self.kernel))
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """One element for each window."""
-        return ops.avg_pool(x, self.kernel, self.stride, self.padding, self.count_include_pad, self.ceil_mode)
+        counted = self.count_include_pad
+        return ops.avg_pool(x, self.kernel, self.stride, self.padding, counted, self.ceil_mode, self.dilation)
 
 
 @dataclass(frozen=True)
@@ -236,143 +242,3 @@ class LPPool(Spatial):
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """One element for each window."""
         return ops.lp_pool(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
-
-
-@dataclass(frozen=True)
-class AdaptivePool(Spatial):
-    """A layer whose windows divide each axis so that ``output_size`` elements are left of it."""
-
-    output_size: int | Sizes
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._sizes()
-
-    def _sizes(self) -> Sizes:
-        return self.numbers("output_size", 1, self.axes)
-
-
-@dataclass(frozen=True)
-class AdaptiveAvgPool(AdaptivePool):
-    """Means of windows.
-
-    Window i of n on an axis of m begins at ``floor(i m / n)`` and ends before ``ceil((i + 1) m / n)``, as in PyTorch.
-
-    Source: torch.nn.AdaptiveAvgPool1d, AdaptiveAvgPool2d and AdaptiveAvgPool3d.
-    Shapes: x (*Bs, *spatial) -> (*Bs, *output_size)
-    Dtypes: x and the result float32 or float64, alike.
-    Raises:
-        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
-        ShapeError: when called, x has too few axes, or an empty one.
-        DTypeError: when called, x holds no floats.
-
-    >>> from dgrr.tape import Tape, nn
-    >>> nn.AdaptiveAvgPool((2,))({}, Tape().leaf([1.0, 3.0, 2.0])).numpy()
-    array([2. , 2.5])
-    """
-
-    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
-        """``output_size`` elements of the last axes."""
-        return ops.adaptive_avg_pool(x, self._sizes())
-
-
-@dataclass(frozen=True)
-class AdaptiveAvgPool1d(AdaptiveAvgPool):
-    """`AdaptiveAvgPool` over one axis.
-
-    Source: torch.nn.AdaptiveAvgPool1d.
-    Shapes: x (*Bs, length) -> (*Bs, output_size)
-    Dtypes: x and the result float32 or float64, alike.
-    Raises:
-        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
-        ShapeError: when called, x has too few axes, or an empty one.
-        DTypeError: when called, x holds no floats.
-
-    >>> from dgrr.tape import Tape, nn
-    >>> nn.AdaptiveAvgPool1d(2)({}, Tape().leaf([1.0, 3.0, 2.0])).numpy()
-    array([2. , 2.5])
-    """
-
-    axes: ClassVar[int | None] = 1
-
-
-@dataclass(frozen=True)
-class AdaptiveAvgPool2d(AdaptiveAvgPool):
-    """`AdaptiveAvgPool` over two axes.
-
-    Source: torch.nn.AdaptiveAvgPool2d.
-    Shapes: x (*Bs, H, W) -> (*Bs, *output_size)
-    Dtypes: x and the result float32 or float64, alike.
-    Raises:
-        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
-        ShapeError: when called, x has too few axes, or an empty one.
-        DTypeError: when called, x holds no floats.
-
-    >>> from dgrr.tape import Tape, nn
-    >>> nn.AdaptiveAvgPool2d(1)({}, Tape().leaf([[1.0, 2.0], [4.0, 3.0]])).numpy()
-    array([[2.5]])
-    """
-
-    axes: ClassVar[int | None] = 2
-
-
-@dataclass(frozen=True)
-class AdaptiveMaxPool(AdaptivePool):
-    """Largest elements of windows; the windows are those of `AdaptiveAvgPool`.
-
-    Source: torch.nn.AdaptiveMaxPool1d, AdaptiveMaxPool2d and AdaptiveMaxPool3d.
-    Shapes: x (*Bs, *spatial) -> (*Bs, *output_size)
-    Dtypes: x and the result float32 or float64, alike.
-    Raises:
-        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
-        ShapeError: when called, x has too few axes, or an empty one.
-        DTypeError: when called, x holds no floats.
-
-    >>> from dgrr.tape import Tape, nn
-    >>> nn.AdaptiveMaxPool((2,))({}, Tape().leaf([1.0, 3.0, 2.0])).numpy()
-    array([3., 3.])
-    """
-
-    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
-        """``output_size`` elements of the last axes."""
-        return ops.adaptive_max_pool(x, self._sizes())
-
-
-@dataclass(frozen=True)
-class AdaptiveMaxPool1d(AdaptiveMaxPool):
-    """`AdaptiveMaxPool` over one axis.
-
-    Source: torch.nn.AdaptiveMaxPool1d.
-    Shapes: x (*Bs, length) -> (*Bs, output_size)
-    Dtypes: x and the result float32 or float64, alike.
-    Raises:
-        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
-        ShapeError: when called, x has too few axes, or an empty one.
-        DTypeError: when called, x holds no floats.
-
-    >>> from dgrr.tape import Tape, nn
-    >>> nn.AdaptiveMaxPool1d(2)({}, Tape().leaf([1.0, 3.0, 2.0])).numpy()
-    array([3., 3.])
-    """
-
-    axes: ClassVar[int | None] = 1
-
-
-@dataclass(frozen=True)
-class AdaptiveMaxPool2d(AdaptiveMaxPool):
-    """`AdaptiveMaxPool` over two axes.
-
-    Source: torch.nn.AdaptiveMaxPool2d.
-    Shapes: x (*Bs, H, W) -> (*Bs, *output_size)
-    Dtypes: x and the result float32 or float64, alike.
-    Raises:
-        DomainError: a size is no int in its range, or a tuple has another number of them than there are axes.
-        ShapeError: when called, x has too few axes, or an empty one.
-        DTypeError: when called, x holds no floats.
-
-    >>> from dgrr.tape import Tape, nn
-    >>> nn.AdaptiveMaxPool2d(1)({}, Tape().leaf([[1.0, 2.0], [4.0, 3.0]])).numpy()
-    array([[4.]])
-    """
-
-    axes: ClassVar[int | None] = 2

@@ -9,13 +9,13 @@ the numerics documentation; the order of operations is the order written here.
 import numpy as np
 from numba import njit
 
-from ...numerics.engine.intrinsics import real, word
-from ...numerics.engine.kernel import kernel, share, vector, vector_as
-from ...numerics.math import elementary
-from ...numerics.simd import operations
-from ...numerics.simd.lanes import inlined
-from ...numerics.simd.operations import constant, float_of, select
-from ...numerics.simd.vectors import combine, transform
+from ....numerics.engine.intrinsics import real, word
+from ....numerics.engine.kernel import kernel, share, vector, vector_as
+from ....numerics.math import elementary
+from ....numerics.simd import operations
+from ....numerics.simd.lanes import inlined
+from ....numerics.simd.operations import constant, float_of, select
+from ....numerics.simd.vectors import combine, transform
 
 BYTE, INT64 = np.uint8(0), np.int64(0)
 

@@ -2,11 +2,11 @@
 
 # numba's functions carry no types.
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
-from ...numerics.engine.intrinsics import word
-from ...numerics.engine.kernel import kernel, share, vector
-from ...numerics.simd.lanes import inlined
-from ...numerics.simd.operations import add, bits_of, constant, constants, float_of, select, shl, sub
-from ...numerics.simd.vectors import transform
+from ....numerics.engine.intrinsics import word
+from ....numerics.engine.kernel import kernel, share, vector
+from ....numerics.simd.lanes import inlined
+from ....numerics.simd.operations import add, bits_of, constant, constants, float_of, select, shl, sub
+from ....numerics.simd.vectors import transform
 
 SIGN, FLOOR, CEIL, ROUND, TRUNC = range(5)
 """What `rounded` computes."""

@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from ... import ops
-from ...errors import ShapeError
-from ...ops.attention.positions import turns
-from ...var.var import AnyVar
-from ..checks import refuse, require_at_least
-from ..context import Context
-from ..initializers import normal
-from ..layer import Layer, Params, parameter
-from ..parameters import Parameter
+from .... import ops
+from ....errors import ShapeError
+from ....ops.attention.positions import turns
+from ....var.var import AnyVar
+from ...checks import refuse, require_at_least
+from ...context import Context
+from ...initializers import normal
+from ...layer import Layer, Params, parameter
+from ...parameters import Parameter
 
 
 @dataclass(frozen=True)

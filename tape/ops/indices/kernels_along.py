@@ -6,7 +6,7 @@ import numpy as np
 
 from ...numerics.engine.intrinsics import real, word
 from ...numerics.engine.kernel import kernel, share, vector, vector_as
-from .kernels_index import position_of
+from .kernels import position_of
 
 INT64 = np.int64(0)
 

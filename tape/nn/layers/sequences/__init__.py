@@ -1,0 +1,1 @@
+"""Layers of sequences: recurrent ones, attention, and what tells it positions."""

@@ -1,0 +1,1 @@
+"""Layers that slide over spatial axes, or resize them."""

@@ -1,0 +1,1 @@
+"""The kernels of functions of elements, a file for each kind."""

@@ -1,0 +1,1 @@
+"""Elements taken at indices that are values, and added at them."""

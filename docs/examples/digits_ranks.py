@@ -54,6 +54,7 @@ def main() -> None:
     accuracy = trainer.evaluate(test, metric="accuracy", model=MODEL)  # each rank a part of the digits
     if ranks is not None and ranks.rank > 0:
         return
+    print(f"{len(train)} digits to train on, {len(test)} to test\n{MODEL}")
     print(f"{result.steps} steps in {result.seconds:.1f} s on {1 if ranks is None else ranks.size} ranks")
     print(f"state {result.state_digest}")
     print(f"test accuracy {accuracy:.4f}")

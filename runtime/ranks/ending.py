@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 import traceback
 from types import TracebackType
 
@@ -9,6 +10,9 @@ from .package import mpi
 
 INTERRUPTED = 130
 """The exit code of a program that Ctrl-C has ended."""
+
+HEARD = 0.2
+"""Seconds in which a launcher passes on what was said: Open MPI's else tells of the abort first."""
 
 
 def end_all(error: BaseException) -> None:
@@ -27,6 +31,7 @@ def end_all(error: BaseException) -> None:
     elif not isinstance(error.code, int):
         print(error.code, file=sys.stderr)
     sys.stderr.flush()
+    time.sleep(HEARD)
     world.Abort(code)
     os._exit(code)  # MPICH's abort returns while the others are being ended
 

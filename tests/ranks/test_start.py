@@ -57,6 +57,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     world = SimpleNamespace(size=2, Get_rank=lambda: 1, Abort=abort)
     world.Get_size = lambda: world.size
+    monkeypatch.setattr(ending, "HEARD", 0)
     monkeypatch.setattr(ending, "mpi", lambda call: SimpleNamespace(COMM_WORLD=world))
     return world
 

@@ -209,8 +209,13 @@ MUTANTS = {
 
 
 def some_rows(host: Host) -> int:
-    both = [(size, kernels) for size in SIZES[2:] for kernels in (softmaxes, columns)]
-    return sum(found for size, kernels in both for _, found in kernels(host, FLOATS[0], size, "normal"))
+    """Wrong elements of a softmax and of a sum down columns, of one block and of more."""
+    rng, found = np.random.default_rng(0), 0
+    for size in SIZES[2:]:
+        x, y = values(rng, size, "normal", FLOATS[0]), values(rng, size[::-1], "normal", FLOATS[0])
+        found += wrong_bits(host, "softmax", size, [size], [x])
+        found += wrong_bits(host, "sum_columns", (1, *size[::-1]), [size[:1]], [y])
+    return found
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)

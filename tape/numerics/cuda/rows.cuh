@@ -40,10 +40,14 @@ struct Team {
   }
 
   // The sum along a row. Whole warps go through the same blocks, whether there are elements in them or not.
-  template <class Term> METHOD real sum(long long n, const Term& term) const {
+  template <class Term> METHOD real sum(long long n, const Term& term) const { return sum(n, n, term); }
+
+  // The same of the `there` elements that a row of up to `n` has.
+  template <class Term> METHOD real sum(long long n, long long there, const Term& term) const {
     real total = (real)0;
     for (long long round = 0; round < n; round += (long long)GROUPS * ROW_BLOCK) {
-      const long long start = round + (long long)group * ROW_BLOCK, stop = start + ROW_BLOCK < n ? start + ROW_BLOCK : n;
+      const long long start = round + (long long)group * ROW_BLOCK, end = there < n ? there : n;
+      const long long stop = start + ROW_BLOCK < end ? start + ROW_BLOCK : end;
       real mine = (real)0;
 #pragma unroll 4
       for (long long i = start + lane; i < stop; i += LANES) mine = add(mine, term(i));

@@ -42,8 +42,8 @@ class Launch:
 class Form:
     """A CPU kernel on a CUDA device: launches in this order, and bytes of memory between them.
 
-    ``launches(dtype, words)`` may be empty where there is nothing to fill. ``scratch(dtype, words)`` bytes need not
-    be cleared before.
+    ``launches(dtype, words)`` may be empty where there is nothing to fill. ``scratch(dtype, words)`` bytes begin at a
+    multiple of 16 and need not be cleared before. Arrays of the table may begin anywhere.
     """
 
     launches: Callable[[np.dtype[Any], Words], tuple[Launch, ...]]

@@ -5,15 +5,14 @@ from typing import Any
 import numpy as np
 
 from ...numerics.cuda.columns import column_launches
-from ...numerics.cuda.rows import row_launches
-from ...numerics.cuda.written import Form, Launch, Words, written
+from ...numerics.cuda.rows import ROW_BLOCK, ROWS_AT_ONCE, row_launches
+from ...numerics.cuda.tiles import PROCESSORS
+from ...numerics.cuda.written import REALS, SCRATCH, Form, Launch, Words, blocks_of, written
 
 SOURCE = "tape/ops/reduce/rows.cu"
 COLUMNS = "tape/ops/reduce/columns.cu"
 
 ARRAYS = {
-    "sum_rows": 2,
-    "mean_rows": 2,
     "softmax": 2,
     "log_softmax": 2,
     "logsumexp": 2,
@@ -32,6 +31,40 @@ def _form(name: str, arrays: int) -> Form:
     return Form(launches, lambda dtype, words: 0)
 
 
+PLAIN, SQUARES, DIFFERENCES = range(3)
+"""What is summed: elements, their squares, the squares of differences."""
+
+AS_IT_IS, OVER_N, ROOT = range(3)
+"""What becomes of a sum."""
+
+
+def _sum_form(arrays: int, term: int, finish: int, *, one_row: bool = False) -> Form:
+    """A sum along rows, of which the CPU's words are rows and n, or n alone."""
+
+    def sizes(words: Words) -> tuple[int, int, bool]:
+        rows, n = (1, words[0]) if one_row else words[:2]
+        return rows, n, n > ROW_BLOCK and rows < PROCESSORS
+
+    def launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
+        rows, n, apart = sizes(words)
+        pointers, own, size = (0, 1, arrays - 1, SCRATCH), (rows, n, term, finish), dtype.itemsize
+        if not apart:
+            return row_launches(SOURCE, "sum_rows", size, rows, n, pointers[:3], own)
+        if rows == 0:
+            return ()
+        defines = (("REAL", REALS[size]), ("GROUPS", 1))
+        teams, threads = blocks_of(rows * blocks_of(n, ROW_BLOCK), ROWS_AT_ONCE), 16 * ROWS_AT_ONCE
+        sums = Launch(SOURCE, "sum_blocks", defines, (teams, 1, 1), (threads, 1, 1), 0, pointers, own)
+        total = Launch(SOURCE, "add_blocks", defines, (blocks_of(rows, 32), 1, 1), (32, 1, 1), 0, pointers, own)
+        return sums, total
+
+    def scratch(dtype: np.dtype[Any], words: Words) -> int:
+        rows, n, apart = sizes(words)
+        return rows * blocks_of(n, ROW_BLOCK) * dtype.itemsize if apart else 0
+
+    return Form(launches, scratch)
+
+
 def _column_form(name: str) -> Form:
     def launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
         outer, rows, columns = words[:3]
@@ -42,3 +75,7 @@ def _column_form(name: str) -> Form:
 
 written.update({name: _form(name, arrays) for name, arrays in ARRAYS.items()})
 written.update({name: _column_form(name) for name in ("sum_columns", "mean_columns")})
+written["sum_rows"] = _sum_form(2, PLAIN, AS_IT_IS)
+written["mean_rows"] = _sum_form(2, PLAIN, OVER_N)
+written["mean_squared_difference"] = _sum_form(3, DIFFERENCES, OVER_N, one_row=True)
+written["tensor_norm"] = _sum_form(2, SQUARES, ROOT, one_row=True)

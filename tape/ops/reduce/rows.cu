@@ -23,19 +23,54 @@ DEV real exponentials(const Team& team, long long n, const real* x, real m, real
   const Team team(ROWS, memory);                \
   const long long n = LENGTH, row = team.row;
 
-KERNEL(THREADS, 1) sum_rows(PARAMETER Call call, Report) {
-  BEGIN
-  const real* const x = row_of(call, 1, row);
-  const real total = team.sum(n, [=](long long i) { return x[i]; });
-  if (team.first()) at<real>(call, 0)[row] = total;
+// What is summed: x, its squares, the squares of x - y; and what becomes of a sum: itself, over n, its root as float64.
+enum { W_ROWS, W_LENGTH, W_TERM, W_FINISH };
+enum { PLAIN, SQUARES, DIFFERENCES };
+enum { AS_IT_IS, OVER_N, ROOT };
+enum { OUT, P_X, P_Y, P_SUMS };
+
+DEV real term_of(const Call& call, long long i) {
+  const real x = at<const real>(call, P_X)[i];
+  if (call.words[W_TERM] == PLAIN) return x;
+  const real d = call.words[W_TERM] == SQUARES ? x : sub(x, at<const real>(call, P_Y)[i]);
+  return mul(d, d);
 }
 
-KERNEL(THREADS, 1) mean_rows(PARAMETER Call call, Report) {
-  BEGIN
-  const real* const x = row_of(call, 1, row);
-  const real total = team.sum(n, [=](long long i) { return x[i]; });
-  if (team.first()) at<real>(call, 0)[row] = div(total, number(n, (real)0));
+DEV void finish(const Call& call, long long row, real total) {
+  if (call.words[W_FINISH] == ROOT) at<double>(call, OUT)[row] = (double)root(total);
+  else if (call.words[W_FINISH] == OVER_N) at<real>(call, OUT)[row] = div(total, number(LENGTH, (real)0));
+  else at<real>(call, OUT)[row] = total;
 }
+
+KERNEL(THREADS, 1) sum_rows(PARAMETER Call call, Report) {
+  BEGIN
+  const long long first = row * n;
+  const real total = team.sum(n, [&](long long i) { return term_of(call, first + i); });
+  if (team.first()) finish(call, row, total);
+}
+
+#if GROUPS == 1
+// The same of few and long rows: first the sum of each block of 4096, for which a team has a "row" of its own.
+KERNEL(THREADS, 1) sum_blocks(PARAMETER Call call, Report) {
+  DYNAMIC_SHARED(real, memory);
+  const long long n = LENGTH, blocks = (n + ROW_BLOCK - 1) / ROW_BLOCK;
+  const Team team(ROWS * blocks, memory);
+  const long long first = team.row / blocks * n, start = team.row % blocks * ROW_BLOCK, left = n - start;
+  const real sum = team.sum(ROW_BLOCK, left, [&](long long i) { return term_of(call, first + start + i); });
+  if (team.first()) at<real>(call, P_SUMS)[team.row] = sum;
+}
+
+// Then these from left to right.
+KERNEL(32, 1) add_blocks(PARAMETER Call call, Report) {
+  const long long blocks = (LENGTH + ROW_BLOCK - 1) / ROW_BLOCK, row = blockIdx.x * 32ll + threadIdx.x;
+  if (row >= ROWS) return;
+  const real* const sums = at<const real>(call, P_SUMS) + row * blocks;
+  real total = (real)0;
+#pragma unroll 16
+  for (long long b = 0; b < blocks; b++) total = add(total, sums[b]);
+  finish(call, row, total);
+}
+#endif
 
 KERNEL(THREADS, 1) softmax(PARAMETER Call call, Report) {
   BEGIN
@@ -117,7 +152,10 @@ KERNEL(THREADS, 1) cross_entropy_rows_with_grad(PARAMETER Call call, Report to) 
 
 #ifndef __CUDACC__
 HOST_ENTRY(sum_rows)
-HOST_ENTRY(mean_rows)
+#if GROUPS == 1
+HOST_ENTRY(sum_blocks)
+HOST_ENTRY(add_blocks)
+#endif
 HOST_ENTRY(softmax)
 HOST_ENTRY(log_softmax)
 HOST_ENTRY(logsumexp)

@@ -116,11 +116,12 @@ def _library(folder: Path, headers: Path, source: Path, defines: tuple[tuple[str
 
 
 def output(shape: Sequence[int], dtype: Any) -> tuple[Array, Callable[[], bool]]:
-    """An array to fill, and whether what lies around it is as it was."""
+    """An array to fill, which often begins where vectors may not, and whether what lies around it is as it was."""
     count = prod(shape)
+    start = GUARD + count // 4 % 2
     memory = np.full(count + 2 * GUARD, 5, dtype)
-    own = memory[GUARD : GUARD + count].reshape(shape)
-    return own, lambda: bool((memory[:GUARD] == 5).all() and (memory[GUARD + count :] == 5).all())
+    own = memory[start : start + count].reshape(shape)
+    return own, lambda: bool((memory[:start] == 5).all() and (memory[start + count :] == 5).all())
 
 
 # ---------------------------------------------------------------------- numbers that show a wrong bit

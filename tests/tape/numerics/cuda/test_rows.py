@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from dgrr.arrays import Array
+from dgrr.runtime.optim import kernels as optimizers
 from dgrr.tape.numerics.cuda.rows import ROW_BLOCK
 from dgrr.tape.numerics.cuda.written import Launch
 from dgrr.tape.numerics.engine.kernel import KERNELS
 from dgrr.tape.numerics.engine.launch import Words, launch
 from dgrr.tape.ops import cuda_forms
+from dgrr.tape.ops.reduce import cuda_rows
 
 from .host import HEADERS, KINDS, NO_FAULT, OP, PACKAGE, Host, enumerators, needs_cuda, output, values, wrong
 from .mutation import is_found, mutated
@@ -107,9 +109,28 @@ def test_every_kernel_has_the_bits_of_the_cpu(host: Host, dtype: Any, family: An
             assert not any(found.values()), (size, kind, found)
 
 
-def test_a_row_of_several_rounds(host: Host) -> None:
+def test_rows_of_several_rounds(host: Host) -> None:
     x = values(np.random.default_rng(0), (1, 33 * ROW_BLOCK + 5), "wide", FLOATS[0])
+    assert not wrong_bits(host, "softmax", x.shape, [x.shape], [x])
     assert not wrong_bits(host, "sum_rows", x.shape, [(1,)], [x])
+
+
+def test_many_rows_of_more_than_a_block(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_rows, "PROCESSORS", 2)
+    x = values(np.random.default_rng(0), (3, ROW_BLOCK + 5), "wide", FLOATS[0])
+    assert len(cuda_forms.FORMS["mean_rows"].launches(FLOATS[0], x.shape)) == 1
+    assert not wrong_bits(host, "mean_rows", x.shape, [(3,)], [x])
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("n", [0, 1, 77, ROW_BLOCK, 3 * ROW_BLOCK + 1])
+def test_sums_of_whole_arrays(host: Host, dtype: Any, n: int) -> None:
+    a, b = values(np.random.default_rng(0), (2, n), "wide", dtype)
+    assert not wrong_bits(host, "mean_squared_difference", (n,), [(1,)], [a, b])
+    norm, right = np.zeros(1), np.zeros(1)
+    launch(optimizers.tensor_norm, dtype, Words(n), [right, a], 0)
+    assert host.run("tensor_norm", [norm, a], (n,), dtype) == NO_FAULT
+    assert norm[0] == right[0] or np.isnan(right[0])
 
 
 @pytest.mark.parametrize("name", ["cross_entropy_rows", "cross_entropy_grad", "cross_entropy_rows_with_grad"])
@@ -188,8 +209,13 @@ MUTANTS = {
 
 
 def some_rows(host: Host) -> int:
-    both = [(size, kernels) for size in SIZES[2:] for kernels in (softmaxes, columns)]
-    return sum(found for size, kernels in both for _, found in kernels(host, FLOATS[0], size, "normal"))
+    """Wrong elements of a softmax and of a sum down columns, of one block and of more."""
+    rng, found = np.random.default_rng(0), 0
+    for size in SIZES[2:]:
+        x, y = values(rng, size, "normal", FLOATS[0]), values(rng, size[::-1], "normal", FLOATS[0])
+        found += wrong_bits(host, "softmax", size, [size], [x])
+        found += wrong_bits(host, "sum_columns", (1, *size[::-1]), [size[:1]], [y])
+    return found
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)

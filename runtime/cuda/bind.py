@@ -11,7 +11,6 @@ from ...arrays import Array
 from ...tape.numerics.cuda import nvrtc
 from ...tape.numerics.cuda.code import Wanted, ptx_of
 from ...tape.numerics.cuda.entry import NAME, NO_FAULT, SHIFT
-from ...tape.numerics.cuda.tiles import VECTOR_BYTES
 from ...tape.numerics.cuda.written import Launch, written
 from ...tape.numerics.engine.chain import Chain
 from ...tape.numerics.engine.kernel import Kernel
@@ -137,7 +136,7 @@ class CudaBound(BoundPlan):
         table = [self._where[program.root(v)] + program.layout(v).offset for v in op.table]
         words, form = self._words(op), written.get(op.kernel.name)
         memory = self._uploaded(np.array([*table, *words], np.int64))
-        if form is None or any(address % VECTOR_BYTES for address in table):
+        if form is None:
             parts = max(1, chain.size if chain else _units(program, op))
             yield self._translated(i, op, Wanted.of(*_stand_in(op), chain), (memory, memory + 8 * len(table)), parts)
             return

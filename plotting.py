@@ -33,10 +33,8 @@ def curve(call: str, values: npt.ArrayLike, ax: Any = None, *, first: int = 0, l
     ax, y = axes(call, ax), np.asarray(values, np.float64)
     steps = np.arange(first, first + y.size)
     long = y.size >= SMOOTHED
-    (line,) = ax.plot(
-        steps, np.where(np.isfinite(y), y, np.nan), linewidth=0.8 if long else 1.5, alpha=0.35 if long else 1
-    )
-    line.set_label(label)
+    shown = {"linewidth": 0.8, "alpha": 0.35} if long else {}
+    (line,) = ax.plot(steps, np.where(np.isfinite(y), y, np.nan), label=label, **shown)
     if long:
         ax.plot(steps, running_mean(y), color=line.get_color(), label=f"{label}, mean of {_window(y.size)} steps")
     if Scale.of(y.tolist()).logarithmic:

@@ -12,6 +12,10 @@ from ...showing import Described, counted
 from .history import History
 
 
+_SAID = ("epoch", "step", "loss", "lr", "seconds")
+"""Of an epoch's row, what is said otherwise."""
+
+
 @dataclass(frozen=True, repr=False)
 class Result(Described):
     """What `Trainer.fit` did; it prints, and shows itself in a notebook, with its losses as a curve."""
@@ -37,11 +41,8 @@ class Result(Described):
             found |= self._best()
         if self.seconds > 0:
             found["speed"] = f"{self.steps / self.seconds:,.4g} steps/s"
-        own = ("epoch", "step", "loss", "seconds")
-        last = {
-            name: x for name, x in self.history.last_epoch().items() if name not in own and not name.startswith("lr")
-        }
-        return {**found, **{name: f"{x:.6g}" for name, x in last.items()}, "state digest": self.state_digest}
+        measured = {name: f"{x:.6g}" for name, x in self.history.last_epoch().items() if name not in _SAID}
+        return {**found, **measured, "state digest": self.state_digest}
 
     def _best(self) -> dict[str, object]:
         finite = np.flatnonzero(np.isfinite(self.losses))

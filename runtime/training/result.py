@@ -11,7 +11,6 @@ from ...plotting import curve
 from ...showing import Described, counted
 from .history import History
 
-
 _SAID = ("epoch", "step", "loss", "lr", "seconds")
 """Of an epoch's row, what is said otherwise."""
 

@@ -5,13 +5,16 @@ The HTML has no colours of its own, so that it reads on light and on dark pages;
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from io import StringIO
+from numbers import Real
 from os import get_terminal_size
 from typing import TypeVar, overload
 
 from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
 
 T = TypeVar("T")
 
@@ -31,6 +34,16 @@ _PRE = "margin:0.3em 0;line-height:1.25;white-space:pre;overflow-x:auto"
 
 
 # ------------------------------------------------------------------ rows
+
+
+def rate(steps: float, seconds: float) -> str:
+    """Steps per second, as people read it.
+
+    >>> rate(2000, 1.0), rate(1, 3.0)
+    ('2,000 steps/s', '0.33 steps/s')
+    """
+    speed = steps / seconds if seconds > 0 else 0.0
+    return f"{speed:,.0f} steps/s" if speed >= 10 else f"{speed:.2g} steps/s"
 
 
 def shown_rows(count: int, limit: int | None = LIMIT) -> tuple[range, range]:
@@ -101,6 +114,30 @@ def size(count: int) -> str:
     return f"{value:.1f} {unit}"
 
 
+def cell(value: object) -> str:
+    """A cell of a table: floats with four digits, None as a dash."""
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+Rows = Sequence[Sequence[object]]
+"""Of each row a value for every column."""
+
+
+def drawn(title: str, columns: Sequence[str], first: Rows, last: Rows = (), skipped: int = 0) -> Table:
+    """A table for a rich console; between its first and its last rows those that are not shown are counted."""
+    table = Table(title=Text(title) if title else None, title_justify="left", caption_justify="left")
+    table.caption = Text(more(skipped)) if skipped else None
+    for i, column in enumerate(columns):
+        numbers = all(isinstance(row[i], Real | None) for row in (*first, *last))
+        table.add_column(Text(column), justify="right" if numbers else "left", no_wrap=numbers, overflow="fold")
+    gap = [[characters("⋮", ":")] * len(columns)] if skipped else []
+    for row in (*first, *gap, *last):
+        table.add_row(*(Text(cell(value)) for value in row))
+    return table
+
+
 def listed(title: str, rows: Mapping[str, object]) -> str:
     """Lines of a title and of facts below it.
 
@@ -129,6 +166,25 @@ def rendered(what: RenderableType, width: int | None = None) -> str:
     out = _Text()
     Console(file=out, width=width or text_width(), color_system=None).print(what)
     return "\n".join(line.rstrip() for line in out.getvalue().rstrip("\n").split("\n"))
+
+
+def styled(what: RenderableType) -> str:
+    """The same, bold and coloured where standard output is a terminal that has that."""
+    if not sys.stdout.isatty():
+        return rendered(what)
+    out = _Text()
+    Console(file=out, width=text_width(), force_terminal=True).print(what)
+    return out.getvalue().rstrip("\n")
+
+
+def facts_grid(rows: Mapping[str, object]) -> Table:
+    """Names and what they are for a rich console, one below the other; what is too long goes on below."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column(overflow="fold")
+    for name, value in rows.items():
+        table.add_row(Text(name), value if isinstance(value, Text) else Text(str(value)))
+    return table
 
 
 def text_width() -> int:
@@ -210,10 +266,8 @@ def facts(rows: Mapping[str, object]) -> str:
     return f"{_TABLE}<tbody>{''.join(lines)}</tbody></table>"
 
 
-def grid(
-    columns: Sequence[str], first: Iterable[Sequence[str]], last: Iterable[Sequence[str]] = (), skipped: int = 0
-) -> str:
-    """HTML of a table of cells; between its first and its last rows those that are not shown are counted."""
+def grid(columns: Sequence[str], first: Rows, last: Rows = (), skipped: int = 0) -> str:
+    """HTML of the table that `drawn` draws."""
     head = "".join(f'<th scope="col" style="{_LEFT}">{escape(name)}</th>' for name in columns)
     gap = f'<tr><td colspan="{len(columns)}" style="{_LEFT}">{escape(more(skipped))}</td></tr>' if skipped else ""
     body = "".join([*map(_row, first), gap, *map(_row, last)])
@@ -230,14 +284,6 @@ def folded(title: str, part: str) -> str:
     return f"<details><summary>{escape(title)}</summary>{part}</details>"
 
 
-def _row(cells: Sequence[str]) -> str:
-    shown = (f'<td style="{_RIGHT if _is_number(cell) else _LEFT}">{escape(cell)}</td>' for cell in cells)
-    return f"<tr>{''.join(shown)}</tr>"
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell.replace(",", "").rstrip("%"))
-    except ValueError:
-        return cell == "-"
-    return True
+def _row(values: Sequence[object]) -> str:
+    cells = (f'<td style="{_RIGHT if isinstance(x, Real | None) else _LEFT}">{escape(cell(x))}</td>' for x in values)
+    return f"<tr>{''.join(cells)}</tr>"

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import log
 from typing import Any
 
+from ...showing import cell
 from ..errors import DomainError
 from ..graph.node import Node
-from ..values.tables import show, statistics
+from ..values.tables import statistics
 
 Key = int | str
 """What a node is drawn as: by itself (its id), or with others (the name of their scope)."""
@@ -88,7 +89,7 @@ def _colours(keys: Sequence[Key], gradients: Iterable[Any]) -> tuple[str, dict[K
     positive = [norm for norm in norms.values() if norm > 0]
     low, high = (min(positive), max(positive)) if positive else (1.0, 1.0)
     colours = {key: NON_FINITE if key in spoiled else _colour(norm, low, high) for key, norm in norms.items()}
-    return f"gradient norm: white {show(low)}, red {show(high)}; blue zero, magenta non-finite", colours
+    return f"gradient norm: white {cell(low)}, red {cell(high)}; blue zero, magenta non-finite", colours
 
 
 def _colour(norm: float, low: float, high: float) -> str:

@@ -273,7 +273,7 @@ def applied(part: Any, name: str, p: Params, x: AnyVar, ctx: Context | None, mor
     """`Layer.part` for one that is at hand; its nodes belong to the tape's scope of its name."""
     prefix, tape = f"{name}.", getattr(x, "tape", None)
     try:
-        with nullcontext() if tape is None else tape.scope(name):
+        with nullcontext() if tape is None else tape.scope(name, type(part).__name__):
             y: AnyVar = part(Scope(p, prefix), x, None if ctx is None else ctx.scope(prefix), **more)
     except DgrrError as error:
         error.raised_in(name)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...arrays import Array
 from ...runtime.optim import Rule
+from ...showing import Printed
 from ...tape.errors import DgrrError
 from ...ulp import ulp_distances
 from ..comparing.policy import Policy, PolicyLike, Tolerance
@@ -78,7 +79,7 @@ class Distance:
 
 
 @dataclass(slots=True)
-class Recomputation:
+class Recomputation(Printed):
     """What was computed again, and how far it is from what is recorded. It is true if all is within the policy.
 
     Args:

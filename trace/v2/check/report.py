@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ....showing import Printed
 from ...exit_codes import Exit
 from ..verdict import Verdict
 
@@ -30,7 +31,7 @@ class Finding:
 
 
 @dataclass(slots=True)
-class Report:
+class Report(Printed):
     """What was asked of a trace and how it went.
 
     `structure`, `chain`, `update`, `gradient` and `data` are each `proven`, `failed` or `not proven`.

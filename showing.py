@@ -1,12 +1,7 @@
-"""How things show themselves to people: text as wide as the terminal, and HTML that notebooks show.
-
-The HTML has no colours of its own, so that it reads on light and on dark pages; whatever a user has named is escaped.
-"""
+"""What people read in a terminal: numbers with their nouns, and tables of which the first and last rows are shown."""
 
 import sys
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from html import escape
 from io import StringIO
 from numbers import Real
 from os import get_terminal_size
@@ -26,11 +21,6 @@ LAST = 10
 
 PLAIN_WIDTH = 160
 """Columns of text beyond which a printed table would wrap, where there is no terminal."""
-
-_FRAME = "overflow-x:auto;max-width:100%"
-_TABLE = '<table cellpadding="4" style="border-collapse:collapse;font-variant-numeric:tabular-nums">'
-_LEFT, _RIGHT = "text-align:left;vertical-align:top", "text-align:right;vertical-align:top"
-_PRE = "margin:0.3em 0;line-height:1.25;white-space:pre;overflow-x:auto"
 
 
 # ------------------------------------------------------------------ rows
@@ -128,14 +118,20 @@ Rows = Sequence[Sequence[object]]
 def drawn(title: str, columns: Sequence[str], first: Rows, last: Rows = (), skipped: int = 0) -> Table:
     """A table for a rich console; between its first and its last rows those that are not shown are counted."""
     table = Table(title=Text(title) if title else None, title_justify="left", caption_justify="left")
-    table.caption = Text(more(skipped)) if skipped else None
-    for i, column in enumerate(columns):
-        numbers = all(isinstance(row[i], Real | None) for row in (*first, *last))
+    if skipped:
+        table.caption = Text(more(skipped))
+        table.min_width = len(more(skipped))
+    for column, numbers in zip(columns, are_numbers(len(columns), first, last), strict=True):
         table.add_column(Text(column), justify="right" if numbers else "left", no_wrap=numbers, overflow="fold")
     gap = [[characters("⋮", ":")] * len(columns)] if skipped else []
     for row in (*first, *gap, *last):
         table.add_row(*(Text(cell(value)) for value in row))
     return table
+
+
+def are_numbers(columns: int, first: Rows, last: Rows) -> list[bool]:
+    """Which columns have nothing but numbers; these stand to the right."""
+    return [all(isinstance(row[i], Real | None) for row in (*first, *last)) for i in range(columns)]
 
 
 def listed(title: str, rows: Mapping[str, object]) -> str:
@@ -210,80 +206,3 @@ def _can_show(text: str) -> bool:
 
 def _encoding() -> str:
     return getattr(sys.stdout, "encoding", None) or "utf-8"
-
-
-# ------------------------------------------------------------------ a notebook
-
-
-class Described(ABC):
-    """What shows itself by a title and some facts: printed, in a line where it is one of several, and in a notebook."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def _title(self) -> str:
-        """A few words."""
-
-    @abstractmethod
-    def about(self) -> Mapping[str, object]:
-        """What is to be said to people, by name."""
-
-    def __repr__(self) -> str:
-        return f"<{self._title()}>"
-
-    def __str__(self) -> str:
-        return listed(self._title(), self.about())
-
-    def _repr_html_(self) -> str:
-        return panel(self._title(), facts(self.about()))
-
-
-class Printed:
-    """What a notebook shows as the text that it prints."""
-
-    __slots__ = ()
-
-    def _repr_html_(self) -> str:
-        return panel("", text(str(self)))
-
-
-def panel(title: str, *parts: str) -> str:
-    """HTML of something: its title, and below it what `facts`, `grid`, `text` and `folded` give.
-
-    >>> panel("a < b", facts({"steps": 3}))[:68]
-    '<div style="overflow-x:auto;max-width:100%"><strong>a &lt; b</strong'
-    """
-    head = f"<strong>{escape(title)}</strong>" if title else ""
-    return f'<div style="{_FRAME}">{head}{"".join(parts)}</div>'
-
-
-def facts(rows: Mapping[str, object]) -> str:
-    """HTML of names and what they are, one below the other."""
-    lines = (
-        f'<tr><th scope="row" style="{_LEFT}">{escape(name)}</th><td style="{_LEFT}">{escape(str(value))}</td></tr>'
-        for name, value in rows.items()
-    )
-    return f"{_TABLE}<tbody>{''.join(lines)}</tbody></table>"
-
-
-def grid(columns: Sequence[str], first: Rows, last: Rows = (), skipped: int = 0) -> str:
-    """HTML of the table that `drawn` draws."""
-    head = "".join(f'<th scope="col" style="{_LEFT}">{escape(name)}</th>' for name in columns)
-    gap = f'<tr><td colspan="{len(columns)}" style="{_LEFT}">{escape(more(skipped))}</td></tr>' if skipped else ""
-    body = "".join([*map(_row, first), gap, *map(_row, last)])
-    return f"{_TABLE}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def text(content: str) -> str:
-    """HTML of lines as they are."""
-    return f'<pre style="{_PRE}">{escape(content)}</pre>'
-
-
-def folded(title: str, part: str) -> str:
-    """HTML of what is shown when somebody asks for it."""
-    return f"<details><summary>{escape(title)}</summary>{part}</details>"
-
-
-def _row(values: Sequence[object]) -> str:
-    cells = (f'<td style="{_RIGHT if isinstance(x, Real | None) else _LEFT}">{escape(cell(x))}</td>' for x in values)
-    return f"<tr>{''.join(cells)}</tr>"

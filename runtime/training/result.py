@@ -7,8 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...curves import sparkline
+from ...panels import Described
 from ...plotting import curve
-from ...showing import Described, counted, rate
+from ...showing import counted, rate
 from .history import History
 
 _SAID = ("epoch", "step", "loss", "lr", "seconds")

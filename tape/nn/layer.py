@@ -171,6 +171,9 @@ class Layer(Fields, ABC, Generic[In, Out]):
     def __str__(self) -> str:
         return str(self.table())
 
+    def _repr_html_(self) -> str:
+        return self.table().to_html()
+
 
 AnyLayer = Layer[UnknownAxis, Any] | Layer[Any, UnknownAxis]
 """What only a layer is of which one end, at least, is not known."""

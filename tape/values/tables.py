@@ -10,7 +10,8 @@ import numpy as np
 from rich.table import Table as RichTable
 
 from ...arrays import Array
-from ...showing import LIMIT, drawn, grid, panel, rendered, shown_rows
+from ...panels import grid, panel
+from ...showing import LIMIT, drawn, rendered, shown_rows
 from ..errors import DomainError
 
 
@@ -63,15 +64,15 @@ class Table:
         ``width`` is that of the text in columns; None stands for that of the terminal, or 160 where there is none.
 
         >>> print(Table("", ("n",), [{"n": n} for n in range(9)]).to_string(limit=4))
-        ┏━━━┓
-        ┃ n ┃
-        ┡━━━┩
-        │ 0 │
-        │ 1 │
-        │ 2 │
-        │ ⋮ │
-        │ 8 │
-        └───┘
+        ┏━━━━━━┓
+        ┃    n ┃
+        ┡━━━━━━┩
+        │    0 │
+        │    1 │
+        │    2 │
+        │    ⋮ │
+        │    8 │
+        └──────┘
         … 5 more
         """
         return rendered(self._drawn(limit), width)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ...atomic_file import replacing
-from ...showing import Printed
+from ...panels import Printed
 from ..exit_codes import Exit
 from ..v2.check.report import Finding
 from ..v2.verdict import Verdict

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Array
+from ...panels import Printed
 from ...runtime.optim import Rule
-from ...showing import Printed
 from ...tape.errors import DgrrError
 from ...ulp import ulp_distances
 from ..comparing.policy import Policy, PolicyLike, Tolerance

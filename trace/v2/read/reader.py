@@ -13,8 +13,9 @@ from .... import system
 from ....arrays import Array
 from ....completed_step import of_group
 from ....curves import sparkline
+from ....panels import facts, folded, grid, panel
 from ....plotting import curve
-from ....showing import counted, facts, folded, grid, listed, panel, shown_rows
+from ....showing import counted, listed, shown_rows
 from ...file_version import open_regular
 from ..errors import NotRecordedError, UnsealedTraceWarning
 from ..format.constants import PARTIAL_SUFFIX, StepFlag, TensorRole

@@ -9,7 +9,7 @@ from json import dumps
 from typing import Any
 
 from .... import system
-from ....showing import Printed
+from ....panels import Printed
 from ...exit_codes import Exit
 from ...file_version import open_regular, version_of
 from ..check.report import Finding, Report

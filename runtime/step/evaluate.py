@@ -43,7 +43,8 @@ class Evaluation(Described):
     def about(self) -> dict[str, object]:
         """What is to be said of it to people: loss, metrics, and the norm of each parameter's gradient."""
         shown = list(self.grads.items())[:LIMIT]
-        found = {"loss": f"{self.loss.item():.9g}", **{name: f"{x:.6g}" for name, x in self.metrics.items()}}
+        found: dict[str, object] = {"loss": f"{self.loss.item():.9g}"}
+        found |= {name: f"{x:.6g}" for name, x in self.metrics.items()}
         found |= {f"|gradient| of {name}": f"{norm(grad):.4g}" for name, grad in shown}
         return found | ({"and": more(len(self.grads) - LIMIT)} if len(self.grads) > LIMIT else {})
 

@@ -74,9 +74,9 @@ def plotted(values: npt.ArrayLike, width: int = 72, height: int = 8, first: int 
     of dots, or, where standard output cannot show these, of stars. What is not finite is counted below.
 
     >>> print("\\n".join(plotted([3, 2, 1], width=12, height=2)))
-    3 ┤⠉⠒⠤⣀⡀
-    1 ┤    ⠈⠉⠒⠤⣀
-      0        2
+    3 ┤⠉⠓⠦⢤⣀
+    1 ┤    ⠈⠙⠒⠦⣄
+       0       2
     """
     x = np.asarray(values, np.float64)
     if not x.size:

@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from io import StringIO
 from numbers import Real
 from os import get_terminal_size
-from typing import TypeVar, overload
+from typing import Any, TypeVar, overload
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -159,18 +160,34 @@ class _Text(StringIO):
 
 def rendered(what: RenderableType, width: int | None = None) -> str:
     """What rich draws, as plain text; as wide as the terminal, or `PLAIN_WIDTH` where there is none."""
-    out = _Text()
-    Console(file=out, width=width or text_width(), color_system=None, force_jupyter=False).print(what)
-    return "\n".join(line.rstrip() for line in out.getvalue().rstrip("\n").split("\n"))
+    text = _written(what, width or text_width(), color_system=None)
+    return "\n".join(line.rstrip() for line in text.split("\n"))
 
 
 def styled(what: RenderableType) -> str:
     """The same, bold and coloured where standard output is a terminal that has that."""
-    if not sys.stdout.isatty():
-        return rendered(what)
+    return _written(what, text_width(), force_terminal=True) if sys.stdout.isatty() else rendered(what)
+
+
+def _written(what: RenderableType, width: int, **options: Any) -> str:
+    """What a console writes; in a notebook too, where rich would else show it and write nothing."""
     out = _Text()
-    Console(file=out, width=text_width(), force_terminal=True, force_jupyter=False).print(what)
+    console = Console(file=out, width=width, force_jupyter=False, **options)
+    if (
+        isinstance(what, Table)
+        and console.measure(what, options=console.options.update_width(_ENDLESS)).maximum > width
+    ):
+        _narrow(what)
+    console.print(what)
     return out.getvalue().rstrip("\n")
+
+
+_ENDLESS = 1 << 20
+
+
+def _narrow(table: Table) -> None:
+    """Leave the lines and most spaces between columns to what stands in them."""
+    table.box, table.show_edge, table.pad_edge, table.padding = SIMPLE_HEAD, False, False, (0, 1, 0, 0)
 
 
 def facts_grid(rows: Mapping[str, object]) -> Table:

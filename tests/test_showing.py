@@ -113,6 +113,13 @@ def test_a_terminal_without_boxes_gets_plain_characters(monkeypatch: pytest.Monk
     assert ":" in shown
 
 
+def test_a_narrow_table_has_no_lines_between_its_columns() -> None:
+    table = [("encoder.0.weight", 1.25), ("b", None)]
+    assert rendered(drawn("", ("name", "norm"), table), 27).splitlines()[3] == "│ encoder.0.weight │ 1.25 │"
+    narrow = rendered(drawn("", ("name", "norm"), table), 24).splitlines()
+    assert narrow == ["name              norm", "─" * 22, "encoder.0.weight  1.25", "b                    -"]
+
+
 def test_text_is_text_in_a_notebook_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """There rich would show what it is asked to write to a file."""
     monkeypatch.setattr("rich.console._is_jupyter", lambda: True)

@@ -40,7 +40,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Any:
     notebook: Any = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JUPYTER_PATH", str(_kernel(folder)))
-        client: Any = nbclient.NotebookClient(notebook, timeout=60, kernel_name="python3")
+        client: Any = nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3")
         client.execute(cwd=str(folder))
     return {cell.source: cell.outputs for cell in notebook.cells}, notebook.metadata
 

@@ -1,5 +1,6 @@
 """`dgrr demo`: what it proves, prints and answers, and how it ends when something goes wrong."""
 
+import io
 import os
 import pty
 import re
@@ -10,11 +11,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dgrr.runtime import SGD
 from dgrr.trace import open_trace
 from dgrr.trace.cli import demo, main
+from dgrr.trace.cli.misread import drawn_digits, misread
 
 DGRR = Path(sys.executable).parent / "dgrr"
 Ended = subprocess.CompletedProcess[str]
@@ -97,6 +100,19 @@ def test_other_arguments_and_a_path_with_spaces(tmp_path: Path) -> None:
     assert list(folder.iterdir()) == [out]
     with open_trace(out) as trace:
         assert (len(trace), trace.header.seed, trace.schema.groups[0].rule) == (58, 7, "sgd@1")
+
+
+def test_misread_digits_stand_beside_each_other_the_surest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), "utf-8"))
+    outputs = np.array([[0.0, 1.0], [3.0, 0.0], [0.0, 9.0], [0.0, 800.0]], np.float32)
+    found = misread(outputs, np.array([1, 1, 0, 0]))
+    assert [(digit.index, digit.label, digit.read) for digit in found] == [(3, 0, 1), (2, 0, 1), (1, 1, 0)]
+    assert [str(digit) for digit in found] == ["0 read as 1, 100%", "0 read as 1, 100%", "1 read as 0, 95%"]
+    images = np.zeros((4, 64), np.float32)
+    images[2, :8] = np.arange(8) / 7
+    lines = drawn_digits(found, images)
+    assert lines[:2] == ["0 read as 1, 100%   0 read as 1, 100%   1 read as 0, 95%", " " * 20 + "  ░░░░▒▒▒▒▓▓▓▓██"]
+    assert lines[2:] == [""] * 7
 
 
 # Ctrl-C.

@@ -8,14 +8,16 @@ after the step. Step count, bias corrections and learning rate are values like a
 from dataclasses import dataclass
 from hashlib import sha256
 
+from ...panels import Printed
+from ...showing import counted
 from .formats import dot, json
 from .formats.parse import parse
 from .formats.text import write
 from .values import GraphContent, IRNode as IRNode, Role as Role, Value as Value, gradient_name as gradient_name
 
 
-@dataclass(frozen=True)
-class IRGraph(GraphContent):
+@dataclass(frozen=True, repr=False)
+class IRGraph(GraphContent, Printed):
     """A step: its content, which text, JSON and a drawing show.
 
     Graphs are equal if their content is; then they have the same text, JSON and digest.
@@ -33,6 +35,9 @@ class IRGraph(GraphContent):
 
     def __str__(self) -> str:
         return write(self)
+
+    def __repr__(self) -> str:
+        return f"<graph {self.name!r}: {counted(len(self.nodes), 'node')}, {counted(len(self.values), 'value')}>"
 
     @classmethod
     def parse(cls, text: str) -> "IRGraph":

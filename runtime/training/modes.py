@@ -59,7 +59,7 @@ class StepRunner:
             )
         if device != "cpu" and ranks is not None:
             raise DomainError(f"Trainer: argument 'ranks': expected None with the device {device!r}, got {ranks!r}")
-        self._mode, self._warmup = mode, int(warmup)
+        self.mode, self._warmup = mode, int(warmup)
         state: dict[str, Any] = {"model_state": model_state, "seed": seed, "on_shape_change": on_shape_change}
         self._captured: CapturedStep | RankedStep
         self._eager: EagerStep | RankedStep
@@ -75,7 +75,7 @@ class StepRunner:
     @property
     def is_eager(self) -> bool:
         """Whether no step is captured."""
-        return self._mode == "eager"
+        return self.mode == "eager"
 
     @property
     def own(self) -> range | None:
@@ -89,9 +89,9 @@ class StepRunner:
 
     def tape(self, batch: Any) -> StepTape:
         """Every value of the next step on this batch and its gradient. Trains nothing."""
-        if self._mode == "eager" or isinstance(self._captured, RankedStep):
+        if self.mode == "eager" or isinstance(self._captured, RankedStep):
             return eager_tape(self._eager, batch)
-        if self._mode == "capture":
+        if self.mode == "capture":
             self._captured.forget()
         return self._captured.tape(batch)
 
@@ -100,9 +100,9 @@ class StepRunner:
         self._captured.require_same("after the last step")
 
     def _next(self) -> AnyStep:
-        if self._mode == "eager":
+        if self.mode == "eager":
             return self._eager
-        if self._mode == "capture":
+        if self.mode == "capture":
             self._captured.forget()
         elif self._warmup > 0:
             self._warmup -= 1

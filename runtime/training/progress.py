@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column
 
+from ...showing import rate
+
 EVERY = 0.1
 """Seconds between two looks of the bar at the figures."""
 
@@ -90,12 +92,6 @@ class Bar:
         self._progress.update(self._task, completed=self._steps, figures=text)
 
 
-def rate(steps: int, seconds: float) -> str:
-    """Steps per second, as people read it."""
-    speed = steps / seconds if seconds > 0 else 0.0
-    return f"{speed:,.0f} steps/s" if speed >= 10 else f"{speed:.2g} steps/s"
-
-
 def _shown(figures: Mapping[str, float]) -> list[str]:
     return [f"{name} {value:.4f}" for name, value in figures.items()]
 
@@ -124,3 +120,5 @@ def reporting(
         figures = TextColumn("{task.fields[figures]}", markup=False, table_column=Column(no_wrap=False))
         with Progress(*columns, figures, console=shown) as bar:  # where it is narrow, the figures take several lines
             yield Bar(bar, total, epochs, running)
+            if shown.is_jupyter:
+                bar.refresh()  # which rich does at the end of a bar on a terminal only

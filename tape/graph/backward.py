@@ -5,12 +5,15 @@ contributions of its children, the child with the highest id first, and for one 
 contributions.
 """
 
+import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 
+from ...plotting import norms
+from ...showing import LateRows, counted
 from ..errors import DTypeError, GradientError, ShapeError, TapeError
 from ..record.op import OPS
 from ..values.tables import Table, statistics
@@ -177,6 +180,40 @@ class DenseGrads(Unique, Generic[G]):
         rows = [self._row(id, g) for id, g in self.reached().items() if self._matches(id, op, name)]
         table = Table("gradients", COLUMNS, [row for row in rows if row["non-finite"] or not nonfinite])
         return table if sort is None else table.sorted(sort, descending=sort in DESCENDING)
+
+    def __repr__(self) -> str:
+        return f"<gradients of {counted(len(self), 'node')}, {len(self.reached()):,} reached>"
+
+    def __str__(self) -> str:
+        return str(self._overview())
+
+    def _repr_html_(self) -> str:
+        """The first and the last gradients in a notebook."""
+        return self._overview().to_html()
+
+    def _overview(self) -> Table:
+        """To be shown at once: its title has the totals, and rows that are not shown are not made."""
+        reached, spoiled = self.reached(), self.first_nonfinite()
+        title = f"gradients: {len(reached):,} of {counted(len(self), 'node')} reached, "
+        title += "all finite" if spoiled is None else f"the first not finite at node {spoiled.node.id}"
+        rows = LateRows(list(reached), lambda id: self._row(id, reached[id]))
+        return Table(title, COLUMNS, rows)
+
+    def plot(self, ax: Any = None) -> Any:
+        """The norm of every gradient by the id of its node, on a logarithmic scale; gives matplotlib's axes.
+
+        Those of parameters, and other leaves, stand out; a zero stands on the lower edge, and what is not finite, too.
+
+        Args:
+            ax: axes to draw on; None makes new ones.
+
+        Raises ModuleNotFoundError where matplotlib is not installed, which comes with ``pip install "dgrr[plot]"``.
+        """
+        reached = self.reached()
+        rows = [statistics(g.numpy()) for g in cast(dict[int, Any], reached).values()]
+        kinds = ["leaves" if self._nodes[id].op is None else "ops" for id in reached]
+        values = [math.nan if row["non-finite"] else row["norm"] for row in rows]
+        return norms("DenseGrads.plot", list(reached), values, kinds, ax)
 
     def _matches(self, id: int, op: str, name: str) -> bool:
         node = self._nodes[id]

@@ -153,7 +153,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["v1", "v2"],
         ["replaying"],
         ["comparing", "exporting"],
-        ["auditing", "frameworks", "golden", "report"],
+        ["auditing", "frameworks", "golden", "report", "showing"],
         ["cli"],
     ],
     "trace/v1": [

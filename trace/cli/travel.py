@@ -68,7 +68,8 @@ def _shown(past: PastStep, args: argparse.Namespace) -> Answer:
     }
     lines = [f"{past.path}: step {past.step}, loss {past.loss!s}, rebuilt from the state before step {past.keyframe}"]
     lines += [] if args.save is None else [f"{args.save}: the weights before step {past.step}"]
-    return done(result, dot or "\n".join([*lines, str(table)]))
+    shown = "\n".join(lines) if table is None else "\n".join([*lines, table.to_string()])
+    return done(result, dot or shown)
 
 
 def _table(past: PastStep, place: int, explain: str | None) -> Table:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from ...arrays import Arrays
+from ...showing import counted, facts, folded, panel, size, text
 from ...tape import DomainError
 from ...tape.numerics.engine.kernel import Kernel
 from ..ir.graph import IRGraph
@@ -23,6 +24,29 @@ class CapturedStep(ReplayedStep):
     Batches of another shape are captured once and kept, or refused if so asked; of many shapes, the plans of
     those captured last. A step is for one thread at a time; different steps may run at once.
     """
+
+    def about(self) -> dict[str, object]:
+        """What is to be said of it to people; of graph, kernel calls and memory those for the batch that is bound."""
+        found, plans = super().about(), self._plans
+        if plans is None:
+            return {**found, "captured": "not yet"}
+        program, plan = self.lowered, self.plan
+        return {
+            **found,
+            "captured": f"for {counted(len(self._known), 'signature')} of batches",
+            "graph": f"{counted(len(plans.graph.nodes), 'node')}, {counted(len(plans.graph.values), 'value')}",
+            "kernel calls": f"{len(program.ops):,} of {counted(len(program.kernels()), 'kernel')}",
+            "arena": f"{size(plan.arena_bytes)} for {size(plan.static_bytes)} of values",
+        }
+
+    def _repr_html_(self) -> str:
+        """What it is, and behind it its graph, its kernel calls and its memory, in a notebook."""
+        parts = [facts(self.about())]
+        if self._plans is not None:
+            parts.append(folded("graph", text(str(self.graph))))
+            parts.append(folded("kernel calls", self.lowered.table().to_html()))
+            parts.append(folded("memory", self.plan.table().to_html()))
+        return panel(self._title(), *parts)
 
     @property
     def graph(self) -> IRGraph:

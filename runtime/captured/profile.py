@@ -74,6 +74,9 @@ class Profile:
     def __str__(self) -> str:
         return str(self.table())
 
+    def _repr_html_(self) -> str:
+        return self.table().to_html()
+
 
 def profile(bound: Bound) -> Profile:
     """Run a bound plan `REPEATS` times, each call timed by itself. What the calls change stays changed."""

@@ -8,6 +8,7 @@ after the step. Step count, bias corrections and learning rate are values like a
 from dataclasses import dataclass
 from hashlib import sha256
 
+from ...showing import Printed
 from .formats import dot, json
 from .formats.parse import parse
 from .formats.text import write
@@ -15,7 +16,7 @@ from .values import GraphContent, IRNode as IRNode, Role as Role, Value as Value
 
 
 @dataclass(frozen=True)
-class IRGraph(GraphContent):
+class IRGraph(GraphContent, Printed):
     """A step: its content, which text, JSON and a drawing show.
 
     Graphs are equal if their content is; then they have the same text, JSON and digest.

@@ -71,6 +71,9 @@ class BindingPlan:
     def __str__(self) -> str:
         return str(self.table())
 
+    def _repr_html_(self) -> str:
+        return self.table().to_html()
+
 
 @dataclass
 class _Life:

@@ -139,3 +139,6 @@ class Program:
 
     def __str__(self) -> str:
         return str(self.table())
+
+    def _repr_html_(self) -> str:
+        return self.table().to_html()

@@ -6,11 +6,13 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 
 from ...arrays import Array, Arrays
+from ...showing import Described, counted, size
 from ...tape import AnyTensor, DgrrError
 from ...tape.values.by_name import require_flat
 from ...tape.values.dtypes import element_dtype
 from ...tape.values.unique import Unique
-from ..optim import clip_by_global_norm, clip_by_value
+from ..optim import Rule, clip_by_global_norm, clip_by_value
+from ..optim.groups import Optimizer
 from .evaluate import START, Evaluation, NonFiniteError, evaluate
 from .loss_call import LossFn, RunPoint, require_use
 from .memory import packed
@@ -24,7 +26,7 @@ class StateError(DgrrError, ValueError):
     """A state dict that does not belong to this step: other names, shapes or dtypes."""
 
 
-class TrainingStep(Unique):
+class TrainingStep(Unique, Described):
     """A loss function with parameters, optimizer state and a state of the model of its own.
 
     Raises DomainError for a state of the model that ``loss_fn`` has no argument for, or patterns of the recipe that do
@@ -53,6 +55,29 @@ class TrainingStep(Unique):
         """SHA-256 over parameters, optimizer state and the model's state."""
         return state_digest(self.params, self.state, self.model_state)
 
+    def _title(self) -> str:
+        return f"{type(self).__name__}: {self._elements()}, {counted(self.point.step, 'step')} done"
+
+    def _elements(self) -> str:
+        return counted(sum(array.size for array in self.params.values()), "parameter")
+
+    def about(self) -> dict[str, object]:
+        """What is to be said of it to people: parameters, optimizer, what is done to gradients."""
+        recipe = self.recipe
+        asked = {
+            "frozen": ", ".join(recipe.frozen) or None,
+            "accumulate": recipe.accumulate if recipe.accumulate > 1 else None,
+            "clip value": recipe.clip_value,
+            "clip norm": recipe.clip_norm,
+            "averages": recipe.ema,
+        }
+        return {
+            "parameters": f"{sum(a.size for a in self.params.values()):,} in {counted(len(self.params), 'tensor')}",
+            "optimizer": _rules(recipe.rule),
+            **{name: value for name, value in asked.items() if value is not None},
+            "arrays": size(sum(a.nbytes for part in self.arrays.values() for a in part.values())),
+        }
+
     @property
     def arrays(self) -> StateDict:
         """The arrays themselves of all that training changes, part by part."""
@@ -69,6 +94,10 @@ class TrainingStep(Unique):
         for part, own in self.arrays.items():
             for name, array in own.items():
                 array[...] = given[part][name]
+
+
+def _rules(rule: Optimizer) -> str:
+    return repr(rule) if isinstance(rule, Rule) else ", ".join(f"{pattern}: {each!r}" for pattern, each in rule.items())
 
 
 def _arrays(part: str, given: Mapping[str, Any]) -> dict[str, Array]:

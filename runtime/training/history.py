@@ -108,6 +108,11 @@ class History:
         return Figures("epochs", {**columns, **whole, "seconds": seconds})
 
     @property
+    def first(self) -> int:
+        """The number of the first step of this call, counted from the beginning of the run."""
+        return self._first
+
+    @property
     def nonfinite(self) -> tuple[int, ...]:
         """The numbers of steps with an infinite or NaN loss or gradient, with ``Trainer(on_nonfinite="record")``."""
         return tuple(self._nonfinite)

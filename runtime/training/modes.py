@@ -48,7 +48,7 @@ class StepRunner:
             loss_fn, params, recipe, model_state=model_state, seed=seed, on_shape_change=on_shape_change
         )
         self._eager = EagerStep.beside(self._captured)
-        self._mode, self._warmup = mode, int(warmup)
+        self.mode, self._warmup = mode, int(warmup)
         self.step: EagerStep | CapturedStep = self._captured
         """Parameters, state and recipe; after a step, its loss and gradients."""
 
@@ -59,9 +59,9 @@ class StepRunner:
 
     def tape(self, batch: Any) -> StepTape:
         """Every value of the next step on this batch and its gradient. Trains nothing."""
-        if self._mode == "eager":
+        if self.mode == "eager":
             return eager_tape(self._eager, batch)
-        if self._mode == "capture":
+        if self.mode == "capture":
             self._captured.forget()
         return self._captured.tape(batch)
 
@@ -70,9 +70,9 @@ class StepRunner:
         self._captured.require_same("after the last step")
 
     def _next(self) -> EagerStep | CapturedStep:
-        if self._mode == "eager":
+        if self.mode == "eager":
             return self._eager
-        if self._mode == "capture":
+        if self.mode == "capture":
             self._captured.forget()
         elif self._warmup > 0:
             self._warmup -= 1

@@ -5,6 +5,7 @@ from math import isfinite
 import numpy as np
 
 from ...arrays import Array
+from ...showing import Described, counted
 from ..captured.captured_step import CapturedStep
 from ..optim.averages import averaged
 from ..optim.clip import global_norm
@@ -14,13 +15,21 @@ from .evaluator import Evaluator
 from .modes import StepRunner
 
 
-class TrainedArrays(Evaluator):
+class TrainedArrays(Evaluator, Described):
     """The arrays of a `Trainer`, and what updates them."""
 
     _run: StepRunner
 
     steps: int
     """Steps done since the beginning of the run."""
+
+    def _title(self) -> str:
+        parameters = counted(sum(array.size for array in self.params.values()), "parameter")
+        return f"{type(self).__name__}: {parameters}, {counted(self.steps, 'step')} done"
+
+    def about(self) -> dict[str, object]:
+        """What is to be said of it to people: parameters, optimizer, mode, how far it has come."""
+        return {**self._step.about(), "mode": self._run.mode, "steps done": f"{self.steps:,}"}
 
     @property
     def optimizer(self) -> Optimizer:

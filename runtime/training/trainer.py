@@ -162,6 +162,13 @@ class Trainer(TrainedArrays):
         self._journal = self._new_journal(None)
         self._recorded = self._measures_norm = False
 
+    def about(self) -> dict[str, object]:
+        """What is to be said of it to people: parameters, optimizer, mode, files, how far it has come."""
+        files = {"trace": self._trace if is_path(self._trace) else None, "checkpoint": self._place.path}
+        last = {"last loss": None if self._loss is None else f"{self._loss:.6g}"}
+        more = {**files, **last}
+        return {**super().about(), **{name: value for name, value in more.items() if value is not None}}
+
     # ------------------------------------------------------------------ training
 
     def fit(

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 
+from ...showing import LateRows, counted
 from ..errors import DTypeError, GradientError, ShapeError, TapeError
 from ..record.op import OPS
 from ..values.tables import Table, statistics
@@ -177,6 +178,24 @@ class DenseGrads(Unique, Generic[G]):
         rows = [self._row(id, g) for id, g in self.reached().items() if self._matches(id, op, name)]
         table = Table("gradients", COLUMNS, [row for row in rows if row["non-finite"] or not nonfinite])
         return table if sort is None else table.sorted(sort, descending=sort in DESCENDING)
+
+    def __repr__(self) -> str:
+        return f"<gradients of {counted(len(self), 'node')}, {len(self.reached()):,} reached>"
+
+    def __str__(self) -> str:
+        return str(self._overview())
+
+    def _repr_html_(self) -> str:
+        """The first and the last gradients in a notebook."""
+        return self._overview().to_html()
+
+    def _overview(self) -> Table:
+        """To be shown at once: its title has the totals, and rows that are not shown are not made."""
+        reached, spoiled = self.reached(), self.first_nonfinite()
+        title = f"gradients: {len(reached):,} of {counted(len(self), 'node')} reached, "
+        title += "all finite" if spoiled is None else f"the first not finite at node {spoiled.node.id}"
+        rows = LateRows(list(reached), lambda id: self._row(id, reached[id]))
+        return Table(title, COLUMNS, rows)
 
     def _matches(self, id: int, op: str, name: str) -> bool:
         node = self._nodes[id]

@@ -36,8 +36,7 @@ class Location:
 
     def __str__(self) -> str:
         """``train.py:12: loss = x.log()``, with the path as seen from the working directory."""
-        path, here = Path(self.file), Path.cwd()
-        shown = path.relative_to(here) if path.is_relative_to(here) else path
+        shown = self.file.removeprefix(os.path.join(Path.cwd(), ""))
         return f"{shown}:{self.line}{': ' if self.text else ''}{self.text}"
 
     @classmethod

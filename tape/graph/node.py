@@ -44,6 +44,9 @@ class Node(Unique):
         self.parents, self.inputs, self.needs = parents, inputs, needs
         self.requires_grad, self.name, self.scope, self.place = requires_grad, name, scope, place
 
+    def __repr__(self) -> str:
+        return f"<{self.title}: {self.value.dtype} {self.value.sizes}>"
+
     @property
     def op_name(self) -> str:
         """The op's name, or "leaf"."""

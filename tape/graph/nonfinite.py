@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...arrays import Array
+from ...showing import Printed
 from ..errors import NonFiniteError
 from ..record.op import Op
 from ..values.tensor import AnyTensor
@@ -40,7 +41,7 @@ class NodeInfo:
 
 
 @dataclass(frozen=True)
-class NonFiniteReport:
+class NonFiniteReport(Printed):
     """The first non-finite value, or the first non-finite gradient and the child whose contribution brought it.
 
     ``nans`` and ``infs`` count its elements that are NaN and infinite. ``child`` is None for values, and for a

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Array
+from ...showing import Printed
 from ...ulp import exact, same_bits, ulp_distance
 from ..graph.backward import DenseGrads
 from ..graph.node import Node
 
 
 @dataclass(frozen=True)
-class NodeDifference:
+class NodeDifference(Printed):
     """The first node at which two runs differ.
 
     ``what`` is "value" or "gradient" if an element differs: then ``index`` is the first such element, ``a`` and

@@ -1,11 +1,13 @@
 """The way from a node to the loss: what lies on it, and why no gradient comes back along it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any
 
 from ..errors import GradientError
+from ..graph.location import CodePosition, Location
 from ..graph.node import Node
-from ..values.tables import Table, statistics
+from ..values.tables import Table, norm
 
 COLUMNS = ("id", "name", "op", "shape", "from", "value", "gradient", "line")
 
@@ -19,7 +21,8 @@ def explain(nodes: Sequence[Node], start: int, gradients: Iterable[Any], loss: i
     known = list(gradients)
     end = _last(known) if loss is None else loss
     path = _path(nodes, start, end)
-    rows = [_row(nodes[id], known[id], path) for id in sorted(path | {start})]
+    line = cache(_line)  # of a loop or a layer many nodes are made at one place
+    rows = [_row(nodes[id], known[id], path, line) for id in sorted(path | {start})]
     title = f"from {nodes[start].title} to {nodes[end].title}"
     if known[start] is None:
         title = f"no gradient arrives at {nodes[start].title}: {_reason(nodes, start, end, path)}"
@@ -49,16 +52,20 @@ def _path(nodes: Sequence[Node], start: int, end: int) -> set[int]:
     return path
 
 
-def _row(node: Node, gradient: Any, path: set[int]) -> dict[str, Any]:
+def _line(place: CodePosition | None) -> str | None:
+    return None if place is None else str(Location.of(place))
+
+
+def _row(node: Node, gradient: Any, path: set[int], line: Callable[[CodePosition | None], Any]) -> dict[str, Any]:
     return {
         "id": node.id,
         "name": node.name,
         "op": node.op_name,
         "shape": node.value.sizes,
         "from": ", ".join(str(p) for p in dict.fromkeys(node.parents) if p in path),
-        "value": statistics(node.value.array)["norm"],
-        "gradient": None if gradient is None else statistics(gradient.numpy())["norm"],
-        "line": None if node.location is None else str(node.location),
+        "value": norm(node.value.array),
+        "gradient": None if gradient is None else norm(gradient.numpy()),
+        "line": line(node.place),
     }
 
 

@@ -11,7 +11,7 @@ from ..values.tables import Table
 from ..var.var import AnyVar
 from .dot import dot
 from .explain import explain
-from .summary import summary
+from .summary import overview, summary
 
 
 class Looking(Nodes, ABC):
@@ -20,6 +20,13 @@ class Looking(Nodes, ABC):
     @abstractmethod
     def backward_dense(self, out: Any, seed: Any = None, *, create_graph: Any = False) -> DenseGrads[Any]:
         """The gradient of every node."""
+
+    def __str__(self) -> str:
+        return str(overview(f"Tape #{self.number}", self._nodes))
+
+    def _repr_html_(self) -> str:
+        """The first and the last nodes in a notebook."""
+        return overview(f"Tape #{self.number}", self._nodes).to_html()
 
     def summary(self) -> Table:
         """One row per node: id, name, op, shape, dtype, parents, bytes."""

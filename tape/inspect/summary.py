@@ -4,14 +4,27 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from ...showing import LateRows, counted, size
 from ..graph.node import Node
 from ..values.tables import Table
+
+COLUMNS = ("id", "name", "op", "shape", "dtype", "parents", "bytes", "grad")
 
 
 def summary(title: str, nodes: Sequence[Node]) -> Table:
     """One row per node: id, name, op, shape, dtype, parents, bytes, whether it requires a gradient."""
-    columns = ("id", "name", "op", "shape", "dtype", "parents", "bytes", "grad")
-    return Table(title, columns, [_row(node) for node in nodes])
+    return Table(title, COLUMNS, [_row(node) for node in nodes])
+
+
+def overview(title: str, nodes: Sequence[Node]) -> Table:
+    """The same to be shown at once: its title has the totals, and rows that are not shown are not made."""
+    trained = sum(prod(node.value.sizes) for node in nodes if node.op is None and node.requires_grad)
+    totals = f"{counted(len(nodes), 'node')}, {size(sum(map(_bytes, nodes)))}, {trained:,} elements to train"
+    return Table(f"{title}: {totals}", COLUMNS, LateRows(range(len(nodes)), lambda i: _row(nodes[i])))
+
+
+def _bytes(node: Node) -> int:
+    return prod(node.value.sizes) * node.value.dtype.itemsize
 
 
 def _row(node: Node) -> dict[str, Any]:
@@ -23,6 +36,6 @@ def _row(node: Node) -> dict[str, Any]:
         "shape": shape,
         "dtype": str(dtype),
         "parents": ", ".join(map(str, node.parents)),
-        "bytes": prod(shape) * dtype.itemsize,
+        "bytes": _bytes(node),
         "grad": "yes" if node.requires_grad else "",
     }

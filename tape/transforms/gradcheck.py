@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...arrays import Array
+from ...showing import Printed
 from ..errors import GradientError
 from ..record.op import Op
 from ..tape import Tape
@@ -49,7 +50,7 @@ class Element:
 
 
 @dataclass(frozen=True)
-class GradcheckReport:
+class GradcheckReport(Printed):
     """Every derivative that was compared."""
 
     elements: tuple[Element, ...]

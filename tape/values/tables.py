@@ -1,26 +1,27 @@
 """Tables of nodes and gradients: rows of plain values that print as text, or through rich on a terminal."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
-from io import StringIO
+from numbers import Real
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from ...arrays import Array
+from ...showing import LIMIT, characters, grid, more, panel, rendered, shown_rows
 from ..errors import DomainError
 
-PLAIN_WIDTH = 160
-"""Columns of text beyond which a printed table would wrap."""
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Table:
-    """A titled table; ``rows`` are dicts with one entry per column."""
+    """A titled table; ``rows`` are dicts with one entry per column.
+
+    Printed, and in a notebook, it shows at most 40 of them, the first and the last; `to_string` shows all.
+    """
 
     title: str
     columns: tuple[str, ...]
@@ -58,17 +59,62 @@ class Table:
             ) from None
         return pandas.DataFrame(self.to_dicts(), columns=list(self.columns))
 
+    def to_string(self, limit: int | None = None, width: int | None = None) -> str:
+        """The table as text: all rows, or at most ``limit``, the first and the last.
+
+        ``width`` is that of the text in columns; None stands for that of the terminal, or 160 where there is none.
+
+        >>> print(Table("", ("n",), [{"n": n} for n in range(9)]).to_string(limit=4))
+        ┏━━━┓
+        ┃ n ┃
+        ┡━━━┩
+        │ 0 │
+        │ 1 │
+        │ 2 │
+        │ ⋮ │
+        │ 8 │
+        └───┘
+        … 5 more
+        """
+        return rendered(self._drawn(limit), width)
+
     def __rich__(self) -> RichTable:
         """The table for a rich console."""
-        table = RichTable(*self.columns, title=self.title or None)
-        for row in self.rows:
-            table.add_row(*(Text(show(row[column])) for column in self.columns))
-        return table
+        return self._drawn(LIMIT)
 
     def __str__(self) -> str:
-        out = StringIO()
-        Console(file=out, width=PLAIN_WIDTH, color_system=None).print(self)
-        return out.getvalue().rstrip("\n")
+        return self.to_string(LIMIT)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def to_html(self) -> str:
+        """The table as notebooks show it."""
+        first, last = shown_rows(len(self))
+        cells = [self._cells(i) for i in first], [self._cells(i) for i in last]
+        return panel(self.title, grid(self.columns, *cells, last.start - first.stop))
+
+    def _drawn(self, limit: int | None) -> RichTable:
+        first, last = shown_rows(len(self), limit)
+        skipped = last.start - first.stop
+        table = RichTable(title=self.title or None, title_justify="left", caption_justify="left")
+        table.caption = more(skipped) if skipped else None
+        for column in self.columns:
+            numeric = all(isinstance(self.rows[i][column], Real | None) for i in (*first, *last))
+            table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+        for i in first:
+            table.add_row(*map(Text, self._cells(i)))
+        if skipped:
+            table.add_row(*[characters("⋮", ":")] * len(self.columns))
+        for i in last:
+            table.add_row(*map(Text, self._cells(i)))
+        return table
+
+    def _cells(self, i: int) -> list[str]:
+        row = self.rows[i]
+        return [show(row[column]) for column in self.columns]
 
 
 def show(value: Any) -> str:
@@ -84,14 +130,42 @@ def statistics(array: Array) -> dict[str, Any]:
     For people to read: computed by numpy in float64, not part of the bit contract.
     """
     x = array.astype(np.float64)
-    finite = x[np.isfinite(x)]
-    empty = finite.size == 0
-    largest = 0.0 if empty else float(np.abs(finite).max())
-    scaled = finite / (largest or 1.0)  # squares neither overflow nor vanish
+    low, high = _extremes(x)
+    finite = x
+    if not (math.isfinite(low) and math.isfinite(high)):
+        finite = x[np.isfinite(x)]
+        low, high = _extremes(finite)
     return {
-        "norm": largest * float(np.sqrt(np.sum(scaled * scaled))),
-        "min": None if empty else float(finite.min()),
-        "max": None if empty else float(finite.max()),
-        "zeros": int(np.count_nonzero(x == 0)),
-        "non-finite": int(x.size - finite.size),
+        "norm": _norm(finite),
+        "min": low if finite.size else None,
+        "max": high if finite.size else None,
+        "zeros": x.size - int(np.count_nonzero(x)),
+        "non-finite": x.size - finite.size,
     }
+
+
+def norm(array: Array) -> float:
+    """The 2-norm of the finite elements, as `statistics` says it."""
+    return _norm(array.astype(np.float64))
+
+
+def _extremes(x: Array) -> tuple[float, float]:
+    """The least and the greatest element, both NaN if one is; zeros if there is none."""
+    if x.size == 0:
+        return 0.0, 0.0
+    return float(np.minimum.reduce(x, axis=None)), float(np.maximum.reduce(x, axis=None))
+
+
+def _norm(x: Array) -> float:
+    with np.errstate(over="ignore"):
+        squares = float(np.add.reduce(x * x, axis=None))
+    if _PLAIN[0] < squares < _PLAIN[1]:
+        return math.sqrt(squares)
+    finite = x[np.isfinite(x)]
+    largest = float(np.maximum.reduce(np.abs(finite), axis=None, initial=0.0))
+    scaled = finite / (largest or 1.0)  # squares neither overflow nor vanish
+    return largest * math.sqrt(float(np.add.reduce(scaled * scaled, axis=None)))
+
+
+_PLAIN = (1e-280, math.inf)
+"""Sums of squares between these have lost nothing worth showing."""

@@ -17,6 +17,7 @@ from ...arrays import Array
 from ..errors import ShapeError
 from ..values.dtypes import DType, Float, boolean, i64
 from ..values.shape import Pattern, Shape
+from .appearance import var_html
 from .arithmetic import Arithmetic, Number
 from .broadcasting import binary, shape_of as shape_of
 from .foreign import numpy_operator, refuse_attribute, refuse_function, value_array
@@ -193,6 +194,10 @@ class Var(SomeVar[D], Arithmetic, Generic[D, *S]):
         value = self.value
         name = f" {self.name!r}" if self.name else ""
         return f"Var(id={self.id}{name}, shape={tuple(value.shape)}, dtype={value.dtype})"
+
+    def _repr_html_(self) -> str:
+        """What it is, and some of its values, in a notebook."""
+        return var_html(self)
 
     def __bool__(self) -> bool:
         return bool(self.item())

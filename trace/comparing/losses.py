@@ -1,18 +1,14 @@
 """The losses of two runs side by side: a few of them, as a curve of characters."""
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ...curves import Scale
 from ..v2.read.reader import Trace
 from .tensors import plain
 
 WIDTH = 40
-BLOCKS = "▁▂▃▄▅▆▇█"
-ASCII = "_.-=+*%#"
-_LOGARITHMIC = 100
-"""From which ratio of the largest to the smallest loss the scale is logarithmic."""
+"""Characters of a curve."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +27,12 @@ class LossCurves:
         """For a screen: both curves on one scale, and what the losses were around a step."""
         if not self.steps:
             return []
-        known = [x for x in (*self.a, *self.b) if x is not None and math.isfinite(x)]
-        low, high = min(known, default=0.0), max(known, default=0.0)
-        scale = math.log if low > 0 and high / low > _LOGARITHMIC else float
-        kind = "a logarithmic scale" if scale is math.log else "a scale"
-        lines = [f"loss of steps {self.steps[0]} to {self.steps[-1]}, on {kind} from {low:.4g} to {high:.4g}:"]
+        scale = Scale.of((*self.a, *self.b))
+        kind = "a logarithmic scale" if scale.logarithmic else "a scale"
+        span = f"from {scale.low:.4g} to {scale.high:.4g}"
+        lines = [f"loss of steps {self.steps[0]} to {self.steps[-1]}, on {kind} {span}:"]
         for side, losses in (("a", self.a), ("b", self.b)):
-            lines.append(f"  {side} {''.join(_character(x, scale, low, high, characters) for x in losses)}")
+            lines.append(f"  {side} {''.join(scale.character(x, characters) for x in losses)}")
         return lines if step is None else [*lines, self._marked(step)]
 
     def _marked(self, step: int) -> str:
@@ -72,17 +67,6 @@ def loss_curves(a: Trace, b: Trace, step: int | None) -> LossCurves:
 
 def _loss(trace: Trace, step: int) -> float | None:
     return float(trace[step].loss) if step < len(trace) else None
-
-
-def _character(loss: float | None, scale: Callable[[float], float], low: float, high: float, characters: str) -> str:
-    """The height of a loss; a space where the trace has ended, "!" for what is not finite."""
-    if loss is None:
-        return " "
-    if not math.isfinite(loss):
-        return "!"
-    bottom, top = scale(low) / 2, scale(high) / 2  # halved: a difference of floats must not overflow
-    height = (scale(loss) / 2 - bottom) / (top - bottom) if top > bottom else 0.0
-    return characters[round(height * (len(characters) - 1))]
 
 
 def _number(loss: float | None, digits: int) -> str:

@@ -1,13 +1,14 @@
 """What a comparison says: whether two runs are the same, and if not, where they part, why, and by how much."""
 
-import sys
 from dataclasses import dataclass, field
 from enum import Enum
 from textwrap import wrap
 from typing import Any
 
+from ...curves import ASCII, BLOCKS
+from ...showing import Printed, characters
 from ..v2.verdict import Verdict
-from .losses import ASCII, BLOCKS, LossCurves
+from .losses import LossCurves
 from .ops import OpDifference
 from .settings import Differing, table
 from .tensors import WORST, TensorDifference, plain
@@ -39,7 +40,7 @@ class Cause(Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Comparison:
+class Comparison(Printed):
     """What `compare` found. True if the two runs are the same.
 
     Args:
@@ -86,14 +87,14 @@ class Comparison:
         return self.same
 
     def __str__(self) -> str:
-        return "\n".join(self._lines(_characters()))
+        return "\n".join(self._lines(characters(BLOCKS, ASCII)))
 
-    def _lines(self, characters: str) -> list[str]:
+    def _lines(self, levels: str) -> list[str]:
         head = [*_wrapped(f"{self._word()}: {self.sentence}", ""), f"  a: {self.a}", f"  b: {self.b}"]
         head += [line for note in self.notes for line in _wrapped(note, "  ")]
         for line in [] if self.op is None else self.op.lines():
             head += _wrapped(line.strip(), "  " if line.startswith(" ") else "")
-        losses = [] if self.losses is None else self.losses.lines(self.step, characters)
+        losses = [] if self.losses is None else self.losses.lines(self.step, levels)
         room = LINES - len(head) - len(losses) - _least(self.settings) - _least(self.environment)
         lines = head + self._tensor_lines(room) + losses
         lines += table("settings that differ (a -> b)", self.settings, LINES - len(lines) - _least(self.environment))
@@ -148,12 +149,3 @@ def _wrapped(text: str, indent: str) -> list[str]:
 
 def _plain_pairs(rows: Differing) -> dict[str, list[Any]]:
     return {key: [plain(value) for value in pair] for key, pair in rows.items()}
-
-
-def _characters() -> str:
-    """Blocks, unless the terminal cannot show them."""
-    try:
-        BLOCKS.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
-    except (UnicodeEncodeError, LookupError):
-        return ASCII
-    return BLOCKS

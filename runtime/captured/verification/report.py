@@ -56,5 +56,8 @@ class VerifyReport:
     def __str__(self) -> str:
         return "\n".join(map(str, self.checks))
 
+    def _repr_html_(self) -> str:
+        return self.table().to_html()
+
     def __bool__(self) -> bool:
         return self.ok

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dgrr.curves import ASCII, BLOCKS
 from dgrr.trace import Cause, Comparison, OpDifference, TapeNode, TensorDifference, Verdict, compare
-from dgrr.trace.comparing.losses import ASCII, BLOCKS, LossCurves
+from dgrr.trace.comparing.losses import LossCurves
 from dgrr.trace.comparing.policy import BITWISE
 from dgrr.trace.comparing.result import COLUMNS, LINES
 from dgrr.trace.comparing.tensors import tensor_difference

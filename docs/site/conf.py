@@ -13,7 +13,12 @@ project_copyright = "the authors of dgrr; MIT"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "docstrings"]
 
 nitpicky = True
-nitpick_ignore_regex = [("py:class", ".*"), ("py:obj", r"dgrr\..*\.[A-Z]\w*"), ("py:obj", r"typing\..*"), ("py:obj", r"[a-z_]\w*")]
+nitpick_ignore_regex = [
+    ("py:class", ".*"),
+    ("py:obj", r"dgrr\..*\.[A-Z]\w*"),
+    ("py:obj", r"typing\..*"),
+    ("py:obj", r"[a-z_]\w*"),
+]
 """Types in signatures, and their variables, are as modules write them, and not each is public. A word in small letters
 may be an argument. All else that is named has to be there."""
 

@@ -13,7 +13,9 @@ from dgrr.tape.record.description import described
 
 QUOTED = re.compile(r"(``.+?``|`[^`]+`)", re.DOTALL)
 """Code, and names, in which nothing is to be escaped."""
-ARRAY_LIKE = re.compile(r"(?:Union\[)?_Buffer(?: \||,) _SupportsArray.*?_NestedSequence\[complex(?: \||,) bytes(?: \||,) str\]\]?")
+ARRAY_LIKE = re.compile(
+    r"(?:Union\[)?_Buffer(?: \||,) _SupportsArray.*?_NestedSequence\[complex(?: \||,) bytes(?: \||,) str\]\]?"
+)
 HELD = re.compile(r"[A-Z]|.*\.")
 SPELLED = (
     (ARRAY_LIKE, "ArrayLike"),

@@ -28,7 +28,17 @@ NAVIGATION = {
         "deploying",
         "onnx",
     ],
-    "In depth": ["nn", "training", "data", "transforms", "types", "captured_steps", "traces", "command_line", "systems"],
+    "In depth": [
+        "nn",
+        "training",
+        "data",
+        "transforms",
+        "types",
+        "captured_steps",
+        "traces",
+        "command_line",
+        "systems",
+    ],
     "Concepts": ["concepts", "numerics", "architecture"],
     "Reference": ["api/index", "trace_format", "trace_format_v1"],
     "Project": ["changelog", "decisions", "contributing"],
@@ -85,7 +95,11 @@ def _link(link: re.Match[str]) -> str:
 
 def landing(text: str) -> str:
     """The first page: its uses stand beside each other, and the ways to all others below."""
-    for mark, becomes in (("uses", "::::{container} uses\n:::{container}"), ("next", ":::\n:::{container}"), ("end", ":::\n::::")):
+    for mark, becomes in (
+        ("uses", "::::{container} uses\n:::{container}"),
+        ("next", ":::\n:::{container}"),
+        ("end", ":::\n::::"),
+    ):
         text = text.replace(f"<!-- {mark} -->", becomes)
     trees = [toctree(caption, names) for caption, names in NAVIGATION.items()]
     return f"---\nhide-toc: true\n---\n{text}\n" + "\n".join(trees)

@@ -156,7 +156,9 @@ def _module_page(name: str, module: ModuleType) -> Page:
     """The functions of a module that a face names."""
     own = {n: x for n, x in vars(module).items() if inspect.isfunction(x) and x.__module__ == module.__name__}
     entries = {f"{module.__name__}.{n}": x for n, x in own.items() if not n.startswith("_") and x.__doc__}
-    return Page(name, f".. currentmodule:: {module.__name__}\n\n{inspect.cleandoc(module.__doc__ or '')}", {"": entries})
+    return Page(
+        name, f".. currentmodule:: {module.__name__}\n\n{inspect.cleandoc(module.__doc__ or '')}", {"": entries}
+    )
 
 
 def _within(face: str) -> str:
@@ -197,7 +199,11 @@ def _options(c: type) -> str:
     """Which members are documented: what neither a base in the reference nor Python itself says of it."""
     stops = [base.__name__ for base in c.__mro__[1:] if id(base) in _documented() or not _is_ours(base)]
     said = {name for base in c.__mro__[1:] if id(base) in _documented() for name in vars(base)}
-    lines = [":members:", f":inherited-members: {', '.join(stops)}", f":exclude-members: {', '.join(['instead', *said])}"]
+    lines = [
+        ":members:",
+        f":inherited-members: {', '.join(stops)}",
+        f":exclude-members: {', '.join(['instead', *said])}",
+    ]
     lines += [] if issubclass(c, (*DESCRIBED, Exception)) else [":undoc-members:"]
     lines += [":special-members: __call__"] if "__call__" in vars(c) and "__call__" not in said else []
     return "".join(f"   {line}\n" for line in lines)

@@ -24,7 +24,7 @@ def build(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as source:
         stage(Path(source))
         made = Path(source) / "made"
-        command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", "--fresh-env"]
+        command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--jobs", "2"]
         failed = subprocess.run([*command, "-c", str(HERE), source, str(made)]).returncode
         if failed:
             raise SystemExit(failed)

@@ -10,7 +10,7 @@ import dgrr
 project = "dgrr"
 version = release = dgrr.__version__
 project_copyright = "the authors of dgrr; MIT"
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "docstrings"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "docstrings", "signatures"]
 
 nitpicky = True
 nitpick_ignore_regex = [

@@ -13,36 +13,15 @@ from dgrr.tape.record.description import described
 
 QUOTED = re.compile(r"(``.+?``|`[^`]+`)", re.DOTALL)
 """Code, and names, in which nothing is to be escaped."""
-ARRAY_LIKE = re.compile(
-    r"(?:Union\[)?_Buffer(?: \||,) _SupportsArray.*?_NestedSequence\[complex(?: \||,) bytes(?: \||,) str\]\]?"
-)
 HELD = re.compile(r"[A-Z]|.*\.")
-SPELLED = (
-    (ARRAY_LIKE, "ArrayLike"),
-    (re.compile(r"ndarray\[tuple\[Any, \.\.\.\], dtype\[Any\]\]"), "ndarray"),
-    (re.compile(r"Var\[Any, (?:Unpack\[|\*)tuple\[Any, \.\.\.\]\]?\]"), "AnyVar"),
-)
-"""What numpy's and our aliases stand for, and the alias, which Python forgets."""
+"""Names that have to be there."""
 
 
-def setup(app: Sphinx) -> None:
-    """Connect the events, and the role of names."""
-    app.connect("autodoc-process-signature", _signature)
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Connect the event, and the role of names."""
     app.connect("autodoc-process-docstring", _docstring, priority=400)  # before napoleon, which reads what is left
     app.add_role("name", Name())
-
-
-def _signature(
-    app: Sphinx, what: str, name: str, obj: object, options: Any, signature: str | None, result: str | None
-) -> tuple[str | None, str | None]:
-    """A signature with the names of aliases."""
-    return signature and _spelled(signature), result and _spelled(result)
-
-
-def _spelled(text: str) -> str:
-    for pattern, alias in SPELLED:
-        text = pattern.sub(alias, text)
-    return text
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 def _docstring(app: Sphinx, what: str, name: str, obj: object, options: Any, lines: list[str]) -> None:

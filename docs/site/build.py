@@ -1,6 +1,6 @@
 """The documentation site, from the pages of docs/, the docstrings and the notebooks: offline, and strict.
 
-``python docs/site/build.py [FOLDER]`` writes it to FOLDER, by default build/site, whose index.html opens from there. What
+``python docs/site/build.py [FOLDER]`` writes it to FOLDER, by default build/site; its index.html opens from there. What
 leads nowhere is an error: a link, a section, a name of the reference, a page that nothing leads to.
 """
 
@@ -11,12 +11,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
-
 import notebooks
 import pages
 import reference
+
+HERE = Path(__file__).parent
 
 
 def build(folder: Path) -> None:

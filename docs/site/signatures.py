@@ -11,6 +11,7 @@ ALIASES = (
     (re.compile(rf"(Union\[)?_Buffer( \||,) _SupportsArray.*?{NESTED}(?(1)\])"), "ArrayLike"),
     (re.compile(r"ndarray\[tuple\[Any, \.\.\.\], dtype\[Any\]\]"), "ndarray"),
     (re.compile(r"Var\[Any, Unpack\[tuple\[Any, \.\.\.\]\]\]"), "AnyVar"),
+    (re.compile(r"Var\[(\w+), Unpack\[tuple\[Any, \.\.\.\]\]\]"), r"Gradual[\1]"),
 )
 """What stands in a signature, and its alias."""
 PACK = re.compile(r"Unpack\[(\w+)\]")
@@ -35,11 +36,11 @@ def _spell(node: nodes.Element) -> None:
     parts = [_shown(child) for child in node.children]
     text = spelled("".join(parts))
     if text != "".join(parts):
-        node.children = [nodes.Text(PACK.sub(r"*\1", text))]
+        node[:] = [nodes.Text(PACK.sub(r"*\1", text))]
         return
     for i in reversed(range(len(parts) - 3)):
         if parts[i : i + 2] == ["Unpack", "["] and parts[i + 3] == "]":
-            node.children[i : i + 4] = [nodes.Text("*"), node.children[i + 2]]
+            node[i : i + 4] = [nodes.Text("*"), node.children[i + 2]]
 
 
 def spelled(text: str) -> str:

@@ -1,5 +1,6 @@
 """Plots with matplotlib, which comes with the extra ``dgrr[plot]``."""
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -44,6 +45,24 @@ def curve(call: str, values: npt.ArrayLike, ax: Any = None, *, first: int = 0, l
         ax.plot(steps[lost], np.zeros(lost.sum()), "kx", transform=bottom, clip_on=False, label="not finite")
     ax.set_xlabel("step")
     ax.set_ylabel(label)
+    return ax
+
+
+def norms(call: str, ids: Sequence[int], values: Sequence[float], kinds: Sequence[str], ax: Any = None) -> Any:
+    """Points on a logarithmic scale by their kind; zeros, and NaN for what is not finite, stand on the lower edge."""
+    ax, x, y = axes(call, ax), np.asarray(ids), np.asarray(values, np.float64)
+    bad, edge = np.isnan(y), ax.get_xaxis_transform()
+    if (y > 0).any():
+        ax.set_yscale("log")
+    for kind, marker in (("ops", "."), ("leaves", "o")):
+        own = np.asarray([each == kind for each in kinds], np.bool_) & (y > 0) & ~bad
+        ax.plot(x[own], y[own], marker, label=kind)
+    for what, marker, marked in (("zero", "v", (y == 0) & ~bad), ("not finite", "kx", bad)):
+        if marked.any():
+            ax.plot(x[marked], np.zeros(marked.sum()), marker, transform=edge, clip_on=False, label=what)
+    ax.set_xlabel("node")
+    ax.set_ylabel("gradient norm")
+    ax.legend()
     return ax
 
 

@@ -1,17 +1,15 @@
-"""How things show themselves to people: text as wide as the terminal, and HTML that notebooks show.
-
-The HTML has no colours of its own, so that it reads on light and on dark pages; whatever a user has named is escaped.
-"""
+"""What people read in a terminal: numbers with their nouns, and tables of which the first and last rows are shown."""
 
 import sys
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from html import escape
+from collections.abc import Callable, Mapping, Sequence
 from io import StringIO
+from numbers import Real
 from os import get_terminal_size
 from typing import TypeVar, overload
 
 from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
 
 T = TypeVar("T")
 
@@ -24,13 +22,18 @@ LAST = 10
 PLAIN_WIDTH = 160
 """Columns of text beyond which a printed table would wrap, where there is no terminal."""
 
-_FRAME = "overflow-x:auto;max-width:100%"
-_TABLE = '<table cellpadding="4" style="border-collapse:collapse;font-variant-numeric:tabular-nums">'
-_LEFT, _RIGHT = "text-align:left;vertical-align:top", "text-align:right;vertical-align:top"
-_PRE = "margin:0.3em 0;line-height:1.25;white-space:pre;overflow-x:auto"
-
 
 # ------------------------------------------------------------------ rows
+
+
+def rate(steps: float, seconds: float) -> str:
+    """Steps per second, as people read it.
+
+    >>> rate(2000, 1.0), rate(1, 3.0)
+    ('2,000 steps/s', '0.33 steps/s')
+    """
+    speed = steps / seconds if seconds > 0 else 0.0
+    return f"{speed:,.0f} steps/s" if speed >= 10 else f"{speed:.2g} steps/s"
 
 
 def shown_rows(count: int, limit: int | None = LIMIT) -> tuple[range, range]:
@@ -101,6 +104,36 @@ def size(count: int) -> str:
     return f"{value:.1f} {unit}"
 
 
+def cell(value: object) -> str:
+    """A cell of a table: floats with four digits, None as a dash."""
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+Rows = Sequence[Sequence[object]]
+"""Of each row a value for every column."""
+
+
+def drawn(title: str, columns: Sequence[str], first: Rows, last: Rows = (), skipped: int = 0) -> Table:
+    """A table for a rich console; between its first and its last rows those that are not shown are counted."""
+    table = Table(title=Text(title) if title else None, title_justify="left", caption_justify="left")
+    if skipped:
+        table.caption = Text(more(skipped))
+        table.min_width = len(more(skipped))
+    for column, numbers in zip(columns, are_numbers(len(columns), first, last), strict=True):
+        table.add_column(Text(column), justify="right" if numbers else "left", no_wrap=numbers, overflow="fold")
+    gap = [[characters("⋮", ":")] * len(columns)] if skipped else []
+    for row in (*first, *gap, *last):
+        table.add_row(*(Text(cell(value)) for value in row))
+    return table
+
+
+def are_numbers(columns: int, first: Rows, last: Rows) -> list[bool]:
+    """Which columns have nothing but numbers; these stand to the right."""
+    return [all(isinstance(row[i], Real | None) for row in (*first, *last)) for i in range(columns)]
+
+
 def listed(title: str, rows: Mapping[str, object]) -> str:
     """Lines of a title and of facts below it.
 
@@ -131,6 +164,25 @@ def rendered(what: RenderableType, width: int | None = None) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().rstrip("\n").split("\n"))
 
 
+def styled(what: RenderableType) -> str:
+    """The same, bold and coloured where standard output is a terminal that has that."""
+    if not sys.stdout.isatty():
+        return rendered(what)
+    out = _Text()
+    Console(file=out, width=text_width(), force_terminal=True).print(what)
+    return out.getvalue().rstrip("\n")
+
+
+def facts_grid(rows: Mapping[str, object]) -> Table:
+    """Names and what they are for a rich console, one below the other; what is too long goes on below."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column(overflow="fold")
+    for name, value in rows.items():
+        table.add_row(Text(name), value if isinstance(value, Text) else Text(str(value)))
+    return table
+
+
 def text_width() -> int:
     """The columns of the terminal that standard output is; `PLAIN_WIDTH` if it is none."""
     try:
@@ -154,90 +206,3 @@ def _can_show(text: str) -> bool:
 
 def _encoding() -> str:
     return getattr(sys.stdout, "encoding", None) or "utf-8"
-
-
-# ------------------------------------------------------------------ a notebook
-
-
-class Described(ABC):
-    """What shows itself by a title and some facts: printed, in a line where it is one of several, and in a notebook."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def _title(self) -> str:
-        """A few words."""
-
-    @abstractmethod
-    def about(self) -> Mapping[str, object]:
-        """What is to be said to people, by name."""
-
-    def __repr__(self) -> str:
-        return f"<{self._title()}>"
-
-    def __str__(self) -> str:
-        return listed(self._title(), self.about())
-
-    def _repr_html_(self) -> str:
-        return panel(self._title(), facts(self.about()))
-
-
-class Printed:
-    """What a notebook shows as the text that it prints."""
-
-    __slots__ = ()
-
-    def _repr_html_(self) -> str:
-        return panel("", text(str(self)))
-
-
-def panel(title: str, *parts: str) -> str:
-    """HTML of something: its title, and below it what `facts`, `grid`, `text` and `folded` give.
-
-    >>> panel("a < b", facts({"steps": 3}))[:68]
-    '<div style="overflow-x:auto;max-width:100%"><strong>a &lt; b</strong'
-    """
-    head = f"<strong>{escape(title)}</strong>" if title else ""
-    return f'<div style="{_FRAME}">{head}{"".join(parts)}</div>'
-
-
-def facts(rows: Mapping[str, object]) -> str:
-    """HTML of names and what they are, one below the other."""
-    lines = (
-        f'<tr><th scope="row" style="{_LEFT}">{escape(name)}</th><td style="{_LEFT}">{escape(str(value))}</td></tr>'
-        for name, value in rows.items()
-    )
-    return f"{_TABLE}<tbody>{''.join(lines)}</tbody></table>"
-
-
-def grid(
-    columns: Sequence[str], first: Iterable[Sequence[str]], last: Iterable[Sequence[str]] = (), skipped: int = 0
-) -> str:
-    """HTML of a table of cells; between its first and its last rows those that are not shown are counted."""
-    head = "".join(f'<th scope="col" style="{_LEFT}">{escape(name)}</th>' for name in columns)
-    gap = f'<tr><td colspan="{len(columns)}" style="{_LEFT}">{escape(more(skipped))}</td></tr>' if skipped else ""
-    body = "".join([*map(_row, first), gap, *map(_row, last)])
-    return f"{_TABLE}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def text(content: str) -> str:
-    """HTML of lines as they are."""
-    return f'<pre style="{_PRE}">{escape(content)}</pre>'
-
-
-def folded(title: str, part: str) -> str:
-    """HTML of what is shown when somebody asks for it."""
-    return f"<details><summary>{escape(title)}</summary>{part}</details>"
-
-
-def _row(cells: Sequence[str]) -> str:
-    shown = (f'<td style="{_RIGHT if _is_number(cell) else _LEFT}">{escape(cell)}</td>' for cell in cells)
-    return f"<tr>{''.join(shown)}</tr>"
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell.replace(",", "").rstrip("%"))
-    except ValueError:
-        return cell == "-"
-    return True

@@ -59,6 +59,7 @@ class Tape(Looking, Generic[D]):
         self._check, self._locations = check == "finite", locations
         self._dims: dict[object, Any] = {}
         self._scope = ""
+        self._kinds = {}
         self._hooks = Hooks()
 
     # ------------------------------------------------------------------ leaves
@@ -137,12 +138,14 @@ class Tape(Looking, Generic[D]):
 
     def reset(self) -> None:
         """Forget every node and every size of a Dim. Vars made before are refused from now on."""
-        self._nodes, self._dims, self._hooks = [], {}, Hooks()
+        self._nodes, self._dims, self._hooks, self._kinds = [], {}, Hooks(), {}
         self.generation += 1
 
     @contextmanager
-    def scope(self, name: str) -> Generator[None, None, None]:
+    def scope(self, name: str, kind: str = "") -> Generator[None, None, None]:
         """Nodes made inside belong to the scope ``name``, within the scope that is open: `to_dot` can draw it as one.
+
+        ``kind`` is what `to_dot` says beside the name; layers give their class.
 
         >>> tape = Tape()
         >>> with tape.scope("encoder"), tape.scope("mlp"):
@@ -152,6 +155,8 @@ class Tape(Looking, Generic[D]):
         """
         outer = self._scope
         self._scope = f"{outer}.{name}" if outer else name
+        if kind:
+            self._kinds[self._scope] = kind
         try:
             yield
         finally:

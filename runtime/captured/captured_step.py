@@ -4,7 +4,8 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from ...arrays import Arrays
-from ...showing import counted, facts, folded, panel, size, text
+from ...panels import facts, folded, panel, text
+from ...showing import counted, size
 from ...tape import DomainError
 from ...tape.numerics.engine.kernel import Kernel
 from ..ir.graph import IRGraph

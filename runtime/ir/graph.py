@@ -8,7 +8,7 @@ after the step. Step count, bias corrections and learning rate are values like a
 from dataclasses import dataclass
 from hashlib import sha256
 
-from ...showing import Printed
+from ...panels import Printed
 from .formats import dot, json
 from .formats.parse import parse
 from .formats.text import write

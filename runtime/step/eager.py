@@ -6,7 +6,8 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 
 from ...arrays import Array, Arrays
-from ...showing import Described, counted, size
+from ...panels import Described
+from ...showing import counted, size
 from ...tape import AnyTensor, DgrrError
 from ...tape.values.by_name import require_flat
 from ...tape.values.dtypes import element_dtype

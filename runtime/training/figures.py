@@ -1,7 +1,6 @@
 """A table of numbers: columns are arrays, and it prints."""
 
 from collections.abc import Mapping
-from html import escape
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -79,18 +78,8 @@ class Figures:
         return str(self._shown())
 
     def _repr_html_(self) -> str:
-        """The table in a notebook."""
         return self.to_html()
 
     def to_html(self) -> str:
         """The last rows as a table in HTML."""
-        table = self._shown()
-        head = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
-        rows = ["".join(f"<td>{_cell(row[name])}</td>" for name in table.columns) for row in table.rows]
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        caption = f"<caption>{escape(table.title)}</caption>"
-        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _cell(value: Any) -> str:
-    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+        return self._shown().to_html()

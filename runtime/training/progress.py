@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column
 
+from ...showing import rate
+
 EVERY = 0.1
 """Seconds between two looks of the bar at the figures."""
 
@@ -88,12 +90,6 @@ class Bar:
         speed = rate(self._steps, perf_counter() - self._began)
         text = "  ".join([speed, *_shown(figures)])
         self._progress.update(self._task, completed=self._steps, figures=text)
-
-
-def rate(steps: int, seconds: float) -> str:
-    """Steps per second, as people read it."""
-    speed = steps / seconds if seconds > 0 else 0.0
-    return f"{speed:,.0f} steps/s" if speed >= 10 else f"{speed:.2g} steps/s"
 
 
 def _shown(figures: Mapping[str, float]) -> list[str]:

@@ -7,8 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...curves import sparkline
+from ...panels import Described
 from ...plotting import curve
-from ...showing import Described, counted
+from ...showing import counted, rate
 from .history import History
 
 _SAID = ("epoch", "step", "loss", "lr", "seconds")
@@ -39,7 +40,7 @@ class Result(Described):
             found["loss"] = f"{self.losses[0]:.6g} to {self.losses[-1]:.6g}  {sparkline(self.losses)}"
             found |= self._best()
         if self.seconds > 0:
-            found["speed"] = f"{self.steps / self.seconds:,.4g} steps/s"
+            found["speed"] = rate(self.steps, self.seconds)
         measured = {name: f"{x:.6g}" for name, x in self.history.last_epoch().items() if name not in _SAID}
         return {**found, **measured, "state digest": self.state_digest}
 

@@ -5,7 +5,8 @@ from math import isfinite
 import numpy as np
 
 from ...arrays import Array
-from ...showing import Described, counted
+from ...panels import Described
+from ...showing import counted
 from ..captured.captured_step import CapturedStep
 from ..optim.averages import averaged
 from ..optim.clip import global_norm

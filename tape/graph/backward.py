@@ -5,12 +5,14 @@ contributions of its children, the child with the highest id first, and for one 
 contributions.
 """
 
+import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 
+from ...plotting import norms
 from ...showing import LateRows, counted
 from ..errors import DTypeError, GradientError, ShapeError, TapeError
 from ..record.op import OPS
@@ -196,6 +198,22 @@ class DenseGrads(Unique, Generic[G]):
         title += "all finite" if spoiled is None else f"the first not finite at node {spoiled.node.id}"
         rows = LateRows(list(reached), lambda id: self._row(id, reached[id]))
         return Table(title, COLUMNS, rows)
+
+    def plot(self, ax: Any = None) -> Any:
+        """The norm of every gradient by the id of its node, on a logarithmic scale; gives matplotlib's axes.
+
+        Those of parameters, and other leaves, stand out; a zero stands on the lower edge, and what is not finite, too.
+
+        Args:
+            ax: axes to draw on; None makes new ones.
+
+        Raises ModuleNotFoundError where matplotlib is not installed, which comes with ``pip install "dgrr[plot]"``.
+        """
+        reached = self.reached()
+        rows = [statistics(g.numpy()) for g in cast(dict[int, Any], reached).values()]
+        kinds = ["leaves" if self._nodes[id].op is None else "ops" for id in reached]
+        values = [math.nan if row["non-finite"] else row["norm"] for row in rows]
+        return norms("DenseGrads.plot", list(reached), values, kinds, ax)
 
     def _matches(self, id: int, op: str, name: str) -> bool:
         node = self._nodes[id]

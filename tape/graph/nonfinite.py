@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...arrays import Array
-from ...showing import Printed
+from ...panels import Printed
 from ..errors import NonFiniteError
 from ..record.op import Op
 from ..values.tensor import AnyTensor

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Array
-from ...showing import Printed
+from ...panels import Printed
 from ...ulp import exact, same_bits, ulp_distance
 from ..graph.backward import DenseGrads
 from ..graph.node import Node

@@ -17,6 +17,9 @@ from .summary import overview, summary
 class Looking(Nodes, ABC):
     """What a tape says of itself; none of it changes the tape."""
 
+    _kinds: dict[str, str]
+    """What scopes are, by their dotted names: the classes of layers."""
+
     @abstractmethod
     def backward_dense(self, out: Any, seed: Any = None, *, create_graph: Any = False) -> DenseGrads[Any]:
         """The gradient of every node."""
@@ -60,11 +63,13 @@ class Looking(Nodes, ABC):
         """The graph in the DOT language, leaves as boxes.
 
         With ``grads`` nodes are coloured by the norm of their gradient, on a logarithmic scale. With
-        ``collapse=n`` the nodes of a scope are drawn as one; names of scopes are cut to their first ``n`` parts.
+        ``collapse=n`` the nodes of a scope are drawn as one; names of scopes are cut to their first ``n`` parts. Such a
+        box says the class of the layer, what goes in and comes out, how many nodes and parameters are inside, and the
+        largest norm among its gradients.
         A node belongs to the `scope` that it was made in; else a leaf to the dotted prefix of its name ("0" of
         "0.weight"), and what an op makes to the scope of its latest parent that has one.
         Raises DomainError unless ``collapse`` is at least 1, TapeError if ``grads`` are of more nodes.
         """
         if grads is not None and len(grads) > len(self):
             raise TapeError(f"to_dot: argument 'grads': expected gradients of {len(self)} nodes, got {len(grads)}")
-        return dot(self._nodes, grads, collapse)
+        return dot(self._nodes, grads, collapse, self._kinds)

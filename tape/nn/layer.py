@@ -171,6 +171,9 @@ class Layer(Fields, ABC, Generic[In, Out]):
     def __str__(self) -> str:
         return str(self.table())
 
+    def _repr_html_(self) -> str:
+        return self.table().to_html()
+
 
 AnyLayer = Layer[UnknownAxis, Any] | Layer[Any, UnknownAxis]
 """What only a layer is of which one end, at least, is not known."""
@@ -273,7 +276,7 @@ def applied(part: Any, name: str, p: Params, x: AnyVar, ctx: Context | None, mor
     """`Layer.part` for one that is at hand; its nodes belong to the tape's scope of its name."""
     prefix, tape = f"{name}.", getattr(x, "tape", None)
     try:
-        with nullcontext() if tape is None else tape.scope(name):
+        with nullcontext() if tape is None else tape.scope(name, type(part).__name__):
             y: AnyVar = part(Scope(p, prefix), x, None if ctx is None else ctx.scope(prefix), **more)
     except DgrrError as error:
         error.raised_in(name)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...arrays import Array
-from ...showing import Printed
+from ...panels import Printed
 from ..errors import GradientError
 from ..record.op import Op
 from ..tape import Tape

@@ -4,15 +4,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from rich.table import Table as RichTable
-from rich.text import Text
 
 from ...arrays import Array
-from ...showing import LIMIT, characters, grid, more, panel, rendered, shown_rows
+from ...panels import grid, panel
+from ...showing import LIMIT, drawn, rendered, shown_rows
 from ..errors import DomainError
 
 
@@ -65,18 +64,22 @@ class Table:
         ``width`` is that of the text in columns; None stands for that of the terminal, or 160 where there is none.
 
         >>> print(Table("", ("n",), [{"n": n} for n in range(9)]).to_string(limit=4))
-        ┏━━━┓
-        ┃ n ┃
-        ┡━━━┩
-        │ 0 │
-        │ 1 │
-        │ 2 │
-        │ ⋮ │
-        │ 8 │
-        └───┘
+        ┏━━━━━━┓
+        ┃    n ┃
+        ┡━━━━━━┩
+        │    0 │
+        │    1 │
+        │    2 │
+        │    ⋮ │
+        │    8 │
+        └──────┘
         … 5 more
         """
         return rendered(self._drawn(limit), width)
+
+    def to_html(self, limit: int | None = LIMIT) -> str:
+        """The table as notebooks show it, with at most ``limit`` rows; None stands for all."""
+        return panel(self.title, grid(self.columns, *self._parts(limit)))
 
     def __rich__(self) -> RichTable:
         """The table for a rich console."""
@@ -90,38 +93,17 @@ class Table:
     def _repr_html_(self) -> str:
         return self.to_html()
 
-    def to_html(self) -> str:
-        """The table as notebooks show it."""
-        first, last = shown_rows(len(self))
-        cells = [self._cells(i) for i in first], [self._cells(i) for i in last]
-        return panel(self.title, grid(self.columns, *cells, last.start - first.stop))
-
     def _drawn(self, limit: int | None) -> RichTable:
+        return drawn(self.title, self.columns, *self._parts(limit))
+
+    def _parts(self, limit: int | None) -> tuple[list[list[Any]], list[list[Any]], int]:
+        """The first rows, the last ones, and how many lie between them."""
         first, last = shown_rows(len(self), limit)
-        skipped = last.start - first.stop
-        table = RichTable(title=self.title or None, title_justify="left", caption_justify="left")
-        table.caption = more(skipped) if skipped else None
-        for column in self.columns:
-            numeric = all(isinstance(self.rows[i][column], Real | None) for i in (*first, *last))
-            table.add_column(column, justify="right" if numeric else "left", overflow="fold")
-        for i in first:
-            table.add_row(*map(Text, self._cells(i)))
-        if skipped:
-            table.add_row(*[characters("⋮", ":")] * len(self.columns))
-        for i in last:
-            table.add_row(*map(Text, self._cells(i)))
-        return table
+        return self._cells(first), self._cells(last), last.start - first.stop
 
-    def _cells(self, i: int) -> list[str]:
-        row = self.rows[i]
-        return [show(row[column]) for column in self.columns]
-
-
-def show(value: Any) -> str:
-    """A table cell: floats with four digits, None as a dash."""
-    if value is None:
-        return "-"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    def _cells(self, places: range) -> list[list[Any]]:
+        rows = [self.rows[i] for i in places]
+        return [[row[column] for column in self.columns] for row in rows]
 
 
 def statistics(array: Array) -> dict[str, Any]:

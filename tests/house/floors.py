@@ -116,7 +116,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["v1", "v2"],
         ["replaying"],
         ["comparing"],
-        ["auditing", "frameworks", "golden"],
+        ["auditing", "frameworks", "golden", "showing"],
         ["cli"],
     ],
     "trace/v1": [

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ...atomic_file import replacing
+from ...panels import Printed
 from ..exit_codes import Exit
 from ..v2.check.report import Finding
 from ..v2.verdict import Verdict
@@ -41,7 +42,7 @@ class AuditedTrace:
 
 
 @dataclass(slots=True, eq=False)
-class Audit:
+class Audit(Printed):
     """An audit, and its certificate: made by `dgrr.trace.audit`. True if every unit of the sample is as recorded.
 
     Args:

@@ -16,15 +16,18 @@ from .options import (
     add_compare,
     add_demo,
     add_inspect,
+    add_ls,
     add_recover,
     add_replay,
     add_rollback,
+    add_show,
     add_test,
     add_train,
     add_validate,
     add_verify_step,
     all_paths,
     demo_path,
+    folder_of,
     no_paths,
     one_path,
     out_of,
@@ -99,6 +102,24 @@ COMMANDS = (
         handlers.inspect,
         "dgrr inspect run.dgrr             seed, optimizer, tensors, events\n"
         "dgrr inspect run.dgrr --step 3    loss, digests, hyperparameters of step 3",
+    ),
+    Command(
+        "show",
+        "show a run on one screen: its loss, its worst gradients, its speed, its verdict",
+        add_show,
+        path_of,
+        handlers.show,
+        "dgrr show run.dgrr             also of a run that is not finished\n"
+        "dgrr show --follow run.dgrr    while it is recorded",
+    ),
+    Command(
+        "ls",
+        "list the traces of a folder",
+        add_ls,
+        folder_of,
+        handlers.ls,
+        "dgrr ls                  those of the current folder\n"
+        "dgrr ls -r experiments   those of the folders below it, too",
     ),
     Command(
         "rollback",

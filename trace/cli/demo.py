@@ -7,13 +7,15 @@ holds the accuracy and the state digest, which is the same on every machine, to 
 
 import os
 from argparse import Namespace
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from shlex import quote
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
+from ...curves import plotted
 from ...runtime import SGD, Adam, NonFiniteError, Result, Trainer, data
 from ...runtime.optim import Rule
 from ...tape import AnyVar, nn, ops
@@ -26,6 +28,7 @@ from ..v2.read.reader import open_trace
 from ..v2.verdict import Verdict
 from ..v2.write.forge import flip_bit, forge_gradient
 from .answer import Answer, done, failed
+from .misread import BESIDE, Misread, drawn_digits, misread
 
 ACCURACY = 0.97
 """Test accuracy that the default run must reach."""
@@ -34,6 +37,9 @@ STATE_DIGEST = "fc2c2a99ecbe9026702d6c4dc41dfc88b0869f32c4cb2f2ef6442a3488b7813f
 """SHA-256 of parameters and optimizer state after the default run, on every machine."""
 
 OPTIMIZERS: dict[str, Rule] = {"adam": Adam(lr=1e-3), "sgd": SGD(lr=0.05, momentum=0.9)}
+
+WIDTH = 80
+"""Columns that the end of the demo fits."""
 
 MODEL = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 10))
 
@@ -52,6 +58,12 @@ class DemoCheck:
     held: bool
     detail: str
     seconds: float
+
+    def __str__(self) -> str:
+        """A row of a table that fits 80 columns; what is wrong stands below it in full."""
+        word = self.detail.partition(" ")[0]
+        row = f"{'[OK]' if self.held else '[FAIL]':<6} {self.what:<47} {word:<10} {self.seconds:6.2f} s"
+        return row if self.held else f"{row}\n       {self.detail}"
 
 
 class Demo:
@@ -84,7 +96,8 @@ class Demo:
             overwrite=self.args.overwrite or os.path.exists(self.out),
             seed=self.args.seed,
         )
-        self._line(f"{len(self.train)} digits to train on, {len(self.test)} to test; {MODEL!r}; {trainer.optimizer}")
+        layers = f"{sum(a.size for a in trainer.params.values()):,} parameters in {len(MODEL.layers)} layers"
+        self._line(f"{len(self.train)} digits to train on, {len(self.test)} to test; {layers}\n{trainer.optimizer}")
         result = trainer.fit(self.batches(), epochs=self.args.epochs, progress=True)
         accuracy = trainer.evaluate(self.test, metric="accuracy", model=MODEL)
         if self.is_default:
@@ -93,8 +106,10 @@ class Demo:
         with TemporaryDirectory(prefix="dgrr-demo-") as folder:
             self._damage(Path(folder) / "flipped.dgrr", Path(folder) / "forged.dgrr")
         held = all(check.held for check in self.checks)
-        text = self._report(result, accuracy, held=held)
-        found = self._result(result, accuracy)
+        images, labels = self.test.arrays
+        wrong = misread(trainer.predict(images, model=MODEL), labels)
+        text = "\n".join([*self._picture(result, wrong, images), *self._report(result, accuracy, held=held)])
+        found = self._result(result, accuracy, wrong)
         return done(found, text) if held else Answer(Exit.REPLAY, "failed", found, text)
 
     def _published(self, accuracy: float, result: Result) -> None:
@@ -138,14 +153,14 @@ class Demo:
     def _check(self, what: str, outcome: Callable[[], tuple[bool, str]]) -> None:
         began = perf_counter()
         held, detail = outcome()
-        self.checks.append(DemoCheck(what, held, detail, perf_counter() - began))
-        mark = "[OK]  " if held else "[FAIL]"
-        self._line(f"{mark} {what}: {detail}")
+        check = DemoCheck(what, held, detail, perf_counter() - began)
+        self.checks.append(check)
+        self._line(str(check))
 
     def _line(self, text: str) -> None:
         print(text, flush=True)
 
-    def _result(self, result: Result, accuracy: float) -> dict[str, Any]:
+    def _result(self, result: Result, accuracy: float, wrong: Sequence[Misread]) -> dict[str, Any]:
         return {
             "trace": self.out,
             "bytes": self.out.stat().st_size,
@@ -155,9 +170,18 @@ class Demo:
             "seconds": result.seconds,
             "state_digest": result.state_digest,
             "checks": [asdict(check) for check in self.checks],
+            "misread": [asdict(digit) for digit in wrong],
         }
 
-    def _report(self, result: Result, accuracy: float, *, held: bool) -> str:
+    def _picture(self, result: Result, wrong: Sequence[Misread], images: Any) -> list[str]:
+        """The loss, and the digits that were read wrongly with the greatest confidence."""
+        lines = ["", "loss", *plotted(result.losses, WIDTH), ""]
+        if wrong:
+            lines += [f"{len(wrong)} of {len(self.test)} digits misread, the surest first", ""]
+            lines += [*drawn_digits(wrong[:BESIDE], images), ""]
+        return lines
+
+    def _report(self, result: Result, accuracy: float, *, held: bool) -> list[str]:
         rows = {
             "test accuracy": f"{accuracy:.4f}",
             "final loss": f"{result.losses[-1]:.6f}",
@@ -168,7 +192,8 @@ class Demo:
             "state digest": result.state_digest,
             "verdict": "every check held" if held else "a check FAILED",
         }
-        return "\n".join(f"{name:<14} {value}" for name, value in rows.items())
+        lines = [f"{name:<14} {value}" for name, value in rows.items()]
+        return [*lines, "", f"open its report with  dgrr report {quote(str(self.out))} -o report.html"]
 
 
 def _first(report: Report) -> str:

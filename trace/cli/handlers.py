@@ -5,6 +5,7 @@ The modules that do the work are imported in the handlers, because they load num
 """
 
 import argparse
+import os
 import time
 
 from ..comparing.policy import Policy
@@ -78,6 +79,24 @@ def inspect(args: argparse.Namespace) -> Answer:
     from . import v1
 
     return v1.inspect(path, args.step)
+
+
+def show(args: argparse.Namespace) -> Answer:
+    """``dgrr show``."""
+    path: str = args.paths[0]
+    partial = f"{path}.partial"
+    if _known_version(partial if os.path.exists(partial) and not os.path.exists(path) else path) == 1:
+        args.parser.error(f"argument PATH: {path} is of version 1, whose steps dgrr inspect shows")
+    from . import show as command
+
+    return command.show(path, following=args.follow)
+
+
+def ls(args: argparse.Namespace) -> Answer:
+    """``dgrr ls``."""
+    from . import show as command
+
+    return command.ls(args.folder, recursive=args.recursive)
 
 
 def rollback(args: argparse.Namespace) -> Answer:

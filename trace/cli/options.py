@@ -30,6 +30,11 @@ def one_path(args: argparse.Namespace) -> list[str]:
     return [args.path or args.trace or _TRACE]
 
 
+def folder_of(args: argparse.Namespace) -> list[str]:
+    """The folder by its place."""
+    return [args.folder]
+
+
 def two_paths(args: argparse.Namespace) -> list[str]:
     """Both traces, by their places or by the options of version 1; one where the other is computed."""
     given = {"--a": args.a, "--b": args.b}
@@ -138,6 +143,19 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
 def add_inspect(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``inspect``."""
     _add_trace(parser, step="a step to show, from 0; without one the trace as a whole is shown (version 2)")
+
+
+def add_show(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``show``."""
+    parser.add_argument("path", type=path, metavar="PATH", help="the trace, finished or not")
+    follow = "show what comes of a run while it is recorded, until it ends"
+    parser.add_argument("-f", "--follow", action="store_true", help=follow)
+
+
+def add_ls(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``ls``."""
+    parser.add_argument("folder", type=path, nargs="?", default=".", metavar="FOLDER", help=_DEFAULT)
+    parser.add_argument("-r", "--recursive", action="store_true", help="of the folders below it, too")
 
 
 def add_rollback(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,8 @@ from textwrap import wrap
 from typing import Any
 
 from ...curves import ASCII, BLOCKS
-from ...showing import Printed, characters
+from ...panels import Printed
+from ...showing import characters
 from ..v2.verdict import Verdict
 from .losses import LossCurves
 from .ops import OpDifference

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Array
+from ...panels import Printed
 from ...runtime.optim import Rule
 from ...tape.errors import DgrrError
 from ...ulp import ulp_distances
@@ -78,7 +79,7 @@ class Distance:
 
 
 @dataclass(slots=True)
-class Recomputation:
+class Recomputation(Printed):
     """What was computed again, and how far it is from what is recorded. It is true if all is within the policy.
 
     Args:

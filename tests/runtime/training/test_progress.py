@@ -10,7 +10,8 @@ from rich.console import Console
 
 from dgrr.runtime import SGD, Dataset, Trainer
 from dgrr.runtime.training import progress
-from dgrr.runtime.training.progress import Lines, Silent, has_bar, rate, reporting
+from dgrr.runtime.training.progress import Lines, Silent, has_bar, reporting
+from dgrr.showing import rate
 
 ESCAPE = "\x1b"
 

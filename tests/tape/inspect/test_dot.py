@@ -87,11 +87,12 @@ def test_scopes_are_drawn_as_one(tape: Tape[Any]) -> None:
         "digraph tape {",
         "  node [shape=ellipse];",
         r'  n0 [label="0: x\n(1,)", shape=box];',
-        r'  n1 [label="encoder\n3 nodes", shape=box3d];',
+        r'  n1 [label="encoder\n(1,) -> (1,)\n3 nodes", shape=box3d];',
         "  n0 -> n1;",
         "}",
     ]
-    assert list(boxes(tape.to_dot(collapse=2))) == [r"0: x\n(1,)", r"encoder.one\n2 nodes", r"encoder.two\n1 nodes"]
+    inside = [r"encoder.one\n(1,) -> (1,)\n2 nodes", r"encoder.two\n(1,) -> (1,)\n1 node"]
+    assert list(boxes(tape.to_dot(collapse=2))) == [r"0: x\n(1,)", *inside]
     assert tape.to_dot(collapse=9) == tape.to_dot(collapse=2)
     assert len(boxes(tape.to_dot())) == 4
 
@@ -104,15 +105,48 @@ def test_a_scope_has_the_colour_of_its_greatest_norm(tape: Tape[Any]) -> None:
         loss = ops.scale(y, 10.0)
     text = tape.to_dot(tape.backward_dense(loss), collapse=1)
     assert "white 1, red 1000;" in text
-    assert colours(text) == {r"0: x\n()": "ffaaaa", r"s\n2 nodes": "ff0000", r"loss\n1 nodes": "ffffff"}
+    assert colours(text) == {
+        r"0: x\n()": "ffaaaa",
+        r"s\n() -> ()\n2 nodes\n|g| 1000": "ff0000",
+        r"loss\n() -> ()\n1 node\n|g| 1": "ffffff",
+    }
 
 
 def test_layers_are_scopes_by_their_names(tape: Tape[Any]) -> None:
     model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 2))
     p, x = tape.params(model.init(seed=0)), tape.const(np.ones((1, 2), np.float32), name="x")
     ops.scale(model(p, x), 2.0).sum()
-    shown = [r"0\n3 nodes", r"2\n5 nodes", r"4: x\n(1, 2)", r"1\n1 nodes"]
-    assert list(boxes(tape.to_dot(collapse=1))) == shown
+    assert list(boxes(tape.to_dot(collapse=1))) == [
+        r"0: Linear\n(1, 2) -> (1, 3)\n3 nodes, 9 parameters",
+        r"2: Linear\n(1, 3) -> ()\n5 nodes, 8 parameters",
+        r"4: x\n(1, 2)",
+        r"1: ReLU\n(1, 3) -> (1, 3)\n1 node",
+    ]
+
+
+def test_a_box_of_a_layer_has_the_largest_norm_inside_it(tape: Tape[Any]) -> None:
+    model = nn.Sequential(nn.Linear(2, 2))
+    p, x = tape.params(model.init(seed=0)), tape.const(np.full((1, 2), 3.0, np.float32), name="x")
+    loss = ops.scale(model(p, x), 2.0).sum()
+    first, _ = boxes(tape.to_dot(tape.backward_dense(loss), collapse=1))
+    assert first == r"0: Linear\n(1, 2) -> ()\n5 nodes, 6 parameters\n|g| 12"  # of the weight: 4 elements of 2 * 3
+
+
+def test_many_shapes_are_not_all_listed(tape: Tape[Any]) -> None:
+    with tape.scope("leaves"):
+        leaves = [tape.leaf(np.ones(n)) for n in range(1, 6)]
+    with tape.scope("sums"):
+        _ = [x.sum() for x in leaves]
+    first, _ = boxes(tape.to_dot(collapse=1))
+    assert first == r"leaves\n(1,), (2,), (3,), …\n5 nodes, 15 parameters"
+
+
+def test_a_reset_tape_has_no_layers(tape: Tape[Any]) -> None:
+    for kind in ("Mine", ""):
+        with tape.scope("s", kind):
+            tape.leaf(1.0)
+        assert list(boxes(tape.to_dot(collapse=1))) == [f"s{': Mine' if kind else ''}" + r"\n()\n1 node, 1 parameter"]
+        tape.reset()
 
 
 def test_constants_belong_to_the_op_that_uses_them(tape: Tape[Any]) -> None:
@@ -120,7 +154,7 @@ def test_constants_belong_to_the_op_that_uses_them(tape: Tape[Any]) -> None:
     with tape.scope("s"):
         y = x * 2.0
     _ = y * 3.0
-    assert list(boxes(tape.to_dot(collapse=1))) == [r"0: x\n()", r"s\n4 nodes"]
+    assert list(boxes(tape.to_dot(collapse=1))) == [r"0: x\n()", r"s\n() -> ()\n4 nodes"]
 
 
 def test_two_thousand_nodes_stay_readable(tape: Tape[Any]) -> None:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from dgrr.showing import cell
 from dgrr.tape import DomainError, Tape
-from dgrr.tape.values.tables import Table, show, statistics
+from dgrr.tape.values.tables import Table, statistics
 
 ROWS: list[dict[str, Any]] = [{"name": "w", "size": 3, "norm": 1.23456}, {"name": None, "size": 4, "norm": 0.5}]
 TABLE = Table("gradients", ("name", "size", "norm"), ROWS)
@@ -107,7 +108,7 @@ def test_any_name_of_a_node_can_be_shown() -> None:
     ],
 )
 def test_cells(value: Any, text: str) -> None:
-    assert show(value) == text
+    assert cell(value) == text
 
 
 STATISTICS: list[tuple[list[float], dict[str, Any]]] = [

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ....panels import Printed
 from ...exit_codes import Exit
 from ..verdict import Verdict
 
@@ -30,7 +31,7 @@ class Finding:
 
 
 @dataclass(slots=True)
-class Report:
+class Report(Printed):
     """What was asked of a trace and how it went.
 
     `structure`, `chain`, `update`, `gradient` and `data` are each `proven`, `failed` or `not proven`.
@@ -73,7 +74,9 @@ class Report:
     def __bool__(self) -> bool:
         return self.ok
 
-    def _proofs(self) -> dict[str, Proof]:
+    @property
+    def proofs(self) -> dict[str, Proof]:
+        """What is proven of structure, chain, update, gradient and data, by these names."""
         return {
             "structure": self.structure,
             "chain": self.chain,
@@ -90,11 +93,11 @@ class Report:
         """
         about = {"path": self.path, "version": self.version, "steps": self.steps, "verdict": self.verdict.value}
         findings = [finding.to_dict() for finding in self.findings]
-        return {**about, **self._proofs(), "findings": findings, "notes": list(self.notes), "root": self.root}
+        return {**about, **self.proofs, "findings": findings, "notes": list(self.notes), "root": self.root}
 
     def __str__(self) -> str:
         lines = [f"{self.path}: {self.verdict.value} (version {self.version}, {self.steps} steps)"]
-        lines += [f"  {name:<10} {proof}" for name, proof in self._proofs().items()]
+        lines += [f"  {name:<10} {proof}" for name, proof in self.proofs.items()]
         lines += [f"  {'root':<10} {self.root}"] if self.signable else []
         lines += [f"  {finding}" for finding in self.findings]
         lines += [f"  {note}" for note in self.notes]

@@ -12,6 +12,10 @@ import numpy as np
 from .... import system
 from ....arrays import Array
 from ....completed_step import of_group
+from ....curves import sparkline
+from ....panels import facts, folded, grid, panel
+from ....plotting import curve
+from ....showing import counted, listed, shown_rows
 from ...file_version import open_regular
 from ..errors import NotRecordedError, UnsealedTraceWarning
 from ..format.constants import PARTIAL_SUFFIX, StepFlag, TensorRole
@@ -29,6 +33,10 @@ from .source import Frame, FrameSource, Source
 
 TraceLike: TypeAlias = "str | os.PathLike[str] | Trace"
 """A trace by its path, or open."""
+
+
+_CURVE = 400
+"""Steps whose losses stand for all where a trace shows itself."""
 
 
 class StepView:
@@ -273,6 +281,42 @@ class Trace(Sequence[StepView]):
         lost = sum(last - first + 1 for first, last in self.missing)
         seal += f", damaged, {lost} steps missing" if self.salvaged else ""
         return f"<trace {self.path}: {len(self)} steps, {seal}, mode {mode}, {len(self.schema.tensors)} tensors>"
+
+    def __str__(self) -> str:
+        return listed(repr(self)[1:-1], self._about())
+
+    def _repr_html_(self) -> str:
+        """Its loss and what it is of, in a notebook."""
+        tensors = [(t.role.name.lower(), t.dtype, str(t.shape), t.name) for t in self.schema.tensors]
+        first, last = shown_rows(len(tensors))
+        rows = tensors[: first.stop], tensors[last.start :] if last else [], last.start - first.stop
+        table = grid(("role", "dtype", "shape", "name"), *rows)
+        return panel(repr(self)[1:-1], facts(self._about()), folded(counted(len(tensors), "tensor"), table))
+
+    def _about(self) -> dict[str, object]:
+        found: dict[str, object] = {}
+        steps = [i for i in range(len(self)) if self._locator.has_step(i)]
+        if steps:
+            places = sorted({steps[int(i)] for i in np.linspace(0, len(steps) - 1, min(len(steps), _CURVE))})
+            losses = [float(self[i].loss) for i in places]
+            found["loss"] = f"{losses[0]:.6g} to {losses[-1]:.6g}  {sparkline(losses)}"
+        found["rules"] = ", ".join(f"{g.rule} ({', '.join(g.hyperparameters)})" for g in self.schema.rules)
+        found["seed"] = self.header.seed
+        found["digest"] = f"{self.header.algorithm.name}, state every {counted(self.header.state_every, 'step')}"
+        return found | ({"root": self.root.hex()} if self.sealed else {})
+
+    def plot(self, ax: Any = None) -> Any:
+        """The loss of every step as a plot; gives matplotlib's axes.
+
+        Args:
+            ax: axes to draw on; None makes new ones. Runs are drawn over each other on the axes of the first.
+
+        Raises ModuleNotFoundError where matplotlib is not installed, which comes with ``pip install "dgrr[plot]"``.
+        """
+        ax = curve("Trace.plot", self.loss, ax, label=os.path.basename(self.path))
+        ax.set_ylabel("loss")
+        ax.legend()
+        return ax
 
     def _checked(self, step: int) -> int:
         index = step + len(self) if step < 0 else step

@@ -9,6 +9,7 @@ from json import dumps
 from typing import Any
 
 from .... import system
+from ....panels import Printed
 from ...exit_codes import Exit
 from ...file_version import open_regular, version_of
 from ..check.report import Finding, Report
@@ -68,7 +69,7 @@ class RecoveredSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Recovery:
+class Recovery(Printed):
     """What `recover` has made of a trace, or of the halves of one.
 
     `path` and `found` are those of the first source; `parts` are the new files. `lost_steps` are ranges (first, last)

@@ -1,0 +1,75 @@
+"""The recorded gradients of a run, parameter by parameter: how large they became, and what is wrong with them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..v2.read.reader import Trace
+
+LOOKED_AT = 32
+"""Steps of which the gradients are read, evenly apart, the last among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class GradientFigures:
+    """What the gradients of a parameter were at the steps that were looked at.
+
+    `largest` is the greatest magnitude of a finite element, at step `step`, and `last` that at the last step. `zeros`
+    is the share of elements that are zero at the last step, and `nonfinite` the number of steps with an infinity or a
+    NaN.
+    """
+
+    name: str
+    largest: float
+    step: int
+    last: float
+    zeros: float
+    nonfinite: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain types, by the names of the attributes."""
+        names = ("name", "largest", "step", "last", "zeros", "nonfinite")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def remark(self) -> str:
+        """What is wrong with it; empty if nothing is."""
+        if self.nonfinite:
+            return f"not finite at {self.nonfinite} steps" if self.nonfinite > 1 else "not finite at 1 step"
+        return "dead" if self.zeros == 1.0 else ""
+
+
+def looked_at(steps: int) -> list[int]:
+    """The steps of which gradients are read.
+
+    >>> looked_at(3), len(looked_at(1000)), looked_at(1000)[-1]
+    ([0, 1, 2], 32, 999)
+    """
+    return sorted({int(step) for step in np.linspace(0, steps - 1, min(steps, LOOKED_AT))}) if steps else []
+
+
+def gradient_figures(trace: Trace) -> list[GradientFigures]:
+    """The worst first: those with infinities or NaNs, then by their largest element; none where none are recorded."""
+    if not trace.header.mode.has_gradients:
+        return []
+    found: dict[str, list[tuple[int, float, float, bool]]] = {}
+    for step in looked_at(len(trace)):
+        for name, gradient in trace.gradients(step).items():
+            found.setdefault(name, []).append((step, *_figures(gradient)))
+    rows = [_row(name, seen) for name, seen in found.items()]
+    return sorted(rows, key=lambda row: (-row.nonfinite, -row.largest))
+
+
+def _figures(gradient: Any) -> tuple[float, float, bool]:
+    """The greatest finite magnitude, the share of zeros, and whether every element is finite."""
+    finite = np.isfinite(gradient)
+    largest = float(np.abs(gradient[finite]).max(initial=0.0))
+    zeros = 1.0 - np.count_nonzero(gradient) / gradient.size if gradient.size else 0.0
+    return largest, zeros, bool(finite.all())
+
+
+def _row(name: str, seen: list[tuple[int, float, float, bool]]) -> GradientFigures:
+    step, largest, _, _ = max(seen, key=lambda entry: entry[1])
+    _, last, zeros, _ = seen[-1]
+    return GradientFigures(name, largest, step, last, zeros, sum(not finite for *_, finite in seen))

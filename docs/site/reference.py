@@ -46,8 +46,8 @@ DESCRIBED = (Layer, Rule, Schedule)
 INTERNAL = ("BodyExtent", "Description", "OpsLaw", "Pattern", "Plans", "Removable", "RunPoint", "Words")
 """What public methods give back to other parts of the package."""
 
-INTRODUCTION = """Everything public, by where it is imported from. A shape such as ``(*Bs, M, K)`` names its axes: one name
-has one size within a call, ``*Bs`` stands for any number of axes, ``...`` for any shape.
+INTRODUCTION = """Everything public, by where it is imported from. A shape such as ``(*Bs, M, K)`` names its axes: one
+name has one size within a call, ``*Bs`` stands for any number of axes, ``...`` for any shape.
 
 """
 

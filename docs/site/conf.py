@@ -13,14 +13,8 @@ project_copyright = "the authors of dgrr; MIT"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "docstrings", "signatures"]
 
 nitpicky = True
-nitpick_ignore_regex = [
-    ("py:class", ".*"),
-    ("py:obj", r"dgrr\..*\.[A-Z]\w*"),
-    ("py:obj", r"typing\..*"),
-    ("py:obj", r"[a-z_]\w*"),
-]
-"""Types in signatures, and their variables, are as modules write them, and not each is public. A word in small letters
-may be an argument. All else that is named has to be there."""
+nitpick_ignore_regex = [("py:obj", r"[a-z_]\w*")]
+"""A word in small letters may be an argument. All else that is named has to be there."""
 
 default_role = "name"
 myst_heading_anchors = 4
@@ -31,6 +25,7 @@ python_use_unqualified_type_names = True
 maximum_signature_line_length = 80
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
+toc_object_entries = False  # each page copies all of them; a table at its top does the same
 napoleon_numpy_docstring = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True

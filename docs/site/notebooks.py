@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
@@ -22,7 +21,6 @@ def executed(path: Path) -> Any:
     """A notebook with its outputs, run in an empty folder. Raises CellExecutionError where a cell does."""
     notebook = nbformat.read(path, as_version=4)
     with tempfile.TemporaryDirectory() as folder:
-        manager = AsyncKernelManager(transport="ipc", connection_file=f"{folder}/kernel.json")
         resources = {"metadata": {"path": folder}}
-        NotebookClient(notebook, km=manager, timeout=120, resources=resources).execute()
+        NotebookClient(notebook, timeout=300, startup_timeout=300, resources=resources).execute()
     return notebook

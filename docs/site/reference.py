@@ -11,7 +11,7 @@ import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -64,7 +64,10 @@ class Page:
 
     def __str__(self) -> str:
         parts = [_heading(self.title, "="), self.text, "\n\n"]
-        if len([name for entries in self.sections.values() for name in entries]) > 1:
+        entries = [entry for entries in self.sections.values() for entry in entries.items()]
+        if len(entries) == 1 and inspect.isclass(entries[0][1]):
+            parts += [_summary({f"{entries[0][0]}.{name}": x for name, x in _members(entries[0][1]).items()})]
+        else:
             parts += map(_summary, self.sections.values())
         parts += [_toctree(self.below)] if self.below else []
         for heading, entries in self.sections.items():
@@ -181,8 +184,15 @@ def _summary(entries: Mapping[str, Any]) -> str:
 
 def _first(x: object, name: str = "") -> str:
     """The first sentence of a docstring."""
-    doc = inspect.cleandoc(x.__doc__ or "") if _keeps(x) and x.__doc__ else constant_doc(name)
+    doc = inspect.cleandoc(x.__doc__ or "") if _says(x) else constant_doc(name)
     return re.sub("::$", ":", " ".join(docstrings.escaped(doc.split("\n\n")[0]).split()))
+
+
+def _says(x: object) -> bool:
+    """Whether an object has a docstring of its own; a constant has that of its class."""
+    return bool(x.__doc__) and (
+        _keeps(x) or inspect.isdatadescriptor(x) or isinstance(x, classmethod | cached_property)
+    )
 
 
 def _entry(name: str, x: Any) -> str:
@@ -231,11 +241,14 @@ def _differentiable(function: Callable[..., Any]) -> list[str]:
 
 def _is_large(x: Any) -> bool:
     """Whether it is a class with many methods and properties."""
-    if not inspect.isclass(x) or issubclass(x, (*DESCRIBED, Enum)):
-        return False
-    bases = [base for base in x.__mro__ if base is x or (_is_ours(base) and id(base) not in _documented())]
-    members = {name: m for base in bases for name, m in vars(base).items() if not name.startswith("_") and m.__doc__}
-    return len(members) >= LARGE
+    return inspect.isclass(x) and not issubclass(x, (*DESCRIBED, Enum)) and len(_members(x)) >= LARGE
+
+
+def _members(c: type) -> dict[str, Any]:
+    """The methods and properties of a class that no base in the reference has."""
+    bases = [base for base in c.__mro__ if base is c or (_is_ours(base) and id(base) not in _documented())]
+    found = {name: x for base in reversed(bases) for name, x in vars(base).items()}
+    return {name: x for name, x in found.items() if not name.startswith("_") and _says(x)}
 
 
 def constant_doc(name: str) -> str:

@@ -1,7 +1,12 @@
-"""Types in signatures under the names that people write: Python forgets aliases, and shows what they stand for."""
+"""Types in signatures under the names that people write, with links to those that the reference has.
+
+Python forgets aliases, and shows what they stand for.
+"""
 
 import re
+from functools import cache
 
+import reference
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -26,9 +31,18 @@ def setup(app: Sphinx) -> dict[str, bool]:
 def _transform(app: Sphinx, domain: str, objtype: str, content: addnodes.desc_content) -> None:
     """Spell the types of an object's signatures."""
     for signature in content.parent.findall(addnodes.desc_signature):
+        for link in [*signature.findall(addnodes.pending_xref)]:
+            if link["reftarget"].rpartition(".")[2] not in _documented():
+                link.replace_self(nodes.Text(_shown(link)))
         for kind in (addnodes.desc_sig_name, addnodes.desc_returns, addnodes.desc_annotation):
             for node in [n for n in signature.findall(kind) if len(n.children) > 1]:
                 _spell(node)
+
+
+@cache
+def _documented() -> frozenset[str]:
+    """The names of the classes that the reference has."""
+    return frozenset(name.rpartition(".")[2] for entries in reference.public().values() for name in entries)
 
 
 def _spell(node: nodes.Element) -> None:

@@ -10,7 +10,7 @@ import dgrr
 project = "dgrr"
 version = release = dgrr.__version__
 project_copyright = "the authors of dgrr; MIT"
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "docstrings", "signatures"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_copybutton", "docstrings", "signatures"]
 
 nitpicky = True
 nitpick_ignore_regex = [("py:obj", r"[a-z_]\w*")]
@@ -26,7 +26,6 @@ maximum_signature_line_length = 80
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 toc_object_entries = False  # each page copies all of them; a table at its top does the same
-napoleon_numpy_docstring = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 

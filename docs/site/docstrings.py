@@ -7,19 +7,22 @@ from typing import Any
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.ext.napoleon import Config, GoogleDocstring
 from sphinx.util.docutils import SphinxRole
 
 from dgrr.tape.record.description import described
 
 QUOTED = re.compile(r"(``.+?``|`[^`]+`)", re.DOTALL)
 """Code, and names, in which nothing is to be escaped."""
+SECTIONS = Config(napoleon_use_rtype=False)
+"""How ``Args:`` and ``Raises:`` are read."""
 HELD = re.compile(r"[A-Z]|.*\.")
 """Names that have to be there."""
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect the event, and the role of names."""
-    app.connect("autodoc-process-docstring", _docstring, priority=400)  # before napoleon, which reads what is left
+    app.connect("autodoc-process-docstring", _docstring)
     app.add_role("name", Name())
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -30,12 +33,17 @@ def _docstring(app: Sphinx, what: str, name: str, obj: object, options: Any, lin
 
 
 def rewritten(doc: str) -> str:
-    """A docstring as reStructuredText, but for the sections that napoleon reads."""
+    """A docstring as reStructuredText."""
     if not re.search(r"^Source:", doc, re.MULTILINE):
-        return escaped(doc)
+        return _sections(doc)
     parts = described(doc)
     fields = [line for fact, entries in parts.facts.items() for line in _fields(fact, entries)]
-    return "\n\n".join([escaped(parts.text), "\n".join(fields), parts.example])
+    return "\n\n".join([_sections(parts.text), "\n".join(fields), parts.example])
+
+
+def _sections(doc: str) -> str:
+    """Text whose sections, such as ``Args:``, are fields."""
+    return str(GoogleDocstring(escaped(doc), SECTIONS)).strip()
 
 
 def _fields(fact: str, entries: Sequence[str]) -> Iterator[str]:

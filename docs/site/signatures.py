@@ -3,6 +3,7 @@
 Python forgets aliases, and shows what they stand for.
 """
 
+import inspect
 import re
 from functools import cache
 
@@ -42,7 +43,8 @@ def _transform(app: Sphinx, domain: str, objtype: str, content: addnodes.desc_co
 @cache
 def _documented() -> frozenset[str]:
     """The names of the classes that the reference has."""
-    return frozenset(name.rpartition(".")[2] for entries in reference.public().values() for name in entries)
+    entries = [entry for entries in reference.public().values() for entry in entries.items()]
+    return frozenset(name.rpartition(".")[2] for name, x in entries if inspect.isclass(x))
 
 
 def _spell(node: nodes.Element) -> None:

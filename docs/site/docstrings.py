@@ -21,8 +21,9 @@ HELD = re.compile(r"[A-Z]|.*\.")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Connect the event, and the role of names."""
+    """Connect the events, and the role of names."""
     app.connect("autodoc-process-docstring", _docstring)
+    app.connect("autodoc-process-signature", _signature)
     app.add_role("name", Name())
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -30,6 +31,13 @@ def setup(app: Sphinx) -> dict[str, bool]:
 def _docstring(app: Sphinx, what: str, name: str, obj: object, options: Any, lines: list[str]) -> None:
     """A docstring with fields."""
     lines[:] = [*rewritten("\n".join(lines).rstrip()).splitlines(), ""]
+
+
+def _signature(
+    app: Sphinx, what: str, name: str, obj: object, options: Any, signature: str | None, result: str | None
+) -> tuple[str | None, str | None]:
+    """A signature that can be parsed: what a field begins with has no text."""
+    return signature and signature.replace("<factory>", "..."), result
 
 
 def rewritten(doc: str) -> str:

@@ -90,7 +90,9 @@ def pages() -> dict[str, Page]:
         module = import_module(face)
         found[face] = page = Page(face, f".. module:: {face}\n\n{_first(module)}")
         apart = {name: x for name, x in entries.items() if _is_large(x)}
-        parts = {name: Page(name.rpartition(".")[2], _within(face), {"": {name: x}}) for name, x in apart.items()}
+        parts = {
+            name: Page(name.rpartition(".")[2], _about(face, name, x), {"": {name: x}}) for name, x in apart.items()
+        }
         rest = {name: x for name, x in entries.items() if name not in apart}
         if face == FAMILIES:
             parts |= _families(rest)
@@ -146,7 +148,8 @@ def _families(entries: Mapping[str, Any]) -> dict[str, Page]:
     found = dict[str, Page]()
     for name, x in sorted(entries.items(), key=lambda entry: entry[1].__module__):
         family = ".".join(x.__module__.split(".")[:4])
-        page = found.setdefault(family, Page(_title(family), f"{_within(FAMILIES)}{_first(import_module(family))}"))
+        text = f"{_within(FAMILIES)}``from dgrr.tape import ops``\n\n{_first(import_module(family))}"
+        page = found.setdefault(family, Page(_title(family), text))
         page.sections.setdefault("", {})[name] = x
     return found
 
@@ -166,6 +169,11 @@ def _module_page(name: str, module: ModuleType) -> Page:
 
 def _within(face: str) -> str:
     return f".. currentmodule:: {face}\n\n"
+
+
+def _about(face: str, name: str, c: type) -> str:
+    """Where a class is imported from, and what it is."""
+    return f"{_within(face)}``from {face} import {name.rpartition('.')[2]}``\n\n{_first(c)}"
 
 
 def _heading(text: str, mark: str) -> str:

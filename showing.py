@@ -160,7 +160,7 @@ class _Text(StringIO):
 def rendered(what: RenderableType, width: int | None = None) -> str:
     """What rich draws, as plain text; as wide as the terminal, or `PLAIN_WIDTH` where there is none."""
     out = _Text()
-    Console(file=out, width=width or text_width(), color_system=None).print(what)
+    Console(file=out, width=width or text_width(), color_system=None, force_jupyter=False).print(what)
     return "\n".join(line.rstrip() for line in out.getvalue().rstrip("\n").split("\n"))
 
 
@@ -169,7 +169,7 @@ def styled(what: RenderableType) -> str:
     if not sys.stdout.isatty():
         return rendered(what)
     out = _Text()
-    Console(file=out, width=text_width(), force_terminal=True).print(what)
+    Console(file=out, width=text_width(), force_terminal=True, force_jupyter=False).print(what)
     return out.getvalue().rstrip("\n")
 
 

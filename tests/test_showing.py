@@ -113,6 +113,12 @@ def test_a_terminal_without_boxes_gets_plain_characters(monkeypatch: pytest.Monk
     assert ":" in shown
 
 
+def test_text_is_text_in_a_notebook_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There rich would show what it is asked to write to a file."""
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    assert "┃ n ┃" in rendered(drawn("", ("n",), [[1]]))
+
+
 @pytest.mark.parametrize("stream", [None, io.StringIO()])
 def test_whatever_standard_output_is(monkeypatch: pytest.MonkeyPatch, stream: Any) -> None:
     monkeypatch.setattr(sys, "stdout", stream)

@@ -171,9 +171,10 @@ def _within(face: str) -> str:
     return f".. currentmodule:: {face}\n\n"
 
 
-def _about(face: str, name: str, c: type) -> str:
-    """Where a class is imported from, and what it is."""
-    return f"{_within(face)}``from {face} import {name.rpartition('.')[2]}``\n\n{_first(c)}"
+def _class_page(face: str, name: str, c: type) -> Page:
+    """Where a class is imported from, what it is, and its members."""
+    short = name.rpartition(".")[2]
+    return Page(short, f"{_within(face)}``from {face} import {short}``\n\n{_first(c)}", {"": {name: c}})
 
 
 def _heading(text: str, mark: str) -> str:

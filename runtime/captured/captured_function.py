@@ -11,9 +11,13 @@ class CapturedFunction:
     """What `capture_function` gives: the same function of arrays. For one thread at a time."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
+        self._name = getattr(function, "__qualname__", type(function).__name__)
         self._forward = CapturedForward(
             lambda p, given, context: function(*given), {"params": {}, "state": {}, "model_state": {}}
         )
+
+    def __repr__(self) -> str:
+        return f"<CapturedFunction of {self._name}>"
 
     def __call__(self, *arrays: Any) -> Any:
         """The result, with an array of the caller's own in place of each Var. Raises as `capture_function`."""

@@ -12,7 +12,7 @@ from ...tape.numerics.engine import machine
 from ...tape.numerics.engine.threads import THREADS
 from ...tape.ops.linear.kernels_product import Product
 from ...tape.record.op import OPS
-from ...tape.values.tables import Table
+from ...tape.values.tables import Table, Tabled
 from ...tape.values.tensor import AnyTensor
 from ..lower.bind import Bound
 from ..lower.program import LoweredOp
@@ -33,8 +33,8 @@ class Call:
     parts: int
 
 
-@dataclass(frozen=True)
-class Profile:
+@dataclass(frozen=True, repr=False)
+class Profile(Tabled):
     """The calls of one step, in order."""
 
     calls: tuple[Call, ...]
@@ -70,12 +70,6 @@ class Profile:
             "flops": sum(call.flops for call in calls),
             "roofline": f"{least / seconds:.0%}",
         }
-
-    def __str__(self) -> str:
-        return str(self.table())
-
-    def _repr_html_(self) -> str:
-        return self.table().to_html()
 
 
 def profile(bound: Bound) -> Profile:

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from ...panels import Printed
+from ...showing import counted
 from .formats import dot, json
 from .formats.parse import parse
 from .formats.text import write
 from .values import GraphContent, IRNode as IRNode, Role as Role, Value as Value, gradient_name as gradient_name
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class IRGraph(GraphContent, Printed):
     """A step: its content, which text, JSON and a drawing show.
 
@@ -34,6 +35,9 @@ class IRGraph(GraphContent, Printed):
 
     def __str__(self) -> str:
         return write(self)
+
+    def __repr__(self) -> str:
+        return f"<graph {self.name!r}: {counted(len(self.nodes), 'node')}, {counted(len(self.values), 'value')}>"
 
     @classmethod
     def parse(cls, text: str) -> "IRGraph":

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...tape.numerics.engine.launch import Words, parts_for
-from ...tape.values.tables import Table
+from ...tape.values.tables import Table, Tabled
 from ..ir.graph import Role
 from ..step.memory import aligned
 from .arena import Block, overlaps, place
@@ -15,8 +15,8 @@ HAND_OVER = 4
 """How many times cheaper a hand-over to helping threads is within a step than in an eager call."""
 
 
-@dataclass(frozen=True)
-class BindingPlan:
+@dataclass(frozen=True, repr=False)
+class BindingPlan(Tabled):
     """Where everything lies. ``slots`` maps a root to its block of the arena; ``blocks`` are all of them.
 
     Parameters, state, inputs and constants are bound to arrays of their own and have no block.
@@ -67,12 +67,6 @@ class BindingPlan:
             "first": block.first if block else "-",
             "last": block.last if block else "-",
         }
-
-    def __str__(self) -> str:
-        return str(self.table())
-
-    def _repr_html_(self) -> str:
-        return self.table().to_html()
 
 
 @dataclass

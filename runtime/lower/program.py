@@ -10,7 +10,7 @@ from ...tape.numerics.engine.chain import Chain
 from ...tape.numerics.engine.kernel import Kernel
 from ...tape.numerics.engine.launch import Words
 from ...tape.record.lowering import StridedLayout
-from ...tape.values.tables import Table
+from ...tape.values.tables import Table, Tabled
 from ..ir.graph import IRGraph, Role
 from .layout import ArrayLayout
 
@@ -66,8 +66,8 @@ class LoweredOp:
         return self.outputs + self.inputs
 
 
-@dataclass(frozen=True)
-class Program:
+@dataclass(frozen=True, repr=False)
+class Program(Tabled):
     """The lowered ops of a graph, in the order of execution, and the place of every value.
 
     ``views`` are the nodes that became views of other values and need no op; ``groups`` are blocks in which
@@ -136,9 +136,3 @@ class Program:
                 "shape": shape,
                 "node": node,
             }
-
-    def __str__(self) -> str:
-        return str(self.table())
-
-    def _repr_html_(self) -> str:
-        return self.table().to_html()

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Array, Arrays
+from ...panels import Described
+from ...showing import LIMIT, counted, more
 from ...tape import (
     AnyTensor,
     AnyVar,
@@ -14,14 +16,15 @@ from ...tape import (
     Tape,
 )
 from ...tape.graph.backward import DenseGrads
+from ...tape.values.tables import norm
 from .batch import map_batch
 from .loss_call import LossFn, RunPoint, call_loss
 
 START = RunPoint()
 
 
-@dataclass(frozen=True)
-class Evaluation:
+@dataclass(frozen=True, repr=False)
+class Evaluation(Described):
     """One forward and backward pass."""
 
     tape: Tape[Any]
@@ -33,6 +36,17 @@ class Evaluation:
     """The state of the model after the step."""
     metrics: dict[str, float]
     """What the loss function gave to be shown."""
+
+    def _title(self) -> str:
+        return f"Evaluation: loss {self.loss.item():.6g}, {counted(len(self.tape), 'node')}"
+
+    def about(self) -> dict[str, object]:
+        """What is to be said of it to people: loss, metrics, and the norm of each parameter's gradient."""
+        shown = list(self.grads.items())[:LIMIT]
+        found: dict[str, object] = {"loss": f"{self.loss.item():.9g}"}
+        found |= {name: f"{x:.6g}" for name, x in self.metrics.items()}
+        found |= {f"|gradient| of {name}": f"{norm(grad):.4g}" for name, grad in shown}
+        return found | ({"and": more(len(self.grads) - LIMIT)} if len(self.grads) > LIMIT else {})
 
     def require_finite(self) -> None:
         """Raise NonFiniteError if the loss or a gradient is infinite or NaN."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy.typing as npt
 from rich.table import Table as RichTable
 
+from ...showing import counted
 from ...tape import DomainError
 from ...tape.values.tables import Table
 
@@ -76,6 +77,9 @@ class Figures:
 
     def __str__(self) -> str:
         return str(self._shown())
+
+    def __repr__(self) -> str:
+        return f"<{self._title}: {counted(len(self), 'row')} of {', '.join(self.columns)}>"
 
     def _repr_html_(self) -> str:
         return self.to_html()

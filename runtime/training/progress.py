@@ -120,3 +120,5 @@ def reporting(
         figures = TextColumn("{task.fields[figures]}", markup=False, table_column=Column(no_wrap=False))
         with Progress(*columns, figures, console=shown) as bar:  # where it is narrow, the figures take several lines
             yield Bar(bar, total, epochs, running)
+            if shown.is_jupyter:
+                bar.refresh()  # which rich does at the end of a bar on a terminal only

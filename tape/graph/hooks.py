@@ -22,6 +22,9 @@ class HookHandle(Unique):
     def __init__(self, hooks: "Hooks", node: int, key: int) -> None:
         self._hooks, self._node, self._key = hooks, node, key
 
+    def __repr__(self) -> str:
+        return f"<hook of node {self._node}>"
+
     def remove(self) -> None:
         """Take the hook away; a second time does nothing."""
         self._hooks.discard(self._node, self._key)

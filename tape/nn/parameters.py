@@ -1,7 +1,7 @@
 """The arrays that a layer needs: their shapes, and how they start."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from math import prod
 from typing import Any
@@ -27,7 +27,7 @@ class Parameter:
     """
 
     shape: tuple[int, ...]
-    initialise: Initialiser
+    initialise: Initialiser = field(repr=False)
 
 
 Parameters = Mapping[str, Parameter]

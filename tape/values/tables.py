@@ -1,6 +1,7 @@
 """Tables of nodes and gradients: rows of plain values that print as text, or through rich on a terminal."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -104,6 +105,23 @@ class Table:
     def _cells(self, places: range) -> list[list[Any]]:
         rows = [self.rows[i] for i in places]
         return [[row[column] for column in self.columns] for row in rows]
+
+
+class Tabled(ABC):
+    """What shows itself by its table: printed, by the table's title where it is one of several, and in a notebook."""
+
+    @abstractmethod
+    def table(self) -> Table:
+        """The table."""
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+    def __repr__(self) -> str:
+        return f"<{self.table().title}>"
+
+    def _repr_html_(self) -> str:
+        return self.table().to_html()
 
 
 def statistics(array: Array) -> dict[str, Any]:

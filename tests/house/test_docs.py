@@ -163,7 +163,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_readme_names_all_that_it_links_to_in_one_place() -> None:
-    """Where a package index shows it, a path leads nowhere: once there is a home, its address goes before each there."""
+    """On a package index a path leads nowhere: once there is a home, its address goes before each in that place."""
     readme = (ROOT / "README.md").read_text()
     prose = re.sub(r"^```.*?^```$", "", readme, flags=re.MULTILINE | re.DOTALL)
     text, _, targets = re.sub(r"^    .*$|`.*?`", "", prose, flags=re.MULTILINE).partition("\n\n[")

@@ -14,6 +14,8 @@ import numpy as np
 from ... import runtime
 from ...arrays import Array
 from ...completed_step import EMA, FROZEN, of_group
+from ...curves import sparkline
+from ...panels import Described
 from ...runtime.captured.completed import completed
 from ...runtime.optim import Rule
 from ...runtime.optim.averages import HYPERPARAMETER as DECAY
@@ -24,6 +26,7 @@ from ...runtime.step.state_digest import state_digest
 from ...runtime.step.update import OnNonfinite, Recipe
 from ...runtime.training.modes import StepMode, StepRunner
 from ...runtime.training.recorder_protocol import Digest, RunStart, TraceOptions
+from ...showing import counted
 from ..v2.format.digest import Algorithm, Batch
 from ..v2.read.reader import StepView, Trace
 from ..v2.write.open_recorder import Parent, open_recorder
@@ -34,8 +37,8 @@ from .replay_state import Rules, by_name
 Path = str | os.PathLike[str]
 
 
-@dataclass(frozen=True, eq=False)
-class Continuation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Continuation(Described):
     """A run that went on from a past step: what it computed, and where it was recorded."""
 
     trace: str | None
@@ -47,6 +50,16 @@ class Continuation:
     state: dict[str, Array]
     """Of the optimizer."""
     model_state: dict[str, Array]
+
+    def _title(self) -> str:
+        return f"Continuation: {counted(len(self.losses), 'step')} from step {self.first} on"
+
+    def about(self) -> dict[str, object]:
+        """What is to be said of it to people."""
+        found: dict[str, object] = {} if self.trace is None else {"trace": self.trace}
+        if len(self.losses):
+            found["loss"] = f"{self.losses[0]:.6g} to {self.losses[-1]:.6g}  {sparkline(self.losses)}"
+        return found | {"state digest": self.state_digest}
 
     @property
     def state_digest(self) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from ...arrays import Array
+from ...panels import facts, folded, panel
 from ...runtime.optim.groups import Optimizer
 from ...runtime.step.evaluate import Evaluation
 from ...runtime.step.update import OnNonfinite
@@ -141,6 +142,11 @@ class PastStep:
         before = {"params": self.params, "state": self.state, "model_state": self.model_state}
         more: Any = {"loss_fn": loss_fn, "batches": batches, "mode": mode, "record": record}
         return continue_from(self.origin, before, rule, steps=steps, trace=trace, on_nonfinite=on_nonfinite, **more)
+
+    def _repr_html_(self) -> str:
+        """Its loss, and every value and gradient of its first micro-batch, in a notebook."""
+        found = {"loss": self.loss, "keyframe": self.keyframe, "micro-batches": len(self.passes)}
+        return panel(f"step {self.step} of {self.path}", facts(found), folded("nodes", self.table().to_html()))
 
     def __repr__(self) -> str:
         together = f", {len(self.passes)} micro-batches" if len(self.passes) > 1 else ""

@@ -46,7 +46,7 @@ def entries(folder: str, *, recursive: bool = False) -> list[Entry]:
 
     Raises OSError if the folder cannot be read.
     """
-    return [entry(path) for path in sorted(_files(folder, recursive)) if _is_trace(path)]
+    return [entry(path) for path in sorted(_files(folder, recursive=recursive)) if _is_trace(path)]
 
 
 def entry(path: str) -> Entry:
@@ -94,7 +94,7 @@ def _of_trace(path: str, trace: Trace) -> Entry:
     )
 
 
-def _files(folder: str, recursive: bool) -> Iterator[str]:
+def _files(folder: str, *, recursive: bool) -> Iterator[str]:
     if not recursive:
         yield from (entry.path for entry in os.scandir(folder) if entry.is_file())
         return

@@ -34,7 +34,7 @@ def follow(path: str, tell: Callable[[Run], None], seconds: float = SECONDS) -> 
         if found is not None and found.steps != told:
             told = found.steps
             tell(found)
-        if found is not None and found.state != "running":
+        if found is not None and found.state != "running" and not is_written(found.path):  # a sealed one gets its name
             return found.path
         time.sleep(max(seconds, _SHARE * (time.monotonic() - began)))
 

@@ -1,10 +1,12 @@
 """The recorded gradients of a run, parameter by parameter: how large they became, and what is wrong with them."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..v2.errors import InvalidTraceError, NotRecordedError
 from ..v2.read.reader import Trace
 
 LOOKED_AT = 32
@@ -49,16 +51,22 @@ def looked_at(steps: int) -> list[int]:
     return sorted({int(step) for step in np.linspace(0, steps - 1, min(steps, LOOKED_AT))}) if steps else []
 
 
-def gradient_figures(trace: Trace) -> list[GradientFigures]:
-    """The worst first: those with infinities or NaNs, then by their largest element; none where none are recorded."""
+def gradient_figures(trace: Trace) -> tuple[list[GradientFigures], int]:
+    """The worst first - those with infinities or NaNs, then by their largest element - and how many steps were seen.
+
+    None where no gradients are recorded; a step that is damaged or missing is left out.
+    """
     if not trace.header.mode.has_gradients:
-        return []
+        return [], 0
     found: dict[str, list[tuple[int, float, float, bool]]] = {}
+    count = 0
     for step in looked_at(len(trace)):
-        for name, gradient in trace.gradients(step).items():
-            found.setdefault(name, []).append((step, *_figures(gradient)))
+        with suppress(InvalidTraceError, NotRecordedError):  # what is wrong with the file, `validate` says
+            for name, gradient in trace.gradients(step).items():
+                found.setdefault(name, []).append((step, *_figures(gradient)))
+            count += 1
     rows = [_row(name, seen) for name, seen in found.items()]
-    return sorted(rows, key=lambda row: (-row.nonfinite, -row.largest))
+    return sorted(rows, key=lambda row: (-row.nonfinite, -row.largest)), count
 
 
 def _figures(gradient: Any) -> tuple[float, float, bool]:

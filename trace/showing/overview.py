@@ -2,8 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,12 @@ from ...curves import plotted, sparkline
 from ...showing import counted, drawn, facts_grid, rate, size
 from ..replaying.validate import validate
 from ..v2.check.report import Report
-from ..v2.errors import UnsealedTraceWarning
+from ..v2.errors import InvalidTraceError, UnsealedTraceWarning
 from ..v2.format.constants import TensorRole
+from ..v2.read.locate import Mode
 from ..v2.read.reader import Trace, open_trace
-from .gradients import GradientFigures, gradient_figures, looked_at
+from ..v2.verdict import Verdict
+from .gradients import GradientFigures, gradient_figures
 from .state import State, state_of
 
 WORST = 5
@@ -45,6 +46,8 @@ class Run:
     digest: str | None
     """Of the last state that is recorded."""
     gradients: tuple[GradientFigures, ...] = ()
+    seen: int = 0
+    """Steps whose gradients were read."""
     report: Report | None = None
     """What `validate` says of it; None of one that was not asked."""
 
@@ -132,7 +135,7 @@ class Run:
         if any(row.remark for row in worst):
             columns, rows = [*columns, "remark"], [[*row, of.remark] for row, of in zip(rows, worst, strict=True)]
         more = f", {len(self.gradients) - WORST} more have smaller ones" if len(self.gradients) > WORST else ""
-        seen = Text(f"seen at {counted(len(looked_at(self.steps)), 'step')} of {self.steps:,}{more}")
+        seen = Text(f"seen at {counted(self.seen, 'step')} of {self.steps:,}{more}")
         return Group(drawn("", columns, rows), seen)
 
 
@@ -157,20 +160,34 @@ def overview(path: str, *, whole: bool = True) -> Run:
     Raises:
         TraceFileError, InvalidTraceError: the trace cannot be read at all.
     """
-    with read(path) as trace:
-        run = of_trace(trace, tuple(gradient_figures(trace)) if whole else ())
-        name = trace.path
-    return Run(**{**vars(run), "report": validate(name)}) if whole else run
+    try:
+        run = _read(path, "point_in_time", whole=whole)
+    except InvalidTraceError:  # behind a seal that is whole
+        run = _read(path, "salvage", whole=whole)
+    if not whole:
+        return run
+    report = validate(run.path)
+    broken = report.verdict in (Verdict.CORRUPT, Verdict.CHAIN)
+    return replace(run, report=report, state="damaged" if broken else run.state)
 
 
-def read(path: str) -> Trace:
+def _read(path: str, mode: Mode, *, whole: bool) -> Run:
+    with read(path, mode) as trace:
+        run = of_trace(trace)
+        if not whole:
+            return run
+        gradients, seen = gradient_figures(trace)
+        return replace(run, gradients=tuple(gradients), seen=seen)
+
+
+def read(path: str, mode: Mode = "point_in_time") -> Trace:
     """Open a trace, up to its first damage; that it is unfinished is said with what is shown of it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnsealedTraceWarning)
-        return open_trace(path, mode="point_in_time")
+        return open_trace(path, mode=mode)
 
 
-def of_trace(trace: Trace, gradients: Sequence[GradientFigures] = ()) -> Run:
+def of_trace(trace: Trace) -> Run:
     """What an open trace says of its run."""
     params = [spec for spec in trace.schema.tensors if spec.role is TensorRole.PARAM]
     return Run(
@@ -185,7 +202,6 @@ def of_trace(trace: Trace, gradients: Sequence[GradientFigures] = ()) -> Run:
         losses=trace.loss,
         speed=speed(trace),
         digest=state_digest(trace),
-        gradients=tuple(gradients),
     )
 
 

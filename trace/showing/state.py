@@ -14,7 +14,7 @@ State = Literal["sealed", "running", "unfinished", "damaged"]
 def state_of(trace: Trace) -> State:
     """The state of an open trace; one that a writer holds may end within a frame."""
     if trace.sealed:
-        return "sealed"
+        return "sealed" if trace.damage is None else "damaged"
     torn = trace.damage is None or trace.damage.verdict is Verdict.TORN_TAIL
     if torn and is_written(trace.path):
         return "running"

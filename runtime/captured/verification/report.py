@@ -3,7 +3,7 @@
 from dataclasses import KW_ONLY, asdict, dataclass
 from typing import Any
 
-from ....tape.values.tables import Table
+from ....tape.values.tables import Table, Tabled
 
 
 class CheckError(Exception):
@@ -23,8 +23,8 @@ class Check:
         return f"[{'OK' if self.held else 'FAIL'}] {self.name}: {self.detail}"
 
 
-@dataclass(frozen=True)
-class VerifyReport:
+@dataclass(frozen=True, repr=False)
+class VerifyReport(Tabled):
     """Every check of a captured step, in the order in which they ran."""
 
     checks: tuple[Check, ...]
@@ -55,9 +55,6 @@ class VerifyReport:
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.checks))
-
-    def _repr_html_(self) -> str:
-        return self.table().to_html()
 
     def __bool__(self) -> bool:
         return self.ok

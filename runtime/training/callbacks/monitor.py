@@ -32,6 +32,10 @@ class Monitor(Callback):
         self.monitor, self.mode, self.min_delta = monitor, mode, min_delta
         self._start()
 
+    def __repr__(self) -> str:
+        best = "" if self.best is None else f", best {self.best:.6g} behind step {self.best_step}"
+        return f"<{type(self).__name__} of {self.monitor}{best}>"
+
     def _start(self) -> None:
         self.best: float | None = None
         """The best value so far."""

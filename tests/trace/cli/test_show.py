@@ -1,0 +1,265 @@
+"""``dgrr show`` and ``dgrr ls``: a run on one screen, while it is recorded too, and the runs of a folder."""
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dgrr.runtime import SGD
+from dgrr.tape import NUMERICS
+from dgrr.trace import CompletedStep, Recorder, open_recorder
+from dgrr.trace.cli import main
+from dgrr.trace.showing.follow import follow
+from dgrr.trace.showing.overview import Run
+from dgrr.trace.v2.write.forge import flip_bit
+
+RecordRun = Callable[..., Path]
+Said = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Said:
+    """What a command says, in the folder of the traces."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        return main(arguments), *capsys.readouterr()
+
+    return run
+
+
+class Running:
+    """A run that a recorder is told of, step by step; its loss at step k is what `losses` says."""
+
+    def __init__(self, path: Path, losses: list[float], **options: Any) -> None:
+        self.rule, self.params = SGD(0.1), {"w": np.ones(3), "b": np.zeros(2)}
+        self.losses, self.step = losses, 0
+        self.state = self.rule.init(self.params)
+        law = {"rule": self.rule.rule, "hyperparameters": list(self.rule.hyperparameters()), "numerics": NUMERICS}
+        given: Any = law | {"record": "grads"} | options
+        self.recorder: Recorder = open_recorder(path, params=self.params, state=self.state, **given)
+
+    def on(self, w: Any = (3.0, -4.0, 0.5), b: Any = (0.0, 0.0)) -> None:
+        """One more step, with these gradients."""
+        grads = {"w": np.array(w), "b": np.array(b)}
+        self.rule.step(self.params, grads, self.state)
+        loss, hyper = np.array(self.losses[self.step]), self.rule.hyperparameters()
+        told = {"step": self.step, "loss": loss, "hyper": hyper, "grads": grads, "batch": np.ones(2)}
+        self.recorder.step(CompletedStep(**told, params=self.params, state=self.state))
+        self.recorder.commit()  # else it is written later
+        self.step += 1
+
+
+def recorded(path: Path, losses: list[float], **options: Any) -> Running:
+    run = Running(path, losses, **options)
+    for _ in losses:
+        run.on()
+    return run
+
+
+# ------------------------------------------------------------------ show
+
+
+def test_a_finished_run_on_one_screen(said: Said, tmp_path: Path) -> None:
+    recorded(tmp_path / "run.dgrr", [4.0, 2.0, 1.0, 3.0]).recorder.seal()
+    code, out, err = said("show", "run.dgrr")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == "run.dgrr: 4 steps, sealed"
+    assert lines[3].startswith("4 ┤") and lines[10].startswith("1 ┤")
+    facts = dict(re.split(r"  +", line, maxsplit=1) for line in lines if re.match(r"[a-z]+( loss)?  ", line))
+    assert facts["best loss"] == "1 at step 2"
+    assert facts["last loss"] == "3 at step 3"
+    assert re.fullmatch(r"[\d,.]+ steps/s on average, by the times of the file", facts["speed"])
+    assert facts["model"] == "5 parameters in 2 tensors, sgd@1"
+    assert facts["recorded"].startswith("grads, ") and facts["recorded"].endswith(" kB, seed 0")
+    assert re.fullmatch(r"[0-9a-f]{32}", facts["state"])
+    assert facts["verdict"] == "ok: structure, chain proven; update, gradient, data not proven"
+    assert "dgrr replay run.dgrr proves more" in out
+    rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in lines if line.startswith("│")]
+    assert rows == [["w", "4", "0", "4", "0%", ""], ["b", "0", "0", "0", "100%", "dead"]]
+    assert lines[-1] == "seen at 4 steps of 4"
+
+
+def test_gradients_that_are_not_finite_come_first(said: Said, tmp_path: Path) -> None:
+    run = Running(tmp_path / "run.dgrr", [1.0, np.inf, np.nan], on_nonfinite="record")
+    run.on()
+    run.on(b=(np.nan, 1.0))
+    run.on(b=(2.0, np.inf))
+    run.recorder.seal()
+    _, out, _ = said("show", "run.dgrr")
+    table = [line for line in out.splitlines() if line.startswith("│")]
+    assert [re.split(r" *│ ?", line)[1] for line in table] == ["b", "w"]
+    assert "not finite at 2 steps" in table[0]
+    assert "(2 not finite, the first at 1)" in out
+    assert "best loss  1 at step 0" in out and "last loss  nan at step 2" in out
+
+
+def test_a_run_without_gradients_and_one_without_steps(said: Said, tmp_path: Path, record_run: RecordRun) -> None:
+    record_run("digest.dgrr", record="digest")
+    code, out, _ = said("show", "digest.dgrr")
+    assert (code, "gradients" in out, "recorded   digest, " in out) == (0, False, True)
+    recorded(tmp_path / "none.dgrr", []).recorder.seal()
+    code, out, _ = said("show", "none.dgrr")
+    assert code == 0
+    assert out.startswith("none.dgrr: 0 steps, sealed\n\nmodel ")
+
+
+def test_a_run_that_goes_on_and_one_that_was_left(said: Said, tmp_path: Path) -> None:
+    run = recorded(tmp_path / "run.dgrr", [4.0, 2.0])
+    code, out, err = said("show", "run.dgrr")
+    assert (code, out.splitlines()[0], err) == (0, "run.dgrr.partial: 2 steps, running", "")
+    run.recorder.close()
+    assert said("show", "run.dgrr")[1].startswith("run.dgrr.partial: 2 steps, unfinished\n")
+    assert "verdict    unsealed: " in said("show", "run.dgrr.partial")[1]
+
+
+def test_a_damaged_run_is_shown_as_far_as_it_is_whole(said: Said, tmp_path: Path) -> None:
+    recorded(tmp_path / "run.dgrr", [4.0, 2.0, 1.0]).recorder.seal()
+    flip_bit(tmp_path / "run.dgrr", tmp_path / "bad.dgrr", (tmp_path / "run.dgrr").stat().st_size // 2, 1)
+    code, out, _ = said("show", "bad.dgrr")
+    assert code == 0
+    assert out.startswith("bad.dgrr: 3 steps, damaged\n")
+    assert "verdict    corrupt: structure" in out
+    assert out.endswith("seen at 2 steps of 3\n")
+    size = (tmp_path / "run.dgrr").stat().st_size
+    (tmp_path / "cut.dgrr").write_bytes((tmp_path / "run.dgrr").read_bytes()[: size - 700])
+    code, out, _ = said("show", "cut.dgrr")
+    assert (code, re.match(r"cut\.dgrr: [12] steps?, damaged\n", out) is not None) == (0, True)
+    assert "verdict    torn-tail: structure failed" in out
+
+
+def test_what_cannot_be_shown(said: Said, tmp_path: Path) -> None:
+    said("train", "--steps", "2", "--out", "v1.dgrr")
+    code, _, err = said("show", "v1.dgrr")
+    assert code == 1
+    assert err.endswith("error: argument PATH: v1.dgrr is of version 1, whose steps dgrr inspect shows\n")
+    (tmp_path / "text").write_text("no trace")
+    assert said("show", "text")[0] == 3
+    assert said("show", "missing")[0] == 2
+
+
+def test_on_a_terminal_of_80_columns(tmp_path: Path) -> None:
+    """In colour, and no line is longer."""
+    recorded(tmp_path / "run.dgrr", [4.0, 2.0, 1.0, 3.0]).recorder.seal()
+    terminal, end = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80", "LINES": "40", "PYTHONUTF8": "1"}
+    environment.pop("NO_COLOR", None)
+    subprocess.run(["stty", "cols", "80", "rows", "40"], stdin=end, check=True)
+    program = "import sys; from dgrr.trace.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", program, "show", "run.dgrr"]
+    done = subprocess.run(command, stdout=end, stderr=end, cwd=tmp_path, env=environment)
+    os.close(end)
+    shown = b""
+    while b"seen at" not in shown:
+        shown += os.read(terminal, 65536)
+    os.close(terminal)
+    assert done.returncode == 0
+    assert b"\x1b[1mrun.dgrr" in shown
+    assert b"\x1b[1;32mok" in shown
+    plain = re.sub(r"\x1b\[[\d;]*m", "", shown.decode())
+    assert max(map(len, plain.splitlines())) <= 80
+
+
+# ------------------------------------------------------------------ following
+
+
+def test_a_run_is_followed_to_its_end(tmp_path: Path) -> None:
+    run = Running(tmp_path / "run.dgrr", [4.0, 2.0, 1.0])
+    told: list[Run] = []
+
+    def tell(found: Run) -> None:
+        told.append(found)
+        if run.step < 3:
+            run.on()
+        else:
+            run.recorder.seal()
+
+    assert follow(str(tmp_path / "run.dgrr"), tell, seconds=0.0) == str(tmp_path / "run.dgrr")
+    assert [found.steps for found in told] == [0, 1, 2, 3]
+    assert {found.state for found in told} == {"running"}
+    assert told[2].line() == "step 2  last loss 2  █▁"
+    assert told[0].line() == "step 0  no loss yet"
+
+
+def test_a_run_whose_writer_is_gone_is_not_waited_for(tmp_path: Path) -> None:
+    recorded(tmp_path / "run.dgrr", [4.0]).recorder.close()
+    told: list[str] = []
+    assert follow(str(tmp_path / "run.dgrr.partial"), lambda run: told.append(run.state)).endswith(".partial")
+    assert told == ["unfinished"]
+
+
+def test_a_later_run_at_the_same_path_is_the_one_that_is_followed(tmp_path: Path) -> None:
+    path = tmp_path / "run.dgrr"
+    recorded(path, [4.0]).recorder.seal()
+    run = recorded(path, [3.0, 2.0], overwrite=True)
+    steps: list[int] = []
+
+    def tell(found: Run) -> None:
+        steps.append(found.steps)
+        run.recorder.seal()
+
+    follow(str(path), tell, seconds=0.0)
+    assert steps == [2]
+
+
+def test_a_line_for_every_look_where_nothing_can_be_redrawn(said: Said, tmp_path: Path) -> None:
+    recorded(tmp_path / "run.dgrr", [4.0, 2.0]).recorder.seal()
+    code, out, _ = said("show", "-f", "run.dgrr")
+    assert code == 0
+    assert out.startswith("step 2  last loss 2  █▁\nrun.dgrr: 2 steps, sealed\n")
+
+
+# ------------------------------------------------------------------ ls
+
+
+def test_the_traces_of_a_folder(said: Said, tmp_path: Path) -> None:
+    recorded(tmp_path / "sealed.dgrr", [4.0, 2.5]).recorder.seal()
+    recorded(tmp_path / "left.dgrr", [4.0]).recorder.close()
+    running = recorded(tmp_path / "going.dgrr", [4.0, 3.0, 2.0])
+    (tmp_path / "begun").write_bytes(b"DGRR\x02")
+    (tmp_path / "cut").write_bytes((tmp_path / "sealed.dgrr").read_bytes()[:100])
+    (tmp_path / "notes.txt").write_text("no trace")
+    (tmp_path / "empty").write_bytes(b"")
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "deep.dgrr").write_bytes((tmp_path / "sealed.dgrr").read_bytes())
+    said("train", "--steps", "2", "--out", "v1.dgrr")
+    code, out, err = said("ls")
+    assert (code, err, out.splitlines()[0]) == (0, "", ".: 6 traces")
+    rows = {row[0]: row[1:] for line in out.splitlines() if (row := cells(line))}
+    digest = rows["sealed.dgrr"].pop(-2)
+    assert re.fullmatch(r"[0-9a-f]{10}", digest)
+    assert rows["sealed.dgrr"] == ["5", "sgd@1", "2", "2.5", "sealed"]
+    assert [rows[name][-1] for name in ("left.dgrr.partial", "going.dgrr.partial")] == ["unfinished", "running"]
+    assert [rows[name][-1] for name in ("begun", "cut", "v1.dgrr")] == ["torn-tail", "torn-tail", "version 1"]
+    assert rows["begun"][:-1] == ["-"] * 5
+    running.recorder.close()
+    _, out, _ = said("ls", "--recursive", str(tmp_path))
+    assert any(cells(line)[:1] == [os.path.join("below", "deep.dgrr")] for line in out.splitlines())
+    assert said("ls", "below")[1].splitlines()[0] == "below: 1 trace"
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("│").split("│")] if line.startswith("│") else []
+
+
+def test_an_empty_folder_and_none(said: Said, tmp_path: Path) -> None:
+    code, out, _ = said("ls")
+    assert (code, out.splitlines()[0]) == (0, ".: 0 traces")
+    for options in ([], ["-r"]):
+        code, out, err = said("ls", "missing", *options)
+        assert (code, out, err) == (2, "", "dgrr: missing: No such file or directory\n")
+
+
+def test_equal_runs_have_equal_digests(said: Said, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        recorded(tmp_path / name, [1.0]).recorder.seal()
+    digests = {cells(line)[-2] for line in said("ls")[1].splitlines() if line.startswith("│")}
+    assert len(digests) == 1

@@ -90,9 +90,7 @@ def pages() -> dict[str, Page]:
         module = import_module(face)
         found[face] = page = Page(face, f".. module:: {face}\n\n{_first(module)}")
         apart = {name: x for name, x in entries.items() if _is_large(x)}
-        parts = {
-            name: Page(name.rpartition(".")[2], _about(face, name, x), {"": {name: x}}) for name, x in apart.items()
-        }
+        parts = {name: _class_page(face, name, x) for name, x in apart.items()}
         rest = {name: x for name, x in entries.items() if name not in apart}
         if face == FAMILIES:
             parts |= _families(rest)

@@ -31,6 +31,7 @@ NAVIGATION = {
     "In depth": [
         "nn",
         "training",
+        "looking",
         "data",
         "transforms",
         "types",

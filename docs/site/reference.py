@@ -238,7 +238,7 @@ def _documented() -> frozenset[int]:
 def _differentiable(function: Callable[..., Any]) -> list[str]:
     """The inputs of an op that have a gradient."""
     op = OPS.get(function.__name__)
-    if op is None or op.function is not function:
+    if op is None or op.private or not function.__module__.startswith(f"{FAMILIES}."):
         return []
     return [name for name, rule in zip(op.signature.inputs, op.vjp, strict=True) if rule is not NO_GRAD]
 

@@ -303,7 +303,7 @@ class Tape(Looking, Generic[D]):
         return self.sweep(cotangents, node.id, create_graph)
 
     def sweep(self, cotangents: list[Any], start: int, create_graph: bool, live: Live = None) -> DenseGrads[Any]:
-        """The reverse sweep down from node ``start``, from cotangents that fit; see `graph.backward.sweep`."""
+        """The reverse sweep down from node ``start``, from cotangents that fit."""
         lift: Callable[[int], Any] = self.var if create_graph else lambda id: self._nodes[id].value
         accept: Callable[[Any], Any] = self._as_var if create_graph else _as_tensor
         hooked = partial(self._hooks.run, accept=accept) if self._hooks else None

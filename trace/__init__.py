@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from .comparing.tensors import TensorDifference
     from .comparing.with_model import diff_with_model
     from .exporting.files import export
+    from .file_version import TraceFileError
     from .frameworks.jax_steps import record_jax
     from .frameworks.pytorch import record_torch
     from .frameworks.recompute import recompute
     from .replaying.continued import Continuation
     from .replaying.replay import replay
-    from .replaying.replay_state import state_after
+    from .replaying.replay_state import UnknownRuleError, state_after
     from .replaying.travel import PastStep, RebuildError, at
     from .replaying.validate import validate
     from .report.write import Written, write_report
@@ -71,7 +72,9 @@ _HOMES = {
     "TapeNode": "..completed_step",
     "TensorDifference": ".comparing.tensors",
     "Trace": ".v2.read.reader",
+    "TraceFileError": ".file_version",
     "TraceWriteError": ".v2.errors",
+    "UnknownRuleError": ".replaying.replay_state",
     "UnsealedTraceWarning": ".v2.errors",
     "Verdict": ".v2.verdict",
     "Written": ".report.write",
@@ -125,7 +128,9 @@ __all__ = [
     "TapeNode",
     "TensorDifference",
     "Trace",
+    "TraceFileError",
     "TraceWriteError",
+    "UnknownRuleError",
     "UnsealedTraceWarning",
     "Verdict",
     "Written",

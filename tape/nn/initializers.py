@@ -1,6 +1,6 @@
 """How parameters start: keyed by a seed and the parameter's place in the model, so that order never matters.
 
-Each function here makes an `Initialiser`, for ``model.init(seed, overrides={"*.weight": init.xavier_uniform()})``.
+Each function here makes an ``Initialiser``, for ``model.init(seed, overrides={"*.weight": init.xavier_uniform()})``.
 A weight of shape ``(out, in, …)`` has ``fan_in = in * …`` and ``fan_out = out * …``, as in PyTorch.
 """
 

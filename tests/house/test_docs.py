@@ -158,9 +158,19 @@ def test_readme_gives_the_digest_that_the_demo_holds() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_links_lead_somewhere(page: Path) -> None:
     prose = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", prose):
+    for target in re.findall(r"\](?:\(|: )([^)#\s]+)[^)\s]*(?:\)|$)", prose, re.MULTILINE):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_readme_names_all_that_it_links_to_in_one_place() -> None:
+    """On a package index a path leads nowhere: once there is a home, its address goes before each in that place."""
+    readme = (ROOT / "README.md").read_text()
+    prose = re.sub(r"^```.*?^```$", "", readme, flags=re.MULTILINE | re.DOTALL)
+    text, _, targets = re.sub(r"^    .*$|`.*?`", "", prose, flags=re.MULTILINE).partition("\n\n[")
+    named = re.findall(r"^\[(.+)\]: \S+$", f"[{targets}", re.MULTILINE)
+    assert "](" not in prose
+    assert sorted({*re.findall(r"\[([^\]\n]+)\]", text)}) == sorted(named)
 
 
 @pytest.mark.parametrize("module_name", ["dgrr.trace", "dgrr.trace.cli", "dgrr.trace.cli.export"])

@@ -66,7 +66,7 @@ def uniform(
     micro_batch: int = 0,
     ordinal: int = 0,
 ) -> Gradual[Any]:
-    """Independent numbers from [0, 1): those of `dgrr.tape.numerics.math.random.uniform` for these coordinates.
+    """Independent numbers from [0, 1): those of ``dgrr.tape.numerics.math.random.uniform`` for these coordinates.
 
     Source: Philox 4x32-10 of Salmon, Moraes, Dror and Shaw (2011), Parallel random numbers: as easy as 1, 2, 3.
     Shapes: step () -> shape

@@ -385,8 +385,8 @@ def open_trace(path: str | os.PathLike[str], *, limits: Limits | None = None, mo
     A missing PATH whose `PATH.partial` exists is read from there, with a warning; or, if that is sealed and its writer
     was killed before it gave it its name, the name is given now. `strict` refuses damage,
     `tolerate_tail` reads up to a torn tail, `point_in_time` up to any damage. `salvage` reads all that is whole, behind
-    damage too: steps keep their numbers, `trace.missing` says which are not there, and asking for one of these raises
-    NotRecordedError; `trace.chained` says which belong together. Such a reading is no proof of anything: `validate` and
+    damage too: steps keep their numbers, `Trace.missing` says which are not there, and asking for one of these raises
+    NotRecordedError; `Trace.chained` says which belong together. Such a reading is no proof of anything: `validate` and
     `replay` judge the file as it is, and `compare` does not take it.
 
     Raises:

@@ -149,7 +149,7 @@ def recover(path: _Path | Sequence[_Path], out: _Path) -> Recovery:
     """Write what is whole of a trace of version 2 to the new file `out`, sealed; the source is only read.
 
     Steps go on behind a lost COMMIT, INDEX, KEYFRAME or EVENT, for the state chain joins them. Where a STEP is lost,
-    the steps from the next KEYFRAME on become a trace of their own, `out.1` and so on, whose steps begin at 0. Each
+    the steps from the next KEYFRAME on become a trace of their own, ``out.1`` and so on, whose steps begin at 0. Each
     names the source's file chain where it ends as its parent, and has an EVENT `recover` with the source's verdict and
     the number of its first step there. A missing PATH is read from `PATH.partial`.
 

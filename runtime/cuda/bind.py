@@ -11,19 +11,20 @@ from ...arrays import Array
 from ...tape.numerics.cuda import nvrtc
 from ...tape.numerics.cuda.code import Wanted, ptx_of
 from ...tape.numerics.cuda.entry import NAME, NO_FAULT, SHIFT
-from ...tape.numerics.cuda.written import Launch, written
+from ...tape.numerics.cuda.written import Launch
 from ...tape.numerics.engine.chain import Chain
 from ...tape.numerics.engine.kernel import Kernel
 from ...tape.numerics.engine.launch import Words
-from ...tape.ops import cuda_forms  # noqa: F401  (fills the table of written kernels)
+from ...tape.ops.cuda_forms import FORMS
 from ..ir.graph import Role
 from ..lower.bind import BoundPlan, Fault, bytes_of
 from ..lower.plan import BindingPlan, operand_strides
 from ..lower.program import LoweredOp, Program
-from ..step.memory import aligned, line_aligned, owned_block
+from ..step.memory import line_aligned, owned_block
 from .driver import Copy, Node
 from .mirror import Mirror
 from .order import MARK, READ, WRITE, Touch, waits
+from .transfers import Answer, Inputs
 
 FEWEST, MOST = 32, 256
 """Threads of a block of a translated kernel: few where there would be fewer blocks than processors."""
@@ -42,11 +43,14 @@ class CudaBound(BoundPlan):
         self.plan, self._mirror, self._gpu = plan, mirror, mirror.gpu
         self._outside = outside
         self._arena = self._gpu.allocate(plan.arena_bytes)
-        self._inputs = _Inputs(mirror, {v.id: outside[v.id] for v in plan.program.graph.with_role(Role.INPUT)})
+        self._inputs = Inputs(mirror, {v.id: outside[v.id] for v in plan.program.graph.with_role(Role.INPUT)})
         self._kept = list[Any]([self._arena])
         self._where = self._addresses()
         self._host: dict[int, Array] = {}
-        self._answer = _Answer(self)
+        self._loss = self._loss_root()
+        self._answer = Answer(self._gpu, self._loss_place())
+        if self._loss is not None:
+            self._host[self._loss] = self._answer.loss
         self._trains = bool(plan.program.graph.updates)
         self._graph = self._gpu.graph(self._nodes())
 
@@ -103,10 +107,19 @@ class CudaBound(BoundPlan):
                 self._download(root)
 
     def _download(self, root: int) -> None:
-        if root != self._answer.root:
+        if root != self._loss:  # which every run brings back
             self._gpu.download(self._host[root], self._where[root])
 
     # ------------------------------------------------------------------ binding
+
+    def _loss_root(self) -> int | None:
+        """The root of the loss, if it lies in the arena."""
+        program = self.plan.program
+        root = program.root(program.graph.outputs["loss"]) if "loss" in program.graph.outputs else None
+        return root if root in self.plan.slots else None
+
+    def _loss_place(self) -> tuple[int, int] | None:
+        return None if self._loss is None else (self._where[self._loss], self.plan.program.layout(self._loss).nbytes)
 
     def _addresses(self) -> dict[int, int]:
         """Where every root lies in the GPU's memory."""
@@ -134,7 +147,7 @@ class CudaBound(BoundPlan):
         """What one op is on the GPU: the launches of its written form, one after the other, or its translation."""
         program, chain = self.plan.program, op.words if isinstance(op.words, Chain) else None
         table = [self._where[program.root(v)] + program.layout(v).offset for v in op.table]
-        words, form = self._words(op), written.get(op.kernel.name)
+        words, form = self._words(op), FORMS.get(op.kernel.name)
         memory = self._uploaded(np.array([*table, *words], np.int64))
         if form is None:
             parts = max(1, chain.size if chain else _units(program, op))
@@ -150,7 +163,7 @@ class CudaBound(BoundPlan):
         self, i: int, op: LoweredOp, launch: Launch, places: Sequence[int], scratch: Touch
     ) -> tuple[Node, list[Touch]]:
         code = nvrtc.compiled(launch.source, launch.defines, self._gpu.arch)
-        call, report = Call(), Report(self._answer.device, i)
+        call, report = Call(), Told(self._answer.device, i)
         call.pointers[: len(launch.pointers)] = [places[k] for k in launch.pointers]
         call.words[: len(launch.words)] = list(launch.words)
         function = self._gpu.function(code, launch.entry, launch.shared)
@@ -209,83 +222,13 @@ class CudaBound(BoundPlan):
         return Touch(begin, begin + max(1, self.plan.program.layout(root).nbytes), way)
 
 
-class _Inputs:
-    """The inputs of a plan: buffers side by side in pinned memory of the host, and their copy on the GPU."""
-
-    def __init__(self, mirror: Mirror, buffers: Mapping[int, Array]) -> None:
-        self._buffers = buffers
-        self._block = owned_block(next(iter(buffers.values()))) if buffers else np.empty(0, np.uint8)
-        self._start = int(self._block.ctypes.data)
-        self._memory = mirror.gpu.allocate(self._block.nbytes)
-
-    def address(self, root: int) -> int | None:
-        """Where an input lies on the GPU; None for what is none."""
-        buffer = self._buffers.get(root)
-        return None if buffer is None else self._memory.address + int(buffer.ctypes.data) - self._start
-
-    def take(self, batch: tuple[Any, ...]) -> bool:
-        """Copy a batch into the buffers, if it fits them."""
-        for given, buffer in zip(batch, self._buffers.values(), strict=True):
-            if not isinstance(given, np.ndarray) or given.dtype != buffer.dtype or given.shape != buffer.shape:
-                return False
-        for given, buffer in zip(batch, self._buffers.values(), strict=True):
-            np.copyto(buffer, given)
-        return True
-
-    def copies(self) -> list[tuple[Copy, list[Touch]]]:
-        """The copy to the GPU, as a node of the graph."""
-        if not self._block.nbytes:
-            return []
-        target, nbytes = self._memory.address, self._block.nbytes
-        return [(Copy(False, target, self._start, nbytes, ()), [Touch(target, target + nbytes, WRITE)])]
-
-
-class _Answer:
-    """What every run brings back: the first fault, and the loss."""
-
-    def __init__(self, bound: CudaBound) -> None:
-        program, self._gpu = bound.plan.program, bound._gpu
-        self._memory = self._gpu.allocate(8)
-        self.device = self._memory.address
-        self._reset()
-        self.root = program.root(program.graph.outputs["loss"]) if "loss" in program.graph.outputs else -1
-        nbytes = program.layout(self.root).nbytes if self.root in bound.plan.slots else 0
-        self._pinned = self._gpu.pinned(aligned(8) + nbytes)
-        self._word = self._pinned[:8].view(np.uint64)
-        self._loss = (bound._where[self.root], nbytes) if nbytes else None
-        if nbytes:
-            bound._host[self.root] = self._pinned[aligned(8) :]
-        else:
-            self.root = -1
-
-    def _reset(self) -> None:
-        self._gpu.upload(self.device, np.array([NO_FAULT], np.uint64))
-
-    def report(self) -> int:
-        """The report of the last run; the next begins without one."""
-        found = int(self._word[0])
-        if found != NO_FAULT:
-            self._reset()
-        return found
-
-    def copies(self) -> list[tuple[Copy, list[Touch]]]:
-        """The copies to the host, as nodes of the graph."""
-        start = int(self._pinned.ctypes.data)
-        found = [(Copy(True, start, self.device, 8, ()), [Touch(self.device, self.device + 8, READ)])]
-        if self._loss is not None:
-            source, nbytes = self._loss
-            copy = Copy(True, start + aligned(8), source, nbytes, ())
-            found.append((copy, [Touch(source, source + nbytes, READ)]))
-        return found
-
-
 class Call(ctypes.Structure):
     """What a written kernel is given: addresses and numbers."""
 
     _fields_ = (("pointers", ctypes.c_uint64 * 8), ("words", ctypes.c_int64 * 24))
 
 
-class Report(ctypes.Structure):
+class Told(ctypes.Structure):
     """Where a written kernel says that it failed, and the number by which it says so."""
 
     _fields_ = (("word", ctypes.c_uint64), ("op", ctypes.c_uint64))
@@ -301,7 +244,7 @@ def _wanted(plan: BindingPlan) -> list[Wanted]:
     return [
         Wanted.of(*_stand_in(op), op.words if isinstance(op.words, Chain) else None)
         for op in plan.program.ops
-        if op.kernel.name not in written
+        if op.kernel.name not in FORMS
     ]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ...arrays import Array
 from ...tape.numerics.basic import arithmetic
 from ...tape.numerics.engine.launch import launch
-from ...tape.ops.elementwise import kernels
+from ...tape.ops.elementwise.kernels import basic as kernels
 from ..optim.arrays import prepared_words
 from .tree import Sums
 

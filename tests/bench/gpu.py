@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dgrr.runtime import Adam, capture
-from dgrr.runtime.cuda.bind import Call, Report
+from dgrr.runtime.cuda.bind import Call, Told
 from dgrr.runtime.cuda.driver import Gpu, Node, gpu
 from dgrr.tape.numerics.cuda import nvrtc
 from dgrr.tape.ops import cuda_forms
@@ -144,7 +144,7 @@ def product_nodes(device: Gpu, n: int, kept: list[Any]) -> list[Node]:
     kept += [*memory, scratch, report]
     nodes = list[Node]()
     for launch in form.launches(dtype, words):
-        call, told = Call(), Report(report.address, 0)
+        call, told = Call(), Told(report.address, 0)
         places = [*(block.address for block in memory), 0, scratch.address]
         call.pointers[: len(launch.pointers)] = [places[k] for k in launch.pointers]
         call.words[: len(launch.words)] = list(launch.words)

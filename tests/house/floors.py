@@ -83,17 +83,6 @@ FLOORS: dict[str, list[list[str]]] = {
         ["admission", "elementwise", "ops_rule"],
         ["groups"],
     ],
-    "runtime/cuda": [
-        ["driver", "order"],
-        ["mirror"],
-        ["bind"],
-    ],
-    "tape/numerics/cuda": [
-        ["entry", "lint", "nvrtc", "tiles", "written"],
-        ["columns", "rows", "translate"],
-        ["translator"],
-        ["code"],
-    ],
     "runtime/onnx": [
         ["package"],
         ["export", "load"],

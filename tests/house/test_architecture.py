@@ -17,13 +17,15 @@ SHARED = sorted(p for p in ROOT.glob("*.py") if not p.stem.startswith("__"))
 """The modules at the root of the package, which all wings may import."""
 
 LATE_IMPORTS = {
+    "runtime/captured/plans.py",
+    "runtime/captured/replayed_step.py",
     "trace/cli/handlers.py",
     "trace/cli/v2.py",
     "trace/golden/plugin.py",
     "trace/golden/traces.py",
     "trace/replaying/validate.py",
 }
-"""Files that import inside functions, so that answers that need no compiled code come at once."""
+"""Files that import inside functions, so that answers that need no compiled code, or no GPU, come at once."""
 
 NUMBA = re.compile(r"tape/numerics/|tape/ops/\w+/(kernels|tile)|runtime/optim/(rates/)?kernels\.py|trace/v1/")
 """Where numba may be imported."""

@@ -117,7 +117,7 @@ def _run(share: Sequence[Wanted], folder: Path, told: Callable[[str], None]) -> 
         process.stdin.close()
         answers = 0
         for line in process.stdout:
-            i, error = json.loads(line)
+            i, error = _answer(line)
             told(share[i].name)
             answers += 1
             if error is not None:
@@ -125,3 +125,9 @@ def _run(share: Sequence[Wanted], folder: Path, told: Callable[[str], None]) -> 
                 raise TranslationError(f"kernel {share[i].name}: expected code that a GPU can run, got {error}")
     if answers < len(share):
         raise TranslationError(f"kernel {share[answers].name}: the process that translates it ended: see its message")
+
+
+def _answer(line: str) -> tuple[int, str | None]:
+    """The number of a task, and what went wrong with it."""
+    number, error = json.loads(line)
+    return int(number), error

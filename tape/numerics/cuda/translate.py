@@ -1,5 +1,7 @@
 """Kernels as modules of LLVM, in a process whose code is for GPUs: the same text that a CPU runs."""
 
+# numba's types carry no types.
+# pyright: basic, reportUnknownVariableType=false
 from collections.abc import Sequence
 from typing import Any
 

@@ -17,6 +17,7 @@ from ..engine.code_for import VARIABLE
 from ..engine.kernel import KERNELS, Kernel
 from ..engine.numba_internals import ptx
 from .entry import NAME
+from .translate import chain_modules, kernel_modules
 
 __all__ = ["main", "process_environment"]
 
@@ -34,8 +35,6 @@ def _kernel(module: str, name: str) -> Kernel:
 
 def modules(task: dict[str, Any]) -> list[str]:
     """LLVM's modules of what a task asks for."""
-    from .translate import chain_modules, kernel_modules  # in this process alone
-
     versions = [(_kernel(module, name), np.dtype(dtype)) for module, name, dtype in task["versions"]]
     if task["operands"] is None:
         return kernel_modules(*versions[0])

@@ -17,7 +17,7 @@ COPIED_OUTPUTS = 1 << 14
 """Outputs of a tile from which it is worth it."""
 
 
-class Chosen(NamedTuple):
+class ChosenTile(NamedTuple):
     """How a product is computed: its tile, blocks of terms of a thread block if they are split, transposed b."""
 
     tile: Tile
@@ -25,7 +25,7 @@ class Chosen(NamedTuple):
     transposed: bool
 
 
-def chosen(itemsize: int, words: Words) -> Chosen:
+def chosen(itemsize: int, words: Words) -> ChosenTile:
     """The tile for a product: the largest one of which there are enough for a device."""
     batch, m, n, k = words[: at.K + 1]
     tiles, blocks = TILES[itemsize], max(blocks_of(k, BLOCK), 1)
@@ -33,11 +33,11 @@ def chosen(itemsize: int, words: Words) -> Chosen:
     def count(name: str) -> int:
         return batch * blocks_of(m, tiles[name].bm) * blocks_of(n, tiles[name].bn)
 
-    def whole(name: str) -> Chosen:
+    def whole(name: str) -> ChosenTile:
         tile = tiles[name]
         along_k = words[at.B_ROW] == itemsize and words[at.B_COLUMN] != itemsize
         fits = batch == 1 and n % (VECTOR_BYTES // itemsize) == 0 and n * k * itemsize <= COPIED_BYTES
-        return Chosen(tile, 0, tile.bm * tile.bn >= COPIED_OUTPUTS and along_k and fits)
+        return ChosenTile(tile, 0, tile.bm * tile.bn >= COPIED_OUTPUTS and along_k and fits)
 
     enough = PROCESSORS * 7 // 8
     if "wide" in tiles and count("wide") >= enough and blocks > 2:
@@ -48,7 +48,7 @@ def chosen(itemsize: int, words: Words) -> Chosen:
     if blocks == 1:
         return whole("small" if count("small") >= PROCESSORS else "slices8")
     if count("split") * blocks >= PROCESSORS * 3 // 2:
-        return Chosen(tiles["split"], max(count("split") * blocks // (8 * PROCESSORS), 1), False)
+        return ChosenTile(tiles["split"], max(count("split") * blocks // (8 * PROCESSORS), 1), False)
     if count("slices") * 2 >= PROCESSORS:
         return whole("slices")
     return whole("slices16" if blocks > 2 and "slices16" in tiles else "slices8")
@@ -70,7 +70,7 @@ def launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
     return launches_of(size, words, chosen(size, words))
 
 
-def launches_of(size: int, words: Words, how: Chosen) -> tuple[Launch, ...]:
+def launches_of(size: int, words: Words, how: ChosenTile) -> tuple[Launch, ...]:
     """The launches of a product that is computed in a given way."""
     tile, each, transposed = how
     batch, m, n, k = words[: at.K + 1]

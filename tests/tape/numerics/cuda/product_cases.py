@@ -9,7 +9,7 @@ from dgrr.arrays import Array
 from dgrr.tape.numerics.cuda.tiles import BLOCK, TILES
 from dgrr.tape.numerics.cuda.written import Words
 from dgrr.tape.numerics.engine.launch import launch
-from dgrr.tape.ops.linear.cuda_products import Chosen, launches_of
+from dgrr.tape.ops.linear.cuda_products import ChosenTile, launches_of
 from dgrr.tape.ops.linear.kernels import gemm
 from dgrr.tape.ops.linear.kernels_product import B_ROW, Product
 
@@ -64,15 +64,15 @@ def case(rng: np.random.Generator, shape: Sequence[int], layout: str, kind: str,
     return Case(tuple(words.values.tolist()), inputs, want)
 
 
-def way(name: str, dtype: Any, case: Case, each: int = 1) -> Chosen:
+def way(name: str, dtype: Any, case: Case, each: int = 1) -> ChosenTile:
     """A product by a tile of this name, with what may go with it."""
     (batch, _, n, k), size = case.words[:4], dtype.itemsize
     along_k = case.words[B_ROW] == size and n % (16 // size) == 0
     transposed = name in ("wide", "tall") and batch == 1 and along_k
-    return Chosen(TILES[size][name], each if name == "split" and k > BLOCK else 0, transposed)
+    return ChosenTile(TILES[size][name], each if name == "split" and k > BLOCK else 0, transposed)
 
 
-def wrong_bits(host: Host, case: Case, how: Chosen, dtype: Any, seed: int) -> int:
+def wrong_bits(host: Host, case: Case, how: ChosenTile, dtype: Any, seed: int) -> int:
     """How many elements of the CUDA form differ from the CPU's."""
     got, untouched = output(case.want.shape, dtype)
     batch, m, n, k = case.words[:4]

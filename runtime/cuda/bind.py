@@ -24,7 +24,7 @@ from ..step.memory import line_aligned, owned_block
 from .driver import Copy, Node
 from .mirror import Mirror
 from .order import MARK, READ, WRITE, Touch, waits
-from .transfers import Answer, Inputs
+from .transfers import RunAnswer, Inputs
 
 FEWEST, MOST = 32, 256
 """Threads of a block of a translated kernel: few where there would be fewer blocks than processors."""
@@ -48,7 +48,7 @@ class CudaBound(BoundPlan):
         self._where = self._addresses()
         self._host: dict[int, Array] = {}
         self._loss = self._loss_root()
-        self._answer = Answer(self._gpu, self._loss_place())
+        self._answer = RunAnswer(self._gpu, self._loss_place())
         if self._loss is not None:
             self._host[self._loss] = self._answer.loss
         self._trains = bool(plan.program.graph.updates)

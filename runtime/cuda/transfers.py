@@ -44,7 +44,7 @@ class Inputs:
         return [(Copy(False, target, self._start, nbytes, ()), [Touch(target, target + nbytes, WRITE)])]
 
 
-class Answer:
+class RunAnswer:
     """What every run brings back: the first fault, and the loss if the plan has one in its arena."""
 
     def __init__(self, gpu: Gpu, loss: tuple[int, int] | None) -> None:

@@ -8,12 +8,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from dgrr.tape import ops
+import numpy as np
+
+from dgrr.tape import AnyTensor, ops
 from dgrr.tape.ops import OPS
+from dgrr.tape.ops.cuda_forms import FORMS
 from dgrr.tape.record.composed import Composed
 from dgrr.tape.record.derivative import NO_GRAD
 from dgrr.tape.record.description import Description, described
+from dgrr.tape.record.lowering import ViewStep
 from dgrr.tape.record.op import Op
+from dgrr.tape.record.samples import Make
 from dgrr.tape.values.shape import Pattern
 from dgrr.tape.var.op_table import COMPOSED
 
@@ -25,7 +30,8 @@ Generated from the op table by `python docs/generate_ops.py`; do not edit.
 
 Every op is a function of Vars in `dgrr.tape.ops`. A shape such as `(*Bs, M, K)` names its axes: one name has
 one size within a call, `*Bs` stands for any number of axes, `...` for any shape. "Derivative by" lists the inputs
-that have a gradient. "Covers" gives the names of the documented op set that the op implements. Every op raises
+that have a gradient. "On a GPU" says which of its kernels are written for tiles there, "translated" where all are the
+CPU's own ([gpu.md](gpu.md)), and "-" where there is none, as a view computes nothing. "Covers" gives the names of the documented op set that the op implements. Every op raises
 TapeError for Vars of different tapes, and where no argument is a Var or a tensor, and DTypeError for an attribute of
 another type than its annotation says; what else it raises stands with it, with the text of one such error.
 
@@ -57,11 +63,32 @@ def page() -> str:
 
 
 def _table(records: list[Op]) -> str:
-    rows = ["| op | result | derivative by | covers |", "|---|---|---|---|"]
+    rows = ["| op | result | derivative by | on a GPU | covers |", "|---|---|---|---|---|"]
     for op in records:
         by = ", ".join(_differentiable(op)) or "none"
-        rows.append(f"| [`{op.name}`](#{op.name}) | `{_result(op)}` | {by} | {', '.join(op.covers) or '-'} |")
+        rows.append(f"| [`{op.name}`](#{op.name}) | `{_result(op)}` | {by} | {_on_gpu(op)} | {', '.join(op.covers) or '-'} |")
     return "\n".join(rows) + "\n"
+
+
+def _on_gpu(op: Op) -> str:
+    """How the kernels of an op's samples come to a GPU."""
+    names = kernels_of(op)
+    return ", ".join(f"`{name}`" for name in sorted(names & FORMS.keys())) or ("translated" if names else "-")
+
+
+def kernels_of(op: Op) -> set[str]:
+    """The names of the kernels that an op's samples are lowered to."""
+    found: set[str] = set()
+    for sample in op.samples(Make(np.dtype(np.float32))):
+        inputs, attrs = op.bind(sample.arrays, sample.attrs)
+        specs = [None if x is None else AnyTensor(np.asarray(x)).spec for x in inputs]
+        waiting = [op.lowered(specs, attrs)[1]]
+        while waiting:
+            step = waiting.pop().step
+            if step is not None:
+                waiting.extend(step.inputs)
+                found |= set() if isinstance(step, ViewStep) else {step.kernel.name}
+    return found
 
 
 def _table_of_composed(records: list[Composed]) -> str:

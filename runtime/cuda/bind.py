@@ -24,7 +24,7 @@ from ..step.memory import line_aligned, owned_block
 from .driver import Copy, Node
 from .mirror import Mirror
 from .order import MARK, READ, WRITE, Touch, waits
-from .transfers import RunAnswer, Inputs
+from .transfers import Inputs, RunAnswer
 
 FEWEST, MOST = 32, 256
 """Threads of a block of a translated kernel: few where there would be fewer blocks than processors."""

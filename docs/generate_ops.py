@@ -31,9 +31,10 @@ Generated from the op table by `python docs/generate_ops.py`; do not edit.
 Every op is a function of Vars in `dgrr.tape.ops`. A shape such as `(*Bs, M, K)` names its axes: one name has
 one size within a call, `*Bs` stands for any number of axes, `...` for any shape. "Derivative by" lists the inputs
 that have a gradient. "On a GPU" says which of its kernels are written for tiles there, "translated" where all are the
-CPU's own ([gpu.md](gpu.md)), and "-" where there is none, as a view computes nothing. "Covers" gives the names of the documented op set that the op implements. Every op raises
-TapeError for Vars of different tapes, and where no argument is a Var or a tensor, and DTypeError for an attribute of
-another type than its annotation says; what else it raises stands with it, with the text of one such error.
+CPU's own ([gpu.md](gpu.md)), and "-" where there is none, as a view computes nothing. "Covers" gives the names of the
+documented op set that the op implements. Every op raises TapeError for Vars of different tapes, and where no argument
+is a Var or a tensor, and DTypeError for an attribute of another type than its annotation says; what else it raises
+stands with it, with the text of one such error.
 
 A number in the place of an input takes its element type from the inputs that must have the same, so that
 `where(mask, x, 0.0)` has that of `x`; two numbers have none, and are refused. An attribute that is a number has no
@@ -66,7 +67,9 @@ def _table(records: list[Op]) -> str:
     rows = ["| op | result | derivative by | on a GPU | covers |", "|---|---|---|---|---|"]
     for op in records:
         by = ", ".join(_differentiable(op)) or "none"
-        rows.append(f"| [`{op.name}`](#{op.name}) | `{_result(op)}` | {by} | {_on_gpu(op)} | {', '.join(op.covers) or '-'} |")
+        rows.append(
+            f"| [`{op.name}`](#{op.name}) | `{_result(op)}` | {by} | {_on_gpu(op)} | {', '.join(op.covers) or '-'} |"
+        )
     return "\n".join(rows) + "\n"
 
 

@@ -21,7 +21,7 @@ from ..lower.bind import BoundPlan, Fault, bytes_of
 from ..lower.plan import BindingPlan, operand_strides
 from ..lower.program import LoweredOp, Program
 from ..step.memory import line_aligned, owned_block
-from .driver import Copy, Node
+from .driver import Clear, Copy, Node
 from .mirror import Mirror
 from .order import MARK, READ, WRITE, Touch, waits
 from .transfers import Inputs, RunAnswer
@@ -134,21 +134,27 @@ class CudaBound(BoundPlan):
             found[root] = self._inputs.address(root) or self._mirror.address(array)
         return found | {root: self._arena.address + block.offset for root, block in self.plan.slots.items()}
 
-    def _nodes(self) -> list[Node | Copy]:
+    def _nodes(self) -> list[Node | Copy | Clear]:
         """Inputs in, every op, the answer out."""
         program = self.plan.program
         launches = [launch for i, op in enumerate(program.ops) for launch in self._launches(i, op)]
         inputs, answers = self._inputs.copies(), self._answer.copies()
         touches = [*(t for _, t in inputs), *(t for _, t in launches), *(t for _, t in answers)]
-        nodes: list[Node | Copy] = [*(n for n, _ in inputs), *(n for n, _ in launches), *(n for n, _ in answers)]
+        nodes: list[Node | Copy | Clear] = [
+            *(n for n, _ in inputs),
+            *(n for n, _ in launches),
+            *(n for n, _ in answers),
+        ]
         return [node._replace(after=after) for node, after in zip(nodes, waits(touches), strict=True)]
 
-    def _launches(self, i: int, op: LoweredOp) -> Iterator[tuple[Node, list[Touch]]]:
+    def _launches(self, i: int, op: LoweredOp) -> Iterator[tuple[Node | Clear, list[Touch]]]:
         """What one op is on the GPU: the launches of its written form, one after the other, or its translation."""
         program, chain = self.plan.program, op.words if isinstance(op.words, Chain) else None
         table = [self._where[program.root(v)] + program.layout(v).offset for v in op.table]
         words, form = self._words(op), FORMS.get(op.kernel.name)
         memory = self._uploaded(np.array([*table, *words], np.int64))
+        if op.kernel.cleared:
+            yield self._cleared(op)
         if form is None:
             parts = max(1, chain.size if chain else _units(program, op))
             yield self._translated(i, op, Wanted.of(*_stand_in(op), chain), (memory, memory + 8 * len(table)), parts)
@@ -158,6 +164,12 @@ class CudaBound(BoundPlan):
         places = [*table, memory + 8 * len(table), scratch]
         for launch in form.launches(op.element, tuple(words)):
             yield self._written(i, op, launch, places, Touch(scratch, scratch + max(1, nbytes), WRITE))
+
+    def _cleared(self, op: LoweredOp) -> tuple[Clear, list[Touch]]:
+        """Zeros in the output of an op, which is dense."""
+        touch = self._bytes(self.plan.program.root(op.outputs[0]), WRITE)
+        layout = self.plan.program.layout(op.outputs[0])
+        return Clear(touch.begin + layout.offset, layout.nbytes, ()), [touch]
 
     def _written(
         self, i: int, op: LoweredOp, launch: Launch, places: Sequence[int], scratch: Touch

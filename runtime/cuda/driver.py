@@ -42,6 +42,14 @@ class Copy(NamedTuple):
     after: tuple[int, ...]
 
 
+class Clear(NamedTuple):
+    """Zeros written in a graph, in whole words of four bytes."""
+
+    target: int
+    nbytes: int
+    after: tuple[int, ...]
+
+
 class Gpu:
     """The first GPU, through the context that other libraries of the process use too, and one stream."""
 
@@ -122,13 +130,15 @@ class Gpu:
 
     # ------------------------------------------------------------------ graphs
 
-    def graph(self, nodes: Sequence[Node | Copy]) -> Any:
+    def graph(self, nodes: Sequence[Node | Copy | Clear]) -> Any:
         """An executable graph."""
         graph, made = self._do("cuGraphCreate", 0), list[Any]()
         for node in nodes:
             after = [made[i] for i in node.after]
             if isinstance(node, Copy):
                 made.append(self._add_copy(graph, after, node))
+            elif isinstance(node, Clear):
+                made.append(self._add_clear(graph, after, node))
             else:
                 made.append(self._add_kernel(graph, after, node))
         return self._do("cuGraphInstantiate", graph, 0)
@@ -153,6 +163,12 @@ class Gpu:
             parameters.dstMemoryType, parameters.dstDevice = device, node.target
         parameters.WidthInBytes, parameters.Height, parameters.Depth = node.nbytes, 1, 1
         return self._do("cuGraphAddMemcpyNode", graph, after, len(after), parameters, self._context)
+
+    def _add_clear(self, graph: Any, after: list[Any], node: Clear) -> Any:
+        parameters = self._cu.CUDA_MEMSET_NODE_PARAMS()
+        parameters.dst, parameters.value, parameters.elementSize = node.target, 0, 4
+        parameters.width, parameters.height = node.nbytes // 4, 1
+        return self._do("cuGraphAddMemsetNode", graph, after, len(after), parameters, self._context)
 
     def launch(self, graph: Any) -> None:
         """Run a graph, and wait until it has ended."""

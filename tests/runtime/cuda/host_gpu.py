@@ -19,7 +19,7 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 
-from dgrr.runtime.cuda.driver import Copy, Node
+from dgrr.runtime.cuda.driver import Clear, Copy, Node
 from dgrr.tape.numerics.cuda.code import Wanted
 from dgrr.tape.numerics.cuda.entry import NAME
 from dgrr.tape.numerics.cuda.translator import process_environment
@@ -146,19 +146,21 @@ class HostGpu:
             return translated(code)
         return getattr(self._shim.library(program["source"], [tuple(d) for d in program["defines"]]), f"host_{name}")
 
-    def graph(self, nodes: Sequence[Node | Copy]) -> Any:
+    def graph(self, nodes: Sequence[Node | Copy | Clear]) -> Any:
         return list(nodes)
 
-    def launch(self, graph: Sequence[Node | Copy]) -> None:
+    def launch(self, graph: Sequence[Node | Copy | Clear]) -> None:
         left = set(range(len(graph)))
         while left:
             i = self._random.choice([i for i in left if not left & set(graph[i].after)])
             self._run(graph[i])
             left.remove(i)
 
-    def _run(self, node: Node | Copy) -> None:
+    def _run(self, node: Node | Copy | Clear) -> None:
         if isinstance(node, Copy):
             ctypes.memmove(node.target, node.source, node.nbytes)
+        elif isinstance(node, Clear):
+            ctypes.memset(node.target, 0, node.nbytes)
         elif len(node.arguments) == 2:
             call, report = map(ctypes.byref, node.arguments)
             grid = (ctypes.c_uint * 3)(*node.grid)

@@ -7,6 +7,7 @@ The words of all of them are made by `pooling_windows.words`. A position is that
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 import numpy as np
 
+from ....numerics.engine.code_for import GPU
 from ....numerics.engine.intrinsics import real, word
 from ....numerics.engine.kernel import kernel, share, vector_as
 from ....numerics.simd.lanes import inlined
@@ -16,6 +17,7 @@ from ....numerics.simd.vectors import rolled
 from .fold import (
     INT64,
     LINES_SPANNED,
+    OWN_COLUMN,
     PLANE_NUMBER,
     fold,
     line_of,
@@ -96,7 +98,8 @@ def _add_to_largest(table, ints, line, number):
 @inlined
 def _give_to_largest(table, ints, line, number):
     out, x = plane_of(table, ints, 0, line), plane_of(table, ints, 2, line)
-    if number * word(ints, COLUMNS) == line[PLANE_NUMBER] * word(ints, PLANE):  # the first line of a plane
+    # The first line of a plane clears it; a GPU has it cleared before, as its threads have no order.
+    if not GPU and number * word(ints, COLUMNS) == line[PLANE_NUMBER] * word(ints, PLANE):
         out[:] = real(table, 0.0)
     g = line_of(table, ints, 1, number)
     visit_columns(_give, larger, real(table, -np.inf), ints, line, out, g, x)
@@ -106,7 +109,8 @@ def _give_to_largest(table, ints, line, number):
 def _take_at(table, ints, line, number):
     columns, out, u = word(ints, COLUMNS), line_of(table, ints, 0, number), plane_of(table, ints, 1, line)
     positions = vector_as(table, INT64, 2, number * columns, columns)
-    for column in range(columns):
+    first, count = (line[OWN_COLUMN], 1) if GPU else (0, columns)
+    for column in range(first, first + count):
         out[column] = u[positions[column]]
 
 
@@ -129,11 +133,16 @@ def sums_where_largest(table, ints, part, parts):
 def give_to_largest(table, ints, part, parts):
     """``g[o]`` at the first of the largest cells of window o, +0 elsewhere; arrays: out, g, x.
 
-    For windows that share no cell; the words are those of the windows. Shares split planes.
+    For windows that share no cell; the words are those of the windows. Shares split planes, on a GPU windows.
     """
+    if GPU:
+        return visit_share(_give_to_largest, table, ints, part, parts, room(table))
     rows = word(ints, PLANE) // word(ints, COLUMNS)
     start, count = share(word(ints, LINES) // rows, part, parts)
     return visit_lines(_give_to_largest, table, ints, start * rows, (start + count) * rows, room(table))
+
+
+give_to_largest.cleared = True
 
 
 @kernel

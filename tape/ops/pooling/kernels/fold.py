@@ -9,6 +9,7 @@ axis, sixteen outputs run side by side in the lanes of a vector; the others run 
 import numpy as np
 from numba import njit
 
+from ....numerics.engine.code_for import GPU
 from ....numerics.engine.intrinsics import retyped, stack, word
 from ....numerics.engine.kernel import share, vector
 from ....numerics.simd.lanes import filled, inlined
@@ -30,9 +31,10 @@ from .windows import (
 )
 
 INT64 = np.int64(0)
-# What is known of an output line: the number of its plane, how many source lines each of its windows spans, then for
-# each axis before the last its position, and the first cell and the count of its window.
-PLANE_NUMBER, LINES_SPANNED, LINE_AXES = range(3)
+# What is known of an output line: the number of its plane, how many source lines each of its windows spans, on a GPU
+# the one column of it that a thread has, then for each axis before the last its position, and the first cell and the
+# count of its window.
+PLANE_NUMBER, LINES_SPANNED, OWN_COLUMN, LINE_AXES = range(4)
 MAX_WORDS = LINE_AXES + 3 * 64
 """For the most axes that numpy allows."""
 
@@ -119,7 +121,15 @@ def visit_lines(visit, table, ints, first, stop, line):
 
 @inlined
 def visit_share(visit, table, ints, part, parts, line):
-    """`visit_lines` for the output lines of a share."""
+    """`visit_lines` for the output lines of a share; on a GPU for one column of one."""
+    if GPU:
+        columns = word(ints, COLUMNS)
+        item, mine = share(word(ints, LINES) * columns, part, parts)
+        if mine:
+            line[OWN_COLUMN] = item % columns
+            enter_line(ints, line, item // columns)
+            visit(table, ints, line, item // columns)
+        return 0
     start, count = share(word(ints, LINES), part, parts)
     return visit_lines(visit, table, ints, start, start + count, line)
 
@@ -130,6 +140,9 @@ def visit_columns(visit, function, start, ints, line, *given):
 
     ``load`` and ``store`` take what reads and writes the columns at hand; ``where`` says which those are.
     """
+    if GPU:
+        visit(load_one, store_one, function, start, (ints, line, line[OWN_COLUMN], 1, 1), *given)
+        return
     begin, repeats, period = word(ints, BEGIN), word(ints, REPEATS), word(ints, PERIOD)
     regular = period * repeats
     for phase in range(period):

@@ -25,6 +25,8 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_global, signature
 
+from .code_for import GPU
+
 __all__ = [
     "COMPILING",
     "NO_WRAPPERS",
@@ -138,7 +140,13 @@ def _retargeted(text: str, layout: str) -> str:
 
 
 def room(builder: Any, kind: Any) -> Any:
-    """A pointer to room for a value on the stack of the function being written, made at its entry and zeroed."""
+    """A pointer to room for a value on the stack of the function being written, made at its entry and zeroed.
+
+    On a GPU it holds junk: there a stack lies in the memory of all threads, which to clear takes longer than a kernel.
+    """
+    if GPU:
+        with builder.goto_entry_block():
+            return builder.alloca(kind)
     return cgutils.alloca_once(builder, kind)
 
 

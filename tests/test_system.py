@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 # Nothing else in the package asks the system.
 
 PORTABLE = {"PathLike", "fspath", "path", "environ", "getcwd", "getpid", "urandom", "sep", "stat", "fstat", "utime"}
-PORTABLE |= {"cpu_count", "SEEK_END"}
+PORTABLE |= {"cpu_count", "SEEK_END", "pathsep", "scandir", "get_terminal_size", "_exit"}
 """Names of `os` that every system has, and that neither write nor wait."""
 
 OWN_WAY = {"tape/numerics/engine/side_by_side.py": "forks, on Linux alone"}

@@ -1,6 +1,5 @@
 """Steps on a GPU that is this machine."""
 
-import shutil
 from collections.abc import Iterator
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -23,9 +22,9 @@ def _host_gpu() -> Any:
 @pytest.fixture(scope="session")
 def host_gpu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The GPU, for ``device="cuda"``."""
-    if shutil.which("g++") is None:
-        pytest.skip("g++, which compiles CUDA sources, is missing")
     module = _host_gpu()
+    if missing := module.shim().MISSING:
+        pytest.skip(f"missing: {', '.join(missing)}")
     gpu = module.HostGpu(tmp_path_factory.mktemp("cuda"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(driver, "gpu", lambda: gpu)

@@ -5,6 +5,7 @@ from .captured.captured_function import CapturedFunction, capture_function
 from .captured.captured_step import CapturedStep, capture
 from .captured.completed import completed
 from .captured.purity import CaptureError
+from .cuda.driver import CudaError
 from .data import Batches, Dataset, Stream
 from .optim import SGD, Adam, AdamW, clip_by_global_norm, clip_by_value, make_rule
 from .step.eager import EagerStep, StateError
@@ -31,6 +32,7 @@ __all__ = [
     "CapturedFunction",
     "CapturedStep",
     "CheckpointError",
+    "CudaError",
     "Dataset",
     "EagerStep",
     "EarlyStopping",

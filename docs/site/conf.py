@@ -13,8 +13,9 @@ project_copyright = "the authors of dgrr; MIT"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_copybutton", "docstrings", "signatures"]
 
 nitpicky = True
-nitpick_ignore_regex = [("py:obj", r"[a-z_]\w*")]
-"""A word in small letters may be an argument. All else that is named has to be there."""
+nitpick_ignore_regex = [("py:obj", r"[a-z_]\w*"), ("py:obj", r"(pandas|pyarrow|polars)\.\w+")]
+"""A word in small letters may be an argument, and other packages have pages of their own. All else that is named has
+to be there."""
 
 default_role = "name"
 myst_heading_anchors = 4

@@ -108,8 +108,8 @@ class LBFGS:
             The loss before the first iteration.
 
         Raises:
-            dgrr.tape.NonFiniteError: the loss or a gradient is not finite at the parameters, or after a step without line
-                search.
+            dgrr.tape.NonFiniteError: the loss or a gradient is not finite at the parameters, or after a step without
+                line search.
             ShapeError, DTypeError: an array does not fit its parameter.
             DomainError: an unknown or missing name, or an array that cannot be updated in place.
         """

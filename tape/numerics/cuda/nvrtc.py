@@ -16,7 +16,6 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from .... import kernel_cache
 from ..engine.disk_cache import UNUSED_DAYS
@@ -132,13 +131,7 @@ def _path(name: str, stamp: str, suffix: str) -> Path:
 
 
 def _keep(path: Path, code: bytes) -> None:
-    partial = path.with_name(f"{path.stem}-{uuid4().hex}{path.suffix}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(code)
-        partial.replace(path)
-    except OSError:
-        kernel_cache.warn_of_no_folder()
+    if not kernel_cache.keep(path.name, code):
         return
     oldest = time.time() - UNUSED_DAYS * 86400
     for other in path.parent.glob(f"{path.stem.split('-')[0]}-*{path.suffix}"):

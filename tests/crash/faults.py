@@ -32,6 +32,8 @@ from dgrr.trace import TraceWriteError, Verdict, open_trace, recover, replay, va
 from dgrr.trace.auditing.read_certificate import CertificateError, read_certificate
 from dgrr.trace.file_version import TraceFileError
 from dgrr.trace.golden.claims import claim
+from dgrr.trace.showing.overview import read
+from dgrr.trace.showing.state import state_of
 from dgrr.trace.v1.reader import TraceReader
 from dgrr.trace.v1.writer import TraceWriter as WriterV1
 from dgrr.trace.v2.write.rollback import rollback_v2
@@ -209,6 +211,14 @@ def judge_it(folder: Path) -> None:
         assert report.verdict in (Verdict.OK, Verdict.UNPROVEN), report.verdict
 
 
+def look(folder: Path) -> None:
+    """At a run that nobody writes any more; where a lock cannot be had, nobody is known to hold one."""
+    with read(folder / "t.partial") as trace:
+        if trace.damage is not None and trace.damage.verdict is Verdict.IO:
+            raise OSError(0, str(trace.damage), trace.path)
+        assert state_of(trace) == "unfinished"
+
+
 def write_empty(path: Path) -> None:
     path.write_text("{}")
 
@@ -311,6 +321,11 @@ SCENARIOS: dict[str, Scenario] = {
     "give a name": Scenario(read_unnamed, prepare=unnamed, check=check_named, tolerated=lambda number, name: True),
     "read": Scenario(read_all, prepare=lambda f: runs.record(f / "t")),
     "judge": Scenario(judge_it, prepare=lambda f: runs.record(f / "t")),
+    "look": Scenario(
+        look,
+        prepare=lambda f: runs.unfinished(f / "t", 3),
+        tolerated=lambda number, name: number > 0 and name in ("open_descriptor", "lock"),  # is it still written?
+    ),
     "read a certificate": Scenario(read_a_certificate, prepare=lambda f: write_empty(f / "certificate.json")),
     "write version 1": Scenario(write_v1, check=check_v1),
     "read version 1": Scenario(read_v1, prepare=write_v1),

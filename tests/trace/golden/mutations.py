@@ -13,7 +13,7 @@ import pytest
 
 from dgrr.runtime import SGD, Adam, AdamW, Dataset, Trainer
 from dgrr.runtime.optim import Constant, Cosine, Rule
-from dgrr.runtime.step.evaluate import evaluate
+from dgrr.runtime.step.evaluate import evaluations
 from dgrr.runtime.step.update import Recipe
 from dgrr.tape import NUMERICS, AnyTensor, AnyVar, Tape, nn, ops
 from dgrr.tape.record.op import Op
@@ -187,9 +187,9 @@ def stale(run: Run, patch: pytest.MonkeyPatch) -> None:
     def off(loss_fn: Any, params: Any, *rest: Any) -> Any:
         if len(before) == run.step:
             before.append({name: array.copy() for name, array in params.items()})
-        return evaluate(loss_fn, before[max(run.step - 1, 0)], *rest)
+        return evaluations(loss_fn, before[max(run.step - 1, 0)], *rest)
 
-    patch.setattr("dgrr.runtime.step.eager.evaluate", off)
+    patch.setattr("dgrr.runtime.step.eager.evaluations", off)
 
 
 def nudged_start(run: Run, patch: pytest.MonkeyPatch) -> None:

@@ -86,6 +86,7 @@ class CompletedStep:
         clip: (threshold, scale) if the gradients were clipped by norm.
         micro_batches: how many micro-batches the gradients were accumulated over.
         order: how what they gave was added: one after the other, or level by level in pairs.
+        metrics: what the loss function gave to be shown, by name: the means over the micro-batches.
         tape: every value of the step and its gradient, where the recorder wants them.
     """
 
@@ -100,4 +101,5 @@ class CompletedStep:
     clip: tuple[float, float] | None = None
     micro_batches: int = 1
     order: Literal["chain", "tree"] = "chain"
+    metrics: Mapping[str, float] = field(default_factory=dict[str, float])
     tape: StepTape | None = None

@@ -41,5 +41,6 @@ def completed(step: AnyStep, number: int, batch: Any, tape: StepTape | None = No
         clip=None if recipe.clip_norm is None or scale is None else (recipe.clip_norm, scale),
         micro_batches=recipe.accumulate,
         order=recipe.order,
+        metrics=step.metrics,
         tape=tape,
     )

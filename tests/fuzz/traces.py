@@ -52,7 +52,7 @@ def loss_fn(p: Any, batch: Any) -> Any:
     """A line."""
     x, y = batch
     error = ops.linear(x, p["w"], p["b"]) - y
-    return (error * error).mean()
+    return (error * error).mean(), {"error": error.mean(), "largest": error.max()}
 
 
 BATCHES = [tuple(np.random.default_rng(k).standard_normal((4, n)).astype(np.float32) for n in (3, 2)) for k in range(4)]
@@ -78,7 +78,7 @@ def read_all(trace: Trace) -> None:
     """Everything that a trace offers."""
     _ = trace.loss, list(trace.events()), trace.keyframe_digests(0)
     for view in trace:
-        _ = view.hyper, view.state_digests, view.buffer_digests, view.ops()
+        _ = view.hyper, view.state_digests, view.buffer_digests, view.ops(), view.metrics()
         for name in (t.name for t in trace.schema.tensors):
             for what in ("grad", "after", "before"):
                 with suppress(NotRecordedError):

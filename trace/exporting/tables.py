@@ -47,7 +47,8 @@ def wide(trace: Trace) -> Columns:
     """A row for each step: its loss, its hyperparameters and what else it was told.
 
     Columns: `step`; `loss`; each hyperparameter, as a step's `hyper` calls it; `clip_norm` and `clip_scale`, NaN where
-    gradients were not clipped by norm, if any step was; `micro_batches`; `nonfinite`.
+    gradients were not clipped by norm, if any step was; `micro_batches`; `nonfinite`; each metric, NaN where a step has
+    none, as `metric NAME` where its name is one of those before.
     """
     rows = [(v.step, float(v.loss), v.hyper, v.clip, v.micro_batches, v.nonfinite) for v in trace]
     steps, losses, hyper, clips, together, nonfinite = zip(*rows, strict=True) if rows else ((),) * 6
@@ -62,4 +63,11 @@ def wide(trace: Trace) -> Columns:
         columns["clip_norm"], columns["clip_scale"] = np.array(known, np.float64).T.copy()
     columns["micro_batches"] = np.array(together, np.int64)
     columns["nonfinite"] = np.array(nonfinite, np.bool_)
-    return columns
+    return columns | {f"metric {n}" if n in columns else n: array for n, array in _metrics(trace).items()}
+
+
+def _metrics(trace: Trace) -> Columns:
+    """What the loss function gave to be shown, a column for each name that any step has."""
+    rows = [view.metrics() for view in trace]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: np.array([row.get(name, np.nan) for row in rows], np.float64) for name in names}

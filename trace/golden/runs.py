@@ -41,6 +41,7 @@ def record_step(
             state={},
             model_state=made.model_state,
             batch=batch,
+            metrics=made.metrics,
             tape=tape_of([made], params) if recorder.wants_tape(0) else None,
         )
         recorder.step(done)

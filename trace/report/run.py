@@ -1,7 +1,7 @@
 """One recorded run as a page shows it."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -35,6 +35,7 @@ class Run:
     proofs: Report
     losses: Array
     hyper: dict[str, Array]
+    metrics: dict[str, Array]
     nonfinite: list[int]
     tensors: TensorFigures
     notes: list[str] = field(default_factory=list[str])
@@ -73,6 +74,7 @@ class Run:
             "loss": pack.add(self.losses.astype(np.float64)),
             "loss_dtype": self.losses.dtype.name,
             "hyper": {name: pack.series(values) for name, values in self.hyper.items()},
+            "metrics": {name: pack.series(values) for name, values in self.metrics.items()},
             "nonfinite": self.nonfinite,
             "figures": self.tensors.packed(pack),
             "graph": self.graph,
@@ -113,6 +115,7 @@ def collected(
         proofs,
         views.losses,
         views.hyper,
+        views.metrics,
         views.nonfinite,
         tensors,
         steps.notes,
@@ -130,26 +133,39 @@ def collected(
 class _Scalars:
     losses: Array
     hyper: dict[str, Array]
+    metrics: dict[str, Array]
     nonfinite: list[int]
 
 
 def _scalars(trace: Trace) -> _Scalars:
-    """Loss, hyperparameters and clipping of every step."""
-    losses, rows, nonfinite = list[Any](), list[dict[str, float]](), list[int]()
+    """Loss, metrics, hyperparameters and clipping of every step."""
+    losses, rows, shown, nonfinite = list[Any](), list[dict[str, float]](), list[dict[str, float]](), list[int]()
     for view in _whole(trace):
         losses.append(view.loss)
         rows.append(_told(view))
+        shown.append(_metrics(view))
         if view.nonfinite:
             nonfinite.append(view.step)
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    hyper = {name: np.array([row.get(name, np.nan) for row in rows], np.float64) for name in names}
-    return _Scalars(np.array(losses), hyper, nonfinite)
+    return _Scalars(np.array(losses), _series(rows), _series(shown), nonfinite)
+
+
+def _series(rows: Sequence[Mapping[str, float]]) -> dict[str, Array]:
+    """A column for each name that any row has; NaN where a row has it not."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: np.array([row.get(name, np.nan) for row in rows], np.float64) for name in names}
 
 
 def _whole(trace: Trace) -> Iterator[StepView]:
     """The steps up to the first that is damaged."""
     with suppress(InvalidTraceError):
         yield from trace
+
+
+def _metrics(view: StepView) -> dict[str, float]:
+    """Those of a step; none where damage behind it may have taken them."""
+    with suppress(InvalidTraceError):
+        return view.metrics()
+    return {}
 
 
 def _told(view: StepView) -> dict[str, float]:

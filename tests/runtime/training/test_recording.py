@@ -16,7 +16,7 @@ from dgrr.runtime import SGD, Adam, NonFiniteError, RecorderError, Trainer, grad
 from dgrr.runtime.optim import Rule
 from dgrr.runtime.training import recorder_protocol
 from dgrr.tape import NUMERICS, DomainError, nn, ops
-from dgrr.trace import NotRecordedError, TraceWriteError, open_recorder, open_trace
+from dgrr.trace import NotRecordedError, TraceWriteError, open_recorder, open_trace, replay
 
 Arrays = dict[str, npt.NDArray[Any]]
 Mode = Literal["digest", "grads"]
@@ -262,6 +262,33 @@ def test_a_trace_holds_the_losses_and_gradients_of_the_run(path: Path, rule: Rul
         start = MODEL.init(0)
         assert bits(trace.keyframe(0)) == {**bits(start), **bits(rule.init(start))}
         assert all(view.hyper == rule.hyperparameters() for view in trace)
+
+
+def shown_loss(p: Any, batch: Any) -> Any:
+    """The loss, and two metrics."""
+    logits = MODEL(p, batch[0])
+    return ops.cross_entropy(logits, batch[1]), {
+        "accuracy": ops.cast(ops.argmax(logits, axis=-1) == batch[1], "float32").mean(),
+        "mean": logits.mean(),
+    }
+
+
+@pytest.mark.parametrize("accumulate", [1, 2])
+@pytest.mark.parametrize("mode", ["replay", "eager"])
+def test_a_trace_tells_the_metrics_of_each_step(path: Path, mode: Any, accumulate: int) -> None:
+    """Those that the history has; beside a run without them no link is another."""
+    asked: dict[str, Any] = {"mode": mode, "accumulate": accumulate}
+    result = Trainer(shown_loss, MODEL.init(0), SGD(0.1), trace=path, **asked).fit(BATCHES)
+    other = path.with_name("other.dgrr")
+    Trainer(loss_fn, MODEL.init(0), SGD(0.1), trace=other, **asked).fit(BATCHES)
+    with open_trace(path) as trace, open_trace(other) as without:
+        assert [*trace.metrics(0)] == ["accuracy", "mean"]
+        for name in trace.metrics(0):
+            assert [view.metrics()[name] for view in trace] == result.history[name].tolist()
+        assert [view.link for view in trace] == [view.link for view in without]
+        assert without.metrics(-1) == {}
+    report = replay(path, loss_fn=shown_loss, batches=iter(BATCHES))
+    assert (report.ok, report.gradient) == (True, "proven")
 
 
 def test_digests_alone_leave_out_the_gradients(path: Path) -> None:

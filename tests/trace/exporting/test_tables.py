@@ -40,6 +40,29 @@ def test_a_row_for_each_step(record_run: RecordRun, tmp_path: Path, dtype: type)
     assert {(row["micro_batches"], row["nonfinite"]) for row in found} == {("1", "False")}
 
 
+def test_metrics_are_columns(tmp_path: Path) -> None:
+    """NaN where a step has none; of a column's name, said to be a metric."""
+    run: dict[str, Any] = {"rule": "sgd@1", "hyperparameters": ["lr"], "numerics": NUMERICS, "state": {}}
+    told: dict[str, Any] = {"hyper": {"lr": 0.5}, "grads": {}, "params": {}, "state": {}, "batch": np.ones(1)}
+    with open_recorder(tmp_path / "t", params={}, **run) as recorder:
+        for step, metrics in enumerate([{"lr": 2.0}, {}, {"accuracy": 0.25, "lr": 3.0}]):
+            recorder.step(CompletedStep(step=step, loss=np.array(1.0), metrics=metrics, **told))
+    export(tmp_path / "t", tmp_path / "wide.csv", "csv")
+    found = rows_of(tmp_path / "wide.csv")
+    assert [*found[0]][-3:] == ["nonfinite", "metric lr", "accuracy"]
+    assert [(row["lr"], row["metric lr"], row["accuracy"]) for row in found] == [
+        ("0.5", "2.0", "nan"),
+        ("0.5", "nan", "nan"),
+        ("0.5", "3.0", "0.25"),
+    ]
+    export(tmp_path / "t", tmp_path / "long.csv", "csv", form="long")
+    assert [row["value"] for row in rows_of(tmp_path / "long.csv") if row["statistic"] == "metric lr"] == [
+        "2.0",
+        "nan",
+        "3.0",
+    ]
+
+
 def test_a_row_for_each_number(record_run: RecordRun, tmp_path: Path) -> None:
     path = record_run(record="full")
     export(path, tmp_path / "long.csv", "csv", form="long")

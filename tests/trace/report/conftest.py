@@ -19,8 +19,11 @@ PART = 25
 """The first step at which the two digits runs differ."""
 
 
-def loss_fn(p: Any, batch: Any) -> AnyVar:
-    return ops.cross_entropy(MODEL(p, batch[0]), batch[1])
+def loss_fn(p: Any, batch: Any) -> tuple[AnyVar, dict[str, AnyVar]]:
+    logits = MODEL(p, batch[0])
+    return ops.cross_entropy(logits, batch[1]), {
+        "accuracy": ops.cast(ops.argmax(logits, axis=-1) == batch[1], "float32").mean()
+    }
 
 
 def model_run() -> tuple[Any, Any]:

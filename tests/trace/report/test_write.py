@@ -55,6 +55,13 @@ def test_losses_are_those_of_the_trace(both: Page, digits: Path, other_digits: P
             assert both.array(run["loss"]).tolist() == trace.loss.astype(np.float64).tolist()
 
 
+def test_metrics_are_those_of_the_trace(both: Page, digits: Path) -> None:
+    with open_trace(digits) as trace:
+        told = [view.metrics()["accuracy"] for view in trace]
+    assert both.array(both.data["runs"][0]["metrics"]["accuracy"]).tolist() == told
+    assert 0 < max(told) <= 1
+
+
 def test_norms_ratios_and_figures(both: Page, digits: Path) -> None:
     shown = both.data["runs"][0]["figures"]
     params = shown["params"]

@@ -58,7 +58,18 @@ function lossSection() {
   section("loss", "Loss", made.element);
 }
 
+/** The lines of a quantity that runs have under a name. */
+const linesOf = (kind, name) => () =>
+  runs
+    .map((run, i) =>
+      run[kind][name]
+        ? { label: runLabel(i), xs: stepsOf(run), ys: series(run[kind][name], run.steps), run: i }
+        : null,
+    )
+    .filter(Boolean);
+
 function ratesSection() {
+  const metrics = [...new Set(runs.flatMap((run) => Object.keys(run.metrics)))];
   const names = [...new Set(runs.flatMap((run) => Object.keys(run.hyper)))];
   const changes = names.filter(
     (name) =>
@@ -66,17 +77,13 @@ function ratesSection() {
       !runs.every((run) => !run.hyper[name] || "constant" in run.hyper[name]) ||
       new Set(runs.filter((run) => run.hyper[name]).map((run) => run.hyper[name].constant)).size > 1,
   );
-  const quantities = changes.map((name) => ({
-    name: name === "lr" ? "learning rate (lr)" : name,
-    lines: () =>
-      runs
-        .map((run, i) =>
-          run.hyper[name]
-            ? { label: runLabel(i), xs: stepsOf(run), ys: series(run.hyper[name], run.steps), run: i }
-            : null,
-        )
-        .filter(Boolean),
-  }));
+  const quantities = [
+    ...metrics.map((name) => ({ name, lines: linesOf("metrics", name) })),
+    ...changes.map((name) => ({
+      name: name === "lr" ? "learning rate (lr)" : name,
+      lines: linesOf("hyper", name),
+    })),
+  ];
   if (runs.some((run) => run.figures.norms))
     quantities.push({
       name: "norm of all gradients",
@@ -106,7 +113,7 @@ function ratesSection() {
   });
   section(
     "rates",
-    "Learning rate and other figures of each step",
+    metrics.length ? "Metrics, learning rate and other figures of each step" : "Learning rate and other figures of each step",
     el("div", { className: "pair" }, ...figures),
     constant.length
       ? el(
@@ -118,7 +125,7 @@ function ratesSection() {
     el(
       "p",
       { className: "note" },
-      "A trace keeps the loss and what the optimizer was told; metrics of one's own are in result.history.",
+      "Metrics are what the loss function returned beside the loss; figures of a validation are in result.history.",
     ),
   );
 }

@@ -25,6 +25,7 @@ LARGEST_PAYLOAD: Final = 1 << 30
 FRAMEWORK_EVENT: Final = "framework"
 FOREIGN_NUMERICS: Final = 0  # of a run that another library computed
 EVENT_BYTES: Final = 1 << 16
+METRICS_BYTES: Final = 1 << 16
 RESUME_BYTES: Final = 1 << 16  # random generator and data cursor of a keyframe together
 FLOAT_ENVIRONMENT: Final = 0b111  # nearest even, subnormals kept, no contraction
 
@@ -42,6 +43,7 @@ class FrameType(IntEnum):
     OPS = 128
     NODES = 129
     VALUES = 130
+    METRICS = 131
 
 
 SKIPPABLE: Final = 128

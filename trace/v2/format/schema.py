@@ -137,7 +137,7 @@ class Schema:
             raise ValueError("names of tensors must be unique")
         if [t.role for t in self.tensors] != sorted(t.role for t in self.tensors):
             raise ValueError("params must come before state, and state before buffers")
-        _check_names(list(self.position), limits)
+        check_names(list(self.position), limits)
         _check_tensors(self.tensors, limits)
         self._check_groups(limits)
 
@@ -156,13 +156,14 @@ class Schema:
             raise ValueError("every param and state tensor must be in exactly one group, buffers in none")
 
 
-def _check_names(names: Sequence[str], limits: Limits) -> None:
+def check_names(names: Sequence[str], limits: Limits, of: str = "tensors") -> None:
+    """Raise ValueError for a name that is empty, too long, no text or not to be printed."""
     together = "".join(names)
     _utf8(together)
     lengths = list(map(len, map(str.encode, names)))
     for length in (min(lengths, default=1), max(lengths, default=1)):
         if not 1 <= length <= limits.name_bytes:
-            raise ValueError(f"names of tensors have 1 to {limits.name_bytes} bytes, got {length}")
+            raise ValueError(f"names of {of} have 1 to {limits.name_bytes} bytes, got {length}")
     if _CONTROL.search(together):
         raise ValueError(f"name {next(filter(_CONTROL.search, names))!r} has control characters")
 

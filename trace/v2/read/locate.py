@@ -20,6 +20,9 @@ from .source import Frame, FrameSource
 Mode: TypeAlias = Literal["strict", "tolerate_tail", "point_in_time", "salvage"]
 
 
+_OF_STEP = (FrameType.OPS, FrameType.VALUES, FrameType.METRICS)
+"""What tells more of a step; NODES are found by the OPS that name them."""
+
 _REFUSED = (Verdict.IO, Verdict.UNSUPPORTED)
 """Of what no mode reads on."""
 
@@ -102,7 +105,7 @@ class Locator:
         for offset, head in self._heads(frame.end):
             if head.type in (FrameType.STEP, FrameType.SEAL):
                 break
-            if head.type in (FrameType.OPS, FrameType.VALUES) and head.step == step and not head.part:
+            if head.type in _OF_STEP and head.step == step and not head.part:
                 found[head.type] = self._frame(offset, FrameType(head.type))
         return found
 

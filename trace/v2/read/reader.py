@@ -128,6 +128,10 @@ class StepView:
         """The digests of everything the step computed; None where they are not recorded."""
         return self._trace.ops(self.step)
 
+    def metrics(self) -> dict[str, float]:
+        """What the loss function gave to be shown, by name; empty where nothing is recorded of it."""
+        return self._trace.metrics(self.step)
+
     def extents(self) -> list[BodyExtent]:
         """What the body of the STEP holds, and where."""
         return self._trace.layout.step_body(self.step, self.record.grads, self.record.digests)
@@ -231,6 +235,17 @@ class Trace(Sequence[StepView]):
         """
         return self._recorded.ops(self._checked(step))
 
+    def metrics(self, step: int) -> dict[str, float]:
+        """What the loss function gave to be shown at a step, by name: the means over its micro-batches.
+
+        Empty where nothing is recorded of it. Metrics are told, not proven: they stand outside of the state chain.
+
+        Raises:
+            IndexError: there is no such step.
+            InvalidTraceError: the file is damaged there.
+        """
+        return self._recorded.metrics(self._checked(step))
+
     def at(self, step: int, loss_fn: Any = None, batches: Iterable[Any] | None = None, *, rules: Any = ()) -> Any:
         """The whole tape of a past step, rebuilt to the bit: a `PastStep`. See `dgrr.trace.at`."""
         return import_module("...", __package__).at(self, step, loss_fn, batches, rules=rules)
@@ -282,7 +297,8 @@ class Trace(Sequence[StepView]):
 
         Args:
             form: "wide", a row for each step: `step`, `loss`, each hyperparameter, `clip_norm` and `clip_scale` if any
-                step was clipped by norm, `micro_batches`, `nonfinite`; or "long", a row for each number: `step`,
+                step was clipped by norm, `micro_batches`, `nonfinite`, each metric (as `metric NAME` where a column has
+                its name), NaN where a step has none; or "long", a row for each number: `step`,
                 `tensor`, `statistic`, `value`. These are, without a tensor, what the wide form has, and then the
                 `norm`, `min`, `max`, `zeros` and `non-finite` elements of each `gradient`, and of the `value` of each
                 tensor after the step, where they are recorded.

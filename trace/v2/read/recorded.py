@@ -11,6 +11,7 @@ from ..errors import InvalidTraceError, NotRecordedError
 from ..format.constants import FrameType
 from ..format.digest import NUMPY_DTYPES, TensorDigest
 from ..format.layout import BodyExtent
+from ..format.metrics import decode_metrics
 from ..format.ops import decode_ops
 from ..format.values import decode_values
 from ..verdict import Verdict
@@ -55,6 +56,13 @@ class RecordedValues:
         if len(nodes) != len(record.values):
             raise InvalidTraceError(Verdict.CORRUPT, "an OPS frame names no NODES frame of its length", frame.offset)
         return OpDigests(nodes, record.values, record.grads)
+
+    def metrics(self, step: int) -> dict[str, float]:
+        """The metrics of a step by name; none where none are recorded."""
+        frame = self._locator.of_step(step).get(FrameType.METRICS)
+        if frame is None:
+            return {}
+        return decode_metrics(step, frame.front, self._frames.source.limits, frame.offset).values
 
     def keyframe(self, step: int) -> dict[str, Array]:
         """The whole state of a KEYFRAME that exists."""

@@ -11,6 +11,7 @@ from ..format.constants import (
     EVENT_BYTES,
     HEADER_LENGTH,
     INDEX,
+    METRICS_BYTES,
     OPS,
     RESUME_BYTES,
     SEAL,
@@ -26,6 +27,7 @@ from ..format.control_frames import EventRecord, IndexRecord, SealRecord, decode
 from ..format.digest import state_root
 from ..format.keyframe import KeyframeRecord, decode_keyframe
 from ..format.layout import FrameLayout
+from ..format.metrics import MetricsRecord, decode_metrics
 from ..format.nodes import decode_nodes
 from ..format.ops import OpsRecord, decode_ops
 from ..format.schema import Schema
@@ -44,6 +46,7 @@ Record: TypeAlias = (
     | EventRecord
     | OpsRecord
     | ValuesRecord
+    | MetricsRecord
     | tuple[TapeNode, ...]
     | None
 )
@@ -83,6 +86,7 @@ class Prologue:
             FrameType.NODES: self.limits.schema_bytes,
             FrameType.OPS: OPS.size + pad8(self.limits.nodes) // 8 + 2 * layout.digest_size * self.limits.nodes,
             FrameType.VALUES: U32_PAIR.size * (1 + len(self.schema.tensors) + self.schema.params),
+            FrameType.METRICS: METRICS_BYTES,
         }
         return largest.get(type, 0)
 
@@ -126,6 +130,7 @@ class Walk:
             FrameType.NODES: self._list,
             FrameType.OPS: self._ops,
             FrameType.VALUES: self._values,
+            FrameType.METRICS: self._metrics,
         }
 
     def __iter__(self) -> Iterator[tuple[Frame, Record]]:
@@ -228,6 +233,12 @@ class Walk:
                 Verdict.CORRUPT, "the body of a VALUES frame has not the derived length", frame.offset
             )
         return record
+
+    def _metrics(self, frame: Frame) -> MetricsRecord:
+        self._of_last_step(frame)
+        if frame.body_length:
+            raise InvalidTraceError(Verdict.CORRUPT, "a METRICS frame has a body", frame.offset)
+        return decode_metrics(frame.step, frame.front, self.frames.source.limits, frame.offset)
 
     def _of_last_step(self, frame: Frame) -> StepRecord:
         """The STEP that a frame tells of: the last one, once for each type."""

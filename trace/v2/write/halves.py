@@ -28,6 +28,7 @@ _ORDER = {
     FrameType.NODES: 3,
     FrameType.OPS: 4,
     FrameType.VALUES: 5,
+    FrameType.METRICS: 6,
 }
 """Where frames of one number stand, whatever files they are of."""
 

@@ -12,6 +12,7 @@ from ..errors import RepeatedStepWarning
 from ..format.constants import BATCH_ID_LENGTH, RecordMode, StepFlag
 from ..format.digest import InputDigest, raw, state_root, tensor_digest
 from ..format.keyframe import encode_keyframe
+from ..format.metrics import encode_metrics
 from ..format.step import StepRecord, encode_step
 from ..format.values import encode_values
 from .kept_values import kept_values
@@ -113,7 +114,8 @@ class Recorder:
         Raises:
             NonFiniteError: the loss or a gradient is not finite, and is not to be recorded; nothing of the step was
                 written.
-            ValueError: a step out of order, or an array of another dtype or shape than the trace began with.
+            ValueError: a step out of order, an array of another dtype or shape than the trace began with, or metrics
+                that no trace can hold.
             TraceWriteError: the file cannot be written; the writer has stopped.
         """
         self._require_next(done.step)
@@ -132,7 +134,10 @@ class Recorder:
         flags = _flags(done) if broken is None else _flags(done) | StepFlag.NON_FINITE
         record = self._record(done, loss, flags, present, digests, root)
         front = encode_step(self._layout, self._algorithm.hash, self._writer.link, record)
+        shown = encode_metrics(done.metrics) if done.metrics else b""
         self._writer.step(front, [raw(a) for a in self._recorded(consumed + buffers, after)])
+        if shown:
+            self._writer.metrics(shown)
         self._compare_repeated(done.step, front)
         if done.tape is not None and self.wants_tape(done.step):
             self.record_tape(done.tape)

@@ -7,6 +7,7 @@ from ....completed_step import TapeNode
 from ..format.constants import U64
 from ..format.control_frames import EventRecord, SealRecord
 from ..format.keyframe import KeyframeRecord
+from ..format.metrics import MetricsRecord
 from ..format.ops import OpsRecord
 from ..format.step import StepRecord
 from ..format.values import ValuesRecord
@@ -53,6 +54,8 @@ def copy_trace(copied: Iterable[Copied], writer: TraceWriter, steps: int, edit: 
                 writer.ops(nodes[record.nodes_at], record.values, record.grads)
             case ValuesRecord(step=step) if step < steps and edit is keep:
                 writer.values(frame.front, [memoryview(_body(frames, frame))])
+            case MetricsRecord(step=step) if step < steps:
+                writer.metrics(frame.front)
             case EventRecord() if frame.step <= steps:
                 writer.event(record.kind, record.text)
             case SealRecord() if record.steps <= steps:

@@ -12,10 +12,11 @@ from typing import TypeAlias
 
 from ..check.validate import check_body, tensor_digests
 from ..errors import InvalidTraceError
-from ..format.constants import EVENT_BYTES, TAG_RUN, FrameType
+from ..format.constants import EVENT_BYTES, METRICS_BYTES, TAG_RUN, FrameType
 from ..format.control_frames import EventRecord, SealRecord, decode_event, decode_seal
 from ..format.digest import state_root
 from ..format.keyframe import KeyframeRecord, decode_keyframe
+from ..format.metrics import MetricsRecord, decode_metrics
 from ..format.nodes import decode_nodes
 from ..format.ops import OpsRecord, decode_ops
 from ..format.step import StepRecord, run_content
@@ -176,6 +177,8 @@ class Salvage:
                 return decode_ops(front, layout.digest_size, offset)
             case FrameType.VALUES if last is not None and last.step == frame.step:
                 return decode_values(layout, last, front, offset)
+            case FrameType.METRICS if len(front) <= METRICS_BYTES:
+                return decode_metrics(frame.step, front, half.frames.source.limits, offset)
             case _:
                 return None
 
@@ -211,6 +214,8 @@ class Salvage:
             case ValuesRecord():
                 length = sum(e.nbytes for e in record.extents)
                 return frame.body_length == length and self._is_told_once(stretch, frame)
+            case MetricsRecord():
+                return not frame.body_length and self._is_told_once(stretch, frame)
             case EventRecord() if frame.step == stretch.end and not frame.body_length:
                 if stretch.first == stretch.end == 0:
                     self._beginning.append((half, frame.offset))

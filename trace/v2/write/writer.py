@@ -145,6 +145,10 @@ class TraceWriter:
         """Append VALUES of the last step."""
         self._append(FrameType.VALUES, front, body, step=self.steps - 1)
 
+    def metrics(self, front: bytes) -> None:
+        """Append METRICS of the last step."""
+        self._append(FrameType.METRICS, front, step=self.steps - 1)
+
     def event(self, kind: str, text: str) -> None:
         """Append an EVENT. Raises ValueError for a bad kind or too long a text."""
         self._append(FrameType.EVENT, EventRecord(kind, text).encode())

@@ -39,6 +39,7 @@ class Step:
     after: dict[str, bytes]
     ops: list[tuple[list[Any], bytes, bytes | None]] = field(default_factory=list)
     values: dict[tuple[str, int], bytes] = field(default_factory=dict)
+    metrics: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -86,7 +87,7 @@ class Minimal:
         self.parts = max(getattr(self, "parts", 0), parts)
         self.offsets.setdefault(kind, []).append(at)
         self.order.append(kind)
-        if kind > 130:
+        if kind > 131:
             return end, seq + parts  # skipped
         self.read(kind, step, front, body, at)
         return end, seq + parts
@@ -121,6 +122,7 @@ class Minimal:
             128: self.ops,
             129: self.nodes,
             130: self.values,
+            131: self.metrics,
         }[kind](step, front, body, at)
 
     def schema(self, step: int, front: bytes, body: bytes, at: int) -> None:
@@ -268,6 +270,16 @@ class Minimal:
             expected = (own.after_digests if what else own.grad_digests)[tensor["name"]]
             assert self.digest(tensor, elements) == expected
             own.values["after" if what else "grad", position] = elements
+
+    def metrics(self, step: int, front: bytes, body: bytes, at: int) -> None:
+        count, zero = struct.unpack("<II", front[:8])
+        assert count and zero == 0 and not body and step == len(self.steps) - 1 and not self.steps[step].metrics
+        numbers, at = struct.unpack(f"<{count}d", front[8 : 8 + 8 * count]), 8 + 8 * count
+        for number in numbers:
+            name, at = front[at + 4 :][: u32(front, at)].decode(), at + 4 + u32(front, at)
+            assert name and name not in self.steps[step].metrics
+            self.steps[step].metrics[name] = number
+        assert at == len(front)
 
     def commit(self, step: int, front: bytes, body: bytes, at: int) -> None:
         assert struct.unpack("<QQ", front) == (len(self.steps), at) and not body

@@ -201,6 +201,7 @@ def _recorded(path: Path, steps: int, count: int, **options: Any) -> Minimal:
             grads = {name: params[name] * 0.5 for name in ("p00", "p03", "p64", "p69")[k % 4 :] if name in params}
             told = {"grads": grads, "params": params, "state": state, "model_state": buffers}
             told["batch"] = (np.arange(k % 3),)
+            told["metrics"] = {"accuracy": k / 4, "größe": -k} if k % 3 else {}
             loss = np.array(np.inf if k == 2 else 1 / (k + 1), np.float32)
             clip = (0.5, 0.25) if k % 2 else None
             recorder.step(CompletedStep(step=k, loss=loss, hyper={"lr": 0.5, "x": k / 8}, clip=clip, **told))
@@ -223,6 +224,8 @@ def test_every_mode_with_buffers_and_frames_in_parts(tmp_path: Path, record: Any
             assert view.loss == step.loss
             assert {**view.buffer_digests, **view.state_digests} == step.after_digests
             assert view.grad_digests == step.grad_digests
+            k = view.step
+            assert view.metrics() == step.metrics == ({"accuracy": k / 4, "größe": -k} if k % 3 else {})
             assert {name: array.tobytes() for name, array in view.after().items()} == step.after
             if step.grads:
                 assert {name: array.tobytes() for name, array in view.gradients().items()} == step.grads

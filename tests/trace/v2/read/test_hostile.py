@@ -263,7 +263,7 @@ def test_frames_in_the_wrong_place(tmp_path: Path) -> None:
 
 def test_frames_that_may_be_skipped_are_skipped(record_run: RecordRun, tmp_path: Path) -> None:
     data = record_run(seal=False, steps=2).read_bytes()
-    extra, chain = frame(data[-16:], 131, 6, 2, b"\x01\0\0\0\0\0\0\0" + bytes(16))
+    extra, chain = frame(data[-16:], 200, 6, 2, b"\x01\0\0\0\0\0\0\0" + bytes(16))
     more, _ = frame(chain, 255, 7, 2, bytes(100_000))
     (tmp_path / "t").write_bytes(data + extra + more)
     assert validate(tmp_path / "t").verdict is Verdict.UNSEALED

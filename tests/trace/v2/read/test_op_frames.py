@@ -1,6 +1,7 @@
-"""OPS, NODES and VALUES frames whose CRCs and chains are right and whose content lies."""
+"""OPS, NODES, VALUES and METRICS frames whose CRCs and chains are right and whose content lies."""
 
 import json
+import re
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ from dgrr.trace.v2.write.rollback import rollback_v2
 from .test_damage import frame_bounds
 from .test_hostile import frame
 
-OPS, NODES, VALUES = 128, 129, 130
+OPS, NODES, VALUES, METRICS = 128, 129, 130, 131
 LEAF = ["leaf", "float64", [2], [], "", "w", "", ""]
 MUL = ["mul", "float64", [2], [0, 0], "", "", "0", "n.py:7: w * w"]
 W = np.array([1.0, -2.0])
@@ -92,6 +93,8 @@ def test_ops_that_lie(tmp_path: Path, front: Callable[[int], bytes], text: str) 
         ([nodes, nodes], "NODES 1 after 2 steps"),
         ([nodes, lambda at: (OPS, ops_front(at), 1), lambda at: (OPS, ops_front(at), 1)], "OPS 1 after 2 steps"),
         ([(VALUES, struct.pack("<II", 0, 0), 1)] * 2, "VALUES 1 after 2 steps"),
+        ([(METRICS, struct.pack("<IIdI1s", 1, 0, 0.5, 1, b"a"), 1)] * 2, "METRICS 1 after 2 steps"),
+        ([(METRICS, struct.pack("<IIdI1s", 1, 0, 0.5, 1, b"a"), 0)], "METRICS 0 after 2 steps"),
     ],
 )
 def test_frames_in_the_wrong_place(tmp_path: Path, frames: Any, text: str) -> None:
@@ -112,6 +115,59 @@ def test_frames_in_the_wrong_place(tmp_path: Path, frames: Any, text: str) -> No
 )
 def test_values_that_lie(tmp_path: Path, front: bytes, text: str) -> None:
     assert text in followed_by(tmp_path, (VALUES, front, 1))
+
+
+LENGTH = "the length of a METRICS frame does not follow from its counts, or a name stands twice"
+UNREADABLE = "a METRICS frame cannot be read: "
+
+
+@pytest.mark.parametrize(
+    ("front", "text"),
+    [
+        (b"", UNREADABLE),
+        (struct.pack("<II", 0, 0), LENGTH),
+        (struct.pack("<IIdI1s", 1, 1, 0.5, 1, b"a"), LENGTH),
+        (struct.pack("<IIdI1sx", 1, 0, 0.5, 1, b"a"), LENGTH),
+        (struct.pack("<IIdI1s", 1 << 31, 0, 0.5, 1, b"a"), UNREADABLE),
+        (struct.pack("<IIddI1sI1s", 2, 0, 0.5, 1.5, 1, b"a", 1, b"a"), LENGTH),
+        (struct.pack("<IIdI1s", 1, 0, 0.5, 2, b"a"), LENGTH),
+        (struct.pack("<IIddI1s", 2, 0, 0.5, 1.5, 1, b"a"), UNREADABLE),
+        (struct.pack("<IIdI", 1, 0, 0.5, 0), UNREADABLE + "names of metrics have 1 to 255 bytes, got 0"),
+        (struct.pack("<IIdI1s", 1, 0, 0.5, 1, b"\xff"), UNREADABLE),
+        (struct.pack("<IIdI1s", 1, 0, 0.5, 1, b"\n"), UNREADABLE + "name '\\n' has control characters"),
+    ],
+)
+def test_metrics_that_lie(tmp_path: Path, front: bytes, text: str) -> None:
+    assert f"corrupt: {text}" in followed_by(tmp_path, (METRICS, front, 1))
+
+
+def test_metrics_that_tell_the_truth(tmp_path: Path) -> None:
+    found = followed_by(tmp_path, (METRICS, struct.pack("<IIdI1s", 1, 0, 0.5, 1, b"a"), 1))
+    assert "unsealed" in found.splitlines()[0]
+    with open_trace(tmp_path / "lie") as trace:
+        assert (trace.metrics(-1), trace.metrics(0)) == ({"a": 0.5}, {})
+
+
+def test_metrics_that_no_trace_can_hold(tmp_path: Path) -> None:
+    """The step is not written, and the same is refused of each name and of all together."""
+    run: dict[str, Any] = {"rule": "sgd@1", "hyperparameters": ["lr"], "numerics": 1, "params": {"w": W}, "state": {}}
+    told: dict[str, Any] = {"hyper": {"lr": 0.5}, "grads": {"w": W}, "params": {"w": W}, "state": {}, "batch": W}
+    refused = {
+        "": "recorder.step: metrics: names of metrics have 1 to 255 bytes, got 0",
+        "a\n": "recorder.step: metrics: name 'a\\n' has control characters",
+        "x" * 256: "recorder.step: metrics: names of metrics have 1 to 255 bytes, got 256",
+    }
+    with open_recorder(tmp_path / "t", **run) as recorder:
+        for name, text in refused.items():
+            with pytest.raises(ValueError, match=re.escape(text)):
+                recorder.step(CompletedStep(step=0, loss=np.array(1.0), metrics={name: 0.5}, **told))
+        many = {f"{i:0250}": 0.5 for i in range(251)}
+        with pytest.raises(ValueError, match="metrics: expected at most 65536 bytes in all, got 65770"):
+            recorder.step(CompletedStep(step=0, loss=np.array(1.0), metrics=many, **told))
+        recorder.step(CompletedStep(step=0, loss=np.array(1.0), metrics={"a": np.nan, "b": np.inf}, **told))
+    with open_trace(tmp_path / "t") as trace:
+        assert len(trace) == 1
+        assert list(map(str, trace.metrics(0).values())) == ["nan", "inf"]
 
 
 @pytest.mark.parametrize(

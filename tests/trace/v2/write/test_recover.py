@@ -36,7 +36,7 @@ from ..read.test_damage import frame_bounds
 from ..read.test_hostile import frame
 
 RecordRun = Callable[..., Path]
-KEYFRAME, STEP, COMMIT, INDEX, SEAL, EVENT, OPS, NODES, VALUES = 2, 3, 4, 5, 6, 7, 128, 129, 130
+KEYFRAME, STEP, COMMIT, INDEX, SEAL, EVENT, OPS, NODES, VALUES, METRICS = 2, 3, 4, 5, 6, 7, 128, 129, 130, 131
 
 
 def links(path: Path | str) -> list[bytes]:
@@ -327,24 +327,30 @@ def with_ops(path: Path, steps: int = 4) -> bytes:
     for k in range(steps):
         tape = StepTape((leaf, mul), [w, w * w + k], [None, w])
         told: dict[str, Any] = {"hyper": {"lr": 0.5}, "grads": {"w": w + k}, "params": {"w": w - k}, "state": {}}
+        told["metrics"] = {"accuracy": k / 4}
         recorder.step(CompletedStep(step=k, loss=np.array(1.0), batch=w, tape=tape, **told))
     recorder.seal()
     return path.read_bytes()
 
 
-def test_ops_and_values_are_kept(tmp_path: Path) -> None:
+def test_ops_values_and_metrics_are_kept(tmp_path: Path) -> None:
     data = with_ops(tmp_path / "run.dgrr")
-    assert {OPS, NODES, VALUES} <= set(kinds(data))
+    assert {OPS, NODES, VALUES, METRICS} <= set(kinds(data))
     found = recovered(tmp_path, flipped(data, bounds_of(data, STEP)[1][0] + 60))
     assert [(p.first, p.steps) for p in found.parts] == [(0, 1), (2, 2)]
     with open_trace(tmp_path / "run.dgrr") as run, open_trace(found.parts[1].path) as child:
         assert [child.ops(k) for k in (0, 1)] == [run.ops(k) for k in (2, 3)]
         assert child.ops(0) is not None
+        assert [child.metrics(k) for k in (0, 1)] == [{"accuracy": k / 4} for k in (2, 3)]
     assert kinds(Path(found.parts[1].path).read_bytes()).count(VALUES) == kinds(data).count(VALUES) // 2
     lone = recovered(tmp_path, flipped(data, bounds_of(data, NODES)[0][0] + 60))
     assert lone.parts[0].steps == 4
     assert lone.lost_frames["NODES"] == 1
     assert lone.lost_frames["OPS"] == 4  # nothing says any more what they are of
+    lone = recovered(tmp_path, flipped(data, bounds_of(data, METRICS)[1][0] + 60))
+    assert (lone.parts[0].steps, dict(lone.lost_frames)) == (4, {"METRICS": 1})
+    with open_trace(lone.parts[0].path) as trace:
+        assert [view.metrics() for view in trace] == [{"accuracy": 0.0}, {}, {"accuracy": 0.5}, {"accuracy": 0.75}]
 
 
 def test_an_unfinished_trace(record_run: RecordRun, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ... import __version__
 from ...tape import NUMERICS
+from ..progress import showing
 from ..replaying.execution import Batches, LossFn
 from ..replaying.expected import Expected
 from ..replaying.replay_state import Rules, by_name
@@ -24,7 +25,6 @@ from .audited import AuditError, audited_trace
 from .certificate import Audit, AuditedTrace, require_nonce, require_sample
 from .check import require_same
 from .examine import computed, stretches
-from .progress import showing
 from .read_certificate import CertificateError, read_certificate
 from .work import Result, Run, results
 
@@ -145,7 +145,7 @@ def audit_run(run: Run, model: str, asked: Asked) -> Audit:
         if trace.header.algorithm is not Algorithm.SHA256:
             found.notes.append(_NO_FORGER)
         new = results(trace, run, units, left, asked.jobs)
-        _keep(found, showing(new, len(found.found), found.size, wanted=asked.progress), asked.certificate)
+        _keep(found, showing(new, "audit", found.size, wanted=asked.progress, done=len(found.found)), asked.certificate)
     found.path = run.path
     return found
 

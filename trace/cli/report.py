@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> Answer:
     options: dict[str, Any] = {"make_run": make_run, "rules": rules, "rebuild": args.rebuild or None}
     if args.watch is not None:
         _watch(args, options)
-    return _answered(_written(partial(write_report, args.paths, args.out, **options)))
+    return _answered(_written(partial(write_report, args.paths, args.out, progress=True, **options)))
 
 
 def _maker(model: str) -> Callable[[], tuple[LossFn, Batches]]:

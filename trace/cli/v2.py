@@ -52,7 +52,7 @@ def replay(
     loss_fn, batches = (None, None) if model is None else load_run("--model", model)
     classes = [load_rule(rule) for rule in rules]
 
-    known = partial(recompute, seed=seed, numerics=numerics, expect_root=expect_root)
+    known = partial(recompute, seed=seed, numerics=numerics, expect_root=expect_root, progress=True)
     try:
         with current_folder():  # where the model may import more
             report = known(path, loss_fn=loss_fn, batches=batches, ulp_tol=ulp_tol, rules=classes)

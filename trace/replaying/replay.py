@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from ...arrays import Array
 from ...tape import NUMERICS
+from ..progress import showing
 from ..v2.check.difference import first_difference
 from ..v2.check.report import Finding, Report
 from ..v2.errors import InvalidTraceError, NotRecordedError
@@ -33,6 +34,7 @@ def replay(
     seed: int | None = None,
     numerics: int | None = None,
     expect_root: str | None = None,
+    progress: bool = False,
 ) -> Report:
     """Validate a trace, then recompute it; never raises for what is in the file, nor for what the model does.
 
@@ -51,6 +53,7 @@ def replay(
         numerics: the numerics version that the run is known to have; another in the trace is a finding, `numerics`.
         expect_root: the last digest that the trace is known to have, as for `validate`; nothing is recomputed of a
             trace that has another.
+        progress: whether a bar is shown on a terminal.
 
     Raises:
         ValueError: something among `rules` is no class of rules; one of `loss_fn` and `batches` without the
@@ -78,7 +81,7 @@ def replay(
                 return report
             if trace.has_keyframe(0):  # else it was cut before anything was recorded
                 model = None if loss_fn is None or batches is None else Model(trace, loss_fn, batches)
-                _Replay(trace, report, ulp_tol, model, rules).run()
+                _Replay(trace, report, ulp_tol, model, rules).run(progress=progress)
     except InvalidTraceError as error:
         report.findings.append(Finding(error.verdict, error.text))
     except MemoryError:
@@ -107,11 +110,11 @@ class _Replay:
             )
         self.state = ReplayState(trace, trace.keyframe(0), rules)
 
-    def run(self) -> None:
+    def run(self, *, progress: bool) -> None:
         """Replay all steps; say in the report what is proven, what failed, and what could not be checked."""
         report = self.report
         try:
-            for view in self.trace:
+            for view in showing(self.trace, "replay", len(self.trace), wanted=progress):
                 if view.step == 0 and view.order == "tree":
                     report.notes.append(f"the {view.micro_batches} micro-batches of a step were added in a tree")
                 self._step(view)

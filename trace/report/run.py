@@ -11,6 +11,7 @@ import numpy as np
 from ...arrays import Array
 from ...runtime.ir.step_tape import tape_of
 from ..comparing.settings import environment_of
+from ..progress import showing
 from ..replaying.execution import Batches, LossFn
 from ..replaying.replay_state import Rules
 from ..replaying.travel import RebuildError, at
@@ -90,6 +91,7 @@ def collected(
     rules: Rules = (),
     rebuild: Iterable[int] | None = None,
     special: Iterable[int] = (),
+    progress: bool = False,
 ) -> Run:
     """Read a run once from its beginning to its end, and rebuild some of its steps where its model is given.
 
@@ -100,6 +102,7 @@ def collected(
         rules: the classes of rules that are not built in.
         rebuild: the steps to rebuild; None: the first, the last and the one with the greatest gradient.
         special: steps that are shown closely, whatever else is.
+        progress: whether a bar is shown on a terminal.
     """
     views = _scalars(trace)
     schema = trace.schema
@@ -108,7 +111,7 @@ def collected(
     tensors = TensorFigures(trace, kept)
     loss_fn, batches = (None, None) if make_run is None else make_run()
     steps = walk(trace, loss_fn, batches, rules=rules)
-    for walked in steps:
+    for walked in showing(steps, "report", len(trace), wanted=progress):
         tensors.add(walked)
     run = Run(
         trace,

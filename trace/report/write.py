@@ -42,6 +42,7 @@ def write_report(
     rules: Rules = (),
     rebuild: Iterable[int] | None = None,
     refresh: float | None = None,
+    progress: bool = False,
 ) -> Written:
     """Write a page that shows recorded runs: one HTML file, to be opened in a browser, which needs nothing else.
 
@@ -57,6 +58,7 @@ def write_report(
         rebuild: the steps of the first run to compute again; None: the first, the last and the one with the greatest
             gradient.
         refresh: of a run that goes on: nothing is recomputed, and the page loads itself again after so many seconds.
+        progress: whether bars are shown on a terminal, of the replay of each run and of the reading that follows.
 
     Raises:
         ValueError: no traces, ``out`` is one of them, or there is no such step.
@@ -83,9 +85,11 @@ def write_report(
         for i, trace in enumerate(traces):
             make, steps = (make_run, rebuild) if i == 0 else (None, None)
             _require_steps(trace.path, len(trace), steps or ())
-            proofs = _proofs(trace.path, make, rules, recompute=refresh is None)
+            proofs = _proofs(trace.path, make, rules, recompute=refresh is None, progress=progress)
             special = differences.steps_of(found)
-            runs.append(collected(trace, proofs, make_run=make, rules=rules, rebuild=steps, special=special))
+            runs.append(
+                collected(trace, proofs, make_run=make, rules=rules, rebuild=steps, special=special, progress=progress)
+            )
         pack = Pack()
         data: dict[str, Any] = {
             "version": __version__,
@@ -105,11 +109,11 @@ def write_report(
     return Written(os.fspath(out), len(text), tuple(run.proofs for run in runs), tuple(found), rebuilt, sealed)
 
 
-def _proofs(path: str, make_run: MakeRun | None, rules: Rules, *, recompute: bool) -> Report:
+def _proofs(path: str, make_run: MakeRun | None, rules: Rules, *, recompute: bool, progress: bool) -> Report:
     if not recompute:
         return validate(path)
     loss_fn, batches = (None, None) if make_run is None else make_run()
-    return replay(path, loss_fn=loss_fn, batches=batches, rules=rules)
+    return replay(path, loss_fn=loss_fn, batches=batches, rules=rules, progress=progress)
 
 
 def _require_paths(names: Sequence[str], out: str) -> None:

@@ -257,6 +257,15 @@ def test_every_chart_is_a_table_too(browser: Browser, one: Path, digits: Path) -
     assert browser.console() == []
 
 
+def test_metrics_have_charts_of_their_own(browser: Browser, one: Path, digits: Path) -> None:
+    browser.open(one)
+    see(browser, "rates")
+    titles = browser.js("return [...document.querySelectorAll('#rates h3')].map(h => h.textContent)")
+    assert titles == ["accuracy", "learning rate (lr)", "norm of all gradients"]
+    with open_trace(digits) as trace:
+        assert f"{trace.metrics(-1)['accuracy']:.6g}" in text(browser, "#rates")
+
+
 def test_a_table_is_sorted_and_searched(browser: Browser, one: Path) -> None:
     browser.open(one)
     see(browser, "tensors")

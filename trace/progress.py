@@ -1,0 +1,28 @@
+"""A bar of what is done of long work, on a terminal."""
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+T = TypeVar("T")
+
+
+def showing(
+    results: Iterable[T], what: str, total: int, *, wanted: bool, done: int = 0, console: Console | None = None
+) -> Iterator[T]:
+    """Results as they come, each of which advances a bar; where none is wanted, or on no terminal, without one.
+
+    The bar goes away with the last. What a model prints meanwhile goes where it would.
+    """
+    shown = console or Console(stderr=True)
+    if not wanted or not shown.is_terminal:
+        yield from results
+        return
+    columns = (TextColumn(what, markup=False), BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=shown, transient=True, redirect_stdout=False, redirect_stderr=False) as bar:
+        task = bar.add_task("", total=total, completed=done)
+        for result in results:
+            yield result
+            bar.advance(task)

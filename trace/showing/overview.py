@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from ...curves import plotted, sparkline
 from ...showing import counted, drawn, facts_grid, rate, size
 from ..replaying.validate import validate
 from ..v2.check.report import Report
-from ..v2.errors import InvalidTraceError, UnsealedTraceWarning
+from ..v2.errors import InvalidTraceError, NotRecordedError, UnsealedTraceWarning
 from ..v2.format.constants import TensorRole
 from ..v2.read.locate import Mode
 from ..v2.read.reader import Trace, open_trace
@@ -45,6 +46,8 @@ class Run:
     """Steps per second from the creation of the file to its last write; None where that cannot be said."""
     digest: str | None
     """Of the last state that is recorded."""
+    metrics: dict[str, float] = field(default_factory=dict[str, float])
+    """Of the last step."""
     gradients: tuple[GradientFigures, ...] = ()
     seen: int = 0
     """Steps whose gradients were read."""
@@ -92,6 +95,7 @@ class Run:
             "nonfinite": int(self.steps - np.isfinite(self.losses).sum()),
             "curve": {"steps": places, "losses": [self.losses[i] for i in places]},
             "steps_per_second": self.speed,
+            "metrics": [{"name": name, "value": value} for name, value in self.metrics.items()],
             "gradients": [row.to_dict() for row in self.gradients],
             "digest": self.digest,
             "report": None if self.report is None else self.report.to_dict(),
@@ -118,6 +122,10 @@ class Run:
             found["best loss"] = f"{self.losses[best]:.6g} at step {best}"
         if self.steps:
             found["last loss"] = f"{self.losses[-1]:.6g} at step {self.steps - 1}"
+        if self.metrics:
+            found["metrics"] = (
+                f"{', '.join(f'{name} {value:.6g}' for name, value in self.metrics.items())}, at the last step"
+            )
         if self.speed is not None:
             found["speed"] = f"{rate(self.speed, 1.0)} on average, by the times of the file"
         found["model"] = self.model
@@ -202,7 +210,15 @@ def of_trace(trace: Trace) -> Run:
         losses=trace.loss,
         speed=speed(trace),
         digest=state_digest(trace),
+        metrics=_last_metrics(trace),
     )
+
+
+def _last_metrics(trace: Trace) -> dict[str, float]:
+    """Those of the last step; none where damage may have taken them."""
+    with suppress(InvalidTraceError, NotRecordedError):
+        return trace.metrics(-1) if len(trace) else {}
+    return {}
 
 
 def speed(trace: Trace) -> float | None:

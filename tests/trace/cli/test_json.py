@@ -35,7 +35,7 @@ BATCHES = [np.arange(3.0), np.ones(3)]
 
 
 def loss_fn(p, x):
-    return (p["w"] * x).sum()
+    return (p["w"] * x).sum(), {"mean": p["w"].mean()}
 
 
 def run():

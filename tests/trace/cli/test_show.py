@@ -1,5 +1,6 @@
 """``dgrr show`` and ``dgrr ls``: a run on one screen, while it is recorded too, and the runs of a folder."""
 
+import json
 import os
 import pty
 import re
@@ -46,13 +47,13 @@ class Running:
         given: Any = law | {"record": "grads"} | options
         self.recorder: Recorder = open_recorder(path, params=self.params, state=self.state, **given)
 
-    def on(self, w: Any = (3.0, -4.0, 0.5), b: Any = (0.0, 0.0)) -> None:
+    def on(self, w: Any = (3.0, -4.0, 0.5), b: Any = (0.0, 0.0), **more: Any) -> None:
         """One more step, with these gradients."""
         grads = {"w": np.array(w), "b": np.array(b)}
         self.rule.step(self.params, grads, self.state)
         loss, hyper = np.array(self.losses[self.step]), self.rule.hyperparameters()
         told = {"step": self.step, "loss": loss, "hyper": hyper, "grads": grads, "batch": np.ones(2)}
-        self.recorder.step(CompletedStep(**told, params=self.params, state=self.state))
+        self.recorder.step(CompletedStep(**told, **more, params=self.params, state=self.state))
         self.recorder.commit()  # else it is written later
         self.step += 1
 
@@ -86,6 +87,16 @@ def test_a_finished_run_on_one_screen(said: Said, tmp_path: Path) -> None:
     rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in lines if line.startswith("│")]
     assert rows == [["w", "4", "0", "4", "0%", ""], ["b", "0", "0", "0", "100%", "dead"]]
     assert lines[-1] == "seen at 4 steps of 4"
+
+
+def test_metrics_of_the_last_step(said: Said, tmp_path: Path) -> None:
+    run = Running(tmp_path / "run.dgrr", [4.0, 2.0])
+    run.on(metrics={"accuracy": 0.25})
+    run.on(metrics={"accuracy": 2 / 3, "hits": 12.0})
+    assert re.search(r"^metrics +accuracy 0\.666667, hits 12, at the last step$", said("show", "run.dgrr")[1], re.M)
+    run.recorder.seal()
+    told = json.loads(said("show", "run.dgrr", "--json")[1])["result"]["run"]["metrics"]
+    assert told == [{"name": "accuracy", "value": 2 / 3}, {"name": "hits", "value": 12.0}]
 
 
 def test_gradients_that_are_not_finite_come_first(said: Said, tmp_path: Path) -> None:

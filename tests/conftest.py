@@ -1,5 +1,6 @@
 """What every test may rely on, and in which order tests run."""
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -90,3 +91,9 @@ def ctrl_c_works() -> Iterator[None]:
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, previous)
+
+
+def pytest_collection_finish() -> None:
+    """Keep all that was collected out of the sight of the garbage collector, which else goes through it time and again."""
+    gc.collect()
+    gc.freeze()

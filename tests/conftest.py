@@ -94,6 +94,6 @@ def ctrl_c_works() -> Iterator[None]:
 
 
 def pytest_collection_finish() -> None:
-    """Keep all that was collected out of the sight of the garbage collector, which else goes through it time and again."""
+    """Keep all that was collected out of the collector's sight, which else goes through it time and again."""
     gc.collect()
     gc.freeze()

@@ -138,7 +138,7 @@ FLOORS: dict[str, list[list[str]]] = {
     ],
     "trace": [
         ["exit_codes"],
-        ["file_version", "progress"],
+        ["file_version", "plain", "progress"],
         ["v1", "v2"],
         ["replaying"],
         ["comparing", "exporting"],

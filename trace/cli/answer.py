@@ -1,17 +1,12 @@
 """What a command answers: text for people, one JSON object for programs, and an exit code for the shell."""
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
-from pathlib import PurePath
-from typing import Any, cast
-
-import numpy as np
 
 from ... import __version__
 from ..exit_codes import Exit
+from ..plain import plain
 
 _VERDICTS = {
     Exit.OK: "ok",
@@ -72,26 +67,3 @@ def done(result: Mapping[str, object], text: str) -> Answer:
 def failed(code: Exit, error: str, verdict: str = "", before: str = "dgrr: ") -> Answer:
     """The answer of a command that was kept from its answer."""
     return Answer(code, verdict or _VERDICTS[code], error=error, before=before)
-
-
-def plain(value: object) -> Any:
-    """A value as JSON has it: bytes in hexadecimal, what is not finite as the text ``nan``, ``inf`` or ``-inf``.
-
-    >>> plain({"loss": np.float32("inf"), "shape": (2, 3), "root": bytes(2)})
-    {'loss': 'inf', 'shape': [2, 3], 'root': '0000'}
-    """
-    if isinstance(value, Enum):
-        return plain(value.value)
-    if isinstance(value, np.generic):
-        return plain(cast(Any, value).item())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else repr(value)
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, PurePath):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in cast(Mapping[object, object], value).items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in cast(Sequence[object], value)]
-    return value

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...curves import Scale
+from ..plain import plain
 from ..v2.read.reader import Trace
-from .tensors import plain
 
 WIDTH = 40
 """Characters of a curve."""

@@ -8,11 +8,12 @@ from typing import Any
 from ...curves import ASCII, BLOCKS
 from ...panels import Printed
 from ...showing import characters
+from ..plain import plain
 from ..v2.verdict import Verdict
 from .losses import LossCurves
 from .ops import OpDifference
 from .settings import Differing, table
-from .tensors import WORST, TensorDifference, plain
+from .tensors import WORST, TensorDifference
 
 LINES, COLUMNS = 40, 100
 """The size of a screen."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...arrays import Array
 from ...ulp import FARTHEST, exact, ulp_distances
+from ..plain import plain
 from ..v2.format.digest import canonical
 from .policy import Tolerance
 
@@ -149,17 +150,6 @@ class TensorDifference:
             "ulp_histogram": {str(first): count for first, count in self.histogram},
             "worst": [element.to_dict() for element in self.worst],
         }
-
-
-def plain(value: Any) -> Any:
-    """A number as JSON has it; what is not finite as text.
-
-    >>> plain(float("inf")), plain(np.float32(0.5))
-    ('inf', 0.5)
-    """
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    return str(value) if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def tensor_difference(

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import math
 import os
 from collections.abc import Callable, Iterator
 from itertools import chain
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias, get_args
 
 from ...atomic_file import replacing
+from ..plain import plain
 from ..v2.read.reader import Form, Trace, TraceLike, open_trace
 from .frames import arrow_table
 from .packages import package
@@ -94,7 +94,7 @@ def _write_json(file: IO[bytes], pieces: Iterator[Columns]) -> None:
     separator = "[\n"
     for piece in pieces:
         for row in _rows(piece):
-            named = dict(zip(piece, map(_plain, row), strict=True))
+            named = dict(zip(piece, map(plain, row), strict=True))
             file.write(f"{separator}{json.dumps(named, allow_nan=False)}".encode())
             separator = ",\n"
     file.write(b"[]\n" if separator == "[\n" else b"\n]\n")
@@ -139,7 +139,3 @@ def _scalars(trace: Trace, form: Form) -> Iterator[tuple[int, str, float]]:
 def _rows(piece: Columns) -> Iterator[tuple[Any, ...]]:
     """The rows as Python's own numbers, texts and None."""
     return zip(*[column.tolist() for column in piece.values()], strict=True)
-
-
-def _plain(value: Any) -> Any:
-    return repr(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -5,12 +5,13 @@ the name of a tensor, is text and never markup.
 """
 
 import json
-import math
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
+
+from ..plain import plain
 
 SCRIPTS = (
     "data",
@@ -61,7 +62,7 @@ def in_script(data: Mapping[str, Any]) -> str:
     >>> in_script({"name": "</script>", "loss": float("inf")})
     '{"name":"\\\\u003c/script>","loss":"inf"}'
     """
-    return json.dumps(_plain(data), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    return json.dumps(plain(data), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
 def escaped(text: str) -> str:
@@ -71,17 +72,6 @@ def escaped(text: str) -> str:
     'a &lt; b'
     """
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _plain(value: object) -> object:
-    """The same with texts for what JSON does not have."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else repr(value)
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in cast(Mapping[object, object], value).items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in cast(Sequence[object], value)]
-    return value
 
 
 def _array(number: int, text: str) -> str:

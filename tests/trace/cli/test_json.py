@@ -16,9 +16,10 @@ import dgrr
 from dgrr.tape.numerics.engine.side_by_side import Task
 from dgrr.trace import Verdict
 from dgrr.trace.cli import main, warm
-from dgrr.trace.cli.answer import Answer, plain
+from dgrr.trace.cli.answer import Answer
 from dgrr.trace.cli.commands import COMMANDS
 from dgrr.trace.exit_codes import Exit
+from dgrr.trace.plain import plain
 from dgrr.trace.v2.write.forge import flip_bit
 
 from .answer_tables import Tables

@@ -69,6 +69,7 @@ def _keyframes(numbers: Sequence[int], steps: int) -> str:
 def step_lines(trace: Trace, view: StepView) -> list[str]:
     """Everything that is recorded of a step."""
     lines = [f"{trace.path}: step {view.step}", f"  loss {exact(view.loss)}"]
+    lines += [f"  metric {name} {value!r} ({value.hex()})" for name, value in view.metrics().items()]
     lines += [f"  {name} {value!r} ({value.hex()})" for name, value in view.hyper.items()]
     lines += [f"  correction {value!r} ({value.hex()})" for value in view.corrections]
     if view.clip is not None:
@@ -90,6 +91,7 @@ def step_dict(view: StepView) -> Plain:
     return {
         "step": view.step,
         "loss": view.loss,
+        "metrics": view.metrics(),
         "hyper": view.hyper,
         "corrections": view.corrections,
         "clip": None if view.clip is None else {"threshold": view.clip[0], "scale": view.clip[1]},

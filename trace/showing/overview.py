@@ -95,7 +95,7 @@ class Run:
             "nonfinite": int(self.steps - np.isfinite(self.losses).sum()),
             "curve": {"steps": places, "losses": [self.losses[i] for i in places]},
             "steps_per_second": self.speed,
-            "metrics": [{"name": name, "value": value} for name, value in self.metrics.items()],
+            "metrics": self.metrics,
             "gradients": [row.to_dict() for row in self.gradients],
             "digest": self.digest,
             "report": None if self.report is None else self.report.to_dict(),

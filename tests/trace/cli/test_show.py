@@ -99,7 +99,9 @@ def test_metrics_of_the_last_step(said: Said, tmp_path: Path) -> None:
     assert re.search(r"^metrics +accuracy 0\.666667, hits 12, at the last step$", said("show", "run.dgrr")[1], re.M)
     run.recorder.seal()
     told = json.loads(said("show", "run.dgrr", "--json")[1])["result"]["run"]["metrics"]
-    assert told == [{"name": "accuracy", "value": 2 / 3}, {"name": "hits", "value": 12.0}]
+    assert told == {"accuracy": 2 / 3, "hits": 12.0}
+    code, out, _ = said("inspect", "run.dgrr", "--step", "0")
+    assert (code, "  metric accuracy 0.25 (0x1.0000000000000p-2)\n" in out) == (0, True)
 
 
 def test_gradients_that_are_not_finite_come_first(said: Said, tmp_path: Path) -> None:

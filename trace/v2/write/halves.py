@@ -21,7 +21,7 @@ from ..verdict import Verdict
 DERIVED = (FrameType.COMMIT, FrameType.INDEX)
 """Frames that a writer makes anew."""
 
-_ORDER = {
+_ORDER: dict[int, int] = {
     FrameType.KEYFRAME: 0,
     FrameType.EVENT: 1,
     FrameType.STEP: 2,
@@ -30,7 +30,7 @@ _ORDER = {
     FrameType.VALUES: 5,
     FrameType.METRICS: 6,
 }
-"""Where frames of one number stand, whatever files they are of."""
+"""Where frames of one number stand, whatever files they are of; those of types that nobody knows come last."""
 
 
 class Key(NamedTuple):
@@ -96,7 +96,7 @@ class Half:
                 listing.frames.append(((math.inf, 0), met.offset))
                 break
             elif met.type not in DERIVED:
-                listing.frames.append(((met.step, _ORDER.get(FrameType(met.type), 6)), met.offset))
+                listing.frames.append(((met.step, _ORDER.get(met.type, len(_ORDER))), met.offset))
                 if met.type == FrameType.STEP:
                     listing.links.setdefault(met.step, met.front[:size])
         return listing._replace(end=end)

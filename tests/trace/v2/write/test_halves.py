@@ -13,6 +13,7 @@ from dgrr.trace.cli.main import main
 from dgrr.trace.file_version import TraceFileError
 
 from ..read.test_damage import frame_bounds
+from ..read.test_hostile import frame
 from .test_recover import EVENT, KEYFRAME, OPS, SEAL, STEP, bounds_of, flipped, links, with_ops
 
 RecordRun = Callable[..., Path]
@@ -103,6 +104,15 @@ def test_halves_that_only_adjoin(record_run: RecordRun, tmp_path: Path) -> None:
     three = joined(tmp_path, data[: steps[2][0]], damaged(data, *steps[:3]), damaged(data, *steps[3:], *steps[:2]))
     assert links(tmp_path / "new") == links(tmp_path / "run.dgrr")
     assert [source.taken for source in three.sources] == [((0, 1),), ((3, 5),), ((2, 2),)]
+
+
+def test_a_frame_that_no_reader_knows_is_left_out(record_run: RecordRun, tmp_path: Path) -> None:
+    data = record_run(steps=4, seal=False).read_bytes()
+    extra, _ = frame(data[-16:], 200, len(frame_bounds(data)), 4, b"told by a later writer")
+    found = joined(tmp_path, data + extra, data[: bounds_of(data, STEP)[2][0]])
+    assert [(part.first, part.steps) for part in found.parts] == [(0, 4)]
+    assert links(tmp_path / "new") == links(tmp_path / "run.dgrr.partial")
+    assert not bounds_of((tmp_path / "new").read_bytes(), 200)
 
 
 def test_a_damaged_value_is_taken_from_the_other(record_run: RecordRun, tmp_path: Path) -> None:

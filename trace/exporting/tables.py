@@ -3,7 +3,7 @@
 Numbers are widened to float64, which changes none.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, TypeAlias, get_args
 
@@ -63,11 +63,11 @@ def wide(trace: Trace) -> Columns:
         columns["clip_norm"], columns["clip_scale"] = np.array(known, np.float64).T.copy()
     columns["micro_batches"] = np.array(together, np.int64)
     columns["nonfinite"] = np.array(nonfinite, np.bool_)
-    return columns | {f"metric {n}" if n in columns else n: array for n, array in _metrics(trace).items()}
+    metrics = by_name([view.metrics() for view in trace])
+    return columns | {f"metric {n}" if n in columns else n: array for n, array in metrics.items()}
 
 
-def _metrics(trace: Trace) -> Columns:
-    """What the loss function gave to be shown, a column for each name that any step has."""
-    rows = [view.metrics() for view in trace]
+def by_name(rows: Sequence[Mapping[str, float]]) -> dict[str, Array]:
+    """A column for each name that any row has; NaN where a row has it not."""
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: np.array([row.get(name, np.nan) for row in rows], np.float64) for name in names}

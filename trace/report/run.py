@@ -1,7 +1,7 @@
 """One recorded run as a page shows it."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -11,6 +11,7 @@ import numpy as np
 from ...arrays import Array
 from ...runtime.ir.step_tape import tape_of
 from ..comparing.settings import environment_of
+from ..exporting.tables import by_name
 from ..progress import showing
 from ..replaying.execution import Batches, LossFn
 from ..replaying.replay_state import Rules
@@ -149,13 +150,7 @@ def _scalars(trace: Trace) -> _Scalars:
         shown.append(_metrics(view))
         if view.nonfinite:
             nonfinite.append(view.step)
-    return _Scalars(np.array(losses), _series(rows), _series(shown), nonfinite)
-
-
-def _series(rows: Sequence[Mapping[str, float]]) -> dict[str, Array]:
-    """A column for each name that any row has; NaN where a row has it not."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    return {name: np.array([row.get(name, np.nan) for row in rows], np.float64) for name in names}
+    return _Scalars(np.array(losses), by_name(rows), by_name(shown), nonfinite)
 
 
 def _whole(trace: Trace) -> Iterator[StepView]:

@@ -20,6 +20,7 @@ from llvmlite import ir
 from numba.core import cgutils, inline_closurecall, ir as numba_ir
 from numba.core.caching import FunctionCache, dumps
 from numba.core.ccallback import CFunc
+from numba.core.codegen import CPUCodeLibrary, JITCPUCodegen
 from numba.core.compiler import CompileResult
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
@@ -180,23 +181,55 @@ class _CopyingLess:
         return copy.deepcopy(value, shared)
 
 
+_finalize, _set_env = CPUCodeLibrary.finalize, JITCPUCodegen.set_env
+
+
+def _finalize_what_is_entered(library: Any) -> None:
+    """Optimise a library and make machine code of it if Python or C can enter it; else only link it.
+
+    What only compiled code calls is linked into every library that calls it, and optimised there with it.
+    """
+    if any(function.name.startswith(ENTRANCES) for function in library._final_module.functions):
+        _finalize(library)
+        return
+    for called in dict.fromkeys(library._linking_libraries):
+        library._reload_init.update(called._reload_init)
+        library._final_module.link_in(called._get_module_for_linking(), preserve=True)
+    library._finalize_dynamic_globals()
+    library._finalized = True
+
+
+ENTRANCES = ("cfunc.", "_ZN7cpython")
+"""How the names of functions begin through which C and Python enter compiled code."""
+
+
+def _set_env_of_what_is_entered(codegen: Any, name: str, env: Any) -> None:
+    """Tell machine code of its globals and constants in Python, where there is machine code."""
+    if codegen._engine.get_global_value_address(name):
+        _set_env(codegen, name, env)
+
+
 @contextmanager
 def compiling() -> Generator[None]:
-    """A block in which numba compiles faster, to the same code.
+    """A block in which numba compiles in half of the time, to the same bits.
 
     Whenever it inlines a function it copies every block of it twice, and with each block the scope, which knows all
     variables of the function: for a kernel of many blocks a third of the time. The function is made anew for each
-    place it is inlined at, so nobody else sees the scope. And it makes so many objects that live until it ends that
-    collecting garbage among them takes a twelfth of the time.
+    place it is inlined at, so nobody else sees the scope. It makes so many objects that live until it ends that
+    collecting garbage among them takes a twelfth of the time. And every function that a kernel calls is optimised and
+    made machine code of as if it were called by itself: a third of what is left.
     """
     with COMPILING:
+        cpu_target.target_context.refresh()  # numba's runtime is made ready as ever: others enter it
         inline_closurecall.copy = _CopyingLess  # type: ignore[assignment]
+        CPUCodeLibrary.finalize, JITCPUCodegen.set_env = _finalize_what_is_entered, _set_env_of_what_is_entered
         collects = gc.isenabled()
         gc.disable()
         try:
             yield
         finally:
             inline_closurecall.copy = copy
+            CPUCodeLibrary.finalize, JITCPUCodegen.set_env = _finalize, _set_env
             if collects:
                 gc.enable()
 

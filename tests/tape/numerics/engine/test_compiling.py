@@ -4,15 +4,19 @@
 # pyright: basic, reportAttributeAccessIssue=false
 import copy
 import re
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
+from numba import njit
 from numba.core import inline_closurecall
 from numba.core.caching import NullCache
+from numba.core.codegen import CPUCodeLibrary, JITCPUCodegen
 
 from dgrr.tape.numerics.engine.kernel import KERNELS
-from dgrr.tape.numerics.engine.numba_internals import compiling
+from dgrr.tape.numerics.engine.numba_internals import NO_WRAPPERS, compiling
 
 
 def code_of(name: str) -> str:
@@ -31,7 +35,56 @@ def test_the_code_is_the_same(name: str) -> None:
         assert code_of(name) == expected
 
 
+PATCHED = ((inline_closurecall, "copy"), (CPUCodeLibrary, "finalize"), (JITCPUCodegen, "set_env"))
+
+
 def test_numba_is_left_as_it_was() -> None:
+    before = [getattr(*patched) for patched in PATCHED]
     with pytest.raises(ZeroDivisionError), compiling():
+        assert not any(getattr(*patched) is was for patched, was in zip(PATCHED, before, strict=True))
         raise ZeroDivisionError
-    assert inline_closurecall.copy is copy
+    assert [getattr(*patched) for patched in PATCHED] == before
+
+
+def has_machine_code(dispatcher: Any) -> bool:
+    (compiled,) = dispatcher.overloads.values()
+    return compiled.library._codegen._engine.is_symbol_defined(compiled.fndesc.llvm_func_name)  # type: ignore[no-any-return]
+
+
+def test_what_only_compiled_code_calls_is_linked_and_no_more() -> None:
+    inner: Any = njit(**NO_WRAPPERS)(lambda x: x + 1)
+    middle: Any = njit(**NO_WRAPPERS)(lambda x: inner(x) * 2)
+    outer: Any = njit(lambda x: middle(x) - 3)
+    with compiling():
+        assert outer(4) == 7
+    assert [has_machine_code(each) for each in (inner, middle, outer)] == [False, False, True]
+
+
+def test_others_may_call_what_was_only_linked() -> None:
+    inner: Any = njit(**NO_WRAPPERS)(lambda x: x + 1)
+    outer: Any = njit(lambda x: inner(x) * 2)
+    with compiling():
+        assert outer(4) == 10
+    later: Any = njit(lambda x: inner(x) * 3)
+    assert later(4) == 15
+
+
+def test_what_python_calls_is_made_ready_with_its_globals() -> None:
+    given = {"a": 1}  # that a function returns a string or raises asks for its environment
+    outer: Any = njit(lambda name: name + "b")
+    with compiling():
+        assert outer(next(iter(given))) == "ab"
+        made: Any = njit(lambda n: [str(i) for i in range(n)])
+        assert made(3) == ["0", "1", "2"]
+
+
+def test_the_runtime_of_numba_is_made_ready_as_ever() -> None:
+    program = """
+from numba import njit
+from numba.core.runtime import rtsys
+from dgrr.tape.numerics.engine.numba_internals import compiling
+with compiling():
+    njit(lambda x: x)(1)
+assert rtsys.library.get_pointer_to_function("nrt_unresolved_abort")
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

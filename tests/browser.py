@@ -1,6 +1,6 @@
 """A real browser for tests: headless Chromium, driven by selenium; see the fixture `browser`.
 
-A user's plain `pytest` skips what needs it, with the reason; the job `browser` of .ci/run installs both, and fails on
+A user's plain `pytest` skips what needs it, with the reason; the job `pages` of .ci/run has both, and fails on
 a skip.
 """
 

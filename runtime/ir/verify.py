@@ -93,8 +93,9 @@ def _attributes(node: IRNode) -> str | None:
     given = tuple(node.attrs)
     if node.op in OPS:
         expected = OPS[node.op].signature.attributes
-        fault = f"expected the attributes {_list(expected)} in this order, got {_list(given)}"
-        return None if given == expected else fault
+        if given == expected:
+            return None
+        return f"expected the attributes {_list(expected)} in this order, got {_list(given)}"
     if node.op not in STATE_OPS:
         return "there is no op of this name: use one of the op tables"
     words: Any = node.attrs.get("attributes", ())
@@ -125,8 +126,9 @@ def _results(graph: IRGraph, node: IRNode) -> str | None:
         expected = _inferred(node, [None if id is None else graph.values[id].spec for id in node.inputs])
     except Exception as error:  # an op may refuse a wrong attribute in any way
         return f"the op refuses its inputs or attributes: {type(error).__name__}: {error}"
-    fault = f"expected the outputs {_list(map(_shown, expected))}, got {_list(map(_shown, given))}: infer them anew"
-    return None if expected == given else fault
+    if expected == given:
+        return None
+    return f"expected the outputs {_list(map(_shown, expected))}, got {_list(map(_shown, given))}: infer them anew"
 
 
 def _inferred(node: IRNode, specs: Sequence[Spec | None]) -> list[Spec]:

@@ -36,6 +36,7 @@ PUBLIC = re.compile(r"numba(\.extending|\.types)?(\.[A-Za-z]\w*)?")
 """What numba promises to keep."""
 
 
+@cache
 def sources() -> list[Path]:
     return sorted(p for wing in WINGS for p in (ROOT / wing).rglob("*.py"))
 
@@ -45,16 +46,25 @@ def name(path: Path) -> str:
 
 
 @cache
-def parsed(path: Path) -> ast.Module:
-    """The syntax tree of a file."""
-    return ast.parse(path.read_text())
+def nodes(path: Path) -> list[ast.AST]:
+    """All of a file's syntax tree."""
+    return list(ast.walk(ast.parse(path.read_text())))
 
 
-def imports(path: Path) -> Iterator[tuple[str, ast.AST]]:
+def place(path: Path, node: ast.AST) -> str:
+    """Where a reader finds a piece of a file."""
+    return f"{name(path)}:{getattr(node, 'lineno', 0)}"
+
+
+@cache
+def imports(path: Path) -> list[tuple[str, ast.AST]]:
     """Every imported module as an absolute dotted name, those for type checkers alone too."""
-    tree = parsed(path)
+    return list(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[tuple[str, ast.AST]]:
     package = ["dgrr", *path.relative_to(ROOT).parts[:-1]]
-    for node in ast.walk(tree):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -77,18 +87,21 @@ def meeting(one: Sequence[str], other: Sequence[str]) -> tuple[str, str, str] | 
     return None
 
 
-@pytest.mark.parametrize("path", sources(), ids=name)
-def test_a_module_imports_only_floors_below(path: Path) -> None:
-    own = path.relative_to(ROOT).with_suffix("").parts
-    for module, _ in imports(path):
-        top, *other = module.split(".")
-        parting = meeting(own, other) if top == "dgrr" else None
-        if parting is None or parting[0] not in FLOORS or parting[1] == "__init__":
-            continue
-        folder, mine, others = parting
-        floor, below = floor_of(folder, mine), floor_of(folder, others)
-        assert floor is not None, f"{name(path)}: {mine} stands on no floor of {folder}; add it to floors.py"
-        assert below is None or below < floor, f"{name(path)} imports {module}, which does not stand below it"
+def not_below(path: Path, module: str) -> str:
+    """What is wrong with an import, if what it names stands on the same floor or above."""
+    top, *other = module.split(".")
+    parting = meeting(path.relative_to(ROOT).with_suffix("").parts, other) if top == "dgrr" else None
+    if parting is None or parting[0] not in FLOORS or parting[1] == "__init__":
+        return ""
+    folder, mine, others = parting
+    floor, below = floor_of(folder, mine), floor_of(folder, others)
+    if floor is None:
+        return f"{name(path)}: {mine} stands on no floor of {folder}; add it to floors.py"
+    return "" if below is None or below < floor else f"{name(path)} imports {module}, which does not stand below it"
+
+
+def test_a_module_imports_only_floors_below() -> None:
+    assert [fault for path in sources() for module, _ in imports(path) if (fault := not_below(path, module))] == []
 
 
 def imported_modules() -> dict[str, set[str]]:
@@ -132,77 +145,97 @@ def test_no_modules_import_each_other_in_a_ring() -> None:
     assert circle(imported_modules()) == []
 
 
-@pytest.mark.parametrize("path", sources(), ids=name)
-def test_wings_import_downwards(path: Path) -> None:
+def wings_of(path: Path) -> set[str]:
+    """The wings that a module may import."""
     wing, *rest = path.relative_to(ROOT).parts
-    allowed = {"tape": {"tape"}, "runtime": {"tape", "runtime"}, "trace": set(WINGS)}[wing]
     if wing == "trace" and rest[0] in ("exit_codes.py", "file_version.py", "v1", "v2"):
-        allowed = {"trace"}  # the formats know neither of the others
-    for module, _ in imports(path):
-        top, _, below = module.partition(".")
-        if top == "dgrr":
-            assert below.split(".")[0] not in set(WINGS) - allowed, f"{name(path)} imports {module}"
+        return {"trace"}  # the formats know neither of the others
+    return {"tape": {"tape"}, "runtime": {"tape", "runtime"}, "trace": set(WINGS)}[wing]
 
 
-@pytest.mark.parametrize("path", SHARED, ids=name)
-def test_what_all_wings_stand_on_imports_none_of_them(path: Path) -> None:
+def wing(module: str) -> str:
+    """The wing that an imported module belongs to; none where it is not ours."""
+    top, _, below = module.partition(".")
+    return below.split(".")[0] if top == "dgrr" and below.split(".")[0] in WINGS else ""
+
+
+def compilers(path: Path) -> list[str]:
+    """Of what a module imports the parts of numba and llvmlite."""
+    return [module for module, _ in imports(path) if module.split(".")[0] in ("numba", "llvmlite")]
+
+
+def test_wings_import_downwards() -> None:
+    found = [(path, module) for path in sources() for module, _ in imports(path)]
+    assert [(name(p), module) for p, module in found if wing(module) not in {"", *wings_of(p)}] == []
+
+
+def test_what_all_wings_stand_on_imports_none_of_them() -> None:
     """Nor a compiler, so that the trace formats need none."""
-    for module, _ in imports(path):
-        top, _, below = module.partition(".")
-        assert top not in ("numba", "llvmlite"), f"{name(path)} imports {module}"
-        assert top != "dgrr" or below.split(".")[0] not in WINGS, f"{name(path)} imports {module}"
+    assert [(name(p), module) for p in SHARED for module, _ in imports(p) if wing(module)] == []
+    assert [(name(p), compilers(p)) for p in SHARED if compilers(p)] == []
 
 
-@pytest.mark.parametrize("path", [*sources(), *SHARED], ids=name)
-def test_imports_inside_the_package_are_relative(path: Path) -> None:
-    for node in ast.walk(parsed(path)):
-        if isinstance(node, ast.ImportFrom) and node.level == 0:
-            assert (node.module or "").split(".")[0] not in (*WINGS, "dgrr"), f"{name(path)}:{node.lineno}"
+def test_imports_inside_the_package_are_relative() -> None:
+    absolute = [
+        place(path, node)
+        for path in [*sources(), *SHARED]
+        for node in nodes(path)
+        if isinstance(node, ast.ImportFrom) and node.level == 0
+        if (node.module or "").split(".")[0] in (*WINGS, "dgrr")
+    ]
+    assert absolute == []
 
 
-@pytest.mark.parametrize("path", sources(), ids=name)
-def test_imports_stand_at_the_top(path: Path) -> None:
-    if name(path) in LATE_IMPORTS:
-        return
-    for function in ast.walk(parsed(path)):
-        if isinstance(function, ast.FunctionDef):
-            late = [n for n in ast.walk(function) if isinstance(n, ast.Import | ast.ImportFrom)]
-            assert not late, f"{name(path)}:{late[0].lineno} imports inside {function.name}"
+def test_imports_stand_at_the_top() -> None:
+    late = [
+        place(path, node)
+        for path in sources()
+        if name(path) not in LATE_IMPORTS
+        for function in nodes(path)
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    assert late == []
 
 
-@pytest.mark.parametrize("path", sources(), ids=name)
-def test_numba_is_imported_where_kernels_live(path: Path) -> None:
-    if not NUMBA.match(name(path)):
-        assert not [m for m, _ in imports(path) if m.split(".")[0] in ("numba", "llvmlite")], name(path)
+def test_numba_is_imported_where_kernels_live() -> None:
+    assert [(name(p), compilers(p)) for p in sources() if not NUMBA.match(name(p)) and compilers(p)] == []
 
 
-@pytest.mark.parametrize("path", [p for p in sources() if name(p) not in INTERNALS], ids=name)
-def test_only_named_modules_touch_the_internals_of_numba(path: Path) -> None:
-    for module, _ in imports(path):
-        top, *below = module.split(".")
-        assert top != "llvmlite", f"{name(path)} imports {module}"
-        assert top != "numba" or (PUBLIC.fullmatch(module) and below[:1] != ["core"]), f"{name(path)} imports {module}"
-    assert "numba.core" not in path.read_text(), name(path)
+def touches_internals(path: Path) -> bool:
+    """Whether a module names what numba does not promise to keep."""
+    allowed = all(PUBLIC.fullmatch(module) and module.split(".")[1:2] != ["core"] for module in compilers(path))
+    return not allowed or "numba.core" in path.read_text()
 
 
-@pytest.mark.parametrize("path", [p for p in sources() if "/ops/" not in name(p)], ids=name)
-def test_no_op_names_are_compared_outside_the_ops(path: Path) -> None:
-    for node in ast.walk(parsed(path)):
-        if isinstance(node, ast.Compare):
-            text = ast.unparse(node)
-            assert "op_name ==" not in text, f"{name(path)}:{node.lineno}: {text}"
-            assert "op.name ==" not in text, f"{name(path)}:{node.lineno}: {text}"
+def test_only_named_modules_touch_the_internals_of_numba() -> None:
+    assert sorted(name(path) for path in sources() if touches_internals(path)) == sorted(INTERNALS)
 
 
-@pytest.mark.parametrize("path", [p for p in sources() if name(p).startswith("trace/")], ids=name)
-def test_the_trace_wing_names_booleans_in_calls(path: Path) -> None:
-    for node in ast.walk(parsed(path)):
-        if isinstance(node, ast.FunctionDef):
-            plain = [a.arg for a in node.args.args if a.annotation and ast.unparse(a.annotation).startswith("bool")]
-            assert not plain, f"{name(path)}:{node.lineno}: {node.name} takes {plain} by position"
-        if isinstance(node, ast.Call):
-            plain = [a for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, bool)]
-            assert not plain, f"{name(path)}:{node.lineno}: {ast.unparse(node)}"
+def test_no_op_names_are_compared_outside_the_ops() -> None:
+    compared = [
+        place(path, node)
+        for path in sources()
+        if "/ops/" not in name(path)
+        for node in nodes(path)
+        if isinstance(node, ast.Compare) and re.search(r"op(_|\.)name ==", ast.unparse(node))
+    ]
+    assert compared == []
+
+
+def plain_booleans(node: ast.AST) -> bool:
+    """Whether a function takes booleans by position, or a call gives them so."""
+    if isinstance(node, ast.FunctionDef):
+        return any(a.annotation and ast.unparse(a.annotation).startswith("bool") for a in node.args.args)
+    return isinstance(node, ast.Call) and any(
+        isinstance(a, ast.Constant) and isinstance(a.value, bool) for a in node.args
+    )
+
+
+def test_the_trace_wing_names_booleans_in_calls() -> None:
+    trace = [path for path in sources() if name(path).startswith("trace/")]
+    assert [place(path, node) for path in trace for node in nodes(path) if plain_booleans(node)] == []
 
 
 ALSO_ELSEWHERE = {"Recorder", "NonFiniteError"}
@@ -211,8 +244,8 @@ ALSO_ELSEWHERE = {"Recorder", "NonFiniteError"}
 
 def classes(*wings: str) -> set[str]:
     """The public classes of some wings."""
-    trees = [parsed(p) for p in sources() if p.relative_to(ROOT).parts[0] in wings]
-    return {n.name for tree in trees for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name[0] != "_"}
+    found = [node for p in sources() if p.relative_to(ROOT).parts[0] in wings for node in nodes(p)]
+    return {node.name for node in found if isinstance(node, ast.ClassDef) and node.name[0] != "_"}
 
 
 def test_a_class_of_the_trace_wing_has_a_name_of_its_own() -> None:

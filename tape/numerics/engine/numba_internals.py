@@ -209,6 +209,14 @@ def _set_env_of_what_is_entered(codegen: Any, name: str, env: Any) -> None:
         _set_env(codegen, name, env)
 
 
+REPLACED: tuple[tuple[Any, str, Any], ...] = (
+    (inline_closurecall, "copy", _CopyingLess),
+    (CPUCodeLibrary, "finalize", _finalize_what_is_entered),
+    (JITCPUCodegen, "set_env", _set_env_of_what_is_entered),
+)
+"""What of numba is replaced while it compiles for us: the owner, the name, and what stands there."""
+
+
 @contextmanager
 def compiling() -> Generator[None]:
     """A block in which numba compiles in half of the time, to the same bits.
@@ -221,15 +229,16 @@ def compiling() -> Generator[None]:
     """
     with COMPILING:
         cpu_target.target_context.refresh()  # numba's runtime is made ready as ever: others enter it
-        inline_closurecall.copy = _CopyingLess  # type: ignore[assignment]
-        CPUCodeLibrary.finalize, JITCPUCodegen.set_env = _finalize_what_is_entered, _set_env_of_what_is_entered
+        theirs = [getattr(owner, name) for owner, name, _ in REPLACED]
         collects = gc.isenabled()
         gc.disable()
         try:
+            for owner, name, ours in REPLACED:
+                setattr(owner, name, ours)
             yield
         finally:
-            inline_closurecall.copy = copy
-            CPUCodeLibrary.finalize, JITCPUCodegen.set_env = _finalize, _set_env
+            for (owner, name, _), their in zip(REPLACED, theirs, strict=True):
+                setattr(owner, name, their)
             if collects:
                 gc.enable()
 

@@ -1,11 +1,11 @@
-"""The elementary functions and fma, slow and obvious: the same trees in numpy scalars and exact fractions.
+"""The elementary functions and fma, slow and obvious: the same trees in numpy scalars and exact integers.
 
 The compiled functions must give these bits. Nothing is shared with them but the table of constants.
 """
 
 from collections.abc import Callable
-from fractions import Fraction
 from functools import reduce, wraps
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -17,27 +17,38 @@ Reals = npt.NDArray[Real]
 
 CONSTANTS: dict[np.dtype[Any], Constants] = {np.dtype(np.float32): FLOAT32, np.dtype(np.float64): FLOAT64}
 
+RANGES = {dtype: (int(np.finfo(dtype).minexp), int(np.finfo(dtype).nmant)) for dtype in CONSTANTS}
+"""The exponent of the smallest normal number, and the bits behind the point."""
+
 
 def fma(a: Real, b: Real, c: Real) -> Real:
-    """``a * b + c`` of three numpy scalars of one float type, rounded once, half to even, by exact fractions.
+    """``a * b + c`` of three numpy scalars of one float type, rounded once, half to even, by exact integers.
 
     >>> float(fma(np.float32(1 + 2**-12), np.float32(1 + 2**-12), np.float32(-1))) == 2**-11 + 2**-24
     True
     """
-    if not np.isfinite([a, b, c]).all():
-        return c if np.isfinite([a, b]).all() else a * b + c
-    exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
-    return _rounded(exact, a.dtype) if exact else a * b + c
+    x, y, z = float(a), float(b), float(c)
+    if not (isfinite(x) and isfinite(y) and isfinite(z)):
+        return c if isfinite(x) and isfinite(y) else a * b + c
+    (p, q), (r, s), (t, u) = x.as_integer_ratio(), y.as_integer_ratio(), z.as_integer_ratio()
+    numerator = p * r * u + t * q * s
+    return _rounded(numerator, (q * s * u).bit_length() - 1, a.dtype) if numerator else a * b + c
 
 
-def _rounded(exact: Fraction, dtype: np.dtype[Any]) -> Real:
-    """The float nearest to a fraction other than 0, half to even."""
-    info, size = np.finfo(dtype), abs(exact)
-    exponent = size.numerator.bit_length() - size.denominator.bit_length()
-    exponent -= size < Fraction(2) ** exponent
-    unit = max(exponent, int(info.minexp)) - int(info.nmant)
-    units = dtype.type(round(size / Fraction(2) ** unit))
-    return scaled(-units if exact < 0 else units, unit)
+def _rounded(numerator: int, halvings: int, dtype: np.dtype[Any]) -> Real:
+    """The float nearest to ``numerator / 2**halvings``, which is not 0; half to even."""
+    least, digits = RANGES[dtype]
+    size = abs(numerator)
+    unit = max(size.bit_length() - 1 - halvings, least) - digits  # the power of two of the result's last bit
+    cut = unit + halvings
+    units = dtype.type(size << -cut if cut <= 0 else _shifted(size, cut))
+    return scaled(units if numerator > 0 else -units, unit)
+
+
+def _shifted(size: int, cut: int) -> int:
+    """``size / 2**cut`` to the nearest integer, half to even; cut > 0."""
+    whole, rest, half = size >> cut, size & ((1 << cut) - 1), 1 << (cut - 1)
+    return whole + (rest > half or (rest == half and whole & 1 == 1))
 
 
 def scaled(x: Real, exponent: int) -> Real:

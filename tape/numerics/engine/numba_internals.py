@@ -193,7 +193,8 @@ def _finalize_what_is_entered(library: Any) -> None:
         _finalize(library)
         return
     for called in dict.fromkeys(library._linking_libraries):
-        library._reload_init.update(called._reload_init)
+        if hasattr(library, "_reload_init"):  # not in every version
+            library._reload_init.update(called._reload_init)
         library._final_module.link_in(called._get_module_for_linking(), preserve=True)
     library._finalize_dynamic_globals()
     library._finalized = True

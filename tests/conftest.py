@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -91,6 +92,16 @@ def ctrl_c_works() -> Iterator[None]:
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, previous)
+
+
+@pytest.fixture
+def rewritten_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs may be written, run and written again within a second.
+
+    Python takes a file of the same second and size for the one whose bytecode it keeps; so it keeps none.
+    """
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
 
 
 def pytest_collection_finish() -> None:

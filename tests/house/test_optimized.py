@@ -31,9 +31,9 @@ for call in (lambda: ops.scale(x, x), lambda: ops.softmax(x, "a"), lambda: ops.a
 """
 
 
-def run(bytecode: Path, *flags: str) -> str:
-    """What the program prints under Python's flags, with the bytecode of all that it imports kept in a folder."""
-    env = {**os.environ, "PYTHONPATH": str(ROOT.parent), "PYTHONPYCACHEPREFIX": str(bytecode)}
+def run(*flags: str, **variables: str) -> str:
+    """What the program prints under Python's flags."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT.parent), **variables}
     done = subprocess.run([sys.executable, *flags, "-c", PROGRAM], env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -43,11 +43,11 @@ def test_training_and_refusals_are_the_same(pytestconfig: pytest.Config, tmp_pat
     """Under ``-OO``, which takes what ``-O`` takes, and the docstrings."""
     kept = getattr(pytestconfig, "cache", None)
     bytecode = kept.mkdir("bytecode") if kept else tmp_path  # compiling all of numba takes longer than the program
-    plain = run(bytecode)
+    plain = run()
     digests = [line.split()[1] for line in plain.splitlines()[:2]]
     assert digests[0] == digests[1]
     assert len(plain.splitlines()) == 5
-    assert run(bytecode, "-OO") == plain
+    assert run("-OO", PYTHONPYCACHEPREFIX=str(bytecode)) == plain
 
 
 NARROWING = (

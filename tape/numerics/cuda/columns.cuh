@@ -3,6 +3,7 @@
 #pragma once
 #include "same_bits.cuh"
 constexpr int WIDTH = 32, CHAIN = 256, THREADS = WARPS * WIDTH;
+constexpr int AHEAD = 256 / sizeof(real);  // so many rows are read before the first is added: memory takes its time
 
 struct Columns {
   long long outer, column;
@@ -22,7 +23,7 @@ struct Columns {
     for (long long round = 0; round < rows; round += WARPS * CHAIN) {
       const long long start = round + warp * CHAIN, stop = start + CHAIN < rows ? start + CHAIN : rows;
       real chain = (real)0;
-#pragma unroll 8
+#pragma unroll AHEAD
       for (long long r = start; r < stop; r++) chain = add(chain, term(r));
       sums[warp * WIDTH + lane] = chain;
       __syncthreads();

@@ -29,7 +29,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, rewritten_at_once: None) -> pytest.Pytester:
     """A project of the page's test, on a machine of a person."""
     monkeypatch.delenv("CI", raising=False)
     pytester.makeini("[pytest]\ntestpaths = tests\naddopts = -p no:cacheprovider --strict-markers")

@@ -155,11 +155,13 @@ def _copy_each(table, ints, part, parts):
     start, count = share(total, part, parts)
     out = vector(table, 0, 0, total)
     for place in range(start, start + count):
-        source = pointer(table, 1, 0)
-        for axis in range(rank):
-            index = place // _output_stride(ints, axis) % _size(ints, axis)
-            source = advanced(source, index * _source_stride(ints, axis))
-        out[place] = load_at(source, 0)
+        source, rest = pointer(table, 1, 0), np.uint64(place)  # a signed division takes twice as long there
+        for axis in range(rank - 1):
+            step = np.uint64(_output_stride(ints, axis))
+            index = rest // step
+            rest -= index * step
+            source = advanced(source, np.int64(index) * _source_stride(ints, axis))
+        out[place] = load_at(source, np.int64(rest) * _source_stride(ints, rank - 1))
     return 0
 
 

@@ -1,57 +1,15 @@
-"""Matrix products on CUDA devices: the tile of a product, chosen from its words, and the launches of ``gemm``."""
+"""Matrix products on CUDA devices: the launches of ``gemm``."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ...numerics.cuda.tiles import BLOCK, K_FAST, PROCESSORS, TILES, VECTOR_BYTES, X_FAST, X_VECTOR, Tile
+from ...numerics.cuda.tiles import BLOCK, K_FAST, VECTOR_BYTES, X_FAST, X_VECTOR
 from ...numerics.cuda.written import REALS, SCRATCH, Form, Launch, Triple, Words, blocks_of, written
 from . import kernels_product as at
+from .cuda_choice import ChosenTile, chosen
 
 SOURCE = "tape/ops/linear/products.cu"
-
-COPIED_BYTES = 1 << 28
-"""The largest operand that is transposed before a product."""
-
-COPIED_OUTPUTS = 1 << 14
-"""Outputs of a tile from which it is worth it."""
-
-
-class ChosenTile(NamedTuple):
-    """How a product is computed: its tile, blocks of terms of a thread block if they are split, transposed b."""
-
-    tile: Tile
-    each: int
-    transposed: bool
-
-
-def chosen(itemsize: int, words: Words) -> ChosenTile:
-    """The tile for a product: the largest one of which there are enough for a device."""
-    batch, m, n, k = words[: at.K + 1]
-    tiles, blocks = TILES[itemsize], max(blocks_of(k, BLOCK), 1)
-
-    def count(name: str) -> int:
-        return batch * blocks_of(m, tiles[name].bm) * blocks_of(n, tiles[name].bn)
-
-    def whole(name: str) -> ChosenTile:
-        tile = tiles[name]
-        along_k = words[at.B_ROW] == itemsize and words[at.B_COLUMN] != itemsize
-        fits = batch == 1 and n % (VECTOR_BYTES // itemsize) == 0 and n * k * itemsize <= COPIED_BYTES
-        return ChosenTile(tile, 0, tile.bm * tile.bn >= COPIED_OUTPUTS and along_k and fits)
-
-    enough = PROCESSORS * 7 // 8
-    if "wide" in tiles and count("wide") >= enough and blocks > 2:
-        return whole("wide")
-    for name in ("tall", "flat"):
-        if name in tiles and count(name) >= enough:
-            return whole(name)
-    if blocks == 1:
-        return whole("small" if count("small") >= PROCESSORS else "slices8")
-    if count("split") * blocks >= PROCESSORS * 3 // 2:
-        return ChosenTile(tiles["split"], max(count("split") * blocks // (8 * PROCESSORS), 1), False)
-    if count("slices") * 2 >= PROCESSORS:
-        return whole("slices")
-    return whole("slices16" if blocks > 2 and "slices16" in tiles else "slices8")
 
 
 def _mode(itemsize: int, extent: int, x: int, others: tuple[int, ...]) -> int:

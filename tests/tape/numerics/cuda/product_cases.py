@@ -9,7 +9,8 @@ from dgrr.arrays import Array
 from dgrr.tape.numerics.cuda.tiles import BLOCK, TILES
 from dgrr.tape.numerics.cuda.written import Words
 from dgrr.tape.numerics.engine.launch import launch
-from dgrr.tape.ops.linear.cuda_products import ChosenTile, launches_of
+from dgrr.tape.ops.linear.cuda_choice import ChosenTile
+from dgrr.tape.ops.linear.cuda_products import launches_of
 from dgrr.tape.ops.linear.kernels import gemm
 from dgrr.tape.ops.linear.kernels_product import B_ROW, Product
 

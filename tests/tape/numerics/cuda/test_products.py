@@ -6,6 +6,7 @@ import pytest
 from dgrr.tape.numerics.cuda.tiles import TILES
 from dgrr.tape.ops import cuda_forms
 from dgrr.tape.ops.linear import cuda_products, kernels_product
+from dgrr.tape.ops.linear.cuda_choice import chosen
 from dgrr.tape.ops.linear.kernels_product import Product
 
 from .host import KINDS, NO_FAULT, PACKAGE, Host, enumerators, needs_cuda, output, wrong
@@ -74,6 +75,34 @@ def test_what_is_launched_fits_a_device(dtype: np.dtype, size: tuple[int, ...]) 
         assert launch.shared <= 232448 and 0 < launch.block[0] <= 1024 and launch.block[0] % 32 == 0
         assert 0 < launch.grid[0] < 1 << 31 and 0 < launch.grid[2] < 1 << 16
     assert form.scratch(dtype, words) <= max(n * k, batch * m * n * -(-k // 256)) * bytes_of
+
+
+FASTEST = [
+    ((1, 8192, 384, 384), {"flat"}),
+    ((1, 8192, 1536, 384), {"wide", "flat", "tall"}),
+    ((1, 8192, 384, 1536), {"flat"}),
+    ((1, 384, 384, 8192), {"flat"}),
+    ((192, 256, 64, 256), {"thin"}),
+    ((192, 256, 256, 64), {"thin", "tall"}),
+    ((1, 1024, 1024, 1024), {"wide", "tall"}),
+    ((1, 2048, 2048, 2048), {"wide"}),
+    ((1, 3072, 3072, 3072), {"flat"}),
+    ((1, 4096, 4096, 4096), {"wide"}),
+    ((1, 256, 2048, 2048), {"wide", "tall"}),
+    ((1, 768, 768, 768), {"flat"}),
+    ((1, 512, 512, 512), {"slices"}),
+    ((1, 64, 64, 1024), {"slices16"}),
+    ((1, 128, 512, 512), {"slices8"}),
+    ((64, 64, 64, 16), {"small"}),
+]
+"""Products of float32, and the tiles within 6 % of the fastest of all, timed on an H200."""
+
+
+@pytest.mark.parametrize(("size", "names"), FASTEST, ids=str)
+def test_the_tile_is_among_the_fastest(size: tuple[int, ...], names: set[str]) -> None:
+    *_, n, k = size
+    words = tuple(Product(*size, 4).words(((4 * k, 4), (4 * n, 4))).values.tolist())
+    assert chosen(4, words).tile in [TILES[4][name] for name in names]
 
 
 def test_the_words_have_the_positions_of_the_cpu() -> None:

@@ -18,7 +18,7 @@ ENOUGH, ENOUGH_SPLIT = PROCESSORS * 7 // 8, PROCESSORS * 4 // 3
 """Thread blocks from which large tiles are worth it: as they are, and with their terms split."""
 
 START = 120
-"""For how many terms' time a block waits as it begins and ends; of several on a multiprocessor others go on meanwhile."""
+"""For how many terms' time a block waits as it begins and ends; of several on a multiprocessor others go on then."""
 
 FOLD, LAUNCH = 50, 600_000
 """The time of writing and reading a sum of a block of terms, and of another launch: in a multiprocessor's fma."""

@@ -78,31 +78,31 @@ def test_what_is_launched_fits_a_device(dtype: np.dtype, size: tuple[int, ...]) 
 
 
 FASTEST = [
-    ((1, 8192, 384, 384), {"flat"}),
-    ((1, 8192, 1536, 384), {"wide", "flat", "tall"}),
-    ((1, 8192, 384, 1536), {"flat"}),
-    ((1, 384, 384, 8192), {"flat"}),
-    ((192, 256, 64, 256), {"thin"}),
-    ((192, 256, 256, 64), {"thin", "tall"}),
-    ((1, 1024, 1024, 1024), {"wide", "tall"}),
-    ((1, 2048, 2048, 2048), {"wide"}),
-    ((1, 3072, 3072, 3072), {"flat"}),
-    ((1, 4096, 4096, 4096), {"wide"}),
-    ((1, 256, 2048, 2048), {"wide", "tall"}),
-    ((1, 768, 768, 768), {"flat"}),
-    ((1, 512, 512, 512), {"slices"}),
-    ((1, 64, 64, 1024), {"slices16"}),
-    ((1, 128, 512, 512), {"slices8"}),
-    ((64, 64, 64, 16), {"small"}),
+    ((1, 8192, 384, 384), "flat"),
+    ((1, 8192, 1536, 384), "wide flat tall"),
+    ((1, 8192, 384, 1536), "flat"),
+    ((1, 384, 384, 8192), "flat"),
+    ((192, 256, 64, 256), "thin"),
+    ((192, 256, 256, 64), "thin tall"),
+    ((1, 1024, 1024, 1024), "wide tall"),
+    ((1, 2048, 2048, 2048), "wide"),
+    ((1, 3072, 3072, 3072), "flat"),
+    ((1, 4096, 4096, 4096), "wide"),
+    ((1, 256, 2048, 2048), "wide tall"),
+    ((1, 768, 768, 768), "flat"),
+    ((1, 512, 512, 512), "slices"),
+    ((1, 64, 64, 1024), "slices16"),
+    ((1, 128, 512, 512), "slices8"),
+    ((64, 64, 64, 16), "small"),
 ]
 """Products of float32, and the tiles within 6 % of the fastest of all, timed on an H200."""
 
 
 @pytest.mark.parametrize(("size", "names"), FASTEST, ids=str)
-def test_the_tile_is_among_the_fastest(size: tuple[int, ...], names: set[str]) -> None:
+def test_the_tile_is_among_the_fastest(size: tuple[int, ...], names: str) -> None:
     *_, n, k = size
     words = tuple(Product(*size, 4).words(((4 * k, 4), (4 * n, 4))).values.tolist())
-    assert chosen(4, words).tile in [TILES[4][name] for name in names]
+    assert chosen(4, words).tile in [TILES[4][name] for name in names.split()]
 
 
 def test_the_words_have_the_positions_of_the_cpu() -> None:

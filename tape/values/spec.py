@@ -42,9 +42,10 @@ class Spec:
         with cls._making:  # two threads may miss the same one
             known = cls._all.get((shape, dtype))
             if known is None:
-                known = cls._all[shape, dtype] = super().__new__(cls)
+                known = super().__new__(cls)
                 known.shape, known.dtype = tuple(map(int, shape)), dtype
                 known.size, known.rank, known.floating = prod(known.shape), len(shape), dtype.kind == "f"
+                cls._all[shape, dtype] = known  # at last: other threads look there without the lock
             return known
 
     def __reduce__(self) -> Any:

@@ -6,10 +6,12 @@ import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from .batches import Batches
 from .browser import browser as browser
 
 os.environ.setdefault("DGRR_THREADS", "1")
@@ -75,6 +77,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return None
     name = collection_path.relative_to(TESTS).as_posix()
     return None if any(name.startswith(quick.split("::")[0]) for quick in QUICK) else True
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Batches:
+    """Hand out tests in batches."""
+    return Batches(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)

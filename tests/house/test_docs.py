@@ -21,11 +21,12 @@ import dgrr.runtime
 import dgrr.tape
 import dgrr.trace
 
+from .conftest import Run
 from .unprompted import unprompted
 
 ROOT = Path(__file__).parents[2]
-RUN_PAGE = str(Path(__file__).parent / "run_page.py")
-BLOCK = re.compile(runpy.run_path(RUN_PAGE)["BLOCK"])
+RUN_PAGE = Path(__file__).with_name("run_page.py")
+BLOCK = re.compile(runpy.run_path(str(RUN_PAGE))["BLOCK"])
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 
 
@@ -34,13 +35,10 @@ def blocks(page: Path) -> list[tuple[str, str | None]]:
     return [(code, shown or None) for code, shown in BLOCK.findall(page.read_text())]
 
 
-def run(page: Path, folder: Path) -> list[str]:
+def printed_by(page: Path, folder: Path, run_program: Run) -> list[str]:
     """What the blocks of a page print as one program, run in a folder with warnings as errors."""
     shutil.copy(page, folder)
-    command = [sys.executable, "-W", "error", RUN_PAGE, page.name]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    printed: list[str] = json.loads(done.stdout)
+    printed: list[str] = json.loads(run_program(folder, RUN_PAGE, page.name))
     return printed
 
 
@@ -48,9 +46,9 @@ SHOWS_ALL = ("debugging.md",)
 """Pages that show everything that they print."""
 
 
-def check(page: Path, folder: Path) -> None:
+def check(page: Path, folder: Path, run_program: Run) -> None:
     """Run a page in a folder, and hold what it shows to what is printed."""
-    for (code, shown), printed in zip(blocks(page), run(page, folder), strict=True):
+    for (code, shown), printed in zip(blocks(page), printed_by(page, folder, run_program), strict=True):
         assert shown or not printed or page.name not in SHOWS_ALL, f"{page.name} does not show:\n{printed}"
         if shown is not None:
             assert lines(printed) == lines(shown), f"{page.name} does not show what this prints:\n{code}\n{printed}"
@@ -69,9 +67,9 @@ def need(text: str) -> None:
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
-def test_code_blocks_run_and_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
+def test_code_blocks_run_and_print_what_the_page_shows(page: Path, tmp_path: Path, run_program: Run) -> None:
     need(page.read_text())
-    check(page, tmp_path)
+    check(page, tmp_path, run_program)
 
 
 FACES = r"dgrr(\.(tape|tape\.(nn|ops|record)|runtime|runtime\.(data|onnx|optim)|trace))?"
@@ -92,13 +90,15 @@ def test_pages_import_from_faces_alone(page: Path) -> None:
         ("print(y)\n", "page.md does not show:"),
     ],
 )
-def test_a_page_that_is_wrong_is_found(tmp_path: Path, last: str, error: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_is_wrong_is_found(
+    tmp_path: Path, last: str, error: str, monkeypatch: pytest.MonkeyPatch, run_program: Run
+) -> None:
     monkeypatch.setattr(sys.modules[__name__], "SHOWS_ALL", ("page.md",))
     (tmp_path / "run").mkdir()
     page = tmp_path / "page.md"
     page.write_text(f"```python\nx = 2\ny = x + x\n```\n\n```python\n{last}```\n")
     with pytest.raises(AssertionError) as caught:
-        check(page, tmp_path / "run")
+        check(page, tmp_path / "run", run_program)
     assert error in str(caught.value)
 
 

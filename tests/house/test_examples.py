@@ -2,7 +2,6 @@
 
 import re
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,17 +10,11 @@ import pytest
 
 from dgrr.trace import Verdict, open_trace, replay
 
+from .conftest import Run
+
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLES = sorted((DOCS / "examples").glob("*.py"))
 PROVEN = "\n".join(f"  {part:<10} proven" for part in ("structure", "chain", "update", "gradient", "data"))
-
-
-def run(program: Path, folder: Path, *arguments: str) -> str:
-    """What a program prints that runs in a folder."""
-    command = [sys.executable, "-W", "error", str(program), *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 REACHED = {
@@ -40,9 +33,9 @@ def number(before: str, printed: str) -> float:
 
 
 @pytest.mark.parametrize("program", EXAMPLES, ids=lambda p: p.stem)
-def test_an_example_reaches_what_it_says_and_proves_its_trace(program: Path, tmp_path: Path) -> None:
+def test_an_example_reaches_what_it_says_and_proves_its_trace(program: Path, tmp_path: Path, run_program: Run) -> None:
     trace, names = tmp_path / "run.dgrr", runpy.run_path(str(program))
-    printed = run(program, tmp_path, "--trace", str(trace))
+    printed = run_program(tmp_path, program, "--trace", str(trace))
     (stated,) = REACHED.keys() & names.keys()
     words, compare = REACHED[stated]
     assert compare(number(words, printed), names[stated])
@@ -53,10 +46,10 @@ def test_an_example_reaches_what_it_says_and_proves_its_trace(program: Path, tmp
     assert replay(trace).verdict is Verdict.UNPROVEN  # without the model: the file holds digests, no gradients
 
 
-def test_both_players_of_a_game_are_proven(tmp_path: Path) -> None:
+def test_both_players_of_a_game_are_proven(tmp_path: Path, run_program: Run) -> None:
     traces = [tmp_path / "first.dgrr", tmp_path / "second.dgrr"]
     program = DOCS / "examples" / "mixture_gan.py"
-    printed = run(program, tmp_path, "--steps", "3", "--opponent", str(traces[0]), "--trace", str(traces[1]))
+    printed = run_program(tmp_path, program, "--steps", "3", "--opponent", str(traces[0]), "--trace", str(traces[1]))
     assert printed.endswith("".join(f"{trace}: ok (version 2, 3 steps)\n{PROVEN}\n" for trace in traces))
     with open_trace(traces[0]) as first, open_trace(traces[1]) as second:
         assert [t.name for t in first.schema.tensors] == [t.name for t in second.schema.tensors]

@@ -16,7 +16,7 @@ import sys
 import tokenize
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -81,8 +81,17 @@ FUSED = r"\bv?f(n?m)(add|sub)\w*|\bfml[as]\b"
 class Code:
     """A kernel as the compiler sees it."""
 
-    ir: str
-    assembly: str
+    callback: Any
+
+    @cached_property
+    def ir(self) -> str:
+        """In LLVM's language."""
+        return str(self.callback.inspect_llvm())
+
+    @cached_property
+    def assembly(self) -> str:
+        """For the machine: made of the IR once more, which takes a while."""
+        return str(self.callback._library.get_asm_str())
 
     def functions(self) -> Iterator[tuple[str, str]]:
         """Name and body of every function."""
@@ -160,6 +169,7 @@ def find_used() -> dict[str, list[str]]:
 
     with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
         patch.setattr(Kernel, "address", noted)
+        patch.setattr("dgrr.runtime.lower.bind.compile_side_by_side", lambda _: None)
         _run_everything()
     return found
 
@@ -215,8 +225,7 @@ def compiled(kernel: Kernel, dtype: Any, keep: bool = False) -> Code:
         patch.setattr(KernelCache, "load_overload", lambda *_: None)
         if not keep:
             patch.setattr(KernelCache, "save_overload", lambda *_: None)
-        callback = kernel.compiled(np.dtype(dtype))
-    return Code(callback.inspect_llvm(), callback._library.get_asm_str())
+        return Code(kernel.compiled(np.dtype(dtype)))
 
 
 def version(kernel: Kernel) -> str:

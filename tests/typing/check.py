@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 PROGRAMS = sorted(HERE.glob("accepted_*.py")) + sorted(HERE.glob("refused_*.py"))
 Errors = dict[tuple[str, int], set[str]]
 
@@ -30,8 +31,9 @@ def announced(column: int) -> Errors:
 
 
 def mypy() -> Errors:
-    """What mypy strict finds in the programs."""
-    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", *map(str, PROGRAMS)]
+    """What mypy strict finds in the programs; by the package's settings, so that what it knows of that is used again."""
+    settings = ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(ROOT / ".mypy_cache")]
+    command = [sys.executable, "-m", "mypy", *settings, *map(str, PROGRAMS)]
     output = subprocess.run(command, cwd=HERE, capture_output=True, text=True).stdout
     found: Errors = {}
     for m in re.finditer(r"^(\S+?):(\d+): error: .*\[([\w-]+)\]$", output, re.MULTILINE):

@@ -32,7 +32,7 @@ def _is_installed(name: str) -> bool:
 
 HEADERS = PACKAGE / "tape/numerics/cuda"
 COMPILER = shutil.which("g++")
-FLAGS = ("-x", "c++", "-std=c++17", "-O1", "-march=native", "-ffp-contract=off", "-shared", "-fPIC", "-w")
+FLAGS = ("-x", "c++", "-std=c++17", "-Og", "-march=native", "-ffp-contract=off", "-shared", "-fPIC", "-w")
 
 MISSING = [
     *(["g++"] if COMPILER is None else []),

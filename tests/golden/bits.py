@@ -2,8 +2,8 @@
 
 ``python tests/golden/bits.py`` prints them as JSON, with the environment in which they were computed;
 ``--write`` puts them into ``bits.json``; ``--check`` only says whether that file is met; ``--parallel``
-splits every kernel over all threads, however small its work; ``--share 0`` to ``--share 7`` compute parts that
-need an eighth of the kernels compiled.
+splits every kernel over all threads, however small its work; ``--share 0`` to ``--share 15`` compute parts that
+need a sixteenth of the kernels of ops compiled.
 """
 
 # numba's functions carry no types.
@@ -103,7 +103,7 @@ BATCH = 64
 TRAINING_STEPS = 20
 TRAINING_RATE = 0.01
 
-SHARES = 8
+SHARES = 16
 """In how many parts ops and functions can be computed, each by another environment."""
 
 PATTERNS = 512
@@ -162,7 +162,7 @@ def op_bits(share: int | None = None) -> Bits:
 
 
 def types_of(number: int, share: int | None) -> tuple[np.dtype[Any], ...]:
-    """Both float types; in a share one of them for every fourth op, so that the shares together have all once."""
+    """Both float types; in a share one of them for every eighth op, so that the shares together have all once."""
     kinds = enumerate(DTYPES, start=len(DTYPES) * number)
     return tuple([dtype for place, dtype in kinds if share is None or place % SHARES == share])
 
@@ -357,7 +357,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--write", action="store_true", help="write them to bits.json")
     parser.add_argument("--parallel", action="store_true", help="split every kernel over all threads")
     parser.add_argument("--check", action="store_true", help="compare them with bits.json instead of printing")
-    parser.add_argument("--share", type=int, choices=range(SHARES), help="compute one of eight parts, see all_bits")
+    parser.add_argument("--share", type=int, choices=range(SHARES), help="compute one of sixteen parts, see all_bits")
     options = parser.parse_args(arguments)
     if options.share is not None and options.write:
         parser.error("--share: the file is written as a whole")

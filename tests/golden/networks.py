@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -74,12 +75,22 @@ class Network:
     """A network at its start, and what it is trained on."""
 
     loss_fn: Callable[..., Any]
-    params: dict[str, Array]
-    model_state: dict[str, Array]
+    draw: Callable[[], dict[str, Array]]
+    draw_state: Callable[[], dict[str, Array]]
     every: Callable[[], Iterable[Any]]
     rate: float = 0.01
     seed: int = SEED
     """Of dropout."""
+
+    @cached_property
+    def params(self) -> dict[str, Array]:
+        """Its parameters, which kernels draw."""
+        return self.draw()
+
+    @cached_property
+    def model_state(self) -> dict[str, Array]:
+        """Its state."""
+        return self.draw_state()
 
     def batches(self) -> list[Batch]:
         """Those of the training."""
@@ -97,6 +108,6 @@ class Network:
 
 
 NETWORKS = {
-    "cnn": Network(cnn_loss, CNN.init(SEED), CNN.init_state(), lambda: digits()[0].batches(7, seed=1)),
-    "transformer": Network(transformer_loss, transformer_params(), {}, sequences),
+    "cnn": Network(cnn_loss, lambda: CNN.init(SEED), CNN.init_state, lambda: digits()[0].batches(7, seed=1)),
+    "transformer": Network(transformer_loss, transformer_params, dict, sequences),
 }

@@ -1,8 +1,8 @@
 """One digest everywhere: `bits.json` is met whatever the CPU, the threads, the libraries' choice of code.
 
 The CPU at hand computes all of the file under every setting of threads. Another CPU needs every kernel compiled for
-it, which is nearly all of its time, so it computes an eighth: every fourth op in one float type, and no network; and of
-CPUs with the same instructions only one does. ``pytest tests/golden --all-cpus`` has every CPU compute all.
+it, which is nearly all of its time, so it computes a sixteenth: every eighth op in one float type, and no network; and
+of CPUs with the same instructions only one does. ``pytest tests/golden --all-cpus`` has every CPU compute all.
 """
 
 import json

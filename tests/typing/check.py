@@ -31,7 +31,7 @@ def announced(column: int) -> Errors:
 
 
 def mypy() -> Errors:
-    """What mypy strict finds in the programs; by the package's settings, so that what it knows of that is used again."""
+    """What mypy strict finds in the programs, by the settings of the package, of which it knows then."""
     settings = ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(ROOT / ".mypy_cache")]
     command = [sys.executable, "-m", "mypy", *settings, *map(str, PROGRAMS)]
     output = subprocess.run(command, cwd=HERE, capture_output=True, text=True).stdout

@@ -16,7 +16,7 @@ from dgrr.tape import DgrrError, ops
 from dgrr.tape.record.op import Op
 from dgrr.tape.var.op_table import OPS
 
-from .cases import FLOAT_TYPES, Array, Record, assert_same_bits, cases
+from .cases import FLOAT_TYPES, Array, Case, Record, assert_same_bits, cases
 
 RULE = SGD(0.125, momentum=0.5)
 WEIGHTS, BESIDE = "weights", "beside"
@@ -89,29 +89,25 @@ def check_captured(op: Record) -> None:
         for dtype in FLOAT_TYPES:
             for number, case in enumerate(cases(op, dtype)):
                 for form in FORMS if number == 0 else (EVERYWHERE,):
-                    transposed, off = FORMS[form]
-                    step = Step(case.op, case.arrays, case.attrs, case.result, transposed)
-                    label = f"{case.label}, captured with {form}"
-                    made, reached = _check_gradients(step, off, label)
-                    if number % TRAINED == 0:
-                        _check_training(made, step, label)
-                    if number % TRAINED == 0 and not off:
-                        _check_dense(made, step, reached, label)
+                    _check_case(case, form, trained=number % TRAINED == 0)
         for refused in _refused(op):
             for off in ((), tuple(PASSES)):
                 assert _outcome(captured(refused, off), refused) == _outcome(eager(refused), refused)
 
 
-def _check_gradients(step: Step, off: Sequence[str], label: str) -> tuple[CapturedStep, Mapping[int, Any]]:
-    """The captured step, and what the eager one says of the gradients of all nodes."""
-    made = captured(step, off)()
-    expected = evaluate(step.loss, step.params, step.batch)
+def _check_case(case: Case, form: str, trained: bool) -> None:
+    transposed, off = FORMS[form]
+    step, label = Step(case.op, case.arrays, case.attrs, case.result, transposed), f"{case.label}, captured with {form}"
+    made, expected = captured(step, off)(), evaluate(step.loss, step.params, step.batch)
     for attempt in ("first", "second"):  # a run leaves nothing behind that another could see
         got = made.gradients(step.batch)
         assert list(got) == list(expected.grads), f"{label}: gradients of {list(got)}"
         for name, gradient in expected.grads.items():
             assert_same_bits(got[name], gradient, f"{label}, {attempt} run: gradient of {name}")
-    return made, expected.dense.reached()
+    if trained and not off:
+        _check_dense(made, step, expected.dense.reached(), label)
+    if trained:
+        _check_training(made, step, label)
 
 
 def _check_training(made: CapturedStep, step: Step, label: str) -> None:

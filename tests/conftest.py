@@ -11,11 +11,16 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from dgrr import kernel_cache
+
 from .batches import Batches
 from .browser import browser as browser
 
 os.environ.setdefault("DGRR_THREADS", "1")
 """There is a test process per core already; what is said of several threads sets their number itself."""
+
+os.environ.setdefault("DGRR_CACHE_DIR", str(kernel_cache.folder()))
+"""Where the home folder is another, as in pytester's projects, kernels are found all the same."""
 
 settings.register_profile("dgrr", deadline=None)  # kernels compile on first use, and machines are shared
 settings.load_profile("dgrr")
@@ -65,10 +70,46 @@ QUICK = (
 )
 """What is marked ``quick``, as beginnings of names below this folder: of every room what is short and says most."""
 
+LONG = (
+    "crash/test_crash_matrix.py",
+    "fuzz/test_traces.py",
+    "golden/test_bits.py::test_a_captured_step_meets_the_file[",
+    "golden/test_bits.py::test_the_bits_are_those_of_the_file[",
+    "golden/test_bits.py::test_the_environment_is_the_one_asked_for[",
+    "golden/test_sources.py",
+    "house/test_bench.py",
+    "house/test_examples.py",
+    "house/test_read_only.py",
+    "runtime/lower/passes/test_passes_equal.py",
+    "tape/numerics/engine/test_environment.py",
+    "tape/numerics/engine/test_sources.py",
+    "tape/numerics/test_interrupts.py",
+    "tape/ops/linear/test_gemm_machine.py",
+    "tape/ops/test_ops.py::test_property[masks-",
+    "tape/ops/test_ops.py::test_property[third order-",
+    "test_system.py",
+    "trace/cli/test_demo.py",
+    "trace/v1/test_damage.py",
+    "trace/v2/read/test_damage.py",
+    "trace/v2/write/test_recover.py::test_every_truncation",
+)
+"""What is left out where nothing is chosen: whole trainings, every bit of a file damaged, other CPUs, kills."""
+
+NEVER_LONG = ("[default]",)
+"""Ends of names: of the golden digests, those of the CPU at hand."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Say how much of the golden digests foreign CPUs compute."""
+    """Say how much is run."""
     parser.addoption("--all-cpus", action="store_true", help="foreign CPUs compute all golden digests (slow)")
+    parser.addoption("--long", action="store_true", help="run the longest tests too, as where files or marks are named")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Leave nothing out where tests are chosen. Processes of pytest-xdist do as the first one says."""
+    chosen = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
+    if not hasattr(config, "workerinput") and (chosen or config.option.markexpr or config.option.keyword):
+        config.option.long = True
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -86,12 +127,21 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Batches:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the quick tests, and put those that compile first."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the quick tests, leave out the long ones, and put those that compile first."""
     for item in items:
         if item.nodeid.removeprefix("tests/").startswith(QUICK):
             item.add_marker("quick")
+    if not config.option.long:
+        config.hook.pytest_deselected(items=[item for item in items if is_long(item)])
+        items[:] = [item for item in items if not is_long(item)]
     items.sort(key=lambda item: item.path != TESTS / COMPILES)
+
+
+def is_long(item: pytest.Item) -> bool:
+    """Whether a test is left out where nothing is chosen."""
+    name = item.nodeid.removeprefix("tests/")
+    return name.startswith(LONG) and not name.endswith(NEVER_LONG)
 
 
 @pytest.fixture(scope="session", autouse=True)

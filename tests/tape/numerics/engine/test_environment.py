@@ -110,6 +110,7 @@ def under(word: int) -> Generator[None]:
 
 
 Job = Callable[[], dict[str, Array]]
+Every = tuple[dict[str, Job], dict[str, str]]
 
 
 def job(op: Op, sample: Sample, dtype: np.dtype[Any]) -> Job:
@@ -149,6 +150,15 @@ def differences(left: dict[str, str], right: dict[str, str]) -> list[str]:
     return [name for name in left if left[name] != right[name]]
 
 
+@pytest.fixture(scope="module")
+def every() -> Every:
+    """Every op on its samples, and the digests that it gives without workers, under the default flags."""
+    work = jobs()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(launch, "PARALLEL_WORK", 1 << 62)
+        return work, run(work)
+
+
 @pytest.fixture
 def three_workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Kernels of any size run in three worker threads."""
@@ -176,9 +186,8 @@ def test_the_flags_of_these_tests_work() -> None:
 
 
 @pytest.mark.parametrize("word", WORDS.values(), ids=WORDS)
-def test_flags_of_the_calling_thread_do_not_change_any_op(word: int) -> None:
-    work = jobs()
-    expected, found = run(work), {}
+def test_flags_of_the_calling_thread_do_not_change_any_op(every: Every, word: int) -> None:
+    (work, expected), found = every, {}
     for name, compute in work.items():
         with under(word):
             result = compute()
@@ -187,9 +196,8 @@ def test_flags_of_the_calling_thread_do_not_change_any_op(word: int) -> None:
 
 
 @pytest.mark.parametrize("word", WORDS.values(), ids=WORDS)
-def test_flags_of_worker_threads_do_not_change_any_op(three_workers: None, word: int) -> None:
-    work = jobs()
-    expected = run(work)
+def test_flags_of_worker_threads_do_not_change_any_op(every: Every, three_workers: None, word: int) -> None:
+    work, expected = every
     set_threads(3)  # the next call starts threads anew, and a thread begins with the flags of its parent
     with under(word):
         OPS["neg"](AnyTensor(np.ones(1)))
@@ -271,14 +279,14 @@ def with_nan(bits32: int, bits64: int) -> Callable[[Sample], Sample]:
     return change
 
 
-def test_no_payload_or_sign_of_a_nan_reaches_a_result() -> None:
+def test_no_payload_or_sign_of_a_nan_reaches_a_result(every: Every) -> None:
     with np.errstate(all="ignore"):
         plain = run(jobs(with_nan(0x7FC00000, 0x7FF8000000000000)))
         negative = run(jobs(with_nan(0xFFC00000, 0xFFF8000000000000)))
         other = run(jobs(with_nan(0xFFD5A5A5, 0x7FFA5A5A5A5A5A5A)))
     assert differences(plain, negative) == []
     assert differences(plain, other) == []
-    assert len(differences(plain, run(jobs()))) > len(plain) / 2
+    assert len(differences(plain, every[1])) > len(plain) / 2
 
 
 @pytest.mark.parametrize(("dtype", "word", "canonical"), [
@@ -295,21 +303,18 @@ def test_digests_know_one_nan_of_each_type(dtype: Any, word: int, canonical: int
 # ------------------------------------------------------------------ threads and processes
 
 
-def test_worker_threads_do_not_change_any_op(three_workers: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    work = jobs()
-    parallel = run(work)
+def test_worker_threads_do_not_change_any_op(every: Every, three_workers: None) -> None:
+    work, expected = every
+    assert differences(expected, run(work)) == []
     assert threads.THREADS._pool is not None
-    monkeypatch.setattr(launch, "PARALLEL_WORK", 1 << 62)
-    assert differences(run(work), parallel) == []
 
 
 @pytest.mark.parametrize("limit", [0, 1 << 20], ids=["with workers", "without workers"])
 def test_python_threads_that_compute_at_once_keep_their_bits(
-    three_workers: None, monkeypatch: pytest.MonkeyPatch, limit: int
+    every: Every, three_workers: None, monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
     monkeypatch.setattr(launch, "PARALLEL_WORK", limit)
-    work = jobs()
-    expected = run(work)
+    work, expected = every
     with ThreadPoolExecutor(4) as callers:
         at_once = list(callers.map(run, [work] * 4))
     assert [differences(expected, found) for found in at_once] == [[]] * 4

@@ -42,20 +42,32 @@ def found(folder: Path) -> dict[str, int]:
     return {path.name: int(path.read_text()) for path in folder.iterdir()}
 
 
-def no_children() -> bool:
-    """Whether every child process has ended and was waited for."""
-    try:
-        os.waitpid(-1, os.WNOHANG)
-    except ChildProcessError:
-        return True
-    return False
+@pytest.fixture
+def children(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The processes that are forked."""
+    made, fork = list[int](), os.fork
+
+    def noted() -> int:
+        made.append(fork())
+        return made[-1]
+
+    monkeypatch.setattr(os, "fork", noted)
+    return made
 
 
-def test_every_task_runs_once_and_none_here(tmp_path: Path) -> None:
+def have_ended(children: list[int]) -> bool:
+    """Whether each was waited for, and so has ended."""
+    for child in children:
+        with pytest.raises(ChildProcessError):
+            os.waitpid(child, os.WNOHANG)
+    return bool(children) is FORKS
+
+
+def test_every_task_runs_once_and_none_here(tmp_path: Path, children: list[int]) -> None:
     compile_side_by_side(noting(tmp_path, 40))
     assert len(found(tmp_path)) == 40
     assert (os.getpid() in found(tmp_path).values()) is not FORKS
-    assert no_children()
+    assert have_ended(children)
 
 
 def test_nothing_to_do() -> None:
@@ -79,12 +91,12 @@ def fail() -> None:
 
 
 @pytest.mark.parametrize("end", [fail, partial(os._exit, 1), lambda: os.kill(os.getpid(), signal.SIGKILL)])
-def test_a_task_that_fails_stops_no_other(end: Callable[[], None], tmp_path: Path) -> None:
+def test_a_task_that_fails_stops_no_other(end: Callable[[], None], tmp_path: Path, children: list[int]) -> None:
     if not FORKS:
         return
     compile_side_by_side([Task("bad", end), *noting(tmp_path, 10)])
     assert len(found(tmp_path)) == 10
-    assert no_children()
+    assert have_ended(children)
 
 
 def test_a_system_without_room_for_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +108,7 @@ def test_a_system_without_room_for_processes(tmp_path: Path, monkeypatch: pytest
     assert found(tmp_path) == {} or not FORKS  # whoever needs the kernels compiles them
 
 
-def test_an_interrupt_ends_the_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_ends_the_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, children: list[int]) -> None:
     if not FORKS:
         return
 
@@ -106,16 +118,16 @@ def test_an_interrupt_ends_the_processes(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(side_by_side.select, "select", interrupted)
     with pytest.raises(KeyboardInterrupt):
         compile_side_by_side([Task("long", partial(signal.pause)), *noting(tmp_path, 2), Task("long", signal.pause)])
-    assert no_children()
+    assert have_ended(children)
 
 
-def test_processes_that_hang_are_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_that_hang_are_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, children: list[int]) -> None:
     if not FORKS:
         return
     monkeypatch.setattr(side_by_side, "PATIENCE", 0.5)
     compile_side_by_side([Task("long", signal.pause), *noting(tmp_path, 3)])
     assert len(found(tmp_path)) == 3
-    assert no_children()
+    assert have_ended(children)
 
 
 def test_a_terminal_shows_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

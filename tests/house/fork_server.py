@@ -1,7 +1,7 @@
 """Programs in processes of their own that need not import the package: they are forked where that was done.
 
-``python fork_server.py`` reads from its input one program a line, as JSON: its arguments, the first its file, and the
-folder in which it runs. It leaves what it prints in ``stdout`` and ``stderr`` there, and its exit code is the answer.
+``python fork_server.py`` reads from its input one program a line, as a JSON list: the folder in which it runs, its
+file, its arguments. What it prints is left there as ``stdout`` and ``stderr``, and its exit code is the answer.
 """
 
 import gc

@@ -20,8 +20,8 @@ EVERY_TILE = [(dtype, name) for dtype in FLOATS for name in TILES[dtype.itemsize
 @pytest.mark.parametrize(("dtype", "name"), EVERY_TILE, ids=str)
 def test_every_tile_has_the_bits_of_the_cpu(host: Host, dtype: np.dtype, name: str) -> None:  # type: ignore[type-arg]
     rng = np.random.default_rng(len(name))
-    others = EVERY_TILE.index((dtype, name)) % 2  # every other shape: half of the programs to compile
-    for i, shape in list(enumerate(SHAPES))[others::2]:
+    others = EVERY_TILE.index((dtype, name)) % 3  # every third shape: a third of the programs to compile
+    for i, shape in list(enumerate(SHAPES))[others::3]:
         given = case(rng, shape, ("NN", "TN", "NT", "TT")[i % 4], KINDS[i % 6], EPILOGUES[i % 5], dtype)
         found = wrong_bits(host, given, way(name, dtype, given, 1 + i % 2), dtype, i)
         assert not found, f"{found} of {given.want.size} elements of {shape}"

@@ -133,15 +133,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.nodeid.removeprefix("tests/").startswith(QUICK):
             item.add_marker("quick")
     if not config.option.long:
-        config.hook.pytest_deselected(items=[item for item in items if is_long(item)])
-        items[:] = [item for item in items if not is_long(item)]
+        config.hook.pytest_deselected(items=[item for item in items if is_long(item.nodeid)])
+        items[:] = [item for item in items if not is_long(item.nodeid)]
     items.sort(key=lambda item: item.path != TESTS / COMPILES)
 
 
-def is_long(item: pytest.Item) -> bool:
+def is_long(nodeid: str) -> bool:
     """Whether a test is left out where nothing is chosen."""
-    name = item.nodeid.removeprefix("tests/")
-    return name.startswith(LONG) and not name.endswith(NEVER_LONG)
+    return nodeid.removeprefix("tests/").startswith(LONG) and not nodeid.endswith(NEVER_LONG)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -12,9 +12,10 @@ from typing import IO, Any, Literal, TypeAlias, get_args
 from ...atomic_file import replacing
 from ..plain import plain
 from ..v2.read.reader import Form, Trace, TraceLike, open_trace
+from .columns import Columns
 from .frames import arrow_table
 from .packages import package
-from .tables import Columns, require_form, tables
+from .tables import require_form, tables
 
 FilePath = str | os.PathLike[str]
 Format: TypeAlias = Literal["csv", "json", "parquet", "tensorboard"]

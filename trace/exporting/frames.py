@@ -6,8 +6,9 @@ import numpy as np
 
 from ...arrays import Array
 from ..v2.read.reader import Form, Trace
+from .columns import Coded, Columns
 from .packages import package
-from .tables import Coded, Columns, require_form, tables
+from .tables import require_form, tables
 
 
 def to_pandas(trace: Trace, form: Form = "wide") -> Any:

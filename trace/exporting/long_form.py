@@ -6,7 +6,7 @@ import numpy as np
 
 from ...tape.values.tables import statistics
 from ..v2.read.reader import StepView, Trace
-from .tables import Coded, Columns, wide
+from .columns import Coded, Columns, wide
 
 _STATISTICS = ("norm", "min", "max", "zeros", "non-finite")
 _WHAT = ("gradient", "value")

@@ -1,31 +1,10 @@
-"""What is recorded of the steps as columns: a row for each step, or one for each number of each tensor.
+"""The tables of what is recorded: a row for each step, or one for each number of each tensor."""
 
-Numbers are widened to float64, which changes none.
-"""
+from collections.abc import Iterator
+from typing import get_args
 
-from collections.abc import Iterator, Mapping, Sequence
-from importlib import import_module
-from typing import NamedTuple, TypeAlias, get_args
-
-import numpy as np
-
-from ...arrays import Array
 from ..v2.read.reader import Form, Trace
-
-
-class Coded(NamedTuple):
-    """A column of words: the place of each in `words`, -1 for none."""
-
-    codes: Array
-    words: tuple[str, ...]
-
-    def tolist(self) -> list[str | None]:
-        """The word of each row."""
-        return [None if code < 0 else self.words[code] for code in self.codes.tolist()]
-
-
-Columns: TypeAlias = dict[str, Array | Coded]
-"""Name → its numbers or words, one for each row."""
+from .columns import Columns, wide
 
 
 def require_form(call: str, form: str) -> None:
@@ -39,35 +18,6 @@ def tables(trace: Trace, form: Form) -> Iterator[Columns]:
     if form == "wide":
         yield wide(trace)
     else:
-        long_form = import_module(".long_form", __package__)  # with numba behind it
-        yield from long_form.Long(trace).pieces()
+        from .long_form import Long  # numba stands behind it, which the other form does without
 
-
-def wide(trace: Trace) -> Columns:
-    """A row for each step: its loss, its hyperparameters and what else it was told.
-
-    Columns: `step`; `loss`; each hyperparameter, as a step's `hyper` calls it; `clip_norm` and `clip_scale`, NaN where
-    gradients were not clipped by norm, if any step was; `micro_batches`; `nonfinite`; each metric, NaN where a step has
-    none, as `metric NAME` where its name is one of those before.
-    """
-    rows = [(v.step, float(v.loss), v.hyper, v.clip, v.micro_batches, v.nonfinite) for v in trace]
-    steps, losses, hyper, clips, together, nonfinite = zip(*rows, strict=True) if rows else ((),) * 6
-    names = list(hyper[0]) if hyper else []
-    columns: Columns = {
-        "step": np.array(steps, np.int64),
-        "loss": np.array(losses, np.float64),
-        **{name: np.array([told[name] for told in hyper], np.float64) for name in names},
-    }
-    if any(clips):
-        known = [clip or (np.nan, np.nan) for clip in clips]
-        columns["clip_norm"], columns["clip_scale"] = np.array(known, np.float64).T.copy()
-    columns["micro_batches"] = np.array(together, np.int64)
-    columns["nonfinite"] = np.array(nonfinite, np.bool_)
-    metrics = by_name([view.metrics() for view in trace])
-    return columns | {f"metric {n}" if n in columns else n: array for n, array in metrics.items()}
-
-
-def by_name(rows: Sequence[Mapping[str, float]]) -> dict[str, Array]:
-    """A column for each name that any row has; NaN where a row has it not."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    return {name: np.array([row.get(name, np.nan) for row in rows], np.float64) for name in names}
+        yield from Long(trace).pieces()

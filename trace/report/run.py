@@ -11,7 +11,7 @@ import numpy as np
 from ...arrays import Array
 from ...runtime.ir.step_tape import tape_of
 from ..comparing.settings import environment_of
-from ..exporting.tables import by_name
+from ..exporting.columns import by_name
 from ..progress import showing
 from ..replaying.execution import Batches, LossFn
 from ..replaying.replay_state import Rules

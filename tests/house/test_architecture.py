@@ -21,6 +21,7 @@ LATE_IMPORTS = {
     "runtime/captured/replayed_step.py",
     "trace/cli/handlers.py",
     "trace/cli/v2.py",
+    "trace/exporting/tables.py",
     "trace/golden/plugin.py",
     "trace/golden/traces.py",
     "trace/replaying/validate.py",

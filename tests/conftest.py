@@ -53,7 +53,7 @@ QUICK = (
     "tape/nn/test_state_dict.py",
     "tape/numerics/basic/",
     "tape/numerics/engine/test_machine.py",
-    "tape/numerics/math/test_reference_fma.py",
+    "tape/numerics/test_exact_fma.py",
     "tape/ops/test_ops.py::test_property[reference-",
     "tape/record/",
     "tape/test_errors.py",

@@ -5,73 +5,75 @@ float32, those of FreeBSD's msun (e_logf.c and e_expf.c); the other polynomials 
 exchange, which tests/bench/elementary_coefficients.py does again; the rest is the true number, rounded.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 Real = np.floating[Any]
+R = TypeVar("R")
+"""What stands for a number: one of the type, or one in every lane or place."""
 
 
-class Constants(NamedTuple):
+class Constants(NamedTuple, Generic[R]):
     """Constants in one float type. Polynomials stand highest power first."""
 
-    exp: tuple[Real, ...]
+    exp: tuple[R, ...]
     """q in ``exp(r) = 1 + r + r² q(r)``, where ``-ln(2)/2 <= r <= ln(2)/2``."""
-    log: tuple[Real, ...]
+    log: tuple[R, ...]
     """R in ``log((1 + s) / (1 - s)) = 2 s + s z R(z)``, where ``z = s²`` the quotient in ``[√½, √2]``."""
-    tanh: tuple[Real, ...]
+    tanh: tuple[R, ...]
     """P in ``tanh(x) = x + x z P(z)``, where ``z = x²`` and ``-5/8 <= x <= 5/8``."""
-    artanh: tuple[Real, ...]
+    artanh: tuple[R, ...]
     """T in ``log((1 + s) / (1 - s)) = 2 s + s z (2/3 + z T(z))``, where ``z = s²`` and the quotient in ``[√½, √2]``."""
-    erf_near: tuple[Real, ...]
+    erf_near: tuple[R, ...]
     """E in ``erf(x) = x + x E(z)``, where ``z = x²`` and ``-7/8 <= x <= 7/8``."""
-    erf_far: tuple[Real, ...]
+    erf_far: tuple[R, ...]
     """L in ``erf(x) = 1 - exp(L(x))``, where ``7/8 <= x <= erf_one``."""
-    arctan: tuple[Real, ...]
+    arctan: tuple[R, ...]
     """A in ``atan(u) = u + u z A(z)``, where ``z = u²`` and ``1 - √2 <= u <= √2 - 1``."""
-    arcsine: tuple[Real, ...]
+    arcsine: tuple[R, ...]
     """B in ``asin(t) = t + t z B(z)``, where ``z = t²`` and ``-1/2 <= t <= 1/2``."""
-    sine: tuple[Real, ...]
+    sine: tuple[R, ...]
     """S in ``sin(r) = r + r z S(z)``, where ``z = r²`` and ``-pi/4 <= r <= pi/4``."""
-    cosine: tuple[Real, ...]
+    cosine: tuple[R, ...]
     """C in ``cos(r) = 1 - z / 2 + z² C(z)``, where ``z = r²`` and ``-pi/4 <= r <= pi/4``."""
-    log2_e: Real
+    log2_e: R
     """1 / ln 2."""
-    ln2_high: Real
+    ln2_high: R
     """The leading bits of ln 2, so few that the product with any exponent is exact."""
-    ln2_low: Real
+    ln2_low: R
     """What ``ln2_high`` leaves of ln 2."""
-    two_thirds: Real
+    two_thirds: R
     """2/3."""
-    two_thirds_low: Real
+    two_thirds_low: R
     """What ``two_thirds`` leaves of 2/3."""
-    two_over_pi: Real
+    two_over_pi: R
     """2 / pi."""
-    half_pi: Real
+    half_pi: R
     """pi / 2."""
-    half_pi_middle: Real
+    half_pi_middle: R
     """What ``half_pi`` leaves of pi / 2."""
-    half_pi_low: Real
+    half_pi_low: R
     """What the two leave."""
-    turns_known: Real
+    turns_known: R
     """Up to here three parts of pi / 2 are enough to reduce an angle."""
-    root_half: Real
+    root_half: R
     """√½."""
-    erf_one: Real
+    erf_one: R
     """A number whose erf rounds to 1."""
-    tiny: Real
+    tiny: R
     """Below it ``expm1(x)`` and ``sin(x)`` are x to within half an ULP."""
-    exp_zero: Real
+    exp_zero: R
     """A number whose exponential rounds to 0."""
-    exp_overflow: Real
+    exp_overflow: R
     """A number whose exponential overflows."""
-    smallest_normal: Real
+    smallest_normal: R
     """The smallest number that is not subnormal."""
-    lift: Real
+    lift: R
     """The power of two that makes every subnormal number normal."""
-    lift_exponent: Real
+    lift_exponent: R
     """Its exponent."""
-    rounder: Real
+    rounder: R
     """``1.5 * 2**mantissa``: the low bits of ``rounder + x`` are x rounded to a whole number."""
     mantissa: int
     """How many bits of the mantissa are stored."""
@@ -85,7 +87,7 @@ def _table(dtype: type[Real], text: str) -> tuple[Real, ...]:
     return tuple(dtype(float.fromhex(number)) for number in text.split())
 
 
-FLOAT32 = Constants(
+FLOAT32: Constants[Real] = Constants(
     exp=_table(
         np.float32,
         """0x1.9f08dcp-13 0x1.6d8cf6p-10 0x1.111270p-7 0x1.55548ep-5 0x1.555554p-3 0x1.000000p-1""",
@@ -163,7 +165,7 @@ FLOAT32 = Constants(
     sign=31,
 )
 
-FLOAT64 = Constants(
+FLOAT64: Constants[Real] = Constants(
     exp=_table(
         np.float64,
         """

@@ -6,13 +6,13 @@ float64; `schedules` states the formulas and packs words and numbers.
 
 # numba's decorators and intrinsics carry no types.
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
-# mypy: disable-error-code="call-arg,attr-defined,import-untyped,var-annotated"
-# pyright: basic, reportCallIssue=false, reportPrivateImportUsage=false
+# mypy: disable-error-code="arg-type,attr-defined,call-arg,import-untyped,operator,var-annotated"
+# pyright: basic, reportCallIssue=false, reportOperatorIssue=false, reportPrivateImportUsage=false
 import numpy as np
 
 from ....tape.numerics.engine.intrinsics import word
 from ....tape.numerics.engine.kernel import kernel, vector, vector_as
-from ....tape.numerics.math.elementary import elementary
+from ....tape.numerics.engine.numba_internals import formula
 from ....tape.numerics.simd.operations import fma, polynomial, select
 from ..kernels import power
 
@@ -58,7 +58,7 @@ PI_LOW = float.fromhex("0x1.1a62633145c07p-53")
 """``pi`` as a sum of two float64."""
 
 
-@elementary
+@formula
 def cospi(x):
     """``cos(pi x)`` of a float64 in [0, 1], within 0.8 ULP: folded at 1/2; above 1/4 the sine of the rest."""
     folded = x > 0.5
@@ -74,14 +74,14 @@ def cospi(x):
     return select(folded, -value, value)
 
 
-@elementary
+@formula
 def anneal(start, end, share):
     """From ``start`` to ``end`` along half a cosine; exactly these at the shares 0 and 1."""
     weight = 0.5 * (1.0 + cospi(share))
     return start * weight + end * (1.0 - weight)
 
 
-@elementary
+@formula
 def one_cycle(numbers, last, t):
     """From the first rate up to the highest at the peak, which may lie between two counts, then down to the final."""
     first, highest, final, peak = numbers[0], numbers[1], numbers[2], numbers[3]
@@ -90,7 +90,7 @@ def one_cycle(numbers, last, t):
     return anneal(highest, final, (t - peak) / (last - peak))
 
 
-@elementary
+@formula
 def rate(kind, whole, numbers, count):
     """The rate of an unwarmed schedule; ``whole`` is the period of a decay, else the count where changes end."""
     if kind == STEP_DECAY:

@@ -11,12 +11,13 @@ import gc
 import re
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import llvmlite
 import llvmlite.binding as llvm
 import numba
 from llvmlite import ir
+from numba import types
 from numba.core import cgutils, inline_closurecall, ir as numba_ir
 from numba.core.caching import FunctionCache, dumps
 from numba.core.ccallback import CFunc
@@ -24,7 +25,14 @@ from numba.core.codegen import CPUCodeLibrary, JITCPUCodegen
 from numba.core.compiler import CompileResult
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
-from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_global, signature
+from numba.core.typing.templates import (
+    AbstractTemplate,
+    AttributeTemplate,
+    infer,
+    infer_global,
+    make_intrinsic_template,
+    signature,
+)
 
 from .code_for import GPU
 
@@ -39,10 +47,12 @@ __all__ = [
     "array_data",
     "assembly",
     "callback",
+    "compiled_as",
     "compiling",
     "counted",
     "dumps",
     "entry_point",
+    "formula",
     "infer_global",
     "ir",
     "is_kept",
@@ -62,6 +72,37 @@ COMPILING: AbstractContextManager[Any] = global_compiler_lock
 
 NO_WRAPPERS: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of `numba.njit` for a function that only compiled code calls; numba's stubs lack both."""
+
+# ------------------------------------------------------------------ one text for Python and for compiled code
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def compiled_as(form: Callable[..., Any]) -> Callable[[F], F]:
+    """A function of which Python runs the text below, and compiled code has ``form`` in its place.
+
+    The form is what `numba.extending.intrinsic` takes: of a typing context and types it gives a signature and a writer.
+    """
+
+    def registered(text: F) -> F:
+        template = make_intrinsic_template(text, form, text.__name__)
+        infer(template)
+        infer_global(text, types.Function(template))
+        return text
+
+    return registered
+
+
+INLINED: dict[Callable[..., Any], Any] = {}
+"""What stands for each formula in compiled code. numba's type of it holds no reference, so it is kept here."""
+
+
+def formula(text: F) -> F:
+    """A function written in operations and formulas: Python runs it, and compiled code inlines it."""
+    INLINED[text] = numba.njit(forceinline=True, error_model="numpy", **NO_WRAPPERS)(text)
+    infer_global(text, types.Dispatcher(INLINED[text]))
+    return text
+
 
 # ------------------------------------------------------------------ the machine compiled for
 

@@ -1,23 +1,31 @@
 """exp, log, tanh, sigmoid, log1p, expm1, erf and powers of a float32, a float64 or a vector of either.
 
-For use inside kernels. Each is a branch-free tree of ``+ - * /``, fma, comparisons, selections and bit
-operations, the same for all types; only the constants differ (`coefficients`). So every machine computes the
-same bits, in every lane.
+Each is a branch-free tree of ``+ - * /``, fma, comparisons, selections and bit operations, the same for all types; only
+the constants differ (`coefficients`). So every machine computes the same bits, in every lane. Kernels inline it; Python
+runs the same text on numpy's numbers and arrays, which is the reference that the kernels are held to.
 """
 
-# numba's functions carry no types, and checkers miss the context argument that numba gives to intrinsics.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,call-arg,var-annotated"
-# pyright: basic, reportCallIssue=false
 import numpy as np
-from numba import njit
 
-from ..simd.operations import add, bits_of, constant, constants, float_of, fma, lshr, polynomial, select, shl, sub
+from ..engine.numba_internals import formula
+from ..simd.operations import (
+    Number,
+    add,
+    bits_of,
+    constant,
+    constants,
+    float_of,
+    fma,
+    lshr,
+    polynomial,
+    select,
+    shl,
+    sub,
+)
 
-elementary = njit(forceinline=True, error_model="numpy")
 
-
-@elementary
-def exp(x):
+@formula
+def exp(x: Number) -> Number:
     """``e ** x``: ``2**n * e**r`` with n whole and ``|r| <= ln(2)/2``."""
     c = constants(x)
     x = select(x > c.exp_overflow, c.exp_overflow, x)
@@ -26,11 +34,11 @@ def exp(x):
     n = rounded - c.rounder
     high = fma(n, -c.ln2_high, x)
     r = fma(n, -c.ln2_low, high)
-    return _raised(rounded, high, n * -c.ln2_low, r)
+    return raised(rounded, high, n * -c.ln2_low, r)
 
 
-@elementary
-def exp_over_two(x):
+@formula
+def exp_over_two(x: Number) -> Number:
     """``e ** x / 2``, which does not overflow before the half itself does."""
     c, one = constants(x), constant(x, 1.0)
     most = c.exp_overflow + one
@@ -40,11 +48,11 @@ def exp_over_two(x):
     n = rounded - c.rounder
     high = fma(n, -c.ln2_high, x)
     r = fma(n, -c.ln2_low, high)
-    return _raised(rounded - one, high, n * -c.ln2_low, r)
+    return raised(rounded - one, high, n * -c.ln2_low, r)
 
 
-@elementary
-def _raised(rounded, high, low, r):
+@formula
+def raised(rounded: Number, high: Number, low: Number, r: Number) -> Number:
     """``2**n * e**(high + low)``, where ``r`` is ``high + low`` rounded and n is ``rounded`` less the rounder."""
     c, one = constants(r), constant(r, 1.0)
     tail = fma(r * r, polynomial(r, c.exp), low)
@@ -56,8 +64,8 @@ def _raised(rounded, high, low, r):
     return (y * float_of(shl(first, c.mantissa))) * float_of(shl(sub(fields, first), c.mantissa))
 
 
-@elementary
-def expm1(x):
+@formula
+def expm1(x: Number) -> Number:
     """``e ** x - 1``: twice ``(2**(n - 1) - 1/2) + 2**(n - 1) (e**r - 1)``."""
     c, half = constants(x), constant(x, 0.5)
     given = x
@@ -77,8 +85,8 @@ def expm1(x):
     return select(abs(given) < c.tiny, given, y + y)
 
 
-@elementary
-def _split(x):
+@formula
+def split(x: Number) -> tuple[Number, Number]:
     """``(f, n)`` such that ``x = (1 + f) 2**n`` with n whole and ``1 + f`` in ``[√½, √2)``; for finite x > 0."""
     c, one, zero = constants(x), constant(x, 1.0), constant(x, 0.0)
     subnormal = x < c.smallest_normal
@@ -90,8 +98,8 @@ def _split(x):
     return f, n - select(subnormal, c.lift_exponent, zero)
 
 
-@elementary
-def _log_of(f, n, more):
+@formula
+def _log_of(f: Number, n: Number, more: Number) -> Number:
     """``n ln 2 + ln(1 + f) + more``."""
     c = constants(f)
     s = f / (f + constant(f, 2.0))
@@ -104,33 +112,33 @@ def _log_of(f, n, more):
     return y + (((high - y) + f) + tail)
 
 
-@elementary
-def log(x):
+@formula
+def log(x: Number) -> Number:
     """``ln x``: ``n ln 2 + ln m`` with n whole and m in ``[√½, √2)``."""
     zero = constant(x, 0.0)
-    f, n = _split(x)
+    f, n = split(x)
     y = select(x == constant(x, np.inf), x, _log_of(f, n, -zero))
     y = select(x == zero, constant(x, -np.inf), y)
     y = select(x < zero, constant(x, np.nan), y)
     return select(x != x, x, y)
 
 
-@elementary
-def log_of_twice(x):
+@formula
+def log_of_twice(x: Number) -> Number:
     """``ln(2 x)`` for x > 0, infinity and NaN, also where ``2 x`` overflows."""
     zero, one, infinity = constant(x, 0.0), constant(x, 1.0), constant(x, np.inf)
-    f, n = _split(x)
+    f, n = split(x)
     return select(x < infinity, _log_of(f, n + one, -zero), x)
 
 
-@elementary
-def log1p(x):
+@formula
+def log1p(x: Number) -> Number:
     """``ln(1 + x)``: the logarithm of the rounded sum, and what the rounding lost over it."""
     one, zero = constant(x, 1.0), constant(x, 0.0)
     total = one + x
     swapped = abs(x) > one
     lost = (select(swapped, x, one) - total) + select(swapped, one, x)
-    f, n = _split(total)
+    f, n = split(total)
     y = _log_of(f, n, lost / total)
     y = select(x == zero, x, y)
     y = select(x == constant(x, np.inf), x, y)
@@ -139,11 +147,11 @@ def log1p(x):
     return select(x != x, x, y)
 
 
-@elementary
-def _log_pair(x):
+@formula
+def _log_pair(x: Number) -> tuple[Number, Number]:
     """``ln x`` as a sum of two numbers, good to about 2**-12 ULP; for finite x > 0."""
     c, two = constants(x), constant(x, 2.0)
-    f, n = _split(x)
+    f, n = split(x)
     d = f + two
     d_low = (two - d) + f
     s = f / d
@@ -166,8 +174,8 @@ def _log_pair(x):
     return total, (y - total) + y_low
 
 
-@elementary
-def power(x, exponent):
+@formula
+def power(x: Number, exponent: Number) -> Number:
     """``x ** exponent`` for a finite exponent that is not whole: ``e ** (exponent ln x)``, the logarithm a pair."""
     c, zero, infinity = constants(x), constant(x, 0.0), constant(x, np.inf)
     high, low = _log_pair(abs(x))
@@ -181,15 +189,15 @@ def power(x, exponent):
     n = rounded - c.rounder
     first = fma(n, -c.ln2_high, product)
     second = fma(n, -c.ln2_low, rest)
-    y = _raised(rounded, first, second, first + second)
+    y = raised(rounded, first, second, first + second)
     y = select(x < zero, constant(x, np.nan), y)
     y = select(x == zero, select(exponent > constant(exponent, 0.0), zero, infinity), y)
     y = select(abs(x) == infinity, select(exponent > constant(exponent, 0.0), infinity, zero), y)
     return select(x != x, x, y)
 
 
-@elementary
-def tanh(x):
+@formula
+def tanh(x: Number) -> Number:
     """``tanh x``: an odd polynomial below 5/8, above it ``1 - 2 / (e ** 2x + 1)``."""
     c, one, two = constants(x), constant(x, 1.0), constant(x, 2.0)
     a = abs(x)
@@ -201,8 +209,8 @@ def tanh(x):
     return float_of(add(bits_of(y), sign))
 
 
-@elementary
-def sigmoid(x):
+@formula
+def sigmoid(x: Number) -> Number:
     """``1 / (1 + e ** -x)``, for negative x as ``e ** x / (1 + e ** x)``; the quotient is corrected once."""
     one = constant(x, 1.0)
     e = exp(-abs(x))
@@ -215,8 +223,8 @@ def sigmoid(x):
     return fma(rest, inverse, y)
 
 
-@elementary
-def erf(x):
+@formula
+def erf(x: Number) -> Number:
     """The error function: an odd polynomial below 7/8, above it ``1 - e ** L(x)``."""
     c, one = constants(x), constant(x, 1.0)
     a = abs(x)
@@ -227,8 +235,8 @@ def erf(x):
     return float_of(add(bits_of(y), sign))
 
 
-@elementary
-def softplus(x):
+@formula
+def softplus(x: Number) -> Number:
     """``ln(1 + e ** x)``: ``max(x, 0) + ln(1 + e ** -|x|)``."""
     zero = constant(x, 0.0)
     return select(x < zero, zero, x) + log1p(exp(-abs(x)))

@@ -3,13 +3,24 @@
 As `elementary`: branch-free trees of the same operations for all types, in which only the constants differ.
 """
 
-# numba's functions carry no types, and checkers miss the context argument that numba gives to intrinsics.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,call-arg,var-annotated"
-# pyright: basic, reportCallIssue=false
 import numpy as np
 
-from ..simd.operations import add, bits_of, constant, constants, float_of, fma, polynomial, select, sqrt, sub
-from .elementary import elementary, exp_over_two, expm1, log1p, log_of_twice
+from ..engine.numba_internals import formula
+from ..simd.operations import (
+    Mask,
+    Number,
+    add,
+    bits_of,
+    constant,
+    constants,
+    float_of,
+    fma,
+    polynomial,
+    select,
+    sqrt,
+    sub,
+)
+from .elementary import exp_over_two, expm1, log1p, log_of_twice
 
 LARGE = 268435456.0
 """2**28: from here on ``x² + 1`` and ``x² - 1`` are x² to within half an ULP of the square root."""
@@ -19,14 +30,14 @@ SMALL_TANGENT, LARGE_TANGENT = 0.4140625, 2.4140625
 """About the tangents of pi / 8 and 3 pi / 8, and exact in both types."""
 
 
-@elementary
-def signed(y, x):
+@formula
+def signed(y: Number, x: Number) -> Number:
     """``y``, whose sign bit is not set, with the sign bit of x."""
     return float_of(add(bits_of(y), sub(bits_of(x), bits_of(abs(x)))))
 
 
-@elementary
-def _from(eighths, part, tail):
+@formula
+def _from(eighths: Number, part: Number, tail: Number) -> Number:
     """``eighths * pi / 4 + (part + tail)``, for a part that is smaller than the first term, or that being 0."""
     c, quarter = constants(part), constant(part, 0.5)
     first = quarter * c.half_pi
@@ -36,16 +47,16 @@ def _from(eighths, part, tail):
     return y + ((((base - y) + part) + base_low) + tail)
 
 
-@elementary
-def _sum(a, b):
+@formula
+def _sum(a: Number, b: Number) -> tuple[Number, Number]:
     """``a + b`` rounded, and what the rounding lost (Knuth)."""
     total = a + b
     second = total - a
     return total, (a - (total - second)) + (b - second)
 
 
-@elementary
-def _angle(y, x, turn, eighths):
+@formula
+def _angle(y: Number, x: Number, turn: Number, eighths: Number) -> Number:
     """The angle of the point (x, y), both at least 0 and not both 0, times ``turn`` and from ``eighths`` pi / 4 on."""
     zero, one, two = constant(x, 0.0), constant(x, 1.0), constant(x, 2.0)
     steep, slanted = y > x * constant(x, LARGE_TANGENT), y > x * constant(x, SMALL_TANGENT)
@@ -62,8 +73,8 @@ def _angle(y, x, turn, eighths):
     return _from(eighths + turn * known, turn * u, turn * tail)
 
 
-@elementary
-def atan(x):
+@formula
+def atan(x: Number) -> Number:
     """``atan x``: the angle of the point (1, x)."""
     zero, one = constant(x, 0.0), constant(x, 1.0)
     a = abs(x)
@@ -71,8 +82,8 @@ def atan(x):
     return select(x != x, x, signed(y, x))
 
 
-@elementary
-def atan2(y, x):
+@formula
+def atan2(y: Number, x: Number) -> Number:
     """The angle of the point (x, y): infinite coordinates count as 1 beside finite ones, which then are 0."""
     zero, one, infinity = constant(x, 0.0), constant(x, 1.0), constant(x, np.inf)
     a, b = abs(y), abs(x)
@@ -89,8 +100,8 @@ def atan2(y, x):
     return select(x != x, x, select(y != y, y, result))
 
 
-@elementary
-def _arc(x):
+@formula
+def _arc(x: Number) -> tuple[Number, Number, Mask]:
     """``(main, tail, far)``: ``asin |x|`` is ``main + tail``, or for |x| >= 1/2 pi / 2 less that."""
     zero, half, one = constant(x, 0.0), constant(x, 0.5), constant(x, 1.0)
     a = abs(x)
@@ -104,8 +115,8 @@ def _arc(x):
     return twice * t, twice * tail, far
 
 
-@elementary
-def asin(x):
+@formula
+def asin(x: Number) -> Number:
     """``asin x``: an odd polynomial below 1/2, above it ``pi / 2 - 2 asin(sqrt((1 - x) / 2))``."""
     zero, two = constant(x, 0.0), constant(x, 2.0)
     main, tail, far = _arc(x)
@@ -113,8 +124,8 @@ def asin(x):
     return select(x != x, x, signed(y, x))
 
 
-@elementary
-def acos(x):
+@formula
+def acos(x: Number) -> Number:
     """``acos x``: ``pi / 2 - asin x`` below 1/2 in size, else ``2 asin(sqrt((1 - |x|) / 2))``, or pi less that."""
     zero, two, four = constant(x, 0.0), constant(x, 2.0), constant(x, 4.0)
     main, tail, far = _arc(x)
@@ -124,8 +135,8 @@ def acos(x):
     return select(x != x, x, _from(eighths, select(minus, -main, main), select(minus, -tail, tail)))
 
 
-@elementary
-def sinh(x):
+@formula
+def sinh(x: Number) -> Number:
     """``sinh x``: by expm1 below 1, else ``e**x / 2 - 1 / (2 e**x)``."""
     one, half = constant(x, 1.0), constant(x, 0.5)
     a = abs(x)
@@ -134,15 +145,15 @@ def sinh(x):
     return signed(select(a < one, half * ((e + e) - (e * e) / (e + one)), h - constant(x, 0.25) / h), x)
 
 
-@elementary
-def cosh(x):
+@formula
+def cosh(x: Number) -> Number:
     """``cosh x``: ``e**x / 2 + 1 / (2 e**x)``."""
     h = exp_over_two(abs(x))
     return h + constant(x, 0.25) / h
 
 
-@elementary
-def asinh(x):
+@formula
+def asinh(x: Number) -> Number:
     """``asinh x``: ``log1p(a + a² / (1 + sqrt(a² + 1)))``, or for large a ``log(2 a)``."""
     one, a = constant(x, 1.0), abs(x)
     large = a > constant(x, LARGE)
@@ -152,8 +163,8 @@ def asinh(x):
     return signed(select(large, log_of_twice(a), y), x)
 
 
-@elementary
-def acosh(x):
+@formula
+def acosh(x: Number) -> Number:
     """``acosh x``: ``log1p(t + sqrt(t (t + 2)))`` with ``t = x - 1``, or for large x ``log(2 x)``; NaN below 1."""
     one, two = constant(x, 1.0), constant(x, 2.0)
     large = x > constant(x, LARGE)
@@ -162,8 +173,8 @@ def acosh(x):
     return select(x < one, constant(x, np.nan), y)
 
 
-@elementary
-def atanh(x):
+@formula
+def atanh(x: Number) -> Number:
     """``atanh x``: half of ``log1p(2 a / (1 - a))``; infinite at 1, NaN above."""
     one, a = constant(x, 1.0), abs(x)
     return signed(constant(x, 0.5) * log1p((a + a) / (one - a)), x)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ....arrays import Array
+from ..exact_fma import fma
 from .reference import exp, log
-from .reference_fma import fma_arrays
 
 LANES, ROW_BLOCK, CHAIN_BLOCK = 16, 4096, 256
 
@@ -40,7 +40,7 @@ def matmul(a: Array, b: Array) -> Array:
     for first in range(0, a.shape[-1], CHAIN_BLOCK):
         acc = np.zeros_like(total)
         for k in range(first, min(first + CHAIN_BLOCK, a.shape[-1])):
-            acc = fma_arrays(a[..., :, k, None], b[..., k, None, :], acc)
+            acc = fma(a[..., :, k, None], b[..., k, None, :], acc)
         with np.errstate(all="ignore"):
             total = acc if first == 0 else total + acc
     return total

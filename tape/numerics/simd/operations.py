@@ -1,163 +1,140 @@
-"""The machine operations as kernels call them, one source for both float types, and for scalars as well as vectors.
+"""The operations that kernels and formulas are written in: what each means in Python, and its form in compiled code.
 
-numba widens int32 arithmetic to int64, which would halve the vectors of float32; these operations keep the type
-of their first argument.
+The meaning is the body: numpy's numbers or arrays of float32 or float64, element by element, rounded once. Compiled
+code has the form (`forms`) in its place, for scalars and for vectors. ``+ - * /``, negation, ``abs`` and comparisons
+are operations too, whose meanings are numpy's, and whose forms for vectors stand in `lanes`.
 """
 
-# The signature that numba asks of an intrinsic's code generator leaves arguments unused.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
-# pyright: basic, reportCallIssue=false, reportOperatorIssue=false
-from numba import types
-from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, models, register_model
+from typing import Any, Protocol, cast
 
-from ..coefficients import FLOAT32, FLOAT64
-from ..engine import emit
-from ..engine.numba_internals import AttributeTemplate
-from .lanes import Lanes, element_of, widened, widest, with_element
+import numpy as np
 
-CONSTANTS = {types.float32: FLOAT32, types.float64: FLOAT64}
-INTEGER_OF = {types.float32: types.int32, types.float64: types.int64}
-FLOAT_OF = {integer: floating for floating, integer in INTEGER_OF.items()}
+from .. import exact_fma
+from ..coefficients import FLOAT32, FLOAT64, Constants
+from ..engine.numba_internals import compiled_as
+from . import forms
 
 
-class ConstantsOf(types.Type):
-    """The table of constants of a type of numbers or vectors; its attributes are LLVM constants."""
+class Number(Protocol):
+    """A number of a float type, or one in every lane or place."""
 
-    def __init__(self, kind):
-        self.kind, self.table = kind, CONSTANTS[element_of(kind)]
-        super().__init__(f"ConstantsOf({kind})")
-
-
-register_model(ConstantsOf)(models.OpaqueModel)
-
-
-@intrinsic
-def constants(context, x):
-    """The `Constants` of the element type of ``x``: numbers in the type of x, int64, or tuples of numbers."""
-    if element_of(x) not in CONSTANTS:
-        return None
-    return ConstantsOf(x)(x), lambda ctx, b, sig, args: ctx.get_dummy_value()
+    def __add__(self, other: "Number", /) -> "Number": ...
+    def __sub__(self, other: "Number", /) -> "Number": ...
+    def __mul__(self, other: "Number", /) -> "Number": ...
+    def __truediv__(self, other: "Number", /) -> "Number": ...
+    def __neg__(self) -> "Number": ...
+    def __abs__(self) -> "Number": ...
+    def __lt__(self, other: "Number", /) -> "Mask": ...
+    def __le__(self, other: "Number", /) -> "Mask": ...
+    def __gt__(self, other: "Number", /) -> "Mask": ...
 
 
-@infer_getattr
-class ConstantsAttributes(AttributeTemplate):
-    """The types of the fields."""
-
-    key = ConstantsOf
-
-    def generic_resolve(self, kind, name):  # type: ignore[override]
-        """The type of one field."""
-        value = getattr(kind.table, name)
-        if isinstance(value, tuple):
-            return types.UniTuple(kind.kind, len(value))
-        return types.int64 if isinstance(value, int) else kind.kind
+class Mask(Protocol):
+    """What a comparison gives."""
 
 
-@lower_getattr_generic(ConstantsOf)
-def _lower_constant(context, builder, kind, _, name):
-    value, llvm = getattr(kind.table, name), context.get_value_type(kind.kind)
-    if isinstance(value, tuple):
-        numbers = [emit.constant(llvm, number) for number in value]
-        return context.make_tuple(builder, types.UniTuple(kind.kind, len(value)), numbers)
-    return emit.I64(value) if isinstance(value, int) else emit.constant(llvm, value)
+class Bits(Protocol):
+    """The bit pattern of a number, as a whole number of its width."""
 
 
-@intrinsic
-def constant(context, x, value):
-    """``value`` in the type of ``x``; the value must be exact in both float types."""
-    if element_of(x) not in INTEGER_OF:
-        return None
-    return x(x, value), lambda ctx, b, sig, args: widened(ctx, b, args[1], value, x)
+# ------------------------------------------------------------------ numbers
 
 
-@intrinsic
-def fma(context, a, b, c):
+@compiled_as(forms.fma)
+def fma(a: Number, b: Number, c: Number) -> Number:
     """``a * b + c`` rounded once (IEEE-754 fusedMultiplyAdd)."""
-    result = widest(a, b, c)
-    if result is None or element_of(result) not in INTEGER_OF:
-        return None
-
-    def generate(context, builder, signature, args):
-        operands = [widened(context, builder, v, k, result) for v, k in zip(args, (a, b, c), strict=True)]
-        return emit.fma(builder, *operands)
-
-    return result(a, b, c), generate
+    given: Any = (a, b, c)
+    return cast(Number, exact_fma.fma(*given))
 
 
-@intrinsic
-def sqrt(context, x):
+@compiled_as(forms.sqrt)
+def sqrt(x: Number) -> Number:
     """The square root, rounded correctly."""
-    if element_of(x) not in INTEGER_OF:
-        return None
-    return x(x), lambda ctx, b, sig, args: emit.sqrt(b, args[0])
+    return cast(Number, np.sqrt(cast(Any, x)))
 
 
-@intrinsic
-def select(context, condition, yes, no):
+@compiled_as(forms.select)
+def select(condition: Mask, yes: Number, no: Number) -> Number:
     """``yes if condition else no`` without a branch; both sides are evaluated, so loops keep vectorising."""
-    result = widest(yes, no)
-    if result is None:
-        return None
-    result = with_element(condition, element_of(result)) if isinstance(condition, Lanes) else result
-
-    def generate(context, builder, signature, args):
-        flag = args[0] if isinstance(condition, Lanes) else context.cast(builder, args[0], condition, types.boolean)
-        sides = [widened(context, builder, v, k, result) for v, k in ((args[1], yes), (args[2], no))]
-        return builder.select(flag, *sides)
-
-    return result(condition, yes, no), generate
+    return cast(Number, np.where(cast(Any, condition), cast(Any, yes), cast(Any, no))[()])
 
 
-@intrinsic
-def bits_of(context, x):
-    """The bit pattern of a float as an integer of the same width."""
-    if element_of(x) not in INTEGER_OF:
-        return None
-    integer = with_element(x, INTEGER_OF[element_of(x)])
-    return integer(x), lambda ctx, b, sig, args: b.bitcast(args[0], ctx.get_value_type(integer))
-
-
-@intrinsic
-def float_of(context, x):
-    """The float whose bit pattern is ``x`` (int32 or int64)."""
-    if element_of(x) not in FLOAT_OF:
-        return None
-    floating = with_element(x, FLOAT_OF[element_of(x)])
-    return floating(x), lambda ctx, b, sig, args: b.bitcast(args[0], ctx.get_value_type(floating))
-
-
-@intrinsic
-def polynomial(context, x, coefficients):
+@compiled_as(forms.polynomial)
+def polynomial(x: Number, coefficients: tuple[Number, ...]) -> Number:
     """The polynomial with these coefficients, highest power first, by Horner's scheme with fma."""
-    if coefficients != types.UniTuple(x, len(coefficients)):
-        return None
-
-    def generate(context, builder, signature, args):
-        value = builder.extract_value(args[1], 0)
-        for power in range(1, len(coefficients)):
-            value = emit.fma(builder, value, args[0], builder.extract_value(args[1], power))
-        return value
-
-    return x(x, coefficients), generate
+    value = coefficients[0]
+    for coefficient in coefficients[1:]:
+        value = fma(value, x, coefficient)
+    return value
 
 
-def _integer_operation(instruction, doc):
-    def operation(context, x, y):
-        if element_of(x) not in FLOAT_OF or not isinstance(element_of(y), types.Integer):
-            return None
-
-        def generate(context, builder, signature, args):
-            return getattr(builder, instruction)(args[0], widened(context, builder, args[1], y, x))
-
-        return x(x, y), generate
-
-    operation.__doc__, operation.__name__ = doc, instruction
-    return intrinsic(operation)
+@compiled_as(forms.constant)
+def constant(x: Number, value: float) -> Number:
+    """``value`` in the type of ``x``; the value must be exact in both float types."""
+    return cast(Number, cast(Any, x).dtype.type(value))
 
 
-add = _integer_operation("add", "``x + y`` in the type of x, wrapping.")
-sub = _integer_operation("sub", "``x - y`` in the type of x, wrapping.")
-shl = _integer_operation("shl", "``x << y`` in the type of x.")
-lshr = _integer_operation("lshr", "``x >> y`` in the type of x, filled with zeros.")
-bitand = _integer_operation("and_", "``x & y`` in the type of x.")
-bitor = _integer_operation("or_", "``x | y`` in the type of x.")
+@compiled_as(forms.constants)
+def constants(x: Number) -> Constants[Number]:
+    """The `Constants` of the element type of ``x``: numbers in the type of x, int64, or tuples of numbers."""
+    return cast(Constants[Number], FLOAT32 if cast(Any, x).dtype == np.float32 else FLOAT64)
+
+
+# ------------------------------------------------------------------ bit patterns
+
+
+@compiled_as(forms.bits_of)
+def bits_of(x: Number) -> Bits:
+    """The bit pattern of a float as an integer of the same width."""
+    return cast(Bits, _viewed(x, "i"))
+
+
+@compiled_as(forms.float_of)
+def float_of(x: Bits) -> Number:
+    """The float whose bit pattern is ``x`` (int32 or int64)."""
+    return cast(Number, _viewed(x, "f"))
+
+
+@compiled_as(forms.whole("add"))
+def add(x: Bits, y: Bits | int) -> Bits:
+    """``x + y`` in the type of x, wrapping."""
+    return cast(Bits, cast(Any, x) + _like(x, y))
+
+
+@compiled_as(forms.whole("sub"))
+def sub(x: Bits, y: Bits | int) -> Bits:
+    """``x - y`` in the type of x, wrapping."""
+    return cast(Bits, cast(Any, x) - _like(x, y))
+
+
+@compiled_as(forms.whole("shl"))
+def shl(x: Bits, y: Bits | int) -> Bits:
+    """``x << y`` in the type of x."""
+    return cast(Bits, cast(Any, x) << _like(x, y))
+
+
+@compiled_as(forms.whole("lshr"))
+def lshr(x: Bits, y: Bits | int) -> Bits:
+    """``x >> y`` in the type of x, filled with zeros."""
+    return cast(Bits, _viewed(_viewed(x, "u") >> _viewed(_like(x, y), "u"), "i"))
+
+
+@compiled_as(forms.whole("and_"))
+def bitand(x: Bits, y: Bits | int) -> Bits:
+    """``x & y`` in the type of x."""
+    return cast(Bits, cast(Any, x) & _like(x, y))
+
+
+@compiled_as(forms.whole("or_"))
+def bitor(x: Bits, y: Bits | int) -> Bits:
+    """``x | y`` in the type of x."""
+    return cast(Bits, cast(Any, x) | _like(x, y))
+
+
+def _viewed(x: Any, kind: str) -> Any:
+    """The same bits as numbers of another kind."""
+    return x.view(np.dtype(f"{kind}{x.dtype.itemsize}"))
+
+
+def _like(x: Any, y: Any) -> Any:
+    return np.asarray(y).astype(x.dtype)[()]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....arrays import Array
-from ...numerics.math.reference_fma import fma_arrays
+from ...numerics.exact_fma import fma
 from ...numerics.math.reference_sums import CHAIN_BLOCK
 
 AnySizes = Sequence[int]
@@ -89,7 +89,7 @@ def _contracted(terms: Terms, shape: AnySizes, dtype: np.dtype[Any]) -> Array:
     while block := list(islice(terms, CHAIN_BLOCK)):
         chain = np.zeros(shape, dtype)
         for a, b in block:
-            chain = fma_arrays(a, b, chain)
+            chain = fma(a, b, chain)
         with np.errstate(all="ignore"):
             total = chain if total is None else total + chain
     return np.zeros(shape, dtype) if total is None else total

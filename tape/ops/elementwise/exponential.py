@@ -3,7 +3,7 @@
 # A derivative may call the op that it belongs to, whose type is not known before its decorator is.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
-from ...numerics.math import reference as math_reference
+from ...numerics.math import reference
 from ...record.lowering import elementwise
 from ...record.op import op
 from ...record.samples import unary, unary_positive
@@ -17,7 +17,7 @@ from .kernels import basic as kernels
     lower=lambda x: elementwise(kernels.exp, x, work=20),
     vjp=(lambda g, y: mul(g, y),),
     jvp=lambda dx, y: mul(dx, y),
-    reference=math_reference.exp,
+    reference=reference.exp,
     samples=unary(SPECIAL),
     errors=(INTEGERS,),
     covers=("exp",),
@@ -39,7 +39,7 @@ def exp(x: Var[F, *S]) -> Var[F, *S]:
     lower=lambda x: elementwise(kernels.log, x, work=20),
     vjp=(lambda g, x: div(g, x),),
     jvp=lambda dx, x: div(dx, x),
-    reference=math_reference.log,
+    reference=reference.log,
     samples=unary_positive(SPECIAL),
     errors=(INTEGERS,),
     covers=("log",),
@@ -61,7 +61,7 @@ def log(x: Var[F, *S]) -> Var[F, *S]:
     lower=lambda x: elementwise(kernels.tanh, x, work=30),
     vjp=(lambda g, y: sub(g, mul(g, mul(y, y))),),
     jvp=lambda dx, y: sub(dx, mul(dx, mul(y, y))),
-    reference=math_reference.tanh,
+    reference=reference.tanh,
     samples=unary(SPECIAL),
     errors=(INTEGERS,),
     covers=("tanh",),
@@ -83,7 +83,7 @@ def tanh(x: Var[F, *S]) -> Var[F, *S]:
     lower=lambda x: elementwise(kernels.sigmoid, x, work=30),
     vjp=(lambda g, y: mul(g, sub(y, mul(y, y))),),
     jvp=lambda dx, y: mul(dx, sub(y, mul(y, y))),
-    reference=math_reference.sigmoid,
+    reference=reference.sigmoid,
     samples=unary(SPECIAL),
     errors=(INTEGERS,),
     covers=("sigmoid",),

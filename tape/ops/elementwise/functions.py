@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from ...errors import DomainError, DTypeError
-from ...numerics.math import reference as math_reference
+from ...numerics.math import reference
 from ...record.lowering import Slot, elementwise
 from ...record.op import op
 from ...record.samples import Make, Sample, bad, unary, unary_positive
 from ...record.types import F, S
 from ...values.spec import Spec
 from ...var.var import Var
-from . import reference
 from .arithmetic import EACH, INTEGERS, SPECIAL, div, mul, neg, scale
 from .exponential import exp
 from .kernels import basic as arithmetic, functions as kernels, trigonometry as kernels_trigonometry
@@ -235,7 +234,7 @@ def _safe_logs(make: Make) -> list[Sample]:
     lower=_lower_safe_log,
     vjp=(lambda g, x, eps: div(g, shift(x, eps)),),
     jvp=lambda dx, x, eps: div(dx, shift(x, eps)),
-    reference=lambda x, eps=1e-6: math_reference.log(x + x.dtype.type(eps)),
+    reference=lambda x, eps=1e-6: reference.log(x + x.dtype.type(eps)),
     samples=_safe_logs,
     errors=(
         bad(DomainError, "safe_log: argument 'eps': expected a positive finite number, got 0.0", (2,), eps=0.0),

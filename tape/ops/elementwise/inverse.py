@@ -10,12 +10,12 @@ import numpy as np
 
 from ....arrays import Array
 from ...numerics.engine.kernel import Kernel
+from ...numerics.math import reference
 from ...record.lowering import Slot, elementwise
 from ...record.op import op
 from ...record.samples import Make, Sample, unary
 from ...record.types import F, S
 from ...var.var import Var
-from . import reference, reference_inverse
 from .arithmetic import BOTH, EACH, INTEGERS, MISMATCH, SPECIAL, add, div, mul, neg, sub
 from .functions import LARGE, rsqrt, shift, square
 from .kernels import basic as kernels, inverse as kernels_inverse, trigonometry as kernels_trigonometry
@@ -88,7 +88,7 @@ def tan(x: Var[F, *S]) -> Var[F, *S]:
     lower=partial(_lower, kernels_inverse.arc, kernels_inverse.ATAN, 30),
     vjp=(lambda g, x: div(g, shift(square(x), 1.0)),),
     jvp=lambda dx, x: div(dx, shift(square(x), 1.0)),
-    reference=reference_inverse.atan,
+    reference=reference.atan,
     samples=unary(SPECIAL, (0.4140625, -0.4141, 2.4140625, 2.5, 1e30)),
     errors=(INTEGERS,),
     batch_axis=EACH,
@@ -109,7 +109,7 @@ def atan(x: Var[F, *S]) -> Var[F, *S]:
     lower=partial(_lower, kernels_inverse.arc, kernels_inverse.ASIN, 30),
     vjp=(lambda g, x: mul(g, rsqrt(shift(neg(square(x)), 1.0))),),
     jvp=lambda dx, x: mul(dx, rsqrt(shift(neg(square(x)), 1.0))),
-    reference=reference_inverse.asin,
+    reference=reference.asin,
     samples=_inside,
     errors=(INTEGERS,),
     batch_axis=EACH,
@@ -130,7 +130,7 @@ def asin(x: Var[F, *S]) -> Var[F, *S]:
     lower=partial(_lower, kernels_inverse.arc, kernels_inverse.ACOS, 30),
     vjp=(lambda g, x: neg(mul(g, rsqrt(shift(neg(square(x)), 1.0)))),),
     jvp=lambda dx, x: neg(mul(dx, rsqrt(shift(neg(square(x)), 1.0)))),
-    reference=reference_inverse.acos,
+    reference=reference.acos,
     samples=_inside,
     errors=(INTEGERS,),
     batch_axis=EACH,
@@ -156,7 +156,7 @@ def _turn(g: Any, along: Any, a: Any, b: Any) -> Any:
     lower=lambda a, b: elementwise(kernels_inverse.atan2, a, b, work=40),
     vjp=(lambda g, a, b: _turn(g, b, a, b), lambda g, a, b: neg(_turn(g, a, a, b))),
     jvp=lambda da, db, a, b: sub(_turn(da, b, a, b), _turn(db, a, a, b)),
-    reference=reference_inverse.atan2,
+    reference=reference.atan2,
     samples=_points,
     errors=(MISMATCH,),
     batch_axis=BOTH,
@@ -177,7 +177,7 @@ def atan2(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
     lower=partial(_lower, kernels_inverse.hyperbolic, kernels_inverse.SINH, 50),
     vjp=(lambda g, x: mul(g, cosh(x)),),
     jvp=lambda dx, x: mul(dx, cosh(x)),
-    reference=reference_inverse.sinh,
+    reference=reference.sinh,
     samples=unary(SPECIAL, (1e-9, 0.99, 1.0, 20.0), (-89.2, 710.2, np.inf)),
     errors=(INTEGERS,),
     batch_axis=EACH,
@@ -198,7 +198,7 @@ def sinh(x: Var[F, *S]) -> Var[F, *S]:
     lower=partial(_lower, kernels_inverse.hyperbolic, kernels_inverse.COSH, 30),
     vjp=(lambda g, x: mul(g, sinh(x)),),
     jvp=lambda dx, x: mul(dx, sinh(x)),
-    reference=reference_inverse.cosh,
+    reference=reference.cosh,
     samples=unary(SPECIAL, (1e-9, 20.0), (-89.2, 710.2, np.inf)),
     errors=(INTEGERS,),
     batch_axis=EACH,
@@ -219,7 +219,7 @@ def cosh(x: Var[F, *S]) -> Var[F, *S]:
     lower=partial(_lower, kernels_inverse.hyperbolic, kernels_inverse.ASINH, 60),
     vjp=(lambda g, x: mul(g, rsqrt(shift(square(x), 1.0))),),
     jvp=lambda dx, x: mul(dx, rsqrt(shift(square(x), 1.0))),
-    reference=reference_inverse.asinh,
+    reference=reference.asinh,
     samples=unary(SPECIAL, (1e-9, 20.0, -1e10, 1e38)),
     errors=(INTEGERS,),
     batch_axis=EACH,
@@ -240,7 +240,7 @@ def asinh(x: Var[F, *S]) -> Var[F, *S]:
     lower=partial(_lower, kernels_inverse.hyperbolic, kernels_inverse.ACOSH, 60),
     vjp=(lambda g, x: mul(g, rsqrt(shift(square(x), -1.0))),),
     jvp=lambda dx, x: mul(dx, rsqrt(shift(square(x), -1.0))),
-    reference=reference_inverse.acosh,
+    reference=reference.acosh,
     samples=_above_one,
     errors=(INTEGERS,),
     batch_axis=EACH,
@@ -261,7 +261,7 @@ def acosh(x: Var[F, *S]) -> Var[F, *S]:
     lower=partial(_lower, kernels_inverse.hyperbolic, kernels_inverse.ATANH, 40),
     vjp=(lambda g, x: div(g, shift(neg(square(x)), 1.0)),),
     jvp=lambda dx, x: div(dx, shift(neg(square(x)), 1.0)),
-    reference=reference_inverse.atanh,
+    reference=reference.atanh,
     samples=_inside,
     errors=(INTEGERS,),
     batch_axis=EACH,

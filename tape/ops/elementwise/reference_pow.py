@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ....arrays import Array
-from . import reference
+from ...numerics.math import reference
 
 
 def _pow(x: Any, exponent: Any) -> Any:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ....arrays import Array
-from . import reference
+from ...numerics.math import reference
 
 
 def powered(x: Array, exponent: float) -> Array:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ....arrays import Array
-from ...numerics.math.reference import fma
+from ...numerics.exact_fma import fma
 
 
 def cholesky(a: Array) -> Array:

@@ -18,7 +18,6 @@ from ...record.samples import Bad, Make, Sample, bad
 from ...record.types import F, S
 from ...values.spec import Spec
 from ...var.var import Var
-from ..elementwise import reference as elementwise_reference
 from ..elementwise.arithmetic import add, divide, mul, neg, scale, sub
 from ..elementwise.clamp import clamp
 from ..elementwise.exponential import sigmoid
@@ -171,7 +170,7 @@ def _logit_tangent(dlogits: Any, dtargets: Any, logits: Any, targets: Any, logit
 
 def _reference_logits(logits: Array, targets: Array) -> Array:
     linear = np.where(logits < 0, logits.dtype.type(0), logits) - logits * targets
-    return _reference_mean(linear + elementwise_reference.log1p(math_reference.exp(-abs(logits))))
+    return _reference_mean(linear + math_reference.log1p(math_reference.exp(-abs(logits))))
 
 
 @op(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ....arrays import Array
-from ...numerics.math.reference import fma
+from ...numerics.exact_fma import fma
 
 Cells = list[tuple[int, Fraction]]
 

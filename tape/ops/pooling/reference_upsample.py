@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ....arrays import Array
-from ...numerics.math.reference import fma
+from ...numerics.exact_fma import fma
 
 
 def upsample_nearest(x: Array, size: Sequence[int]) -> Array:

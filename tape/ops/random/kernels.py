@@ -14,9 +14,9 @@ from ...numerics.engine.intrinsics import real, retyped, stack, word
 from ...numerics.engine.kernel import kernel, share, vector, vector_as
 from ...numerics.math.elementary import log
 from ...numerics.math.philox import MULTIPLIERS, ROUNDS, WEYL, WORD
+from ...numerics.math.trigonometry import cos_near
 from ...numerics.simd.lanes import inlined
 from ...numerics.simd.operations import float_of, select, sqrt
-from ..elementwise.kernels.trigonometry import cos_near
 
 INT64, UINT64 = np.int64(0), np.uint64(0)
 MULTIPLIER_0, MULTIPLIER_1 = MULTIPLIERS

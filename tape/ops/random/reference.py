@@ -9,7 +9,6 @@ from ....arrays import Array
 from ...numerics.math import random, reference
 from ...numerics.math.philox import WORD, words
 from ...numerics.sizes import Sizes
-from ..elementwise.reference import cos
 
 
 def _words(n: int, step: Any, seed: int = 0, micro_batch: int = 0, ordinal: int = 0) -> list[int]:
@@ -28,7 +27,7 @@ def normal(step: Any, shape: Sizes, dtype: Any = "float32", mean: float = 0.0, s
     """Box and Muller's numbers in float64, rounded once."""
     pairs = uniform(step, (prod(shape), 2), np.float64, **key)
     radius = np.sqrt(reference.log(1.0 - pairs[:, 0]) * -2.0)
-    z = radius * cos(pairs[:, 1] * (2 * np.pi))
+    z = radius * reference.cos(pairs[:, 1] * (2 * np.pi))
     rounded: Array = (z * std + mean).astype(dtype)
     return rounded.reshape(shape)
 

@@ -15,7 +15,7 @@ from dgrr.runtime.optim import Constant, Cosine, OneCycle, Schedule, StepDecay, 
 from dgrr.runtime.optim.rates import kernels as schedule_kernels
 from dgrr.tape.numerics.engine import launch
 from dgrr.tape.numerics.engine.kernel import call
-from dgrr.tape.numerics.math.reference import fma
+from dgrr.tape.numerics.exact_fma import fma
 
 Array = npt.NDArray[Any]
 

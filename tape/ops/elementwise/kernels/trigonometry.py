@@ -7,26 +7,19 @@ the element alone.
 """
 
 # numba's functions carry no types.
-# pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+# pyright: basic, reportArgumentType=false, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 import numpy as np
 
 from ....numerics.coefficients import FLOAT64, TWO_OVER_PI
 from ....numerics.engine.intrinsics import real, word
 from ....numerics.engine.kernel import kernel, share, vector
-from ....numerics.math.elementary import elementary
+from ....numerics.math.trigonometry import cos_near, sin_near, turned
 from ....numerics.simd.lanes import any_negative, inlined
 from ....numerics.simd.operations import (
     add,
-    bitand,
     bits_of,
-    constant,
     constants,
-    float_of,
     fma,
-    lshr,
-    polynomial,
-    select,
-    shl,
     sub,
 )
 from ....numerics.simd.vectors import LANES, load_part, rolled, store_part
@@ -36,49 +29,6 @@ HALF_WORD = np.uint64(0xFFFFFFFF)
 FRACTION = np.uint64((1 << 52) - 1)
 U1, U2, U32, U52, U62, U63 = (np.uint64(n) for n in (1, 2, 32, 52, 62, 63))
 WORD_UNITS = (2.0**-32, 2.0**-64, 2.0**-96, 2.0**-128)
-
-
-@elementary
-def near(x):
-    """``(r, low, quadrant)``: x is ``r + low`` more than ``quadrant`` times pi / 2; for |x| up to `turns_known`."""
-    c = constants(x)
-    rounded = fma(x, c.two_over_pi, c.rounder)
-    n = rounded - c.rounder
-    first = fma(n, -c.half_pi, x)
-    middle = n * c.half_pi_middle
-    middle_low = fma(n, c.half_pi_middle, -middle)
-    r = first - middle
-    moved = r - first
-    lost = (first - (r - moved)) - (middle + moved)
-    return r, lost - fma(n, c.half_pi_low, middle_low), sub(bits_of(rounded), bits_of(c.rounder))
-
-
-@elementary
-def turned(x, r, low, quadrant):
-    """The sine of ``r + low`` after so many quarter turns; x itself if it is tiny."""
-    c, one, zero = constants(x), constant(x, 1.0), constant(x, 0.0)
-    z = r * r
-    half_z = constant(x, 0.5) * z
-    sine = r + fma(z * r, polynomial(z, c.sine), fma(-half_z, low, low))
-    w = one - half_z
-    cosine = w + (((one - w) - half_z) + fma(z * z, polynomial(z, c.cosine), -(r * low)))
-    odd = float_of(shl(bitand(quadrant, 1), c.mantissa)) != zero
-    y = select(odd, cosine, sine)
-    return float_of(add(bits_of(y), shl(lshr(quadrant, 1), c.sign)))
-
-
-@elementary
-def sin_near(x):
-    """``sin x`` for |x| up to `turns_known`."""
-    r, low, quadrant = near(x)
-    return select(abs(x) < constants(x).tiny, x, turned(x, r, low, quadrant))
-
-
-@elementary
-def cos_near(x):
-    """``cos x`` for |x| up to `turns_known`."""
-    r, low, quadrant = near(x)
-    return turned(x, r, low, add(quadrant, 1))
 
 
 @inlined

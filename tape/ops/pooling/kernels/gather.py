@@ -15,8 +15,8 @@ from numba.extending import intrinsic
 from ....numerics.engine import emit
 from ....numerics.engine.emit import I1, I64, POINTER, at, first_lanes, shuffled, splat
 from ....numerics.engine.numba_internals import ir
+from ....numerics.simd.forms import INTEGER_OF
 from ....numerics.simd.lanes import Lanes, element_of, with_element
-from ....numerics.simd.operations import INTEGER_OF
 from ....numerics.simd.vectors import LANES, get_part, place_of, put_part
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from numba import njit
 
-from dgrr.tape.numerics.math.reference import fma as reference_fma
+from dgrr.tape.numerics.exact_fma import fma as reference_fma
 from dgrr.tape.numerics.simd import operations
 
 HALF_ULP_OF_128 = 2.0**-17

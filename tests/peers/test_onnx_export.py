@@ -102,6 +102,17 @@ def test_an_op_without_a_form_is_refused_by_name(name: str) -> None:
         export(lambda p, x: OPS[name](*x, **attrs), {}, tuple(a for a in arrays if a is not None))
 
 
+def test_the_cross_entropy_of_infinite_logits() -> None:
+    each = np.array([0.5, -1.0, np.inf, -np.inf], np.float32)
+    logits, targets = (x.reshape(-1) for x in np.meshgrid(each, np.array([0.0, 0.25, 1.0], np.float32)))
+
+    def terms(p: Any, x: Any) -> Any:
+        return ops.binary_cross_entropy_with_logits(*x, reduction="none")
+
+    (found,) = computed(export(terms, {}, (logits, targets)), logits, targets)
+    np.testing.assert_allclose(found, terms({}, (AnyTensor(logits), AnyTensor(targets))).numpy(), rtol=2e-5)
+
+
 NETWORK = nn.Sequential(
     nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64, 8),
     nn.Dropout(0.5), nn.Unflatten(1, (2, 4)), nn.TransformerBlock(4, 2, 8), nn.Flatten(), nn.Linear(8, 3),

@@ -129,7 +129,7 @@ def test_borders_of_small_axes_and_of_several_widths(mode: str, shape: Any, widt
 
 
 def test_a_convolution_of_one_image_with_reflected_borders() -> None:
-    layer = nn.Conv2d(2, 3, 3, padding=1, padding_mode="reflect")
+    layer: Any = nn.Conv2d(2, 3, 3, padding=1, padding_mode="reflect")
     params, x = layer.init(0), np.random.default_rng(0).standard_normal((1, 2, 5, 6)).astype(np.float32)
     np.testing.assert_allclose(computed(export(layer, params, x), x)[0], layer(params, x), rtol=1e-5, atol=1e-6)
     made = export(layer, params, x, dynamic_batch=True)
@@ -140,7 +140,7 @@ def test_a_convolution_of_one_image_with_reflected_borders() -> None:
 
 def test_rotary_positions_for_every_batch() -> None:
     """Their tables are repeated for every sample."""
-    layer = nn.TransformerBlock(8, 2, 16, rotary=nn.Rotary())
+    layer: Any = nn.TransformerBlock(8, 2, 16, rotary=nn.Rotary())
     params = layer.init(0)
     made = export(layer, params, np.zeros((3, 5, 8), np.float32), dynamic_batch=True)
     for size in (1, 3, 7):

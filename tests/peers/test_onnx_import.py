@@ -22,6 +22,12 @@ PASSED = {"inputs": 464, "initialisers": 639, "constants": 639}
 """How many of the standard's node tests give the standard's result; the others use what is refused by name."""
 
 
+def node_tests() -> Any:
+    from onnx.backend.test.loader import load_model_tests
+
+    return load_model_tests(kind="node")
+
+
 def given_as(way: str, graph: Any, inputs: Any) -> list[Any]:
     """The inputs that the model keeps: the first, or all; the others become initialisers or nodes of their own."""
     kept: list[Any] = []
@@ -63,18 +69,14 @@ def outcome(way: str, case: Any, inputs: Any, expected: Any) -> str:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("way", PASSED)
 def test_the_nodes_of_the_standard(way: str) -> None:
-    from onnx.backend.test.loader import load_model_tests
-
-    ends = {case.name: outcome(way, case, *case.data_sets[0]) for case in load_model_tests(kind="node")}
+    ends = {case.name: outcome(way, case, *case.data_sets[0]) for case in node_tests()}
     assert [name for name, end in ends.items() if end in ("wrong", "refused without its name")] == []
     counted = Counter(ends.values())
     assert counted["right"] >= PASSED[way], counted
 
 
 def test_every_importer_meets_nodes_of_the_standard() -> None:
-    from onnx.backend.test.loader import load_model_tests
-
-    met = {node.op_type for case in load_model_tests(kind="node") for node in case.model.graph.node}
+    met = {node.op_type for case in node_tests() for node in case.model.graph.node}
     assert sorted(IMPORTERS.keys() - met) == []
 
 
@@ -171,8 +173,8 @@ def test_numbers_of_a_node_are_no_parameters() -> None:
         node("Mul", ["c", "weight"], ["y"]),
     ]
     model = onnx.load_from_string(graph(*nodes))
-    given = {"low": np.float32([-1]), "high": np.float32([0.5]), "shape": np.array([1, 1, 2, 3]),
-             "scales": np.float32([1, 1, 2, 2]), "weight": np.float32([3, 4, 5, 6, 7, 8])}  # fmt: skip
+    floats = {"low": [-1], "high": [0.5], "scales": [1, 1, 2, 2], "weight": [3, 4, 5, 6, 7, 8]}
+    given = {name: np.array(values, np.float32) for name, values in floats.items()} | {"shape": np.array([1, 1, 2, 3])}
     model.graph.initializer.extend([onnx.numpy_helper.from_array(value, name) for name, value in given.items()])
     del model.graph.output[0].type.tensor_type.shape.dim[:]
     model.graph.output[0].type.tensor_type.shape.dim.extend([onnx.TensorShapeProto.Dimension()] * 4)

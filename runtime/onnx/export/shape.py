@@ -103,7 +103,7 @@ def _pad(c: Call) -> str:
         if mode == "constant" or (not gathered and 0 <= min(pair) <= max(pair) < n):
             plain += [axis] if any(pair) else []
         elif any(pair):
-            made = c("Gather", made, c.sizes(*sources(n, *pair, mode)), axis=axis)
+            made = c("Gather", made, c.sizes(*sources(n, pair[0], pair[1], mode)), axis=axis)
     before, after = ([pairs[axis][end] for axis in plain] for end in (0, 1))
     if not plain:
         return c("Identity", made)

@@ -149,7 +149,8 @@ def norm(x: Gradual[F], p: float = 2.0, axis: Axis = None, keepdims: bool = Fals
         return reduce_max(size, axis, keepdims)
     if p == 1:
         return reduce_sum(size, axis, keepdims)
-    return _root(reduce_sum(power(size, p), axis, keepdims), quotient(1, p))
+    rooted: Gradual[F] = _root(reduce_sum(power(size, p), axis, keepdims), quotient(1, p))
+    return rooted
 
 
 def _root(total: Any, exponent: float) -> Any:

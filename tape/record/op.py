@@ -14,6 +14,7 @@ from ..values.attributes import Attributes
 from ..values.shape import Bindings, Pattern
 from ..values.spec import Spec
 from ..values.tensor import AnyTensor
+from ..var.broadcasting import together
 from ..var.op_table import OPS as CALLEES, require_free
 from ..var.var import Var
 from .arguments import no_tensor, tensors_of
@@ -64,6 +65,7 @@ class Op:
     named: tuple[str, Meaning] | None
     advice: Advice | None
     instead: Mapping[str, str]
+    repeats: bool
     prepared: dict[Any, Computation] = field(default_factory=dict[Any, Computation])
 
     def __reduce__(self) -> Any:
@@ -77,7 +79,7 @@ class Op:
     @cached_property
     def call(self) -> Callable[..., Any]:
         """What ``__call__`` does; the public function is this very function."""
-        inputs_alone = self.signature.inputs_alone
+        inputs_alone, repeats = self.signature.inputs_alone, self.repeats
 
         def call(*args: Any, **kwargs: Any) -> Any:
             inputs: Sequence[Any]
@@ -86,6 +88,8 @@ class Op:
                 inputs, attrs = args, self.default
             else:
                 inputs, attrs = self.bind(args, kwargs)
+            if repeats:
+                inputs = together(self.name, inputs)
             for x in inputs:
                 if x.__class__ is Var:
                     return x.tape.apply(self, inputs, attrs)
@@ -262,6 +266,7 @@ def op(
     named: tuple[str, Meaning] | None = None,
     advice: Advice | None = None,
     instead: Mapping[str, str] | None = None,
+    repeats: bool = False,
 ) -> Callable[[F], F]:
     """Make an op of a function whose annotations are its shape rule and whose docstring says what it does.
 
@@ -292,6 +297,7 @@ def op(
             named=named,
             advice=advice,
             instead=instead or {},
+            repeats=repeats,
         )
         OPS[record.name] = record
         return _public(function, record)

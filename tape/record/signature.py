@@ -133,9 +133,9 @@ class Signature:
             if first is (kind.number or attrs[name].__class__ is tuple):
                 require_in_range(self.where(name), attrs[name], number=kind.number)
 
-    def require_dtypes(self, *dtypes: np.dtype[Any]) -> None:
-        """Raise DTypeError unless inputs of these dtypes go together."""
-        self._dtypes(self.cases[0][0], [Spec((), dtype) for dtype in dtypes])
+    def require_dtypes(self, *dtypes: np.dtype[Any] | None) -> None:
+        """Raise DTypeError unless inputs of these dtypes go together; None is one that takes what others have."""
+        self._dtypes(self.cases[0][0], [None if dtype is None else Spec((), dtype) for dtype in dtypes])
 
     def unify(self, specs: Specs) -> Spec | None:
         """The result, or None where the annotations do not decide it. Raises as `fitting` does."""
@@ -174,9 +174,18 @@ class Signature:
             extended = pattern.unify(spec.shape, known)
             if extended is None:
                 text = f"{self.name}: argument {name!r}: expected shape {pattern.render(known)}, got {spec.shape}"
-                return depth, ShapeError(text)
+                return depth, ShapeError(f"{text}{_advice(pattern, known, spec.shape)}")
             known = extended
         return len(specs), known
+
+
+def _advice(pattern: Pattern, known: Bindings, given: tuple[int, ...]) -> str:
+    """What to do about a shape that operators would repeat."""
+    try:
+        np.broadcast_shapes(pattern.sizes(known), given)
+    except (KeyError, ValueError):  # of axes that are not known yet, and of sizes that do not go together
+        return ""
+    return "; nothing is repeated here: give both one shape, by reshape or, to repeat one, by ops.broadcast_to"
 
 
 def _case(inputs: Sequence[str], hints: Mapping[str, object]) -> Case:

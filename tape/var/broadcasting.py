@@ -1,5 +1,6 @@
 """Operands of an operator brought to one shape, by nodes that the tape shows."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,15 +20,19 @@ def shape_of(x: Any) -> Sizes:
 
 def binary(op: str, a: Any, b: Any) -> Any:
     """An op of two operands after broadcasting both to their common shape."""
-    if a.__class__ is b.__class__ and a.value.spec is b.value.spec:
-        pass
-    elif _has_shape(a) and _has_shape(b):
-        sizes = shape_of(a), shape_of(b)
-        if sizes[0] != sizes[1]:
-            OPS[op].signature.require_dtypes(a.dtype, b.dtype)  # before anything is appended
-            common = _common_shape(op, *sizes)
-            a, b = _repeated(a, common), _repeated(b, common)
+    if not (a.__class__ is b.__class__ and a.value.spec is b.value.spec):
+        a, b = together(op, (a, b))
     return OPS[op].call(a, b)
+
+
+def together(op: str, operands: Sequence[Any]) -> Sequence[Any]:
+    """The operands of an op in their common shape. Raises ShapeError or DTypeError before anything is appended."""
+    arrays = [x if _has_shape(x) else None for x in operands]
+    if len({shape_of(x) for x in arrays if x is not None}) < 2:
+        return operands
+    OPS[op].signature.require_dtypes(*(None if x is None else x.dtype for x in arrays))
+    common = _common_shape(op, arrays)
+    return [x if array is None else _repeated(x, common) for x, array in zip(operands, arrays, strict=True)]
 
 
 def _has_shape(x: Any) -> bool:
@@ -35,17 +40,21 @@ def _has_shape(x: Any) -> bool:
     return isinstance(x, Handle | AnyTensor | np.ndarray)
 
 
-def _common_shape(op: str, a: Sizes, b: Sizes) -> Sizes:
-    try:
-        return np.broadcast_shapes(a, b)
-    except ValueError:
-        raise ShapeError(
-            f"{op}: argument {OPS[op].signature.inputs[1]!r}: expected a shape that broadcasts with {a}, got {b}; "
-            "sizes must be equal or 1, counted from the last axis"
-        ) from None
+def _common_shape(op: str, arrays: Sequence[Any]) -> Sizes:
+    common: Sizes = ()
+    for name, x in zip(OPS[op].signature.inputs, arrays, strict=True):
+        try:
+            common = common if x is None else np.broadcast_shapes(common, shape_of(x))
+        except ValueError:
+            raise ShapeError(
+                f"{op}: argument {name!r}: expected a shape that broadcasts with {common}, got {shape_of(x)}; "
+                "sizes must be equal or 1, counted from the last axis"
+            ) from None
+    return common
 
 
 def _repeated(x: Any, sizes: Sizes) -> Any:
     if shape_of(x) == sizes:
         return x
-    return OPS["broadcast_to"].call(x, sizes) if isinstance(x, Handle) else np.broadcast_to(np.asarray(x), sizes)
+    on_tape = isinstance(x, Handle | AnyTensor)
+    return OPS["broadcast_to"].call(x, sizes) if on_tape else np.broadcast_to(np.asarray(x), sizes)

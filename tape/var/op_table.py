@@ -17,7 +17,7 @@ class Operands(Protocol):
         """The names of the operands."""
         ...
 
-    def require_dtypes(self, *dtypes: np.dtype[Any]) -> None:
+    def require_dtypes(self, *dtypes: np.dtype[Any] | None) -> None:
         """Raise DTypeError for operands of other element types."""
         ...
 

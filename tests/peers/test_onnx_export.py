@@ -27,7 +27,6 @@ ELSEWHERE = {
     "adaptive_avg_pool": "windows of several sizes are not known",
     "adaptive_max_pool": "windows of several sizes are not known",
     "interpolate": "to a size, without a filter, is what is known",
-    "pad": "is not known",
 }
 """What the error says of uses of an op that have no form."""
 
@@ -102,6 +101,53 @@ def test_an_op_without_a_form_is_refused_by_name(name: str) -> None:
         export(lambda p, x: OPS[name](*x, **attrs), {}, tuple(a for a in arrays if a is not None))
 
 
+def test_the_cross_entropy_of_infinite_logits() -> None:
+    each = np.array([0.5, -1.0, np.inf, -np.inf], np.float32)
+    logits, targets = (x.reshape(-1) for x in np.meshgrid(each, np.array([0.0, 0.25, 1.0], np.float32)))
+
+    def terms(p: Any, x: Any) -> Any:
+        return ops.binary_cross_entropy_with_logits(*x, reduction="none")
+
+    (found,) = computed(export(terms, {}, (logits, targets)), logits, targets)
+    np.testing.assert_allclose(found, terms({}, (AnyTensor(logits), AnyTensor(targets))).numpy(), rtol=2e-5)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "edge", "wrap", "symmetric"])
+@pytest.mark.parametrize(
+    ("shape", "widths"),
+    [
+        ((1, 2, 5, 6), ((0, 0), (0, 0), (1, 2), (2, 1))),
+        ((1, 3), ((1, 1), (2, 0))),
+        ((2, 3), ((-1, 0), (4, 5))),
+        ((4, 3), ((1, -2), (0, -1))),
+    ],
+)
+def test_borders_of_small_axes_and_of_several_widths(mode: str, shape: Any, widths: Any) -> None:
+    x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    (found,) = computed(export(lambda p, x: ops.pad(x, widths, mode=mode), {}, x), x)
+    assert found.tolist() == ops.pad(AnyTensor(x), widths, mode=mode).numpy().tolist()  # type: ignore[arg-type]
+
+
+def test_a_convolution_of_one_image_with_reflected_borders() -> None:
+    layer: Any = nn.Conv2d(2, 3, 3, padding=1, padding_mode="reflect")
+    params, x = layer.init(0), np.random.default_rng(0).standard_normal((1, 2, 5, 6)).astype(np.float32)
+    np.testing.assert_allclose(computed(export(layer, params, x), x)[0], layer(params, x), rtol=1e-5, atol=1e-6)
+    made = export(layer, params, x, dynamic_batch=True)
+    for size in (1, 3):
+        x = np.random.default_rng(size).standard_normal((size, 2, 5, 6)).astype(np.float32)
+        np.testing.assert_allclose(computed(made, x)[0], layer(params, x), rtol=1e-5, atol=1e-6)
+
+
+def test_rotary_positions_for_every_batch() -> None:
+    """Their tables are repeated for every sample."""
+    layer: Any = nn.TransformerBlock(8, 2, 16, rotary=nn.Rotary())
+    params = layer.init(0)
+    made = export(layer, params, np.zeros((3, 5, 8), np.float32), dynamic_batch=True)
+    for size in (1, 3, 7):
+        x = np.random.default_rng(size).standard_normal((size, 5, 8)).astype(np.float32)
+        np.testing.assert_allclose(computed(made, x)[0], layer(params, x), rtol=1e-5, atol=1e-5)
+
+
 NETWORK = nn.Sequential(
     nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64, 8),
     nn.Dropout(0.5), nn.Unflatten(1, (2, 4)), nn.TransformerBlock(4, 2, 8), nn.Flatten(), nn.Linear(8, 3),
@@ -173,6 +219,11 @@ SQUARE = np.ones((3, 3), np.float32)
     [
         (lambda p, x: x[: x.shape[0] // 2 + 1], SQUARE, "dynamic_batch: input 2 of node 'slice_0': expected"),
         (lambda p, x: x * float(x.shape[0]), SQUARE, "got something else; export for each size"),
+        (
+            lambda p, x: x + np.arange(len(x) * 3.0, dtype="f").reshape(-1, 3),
+            SQUARE,
+            "dynamic_batch: input 1 of node",
+        ),
         (lambda p, x: x if x.shape[0] < 7 else x + x, SQUARE, "dynamic_batch: the number of operators: expected what"),
         (lambda p, x: x.sum(0) if x.shape[0] < 7 else x.sum(1)[:3], SQUARE, "export for each size"),
         (lambda p, x: x[0], (SQUARE, SQUARE[:2]), "dynamic_batch: expected inputs of one batch, got sizes [2, 3]"),

@@ -1,7 +1,8 @@
 """Three exports of a model that differ in the size of the batch, made into one for every size.
 
 What depends on the size is found in constants: whole numbers that grow with it by equal amounts, as shapes do, and
-arrays of one number. These are computed from the shape of the first input; for anything else the model is refused.
+arrays that repeat one part along the axes that grow. These are computed from the shape of the first input; for
+anything else the model is refused.
 """
 
 from collections.abc import Callable, Sequence
@@ -93,11 +94,13 @@ class Merged:
         """The name of a constant that depends on the size."""
         if len({value.shape for value in values}) == 1 and values[0].dtype == INT64:
             return self._whole(what, values)
-        number = values[0].reshape(-1)[:1]
-        if not number.size or any((value != number).any() for value in values):
+        firsts = [_first(value, values) for value in values]
+        if len({(first.dtype, first.shape, first.tobytes()) for first in firsts}) > 1 or any(
+            (value != first).any() for value, first in zip(values, firsts, strict=True)
+        ):
             raise _depends(what)
         shapes = [np.array(value.shape, INT64) for value in values]
-        return self._node("Expand", self._constant(number.reshape(())), self._whole(what, shapes))
+        return self._node("Expand", self._constant(firsts[0]), self._whole(what, shapes))
 
     def _whole(self, what: str, values: Sequence[Array]) -> str:
         """Whole numbers that grow by as much from each size to the next, as a sum of what stays and a multiple."""
@@ -138,6 +141,12 @@ class Merged:
                 step = (sizes[1] - sizes[0]) / (self._sizes[1] - self._sizes[0])
                 base = sizes[0] - step * self._sizes[0]
                 dim.dim_param = NAME if (step, base) == (1, 0) else f"{step:g}*{NAME}{base:+g}"
+
+
+def _first(value: Array, values: Sequence[Array]) -> Array:
+    """The first of what lies along the axes that are not equally long in all, which stands for the others."""
+    others = zip(*(value.shape for value in values), strict=False)
+    return value[tuple(slice(None) if len(set(sizes)) == 1 else slice(1) for sizes in others)]
 
 
 def _depends(what: str) -> ExportError:

@@ -115,6 +115,13 @@ def _keep(c: Call) -> str:
     return c("Where", chosen, c.x, c.number(0.0))
 
 
+@exports("logit_product")
+def _logit_product(c: Call) -> str:
+    missed = c("And", c("Equal", c.x, c.number(np.inf)), c("Less", c.input(1), c.number(1.0)))
+    lost = c("Or", c("Equal", c.input(1), c.number(0.0)), missed)
+    return c("Where", lost, c.number(0.0), c("Mul", c.x, c.input(1)))
+
+
 @exports("cast")
 def _cast(c: Call) -> str:
     kind = c.graph.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(c.out.dtype))

@@ -5,7 +5,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from .graph import Call, ExportError, exports
+from ....tape.ops.shape.padding import sources
+from .graph import Call, exports
 
 FAR = (1 << 63) - 1
 """Behind the end of every axis; its negative before the beginning."""
@@ -89,21 +90,24 @@ def _append(c: Call) -> str:
     return c("Concat", c.x, c.input(1), axis=c.attrs["axis"])
 
 
-MODES = {"constant": "constant", "edge": "edge", "reflect": "reflect", "wrap": "wrap"}
-"""Ways to pad that the standard has too."""
-
-
 @exports("pad")
 def _pad(c: Call) -> str:
+    """By Pad, but along axes that it leaves open, where each place names its element."""
     if not c.shape:
         return c("Identity", c.x)
-    widths = c.attrs["widths"]
+    widths, mode = c.attrs["widths"], c.attrs["mode"]
     pairs = [(widths, widths)] * len(c.shape) if isinstance(widths, int) else widths
-    before, after = zip(*pairs, strict=True)
-    mode, narrow = c.attrs["mode"], min(c.shape) <= max(*before, *after)
-    if mode not in MODES or (mode != "constant" and (narrow or min(*before, *after) < 0)):
-        raise ExportError(f"mode {mode!r} with widths {pairs} is not known")
-    return c("Pad", c.x, c.sizes(*before, *after), c.number(c.attrs["value"]), mode=MODES[mode])
+    gathered = mode == "symmetric" or 0 in c.shape
+    made, plain = c.x, list[int]()
+    for axis, (n, pair) in enumerate(zip(c.shape, pairs, strict=True)):
+        if mode == "constant" or (not gathered and 0 <= min(pair) <= max(pair) < n):
+            plain += [axis] if any(pair) else []
+        elif any(pair):
+            made = c("Gather", made, c.sizes(*sources(n, pair[0], pair[1], mode)), axis=axis)
+    before, after = ([pairs[axis][end] for axis in plain] for end in (0, 1))
+    if not plain:
+        return c("Identity", made)
+    return c("Pad", made, c.sizes(*before, *after), c.number(c.attrs["value"]), c.sizes(*plain), mode=mode)
 
 
 @exports("take", "embedding")

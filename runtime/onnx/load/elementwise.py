@@ -56,7 +56,7 @@ def _identity(n: Operator) -> Any:
     return n.var(0)
 
 
-@imports("Dropout")
+@imports("Dropout", constants=(1, 2))
 def _dropout(n: Operator) -> Any:
     """What it is given: dropout leaves all in evaluation."""
     if n.given(2) and n.constant(2).any():
@@ -140,7 +140,7 @@ def _mish(n: Operator) -> Any:
     return x * ops.tanh(ops.softplus(x))
 
 
-@imports("Clip")
+@imports("Clip", constants=(1, 2))
 def _clip(n: Operator) -> Any:
     low = n.get("min", None) if n.opset < 11 else n.number(1, -np.inf)
     high = n.get("max", None) if n.opset < 11 else n.number(2, np.inf)

@@ -128,11 +128,18 @@ def _global_max_pool(n: Operator) -> Any:
     return ops.reduce_max(x, tuple(range(2, len(x.shape))), keepdims=True)
 
 
-@imports("Resize", "Upsample")
+@imports("Resize", "Upsample", constants=(1, 2, 3))
 def _resize(n: Operator) -> Any:
     x, mode, places = n.var(0), n.get("mode", "nearest"), n.get("coordinate_transformation_mode", "half_pixel")
     sizes = tuple(x.shape)
-    wanted = n.numbers(3) or _scaled(n, sizes)
+    if n.get("keep_aspect_ratio_policy", "stretch") != "stretch":
+        raise n.error("expected sizes as they are, got keep_aspect_ratio_policy")
+    given = n.numbers(3)
+    factors = (1.0,) * len(sizes) if given else _along(n, _factors(n), (1.0,) * len(sizes))
+    scaled = [size * factor for size, factor in zip(sizes, factors, strict=True)]
+    wanted = _along(n, given, sizes) if given else tuple(map(int, scaled))
+    if places == "pytorch_half_pixel" and min(wanted[2:]) > 1:  # of more than one cell the same
+        places = "half_pixel"
     if wanted[:2] != sizes[:2] or len(sizes) == 2:
         raise n.error(f"expected other sizes behind the first two axes alone, got {sizes} to {wanted}")
     asymmetric = n.kind == "Upsample" or places == "asymmetric"
@@ -141,14 +148,17 @@ def _resize(n: Operator) -> Any:
     kinds = {("linear", 3): "linear", ("linear", 4): "bilinear", ("linear", 5): "trilinear", ("cubic", 4): "bicubic"}
     kind = kinds.get((mode, len(sizes)))
     plain = not n.get("antialias", 0) and not n.get("exclude_outside", 0) and n.get("cubic_coeff_a", -0.75) == -0.75
-    whole = n.given(3) or all(size * factor % 1 == 0 for size, factor in zip(sizes, _factors(n), strict=True))
+    whole = all(size % 1 == 0 for size in scaled)
     if kind and plain and whole and places in ("half_pixel", "align_corners"):
         return ops.interpolate(x, wanted[2:], mode=kind, align_corners=places == "align_corners")
     raise n.error(f"expected nearest cells by floor or linear weights, got mode {mode!r} with places {places!r}")
 
 
-def _scaled(n: Operator, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(int(size * factor) for size, factor in zip(sizes, _factors(n), strict=True))
+def _along(n: Operator, given: Any, others: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What is given for some axes, and the others' for all others."""
+    axes = n.get("axes", range(len(others)))
+    named = {axis % len(others): value for axis, value in zip(axes, given, strict=True)}
+    return tuple(named.get(axis, other) for axis, other in enumerate(others))
 
 
 def _factors(n: Operator) -> list[float]:

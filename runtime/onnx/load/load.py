@@ -12,13 +12,10 @@ from ....tape import AnyVar, Context, DgrrError, Tape, Var, nn
 from ....tape.values.dtypes import FLOATS
 from ...step.batch import batch_arrays
 from ..package import onnx
-from .operator import IMPORTERS, ImportedModelError, Operator
+from .operator import CONSTANTS, IMPORTERS, ImportedModelError, Operator
 
 for _family in ("elementwise", "layers", "reduce", "shape"):
     import_module(f".{_family}", __package__)
-
-CONSTANT = {"Constant", "ConstantOfShape", "Range"}
-"""Operators that are met with constants alone."""
 
 STATISTICS = {"BatchNormalization": (3, 4)}
 """Inputs that are no parameters: what batch normalisation has counted."""
@@ -44,11 +41,21 @@ class OnnxModel(nn.Layer):
 
     @cached_property
     def _counted(self) -> set[str]:
-        return {node.input[place] for node in self.graph.node for place in STATISTICS.get(node.op_type, ())}
+        return self._inputs_at(STATISTICS)
+
+    def _inputs_at(self, places: Mapping[str, tuple[int, ...]]) -> set[str]:
+        """The names of what stands in some places of operators."""
+        return {
+            name
+            for node in self.graph.node
+            for place, name in enumerate(node.input)
+            if place in places.get(node.op_type, ())
+        }
 
     def own_parameters(self) -> dict[str, nn.Parameter]:
-        """The initialisers that are arrays of floats; a number is a constant."""
-        return {name: _started(a) for name, a in self.arrays.items() if _trained(a) and name not in self._counted}
+        """The initialisers that are arrays of floats; numbers are constants, and so are scales, bounds and values."""
+        others = self._counted | self._inputs_at(CONSTANTS)
+        return {name: _started(a) for name, a in self.arrays.items() if _trained(a) and name not in others}
 
     def own_state(self) -> dict[str, nn.Parameter]:
         """What batch normalisation has counted: it is used and never changed."""
@@ -109,9 +116,7 @@ def load(source: str | os.PathLike[str] | bytes) -> tuple[OnnxModel, dict[str, A
     except Exception as error:  # protobuf's and the checker's have no base of their own
         raise ImportedModelError(f"onnx.load: argument 'source': expected an ONNX model, got {_first(error)}") from None
     opset = next((given.version for given in made.opset_import if given.domain in ("", "ai.onnx")), 1)
-    unknown = sorted(
-        {node.op_type for node in made.graph.node} - IMPORTERS.keys() - {"Constant", "ConstantOfShape", "Range"}
-    )
+    unknown = sorted({node.op_type for node in made.graph.node} - IMPORTERS.keys() - {"Constant"})
     if unknown:
         raise ImportedModelError(f"onnx.load: expected operators that dgrr has ops for, got {', '.join(unknown)}")
     model = OnnxModel(made.graph, opset)
@@ -153,7 +158,7 @@ def _computed(node: Any, known: Mapping[str, Any], tape: Tape[Any], opset: int) 
         made = IMPORTERS[node.op_type](operator)
     except ImportedModelError:
         raise
-    except DgrrError as error:
+    except (DgrrError, ValueError) as error:  # numpy's, of shapes that do not fit, is the latter
         raise operator.error(str(error)) from None
     several: Any = cast(Any, made) if isinstance(made, tuple) else (made,)
     if len(several) < sum(1 for name in node.output if name):

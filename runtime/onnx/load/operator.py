@@ -57,7 +57,10 @@ class Operator:
         """An input that must be known, such as a shape. Raises ImportedModelError for one that is computed of x."""
         value = self.inputs[place] if self.given(place) else default
         if isinstance(value, Var):
-            raise self.error(f"expected input {place} to be constant, got one that depends on the input of the model")
+            raise self.error(
+                f"expected input {place} to be constant, got one that depends on the input of the model or on its "
+                "parameters; compute it of constants and shapes alone"
+            )
         return np.asarray(value)
 
     def numbers(self, place: int) -> tuple[int, ...] | None:
@@ -81,6 +84,9 @@ class Operator:
         return ImportedModelError(f"onnx.load: node {self.name!r} ({self.kind}): {reason}")
 
 
+CONSTANTS: dict[str, tuple[int, ...]] = {}
+"""Which inputs of an operator must be known, by its name: initialisers in these places are no parameters."""
+
 Importer = Callable[[Operator], Any]
 """Computes a node: its output, or a tuple of several."""
 
@@ -88,11 +94,12 @@ IMPORTERS: dict[str, Importer] = {}
 """What computes each operator, by its name."""
 
 
-def imports(*kinds: str) -> Callable[[Importer], Importer]:
-    """Say which operators a function computes."""
+def imports(*kinds: str, constants: tuple[int, ...] = ()) -> Callable[[Importer], Importer]:
+    """Say which operators a function computes, and which of their inputs, if they are floats, are no parameters."""
 
     def add(importer: Importer) -> Importer:
         IMPORTERS.update(dict.fromkeys(kinds, importer))
+        CONSTANTS.update(dict.fromkeys(kinds, constants))
         return importer
 
     return add

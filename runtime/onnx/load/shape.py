@@ -22,6 +22,12 @@ def _size(n: Operator) -> Any:
     return np.asarray(prod(n.var(0).shape), np.int64)
 
 
+@imports("ConstantOfShape", "Range")
+def _of_constants(n: Operator) -> Any:
+    """Of constants alone they were computed before; this names the input that is none."""
+    return [n.constant(place) for place in range(len(n.inputs))]
+
+
 @imports("Reshape")
 def _reshape(n: Operator) -> Any:
     x, given = n.var(0), n.numbers(1)
@@ -100,7 +106,7 @@ def _gather_elements(n: Operator) -> Any:
     return ops.take_along_axis(n.var(0), n.var(1), n.get("axis", 0))
 
 
-@imports("OneHot")
+@imports("OneHot", constants=(1, 2))
 def _one_hot(n: Operator) -> Any:
     """Of two values at an index of at least 0."""
     values, axis = n.constant(2), n.get("axis", -1)
@@ -124,7 +130,7 @@ def _expand(n: Operator) -> Any:
     return ops.broadcast_to(x, np.broadcast_shapes(tuple(x.shape), sizes))
 
 
-@imports("Pad")
+@imports("Pad", constants=(1, 2, 3))
 def _pad(n: Operator) -> Any:
     x = n.var(0)
     widths = n.get("pads", None) or n.numbers(1) or ()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ....arrays import Array
-from ...errors import DomainError
+from ...errors import DomainError, ShapeError
 from ...record.derivative import NO_GRAD
 from ...record.lowering import elementwise
 from ...record.op import op
@@ -17,7 +17,7 @@ from ...record.samples import Make, Sample, bad, unary
 from ...record.types import F, S
 from ...values.spec import Spec
 from ...var.var import Var
-from .arithmetic import BOTH, EACH, INTEGERS, MISMATCH, SPECIAL, add
+from .arithmetic import BOTH, EACH, INTEGERS, SPECIAL, add
 from .kernels import clamp as kernels
 
 
@@ -26,6 +26,9 @@ def _pairs(make: Make) -> list[Sample]:
     special = np.array(SPECIAL).astype(make.dtype)
     every = Sample((np.repeat(special, special.size), np.tile(special, special.size)))
     return [*(Sample((make(*s), make(*s))) for s in ((), (0,), (5,), (2, 3, 37))), every]
+
+
+UNREPEATABLE = bad(ShapeError, "argument 'b': expected a shape that broadcasts with (2, 3), got (3, 2)", (2, 3), (3, 2))
 
 
 @op(
@@ -80,12 +83,15 @@ def _tangent(da: Any, db: Any, a: Any, b: Any) -> Any:
     jvp=_tangent,
     reference=lambda a, b: _reference_extreme(a, b, 1),
     samples=_pairs,
-    errors=(MISMATCH,),
+    errors=(UNREPEATABLE,),
     covers=("max",),
+    repeats=True,
     batch_axis=BOTH,
 )
 def maximum(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
     """The larger of two; NaN wins, and -0 is less than +0. Ties, and NaN, split the gradient in halves.
+
+    Operands of several shapes are broadcast, as by operators.
 
     Source: maximum of IEEE 754-2019; gradients of ties as torch.maximum.
 
@@ -102,12 +108,15 @@ def maximum(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
     jvp=lambda da, db, a, b: _tangent(da, db, b, a),
     reference=lambda a, b: _reference_extreme(a, b, -1),
     samples=_pairs,
-    errors=(MISMATCH,),
+    errors=(UNREPEATABLE,),
     covers=("min",),
+    repeats=True,
     batch_axis=BOTH,
 )
 def minimum(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
     """The smaller of two; NaN wins, and -0 is less than +0. Ties, and NaN, split the gradient in halves.
+
+    Operands of several shapes are broadcast, as by operators.
 
     Source: minimum of IEEE 754-2019; gradients of ties as torch.minimum.
 

@@ -16,9 +16,10 @@ from ...record.op import op
 from ...record.samples import Make, Sample, unary
 from ...record.types import F, S
 from ...var.var import Var
-from .arithmetic import BOTH, EACH, INTEGERS, MISMATCH, SPECIAL, add, div, mul, neg, sub
+from .arithmetic import BOTH, EACH, INTEGERS, MISMATCH, SPECIAL, add, div, mul, neg, scale, sub
 from .functions import LARGE, rsqrt, shift, square
 from .kernels import basic as kernels, inverse as kernels_inverse, trigonometry as kernels_trigonometry
+from .select import equal, keep
 
 
 def _lower(kernel: Kernel, which: int, work: int, x: Slot) -> Slot:
@@ -148,8 +149,9 @@ def acos(x: Var[F, *S]) -> Var[F, *S]:
 
 
 def _turn(g: Any, along: Any, a: Any, b: Any) -> Any:
-    """``g`` times a coordinate over the square of the distance from the middle."""
-    return mul(g, div(along, add(square(a), square(b))))
+    """``g`` times a coordinate over the square of the distance from the middle; +0 where that square is 0."""
+    squares = add(square(a), square(b))
+    return keep(mul(g, div(along, squares)), equal(squares, scale(squares, 0.0)), wanted=False)
 
 
 @op(
@@ -163,6 +165,8 @@ def _turn(g: Any, along: Any, a: Any, b: Any) -> Any:
 )
 def atan2(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
     """The angle in radians of the point (b, a), from -pi to pi, by IEEE-754's atan2 with its signed zeros.
+
+    The gradient is 0 where ``a * a + b * b`` is 0.
 
     Source: atan2Pi of IEEE 754-2019, times pi; numpy.arctan2, torch.atan2.
 

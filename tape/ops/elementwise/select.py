@@ -170,14 +170,23 @@ def greater_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     ],
     errors=(
         bad(DTypeError, "argument 'condition': expected bool, got float32", (2,), (2,), (2,)),
-        bad(ShapeError, "argument 'a': expected shape (2,), got (3,)", np.zeros(2, bool), (3,), (2,)),
+        bad(
+            ShapeError,
+            "argument 'a': expected a shape that broadcasts with (2,), got (3,)",
+            np.zeros(2, bool),
+            (3,),
+            (2,),
+        ),
     ),
     batch_axis={"condition": 0, "a": 0, "b": 0},
+    repeats=True,
 )
 def where(condition: Var[boolean, *S], a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
     """``a`` where the condition holds, else ``b``; what is not selected cannot be seen, not even a NaN.
 
-    Source: numpy.where, for operands of one shape.
+    Operands of several shapes are broadcast, as by operators.
+
+    Source: numpy.where.
 
     >>> from dgrr.tape import Tape, ops
     >>> ops.where(Tape().leaf([True, False]), [1.0, 2.0], [3.0, np.nan]).numpy()

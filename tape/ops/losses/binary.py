@@ -43,17 +43,18 @@ where: Any = select.where
 def logit_terms(logits: Any, targets: Any, pos_weight: Any = None) -> Any:
     """The cross-entropy of each element of logits, its positive part times ``pos_weight``."""
     if pos_weight is None:
-        return sub(softplus(logits), mul(logits, targets))
+        return sub(softplus(logits), regression.logit_product(logits, targets))
     positive = shift(mul(shift(pos_weight, -1.0), targets), 1.0)
-    return add(sub(logits, mul(logits, targets)), mul(positive, softplus(neg(logits))))
+    return add(sub(logits, regression.logit_product(logits, targets)), mul(positive, softplus(neg(logits))))
 
 
 def reference_logit_terms(x: Array, t: Array, pos_weight: Any = None) -> Array:
     """The same, slow and obvious."""
+    product = regression.reference_product(x, t)
     if pos_weight is None:
-        return np.asarray(formula("softplus")(x) - x * t)
+        return np.asarray(formula("softplus")(x) - product)
     one = x.dtype.type(1)
-    return np.asarray((x - x * t) + ((pos_weight - one) * t + one) * formula("softplus")(-x))
+    return np.asarray((x - product) + ((pos_weight - one) * t + one) * formula("softplus")(-x))
 
 
 def _reference_binary(

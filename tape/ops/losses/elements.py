@@ -144,9 +144,9 @@ def huber_loss(a: AnyVar, b: AnyVar, delta: float = 1.0, reduction: str = "mean"
     require_reduction("huber_loss", reduction)
     regression.require_delta(delta)
     a, b = fitted("huber_loss", a, b)
-    size: Any = absolute(sub(a, b))
-    least: Any = clamp(size, 0.0, delta)
-    return reduced(mul(least, sub(size, scale(least, 0.5))), reduction)
+    d: Any = sub(a, b)
+    least: Any = clamp(d, -delta, delta)
+    return reduced(mul(least, sub(d, scale(least, 0.5))), reduction)
 
 
 def _reference_smooth(a: Array, b: Array, beta: float = 1.0, reduction: str = "mean") -> Array:
@@ -192,9 +192,9 @@ def smooth_l1_loss(a: AnyVar, b: AnyVar, beta: float = 1.0, reduction: str = "me
     require_reduction(name, reduction)
     require_numbers(name, 0.0, beta=beta)
     a, b = fitted(name, a, b)
-    size: Any = absolute(sub(a, b))
+    d: Any = sub(a, b)
     if beta == 0:
-        return reduced(size, reduction)
-    least: Any = clamp(size, 0.0, beta)
+        return reduced(absolute(d), reduction)
+    least: Any = clamp(d, -beta, beta)
     bound: Any = beta
-    return reduced(mul(div(least, bound), sub(size, scale(least, 0.5))), reduction)
+    return reduced(mul(div(least, bound), sub(d, scale(least, 0.5))), reduction)

@@ -41,15 +41,30 @@ def huber_terms(table, ints, part, parts):
 
 
 @inlined
+def _logit_product(x, t):
+    zero, one, infinite = constant(x, 0.0), constant(x, 1.0), constant(x, np.inf)
+    product = select(abs(t) <= zero, zero, x * t)
+    return select(infinite <= x, select(t < one, zero, product), product)
+
+
+@kernel
+def logit_products(table, ints, part, parts):
+    """``out = x t``, +0 where t is 0, or where x is infinite and t is below 1; arrays: out, x, t."""
+    out, x, t = _binary(table, ints, part, parts)
+    combine(_logit_product, out, x, t)
+    return 0
+
+
+@inlined
 def _logit_term(x, t):
     zero = constant(x, 0.0)
-    linear = select(x < zero, zero, x) - x * t
+    linear = select(x < zero, zero, x) - _logit_product(x, t)
     return linear + elementary.log1p(elementary.exp(-abs(x)))
 
 
 @kernel
 def logit_terms(table, ints, part, parts):
-    """``out = max(x, 0) - x t + ln(1 + e ** -|x|)``; arrays: out, x, t."""
+    """``out = max(x, 0) - x t + ln(1 + e ** -|x|)``, ``x t`` as of `logit_products`; arrays: out, x, t."""
     out, x, t = _binary(table, ints, part, parts)
     combine(_logit_term, out, x, t)
     return 0

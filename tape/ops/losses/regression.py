@@ -168,8 +168,35 @@ def _logit_tangent(dlogits: Any, dtargets: Any, logits: Any, targets: Any, logit
     return reduce_sum(add(mul(dlogits, _logit_slope(logits, targets, n)), by_targets))
 
 
+def reference_product(logits: Array, targets: Array) -> Array:
+    """What `logit_product` gives."""
+    lost = (targets == 0) | ((logits == inf) & (targets < 1))
+    return np.where(lost, logits.dtype.type(0), logits * targets)
+
+
+def _extreme_logits(make: Make) -> Sample:
+    """Logits and targets at their limits, each beside each."""
+    special = np.array([0.0, -0.0, 1.0, -1.0, 1e-40, 3e38, -3e38, np.inf, -np.inf, np.nan]).astype(make.dtype)
+    logits, targets = np.meshgrid(special, np.array([0.0, -0.0, 0.25, 1.0, np.nan], make.dtype))
+    return Sample((logits.reshape(-1), targets.reshape(-1)))
+
+
+@op(
+    lower=lambda logits, targets: elementwise(kernels.logit_products, logits, targets),
+    vjp=(lambda g, targets: mul(g, targets), lambda g, logits: mul(g, logits)),
+    jvp=lambda dlogits, dtargets, logits, targets: add(mul(dlogits, targets), mul(logits, dtargets)),
+    reference=reference_product,
+    samples=lambda make: [Sample((make(3, 5), make(3, 5))), _extreme_logits(make)],
+    batch_axis={"logits": 0, "targets": 0},
+    private=True,
+)
+def logit_product(logits: Var[F, *S], targets: Var[F, *S]) -> Var[F, *S]:
+    """``logits * targets``; 0 for a target of 0 and any logit, and for a logit of inf and a target below 1."""
+    ...
+
+
 def _reference_logits(logits: Array, targets: Array) -> Array:
-    linear = np.where(logits < 0, logits.dtype.type(0), logits) - logits * targets
+    linear = np.where(logits < 0, logits.dtype.type(0), logits) - reference_product(logits, targets)
     return _reference_mean(linear + math_reference.log1p(math_reference.exp(-abs(logits))))
 
 
@@ -184,7 +211,11 @@ def _reference_logits(logits: Array, targets: Array) -> Array:
     ),
     jvp=_logit_tangent,
     reference=_reference_logits,
-    samples=lambda make: [*_pairs(make, 40), Sample((make(9) * make.dtype.type(500), make.unit(9)))],
+    samples=lambda make: [
+        *_pairs(make, 40),
+        Sample((make(9) * make.dtype.type(500), make.unit(9))),
+        _extreme_logits(make),
+    ],
     errors=_mismatches("binary_cross_entropy_with_logits", "targets"),
     excused=SUMS,
     private=True,

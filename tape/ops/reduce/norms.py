@@ -15,10 +15,11 @@ from ...record.types import Axis, F, N, S
 from ...values.spec import Spec
 from ...var.method_types import Axes, Flat, UnknownAxis, typed_as
 from ...var.var import Gradual, Var, moment, shape_of
-from ..elementwise.arithmetic import power, sqrt
+from ..elementwise.arithmetic import add, power, scale, sqrt
 from ..elementwise.clamp import absolute
 from ..elementwise.functions import square
 from ..elementwise.reference_power import powered
+from ..elementwise.select import cast, equal, where
 from . import reference
 from .extremes import reduce_max
 from .moments import infer_moment, var
@@ -128,8 +129,8 @@ def power_norm(x: Any, p: float = 2.0, axis: Axis = None, keepdims: bool = False
 def norm(x: Gradual[F], p: float = 2.0, axis: Axis = None, keepdims: bool = False) -> Gradual[F]:
     """``sum(|x| ** p) ** (1 / p)`` along an axis, several, or all; the largest size for ``p=inf``.
 
-    The gradient at 0 is 0. For ``p=inf`` it goes to the first of the largest ones. Squares are not scaled: they may
-    overflow, or vanish.
+    The gradient is 0 where the sum is 0. For ``p=inf`` it goes to the first of the largest ones. Squares are not
+    scaled: they may overflow, or vanish.
 
     Source: torch.norm.
     Shapes: x (...) -> (...); without the axes that are reduced, or with 1 for each if ``keepdims``
@@ -148,4 +149,12 @@ def norm(x: Gradual[F], p: float = 2.0, axis: Axis = None, keepdims: bool = Fals
         return reduce_max(size, axis, keepdims)
     if p == 1:
         return reduce_sum(size, axis, keepdims)
-    return power(reduce_sum(power(size, p), axis, keepdims), quotient(1, p))
+    rooted: Gradual[F] = _root(reduce_sum(power(size, p), axis, keepdims), quotient(1, p))
+    return rooted
+
+
+def _root(total: Any, exponent: float) -> Any:
+    """``total ** exponent``, without a gradient where the total is 0, which the slope there would make infinite."""
+    zero = scale(total, 0.0)
+    none = equal(total, zero)
+    return where(none, zero, power(add(total, cast(none, total.dtype)), exponent))

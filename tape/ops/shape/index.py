@@ -22,7 +22,10 @@ from .reshape import reshape
 from .slicing import getitem, require_whole
 
 Parts = list[Any]
-"""What stands for each axis: a whole number, a slice, int64 indices as an array or a Var; None for a new axis."""
+"""What stands for each axis: a whole number, a slice, int64 indices as an array or a Var; None for a new axis.
+
+``...`` stays where it stands for no axis but between indices.
+"""
 
 BOOL = boolean.dtype
 
@@ -70,7 +73,7 @@ def _is_mask(part: Any) -> bool:
 
 def _taken_axes(part: Any) -> int:
     """How many axes of x a part of the index stands for."""
-    return 0 if part is None else part.ndim if _is_mask(part) else 1
+    return 0 if part is None or part is ... else part.ndim if _is_mask(part) else 1
 
 
 def _each_axis(shape: Sizes, index: Any) -> Parts:
@@ -85,7 +88,8 @@ def _each_axis(shape: Sizes, index: Any) -> Parts:
             f"index: argument 'index': expected at most {len(shape)} axes and one ..., got {count} axes"
             f"{' and several ...' if len(places) > 1 else ''}"
         )
-    rest[places[0] : places[0]] = [slice(None)] * (len(shape) - count)
+    missing: Parts = [slice(None)] * (len(shape) - count)
+    rest[places[0] : places[0]] = missing or _gap(rest[: places[0]], rest[places[0] :])
     made: Parts = []
     axis = 0
     for part in rest:
@@ -94,9 +98,14 @@ def _each_axis(shape: Sizes, index: Any) -> Parts:
     return made
 
 
+def _gap(before: Parts, behind: Parts) -> Parts:
+    """What ``...`` leaves where it stands for no axis: itself between indices, which for numpy stand apart then."""
+    return [...] if any(map(_is_index, before)) and any(map(_is_index, behind)) else []
+
+
 def _checked(part: Any, shape: Sizes, axis: int) -> Parts:
     """A part that begins at an axis, as parts of one axis each. Raises BoundsError or ShapeError."""
-    if part is None or isinstance(part, slice):
+    if part is None or part is ... or isinstance(part, slice):
         return [part]
     if _is_mask(part):
         wanted = shape[axis : axis + part.ndim]
@@ -123,6 +132,11 @@ def _is_array(part: Any) -> bool:
     return isinstance(part, np.ndarray | Var)
 
 
+def _is_index(part: Any) -> bool:
+    """Whether it selects single places along its axes; beside an array a number does so, too."""
+    return _is_array(part) or isinstance(part, int)
+
+
 def _require_broadcast(parts: Parts) -> None:
     arrays: list[Array] = [part for part in _at_zero(parts) if isinstance(part, np.ndarray)]
     try:
@@ -143,7 +157,7 @@ def _kept(parts: Parts) -> tuple[int, int]:
 
     Those at the front stay there only if the arrays stand side by side: else numpy puts the arrays' axes first.
     """
-    arrays = [i for i, part in enumerate(parts) if _is_array(part) or isinstance(part, int)]
+    arrays = [i for i, part in enumerate(parts) if _is_index(part)]
     together = arrays[-1] - arrays[0] + 1 == len(arrays)
     front = next(i for i, part in enumerate(parts) if not _whole_axis(part)) if together else 0
     end = next(i for i, part in enumerate(reversed(parts)) if not _whole_axis(part))
@@ -189,7 +203,7 @@ def _positions(parts: Parts, sizes: Sizes, first: int) -> Any:
         if _is_data(part):
             repeated = _repeated(parts, i, sizes, axis, first + axis)
             found = flat_index(found, repeated, sizes[axis], prod(sizes[axis + 1 :]), first + axis)
-        axis += part is not None
+        axis += _taken_axes(part)
     return found
 
 
@@ -202,6 +216,7 @@ INDICES: list[tuple[Sizes, Any]] = [
     ((4, 2, 3), (slice(None, 0, -1), MASK)),
     ((3, 2, 5), (0, slice(None), [1, 1])),
     ((2, 3, 2, 2), (slice(None), [0, 2], slice(None), [1, 0])),
+    ((2, 3, 2), (slice(None), [1], ..., [1, 0])),
     ((2, 3, 2), (..., None, MASK[0], [0, 1])),
     ((2, 3), np.zeros((0, 2), np.int64)),
 ]  # fmt: skip

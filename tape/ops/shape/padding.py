@@ -51,24 +51,33 @@ def _padded(x: Spec, widths: Any, value: Any, mode: str) -> Spec:
     if mode not in MODES:
         raise DomainError(f"pad: argument 'mode': expected one of {', '.join(MODES)}, got {mode!r}")
     borders = _borders(x.shape, widths)
-    if mode != "constant" and any(n == 0 < max(pair) for n, pair in zip(x.shape, borders, strict=True)):
+    if mode != "constant" and any(_nothing(n, pair, mode) for n, pair in zip(x.shape, borders, strict=True)):
         raise ShapeError(
             f"pad: argument 'x': expected elements to repeat on every axis that grows, got shape {x.shape}"
         )
     return like(x, tuple(before + n + after for n, (before, after) in zip(x.shape, borders, strict=True)))
 
 
+def _nothing(n: int, pair: tuple[int, int], mode: str) -> bool:
+    """Whether an axis grows that has no elements, or for "wrap" keeps none."""
+    left = len(range(n)[_uncut(n, pair)]) if mode == "wrap" else n
+    return left == 0 < max(pair)
+
+
 def sources(n: int, before: int, after: int, mode: str) -> list[int]:
-    """The element of an axis of ``n`` that stands at each place between its borders.
+    """The element of an axis of ``n`` that stands at each place between its borders; what is cut off does not wrap.
 
     >>> sources(3, 2, 2, "reflect"), sources(3, 2, -1, "wrap")
-    ([2, 1, 0, 1, 2, 1, 0], [1, 2, 0, 1])
+    ([2, 1, 0, 1, 2, 1, 0], [0, 1, 0, 1])
     """
     places = range(-before, n + after)
+    if mode == "wrap":
+        kept = range(n)[_uncut(n, (before, after))]
+        return [kept[(i - kept.start) % len(kept)] for i in places]
     if mode == "edge":
         return [min(max(i, 0), n - 1) for i in places]
-    period = {"wrap": n, "symmetric": 2 * n, "reflect": max(2 * n - 2, 1)}[mode]
-    last = {"wrap": n, "symmetric": 2 * n - 1, "reflect": 2 * n - 2}[mode]  # what i and last - i have in common
+    period = 2 * n if mode == "symmetric" else max(2 * n - 2, 1)
+    last = 2 * n - 1 if mode == "symmetric" else 2 * n - 2  # what i and last - i have in common
     return [i % period if i % period < n else last - i % period for i in places]
 
 
@@ -108,9 +117,11 @@ def _lower_value(x: Slot, borders: Sequence[tuple[int, int]], value: float) -> S
 
 def _kept(x_shape: Sizes, borders: Sequence[tuple[int, int]]) -> tuple[slice, ...]:
     """The part of x that is not cut off."""
-    return tuple(
-        slice(max(-before, 0), n - max(-after, 0)) for n, (before, after) in zip(x_shape, borders, strict=True)
-    )
+    return tuple(_uncut(n, pair) for n, pair in zip(x_shape, borders, strict=True))
+
+
+def _uncut(n: int, pair: tuple[int, int]) -> slice:
+    return slice(max(-pair[0], 0), n - max(-pair[1], 0))
 
 
 def _pad_vjp(g: Any, x_shape: Sizes, widths: Any, mode: str) -> Any:
@@ -134,11 +145,14 @@ def _inside(g: Any, x_shape: Sizes, borders: Sequence[tuple[int, int]]) -> Any:
 
 
 def _reference_pad(x: Any, widths: Any, value: Any = 0, mode: str = "constant") -> Any:
-    """numpy's pad of what negative widths leave."""
+    """numpy's pad, cut to what negative widths leave: "wrap", which repeats that alone, before it is padded."""
     if not x.ndim:
         return x
     pairs = [(widths, widths)] * x.ndim if isinstance(widths, int) else widths
     grown: Any = np.pad
+    if mode == "wrap":
+        x = x[tuple([slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(x.shape, pairs, strict=True)])]
+        pairs = [(max(a, 0), max(b, 0)) for a, b in pairs]
     wide = grown(x, [(max(a, 0), max(b, 0)) for a, b in pairs], mode, **_values(x, value, mode))
     return wide[tuple([slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(wide.shape, pairs, strict=True)])]
 
@@ -197,6 +211,13 @@ def _own(make: Make) -> list[Sample]:
         ),
         bad(
             ShapeError,
+            "pad: argument 'x': expected elements to repeat on every axis that grows, got shape (2,)",
+            (2,),
+            widths=((-2, 1),),
+            mode="wrap",
+        ),
+        bad(
+            ShapeError,
             "pad: argument 'x': expected elements to repeat on every axis that grows, got shape (2, 0)",
             (2, 0),
             widths=1,
@@ -211,8 +232,8 @@ def pad(x: Gradual[D], widths: Widths, value: float | bool = 0, mode: str = "con
 
     The mode says what stands in the borders: "constant" the value, "edge" the outermost element, "wrap" the elements of
     the other end, "reflect" and "symmetric" those of this end mirrored, without the outermost and with it; of wide
-    borders again and again. The gradient adds, along the first axis first, what each element was repeated for, in
-    ascending order.
+    borders again and again. What is cut off does not wrap. The gradient adds, along the first axis first, what each
+    element was repeated for, in ascending order.
 
     Source: numpy.pad with these modes, torch.nn.functional.pad for negative borders; PyTorch calls "edge" replicate and
         "wrap" circular.

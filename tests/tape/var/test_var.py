@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.tape import BoundsError, DomainError, DTypeError, Shape, ShapeError, Tape, ops
+from dgrr.tape import AnyTensor, BoundsError, DomainError, DTypeError, Shape, ShapeError, Tape, ops
 from dgrr.tape.var.op_table import OPS
 
 ARITHMETIC = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv}
@@ -81,8 +81,46 @@ def test_an_array_broadcasts_before_it_enters_the_tape(tape: Tape[Any]) -> None:
 
 def test_the_ops_themselves_do_not_broadcast(tape: Tape[Any]) -> None:
     m, v = tape.leaf(np.ones((2, 3))), tape.leaf(np.arange(3.0))
-    with pytest.raises(ShapeError, match=r"^add: argument 'b': expected shape \(2, 3\), got \(3,\)$"):
+    advice = "nothing is repeated here: give both one shape, by reshape or, to repeat one, by ops.broadcast_to$"
+    with pytest.raises(ShapeError, match=rf"^add: argument 'b': expected shape \(2, 3\), got \(3,\); {advice}"):
         ops.add(m, v)
+    with pytest.raises(ShapeError, match=rf"^mse_loss: argument 'b': expected shape \(2, 1\), got \(2,\); {advice}"):
+        ops.mse_loss(m[:, :1], v[:2])
+    with pytest.raises(ShapeError, match=r"^add: argument 'b': expected shape \(2, 3\), got \(2,\)$"):
+        ops.add(m, v[:2])
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+def test_extremes_broadcast_as_operators_do(tape: Tape[Any], name: str) -> None:
+    m, v = np.array([[1.0, 5.0, 2.0], [4.0, 0.0, 3.0]]), np.array([2.0, 1.0, 2.5])
+    x, y = tape.leaf(m), tape.leaf(v)
+    out = getattr(ops, name)(x, y)
+    assert names(tape) == ["leaf", "leaf", "broadcast_to", name]
+    assert out.numpy().tolist() == getattr(np, name)(m, v).tolist()
+    grads: Any = tape.backward_dense(out.sum())
+    assert grads[y].numpy().tolist() == (m != out.numpy()).sum(0).tolist()
+    tensors: Any = AnyTensor(m[:, :1]), AnyTensor(v)
+    assert getattr(ops, name)(*tensors).numpy().tolist() == getattr(np, name)(m[:, :1], v).tolist()
+
+
+def test_selections_broadcast_as_operators_do(tape: Tape[Any]) -> None:
+    row, column = tape.leaf([1.0, 2.0, 3.0]), tape.leaf([[10.0], [20.0]])
+    mask = np.array([[True, False, True], [False, False, True]])
+    for condition, a, b in ((mask, row, column), (mask[0], column, row), (mask[:, :1], row, row), (mask, row, 0.0)):
+        made: Any = ops.where(tape.const(condition), a, b)  # type: ignore[arg-type]  # pyright: ignore
+        other = b if isinstance(b, float) else b.numpy()
+        assert made.numpy().tolist() == np.where(condition, a.numpy(), other).tolist()
+    grads: Any = tape.backward_dense(ops.where(tape.const(mask), row, column).sum())  # type: ignore[arg-type]
+    assert grads[column].numpy().tolist() == [[1.0], [2.0]]
+    assert grads[row].numpy().tolist() == [1.0, 0.0, 2.0]
+    count = len(tape)
+    with pytest.raises(DTypeError, match="^where: argument 'condition': expected bool, got float64; convert with"):
+        ops.where(row, column, row)  # type: ignore[arg-type]
+    with pytest.raises(
+        ShapeError, match=r"^where: argument 'b': expected a shape that broadcasts with \(2, 3\), got \(2,\)"
+    ):
+        ops.where(tape.const(mask[:, :1]), row, row[:2])  # type: ignore[arg-type]
+    assert names(tape)[count:] == ["leaf", "getitem"]
 
 
 def test_shapes_that_do_not_broadcast(tape: Tape[Any]) -> None:

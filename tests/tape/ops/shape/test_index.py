@@ -5,71 +5,72 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings, strategies as st
 
 from dgrr.runtime import SGD, capture
-from dgrr.tape import AnyTensor, BoundsError, DgrrError, DTypeError, ShapeError, Tape, f64, ops
+from dgrr.tape import AnyTensor, BoundsError, DgrrError, DTypeError, ShapeError, Tape, ops
 
 Array = npt.NDArray[Any]
 
 ROWS = np.array([[0, -1], [2, 1]])
 
 
-@st.composite
-def indexed(draw: st.DrawFn) -> tuple[Array, tuple[Any, ...]]:
-    """An array and an index that numpy takes: numbers, slices, new axes, ``...``, arrays that broadcast, a mask."""
-    shape = tuple(draw(st.lists(st.integers(1, 4), min_size=1, max_size=4)))
-    rng = np.random.default_rng(draw(st.integers(0, 1000)))
+def indexed(rng: np.random.Generator) -> tuple[Array, tuple[Any, ...]]:
+    """An array and an index that numpy takes: numbers, slices, new axes, ``...``, arrays that broadcast, masks."""
+    shape = tuple(int(n) for n in rng.integers(1, 4, rng.integers(1, 5)))
     index: list[Any] = []
-    axis = 0
-    while axis < len(shape) and draw(st.integers(0, 5)):
-        n, kind = shape[axis], draw(st.sampled_from(("array", "array", "number", "slice", "whole", "mask", "new")))
-        if kind == "new":
+    axis, dots = 0, bool(rng.integers(2))
+    while axis < len(shape) or rng.integers(3):
+        kind = rng.choice(("array", "array", "number", "slice", "whole", "mask", "masks", "new", "dots"))
+        if kind == "dots" and dots:  # which may stand for no axis
+            index.append(...)
+            axis, dots = axis + int(rng.integers(len(shape) - axis + 1)), False
+        elif kind == "new":
             index.append(None)
-            continue
-        made = {
-            "array": rng.integers(-n, n, draw(st.sampled_from(((2,), (3, 2), (1,), (3, 1), ())))),
-            "number": draw(st.integers(-n, n - 1)),
-            "slice": slice(draw(st.integers(0, n)), None, draw(st.sampled_from((1, 2, -1)))),
-            "whole": slice(None),
-            "mask": np.arange(n) < 2 if n > 1 else np.array([True]),
-        }[kind]
-        index.append(made)
-        axis += 1
-    if axis < len(shape) and draw(st.booleans()):
-        index.append(...)
+        elif kind != "dots" and axis < len(shape):
+            sizes = shape[axis : axis + (2 if kind == "masks" else 1)]
+            index.append(part_of(str(kind), sizes, rng))
+            axis += len(sizes)
     return rng.standard_normal(shape), tuple(index)
 
 
-@settings(max_examples=300, derandomize=True, database=None, deadline=None)
-@given(indexed())
-def test_numpy_decides(case: tuple[Array, tuple[Any, ...]]) -> None:
-    x, index = case
-    leaf: Any = Tape(f64).leaf(x)
-    try:
-        expected = x[index]
-    except IndexError:
-        with pytest.raises(ShapeError, match=r"^index: argument 'index': expected arrays of indices whose shapes br"):
-            _ = leaf[index]
-        return
-    assert_gives(leaf, leaf[index], x, index, expected)
+def part_of(kind: str, sizes: tuple[int, ...], rng: np.random.Generator) -> Any:
+    """What an index says of axes of these sizes."""
+    n = sizes[0]
+    if kind in ("mask", "masks"):
+        return np.arange(np.prod(sizes)).reshape(sizes) % 3 < 2
+    if kind == "array":
+        shapes: Any = ((2,), (2,), (3, 2), (1,), (3, 1), (), (0, 1))
+        return rng.integers(-n, n, shapes[rng.integers(len(shapes))])
+    if kind == "number":
+        return int(rng.integers(-n, n))
+    if kind == "slice":
+        return slice(int(rng.integers(n + 1)), None, (1, 2, -1)[rng.integers(3)])
+    return slice(None)
 
 
-@settings(max_examples=300, derandomize=True, database=None, deadline=None)
-@given(indexed())
-def test_numpy_decides_for_indices_that_are_data(case: tuple[Array, tuple[Any, ...]]) -> None:
-    x, index = case
-    tape = Tape[Any]()
-    leaf: Any = tape.leaf(x)
-    is_index = [isinstance(part, np.ndarray) and part.dtype != bool for part in index]
-    data = tuple(tape.const(part) if is_data else part for part, is_data in zip(index, is_index, strict=True))
-    try:
-        expected = x[index]
-    except IndexError:
-        with pytest.raises(ShapeError, match=r"whose shapes broadcast, got"):
-            _ = leaf[data]
-        return
-    assert_gives(leaf, leaf[data], x, index, expected)
+CASES = 1000
+"""A tenth of a second's; any number of others can be tried, as the n-th is drawn with the seed n."""
+
+
+@pytest.mark.parametrize("data", [False, True], ids=["known", "data"])
+def test_numpy_decides(data: bool) -> None:
+    """Where indices are known, and where they are data of which the shapes are known alone."""
+    for seed in range(CASES):
+        x, index = indexed(np.random.default_rng(seed))
+        tape = Tape[Any]()
+        leaf: Any = tape.leaf(x)
+        given = tuple(tape.const(part) if data and is_indices(part) else part for part in index)
+        try:
+            expected = x[index]
+        except IndexError:
+            with pytest.raises(ShapeError, match=r"^index: argument 'index': expected arrays of indices whose shapes"):
+                _ = leaf[given]
+        else:
+            assert_gives(leaf, leaf[given], x, index, expected)
+
+
+def is_indices(part: Any) -> bool:
+    return isinstance(part, np.ndarray) and part.dtype != bool
 
 
 def assert_gives(leaf: Any, out: Any, x: Array, index: Any, expected: Array) -> None:

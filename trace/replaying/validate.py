@@ -37,7 +37,8 @@ def validate(
 
     A trace that was cut and sealed anew, or begun elsewhere, is whole in itself. What is known of the run from
     elsewhere is held against it, and another is a finding, `chain`: `steps`, how many it has; `expect_start`, the state
-    root before step 0, as `report.start` has it; `expect_rules`, the names of all its rules, such as `["adam@1"]`.
+    root before step 0, which a report has as ``start``; `expect_rules`, the names of all its rules, such as
+    ``["adam@1"]``.
 
     Raises:
         ValueError: `expect_root` is no SHA-256 digest, or another expectation is none.

@@ -17,7 +17,7 @@ from ..step.tree import Order
 from ..step.update import Recipe
 from .profile import Profile, profile
 from .replayed_step import Device, OnShapeChange, ReplayedStep
-from .verification import VerifyReport, verify_step
+from .verification import REFERENCE_WORK, VerifyReport, verify_step
 
 
 class CapturedStep(ReplayedStep):
@@ -94,9 +94,15 @@ class CapturedStep(ReplayedStep):
         step.bind(self.bound_plans("with_kernel").bound)
         return step
 
-    def verify(self, replays: int = 20) -> VerifyReport:
-        """Check the step on the batch that is bound, from its graph to its memory; it stays as it is, to the bit."""
-        return verify_step(self, self.bound_plans("verify"), replays)
+    def verify(self, replays: int = 20, *, reference_work: int = REFERENCE_WORK) -> VerifyReport:
+        """Check the step on the batch that is bound, from its graph to its memory; it stays as it is, to the bit.
+
+        Every value, gradient and update is held to the slow reference of its op. ``reference_work`` bounds what these
+        may do in one check, in elements and in the work of kernels: mostly a few microseconds each. The line
+        ``references`` names the nodes beyond it, which are not held.
+        Raises DomainError if ``replays`` is below 1, or ``reference_work`` below 0.
+        """
+        return verify_step(self, self.bound_plans("verify"), replays, reference_work)
 
     def profile(self, batch: Any) -> Profile:
         """Where the time of a step on this batch goes, kernel by kernel. Trains nothing."""

@@ -5,16 +5,18 @@ kernels; this table says what each makes of its inputs.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ...arrays import Array
 from ...tape.errors import DomainError, ShapeError
 from ...tape.numerics.basic.finite import finite
 from ...tape.numerics.engine.kernel import Kernel
 from ...tape.values.spec import Spec
 from ...tape.var.op_table import OPS
-from . import kernels
+from . import kernels, reference
+from .rates import reference as rates_reference
 from .rates.kernels import learning_rate
 
 FLOAT64 = np.dtype(np.float64)
@@ -33,7 +35,8 @@ class StateOp:
     (its attributes follow), ``element`` the input whose dtype its pointer table has, ``work`` the cost of an
     element in arithmetic operations. It takes ``inputs`` of them (None: any number), of which the first
     ``alike`` have one shape and dtype. One that ``gathers`` reads all but its last input as one array. One call of
-    one that is ``elementwise`` may stand for several, whose arrays lie side by side.
+    one that is ``elementwise`` may stand for several, whose arrays lie side by side. ``reference`` computes its outputs
+    from all inputs and its attributes, slowly and plainly; a user's kernel has none.
     """
 
     kernel: Kernel
@@ -47,6 +50,7 @@ class StateOp:
     alike: int = 0
     gathers: bool = False
     elementwise: bool = False
+    reference: Callable[..., Sequence[Array]] | None = field(default=None, compare=False)
 
     def infer(self, inputs: Sequence[Spec]) -> list[Spec]:
         """Its outputs. Raises ShapeError for another number of inputs, or one that differs from the first."""
@@ -67,18 +71,34 @@ STATE_OPS: dict[str, StateOp] = {
     op.kernel.name: op
     for op in (
         StateOp(finite),
-        StateOp(kernels.snapshot, fresh=_first),
-        StateOp(kernels.assign, in_place=1, inputs=2, alike=2),
-        StateOp(kernels.step_inc, in_place=1, sized=None),
-        StateOp(kernels.bias_corr, in_place=1, sized=None, inputs=3),
-        StateOp(learning_rate, fresh=_first, sized=None, inputs=3),
-        StateOp(kernels.adam_step, in_place=3, work=WORK, inputs=6, alike=4, elementwise=True),
-        StateOp(kernels.sgd_step, in_place=1, work=WORK, inputs=3, alike=2, elementwise=True),
-        StateOp(kernels.sgd_momentum_step, in_place=2, work=WORK, inputs=5, alike=3, elementwise=True),
-        StateOp(kernels.tensor_norm, fresh=lambda inputs: Spec((1,), FLOAT64)),
-        StateOp(kernels.norm_scale, fresh=lambda inputs: Spec((2,), FLOAT64), inputs=None, gathers=True),
-        StateOp(kernels.scale_by, fresh=_first, replaces=True, inputs=2),
-        StateOp(kernels.clamp_to, fresh=_first, replaces=True, inputs=2),
+        StateOp(kernels.snapshot, fresh=_first, reference=reference.copied),
+        StateOp(kernels.assign, in_place=1, inputs=2, alike=2, reference=reference.assigned),
+        StateOp(kernels.step_inc, in_place=1, sized=None, reference=reference.counted),
+        StateOp(kernels.bias_corr, in_place=1, sized=None, inputs=3, reference=reference.corrected),
+        StateOp(learning_rate, fresh=_first, sized=None, inputs=3, reference=rates_reference.learning_rate),
+        StateOp(
+            kernels.adam_step, in_place=3, work=WORK, inputs=6, alike=4, elementwise=True, reference=reference.adam
+        ),
+        StateOp(kernels.sgd_step, in_place=1, work=WORK, inputs=3, alike=2, elementwise=True, reference=reference.sgd),
+        StateOp(
+            kernels.sgd_momentum_step,
+            in_place=2,
+            work=WORK,
+            inputs=5,
+            alike=3,
+            elementwise=True,
+            reference=reference.sgd_momentum,
+        ),
+        StateOp(kernels.tensor_norm, fresh=lambda inputs: Spec((1,), FLOAT64), reference=reference.norm),
+        StateOp(
+            kernels.norm_scale,
+            fresh=lambda inputs: Spec((2,), FLOAT64),
+            inputs=None,
+            gathers=True,
+            reference=reference.norm_and_scale,
+        ),
+        StateOp(kernels.scale_by, fresh=_first, replaces=True, inputs=2, reference=reference.scaled),
+        StateOp(kernels.clamp_to, fresh=_first, replaces=True, inputs=2, reference=reference.clamped),
     )
 }
 """Every such primitive by name."""

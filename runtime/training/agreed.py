@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...computing import versions
 from ..captured.ranked_step import RankedStep
 from ..data import Dataset, Epochs
 from ..ir.record import loss_graph, record_loss
@@ -20,9 +21,10 @@ def agree_on_run(
 ) -> None:
     """Before a fit that goes on after so many steps: settings, batches, parameters and the model's state.
 
-    Raises AgreementError on all ranks where they differ.
+    So are the versions and sources that compute it. Raises AgreementError on all ranks where they differ.
     """
-    entries = {name: repr(value) for name, value in settings.items()}
+    entries = {name: f"{name} {version}" for name, version in versions().items()}
+    entries |= {name: repr(value) for name, value in settings.items()}
     entries |= {name: _described(value) for name, value in data.items()}
     entries |= digests(step.params, "parameter") | digests(step.model_state, "model state")
     require_agreement(ranks, f"before step {steps}", entries)

@@ -73,7 +73,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["onnx", "training"],
     ],
     "runtime/optim": [
-        ["arrays", "kernels", "scalars"],
+        ["arrays", "kernels", "reference", "scalars"],
         ["clip", "rates"],
         ["ops_law", "state_ops"],
         ["averages", "rule"],

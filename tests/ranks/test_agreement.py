@@ -1,11 +1,13 @@
 """What ranks must have alike: a difference names what it is in and who has what, on all ranks."""
 
 from collections.abc import Callable
+from threading import local
 from typing import Any
 
 import numpy as np
 import pytest
 
+from dgrr.computing import versions
 from dgrr.runtime import SGD, Adam, Dataset, Trainer
 from dgrr.runtime.ranks.agreement import AgreementError, digests, require_agreement
 from dgrr.runtime.ranks.texts import texts_of_all
@@ -83,6 +85,23 @@ ODD: dict[str, tuple[dict[str, Any], str]] = {
 def test_a_rank_that_has_something_else_is_found_before_the_first_step(what: str) -> None:
     odd, text = ODD[what]
     assert text in said(3, lambda rank: fit(rank, **odd))
+
+
+@pytest.mark.parametrize("what", ["sources", "dgrr", "numpy", "numba", "llvmlite"])
+def test_a_rank_of_other_sources_or_versions(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where one machine has an edited or an older installation: the same program would give it other bits."""
+    own, last = versions(), local()
+
+    def of_rank() -> dict[str, str]:
+        return {**own, what: "another"} if getattr(last, "rank", 0) == 2 else own
+
+    def run(rank: FakeRank) -> Any:
+        last.rank = rank.rank
+        return fit(rank)
+
+    monkeypatch.setattr("dgrr.runtime.training.agreed.versions", of_rank)
+    expected = f"ranks 0, 1 have {what} {own[what]}; rank 2 has {what} another"
+    assert said(3, run) == f"ranks: before step 0: {what}: expected the same on all ranks, got {expected}"
 
 
 def test_a_parameter_that_one_rank_lacks_is_named() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from ..comparing.policy import Policy
+from ..replaying.expected import start_digits
 from ..replaying.expected_root import root_digits
 
 
@@ -89,6 +90,14 @@ def sha256(text: str) -> str:
     """The last digest of a trace."""
     try:
         return root_digits(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def state_root(text: str) -> str:
+    """The state root of a trace."""
+    try:
+        return start_digits(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 

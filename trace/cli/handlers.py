@@ -11,6 +11,7 @@ import time
 from ..comparing.policy import Policy
 from ..exit_codes import Exit
 from ..file_version import TraceFileError, version_of
+from ..replaying.expected import Expected
 from ..v2.errors import InvalidTraceError
 from ..v2.verdict import Verdict
 from .answer import Answer
@@ -37,8 +38,8 @@ def validate(args: argparse.Namespace) -> Answer:
     if _known_version(path) == 2:
         from . import v2
 
-        return v2.validate(path, args.expect_root)
-    _require_no_root(args)
+        return v2.validate(path, args.expect_root, _expected(args))
+    _require_nothing_expected(args)
     from . import v1
 
     return v1.validate(path)
@@ -51,9 +52,9 @@ def replay(args: argparse.Namespace) -> Answer:
         from . import v2
 
         options = {"model": args.model, "rules": args.rule, "seed": args.seed, "numerics": args.numerics}
-        options["expect_root"] = args.expect_root
+        options |= {"expect_root": args.expect_root, "expected": _expected(args)}
         return v2.replay(path, step=args.step, ulp_tol=args.ulp_tol, **options)
-    _require_no_root(args)
+    _require_nothing_expected(args)
     _require_step(args)
     for option in ("model", "rule", "numerics"):
         if getattr(args, option) not in (None, []):
@@ -63,9 +64,18 @@ def replay(args: argparse.Namespace) -> Answer:
     return v1.replay(path, args.step, args.ulp_tol, args.seed)
 
 
-def _require_no_root(args: argparse.Namespace) -> None:
+def _expected(args: argparse.Namespace) -> Expected:
+    """What a run is known to have but its seed and numerics version."""
+    return Expected(steps=args.steps, start=args.expect_start, rules=tuple(args.expect_rule))
+
+
+def _require_nothing_expected(args: argparse.Namespace) -> None:
     if args.expect_root is not None:
         args.parser.error(f"argument --expect-root: {args.paths[0]} is of version 1, which has no root")
+    for option in ("steps", "expect_start", "expect_rule"):
+        if getattr(args, option) not in (None, []):
+            named = f"--{option.replace('_', '-')}"
+            args.parser.error(f"argument {named}: it is not for {args.paths[0]}, which is of version 1")
 
 
 def inspect(args: argparse.Namespace) -> Answer:

@@ -2,7 +2,7 @@
 
 import argparse
 
-from .arguments import integer, learning_rate, nonce_bytes, path, policy, setting, sha256
+from .arguments import integer, learning_rate, nonce_bytes, path, policy, setting, sha256, state_root
 
 _TRACE = "trace.dgrr"
 _DEMO = "demo.dgrr"
@@ -88,9 +88,14 @@ def _add_ulp_tol(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_expect_root(parser: argparse.ArgumentParser) -> None:
+def _add_expected(parser: argparse.ArgumentParser) -> None:
     root = "the last digest that the trace is known to have, published or signed: 64 hexadecimal digits of SHA-256"
     parser.add_argument("--expect-root", type=sha256, metavar="HEX", help=root)
+    parser.add_argument("--steps", type=integer(0, _UINT64), metavar="N", help="how many the run is known to have")
+    start = "the state root that the run is known to begin with: 32 or 64 hexadecimal digits"
+    parser.add_argument("--expect-start", type=state_root, metavar="HEX", help=start)
+    rule = "a rule of the run, such as adam@1; once for each group of parameters, in their order"
+    parser.add_argument("--expect-rule", metavar="RULE", action="append", default=[], help=rule)
 
 
 def add_demo(parser: argparse.ArgumentParser) -> None:
@@ -123,7 +128,7 @@ def add_train(parser: argparse.ArgumentParser) -> None:
 def add_validate(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``validate``."""
     parser.add_argument("path", type=path, metavar="PATH", help="the trace")
-    _add_expect_root(parser)
+    _add_expected(parser)
 
 
 def add_replay(parser: argparse.ArgumentParser) -> None:
@@ -137,7 +142,7 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=integer(0, _UINT64), metavar="UINT64", help=seed)
     numerics = "the numerics version that the run is known to have; default: the one that the trace names"
     parser.add_argument("--numerics", type=integer(0, _UINT32), metavar="N", help=numerics)
-    _add_expect_root(parser)
+    _add_expected(parser)
 
 
 def add_inspect(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from ..comparing.compare import compare as compare_traces
 from ..comparing.result import Comparison
-from ..replaying.expected_root import hold_root
+from ..replaying.expected import Expected
+from ..replaying.validate import held
 from ..v2.check.report import Report
 from ..v2.check.validate import validate_v2
 from ..v2.errors import NotRecordedError
@@ -24,12 +25,9 @@ if TYPE_CHECKING:
     from ...runtime.optim import Rule
 
 
-def validate(path: str, expect_root: str | None) -> Answer:
+def validate(path: str, expect_root: str | None, expected: Expected) -> Answer:
     """Check structure, chains and digests of a trace."""
-    report = validate_v2(path)
-    if expect_root is not None:
-        hold_root(report, expect_root)
-    return _reported(report, {})
+    return _reported(held(validate_v2(path), expected, expect_root), {})
 
 
 def replay(
@@ -42,6 +40,7 @@ def replay(
     seed: int | None = None,
     numerics: int | None = None,
     expect_root: str | None = None,
+    expected: Expected,
 ) -> Answer:
     """Recompute every update, with a model every gradient too; then show `step`."""
     from ..replaying.replay import replay as recompute  # compiled, and so loaded only where it is needed
@@ -53,6 +52,7 @@ def replay(
     classes = [load_rule(rule) for rule in rules]
 
     known = partial(recompute, seed=seed, numerics=numerics, expect_root=expect_root, progress=True)
+    known = partial(known, steps=expected.steps, expect_start=expected.start, expect_rules=expected.rules)
     try:
         with current_folder():  # where the model may import more
             report = known(path, loss_fn=loss_fn, batches=batches, ulp_tol=ulp_tol, rules=classes)

@@ -5,7 +5,7 @@ from typing import Any
 from ..v2.format.constants import TensorRole
 from ..v2.format.schema import CLIPPING, Schema, TensorSpec
 from ..v2.read.reader import Trace
-from .ops import LEAF, OpDifference, first_op, same_but_for_seed
+from .ops import LEAF, OpDifference, first_op, graph_difference, same_but_for_seed
 from .result import Cause
 from .settings import SOURCES, Differing
 from .steps import Pair, StepDifference
@@ -44,9 +44,14 @@ def _first_tensor(a: list[TensorSpec], b: list[TensorSpec]) -> str:
 
 
 def first_op_of(pair: Pair, step: int) -> OpDifference | None:
-    """The first op that differs in a step; None if all agree or one trace has no digests of them."""
+    """The first op that differs in a step; None if all agree or one trace has no digests of them.
+
+    Of traces with digests of two kinds nothing is said but that they run other ops.
+    """
     a, b = pair.ops(step)
-    return None if a is None or b is None else first_op(a, b)
+    if a is None or b is None:
+        return None
+    return first_op(a, b) if pair.one_digest else graph_difference(a.nodes, b.nodes)
 
 
 def step_cause(

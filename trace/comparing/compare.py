@@ -35,7 +35,7 @@ def compare(a: TraceLike, b: TraceLike, *, policy: PolicyLike = "bitwise", prove
             that matches counts: ``{"*.bias": "ulp=4", "*": "bitwise"}``.
         proven: whether both files are validated first, from their first byte to their last, so that damage which
             the links do not show is not taken for equality; to the bit, ops whose digests are recorded must agree too,
-            also where their results do.
+            also where their results do: the first step that differs is the first in either.
 
     Never raises for what is in the files: the verdict says it. Raises ValueError for another policy.
 
@@ -146,10 +146,7 @@ class _Comparing:
         self.settings = differing(header_of(self.a), header_of(self.b))
 
     def result(self) -> Comparison:
-        result = self._found()
-        if result.same and self.proven and self.pair.policy.bitwise:
-            hidden = self._on_the_way()
-            result = result if hidden is None else hidden
+        result = self._first_of_all(self._found()) if self.proven else self._found()
         if "numerics" in self.settings and self.pair.policy.bitwise:
             self._refuse_numerics(result)
         if result.verdict is not Verdict.OK:
@@ -180,9 +177,29 @@ class _Comparing:
     ) -> Comparison:
         return Comparison(self.a.path, self.b.path, Verdict.DIVERGED, text, cause, step, tensors or [])
 
-    def _on_the_way(self) -> Comparison | None:
-        """What differs in the ops of steps whose results agree; None if nothing does, as far as it is recorded."""
-        for step in self.pair.steps:
+    def _first_of_all(self, result: Comparison) -> Comparison:
+        """The result, or an op that differs in a step before it, whose results agree; as far as ops are recorded.
+
+        Bits alone are held: digests have no tolerance. A run that begins otherwise differs before its first op.
+        """
+        begun = result.same or result.step is not None
+        if not (begun and self.pair.policy.bitwise and self.pair.one_digest):
+            return result
+        hidden = self._on_the_way(self.pair.steps if result.step is None else self._before(result.step))
+        if hidden is None:
+            return result
+        if not result.same:
+            hidden.notes.append(f"of the results, {result.sentence}")
+        return hidden
+
+    def _before(self, step: int) -> range:
+        """The steps whose results agree, where `step` is named: also that one, if only the state behind it differs."""
+        steps = self.pair.steps
+        return range(steps.start, step) if step in steps and self.pair.step(step) else steps
+
+    def _on_the_way(self, steps: range) -> Comparison | None:
+        """What differs in the ops of steps whose results agree; None if nothing does."""
+        for step in steps:
             op = first_op_of(self.pair, step)
             if op is not None:
                 begun = f"step {step} is the first that differs: its results are equal, but not what they are made of"

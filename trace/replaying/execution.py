@@ -106,6 +106,14 @@ class Execution:
         self._batches = epochs(self._given, self.together)
         self._begun = self._at_beginning = True
 
+    def left_over(self, steps: int) -> int:
+        """How many batches of an iteration are left behind so many steps; 0 where their number is not known."""
+        try:
+            whole = len(self._given) // self.together  # type: ignore[arg-type]
+        except TypeError:
+            return 0
+        return -steps % whole * self.together if whole else 0
+
     def recorded(self, batch: tuple[Batch, ...]) -> Batch:
         """Micro-batches as a trace digests them."""
         return batch[0] if self.together == 1 else tuple(batch_arrays(batch))

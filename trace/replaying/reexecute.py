@@ -127,6 +127,11 @@ class Model:
         self._agreed = True
         return batch
 
+    def left_over(self, steps: int) -> list[str]:
+        """What is left of the batches where so many steps end within an iteration, if their number is known."""
+        left = self._execution.left_over(steps)
+        return [f"the trace ends before its batches do: {left} of an iteration are left"] if left else []
+
     def execute(
         self, view: StepView, state: ReplayState, batch: tuple[Batch, ...], recorded: Made, ulp_tol: int
     ) -> Executed:

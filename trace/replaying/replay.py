@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ...arrays import Array
 from ...tape import NUMERICS
@@ -13,7 +14,7 @@ from ..v2.format.constants import VERSION, RecordMode
 from ..v2.read.reader import StepView, Trace, open_trace
 from ..v2.verdict import Verdict
 from .execution import Batches, LossFn
-from .expected import Expected
+from .expected import require_expected
 from .expected_root import require_root
 from .reexecute import FailedError, Made, Model, advance, compare_corrections
 from .replay_state import ReplayState, Rules, by_name
@@ -34,6 +35,9 @@ def replay(
     seed: int | None = None,
     numerics: int | None = None,
     expect_root: str | None = None,
+    steps: int | None = None,
+    expect_start: str | None = None,
+    expect_rules: Sequence[str] = (),
     progress: bool = False,
 ) -> Report:
     """Validate a trace, then recompute it; never raises for what is in the file, nor for what the model does.
@@ -53,12 +57,14 @@ def replay(
         numerics: the numerics version that the run is known to have; another in the trace is a finding, `numerics`.
         expect_root: the last digest that the trace is known to have, as for `validate`; nothing is recomputed of a
             trace that has another.
+        steps, expect_start, expect_rules: how many steps, which beginning and which rules the run is known to have, as
+            for `validate`; likewise.
         progress: whether a bar is shown on a terminal.
 
     Raises:
         ValueError: something among `rules` is no class of rules; one of `loss_fn` and `batches` without the
-            other; a negative tolerance; no SHA-256 digest as root; or a tolerance for a trace that records no state
-            after its beginning.
+            other; a negative tolerance; no SHA-256 digest as root, or another expectation that is none; or a tolerance
+            for a trace that records no state after its beginning.
     """
     if (loss_fn is None) != (batches is None):
         raise ValueError("replay: expected both loss_fn and batches or neither; re-execution needs both")
@@ -66,10 +72,11 @@ def replay(
         raise ValueError(f"replay: ulp_tol: expected at least 0, got {ulp_tol}")
     by_name(rules)
     expected_root = None if expect_root is None else require_root("replay", expect_root)
+    expected = require_expected("replay", steps, expect_start, expect_rules)
     report = validate(path, expect_root=expected_root)
     if report.verdict not in _READABLE:
         return report
-    unexpected = Expected(seed, numerics).findings(report)
+    unexpected = replace(expected, seed=seed, numerics=numerics).findings(report)
     if unexpected or report.version != VERSION:
         report.findings = unexpected + report.findings
         return report
@@ -128,6 +135,7 @@ class _Replay:
         report.update = "proven" if self.checked == len(self.trace) and self.updates else "not proven"
         if self.model is not None:
             report.data = "proven"
+            report.notes += self.model.left_over(len(self.trace))
             report.gradient = "proven" if self.executes else "not proven"
 
     def _step(self, view: StepView) -> None:

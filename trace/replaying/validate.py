@@ -1,6 +1,7 @@
 """Validation of a trace of either version."""
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..exit_codes import Exit
@@ -9,6 +10,7 @@ from ..v2.check.report import Finding, Report
 from ..v2.check.validate import validate_v2
 from ..v2.format.constants import VERSION
 from ..v2.verdict import Verdict
+from .expected import Expected, require_expected
 from .expected_root import hold_root, require_root
 
 if TYPE_CHECKING:
@@ -17,7 +19,14 @@ if TYPE_CHECKING:
 _VERDICTS = {Exit.IO: Verdict.IO, Exit.VALIDATION: Verdict.CORRUPT, Exit.REPLAY: Verdict.UPDATE}
 
 
-def validate(path: str | os.PathLike[str], *, expect_root: str | None = None) -> Report:
+def validate(
+    path: str | os.PathLike[str],
+    *,
+    expect_root: str | None = None,
+    steps: int | None = None,
+    expect_start: str | None = None,
+    expect_rules: Sequence[str] = (),
+) -> Report:
     """Check a trace against its format: structure, chains and digests; never raises for what is in the file.
 
     The update law of a version 2 trace, its gradients and its data are left to `replay`; version 1 holds what
@@ -26,13 +35,24 @@ def validate(path: str | os.PathLike[str], *, expect_root: str | None = None) ->
     `expect_root` are the 64 digits of the last digest that the trace is known to have, published or signed; another is
     a finding, `chain`. It takes a trace that was recorded with SHA-256: of one with XXH3-128 the answer is `unproven`.
 
+    A trace that was cut and sealed anew, or begun elsewhere, is whole in itself. What is known of the run from
+    elsewhere is held against it, and another is a finding, `chain`: `steps`, how many it has; `expect_start`, the state
+    root before step 0, which a report has as ``start``; `expect_rules`, the names of all its rules, such as
+    ``["adam@1"]``.
+
     Raises:
-        ValueError: `expect_root` is no SHA-256 digest.
+        ValueError: `expect_root` is no SHA-256 digest, or another expectation is none.
     """
-    expected = None if expect_root is None else require_root("validate", expect_root)
-    report = _validated(os.fspath(path))
-    if expected is not None:
-        hold_root(report, expected)
+    root = None if expect_root is None else require_root("validate", expect_root)
+    expected = require_expected("validate", steps, expect_start, expect_rules)
+    return held(_validated(os.fspath(path)), expected, root)
+
+
+def held(report: Report, expected: Expected, root: str | None) -> Report:
+    """The report of a trace that was validated, with how it differs from what is expected behind its own findings."""
+    if root is not None:
+        hold_root(report, root)
+    report.findings += expected.findings(report)
     return report
 
 

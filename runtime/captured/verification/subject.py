@@ -16,6 +16,9 @@ from ..plans import Executable, Plans
 from ..replayed_step import ReplayedStep
 from .bits import copied, owner_of
 
+REFERENCE_WORK = 1 << 20
+"""How much the references of one check may do, in elements and in work of kernels: a few seconds, mostly."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -52,8 +55,8 @@ class Subject:
     finite numbers are no fault of the plan, and are left out.
     """
 
-    def __init__(self, step: ReplayedStep, plans: Plans, replays: int) -> None:
-        self.step, self.plans, self.wanted = step, plans, replays
+    def __init__(self, step: ReplayedStep, plans: Plans, replays: int, reference_work: int = REFERENCE_WORK) -> None:
+        self.step, self.plans, self.wanted, self.reference_work = step, plans, replays, reference_work
         self._arrays = {part: dict(arrays) for part, arrays in step.arrays.items()}
         self.before = step.state_dict()
         self._memory = [(array, array.copy()) for array in self._owned()]

@@ -6,16 +6,16 @@ from ....tape.errors import DomainError
 from ..plans import Plans
 from ..replayed_step import ReplayedStep
 from .checks.coverage import check_lowering
-from .checks.forward import check_forward
 from .checks.gradients import check_against_eager, check_differences
 from .checks.graphs import check_graphs, check_links
 from .checks.memory import check_allocation, check_arena, check_identity
+from .checks.references import check_references
 from .checks.replays import check_determinism, check_finite, check_recording, check_steps_at_once
 from .checks.table import check_table
 from .checks.trace import check_trace
 from .checks.update import check_update
 from .report import Check, CheckError, VerifyReport
-from .subject import Subject
+from .subject import REFERENCE_WORK, Subject
 
 CHECKS: dict[str, Callable[[Subject], str]] = {
     "graphs": check_graphs,
@@ -23,7 +23,7 @@ CHECKS: dict[str, Callable[[Subject], str]] = {
     "lowering": check_lowering,
     "bound table": check_table,
     "arena": check_arena,
-    "forward loss": check_forward,
+    "references": check_references,
     "executed trace": check_trace,
     "eager gradients": check_against_eager,
     "finite differences": check_differences,
@@ -38,15 +38,16 @@ CHECKS: dict[str, Callable[[Subject], str]] = {
 """Every check by name, in order: those of a plan as data, of what it computes, of what replays do."""
 
 
-def verify_step(step: ReplayedStep, plans: Plans, replays: int) -> VerifyReport:
+def verify_step(step: ReplayedStep, plans: Plans, replays: int, reference_work: int = REFERENCE_WORK) -> VerifyReport:
     """Check a step on the batch that is bound to ``plans``. Parameters, state and batch stay as they are, to the bit.
 
-    The references that the loss is held against are slow: about 10 us for each multiplication of a product.
-    Raises DomainError if ``replays`` is below 1.
+    Raises DomainError if ``replays`` is below 1, or ``reference_work`` below 0.
     """
-    if replays != int(replays) or replays < 1:
-        raise DomainError(f"verify: replays: expected a whole number of at least 1, got {replays!r}")
-    subject = Subject(step, plans, int(replays))
+    least = {"replays": (replays, 1), "reference_work": (reference_work, 0)}
+    for name, (given, low) in least.items():
+        if given != int(given) or given < low:
+            raise DomainError(f"verify: {name}: expected a whole number of at least {low}, got {given!r}")
+    subject = Subject(step, plans, int(replays), int(reference_work))
     return VerifyReport(tuple([_run(name, check, subject) for name, check in CHECKS.items()]))
 
 

@@ -82,6 +82,64 @@ def test_a_fault_that_rounding_absorbs_is_found_in_digests_of_ops(run: Run) -> N
     assert f"step {FAULTY} is the first that differs: its results are equal, but not" in found.sentence
 
 
+def later(run: Callable[..., Any], batch: int) -> Callable[..., Any]:
+    """The run, whose results at the step of this batch are others too."""
+
+    def loss_fn(p: Any, given: Any) -> Any:
+        loss = run(p, given)
+        return loss * 2.0 if given[0].value.item() == batch else loss
+
+    return loss_fn
+
+
+def later_value(run: Callable[..., Any], batch: int) -> Callable[..., Any]:
+    """The run, by the same ops, whose value at the step of this batch is doubled."""
+
+    def loss_fn(p: Any, given: Any) -> Any:
+        loss = run(p, given)
+        if given[0].value.item() == batch:
+            loss.value.array.flags.writeable = True
+            loss.value.array[...] *= 2
+        return loss
+
+    return loss_fn
+
+
+@pytest.mark.parametrize("recorded", ["every", [FAULTY]])
+def test_the_first_step_is_named_although_results_differ_at_a_later_one(tmp_path: Path, recorded: Any) -> None:
+    """What rounding absorbs at step 3 comes before what shows at step 5, whatever finds them."""
+    paths = tmp_path / "a", tmp_path / "b"
+    for path, loss_fn in zip(paths, (model(ABSORBED), later(model(ABSORBED, FAULTY), FAULTY + 2)), strict=True):
+        options: Any = {"trace": path, "mode": "eager", "record": "digest", "record_ops": recorded}
+        Trainer(loss_fn, {"w": np.full(4, 0.3)}, SGD(0.01), **options).fit(BATCHES, steps=STEPS, progress=False)
+    assert compare(*paths).step == FAULTY + 2
+    found = compare(*paths, proven=True)
+    is_the_fault(found)
+    assert [note for note in found.notes if note.startswith(f"of the results, step {FAULTY + 2} is the first ")]
+
+
+@pytest.mark.parametrize("end", [STEPS - 1, STEPS])
+def test_the_first_step_is_named_although_one_run_is_longer(tmp_path: Path, end: int) -> None:
+    paths = tmp_path / "a", tmp_path / "b"
+    for path, faulty, steps in zip(paths, (None, FAULTY), (STEPS, end), strict=True):
+        options: Any = {"trace": path, "mode": "eager", "record_ops": "every"}
+        trainer = Trainer(model(ABSORBED, faulty), {"w": np.full(4, 0.3)}, SGD(0.01), **options)
+        trainer.fit(BATCHES, steps=steps, progress=False)
+    is_the_fault(compare(*paths, proven=True))
+
+
+def test_digests_of_two_kinds_name_no_op(tmp_path: Path) -> None:
+    """Those of equal values differ too: where a loss shows the difference, nothing is said of the op."""
+    paths = tmp_path / "a", tmp_path / "b"
+    runs: Any = (model(KEPT), {}), (later_value(model(KEPT), FAULTY), {"digest": "sha256"})
+    for path, (loss_fn, digest) in zip(paths, runs, strict=True):
+        options: Any = {"trace": path, "mode": "eager", "record_ops": "every", **digest}
+        Trainer(loss_fn, {"w": np.full(4, 0.3)}, SGD(0.01), **options).fit(BATCHES, steps=STEPS, progress=False)
+    for proven in (False, True):
+        found = compare(*paths, proven=proven)
+        assert (found.step, found.cause, found.op) == (FAULTY, Cause.GRADIENT, None)
+
+
 @pytest.mark.parametrize(("recorded", "found"), [([FAULTY], True), ([FAULTY - 1], False)])
 def test_it_is_found_at_steps_whose_ops_are_recorded(run: Run, recorded: list[int], found: bool) -> None:
     a, b = run(ABSORBED, record_ops=recorded), run(ABSORBED, FAULTY, record_ops=recorded)

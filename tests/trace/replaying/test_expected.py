@@ -9,7 +9,9 @@ import pytest
 
 from dgrr.runtime import SGD, Trainer
 from dgrr.tape import NUMERICS, nn
-from dgrr.trace import Verdict, replay
+from dgrr.trace import Verdict, replay, validate
+from dgrr.trace.cli.main import main
+from dgrr.trace.v2.write.rollback import rollback_v2
 
 RecordRun = Callable[..., Path]
 GOLDEN = Path(__file__).parents[2] / "golden" / "v1_one_step.dgrr"
@@ -70,3 +72,99 @@ def test_damage_is_said_before_what_was_expected(tmp_path: Path) -> None:
     (tmp_path / "bad").write_bytes(GOLDEN.read_bytes()[:-1])
     report = replay(tmp_path / "bad", seed=7)
     assert [finding.verdict for finding in report.findings] == [Verdict.CORRUPT]
+
+
+# ------------------------------------------------------------------ another run: its length, its beginning, its rules
+
+
+def plain_loss(p: Any, x: Any) -> Any:
+    return (p["w"] * x).sum()
+
+
+def train(path: Path, *, weight: float = 1.0, rule: Any = None, **options: Any) -> Path:
+    trainer = Trainer(plain_loss, {"w": np.full(4, weight)}, rule or SGD(0.1), trace=path, **options)
+    trainer.fit([np.ones(4)], steps=6, progress=False)
+    return path
+
+
+def test_a_run_that_was_cut_and_sealed_anew(tmp_path: Path) -> None:
+    """It is whole in itself: only who knows its length can tell."""
+    rollback_v2(train(tmp_path / "run"), 4, tmp_path / "cut")
+    assert validate(tmp_path / "cut").ok
+    assert validate(tmp_path / "run", steps=6).ok
+    for report in (validate(tmp_path / "cut", steps=6), replay(tmp_path / "cut", steps=6)):
+        assert (report.verdict, report.exit_code) == (Verdict.CHAIN, 3)
+        assert report.findings[0].text == "steps: expected 6, the trace has 4: it was cut, or goes on"
+        assert report.update == "not proven"
+
+
+def test_a_run_of_another_beginning(tmp_path: Path) -> None:
+    one, other = train(tmp_path / "one"), train(tmp_path / "other", weight=2.0)
+    starts = [validate(path).start for path in (one, other)]
+    assert starts[0] != starts[1]
+    assert validate(one, expect_start=str(starts[0]).upper()).ok
+    for report in (validate(other, expect_start=starts[0]), replay(other, expect_start=starts[0])):
+        expected = f"start: expected {starts[0]}, the trace begins with {starts[1]}: it is of another beginning"
+        assert (report.verdict, report.findings[0].text) == (Verdict.CHAIN, expected)
+
+
+def test_a_run_by_another_rule(tmp_path: Path) -> None:
+    path = train(tmp_path / "t", clip_value=0.5)
+    assert validate(path, expect_rules=["clip_value@1", "sgd@1"]).ok
+    for report in (validate(path, expect_rules=["adam@1"]), replay(path, expect_rules=["adam@1"])):
+        assert (report.verdict, report.exit_code) == (Verdict.CHAIN, 3)
+        assert report.findings[0].text == "rules: expected adam@1, the trace has clip_value@1, sgd@1"
+
+
+def test_version_1_has_steps_alone() -> None:
+    assert validate(GOLDEN, steps=1).ok
+    texts = [f.text for f in validate(GOLDEN, steps=2, expect_start="0" * 32, expect_rules=["sgd@1"]).findings]
+    assert texts == [
+        "steps: expected 2, the trace has 1: it was cut, or goes on",
+        f"start: expected {'0' * 32}, the trace has none: it is of another beginning",
+        "rules: expected sgd@1, the trace names none",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"steps": -1}, "argument 'steps': expected a whole number of at least 0, got -1"),
+        ({"steps": 1.5}, "argument 'steps': expected a whole number of at least 0, got 1.5"),
+        (
+            {"expect_start": "x"},
+            "argument 'expect_start': expected the 32 or 64 hexadecimal digits of a state root, got 'x'",
+        ),
+        (
+            {"expect_rules": "sgd@1"},
+            "argument 'expect_rules': expected the names of all rules, got 'sgd@1'; write ['sgd@1']",
+        ),
+    ],
+)
+def test_expectations_that_are_none(given: dict[str, Any], text: str) -> None:
+    for command in (validate, replay):
+        with pytest.raises(ValueError, match="expected") as caught:
+            command("none", **given)
+        assert str(caught.value) == f"{command.__name__}: {text}"
+
+
+@pytest.mark.parametrize("command", ["validate", "replay"])
+def test_the_options(tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
+    path = train(tmp_path / "t", record="grads")
+    start = str(validate(path).start)
+    right = ["--steps", "6", "--expect-start", start, "--expect-rule", "sgd@1"]
+    assert main([command, str(path), *right]) == 0
+    capsys.readouterr()
+    assert main([command, str(path), "--steps", "7", "--expect-start", "0" * 32, "--expect-rule", "adam@1"]) == 3
+    said = capsys.readouterr().err
+    assert [said.count(f"chain: {what}: expected ") for what in ("steps", "start", "rules")] == [1, 1, 1]
+    assert main([command, str(path), "--expect-start", "0"]) == 1
+    assert (
+        "argument --expect-start: expected the 32 or 64 hexadecimal digits of a state root" in capsys.readouterr().err
+    )
+    for option in ("--steps=1", f"--expect-start={start}", "--expect-rule=sgd@1"):
+        assert main([command, str(GOLDEN), option]) == 1
+        assert (
+            f"argument {option.partition('=')[0]}: it is not for {GOLDEN}, which is of version 1"
+            in capsys.readouterr().err
+        )

@@ -50,6 +50,8 @@ class Report(Printed):
     notes: list[str] = field(default_factory=list[str])
     root: str | None = None
     """The last digest of a sealed trace of version 2, by which all of it can be published or signed."""
+    start: str | None = None
+    """The state root before step 0 of a trace of version 2: that of all tensors that training begins with."""
 
     @property
     def verdict(self) -> Verdict:
@@ -93,7 +95,14 @@ class Report(Printed):
         """
         about = {"path": self.path, "version": self.version, "steps": self.steps, "verdict": self.verdict.value}
         findings = [finding.to_dict() for finding in self.findings]
-        return {**about, **self.proofs, "findings": findings, "notes": list(self.notes), "root": self.root}
+        return {
+            **about,
+            **self.proofs,
+            "findings": findings,
+            "notes": list(self.notes),
+            "root": self.root,
+            "start": self.start,
+        }
 
     def __str__(self) -> str:
         lines = [f"{self.path}: {self.verdict.value} (version {self.version}, {self.steps} steps)"]

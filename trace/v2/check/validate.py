@@ -18,6 +18,7 @@ from ..read.scan import Record, Walk
 from ..read.source import Frame, FrameSource, Source
 from ..verdict import Verdict
 from .report import Finding, Report
+from .told import OnlyTold
 
 
 def validate_v2(path: str | os.PathLike[str], *, limits: Limits | None = None) -> Report:
@@ -43,12 +44,18 @@ def validate_v2(path: str | os.PathLike[str], *, limits: Limits | None = None) -
 
 def _check(report: Report, source: Source) -> None:
     frames = FrameSource(source)
+    told = OnlyTold(frames.header)
     try:
         walk = Walk(frames)
-        for _ in checked(walk):
+        for frame, record in checked(walk):
             report.steps = walk.steps
+            told.take(record)
+            if isinstance(record, KeyframeRecord) and frame.step == 0:
+                report.start = record.root.hex()
     except DamageError as damage:
         raise judge(frames, damage) from damage
+    finally:
+        report.notes += told.notes()
     if walk.seal is None:
         text = f"every frame is whole, but there is no SEAL: the run was stopped after step {walk.steps - 1}"
         raise InvalidTraceError(Verdict.UNSEALED, text)

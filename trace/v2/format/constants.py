@@ -134,3 +134,6 @@ def pad8(length: int) -> int:
 
 
 PARTIAL_SUFFIX = ".partial"
+
+#: the kind of the EVENT whose text the digest of the environment in the header is of
+ENVIRONMENT_EVENT = "environment"

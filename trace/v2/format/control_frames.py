@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from ..errors import InvalidTraceError
 from ..verdict import Verdict
-from .constants import EVENT_BYTES, INDEX, SEAL, SEAL_MAGIC, SEAL_TAIL, U32_PAIR
+from .constants import ENVIRONMENT_EVENT, EVENT_BYTES, INDEX, SEAL, SEAL_MAGIC, SEAL_TAIL, U32_PAIR
+from .header import Header
 
 _KIND = re.compile(r"[a-z0-9_-]{1,64}")
 
@@ -103,11 +104,12 @@ class EventRecord:
         return front
 
 
-def decode_event(front: bytes, offset: int) -> EventRecord:
+def decode_event(header: Header, front: bytes, offset: int) -> EventRecord:
     """Read a front whose CRC is right.
 
     Raises:
-        InvalidTraceError: `corrupt`: its lengths, its kind or its UTF-8 are wrong.
+        InvalidTraceError: `corrupt`: its lengths, its kind or its UTF-8 are wrong, or it tells of another environment
+            than that whose digest the header has.
     """
     try:
         kind, text = U32_PAIR.unpack_from(front)
@@ -117,4 +119,10 @@ def decode_event(front: bytes, offset: int) -> EventRecord:
             raise ValueError("its lengths are wrong")
     except (struct.error, ValueError) as error:
         raise InvalidTraceError(Verdict.CORRUPT, f"an EVENT cannot be read: {error}", offset) from error
+    told = header.environment
+    if record.kind == ENVIRONMENT_EVENT and any(told):
+        found = header.algorithm.hash(record.text.encode()).ljust(len(told), b"\0")
+        if found != told:
+            text = "the text of the environment is not what the digest in the header says"
+            raise InvalidTraceError(Verdict.CORRUPT, text, offset)
     return record

@@ -138,7 +138,7 @@ class Locator:
         """Every EVENT with the number of steps before it; one pass over the heads."""
         for offset, head in self._heads(self._prologue.frame.end):
             if head.type == FrameType.EVENT:
-                yield head.step, decode_event(self.frames.frame(offset, EVENT_BYTES).front, offset)
+                yield head.step, decode_event(self.frames.header, self.frames.frame(offset, EVENT_BYTES).front, offset)
 
     def _heads(self, offset: int) -> Iterator[tuple[int, Head]]:
         """The heads of the frames from an offset on, those of parts too, up to the end or to damage."""

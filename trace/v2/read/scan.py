@@ -211,7 +211,7 @@ class Walk:
 
     def _event(self, frame: Frame) -> EventRecord:
         self._check_mark(frame)
-        return decode_event(frame.front, frame.offset)
+        return decode_event(self.frames.header, frame.front, frame.offset)
 
     def _list(self, frame: Frame) -> tuple[TapeNode, ...]:
         self._of_last_step(frame)

@@ -170,7 +170,7 @@ class Salvage:
             case FrameType.SEAL:
                 return decode_seal(front, offset, layout.digest_size, len(layout.schema.tensors))
             case FrameType.EVENT if len(front) <= EVENT_BYTES:
-                return decode_event(front, offset)
+                return decode_event(self.header, front, offset)
             case FrameType.NODES:
                 return decode_nodes(front, half.frames.source.limits, offset)
             case FrameType.OPS:

@@ -1,4 +1,4 @@
-"""Evaluating a recorded graph node by node on fresh arrays, by the ops' references or by their kernels."""
+"""Evaluating a recorded graph node by node on fresh arrays, by references or by kernels."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -7,6 +7,7 @@ import numpy as np
 
 from .....arrays import Array
 from .....tape.numerics.engine.launch import Words, run
+from .....tape.record.lowering import ViewStep, order
 from .....tape.record.op import OPS
 from .....tape.values.spec import Spec
 from .....tape.values.tensor import AnyTensor
@@ -26,6 +27,45 @@ def by_reference(node: IRNode, inputs: list[Array | None]) -> Array:
 def by_kernels(node: IRNode, inputs: list[Array | None]) -> Array:
     """The op as eager execution computes it."""
     return OPS[node.op].compute([None if x is None else AnyTensor(x) for x in inputs], node.attrs).array
+
+
+def by_references_of(nodes: Iterable[IRNode]) -> Apply:
+    """By their references these nodes, by their kernels all others."""
+    held = {node.id for node in nodes}
+    return lambda node, inputs: (by_reference if node.id in held else by_kernels)(node, inputs)
+
+
+def results_by_reference(node: IRNode, inputs: Sequence[Array | None]) -> Sequence[Array] | None:
+    """All that a node makes, by the reference of its op or of its optimizer's primitive; None where there is none."""
+    if node.op in OPS:
+        return [by_reference(node, list(inputs))]
+    reference = STATE_OPS[node.op].reference
+    if reference is None:
+        return None
+    with np.errstate(all="ignore"):
+        return reference(*inputs, *node.attrs.get("attributes", ()))
+
+
+def reference_work(graph: IRGraph, node: IRNode) -> int:
+    """How long the reference of a node takes: elements that it reads and makes, and the work of its kernels."""
+    touched = sum(graph.values[id].spec.size for id in (*node.reads, *node.outputs))
+    if node.op not in OPS:
+        return touched
+    specs = [None if id is None else graph.values[id].spec for id in node.inputs]
+    steps = [slot.step for slot in order(OPS[node.op].lowered(specs, node.attrs)[1])]
+    return touched + sum(step.work for step in steps if step is not None and not isinstance(step, ViewStep))
+
+
+def affordable(graph: IRGraph, nodes: Iterable[IRNode], most: int) -> list[IRNode]:
+    """The nodes whose references together take no more than ``most``: the cheapest first, then in their own order."""
+    work = {node.id: reference_work(graph, node) for node in nodes}
+    total, taken = 0, set[int]()
+    for id in sorted(work, key=lambda id: (work[id], id)):
+        total += work[id]
+        if total > most:
+            break
+        taken.add(id)
+    return [node for node in graph.nodes if node.id in taken]
 
 
 def needed_nodes(graph: IRGraph, targets: Iterable[int]) -> list[IRNode]:

@@ -1,4 +1,4 @@
-"""Gradients: against eager execution to the bit, and against finite differences of the references in float64."""
+"""Gradients: against eager execution to the bit, and against finite differences of the loss in float64."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from ....step.evaluate import evaluate as run_eagerly
 from ..bits import copied, difference, require_same
 from ..report import CheckError
 from ..subject import Subject
-from .evaluate import by_reference, evaluate, needed_nodes
+from .evaluate import Apply, affordable, by_references_of, evaluate, needed_nodes
 
 STEP = 2.0**-20
 """How far parameters are moved along a direction whose elements are below 1: near the cube root of an ULP."""
@@ -80,9 +80,10 @@ class _Slope:
 
 
 def check_differences(subject: Subject) -> str:
-    """Along a random direction of each parameter, the gradient gives the slope of the references' float64 loss.
+    """Along a random direction of each parameter, the gradient gives the slope of the loss in float64.
 
-    Both are taken a little beside the parameters, so that values that are equal, or 0, do not lie on a kink.
+    That is by the references, and by kernels where those would take too long for all directions together. Both are
+    taken a little beside the parameters, so that values that are equal, or 0, do not lie on a kink.
     """
     for i, array in enumerate(subject.step.params.values()):
         array += _random(array.shape, i, BESIDE).astype(array.dtype)
@@ -101,7 +102,7 @@ def check_differences(subject: Subject) -> str:
             )
         worst = max(worst, abs(slope.analytic - (slope.left + slope.right) / 2) / (slope.bound or 1.0))
     left_out = f"; {unknown} of them left out, along which the loss is not finite" if unknown else ""
-    return f"{len(grads)} directions, at worst {worst:.2g} of the tolerance{left_out}"
+    return f"{len(grads)} directions, at worst {worst:.2g} of the tolerance{left_out}{loss.by_kernels}"
 
 
 def _is_rounding(subject: Subject, name: str, gradient: Array, direction: Array, slope: _Slope) -> bool:
@@ -112,10 +113,11 @@ def _is_rounding(subject: Subject, name: str, gradient: Array, direction: Array,
     part = subject.parts[1]
     id = part.graph.outputs[gradient_name(subject.plans.recording.params[name])]
     nodes, declared = needed_nodes(part.graph, [id]), subject.declared(part)
-    if difference(evaluate(nodes, declared, by_reference)[id], gradient) is not None:
+    apply = by_references_of(affordable(part.graph, nodes, subject.reference_work))
+    if difference(evaluate(nodes, declared, apply)[id], gradient) is not None:
         return False
     wide = {key: _float64(array) for key, array in declared.items()}
-    exact = evaluate([_widened(node) for node in nodes], wide, _in_float64)[id]
+    exact = evaluate([_widened(node) for node in nodes], wide, _in_float64(apply))[id]
     share = TOLERANCES[np.dtype(np.float64)] / TOLERANCES[gradient.dtype]
     return replace(slope, analytic=float((exact * direction).sum()), bound=slope.bound * share).ok
 
@@ -134,15 +136,19 @@ def _slope(loss: "_Loss", name: str, gradient: Array, direction: Array) -> _Slop
 
 
 class _Loss:
-    """The recorded loss as a function of parameters, in float64 and by the ops' references."""
+    """The recorded loss as a function of parameters, in float64."""
 
     def __init__(self, subject: Subject) -> None:
         part = subject.parts[0]
         self._params = subject.plans.recording.params
         self._loss = part.graph.outputs["loss"]
-        nodes = [_widened(node) for node in needed_nodes(part.graph, [self._loss])]
+        needed = needed_nodes(part.graph, [self._loss])
+        cheap = affordable(part.graph, needed, subject.reference_work // (1 + 2 * len(self._params)))
+        nodes = [_widened(node) for node in needed]
+        self._apply = _in_float64(by_references_of(cheap))
+        self.by_kernels = f"; {len(nodes) - len(cheap)} of {len(nodes)} nodes by kernels" if nodes[len(cheap) :] else ""
         declared = {id: _float64(array) for id, array in subject.declared(part).items()}
-        values = evaluate(nodes, declared, _in_float64)
+        values = evaluate(nodes, declared, self._apply)
         constant = [node for node in nodes if "slope" in OPS[node.op].excused]  # what is a constant to gradients
         self._nodes = [node for node in nodes if node not in constant]
         self._declared = declared | {id: values[id] for node in constant for id in node.outputs}
@@ -154,15 +160,15 @@ class _Loss:
         return self._evaluate({id: self._declared[id] + by})
 
     def _evaluate(self, moved: Mapping[int, Array]) -> float:
-        return float(evaluate(self._nodes, {**self._declared, **moved}, _in_float64)[self._loss])
+        return float(evaluate(self._nodes, {**self._declared, **moved}, self._apply)[self._loss])
 
 
 def _float64(array: Array) -> Array:
     return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 
-def _in_float64(node: IRNode, inputs: list[Array | None]) -> Array:
-    return _float64(by_reference(node, inputs))
+def _in_float64(apply: Apply) -> Apply:
+    return lambda node, inputs: _float64(apply(node, inputs))
 
 
 def _widened(node: IRNode) -> IRNode:

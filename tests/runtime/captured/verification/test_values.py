@@ -16,16 +16,16 @@ from dgrr.tape.var.op_table import OPS
 
 def test_a_loss_that_is_not_the_references(patient: Any) -> None:
     patient.break_kernel("relu", "neg")
-    found = patient.check("forward loss")
+    found = patient.check("references")
     assert found.startswith("the loss of the plan: element []: expected ")
     assert found.endswith("each node by itself computes what its reference does")
 
 
 def test_a_kernel_that_is_not_its_reference(patient: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OPS["relu"], "reference", lambda x: np.where(x <= 0, x * x.dtype.type(0.01), x))
-    found = patient.check("forward loss")
+    found = patient.check("references")
     assert found.startswith("step: node 1 (relu): reference and kernel differ: element [")
-    assert patient.failed() == {"forward loss", "finite differences"}
+    assert patient.failed() == {"references", "finite differences"}
 
 
 @pytest.mark.parametrize(

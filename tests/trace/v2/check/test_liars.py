@@ -161,7 +161,16 @@ def renumber(kind: int, number: int = 0) -> Callable[[Surgeon], None]:
     return edit
 
 
+def another_environment(surgeon: Surgeon) -> None:
+    """The run is said to be of another machine; the digest in the header stays."""
+    front = surgeon.of(EVENT).front
+    assert b"environment" in front
+    at = front.index(b"numpy") + len(b'numpy": "')
+    front[at] = ord("9") if front[at] != ord("9") else ord("8")
+
+
 CASES = {
+    "another environment": (another_environment, "corrupt: the text of the environment is not what the digest in the"),
     "a link of the state chain": (flip(0, STEP, 3), "chain: the link of STEP 3 in the state chain is wrong"),
     "a loss without its link": (flip(SCALARS + 8, STEP, 3), "chain: the link of STEP 3"),
     "a state digest": (flip(-2 * D, STEP, 3, relink=True), "corrupt: the state root of STEP 3"),

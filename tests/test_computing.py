@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from dgrr.trace.v2.write import environment
+from dgrr import computing
+from dgrr.trace.v2.write.environment import describe_environment
 
 
 @pytest.fixture
@@ -15,12 +16,12 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name / "inside").mkdir(parents=True)
         (tmp_path / name / "inside" / "module.py").write_text(f"{name} = 1\n")
     (tmp_path / "shared.py").write_text("x = 1\n")
-    monkeypatch.setattr(environment, "_ROOT", tmp_path)
+    monkeypatch.setattr(computing, "_ROOT", tmp_path)
     return tmp_path
 
 
 def digest() -> str:
-    return environment.sources_digest.__wrapped__()
+    return computing.sources_digest.__wrapped__()
 
 
 @pytest.mark.parametrize("name", ["shared.py", "tape/inside/module.py", "runtime/inside/module.py"])
@@ -56,6 +57,6 @@ def test_without_files_nothing_is_known(root: Path) -> None:
 
 
 def test_it_is_taken_once() -> None:
-    assert environment.sources_digest() is environment.sources_digest()
-    assert environment.describe_environment()["sources"] == environment.sources_digest()
-    assert len(environment.sources_digest()) == 32
+    assert computing.sources_digest() is computing.sources_digest()
+    assert describe_environment()["sources"] == computing.sources_digest()
+    assert len(computing.sources_digest()) == 32

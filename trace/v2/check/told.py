@@ -1,0 +1,29 @@
+"""What a trace says and nothing in it proves: read by people, held against no digest of what was computed."""
+
+from ..format.constants import ENVIRONMENT_EVENT
+from ..format.control_frames import EventRecord
+from ..format.header import Header
+from ..format.metrics import MetricsRecord
+from ..read.scan import Record
+
+
+class OnlyTold:
+    """What was met of it in a pass over a file."""
+
+    def __init__(self, header: Header) -> None:
+        self._header = header
+        self._met = {"parent root"} if any(header.parent_root) else set[str]()
+        self._environment = False
+
+    def take(self, record: Record) -> None:
+        """Note the next record."""
+        if isinstance(record, MetricsRecord):
+            self._met.add("metrics")
+        self._environment |= isinstance(record, EventRecord) and record.kind == ENVIRONMENT_EVENT
+
+    def notes(self) -> list[str]:
+        """In a line, or two, for people."""
+        notes = [f"told, not proven: {', '.join(sorted(self._met))}"] if self._met else []
+        if any(self._header.environment) and not self._environment:
+            notes.append("the text of the environment is not there, only its digest")
+        return notes

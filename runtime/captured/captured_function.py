@@ -28,8 +28,8 @@ def capture_function(function: Callable[..., Any], *examples: Any) -> CapturedFu
     """A function of Vars, recorded and compiled as a function of arrays: for inference, and whatever needs no gradient.
 
     It runs on values that have only shapes, at its first call for each signature of its arguments, and from then on as
-    a table of kernel calls, with the bits that it has op by op. What it takes from elsewhere must stay as it was then;
-    it is recorded again before the runs 2, 4, 8, … to see.
+    a table of kernel calls, with the bits that it has op by op. Arrays that it closes over are read as they are at each
+    call; other things that it takes from elsewhere must stay as they were (docs/captured_steps.md).
 
     Args:
         function: of Vars; it returns Vars, or tuples, lists and dicts of Vars.
@@ -46,8 +46,8 @@ def capture_function(function: Callable[..., Any], *examples: Any) -> CapturedFu
     >>> from dgrr.tape import nn
     >>> model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
     >>> params, x = model.init(seed=0), np.ones((5, 3), np.float32)
-    >>> predict = capture_function(lambda x: model(params, x), x)
-    >>> predict(x).shape, predict(x[:1]).shape
+    >>> predict = capture_function(model, params, x)
+    >>> predict(params, x).shape, predict(params, x[:1]).shape
     ((5, 2), (1, 2))
     """
     captured = CapturedFunction(function)

@@ -11,8 +11,10 @@ from ..step.batch import BatchSignature, batch_signature, map_batch
 from ..step.eager import StateDict
 from ..step.forward import Forward
 from .buffers import InputBuffers, bound_to
+from .held import hold, hold_alike
 from .plans import refused
 from .purity import Looks, require_equal
+from .reads import Reads
 
 KEPT = 32
 """Signatures of batches whose tables are kept."""
@@ -41,9 +43,12 @@ class CapturedForward:
         """
         table = self._table
         flat = None if table is None else table.flat(batch)
-        if table is not None and flat is not None and table.run(flat):
+        if table is not None and flat is not None and table.looks.count() and table.run(flat):
             return table.result
         table = self._bound_to(batch)
+        while not table.looks.count():
+            del self._known[table.signature]
+            table = self._bound_to(batch)
         table.feed(batch)
         table.run()
         return table.result
@@ -67,17 +72,21 @@ class _Table(InputBuffers):
     ) -> None:
         super().__init__(example, signature)
         self._record = partial(record_forward, function, arrays["params"], self.bound, arrays["model_state"], seed)
-        recording = self._record()
+        self._recording = recording = self._record()
+        reads = Reads(function)
+        again = self._record()
+        compared = hold(recording, again, (), here=True)
         self._graph, constants = forward_graph(recording)
-        self._require_same("the second time")
-        self._looks, graph = Looks(self._require_same), self._graph
-        self._bound: Bound = bound_to(compile_graph(graph, constants), recording, self.inputs, constants, arrays)
+        require_equal("the function", self._graph, forward_graph(again)[0], again, "the second time")
+        self.looks = Looks(reads, compared, self._look)
+        self._bound: Bound = bound_to(compile_graph(self._graph, constants), recording, self.inputs, constants, arrays)
         outputs = self._bound.plan.program.graph.outputs
         self.result = map_batch(lambda where, id: self._view(outputs[where]), recording.result, "result")
 
-    def _require_same(self, when: str) -> None:
+    def _look(self, when: str) -> None:
         again = self._record()
-        require_equal("the function", self._graph, forward_graph(again)[0], again, when)
+        hold_alike(self._recording, again)
+        require_equal("the function", self._graph, forward_graph(again)[0], again, when, arrays=False)
 
     def _view(self, id: int) -> Array:
         array = self._bound.value(id)
@@ -86,7 +95,6 @@ class _Table(InputBuffers):
 
     def run(self, flat: tuple[Any, ...] | None = None) -> bool:
         """Run on the batch that lies in the buffers, or is copied there first; False if it does not fit."""
-        self._looks.count()
         try:
             if flat is not None:
                 return self._bound.run_fed(self.feeds, flat)

@@ -78,9 +78,7 @@ class ReplayedStep(TrainingStep):
                 raise ShapeError(f"step: batch: expected {shown(known)} as captured, got {shown(key)}")
             if len(self._known) == PLANS_KEPT:
                 del self._known[next(iter(self._known))]
-            plans = Plans(self, batch, key, self._compile, self.mirror)
-            plans.require_same("the second time")
-            self._known[key] = plans
+            self._known[key] = Plans(self, batch, key, self._compile, self.mirror)
         self._plans = self._known[key]
         return self._plans
 
@@ -117,9 +115,9 @@ class ReplayedStep(TrainingStep):
 
         Raises DomainError if no batch has been bound yet, NonFiniteError as a single step does.
         """
-        step, launches = self.bound_plans("replay").step, range(0, n, LAUNCH)
-        losses = [self._many(step, [], min(LAUNCH, n - first)) for first in launches]
-        return np.concatenate(losses) if losses else np.empty(0, step.loss.dtype)
+        counts = [min(LAUNCH, n - first) for first in range(0, n, LAUNCH)]
+        losses = [self._many(self._standing(self.bound_plans("replay"), count), [], count) for count in counts]
+        return np.concatenate(losses) if losses else np.empty(0, self.bound_plans("replay").step.loss.dtype)
 
     def steps(self, batches: Iterable[Any]) -> npt.NDArray[np.floating[Any]]:
         """Train on several batches of one signature in one launch, all of them bound at once; the losses.
@@ -129,7 +127,7 @@ class ReplayedStep(TrainingStep):
         every = list(batches)
         if not every:
             return np.empty(0)
-        plans = self.bind(every[0])
+        plans = self._standing(self.bind(every[0]), len(every))
         for i, batch in enumerate(every):
             if batch_signature(batch) != plans.signature:
                 raise ShapeError(
@@ -137,7 +135,7 @@ class ReplayedStep(TrainingStep):
                 )
         columns = zip(*(batch_arrays(batch) for batch in every), strict=True)
         stacked = [np.array([np.asarray(a) for a in c], b.dtype) for c, b in zip(columns, plans.inputs, strict=True)]
-        return self._many(plans.step, stacked, len(every))
+        return self._many(plans, stacked, len(every))
 
     def grads(self, batch: Any) -> DenseGrads[AnyTensor]:
         """The gradient of every value that depends on a parameter, by name or id; no update.
@@ -195,16 +193,14 @@ class ReplayedStep(TrainingStep):
         """Run one of the plans on a batch: the plan at hand if the batch fits it, else the one of its signature."""
         plans = self._plans
         flat = None if plans is None else plans.flat(batch)
-        if plans is not None and flat is not None:
-            plans.looks.count()
+        if plans is not None and flat is not None and plans.looks.count():
             executable = plans.executable(kind)
             try:
                 if executable.bound.run_fed(plans.feeds, flat):
                     return executable
             except Fault as fault:
                 raise self._error(executable, fault, batch) from None
-        plans = self.bind(batch)
-        plans.looks.count()
+        plans = self._standing(self.bind(batch))
         executable = plans.executable(kind)
         try:
             executable.bound.run()
@@ -212,10 +208,17 @@ class ReplayedStep(TrainingStep):
             raise self._error(executable, fault, batch) from None
         return executable
 
-    def _many(self, executable: Executable, stacked: list[Array], n: int) -> npt.NDArray[np.floating[Any]]:
+    def _standing(self, plans: Plans, runs: int = 1) -> Plans:
+        """The plans, about to run so often, or others in their place where the arrays that they read are others now."""
+        while not plans.looks.count(runs):
+            batch = plans.bound
+            del self._known[plans.signature]
+            plans = self.bind(batch)
+        return plans
+
+    def _many(self, plans: Plans, stacked: list[Array], n: int) -> npt.NDArray[np.floating[Any]]:
+        executable = plans.step
         losses = np.empty(n, executable.loss.dtype)
-        plans = self.bound_plans("replay")
-        plans.looks.count(n)
         fault = executable.bound.run_many(plans.inputs, stacked, executable.loss, losses)
         if fault is not None:
             raise self._error(executable, fault, plans.bound)

@@ -106,7 +106,8 @@ FLOORS: dict[str, list[list[str]]] = {
         ["callbacks"],
     ],
     "runtime/captured": [
-        ["buffers", "profile", "purity"],
+        ["buffers", "held", "profile", "reads"],
+        ["purity"],
         ["plans"],
         ["forward", "replayed_step", "shares"],
         ["verification"],

@@ -9,15 +9,14 @@ from ..lower.bind import Bound, Fault
 from ..lower.compile import compile_graph
 from ..step.batch import BatchSignature, batch_signature, map_batch
 from ..step.eager import StateDict
-from ..step.forward import Forward
+from ..step.forward import Forward, eager_forward
+from ..step.loss_call import RunPoint
 from .buffers import InputBuffers, bound_to
 from .held import hold, hold_alike
+from .kept import PLAN_BYTES, KeptPlans
 from .plans import refused
 from .purity import Looks, require_equal
 from .reads import Reads
-
-KEPT = 32
-"""Signatures of batches whose tables are kept."""
 
 
 class CapturedForward:
@@ -27,11 +26,12 @@ class CapturedForward:
         function: see `Forward`.
         arrays: parameters, state and the model's state; read at each call where they lie, never copied.
         seed: of ``ctx.random``.
+        plan_bytes: how much memory the tables of batches of different shapes may take.
     """
 
-    def __init__(self, function: Forward, arrays: StateDict, seed: int = 0) -> None:
+    def __init__(self, function: Forward, arrays: StateDict, seed: int = 0, plan_bytes: int = PLAN_BYTES) -> None:
         self._function, self._arrays, self._seed = function, arrays, seed
-        self._known: dict[BatchSignature, _Table] = {}
+        self._known = KeptPlans[_Table]("capture_function", plan_bytes)
         self._table: _Table | None = None
 
     def __call__(self, batch: Any) -> Any:
@@ -45,23 +45,31 @@ class CapturedForward:
         flat = None if table is None else table.flat(batch)
         if table is not None and flat is not None and table.looks.count() and table.run(flat):
             return table.result
-        table = self._bound_to(batch)
+        key = batch_signature(batch)
+        if not self._known.is_worth(key):
+            return self._op_by_op(batch)
+        table = self._bound_to(batch, key)
         while not table.looks.count():
-            del self._known[table.signature]
-            table = self._bound_to(batch)
+            self._known.drop(key)
+            table = self._bound_to(batch, key)
         table.feed(batch)
         table.run()
         return table.result
 
-    def _bound_to(self, batch: Any) -> "_Table":
+    def _op_by_op(self, batch: Any) -> Any:
+        state = self._arrays["state"]
+        step = int(state["step"]) if "step" in state else 0
+        point = RunPoint(step, self._seed, self._arrays["model_state"], training=False)
+        return eager_forward(self._function, self._arrays["params"], batch, point)
+
+    def _bound_to(self, batch: Any, key: BatchSignature) -> "_Table":
         """The table for batches like this one; recorded at the first of its signature."""
-        key = batch_signature(batch)
-        if key not in self._known:
-            if len(self._known) == KEPT:
-                del self._known[next(iter(self._known))]
-            self._known[key] = _Table(self._function, self._arrays, self._seed, batch, key)
-        self._table = self._known[key]
-        return self._table
+        table = self._known.get(key)
+        if table is None:
+            table = _Table(self._function, self._arrays, self._seed, batch, key)
+            self._known.put(key, table)
+        self._table = table
+        return table
 
 
 class _Table(InputBuffers):
@@ -82,6 +90,11 @@ class _Table(InputBuffers):
         self._bound: Bound = bound_to(compile_graph(self._graph, constants), recording, self.inputs, constants, arrays)
         outputs = self._bound.plan.program.graph.outputs
         self.result = map_batch(lambda where, id: self._view(outputs[where]), recording.result, "result")
+
+    @property
+    def nbytes(self) -> int:
+        """Of the input buffers and the arena."""
+        return super().nbytes + self._bound.plan.arena_bytes
 
     def _look(self, when: str) -> None:
         again = self._record()

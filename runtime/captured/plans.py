@@ -63,6 +63,12 @@ class Plans(InputBuffers):
         arrays = hold(self.recording, again, _arrays(step), here=mirror is None)
         self._require_same(again, "the second time", arrays=True)
         self.looks = Looks(reads, arrays, self._look)
+        self._arenas = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Of the input buffers, and of the arenas of what has been compiled."""
+        return super().nbytes + self._arenas
 
     def _record(self) -> Recording:
         step = self._step
@@ -150,6 +156,7 @@ class Plans(InputBuffers):
 
     def _bound(self, graph: IRGraph, constants: dict[int, Array]) -> "Executable":
         plan = self._compile(graph, constants)
+        self._arenas += plan.arena_bytes
         given = (plan, self.recording, self.inputs, constants, self._step.arrays)
         if self._mirror is None:
             return Executable(bound_to(*given), self.recording)

@@ -19,6 +19,7 @@ from ..step.eager import StateDict, TrainingStep, eager_gradients
 from ..step.evaluate import NonFiniteError
 from ..step.loss_call import LossFn
 from ..step.update import Recipe
+from .kept import AT_ONCE, PLAN_BYTES, KeptPlans
 from .plans import Executable, Kind, Plans, refused
 
 if TYPE_CHECKING:
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
 OnShapeChange = Literal["recapture", "error"]
 
 Device = Literal["cpu", "cuda"]
-
-PLANS_KEPT = 32
-"""Signatures of batches whose plans a step keeps."""
 
 LAUNCH = 16
 """Replays between two looks at whether Ctrl-C came."""
@@ -50,6 +48,7 @@ class ReplayedStep(TrainingStep):
         without_passes: Collection[str] = (),
         kernels: Mapping[Kernel, Kernel] | None = None,
         device: Device = "cpu",
+        plan_bytes: int = PLAN_BYTES,
     ) -> None:
         self.mirror: Mirror | None = None
         super().__init__(loss_fn, params, recipe, model_state, seed)
@@ -59,7 +58,7 @@ class ReplayedStep(TrainingStep):
         self._on_shape_change: OnShapeChange = on_shape_change
         self._without, self._kernels = tuple(without_passes), dict(kernels or {})
         self._compile = partial(compile_graph, passes=without(without_passes), kernels=self._kernels)
-        self._known: dict[BatchSignature, Plans] = {}
+        self._known = KeptPlans[Plans]("capture", plan_bytes)
         self._plans: Plans | None = None
 
     def settle(self) -> None:
@@ -72,15 +71,20 @@ class ReplayedStep(TrainingStep):
     def record(self, batch: Any) -> Plans:
         """The plans for batches like this one; recorded at the first of its signature. Nothing runs."""
         key = batch_signature(batch)
-        if key not in self._known:
-            if self._known and self._on_shape_change == "error":
-                known = next(iter(self._known))
-                raise ShapeError(f"step: batch: expected {shown(known)} as captured, got {shown(key)}")
-            if len(self._known) == PLANS_KEPT:
-                del self._known[next(iter(self._known))]
-            self._known[key] = Plans(self, batch, key, self._compile, self.mirror)
-        self._plans = self._known[key]
-        return self._plans
+        plans = self._known.get(key)
+        if plans is None:
+            if self._on_shape_change == "error" and (known := next(iter(self._known), None)) is not None:
+                raise ShapeError(f"step: batch: expected {shown(known.signature)} as captured, got {shown(key)}")
+            plans = Plans(self, batch, key, self._compile, self.mirror)
+            self._known.put(key, plans)
+        self._plans = plans
+        return plans
+
+    def is_worth(self, batch: Any) -> bool:
+        """Whether a batch is to run as captured: of many shapes not each is worth a plan. On a GPU all are."""
+        if self.mirror is not None or self._on_shape_change == "error" or len(self._known) < AT_ONCE:
+            return True
+        return self._known.is_worth(batch_signature(batch))
 
     def forget(self) -> None:
         """Drop every plan: the next batch is recorded anew."""
@@ -212,7 +216,7 @@ class ReplayedStep(TrainingStep):
         """The plans, about to run so often, or others in their place where the arrays that they read are others now."""
         while not plans.looks.count(runs):
             batch = plans.bound
-            del self._known[plans.signature]
+            self._known.drop(plans.signature)
             plans = self.bind(batch)
         return plans
 

@@ -97,6 +97,11 @@ class SharePlan(InputBuffers):
         self._require_same(again, "the second time")
         self._looks = Looks(reads, hold(recording, again, (), here=False), self.require_same)
 
+    @property
+    def nbytes(self) -> int:
+        """Of the input buffers and the arena."""
+        return super().nbytes + self._bound.plan.arena_bytes
+
     def _recorded(self) -> SharedRecording:
         step = self._step
         return record_share(

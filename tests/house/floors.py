@@ -106,7 +106,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["callbacks"],
     ],
     "runtime/captured": [
-        ["buffers", "held", "profile", "reads"],
+        ["buffers", "held", "kept", "profile", "reads"],
         ["purity"],
         ["plans"],
         ["forward", "replayed_step", "shares"],

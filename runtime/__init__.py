@@ -4,6 +4,7 @@ from . import data
 from .captured.captured_function import CapturedFunction, capture_function
 from .captured.captured_step import CapturedStep, capture
 from .captured.completed import completed
+from .captured.kept import ManyShapesWarning
 from .captured.purity import CaptureError
 from .cuda.driver import CudaError
 from .data import Batches, Dataset, Stream
@@ -38,6 +39,7 @@ __all__ = [
     "EarlyStopping",
     "Evaluation",
     "History",
+    "ManyShapesWarning",
     "NonFiniteError",
     "Recorder",
     "RecorderError",

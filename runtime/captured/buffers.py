@@ -36,6 +36,11 @@ class InputBuffers:
         self._names: list[Any] = list(example) if kind is dict else []
         self._named = bool(places) and places == [f"batch[{name!r}]" for name in self._names]
 
+    @property
+    def nbytes(self) -> int:
+        """Of the buffers; those that derive from this add what they hold besides."""
+        return sum(array.nbytes for array in self.inputs)
+
     def flat(self, batch: Any) -> tuple[Any, ...] | None:
         """What a batch of one array, or a tuple, list or dict of as many as here, holds; None for any other."""
         kind = batch.__class__

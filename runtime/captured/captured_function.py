@@ -5,15 +5,18 @@ from typing import Any
 
 from ..step.batch import map_batch
 from .forward import CapturedForward
+from .kept import PLAN_BYTES
 
 
 class CapturedFunction:
     """What `capture_function` gives: the same function of arrays. For one thread at a time."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], plan_bytes: int = PLAN_BYTES) -> None:
         self._name = getattr(function, "__qualname__", type(function).__name__)
         self._forward = CapturedForward(
-            lambda p, given, context: function(*given), {"params": {}, "state": {}, "model_state": {}}
+            lambda p, given, context: function(*given),
+            {"params": {}, "state": {}, "model_state": {}},
+            plan_bytes=plan_bytes,
         )
 
     def __repr__(self) -> str:
@@ -24,16 +27,18 @@ class CapturedFunction:
         return map_batch(lambda where, array: array.copy(), self._forward(arrays))
 
 
-def capture_function(function: Callable[..., Any], *examples: Any) -> CapturedFunction:
+def capture_function(function: Callable[..., Any], *examples: Any, plan_bytes: int = PLAN_BYTES) -> CapturedFunction:
     """A function of Vars, recorded and compiled as a function of arrays: for inference, and whatever needs no gradient.
 
-    It runs on values that have only shapes, at its first call for each signature of its arguments, and from then on as
-    a table of kernel calls, with the bits that it has op by op. What it takes from elsewhere must stay as it was then;
-    it is recorded again before the runs 2, 4, 8, … to see.
+    It runs on values that have only shapes, once for each signature of its arguments, and from then on as a
+    table of kernel calls, with the bits that it has op by op. Arrays that it closes over are read as they are at each
+    call; other things that it takes from elsewhere must stay as they were (docs/captured_steps.md).
 
     Args:
         function: of Vars; it returns Vars, or tuples, lists and dicts of Vars.
         examples: arrays, or tuples, lists and dicts of arrays, whose signature is captured at once.
+        plan_bytes: how much memory the tables of calls of different shapes may take. Of more
+            than two shapes each is captured when it has come 32 times, and runs op by op before.
 
     Raises:
         TapeError: the function reads a value.
@@ -46,11 +51,11 @@ def capture_function(function: Callable[..., Any], *examples: Any) -> CapturedFu
     >>> from dgrr.tape import nn
     >>> model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
     >>> params, x = model.init(seed=0), np.ones((5, 3), np.float32)
-    >>> predict = capture_function(lambda x: model(params, x), x)
-    >>> predict(x).shape, predict(x[:1]).shape
+    >>> predict = capture_function(model, params, x)
+    >>> predict(params, x).shape, predict(params, x[:1]).shape
     ((5, 2), (1, 2))
     """
-    captured = CapturedFunction(function)
+    captured = CapturedFunction(function, plan_bytes)
     if examples:
         captured(*examples)
     return captured

@@ -15,6 +15,7 @@ from ..optim.groups import Optimizer
 from ..step.loss_call import LossFn
 from ..step.tree import Order
 from ..step.update import Recipe
+from .kept import PLAN_BYTES
 from .profile import Profile, profile
 from .replayed_step import Device, OnShapeChange, ReplayedStep
 from .verification import REFERENCE_WORK, VerifyReport, verify_step
@@ -23,8 +24,8 @@ from .verification import REFERENCE_WORK, VerifyReport, verify_step
 class CapturedStep(ReplayedStep):
     """One training step. ``step(batch)`` updates ``step.params`` and ``step.state`` and returns the loss.
 
-    Batches of another shape are captured once and kept, or refused if so asked; of many shapes, the plans of
-    those captured last. A step is for one thread at a time; different steps may run at once.
+    Batches of another shape are captured once and kept, or refused if so asked; of so many shapes that their plans
+    take more than ``plan_bytes``, those used last. A step is for one thread at a time; different steps may run at once.
     """
 
     def about(self) -> dict[str, object]:
@@ -89,6 +90,7 @@ class CapturedStep(ReplayedStep):
             without_passes=self._without,
             kernels=kernels,
             device=self.device,
+            plan_bytes=self._known.most_bytes,
         )
         step.load_state_dict(self.state_dict())
         step.bind(self.bound_plans("with_kernel").bound)
@@ -130,6 +132,7 @@ def capture(
     on_shape_change: OnShapeChange = "recapture",
     without_passes: Collection[str] = (),
     device: Device = "cpu",
+    plan_bytes: int = PLAN_BYTES,
 ) -> CapturedStep:
     """A training step on copies of ``params``, recorded and compiled; nothing runs, nothing is trained.
 
@@ -138,7 +141,8 @@ def capture(
     ``clip_norm`` and ``clip_value`` bound the gradients before the update; ``order``, ``optimizer``, ``frozen`` and
     ``ema`` are as for `Trainer`; ``on_shape_change`` says whether a batch of another shape is captured too or is an
     error; ``without_passes`` switches compiler passes off by name, with the same bits. ``device`` "cuda" runs the step
-    on an NVIDIA GPU, with the same bits.
+    on an NVIDIA GPU, with the same bits. ``plan_bytes`` is how much memory the plans for batches of all shapes
+    may take, arenas and input buffers; beyond it those used longest ago go.
     Raises what the model raises; TapeError if it reads a value, which is not there yet; DomainError; CudaError where
     there is no GPU, or a kernel has no form for it.
     """
@@ -152,6 +156,7 @@ def capture(
         on_shape_change=on_shape_change,
         without_passes=without_passes,
         device=device,
+        plan_bytes=plan_bytes,
     )
     plans = step.record(example_batch)
     plans.feed(example_batch)

@@ -9,13 +9,14 @@ from ..lower.bind import Bound, Fault
 from ..lower.compile import compile_graph
 from ..step.batch import BatchSignature, batch_signature, map_batch
 from ..step.eager import StateDict
-from ..step.forward import Forward
+from ..step.forward import Forward, eager_forward
+from ..step.loss_call import RunPoint
 from .buffers import InputBuffers, bound_to
+from .held import hold, hold_alike
+from .kept import PLAN_BYTES, KeptPlans
 from .plans import refused
 from .purity import Looks, require_equal
-
-KEPT = 32
-"""Signatures of batches whose tables are kept."""
+from .reads import Reads
 
 
 class CapturedForward:
@@ -25,11 +26,12 @@ class CapturedForward:
         function: see `Forward`.
         arrays: parameters, state and the model's state; read at each call where they lie, never copied.
         seed: of ``ctx.random``.
+        plan_bytes: how much memory the tables of batches of different shapes may take.
     """
 
-    def __init__(self, function: Forward, arrays: StateDict, seed: int = 0) -> None:
+    def __init__(self, function: Forward, arrays: StateDict, seed: int = 0, plan_bytes: int = PLAN_BYTES) -> None:
         self._function, self._arrays, self._seed = function, arrays, seed
-        self._known: dict[BatchSignature, _Table] = {}
+        self._known = KeptPlans[_Table]("capture_function", plan_bytes)
         self._table: _Table | None = None
 
     def __call__(self, batch: Any) -> Any:
@@ -41,22 +43,33 @@ class CapturedForward:
         """
         table = self._table
         flat = None if table is None else table.flat(batch)
-        if table is not None and flat is not None and table.run(flat):
+        if table is not None and flat is not None and table.looks.count() and table.run(flat):
             return table.result
-        table = self._bound_to(batch)
+        key = batch_signature(batch)
+        if not self._known.is_worth(key):
+            return self._op_by_op(batch)
+        table = self._bound_to(batch, key)
+        while not table.looks.count():
+            self._known.drop(key)
+            table = self._bound_to(batch, key)
         table.feed(batch)
         table.run()
         return table.result
 
-    def _bound_to(self, batch: Any) -> "_Table":
+    def _op_by_op(self, batch: Any) -> Any:
+        state = self._arrays["state"]
+        step = int(state["step"]) if "step" in state else 0
+        point = RunPoint(step, self._seed, self._arrays["model_state"], training=False)
+        return eager_forward(self._function, self._arrays["params"], batch, point)
+
+    def _bound_to(self, batch: Any, key: BatchSignature) -> "_Table":
         """The table for batches like this one; recorded at the first of its signature."""
-        key = batch_signature(batch)
-        if key not in self._known:
-            if len(self._known) == KEPT:
-                del self._known[next(iter(self._known))]
-            self._known[key] = _Table(self._function, self._arrays, self._seed, batch, key)
-        self._table = self._known[key]
-        return self._table
+        table = self._known.get(key)
+        if table is None:
+            table = _Table(self._function, self._arrays, self._seed, batch, key)
+            self._known.put(key, table)
+        self._table = table
+        return table
 
 
 class _Table(InputBuffers):
@@ -67,17 +80,26 @@ class _Table(InputBuffers):
     ) -> None:
         super().__init__(example, signature)
         self._record = partial(record_forward, function, arrays["params"], self.bound, arrays["model_state"], seed)
-        recording = self._record()
+        self._recording = recording = self._record()
+        reads = Reads(function)
+        again = self._record()
+        compared = hold(recording, again, (), here=True)
         self._graph, constants = forward_graph(recording)
-        self._require_same("the second time")
-        self._looks, graph = Looks(self._require_same), self._graph
-        self._bound: Bound = bound_to(compile_graph(graph, constants), recording, self.inputs, constants, arrays)
+        require_equal("the function", self._graph, forward_graph(again)[0], again, "the second time")
+        self.looks = Looks(reads, compared, self._look)
+        self._bound: Bound = bound_to(compile_graph(self._graph, constants), recording, self.inputs, constants, arrays)
         outputs = self._bound.plan.program.graph.outputs
         self.result = map_batch(lambda where, id: self._view(outputs[where]), recording.result, "result")
 
-    def _require_same(self, when: str) -> None:
+    @property
+    def nbytes(self) -> int:
+        """Of the input buffers and the arena."""
+        return super().nbytes + self._bound.plan.arena_bytes
+
+    def _look(self, when: str) -> None:
         again = self._record()
-        require_equal("the function", self._graph, forward_graph(again)[0], again, when)
+        hold_alike(self._recording, again)
+        require_equal("the function", self._graph, forward_graph(again)[0], again, when, arrays=False)
 
     def _view(self, id: int) -> Array:
         array = self._bound.value(id)
@@ -86,7 +108,6 @@ class _Table(InputBuffers):
 
     def run(self, flat: tuple[Any, ...] | None = None) -> bool:
         """Run on the batch that lies in the buffers, or is copied there first; False if it does not fit."""
-        self._looks.count()
         try:
             if flat is not None:
                 return self._bound.run_fed(self.feeds, flat)

@@ -1,6 +1,6 @@
 """The plans of a captured step for batches of one signature."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,6 +17,7 @@ from ..ir.record import (
     loss_graph,
     metric_name,
     record,
+    record_loss,
     step_graph,
     tape_graph,
     value_name,
@@ -28,7 +29,9 @@ from ..step.batch import BatchSignature
 from ..step.eager import TrainingStep, mean_metrics
 from ..step.memory import line_aligned
 from .buffers import InputBuffers, bound_to, outside_of
-from .purity import Looks, require_same, require_same_loss
+from .held import hold, hold_alike
+from .purity import ArraysChanged, Looks, require_equal
+from .reads import Reads
 
 if TYPE_CHECKING:
     from ..cuda.mirror import Mirror
@@ -54,8 +57,22 @@ class Plans(InputBuffers):
     ) -> None:
         super().__init__(example, signature, line_aligned if mirror is None else mirror.gpu.pinned)
         self._step, self._compile, self._mirror = step, compile, mirror
-        self.recording = record(step.loss_fn, step.params, example, step.recipe, step.model_state, step.seed)
-        self.looks = Looks(self._look)
+        self.recording = self._record()
+        reads = Reads(step.loss_fn)
+        again = self._record()
+        arrays = hold(self.recording, again, _arrays(step), here=mirror is None)
+        self._require_same(again, "the second time", arrays=True)
+        self.looks = Looks(reads, arrays, self._look)
+        self._arenas = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Of the input buffers, and of the arenas of what has been compiled."""
+        return super().nbytes + self._arenas
+
+    def _record(self) -> Recording:
+        step = self._step
+        return record(step.loss_fn, step.params, self.bound, step.recipe, step.model_state, step.seed)
 
     @cached_property
     def _recorded(self) -> tuple[IRGraph, dict[int, Array]]:
@@ -68,10 +85,23 @@ class Plans(InputBuffers):
 
     def require_same(self, when: str) -> None:
         """Raise CaptureError if the loss function, recorded once more, is not what the plans run."""
-        require_same(self.graph, self._step, self.bound, when)
+        again = self._record()
+        hold_alike(self.recording, again)
+        try:
+            self._require_same(again, when, arrays=not self.looks.changed)
+        except ArraysChanged:
+            return  # since the last run: before the next one all is recorded anew
+
+    def _require_same(self, again: Recording, when: str, *, arrays: bool) -> None:
+        graph, _ = step_graph(again, self._step.recipe, self._step.state)
+        require_equal("loss_fn", self.graph, graph, again, when, arrays=arrays)
 
     def _look(self, when: str) -> None:
-        require_same_loss(self._loss_graph, self._step, self.bound, when)
+        """The same up to the loss of the first micro-batch, in a fifth of the time; raises ArraysChanged too."""
+        step = self._step
+        again = record_loss(step.loss_fn, step.params, self.bound, step.recipe, step.model_state, step.seed)
+        hold_alike(self.recording, again)
+        require_equal("loss_fn", self._loss_graph, loss_graph(again, len(again.tape)), again, when, arrays=False)
 
     @cached_property
     def _loss_graph(self) -> IRGraph:
@@ -126,6 +156,7 @@ class Plans(InputBuffers):
 
     def _bound(self, graph: IRGraph, constants: dict[int, Array]) -> "Executable":
         plan = self._compile(graph, constants)
+        self._arenas += plan.arena_bytes
         given = (plan, self.recording, self.inputs, constants, self._step.arrays)
         if self._mirror is None:
             return Executable(bound_to(*given), self.recording)
@@ -146,6 +177,10 @@ class Plans(InputBuffers):
         for id in self.recording.dense:
             found[id] = AnyTensor(self.dense.bound.value(outputs[gradient_name(id)]))
         return DenseGrads(list(tape), found, tape.node)
+
+
+def _arrays(step: TrainingStep) -> Iterator[Array]:
+    return (array for part in step.arrays.values() for array in part.values())
 
 
 class Executable:

@@ -27,7 +27,8 @@ from ..step.state_digest import state_digest
 from ..step.tree import range_of
 from ..step.update import Recipe
 from .captured_step import CapturedStep
-from .replayed_step import PLANS_KEPT, OnShapeChange, shown
+from .kept import PLAN_BYTES, KeptPlans
+from .replayed_step import OnShapeChange, shown
 from .shares import MODEL_STATE, PARAM, Share, SharePlan, eager_share
 
 
@@ -68,6 +69,7 @@ class RankedStep(TrainingStep):
         model_state: Arrays | None = None,
         seed: int = 0,
         on_shape_change: OnShapeChange = "recapture",
+        plan_bytes: int = PLAN_BYTES,
     ) -> None:
         if recipe.order != "tree":
             raise DomainError(
@@ -78,7 +80,7 @@ class RankedStep(TrainingStep):
         self.own = range_of(recipe.accumulate, ranks.rank, ranks.size)
         """The numbers of this rank's micro-batches in each step."""
         super().__init__(loss_fn, params, recipe, model_state, seed)
-        self._known: dict[BatchSignature, SharePlan] = {}
+        self._known = KeptPlans[SharePlan]("capture", plan_bytes)
         self._consumed: dict[str, Array] = {}
         self._consumed_names: list[str] = []
 
@@ -138,24 +140,22 @@ class RankedStep(TrainingStep):
     def _share(self, batch: tuple[Any, ...]) -> Share:
         if len(batch) != len(self.own):
             raise DomainError(f"batch: expected a tuple of this rank's {len(self.own)} micro-batches, got {len(batch)}")
-        if not self._eager:
-            return self._plan(batch)(batch, self._arena.begin)
+        key = () if self._eager else batch_signature(batch)
+        if not self._eager and (self._on_shape_change == "error" or self._known.is_worth(key)):
+            return self._plan(batch, key)(batch, self._arena.begin)
         share = eager_share(self, batch, self.own.start)
         for segment in reversed(range(len(self._arena.names))):
             self._arena.begin(segment, share.sums)
         return share
 
-    def _plan(self, batch: tuple[Any, ...]) -> SharePlan:
-        key = batch_signature(batch)
-        if key not in self._known:
-            if self._known and self._on_shape_change == "error":
-                raise ShapeError(
-                    f"step: batch: expected {shown(next(iter(self._known)))} as captured, got {shown(key)}"
-                )
-            if len(self._known) == PLANS_KEPT:
-                del self._known[next(iter(self._known))]
-            self._known[key] = SharePlan(self, batch, key, self.own.start, self._arena, early=self._ranks.overlap)
-        return self._known[key]
+    def _plan(self, batch: tuple[Any, ...], key: BatchSignature) -> SharePlan:
+        plan = self._known.get(key)
+        if plan is None:
+            if self._on_shape_change == "error" and (known := next(iter(self._known), None)) is not None:
+                raise ShapeError(f"step: batch: expected {shown(known.signature)} as captured, got {shown(key)}")
+            plan = SharePlan(self, batch, key, self.own.start, self._arena, early=self._ranks.overlap)
+            self._known.put(key, plan)
+        return plan
 
     def _agree(self, share: Share, *, finite: bool) -> bool:
         """Whether all ranks have found finite means. Raises DomainError if they have not computed the same things."""
@@ -238,7 +238,7 @@ class RankedStep(TrainingStep):
 
     def require_same(self, when: str) -> None:
         """Raise CaptureError if ``loss_fn``, recorded once more, is not what the plans have run."""
-        for plan in self._known.values():
+        for plan in self._known:
             plan.require_same(when)
 
     # ------------------------------------------------------------------ the whole, for which all ranks are called

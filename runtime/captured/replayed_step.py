@@ -19,6 +19,7 @@ from ..step.eager import StateDict, TrainingStep, eager_gradients
 from ..step.evaluate import NonFiniteError
 from ..step.loss_call import LossFn
 from ..step.update import Recipe
+from .kept import AT_ONCE, PLAN_BYTES, KeptPlans
 from .plans import Executable, Kind, Plans, refused
 
 if TYPE_CHECKING:
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
 OnShapeChange = Literal["recapture", "error"]
 
 Device = Literal["cpu", "cuda"]
-
-PLANS_KEPT = 32
-"""Signatures of batches whose plans a step keeps."""
 
 LAUNCH = 16
 """Replays between two looks at whether Ctrl-C came."""
@@ -50,6 +48,7 @@ class ReplayedStep(TrainingStep):
         without_passes: Collection[str] = (),
         kernels: Mapping[Kernel, Kernel] | None = None,
         device: Device = "cpu",
+        plan_bytes: int = PLAN_BYTES,
     ) -> None:
         self.mirror: Mirror | None = None
         super().__init__(loss_fn, params, recipe, model_state, seed)
@@ -59,7 +58,7 @@ class ReplayedStep(TrainingStep):
         self._on_shape_change: OnShapeChange = on_shape_change
         self._without, self._kernels = tuple(without_passes), dict(kernels or {})
         self._compile = partial(compile_graph, passes=without(without_passes), kernels=self._kernels)
-        self._known: dict[BatchSignature, Plans] = {}
+        self._known = KeptPlans[Plans]("capture", plan_bytes)
         self._plans: Plans | None = None
 
     def settle(self) -> None:
@@ -72,17 +71,20 @@ class ReplayedStep(TrainingStep):
     def record(self, batch: Any) -> Plans:
         """The plans for batches like this one; recorded at the first of its signature. Nothing runs."""
         key = batch_signature(batch)
-        if key not in self._known:
-            if self._known and self._on_shape_change == "error":
-                known = next(iter(self._known))
-                raise ShapeError(f"step: batch: expected {shown(known)} as captured, got {shown(key)}")
-            if len(self._known) == PLANS_KEPT:
-                del self._known[next(iter(self._known))]
+        plans = self._known.get(key)
+        if plans is None:
+            if self._on_shape_change == "error" and (known := next(iter(self._known), None)) is not None:
+                raise ShapeError(f"step: batch: expected {shown(known.signature)} as captured, got {shown(key)}")
             plans = Plans(self, batch, key, self._compile, self.mirror)
-            plans.require_same("the second time")
-            self._known[key] = plans
-        self._plans = self._known[key]
-        return self._plans
+            self._known.put(key, plans)
+        self._plans = plans
+        return plans
+
+    def is_worth(self, batch: Any) -> bool:
+        """Whether a batch is to run as captured: of many shapes not each is worth a plan. On a GPU all are."""
+        if self.mirror is not None or self._on_shape_change == "error" or len(self._known) < AT_ONCE:
+            return True
+        return self._known.is_worth(batch_signature(batch))
 
     def forget(self) -> None:
         """Drop every plan: the next batch is recorded anew."""
@@ -117,9 +119,9 @@ class ReplayedStep(TrainingStep):
 
         Raises DomainError if no batch has been bound yet, NonFiniteError as a single step does.
         """
-        step, launches = self.bound_plans("replay").step, range(0, n, LAUNCH)
-        losses = [self._many(step, [], min(LAUNCH, n - first)) for first in launches]
-        return np.concatenate(losses) if losses else np.empty(0, step.loss.dtype)
+        counts = [min(LAUNCH, n - first) for first in range(0, n, LAUNCH)]
+        losses = [self._many(self._standing(self.bound_plans("replay"), count), [], count) for count in counts]
+        return np.concatenate(losses) if losses else np.empty(0, self.bound_plans("replay").step.loss.dtype)
 
     def steps(self, batches: Iterable[Any]) -> npt.NDArray[np.floating[Any]]:
         """Train on several batches of one signature in one launch, all of them bound at once; the losses.
@@ -129,7 +131,7 @@ class ReplayedStep(TrainingStep):
         every = list(batches)
         if not every:
             return np.empty(0)
-        plans = self.bind(every[0])
+        plans = self._standing(self.bind(every[0]), len(every))
         for i, batch in enumerate(every):
             if batch_signature(batch) != plans.signature:
                 raise ShapeError(
@@ -137,7 +139,7 @@ class ReplayedStep(TrainingStep):
                 )
         columns = zip(*(batch_arrays(batch) for batch in every), strict=True)
         stacked = [np.array([np.asarray(a) for a in c], b.dtype) for c, b in zip(columns, plans.inputs, strict=True)]
-        return self._many(plans.step, stacked, len(every))
+        return self._many(plans, stacked, len(every))
 
     def grads(self, batch: Any) -> DenseGrads[AnyTensor]:
         """The gradient of every value that depends on a parameter, by name or id; no update.
@@ -195,16 +197,14 @@ class ReplayedStep(TrainingStep):
         """Run one of the plans on a batch: the plan at hand if the batch fits it, else the one of its signature."""
         plans = self._plans
         flat = None if plans is None else plans.flat(batch)
-        if plans is not None and flat is not None:
-            plans.looks.count()
+        if plans is not None and flat is not None and plans.looks.count():
             executable = plans.executable(kind)
             try:
                 if executable.bound.run_fed(plans.feeds, flat):
                     return executable
             except Fault as fault:
                 raise self._error(executable, fault, batch) from None
-        plans = self.bind(batch)
-        plans.looks.count()
+        plans = self._standing(self.bind(batch))
         executable = plans.executable(kind)
         try:
             executable.bound.run()
@@ -212,10 +212,17 @@ class ReplayedStep(TrainingStep):
             raise self._error(executable, fault, batch) from None
         return executable
 
-    def _many(self, executable: Executable, stacked: list[Array], n: int) -> npt.NDArray[np.floating[Any]]:
+    def _standing(self, plans: Plans, runs: int = 1) -> Plans:
+        """The plans, about to run so often, or others in their place where the arrays that they read are others now."""
+        while not plans.looks.count(runs):
+            batch = plans.bound
+            self._known.drop(plans.signature)
+            plans = self.bind(batch)
+        return plans
+
+    def _many(self, plans: Plans, stacked: list[Array], n: int) -> npt.NDArray[np.floating[Any]]:
+        executable = plans.step
         losses = np.empty(n, executable.loss.dtype)
-        plans = self.bound_plans("replay")
-        plans.looks.count(n)
         fault = executable.bound.run_many(plans.inputs, stacked, executable.loss, losses)
         if fault is not None:
             raise self._error(executable, fault, plans.bound)

@@ -17,8 +17,10 @@ from ..step.eager import TrainingStep, tensors
 from ..step.evaluate import evaluations
 from ..step.gathered import Arena
 from .buffers import InputBuffers, bound_to
+from .held import hold
 from .plans import refused
 from .purity import Looks, require_equal
+from .reads import Reads
 
 PARAM, MODEL_STATE = "param ", "model state "
 """What stands before names in the arena."""
@@ -90,8 +92,15 @@ class SharePlan(InputBuffers):
         self._bound = bound_to(plan, recording, self.inputs, constants, step.arrays, self._in_rows)
         self._sums = self._share([])
         self._stops = self._stretches(arena.names) if early else [self._bound.count] * len(arena.names)
-        self.require_same("the second time")
-        self._looks = Looks(self.require_same)
+        reads = Reads(step.loss_fn)
+        again = self._recorded()
+        self._require_same(again, "the second time")
+        self._looks = Looks(reads, hold(recording, again, (), here=False), self.require_same)
+
+    @property
+    def nbytes(self) -> int:
+        """Of the input buffers and the arena."""
+        return super().nbytes + self._bound.plan.arena_bytes
 
     def _recorded(self) -> SharedRecording:
         step = self._step
@@ -101,7 +110,9 @@ class SharePlan(InputBuffers):
 
     def require_same(self, when: str) -> None:
         """Raise CaptureError if the loss function, recorded once more, is not what the plan runs."""
-        again = self._recorded()
+        self._require_same(self._recorded(), when)
+
+    def _require_same(self, again: SharedRecording, when: str) -> None:
         require_equal("loss_fn", self._graph, share_graph(again)[0], again, when)
 
     def _stretches(self, segments: Sequence[Sequence[str]]) -> list[int]:

@@ -1,5 +1,6 @@
 """Data sets of arrays, streams of samples, their batches, and a small real set: the UCI handwritten digits."""
 
+from .bucketed import Buckets, buckets
 from .dataset import Batches, Dataset
 from .epochs import Epochs, LengthError, Prefetch
 from .random import SampleRandom
@@ -8,6 +9,7 @@ from .uci_digits import digits
 
 __all__ = [
     "Batches",
+    "Buckets",
     "Dataset",
     "Epochs",
     "LengthError",
@@ -15,5 +17,6 @@ __all__ = [
     "SampleRandom",
     "Stream",
     "StreamBatches",
+    "buckets",
     "digits",
 ]

@@ -50,6 +50,11 @@ class Builder:
             return repr(array.flat[0].item())
         return "sha256:" + sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:32]
 
+    def held(self, id: int, array: Array) -> str:
+        """Keep the array that a constant is, whatever will be in it; returns its content, which says so."""
+        self.constants[id] = array
+        return f"array %{id}"
+
     def graph(self, name: str, outputs: Mapping[str, int]) -> IRGraph:
         """The graph as it is now."""
         return IRGraph(name, self.values, tuple(self.nodes), outputs, self.updates)

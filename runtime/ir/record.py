@@ -299,14 +299,17 @@ def begun(recording: Recorded, nodes: int | None = None) -> Builder:
     if recording.step is not None:
         roles[recording.step] = Role.STATE
     for node in islice(recording.tape, nodes):
-        _add(builder, node, roles.get(node.id, Role.CONST))
+        _add(builder, node, roles.get(node.id, Role.CONST), recording.tape.held.get(node.id))
     return builder
 
 
-def _add(builder: Builder, node: Node, role: Role) -> None:
+def _add(builder: Builder, node: Node, role: Role, held: Array | None) -> None:
     spec, name = node.value.spec, node.name or ""
     if node.op is None:
-        content = "" if isinstance(node.value, Symbol) else builder.constant(node.id, node.value.array)
+        if held is not None:
+            content = builder.held(node.id, held)
+        else:
+            content = "" if isinstance(node.value, Symbol) else builder.constant(node.id, node.value.array)
         builder.declare(Value(node.id, spec.shape, spec.dtype, role, name, content))
         return
     builder.declare(Value(node.id, spec.shape, spec.dtype, Role.STATIC, name))

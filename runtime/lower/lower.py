@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from math import prod
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from ...arrays import Array
 from ...tape.errors import DomainError
@@ -173,6 +174,6 @@ def _kernel_call(step: KernelStep, out: int, inputs: tuple[int, ...], source: in
 def stored(array: Array) -> tuple[Array, ArrayLayout]:
     """A constant as it is kept, and its layout: one number that is repeated is kept once."""
     if array.size and not any(array.strides):
-        return array[(0,) * array.ndim].reshape(1), ArrayLayout(array.shape, array.strides, 0, array.dtype)
+        return as_strided(array, (1,), (array.itemsize,)), ArrayLayout(array.shape, array.strides, 0, array.dtype)
     dense = np.ascontiguousarray(array)
     return dense, ArrayLayout.dense(array.shape, array.dtype)

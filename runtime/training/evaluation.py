@@ -11,6 +11,7 @@ import numpy as np
 from ...arrays import Array
 from ...tape import AnyVar, DomainError, ShapeError
 from ..captured.forward import CapturedForward
+from ..captured.kept import PLAN_BYTES
 from ..captured.ranked_step import RankedStep
 from ..data import Dataset, Epochs
 from ..data.shares import of_groups
@@ -42,8 +43,15 @@ class Forwards:
     """
 
     def __init__(
-        self, step: TrainingStep, *, eager: bool, averages: bool = False, ranks: Exchange | None = None
+        self,
+        step: TrainingStep,
+        *,
+        eager: bool,
+        averages: bool = False,
+        ranks: Exchange | None = None,
+        plan_bytes: int = PLAN_BYTES,
     ) -> None:
+        self._plan_bytes = plan_bytes
         self._step, self._eager, self._averages, self.ranks = step, eager, averages, ranks
         self._models: dict[Any, tuple[Any, Callable[[Any], Any]]] = {}
 
@@ -71,7 +79,8 @@ class Forwards:
             )
         params = averaged(step.params, step.state) if self._averages else step.params
         if not self._eager:
-            return _settled(step, CapturedForward(function, {**step.arrays, "params": params}, step.seed))
+            arrays = {**step.arrays, "params": params}
+            return _settled(step, CapturedForward(function, arrays, step.seed, self._plan_bytes))
         return lambda batch: eager_forward(function, params, batch, replace(step.point, training=False))
 
 

@@ -8,6 +8,7 @@ from ...arrays import Arrays
 from ...completed_step import StepTape
 from ...tape import DomainError
 from ..captured.captured_step import CapturedStep
+from ..captured.kept import PLAN_BYTES
 from ..captured.ranked_step import AnyStep, RankedStep
 from ..captured.replayed_step import Device, OnShapeChange
 from ..ir.step_tape import eager_tape
@@ -28,6 +29,7 @@ class StepRunner:
             steps op by op, then captures once per signature of the batch, and replays.
         on_shape_change: of captured steps that are kept: capture a batch of another signature too, or refuse it.
         device: where captured steps run: "cpu" or "cuda".
+        plan_bytes: how much memory the plans of captured steps may take; what is not worth one runs op by op.
 
     Raises:
         DomainError: an argument outside these.
@@ -45,6 +47,7 @@ class StepRunner:
         seed: int = 0,
         ranks: Exchange | None = None,
         device: Device = "cpu",
+        plan_bytes: int = PLAN_BYTES,
     ) -> None:
         _require("mode", mode, StepMode)
         _require("device", device, Device)
@@ -61,6 +64,7 @@ class StepRunner:
             raise DomainError(f"Trainer: argument 'ranks': expected None with the device {device!r}, got {ranks!r}")
         self.mode, self._warmup = mode, int(warmup)
         state: dict[str, Any] = {"model_state": model_state, "seed": seed, "on_shape_change": on_shape_change}
+        state["plan_bytes"] = plan_bytes
         self._captured: CapturedStep | RankedStep
         self._eager: EagerStep | RankedStep
         if ranks is None:
@@ -84,7 +88,7 @@ class StepRunner:
 
     def __call__(self, batch: Any) -> np.floating[Any]:
         """Train on one batch and return its loss, taken before the update. Raises as `CapturedStep` does."""
-        self.step = self._next()
+        self.step = self._next(batch)
         return self.step(batch)
 
     def tape(self, batch: Any) -> StepTape:
@@ -99,13 +103,15 @@ class StepRunner:
         """Raise CaptureError if ``loss_fn`` is no longer what the captured steps have run."""
         self._captured.require_same("after the last step")
 
-    def _next(self) -> AnyStep:
+    def _next(self, batch: Any) -> AnyStep:
         if self.mode == "eager":
             return self._eager
         if self.mode == "capture":
             self._captured.forget()
         elif self._warmup > 0:
             self._warmup -= 1
+            return self._eager
+        elif isinstance(self._captured, CapturedStep) and not self._captured.is_worth(batch):
             return self._eager
         return self._captured
 

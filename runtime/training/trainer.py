@@ -9,6 +9,7 @@ import numpy as np
 
 from ...arrays import Arrays
 from ...tape import NUMERICS, DomainError
+from ..captured.kept import PLAN_BYTES
 from ..captured.ranked_step import RankedStep
 from ..captured.replayed_step import Device, OnShapeChange
 from ..data import Dataset
@@ -108,6 +109,8 @@ class Trainer(TrainedArrays):
             ``f(trainer, epoch, loss)`` is called after every epoch.
         checkpoint: where `fit` saves the run: at its beginning, every ``checkpoint_every`` steps, and at its end.
         device: where steps run, with the same bits: "cpu", or "cuda", an NVIDIA GPU; see docs/gpu.md.
+        plan_bytes: how much memory the plans of captured steps may take, arenas and input buffers, and as much those of
+            evaluation. Of more than two shapes each is captured when it has come 32 times, and runs op by op before.
 
     Raises:
         CudaError: a device "cuda" that is not there, or a kernel that has no form for it.
@@ -154,6 +157,7 @@ class Trainer(TrainedArrays):
         checkpoint: str | PathLike[str] | None = None,
         checkpoint_every: int | None = None,
         device: Device = "cpu",
+        plan_bytes: int = PLAN_BYTES,
     ) -> None:
         self._kept = TraceOptions(record, record_ops, keyframe_every, keyframe_budget, digest)
         self._kept.check()
@@ -170,11 +174,12 @@ class Trainer(TrainedArrays):
             on_nonfinite=on_nonfinite,
             order=order,
         )
-        state = (model_state, seed, ranks, device)
+        state = (model_state, seed, ranks, device, plan_bytes)
         self._run = StepRunner(loss_fn, params, recipe, mode, warmup, on_shape_change, *state)
         self._trace, self._seed, self._callbacks = trace, seed, CallbackList(callbacks)
-        self._forwards = Forwards(self._run.step, eager=mode == "eager", ranks=ranks)
-        self._averaged = Forwards(self._run.step, eager=mode == "eager", averages=True, ranks=ranks)
+        shared: dict[str, Any] = {"eager": mode == "eager", "ranks": ranks, "plan_bytes": plan_bytes}
+        self._forwards = Forwards(self._run.step, **shared)
+        self._averaged = Forwards(self._run.step, averages=True, **shared)
         self._overwrite = overwrite
         self.steps = 0
         self.history = History(self._step.groups, 0)

@@ -8,12 +8,16 @@ backward pass (``create_graph=True``) holds the very ops that an eager one compu
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
+import numpy as np
+
+from ...arrays import Array
 from ..errors import TapeError
-from ..graph.location import Location, caller
+from ..graph.location import CodePosition, Location, caller
 from ..record.op import Op
 from ..tape import Tape
 from ..values.spec import Spec
 from ..values.tensor import AnyTensor
+from ..var.var import AnyVar
 
 
 class Why(NamedTuple):
@@ -64,6 +68,10 @@ class SymbolicTape(Tape[Any]):
     def __init__(self, why: Why = CAPTURE) -> None:
         super().__init__()
         self._why = why
+        self.sources: dict[int, Array] = {}
+        """The arrays that constants were copied from, by the ids of these."""
+        self.held: dict[int, Array] = {}
+        """Those of them that are to be read where they lie."""
 
     def __repr__(self) -> str:
         return f"<tape of {self._why.call}, whose Vars are made of the function's arguments>"
@@ -79,6 +87,23 @@ class SymbolicTape(Tape[Any]):
             f"hook: {self.node(key).title} was made while {why.recording}, so it runs no Python and takes ops in the "
             f"function instead; write the change of the gradient as ops, or {why.instead}"
         )
+
+    def _enter(self, call: str, value: Any, shape: Any, name: str | None, requires_grad: bool) -> AnyVar:
+        var = super()._enter(call, value, shape, name, requires_grad)
+        self._note(var.id, value)
+        return var
+
+    def _with_constants(
+        self, inputs: Sequence[Any], values: Sequence[AnyTensor | None], place: CodePosition | None
+    ) -> list[int]:
+        ids = super()._with_constants(inputs, values, place)
+        for id, x in zip(ids, (x for x in inputs if x is not None), strict=True):
+            self._note(id, x)
+        return ids
+
+    def _note(self, id: int, value: Any) -> None:
+        if isinstance(value, np.ndarray):
+            self.sources[id] = value
 
     def _result(self, op: Op, values: Sequence[AnyTensor | None], attrs: Mapping[str, Any]) -> AnyTensor:
         return Symbol(op.infer_spec([None if v is None else v.spec for v in values], attrs), self._why)

@@ -105,7 +105,8 @@ FLOORS: dict[str, list[list[str]]] = {
         ["callbacks"],
     ],
     "runtime/captured": [
-        ["buffers", "profile", "purity"],
+        ["buffers", "held", "kept", "profile", "reads"],
+        ["purity"],
         ["plans"],
         ["forward", "replayed_step", "shares"],
         ["verification"],

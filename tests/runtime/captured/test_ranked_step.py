@@ -99,6 +99,20 @@ RULES: Mapping[str, Any] = {
 }
 
 
+def test_ranks_run_what_comes_seldom_op_by_op_with_the_bits_of_one_process() -> None:
+    recipe = Recipe(SGD(0.1), 2, order="tree")
+    batches = [tuple(np.full((n, 40), 0.5 + k, np.float32) for k in range(2)) for n in (1, 2, 3, 4)] * 2
+    alone = EagerStep(loss_fn, PARAMS, recipe, STATE, seed=3)
+    expected = [float(alone(batch)) for batch in batches], alone.digest(), 2
+
+    def run(rank: FakeRank) -> tuple[list[float], str, int]:
+        step = RankedStep(loss_fn, PARAMS, recipe, rank, model_state=STATE, seed=3)
+        losses = [float(step(batch[step.own.start : step.own.stop])) for batch in batches]
+        return losses, step.digest(), len(step._known)
+
+    assert run_ranks(2, run) == [expected] * 2
+
+
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 def test_any_number_of_ranks_ends_with_the_bits_of_one_process(rule: Rule) -> None:
     recipe = Recipe(rule, M, order="tree", frozen=["frozen"])

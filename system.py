@@ -35,6 +35,8 @@ _ALWAYS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)
 """Open for reading; a FIFO without a writer does not wait for one."""
 READ_WRITE = os.O_RDWR
+MAKE = os.O_CREAT
+"""To be added to READ_WRITE: a file that is missing is made."""
 WRITE = os.O_WRONLY | os.O_CREAT
 """Open for writing; a file that is missing is made."""
 NEW, EMPTY = os.O_EXCL, os.O_TRUNC

@@ -22,8 +22,9 @@ class LengthError(DgrrError, TypeError):
 class Epochs(ABC, Generic[B]):
     """Batches that can be had epoch by epoch: what `Trainer.fit` iterates, and resumes without reading what was.
 
-    Every ``iter()`` is the next epoch, and a fresh object starts at epoch 0. Derive from it for batches of one's own:
-    write ``epoch(k)``, and ``__len__`` where the number of batches in an epoch is known.
+    Every ``iter()`` is the next epoch, and a fresh object starts at epoch 0; a fit takes epochs by their number. Derive
+    from it for batches of one's own: write ``epoch(k)``, and ``__len__`` where the number of batches in an epoch is
+    known.
 
     >>> class Countdown(Epochs):
     ...     def epoch(self, k):

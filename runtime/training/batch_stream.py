@@ -27,6 +27,10 @@ class Cursor:
     """Steps done."""
     stopped: bool = False
     """Whether a callback has ended the fit."""
+    first: int = 0
+    """The epoch with which the fit began."""
+    begun: int = 0
+    """Batches that an earlier fit had taken in that epoch."""
 
 
 def require_batches(where: str, batches: object) -> None:
@@ -83,13 +87,23 @@ class Feed:
         require_batches("fit: argument 'batches'", batches)
         self._batches, self._steps, self._accumulate = batches, steps, accumulate
         self._own = own
+        self._first, self._begun = cursor.first, cursor.begun
         self._epochs = 1 if steps is None and epochs is None else epochs
         self._epoch, self._taken, self._count, self._stopped = cursor.epoch, cursor.taken, cursor.steps, cursor.stopped
 
     @property
     def cursor(self) -> Cursor:
         """Where the fit stands: behind the last step that was counted."""
-        return Cursor(self._epoch, self._taken, self._count, self._stopped)
+        return Cursor(self._epoch, self._taken, self._count, self._stopped, self._first, self._begun)
+
+    def next(self, batches: Iterable[Any]) -> Cursor:
+        """Where a fit begins that follows this one: the same batches go on, unless only ``iter()`` gives them."""
+        if not isinstance(batches, Epochs) or not _are_same(cast(Epochs[Any], batches), self._batches):
+            return Cursor()
+        length = _length(self._batches)
+        whole = length is not None and self._taken > 0 and self._taken >= length // self._accumulate * self._accumulate
+        epoch, taken = (self._epoch + 1, 0) if whole else (self._epoch, self._taken)
+        return Cursor(epoch, taken, first=epoch, begun=taken)
 
     @property
     def epoch_count(self) -> int | None:
@@ -102,7 +116,7 @@ class Feed:
         bounds = [] if self._steps is None else [self._steps]
         length = _length(self._batches)
         if length is not None and self._epochs is not None:
-            bounds.append(length // self._accumulate * self._epochs)
+            bounds.append(length // self._accumulate * self._epochs - self._begun // self._accumulate)
         return max(0, min(bounds) - self._count) if bounds else None
 
     def count_step(self) -> None:
@@ -122,46 +136,44 @@ class Feed:
         first = self._epoch
         if self._ended(first):
             return
-        for _ in range(first):
-            self._pass_over()
+        self._pass_over(first)
         for epoch in count(first):
             if self._ended(epoch):
                 return
             if epoch > first:
                 self._epoch, self._taken = epoch, 0
-            yield epoch, self._steps_of_epoch()
+            yield epoch, self._steps_of_epoch(epoch)
 
     def _ended(self, epoch: int) -> bool:
-        return self._done or (self._epochs is not None and epoch >= self._epochs)
+        return self._done or (self._epochs is not None and epoch - self._first >= self._epochs)
 
     @property
     def _done(self) -> bool:
         return self._stopped or (self._steps is not None and self._count >= self._steps)
 
-    def _pass_over(self) -> None:
-        """One epoch without its batches: an `Epochs` need not be read for it."""
-        epoch = iter(self._batches)
+    def _pass_over(self, epochs: int) -> None:
+        """Read what stands before the first epoch; an `Epochs` gives any epoch without that."""
         if not isinstance(self._batches, Epochs):
-            for _ in epoch:
-                pass
+            for _ in range(epochs):
+                for _ in self._batches:
+                    pass
 
-    def _steps_of_epoch(self) -> Iterator[Any]:
+    def _steps_of_epoch(self, epoch: int) -> Iterator[Any]:
         """The batches of the epoch that are left, as many as are needed."""
-        items, n = self._items(), self._accumulate if self._own is None else len(self._own)
+        items, n = self._items(epoch), self._accumulate if self._own is None else len(self._own)
         _skip(items, self._taken // self._accumulate * n, self._epoch)
         while not self._done and len(together := tuple(islice(items, n))) == n:
             yield together if n > 1 or self._own is not None else together[0]
         if self._taken == 0:
             raise DomainError(self._nothing())
 
-    def _items(self) -> Iterator[Any]:
-        """The batches of the next epoch, or of each step of it those that are wanted."""
+    def _items(self, epoch: int) -> Iterator[Any]:
+        """The batches of an epoch, or of each step of it those that are wanted."""
         batches, own = self._batches, self._own
-        if own is None:
-            return iter(batches)
         if isinstance(batches, Epochs):
-            return iter(batches.share(self._accumulate, own))
-        return of_groups(iter(batches), self._accumulate, own)
+            whole = cast(Epochs[Any], batches)
+            return (whole if own is None else whole.share(self._accumulate, own)).epoch(epoch)
+        return iter(batches) if own is None else of_groups(iter(batches), self._accumulate, own)
 
     def _nothing(self) -> str:
         least = "one batch" if self._accumulate == 1 else f"{self._accumulate} batches"
@@ -170,6 +182,14 @@ class Feed:
             f"fit: argument 'batches': expected at least {least} per epoch, got {got}; "
             "an iterator is used up after one epoch, so pass something that can be iterated again"
         )
+
+
+def _are_same(one: Epochs[Any], other: Iterable[Any]) -> bool:
+    """Whether these are the same batches: one object, or of one kind with the digest of its own content."""
+    if one is other:
+        return True
+    tells = type(one) is type(other) and type(one).digest is not Epochs[Any].digest
+    return tells and one.digest() == cast(Epochs[Any], other).digest()
 
 
 def _length(batches: Iterable[Any]) -> int | None:

@@ -24,9 +24,11 @@ from ..step.eager import StateDict
 from .archive import Archive, NonsenseError, as_nonsense
 from .batch_stream import Cursor
 
-VERSION = 2
-"""Of the file; version 1 had no callbacks."""
+VERSION = 3
+"""Of the file; version 1 had no callbacks, and a cursor no `first` and `begun` before version 3."""
 
+_CURSOR = {"epoch", "taken", "steps", "stopped"}
+"""What every cursor tells; `first` and `begun` are 0 where they are missing, as in version 2."""
 _MISSING = object()
 _SIGNATURE = 64
 _BLOCK = 1 << 20
@@ -92,7 +94,8 @@ def _read(archive: Archive, path: str) -> Checkpoint:
         raise CheckpointError(f"load: {path!r} was written by another version of dgrr; load it there")
     fields = {name: _field(header, name) for name in _FIELDS if name in header or name != "callbacks"}
     names, cursor = fields.pop("names"), fields.pop("cursor")
-    _require("cursor", cursor, cursor is None or cursor["epoch"] <= cursor["steps"] <= fields["steps"], "its own steps")
+    own = cursor is None or cursor["epoch"] - cursor.get("first", 0) <= cursor["steps"] <= fields["steps"]
+    _require("cursor", cursor, own, "its own steps")
     arrays = {part: {name: archive[f"{part}/{name}"] for name in own} for part, own in names.items()}
     return Checkpoint(**fields, cursor=None if cursor is None else Cursor(**cursor), arrays=arrays)
 
@@ -104,10 +107,10 @@ def _is_count(value: object) -> bool:
 def _is_cursor(value: Any) -> bool:
     if value is None:
         return True
-    if not isinstance(value, dict) or cast(Any, value).keys() != vars(Cursor()).keys():
+    if not isinstance(value, dict) or not _CURSOR <= value.keys() <= vars(Cursor()).keys():
         return False
-    *counts, stopped = (cast(Any, value)[name] for name in vars(Cursor()))
-    return all(map(_is_count, counts)) and type(stopped) is bool
+    counts = {name: count for name, count in cast(dict[str, Any], value).items() if name != "stopped"}
+    return all(map(_is_count, counts.values())) and type(cast(Any, value)["stopped"]) is bool
 
 
 def _is_names(value: Any) -> bool:

@@ -186,10 +186,11 @@ class Trainer(TrainedArrays):
         """What the fit in progress, or the last one, has measured."""
         self._loss: float | None = None
         self._feed: Feed | None = None
+        self._last: Feed | None = None
         self._validation: HeldOut | None = None
         self._loaded: Checkpoint | None = None
         self._journal = self._new_journal(None)
-        self._recorded = self._measures_norm = False
+        self._agreed = self._in_trace = self._measures_norm = False
 
     def about(self) -> dict[str, object]:
         """What is to be said of it to people: parameters, optimizer, mode, files, how far it has come."""
@@ -226,9 +227,14 @@ class Trainer(TrainedArrays):
 
         Ctrl-C takes effect between two steps; a trace then stays readable up to the last step.
 
+        A second fit of a trainer has counts of its own, and goes on in the trace, where that is a path. The same
+        batches of an `Epochs`, such as ``dataset.batches``, go on where they were; an epoch that was begun is ended
+        first, and counts. Other batches begin with their first epoch.
+
         After `load` the fit that saved the checkpoint goes on: counts include what it had done, and ``batches``
         must give what they gave from its beginning. Those before the checkpoint are passed over untrained;
-        those of an `Epochs`, such as ``dataset.batches``, are not even read, epoch by epoch.
+        those of an `Epochs` are not even read, epoch by epoch. A fit that saved it at its end goes on if the counts are
+        larger. Where it was saved between two fits, the next one is new.
 
         Raises DomainError for a count below 0, batches that give no step, samples in place of batches, a trace that
         is there already, or a checkpoint file that another run left; NonFiniteError for a loss or gradient that is
@@ -238,13 +244,15 @@ class Trainer(TrainedArrays):
         """
         observed = HeldOut.of(validation, validate_every, batches)
         together, own = self._step.recipe.accumulate, self._run.own
-        feed = Feed(batches, steps=steps, epochs=epochs, accumulate=together, cursor=self._resumed, own=own)
+        start = self._start(batches)
+        feed = Feed(batches, steps=steps, epochs=epochs, accumulate=together, cursor=start, own=own)
         self._begin()
         self._agree(
             {"batches": batches, "validation": validation},
             {"fit: steps": steps, "fit: epochs": epochs, "fit: validate_every": validate_every},
         )
-        self._feed, self._validation = feed, observed
+        self._feed = self._last = feed
+        self._validation = observed
         self._measures_norm = gradient_norm or self._step.recipe.clip_norm is not None
         self.history = history = History(self._step.groups, self.steps)
         began = perf_counter()
@@ -252,6 +260,7 @@ class Trainer(TrainedArrays):
         with shown as reporter, held_interrupt() as check, self._journal as journal:
             losses = self._train_epochs(feed, reporter, check)
             journal.end(self._step)
+            self._in_trace = True
         self._feed = None
         result = Result(np.array(losses), len(losses), perf_counter() - began, self._step.digest(), history)
         for tell in self._callbacks.on_end:
@@ -263,22 +272,27 @@ class Trainer(TrainedArrays):
         """Whether the fit in progress, or the last one, has a validation."""
         return self._validation is not None
 
-    @property
-    def _resumed(self) -> Cursor:
-        """Where the next fit starts."""
-        return Cursor() if self._loaded is None or self._loaded.cursor is None else self._loaded.cursor
+    def _start(self, batches: Iterable[Any]) -> Cursor:
+        """Where a fit on these batches starts."""
+        if self._loaded is not None:
+            return self._loaded.cursor or Cursor()
+        return Cursor() if self._last is None else self._last.next(batches)
 
     def _begin(self) -> None:
         """Get ready for a fit. Raises DomainError if it would hide an earlier trace or checkpoint."""
-        if self._trace is not None and self._recorded:
-            trace = f"trace {str(self._trace)!r}" if is_path(self._trace) else "recorder"
-            raise DomainError(f"fit: the {trace} holds an earlier fit; make a new Trainer with its own trace")
-        if self._writes and self._loaded is None and is_taken(self._trace) and not self._overwrite:
+        goes_on = self._in_trace and self._trace is not None
+        if goes_on and not is_path(self._trace):
+            raise DomainError(
+                "fit: argument 'trace': expected a path, in which a second fit goes on, got a recorder, which holds an "
+                "earlier fit and cannot be reopened; make a new Trainer with its own trace"
+            )
+        if self._writes and self._loaded is None and not goes_on and is_taken(self._trace) and not self._overwrite:
             raise taken("fit", self._trace, self._place.path)
         if self._writes:
             self._place.require_free()
-        loaded, self._loaded = self._loaded, None
-        self._journal = self._new_journal(None if loaded is None else loaded.steps)
+        done = self.steps if goes_on or self._loaded is not None else None
+        self._in_trace, self._loaded = goes_on or self._loaded is not None, None
+        self._journal = self._new_journal(done)
 
     def _agree(self, data: dict[str, object], asked: dict[str, object]) -> None:
         """Raise AgreementError if other ranks were asked for another fit."""
@@ -316,11 +330,12 @@ class Trainer(TrainedArrays):
         return losses
 
     def _train(self, batch: Any) -> Any:
-        if not self._recorded:
-            self._recorded = True
+        if not self._agreed:
+            self._agreed = True
             if self._ranks is not None and isinstance(self._step, RankedStep) and not self._run.is_eager:
                 agree_on_program(self._ranks, self.steps, self._step, batch)
-            self._journal.begin(self._step)
+        self._journal.begin(self._step)
+        self._in_trace = True
         try:
             tape = self._journal.tape(self.steps, lambda: self._run.tape(batch))
             loss = self._run(batch)
@@ -384,16 +399,17 @@ class Trainer(TrainedArrays):
     def load(self, path: str | PathLike[str]) -> None:
         """Go back to where a checkpoint was saved, to the bit.
 
-        If it was saved within a `fit`, the next `fit` continues that one, and its trace: it cuts off what the
-        trace holds beyond the checkpoint.
+        If it was saved within a `fit`, or by one at its end, the next `fit` continues that one; if between two fits, it
+        is a new one, with counts and batches from their beginning. The trace goes on: what an unfinished one holds
+        beyond the checkpoint is cut off, and a finished one goes on behind its last step.
 
         Raises CheckpointError, and changes nothing, for a file that is damaged, or of another model, optimizer or
         numerics version; OSError if it cannot be read.
         """
         checkpoint = restored(path, self._law(), self._step, self._callbacks)
         self.steps, self._loss = checkpoint.steps, checkpoint.loss
-        self._loaded, self._feed = checkpoint, None
-        self._recorded = False
+        self._loaded, self._feed, self._last = checkpoint, None, None
+        self._agreed = self._in_trace = False
         self._place.note(path)
 
     def _law(self) -> dict[str, Any]:

@@ -18,9 +18,10 @@ def run(path: str, args: argparse.Namespace) -> Answer:
         with open_trace(path, mode="tolerate_tail") as trace:
             export(trace, args.out, args.format, form=form)
             steps = f"{len(trace)} steps of {trace.path}"
+            torn = f"; its tail is missing: {trace.damage}" if trace.damage else ""
     except ModuleNotFoundError as error:
         raise UsageError(f"argument --format: {error}") from None
-    return done(result(args, form, None), f"{args.out}: {steps}, as {args.format}, {form}")
+    return done(result(args, form, None), f"{args.out}: {steps}, as {args.format}, {form}{torn}")
 
 
 def require_new(out: str) -> None:

@@ -2,7 +2,10 @@
 
 import argparse
 import os
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 
+from ... import system
 from ...runtime import NonFiniteError
 from ...runtime.optim.groups import Optimizer, require_optimizer
 from ...tape import DgrrError
@@ -10,6 +13,7 @@ from ..exit_codes import Exit
 from ..replaying.continued import Continuation
 from ..replaying.travel import PastStep
 from ..v2.errors import TraceWriteError
+from ..v2.format.constants import PARTIAL_SUFFIX
 from ..v2.read.reader import open_trace
 from .answer import Answer, done, failed
 from .arguments import UsageError
@@ -21,7 +25,22 @@ def run(path: str, args: argparse.Namespace) -> Answer:
     """Rebuild the state before a step, train on from it, and say what came of it."""
     if os.path.lexists(args.out):
         raise UsageError(f"argument --out: {args.out} is there already")
-    return from_step(path, args, lambda past: _forked(past, args))
+    with _nothing_left(args.out):
+        return from_step(path, args, lambda past: _forked(past, args))
+
+
+@contextmanager
+def _nothing_left(out: str) -> Generator[None]:
+    """Remove the unfinished trace of a fork that fails, since nothing goes on with it; not one that was there before."""
+    partial = out + PARTIAL_SUFFIX
+    there = os.path.lexists(partial)
+    try:
+        yield
+    except BaseException:
+        if not there:
+            with suppress(FileNotFoundError):
+                system.remove(partial)
+        raise
 
 
 def _forked(past: PastStep, args: argparse.Namespace) -> Answer:

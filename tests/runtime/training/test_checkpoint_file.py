@@ -40,7 +40,7 @@ def test_numpy_reads_a_checkpoint(tmp_path: Path) -> None:
     trainer.save(tmp_path / "run.ckpt")
     with np.load(tmp_path / "run.ckpt", allow_pickle=False) as archive:
         header = json.loads(archive["header"].tobytes())
-        assert (header["version"], header["steps"], header["law"]["rule"]) == (2, 4, repr(RULE))
+        assert (header["version"], header["steps"], header["law"]["rule"]) == (3, 4, repr(RULE))
         assert header["state_digest"] == state_digest(trainer.params, trainer.state)
         assert archive["params/0.weight"].tobytes() == trainer.params["0.weight"].tobytes()
         assert archive["state/step"] == 4
@@ -153,7 +153,7 @@ def test_another_file_is_refused(saved: Path) -> None:
 
 
 def test_another_version_is_refused(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint, "VERSION", 3)
+    monkeypatch.setattr(checkpoint, "VERSION", 4)
     trainer = small()
     trainer.save(saved)
     monkeypatch.undo()

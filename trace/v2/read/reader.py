@@ -414,7 +414,7 @@ def open_trace(path: str | os.PathLike[str], *, limits: Limits | None = None, mo
     if os.path.exists(partial) and (os.path.exists(name) or not finish(name)):
         text = f"{name} does not exist; reading the unfinished {partial}"
         if os.path.exists(name):
-            text = f"reading {name}, but {partial} exists too: a later run was not finished or still goes on"
+            text = f"reading {name}, but {partial} exists too: a longer run, or a later one, is unfinished or goes on"
         else:
             name = partial
         warnings.warn(text, UnsealedTraceWarning, stacklevel=2)

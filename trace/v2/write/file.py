@@ -13,7 +13,7 @@ from typing_extensions import Buffer
 
 from .... import system
 from ....atomic_file import replacing, require_replaceable, sync_folder
-from ...file_version import TraceFileError
+from ...file_version import TraceFileError, open_regular
 from ..errors import InvalidTraceError, TraceWriteError
 from ..format.constants import PARTIAL_SUFFIX
 from ..read.finish import finish
@@ -47,6 +47,8 @@ class PartialFile:
         self.partial = _partial(path)
         self.descriptor = descriptor
         self._dead = ""
+        self.is_copy = False
+        """Whether it is the finished file, byte for byte, and nothing more."""
         _open.add(self)
 
     @classmethod
@@ -79,23 +81,51 @@ class PartialFile:
 
     @classmethod
     def reopen(cls, path: str | os.PathLike[str]) -> Self:
-        """Take over an unfinished file as it is, for reading; writing begins with `cut`.
+        """Take over an unfinished file as it is, or a copy of the finished one, for reading; writing begins with `cut`.
+
+        A copy that was interrupted is completed. The finished file stays as it is until `publish` replaces it.
 
         Raises:
-            TraceWriteError: there is no `.partial`, another writer holds it, the path is that of no file, or
-                the system refuses.
+            TraceWriteError: there is neither file, another writer holds the `.partial`, the path is that of no file,
+                or the system refuses.
         """
         path = _writable(path)
         partial = _partial(path)
+        made = not os.path.exists(partial)
+        if made and not os.path.exists(path):
+            raise TraceWriteError(f"trace: cannot resume {path}: there is no {partial}; begin a new trace")
         try:
-            file = cls(path, system.open_descriptor(partial, system.READ_WRITE))
-        except FileNotFoundError:
-            raise TraceWriteError(_nothing_to_resume(path, partial)) from None
+            file = cls(path, system.open_descriptor(partial, system.READ_WRITE | (system.MAKE if made else 0)))
         except OSError as error:
             raise TraceWriteError(f"trace: cannot open {partial}: {error.strerror}") from error
-        with _released_on_error(file, "lock"):
+        with _released_on_error(file, "copy the finished trace to" if made else "lock"):
             _lock(file.descriptor, partial)
+            file.is_copy = made
+            if os.path.exists(path):
+                file._complete_copy()
         return file
+
+    def _complete_copy(self) -> None:
+        """Append what the finished file has more, if this one is the beginning of it."""
+        finished = open_regular(str(self.path))
+        try:
+            end, length = os.fstat(finished).st_size, os.fstat(self.descriptor).st_size
+            if length > end or not _is_equal(self.descriptor, finished, length):
+                return
+            self.is_copy = True
+            system.seek(self.descriptor, length)
+            for offset in range(length, end, _BLOCK):
+                self.write([system.pread(finished, min(_BLOCK, end - offset), offset)])
+            sync_folder(self.partial.parent)
+        finally:
+            system.release(finished)
+
+    def give_up(self) -> None:
+        """Close a file that nothing was appended to; one that is a mere copy of the finished file is removed."""
+        if self.is_copy:
+            self.discard()
+        else:
+            self.close()
 
     def _require_free(self) -> None:
         """Give the new `.partial` up if the final name is taken: what is finished may have been published."""
@@ -304,6 +334,12 @@ def _writable(path: str | os.PathLike[str]) -> Path:
     return Path(path)
 
 
+def _is_equal(one: int, other: int, length: int) -> bool:
+    """Whether two files have the same first bytes."""
+    blocks = ((min(_BLOCK, length - offset), offset) for offset in range(0, length, _BLOCK))
+    return all(system.pread(one, *block) == system.pread(other, *block) for block in blocks)
+
+
 @contextmanager
 def _released_on_error(file: PartialFile, action: str, *, made: bool = False) -> Generator[None]:
     """Give the file up if the system refuses; one that was `made` just now is removed."""
@@ -312,10 +348,10 @@ def _released_on_error(file: PartialFile, action: str, *, made: bool = False) ->
     except OSError as error:
         if made:
             file.discard()
-        file.release()
+        file.give_up()
         raise TraceWriteError(f"trace: cannot {action} {file.partial}: {error.strerror}") from error
     except BaseException:
-        file.release()
+        file.give_up()
         raise
 
 
@@ -337,12 +373,3 @@ def _lock(descriptor: int, partial: Path) -> None:
         same = False
     if not same:
         raise TraceWriteError(f"trace: another process has just finished or replaced {partial}; look at it anew")
-
-
-def _nothing_to_resume(path: Path, partial: Path) -> str:
-    if os.path.exists(path):
-        return (
-            f"trace: cannot resume {path}: it is finished, and a finished trace is never reopened, because its "
-            f"last digest may have been published. Begin a new trace under another name"
-        )
-    return f"trace: cannot resume {path}: there is no {partial}; begin a new trace"

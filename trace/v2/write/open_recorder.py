@@ -160,7 +160,9 @@ def resume_recorder(
     record_ops: RecordOps = None,
     on_nonfinite: OnNonfinite = "stop",
 ) -> Recorder:
-    """Go on with the trace of a run that was not finished: `PATH.partial`, cut after its first `steps` steps.
+    """Go on with the trace of a run: `PATH.partial`, cut after its first `steps` steps, or a copy of a finished `PATH`.
+
+    A finished trace of `steps` steps stays as it is until the longer one is sealed and replaces it.
 
     What stands behind them is kept as `PATH.torn`, or `PATH.torn.1` and so on, and cut off. The run computes those
     steps again, and each is compared with what was recorded of it: at the first that differs a RepeatedStepWarning,
@@ -187,8 +189,8 @@ def resume_recorder(
         on_nonfinite: whether a loss or gradient that is not finite is recorded, likewise.
 
     Raises:
-        TraceWriteError: there is no unfinished trace (a finished one is never reopened), another process writes
-            it, it does not hold `steps` whole steps, or the system refuses.
+        TraceWriteError: there is no such trace, another process writes it, a finished one has more steps, it does not
+            hold `steps` whole steps, or the system refuses.
         ValueError: an argument is not that of the beginning, or a tensor is not what the trace says it was after
             that step.
     """

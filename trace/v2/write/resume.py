@@ -9,7 +9,7 @@ from itertools import zip_longest
 from types import TracebackType
 from typing import Self
 
-from ...file_version import TraceFileError
+from ...file_version import TraceFileError, open_regular
 from ..check.validate import checked
 from ..errors import DamageError, InvalidTraceError, TraceWriteError
 from ..format.constants import STEPS_PER_INDEX, RecordMode
@@ -19,6 +19,7 @@ from ..format.limits import Limits
 from ..format.schema import Schema
 from ..format.step import StepRecord
 from ..read.damage import judge
+from ..read.reader import Trace
 from ..read.scan import Record, Walk
 from ..read.source import FrameSource, Source
 from ..read.whole import WholeFrames
@@ -30,6 +31,8 @@ from .writer import TraceWriter
 
 class Unfinished:
     """A `PATH.partial`, locked and read up to the step from which a run resumes; nothing is changed yet.
+
+    Where there is none, a copy of the finished `PATH`, which is removed again if nothing comes of it.
 
     `walk` has met the frames that are kept; `digests` are those of each tensor after its last step, or empty where
     the trace does not hold them; `surplus` is how many bytes stand behind, and `repeated` the steps that were recorded
@@ -51,9 +54,24 @@ class Unfinished:
         try:
             self.walk, self.digests, self.surplus, self.repeated = _read(self._file, steps)
             self.header = self.walk.frames.header
+            self._require_no_less()
         except BaseException:
-            self._file.close()
+            self._file.give_up()
             raise
+
+    def _require_no_less(self) -> None:
+        """Refuse to go on with fewer steps than the finished file has, which the longer one is to replace."""
+        path = self._file.path
+        if not path.exists():
+            return
+        with Trace(open_regular(str(path)), str(path), Limits(), "strict") as finished:
+            steps = len(finished) if finished.header == self.header else 0
+        if self.walk.steps < steps:
+            raise TraceWriteError(
+                f"trace: cannot resume {path} after {self.walk.steps} steps: it is finished, with {steps} steps, and "
+                f"none of them is cut off. Load a checkpoint of step {steps} to go on; to train on from step "
+                f"{self.walk.steps}, take dgrr fork, or a trace of another name"
+            )
 
     def require(self, mode: RecordMode, numerics: int, seed: int) -> None:
         """Hold options of the run against the header. Raises ValueError that names the first that differs."""
@@ -90,7 +108,8 @@ class Unfinished:
             if digest != recorded:
                 raise ValueError(
                     f"resume: '{spec.name}' is not what the trace says it was after {self.walk.steps} steps: expected "
-                    f"the digest {recorded.hex()}, got {digest.hex()}; load the checkpoint of that step of this run"
+                    f"the digest {recorded.hex()}, got {digest.hex()}; load the checkpoint of that step of this run, "
+                    f"or record what is another run under another name"
                 )
 
     def go_on(self, commit_every: int | None, note: str) -> TraceWriter:
@@ -102,7 +121,7 @@ class Unfinished:
         Raises:
             TraceWriteError: the file cannot be cut or written, or what is cut off not be kept.
         """
-        if self.surplus:
+        if self.surplus and not self._file.is_copy:
             self._file.keep_tail(*_beginning_and_end(self.walk))
         self._file.cut(self.walk.end)
         writer = TraceWriter.behind(self.walk, self._file, commit_every)
@@ -118,7 +137,7 @@ class Unfinished:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if not self._handed_over:
-            self._file.close()
+            self._file.give_up()
 
 
 class _Prefix:

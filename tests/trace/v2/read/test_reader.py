@@ -91,7 +91,7 @@ def test_the_partial_file_is_read_with_a_warning(record_run: RecordRun, tmp_path
     trace.close()
     record_run("other.dgrr")
     os.rename(tmp_path / "other.dgrr", tmp_path / "run.dgrr")
-    with pytest.warns(UnsealedTraceWarning, match="exists too: a later run"):
+    with pytest.warns(UnsealedTraceWarning, match="exists too: a longer run, or a later one"):
         trace = open_trace(tmp_path / "run.dgrr")
     assert trace.sealed
     trace.close()

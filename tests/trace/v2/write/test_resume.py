@@ -238,6 +238,7 @@ def test_cut_between_the_marks_of_the_1024th_step(long_run: Run, tmp_path: Path,
     (at,) = (i for i, frame in enumerate(frames) if (frame.type, frame.step) == (STEP, 1023))
     assert [frame.type for frame in frames[at:]] == [STEP, INDEX, COMMIT, KEYFRAME, STEP, STEP, STEP, INDEX, SEAL]
     for frame in frames[at:] if steps == 1024 else frames[-3:]:
+        path.unlink(missing_ok=True)
         Path(f"{path}.partial").write_bytes(whole[: frame.end])
         with long_run.resume(path, steps) as recorder:
             long_run.go_on(recorder)

@@ -215,15 +215,26 @@ def test_a_state_is_compared_with_its_step_where_a_seal_leaves_it_out(tmp_path: 
     refused(tmp_path / "t", ValueError, "'w' is not what the trace says it was", params=params_after(5))
 
 
-def test_a_finished_trace_is_not_reopened(tmp_path: Path) -> None:
-    begin(tmp_path / "t").seal()
+def test_no_step_of_a_finished_trace_is_cut_off(tmp_path: Path) -> None:
+    with begin(tmp_path / "t") as recorder:
+        go_on(recorder)
     before = (tmp_path / "t").read_bytes()
     with pytest.raises(TraceWriteError) as caught:
-        resume(tmp_path / "t", STEPS)
+        resume(tmp_path / "t", 1, params=params_after(1))
     assert str(caught.value) == (
-        f"trace: cannot resume {tmp_path}/t: it is finished, and a finished trace is never reopened, because its last "
-        f"digest may have been published. Begin a new trace under another name"
+        f"trace: cannot resume {tmp_path}/t after 1 steps: it is finished, with {STEPS} steps, and none of them is cut "
+        f"off. Load a checkpoint of step {STEPS} to go on; to train on from step 1, take dgrr fork, or a trace of "
+        "another name"
     )
+    assert [(f.name, f.read_bytes()) for f in tmp_path.iterdir()] == [("t", before)]
+
+
+def test_a_finished_trace_goes_on_from_its_last_state_alone(tmp_path: Path) -> None:
+    with begin(tmp_path / "t") as recorder:
+        go_on(recorder)
+    before = (tmp_path / "t").read_bytes()
+    with pytest.raises(ValueError, match="'w' is not what the trace says it was after .*expected the digest .*, got"):
+        resume(tmp_path / "t", STEPS, params=params_after(1))
     assert [(f.name, f.read_bytes()) for f in tmp_path.iterdir()] == [("t", before)]
 
 

@@ -45,7 +45,8 @@ class Layer(Fields, ABC, Generic[In, Out]):
 
     A ``Layer[In, Out]`` changes the last axis and keeps those before it. A plain ``Layer`` may change any: type
     checkers know nothing of its result. Parameters and state of a layer's parts stand under the part's name:
-    ``"0.weight"``, ``"attention.wq"``. Every layer raises DomainError, when called, for a parameter that ``p`` lacks.
+    ``"0.weight"``, ``"attention.wq"``. Every layer raises DomainError, when called, for a parameter that ``p`` lacks,
+    and DTypeError for a third argument that is no context: what else a layer takes, it takes by name.
 
     >>> from dgrr.tape import Tape, nn
     >>> class Double(nn.Layer):
@@ -295,7 +296,7 @@ def applied(part: Any, name: str, p: Params, x: AnyVar, ctx: Context | None, mor
     prefix, tape = f"{name}.", getattr(x, "tape", None)
     try:
         with nullcontext() if tape is None else tape.scope(name, type(part).__name__):
-            y: AnyVar = part(Scope(p, prefix), x, None if ctx is None else ctx.scope(prefix), **more)
+            y: AnyVar = part(Scope(p, prefix), x, ctx.scope(prefix) if isinstance(ctx, Context) else ctx, **more)
     except DgrrError as error:
         error.raised_in(name)
         raise

@@ -164,7 +164,8 @@ def test_a_trainer_says_what_it_trains(things: dict[str, Any]) -> None:
     assert title == "Trainer: 21 parameters, 0 steps done"
     rule = repr(Adam(1e-3))
     assert said["optimizer"] == f"*.bias: {rule}, *: {rule}"
-    assert (said["frozen"], said["accumulate"], said["clip norm"]) == ("0.bias", "2", "1.0")
+    assert (said["group *.bias"], said["group *"]) == ("1 tensor: 2.bias", "2 tensors: 0.weight, 2.weight")
+    assert (said["frozen"], said["accumulate"], said["clip norm"]) == ("1 tensor: 0.bias", "2", "1.0")
     assert (said["parameters"], said["captured"], said["mode"]) == ("21 in 4 tensors", "not yet", "replay")
     title, said = facts(things, "trainer")
     assert title == "Trainer: 21 parameters, 3 steps done"

@@ -12,6 +12,7 @@ from ..ir.graph import IRGraph
 from ..lower.plan import BindingPlan
 from ..lower.program import Program
 from ..optim.groups import Optimizer
+from ..optim.patterns import Pattern
 from ..step.loss_call import LossFn
 from ..step.tree import Order
 from ..step.update import Recipe
@@ -127,7 +128,7 @@ def capture(
     order: Order = "chain",
     clip_norm: float | None = None,
     clip_value: float | None = None,
-    frozen: Sequence[str] = (),
+    frozen: Sequence[Pattern] = (),
     ema: float | None = None,
     on_shape_change: OnShapeChange = "recapture",
     without_passes: Collection[str] = (),

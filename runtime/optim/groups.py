@@ -1,8 +1,7 @@
-"""Which rule updates which parameters of a run, by patterns of their names, and which are frozen."""
+"""Which rule updates which parameters of a run, by patterns, and which are frozen."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -11,10 +10,14 @@ from ...completed_step import FROZEN, RuleGroup, of_group
 from ...tape.errors import DomainError
 from .admission import require_rule
 from .averages import HYPERPARAMETER, Averages, ema_key
+from .patterns import Pattern, Settled, matches, named, require_pattern
 from .rule import Rule
 
-Optimizer: TypeAlias = Rule | Mapping[str, Rule]
-"""One rule for all parameters, or rules by patterns of names, of which the first that matches counts."""
+Optimizer: TypeAlias = Rule | Mapping[Any, Rule]
+"""One rule for all parameters, or rules by `Pattern`, of which the first that matches counts.
+
+The keys are not typed: a dict of a text and a predicate is one of objects to type checkers.
+"""
 
 
 @dataclass(frozen=True)
@@ -123,33 +126,32 @@ def require_optimizer(given: object) -> Optimizer:
     if not rules:
         raise DomainError("optimizer: expected a rule, or rules by patterns of names, got an empty dict")
     for pattern, rule in rules.items():
-        _require_pattern("optimizer", pattern)
+        require_pattern("optimizer", pattern)
         require_rule(rule)
     return dict(rules)
 
 
-def require_frozen(given: object) -> tuple[str, ...]:
+def require_frozen(given: object) -> tuple[Pattern, ...]:
     """Patterns of frozen parameters. Raises DomainError for anything else, such as a single text."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise DomainError(f"frozen: expected a list of patterns of names, got {given!r}; write frozen=[…]")
     patterns: tuple[Any, ...] = tuple(given)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     for pattern in patterns:
-        _require_pattern("frozen", pattern)
+        require_pattern("frozen", pattern)
     return patterns
 
 
-def _require_pattern(where: str, pattern: object) -> None:
-    if not isinstance(pattern, str):
-        raise DomainError(f"{where}: expected patterns of names such as '*.bias', got {pattern!r}")
-
-
-def frozen_names(patterns: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
+def frozen_names(patterns: Iterable[Pattern | Settled], names: Iterable[str]) -> tuple[str, ...]:
     """The parameters that are frozen, in their order."""
-    return tuple([name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)])
+    return tuple([name for name in names if any(matches(pattern, name) for pattern in patterns)])
 
 
-def grouped(optimizer: Optimizer, frozen: Sequence[str], names: Iterable[str], ema: float | None = None) -> Groups:
+def grouped(
+    optimizer: Optimizer, frozen: Sequence[Pattern | Settled], names: Iterable[str], ema: float | None = None
+) -> Groups:
     """The groups of named parameters; ``frozen`` are patterns, which come before those of the rules.
+
+    In the place of predicates stands what they chose.
 
     ``ema`` is the decay of the averages of all that is not frozen, None for none.
 
@@ -158,8 +160,10 @@ def grouped(optimizer: Optimizer, frozen: Sequence[str], names: Iterable[str], e
     every = tuple(names)
     still = frozen_names(frozen, every)
     for pattern in frozen:
-        if not any(fnmatchcase(name, pattern) for name in every):
-            raise DomainError(f"frozen: {pattern!r}: expected a pattern that matches a parameter ({_listed(every)})")
+        if not any(matches(pattern, name) for name in every):
+            raise DomainError(
+                f"frozen: {named(pattern)}: expected a pattern that matches a parameter ({_listed(every)})"
+            )
     left = [name for name in every if name not in still]
     averages = None if ema is None else Averages(ema, left)
     if isinstance(optimizer, Rule):
@@ -167,19 +171,19 @@ def grouped(optimizer: Optimizer, frozen: Sequence[str], names: Iterable[str], e
     return Groups(_matched(optimizer, left, every), still, averages)
 
 
-def _matched(rules: Mapping[str, Rule], left: list[str], every: Sequence[str]) -> list[ParameterGroup]:
+def _matched(rules: Mapping[Any, Rule], left: list[str], every: Sequence[str]) -> list[ParameterGroup]:
     groups = list[ParameterGroup]()
     for number, (pattern, rule) in enumerate(rules.items()):
-        own = tuple([name for name in left if fnmatchcase(name, pattern)])
+        own = tuple([name for name in left if matches(pattern, name)])
         if not own:
             raise DomainError(
-                f"optimizer: {pattern!r}: expected a pattern that matches a parameter ({_listed(every)}) which is not "
-                "frozen and which no pattern before it matches; leave it out, or put it first"
+                f"optimizer: {named(pattern)}: expected a pattern that matches a parameter ({_listed(every)}) which is "
+                "not frozen and which no pattern before it matches; leave it out, or put it first"
             )
-        groups.append(ParameterGroup(number, pattern, rule, own))
+        groups.append(ParameterGroup(number, str(pattern), rule, own))
         left = [name for name in left if name not in own]
     if left:
-        patterns = ", ".join(map(repr, rules))
+        patterns = ", ".join(map(named, rules))
         raise DomainError(
             f"optimizer: parameter {left[0]!r}: expected a pattern that matches it, got {patterns}; add '*' as the last"
         )

@@ -25,6 +25,9 @@ from .update import Recipe
 
 StateDict = dict[str, dict[str, Array]]
 
+_SHOWN = 6
+"""How many names of a group are shown."""
+
 
 class StateError(DgrrError, ValueError):
     """A state dict that does not belong to this step: other names, shapes or dtypes."""
@@ -43,9 +46,9 @@ class TrainingStep(Unique, Described):
     def __init__(
         self, loss_fn: LossFn, params: Arrays, recipe: Recipe, model_state: Arrays | None = None, seed: int = 0
     ) -> None:
-        self.loss_fn, self.recipe, self.seed = loss_fn, recipe, seed
         given = _arrays("params", params)
-        self.groups = recipe.groups(given)
+        self.loss_fn, self.recipe, self.seed = loss_fn, recipe.settled(given), seed
+        self.groups = self.recipe.groups(given)
         self._arrays: StateDict = {}
         self._hold(given, _arrays("model_state", model_state or {}))
         require_use(loss_fn, self.model_state)
@@ -72,9 +75,14 @@ class TrainingStep(Unique, Described):
 
     def about(self) -> dict[str, object]:
         """What is to be said of it to people: parameters, optimizer, what is done to gradients."""
-        recipe = self.recipe
+        recipe, groups = self.recipe, self.groups
         asked = {
-            "frozen": ", ".join(recipe.frozen) or None,
+            **{
+                f"group {group.pattern}": _tensors(group.names)
+                for group in groups.groups
+                if isinstance(recipe.rule, Mapping)
+            },
+            "frozen": _tensors(groups.frozen) if groups.frozen else None,
             "accumulate": recipe.accumulate if recipe.accumulate > 1 else None,
             "clip value": recipe.clip_value,
             "clip norm": recipe.clip_norm,
@@ -132,6 +140,12 @@ class TrainingStep(Unique, Described):
 
 def _rules(rule: Optimizer) -> str:
     return repr(rule) if isinstance(rule, Rule) else ", ".join(f"{pattern}: {each!r}" for pattern, each in rule.items())
+
+
+def _tensors(names: Sequence[str]) -> str:
+    """How many there are, and the first of them."""
+    shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    return f"{counted(len(names), 'tensor')}: {shown}"
 
 
 def _arrays(part: str, given: Mapping[str, Any]) -> dict[str, Array]:

@@ -1,12 +1,14 @@
 """How the gradients of a step become an update: accumulation, clipping, the optimizer's rule."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, get_args
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, Literal, Self, get_args
 
+from ...arrays import Arrays
 from ...tape.errors import DomainError
 from ..optim.averages import require_decay
 from ..optim.groups import Groups, Optimizer, frozen_names, grouped, require_frozen, require_optimizer
+from ..optim.patterns import Pattern, Settled, settled_frozen, settled_rules
 from .tree import Order
 
 OnNonfinite = Literal["stop", "record"]
@@ -14,7 +16,7 @@ OnNonfinite = Literal["stop", "record"]
 
 @dataclass(frozen=True)
 class Recipe:
-    """A rule, or rules by patterns of names, and what is done to gradients before it.
+    """A rule, or rules by patterns of names or by predicates, and what is done to gradients before it.
 
     With ``accumulate`` of n, a step takes n micro-batches; their losses and gradients are added - by ``order`` one
     after the other ("chain") or level by level in pairs ("tree") - and divided by n once, which is not to the bit what
@@ -29,7 +31,7 @@ class Recipe:
     clip_norm: float | None = None
     clip_value: float | None = None
     _: KW_ONLY
-    frozen: Sequence[str] = ()
+    frozen: Sequence[Pattern | Settled] = ()
     ema: float | None = None
     on_nonfinite: OnNonfinite = "stop"
     order: Order = "chain"
@@ -49,6 +51,13 @@ class Recipe:
             if bound is not None and not bound >= 0:
                 raise DomainError(f"{name}: expected a number of at least 0 or None, got {bound!r}")
 
+    def settled(self, params: Arrays) -> Self:
+        """The recipe of a run that starts from these values: for each predicate stands what it chooses among them."""
+        frozen, rule = settled_frozen(self.frozen, params), self.rule
+        if isinstance(rule, Mapping):
+            rule = settled_rules(rule, frozen, params)
+        return replace(self, rule=rule, frozen=frozen)
+
     def groups(self, names: Iterable[str]) -> Groups:
         """Which rule updates which of the named parameters. Raises DomainError as `grouped` does."""
         return grouped(self.rule, self.frozen, names, self.ema)
@@ -61,7 +70,7 @@ class Recipe:
     def law(self) -> dict[str, Any]:
         """All of it as numbers and texts, by which checkpoints know the run."""
         later = {  # which checkpoints of earlier versions have not
-            "frozen": list(self.frozen) or None,
+            "frozen": [p if isinstance(p, str) else repr(p) for p in self.frozen] or None,
             "on_nonfinite": "record" if self.on_nonfinite == "record" else None,
             "order": "tree" if self.order == "tree" else None,
         }

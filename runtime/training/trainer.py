@@ -14,6 +14,7 @@ from ..captured.ranked_step import RankedStep
 from ..captured.replayed_step import Device, OnShapeChange
 from ..data import Dataset
 from ..optim.groups import Optimizer
+from ..optim.patterns import Pattern
 from ..step.evaluate import NonFiniteError
 from ..step.exchange import Exchange
 from ..step.loss_call import LossFn
@@ -63,8 +64,10 @@ class Trainer(TrainedArrays):
             with a state ``(loss, new_state)`` or ``(loss, new_state, metrics)``.
         params: start values by name; copied, the caller's arrays are not changed.
         optimizer: for example ``Adam(lr=1e-3)``; ``lr`` may be a schedule. Or rules by patterns of names,
-            ``{"*.bias": SGD(0.1), "*": AdamW(1e-3)}``: the first that matches a parameter updates it.
-        frozen: patterns of the names of parameters that are not trained: no gradient of them is computed.
+            ``{"*.bias": SGD(0.1), "*": AdamW(1e-3)}``: the first that matches a parameter updates it. In the place of a
+            pattern may stand a predicate, ``lambda name, value: value.ndim < 2``, asked once, of ``params``.
+        frozen: patterns of the names of parameters that are not trained, or predicates: no gradient of them is
+            computed.
         ema: decay of running averages of the trained parameters, in [0, 1); None keeps none. See `averaged`.
         mode: how steps run, with the same bits: "replay" runs the first ``warmup`` steps op by op, then captures
             the step once for each shape of batch, and replays it; "eager" runs every step op by op; "capture"
@@ -149,7 +152,7 @@ class Trainer(TrainedArrays):
         order: Order = "chain",
         clip_norm: float | None = None,
         clip_value: float | None = None,
-        frozen: Sequence[str] = (),
+        frozen: Sequence[Pattern] = (),
         ema: float | None = None,
         on_nonfinite: OnNonfinite = "stop",
         ranks: Exchange | None = None,

@@ -19,7 +19,7 @@ from ..var.method_types import UnknownAxis
 from ..var.var import AnyVar, Var
 from .context import Context
 from .fields import Fields
-from .parameters import Initialiser, Parameter, Parameters, count, initialised, overridden
+from .parameters import Having, Initialiser, Parameter, Parameters, count, having, initialised, overridden
 from .plain import on_arrays
 from .scope import Params as Params, Scope, missing
 
@@ -45,7 +45,8 @@ class Layer(Fields, ABC, Generic[In, Out]):
 
     A ``Layer[In, Out]`` changes the last axis and keeps those before it. A plain ``Layer`` may change any: type
     checkers know nothing of its result. Parameters and state of a layer's parts stand under the part's name:
-    ``"0.weight"``, ``"attention.wq"``. Every layer raises DomainError, when called, for a parameter that ``p`` lacks.
+    ``"0.weight"``, ``"attention.wq"``. Every layer raises DomainError, when called, for a parameter that ``p`` lacks,
+    and DTypeError for a third argument that is no context: what else a layer takes, it takes by name.
 
     >>> from dgrr.tape import Tape, nn
     >>> class Double(nn.Layer):
@@ -115,6 +116,24 @@ class Layer(Fields, ABC, Generic[In, Out]):
     def states(self) -> dict[str, Parameter]:
         """The state by name, own entries first."""
         return {**self.own_state(), **_under_names({n: c.states() for n, c in self.children().items()})}
+
+    def roles(self) -> dict[str, str]:
+        """What each parameter is to its layer: "weight", "bias", "norm", "embedding", "slope", or a word of its own."""
+        return {name: parameter.role for name, parameter in self.parameters().items()}
+
+    def having(self, *roles: str) -> Having:
+        """A predicate that is true of the parameters with one of the roles, for groups of a `Trainer` and ``frozen``.
+
+        Raises DomainError without a role and for one that is not known; when called, for a name that is none of the
+        model's.
+
+        >>> from dgrr.tape import nn
+        >>> model = nn.Linear(2, 3) >> nn.LayerNorm(3)
+        >>> without_decay = model.having("bias", "norm")
+        >>> [name for name, value in model.init(seed=0).items() if without_decay(name, value)]
+        ['0.bias', '1.weight', '1.bias']
+        """
+        return having(type(self).__name__, roles, self.roles())
 
     def init(
         self, seed: int, dtype: npt.DTypeLike = np.float32, overrides: Mapping[str, Initialiser] | None = None
@@ -277,7 +296,7 @@ def applied(part: Any, name: str, p: Params, x: AnyVar, ctx: Context | None, mor
     prefix, tape = f"{name}.", getattr(x, "tape", None)
     try:
         with nullcontext() if tape is None else tape.scope(name, type(part).__name__):
-            y: AnyVar = part(Scope(p, prefix), x, None if ctx is None else ctx.scope(prefix), **more)
+            y: AnyVar = part(Scope(p, prefix), x, ctx.scope(prefix) if isinstance(ctx, Context) else ctx, **more)
     except DgrrError as error:
         error.raised_in(name)
         raise

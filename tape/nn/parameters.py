@@ -1,7 +1,7 @@
 """The arrays that a layer needs: their shapes, and how they start."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from math import prod
 from typing import Any
@@ -19,18 +19,53 @@ Initialiser = Callable[[tuple[int, ...], np.dtype[Any], int, int], Array]
 
 @dataclass(frozen=True)
 class Parameter:
-    """An array that a layer needs: its shape and how it starts.
+    """An array that a layer needs: its shape, how it starts, and what it is to the layer.
 
-    >>> from dgrr.tape import Tape, nn
+    >>> from dgrr.tape import nn
     >>> nn.Linear(3, 2).parameters()["weight"].shape
     (2, 3)
     """
 
     shape: tuple[int, ...]
     initialise: Initialiser = field(repr=False)
+    role: str = "weight"
+    """One of `ROLES`, or a word of one's own: a name by which `Layer.having` finds it."""
 
+
+ROLES = ("weight", "bias", "norm", "embedding", "slope")
+"""What parameters are in the layers that are here: ``norm`` are scales and biases of norms, ``slope`` that of PReLU."""
 
 Parameters = Mapping[str, Parameter]
+
+
+@dataclass(frozen=True)
+class Having:
+    """Whether a parameter of a model has one of some roles: a predicate of its name and value, as trainers take it."""
+
+    roles: tuple[str, ...]
+    found: Mapping[str, str] = field(repr=False, hash=False)
+    """The role of each parameter of the model."""
+
+    @property
+    def __name__(self) -> str:
+        return f"having({', '.join(map(repr, self.roles))})"
+
+    def __call__(self, name: str, value: object = None) -> bool:
+        """Raises DomainError for a name that the model has not."""
+        if name not in self.found:
+            have = ", ".join(map(repr, self.found)) or "none"
+            raise DomainError(f"{self.__name__}: expected a parameter of the model ({have}), got {name!r}")
+        return self.found[name] in self.roles
+
+
+def having(model: str, roles: tuple[str, ...], found: Mapping[str, str]) -> Having:
+    """The predicate. Raises DomainError without a role, and for one that is neither known nor the model's."""
+    known = tuple(dict.fromkeys((*ROLES, *found.values())))
+    wrong = [role for role in roles if role not in known]
+    if wrong or not roles:
+        given = repr(wrong[0]) if wrong else "none"
+        raise DomainError(f"{model}: having: expected roles among {', '.join(map(repr, known))}, got {given}")
+    return Having(roles, found)
 
 
 def count(named: Parameters) -> int:
@@ -46,7 +81,7 @@ def overridden(named: Parameters, overrides: Mapping[str, Initialiser]) -> Param
         if not matching:
             have = ", ".join(map(repr, named)) or "none"
             raise DomainError(f"init: argument 'overrides': expected patterns of names among {have}, got {pattern!r}")
-        started.update({name: Parameter(named[name].shape, start) for name in matching})
+        started.update({name: replace(named[name], initialise=start) for name in matching})
     return started
 
 

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
+from inspect import Parameter, signature
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from ...arrays import Array
+from ..errors import DTypeError
 from ..tape import Tape
 from ..var.var import AnyVar, Var
 from .context import Context
@@ -35,22 +37,37 @@ class Constants(Mapping[str, AnyVar]):
 
 
 def on_arrays(call: C) -> C:
-    """The ``__call__`` of a layer, for parameters that are arrays too: then it evaluates, unless told otherwise."""
+    """The ``__call__`` of a layer, for parameters that are arrays too: then it evaluates, unless told otherwise.
+
+    Whatever it is called on, it raises DTypeError for a third argument that is no context.
+    """
+    takes_context = [*signature(call).parameters][3:4] == ["ctx"]
 
     @wraps(call)
     def evaluated(self: Any, p: Any, x: Any, *rest: Any, **more: Any) -> Any:
+        ctx = rest[0] if rest else more.get("ctx")
+        if ctx is not None and takes_context and not isinstance(ctx, Context):
+            raise no_context(self, call, ctx)
         if type(p) is Scope or not _plain(p, x):
             return call(self, p, x, *rest, **more)
         tape: Tape[Any] = x.tape if isinstance(x, Var) else Tape()
         held = Constants(tape, p)
-        if not rest and more.get("ctx") is None:
+        if ctx is None:
             state = {name: held[name] for name in self.states() if name in held}
-            more["ctx"] = Context(training=False, state=state)
+            rest, more["ctx"] = (), Context(training=False, state=state)
         if isinstance(x, Var):
             return call(self, held, x, *rest, **more)
         return _arrays(call(self, held, tape.const(x), *rest, **more))
 
     return cast(C, evaluated)
+
+
+def no_context(layer: Any, call: Callable[..., Any], given: Any) -> DTypeError:
+    """The error for what stands where a layer takes its context, and belongs elsewhere perhaps."""
+    marks = {Parameter.KEYWORD_ONLY: "{}=", Parameter.VAR_KEYWORD: "**{}"}
+    named = [marks[p.kind].format(name) for name, p in signature(call).parameters.items() if p.kind in marks]
+    hint = f"what else it takes is given by name: {', '.join(named)}" if named else "it takes no other input"
+    return DTypeError(f"{layer!r}: argument 'ctx': expected a Context or None, got {type(given).__name__}; {hint}")
 
 
 def _plain(p: Any, x: Any) -> bool:

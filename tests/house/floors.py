@@ -79,7 +79,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["averages", "rule"],
         ["lbfgs", "methods"],
         ["registry"],
-        ["admission", "elementwise", "ops_rule"],
+        ["admission", "elementwise", "ops_rule", "patterns"],
         ["groups"],
     ],
     "runtime/onnx": [

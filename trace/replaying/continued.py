@@ -166,7 +166,7 @@ def continue_from(
     else:
         kept = TraceOptions(record, digest=origin.digest)
         kept.check()
-        run = RunStart(kept, origin.seed, recipe, runner.step.arrays)
+        run = RunStart(kept, origin.seed, runner.step.recipe, runner.step.arrays)
         recorder = open_recorder(trace, parent=origin.parent, **run.keywords, **kept.beginning)
         losses = _recorded(runner, recorder, every, origin.step)
     runner.require_same()

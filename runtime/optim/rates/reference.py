@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from ....arrays import Array
-from ....tape.numerics.math.reference import fma, polynomial
+from ....tape.numerics.exact_fma import fma
+from ....tape.numerics.simd.operations import polynomial
 from ..reference import power
 from .kernels import COS, COSINE, NUMBERS, ONE_CYCLE, PI, PI_LOW, SIN, SQUARE, SQUARE_LOW, STEP_DECAY
 

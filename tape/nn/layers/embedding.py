@@ -39,7 +39,7 @@ class Embedding(Layer):
 
     def own_parameters(self) -> dict[str, Parameter]:
         """``weight``."""
-        return {"weight": Parameter((self.count, self.size), normal())}
+        return {"weight": Parameter((self.count, self.size), normal(), "embedding")}
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """Integers (…) to (…, size), negative ones counted from the end.

@@ -41,7 +41,7 @@ class PReLU(Layer):
 
     def own_parameters(self) -> dict[str, Parameter]:
         """``weight``."""
-        return {"weight": Parameter((self.num_parameters,), constant(self.start))}
+        return {"weight": Parameter((self.num_parameters,), constant(self.start), "slope")}
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """The same shape."""
@@ -151,7 +151,7 @@ class Bilinear(Layer):
         """``weight``, (out_features, in1_features, in2_features), and, unless switched off, ``bias``."""
         start = uniform_fan_in(self.in1_features)
         named = {"weight": Parameter((self.out_features, self.in1_features, self.in2_features), start)}
-        return {**named, "bias": Parameter((self.out_features,), start)} if self.bias else named
+        return {**named, "bias": Parameter((self.out_features,), start, "bias")} if self.bias else named
 
     def __call__(  # type: ignore[override]  # a second input
         self, p: Params, x: AnyVar, ctx: Context | None = None, *, other: AnyVar

@@ -48,7 +48,7 @@ class Linear(Layer[In, Out]):
         """``weight`` and, unless switched off, ``bias``."""
         start = uniform_fan_in(self.in_features)
         named = {"weight": Parameter((self.out_features, self.in_features), start)}
-        return {**named, "bias": Parameter((self.out_features,), start)} if self.bias else named
+        return {**named, "bias": Parameter((self.out_features,), start, "bias")} if self.bias else named
 
     def __call__(self, p: Params, x: Var[F, *S, In], ctx: Context | None = None) -> Var[F, *S, Out]:
         """(…, in_features) to (…, out_features)."""

@@ -32,7 +32,7 @@ class Norm(Layer):
     def own_parameters(self) -> dict[str, Parameter]:
         """``weight`` and, where the norm has one, ``bias``; none unless ``affine``."""
         size = getattr(self, self.SIZES[-1])
-        return {name: Parameter((size,), start) for name, start in self.STARTS.items() if self.affine}
+        return {name: Parameter((size,), start, "norm") for name, start in self.STARTS.items() if self.affine}
 
     def values(self, p: Params) -> tuple[AnyVar | None, AnyVar | None]:
         """``weight`` and ``bias``, None for one that the norm has not."""

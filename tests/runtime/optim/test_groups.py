@@ -81,11 +81,12 @@ def test_patterns_that_do_not_fit_the_parameters(rules: Any, frozen: Any, text: 
 
 MISTAKES: list[tuple[Callable[[], Any], str]] = [
     (lambda: Recipe({}), "optimizer: expected a rule, or rules by patterns of names, got an empty dict"),
-    (lambda: Recipe({1: SGD(0.1)}), "optimizer: expected patterns of names such as '*.bias', got 1"),  # type: ignore[dict-item]
+    (lambda: Recipe({1: SGD(0.1)}),
+     "optimizer: expected patterns of names such as '*.bias', or predicates, got 1"),
     (lambda: Recipe({"*": 0.1}), "optimizer: expected a rule, such as Adam(1e-3), got 0.1"),  # type: ignore[dict-item]
     (lambda: Recipe(SGD(0.1), frozen="embed.*"),
      "frozen: expected a list of patterns of names, got 'embed.*'; write frozen=[…]"),
-    (lambda: Recipe(SGD(0.1), frozen=[0]), "frozen: expected patterns of names such as '*.bias', got 0"),  # type: ignore[list-item]
+    (lambda: Recipe(SGD(0.1), frozen=[0]), "frozen: expected patterns of names such as '*.bias', or predicates, got 0"),  # type: ignore[list-item]
 ]  # fmt: skip
 
 

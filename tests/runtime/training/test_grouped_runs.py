@@ -179,3 +179,38 @@ def test_rates_are_shown_by_pattern() -> None:
 def test_a_loss_of_frozen_parameters_alone() -> None:
     with pytest.raises(GradientError, match="depends on no leaf"):
         trainer(rules=SGD(0.1), frozen=["*"], mode="eager").fit(batches(), progress=False)
+
+
+def by_predicates() -> dict[str, Any]:
+    """The same groups by predicates, which are new objects in each call, as in another process."""
+    rule, rest = RULES.values()
+    return {
+        "rules": {MODEL.having("bias"): rule, lambda name, value: True: rest},
+        "frozen": [lambda n, v: n[:2] == "0."],
+    }
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_predicates_give_the_bits_of_patterns(mode: StepMode) -> None:
+    ends = [trainer(mode=mode, **how).fit(batches(), progress=False).state_digest for how in ({}, by_predicates())]
+    assert ends[0] == ends[1]
+
+
+def test_a_run_by_predicates_is_recorded_and_resumed(tmp_path: Path, run: Path) -> None:
+    whole, path = trainer(**by_predicates(), trace=tmp_path / "a.dgrr"), tmp_path / "a.ckpt"
+    result = whole.fit(batches(), steps=4, progress=False)
+    assert replay(tmp_path / "a.dgrr").update == "proven"
+    assert result.history.columns[3:5] == ("lr having('bias')", "lr lambda")
+    assert whole.lr == {"having('bias')": pytest.approx(0.05), "lambda": 0.01}
+    with open_trace(tmp_path / "a.dgrr") as trace, open_trace(run) as by_patterns:
+        assert trace.schema.groups == by_patterns.schema.groups
+    half = trainer(**by_predicates())
+    half.fit(batches(), steps=2, progress=False)
+    half.save(path)
+    again = trainer(**by_predicates())
+    again.load(path)
+    ends = [each.fit(batches(), steps=2, progress=False).state_digest for each in (half, again)]
+    assert ends[0] == ends[1]
+    other = {**by_predicates(), "frozen": [lambda name, value: name == "0.bias"]}
+    with pytest.raises(CheckpointError, match="rule: it was saved with"):
+        trainer(**other).load(path)

@@ -77,8 +77,8 @@ class MultiHeadAttention(Layer):
         narrow = size // self.num_heads * (self.num_kv_heads or self.num_heads)
         shapes = {"q": (size, size), "k": (self.kdim or size, narrow), "v": (self.vdim or size, narrow)}
         weights = {f"w{name}": Parameter(shapes.get(name, (size, size)), start) for name in PROJECTIONS}
-        biases = {f"b{name}": Parameter(weights[f"w{name}"].shape[1:], zeros()) for name in PROJECTIONS if self.bias}
-        return {**weights, **biases}
+        bias = {f"b{name}": Parameter(weights[f"w{name}"].shape[1:], zeros(), "bias") for name in PROJECTIONS}
+        return {**weights, **bias} if self.bias else weights
 
     def children(self) -> Mapping[str, Layer]:
         """None: ``rotary`` has no parameters, and works inside the heads."""

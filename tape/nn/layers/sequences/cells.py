@@ -101,9 +101,10 @@ class Cell(Layer):
     def own_parameters(self) -> dict[str, Parameter]:
         """``weight_ih``, ``weight_hh`` and, unless switched off, ``bias_ih``, ``bias_hh``."""
         rows, start = self.GATES * self.hidden_size, uniform_fan_in(self.hidden_size)
-        named = {"weight_ih": (rows, self.input_size), "weight_hh": (rows, self.hidden_size)}
-        biases = {"bias_ih": (rows,), "bias_hh": (rows,)} if self.bias else {}
-        return {name: Parameter(shape, start) for name, shape in {**named, **biases}.items()}
+        sizes = {"weight_ih": self.input_size, "weight_hh": self.hidden_size}
+        weights = {name: Parameter((rows, size), start) for name, size in sizes.items()}
+        biases = {name: Parameter((rows,), start, "bias") for name in ("bias_ih", "bias_hh") if self.bias}
+        return {**weights, **biases}
 
     @property
     def step(self) -> Step:

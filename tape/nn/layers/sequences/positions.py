@@ -44,7 +44,7 @@ class LearnedPositions(Layer):
 
     def own_parameters(self) -> dict[str, Parameter]:
         """``weight``."""
-        return {"weight": Parameter((self.max_length, self.size), normal(0.0, 0.02))}
+        return {"weight": Parameter((self.max_length, self.size), normal(0.0, 0.02), "embedding")}
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """The same shape."""

@@ -71,7 +71,7 @@ class Recurrent(Layer):
             named[f"weight_ih{ending}"] = Parameter((rows, features), start)
             named[f"weight_hh{ending}"] = Parameter((rows, self.hidden_size), start)
             for of in ("ih", "hh") if self.bias else ():
-                named[f"bias_{of}{ending}"] = Parameter((rows,), start)
+                named[f"bias_{of}{ending}"] = Parameter((rows,), start, "bias")
         return named
 
     def __call__(

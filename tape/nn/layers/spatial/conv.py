@@ -239,7 +239,7 @@ def _weight_and_bias(layer: Conv | ConvTranspose, channels: Sizes) -> dict[str, 
     kernel = _kernel(layer)
     start = uniform_fan_in(channels[1] * prod(kernel))
     named = {"weight": Parameter((*channels, *kernel), start)}
-    return {**named, "bias": Parameter((layer.out_channels,), start)} if layer.bias else named
+    return {**named, "bias": Parameter((layer.out_channels,), start, "bias")} if layer.bias else named
 
 
 def _values(layer: Conv | ConvTranspose, p: Params) -> tuple[AnyVar, AnyVar | None]:

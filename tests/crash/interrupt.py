@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 PROGRAM = """
 import os
@@ -68,7 +68,7 @@ def ended(folder: Path, command: Sequence[str], after: float | None) -> Ended:
     """Run a command, and interrupt all of its processes so many seconds behind its first line; None lets it end."""
     reader, writer = os.pipe()
     line = [sys.executable, "-c", PROGRAM, *command, str(writer)]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
     with subprocess.Popen(line, cwd=folder, text=True, pass_fds=[writer], start_new_session=True, **quiet) as process:
         os.close(writer)
         os.read(reader, 1)
@@ -96,7 +96,7 @@ def main() -> int:
     with TemporaryDirectory() as name:
         folder = Path(name)
         make_run(folder)
-        whole = list[tuple[list[str], Ended, float]]()
+        whole = list[tuple[Sequence[str], Ended, float]]()
         for command in COMMANDS:
             words, began = command.split(), time.perf_counter()
             whole.append((words, ended(folder, words, None), time.perf_counter() - began))

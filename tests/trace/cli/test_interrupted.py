@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dgrr.interruption import end, interruptible
+
 from ...crash.interrupt import ended, is_right
 
 HURT = """
@@ -81,15 +82,21 @@ def test_while_python_ends() -> None:
     assert (code, out[:5], err) == (0, "dgrr ", "")
 
 
+@interruptible()
+def cut_short() -> None:
+    """What an import in C may make of Ctrl-C."""
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        assert signal.getsignal(signal.SIGINT) is end  # a second one ends it
+        raise ImportError("cut short") from None
+
+
 def test_what_makes_another_error_of_it() -> None:
     before = signal.signal(signal.SIGINT, end)
     try:
-        with pytest.raises(KeyboardInterrupt), interruptible():
-            try:
-                signal.raise_signal(signal.SIGINT)
-            except KeyboardInterrupt:
-                assert signal.getsignal(signal.SIGINT) is end  # a second one ends it
-                raise ImportError("cut short") from None
+        with pytest.raises(KeyboardInterrupt):
+            cut_short()
         assert signal.getsignal(signal.SIGINT) is end
     finally:
         signal.signal(signal.SIGINT, before)

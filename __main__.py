@@ -1,7 +1,17 @@
-"""``python -m dgrr``: the command line."""
+"""The program ``dgrr``, which ``python -m dgrr`` is too: the command line, with Ctrl-C answered while it is loaded."""
 
-import sys
+from .interruption import arm, disarm
 
-from .trace.cli import main
 
-sys.exit(main())
+def main() -> int:
+    """Run the command line of this process and return its exit code."""
+    arm()
+    from .trace.cli import main as run  # which loads what takes a second
+
+    code = run()
+    disarm()
+    return code
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

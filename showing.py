@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from io import StringIO
 from numbers import Real
 from os import get_terminal_size
@@ -22,6 +23,11 @@ LAST = 10
 
 PLAIN_WIDTH = 160
 """Columns of text beyond which a printed table would wrap, where there is no terminal."""
+
+
+def has_bar(console: Console) -> bool:
+    """Whether a bar can be drawn and drawn again: a notebook needs ipywidgets for that, and rich warns without."""
+    return find_spec("ipywidgets") is not None if console.is_jupyter else console.is_terminal
 
 
 # ------------------------------------------------------------------ rows

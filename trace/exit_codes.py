@@ -2,6 +2,8 @@
 
 from enum import IntEnum
 
+from ..interruption import INTERRUPTED as CTRL_C
+
 
 class Exit(IntEnum):
     """What a command answers to the shell.
@@ -26,5 +28,5 @@ class Exit(IntEnum):
     """A recovery lost steps."""
     SKIPPED = 125
     """What `git bisect run` takes for a commit that cannot be tested."""
-    INTERRUPTED = 130
+    INTERRUPTED = CTRL_C
     """Ctrl-C."""

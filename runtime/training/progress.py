@@ -6,7 +6,6 @@ callbacks are told, are indices from 0.
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from importlib.util import find_spec
 from time import perf_counter
 from typing import Protocol
 
@@ -14,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column
 
-from ...showing import rate
+from ...showing import has_bar, rate
 
 EVERY = 0.1
 """Seconds between two looks of the bar at the figures."""
@@ -94,11 +93,6 @@ class Bar:
 
 def _shown(figures: Mapping[str, float]) -> list[str]:
     return [f"{name} {value:.4f}" for name, value in figures.items()]
-
-
-def has_bar(console: Console) -> bool:
-    """Whether a bar can be drawn and drawn again: a notebook needs ipywidgets for that."""
-    return find_spec("ipywidgets") is not None if console.is_jupyter else console.is_terminal
 
 
 @contextmanager

@@ -13,6 +13,9 @@ CodePosition = tuple[CodeType, int]
 WINGS = tuple(str(Path(__file__).parents[2] / wing) + os.sep for wing in ("tape", "runtime", "trace"))
 """The folders of this package's source."""
 
+PROGRAM = str(Path(__file__).parents[2] / "__main__.py")
+"""The program ``dgrr``: behind it stands no line of a user's."""
+
 
 class _Inside(dict[str, bool]):
     """Whether a source file is one of this package, by its name."""
@@ -35,9 +38,13 @@ class Location:
     text: str
 
     def __str__(self) -> str:
-        """``train.py:12: loss = x.log()``, with the path as seen from the working directory."""
-        shown = self.file.removeprefix(os.path.join(Path.cwd(), ""))
-        return f"{shown}:{self.line}{': ' if self.text else ''}{self.text}"
+        """``train.py:12: loss = x.log()``, with the path as seen from the working directory.
+
+        In a notebook ``Cell In[5], line 3: loss = x.log()``, as tracebacks say it there.
+        """
+        cell = _cell(self.file)
+        shown = f"{self.file.removeprefix(os.path.join(Path.cwd(), ''))}:" if cell is None else f"{cell}, line "
+        return f"{shown}{self.line}{': ' if self.text else ''}{self.text}"
 
     @classmethod
     def of(cls, place: CodePosition) -> "Location":
@@ -49,6 +56,14 @@ class Location:
         return cls(code.co_filename, line, code.co_qualname, text)
 
 
+def _cell(file: str) -> str | None:
+    """``Cell In[5]``, where the name of a file is IPython's own for the code of a cell."""
+    find = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    shell = None if find is None else find()
+    named = None if shell is None else shell.compile.format_code_name(file)
+    return None if named is None else " ".join(named)
+
+
 def caller() -> CodePosition | None:
     """The place in the first frame outside this package, for a function two calls inside it.
 
@@ -57,4 +72,4 @@ def caller() -> CodePosition | None:
     frame: FrameType | None = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
     while frame is not None and _INSIDE[frame.f_code.co_filename]:
         frame = frame.f_back
-    return None if frame is None else (frame.f_code, frame.f_lasti)
+    return None if frame is None or frame.f_code.co_filename == PROGRAM else (frame.f_code, frame.f_lasti)

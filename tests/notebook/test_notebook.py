@@ -23,6 +23,15 @@ trainer = Trainer(lambda p, x: (p["w"] * x).sum(), {"w": np.ones(3)}, SGD(0.1), 
 result = trainer.fit([np.ones(3)] * 5, epochs=2)
 """
 
+WITHOUT_WIDGETS = """
+import sys
+import warnings
+warnings.simplefilter("error")
+sys.modules["ipywidgets"] = None
+trainer = Trainer(lambda p, x: (p["w"] * x).sum(), {"w": np.ones(3)}, SGD(0.1))
+_ = trainer.fit([np.ones(3)] * 5, epochs=2)
+"""
+
 SHOWN = ("x", "tape", "grads", "grads.table()", "trainer", "result", "result.history")
 PRINTED = ("tape", "grads", "grads.table()", "trainer", "result", "result.history")
 
@@ -36,7 +45,14 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Any:
     import nbformat
 
     folder = tmp_path_factory.mktemp("notebook")
-    cells = [BEGIN, *SHOWN, *map("print({})".format, PRINTED), "_ = result.plot()"]
+    cells = [
+        BEGIN,
+        *SHOWN,
+        *map("print({})".format, PRINTED),
+        "_ = result.plot()",
+        "print(tape.explain(0, grads))",
+        WITHOUT_WIDGETS,
+    ]
     notebook: Any = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JUPYTER_PATH", str(_kernel(folder)))
@@ -78,3 +94,17 @@ def test_the_bar_of_a_fit_ends_where_the_fit_ends(outputs: Any) -> None:
     held = outputs[1]["widgets"]["application/vnd.jupyter.widget-state+json"]["state"].values()
     texts = [each["data"]["text/plain"] for state in held for each in state["state"].get("outputs", ())]
     assert any(re.search(r"epoch 2/2 .*10/10", re.sub(r"\x1b\[[\d;]*m", "", text)) for text in texts)
+
+
+def test_nodes_name_their_cell_and_line(outputs: Any) -> None:
+    """IPython takes the empty lines away that a cell begins with."""
+    (printed,) = outputs[0]["print(tape.explain(0, grads))"]
+    assert "Cell In[1], line 6: x = tape.leaf(np.ones((2, 3))" in printed.text
+    assert "Cell In[1], line 7: loss = ops.scale(x, 2.0).sum()" in printed.text
+
+
+def test_without_widgets_a_fit_prints_a_line_per_epoch(outputs: Any) -> None:
+    told = str(outputs[0][WITHOUT_WIDGETS])
+    assert "epoch 1/2: step 5, loss" in told
+    assert "epoch 2/2: step 10, loss" in told
+    assert "arning" not in told

@@ -104,7 +104,8 @@ def _workers(run: Run, units: Units, jobs: int) -> Generator[list["Connection[An
             mine, other = context.Pipe()
             connections.append(mine)
             process = context.Process(target=_work, args=(other, run, units), daemon=True)
-            process.start()
+            with _unheard():
+                process.start()
             started.append(process)
             other.close()
         yield list(connections)
@@ -114,6 +115,19 @@ def _workers(run: Run, units: Units, jobs: int) -> Generator[list["Connection[An
             process.join(_TO_END)
         for connection in connections:
             connection.close()
+
+
+@contextmanager
+def _unheard() -> Generator[None]:
+    """Block Ctrl-C, which comes when the block has ended; what is started in it never hears it."""
+    if not hasattr(signal, "pthread_sigmask"):  # as on Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _work(connection: "Connection[Any, Any]", run: Run, units: Units) -> None:

@@ -8,6 +8,7 @@ from contextlib import ExitStack, redirect_stdout
 from typing import TextIO
 
 from ... import system
+from ...interruption import interruptible
 from ..exit_codes import Exit
 from ..file_version import TraceFileError, TruncatedFileError
 from ..v2.errors import InvalidTraceError, TraceWriteError
@@ -74,6 +75,7 @@ def _answered(args: argparse.Namespace) -> Answer:
     """Run the command; what keeps it from its answer is an answer too."""
     try:
         with ExitStack() as stack:
+            stack.enter_context(interruptible())
             if args.json:  # the answer alone is to stand on standard output
                 stack.enter_context(redirect_stdout(sys.stderr))
             answer: Answer = args.command.handler(args)

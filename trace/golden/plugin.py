@@ -6,14 +6,17 @@ test takes the fixture.
 
 import os
 from collections.abc import Generator
+from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pytest
 
 from .names import SUFFIX, file_stem, module_folder
+from .places import TwoSetsError, golden_folder, require_one_set, root_of
 from .results import Results
-from .settings import FOLDER, UPDATES, Settings, in_ci, update_of
+from .settings import FOLDER, UPDATES, Settings, Update, in_ci, update_of
 
 if TYPE_CHECKING:
     from .failure import Commands
@@ -24,6 +27,7 @@ FIXTURE = "golden_trace"
 
 _SETTINGS = pytest.StashKey[Settings]()
 _RESULTS = pytest.StashKey[Results]()
+_FOLDER = pytest.StashKey[Path]()
 _TRACES = pytest.StashKey["GoldenTraces"]()
 
 _MARKER = (
@@ -41,8 +45,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     # an option of its own, so that the path behind a bare --dgrr-update is not taken for its value
     group.addoption("--dgrr-update=missing", action="store_const", const="missing", dest="dgrr_update", help=missing)
     group.addoption("--dgrr-dir", metavar="FOLDER", help=f"where golden files lie; default: {FOLDER}")
-    below = f"where golden files lie, below the root of the project; default: {FOLDER}"
-    parser.addini("dgrr_dir", below, default=FOLDER)
+    below = f"where golden files lie, below the folder of these settings; default: {FOLDER}"
+    parser.addini("dgrr_dir", below, default="")
     parser.addini("dgrr_update", f"which golden files are written: {', '.join(UPDATES)}", default=UPDATES[0])
 
 
@@ -53,10 +57,17 @@ def pytest_configure(config: pytest.Config) -> None:
         update = update_of(config.getoption("dgrr_update") or config.getini("dgrr_update"))
     except ValueError as error:
         raise pytest.UsageError(str(error)) from None
-    given = config.getoption("dgrr_dir")
-    folder = config.rootpath / config.getini("dgrr_dir") if given is None else config.invocation_params.dir / given
-    config.stash[_SETTINGS] = Settings(Path(os.path.normpath(folder)), update, in_ci())
+    config.stash[_SETTINGS] = _settings(config, update)
     config.stash[_RESULTS] = Results(whole=_is_worker(config) or _collects_all(config))
+
+
+def _settings(config: pytest.Config, update: Update) -> Settings:
+    option, setting = config.getoption("dgrr_dir"), config.getini("dgrr_dir")
+    project = None if config.inipath is None else config.inipath.parent
+    below = (project or config.rootpath) / (setting or FOLDER)
+    folder = below if option is None else config.invocation_params.dir / option
+    named: Literal["option", "setting"] | None = "option" if option is not None else "setting" if setting else None
+    return Settings(Path(os.path.normpath(folder)), named, project, update, in_ci())
 
 
 def _is_worker(config: pytest.Config) -> bool:
@@ -83,14 +94,14 @@ def pytest_make_collect_report(
     """Spare the golden files of a module that is skipped as a whole, or cannot be imported."""
     report = yield
     if not report.passed and collector.path.is_file():
-        collector.config.stash[_RESULTS].take(_folder(collector), collector.nodeid)
+        _take(collector)
     return report
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Note which tests have golden traces."""
     if FIXTURE in getattr(item, "fixturenames", ()):
-        item.config.stash[_RESULTS].take(_folder(item), item.nodeid)
+        _take(item)
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
@@ -99,9 +110,29 @@ def pytest_deselected(items: list[pytest.Item]) -> None:
         items[0].config.stash[_RESULTS].whole = False
 
 
-def _folder(node: pytest.Item | pytest.Collector) -> str:
-    """Where the golden files of a module's tests lie."""
-    return module_folder(node.path, node.config.stash[_SETTINGS].folder, node.config.rootpath)
+def _golden(node: pytest.Item | pytest.Collector) -> Path:
+    """The folder of golden files that those of a module lie in. Raises TwoSetsError."""
+    settings = node.config.stash[_SETTINGS]
+    if settings.named is None:
+        return golden_folder(node.path, settings.project)
+    if settings.named == "setting":
+        require_one_set(node.path, settings.folder, root_of(node.path, settings.project))
+    return settings.folder
+
+
+def _module(node: pytest.Item | pytest.Collector, golden: Path) -> str:
+    """Where the golden files of a module's tests lie, below the folder of golden files."""
+    settings = node.config.stash[_SETTINGS]
+    root = golden.parents[1] if settings.named is None else root_of(node.path, settings.project)
+    return module_folder(node.path, golden, root)
+
+
+def _take(node: pytest.Item | pytest.Collector) -> None:
+    """Note what may use golden files of the project at hand."""
+    settings = node.config.stash[_SETTINGS]
+    with suppress(TwoSetsError):  # which the test is told
+        if (golden := _golden(node)) == settings.folder:
+            node.config.stash[_RESULTS].take(_module(node, golden), node.nodeid)
 
 
 # ------------------------------------------------------------------ a test
@@ -118,10 +149,13 @@ def golden_trace(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
     shared = base.parent if _is_worker(request.config) else base
     try:
         wanted = asked((mark.args, mark.kwargs) for mark in item.iter_markers("golden"))
-    except ValueError as error:
+        golden = item.stash[_FOLDER] = _golden(item)
+    except (ValueError, TwoSetsError) as error:
         pytest.fail(str(error), pytrace=False)
     stem = file_stem(item.nodeid.partition("::")[2])
-    test = GoldenTest(item.nodeid, _folder(item), stem, shared / "dgrr", shared / "dgrr-claims")
+    own = "" if golden == item.config.stash[_SETTINGS].folder else sha256(str(golden).encode()).hexdigest()[:8]
+    kept, claims = shared / "dgrr" / own, shared / "dgrr-claims" / own  # two projects may have one name
+    test = GoldenTest(item.nodeid, _module(item, golden), stem, kept, claims)
     traces = item.stash[_TRACES] = GoldenTraces(test, wanted)
     return traces
 
@@ -141,7 +175,8 @@ def _failures(item: pytest.Item, traces: "GoldenTraces") -> list[str]:
     """What is wrong with each golden file of a test."""
     results, recordings = item.config.stash[_RESULTS], list(traces)
     results.finished.add(item.nodeid)
-    results.used.update(made.name for made in recordings)
+    if item.stash[_FOLDER] == item.config.stash[_SETTINGS].folder:
+        results.used.update(made.name for made in recordings)
     if not recordings:
         return [f"the test takes {FIXTURE} and records nothing: give it to a run, as trace={FIXTURE}()"]
     return [text for made in recordings if (text := _failure(item, made))]
@@ -154,7 +189,7 @@ def _failure(item: pytest.Item, made: "GoldenRecording") -> str:
     from .keeping import keep
 
     settings, counts = item.config.stash[_SETTINGS], item.config.stash[_RESULTS].counts
-    golden = settings.folder / f"{made.name}{SUFFIX}"
+    golden = item.stash[_FOLDER] / f"{made.name}{SUFFIX}"
     try:
         made.require_sealed()
         kept = keep(golden, made.path, made.policy, settings.update, write_missing=not settings.in_ci)

@@ -20,12 +20,16 @@ class Settings:
     """Of a run of tests.
 
     Args:
-        folder: where the golden files lie.
+        folder: where the golden files lie, or, where nothing names that, those of the project at hand.
+        named: whether an option or a setting names the folder.
+        project: the folder of the project's settings, if there are any.
         update: which of them are written.
         in_ci: whether a missing file is a failure, since nobody would commit what is written.
     """
 
     folder: Path
+    named: Literal["option", "setting"] | None
+    project: Path | None
     update: Update
     in_ci: bool
 

@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.file_proxy import FileProxy
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from ....showing import has_bar
+
 Told = Callable[[str], None]
 """Is given the name of each thing that has been compiled."""
 
@@ -38,9 +40,9 @@ def tell_of_first_use() -> None:
 
 @contextmanager
 def telling(what: str, count: int) -> Generator[Told]:
-    """A bar while so many things are compiled; a line where another bar is shown, and neither off the terminal."""
+    """A bar while so many things are compiled; a line where another is shown or none can be, and none off terminals."""
     console, title = _console(), f"dgrr: compiling {what}, once"
-    if console is None or isinstance(sys.stderr, FileProxy):
+    if console is None or isinstance(sys.stderr, FileProxy) or not has_bar(console):
         if console is not None:
             print(title, file=sys.stderr)  # through the proxy of the other bar, which stays below
         yield _nothing

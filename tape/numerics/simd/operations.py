@@ -62,7 +62,7 @@ def select(condition: Mask, yes: Number, no: Number) -> Number:
 @compiled_as(forms.polynomial)
 def polynomial(x: Number, coefficients: tuple[Number, ...]) -> Number:
     """The polynomial with these coefficients, highest power first, by Horner's scheme with fma."""
-    value = coefficients[0]
+    value: Number = _like(x, coefficients[0])
     for coefficient in coefficients[1:]:
         value = fma(value, x, coefficient)
     return value

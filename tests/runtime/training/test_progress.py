@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from dgrr import showing
 from dgrr.runtime import SGD, Dataset, Trainer
 from dgrr.runtime.training import progress
-from dgrr.runtime.training.progress import Lines, Silent, has_bar, reporting
-from dgrr.showing import rate
+from dgrr.runtime.training.progress import Lines, Silent, reporting
+from dgrr.showing import has_bar, rate
 
 ESCAPE = "\x1b"
 
@@ -122,7 +123,7 @@ def test_a_bar_of_unknown_length_counts_steps() -> None:
 
 @pytest.mark.parametrize(("widgets", "bar"), [(None, False), (object(), True)])
 def test_a_notebook_has_a_bar_if_it_can_draw_one(monkeypatch: pytest.MonkeyPatch, widgets: Any, bar: bool) -> None:
-    monkeypatch.setattr(progress, "find_spec", lambda name: widgets if name == "ipywidgets" else None)
+    monkeypatch.setattr(showing, "find_spec", lambda name: widgets if name == "ipywidgets" else None)
     notebook = Console(force_jupyter=True)
     assert has_bar(notebook) == bar
     if not bar:

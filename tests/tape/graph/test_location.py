@@ -98,3 +98,20 @@ def test_a_program_without_a_file_has_lines_without_text() -> None:
     program = "from dgrr.tape import Tape\nt = Tape()\nt.leaf(1.0)\nprint(t.node(0).location)"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout == "<string>:3\n"
+
+
+def test_what_the_program_makes_names_no_line_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(
+        "import numpy as np\nfrom dgrr.runtime import SGD, Trainer\n\n"
+        'def loss_fn(p, x):\n    return (p["w"] * x).sum()\n\n'
+        "def run():\n    return loss_fn, [np.ones(2)] * 2\n\n"
+        'if __name__ == "__main__":\n'
+        '    Trainer(loss_fn, {"w": np.ones(2)}, SGD(0.1), trace="run.dgrr").fit(run()[1])\n'
+    )
+    for words in (
+        ["model.py"],
+        ["-m", "dgrr", *["at", "run.dgrr", "--step", "1", "--model", "model:run", "--explain", "w"]],
+    ):
+        done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert 'model.py:5: return (p["w"] * x).sum()' in done.stdout
+    assert "__main__.py" not in done.stdout

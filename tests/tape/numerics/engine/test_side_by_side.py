@@ -138,6 +138,16 @@ def test_a_terminal_shows_how_far_it_is(tmp_path: Path, monkeypatch: pytest.Monk
     assert "3/3" in screen.getvalue()
 
 
+def test_a_notebook_without_widgets_is_told_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """rich would warn there, and warnings are errors here."""
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    monkeypatch.setattr(telling, "Console", partial(Console, force_jupyter=True))
+    compile_side_by_side(noting(tmp_path, 3))
+    assert capsys.readouterr() == ("", "dgrr: compiling 3 kernels, once\n")
+
+
 def test_elsewhere_nothing_is_said(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     compile_side_by_side(noting(tmp_path, 3))
     assert capfd.readouterr() == ("", "")

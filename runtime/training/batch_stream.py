@@ -98,7 +98,7 @@ class Feed:
 
     def next(self, batches: Iterable[Any]) -> Cursor:
         """Where a fit begins that follows this one: the same batches go on, unless only ``iter()`` gives them."""
-        if not isinstance(batches, Epochs) or not _are_same(cast(Epochs[Any], batches), self._batches):
+        if not isinstance(batches, Epochs) or not _are_same(batches, self._batches):
             return Cursor()
         length = _length(self._batches)
         whole = length is not None and self._taken > 0 and self._taken >= length // self._accumulate * self._accumulate
@@ -171,7 +171,7 @@ class Feed:
         """The batches of an epoch, or of each step of it those that are wanted."""
         batches, own = self._batches, self._own
         if isinstance(batches, Epochs):
-            whole = cast(Epochs[Any], batches)
+            whole = batches
             return (whole if own is None else whole.share(self._accumulate, own)).epoch(epoch)
         return iter(batches) if own is None else of_groups(iter(batches), self._accumulate, own)
 

@@ -4,6 +4,7 @@ from .numerics import literals as _literals  # noqa: F401  # isort: skip  # pyri
 from . import nn, ops
 from .errors import (
     BoundsError,
+    BroadcastWarning,
     DgrrError,
     DomainError,
     DTypeError,
@@ -14,9 +15,9 @@ from .errors import (
     TapeError,
 )
 from .graph.hooks import HookHandle
-from .graph.location import Location
 from .graph.nonfinite import NodeInfo, NonFiniteReport
 from .inspect.compare import NodeDifference, compare_grads, compare_tapes
+from .location import Location
 from .nn.context import Context, Random
 from .numerics import NUMERICS
 from .numerics.engine.threads import get_threads, set_threads
@@ -35,6 +36,7 @@ __all__ = [
     "AnyTensor",
     "AnyVar",
     "BoundsError",
+    "BroadcastWarning",
     "Context",
     "DType",
     "DTypeError",

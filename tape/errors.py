@@ -23,6 +23,10 @@ class ShapeError(DgrrError, ValueError):
     """Sizes that do not fit: ``matmul: argument 'b': expected shape (3, N), got (4, 5)``."""
 
 
+class BroadcastWarning(UserWarning):
+    """An operator repeats both of its operands, one of which has fewer axes: maybe a column and a row by accident."""
+
+
 class DTypeError(DgrrError, TypeError):
     """A type that does not fit, of elements or of an argument; nothing is converted silently."""
 

@@ -10,10 +10,10 @@ import numpy.typing as npt
 from .errors import DomainError, DTypeError, GradientError, ShapeError
 from .graph.backward import DenseGrads, Live, cotangent, seed_of, sweep, zeros
 from .graph.hooks import Hook, HookHandle, Hooks
-from .graph.location import CodePosition, caller
 from .graph.node import Node
 from .graph.nonfinite import require_finite_value
 from .inspect.inspection import Looking
+from .location import CodePosition, caller
 from .record.kinds import Kind, shown
 from .record.op import Op
 from .values.by_name import require_flat

@@ -254,7 +254,7 @@ _NONE = {"norm": 0.0, "min": 0.0, "max": 0.0, "zeros": 0, "non-finite": 0}
 
 
 def test_a_line_of_the_program_is_read_once(long: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dgrr.tape.graph.location import Location
+    from dgrr.tape.location import Location
 
     read: list[Any] = []
     of = Location.of

@@ -171,7 +171,7 @@ class Feed:
         """The batches of an epoch, or of each step of it those that are wanted."""
         batches, own = self._batches, self._own
         if isinstance(batches, Epochs):
-            whole: Epochs[Any] = batches
+            whole = batches
             return (whole if own is None else whole.share(self._accumulate, own)).epoch(epoch)
         return iter(batches) if own is None else of_groups(iter(batches), self._accumulate, own)
 

@@ -4,11 +4,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ..errors import GradientError, ShapeError
+from ..location import CodePosition, Location
 from ..record.op import Op
 from ..values.tensor import AnyTensor
 from ..values.unique import Unique
 from ..var.var import shape_of
-from .location import CodePosition, Location
 
 LEAF = "leaf"
 """The op name of nodes that no op made."""

@@ -9,10 +9,10 @@ import numpy as np
 from ...arrays import Array
 from ...panels import Printed
 from ..errors import NonFiniteError
+from ..location import CodePosition, Location
 from ..record.op import Op
 from ..values.tensor import AnyTensor
 from ..var.var import Var
-from .location import CodePosition, Location
 from .node import Node
 
 

@@ -5,8 +5,8 @@ from functools import cache
 from typing import Any
 
 from ..errors import GradientError
-from ..graph.location import CodePosition, Location
 from ..graph.node import Node
+from ..location import CodePosition, Location
 from ..values.tables import Table, norm
 
 COLUMNS = ("id", "name", "op", "shape", "from", "value", "gradient", "line")

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...arrays import Array
 from ..errors import TapeError
-from ..graph.location import CodePosition, Location, caller
+from ..location import CodePosition, Location, caller
 from ..record.op import Op
 from ..tape import Tape
 from ..values.spec import Spec

@@ -1,11 +1,14 @@
 """Operands of an operator brought to one shape, by nodes that the tape shows."""
 
+import warnings
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from ..errors import ShapeError
+from ..errors import BroadcastWarning, ShapeError
+from ..location import Location, caller
 from ..numerics.sizes import Sizes
 from ..values.tensor import AnyTensor
 from .handle import Handle
@@ -32,7 +35,35 @@ def together(op: str, operands: Sequence[Any]) -> Sequence[Any]:
         return operands
     OPS[op].signature.require_dtypes(*(None if x is None else x.dtype for x in arrays))
     common = _common_shape(op, arrays)
+    if _is_suspicious([shape_of(x) for x in arrays if x is not None], common):
+        _remark(op, [shape_of(x) for x in arrays if x is not None], common)
     return [x if array is None else _repeated(x, common) for x, array in zip(operands, arrays, strict=True)]
+
+
+def _is_suspicious(shapes: Sequence[Sizes], common: Sizes) -> bool:
+    """Whether operands of as many elements but not as many axes are all repeated: (B, 1) and (B,) become (B, B)."""
+    counts = {prod(shape) for shape in shapes}
+    return len(counts) == 1 and len({len(shape) for shape in shapes}) > 1 and prod(common) > max(counts)
+
+
+_REMARKED = set[tuple[str, int]]()
+"""The lines of users' programs that were told."""
+
+
+def _remark(op: str, shapes: Sequence[Sizes], common: Sizes) -> None:
+    """Warn, once for each line of the user's."""
+    place = caller()
+    where = None if place is None else Location.of(place)
+    if where is None or (where.file, where.line) in _REMARKED:
+        return
+    _REMARKED.add((where.file, where.line))
+    warnings.warn_explicit(
+        f"{op}: {' and '.join(map(str, shapes))} are broadcast to {common}, larger than either; if that is meant, "
+        "give both as many axes, as (B, 1) and (1, B); else reshape one, as x[:, 0] or y[:, None]",
+        BroadcastWarning,
+        where.file,
+        where.line,
+    )
 
 
 def _has_shape(x: Any) -> bool:

@@ -8,7 +8,7 @@ from textwrap import TextWrapper
 
 FLOORS: dict[str, list[list[str]]] = {
     "tape": [
-        ["errors"],
+        ["errors", "location"],
         ["numerics"],
         ["values"],
         ["var"],

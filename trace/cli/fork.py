@@ -31,7 +31,7 @@ def run(path: str, args: argparse.Namespace) -> Answer:
 
 @contextmanager
 def _nothing_left(out: str) -> Generator[None]:
-    """Remove the unfinished trace of a fork that fails, since nothing goes on with it; not one that was there."""
+    """Remove the unfinished trace of a fork that fails, since nothing goes on with it; one from before stays."""
     partial = out + PARTIAL_SUFFIX
     there = os.path.lexists(partial)
     try:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...arrays import Array
 from ...completed_step import StepTape, TapeNode
-from ...tape.graph.location import WINGS, Location
+from ...tape.location import WINGS, Location
 from .pytorch_arrays import array
 from .shared import leaves
 

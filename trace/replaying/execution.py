@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice, tee
+from itertools import count, islice, tee
 from typing import Any, TypeAlias
 
 from ...arrays import Array
+from ...runtime.data import Epochs
 from ...runtime.optim import clip_by_global_norm, clip_by_value
 from ...runtime.step.batch import batch_arrays
 from ...runtime.step.eager import averaged
@@ -157,10 +158,12 @@ def _clip_event(trace: Trace) -> float | None:
 
 
 def epochs(batches: Batches, n: int) -> Iterator[tuple[Batch, ...]]:
-    """The batches, ``n`` at a time, iterated again when they end, until an iteration gives no step."""
-    more = True
-    while more:
-        more, items = False, iter(batches)
+    """The batches from their first epoch on, ``n`` at a time, until an epoch gives no step."""
+    for number in count():
+        items = batches.epoch(number) if isinstance(batches, Epochs) else iter(batches)
+        more = False
         while len(together := tuple(islice(items, n))) == n:
             more = True
             yield together
+        if not more:
+            return

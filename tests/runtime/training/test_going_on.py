@@ -151,6 +151,12 @@ def test_trainers_that_share_batches_train_on_the_same(tmp_path: Path) -> None:
     assert digests == [new_trainer(None).fit(batches(), steps=4).state_digest] * 2
 
 
+def test_a_replay_begins_with_the_first_epoch_whatever_was_iterated(tmp_path: Path) -> None:
+    shared = batches()
+    new_trainer(tmp_path / "t", record="digest").fit(shared, epochs=2)
+    assert [replay(tmp_path / "t", loss_fn=loss_fn, batches=shared).ok for _ in range(2)] == [True, True]
+
+
 def test_a_second_fit_goes_on_with_the_data_and_counts_the_epoch_that_was_begun() -> None:
     trainer, one = new_trainer(None), new_trainer(None)
     trainer.fit(batches(), steps=FIRST)

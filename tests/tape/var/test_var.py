@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.tape import AnyTensor, BoundsError, DomainError, DTypeError, Shape, ShapeError, Tape, ops
+from dgrr.tape import AnyTensor, BoundsError, BroadcastWarning, DomainError, DTypeError, Shape, ShapeError, Tape, ops
 from dgrr.tape.var.op_table import OPS
 
 ARITHMETIC = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv}
@@ -385,3 +385,31 @@ def test_indices_that_are_refused(tape: Tape[Any], index: Any, error: type[Excep
 def test_numpy_integers_are_indices(tape: Tape[Any]) -> None:
     x = tape.leaf(np.arange(6.0).reshape(2, 3))
     assert x[np.int64(1), np.int32(-1)].item() == 5.0
+
+
+def test_a_column_and_a_row_by_accident_are_remarked_once_per_line(tape: Tape[Any]) -> None:
+    column, row = tape.leaf(np.ones((4, 1))), tape.leaf(np.ones(4))
+    text = (
+        "sub: (4, 1) and (4,) are broadcast to (4, 4), larger than either; if that is meant, give both as many axes, as "
+        "(B, 1) and (1, B); else reshape one, as x[:, 0] or y[:, None]"
+    )
+    with pytest.warns(BroadcastWarning) as told:
+        for _ in range(3):
+            column - row
+        other = row * column
+    assert [str(warning.message) for warning in told] == [
+        text,
+        text.replace("sub: (4, 1) and (4,)", "mul: (4,) and (4, 1)"),
+    ]
+    assert {warning.filename for warning in told} == {__file__}
+    assert other.shape == (4, 4)
+
+
+def test_what_is_repeated_on_purpose_is_not_remarked(tape: Tape[Any]) -> None:
+    """Warnings are errors here."""
+    column, row = tape.leaf(np.ones((4, 1))), tape.leaf(np.ones(4))
+    assert (column - row.reshape(1, 4)).shape == (4, 4)
+    assert (column - tape.leaf(np.ones(3))).shape == (4, 3)
+    assert (tape.leaf(np.ones((1, 4))) - row).shape == (1, 4)
+    assert (column - 1.0).shape == (4, 1)
+    assert (tape.leaf(np.ones((1, 1))) - tape.leaf(np.ones(1))).shape == (1, 1)

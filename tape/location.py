@@ -10,10 +10,10 @@ from types import CodeType, FrameType
 CodePosition = tuple[CodeType, int]
 """A code object and the offset of an instruction in it: cheap to note, read only when someone asks."""
 
-WINGS = tuple(str(Path(__file__).parents[2] / wing) + os.sep for wing in ("tape", "runtime", "trace"))
+WINGS = tuple(str(Path(__file__).parents[1] / wing) + os.sep for wing in ("tape", "runtime", "trace"))
 """The folders of this package's source."""
 
-PROGRAM = str(Path(__file__).parents[2] / "__main__.py")
+PROGRAM = str(Path(__file__).parents[1] / "__main__.py")
 """The program ``dgrr``: behind it stands no line of a user's."""
 
 

@@ -34,7 +34,7 @@ def test_every_way_to_make_a_node_names_the_users_line(tape: Tape[Any]) -> None:
     by_op = ops.exp(leaf)
     by_method = leaf.exp()
     by_operator = leaf + param
-    by_broadcast = leaf * np.array([[1.0], [2.0]])
+    by_broadcast = leaf * np.array([[1.0], [2.0], [3.0]])
     made = [leaf, param, const, by_op, by_method, by_operator, by_broadcast]
     assert [located(tape, v).line for v in made] == list(range(before + 1, before + 8))
     assert {located(tape, node.id).file for node in tape} == {__file__}

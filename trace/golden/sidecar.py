@@ -8,6 +8,9 @@ from ..v2.read.reader import StepView, Trace, open_trace
 
 _HYPERPARAMETERS, _TENSORS, _LOSSES = 10, 40, 40
 
+_RENAMED = {"chain     ": "state chain  ", "state     ": "state root   "}
+"""Beginnings of lines as files have them that were written before these names."""
+
 
 def sidecar(path: Path) -> str:
     """The sidecar of a trace: at most 100 lines, of the same text on every machine.
@@ -20,17 +23,21 @@ def sidecar(path: Path) -> str:
 
 
 def agrees(text: str, path: Path) -> bool:
-    """Whether a sidecar is the one of a trace; ends of lines are as a checkout made them."""
-    return text.splitlines() == sidecar(path).splitlines()
+    """Whether a sidecar is the one of a trace; ends of lines are as a checkout made them, names may be the old ones."""
+    return [_renamed(line) for line in text.splitlines()] == sidecar(path).splitlines()
+
+
+def _renamed(line: str) -> str:
+    return next((new + line.removeprefix(old) for old, new in _RENAMED.items() if line.startswith(old)), line)
 
 
 def _about(trace: Trace) -> Iterator[str]:
     """What is known of the whole run, one line each."""
     last = trace[-1].link.hex() if len(trace) else "no steps"
-    state = trace.seal.final[-1].hex() if trace.seal is not None and trace.seal.final else "not recorded"
+    root = trace.seal.final[-1].hex() if trace.seal is not None and trace.seal.final else "not recorded"
     yield f"golden trace of {_counted(len(trace), 'step')}"
-    yield f"chain     {last}"
-    yield f"state     {state}"
+    yield f"state chain  {last}"
+    yield f"state root   {root}"
     yield f"numerics  {trace.header.numerics}"
     yield f"seed      {trace.header.seed}"
     yield from (f"rule      {group.rule}" for group in trace.schema.groups)

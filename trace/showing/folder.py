@@ -15,11 +15,11 @@ from ..v2.errors import InvalidTraceError
 from ..v2.format.constants import VERSION, TensorRole
 from ..v2.read.reader import Trace
 from ..v2.verdict import Verdict
-from .overview import read, state_digest
+from .overview import last_root, read
 from .state import state_of
 
 _DIGITS = 10
-"""Of a digest, in a line."""
+"""Of a state root, in a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Entry:
     rules: tuple[str, ...] = ()
     steps: int | None = None
     last_loss: Any = None
-    digest: str | None = None
+    state_root: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types, by the names of the attributes."""
@@ -68,15 +68,15 @@ def entry(path: str) -> Entry:
 
 def screen(found: Sequence[Entry], folder: str) -> RenderableType:
     """All of them for a rich console."""
-    columns = ("trace", "parameters", "rules", "steps", "last loss", "digest", "state")
+    columns = ("trace", "parameters", "rules", "steps", "last loss", "state root", "state")
     rows = [(os.path.relpath(entry.path, folder), *_cells(entry)) for entry in found]
     return drawn(f"{folder}: {counted(len(found), 'trace')}", columns, rows)
 
 
 def _cells(entry: Entry) -> tuple[object, ...]:
     loss = None if entry.last_loss is None else float(entry.last_loss)
-    digest = None if entry.digest is None else entry.digest[:_DIGITS]
-    return entry.parameters, ", ".join(entry.rules) or None, entry.steps, loss, digest, entry.state
+    root = None if entry.state_root is None else entry.state_root[:_DIGITS]
+    return entry.parameters, ", ".join(entry.rules) or None, entry.steps, loss, root, entry.state
 
 
 def _of_trace(path: str, trace: Trace) -> Entry:
@@ -90,7 +90,7 @@ def _of_trace(path: str, trace: Trace) -> Entry:
         rules=tuple(group.rule for group in trace.schema.rules),
         steps=len(trace),
         last_loss=trace[-1].loss if len(trace) else None,
-        digest=state_digest(trace),
+        state_root=last_root(trace),
     )
 
 

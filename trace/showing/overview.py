@@ -44,8 +44,8 @@ class Run:
     losses: Any = field(repr=False)
     speed: float | None
     """Steps per second from the creation of the file to its last write; None where that cannot be said."""
-    digest: str | None
-    """Of the last state that is recorded."""
+    state_root: str | None
+    """The last one that is recorded."""
     metrics: dict[str, float] = field(default_factory=dict[str, float])
     """Of the last step."""
     gradients: tuple[GradientFigures, ...] = ()
@@ -97,7 +97,7 @@ class Run:
             "steps_per_second": self.speed,
             "metrics": self.metrics,
             "gradients": [row.to_dict() for row in self.gradients],
-            "digest": self.digest,
+            "state_root": self.state_root,
             "report": None if self.report is None else self.report.to_dict(),
         }
 
@@ -130,8 +130,8 @@ class Run:
             found["speed"] = f"{rate(self.speed, 1.0)} on average, by the times of the file"
         found["model"] = self.model
         found["recorded"] = f"{self.mode}, {size(self.bytes)}, seed {self.seed}"
-        if self.digest is not None:
-            found["state"] = self.digest
+        if self.state_root is not None:
+            found["state root"] = self.state_root
         if self.report is not None:
             found["verdict"] = _verdict(self.report)
         return found
@@ -209,7 +209,7 @@ def of_trace(trace: Trace) -> Run:
         tensors=len(params),
         losses=trace.loss,
         speed=speed(trace),
-        digest=state_digest(trace),
+        state_root=last_root(trace),
         metrics=_last_metrics(trace),
     )
 
@@ -228,8 +228,8 @@ def speed(trace: Trace) -> float | None:
     return steps / seconds if steps > 0 and seconds > 0 and trace.header.created_at > 0 else None
 
 
-def state_digest(trace: Trace) -> str | None:
-    """The digest of the last state, in hexadecimal; None where it is not recorded."""
+def last_root(trace: Trace) -> str | None:
+    """The state root after the last step, in hexadecimal; None where it is not recorded."""
     if trace.seal is not None:
         return trace.seal.final[-1].hex() if trace.seal.final else None
     root = trace[-1].root if len(trace) else None

@@ -78,13 +78,13 @@ def test_a_finished_run_on_one_screen(said: Said, tmp_path: Path) -> None:
     lines = out.splitlines()
     assert lines[0] == "run.dgrr: 4 steps, sealed"
     assert lines[3].startswith("4 ┤") and lines[10].startswith("1 ┤")
-    facts = dict(re.split(r"  +", line, maxsplit=1) for line in lines if re.match(r"[a-z]+( loss)?  ", line))
+    facts = dict(re.split(r"  +", line, maxsplit=1) for line in lines if re.match(r"[a-z]+( loss| root)?  ", line))
     assert facts["best loss"] == "1 at step 2"
     assert facts["last loss"] == "3 at step 3"
     assert facts["speed"] == "2 steps/s on average, by the times of the file"
     assert facts["model"] == "5 parameters in 2 tensors, sgd@1"
     assert facts["recorded"].startswith("grads, ") and facts["recorded"].endswith(" kB, seed 0")
-    assert re.fullmatch(r"[0-9a-f]{32}", facts["state"])
+    assert re.fullmatch(r"[0-9a-f]{32}", facts["state root"])
     assert facts["verdict"] == "ok: structure, chain proven; update, gradient, data not proven"
     assert "dgrr replay run.dgrr proves more" in out
     rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in lines if line.startswith("│")]
@@ -115,13 +115,13 @@ def test_gradients_that_are_not_finite_come_first(said: Said, tmp_path: Path) ->
     assert [re.split(r" *│ ?", line)[1] for line in table] == ["b", "w"]
     assert "not finite at 2 steps" in table[0]
     assert "(2 not finite, the first at 1)" in out
-    assert "best loss  1 at step 0" in out and "last loss  nan at step 2" in out
+    assert "best loss   1 at step 0" in out and "last loss   nan at step 2" in out
 
 
 def test_a_run_without_gradients_and_one_without_steps(said: Said, tmp_path: Path, record_run: RecordRun) -> None:
     record_run("digest.dgrr", record="digest")
     code, out, _ = said("show", "digest.dgrr")
-    assert (code, "gradients" in out, "recorded   digest, " in out) == (0, False, True)
+    assert (code, "gradients" in out, "recorded    digest, " in out) == (0, False, True)
     recorded(tmp_path / "none.dgrr", []).recorder.seal()
     code, out, _ = said("show", "none.dgrr")
     assert code == 0
@@ -134,7 +134,7 @@ def test_a_run_that_goes_on_and_one_that_was_left(said: Said, tmp_path: Path) ->
     assert (code, out.splitlines()[0], err) == (0, "run.dgrr.partial: 2 steps, running", "")
     run.recorder.close()
     assert said("show", "run.dgrr")[1].startswith("run.dgrr.partial: 2 steps, unfinished\n")
-    assert "verdict    unsealed: " in said("show", "run.dgrr.partial")[1]
+    assert "verdict     unsealed: " in said("show", "run.dgrr.partial")[1]
 
 
 def test_a_damaged_run_is_shown_as_far_as_it_is_whole(said: Said, tmp_path: Path) -> None:
@@ -143,13 +143,13 @@ def test_a_damaged_run_is_shown_as_far_as_it_is_whole(said: Said, tmp_path: Path
     code, out, _ = said("show", "bad.dgrr")
     assert code == 0
     assert out.startswith("bad.dgrr: 3 steps, damaged\n")
-    assert "verdict    corrupt: structure" in out
+    assert "verdict     corrupt: structure" in out
     assert out.endswith("seen at 2 steps of 3\n")
     size = (tmp_path / "run.dgrr").stat().st_size
     (tmp_path / "cut.dgrr").write_bytes((tmp_path / "run.dgrr").read_bytes()[: size - 700])
     code, out, _ = said("show", "cut.dgrr")
     assert (code, re.match(r"cut\.dgrr: [12] steps?, damaged\n", out) is not None) == (0, True)
-    assert "verdict    torn-tail: structure failed" in out
+    assert "verdict     torn-tail: structure failed" in out
 
 
 def test_what_cannot_be_shown(said: Said, tmp_path: Path) -> None:
@@ -250,8 +250,9 @@ def test_the_traces_of_a_folder(said: Said, tmp_path: Path) -> None:
     code, out, err = said("ls")
     assert (code, err, out.splitlines()[0]) == (0, "", ".: 6 traces")
     rows = {row[0]: row[1:] for line in out.splitlines() if (row := cells(line))}
-    digest = rows["sealed.dgrr"].pop(-2)
-    assert re.fullmatch(r"[0-9a-f]{10}", digest)
+    root = rows["sealed.dgrr"].pop(-2)
+    assert re.fullmatch(r"[0-9a-f]{10}", root)
+    assert "state root" in out and "digest" not in out
     assert rows["sealed.dgrr"] == ["5", "sgd@1", "2", "2.5", "sealed"]
     assert [rows[name][-1] for name in ("left.dgrr.partial", "going.dgrr.partial")] == ["unfinished", "running"]
     assert [rows[name][-1] for name in ("begun", "cut", "v1.dgrr")] == ["torn-tail", "torn-tail", "version 1"]
@@ -274,8 +275,8 @@ def test_an_empty_folder_and_none(said: Said, tmp_path: Path) -> None:
         assert (code, out, err) == (2, "", "dgrr: missing: No such file or directory\n")
 
 
-def test_equal_runs_have_equal_digests(said: Said, tmp_path: Path) -> None:
+def test_equal_runs_have_equal_state_roots(said: Said, tmp_path: Path) -> None:
     for name in ("a", "b"):
         recorded(tmp_path / name, [1.0]).recorder.seal()
-    digests = {cells(line)[-2] for line in said("ls")[1].splitlines() if line.startswith("│")}
-    assert len(digests) == 1
+    roots = {cells(line)[-2] for line in said("ls")[1].splitlines() if line.startswith("│")}
+    assert len(roots) == 1

@@ -2,10 +2,11 @@
 
 import argparse
 import os
+from dataclasses import replace
 from typing import Any
 
 from ..exporting.files import export
-from ..v2.read.reader import Form, open_trace
+from ..v2.read.reader import Form, Trace, open_trace
 from .answer import Answer, done
 from .arguments import UsageError
 
@@ -17,11 +18,19 @@ def run(path: str, args: argparse.Namespace) -> Answer:
     try:
         with open_trace(path, mode="tolerate_tail") as trace:
             export(trace, args.out, args.format, form=form)
-            steps = f"{len(trace)} steps of {trace.path}"
-            torn = f"; its tail is missing: {trace.damage}" if trace.damage else ""
+            steps, missing = f"{len(trace)} steps of {trace.path}", tail_missing(trace)
     except ModuleNotFoundError as error:
         raise UsageError(f"argument --format: {error}") from None
-    return done(result(args, form, None), f"{args.out}: {steps}, as {args.format}, {form}{torn}")
+    answer = done(result(args, form, None), f"{args.out}: {steps}, as {args.format}, {form}")
+    return replace(answer, error=missing)
+
+
+def tail_missing(trace: Trace) -> str:
+    """What people are told of a trace that ends before its seal; nothing of one that is whole."""
+    if trace.sealed and trace.damage is None:
+        return ""
+    why = "" if trace.damage is None else f" ({trace.damage})"
+    return f"{trace.path}: its end is missing{why}: what was written holds its first {len(trace)} whole steps alone"
 
 
 def require_new(out: str) -> None:

@@ -2,8 +2,6 @@
 
 import argparse
 import os
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
 
 from ... import system
 from ...runtime import NonFiniteError
@@ -12,6 +10,7 @@ from ...tape import DgrrError
 from ..exit_codes import Exit
 from ..replaying.continued import Continuation
 from ..replaying.travel import PastStep
+from ..showing.state import is_written
 from ..v2.errors import TraceWriteError
 from ..v2.format.constants import PARTIAL_SUFFIX
 from ..v2.read.reader import open_trace
@@ -23,24 +22,17 @@ from .travel import from_step
 
 def run(path: str, args: argparse.Namespace) -> Answer:
     """Rebuild the state before a step, train on from it, and say what came of it."""
+    unfinished = f"{args.out}{PARTIAL_SUFFIX}"
     if os.path.lexists(args.out):
         raise UsageError(f"argument --out: {args.out} is there already")
-    with _nothing_left(args.out):
-        return from_step(path, args, lambda past: _forked(past, args))
-
-
-@contextmanager
-def _nothing_left(out: str) -> Generator[None]:
-    """Remove the unfinished trace of a fork that fails, since nothing goes on with it; one from before stays."""
-    partial = out + PARTIAL_SUFFIX
-    there = os.path.lexists(partial)
+    if os.path.lexists(unfinished):
+        text = f"{unfinished} is there already, of a run that was not finished or still goes on"
+        raise UsageError(f"argument --out: {text}; choose another name, or remove it")
     try:
-        yield
-    except BaseException:
-        if not there:
-            with suppress(FileNotFoundError):
-                system.remove(partial)
-        raise
+        return from_step(path, args, lambda past: _forked(past, args))
+    finally:  # a trace that ended has its name; what failed is of no use
+        if os.path.lexists(unfinished) and not is_written(unfinished):
+            system.remove(unfinished)
 
 
 def _forked(past: PastStep, args: argparse.Namespace) -> Answer:

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ...tape import DgrrError, nn
 from ..exit_codes import Exit
@@ -12,7 +13,7 @@ from ..v2.errors import NotRecordedError
 from ..v2.read.reader import Trace, open_trace
 from .answer import Answer, done, failed
 from .arguments import UsageError
-from .export import require_new, result
+from .export import require_new, result, tail_missing
 from .loading import current_folder, load_run
 from .v2 import load_rule
 
@@ -41,7 +42,8 @@ def _written(trace: Trace, args: argparse.Namespace) -> Answer:
     except DgrrError as error:
         raise UsageError(f"argument --format: {error}") from error
     where = f"before step {step}" if step < len(trace) else "after the last step"
-    return done(result(args, None, step), f"{args.out}: the weights of {trace.path} {where}")
+    answer = done(result(args, None, step), f"{args.out}: the weights of {trace.path} {where}")
+    return replace(answer, error=tail_missing(trace))
 
 
 def _made(trace: Trace, step: int, model: str | None, rules: Sequence[str]) -> Weights:

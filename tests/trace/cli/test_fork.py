@@ -12,6 +12,7 @@ import pytest
 from dgrr.runtime import SGD, Trainer
 from dgrr.trace import open_trace, replay
 from dgrr.trace.cli import main
+from dgrr.trace.v2.write.recorder import Recorder
 
 MODULE = """
 import numpy as np
@@ -129,6 +130,38 @@ def test_what_is_refused(capsys: pytest.CaptureFixture[str], more: list[str], co
     out, err = capsys.readouterr()
     assert error in err and out == ""
     assert Path("run.dgrr").read_bytes() == before
+
+
+@pytest.mark.parametrize(("error", "code"), [(ValueError("no more"), 1), (KeyboardInterrupt(), 130)])
+def test_a_fork_that_fails_leaves_no_file(
+    model: Any, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int
+) -> None:
+    def steps_of(number: int) -> Any:
+        seen = []
+
+        def recorded(self: Any, done: Any) -> None:
+            seen.append(done)
+            if len(seen) > number:
+                assert Path("new.dgrr.partial").exists()
+                raise error
+            step(self, done)
+
+        return recorded
+
+    step = Recorder.step
+    monkeypatch.setattr(Recorder, "step", steps_of(1))
+    before = sorted(Path().iterdir())
+    assert main(FORK) == code
+    assert sorted(Path().iterdir()) == before
+
+
+def test_an_unfinished_run_of_the_name_stays(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("new.dgrr.partial").write_bytes(b"of another")
+    assert main(FORK) == 1
+    said = capsys.readouterr().err
+    assert "argument --out: new.dgrr.partial is there already, of a run that was not finished or still goes on" in said
+    assert "choose another name, or remove it" in said
+    assert Path("new.dgrr.partial").read_bytes() == b"of another"
 
 
 def test_a_trace_of_version_1(capsys: pytest.CaptureFixture[str]) -> None:

@@ -317,6 +317,22 @@ def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert nn.load("end.safetensors")["w"].tolist() == [0.0, -1.0, -2.0]
 
 
+@pytest.mark.parametrize("options", ["--format csv", "--format safetensors --model model_of_export:run"])
+def test_the_command_says_that_the_end_of_a_copy_is_missing(
+    folder: Path, capsys: pytest.CaptureFixture[str], options: str
+) -> None:
+    Path("torn.dgrr").write_bytes(Path("run.dgrr").read_bytes()[:-100])
+    assert main(["export", "torn.dgrr", *options.split(), "-o", "made"]) == 0
+    err = capsys.readouterr().err
+    assert err.startswith("dgrr: torn.dgrr: its end is missing (torn-tail: the file ends inside a frame")
+    assert err.endswith(": what was written holds its first 4 whole steps alone\n")
+    assert Path("made").exists()
+    assert main(["export", "torn.dgrr", *options.split(), "-o", "again", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert f"dgrr: {answer['error']}\n" == err
+    assert answer["verdict"] == "ok"
+
+
 @pytest.mark.parametrize(
     ("command", "code", "error"),
     [

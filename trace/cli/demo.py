@@ -204,8 +204,9 @@ def run(args: Namespace) -> Answer:
     """Run the demo; it prints every step on its way, and the answer holds what it found."""
     out = Path(args.out)
     try:
-        if out.is_file() and not (args.own or args.overwrite):
-            text = f"{out} is there already: choose another --out, or pass --overwrite to replace it"
+        there = next((name for name in (out, _unfinished(out)) if name.is_file()), None)
+        if there is not None and not args.overwrite and not (args.own and there == out):
+            text = f"{there} is there already: choose another --out, or pass --overwrite to replace it"
             return failed(Exit.IO, text)
         return Demo(args).run()
     except KeyboardInterrupt:
@@ -214,9 +215,14 @@ def run(args: Namespace) -> Answer:
         return failed(Exit.DIVERGED, str(error))
 
 
+def _unfinished(out: Path) -> Path:
+    """Where the trace is until it ends, and stays where it is interrupted."""
+    return out.with_name(f"{out.name}.partial")
+
+
 def _good(out: Path) -> str:
     """How far the trace of an interrupted run is good."""
-    partial = out.with_name(f"{out.name}.partial")
+    partial = _unfinished(out)
     try:
         with open_trace(partial, mode="tolerate_tail") as trace:
             return f"{partial} is readable and holds {len(trace)} whole steps"

@@ -237,6 +237,13 @@ def test_the_demo_makes_its_own_trace_anew(run_here: Demo, tmp_path: Path) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["demo.dgrr"]
 
 
+def test_an_unfinished_trace_is_replaced_only_where_asked(run_here: Demo, tmp_path: Path) -> None:
+    (tmp_path / "mine.dgrr.partial").write_bytes(b"mine")
+    assert run_here("--epochs", "1", "--out", "mine.dgrr") == (
+        2, "", "dgrr: mine.dgrr.partial is there already: choose another --out, or pass --overwrite to replace it\n"
+    )  # fmt: skip
+
+
 def test_a_trace_of_ones_own_is_replaced_only_where_asked(run_here: Demo, tmp_path: Path) -> None:
     mine = tmp_path / "mine.dgrr"
     mine.write_bytes(b"mine")

@@ -44,15 +44,6 @@ def nothing():
 def huge():
     return SGD(1e308)
 
-
-class Failing:
-    def __iter__(self):
-        yield from BATCHES
-        raise ValueError("broken")
-
-
-def failing():
-    return loss_fn, Failing()
 """
 FORK = ["fork", "run.dgrr", "--step", "2", "--steps", "3", "--model", "model_of_fork:run", "-o", "new.dgrr"]
 
@@ -170,19 +161,9 @@ def test_a_trace_of_version_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert "argument PATH: v1 is of version 1, whose model is fixed" in capsys.readouterr().err
 
 
-def test_a_fork_that_fails_leaves_no_unfinished_trace(capsys: pytest.CaptureFixture[str]) -> None:
-    at = FORK.index("model_of_fork:run")
-    assert main([*FORK[:at], "model_of_fork:failing", *FORK[at + 1 :]]) != 0
-    assert "broken" in capsys.readouterr().err
-    assert not Path("new.dgrr.partial").exists()
-    Path("new.dgrr.partial").write_bytes(b"of somebody else")
-    assert main(FORK) != 0
-    assert Path("new.dgrr.partial").read_bytes() == b"of somebody else"
-
-
-def test_an_export_says_that_a_tail_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["export", "run.dgrr", "--format", "csv", "-o", "whole.csv"]) == 0
-    assert "missing" not in capsys.readouterr().out
-    Path("torn.dgrr").write_bytes(Path("run.dgrr").read_bytes()[:-700])
-    assert main(["export", "torn.dgrr", "--format", "csv", "-o", "torn.csv"]) == 0
-    assert "; its tail is missing: " in capsys.readouterr().out
+def test_a_rollback_beside_an_unfinished_run_of_the_name(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("new.dgrr.partial").write_bytes(Path("run.dgrr").read_bytes())
+    assert main(["rollback", "run.dgrr", "--step", "2", "--out", "new.dgrr"]) == 1
+    assert capsys.readouterr().err == (
+        "dgrr: argument --out: rollback: new.dgrr.partial exists; a rollback always writes a new file, name another\n"
+    )

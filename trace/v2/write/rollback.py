@@ -8,6 +8,7 @@ from .... import system
 from ...file_version import open_regular
 from ..check.validate import checked
 from ..errors import DamageError
+from ..format.constants import PARTIAL_SUFFIX
 from ..format.limits import Limits
 from ..read.damage import judge
 from ..read.scan import Walk
@@ -23,12 +24,13 @@ def rollback_v2(path: str | os.PathLike[str], step: int, out: str | os.PathLike[
     parent's file chain.
 
     Raises:
-        ValueError: the trace has no such step, or `out` exists.
+        ValueError: the trace has no such step, or `out` exists, or its `.partial`.
         TraceFileError: the parent cannot be read, or is damaged.
         TraceWriteError: the child cannot be written.
     """
-    if os.path.exists(out):
-        raise ValueError(f"rollback: {out} exists; a rollback always writes a new file, name another with --out")
+    for name in (os.fspath(out), os.fspath(out) + PARTIAL_SUFFIX):
+        if os.path.exists(name):
+            raise ValueError(f"rollback: {name} exists; a rollback always writes a new file, name another")
     descriptor = open_regular(os.fspath(path))
     try:
         frames = FrameSource(Source(descriptor, Limits(), os.fspath(path)))

@@ -85,9 +85,9 @@ class Looks:
     def add_update(self, before: Arrays, after: Arrays) -> None:
         """See what an update made of matrices, relative to their norm."""
         for name, old in before.items():
-            norm = float(np.linalg.norm(old.astype(np.float64)))
+            norm = _norm(old)
             if norm > 0:
-                change = float(np.linalg.norm(after[name].astype(np.float64) - old))
+                change = _norm(after[name] - old)
                 self._ratios.setdefault(name, []).append(change / norm)
 
     def findings(self) -> list[Finding]:
@@ -217,6 +217,11 @@ def worth_a_look(found: Collection[Finding], most: int = 4) -> dict[str, str]:
     if len(found) > most:
         lines.append(f"{len(found) - most} more")
     return {"worth a look": "\n".join(lines)} if lines else {}
+
+
+def _norm(array: Array) -> float:
+    """Without BLAS, whose threads would take turns with those of the run."""
+    return float(np.sqrt(np.square(array, dtype=np.float64).sum()))
 
 
 def _rows(array: Array) -> Array:

@@ -35,11 +35,10 @@ class Watch:
 
     def findings(self, history: History, clip_norm: float | None) -> tuple[Finding, ...]:
         """What is worth a look in the fit."""
-        steps, found = history.steps, self._looks.findings()
-        rows = np.array(self._rows[: len(steps)], np.int64)
-        found += short_batches(steps["loss"], steps["epoch"], rows, history.first)
-        if clip_norm is not None and "gradient_norm" in steps.columns:
-            norms = steps["gradient_norm"]
+        losses, epochs, norms = history.measured()
+        rows, found = np.array(self._rows[: len(losses)], np.int64), self._looks.findings()
+        found += short_batches(losses, epochs, rows, history.first)
+        if clip_norm is not None:
             found += clipping(np.where(norms > clip_norm, 0.0, 1.0), history.first)
         return tuple(found)
 

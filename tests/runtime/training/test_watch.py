@@ -9,6 +9,7 @@ from dgrr.runtime import SGD, Adam, Trainer
 from dgrr.runtime.optim import Constant, WarmUp
 from dgrr.tape import nn, ops
 from dgrr.trace.cli import main
+from dgrr.trace.showing.overview import overview
 
 MODEL = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
 
@@ -50,7 +51,7 @@ def test_a_planted_fault_is_found_by_trainer_and_trace(fault, mode, tmp_path, ca
     assert fault in kinds(result)
     assert str(result.findings[0]) in result.about()["worth a look"]
     assert main(["show", path, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)["run"]["findings"]
+    told = json.loads(capsys.readouterr().out)["result"]["run"]["findings"]
     assert [f"{each['text']}; {each['advice']}" for each in told] == [str(each) for each in result.findings]
 
 
@@ -80,7 +81,9 @@ def test_updates_that_overshoot(rate, found):
 
 
 def test_clipping_in_most_steps(tmp_path):
-    assert kinds(fit(begun("nothing"), clip_norm=1e-3)) == ["clipped"]
+    result = fit(begun("nothing"), clip_norm=1e-3, trace=tmp_path / "run.dgrr")
+    assert kinds(result) == ["clipped"]
+    assert overview(str(tmp_path / "run.dgrr")).findings == result.findings
     assert fit(begun("nothing"), clip_norm=100.0).findings == ()
 
 

@@ -19,6 +19,8 @@ class Watch:
         own = not isinstance(step, RankedStep) and getattr(step, "device", "cpu") == "cpu"
         frozen = step.recipe.frozen_of(step.params)
         self._trained = {name: array for name, array in step.params.items() if name not in frozen} if own else {}
+        self._matrices = {} if self._goes_on(step) else {n: a for n, a in self._trained.items() if a.ndim > 1}
+        """Vectors, such as biases, may begin at 0; in a run that goes on rates may rightly have come to their end."""
         self._looks, self._rows = Looks(self._trained), list[int]()
         self._before = self._copied()
 
@@ -43,8 +45,10 @@ class Watch:
         return tuple(found)
 
     def _copied(self) -> dict[str, Array]:
-        """The matrices as they are; vectors, such as biases, may begin at 0."""
-        return {name: array.copy() for name, array in self._trained.items() if array.ndim > 1}
+        return {name: array.copy() for name, array in self._matrices.items()}
+
+    def _goes_on(self, step: AnyStep) -> bool:
+        return bool(self._trained) and step.point.step > 0
 
 
 def _length(batch: Any) -> int:

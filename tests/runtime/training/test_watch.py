@@ -74,6 +74,12 @@ def test_updates_too_small():
     assert kinds(fit(begun("nothing"), SGD(1e-9))) == ["small updates"]
 
 
+def test_a_run_that_goes_on_may_have_come_to_the_end_of_its_rate():
+    trainer = Trainer(loss_of, begun("nothing"), SGD(1e-9))
+    assert kinds(trainer.fit(batches())) == ["small updates"]
+    assert trainer.fit(batches()).findings == ()
+
+
 @pytest.mark.parametrize(("rate", "found"), [(0.95, ["large updates"]), (0.001, [])])
 def test_updates_that_overshoot(rate, found):
     trainer = Trainer(lambda p, x: ops.square(p["w"] * x).sum(), {"w": np.arange(6.0).reshape(3, 2)}, SGD(rate))

@@ -82,11 +82,12 @@ class Looks:
             if name in self._twins:
                 self._twins[name] = [p for i, j in self._twins[name] for p in _still(gradient, i, j)]
 
+    @np.errstate(all="ignore")  # of a run that diverges
     def add_update(self, before: Arrays, after: Arrays) -> None:
         """See what an update made of matrices, relative to their norm."""
         for name, old in before.items():
             norm = _norm(old)
-            if norm > 0:
+            if 0 < norm < np.inf:
                 change = _norm(after[name] - old)
                 self._ratios.setdefault(name, []).append(change / norm)
 
@@ -185,6 +186,7 @@ def clipping(scales: npt.NDArray[np.floating], first: int = 0) -> list[Finding]:
     return [Finding("clipped", text, advice, steps=_ends(np.flatnonzero(cut), first))]
 
 
+@np.errstate(all="ignore")  # of losses that are not finite
 def short_batches(
     losses: npt.NDArray[np.floating], epochs: npt.NDArray[np.integer], rows: npt.NDArray[np.integer], first: int = 0
 ) -> list[Finding]:

@@ -98,6 +98,13 @@ def test_updates_too_large():
     assert updated(0.2, 0.2, 0.2) == []
 
 
+def test_a_run_that_diverges_is_no_finding_and_no_warning():
+    assert updated(1e200, np.inf, np.nan, 1e200) == []
+    huge = {"w": W * 1e200}
+    assert looked({"w": W}, [{"w": W}] * 4, [(huge, huge)] * 4) == []
+    assert short_batches(np.where(ROWS == 8, np.nan, np.inf), EPOCHS, ROWS) == []
+
+
 def test_updates_too_small():
     assert kinds(updated(1e-9, 1e-9, 1e-9, 1e-9)) == ["small updates"]
     assert updated(1e-6, 1e-9, 1e-9, 1e-9) == []

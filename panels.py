@@ -60,10 +60,14 @@ def panel(title: str, *parts: str) -> str:
 def facts(rows: Mapping[str, object]) -> str:
     """HTML of names and what they are, one below the other."""
     lines = (
-        f'<tr><th scope="row" style="{_LEFT}">{escape(name)}</th><td style="{_LEFT}">{escape(str(value))}</td></tr>'
+        f'<tr><th scope="row" style="{_LEFT}">{escape(name)}</th><td style="{_LEFT}">{_lines(value)}</td></tr>'
         for name, value in rows.items()
     )
     return f"{_TABLE}<tbody>{''.join(lines)}</tbody></table>"
+
+
+def _lines(value: object) -> str:
+    return escape(str(value)).replace("\n", "<br>")
 
 
 def grid(columns: Sequence[str], first: Rows, last: Rows = (), skipped: int = 0) -> str:

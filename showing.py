@@ -150,7 +150,9 @@ def listed(title: str, rows: Mapping[str, object]) -> str:
       last loss  0.5
     """
     width = max(map(len, rows), default=0)
-    return "\n".join([title, *(f"  {name:<{width}}  {value}".rstrip() for name, value in rows.items())])
+    below = "\n" + " " * (width + 4)
+    values = {name: str(value).replace("\n", below) for name, value in rows.items()}
+    return "\n".join([title, *(f"  {name:<{width}}  {value}".rstrip() for name, value in values.items())])
 
 
 # ------------------------------------------------------------------ a terminal

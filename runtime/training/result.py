@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...curves import sparkline
+from ...diagnosis import Finding, worth_a_look
 from ...panels import Described
 from ...plotting import curve
 from ...showing import counted, rate
@@ -28,6 +29,8 @@ class Result(Described):
     """SHA-256, in hex, over parameters, optimizer state and the model's state after the last step."""
     history: History = field(compare=False)
     """Loss, learning rate, metrics and validation of every step and epoch of this call, as tables."""
+    findings: tuple[Finding, ...] = field(default=(), compare=False)
+    """What is worth a look, such as parameters that no gradient reached."""
 
     def _title(self) -> str:
         last = f", last loss {self.losses[-1]:.6g}" if self.steps else ""
@@ -42,7 +45,7 @@ class Result(Described):
         if self.seconds > 0:
             found["speed"] = rate(self.steps, self.seconds)
         measured = {name: f"{x:.6g}" for name, x in self.history.last_epoch().items() if name not in _SAID}
-        return {**found, **measured, "state digest": self.state_digest}
+        return {**found, **measured, **worth_a_look(self.findings), "state digest": self.state_digest}
 
     def _best(self) -> dict[str, object]:
         finite = np.flatnonzero(np.isfinite(self.losses))

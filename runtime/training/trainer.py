@@ -49,6 +49,7 @@ from .result import Result
 from .save_place import SavePlace, restored
 from .trace_session import Journal
 from .trained import TrainedArrays
+from .watch import Watch
 
 
 class Trainer(TrainedArrays):
@@ -255,7 +256,7 @@ class Trainer(TrainedArrays):
             {"fit: steps": steps, "fit: epochs": epochs, "fit: validate_every": validate_every},
         )
         self._feed = self._last = feed
-        self._validation = observed
+        self._validation, self._watch = observed, Watch(self._step)
         self._measures_norm = gradient_norm or self._step.recipe.clip_norm is not None
         self.history = history = History(self._step.groups, self.steps)
         began = perf_counter()
@@ -265,7 +266,8 @@ class Trainer(TrainedArrays):
             journal.end(self._step)
             self._in_trace = True
         self._feed = None
-        result = Result(np.array(losses), len(losses), perf_counter() - began, self._step.digest(), history)
+        found = self._watch.findings(history, self._step.recipe.clip_norm)
+        result = Result(np.array(losses), len(losses), perf_counter() - began, self._step.digest(), history, found)
         for tell in self._callbacks.on_end:
             tell(self, result)
         return result
@@ -346,6 +348,7 @@ class Trainer(TrainedArrays):
             raise NonFiniteError(
                 f"fit: step {self.steps}: {error}; lower the learning rate or look at the batch"
             ) from None
+        self._watch.step(self._step, self.steps, batch)
         self._journal.step(self.steps, self._step, batch, tape)
         self.steps += 1
         return loss

@@ -11,6 +11,7 @@ import numpy as np
 from ...arrays import Array
 from ...runtime.ir.step_tape import tape_of
 from ..comparing.settings import environment_of
+from ..diagnosed import diagnosed
 from ..exporting.columns import by_name
 from ..progress import showing
 from ..replaying.execution import Batches, LossFn
@@ -122,7 +123,7 @@ def collected(
         views.metrics,
         views.nonfinite,
         tensors,
-        steps.notes,
+        [*steps.notes, *(f"worth a look: {finding}" for finding in diagnosed(trace))],
         recorded_graph(trace, len(views.losses)),
     )
     if make_run is not None:

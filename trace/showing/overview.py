@@ -11,7 +11,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ...curves import plotted, sparkline
+from ...diagnosis import Finding, worth_a_look
 from ...showing import counted, drawn, facts_grid, rate, size
+from ..diagnosed import diagnosed
 from ..replaying.validate import validate
 from ..v2.check.report import Report
 from ..v2.errors import InvalidTraceError, NotRecordedError, UnsealedTraceWarning
@@ -51,6 +53,8 @@ class Run:
     gradients: tuple[GradientFigures, ...] = ()
     seen: int = 0
     """Steps whose gradients were read."""
+    findings: tuple[Finding, ...] = ()
+    """What is worth a look."""
     report: Report | None = None
     """What `validate` says of it; None of one that was not asked."""
 
@@ -97,6 +101,7 @@ class Run:
             "steps_per_second": self.speed,
             "metrics": self.metrics,
             "gradients": [row.to_dict() for row in self.gradients],
+            "findings": [finding.to_dict() for finding in self.findings],
             "state_root": self.state_root,
             "report": None if self.report is None else self.report.to_dict(),
         }
@@ -132,6 +137,7 @@ class Run:
         found["recorded"] = f"{self.mode}, {size(self.bytes)}, seed {self.seed}"
         if self.state_root is not None:
             found["state root"] = self.state_root
+        found |= worth_a_look(self.findings)
         if self.report is not None:
             found["verdict"] = _verdict(self.report)
         return found
@@ -185,7 +191,7 @@ def _read(path: str, mode: Mode, *, whole: bool) -> Run:
         if not whole:
             return run
         gradients, seen = gradient_figures(trace)
-        return replace(run, gradients=tuple(gradients), seen=seen)
+        return replace(run, gradients=tuple(gradients), seen=seen, findings=diagnosed(trace))
 
 
 def read(path: str, mode: Mode = "point_in_time") -> Trace:

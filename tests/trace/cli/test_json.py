@@ -68,6 +68,10 @@ def train_otherwise(trace):
     Trainer(loss_fn, PARAMS, SGD(0.2), trace=trace, clip_norm=0.5).fit(BATCHES, steps=4)
 
 
+def train_with_a_parameter_too_many(trace):
+    Trainer(loss_fn, {**PARAMS, "forgotten": np.ones(3)}, SGD(0.1), trace=trace).fit(BATCHES, epochs=2)
+
+
 def train_on_other_ops(trace):
     options = {"trace": trace, "clip_norm": 0.5, "record_ops": "first"}
     Trainer(lambda p, x: (p["w"] * x * 2).sum(), PARAMS, SGD(0.1), **options).fit(BATCHES, steps=4)
@@ -103,6 +107,7 @@ ANSWERS = [
     ("inspect v1 --step 9", 1),
     ("show run.dgrr", 0),
     ("show cut.dgrr", 0),
+    ("show remarked.dgrr", 0),
     ("show golden.dgrr --follow", 0),
     ("show v1", 1),
     ("show there", 3),
@@ -204,6 +209,7 @@ def files(folder: Path, record_run: RecordRun, monkeypatch: pytest.MonkeyPatch) 
         model = importlib.import_module("model_of_json")
         model.train("mine.dgrr")
         model.train_on_other_ops("ops.dgrr")
+        model.train_with_a_parameter_too_many("remarked.dgrr")
         for command in (
             "train --steps 3 --out v1",
             "train --steps 3 --out other-v1 --seed 1",

@@ -153,6 +153,7 @@ def test_marks_of_a_troubled_run(troubled: Path, folder: Path) -> None:
     exploding = codes[:, names.index("wild")] >= shown.array(run["figures"]["exploding"])[names.index("wild")]
     assert [step for step in range(20) if exploding[step] and codes[step, names.index("wild")] < ABSENT] == [12]
     assert any("'mine@1' is not known" in note for note in run["notes"])
+    assert any(note.startswith("worth a look: no gradient reached dead:") for note in run["notes"])
     assert run["figures"]["ratios"] is None
 
 

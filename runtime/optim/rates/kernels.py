@@ -8,6 +8,8 @@ float64; `schedules` states the formulas and packs words and numbers.
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 # mypy: disable-error-code="arg-type,attr-defined,call-arg,import-untyped,operator,var-annotated"
 # pyright: basic, reportCallIssue=false, reportOperatorIssue=false, reportPrivateImportUsage=false
+from typing import Any
+
 import numpy as np
 
 from ....tape.numerics.engine.intrinsics import word
@@ -59,7 +61,7 @@ PI_LOW = float.fromhex("0x1.1a62633145c07p-53")
 
 
 @formula
-def cospi(x):
+def cospi(x: Any) -> Any:
     """``cos(pi x)`` of a float64 in [0, 1], within 0.8 ULP: folded at 1/2; above 1/4 the sine of the rest."""
     folded = x > 0.5
     y = select(folded, 1.0 - x, x)
@@ -75,7 +77,7 @@ def cospi(x):
 
 
 @formula
-def anneal(start, end, share):
+def anneal(start: Any, end: Any, share: Any) -> Any:
     """From ``start`` to ``end`` along half a cosine; exactly these at the shares 0 and 1."""
     weight = 0.5 * (1.0 + cospi(share))
     return start * weight + end * (1.0 - weight)

@@ -18,7 +18,7 @@ _NAMED = (Cause.MODEL, Cause.DATA, Cause.GRADIENT, Cause.ENVIRONMENT)
 def sentence(pair: Pair, step: int, cause: Cause, found: StepDifference, op: OpDifference | None) -> str:
     """What differs first, and the first op of it, in a sentence."""
     first = f"; first {op.short}" if op is not None and cause in _NAMED else ""
-    return f"{opening(pair.first, step)}: {_told(pair, cause, found)}{first}"
+    return f"{opening(pair.first, step)}: {_told(pair, step, cause, found, op)}{first}"
 
 
 def opening(first: int, step: int) -> str:
@@ -30,7 +30,7 @@ def opening(first: int, step: int) -> str:
     return f"{f'from step {first} on, ' if first else ''}step {step} is the first that differs"
 
 
-def _told(pair: Pair, cause: Cause, found: StepDifference) -> str:
+def _told(pair: Pair, step: int, cause: Cause, found: StepDifference, op: OpDifference | None) -> str:
     if cause is Cause.DATA:
         parts = found.told.get("micro_batches")
         return "it was given another batch" + (f", of {parts[1]} parts, not {parts[0]}" if parts else "")
@@ -44,9 +44,25 @@ def _told(pair: Pair, cause: Cause, found: StepDifference) -> str:
     tensors = found.forward + found.after
     if not tensors:
         return _OTHER_NUMBERS
-    made = "from equal state and data it computes" if found.forward else "from equal gradients the rule makes"
     allowed = "" if pair.policy.bitwise else f" than {pair.policy} allows"
+    if found.forward and cause is Cause.UPDATE and op is not None:  # a parameter differs before anything is computed
+        behind = pair.policy.bitwise and _known(pair, step)
+        changed = f"was changed behind step {step - 1}, outside of its update" if behind else "was another before"
+        return f"{op.node.name!r} {changed}; from there it computes another {tensors[0].title}{allowed}"
+    made = f"{_origin(pair, step, op)} it computes" if found.forward else "from equal gradients the rule makes"
     return f"{made} another {tensors[0].title}{allowed}"
+
+
+def _origin(pair: Pair, step: int, op: OpDifference | None) -> str:
+    """What is known to be equal before the step: the state, where it is its start or ops show what they read of it."""
+    if step == 0 or (op is not None and op.node.op != LEAF):
+        return "from equal state and data"
+    equal = pair.policy.bitwise and _known(pair, step)
+    return f"from equal data and the equal state of step {step - 1}" if equal else "from equal data"
+
+
+def _known(pair: Pair, step: int) -> bool:
+    return state_known(pair.a, step) and state_known(pair.b, step)
 
 
 def notes(pair: Pair, step: int, cause: Cause, found: StepDifference, op: OpDifference | None) -> list[str]:
@@ -64,7 +80,7 @@ def notes(pair: Pair, step: int, cause: Cause, found: StepDifference, op: OpDiff
             "every op agrees: what differs is made of their results (means of micro-batches, clipping, the rule)"
         )
     unsure = missing or (op is not None and op.node.op == LEAF)  # other ops show that the state is the same
-    if unsure and not (state_known(pair.a, step) and state_known(pair.b, step)):
+    if unsure and not _known(pair, step):
         said.append(_state_note(pair, step))
     return said
 

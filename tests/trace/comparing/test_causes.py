@@ -101,7 +101,7 @@ def test_sentences(write: Write) -> None:
     expected = {
         "another batch": "it was given another batch",
         "other parts": "it was given another batch, of 2 parts, not 1",
-        "loss": "from equal state and data it computes another loss",
+        "loss": "from equal data and the equal state of step 4 it computes another loss",
         "lr": "it was told another lr: 0.125 -> 0.25",
         "clip_norm": "it was told another clip_norm: none -> 1.0",
         "param": "from equal gradients the rule makes another 'b' after the step",
@@ -393,5 +393,5 @@ def test_ops_that_agree_show_that_the_state_does(write: Write, give_ops: GiveOps
 def test_a_tolerance_is_said(write: Write) -> None:
     found = compare(write("a"), write("b", at(3, lambda t: t.update(loss=t["loss"] + 1))), policy="ulp=4")
     assert found.sentence == (
-        "step 3 is the first that differs: from equal state and data it computes another loss than ulp=4 allows"
+        "step 3 is the first that differs: from equal data it computes another loss than ulp=4 allows"
     )

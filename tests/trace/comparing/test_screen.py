@@ -38,8 +38,8 @@ def test_a_whole_screen(write: Write, utf8: None) -> None:
     assert (
         str(compare(a, b))
         == f"""\
-diverged (gradient): step 3 is the first that differs: from equal state and data it computes another
-  loss
+diverged (gradient): step 3 is the first that differs: from equal data and the equal state of step 2
+  it computes another loss
   a: {a}
   b: {b}
   which op: not recorded in a and b at step 3 (record_ops)

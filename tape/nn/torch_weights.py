@@ -5,9 +5,10 @@ input one below another, output before input, and a block calls its attention ``
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
-from typing import Any, NamedTuple
+from pickle import UnpicklingError
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from ..values.tables import Table
 from .layer import Layer
 from .layers.sequences.attention import MultiHeadAttention
 from .layers.sequences.transformer import TransformerBlock
+from .layers.tied import Tied
 from .state_dict import load, load_state_dict
 
 PARTS: Mapping[type[Layer], Mapping[str, str]] = {TransformerBlock: {"attention": "self_attn"}}
@@ -58,12 +60,14 @@ def load_torch(
     Args:
         source: the dict, of tensors or arrays; or a file: one of safetensors, or one that ``torch.save`` wrote, which
             needs PyTorch and is read with ``weights_only=True``.
-        model: the layers. Parts have the names that PyTorch's modules have; containers count alike.
+        model: the layers. Parts have the names that PyTorch's modules have; containers count alike. A parameter that a
+            `Tied` model shares may stand under one of its names, or, equal, under all.
         rename: beginnings of PyTorch's names and what to read instead: ``{"module.": "", "encoder.": "0."}``. The first
             that fits counts.
 
     Raises:
-        DomainError: names that are missing or left over, another shape, or elements that are no float32 or float64.
+        DomainError: names that are missing or left over, that become one, or that are shared and differ; another shape;
+            elements that are no float32 or float64; a file of anything but tensors by name.
         ModuleNotFoundError: PyTorch or safetensors is needed for the file; OSError if it cannot be read.
 
     >>> from dgrr.tape import nn
@@ -73,18 +77,18 @@ def load_torch(
     >>> found.params["weight"]
     array([[1., 1.]], dtype=float32)
     """
-    given = {_renamed(name, rename or {}): _array(value) for name, value in _read(source).items()}
+    given = _renamed(_read(source), rename or {})
     places = list(_places(model))
-    missing = sorted({place.torch for place in places} - given.keys())
+    arrays = _arrays([place for place in places if place.torch in given], given)
+    missing = sorted({place.torch for place in places if place.name not in arrays})
     known = {place.torch for place in places}
     unexpected = sorted(name for name in given.keys() - known if name.rpartition(".")[2] != COUNTS)
     said = {"missing": missing, "unexpected": unexpected}
     wrong = "; ".join(f"{what} {', '.join(names)}" for what, names in said.items() if names)
     if wrong:
         raise DomainError(f"load_torch: argument 'source': expected the names of the model, got {wrong}")
-    arrays = {place.name: place.read(given[place.torch]) for place in places}
     params, state = load_state_dict(model, arrays)
-    rows = [{"name": p.name, "PyTorch": p.torch, "shape": arrays[p.name].shape} for p in places]
+    rows = [{"name": p.name, "PyTorch": p.torch, "shape": arrays[p.name].shape} for p in places if p.torch in given]
     return TorchWeights(params, state, Table("", ("name", "PyTorch", "shape"), rows))
 
 
@@ -113,10 +117,30 @@ def to_torch(model: Layer, params: Arrays, state: Arrays | None = None) -> dict[
     return made
 
 
+def _arrays(places: Iterable[_Place], given: Arrays) -> dict[str, Array]:
+    """The arrays of a model by name. Raises DomainError where one has several places that differ."""
+    made, first = dict[str, Array](), dict[str, str]()
+    for place in places:
+        found = place.read(given[place.torch])
+        known = made.setdefault(place.name, found)
+        if known.shape != found.shape or known.tobytes() != found.tobytes():
+            raise DomainError(
+                f"load_torch: argument 'source': expected {first[place.name]!r} and {place.torch!r} to be equal, which "
+                f"the model shares as {place.name!r}, got two that differ"
+            )
+        first.setdefault(place.name, place.torch)
+    return made
+
+
 def _places(layer: Layer, name: str = "", torch: str = "") -> Iterator[_Place]:
     """Where the arrays of a layer and its parts stand in PyTorch's ``state_dict``."""
     if isinstance(layer, MultiHeadAttention):
         yield from _attention(layer, name, torch)
+        return
+    if isinstance(layer, Tied):
+        shared = {name + other: name + kept for other, kept in layer.names}
+        for place in _places(layer.model, name, torch):
+            yield place._replace(name=shared.get(place.name, place.name))
         return
     for own in (*layer.own_parameters(), *layer.own_state()):
         yield _Place(name + own, torch + own)
@@ -157,11 +181,33 @@ def _read(source: str | os.PathLike[str] | Mapping[str, Any]) -> Mapping[str, An
             "or give a file of safetensors",
             name="torch",
         ) from None
-    made: Mapping[str, Any] = torch.load(source, map_location="cpu", weights_only=True)
-    return made
+    try:
+        made: Any = torch.load(source, map_location="cpu", weights_only=True)
+    except UnpicklingError:
+        made = None
+    if not isinstance(made, Mapping):
+        raise DomainError(
+            f"load_torch: argument 'source': expected a file of tensors by name, got {os.fspath(source)!r} with other "
+            "objects, such as a whole module; write it with torch.save(model.state_dict(), path)"
+        )
+    return cast(Mapping[str, Any], made)
 
 
-def _renamed(name: str, rename: Mapping[str, str]) -> str:
+def _renamed(source: Mapping[str, Any], rename: Mapping[str, str]) -> dict[str, Array]:
+    """The arrays by their new names. Raises DomainError for two that become one."""
+    given, old_names = dict[str, Array](), dict[str, str]()
+    for old, value in source.items():
+        new = _new_name(old, rename)
+        if new in given:
+            raise DomainError(
+                f"load_torch: argument 'rename': expected a name of its own for each, got {new!r} for "
+                f"{old_names[new]!r} and for {old!r}"
+            )
+        given[new], old_names[new] = _array(value), old
+    return given
+
+
+def _new_name(name: str, rename: Mapping[str, str]) -> str:
     for old, new in rename.items():
         if name.startswith(old):
             return new + name.removeprefix(old)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.tape import nn
+from dgrr.tape import DomainError, nn
 
 torch = pytest.importorskip("torch")
 
@@ -109,3 +109,26 @@ def test_half_floats_are_read_exactly() -> None:
     found = nn.load_torch({"weight": weight, "bias": torch.zeros(1)}, nn.Linear(2, 1))
     assert found.params["weight"].dtype == np.float32
     assert found.params["weight"].tolist() == weight.float().tolist()
+
+
+@pytest.mark.parametrize("held", ["module", "tensor"])
+def test_a_file_of_other_objects_is_refused_in_a_line(tmp_path: Path, held: str) -> None:
+    module = T.Linear(2, 1)
+    torch.save(module if held == "module" else module.weight, tmp_path / "a.pt")
+    with pytest.raises(DomainError) as caught:
+        nn.load_torch(tmp_path / "a.pt", nn.Linear(2, 1))
+    assert str(caught.value) == (
+        f"load_torch: argument 'source': expected a file of tensors by name, got {str(tmp_path / 'a.pt')!r} with other "
+        "objects, such as a whole module; write it with torch.save(model.state_dict(), path)"
+    )
+
+
+def test_a_tied_model_goes_there_and_back() -> None:
+    theirs = T.Sequential(T.Embedding(7, 4), T.Linear(4, 7))
+    theirs[1].weight = theirs[0].weight
+    ours = nn.Tied(nn.Sequential(nn.Embedding(7, 4), nn.Linear(4, 7)), {"1.weight": "0.weight"})
+    found = nn.load_torch(theirs.state_dict(), ours)
+    assert list(found.params) == ["0.weight", "1.bias"]
+    x = tokens(3, 5)
+    np.testing.assert_allclose(ours(found.params, x), theirs(torch.from_numpy(x)).detach().numpy(), atol=1e-6)
+    theirs.load_state_dict({name: torch.from_numpy(a) for name, a in nn.to_torch(ours, found.params).items()})

@@ -59,7 +59,7 @@ class BatchNorm(Norm):
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """(batch, channels, …) to the same shape. Raises ShapeError for a batch of which no variance can be taken."""
-        weight, bias = self.values(p)
+        weight, bias = self.values(p, x)
         if self.track_running_stats:
             ctx = context(ctx, self)
             if not ctx.training:

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
+from math import prod
 from typing import ClassVar
 
 from ... import ops
+from ...errors import ShapeError
 from ...var.var import AnyVar
 from ..checks import require_at_least, require_multiple, require_not_negative
 from ..context import Context
@@ -20,6 +22,8 @@ class Norm(Layer):
     """The fields that are sizes; the last says how many elements each parameter has."""
     STARTS: ClassVar[Mapping[str, Initialiser]] = {"weight": ones(), "bias": zeros()}
     """How each parameter starts."""
+    AXIS: ClassVar[int] = 1
+    """The axis of x that has the last size."""
 
     eps: float
     affine: bool
@@ -34,8 +38,16 @@ class Norm(Layer):
         size = getattr(self, self.SIZES[-1])
         return {name: Parameter((size,), start, "norm") for name, start in self.STARTS.items() if self.affine}
 
-    def values(self, p: Params) -> tuple[AnyVar | None, AnyVar | None]:
-        """``weight`` and ``bias``, None for one that the norm has not."""
+    def values(self, p: Params, x: AnyVar) -> tuple[AnyVar | None, AnyVar | None]:
+        """``weight`` and ``bias``, None for one that the norm has not.
+
+        Raises ShapeError for an x of another size, which no parameter may be there to notice.
+        """
+        name, shape = self.SIZES[-1], tuple(x.shape)
+        size = getattr(self, name)
+        if len(shape) <= self.AXIS or not shape or shape[self.AXIS] != size:
+            expected = "(…, size)" if self.AXIS < 0 else f"(B, {name}, …)"
+            raise ShapeError(f"{self!r}: argument 'x': expected shape {expected} with {name} {size}, got {shape}")
         return self._value(p, "weight"), self._value(p, "bias")
 
     def _value(self, p: Params, name: str) -> AnyVar | None:
@@ -59,7 +71,7 @@ class LayerNorm(Norm):
     array([-1.,  1.])
     """
 
-    SIZES = ("size",)
+    SIZES, AXIS = ("size",), -1
 
     size: int
     eps: float = 1e-5
@@ -68,7 +80,7 @@ class LayerNorm(Norm):
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """(…, size) to the same shape."""
-        y: AnyVar = ops.layer_norm(x, *self.values(p), self.eps)  # pyright: ignore[reportUnknownVariableType]
+        y: AnyVar = ops.layer_norm(x, *self.values(p, x), self.eps)  # pyright: ignore[reportUnknownVariableType]
         return y
 
 
@@ -90,7 +102,7 @@ class RMSNorm(Norm):
     """
 
     STARTS = {"weight": ones()}  # noqa: RUF012  (typed in the base)
-    SIZES = ("size",)
+    SIZES, AXIS = ("size",), -1
 
     size: int
     eps: float = 1e-5
@@ -99,7 +111,7 @@ class RMSNorm(Norm):
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """(…, size) to the same shape."""
-        y: AnyVar = ops.rms_norm(x, self.values(p)[0], self.eps)  # pyright: ignore[reportUnknownVariableType]
+        y: AnyVar = ops.rms_norm(x, self.values(p, x)[0], self.eps)  # pyright: ignore[reportUnknownVariableType]
         return y
 
 
@@ -136,7 +148,7 @@ class GroupNorm(Norm):
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """(batch, channels, …) to the same shape."""
-        y: AnyVar = ops.group_norm(x, self.num_groups, *self.values(p), self.eps)  # pyright: ignore[reportUnknownVariableType]
+        y: AnyVar = ops.group_norm(x, self.num_groups, *self.values(p, x), self.eps)  # pyright: ignore[reportUnknownVariableType]
         return y
 
 
@@ -145,11 +157,11 @@ class InstanceNorm(Norm):
     """Each channel normalised over its spatial axes; without parameters unless ``affine``.
 
     Source: Ulyanov, Vedaldi and Lempitsky (2016); torch.nn.InstanceNorm2d.
-    Shapes: x (B, channels, *S) -> (B, channels, *S)
+    Shapes: x (B, channels, *S) or (channels, L) -> the same
     Dtypes: x, the parameters and the result float32 or float64, all alike.
     Raises:
         DomainError: ``channels`` is below 1, or ``eps`` is no finite number of at least 0.
-        ShapeError: when called, x does not fit the parameters.
+        ShapeError: when called, x has other channels, or one element of each, whose variance is 0.
         DTypeError: when called, x has another dtype than the parameters, or holds no floats.
 
     >>> from dgrr.tape import Tape, nn
@@ -164,6 +176,13 @@ class InstanceNorm(Norm):
     affine: bool = False
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
-        """(batch, channels, …) to the same shape."""
-        y: AnyVar = ops.instance_norm(x, *self.values(p), self.eps)  # pyright: ignore[reportUnknownVariableType]
+        """(batch, channels, …), or (channels, length) of one sample, to the same shape."""
+        if len(x.shape) == 2:
+            return ops.reshape(self(p, ops.reshape(x, (1, *x.shape)), ctx), x.shape)
+        weight, bias = self.values(p, x)
+        if prod(x.shape[2:]) == 1:
+            raise ShapeError(
+                f"{self!r}: argument 'x': expected at least 2 elements of each channel, got shape {tuple(x.shape)}"
+            )
+        y: AnyVar = ops.instance_norm(x, weight, bias, self.eps)  # pyright: ignore[reportUnknownVariableType]
         return y

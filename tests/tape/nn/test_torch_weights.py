@@ -51,3 +51,34 @@ def test_what_does_not_fit() -> None:
         nn.to_torch(nn.MultiHeadAttention(4, 2, num_kv_heads=1), {})
     with pytest.raises(DomainError, match="to_torch: argument 'params': expected 'bias', got weight"):
         nn.to_torch(model, {"weight": np.ones((1, 2))})
+
+
+def test_names_that_become_one_are_refused() -> None:
+    source = {"a.weight": np.ones((1, 2)), "b.weight": np.zeros((1, 2)), "bias": np.zeros(1)}
+    with pytest.raises(DomainError) as caught:
+        nn.load_torch(source, nn.Linear(2, 1), {"a.": "", "b.": ""})
+    assert str(caught.value) == (
+        "load_torch: argument 'rename': expected a name of its own for each, got 'weight' for "
+        "'a.weight' and for 'b.weight'"
+    )
+
+
+TIED = nn.Sequential(nn.Tied(nn.Sequential(nn.Embedding(10, 4), nn.Linear(4, 10)), {"1.weight": "0.weight"}))
+
+
+def test_shared_parameters_stand_under_each_name_there() -> None:
+    params = TIED.init(0)
+    there = nn.to_torch(TIED, params)
+    assert list(there) == ["0.0.weight", "0.1.weight", "0.1.bias"]
+    assert there["0.1.weight"].tobytes() == there["0.0.weight"].tobytes() == params["0.0.weight"].tobytes()
+    for left_out in (None, "0.0.weight", "0.1.weight"):
+        found = nn.load_torch({name: a for name, a in there.items() if name != left_out}, TIED)
+        assert {name: a.tobytes() for name, a in found.params.items()} == {n: a.tobytes() for n, a in params.items()}
+
+
+def test_shared_parameters_that_differ_or_are_missing_are_refused() -> None:
+    there = nn.to_torch(TIED, TIED.init(0))
+    with pytest.raises(DomainError, match=r"expected '0\.0\.weight' and '0\.1\.weight' to be equal, which"):
+        nn.load_torch(there | {"0.1.weight": there["0.1.weight"] + 1}, TIED)
+    with pytest.raises(DomainError, match=r"got missing 0\.0\.weight, 0\.1\.weight$"):
+        nn.load_torch({"0.1.bias": there["0.1.bias"]}, TIED)

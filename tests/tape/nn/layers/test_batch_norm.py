@@ -138,8 +138,9 @@ def test_state_is_needed(run_with: Any, training: bool) -> None:
         run_with(LAYER, PARAMS, batch((4, 3)), training=training)
 
 
-def test_wrong_channels_name_the_op() -> None:
+def test_wrong_channels_name_the_layer() -> None:
     tape: Tape[Any] = Tape()
     state = {name: tape.const(x) for name, x in STATE.items()}
-    with pytest.raises(ShapeError, match=r"^batch_norm: argument 'weight': expected shape \(4,\), got \(3,\)$"):
+    text = r"^BatchNorm\(.*\): argument 'x': expected shape \(B, channels, …\) with channels 3, got \(2, 4\)$"
+    with pytest.raises(ShapeError, match=text):
         LAYER(tape.params(PARAMS), tape.const(np.zeros((2, 4))), Context(training=True, state=state))

@@ -64,14 +64,38 @@ def test_names_of_what_norms_need() -> None:
     assert [layer.init(3) for layer in bare] == [{}] * 4
 
 
+BARE = {"affine": False}
+
+
+@pytest.mark.parametrize("options", [{}, BARE])
 @pytest.mark.parametrize(
-    ("layer", "text"),
+    ("make", "shape", "expected"),
     [
-        (nn.LayerNorm(6), "layer_norm: argument 'weight': expected shape (4,), got (6,)"),
-        (nn.RMSNorm(6), "rms_norm: argument 'weight': expected shape (4,), got (6,)"),
+        (lambda o: nn.LayerNorm(3, **o), (2, 5), "(…, size) with size 3"),
+        (lambda o: nn.RMSNorm(3, **o), (2, 5), "(…, size) with size 3"),
+        (lambda o: nn.RMSNorm(3, **o), (), "(…, size) with size 3"),
+        (lambda o: nn.GroupNorm(2, 4, **o), (2, 6, 3), "(B, channels, …) with channels 4"),
+        (lambda o: nn.InstanceNorm(3, **o), (2, 5, 7), "(B, channels, …) with channels 3"),
+        (lambda o: nn.BatchNorm(3, track_running_stats=False, **o), (2, 5), "(B, channels, …) with channels 3"),
+        (lambda o: nn.BatchNorm(3, track_running_stats=False, **o), (3,), "(B, channels, …) with channels 3"),
     ],
 )
-def test_wrong_sizes_name_the_op_and_the_argument(run: Any, layer: nn.Layer, text: str) -> None:
+def test_a_wrong_size_is_refused_with_parameters_and_without(
+    run: Any, make: Any, shape: tuple[int, ...], expected: str, options: dict[str, bool]
+) -> None:
+    layer = make(options)
     with pytest.raises(ShapeError) as caught:
-        run(layer, layer.init(0, np.float64), X)
-    assert str(caught.value) == text
+        run(layer, layer.init(0, np.float64), np.ones(shape))
+    assert str(caught.value) == f"{layer!r}: argument 'x': expected shape {expected}, got {shape}"
+
+
+def test_an_instance_norm_takes_one_sample(run: Any) -> None:
+    x = np.random.default_rng(0).standard_normal((3, 15))
+    layer = nn.InstanceNorm(3)
+    np.testing.assert_array_equal(run(layer, {}, x), run(layer, {}, x[None])[0])
+
+
+def test_an_instance_norm_needs_two_elements(run: Any) -> None:
+    layer = nn.InstanceNorm(3)
+    with pytest.raises(ShapeError, match=r"expected at least 2 elements of each channel, got shape \(2, 3, 1\)$"):
+        run(layer, {}, np.ones((2, 3, 1)))

@@ -27,7 +27,7 @@ Rows = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Remark:
     """Something worth a look.
 
     `kind` is its name, `names` the parameters it is about, `steps` the first and the last that it was seen at.
@@ -91,7 +91,7 @@ class Looks:
                 change = _norm(after[name] - old)
                 self._ratios.setdefault(name, []).append(change / norm)
 
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[Remark]:
         """What is worth a look; nothing where too few steps were seen."""
         if len(self._steps) < LOOKS:
             return []
@@ -100,15 +100,15 @@ class Looks:
 
     # ------------------------------------------------------------------ one kind each
 
-    def _untouched(self) -> Finding | None:
+    def _untouched(self) -> Remark | None:
         names = [name for name in self._shapes if name not in self._reached()]
         text = f"no gradient reached {_named(names)}: absent or all zero at all {len(self._steps)} steps looked at"
         advice = "see that the loss depends on it, or freeze it"
         return self._finding("no gradient", text, advice, names) if names else None
 
-    def _dead(self) -> list[Finding]:
+    def _dead(self) -> list[Remark]:
         """Rows of a weight whose biases get no gradient either: an embedding, whose rows may be unused, has none."""
-        found = list[Finding]()
+        found = list[Remark]()
         for weight in self._reached():
             bias = f"{weight.removesuffix('weight')}bias"
             if not weight.endswith("weight") or self._shapes.get(bias) != self._shapes[weight][:1]:
@@ -120,8 +120,8 @@ class Looks:
                 found.append(self._finding("dead units", f"{text} looked at", advice, [weight, bias]))
         return found
 
-    def _equal(self) -> list[Finding]:
-        found = list[Finding]()
+    def _equal(self) -> list[Remark]:
+        found = list[Remark]()
         for name in self._reached():
             rows = {row for i, j in self._twins.get(name, []) if self._alive[name][i] for row in (i, j)}
             if rows:
@@ -130,13 +130,13 @@ class Looks:
                 found.append(self._finding("equal by symmetry", text, advice, [name]))
         return found
 
-    def _fast(self) -> Finding | None:
+    def _fast(self) -> Remark | None:
         """Not by the first updates, before which weights may be small."""
         names = [name for name, seen in self._seen_updates() if min(seen[2:]) > 0.1]
         text = f"every update looked at but the first two changed {_named(names)} by more than 10 % of its norm"
         return self._finding("large updates", text, "try a lower learning rate", names) if names else None
 
-    def _slow(self) -> Finding | None:
+    def _slow(self) -> Remark | None:
         """Not while a rate still rises, nor where no gradient is."""
         seen = [(name, ratios) for name, ratios in self._seen_updates() if name in self._reached()]
         names = [name for name, ratios in seen if max(ratios) < 1e-7 and ratios[-1] <= ratios[1]]
@@ -155,8 +155,8 @@ class Looks:
     def _seen_updates(self) -> list[tuple[str, list[float]]]:
         return [(name, ratios) for name, ratios in self._ratios.items() if len(ratios) >= LOOKS]
 
-    def _finding(self, kind: str, text: str, advice: str, names: Sequence[str]) -> Finding:
-        return Finding(kind, text, advice, tuple(names), (self._steps[0], self._steps[-1]))
+    def _finding(self, kind: str, text: str, advice: str, names: Sequence[str]) -> Remark:
+        return Remark(kind, text, advice, tuple(names), (self._steps[0], self._steps[-1]))
 
 
 def equal_rows(array: Array) -> list[tuple[int, int]]:
@@ -176,20 +176,20 @@ def equal_rows(array: Array) -> list[tuple[int, int]]:
     return pairs
 
 
-def clipping(scales: npt.NDArray[np.floating], first: int = 0) -> list[Finding]:
+def clipping(scales: npt.NDArray[np.floating], first: int = 0) -> list[Remark]:
     """Whether the gradients of most steps, and of most of the later half, were cut by what multiplied them."""
     cut, half = scales < 1, scales[len(scales) // 2 :] < 1
     if len(scales) < STEPS or cut.mean() <= 0.5 or half.mean() <= 0.5:
         return []
     text = f"gradients were clipped at {cut.sum()} of {len(scales)} steps"
     advice = "the bound sets the step length then: raise clip_norm or lower the learning rate"
-    return [Finding("clipped", text, advice, steps=_ends(np.flatnonzero(cut), first))]
+    return [Remark("clipped", text, advice, steps=_ends(np.flatnonzero(cut), first))]
 
 
 @np.errstate(all="ignore")  # of losses that are not finite
 def short_batches(
     losses: npt.NDArray[np.floating], epochs: npt.NDArray[np.integer], rows: npt.NDArray[np.integer], first: int = 0
-) -> list[Finding]:
+) -> list[Remark]:
     """Whether the loss falls or rises at the short last batch of every epoch, as that of a sum over rows does.
 
     Of batches of fewer than 4 rows nothing is said: their losses differ by chance.
@@ -210,10 +210,10 @@ def short_batches(
     else:
         return []
     text = f"the loss {word} to {np.median(ratios):.2g} times its size at the short last batch of every epoch"
-    return [Finding("short batches", text, advice, steps=_ends(short, first))]
+    return [Remark("short batches", text, advice, steps=_ends(short, first))]
 
 
-def worth_a_look(found: Collection[Finding], most: int = 4) -> dict[str, str]:
+def worth_a_look(found: Collection[Remark], most: int = 4) -> dict[str, str]:
     """Findings as a fact to be printed; no entry if there are none."""
     lines = [str(finding) for finding in list(found)[:most]]
     if len(found) > most:

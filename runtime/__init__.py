@@ -1,5 +1,6 @@
 """How a step becomes a run: optimizers, data, the trainer."""
 
+from ..diagnosis import Remark
 from . import data
 from .captured.captured_function import CapturedFunction, capture_function
 from .captured.captured_step import CapturedStep, capture
@@ -44,6 +45,7 @@ __all__ = [
     "Recorder",
     "RecorderError",
     "RecorderFactory",
+    "Remark",
     "Result",
     "StateError",
     "Stream",

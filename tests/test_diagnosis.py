@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dgrr.diagnosis import Finding, Looks, clipping, equal_rows, short_batches, worth_a_look
+from dgrr.diagnosis import Looks, Remark, clipping, equal_rows, short_batches, worth_a_look
 
 
 def looked(params, gradients, updates=()):
@@ -153,6 +153,6 @@ def test_batches_of_few_rows_equal_rows_or_few_epochs_say_nothing():
 
 
 def test_what_is_printed_is_short():
-    found = [Finding("k", f"text {i}", "do this") for i in range(6)]
+    found = [Remark("k", f"text {i}", "do this") for i in range(6)]
     assert worth_a_look([]) == {}
     assert worth_a_look(found)["worth a look"].splitlines()[-2:] == ["text 3; do this", "2 more"]

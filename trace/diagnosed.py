@@ -4,14 +4,14 @@ from contextlib import suppress
 
 import numpy as np
 
-from ..diagnosis import Finding, Looks, clipping, is_looked_at
+from ..diagnosis import Looks, Remark, clipping, is_looked_at
 from .v2.errors import InvalidTraceError, NotRecordedError
 from .v2.read.reader import Trace
 
 
-def diagnosed(trace: Trace) -> tuple[Finding, ...]:
+def diagnosed(trace: Trace) -> tuple[Remark, ...]:
     """What is worth a look; nothing of a step that is damaged, and of gradients nothing where none are recorded."""
-    found = list[Finding]()
+    found = list[Remark]()
     with suppress(InvalidTraceError, NotRecordedError):  # what is wrong with the file, `validate` says
         found += _of_gradients(trace)
     with suppress(InvalidTraceError, NotRecordedError):
@@ -20,7 +20,7 @@ def diagnosed(trace: Trace) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def _of_gradients(trace: Trace) -> list[Finding]:
+def _of_gradients(trace: Trace) -> list[Remark]:
     if not (trace.header.mode.has_gradients and len(trace)):
         return []
     frozen = trace.schema.frozen

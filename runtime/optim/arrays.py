@@ -30,12 +30,16 @@ def is_array(value: object) -> TypeIs[Array]:
     return isinstance(value, np.ndarray)
 
 
+def _kind_of(value: object) -> str:
+    """What errors call something that is no array."""
+    return f"a numpy scalar of {value.dtype}" if isinstance(value, np.generic) else type(value).__name__
+
+
 def check_float(array: object, where: str, *names: str) -> Array:
     """``array`` if it is a numpy array of float32 or float64, else DTypeError."""
     if not is_array(array):
-        given = type(array).__name__
         expected = "expected a numpy array of float32 or float64"
-        raise DTypeError(f"{where.format(*names)}: {expected}, got {given}; use np.asarray")
+        raise DTypeError(f"{where.format(*names)}: {expected}, got {_kind_of(array)}; use np.asarray")
     if array.dtype not in FLOATS:
         given = str(array.dtype)
         raise DTypeError(f"{where.format(*names)}: expected float32 or float64, got {given}; use astype")
@@ -45,8 +49,8 @@ def check_float(array: object, where: str, *names: str) -> Array:
 def check_like(array: object, shape: tuple[int, ...], dtype: DType, where: str, *names: str) -> Array:
     """``array`` if it is a numpy array of this shape and dtype, else ShapeError or DTypeError."""
     if not is_array(array):
-        given = type(array).__name__
-        raise DTypeError(f"{where.format(*names)}: expected a numpy array of {dtype}, got {given}; use np.asarray")
+        expected = f"expected a numpy array of {dtype}"
+        raise DTypeError(f"{where.format(*names)}: {expected}, got {_kind_of(array)}; use np.asarray")
     if array.shape != shape:
         raise ShapeError(f"{where.format(*names)}: expected shape {shape}, got {array.shape}")
     if array.dtype != dtype:

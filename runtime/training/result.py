@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...curves import sparkline
-from ...diagnosis import Finding, worth_a_look
+from ...diagnosis import Remark, worth_a_look
 from ...panels import Described
 from ...plotting import curve
 from ...showing import counted, rate
@@ -29,7 +29,7 @@ class Result(Described):
     """SHA-256, in hex, over parameters, optimizer state and the model's state after the last step."""
     history: History = field(compare=False)
     """Loss, learning rate, metrics and validation of every step and epoch of this call, as tables."""
-    findings: tuple[Finding, ...] = field(default=(), compare=False)
+    findings: tuple[Remark, ...] = field(default=(), compare=False)
     """What is worth a look, such as parameters that no gradient reached."""
 
     def _title(self) -> str:

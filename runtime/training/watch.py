@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Array
-from ...diagnosis import Finding, Looks, clipping, is_looked_at, short_batches
+from ...diagnosis import Looks, Remark, clipping, is_looked_at, short_batches
 from ..captured.ranked_step import AnyStep, RankedStep
 from ..step.batch import batch_arrays
 from .history import History
@@ -35,7 +35,7 @@ class Watch:
             self._looks.add_update(self._before, self._trained)
         self._before = self._copied() if is_looked_at(count + 1) else {}
 
-    def findings(self, history: History, clip_norm: float | None) -> tuple[Finding, ...]:
+    def findings(self, history: History, clip_norm: float | None) -> tuple[Remark, ...]:
         """What is worth a look in the fit."""
         losses, epochs, norms = history.measured()
         rows, found = np.array(self._rows[: len(losses)], np.int64), self._looks.findings()

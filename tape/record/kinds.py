@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import DomainError, DTypeError, GradientError
 from ..values.attributes import plain
-from ..values.dtypes import DType
+from ..values.dtypes import DTYPES, DType
 from ..values.shape import Shape
 from ..values.tensor import AnyTensor
 from ..var.var import Var
@@ -157,6 +157,9 @@ def _named_shape(value: Any) -> Any:
 
 
 def _element_type(value: Any) -> Any:
+    """``f32``, or as numpy names it: ``np.float32``, ``np.dtype("float32")``."""
+    if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
+        return DTYPES.get(np.dtype(value), MISFIT)
     return value if isinstance(value, type) and issubclass(value, DType) else MISFIT
 
 

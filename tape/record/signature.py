@@ -12,7 +12,7 @@ from typing import Any, Union, get_args, get_origin, get_overloads, get_type_hin
 import numpy as np
 
 from ..errors import DTypeError, ShapeError
-from ..values.dtypes import DTYPES, DType, Float, element_dtype, i64
+from ..values.dtypes import DTYPES, DType, Float, element_dtype, f32, f64, i64
 from ..values.shape import Bindings, Pattern
 from ..values.spec import Spec
 from ..var.foreign import ARGUMENTS
@@ -61,9 +61,12 @@ def _dtype_names(want: type[DType]) -> str:
 
 
 def _conversion(want: type[DType], dtype: np.dtype[Any]) -> str:
-    """What to do about an element type; images come as uint8, which the engine holds as int64."""
-    images = ", images of whole numbers with x.astype(np.float32) / 255" if (want, dtype) == (Float, i64.dtype) else ""
-    return f"convert with ops.cast{images}"
+    """What to do about an element type; data come as numpy's float64, images as uint8, which is int64 on a tape."""
+    data = {
+        (Float, i64.dtype): ", images of whole numbers (uint8, int64 on a tape) with x.astype(np.float32) / 255",
+        (f32, f64.dtype): ", data that numpy made float64 with x.astype(np.float32)",
+    }
+    return f"convert with ops.cast{data.get((want, dtype), '')}"
 
 
 class Signature:
@@ -161,8 +164,18 @@ class Signature:
         known: dict[object, Any] = {}
         for name, spec in zip(self.inputs, specs, strict=True):
             if spec is not None:
+                self._require_no_wider(name, spec, types, specs, known)
                 known = types[name].bind_dtype(f"{self.name}: argument {name!r}", spec.dtype, known)
         return known
+
+    def _require_no_wider(
+        self, name: str, spec: Spec, types: Mapping[str, TensorType], specs: Specs, known: Bindings
+    ) -> None:
+        """Of float64 and float32 that must be alike the first is what is odd, whatever their order: numpy's default."""
+        kind = types[name].dtype
+        if spec.dtype == f32.dtype and known.get(kind) is f64:
+            wide = next(n for n, s in zip(self.inputs, specs, strict=True) if s is not None and types[n].dtype is kind)
+            types[wide].bind_dtype(self.where(wide), f64.dtype, {**known, kind: f32})
 
     def _shapes(
         self, types: Mapping[str, TensorType], specs: Specs, known: dict[object, Any]

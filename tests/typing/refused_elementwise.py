@@ -59,7 +59,7 @@ def div_of_other_shapes(g: Given) -> None:
 
 def maximum_of_other_shapes(g: Given) -> None:
     ops.maximum(g.x, g.h)  # E: misc | reportArgumentType
-    # T: maximum: argument 'b': expected shape (5, 4), got (5, 3)
+    # T: maximum: argument 'b': expected a shape that broadcasts with (5, 4), got (5, 3)
 
 
 def relu_of_integers(g: Given) -> None:  # R: DTypeError
@@ -109,14 +109,14 @@ def where_of_a_float_condition(g: Given) -> None:  # R: DTypeError
 
 def where_of_other_shapes(g: Given) -> None:
     ops.where(g.mask, g.x, g.h)  # E: misc | reportArgumentType
-    # T: where: argument 'b': expected shape (5, 4), got (5, 3)
+    # T: where: argument 'b': expected a shape that broadcasts with (5, 4), got (5, 3)
 
 
 def where_of_another_condition(g: Given) -> None:
     ops.where(g.h > 0.0, g.x, g.x)  # E: misc | reportArgumentType
-    # T: where: argument 'a': expected shape (5, 3), got (5, 4)
+    # T: where: argument 'a': expected a shape that broadcasts with (5, 3), got (5, 4)
 
 
 def cast_that_is_not_converted(g: Given) -> None:  # R: DTypeError
     ops.mse_loss(ops.cast(g.x, f64), g.x)  # E: misc | reportArgumentType
-    # T: mse_loss: argument 'b': expected float64, got float32
+    # T: mse_loss: argument 'a': expected float32, got float64

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ...curves import plotted, sparkline
-from ...diagnosis import Finding, worth_a_look
+from ...diagnosis import Remark, worth_a_look
 from ...showing import counted, drawn, facts_grid, rate, size
 from ..diagnosed import diagnosed
 from ..replaying.validate import validate
@@ -53,7 +53,7 @@ class Run:
     gradients: tuple[GradientFigures, ...] = ()
     seen: int = 0
     """Steps whose gradients were read."""
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Remark, ...] = ()
     """What is worth a look."""
     report: Report | None = None
     """What `validate` says of it; None of one that was not asked."""

@@ -72,7 +72,7 @@ def _wave(near: Callable[[Number], Number], x: Reals, quarters: int) -> Reals:
     known: Any = constants(cast(Any, x)).turns_known
     out = np.array(reading(near)(x))
     with np.errstate(all="ignore"):
-        for at in zip(*np.nonzero(~(np.abs(x) <= known)), strict=True):
+        for at in map(tuple, np.argwhere(~(np.abs(x) <= known))):
             out[at] = _turned_far(x[at], quarters) if np.isfinite(x[at]) else np.nan
     return out
 

@@ -29,7 +29,7 @@ def rollback_v2(path: str | os.PathLike[str], step: int, out: str | os.PathLike[
         TraceWriteError: the child cannot be written.
     """
     for name in (os.fspath(out), os.fspath(out) + PARTIAL_SUFFIX):
-        if os.path.exists(name):
+        if os.path.isfile(name):
             raise ValueError(f"rollback: {name} exists; a rollback always writes a new file, name another")
     descriptor = open_regular(os.fspath(path))
     try:

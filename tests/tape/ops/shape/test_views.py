@@ -50,6 +50,7 @@ def test_reshapes_are_numpys(data: st.DataObject) -> None:
         assert (got.shape, got.tolist()) == (expected.shape, expected.tolist())
 
 
+@pytest.mark.filterwarnings("ignore::dgrr.tape.BroadcastWarning")
 @given(hnp.mutually_broadcastable_shapes(num_shapes=2, min_side=0, max_side=3, max_dims=4))
 def test_broadcasts_are_numpys(shapes: hnp.BroadcastableShapes) -> None:
     a, b = (counted(shape) for shape in shapes.input_shapes)

@@ -89,7 +89,7 @@ def test_errors_say_what_to_do() -> None:
     a, b = tape.leaf(np.ones((2, 3))), tape.leaf(np.ones((4, 5)))
     with pytest.raises(ShapeError, match=r"matmul: argument 'b': expected shape \(3, N\), got \(4, 5\)"):
         _ = a @ b
-    with pytest.raises(DTypeError, match=r"add: argument 'b': expected float64, got float32; convert with ops.cast"):
+    with pytest.raises(DTypeError, match=r"add: argument 'a': expected float32, got float64; convert with ops.cast"):
         _ = a + np.ones((2, 3), np.float32)
     with pytest.raises(GradientError, match=r"expected a scalar, got shape .*; reduce it first, or give seed="):
         tape.backward_dense(a * a)

@@ -96,7 +96,8 @@ SHAPES = {
     "a dtype that the op refuses": (
         ("mul(%13, %12)", "mul(%13, %9)"),
         "node 4 (mul): the op refuses its inputs or attributes: "
-        "DTypeError: mul: argument 'b': expected float32, got float64; convert with ops.cast",
+        "DTypeError: mul: argument 'b': expected float32, got float64; convert with ops.cast, "
+        "data that numpy made float64 with x.astype(np.float32)",
     ),
     "an attribute that the op refuses": (
         ("{axis=0, keepdims=False}", "{axis=2, keepdims=False}"),

@@ -34,7 +34,7 @@ LISTS = (
 )
 BYTES = (
     "0: linear: argument 'x': expected float32 or float64, got int64; convert with ops.cast, "
-    "images of whole numbers with x.astype(np.float32) / 255"
+    "images of whole numbers (uint8, int64 on a tape) with x.astype(np.float32) / 255"
 )
 HELD = "expected float32, float64, an integer type or bool, got"
 REFUSED: list[tuple[Any, Any, type[DgrrError], str]] = [

@@ -271,7 +271,7 @@ def test_wrong_sizes_name_the_op_and_the_argument() -> None:
 
 
 def test_nothing_is_converted() -> None:
-    with pytest.raises(DTypeError, match="linear: argument 'w': expected float64, got float32"):
+    with pytest.raises(DTypeError, match="linear: argument 'x': expected float32, got float64"):
         outputs(NESTED, NESTED.init(0, np.float32), X)
 
 

@@ -104,7 +104,7 @@ def test_bytes_in_a_convolution() -> None:
         model(tape.params(model.init(0)), tape.const(np.zeros((2, 1, 8, 8), np.uint8)))
     assert str(caught.value) == (
         "0: conv: argument 'x': expected float32 or float64, got int64; convert with ops.cast, "
-        "images of whole numbers with x.astype(np.float32) / 255"
+        "images of whole numbers (uint8, int64 on a tape) with x.astype(np.float32) / 255"
     )
 
 

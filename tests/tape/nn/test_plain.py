@@ -88,7 +88,7 @@ def test_a_context_of_ones_own_is_kept() -> None:
 
 
 def test_errors_say_where() -> None:
-    with pytest.raises(DTypeError, match=r"^0: linear: argument 'w': expected float64, got float32"):
+    with pytest.raises(DTypeError, match=r"^0: linear: argument 'x': expected float32, got float64"):
         MODEL(PARAMS | STATE, X.astype(np.float64))
     with pytest.raises(DomainError, match=r"expected a parameter '0\.bias', got none"):
         MODEL({}, X)

@@ -28,8 +28,9 @@ def rollback_v2(path: str | os.PathLike[str], step: int, out: str | os.PathLike[
         TraceFileError: the parent cannot be read, or is damaged.
         TraceWriteError: the child cannot be written.
     """
-    for name in (os.fspath(out), os.fspath(out) + PARTIAL_SUFFIX):
-        if os.path.isfile(name):
+    out_name = os.fspath(out)
+    for name, taken in ((out_name, os.path.exists), (out_name + PARTIAL_SUFFIX, os.path.isfile)):
+        if taken(name):
             raise ValueError(f"rollback: {name} exists; a rollback always writes a new file, name another")
     descriptor = open_regular(os.fspath(path))
     try:

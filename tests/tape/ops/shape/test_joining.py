@@ -89,7 +89,7 @@ def test_the_gradient_of_one_part_leaves_the_others_zero(tape: Tape[Any]) -> Non
         (lambda x: ops.concat([x], 2), ShapeError, "concat: argument 'axis': expected an axis from -2 to 1, got 2"),
         (lambda x: ops.concat([x, x], 2), ShapeError, "concat: argument 'axis': expected an axis from -2 to 1, got 2"),
         (lambda x: ops.concat([x, np.ones((2, 2))]), ShapeError, r"append: argument 'b': expected shape \(n, 4\)"),
-        (lambda x: ops.concat([x, np.ones((2, 4), np.float32)]), DTypeError, "append: argument 'a': expected float32, got float64"),
+        (lambda x: ops.concat([x, np.ones((2, 4), np.float32)]), DTypeError, "append: argument 'a': expected float32"),
         (lambda x: ops.stack([x, np.ones((3, 4))]), ShapeError, r"shape \(2, 4\) as of the first, got \(3, 4\)"),
         (lambda x: ops.stack([x, x], 3), ShapeError, "stack: argument 'axis': expected an axis from -3 to 2, got 3"),
         (lambda x: ops.split(x, 3), ShapeError, "split: argument 'parts': expected a divisor of the 2 along"),

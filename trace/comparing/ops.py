@@ -24,7 +24,7 @@ class OpDifference:
         node: the op itself.
         count: how many nodes the list has.
         was: what `a` has in its place, where it was changed.
-        target: for "grad": the node whose gradient differs; for the value of a leaf: the first op that takes it.
+        target: for "grad": the node whose gradient differs; for a leaf: the first op that takes it.
         others: for "grad": further ops that add to the same gradient; it may be one of them instead.
 
     >>> OpDifference("value", 3, TapeNode("exp", "float32", (2,), (2,), scope="head"), 9).short
@@ -48,8 +48,9 @@ class OpDifference:
     def short(self) -> str:
         """Which op in which layer, in a few words."""
         if self.what == "value" and self.node.op == LEAF and self.target is not None:
-            return f"the {self.node.dtype} {self.node.shape} that {self.target.op} takes"
-        name, was = _called(self.node), None if self.was is None else _called(self.was)
+            return _taken(self.node, self.target)
+        taker = None if self.what == "grad" else self.target
+        name, was = _called(self.node, taker), None if self.was is None else _called(self.was)
         instead = "" if was in (None, name) else f" in the place of {was}"
         return f"{'the backward of ' if self.what == 'grad' else ''}{name}{_layer(self.node)}{instead}"
 
@@ -61,17 +62,18 @@ class OpDifference:
 
     def _explained(self) -> str:
         target = "" if self.target is None else f"{_said(self.target)}"
+        taken = f"; it is taken by {target}" if target and self.node.op == LEAF else ""
         if self.what == "value" and self.node.op == LEAF:
-            return f"no op made it, its value differs{f'; it is taken by {target}' if target else ''}"
+            return f"no op made it, its value differs{taken}"
         if self.what == "grad":
             also = f" (or that of op {', '.join(f'#{i}' for i in self.others)})" if self.others else ""
             return f"its backward{also} differs: the gradient of {target}"
         if self.was is not None:
             said = f"{_said(self.was)}{_layer(self.was)}"
             other = said == f"{_said(self.node)}{_layer(self.node)}"
-            return "it takes other inputs in b than in a" if other else f"in its place a has {said}"
+            return "it takes other inputs in b than in a" if other else f"in its place a has {said}{taken}"
         told = {"value": "its inputs agree, its value differs", "added": "b has it, a has not"}
-        return told.get(self.what, "a has it, b has not")
+        return told.get(self.what, "a has it, b has not") + taken
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types."""
@@ -101,9 +103,14 @@ def _first_value(a: OpDigests, b: OpDigests) -> OpDifference | None:
     index = next((i for i, (x, y) in enumerate(zip(a.values, b.values, strict=True)) if x != y), None)
     if index is None:
         return None
-    taken = next((i for i, node in enumerate(b.nodes) if index in node.parents), None)
-    target = _placed(a, b, taken) if b.nodes[index].op == LEAF and taken is not None else None
+    taker = _taker(b.nodes, index)
+    target = None if taker is None else _placed(a, b, taker)
     return OpDifference("value", index, _placed(a, b, index), len(b.nodes), target=target)
+
+
+def _taker(nodes: Sequence[TapeNode], index: int) -> int | None:
+    """The first op that takes a leaf, which has no line of its own; None for what an op made."""
+    return next((i for i, node in enumerate(nodes) if nodes[index].op == LEAF and index in node.parents), None)
 
 
 def _first_gradient(a: OpDigests, b: OpDigests) -> OpDifference | None:
@@ -134,10 +141,18 @@ def graph_difference(a: Sequence[TapeNode], b: Sequence[TapeNode]) -> OpDifferen
     codes = SequenceMatcher(None, x, y, autojunk=False).get_opcodes()
     tag, i, _, j, _ = next((code for code in codes if code[0] != "equal"), ("replace", 0, 0, 0, 0))
     if tag == "delete":
-        return OpDifference("removed", start + i, a[start + i], len(a))
+        return _other("removed", a, start + i)
     if tag == "insert":
-        return OpDifference("added", start + j, b[start + j], len(b))
-    return OpDifference("changed", start + j, b[start + j], len(b), was=a[start + i])
+        return _other("added", b, start + j)
+    return _other("changed", b, start + j, was=a[start + i])
+
+
+def _other(
+    what: Literal["added", "removed", "changed"], nodes: Sequence[TapeNode], index: int, was: TapeNode | None = None
+) -> OpDifference:
+    taker = _taker(nodes, index)
+    target = None if taker is None else nodes[taker]
+    return OpDifference(what, index, nodes[index], len(nodes), was, target)
 
 
 def same_but_for_seed(op: OpDifference, seeds: tuple[int, int]) -> bool:
@@ -157,9 +172,20 @@ def _key(node: TapeNode) -> tuple[object, ...]:
     return *_kind(node), node.parents
 
 
-def _called(node: TapeNode) -> str:
-    """The op, or what no op made by its name."""
-    return node.op if node.op != LEAF else f"'{node.name}'" if node.name else "a constant"
+def _called(node: TapeNode, taker: TapeNode | None = None) -> str:
+    """The op, or what no op made by its name, or else by the op that takes it."""
+    if node.op != LEAF:
+        return node.op
+    if node.name:
+        return f"'{node.name}'"
+    return "a constant" if taker is None else _taken(node, taker)
+
+
+def _taken(leaf: TapeNode, op: TapeNode) -> str:
+    """A leaf by the op that takes it: a draw takes the count of steps, besides its seed and its ordinal."""
+    if (leaf.dtype, leaf.shape) == ("int64", ()) and "ordinal=" in op.attrs:
+        return f"the step of {op.op}, a draw of ctx.random"
+    return f"the {leaf.dtype} {leaf.shape} that {op.op} takes"
 
 
 def _said(node: TapeNode) -> str:

@@ -68,7 +68,7 @@ def _known(pair: Pair, step: int) -> bool:
 def notes(pair: Pair, step: int, cause: Cause, found: StepDifference, op: OpDifference | None) -> list[str]:
     """What the reader of that sentence must know besides: whose batch it is, and what was not recorded."""
     if cause is Cause.DATA:
-        return _whose_batch(pair, step)
+        return _whose_batch(pair, step) or _same_results(pair, found)
     if cause is not Cause.GRADIENT:
         return []
     missing = [side for side, ops in zip("ab", pair.ops(step), strict=True) if ops is None]
@@ -91,6 +91,16 @@ def _whose_batch(pair: Pair, step: int) -> list[str]:
     near = range(max(step - _NEAR, 0), min(step + _NEAR, len(pair.a)))
     found = next((k for k in near if pair.a[k].input_digest == batch), None)
     return [] if found is None else [f"the batch that a was given at step {found}"]
+
+
+def _same_results(pair: Pair, found: StepDifference) -> list[str]:
+    """Whether the batch alone differs, as where int32 was recorded as int64: of element types only digests know."""
+    if not pair.policy.bitwise or found != StepDifference(data=True, told={}, forward=[], after=[]):
+        return []
+    return [
+        "all that the step computes is the same: the batch has the same numbers in another dtype, as labels of int32 "
+        "and of int64, or differs in what nothing depends on; replay with the batches says which dtype was recorded"
+    ]
 
 
 def _state_note(pair: Pair, step: int) -> str:

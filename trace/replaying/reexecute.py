@@ -2,17 +2,19 @@
 
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import product
 from traceback import format_exception_only
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ...arrays import Array, Arrays
+from ...runtime.step.batch import batch_arrays, map_batch
 from ..v2.check.difference import first_difference
 from ..v2.check.report import Finding
 from ..v2.errors import InvalidTraceError
 from ..v2.format.constants import TensorRole
-from ..v2.format.digest import Batch, InputDigest, TensorDigest
+from ..v2.format.digest import NUMPY_DTYPES, Batch, InputDigest, TensorDigest
 from ..v2.read.reader import StepView, Trace
 from ..v2.verdict import Verdict
 from .execution import Batches, CannotExecuteError, ComputedStep, Execution, LossFn
@@ -120,12 +122,23 @@ class Model:
             batch = self._execution.take(view)
             if batch is None:
                 raise FailedError(Verdict.DATA, f"there are no more batches; {_ANEW}", view.step)
-            same = self._input_digest(self._execution.recorded(batch)) == view.input_digest
+            given = self._execution.recorded(batch)
+            same = self._input_digest(given) == view.input_digest
+            cure = "" if same else self._other_dtype(given, view.input_digest)
         if not same:
-            cure = "" if self._agreed else f"; {_ANEW}"
+            cure = cure or ("" if self._agreed else f"; {_ANEW}")
             raise FailedError(Verdict.DATA, f"the batch is not the one that was recorded{cure}", view.step)
         self._agreed = True
         return batch
+
+    def _other_dtype(self, batch: Batch, digest: bytes) -> str:
+        """What to say of a batch that is the recorded one once all its arrays of one dtype are of another."""
+        present = {np.asarray(array).dtype for array in batch_arrays(batch)}
+        for given, recorded in product(present, NUMPY_DTYPES.values()):
+            if self._input_digest(_converted(batch, given, recorded)) == digest:
+                cure = f"its numbers are, as {given} where {recorded} was recorded"
+                return f", but {cure}; convert with .astype(np.{recorded})"
+        return ""
 
     def left_over(self, steps: int) -> list[str]:
         """What is left of the batches where so many steps end within an iteration, if their number is known."""
@@ -201,6 +214,17 @@ class Model:
         if difference is not None:
             text = f"re-execution gives another gradient; {difference}"
             raise FailedError(Verdict.GRADIENT, text, view.step, name)
+
+
+def _converted(batch: Batch, given: np.dtype[Any], to: np.dtype[Any]) -> Batch:
+    """A batch whose arrays of one dtype are of another; what does not fit is no matter, as it is only compared."""
+
+    def convert(_: str, array: Any) -> Array:
+        return np.asarray(array).astype(to) if np.asarray(array).dtype == given else array
+
+    with np.errstate(all="ignore"):
+        converted: Batch = map_batch(convert, batch)
+    return converted
 
 
 def _same_number(recorded: float, found: float, ulp_tol: int) -> bool:

@@ -144,7 +144,7 @@ def test_swapped_batches_are_recognised(write: Write) -> None:
     found = compare(run("e", [0, 1, 2, 3, 4, 5, 6, 7]), run("f", [0, 1, 2, 3, 4, 5, 1, 7]))
     assert found.notes == ["the batch that a was given at step 1"]
     found = compare(run("c", [0, 1, 2, 3, 4, 5, 6, 6]), run("d", [0, 1, 7, 3, 4, 5, 6, 6]))
-    assert found.notes == []
+    assert not any(note.startswith("the batch that a was given") for note in found.notes)
 
 
 def test_another_scale_of_clipping(write: Write) -> None:

@@ -118,6 +118,45 @@ def test_another_op(node: TapeNode) -> None:
     assert (found.was, found.inputs_agree) == (CHAIN[2], False)
 
 
+STEP = TapeNode("leaf", "int64", ())
+
+
+@pytest.mark.parametrize(
+    ("leaf", "taker", "short"),
+    [
+        (STEP, ("uniform", "seed=0, micro_batch=0, ordinal=0"), "the step of uniform, a draw of ctx.random"),
+        (STEP, ("cast", "dtype='float32'"), "the int64 () that cast takes"),
+        (TapeNode("leaf", F, (2,)), ("dropout", "p=0.5, ordinal=0"), "the float32 (2,) that dropout takes"),
+        (TapeNode("leaf", F, (2,), name="v"), ("neg", ""), "'v'"),
+    ],
+)
+def test_a_leaf_more_or_less_is_told_by_the_op_that_takes_it_and_its_line(
+    leaf: TapeNode, taker: tuple[str, str], short: str
+) -> None:
+    op, attrs = taker
+    longer = (*CHAIN, leaf, TapeNode(op, F, (2,), (5,), attrs, place="m.py:7: the line"))
+    said = f"it is taken by {op}{f' ({attrs})' if attrs else ''} float32 (2,)"
+    for found, has in (
+        (graph_difference(CHAIN, longer), "b has it, a has not"),
+        (graph_difference(longer, CHAIN), "a has it, b has not"),
+    ):
+        assert found is not None
+        assert (found.short, found.lines()[1:]) == (short, [f"  {has}; {said}", "  m.py:7: the line"])
+
+
+def test_the_backward_of_a_leaf_is_not_told_by_an_op_that_takes_it() -> None:
+    leaf = TapeNode("leaf", F, (2,))
+    found = first_op(digests("a", "b", (leaf,)), digests("a", "c", (leaf,)))
+    assert found is not None
+    assert found.short == "the backward of a constant"
+
+
+def test_a_leaf_that_no_op_takes() -> None:
+    found = graph_difference(CHAIN, (*CHAIN, STEP))
+    assert found is not None
+    assert (found.short, found.lines()[1:]) == ("a constant", ["  b has it, a has not"])
+
+
 def test_two_params_in_each_others_place() -> None:
     one = (TapeNode("leaf", F, (2,), name="v"), TapeNode("leaf", F, (2,), name="w"), TapeNode("sub", F, (2,), (0, 1)))
     other = (one[1], one[0], one[2])
@@ -146,13 +185,16 @@ def test_lines_of_what_no_op_made() -> None:
     ]
 
 
+TAKEN = "  in its place a has tanh float32 (2,); it is taken by add float32 (2,)"
+
+
 @pytest.mark.parametrize(
     ("node", "line", "short"),
     [
         (TapeNode("relu", F, (2,), (1,)), "  in its place a has tanh float32 (2,)", "relu in the place of tanh"),
         (TapeNode("tanh", F, (2,), (1,), "axis=1"), "  in its place a has tanh float32 (2,)", "tanh"),
-        (TapeNode("leaf", F, (2,)), "  in its place a has tanh float32 (2,)", "a constant in the place of tanh"),
-        (TapeNode("leaf", F, (2,), name="v"), "  in its place a has tanh float32 (2,)", "'v' in the place of tanh"),
+        (TapeNode("leaf", F, (2,)), TAKEN, "the float32 (2,) that add takes in the place of tanh"),
+        (TapeNode("leaf", F, (2,), name="v"), TAKEN, "'v' in the place of tanh"),
         (TapeNode("tanh", F, (2,), (0,)), "  it takes other inputs in b than in a", "tanh"),
     ],
 )

@@ -144,6 +144,35 @@ def test_another_batch_is_answered_data(tmp_path: Path) -> None:
     assert report.findings[0].text == f"there are no more batches; {ANEW}"
 
 
+@pytest.mark.parametrize("accumulate", [1, 2])
+@pytest.mark.parametrize(("recorded", "given"), [("int64", "int32"), ("int32", "int64"), ("int64", "uint8")])
+def test_labels_of_another_dtype_than_recorded_are_named_by_both(
+    tmp_path: Path, recorded: str, given: str, accumulate: int
+) -> None:
+    def labelled(dtype: str) -> list[Any]:
+        return [(x, np.array([0, 1, 1, 0], dtype)) for x, _ in batches()]
+
+    def classify(p: Any, batch: Any) -> Any:
+        return ops.cross_entropy(ops.linear(batch[0], p["w"]), batch[1])
+
+    params, path = {"w": np.ones((2, 3), np.float32)}, tmp_path / "t.dgrr"
+    trainer = runtime.Trainer(classify, params, Adam(1e-2), trace=path, accumulate=accumulate)
+    trainer.fit(labelled(recorded), progress=False)
+    assert replay(path, loss_fn=classify, batches=labelled(recorded)).ok
+    report = replay(path, loss_fn=classify, batches=labelled(given))
+    assert (report.verdict, report.findings[0].step) == (Verdict.DATA, 0)
+    assert report.findings[0].text == (
+        f"the batch is not the one that was recorded, but its numbers are, as {given} where {recorded} was recorded; "
+        f"convert with .astype(np.{recorded})"
+    )
+
+
+def test_other_numbers_of_another_dtype_are_another_batch(tmp_path: Path) -> None:
+    path = train(tmp_path / "t.dgrr")
+    report = replay(path, loss_fn=loss_fn, batches=[(x + 1, y) for x, y in batches(np.float64)])
+    assert report.findings[0].text == f"the batch is not the one that was recorded; {ANEW}"
+
+
 def test_batches_that_a_fit_has_iterated_go_on_where_it_ended(tmp_path: Path) -> None:
     path, used = tmp_path / "t.dgrr", Dataset(*batches()[0]).batches(2, seed=0)
     params = {"w": np.ones((2, 3), np.float32), "b": np.zeros(2, np.float32)}

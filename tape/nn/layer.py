@@ -1,7 +1,7 @@
 """Layers: frozen descriptions of functions of named parameters, and how they are joined. They hold no values."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVarTuple, cast, overload
@@ -23,6 +23,7 @@ from .parameters import Having, Initialiser, Parameter, Parameters, count, havin
 from .plain import on_arrays
 from .scope import Params as Params, Scope, missing
 
+T = TypeVar("T")
 F = TypeVar("F", bound=Float)
 S = TypeVarTuple("S")
 In = TypeVar("In", bound=Dim, default=Any)
@@ -87,9 +88,10 @@ class Layer(Fields, ABC, Generic[In, Out]):
     def children(self) -> "Mapping[str, Layer]":
         """The parts by name: the attributes that are layers, in the order in which they were set, unless overridden.
 
-        Layers in a list, a tuple or a dict have names behind its own: ``blocks.0``, ``heads.left``.
+        Layers in a list, a tuple or a dict have names behind its own: ``blocks.0``, ``heads.left``. Raises DomainError for
+        two of one name, as in ``{1: a, "1": b}``.
         """
-        return {part: layer for name, value in vars(self).items() for part, layer in _named(name, value)}
+        return _once(self, "parts", [named for name, value in vars(self).items() for named in _named(name, value)])
 
     @overload
     def __call__(self: "AnyLayer", p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar: ...
@@ -110,12 +112,21 @@ class Layer(Fields, ABC, Generic[In, Out]):
         return Sequential(*_steps(self), *_steps(then))
 
     def parameters(self) -> dict[str, Parameter]:
-        """The parameters by name, in the order in which they are initialised and listed: own ones first."""
-        return {**self.own_parameters(), **_under_names({n: c.parameters() for n, c in self.children().items()})}
+        """The parameters by name, in the order in which they are initialised and listed: own ones first.
+
+        Raises DomainError for two of one name.
+        """
+        return self._all(self.own_parameters(), {n: c.parameters() for n, c in self.children().items()})
 
     def states(self) -> dict[str, Parameter]:
-        """The state by name, own entries first."""
-        return {**self.own_state(), **_under_names({n: c.states() for n, c in self.children().items()})}
+        """The state by name, own entries first. Raises DomainError for an own entry named as an own parameter."""
+        _once(self, "parameters and state", [*self.own_parameters().items(), *self.own_state().items()])
+        return self._all(self.own_state(), {n: c.states() for n, c in self.children().items()})
+
+    def _all(self, own: Parameters, parts: Mapping[str, Parameters]) -> dict[str, Parameter]:
+        """Own entries and those of the parts, whose names begin with the part's."""
+        below = [(f"{part}.{name}", p) for part, named in parts.items() for name, p in named.items()]
+        return _once(self, "parameters and state", [*own.items(), *below])
 
     def roles(self) -> dict[str, str]:
         """What each parameter is to its layer: "weight", "bias", "norm", "embedding", "slope", or a word of its own."""
@@ -317,8 +328,14 @@ def _steps(layer: Any) -> tuple[Layer, ...]:
     return layer.layers if isinstance(layer, Sequential) else (layer,)
 
 
-def _under_names(parts: Mapping[str, Parameters]) -> dict[str, Parameter]:
-    return {f"{part}.{name}": p for part, named in parts.items() for name, p in named.items()}
+def _once(layer: Layer, what: str, named: Sequence[tuple[str, T]]) -> dict[str, T]:
+    """What is named, by name. Raises DomainError for a name that two have."""
+    found = dict(named)
+    if len(found) < len(named):
+        names = [name for name, _ in named]
+        again = next(name for name in names if names.count(name) > 1)
+        raise DomainError(f"{type(layer).__name__}: expected {what} with names of their own, got {again!r} twice")
+    return found
 
 
 def parameter(p: Params, layer: Layer, name: str) -> AnyVar:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.tape import nn
+from dgrr.tape import DomainError, nn
 
 torch = pytest.importorskip("torch")
 
@@ -109,3 +109,41 @@ def test_half_floats_are_read_exactly() -> None:
     found = nn.load_torch({"weight": weight, "bias": torch.zeros(1)}, nn.Linear(2, 1))
     assert found.params["weight"].dtype == np.float32
     assert found.params["weight"].tolist() == weight.float().tolist()
+
+
+def test_tied_weights_go_there_and_back() -> None:
+    module = T.Sequential(T.Embedding(5, 4), T.Linear(4, 5))
+    module[1].weight = module[0].weight
+    model = nn.Tied(nn.Sequential(nn.Embedding(5, 4), nn.Linear(4, 5)), {"1.weight": "0.weight"})
+    found = nn.load_torch(module.state_dict(), model)
+    there = nn.to_torch(model, {name: -a for name, a in found.params.items()})
+    assert list(there) == list(module.state_dict())
+    module.load_state_dict({name: torch.from_numpy(a) for name, a in there.items()})
+    assert module[1].weight.tolist() == (-found.params["0.weight"]).tolist()
+
+
+@pytest.mark.parametrize(
+    ("held", "given"),
+    [
+        (T.Linear(2, 1), "a whole module or a damaged file (UnpicklingError)"),
+        (torch.zeros(3), "Tensor"),
+        (b"", "a whole module or a damaged file (EOFError)"),
+    ],
+)
+def test_files_of_no_state_dict(tmp_path: Path, held: Any, given: str) -> None:
+    path = tmp_path / "model.pt"
+    if isinstance(held, bytes):
+        path.write_bytes(held)
+    else:
+        torch.save(held, path)
+    with pytest.raises(DomainError) as caught:
+        nn.load_torch(path, nn.Linear(2, 1))
+    assert str(caught.value) == (
+        f"load_torch: {str(path)!r}: expected a state_dict, got {given}; "
+        "write it with torch.save(model.state_dict(), path)"
+    )
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        nn.load_torch(tmp_path / "model.pt", nn.Linear(2, 1))

@@ -71,7 +71,7 @@ class Tied(Layer):
     def parameters(self) -> dict[str, Parameter]:
         """The model's, without those that are others."""
         shared = dict(self.names)
-        return {name: p for name, p in super().parameters().items() if name not in shared}
+        return {name: p for name, p in self.model.parameters().items() if name not in shared}
 
     def __call__(self, p: Params, x: Any, ctx: Context | None = None, **more: Any) -> Any:
         """The model's output; ``more`` is what else the model takes by name."""

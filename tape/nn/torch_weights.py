@@ -119,9 +119,8 @@ def _given(source: Mapping[str, Any], rename: Mapping[str, str]) -> dict[str, Ar
     for name in source:
         new = _renamed(name, rename)
         if new in taken:
-            raise DomainError(
-                f"load_torch: argument 'rename': expected names of their own, got {new!r} for {taken[new]!r} and {name!r}"
-            )
+            both = f"{taken[new]!r} and {name!r}"
+            raise DomainError(f"load_torch: argument 'rename': expected names of their own, got {new!r} for {both}")
         taken[new] = name
     return {new: _array(source[name]) for new, name in taken.items()}
 
@@ -193,15 +192,16 @@ def _attention(layer: MultiHeadAttention, name: str, torch: str) -> Iterator[_Pl
         yield _Place(f"{name}bo", f"{torch}out_proj.bias")
 
 
-def _read(source: str | os.PathLike[str] | Mapping[str, Any]) -> Mapping[str, Any]:
+def _read(source: object) -> Mapping[str, Any]:
     if isinstance(source, Mapping):
-        return source
+        return cast(Mapping[str, Any], source)
     if not isinstance(source, str | os.PathLike):
         raise DTypeError(
             f"load_torch: argument 'source': expected a state_dict or the path of one, got {type(source).__name__}; "
             "give module.state_dict()"
         )
-    return load(source) if os.fspath(source).endswith(".safetensors") else _read_saved(os.fspath(source))
+    path = os.fspath(cast(str | os.PathLike[str], source))
+    return load(path) if path.endswith(".safetensors") else _read_saved(path)
 
 
 def _read_saved(path: str) -> Mapping[str, Any]:

@@ -353,4 +353,4 @@ def test_names_of_two_are_refused(model: nn.Layer, text: str) -> None:
 def test_a_name_of_a_parameter_is_none_of_the_state() -> None:
     with pytest.raises(DomainError) as caught:
         Counting(scale=SCALE).init_state()
-    assert str(caught.value) == ("Counting: expected parameters and state with names of their own, got 'scale' twice")
+    assert str(caught.value) == "Counting: expected parameters and state with names of their own, got 'scale' twice"

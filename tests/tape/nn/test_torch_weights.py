@@ -87,7 +87,7 @@ TABLE, BIAS = np.arange(20.0).reshape(5, 4), np.zeros(5)
 
 @pytest.mark.parametrize("names", [["0.0.weight", "0.1.weight"], ["0.0.weight"], ["0.1.weight"]])
 def test_a_tied_parameter_is_read_from_any_of_its_names(names: list[str]) -> None:
-    found = nn.load_torch({**{name: TABLE for name in names}, "0.1.bias": BIAS}, TIED)
+    found = nn.load_torch({**dict.fromkeys(names, TABLE), "0.1.bias": BIAS}, TIED)
     assert list(found.params) == ["0.0.weight", "0.1.bias"]
     assert found.params["0.0.weight"].tobytes() == TABLE.tobytes()
     assert [row["PyTorch"] for row in found.table] == [names[0], "0.1.bias"]
@@ -103,8 +103,8 @@ def test_a_tied_parameter_has_one_value() -> None:
     with pytest.raises(DomainError) as caught:
         nn.load_torch({"0.0.weight": TABLE, "0.1.weight": -TABLE, "0.1.bias": BIAS}, TIED)
     assert str(caught.value) == (
-        "load_torch: argument 'source': expected one array for '0.0.weight', which the model ties, got two that differ, "
-        "'0.0.weight' and '0.1.weight'"
+        "load_torch: argument 'source': expected one array for '0.0.weight', which the model ties, "
+        "got two that differ, '0.0.weight' and '0.1.weight'"
     )
     with pytest.raises(DomainError, match=r"got missing 0\.0\.weight, 0\.1\.weight$"):
         nn.load_torch({"0.1.bias": BIAS}, TIED)

@@ -1,9 +1,10 @@
 """Layers: frozen descriptions of functions of named parameters, and how they are joined. They hold no values."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, Generic, TypeVarTuple, cast, overload
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from typing_extensions import TypeVar
 
 from ...arrays import Array
-from ..errors import DgrrError, DomainError
+from ..errors import DgrrError, DomainError, DTypeError
 from ..values.dtypes import Float
 from ..values.shape import Dim
 from ..values.tables import Table
@@ -23,6 +24,7 @@ from .parameters import Having, Initialiser, Parameter, Parameters, count, havin
 from .plain import on_arrays
 from .scope import Params as Params, Scope, missing
 
+T = TypeVar("T")
 F = TypeVar("F", bound=Float)
 S = TypeVarTuple("S")
 In = TypeVar("In", bound=Dim, default=Any)
@@ -31,6 +33,8 @@ Out = TypeVar("Out", bound=Dim, default=Any)
 """The last axis of what it gives."""
 Features = TypeVar("Features", bound=Dim, default=Any)
 """The last axis of both."""
+Function = Callable[[AnyVar], AnyVar]
+"""What may stand where a container takes a layer: a function of x alone."""
 L1 = TypeVar("L1", bound=Dim)
 L2 = TypeVar("L2", bound=Dim)
 L3 = TypeVar("L3", bound=Dim)
@@ -88,8 +92,9 @@ class Layer(Fields, ABC, Generic[In, Out]):
         """The parts by name: the attributes that are layers, in the order in which they were set, unless overridden.
 
         Layers in a list, a tuple or a dict have names behind its own: ``blocks.0``, ``heads.left``.
+        Raises DomainError for two of one name, as in ``{1: a, "1": b}``.
         """
-        return {part: layer for name, value in vars(self).items() for part, layer in _named(name, value)}
+        return _once(self, "parts", [named for name, value in vars(self).items() for named in _named(name, value)])
 
     @overload
     def __call__(self: "AnyLayer", p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar: ...
@@ -103,19 +108,32 @@ class Layer(Fields, ABC, Generic[In, Out]):
     def __rshift__(self, then: "SameShape") -> "Sequential[In, Out]": ...
     @overload
     def __rshift__(self, then: "Layer[Out, L1]") -> "Sequential[In, L1]": ...
+    @overload
+    def __rshift__(self, then: Function) -> "Sequential[In, Any]": ...
     def __rshift__(self, then: Any) -> Any:
-        """This layer and then another: ``a >> b >> c`` is ``Sequential(a, b, c)``."""
-        if not isinstance(then, Layer):
-            return NotImplemented
-        return Sequential(*_steps(self), *_steps(then))
+        """This layer and then another, or a function of x: ``a >> b >> c`` is ``Sequential(a, b, c)``."""
+        return Sequential(*_steps(self), *_steps(as_layer(">>", then)))
+
+    def __rrshift__(self, first: Function) -> "Sequential[Any, Out]":
+        """A function of x and then this layer."""
+        return Sequential(*_steps(as_layer(">>", first)), *_steps(self))
 
     def parameters(self) -> dict[str, Parameter]:
-        """The parameters by name, in the order in which they are initialised and listed: own ones first."""
-        return {**self.own_parameters(), **_under_names({n: c.parameters() for n, c in self.children().items()})}
+        """The parameters by name, in the order in which they are initialised and listed: own ones first.
+
+        Raises DomainError for two of one name.
+        """
+        return self._all(self.own_parameters(), {n: c.parameters() for n, c in self.children().items()})
 
     def states(self) -> dict[str, Parameter]:
-        """The state by name, own entries first."""
-        return {**self.own_state(), **_under_names({n: c.states() for n, c in self.children().items()})}
+        """The state by name, own entries first. Raises DomainError for an own entry named as an own parameter."""
+        _once(self, "parameters and state", [*self.own_parameters().items(), *self.own_state().items()])
+        return self._all(self.own_state(), {n: c.states() for n, c in self.children().items()})
+
+    def _all(self, own: Parameters, parts: Mapping[str, Parameters]) -> dict[str, Parameter]:
+        """Own entries and those of the parts, whose names begin with the part's."""
+        below = [(f"{part}.{name}", p) for part, named in parts.items() for name, p in named.items()]
+        return _once(self, "parameters and state", [*own.items(), *below])
 
     def roles(self) -> dict[str, str]:
         """What each parameter is to its layer: "weight", "bias", "norm", "embedding", "slope", or a word of its own."""
@@ -214,16 +232,22 @@ class SameShape(Layer[Features, Features]):
         """The same shape."""
 
 
+Step = Layer[In, Out] | Function
+"""What may stand in a `Sequential`; a function tells type checkers nothing of its axes."""
+
+
 @dataclass(frozen=True, init=False, repr=False)
 class Sequential(Layer[In, Out]):
     """Layers applied one after the other; names of parameters begin with the position of a layer, as ``"0.weight"``.
 
+    Functions of x may stand among them, and one list or tuple may hold them all.
     The last axes of up to 8 layers are held against each other by type checkers; ``>>`` has no such bound.
 
     Source: torch.nn.Sequential.
     Shapes: x as the first layer takes it -> as the last one gives it; without layers x itself
     Dtypes: those of its layers.
-    Raises: nothing of its own, but what its layers raise.
+    Raises:
+        DTypeError: what is given is neither a layer nor a function of x alone.
 
     >>> from dgrr.tape import nn
     >>> model = nn.Sequential(nn.Linear(3, 2), nn.ReLU())
@@ -239,39 +263,43 @@ class Sequential(Layer[In, Out]):
     @overload
     def __init__(self) -> None: ...
     @overload
-    def __init__(self, a: Layer[In, Out], /) -> None: ...
+    def __init__(self: "Sequential", layers: Sequence[Step], /) -> None: ...
     @overload
-    def __init__(self, a: Layer[In, L1], b: Layer[L1, Out], /) -> None: ...
+    def __init__(self, a: Step[In, Out], /) -> None: ...
     @overload
-    def __init__(self, a: Layer[In, L1], b: Layer[L1, L2], c: Layer[L2, Out], /) -> None: ...
+    def __init__(self, a: Step[In, L1], b: Step[L1, Out], /) -> None: ...
     @overload
-    def __init__(self, a: Layer[In, L1], b: Layer[L1, L2], c: Layer[L2, L3], d: Layer[L3, Out], /) -> None: ...
+    def __init__(self, a: Step[In, L1], b: Step[L1, L2], c: Step[L2, Out], /) -> None: ...
+    @overload
+    def __init__(self, a: Step[In, L1], b: Step[L1, L2], c: Step[L2, L3], d: Step[L3, Out], /) -> None: ...
     @overload
     def __init__(
-        self, a: Layer[In, L1], b: Layer[L1, L2], c: Layer[L2, L3], d: Layer[L3, L4], e: Layer[L4, Out], /
+        self, a: Step[In, L1], b: Step[L1, L2], c: Step[L2, L3], d: Step[L3, L4], e: Step[L4, Out], /
     ) -> None: ...
     @overload
     def __init__(
-        self, a: Layer[In, L1], b: Layer[L1, L2], c: Layer[L2, L3], d: Layer[L3, L4],
-        e: Layer[L4, L5], f: Layer[L5, Out], /,
+        self, a: Step[In, L1], b: Step[L1, L2], c: Step[L2, L3], d: Step[L3, L4],
+        e: Step[L4, L5], f: Step[L5, Out], /,
     ) -> None: ...
     @overload
     def __init__(
-        self, a: Layer[In, L1], b: Layer[L1, L2], c: Layer[L2, L3], d: Layer[L3, L4],
-        e: Layer[L4, L5], f: Layer[L5, L6], g: Layer[L6, Out], /,
+        self, a: Step[In, L1], b: Step[L1, L2], c: Step[L2, L3], d: Step[L3, L4],
+        e: Step[L4, L5], f: Step[L5, L6], g: Step[L6, Out], /,
     ) -> None: ...
     @overload
     def __init__(
-        self, a: Layer[In, L1], b: Layer[L1, L2], c: Layer[L2, L3], d: Layer[L3, L4],
-        e: Layer[L4, L5], f: Layer[L5, L6], g: Layer[L6, L7], h: Layer[L7, Out], /,
+        self, a: Step[In, L1], b: Step[L1, L2], c: Step[L2, L3], d: Step[L3, L4],
+        e: Step[L4, L5], f: Step[L5, L6], g: Step[L6, L7], h: Step[L7, Out], /,
     ) -> None: ...
     @overload
     def __init__(
-        self, a: Layer, b: Layer, c: Layer, d: Layer, e: Layer, f: Layer, g: Layer, h: Layer, i: Layer, /, *more: Layer
+        self, a: Step, b: Step, c: Step, d: Step, e: Step, f: Step, g: Step, h: Step, i: Step, /, *more: Step
     ) -> None: ...
     # fmt: on
-    def __init__(self, *layers: Layer) -> None:
-        object.__setattr__(self, "layers", layers)
+    def __init__(self, *layers: Any) -> None:
+        given = cast(Sequence[Any], layers[0] if len(layers) == 1 and isinstance(layers[0], list | tuple) else layers)
+        made = tuple(as_layer(f"Sequential: layer {i}", each) for i, each in enumerate(given))
+        object.__setattr__(self, "layers", made)
 
     def children(self) -> Mapping[str, Layer]:
         """The layers by their positions."""
@@ -289,6 +317,39 @@ class Sequential(Layer[In, Out]):
 
     def __repr__(self) -> str:
         return f"Sequential({', '.join(map(repr, self.layers))})"
+
+
+@dataclass(frozen=True, repr=False)
+class Applied(Layer):
+    """A function of x as a layer: it has no parameters, and is printed as the function is called."""
+
+    function: Function
+
+    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
+        """function(x)."""
+        return self.function(x)
+
+    def __repr__(self) -> str:
+        return str(getattr(self.function, "__name__", type(self.function).__name__))
+
+
+def as_layer(where: str, given: Any) -> Layer:
+    """A layer, or a function of x as one. Raises DTypeError for anything else."""
+    if isinstance(given, Layer):
+        layer: Layer = cast(Any, given)
+        return layer
+    if isinstance(given, type) or not callable(given):
+        hint = f"; write {given.__name__}(…)" if isinstance(given, type) and issubclass(given, Layer) else ""
+        got = f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
+        raise DTypeError(f"{where}: expected a layer or a function of x, got {got}{hint}")
+    made = Applied(cast(Function, given))
+    try:
+        signature(given).bind(None)
+    except TypeError as error:
+        raise DTypeError(
+            f"{where}: expected a function of x alone, got {made!r}: {error}; write lambda x: {made!r}(x, …)"
+        ) from None
+    return made
 
 
 def applied(part: Any, name: str, p: Params, x: AnyVar, ctx: Context | None, more: Mapping[str, Any]) -> AnyVar:
@@ -317,8 +378,14 @@ def _steps(layer: Any) -> tuple[Layer, ...]:
     return layer.layers if isinstance(layer, Sequential) else (layer,)
 
 
-def _under_names(parts: Mapping[str, Parameters]) -> dict[str, Parameter]:
-    return {f"{part}.{name}": p for part, named in parts.items() for name, p in named.items()}
+def _once(layer: Layer, what: str, named: Sequence[tuple[str, T]]) -> dict[str, T]:
+    """What is named, by name. Raises DomainError for a name that two have."""
+    found = dict(named)
+    if len(found) < len(named):
+        names = [name for name, _ in named]
+        again = next(name for name in names if names.count(name) > 1)
+        raise DomainError(f"{type(layer).__name__}: expected {what} with names of their own, got {again!r} twice")
+    return found
 
 
 def parameter(p: Params, layer: Layer, name: str) -> AnyVar:

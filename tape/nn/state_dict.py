@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from ..values.tensor import dense
 from .layer import Layer
 from .parameters import Parameters
 
+A = TypeVar("A")
 ArrayLikes = Mapping[str, npt.ArrayLike]
 ORDER = "dgrr.order"
 """The key of the metadata that holds the names in their order, as a JSON list."""
@@ -42,16 +43,20 @@ def save(path: str | os.PathLike[str], params: ArrayLikes, state: ArrayLikes | N
     Raises DomainError for a name in both, DTypeError for elements that are not float32, float64, int64 or bool,
     ModuleNotFoundError without safetensors, OSError if the file cannot be written.
     """
-    state = state or {}
-    for name in params:
-        if name in state:
-            raise DomainError(
-                f"save: arguments 'params' and 'state': expected names of their own, got {name!r} in both"
-            )
-    arrays = {name: _saved(name, value) for name, value in {**params, **state}.items()}
+    arrays = {name: _saved(name, value) for name, value in merged("save", params, state or {}).items()}
     written: bytes = _safetensors("save").numpy.save(arrays, metadata={ORDER: json.dumps(list(arrays))})
     with replacing(path) as file:
         file.write(written)
+
+
+def merged(call: str, params: Mapping[str, A], state: Mapping[str, A]) -> dict[str, A]:
+    """Parameters and state together. Raises DomainError for a name in both."""
+    for name in params:
+        if name in state:
+            raise DomainError(
+                f"{call}: arguments 'params' and 'state': expected names of their own, got {name!r} in both"
+            )
+    return {**params, **state}
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, Array]:

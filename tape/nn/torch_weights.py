@@ -5,21 +5,20 @@ input one below another, output before input, and a block calls its attention ``
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
-from pickle import UnpicklingError
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from ...arrays import Array, Arrays
-from ..errors import DomainError
+from ..errors import DomainError, DTypeError
 from ..values.tables import Table
 from .layer import Layer
 from .layers.sequences.attention import MultiHeadAttention
 from .layers.sequences.transformer import TransformerBlock
 from .layers.tied import Tied
-from .state_dict import load, load_state_dict
+from .state_dict import load, load_state_dict, merged
 
 PARTS: Mapping[type[Layer], Mapping[str, str]] = {TransformerBlock: {"attention": "self_attn"}}
 """What PyTorch calls parts of a layer, where it calls them otherwise."""
@@ -60,14 +59,15 @@ def load_torch(
     Args:
         source: the dict, of tensors or arrays; or a file: one of safetensors, or one that ``torch.save`` wrote, which
             needs PyTorch and is read with ``weights_only=True``.
-        model: the layers. Parts have the names that PyTorch's modules have; containers count alike. A parameter that a
-            `Tied` model shares may stand under one of its names, or, equal, under all.
+        model: the layers. Parts have the names that PyTorch's modules have; containers count alike. A parameter that is
+            tied may stand under one of its names, or under several if its bits are the same.
         rename: beginnings of PyTorch's names and what to read instead: ``{"module.": "", "encoder.": "0."}``. The first
             that fits counts.
 
     Raises:
-        DomainError: names that are missing or left over, that become one, or that are shared and differ; another shape;
-            elements that are no float32 or float64; a file of anything but tensors by name.
+        DomainError: names that are missing or left over, or renamed to one; another shape, or elements that are no
+            float32 or float64; a tied parameter with two values; a file that holds no ``state_dict``.
+        DTypeError: a source that is neither a dict nor a path, such as a module.
         ModuleNotFoundError: PyTorch or safetensors is needed for the file; OSError if it cannot be read.
 
     >>> from dgrr.tape import nn
@@ -77,18 +77,13 @@ def load_torch(
     >>> found.params["weight"]
     array([[1., 1.]], dtype=float32)
     """
-    given = _renamed(_read(source), rename or {})
-    places = list(_places(model))
-    arrays = _arrays([place for place in places if place.torch in given], given)
-    missing = sorted({place.torch for place in places if place.name not in arrays})
-    known = {place.torch for place in places}
-    unexpected = sorted(name for name in given.keys() - known if name.rpartition(".")[2] != COUNTS)
-    said = {"missing": missing, "unexpected": unexpected}
-    wrong = "; ".join(f"{what} {', '.join(names)}" for what, names in said.items() if names)
-    if wrong:
-        raise DomainError(f"load_torch: argument 'source': expected the names of the model, got {wrong}")
+    given = _given(_read(source), rename or {})
+    places = _by_name(model)
+    _require_names(places, given)
+    there = {name: [place for place in found if place.torch in given] for name, found in places.items()}
+    arrays = {name: _one(name, found, given) for name, found in there.items()}
     params, state = load_state_dict(model, arrays)
-    rows = [{"name": p.name, "PyTorch": p.torch, "shape": arrays[p.name].shape} for p in places if p.torch in given]
+    rows = [{"name": n, "PyTorch": found[0].torch, "shape": arrays[n].shape} for n, found in there.items()]
     return TorchWeights(params, state, Table("", ("name", "PyTorch", "shape"), rows))
 
 
@@ -96,14 +91,15 @@ def to_torch(model: Layer, params: Arrays, state: Arrays | None = None) -> dict[
     """Parameters and state under PyTorch's names and in its layouts, as arrays: what `load_torch` reads.
 
     ``module.load_state_dict({name: torch.from_numpy(a) for name, a in made.items()})`` takes them there, and `save`
-    writes them to a file of safetensors. Raises DomainError for a name that the model lacks.
+    writes them to a file of safetensors. A tied parameter stands under all of its names, as in PyTorch.
+    Raises DomainError for a name that the model lacks, or that stands in both.
 
     >>> from dgrr.tape import nn
     >>> model = nn.TransformerBlock(4, num_heads=2, hidden=8)
     >>> list(nn.to_torch(model, model.init(seed=0)))[2:4]
     ['self_attn.in_proj_weight', 'self_attn.in_proj_bias']
     """
-    arrays, parts = {**params, **(state or {})}, dict[str, list[Array]]()
+    arrays, parts = merged("to_torch", params, state or {}), dict[str, list[Array]]()
     for place in _places(model):
         if place.name not in arrays:
             raise DomainError(
@@ -117,19 +113,48 @@ def to_torch(model: Layer, params: Arrays, state: Arrays | None = None) -> dict[
     return made
 
 
-def _arrays(places: Iterable[_Place], given: Arrays) -> dict[str, Array]:
-    """The arrays of a model by name. Raises DomainError where one has several places that differ."""
-    made, first = dict[str, Array](), dict[str, str]()
-    for place in places:
-        found = place.read(given[place.torch])
-        known = made.setdefault(place.name, found)
-        if known.shape != found.shape or known.tobytes() != found.tobytes():
+def _given(source: Mapping[str, Any], rename: Mapping[str, str]) -> dict[str, Array]:
+    """The arrays by their new names. Raises DomainError for two that get the same."""
+    taken = dict[str, str]()
+    for name in source:
+        new = _renamed(name, rename)
+        if new in taken:
+            both = f"{taken[new]!r} and {name!r}"
+            raise DomainError(f"load_torch: argument 'rename': expected names of their own, got {new!r} for {both}")
+        taken[new] = name
+    return {new: _array(source[name]) for new, name in taken.items()}
+
+
+def _require_names(places: Mapping[str, list[_Place]], given: Mapping[str, Array]) -> None:
+    absent = [found for found in places.values() if not any(place.torch in given for place in found)]
+    known = {place.torch for found in places.values() for place in found}
+    said = {
+        "missing": sorted({place.torch for found in absent for place in found}),
+        "unexpected": sorted(name for name in given.keys() - known if name.rpartition(".")[2] != COUNTS),
+    }
+    wrong = "; ".join(f"{what} {', '.join(names)}" for what, names in said.items() if names)
+    if wrong:
+        raise DomainError(f"load_torch: argument 'source': expected the names of the model, got {wrong}")
+
+
+def _one(name: str, found: list[_Place], given: Mapping[str, Array]) -> Array:
+    """What stands in all places of a parameter. Raises DomainError for a tied one with two values."""
+    first, *others = ((place.torch, place.read(given[place.torch])) for place in found)
+    for torch, array in others:
+        if (array.dtype, array.shape, array.tobytes()) != (first[1].dtype, first[1].shape, first[1].tobytes()):
             raise DomainError(
-                f"load_torch: argument 'source': expected {first[place.name]!r} and {place.torch!r} to be equal, which "
-                f"the model shares as {place.name!r}, got two that differ"
+                f"load_torch: argument 'source': expected one array for {name!r}, which the model ties, "
+                f"got two that differ, {first[0]!r} and {torch!r}"
             )
-        first.setdefault(place.name, place.torch)
-    return made
+    return first[1]
+
+
+def _by_name(model: Layer) -> dict[str, list[_Place]]:
+    """The places of each array of a model: several of one that is tied."""
+    found = dict[str, list[_Place]]()
+    for place in _places(model):
+        found.setdefault(place.name, []).append(place)
+    return found
 
 
 def _places(layer: Layer, name: str = "", torch: str = "") -> Iterator[_Place]:
@@ -139,8 +164,7 @@ def _places(layer: Layer, name: str = "", torch: str = "") -> Iterator[_Place]:
         return
     if isinstance(layer, Tied):
         shared = {name + other: name + kept for other, kept in layer.names}
-        for place in _places(layer.model, name, torch):
-            yield place._replace(name=shared.get(place.name, place.name))
+        yield from (p._replace(name=shared.get(p.name, p.name)) for p in _places(layer.model, name, torch))
         return
     for own in (*layer.own_parameters(), *layer.own_state()):
         yield _Place(name + own, torch + own)
@@ -168,46 +192,46 @@ def _attention(layer: MultiHeadAttention, name: str, torch: str) -> Iterator[_Pl
         yield _Place(f"{name}bo", f"{torch}out_proj.bias")
 
 
-def _read(source: str | os.PathLike[str] | Mapping[str, Any]) -> Mapping[str, Any]:
+def _read(source: object) -> Mapping[str, Any]:
     if isinstance(source, Mapping):
-        return source
-    if os.fspath(source).endswith(".safetensors"):
-        return load(source)
+        return cast(Mapping[str, Any], source)
+    if not isinstance(source, str | os.PathLike):
+        raise DTypeError(
+            f"load_torch: argument 'source': expected a state_dict or the path of one, got {type(source).__name__}; "
+            "give module.state_dict()"
+        )
+    path = os.fspath(cast(str | os.PathLike[str], source))
+    return load(path) if path.endswith(".safetensors") else _read_saved(path)
+
+
+def _read_saved(path: str) -> Mapping[str, Any]:
+    """What ``torch.save`` wrote. PyTorch raises errors of any kind for what it does not read."""
     try:
         torch = import_module("torch")
     except ModuleNotFoundError:
         raise ModuleNotFoundError(
-            f"load_torch: expected PyTorch to be installed to read {os.fspath(source)!r}: pip install 'dgrr[torch]', "
+            f"load_torch: expected PyTorch to be installed to read {path!r}: pip install 'dgrr[torch]', "
             "or give a file of safetensors",
             name="torch",
         ) from None
     try:
-        made: Any = torch.load(source, map_location="cpu", weights_only=True)
-    except UnpicklingError:
-        made = None
+        made: Any = torch.load(path, map_location="cpu", weights_only=True)
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:
+        raise _no_state_dict(path, f"a whole module or a damaged file ({type(error).__name__})") from None
     if not isinstance(made, Mapping):
-        raise DomainError(
-            f"load_torch: argument 'source': expected a file of tensors by name, got {os.fspath(source)!r} with other "
-            "objects, such as a whole module; write it with torch.save(model.state_dict(), path)"
-        )
+        raise _no_state_dict(path, type(made).__name__)
     return cast(Mapping[str, Any], made)
 
 
-def _renamed(source: Mapping[str, Any], rename: Mapping[str, str]) -> dict[str, Array]:
-    """The arrays by their new names. Raises DomainError for two that become one."""
-    given, old_names = dict[str, Array](), dict[str, str]()
-    for old, value in source.items():
-        new = _new_name(old, rename)
-        if new in given:
-            raise DomainError(
-                f"load_torch: argument 'rename': expected a name of its own for each, got {new!r} for "
-                f"{old_names[new]!r} and for {old!r}"
-            )
-        given[new], old_names[new] = _array(value), old
-    return given
+def _no_state_dict(path: str, given: str) -> DomainError:
+    return DomainError(
+        f"load_torch: {path!r}: expected a state_dict, got {given}; write it with torch.save(model.state_dict(), path)"
+    )
 
 
-def _new_name(name: str, rename: Mapping[str, str]) -> str:
+def _renamed(name: str, rename: Mapping[str, str]) -> str:
     for old, new in rename.items():
         if name.startswith(old):
             return new + name.removeprefix(old)

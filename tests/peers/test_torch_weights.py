@@ -111,24 +111,39 @@ def test_half_floats_are_read_exactly() -> None:
     assert found.params["weight"].tolist() == weight.float().tolist()
 
 
-@pytest.mark.parametrize("held", ["module", "tensor"])
-def test_a_file_of_other_objects_is_refused_in_a_line(tmp_path: Path, held: str) -> None:
-    module = T.Linear(2, 1)
-    torch.save(module if held == "module" else module.weight, tmp_path / "a.pt")
+def test_tied_weights_go_there_and_back() -> None:
+    module = T.Sequential(T.Embedding(5, 4), T.Linear(4, 5))
+    module[1].weight = module[0].weight
+    model = nn.Tied(nn.Sequential(nn.Embedding(5, 4), nn.Linear(4, 5)), {"1.weight": "0.weight"})
+    found = nn.load_torch(module.state_dict(), model)
+    there = nn.to_torch(model, {name: -a for name, a in found.params.items()})
+    assert list(there) == list(module.state_dict())
+    module.load_state_dict({name: torch.from_numpy(a) for name, a in there.items()})
+    assert module[1].weight.tolist() == (-found.params["0.weight"]).tolist()
+
+
+@pytest.mark.parametrize(
+    ("held", "given"),
+    [
+        (T.Linear(2, 1), "a whole module or a damaged file (UnpicklingError)"),
+        (torch.zeros(3), "Tensor"),
+        (b"", "a whole module or a damaged file (EOFError)"),
+    ],
+)
+def test_files_of_no_state_dict(tmp_path: Path, held: Any, given: str) -> None:
+    path = tmp_path / "model.pt"
+    if isinstance(held, bytes):
+        path.write_bytes(held)
+    else:
+        torch.save(held, path)
     with pytest.raises(DomainError) as caught:
-        nn.load_torch(tmp_path / "a.pt", nn.Linear(2, 1))
+        nn.load_torch(path, nn.Linear(2, 1))
     assert str(caught.value) == (
-        f"load_torch: argument 'source': expected a file of tensors by name, got {str(tmp_path / 'a.pt')!r} with other "
-        "objects, such as a whole module; write it with torch.save(model.state_dict(), path)"
+        f"load_torch: {str(path)!r}: expected a state_dict, got {given}; "
+        "write it with torch.save(model.state_dict(), path)"
     )
 
 
-def test_a_tied_model_goes_there_and_back() -> None:
-    theirs = T.Sequential(T.Embedding(7, 4), T.Linear(4, 7))
-    theirs[1].weight = theirs[0].weight
-    ours = nn.Tied(nn.Sequential(nn.Embedding(7, 4), nn.Linear(4, 7)), {"1.weight": "0.weight"})
-    found = nn.load_torch(theirs.state_dict(), ours)
-    assert list(found.params) == ["0.weight", "1.bias"]
-    x = tokens(3, 5)
-    np.testing.assert_allclose(ours(found.params, x), theirs(torch.from_numpy(x)).detach().numpy(), atol=1e-6)
-    theirs.load_state_dict({name: torch.from_numpy(a) for name, a in nn.to_torch(ours, found.params).items()})
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        nn.load_torch(tmp_path / "model.pt", nn.Linear(2, 1))

@@ -43,6 +43,26 @@ def a_list_of_blocks_is_one_block(g: Given) -> None:
     assert out.shape == (5, 2)
 
 
+def functions_stand_among_layers(g: Given) -> None:
+    model = Sequential(Linear(In, Hid), ops.relu, Linear(Hid, Out))
+    assert_type(model, Sequential[In, Out])
+    assert_type(model(g.params(model), g.x), Var[f32, Batch, Out])
+    joined = Linear(In, Hid) >> ops.relu >> swish >> Linear(Hid, Out)
+    out: Var[f32, Batch, Out] = joined(g.params(joined), g.x)
+    last = Sequential(Linear(In, Hid), nn.Residual(ops.tanh), ops.relu)
+    assert (out.shape, last(g.params(last), g.x).shape) == ((5, 2), (5, 3))
+    first = ops.relu >> Linear(In, Hid)
+    assert first(g.params(first), g.x).shape == (5, 3)
+    block = nn.TransformerBlock(4, 2, 8, activation=ops.relu)
+    assert_type(block(g.params(block), g.x), AnyVar)
+
+
+def a_list_holds_the_layers(g: Given) -> None:
+    model = Sequential([Linear(In, Hid), ops.relu, Linear(Hid, Out)])
+    out: Var[f32, Batch, Out] = model(g.params(model), g.x)
+    assert out.shape == (5, 2)
+
+
 def a_condition_chooses_an_activation(g: Given) -> None:
     smooth = len(g.x.shape) > 1
     activation = GELU[Hid]() if smooth else ReLU[Hid]()

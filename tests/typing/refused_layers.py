@@ -5,7 +5,7 @@ from typing import Any
 from given import Batch, Given, Hid, In, Out, Twin
 
 from dgrr.tape import Var, f32, ops
-from dgrr.tape.nn import Linear, ReLU, Sequential
+from dgrr.tape.nn import Linear, ReLU, Residual, Sequential
 
 
 def input_of_another_width(g: Given) -> None:
@@ -56,9 +56,9 @@ def chain_of_twins(g: Given) -> None:  # R: none
     g.run(Linear(In, Hid) >> Linear(Twin, Out))  # E: arg-type | reportOperatorIssue
 
 
-def chain_of_a_function() -> None:  # R: TypeError
-    _ = Linear(In, Hid) >> ops.relu  # E: operator | reportOperatorIssue
-    # T: unsupported operand type(s) for >>: 'Linear' and 'function'
+def chain_of_a_number() -> None:  # R: DTypeError
+    _ = Linear(In, Hid) >> 3  # E: operator | reportOperatorIssue
+    # T: >>: expected a layer or a function of x, got int
 
 
 def chain_input(g: Given) -> None:
@@ -106,8 +106,14 @@ def sequential_result(g: Given) -> None:
     # T: add: argument 'b': expected shape (5, 2), got (5, 4)
 
 
-def sequential_of_a_function() -> None:  # R: none
-    Sequential(Linear(In, Hid), ops.relu)  # E: call-overload | reportArgumentType
+def sequential_of_a_class() -> None:  # R: DTypeError
+    Sequential(Linear(In, Hid), ReLU)  # E: arg-type | reportArgumentType
+    # T: Sequential: layer 1: expected a layer or a function of x, got the class ReLU; write ReLU(…)
+
+
+def residual_of_two_inputs() -> None:  # R: DTypeError
+    Residual(ops.add)  # E: arg-type | reportArgumentType
+    # T: Residual: argument 'layer': expected a function of x alone, got add: missing a required argument: 'b';
 
 
 def assigned_with_other_ends() -> None:  # R: none

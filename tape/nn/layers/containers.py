@@ -7,7 +7,7 @@ from ...numerics.sizes import Sizes
 from ...values.shape import normal_axis
 from ...var.var import AnyVar, Var
 from ..context import Context
-from ..layer import F, Features, Layer, Params, S, SameShape
+from ..layer import F, Features, Layer, Params, S, SameShape, Step, as_layer
 
 
 @dataclass(frozen=True)
@@ -77,16 +77,16 @@ class Unflatten(Layer):
         return ops.reshape(x, (*x.shape[:axis], *self.sizes, *x.shape[axis + 1 :]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Residual(Layer):
-    """``x + layer(x)``; the parameters of the layer stand under ``"layer."``.
+    """``x + layer(x)``, of a layer or a function; the parameters of the layer stand under ``"layer."``.
 
     Source: He, Zhang, Ren and Sun (2016), Deep residual learning for image recognition.
     Shapes: x (*S) -> (*S)
     Dtypes: x, the parameters and the result float32 or float64, all alike.
     Raises:
         ShapeError: when called, the layer changes the shape of x.
-        DTypeError: when called, x holds no floats.
+        DTypeError: what is given is neither a layer nor a function of x alone; or, when called, x holds no floats.
 
     >>> from dgrr.tape import Tape, nn
     >>> nn.Residual(nn.ReLU())({}, Tape().leaf([-1.0, 2.0])).numpy()
@@ -94,6 +94,9 @@ class Residual(Layer):
     """
 
     layer: Layer
+
+    def __init__(self, layer: Step) -> None:
+        object.__setattr__(self, "layer", as_layer("Residual: argument 'layer'", layer))
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """The same shape. Raises ShapeError for a layer that changes it."""

@@ -7,7 +7,7 @@ from typing import Any
 from ...errors import DomainError
 from ...var.var import AnyVar
 from ..context import Context
-from ..layer import Layer, Params
+from ..layer import Layer, Params, as_layer
 from ..parameters import Parameter, Parameters
 
 
@@ -24,6 +24,7 @@ class Tied(Layer):
     Raises:
         DomainError: a name is none of the model's, names itself, or stands for a parameter of another shape, or the
             one it stands for stands for a third.
+        DTypeError: the model is no layer.
 
     >>> from dgrr.tape import nn
     >>> model = nn.Tied(nn.Sequential(nn.Embedding(10, 4), nn.Linear(4, 10)), {"1.weight": "0.weight"})
@@ -35,7 +36,7 @@ class Tied(Layer):
     names: tuple[tuple[str, str], ...]
 
     def __init__(self, model: Layer, names: Mapping[str, str] | tuple[tuple[str, str], ...]) -> None:
-        object.__setattr__(self, "model", model)
+        object.__setattr__(self, "model", as_layer("Tied: argument 'model'", model))
         object.__setattr__(self, "names", tuple(names.items()) if isinstance(names, Mapping) else names)
         self.__post_init__()
         self._require_shared()
@@ -71,7 +72,7 @@ class Tied(Layer):
     def parameters(self) -> dict[str, Parameter]:
         """The model's, without those that are others."""
         shared = dict(self.names)
-        return {name: p for name, p in super().parameters().items() if name not in shared}
+        return {name: p for name, p in self.model.parameters().items() if name not in shared}
 
     def __call__(self, p: Params, x: Any, ctx: Context | None = None, **more: Any) -> Any:
         """The model's output; ``more`` is what else the model takes by name."""

@@ -311,3 +311,46 @@ def test_booleans_are_given_by_name(name: str) -> None:
     parameters = inspect.signature(getattr(nn, name)).parameters.values()
     flags = [p for p in parameters if isinstance(p.default, bool)]
     assert all(flag.kind is inspect.Parameter.KEYWORD_ONLY for flag in flags)
+
+
+# Names that two would have.
+
+
+class Holding(nn.Layer):
+    """Whatever it is given, as attributes."""
+
+    def __init__(self, **held: Any) -> None:
+        vars(self).update(held)
+
+    def __call__(self, p: Any, x: Any, ctx: Any = None) -> Any:
+        return x
+
+
+class Counting(Holding):
+    def own_state(self) -> Any:
+        return {"scale": nn.Parameter((), nn.init.zeros())}
+
+
+SCALE = nn.Parameter((), nn.init.ones())
+
+
+@pytest.mark.parametrize(
+    ("model", "text"),
+    [
+        (Holding(heads={1: nn.ReLU(), "1": nn.Linear(2, 2)}), "parts with names of their own, got 'heads.1' twice"),
+        (
+            Holding(**{"a.weight": SCALE, "a": nn.Linear(2, 2)}),
+            "parameters and state with names of their own, got 'a.weight' twice",
+        ),
+    ],
+)
+def test_names_of_two_are_refused(model: nn.Layer, text: str) -> None:
+    with pytest.raises(DomainError) as caught:
+        model.init(0)
+    assert str(caught.value) == f"Holding: expected {text}"
+
+
+def test_a_name_of_a_parameter_is_none_of_the_state() -> None:
+    with pytest.raises(DomainError) as caught:
+        Counting(scale=SCALE).init_state()
+    assert str(caught.value) == "Counting: expected parameters and state with names of their own, got 'scale' twice"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dgrr.tape import DomainError, nn
+from dgrr.tape import DomainError, DTypeError, nn
 
 MODEL = nn.Sequential(
     nn.Linear(4, 8), nn.BatchNorm(8), nn.TransformerBlock(8, 2, 16), nn.LSTM(8, 3), nn.MultiHeadAttention(3, 1, kdim=3)
@@ -53,32 +53,69 @@ def test_what_does_not_fit() -> None:
         nn.to_torch(model, {"weight": np.ones((1, 2))})
 
 
-def test_names_that_become_one_are_refused() -> None:
-    source = {"a.weight": np.ones((1, 2)), "b.weight": np.zeros((1, 2)), "bias": np.zeros(1)}
+def test_two_names_are_not_made_one() -> None:
+    source = {"a.weight": np.ones((1, 2)), "b.weight": np.zeros((1, 2)), "b.bias": np.zeros(1)}
     with pytest.raises(DomainError) as caught:
-        nn.load_torch(source, nn.Linear(2, 1), {"a.": "", "b.": ""})
+        nn.load_torch(source, nn.Linear(2, 1), rename={"a.": "", "b.": ""})
     assert str(caught.value) == (
-        "load_torch: argument 'rename': expected a name of its own for each, got 'weight' for "
-        "'a.weight' and for 'b.weight'"
+        "load_torch: argument 'rename': expected names of their own, got 'weight' for 'a.weight' and 'b.weight'"
     )
 
 
-TIED = nn.Sequential(nn.Tied(nn.Sequential(nn.Embedding(10, 4), nn.Linear(4, 10)), {"1.weight": "0.weight"}))
+def test_a_name_of_params_and_of_state() -> None:
+    params = nn.Linear(2, 1).init(0)
+    with pytest.raises(DomainError) as caught:
+        nn.to_torch(nn.Linear(2, 1), params, {"bias": np.ones(1)})
+    assert str(caught.value) == (
+        "to_torch: arguments 'params' and 'state': expected names of their own, got 'bias' in both"
+    )
 
 
-def test_shared_parameters_stand_under_each_name_there() -> None:
-    params = TIED.init(0)
-    there = nn.to_torch(TIED, params)
+def test_a_module_is_not_its_state_dict() -> None:
+    with pytest.raises(DTypeError) as caught:
+        nn.load_torch(nn.Linear(2, 1), nn.Linear(2, 1))  # type: ignore[arg-type]
+    assert str(caught.value) == (
+        "load_torch: argument 'source': expected a state_dict or the path of one, got Linear; give module.state_dict()"
+    )
+
+
+# Tied parameters: PyTorch's ``state_dict`` has them under all of their names.
+
+TIED = nn.Sequential(nn.Tied(nn.Sequential(nn.Embedding(5, 4), nn.Linear(4, 5)), {"1.weight": "0.weight"}), nn.ReLU())
+TABLE, BIAS = np.arange(20.0).reshape(5, 4), np.zeros(5)
+
+
+@pytest.mark.parametrize("names", [["0.0.weight", "0.1.weight"], ["0.0.weight"], ["0.1.weight"]])
+def test_a_tied_parameter_is_read_from_any_of_its_names(names: list[str]) -> None:
+    found = nn.load_torch({**dict.fromkeys(names, TABLE), "0.1.bias": BIAS}, TIED)
+    assert list(found.params) == ["0.0.weight", "0.1.bias"]
+    assert found.params["0.0.weight"].tobytes() == TABLE.tobytes()
+    assert [row["PyTorch"] for row in found.table] == [names[0], "0.1.bias"]
+
+
+def test_a_tied_parameter_is_written_under_all_of_its_names() -> None:
+    there = nn.to_torch(TIED, {"0.0.weight": TABLE, "0.1.bias": BIAS})
     assert list(there) == ["0.0.weight", "0.1.weight", "0.1.bias"]
-    assert there["0.1.weight"].tobytes() == there["0.0.weight"].tobytes() == params["0.0.weight"].tobytes()
-    for left_out in (None, "0.0.weight", "0.1.weight"):
-        found = nn.load_torch({name: a for name, a in there.items() if name != left_out}, TIED)
-        assert {name: a.tobytes() for name, a in found.params.items()} == {n: a.tobytes() for n, a in params.items()}
+    assert there["0.1.weight"].tobytes() == there["0.0.weight"].tobytes() == TABLE.tobytes()
 
 
-def test_shared_parameters_that_differ_or_are_missing_are_refused() -> None:
-    there = nn.to_torch(TIED, TIED.init(0))
-    with pytest.raises(DomainError, match=r"expected '0\.0\.weight' and '0\.1\.weight' to be equal, which"):
-        nn.load_torch(there | {"0.1.weight": there["0.1.weight"] + 1}, TIED)
+def test_a_tied_parameter_has_one_value() -> None:
+    with pytest.raises(DomainError) as caught:
+        nn.load_torch({"0.0.weight": TABLE, "0.1.weight": -TABLE, "0.1.bias": BIAS}, TIED)
+    assert str(caught.value) == (
+        "load_torch: argument 'source': expected one array for '0.0.weight', which the model ties, "
+        "got two that differ, '0.0.weight' and '0.1.weight'"
+    )
     with pytest.raises(DomainError, match=r"got missing 0\.0\.weight, 0\.1\.weight$"):
-        nn.load_torch({"0.1.bias": there["0.1.bias"]}, TIED)
+        nn.load_torch({"0.1.bias": BIAS}, TIED)
+
+
+def test_tied_attention_stands_in_joined_projections() -> None:
+    twice = nn.Sequential(nn.MultiHeadAttention(4, 2), nn.MultiHeadAttention(4, 2))
+    model = nn.Tied(nn.Tied(twice, {"1.wk": "0.wk"}), {"1.bo": "0.bo"})
+    params = model.init(0)
+    there = nn.to_torch(model, params)
+    assert there["1.in_proj_weight"][4:8].T.tobytes() == params["0.wk"].tobytes()
+    found = nn.load_torch(there, model)
+    assert list(found.params) == list(params)
+    assert all(found.params[name].tobytes() == params[name].tobytes() for name in params)

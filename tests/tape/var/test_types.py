@@ -5,7 +5,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from dgrr.tape import AnyTensor, Dim, Shape, ShapeError, SomeVar, Tape, Var, f64, nn, ops
+from dgrr.tape import AnyTensor, Dim, DTypeError, Shape, ShapeError, SomeVar, Tape, Var, f64, nn, ops
 from dgrr.tape.var.op_table import OPS
 
 
@@ -87,8 +87,10 @@ def test_joined_layers_are_one_sequential() -> None:
 
 
 def test_what_is_no_layer_cannot_be_joined() -> None:
-    with pytest.raises(TypeError, match="unsupported operand type"):
-        nn.ReLU() >> ops.relu  # type: ignore[operator]
+    with pytest.raises(DTypeError, match="^>>: expected a layer or a function of x, got int$"):
+        nn.ReLU() >> 3  # type: ignore[operator]
+    with pytest.raises(DTypeError, match="^>>: expected a layer or a function of x, got the class ReLU; write"):
+        nn.ReLU >> nn.ReLU()  # type: ignore[operator]
 
 
 def test_a_linear_layer_of_dims_is_that_of_their_sizes() -> None:

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from typing import cast
 
 from ....var.var import AnyVar
 from ...checks import require_at_least
 from ...context import Context
-from ...layer import Layer, Params
+from ...layer import Layer, Params, Step, as_layer
 from ..activation import GELU
 from ..dropout import Dropout
 from ..linear import Linear
@@ -32,7 +33,8 @@ class TransformerBlock(Layer):
         DomainError: a size or a probability that one of its parts refuses; or it has dropout and is called without a
             context.
         ShapeError: when called, x or a mask does not fit.
-        DTypeError: when called, x or a mask has another dtype than the parameters, or holds no floats.
+        DTypeError: the activation is neither a layer nor a function of x alone; or, when called, x or a mask has
+            another dtype than the parameters, or holds no floats.
 
     >>> from dgrr.tape import Tape, nn
     >>> tape, layer = Tape(), nn.TransformerBlock(4, num_heads=2, hidden=8)
@@ -47,7 +49,7 @@ class TransformerBlock(Layer):
     _: KW_ONLY
     causal: bool = False
     pre_norm: bool = True
-    activation: Layer = field(default_factory=GELU)
+    activation: Step = field(default_factory=GELU)
     num_kv_heads: int | None = None
     softcap: float | None = None
     window: int | None = None
@@ -56,6 +58,7 @@ class TransformerBlock(Layer):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_at_least(self, 1, "hidden")
+        object.__setattr__(self, "activation", as_layer("TransformerBlock: argument 'activation'", self.activation))
         self.children()
 
     def children(self) -> Mapping[str, Layer]:
@@ -65,7 +68,7 @@ class TransformerBlock(Layer):
             "attention": self._attention,
             "norm2": LayerNorm(self.embed_dim),
             "linear1": Linear(self.embed_dim, self.hidden),
-            "activation": self.activation,
+            "activation": cast(Layer, self.activation),
             "linear2": Linear(self.hidden, self.embed_dim),
             "dropout": Dropout(self.dropout),
         }

@@ -1,11 +1,12 @@
 """Layers about shapes and paths, the embedding, and the softmax layers."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dgrr.tape import BoundsError, DTypeError, ShapeError, gradcheck, nn
+from dgrr.tape import BoundsError, DTypeError, ShapeError, gradcheck, nn, ops
 from dgrr.tape.nn import init
 
 X = np.random.default_rng(0).standard_normal((2, 3, 4, 5))
@@ -48,6 +49,74 @@ def test_residual_keeps_the_shape(run: Any) -> None:
     layer = nn.Residual(nn.Linear(5, 4))
     with pytest.raises(ShapeError, match=r"^add: argument 'b': expected shape \(2, 3, 4, 5\), got \(2, 3, 4, 4\)$"):
         run(layer, layer.init(0, np.float64), X)
+
+
+# Functions where containers take layers.
+
+
+def twice(x: Any) -> Any:
+    return x * 2
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        nn.Sequential(nn.Linear(5, 4), ops.relu, twice),
+        nn.Sequential([nn.Linear(5, 4), ops.relu, twice]),
+        nn.Sequential((nn.Linear(5, 4), ops.relu, twice)),
+        nn.Linear(5, 4) >> ops.relu >> twice,
+    ],
+)
+def test_functions_are_layers(run: Any, model: nn.Layer) -> None:
+    p = model.init(0, np.float64)
+    assert list(p) == ["0.weight", "0.bias"]
+    expected = 2 * np.maximum(X @ p["0.weight"].T + p["0.bias"], 0)
+    assert run(model, p, X) == pytest.approx(expected, rel=1e-12)
+    assert repr(model) == "Sequential(Linear(in_features=5, out_features=4, bias=True), relu, twice)"
+    assert [row["description"] for row in model.table()][1:3] == ["relu", "twice"]
+    assert model == nn.Sequential(nn.Linear(5, 4), ops.relu, twice)
+
+
+def test_a_function_stands_first_and_alone(run: Any) -> None:
+    assert run(twice >> nn.ReLU(), {}, X).tobytes() == np.maximum(2 * X, 0).tobytes()
+    assert run(nn.Residual(lambda x: x), {}, X).tobytes() == (X + X).tobytes()
+    assert repr(nn.Residual(twice)) == "Residual(layer=twice)"
+    assert nn.Sequential([]) == nn.Sequential()
+    block = nn.TransformerBlock(4, 2, 8, activation=ops.relu)
+    with_layer = nn.TransformerBlock(4, 2, 8, activation=nn.ReLU())
+    p, x = block.init(0), X[..., :4].astype(np.float32)
+    assert run(block, p, x).tobytes() == run(with_layer, p, x).tobytes()
+
+
+REFUSED: list[tuple[Callable[[Any], Any], str]] = [
+    (lambda given: nn.Sequential(nn.ReLU(), given), "Sequential: layer 1"),
+    (lambda given: nn.Sequential([given, nn.ReLU()]), "Sequential: layer 0"),
+    (lambda given: nn.ReLU() >> given, ">>"),
+    (lambda given: given >> nn.ReLU(), ">>"),
+    (nn.Residual, "Residual: argument 'layer'"),
+    (lambda given: nn.Tied(given, {}), "Tied: argument 'model'"),
+    (lambda given: nn.TransformerBlock(4, 2, 8, activation=given), "TransformerBlock: argument 'activation'"),
+]
+
+
+@pytest.mark.parametrize(("make", "where"), REFUSED)
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ("relu", "expected a layer or a function of x, got str"),
+        ([nn.ReLU()], "expected a layer or a function of x, got list"),
+        (nn.ReLU, "expected a layer or a function of x, got the class ReLU; write ReLU(…)"),
+        (float, "expected a layer or a function of x, got the class float"),
+        (
+            ops.add,
+            "expected a function of x alone, got add: missing a required argument: 'b'; write lambda x: add(x, …)",
+        ),
+    ],
+)
+def test_what_is_neither_is_refused_when_made(make: Callable[[Any], Any], where: str, given: Any, text: str) -> None:
+    with pytest.raises(DTypeError) as caught:
+        make(given)
+    assert str(caught.value) == f"{where}: {text}"
 
 
 @pytest.mark.parametrize("axis", [-1, 0, 2])

@@ -83,3 +83,9 @@ def test_names_that_do_not_fit(names: dict[str, str], text: str) -> None:
 def test_a_missing_parameter_is_named_as_it_is_kept() -> None:
     with pytest.raises(DomainError, match="'0.weight'"):
         MODEL({"2.bias": np.zeros(7, np.float32)}, X)
+
+
+def test_a_tied_model_can_be_tied_again() -> None:
+    three = nn.Sequential(*(nn.Linear(3, 3) for _ in range(3)))
+    model = nn.Tied(nn.Tied(three, {"1.weight": "0.weight"}), {"2.bias": "0.bias"})
+    assert list(model.init(0)) == ["0.weight", "0.bias", "1.bias", "2.weight"]

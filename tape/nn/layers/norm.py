@@ -1,12 +1,19 @@
 """Normalisation of each sample by its own mean and variance, scaled and moved by parameters that start as 1 and 0."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 from ... import ops
 from ...var.var import AnyVar
-from ..checks import require_at_least, require_multiple, require_not_negative
+from ..checks import (
+    require_at_least,
+    require_channels,
+    require_features,
+    require_multiple,
+    require_not_negative,
+    require_several,
+)
 from ..context import Context
 from ..initializers import ones, zeros
 from ..layer import Layer, Params, parameter
@@ -14,12 +21,17 @@ from ..parameters import Initialiser, Parameter
 
 
 class Norm(Layer):
-    """What norms have in common: sizes, ``eps``, and parameters that can be switched off."""
+    """What norms have in common: sizes, ``eps``, and parameters that can be switched off.
+
+    That x fits, the layer checks: without parameters nothing else tells how many channels there are.
+    """
 
     SIZES: ClassVar[tuple[str, ...]] = ("channels",)
     """The fields that are sizes; the last says how many elements each parameter has."""
     STARTS: ClassVar[Mapping[str, Initialiser]] = {"weight": ones(), "bias": zeros()}
     """How each parameter starts."""
+    require_size: ClassVar[Callable[[Layer, AnyVar, int], None]] = staticmethod(require_channels)
+    """The check that x has as many channels, or features, as each parameter has elements."""
 
     eps: float
     affine: bool
@@ -31,12 +43,17 @@ class Norm(Layer):
 
     def own_parameters(self) -> dict[str, Parameter]:
         """``weight`` and, where the norm has one, ``bias``; none unless ``affine``."""
-        size = getattr(self, self.SIZES[-1])
-        return {name: Parameter((size,), start, "norm") for name, start in self.STARTS.items() if self.affine}
+        return {name: Parameter((self._size,), start, "norm") for name, start in self.STARTS.items() if self.affine}
 
-    def values(self, p: Params) -> tuple[AnyVar | None, AnyVar | None]:
-        """``weight`` and ``bias``, None for one that the norm has not."""
+    def values(self, p: Params, x: AnyVar) -> tuple[AnyVar | None, AnyVar | None]:
+        """``weight`` and ``bias``, None for one that the norm has not. Raises ShapeError for x of another size."""
+        self.require_size(self, x, self._size)
         return self._value(p, "weight"), self._value(p, "bias")
+
+    @property
+    def _size(self) -> int:
+        size: int = getattr(self, self.SIZES[-1])
+        return size
 
     def _value(self, p: Params, name: str) -> AnyVar | None:
         return parameter(p, self, name) if self.affine and name in self.STARTS else None
@@ -51,7 +68,7 @@ class LayerNorm(Norm):
     Dtypes: x, the parameters and the result float32 or float64, all alike.
     Raises:
         DomainError: ``size`` is below 1, or ``eps`` is no finite number of at least 0.
-        ShapeError: when called, the last axis of x does not fit the parameters.
+        ShapeError: when called, the last axis of x is not ``size``, or a parameter does not fit.
         DTypeError: when called, x has another dtype than the parameters, or holds no floats.
 
     >>> from dgrr.tape import Tape, nn
@@ -60,6 +77,7 @@ class LayerNorm(Norm):
     """
 
     SIZES = ("size",)
+    require_size = staticmethod(require_features)
 
     size: int
     eps: float = 1e-5
@@ -68,7 +86,7 @@ class LayerNorm(Norm):
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """(…, size) to the same shape."""
-        y: AnyVar = ops.layer_norm(x, *self.values(p), self.eps)  # pyright: ignore[reportUnknownVariableType]
+        y: AnyVar = ops.layer_norm(x, *self.values(p, x), self.eps)  # pyright: ignore[reportUnknownVariableType]
         return y
 
 
@@ -81,7 +99,7 @@ class RMSNorm(Norm):
     Dtypes: x, the parameters and the result float32 or float64, all alike.
     Raises:
         DomainError: ``size`` is below 1, or ``eps`` is no finite number of at least 0.
-        ShapeError: when called, the last axis of x does not fit the parameters.
+        ShapeError: when called, the last axis of x is not ``size``, or a parameter does not fit.
         DTypeError: when called, x has another dtype than the parameters, or holds no floats.
 
     >>> from dgrr.tape import Tape, nn
@@ -91,6 +109,7 @@ class RMSNorm(Norm):
 
     STARTS = {"weight": ones()}  # noqa: RUF012  (typed in the base)
     SIZES = ("size",)
+    require_size = staticmethod(require_features)
 
     size: int
     eps: float = 1e-5
@@ -99,7 +118,7 @@ class RMSNorm(Norm):
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """(…, size) to the same shape."""
-        y: AnyVar = ops.rms_norm(x, self.values(p)[0], self.eps)  # pyright: ignore[reportUnknownVariableType]
+        y: AnyVar = ops.rms_norm(x, self.values(p, x)[0], self.eps)  # pyright: ignore[reportUnknownVariableType]
         return y
 
 
@@ -113,7 +132,7 @@ class GroupNorm(Norm):
     Raises:
         DomainError: a size is below 1, the groups do not divide the channels, or ``eps`` is no finite number of at
             least 0.
-        ShapeError: when called, x does not fit the parameters, or the groups do not divide its channels.
+        ShapeError: when called, axis 1 of x is not ``channels``, or a parameter does not fit.
         DTypeError: when called, x has another dtype than the parameters, or holds no floats.
 
     >>> from dgrr.tape import Tape, nn
@@ -136,7 +155,7 @@ class GroupNorm(Norm):
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """(batch, channels, …) to the same shape."""
-        y: AnyVar = ops.group_norm(x, self.num_groups, *self.values(p), self.eps)  # pyright: ignore[reportUnknownVariableType]
+        y: AnyVar = ops.group_norm(x, self.num_groups, *self.values(p, x), self.eps)  # pyright: ignore[reportUnknownVariableType]
         return y
 
 
@@ -144,12 +163,16 @@ class GroupNorm(Norm):
 class InstanceNorm(Norm):
     """Each channel normalised over its spatial axes; without parameters unless ``affine``.
 
+    One sample, (channels, *S), which PyTorch's classes tell from a batch by their number of axes, is refused, unless
+    it could be a batch: give it an axis, ``x[None]``.
+
     Source: Ulyanov, Vedaldi and Lempitsky (2016); torch.nn.InstanceNorm2d.
     Shapes: x (B, channels, *S) -> (B, channels, *S)
     Dtypes: x, the parameters and the result float32 or float64, all alike.
     Raises:
         DomainError: ``channels`` is below 1, or ``eps`` is no finite number of at least 0.
-        ShapeError: when called, x does not fit the parameters.
+        ShapeError: when called, axis 1 of x is not ``channels``, each has fewer than two elements, or a parameter does
+            not fit.
         DTypeError: when called, x has another dtype than the parameters, or holds no floats.
 
     >>> from dgrr.tape import Tape, nn
@@ -165,5 +188,7 @@ class InstanceNorm(Norm):
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """(batch, channels, …) to the same shape."""
-        y: AnyVar = ops.instance_norm(x, *self.values(p), self.eps)  # pyright: ignore[reportUnknownVariableType]
+        weight, bias = self.values(p, x)
+        require_several(self, x, range(2, len(x.shape)), "each channel in a sample")
+        y: AnyVar = ops.instance_norm(x, weight, bias, self.eps)  # pyright: ignore[reportUnknownVariableType]
         return y

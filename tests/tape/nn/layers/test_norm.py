@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dgrr.tape import ShapeError, nn
+from dgrr.tape import ShapeError, Tape, TapeError, nn
 
 from_seed = np.random.default_rng(0)
 X = from_seed.standard_normal((2, 6, 3, 4)) * 3 + 1
@@ -64,14 +64,62 @@ def test_names_of_what_norms_need() -> None:
     assert [layer.init(3) for layer in bare] == [{}] * 4
 
 
-@pytest.mark.parametrize(
-    ("layer", "text"),
-    [
-        (nn.LayerNorm(6), "layer_norm: argument 'weight': expected shape (4,), got (6,)"),
-        (nn.RMSNorm(6), "rms_norm: argument 'weight': expected shape (4,), got (6,)"),
-    ],
-)
-def test_wrong_sizes_name_the_op_and_the_argument(run: Any, layer: nn.Layer, text: str) -> None:
+BY_FEATURE = [
+    make(size, affine=affine) for make in (nn.LayerNorm, nn.RMSNorm) for affine in (True, False) for size in (3, 1)
+]
+BY_CHANNEL = [
+    make(affine)
+    for make in (lambda affine: nn.GroupNorm(2, 4, affine=affine), lambda affine: nn.InstanceNorm(4, affine=affine))
+    for affine in (True, False)
+]
+
+
+def refused(run: Any, layer: nn.Layer, shape: tuple[int, ...]) -> str:
     with pytest.raises(ShapeError) as caught:
-        run(layer, layer.init(0, np.float64), X)
-    assert str(caught.value) == text
+        run(layer, layer.init(0, np.float64), np.ones(shape))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("layer", BY_FEATURE, ids=repr)
+@pytest.mark.parametrize("shape", [(2, 5), (5,), (3, 2), (3, 0), ()])
+def test_a_wrong_number_of_features_is_refused(run: Any, layer: Any, shape: tuple[int, ...]) -> None:
+    assert refused(run, layer, shape) == f"{layer!r}: argument 'x': expected shape (*Bs, {layer.size}), got {shape}"
+
+
+@pytest.mark.parametrize("layer", BY_CHANNEL, ids=repr)
+@pytest.mark.parametrize("shape", [(2, 6, 3), (2, 1, 3), (2, 3, 4), (0, 2, 3), (3,), ()])
+def test_a_wrong_number_of_channels_is_refused(run: Any, layer: Any, shape: tuple[int, ...]) -> None:
+    assert refused(run, layer, shape) == f"{layer!r}: argument 'x': expected shape (N, 4, *S), got {shape}"
+
+
+@pytest.mark.parametrize("layer", BY_CHANNEL, ids=repr)
+@pytest.mark.parametrize("shape", [(4, 15), (4, 5, 7), (4,)])
+def test_one_sample_without_a_batch_is_told_how(run: Any, layer: Any, shape: tuple[int, ...]) -> None:
+    assert refused(run, layer, shape) == (
+        f"{layer!r}: argument 'x': expected shape (N, 4, *S), got {shape}; "
+        "one sample gets an axis for the batch by x[None]"
+    )
+
+
+@pytest.mark.parametrize("affine", [False, True])
+@pytest.mark.parametrize("shape", [(4, 4), (2, 4), (2, 4, 1), (2, 4, 1, 1), (2, 4, 0)])
+def test_instances_of_fewer_than_two_elements_are_refused(run: Any, shape: tuple[int, ...], affine: bool) -> None:
+    layer = nn.InstanceNorm(4, affine=affine)
+    assert refused(run, layer, shape) == (
+        f"{layer!r}: argument 'x': expected at least 2 elements of each channel in a sample, got shape {shape}"
+    )
+
+
+def test_parameters_of_a_wrong_size_name_the_op_and_the_argument(run: Any) -> None:
+    with pytest.raises(ShapeError, match=r"^layer_norm: argument 'weight': expected shape \(4,\), got \(6,\)$"):
+        run(nn.LayerNorm(4), nn.LayerNorm(6).init(0, np.float64), X)
+
+
+def test_what_is_no_var_is_refused_too() -> None:
+    tape: Tape[Any] = Tape()
+    layer: Any = nn.LayerNorm(3)
+    with pytest.raises(ShapeError, match=r"argument 'x': expected shape \(\*Bs, 3\), got \(\)$"):
+        layer(tape.params(layer.init(0)), 3.0)
+    bare: Any = nn.LayerNorm(3, affine=False)
+    with pytest.raises(TapeError, match="^layer_norm: expected a Var among the arguments"):
+        bare({}, [1.0, 2.0, 3.0])

@@ -1,6 +1,6 @@
 """Normalisation of each sample by its own mean and variance, scaled and moved by parameters that start as 1 and 0."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
@@ -30,8 +30,8 @@ class Norm(Layer):
     """The fields that are sizes; the last says how many elements each parameter has."""
     STARTS: ClassVar[Mapping[str, Initialiser]] = {"weight": ones(), "bias": zeros()}
     """How each parameter starts."""
-    require_size: ClassVar[Callable[[Layer, AnyVar, int], None]] = staticmethod(require_channels)
-    """The check that x has as many channels, or features, as each parameter has elements."""
+    AXIS: ClassVar[int] = 1
+    """The axis of x that has as many elements as each parameter: that of channels, or the last."""
 
     eps: float
     affine: bool
@@ -47,7 +47,8 @@ class Norm(Layer):
 
     def values(self, p: Params, x: AnyVar) -> tuple[AnyVar | None, AnyVar | None]:
         """``weight`` and ``bias``, None for one that the norm has not. Raises ShapeError for x of another size."""
-        self.require_size(self, x, self._size)
+        fits = require_features if self.AXIS == -1 else require_channels
+        fits(self, x, self._size)
         return self._value(p, "weight"), self._value(p, "bias")
 
     @property
@@ -77,7 +78,7 @@ class LayerNorm(Norm):
     """
 
     SIZES = ("size",)
-    require_size = staticmethod(require_features)
+    AXIS = -1
 
     size: int
     eps: float = 1e-5
@@ -109,7 +110,7 @@ class RMSNorm(Norm):
 
     STARTS = {"weight": ones()}  # noqa: RUF012  (typed in the base)
     SIZES = ("size",)
-    require_size = staticmethod(require_features)
+    AXIS = -1
 
     size: int
     eps: float = 1e-5

@@ -1,10 +1,15 @@
-"""What layers check of their sizes and numbers when they are made; every text names the layer and the argument."""
+"""What layers check of their fields when they are made, and of x when called; texts name layer and argument."""
 
+from collections.abc import Iterable
+from math import prod
 from typing import Any, ClassVar
 
-from ..errors import DomainError
+import numpy as np
+
+from ..errors import DomainError, ShapeError
 from ..numerics.sizes import Sizes
 from ..values.per_axis import per_axis, per_side
+from ..var.var import AnyVar
 from .layer import Layer
 
 
@@ -37,6 +42,33 @@ def require_probability(layer: Layer, argument: str) -> None:
     """Raises DomainError for a field that is not between 0 and 1."""
     if not 0 <= getattr(layer, argument) <= 1:
         raise refuse(layer, argument, "a probability from 0 to 1")
+
+
+def require_features(layer: Layer, x: AnyVar, size: int) -> None:
+    """Raises ShapeError unless the last axis of ``x`` has this size."""
+    _require(_shape(x)[-1:] == (size,), layer, x, f"shape (*Bs, {size})")
+
+
+def require_channels(layer: Layer, x: AnyVar, count: int) -> None:
+    """Raises ShapeError unless axis 1 of ``x``, behind the batch, has this size."""
+    one = "; one sample gets an axis for the batch by x[None]" if _shape(x)[:1] == (count,) else ""
+    _require(_shape(x)[1:2] == (count,), layer, x, f"shape (N, {count}, *S)", one)
+
+
+def require_several(layer: Layer, x: AnyVar, axes: Iterable[int], of: str) -> None:
+    """Raises ShapeError unless ``x`` has along these axes 2 elements at least, of which there is a variance."""
+    _require(prod(_shape(x)[axis] for axis in axes) >= 2, layer, x, f"at least 2 elements of {of}")
+
+
+def _shape(x: Any) -> Sizes:
+    """The shape of a Var, or of what stands in its place."""
+    return tuple(x.shape) if hasattr(x, "shape") else np.shape(x)
+
+
+def _require(met: bool, layer: Layer, x: AnyVar, expected: str, hint: str = "") -> None:
+    if not met:
+        given = f"{'' if expected.startswith('shape') else 'shape '}{_shape(x)}"
+        raise ShapeError(f"{layer!r}: argument 'x': expected {expected}, got {given}{hint}")
 
 
 class Spatial(Layer):

@@ -357,7 +357,7 @@ def applied(part: Any, name: str, p: Params, x: AnyVar, ctx: Context | None, mor
     prefix, tape = f"{name}.", getattr(x, "tape", None)
     try:
         with nullcontext() if tape is None else tape.scope(name, type(part).__name__):
-            y: AnyVar = part(Scope(p, prefix), x, ctx.scope(prefix) if isinstance(ctx, Context) else ctx, **more)
+            y: AnyVar = part(Scope(p, prefix, part), x, ctx.scope(prefix) if isinstance(ctx, Context) else ctx, **more)
     except DgrrError as error:
         error.raised_in(name)
         raise
@@ -393,7 +393,7 @@ def parameter(p: Params, layer: Layer, name: str) -> AnyVar:
     try:
         return p[name]
     except (KeyError, TypeError, IndexError):
-        raise missing(f"{layer!r}: argument 'p'", p, name, layer.own_parameters()) from None
+        raise missing(layer, p, name) from None
 
 
 def context(ctx: Context | None, layer: Layer) -> Context:

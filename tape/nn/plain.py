@@ -49,9 +49,10 @@ def on_arrays(call: C) -> C:
         if ctx is not None and takes_context and not isinstance(ctx, Context):
             raise no_context(self, call, ctx)
         if type(p) is Scope or not _plain(p, x):
-            return call(self, p, x, *rest, **more)
+            asked = p if type(p) is Scope and p.layer is self else Scope(p, "", self)
+            return call(self, asked, x, *rest, **more)
         tape: Tape[Any] = x.tape if isinstance(x, Var) else Tape()
-        held = Constants(tape, p)
+        held = Scope(Constants(tape, p), "", self)
         if ctx is None:
             state = {name: held[name] for name in self.states() if name in held}
             rest, more["ctx"] = (), Context(training=False, state=state)

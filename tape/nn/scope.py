@@ -21,12 +21,16 @@ class MissingParameterError(DomainError, KeyError):
 
 
 class Scope(Mapping[str, AnyVar]):
-    """The parameters whose names begin with a prefix, under the names without it."""
+    """The parameters whose names begin with a prefix, under the names without it.
 
-    def __init__(self, p: Params, prefix: str) -> None:
+    ``layer`` is the one that asks for them, which an error names.
+    """
+
+    def __init__(self, p: Params, prefix: str, layer: Any = None) -> None:
         self.whole: Params = p
         """The parameters of the whole model."""
         self.prefix = prefix
+        self.layer = layer
         if type(p) is Scope:  # isinstance of a Mapping takes as long as the rest
             self.whole, self.prefix = p.whole, p.prefix + prefix
 
@@ -34,7 +38,7 @@ class Scope(Mapping[str, AnyVar]):
         try:
             return self.whole[self.prefix + name]
         except (KeyError, TypeError, IndexError):
-            raise missing(f"p[{name!r}]", self, name) from None
+            raise missing(self.layer, self, name) from None
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self.prefix + name in self.whole
@@ -51,13 +55,13 @@ class Scope(Mapping[str, AnyVar]):
         return sum(1 for _ in self)
 
 
-def missing(who: str, p: Params, name: str, own: Collection[str] = ()) -> MissingParameterError:
-    """The error for a name that is not among the parameters; ``own`` are the names that the layer asks for."""
+def missing(layer: Any, p: Params, name: str) -> MissingParameterError:
+    """The error for a name that is not among the parameters that a layer, or without one a function, asks for."""
     whole, prefix = (p.whole, p.prefix) if isinstance(p, Scope) else (p, "")
     wanted = prefix + name
-    return MissingParameterError(
-        f"{who}: expected a parameter {wanted!r}, got {_given(whole, wanted, prefix, {prefix + each for each in own})}"
-    )
+    who = f"p[{name!r}]" if layer is None else f"{layer!r}: argument 'p'"
+    own = {prefix + each for each in (() if layer is None else layer.own_parameters())}
+    return MissingParameterError(f"{who}: expected a parameter {wanted!r}, got {_given(whole, wanted, prefix, own)}")
 
 
 def _given(whole: Any, wanted: str, prefix: str, own: Collection[str]) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dgrr.tape import Tape, nn, ops
+from dgrr.tape import ShapeError, Tape, nn, ops
 
 torch = pytest.importorskip("torch", reason="the comparison needs PyTorch: pip install -e '.[test,torch]'")
 
@@ -223,3 +223,21 @@ def test_a_transformer_block_under_a_mask_of_keys() -> None:
     found = layer(tape.params(p), tape.const(x), key_mask=tape.const(seen)).numpy()
     expected = peer(torch.tensor(x), src_key_padding_mask=torch.tensor(~seen)).detach().numpy()
     assert np.abs(found - expected)[seen].max() < TOLERANCE * 100
+
+
+@pytest.mark.parametrize("affine", [True, False])
+@pytest.mark.parametrize("spatial", [(7,), (3, 4), (2, 3, 4)])
+def test_instance_norm_of_one_sample_is_that_of_a_batch_of_one(spatial: tuple[int, ...], affine: bool) -> None:
+    layer = nn.InstanceNorm(FEATURES, affine=affine)
+    peer = getattr(torch.nn, f"InstanceNorm{len(spatial)}d")(FEATURES, affine=affine)
+    p, sample = filled(peer, layer), rng().standard_normal((FEATURES, *spatial))
+    close(layer(p, sample[None])[0], peer(torch.tensor(sample)), "value")
+
+
+@pytest.mark.parametrize("spatial", [(1,), (1, 1)])
+def test_instances_of_one_element_are_refused_by_both(spatial: tuple[int, ...]) -> None:
+    x = np.ones((2, FEATURES, *spatial))
+    with pytest.raises(ValueError, match="Expected more than 1 spatial element"):
+        getattr(torch.nn, f"InstanceNorm{len(spatial)}d")(FEATURES)(torch.tensor(x))
+    with pytest.raises(ShapeError, match="expected at least 2 elements of each channel in a sample"):
+        nn.InstanceNorm(FEATURES)({}, x)

@@ -1,13 +1,11 @@
 """Normalisation by the statistics of the batch, and by running ones once training is over."""
 
 from dataclasses import KW_ONLY, dataclass
-from math import prod
 
 from ... import ops
-from ...errors import ShapeError
 from ...numerics.math.exact import difference
 from ...var.var import AnyVar
-from ..checks import refuse
+from ..checks import refuse, require_several
 from ..context import Context
 from ..initializers import ones, zeros
 from ..layer import Params, context
@@ -29,8 +27,8 @@ class BatchNorm(Norm):
     Raises:
         DomainError: ``channels`` is below 1, ``momentum`` is outside 0 to 1, or ``eps`` is no finite number of at least
             0; or a context is needed and none is given.
-        ShapeError: when called, x does not fit parameters or state, or has in training fewer than two elements of a
-            channel.
+        ShapeError: when called, axis 1 of x is not ``channels``, parameters or state do not fit, or x has fewer than
+            two elements of a channel where the batch's statistics are used.
         DTypeError: when called, x has another dtype than the parameters, or holds no floats.
 
     >>> from dgrr.tape import Tape, nn
@@ -65,18 +63,14 @@ class BatchNorm(Norm):
             if not ctx.training:
                 mean, variance = ctx.state["running_mean"], ctx.state["running_var"]
                 return ops.batch_norm_inference(x, mean, variance, weight, bias, self.eps)
-        y = ops.batch_norm(x, weight, bias, self.eps)  # the first to look at the shapes
+        axes = (0, *range(2, len(x.shape)))
+        require_several(self, x, axes, "each channel" + " in training" * self.track_running_stats)
+        y = ops.batch_norm(x, weight, bias, self.eps)
         if self.track_running_stats and ctx is not None:
-            self._track(x, ctx)
+            self._track(x, axes, ctx)
         return y
 
-    def _track(self, x: AnyVar, ctx: Context) -> None:
-        axes = (0, *range(2, len(x.shape)))
-        if prod(x.shape[axis] for axis in axes) < 2:
-            raise ShapeError(
-                f"{self!r}: argument 'x': expected at least 2 elements of each channel in training, "
-                f"got shape {tuple(x.shape)}"
-            )
+    def _track(self, x: AnyVar, axes: tuple[int, ...], ctx: Context) -> None:
         batch = {"running_mean": ops.reduce_mean(x, axes), "running_var": ops.var(x, axes, correction=1)}
         for name, statistic in batch.items():
             kept = ops.scale(ctx.state[name], difference(1.0, self.momentum))

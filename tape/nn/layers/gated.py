@@ -6,7 +6,7 @@ from ... import ops
 from ...errors import ShapeError
 from ...values.shape import normal_axis
 from ...var.var import AnyVar
-from ..checks import require_at_least
+from ..checks import require_at_least, require_channels
 from ..context import Context
 from ..initializers import constant, uniform_fan_in
 from ..layer import Layer, Params, parameter
@@ -47,8 +47,7 @@ class PReLU(Layer):
         """The same shape."""
         weight, shape = parameter(p, self, "weight"), tuple(x.shape)
         if self.num_parameters > 1:
-            if len(shape) < 2 or shape[1] != self.num_parameters:
-                raise ShapeError(f"{self!r}: argument 'x': expected shape (N, {self.num_parameters}, *S), got {shape}")
+            require_channels(self, x, self.num_parameters)
             weight = ops.reshape(weight, (self.num_parameters, *(1,) * (len(shape) - 2)))
         slope = ops.broadcast_to(weight, shape)
         return ops.sub(ops.relu(x), ops.mul(slope, ops.relu(ops.neg(x))))

@@ -2,13 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from math import prod
 from typing import ClassVar
 
 from ... import ops
-from ...errors import ShapeError
 from ...var.var import AnyVar
-from ..checks import require_at_least, require_multiple, require_not_negative
+from ..checks import (
+    require_at_least,
+    require_channels,
+    require_features,
+    require_multiple,
+    require_not_negative,
+    require_several,
+)
 from ..context import Context
 from ..initializers import ones, zeros
 from ..layer import Layer, Params, parameter
@@ -16,14 +21,17 @@ from ..parameters import Initialiser, Parameter
 
 
 class Norm(Layer):
-    """What norms have in common: sizes, ``eps``, and parameters that can be switched off."""
+    """What norms have in common: sizes, ``eps``, and parameters that can be switched off.
+
+    That x fits, the layer checks: without parameters nothing else tells how many channels there are.
+    """
 
     SIZES: ClassVar[tuple[str, ...]] = ("channels",)
     """The fields that are sizes; the last says how many elements each parameter has."""
     STARTS: ClassVar[Mapping[str, Initialiser]] = {"weight": ones(), "bias": zeros()}
     """How each parameter starts."""
     AXIS: ClassVar[int] = 1
-    """The axis of x that has the last size."""
+    """The axis of x that has as many elements as each parameter: that of channels, or the last."""
 
     eps: float
     affine: bool
@@ -35,20 +43,18 @@ class Norm(Layer):
 
     def own_parameters(self) -> dict[str, Parameter]:
         """``weight`` and, where the norm has one, ``bias``; none unless ``affine``."""
-        size = getattr(self, self.SIZES[-1])
-        return {name: Parameter((size,), start, "norm") for name, start in self.STARTS.items() if self.affine}
+        return {name: Parameter((self._size,), start, "norm") for name, start in self.STARTS.items() if self.affine}
 
     def values(self, p: Params, x: AnyVar) -> tuple[AnyVar | None, AnyVar | None]:
-        """``weight`` and ``bias``, None for one that the norm has not.
-
-        Raises ShapeError for an x of another size, which no parameter may be there to notice.
-        """
-        name, shape = self.SIZES[-1], tuple(x.shape)
-        size = getattr(self, name)
-        if len(shape) <= self.AXIS or not shape or shape[self.AXIS] != size:
-            expected = "(…, size)" if self.AXIS < 0 else f"(B, {name}, …)"
-            raise ShapeError(f"{self!r}: argument 'x': expected shape {expected} with {name} {size}, got {shape}")
+        """``weight`` and ``bias``, None for one that the norm has not. Raises ShapeError for x of another size."""
+        fits = require_features if self.AXIS == -1 else require_channels
+        fits(self, x, self._size)
         return self._value(p, "weight"), self._value(p, "bias")
+
+    @property
+    def _size(self) -> int:
+        size: int = getattr(self, self.SIZES[-1])
+        return size
 
     def _value(self, p: Params, name: str) -> AnyVar | None:
         return parameter(p, self, name) if self.affine and name in self.STARTS else None
@@ -63,7 +69,7 @@ class LayerNorm(Norm):
     Dtypes: x, the parameters and the result float32 or float64, all alike.
     Raises:
         DomainError: ``size`` is below 1, or ``eps`` is no finite number of at least 0.
-        ShapeError: when called, the last axis of x does not fit the parameters.
+        ShapeError: when called, the last axis of x is not ``size``, or a parameter does not fit.
         DTypeError: when called, x has another dtype than the parameters, or holds no floats.
 
     >>> from dgrr.tape import Tape, nn
@@ -71,7 +77,8 @@ class LayerNorm(Norm):
     array([-1.,  1.])
     """
 
-    SIZES, AXIS = ("size",), -1
+    SIZES = ("size",)
+    AXIS = -1
 
     size: int
     eps: float = 1e-5
@@ -93,7 +100,7 @@ class RMSNorm(Norm):
     Dtypes: x, the parameters and the result float32 or float64, all alike.
     Raises:
         DomainError: ``size`` is below 1, or ``eps`` is no finite number of at least 0.
-        ShapeError: when called, the last axis of x does not fit the parameters.
+        ShapeError: when called, the last axis of x is not ``size``, or a parameter does not fit.
         DTypeError: when called, x has another dtype than the parameters, or holds no floats.
 
     >>> from dgrr.tape import Tape, nn
@@ -102,7 +109,8 @@ class RMSNorm(Norm):
     """
 
     STARTS = {"weight": ones()}  # noqa: RUF012  (typed in the base)
-    SIZES, AXIS = ("size",), -1
+    SIZES = ("size",)
+    AXIS = -1
 
     size: int
     eps: float = 1e-5
@@ -125,7 +133,7 @@ class GroupNorm(Norm):
     Raises:
         DomainError: a size is below 1, the groups do not divide the channels, or ``eps`` is no finite number of at
             least 0.
-        ShapeError: when called, x does not fit the parameters, or the groups do not divide its channels.
+        ShapeError: when called, axis 1 of x is not ``channels``, or a parameter does not fit.
         DTypeError: when called, x has another dtype than the parameters, or holds no floats.
 
     >>> from dgrr.tape import Tape, nn
@@ -156,12 +164,16 @@ class GroupNorm(Norm):
 class InstanceNorm(Norm):
     """Each channel normalised over its spatial axes; without parameters unless ``affine``.
 
+    One sample, (channels, *S), which PyTorch's classes tell from a batch by their number of axes, is refused, unless
+    it could be a batch: give it an axis, ``x[None]``.
+
     Source: Ulyanov, Vedaldi and Lempitsky (2016); torch.nn.InstanceNorm2d.
-    Shapes: x (B, channels, *S) or (channels, L) -> the same
+    Shapes: x (B, channels, *S) -> (B, channels, *S)
     Dtypes: x, the parameters and the result float32 or float64, all alike.
     Raises:
         DomainError: ``channels`` is below 1, or ``eps`` is no finite number of at least 0.
-        ShapeError: when called, x has other channels, or one element of each, whose variance is 0.
+        ShapeError: when called, axis 1 of x is not ``channels``, each has fewer than two elements, or a parameter does
+            not fit.
         DTypeError: when called, x has another dtype than the parameters, or holds no floats.
 
     >>> from dgrr.tape import Tape, nn
@@ -176,13 +188,8 @@ class InstanceNorm(Norm):
     affine: bool = False
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
-        """(batch, channels, …), or (channels, length) of one sample, to the same shape."""
-        if len(x.shape) == 2:
-            return ops.reshape(self(p, ops.reshape(x, (1, *x.shape)), ctx), x.shape)
+        """(batch, channels, …) to the same shape."""
         weight, bias = self.values(p, x)
-        if prod(x.shape[2:]) == 1:
-            raise ShapeError(
-                f"{self!r}: argument 'x': expected at least 2 elements of each channel, got shape {tuple(x.shape)}"
-            )
+        require_several(self, x, range(2, len(x.shape)), "each channel in a sample")
         y: AnyVar = ops.instance_norm(x, weight, bias, self.eps)  # pyright: ignore[reportUnknownVariableType]
         return y

@@ -89,7 +89,8 @@ class Shared(Mapping[str, AnyVar]):
         return self._p[self._names.get(name, name)]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((*self._p, *self._names)))
+        shared = (name for name, source in self._names.items() if source in self._p)
+        return iter(dict.fromkeys((*self._p, *shared)))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dgrr.tape import Context, DomainError, ShapeError, Tape, gradcheck, nn
+from dgrr.tape import Context, DomainError, ShapeError, gradcheck, nn
 
 SHAPES = [(5, 3), (4, 3, 7), (2, 3, 4, 5)]
 LAYER = nn.BatchNorm(3)
@@ -138,9 +138,28 @@ def test_state_is_needed(run_with: Any, training: bool) -> None:
         run_with(LAYER, PARAMS, batch((4, 3)), training=training)
 
 
-def test_wrong_channels_name_the_layer() -> None:
-    tape: Tape[Any] = Tape()
-    state = {name: tape.const(x) for name, x in STATE.items()}
-    text = r"^BatchNorm\(.*\): argument 'x': expected shape \(B, channels, …\) with channels 3, got \(2, 4\)$"
-    with pytest.raises(ShapeError, match=text):
-        LAYER(tape.params(PARAMS), tape.const(np.zeros((2, 4))), Context(training=True, state=state))
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("track", [True, False])
+@pytest.mark.parametrize("affine", [True, False])
+@pytest.mark.parametrize(("channels", "shape"), [(3, (4, 5)), (3, (4, 1)), (1, (4, 5)), (2, (4,)), (2, ())])
+def test_wrong_channels_name_the_layer(
+    run_with: Any, channels: int, shape: tuple[int, ...], affine: bool, track: bool, training: bool
+) -> None:
+    layer = nn.BatchNorm(channels, affine=affine, track_running_stats=track)
+    p, state = layer.init(0, np.float64), layer.init_state(np.float64)
+    with pytest.raises(ShapeError) as caught:
+        run_with(layer, p, np.ones(shape), training=training, state=state)
+    assert str(caught.value) == f"{layer!r}: argument 'x': expected shape (N, {channels}, *S), got {shape}"
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("shape", [(1, 3), (1, 3, 1, 1), (0, 3)])
+def test_without_running_statistics_the_batch_always_needs_a_variance(
+    run_with: Any, shape: tuple[int, ...], training: bool
+) -> None:
+    layer = nn.BatchNorm(3, affine=False, track_running_stats=False)
+    with pytest.raises(ShapeError) as caught:
+        run_with(layer, {}, np.zeros(shape), training=training)
+    assert str(caught.value) == (
+        f"{layer!r}: argument 'x': expected at least 2 elements of each channel, got shape {shape}"
+    )

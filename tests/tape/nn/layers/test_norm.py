@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dgrr.tape import ShapeError, nn
+from dgrr.tape import ShapeError, Tape, TapeError, nn
 
 from_seed = np.random.default_rng(0)
 X = from_seed.standard_normal((2, 6, 3, 4)) * 3 + 1
@@ -64,38 +64,62 @@ def test_names_of_what_norms_need() -> None:
     assert [layer.init(3) for layer in bare] == [{}] * 4
 
 
-BARE = {"affine": False}
+BY_FEATURE = [
+    make(size, affine=affine) for make in (nn.LayerNorm, nn.RMSNorm) for affine in (True, False) for size in (3, 1)
+]
+BY_CHANNEL = [
+    make(affine)
+    for make in (lambda affine: nn.GroupNorm(2, 4, affine=affine), lambda affine: nn.InstanceNorm(4, affine=affine))
+    for affine in (True, False)
+]
 
 
-@pytest.mark.parametrize("options", [{}, BARE])
-@pytest.mark.parametrize(
-    ("make", "shape", "expected"),
-    [
-        (lambda o: nn.LayerNorm(3, **o), (2, 5), "(…, size) with size 3"),
-        (lambda o: nn.RMSNorm(3, **o), (2, 5), "(…, size) with size 3"),
-        (lambda o: nn.RMSNorm(3, **o), (), "(…, size) with size 3"),
-        (lambda o: nn.GroupNorm(2, 4, **o), (2, 6, 3), "(B, channels, …) with channels 4"),
-        (lambda o: nn.InstanceNorm(3, **o), (2, 5, 7), "(B, channels, …) with channels 3"),
-        (lambda o: nn.BatchNorm(3, track_running_stats=False, **o), (2, 5), "(B, channels, …) with channels 3"),
-        (lambda o: nn.BatchNorm(3, track_running_stats=False, **o), (3,), "(B, channels, …) with channels 3"),
-    ],
-)
-def test_a_wrong_size_is_refused_with_parameters_and_without(
-    run: Any, make: Any, shape: tuple[int, ...], expected: str, options: dict[str, bool]
-) -> None:
-    layer = make(options)
+def refused(run: Any, layer: nn.Layer, shape: tuple[int, ...]) -> str:
     with pytest.raises(ShapeError) as caught:
         run(layer, layer.init(0, np.float64), np.ones(shape))
-    assert str(caught.value) == f"{layer!r}: argument 'x': expected shape {expected}, got {shape}"
+    return str(caught.value)
 
 
-def test_an_instance_norm_takes_one_sample(run: Any) -> None:
-    x = np.random.default_rng(0).standard_normal((3, 15))
-    layer = nn.InstanceNorm(3)
-    np.testing.assert_array_equal(run(layer, {}, x), run(layer, {}, x[None])[0])
+@pytest.mark.parametrize("layer", BY_FEATURE, ids=repr)
+@pytest.mark.parametrize("shape", [(2, 5), (5,), (3, 2), (3, 0), ()])
+def test_a_wrong_number_of_features_is_refused(run: Any, layer: Any, shape: tuple[int, ...]) -> None:
+    assert refused(run, layer, shape) == f"{layer!r}: argument 'x': expected shape (*Bs, {layer.size}), got {shape}"
 
 
-def test_an_instance_norm_needs_two_elements(run: Any) -> None:
-    layer = nn.InstanceNorm(3)
-    with pytest.raises(ShapeError, match=r"expected at least 2 elements of each channel, got shape \(2, 3, 1\)$"):
-        run(layer, {}, np.ones((2, 3, 1)))
+@pytest.mark.parametrize("layer", BY_CHANNEL, ids=repr)
+@pytest.mark.parametrize("shape", [(2, 6, 3), (2, 1, 3), (2, 3, 4), (0, 2, 3), (3,), ()])
+def test_a_wrong_number_of_channels_is_refused(run: Any, layer: Any, shape: tuple[int, ...]) -> None:
+    assert refused(run, layer, shape) == f"{layer!r}: argument 'x': expected shape (N, 4, *S), got {shape}"
+
+
+@pytest.mark.parametrize("layer", BY_CHANNEL, ids=repr)
+@pytest.mark.parametrize("shape", [(4, 15), (4, 5, 7), (4,)])
+def test_one_sample_without_a_batch_is_told_how(run: Any, layer: Any, shape: tuple[int, ...]) -> None:
+    assert refused(run, layer, shape) == (
+        f"{layer!r}: argument 'x': expected shape (N, 4, *S), got {shape}; "
+        "one sample gets an axis for the batch by x[None]"
+    )
+
+
+@pytest.mark.parametrize("affine", [False, True])
+@pytest.mark.parametrize("shape", [(4, 4), (2, 4), (2, 4, 1), (2, 4, 1, 1), (2, 4, 0)])
+def test_instances_of_fewer_than_two_elements_are_refused(run: Any, shape: tuple[int, ...], affine: bool) -> None:
+    layer = nn.InstanceNorm(4, affine=affine)
+    assert refused(run, layer, shape) == (
+        f"{layer!r}: argument 'x': expected at least 2 elements of each channel in a sample, got shape {shape}"
+    )
+
+
+def test_parameters_of_a_wrong_size_name_the_op_and_the_argument(run: Any) -> None:
+    with pytest.raises(ShapeError, match=r"^layer_norm: argument 'weight': expected shape \(4,\), got \(6,\)$"):
+        run(nn.LayerNorm(4), nn.LayerNorm(6).init(0, np.float64), X)
+
+
+def test_what_is_no_var_is_refused_too() -> None:
+    tape: Tape[Any] = Tape()
+    layer: Any = nn.LayerNorm(3)
+    with pytest.raises(ShapeError, match=r"argument 'x': expected shape \(\*Bs, 3\), got \(\)$"):
+        layer(tape.params(layer.init(0)), 3.0)
+    bare: Any = nn.LayerNorm(3, affine=False)
+    with pytest.raises(TapeError, match="^layer_norm: expected a Var among the arguments"):
+        bare({}, [1.0, 2.0, 3.0])

@@ -26,7 +26,7 @@ Made: TypeAlias = tuple[dict[str, Array], dict[str, Array]]
 _LONGEST = 400
 """Characters of the text of an exception that a finding shows."""
 
-_ANEW = "give those of the run from its beginning, made anew: what a fit has iterated goes on with the next epoch"
+_ANEW = "give those of the run from its beginning, made anew where they can be iterated only once"
 
 
 class FailedError(Exception):

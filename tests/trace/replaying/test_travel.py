@@ -36,7 +36,7 @@ STEPS = 7
 """Of two micro-batches: five batches are two steps and a rest that is left out, so four epochs."""
 
 MODES = ("digest", "grads", "full")
-ANEW = "give those of the run from its beginning, made anew: what a fit has iterated goes on with the next epoch"
+ANEW = "give those of the run from its beginning, made anew where they can be iterated only once"
 
 
 def loss_fn(p: Any, batch: Any, ctx: Any) -> Any:

@@ -62,7 +62,7 @@ def _dtype_names(want: type[DType]) -> str:
 
 def _conversion(want: type[DType], dtype: np.dtype[Any]) -> str:
     """What to do about an element type; data come as numpy's float64, images as uint8, which is int64 on a tape."""
-    data = {
+    data: dict[tuple[Any, Any], str] = {
         (Float, i64.dtype): ", images of whole numbers (uint8, int64 on a tape) with x.astype(np.float32) / 255",
         (f32, f64.dtype): ", data that numpy made float64 with x.astype(np.float32)",
     }

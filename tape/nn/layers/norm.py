@@ -164,16 +164,17 @@ class GroupNorm(Norm):
 class InstanceNorm(Norm):
     """Each channel normalised over its spatial axes; without parameters unless ``affine``.
 
-    One sample, (channels, *S), which PyTorch's classes tell from a batch by their number of axes, is refused, unless
-    it could be a batch: give it an axis, ``x[None]``.
+    Two axes are one sample, (channels, length), as a batch of them would have no spatial axis. One of more axes, which
+    PyTorch's classes tell from a batch by their number of axes, is refused, unless it could be a batch: give it an
+    axis, ``x[None]``.
 
     Source: Ulyanov, Vedaldi and Lempitsky (2016); torch.nn.InstanceNorm2d.
-    Shapes: x (B, channels, *S) -> (B, channels, *S)
+    Shapes: x (B, channels, *S) or (channels, L) -> the same
     Dtypes: x, the parameters and the result float32 or float64, all alike.
     Raises:
         DomainError: ``channels`` is below 1, or ``eps`` is no finite number of at least 0.
-        ShapeError: when called, axis 1 of x is not ``channels``, each has fewer than two elements, or a parameter does
-            not fit.
+        ShapeError: when called, the axis of the channels is not ``channels``, each has fewer than two elements, or a
+            parameter does not fit.
         DTypeError: when called, x has another dtype than the parameters, or holds no floats.
 
     >>> from dgrr.tape import Tape, nn
@@ -188,7 +189,9 @@ class InstanceNorm(Norm):
     affine: bool = False
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
-        """(batch, channels, …) to the same shape."""
+        """(batch, channels, …), or (channels, length), to the same shape."""
+        if len(x.shape) == 2 and x.shape[0] == self.channels:
+            return ops.reshape(self(p, ops.reshape(x, (1, *x.shape)), ctx), x.shape)
         weight, bias = self.values(p, x)
         require_several(self, x, range(2, len(x.shape)), "each channel in a sample")
         y: AnyVar = ops.instance_norm(x, weight, bias, self.eps)  # pyright: ignore[reportUnknownVariableType]

@@ -23,20 +23,31 @@ def replacing(path: str | os.PathLike[str]) -> Generator[IO[bytes], None, None]:
     temporary = target.with_name(f"{target.name}.tmp")
     require_replaceable(target)
     require_replaceable(temporary)
-    file = system.new_file(temporary)
-    try:
-        with file:
-            yield file
-            file.flush()
-            system.fsync(file.fileno())
-        system.replace(temporary, target)
-    except BaseException as error:
-        with suppress(OSError):
-            system.remove(temporary)
-        if isinstance(error, OSError) and error.errno is not None and error.filename is None:
-            error.filename = os.fspath(target)
-        raise
+    with _named(temporary, target):
+        file = system.new_file(temporary)
+        try:
+            with file:
+                yield file
+                file.flush()
+                system.fsync(file.fileno())
+            system.replace(temporary, target)
+        except BaseException:
+            with suppress(OSError):
+                system.remove(temporary)
+            raise
     sync_folder(target.parent)
+
+
+@contextmanager
+def _named(temporary: Path, target: Path) -> Generator[None, None, None]:
+    """Have errors name the file that was asked for, and not the one that becomes it."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename in (None, temporary, os.fspath(temporary)):
+            error.filename = os.fspath(target)
+            del error.filename2
+        raise
 
 
 def require_replaceable(path: str | os.PathLike[str]) -> None:

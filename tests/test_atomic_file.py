@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dgrr import system
 from dgrr.atomic_file import replacing, require_replaceable
 from dgrr.runtime import SGD, Trainer
 from dgrr.tape import NUMERICS, nn
@@ -111,3 +112,23 @@ def test_a_name_that_is_too_long_is_named(tmp_path: Path) -> None:
     path = tmp_path / ("x" * 300)
     with pytest.raises(TraceWriteError, match=r"trace: cannot write .*xxx: File name too long"):
         record(path)
+
+
+def test_errors_name_the_file_that_was_asked_for(tmp_path: Path) -> None:
+    """And not the one that becomes it, whose name nobody gave."""
+    with pytest.raises(FileNotFoundError) as caught, replacing(tmp_path / "no" / "out"):
+        pass
+    assert str(caught.value) == f"[Errno 2] No such file or directory: '{tmp_path}/no/out'"
+    (tmp_path / "out").mkdir()
+    with pytest.raises(OSError, match=r"it exists and is not a regular file: '.*/out'$"), replacing(tmp_path / "out"):
+        pass
+
+
+def test_a_rename_that_fails_names_the_file_that_was_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(a: Path, b: Path) -> None:
+        raise OSError(1, "Operation not permitted", str(a), None, str(b))
+
+    monkeypatch.setattr(system, "replace", refuse)
+    with pytest.raises(OSError, match=r"^\[Errno 1\] Operation not permitted: '.*/out'$"), replacing(tmp_path / "out"):
+        pass
+    assert list(tmp_path.iterdir()) == []

@@ -4,6 +4,8 @@ Followed are closures, globals, default arguments, attributes, and the items of 
 user's own functions, methods and objects. Of the code of dgrr, of numpy and the standard library nothing is followed.
 """
 
+# What a function may reach is of any type.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -86,12 +85,12 @@ class Buckets(Epochs[Sample]):
         return (rows[start : start + self.size] for start in range(0, stop, self.size))
 
     def _batch(self, rows: Indices) -> Sample:
-        chosen = [self._sequences[row] for row in rows]
+        chosen: list[Array] = [self._sequences[row] for row in rows]
         length = self.lengths[int(self._bucket[rows[0]])]
         padded = np.zeros((len(rows), length, *chosen[0].shape[1:]), chosen[0].dtype)
         mask = np.arange(length) < np.array([len(each) for each in chosen])[:, None]
-        for row, each in zip(padded, chosen, strict=True):
-            row[: len(each)] = each
+        for i, each in enumerate(chosen):
+            padded[i, : len(each)] = each
         return padded, mask, *[target[rows] for target in self._targets]
 
 
@@ -172,4 +171,4 @@ def _lengths(own: Indices, lengths: int | Sequence[int]) -> list[int]:
                 f"{own[longest]}; cut it, or add a longer bucket"
             )
     used = np.unique(np.searchsorted(ends, own))
-    return cast("list[int]", sorted({int(ends[b]) for b in used}))
+    return sorted({int(ends[b]) for b in used})

@@ -30,9 +30,10 @@ def is_array(value: object) -> TypeIs[Array]:
     return isinstance(value, np.ndarray)
 
 
-def _kind_of(value: object) -> str:
+def _kind_of(value: Any) -> str:
     """What errors call something that is no array."""
-    return f"a numpy scalar of {value.dtype}" if isinstance(value, np.generic) else type(value).__name__
+    kind = type(value).__name__
+    return f"a numpy scalar of {kind}" if isinstance(value, np.generic) else kind
 
 
 def check_float(array: object, where: str, *names: str) -> Array:

@@ -32,6 +32,8 @@ class ChosenNames:
 
 Settled: TypeAlias = str | ChosenNames
 
+BOOLS: Any = (bool, np.bool_)
+
 
 def matches(pattern: Any, name: str) -> bool:
     """Whether a pattern, or what stands for a predicate, is of a parameter."""
@@ -76,8 +78,8 @@ def _chosen(where: str, predicate: Any, params: Arrays, labels: list[str]) -> Ch
 
 
 def _asked(where: str, label: str, predicate: Callable[[str, Array], Any], name: str, value: Array) -> bool:
-    said = predicate(name, value)
-    if not isinstance(said, bool | np.bool_):
+    said: Any = predicate(name, value)
+    if not isinstance(said, BOOLS):
         raise DomainError(f"{where}: {label}: expected True or False for parameter {name!r}, got {said!r}")
     return bool(said)
 

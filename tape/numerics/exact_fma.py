@@ -7,7 +7,7 @@ near the ends of the range go to exact integers.
 """
 
 from math import isfinite
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -23,14 +23,6 @@ SAFE = 2.0**300
 SPLITTER = 2.0**27 + 1
 
 
-@overload
-def fma(a: Array, b: Array | Real, c: Array | Real) -> Array: ...
-@overload
-def fma(a: Real, b: Array, c: Array | Real) -> Array: ...
-@overload
-def fma(a: Real, b: Real, c: Array) -> Array: ...
-@overload
-def fma(a: Real, b: Real, c: Real) -> Real: ...
 def fma(a: Any, b: Any, c: Any) -> Any:
     """``a * b + c`` of one float type, rounded once, half to even: numbers, or arrays of shapes that broadcast.
 

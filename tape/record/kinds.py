@@ -159,7 +159,7 @@ def _named_shape(value: Any) -> Any:
 def _element_type(value: Any) -> Any:
     """``f32``, or as numpy names it: ``np.float32``, ``np.dtype("float32")``."""
     if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
-        return DTYPES.get(np.dtype(value), MISFIT)
+        return DTYPES.get(np.dtype(cast(Any, value)), MISFIT)
     return value if isinstance(value, type) and issubclass(value, DType) else MISFIT
 
 

@@ -5,6 +5,8 @@ code has the form (`forms`) in its place, for scalars and for vectors. ``+ - * /
 are operations too, whose meanings are numpy's, and whose forms for vectors stand in `lanes`.
 """
 
+# numba's forms carry no types.
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
 from typing import Any, Protocol, cast
 
 import numpy as np

@@ -226,6 +226,12 @@ BAD_STEPS: list[tuple[str, Any, type[Exception], str]] = [
     ("grads", np.zeros(4), ShapeError, "expected shape (3,), got (4,)"),
     ("grads", FLOATS32, DTypeError, "expected float64, got float32; use astype"),
     ("grads", 1.0, DTypeError, "expected a numpy array of float64, got float; use np.asarray"),
+    (
+        "grads",
+        np.float64(1),
+        DTypeError,
+        "expected a numpy array of float64, got a numpy scalar of float64; use np.asarray",
+    ),
     ("m/b", np.zeros((3, 1)), ShapeError, "expected shape (3,), got (3, 1)"),
     ("v/b", FLOATS32, DTypeError, "expected float64, got float32; use astype"),
     ("v/b", np.zeros(6)[::2], DomainError, f"{IN_PLACE} a strided or unaligned one; pass array.copy()"),

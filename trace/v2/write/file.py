@@ -366,8 +366,7 @@ def _lock(descriptor: int, partial: Path) -> None:
         same = os.path.samestat(os.fstat(descriptor), os.stat(partial))
     except BlockingIOError:
         raise TraceWriteError(
-            f"trace: another writer is at work on {partial}: choose another path, or pass overwrite=True once it has "
-            "ended"
+            f"trace: another writer is at work on {partial}: choose another path, or try again once it has ended"
         ) from None
     except FileNotFoundError:
         same = False

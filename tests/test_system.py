@@ -23,7 +23,10 @@ PORTABLE = {"PathLike", "fspath", "path", "environ", "getcwd", "getpid", "urando
 PORTABLE |= {"cpu_count", "SEEK_END", "pathsep", "scandir", "get_terminal_size", "_exit"}
 """Names of `os` that every system has, and that neither write nor wait."""
 
-OWN_WAY = {"tape/numerics/engine/side_by_side.py": "forks, on Linux alone"}
+OWN_WAY = {
+    "tape/numerics/engine/side_by_side.py": "forks, on Linux alone",
+    "interruption.py": "writes a last word, before anything else is loaded",
+}
 
 MODULES = {"fcntl", "msvcrt", "mmap", "posix", "nt", "_winapi", "resource"}
 

@@ -101,10 +101,14 @@ class Journal:
         recorder, self._recorder = self._recorder, None
         if recorder is None or kind is None:
             return
-        if issubclass(kind, NonFiniteError):
-            recorder.seal()
-        else:
+        if not issubclass(kind, NonFiniteError):
             recorder.close()
+            return
+        try:
+            recorder.seal()
+        except BaseException:
+            recorder.close()
+            raise
 
 
 class Unwritten:

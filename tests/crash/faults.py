@@ -30,6 +30,7 @@ from dgrr.runtime import SGD, Trainer
 from dgrr.runtime.training.checkpoint import CheckpointError, read_checkpoint
 from dgrr.trace import TraceWriteError, Verdict, open_trace, recover, replay, validate
 from dgrr.trace.auditing.read_certificate import CertificateError, read_certificate
+from dgrr.trace.cli.fork import run as fork
 from dgrr.trace.file_version import TraceFileError
 from dgrr.trace.golden.claims import claim
 from dgrr.trace.showing.overview import read
@@ -130,9 +131,16 @@ def torn(folder: Path) -> None:
     runs.unfinished(folder / "t", 5, torn=1000)
 
 
-def resume_or_done(folder: Path) -> None:
-    """A process that begins where the last one ended."""
-    if not (folder / "t").exists():
+def half_copied(folder: Path) -> None:
+    """A finished trace, and what is left of a process that was killed when it went on with it."""
+    runs.record(folder / "t", steps=4)
+    whole = (folder / "t").read_bytes()
+    (folder / "t.partial").write_bytes(whole[: len(whole) // 2])
+
+
+def go_on(folder: Path) -> None:
+    """Add to a finished trace what it has not."""
+    if len(runs.links(folder / "t")) < runs.STEPS:
         resume(folder)
 
 
@@ -257,6 +265,14 @@ def loss_fn(p: Any, x: Any) -> Any:
     return (p["w"] * x).sum()
 
 
+BATCHES = [np.full(3, float(k)) for k in range(5)]
+
+
+def run_of_forks() -> tuple[Any, list[Any]]:
+    """The model and the batches, as ``--model`` asks for them."""
+    return loss_fn, BATCHES
+
+
 def trainer(folder: Path) -> Trainer:
     return Trainer(
         loss_fn,
@@ -273,7 +289,7 @@ def train(folder: Path) -> None:
     run = trainer(folder)
     if (folder / "c").exists():
         run.load(folder / "c")
-    run.fit([np.full(3, float(k)) for k in range(5)], epochs=1, progress=False)
+    run.fit(BATCHES, epochs=1, progress=False)
 
 
 def check_trained(folder: Path, failed: str) -> None:
@@ -285,6 +301,30 @@ def check_trained(folder: Path, failed: str) -> None:
         assert failed
     if (folder / "t.partial").exists():
         assert validate(folder / "t.partial").steps >= saved, "the trace is behind the checkpoint"
+
+
+FORK = {"step": 2, "steps": 2, "model": "faults:run_of_forks", "rule": [], "set": [], "optimizer": None}
+
+
+def trained(folder: Path) -> None:
+    """A run to fork; the kernels that it takes are compiled, and kept in files, at the first time."""
+    train(folder)
+    fork_it(folder)
+    (folder / "new").unlink()
+
+
+def fork_it(folder: Path) -> None:
+    fork(str(folder / "t"), argparse.Namespace(**FORK, record="grads", out=str(folder / "new")))
+
+
+def check_forked(folder: Path, failed: str) -> None:
+    assert failed == "for good" or not (folder / "new.partial").exists(), "new.partial stays behind"
+    if (folder / "new").exists():
+        assert validate(folder / "new").ok and validate(folder / "new").steps == FORK["steps"]
+    else:
+        assert failed
+    for name in ("new", "new.partial"):
+        (folder / name).unlink(missing_ok=True)
 
 
 def save(folder: Path) -> None:
@@ -316,6 +356,7 @@ SCENARIOS: dict[str, Scenario] = {
     "resume": Scenario(
         resume, prepare=torn, check=whole_or_not_there("t"), again=lambda f: (f / "t").exists() or resume(f)
     ),
+    "go on": Scenario(go_on, prepare=half_copied, check=whole_or_not_there("t", before=4)),
     "recover": Scenario(recover_it, prepare=damaged, check=check_recovered),
     "roll back": Scenario(rollback, prepare=lambda f: runs.record(f / "t"), check=check_child),
     "give a name": Scenario(read_unnamed, prepare=unnamed, check=check_named, tolerated=lambda number, name: True),
@@ -330,6 +371,7 @@ SCENARIOS: dict[str, Scenario] = {
     "write version 1": Scenario(write_v1, check=check_v1),
     "read version 1": Scenario(read_v1, prepare=write_v1),
     "train": Scenario(train, check=check_trained),
+    "fork": Scenario(fork_it, prepare=trained, check=check_forked),
     "save": Scenario(save, prepare=train, check=check_saved),
     "claim": Scenario(claim_it),
 }

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from contextlib import suppress
 
 from ... import system
 from ...runtime import NonFiniteError
@@ -32,7 +33,8 @@ def run(path: str, args: argparse.Namespace) -> Answer:
         return from_step(path, args, lambda past: _forked(past, args))
     finally:  # a trace that ended has its name; what failed is of no use
         if os.path.lexists(unfinished) and not is_written(unfinished):
-            system.remove(unfinished)
+            with suppress(OSError):
+                system.remove(unfinished)
 
 
 def _forked(past: PastStep, args: argparse.Namespace) -> Answer:

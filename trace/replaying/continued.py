@@ -188,16 +188,13 @@ def _exactly(batches: Iterator[Any], steps: int) -> Iterator[Any]:
 def _recorded(runner: StepRunner, recorder: Recorder, batches: Iterator[Any], first: int) -> list[Any]:
     """Train on batches and record each step; the losses. A value that is not finite ends the trace before its step."""
     losses: list[Any] = []
-    try:
+    with recorder:
         recorder.event("continue", dumps({"step": first}))
-        for number, batch in enumerate(batches):
-            losses.append(runner(batch))
-            recorder.step(replace(completed(runner.step, first + number, batch), step=number))
-    except NonFiniteError:
-        recorder.seal()
-        raise
-    except BaseException:
-        recorder.close()
-        raise
-    recorder.seal()
+        try:
+            for number, batch in enumerate(batches):
+                losses.append(runner(batch))
+                recorder.step(replace(completed(runner.step, first + number, batch), step=number))
+        except NonFiniteError:
+            recorder.seal()
+            raise
     return losses

@@ -64,8 +64,11 @@ def imported(path: Path) -> frozenset[Path]:
 
 
 def _absolute(path: Path, module: str, names: list[str] | tuple[str, ...]) -> set[Path]:
+    """The files of ``import module``; what lies beside a file of dgrr is never meant, even if it has that name."""
     top, _, rest = module.partition(".")
-    return _named(PACKAGE, rest, names) if top == "dgrr" else _named(path.parent, module, names)
+    if top == "dgrr":
+        return _named(PACKAGE, rest, names)
+    return set() if PACKAGE in path.parents else _named(path.parent, module, names)
 
 
 def _named(folder: Path, module: str, names: list[str] | tuple[str, ...]) -> set[Path]:

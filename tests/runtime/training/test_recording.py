@@ -69,6 +69,7 @@ class Registered:
     def __init__(self) -> None:
         self.opened: list[tuple[Any, dict[str, Any]]] = []
         self.calls: list[Any] = []
+        self.refuses_seal = False
 
     def load(self) -> "Registered":
         return self
@@ -93,6 +94,8 @@ class Registered:
 
     def seal(self) -> None:
         self.calls.append("seal")
+        if self.refuses_seal:
+            raise TraceWriteError("no space left")
 
     def close(self) -> None:
         self.calls.append("close")
@@ -159,6 +162,14 @@ def test_a_run_that_fails_ends_its_trace(registered: Registered, bad: Any, error
     *steps, last = registered.calls
     assert [told["step"] for told in steps] == [0, 1]
     assert last == end
+
+
+@pytest.mark.parametrize("batches", [BATCHES[:2], [*BATCHES[:2], NAN]])
+def test_a_trace_that_cannot_be_sealed_is_closed(registered: Registered, batches: Any) -> None:
+    registered.refuses_seal = True
+    with pytest.raises(TraceWriteError):
+        recorded_fit(batches)
+    assert registered.calls[-2:] == ["seal", "close"]
 
 
 def test_no_recorder_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:

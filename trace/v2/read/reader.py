@@ -418,9 +418,14 @@ def open_trace(path: str | os.PathLike[str], *, limits: Limits | None = None, mo
         else:
             name = partial
         warnings.warn(text, UnsealedTraceWarning, stacklevel=2)
+    return open_file(name, limits or Limits(), mode)
+
+
+def open_file(name: str, limits: Limits, mode: Mode) -> Trace:
+    """Open the file of that very name, whatever stands beside it. See `open_trace`."""
     descriptor = open_regular(name)
     try:
-        return Trace(descriptor, name, limits or Limits(), mode)
+        return Trace(descriptor, name, limits, mode)
     except BaseException:
         system.release(descriptor)
         raise

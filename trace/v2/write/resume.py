@@ -9,7 +9,7 @@ from itertools import zip_longest
 from types import TracebackType
 from typing import Self
 
-from ...file_version import TraceFileError, open_regular
+from ...file_version import TraceFileError
 from ..check.validate import checked
 from ..errors import DamageError, InvalidTraceError, TraceWriteError
 from ..format.constants import STEPS_PER_INDEX, RecordMode
@@ -19,7 +19,7 @@ from ..format.limits import Limits
 from ..format.schema import Schema
 from ..format.step import StepRecord
 from ..read.damage import judge
-from ..read.reader import Trace
+from ..read.reader import open_file
 from ..read.scan import Record, Walk
 from ..read.source import FrameSource, Source
 from ..read.whole import WholeFrames
@@ -64,7 +64,7 @@ class Unfinished:
         path = self._file.path
         if not path.exists():
             return
-        with Trace(open_regular(str(path)), str(path), Limits(), "strict") as finished:
+        with open_file(str(path), Limits(), "strict") as finished:
             steps = len(finished) if finished.header == self.header else 0
         if self.walk.steps < steps:
             raise TraceWriteError(

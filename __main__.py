@@ -1,6 +1,6 @@
 """The program ``dgrr``, which ``python -m dgrr`` is too: the command line, with Ctrl-C answered while it is loaded."""
 
-from .interruption import arm, disarm
+from .base.interruption import arm, disarm
 
 
 def main() -> int:

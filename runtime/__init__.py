@@ -1,6 +1,6 @@
 """How a step becomes a run: optimizers, data, the trainer."""
 
-from ..diagnosis import Remark
+from ..base.diagnosis import Remark
 from . import data
 from .captured.captured_function import CapturedFunction, capture_function
 from .captured.captured_step import CapturedStep, capture

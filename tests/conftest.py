@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from dgrr import kernel_cache
+from dgrr.base import kernel_cache
 
 from .batches import Batches
 from .browser import browser as browser
@@ -89,7 +89,7 @@ LONG = (
     "tape/ops/test_ops.py::test_property[captured-",
     "tape/ops/test_ops.py::test_property[masks-",
     "tape/ops/test_ops.py::test_property[third order-",
-    "test_system.py",
+    "base/test_system.py",
     "trace/cli/test_demo.py",
     "trace/v1/test_damage.py",
     "trace/v2/read/test_damage.py",

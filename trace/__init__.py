@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..completed_step import CompletedStep, StepTape, TapeNode
+    from ..base.completed_step import CompletedStep, StepTape, TapeNode
     from .auditing.audit import audit
     from .auditing.audited import AuditError
     from .auditing.certificate import Audit
@@ -51,7 +51,7 @@ _HOMES = {
     "Cause": ".comparing.result",
     "CertificateError": ".auditing.read_certificate",
     "Comparison": ".comparing.result",
-    "CompletedStep": "..completed_step",
+    "CompletedStep": "..base.completed_step",
     "Continuation": ".replaying.continued",
     "Finding": ".v2.check.report",
     "InvalidTraceError": ".v2.errors",
@@ -67,9 +67,9 @@ _HOMES = {
     "Recorder": ".v2.write.recorder",
     "Recovery": ".v2.write.recover",
     "Report": ".v2.check.report",
-    "StepTape": "..completed_step",
+    "StepTape": "..base.completed_step",
     "StepView": ".v2.read.reader",
-    "TapeNode": "..completed_step",
+    "TapeNode": "..base.completed_step",
     "TensorDifference": ".comparing.tensors",
     "Trace": ".v2.read.reader",
     "TraceFileError": ".file_version",

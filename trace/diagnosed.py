@@ -4,7 +4,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from ..diagnosis import Looks, Remark, clipping, is_looked_at
+from ..base.diagnosis import Looks, Remark, clipping, is_looked_at
 from .v2.errors import InvalidTraceError, NotRecordedError
 from .v2.read.reader import Trace
 

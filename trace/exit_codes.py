@@ -2,7 +2,7 @@
 
 from enum import IntEnum
 
-from ..interruption import INTERRUPTED as CTRL_C
+from ..base.interruption import INTERRUPTED as CTRL_C
 
 
 class Exit(IntEnum):

@@ -6,7 +6,7 @@ import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from .. import system
+from ..base import system
 from .exit_codes import Exit
 
 MAGIC = b"DGRR"

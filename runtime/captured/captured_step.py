@@ -3,9 +3,9 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from ...arrays import Arrays
-from ...panels import facts, folded, panel, text
-from ...showing import counted, size
+from ...base.arrays import Arrays
+from ...screen.panels import facts, folded, panel, text
+from ...screen.showing import counted, size
 from ...tape import DomainError
 from ...tape.numerics.engine.kernel import Kernel
 from ..ir.graph import IRGraph

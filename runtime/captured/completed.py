@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ...completed_step import CompletedStep, StepTape
+from ...base.completed_step import CompletedStep, StepTape
 from ..step.batch import batch_arrays
 from .ranked_step import AnyStep, RankedStep
 

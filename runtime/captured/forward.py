@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ..ir.forward import forward_graph, record_forward
 from ..lower.bind import Bound, Fault
 from ..lower.compile import compile_graph

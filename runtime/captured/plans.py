@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...arrays import Array
-from ...completed_step import StepTape, TapeNode
+from ...base.arrays import Array
+from ...base.completed_step import StepTape, TapeNode
 from ...tape import AnyTensor, BoundsError, DomainError
 from ...tape.graph.backward import DenseGrads
 from ...tape.graph.node import LEAF

@@ -8,7 +8,7 @@ read where they lie, and for all else it is recorded again now and then.
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ...tape import DgrrError
 from ..ir.difference import first_difference
 from ..ir.graph import IRGraph, Role, Value

@@ -8,7 +8,7 @@ from typing import Any, Self, TypeAlias, cast
 
 import numpy as np
 
-from ...arrays import Array, Arrays
+from ...base.arrays import Array, Arrays
 from ...tape import DomainError, ShapeError
 from ...tape.values.spec import Spec
 from ..optim.averages import averaged

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 
 SMALL = 1024
 """Bytes of arrays that are found by name and compared."""

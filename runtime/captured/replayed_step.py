@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays import Array, Arrays
-from ...completed_step import StepTape
+from ...base.arrays import Array, Arrays
+from ...base.completed_step import StepTape
 from ...tape import AnyTensor, DomainError, ShapeError
 from ...tape.graph.backward import DenseGrads
 from ...tape.numerics.engine.kernel import Kernel

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ...tape import AnyTensor
 from ..ir.record import SharedRecording, metric_name, partial_name, record_share, share_graph
 from ..lower.bind import Fault

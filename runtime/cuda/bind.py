@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ...tape.numerics.cuda import nvrtc
 from ...tape.numerics.cuda.code import Wanted, ptx_of
 from ...tape.numerics.cuda.entry import NAME, NO_FAULT, SHIFT

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ...tape.errors import DgrrError
 
 GRANULE = 256

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ..step.memory import owned_block
 from .driver import DeviceMemory, Gpu
 

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ...tape.numerics.cuda.entry import NO_FAULT
 from ..step.memory import aligned, owned_block
 from .driver import Copy, Gpu

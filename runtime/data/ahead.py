@@ -6,7 +6,7 @@ from threading import Semaphore, Thread, current_thread
 from typing import Any, Generic, TypeVar
 from weakref import finalize
 
-from ... import system
+from ...base import system
 
 T = TypeVar("T")
 

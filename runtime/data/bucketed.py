@@ -6,7 +6,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ...tape.errors import DomainError, DTypeError, ShapeError
 from ...tape.numerics.math.random import SEEDS, coordinate, permutation
 from .digest import arrays_digest

@@ -8,7 +8,7 @@ from typing import Any, Generic, Self, cast, overload
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ...tape.errors import DomainError, ShapeError
 from ...tape.numerics.math.random import SEEDS, coordinate, permutation
 from .digest import arrays_digest

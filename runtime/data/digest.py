@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 
 WHOLE = 1 << 26
 """Bytes up to which all of an array counts; of a larger one, which may be a file, `SAMPLES` samples."""

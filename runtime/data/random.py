@@ -17,7 +17,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ...tape.errors import DomainError, DTypeError
 from ...tape.nn.initializers import standard_normal
 from ...tape.numerics.math.philox import WORD, philox

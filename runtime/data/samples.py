@@ -6,7 +6,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from typing_extensions import TypeVar
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ...tape.errors import DgrrError, DomainError, DTypeError, ShapeError
 
 Sample: TypeAlias = tuple[Array, ...]

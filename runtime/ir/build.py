@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array, Arrays
+from ...base.arrays import Array, Arrays
 from ...tape import AnyVar
 from ...tape.graph.node import Node
 from ...tape.transforms.symbolic_tape import SymbolicTape

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ...arrays import Array, Arrays
+from ...base.arrays import Array, Arrays
 from ...tape import AnyVar, Context, Random
 from ...tape.transforms.symbolic_tape import SymbolicTape
 from ...tape.values.dtypes import i64

@@ -8,8 +8,8 @@ after the step. Step count, bias corrections and learning rate are values like a
 from dataclasses import dataclass
 from hashlib import sha256
 
-from ...panels import Printed
-from ...showing import counted
+from ...screen.panels import Printed
+from ...screen.showing import counted
 from .formats import dot, json
 from .formats.parse import parse
 from .formats.text import write

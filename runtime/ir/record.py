@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array, Arrays
+from ...base.arrays import Array, Arrays
 from ...tape import AnyVar, Context, Random
 from ...tape.graph.backward import DenseGrads
 from ...tape.graph.node import Node

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...completed_step import StepTape, TapeNode
+from ...base.completed_step import StepTape, TapeNode
 from ...tape.graph.node import LEAF, Node
 from ..step.eager import TrainingStep
 from ..step.evaluate import Evaluation, evaluations

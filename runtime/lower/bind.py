@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ...tape.errors import DomainError
 from ...tape.numerics.engine import machine
 from ...tape.numerics.engine.launch import Words

@@ -5,7 +5,7 @@ No pass changes a bit of any result, and each can be switched off by its name.
 
 from collections.abc import Callable, Collection, Mapping
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ...tape.errors import DomainError
 from ...tape.numerics.engine.kernel import Kernel
 from ..ir.graph import IRGraph

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ...tape.numerics.sizes import Sizes
 
 

@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ...tape.errors import DomainError
 from ...tape.numerics.basic.copy import copy, copy_words
 from ...tape.numerics.engine.launch import Words

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from typing_extensions import TypeIs
 
-from ...arrays import Array, Arrays
+from ...base.arrays import Array, Arrays
 from ...tape.errors import DomainError, DTypeError, ShapeError
 from ...tape.numerics.engine.launch import Words
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array, Arrays
-from ...completed_step import EMA, RuleGroup
+from ...base.arrays import Array, Arrays
+from ...base.completed_step import EMA, RuleGroup
 from ...tape.errors import DomainError
 from .ops_law import OpsLaw
 from .scalars import number

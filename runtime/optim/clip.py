@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...arrays import Array, Arrays
+from ...base.arrays import Array, Arrays
 from ...tape.errors import DomainError
 from ...tape.numerics.engine.kernel import Kernel
 from ...tape.numerics.engine.launch import launch

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from ...arrays import Array, Arrays
-from ...completed_step import FROZEN, RuleGroup, of_group
+from ...base.arrays import Array, Arrays
+from ...base.completed_step import FROZEN, RuleGroup, of_group
 from ...tape.errors import DomainError
 from .admission import require_rule
 from .averages import HYPERPARAMETER, Averages, ema_key

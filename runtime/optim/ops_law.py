@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ...tape import AnyVar, DomainError, DTypeError, ShapeError, Tape, ops
 from ...tape.transforms.symbolic_tape import SymbolicTape
 from ...tape.values.spec import Spec

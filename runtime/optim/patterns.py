@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...arrays import Array, Arrays
+from ...base.arrays import Array, Arrays
 from ...tape.errors import DomainError
 from .rule import Rule
 

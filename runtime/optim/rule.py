@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from ...arrays import Array, Arrays
+from ...base.arrays import Array, Arrays
 from ...tape.errors import DomainError
 from ...tape.numerics.engine.kernel import Kernel
 from ...tape.numerics.engine.launch import Words, parts_for, run

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ...tape.errors import DomainError, ShapeError
 from ...tape.numerics.basic.finite import finite
 from ...tape.numerics.engine.kernel import Kernel

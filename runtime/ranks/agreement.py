@@ -6,7 +6,7 @@ from hashlib import sha256
 
 import numpy as np
 
-from ...arrays import Array, Arrays
+from ...base.arrays import Array, Arrays
 from ...tape.errors import DgrrError
 from ..step.exchange import Exchange
 from ..step.state_digest import state_digest

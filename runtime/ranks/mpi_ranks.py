@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ..step.exchange import Wait
 from .package import mpi
 

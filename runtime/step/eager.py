@@ -5,9 +5,9 @@ from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 
-from ...arrays import Array, Arrays
-from ...panels import Described
-from ...showing import counted, size
+from ...base.arrays import Array, Arrays
+from ...screen.panels import Described
+from ...screen.showing import counted, size
 from ...tape import AnyTensor, DgrrError
 from ...tape.values.by_name import require_flat
 from ...tape.values.dtypes import element_dtype

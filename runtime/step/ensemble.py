@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ...arrays import Array, Arrays
+from ...base.arrays import Array, Arrays
 from ...tape import AnyVar, Context, DomainError
 from ...tape.nn.scope import Scope
 from .loss_call import LossFn, call_loss

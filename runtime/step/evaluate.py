@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array, Arrays
-from ...panels import Described
-from ...showing import LIMIT, counted, more
+from ...base.arrays import Array, Arrays
+from ...screen.panels import Described
+from ...screen.showing import LIMIT, counted, more
 from ...tape import (
     AnyTensor,
     AnyVar,

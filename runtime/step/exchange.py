@@ -7,7 +7,7 @@ the bits. All ranks call the same methods in the same order.
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from ...arrays import Array
+from ...base.arrays import Array
 
 Wait: TypeAlias = Callable[[], Sequence[Array]]
 """Returns what was asked for, once it has arrived."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ...tape.numerics.basic import arithmetic
 from ...tape.numerics.engine.launch import launch
 from ...tape.ops.elementwise.kernels import basic as kernels

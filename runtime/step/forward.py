@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from ...arrays import Arrays
+from ...base.arrays import Arrays
 from ...tape import Context, DomainError, Tape, Var
 from .batch import map_batch
 from .evaluate import on_tape

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...arrays import Array, Arrays
+from ...base.arrays import Array, Arrays
 from ...tape.values.spec import Spec
 from ..optim.groups import Groups
 from .exchange import Exchange, Wait

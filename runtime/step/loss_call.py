@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array, Arrays
+from ...base.arrays import Array, Arrays
 from ...tape import Context, DomainError, Random, Tape
 from .loss_result import LossResult, taken_apart
 

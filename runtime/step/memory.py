@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 
 ALIGNMENT = 64
 """Bytes to which every block is aligned: one cache line, and the widest vector."""

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ...tape.values.spec import Spec
 from ..optim.elementwise import is_elementwise
 from ..optim.groups import Groups

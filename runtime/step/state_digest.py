@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays import Arrays
+from ...base.arrays import Arrays
 from ...tape.errors import DTypeError
 
 TAG = b"dgrr state 1\n"

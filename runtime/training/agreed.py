@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...computing import versions
+from ...base.computing import versions
 from ..captured.ranked_step import RankedStep
 from ..data import Dataset, Epochs
 from ..ir.record import loss_graph, record_loss

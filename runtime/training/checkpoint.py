@@ -17,8 +17,8 @@ from zipfile import ZipFile
 
 import numpy as np
 
-from ...arrays import Array
-from ...atomic_file import replacing
+from ...base.arrays import Array
+from ...base.atomic_file import replacing
 from ...tape import DgrrError
 from ..step.eager import StateDict
 from .archive import Archive, NonsenseError, as_nonsense

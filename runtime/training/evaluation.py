@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ...tape import AnyVar, DomainError, ShapeError
 from ..captured.forward import CapturedForward
 from ..captured.kept import PLAN_BYTES

@@ -9,7 +9,7 @@ from typing import Any
 import numpy.typing as npt
 from rich.table import Table as RichTable
 
-from ...showing import counted
+from ...screen.showing import counted
 from ...tape import DomainError
 from ...tape.values.tables import Table
 

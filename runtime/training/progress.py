@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column
 
-from ...showing import has_bar, rate
+from ...screen.showing import has_bar, rate
 
 EVERY = 0.1
 """Seconds between two looks of the bar at the figures."""

@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple, Protocol, get_args, runtime_checkab
 
 from typing_extensions import TypeIs
 
-from ...arrays import Arrays
-from ...completed_step import CompletedStep
+from ...base.arrays import Arrays
+from ...base.completed_step import CompletedStep
 from ...tape import NUMERICS, DgrrError, DomainError
 from ..step.update import Recipe
 

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...curves import sparkline
-from ...diagnosis import Remark, worth_a_look
-from ...panels import Described
-from ...plotting import curve
-from ...showing import counted, rate
+from ...base.diagnosis import Remark, worth_a_look
+from ...screen.curves import sparkline
+from ...screen.panels import Described
+from ...screen.plotting import curve
+from ...screen.showing import counted, rate
 from .history import History
 
 _SAID = ("epoch", "step", "loss", "lr", "seconds")

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from ...completed_step import CompletedStep, StepTape
+from ...base.completed_step import CompletedStep, StepTape
 from ...tape import DomainError
 from ..captured.completed import completed
 from ..captured.ranked_step import AnyStep

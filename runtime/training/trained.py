@@ -4,9 +4,9 @@ from math import isfinite
 
 import numpy as np
 
-from ...arrays import Array
-from ...panels import Described
-from ...showing import counted
+from ...base.arrays import Array
+from ...screen.panels import Described
+from ...screen.showing import counted
 from ..captured.ranked_step import AnyStep, RankedStep
 from ..optim.averages import averaged
 from ..optim.clip import global_norm

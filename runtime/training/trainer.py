@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Arrays
+from ...base.arrays import Arrays
 from ...tape import NUMERICS, DomainError
 from ..captured.kept import PLAN_BYTES
 from ..captured.ranked_step import RankedStep

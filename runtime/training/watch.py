@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array
-from ...diagnosis import Looks, Remark, clipping, is_looked_at, short_batches
+from ...base.arrays import Array
+from ...base.diagnosis import Looks, Remark, clipping, is_looked_at, short_batches
 from ..captured.ranked_step import AnyStep, RankedStep
 from ..step.batch import batch_arrays
 from .history import History

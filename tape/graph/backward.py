@@ -12,8 +12,8 @@ from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 
-from ...plotting import norms
-from ...showing import LateRows, counted
+from ...screen.plotting import norms
+from ...screen.showing import LateRows, counted
 from ..errors import DTypeError, GradientError, ShapeError, TapeError
 from ..record.op import OPS
 from ..values.tables import Table, statistics

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...arrays import Array
-from ...panels import Printed
+from ...base.arrays import Array
+from ...screen.panels import Printed
 from ..errors import NonFiniteError
 from ..location import CodePosition, Location
 from ..record.op import Op

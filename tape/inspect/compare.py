@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array
-from ...panels import Printed
-from ...ulp import exact, same_bits, ulp_distance
+from ...base.arrays import Array
+from ...base.ulp import exact, same_bits, ulp_distance
+from ...screen.panels import Printed
 from ..graph.backward import DenseGrads
 from ..graph.node import Node
 

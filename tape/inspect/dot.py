@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...showing import cell, counted
+from ...screen.showing import cell, counted
 from ..errors import DomainError
 from ..graph.node import Node
 from ..values.tables import norm

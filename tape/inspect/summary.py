@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from ...showing import LateRows, counted, size
+from ...screen.showing import LateRows, counted, size
 from ..graph.node import Node
 from ..values.tables import Table
 

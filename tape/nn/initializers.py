@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ..errors import DomainError, ShapeError
 from ..numerics.math.exact import quotient, root
 from ..numerics.math.random import uniform as unit_uniform

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import TypeVar
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ..errors import DgrrError, DomainError, DTypeError
 from ..values.dtypes import Float
 from ..values.shape import Dim

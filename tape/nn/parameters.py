@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ..errors import DomainError, DTypeError
 from ..values.dtypes import FLOATS
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ..errors import DTypeError
 from ..tape import Tape
 from ..var.var import AnyVar, Var

@@ -13,8 +13,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays import Array
-from ...atomic_file import replacing
+from ...base.arrays import Array
+from ...base.atomic_file import replacing
 from ..errors import DomainError, DTypeError
 from ..values.dtypes import DTYPES, FLOATS
 from ..values.tensor import dense

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from ...arrays import Array, Arrays
+from ...base.arrays import Array, Arrays
 from ..errors import DomainError, DTypeError
 from ..values.tables import Table
 from .layer import Layer

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 from .coefficients import Real
 
 RANGES = {np.dtype(t): (int(np.finfo(t).minexp), int(np.finfo(t).nmant)) for t in (np.float32, np.float64)}

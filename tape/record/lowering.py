@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ..errors import BoundsError
 from ..numerics.engine import launch
 from ..numerics.engine.kernel import REFUSED, Kernel, fill

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ..numerics.math.random import uniform
 from ..numerics.sizes import Sizes
 

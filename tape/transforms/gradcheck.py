@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays import Array
-from ...panels import Printed
+from ...base.arrays import Array
+from ...screen.panels import Printed
 from ..errors import GradientError
 from ..record.op import Op
 from ..tape import Tape

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ..errors import TapeError
 from ..location import CodePosition, Location, caller
 from ..record.op import Op

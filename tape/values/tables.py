@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from rich.table import Table as RichTable
 
-from ...arrays import Array
-from ...panels import grid, panel
-from ...showing import LIMIT, drawn, rendered, shown_rows
+from ...base.arrays import Array
+from ...screen.panels import grid, panel
+from ...screen.showing import LIMIT, drawn, rendered, shown_rows
 from ..errors import DomainError
 
 

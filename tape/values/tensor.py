@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar, TypeVarTuple, cast, overload
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ..errors import DTypeError, ShapeError
 from ..numerics.basic import arithmetic
 from ..numerics.engine.launch import Words, launch

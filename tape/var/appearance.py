@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ...panels import facts, panel, text
+from ...screen.panels import facts, panel, text
 from ..errors import TapeError
 from .handle import Handle
 

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ..values.tensor import AnyTensor
 from .broadcasting import binary
 from .handle import Handle

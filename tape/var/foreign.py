@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ..errors import DTypeError, MissingAttributeError
 from .handle import Handle
 from .op_table import COMPOSED, OPS

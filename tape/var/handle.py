@@ -4,7 +4,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ..values.dtypes import DType
 from ..values.shape import Shape
 from ..values.tensor import AnyTensor

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, Type
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ..errors import ShapeError
 from ..values.dtypes import DType, Float, boolean, i64
 from ..values.shape import Pattern, Shape

@@ -51,10 +51,10 @@ class Windows:
             setattr(os, name, getattr(self, name))
         os.remove = os.unlink
         sys.modules["msvcrt"] = SimpleNamespace(locking=self.locking, LK_NBLCK=2)  # type: ignore[assignment]
-        found = find_spec("dgrr.system")
+        found = find_spec("dgrr.base.system")
         assert found is not None
         assert found.loader is not None
-        sys.modules["dgrr.system"] = system = module_from_spec(found)
+        sys.modules["dgrr.base.system"] = system = module_from_spec(found)
         os.name = "nt"  # while it is imported: it looks at the name
         found.loader.exec_module(system)
         os.name = "posix"

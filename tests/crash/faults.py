@@ -1,6 +1,6 @@
 """A fault at every call of the system: ``python tests/crash/faults.py [SCENARIO …] [--every N]``.
 
-Each scenario runs once to count its calls of `dgrr.system`, and then again for each call and each kind of fault. The
+Each scenario runs once to count its calls of the system, and then again for each call and each kind of fault. The
 outcome must be an error that names a file and the cause, or what would have been without the fault; never a wrong file
 under a final name; and after it the same must be possible again. What is found is printed; exit code 1 if there was
 anything. Every place in the package that calls a service must have been reached.
@@ -399,7 +399,7 @@ class Noting(Fault):
 def missed_sites() -> Iterator[str]:
     """Every place in the package where a service that may fail is called, and was not."""
     services = (*NAMES, "fsync_folder", "rename_and_close", "remove_and_close")
-    for path in (ROOT / "atomic_file.py", *(ROOT / "trace").rglob("*.py")):
+    for path in (ROOT / "base" / "atomic_file.py", *(ROOT / "trace").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             match node:
                 case ast.Call(func=ast.Attribute(value=ast.Name(id="system"), attr=attr)) if attr in services:

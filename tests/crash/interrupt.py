@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 PROGRAM = """
 import os
 import sys
-from dgrr.interruption import arm
+from dgrr.base.interruption import arm
 arm()
 os.write(int(sys.argv.pop()), b".")
 from dgrr.__main__ import main

@@ -1,6 +1,6 @@
 """A power cut at every moment: ``python tests/crash/power_cut.py [RUN …] [--samples N]``.
 
-A run's calls of `dgrr.system` are written down, and every prefix of them is played on a model of a disk, on which only
+A run's calls of the system are written down, and every prefix of them is played on a model of a disk, on which only
 what was fsynced is sure to survive: the bytes of a file by its own fsync, names by that of the folder. Of the rest
 survive nothing, all, or sectors and names by chance. What is left must keep the promises: nothing before the last
 COMMIT is lost; what has a final name is whole; a reader answers with a word for it; and the run can go on.

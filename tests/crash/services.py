@@ -1,4 +1,4 @@
-"""Services of `dgrr.system` that fail, or are written down."""
+"""Services of `dgrr.base.system` that fail, or are written down."""
 
 import io
 import os
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from dgrr import system
+from dgrr.base import system
 
 NAMED = ("open_descriptor", "new_file", "replace", "remove", "link")
 """Services that take a path, which their errors name."""

@@ -47,12 +47,12 @@ BREAKS = {
     "a new checkpoint that is not on the disk yet": (
         "power_cut.py train",
         """
-import dgrr.atomic_file
+import dgrr.base.atomic_file
 class Forgetful:
     fsync = staticmethod(lambda descriptor: None)
     def __getattr__(self, name):
-        return getattr(dgrr.system, name)
-dgrr.atomic_file.system = Forgetful()
+        return getattr(dgrr.base.system, name)
+dgrr.base.atomic_file.system = Forgetful()
 """,
         "is damaged or no checkpoint",
     ),

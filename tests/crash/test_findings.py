@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.atomic_file import replacing
+from dgrr.base.atomic_file import replacing
 from dgrr.runtime import SGD, Trainer
 from dgrr.trace import (
     CompletedStep,

@@ -7,6 +7,16 @@ this folder hold the imports, and the drawing in docs/architecture.md, to it.
 from textwrap import TextWrapper
 
 FLOORS: dict[str, list[list[str]]] = {
+    ".": [["base"], ["screen"], ["tape"], ["runtime"], ["trace"]],
+    "base": [
+        ["arrays", "computing", "interruption", "kernel_cache", "system"],
+        ["atomic_file", "completed_step", "diagnosis", "ulp"],
+    ],
+    "screen": [
+        ["showing"],
+        ["curves", "panels"],
+        ["plotting"],
+    ],
     "tape": [
         ["errors", "location"],
         ["numerics"],

@@ -12,9 +12,7 @@ import pytest
 from .floors import FLOORS, drawn
 
 ROOT = Path(__file__).parents[2]
-WINGS = ("tape", "runtime", "trace")
-SHARED = sorted(p for p in ROOT.glob("*.py") if not p.stem.startswith("__"))
-"""The modules at the root of the package, which all wings may import."""
+WINGS = tuple(wing for floor in FLOORS["."] for wing in floor)
 
 LATE_IMPORTS = {
     "runtime/captured/plans.py",
@@ -84,7 +82,7 @@ def meeting(one: Sequence[str], other: Sequence[str]) -> tuple[str, str, str] | 
     """The folder in which two paths part, and what each of them is there; None if one leads to the other."""
     for i, (a, b) in enumerate(zip(one, other, strict=False)):
         if a != b:
-            return "/".join(one[:i]), a, b
+            return "/".join(one[:i]) or ".", a, b
     return None
 
 
@@ -146,14 +144,6 @@ def test_no_modules_import_each_other_in_a_ring() -> None:
     assert circle(imported_modules()) == []
 
 
-def wings_of(path: Path) -> set[str]:
-    """The wings that a module may import."""
-    wing, *rest = path.relative_to(ROOT).parts
-    if wing == "trace" and rest[0] in ("exit_codes.py", "file_version.py", "v1", "v2"):
-        return {"trace"}  # the formats know neither of the others
-    return {"tape": {"tape"}, "runtime": {"tape", "runtime"}, "trace": set(WINGS)}[wing]
-
-
 def wing(module: str) -> str:
     """The wing that an imported module belongs to; none where it is not ours."""
     top, _, below = module.partition(".")
@@ -165,21 +155,20 @@ def compilers(path: Path) -> list[str]:
     return [module for module, _ in imports(path) if module.split(".")[0] in ("numba", "llvmlite")]
 
 
-def test_wings_import_downwards() -> None:
-    found = [(path, module) for path in sources() for module, _ in imports(path)]
-    assert [(name(p), module) for p, module in found if wing(module) not in {"", *wings_of(p)}] == []
+FORMATS = re.compile(r"trace/(exit_codes\.py|file_version\.py|v1/|v2/)")
+"""What reads and writes traces, and knows nothing of what computes a run."""
 
 
-def test_what_all_wings_stand_on_imports_none_of_them() -> None:
-    """Nor a compiler, so that the trace formats need none."""
-    assert [(name(p), module) for p in SHARED for module, _ in imports(p) if wing(module)] == []
-    assert [(name(p), compilers(p)) for p in SHARED if compilers(p)] == []
+def test_the_formats_import_no_engine() -> None:
+    formats = [path for path in sources() if FORMATS.match(name(path))]
+    found = [(name(path), module) for path in formats for module, _ in imports(path)]
+    assert [(path, module) for path, module in found if wing(module) in ("tape", "runtime")] == []
 
 
 def test_imports_inside_the_package_are_relative() -> None:
     absolute = [
         place(path, node)
-        for path in [*sources(), *SHARED]
+        for path in sources()
         for node in nodes(path)
         if isinstance(node, ast.ImportFrom) and node.level == 0
         if (node.module or "").split(".")[0] in (*WINGS, "dgrr")
@@ -265,9 +254,12 @@ def test_the_package_list_is_the_folders() -> None:
     assert sorted(listed) == sorted(".".join(["dgrr", *p.parent.relative_to(ROOT).parts]) for p in faces)
 
 
+NOT_ROOMS = {"__init__", "__main__"}
+
+
 def inside(folder: Path) -> set[str]:
     """The modules and packages in a folder."""
-    return {p.stem for p in folder.iterdir() if p.suffix == ".py" or (p / "__init__.py").exists()} - {"__init__"}
+    return {p.stem for p in folder.iterdir() if p.suffix == ".py" or (p / "__init__.py").exists()} - NOT_ROOMS
 
 
 @pytest.mark.parametrize("folder", FLOORS)
@@ -277,7 +269,7 @@ def test_floors_name_what_is_there(folder: str) -> None:
 
 def test_every_folder_of_rooms_has_floors() -> None:
     faces = [p.parent.relative_to(ROOT) for wing in WINGS for p in (ROOT / wing).rglob("__init__.py")]
-    assert set(FLOORS) == {face.parent.as_posix() for face in faces if len(face.parts) > 1}
+    assert set(FLOORS) == {face.parent.as_posix() for face in faces} | {"base", "screen"}
 
 
 def test_the_page_draws_the_floors() -> None:

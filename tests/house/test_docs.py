@@ -17,7 +17,9 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+import dgrr.base
 import dgrr.runtime
+import dgrr.screen
 import dgrr.tape
 import dgrr.trace
 
@@ -103,9 +105,8 @@ def test_a_page_that_is_wrong_is_found(
 
 
 def modules() -> list[str]:
-    wings = (dgrr.tape, dgrr.runtime, dgrr.trace)
-    shared = [f"dgrr.{p.stem}" for p in ROOT.glob("*.py") if not p.stem.startswith("__")]
-    return shared + [m.name for wing in wings for m in pkgutil.walk_packages(wing.__path__, f"{wing.__name__}.")]
+    wings = (dgrr.base, dgrr.screen, dgrr.tape, dgrr.runtime, dgrr.trace)
+    return [m.name for wing in wings for m in pkgutil.walk_packages(wing.__path__, f"{wing.__name__}.")]
 
 
 @pytest.mark.parametrize("module_name", [*modules(), "dgrr.tape", "dgrr.runtime", "dgrr.trace"])

@@ -56,7 +56,7 @@ NARROWING = (
 """What asserts may do: say to type checkers what is known, and check constants of the file that they stand in."""
 
 
-@pytest.mark.parametrize("wing", ["tape", "runtime", "trace"])
+@pytest.mark.parametrize("wing", ["base", "screen", "tape", "runtime", "trace"])
 def test_no_promise_rests_on_an_assert(wing: str) -> None:
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}"

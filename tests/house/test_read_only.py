@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dgrr import kernel_cache
+from dgrr.base import kernel_cache
 from dgrr.trace.cli import main
 
 pytestmark = pytest.mark.xdist_group("compiled programs")  # they share what one process compiled

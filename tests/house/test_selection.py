@@ -24,7 +24,7 @@ def test_what_is_named_is_there(name: str) -> None:
         ("tests/golden/test_bits.py::test_the_bits_are_those_of_the_file[haswell]", True),
         ("tests/golden/test_bits.py::test_the_bits_are_those_of_the_file[default]", False),
         ("tests/golden/test_bits.py::test_the_shares_are_the_whole", False),
-        ("tests/test_system.py::test_every_call", True),
+        ("tests/base/test_system.py::test_every_call", True),
         ("tests/tape/test_tape.py::test_system", False),
     ],
 )

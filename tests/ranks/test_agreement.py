@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.computing import versions
+from dgrr.base.computing import versions
 from dgrr.runtime import SGD, Adam, Dataset, Trainer
 from dgrr.runtime.ranks.agreement import AgreementError, digests, require_agreement
 from dgrr.runtime.ranks.texts import texts_of_all

@@ -5,8 +5,8 @@ import os
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ...atomic_file import replacing
-from ...panels import Printed
+from ...base.atomic_file import replacing
+from ...screen.panels import Printed
 from ..exit_codes import Exit
 from ..v2.check.report import Finding
 from ..v2.verdict import Verdict

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from ... import system
+from ...base import system
 from ..exit_codes import Exit
 from ..file_version import TraceFileError, open_regular
 from ..v2.check.report import Finding

@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.filesize import decimal
 
-from ... import kernel_cache
+from ...base import kernel_cache
 from ..exit_codes import Exit
 from ..file_version import TraceFileError
 from .answer import Answer, done

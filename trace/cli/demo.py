@@ -15,9 +15,9 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
-from ...curves import plotted
 from ...runtime import SGD, Adam, NonFiniteError, Result, Trainer, data
 from ...runtime.optim import Rule
+from ...screen.curves import plotted
 from ...tape import AnyVar, nn, ops
 from ..exit_codes import Exit
 from ..file_version import TraceFileError

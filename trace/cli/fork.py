@@ -4,7 +4,7 @@ import argparse
 import os
 from contextlib import suppress
 
-from ... import system
+from ...base import system
 from ...runtime import NonFiniteError
 from ...runtime.optim.groups import Optimizer, require_optimizer
 from ...tape import DgrrError

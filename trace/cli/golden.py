@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ...atomic_file import require_replaceable
+from ...base.atomic_file import require_replaceable
 from ..exit_codes import Exit
 from ..file_version import version_of
 from ..golden.commands import Train, check, record

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
-from ...ulp import exact
+from ...base.ulp import exact
 from ..v2.errors import NotRecordedError
 from ..v2.read.reader import StepView, Trace
 

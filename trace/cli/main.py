@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack, redirect_stdout
 from typing import TextIO
 
-from ... import system
-from ...interruption import interruptible
+from ...base import system
+from ...base.interruption import interruptible
 from ..exit_codes import Exit
 from ..file_version import TraceFileError, TruncatedFileError
 from ..v2.errors import InvalidTraceError, TraceWriteError

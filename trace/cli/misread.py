@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array
-from ...showing import characters
+from ...base.arrays import Array
+from ...screen.showing import characters
 
 SIDE = 8
 """Pixels of a digit, each way."""

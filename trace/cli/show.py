@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from rich.console import Console
 from rich.live import Live
 
-from ...showing import styled, text_width
+from ...screen.showing import styled, text_width
 from ..showing import folder as folders
 from ..showing.follow import follow
 from ..showing.overview import Run, overview

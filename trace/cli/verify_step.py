@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ...runtime import Adam, CapturedStep, capture
 from ...tape import AnyTensor, AnyVar, DgrrError, nn, ops
 from ...tape.numerics.math.random import uniform

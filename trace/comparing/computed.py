@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from ...arrays import Array
-from ...completed_step import CompletedStep, RuleGroup
+from ...base.arrays import Array
+from ...base.completed_step import CompletedStep, RuleGroup
 from ...runtime.ir.step_tape import tape_of
 from ...tape import NUMERICS, DgrrError
 from ..replaying.execution import CannotExecuteError, ComputedStep, Execution, LossFn

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ...curves import Scale
+from ...screen.curves import Scale
 from ..plain import plain
 from ..v2.read.reader import Trace
 

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any, Literal
 
-from ...completed_step import TapeNode
+from ...base.completed_step import TapeNode
 from ..v2.read.op_digests import OpDigests
 
 LEAF = "leaf"

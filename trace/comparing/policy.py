@@ -9,8 +9,8 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays import Array
-from ...ulp import same_bits, ulp_distances
+from ...base.arrays import Array
+from ...base.ulp import same_bits, ulp_distances
 
 GRAMMAR = "'bitwise', 'ulp=4' or 'rtol=1e-5,atol=1e-8'"
 

@@ -5,9 +5,9 @@ from enum import Enum
 from textwrap import wrap
 from typing import Any
 
-from ...curves import ASCII, BLOCKS
-from ...panels import Printed
-from ...showing import characters
+from ...screen.curves import ASCII, BLOCKS
+from ...screen.panels import Printed
+from ...screen.showing import characters
 from ..plain import plain
 from ..v2.verdict import Verdict
 from .losses import LossCurves

@@ -6,8 +6,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from ...arrays import Array
-from ...ulp import FARTHEST, exact, ulp_distances
+from ...base.arrays import Array
+from ...base.ulp import FARTHEST, exact, ulp_distances
 from ..plain import plain
 from ..v2.format.digest import canonical
 from .policy import Tolerance

@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from ...arrays import Arrays
+from ...base.arrays import Arrays
 from ...tape import DgrrError
 from ..replaying.execution import Batches, CannotExecuteError, Execution, LossFn
 from ..replaying.replay_state import Rules, UnknownRuleError, by_name, recorded_groups

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ..v2.read.reader import Trace
 
 

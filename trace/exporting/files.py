@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias, get_args
 
-from ...atomic_file import replacing
+from ...base.atomic_file import replacing
 from ..plain import plain
 from ..v2.read.reader import Form, Trace, TraceLike, open_trace
 from .columns import Columns

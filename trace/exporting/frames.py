@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ..v2.read.reader import Form, Trace
 from .columns import Coded, Columns
 from .packages import package

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ..replaying.execution import Batches, LossFn
 from ..replaying.replay_state import Rules, state_after
 from ..replaying.travel import RebuildError, at

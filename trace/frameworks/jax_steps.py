@@ -5,8 +5,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...arrays import Array
-from ...completed_step import CompletedStep
+from ...base.arrays import Array
+from ...base.completed_step import CompletedStep
 from ...runtime.optim import Rule
 from ...runtime.optim.methods.rules import FUSED
 from ..v2.write.open_recorder import Mode

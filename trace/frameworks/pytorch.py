@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array
-from ...completed_step import CompletedStep
+from ...base.arrays import Array
+from ...base.completed_step import CompletedStep
 from ..v2.write.open_recorder import Mode
 from ..v2.write.ops_schedule import RecordOps
 from ..v2.write.recorder import Recorder

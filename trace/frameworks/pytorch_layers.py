@@ -7,8 +7,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from ...arrays import Array
-from ...completed_step import StepTape, TapeNode
+from ...base.arrays import Array
+from ...base.completed_step import StepTape, TapeNode
 from ...tape.location import WINGS, Location
 from .pytorch_arrays import array
 from .shared import leaves

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ...runtime.optim import SGD, Adam, AdamW, Rule
 from ...tape.errors import DomainError
 from .laws import corrections, joined, name_of

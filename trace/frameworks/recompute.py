@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array
-from ...panels import Printed
+from ...base.arrays import Array
+from ...base.ulp import ulp_distances
 from ...runtime.optim import Rule
+from ...screen.panels import Printed
 from ...tape.errors import DgrrError
-from ...ulp import ulp_distances
 from ..comparing.policy import Policy, PolicyLike, Tolerance
 from ..comparing.tensors import histogram_line, ulp_histogram
 from ..v2.check.difference import Difference

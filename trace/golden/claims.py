@@ -4,7 +4,7 @@ import os
 from hashlib import sha256
 from pathlib import Path
 
-from ... import system
+from ...base import system
 
 
 def claim(folder: Path, name: str, owner: str) -> str:

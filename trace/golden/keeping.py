@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from ...atomic_file import replacing
+from ...base.atomic_file import replacing
 from ..comparing.compare import compare
 from ..comparing.policy import Policy
 from .errors import GoldenError, GoldenMismatchError

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays import Array, Arrays
-from ...completed_step import CompletedStep
+from ...base.arrays import Array, Arrays
+from ...base.completed_step import CompletedStep
 from ...runtime.captured.captured_step import CapturedStep
 from ...runtime.captured.completed import completed
 from ...runtime.ir.step_tape import tape_of

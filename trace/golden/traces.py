@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays import Arrays
+from ...base.arrays import Arrays
 from .asked import Asked
 from .claims import claim
 from .names import SUFFIX, checked_name

@@ -11,10 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...arrays import Array
-from ...completed_step import EMA, FROZEN, of_group
-from ...curves import sparkline
-from ...panels import Described
+from ...base.arrays import Array
+from ...base.completed_step import EMA, FROZEN, of_group
 from ...runtime.captured.completed import completed
 from ...runtime.optim.averages import HYPERPARAMETER as DECAY
 from ...runtime.optim.groups import Groups, Optimizer
@@ -25,7 +23,9 @@ from ...runtime.step.tree import Order
 from ...runtime.step.update import OnNonfinite, Recipe
 from ...runtime.training.modes import StepMode, StepRunner
 from ...runtime.training.recorder_protocol import Digest, RunStart, TraceOptions
-from ...showing import counted
+from ...screen.curves import sparkline
+from ...screen.panels import Described
+from ...screen.showing import counted
 from ..v2.format.digest import Algorithm, Batch
 from ..v2.read.reader import StepView, Trace
 from ..v2.write.open_recorder import Parent, open_recorder

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import count, islice, tee
 from typing import Any, TypeAlias
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ...runtime.data import Epochs
 from ...runtime.optim import clip_by_global_norm, clip_by_value
 from ...runtime.step.batch import batch_arrays

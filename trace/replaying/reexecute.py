@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ...arrays import Array, Arrays
+from ...base.arrays import Array, Arrays
 from ...runtime.step.batch import batch_arrays, map_batch
 from ..v2.check.difference import first_difference
 from ..v2.check.report import Finding

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ...tape import NUMERICS
 from ..progress import showing
 from ..v2.check.difference import first_difference

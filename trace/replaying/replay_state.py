@@ -8,8 +8,8 @@ from typing import TypeAlias
 from typing_extensions import TypeIs
 
 from ... import runtime
-from ...arrays import Array
-from ...completed_step import EMA, FROZEN, of_group
+from ...base.arrays import Array
+from ...base.completed_step import EMA, FROZEN, of_group
 from ...runtime.optim import Rule
 from ...runtime.optim.averages import HYPERPARAMETER, Averages, ema_key
 from ...runtime.optim.groups import Groups, ParameterGroup

@@ -8,12 +8,12 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from ...arrays import Array
-from ...panels import facts, folded, panel
+from ...base.arrays import Array
 from ...runtime.optim.groups import Optimizer
 from ...runtime.step.evaluate import Evaluation
 from ...runtime.step.update import OnNonfinite
 from ...runtime.training.modes import StepMode
+from ...screen.panels import facts, folded, panel
 from ...tape import NUMERICS, AnyTensor, Tape
 from ...tape.graph.backward import DenseGrads
 from ...tape.values.tables import Table, statistics

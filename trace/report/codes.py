@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 
 ZERO, ABSENT, NON_FINITE = 0, 65534, 65535
 LOWEST, PER_DECADE = -50.0, 650.0

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ...tape.values.tables import statistics
 
 FIGURES = ("norm", "min", "max", "zeros", "nonfinite")

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array
-from ...completed_step import StepTape, TapeNode
+from ...base.arrays import Array
+from ...base.completed_step import StepTape, TapeNode
 from ..v2.errors import InvalidTraceError
 from ..v2.read.reader import Trace
 from .figures import norm

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 
 _KINDS = {"float64": "f64", "float32": "f32", "uint32": "u32", "uint16": "u16", "uint8": "u8"}
 

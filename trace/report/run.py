@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ...runtime.ir.step_tape import tape_of
 from ..comparing.settings import environment_of
 from ..diagnosed import diagnosed

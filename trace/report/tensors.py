@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Array
+from ...base.arrays import Array
 from ..v2.format.constants import TensorRole
 from ..v2.read.reader import Trace
 from .chosen import Chosen

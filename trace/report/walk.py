@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ...arrays import Array, Arrays
+from ...base.arrays import Array, Arrays
 from ...tape import NUMERICS
 from ..replaying.execution import Batches, LossFn
 from ..replaying.reexecute import FailedError, Model, advance

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ... import __version__
-from ...atomic_file import replacing, require_replaceable
+from ...base.atomic_file import replacing, require_replaceable
 from ..comparing.result import Comparison
 from ..replaying.replay import replay
 from ..replaying.replay_state import Rules

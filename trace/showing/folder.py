@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from rich.console import RenderableType
 
-from ...showing import counted, drawn
+from ...screen.showing import counted, drawn
 from ..file_version import MAGIC, TraceFileError, TruncatedFileError, version_of
 from ..v2.errors import InvalidTraceError
 from ..v2.format.constants import VERSION, TensorRole

@@ -10,9 +10,9 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ...curves import plotted, sparkline
-from ...diagnosis import Remark, worth_a_look
-from ...showing import counted, drawn, facts_grid, rate, size
+from ...base.diagnosis import Remark, worth_a_look
+from ...screen.curves import plotted, sparkline
+from ...screen.showing import counted, drawn, facts_grid, rate, size
 from ..diagnosed import diagnosed
 from ..replaying.validate import validate
 from ..v2.check.report import Report

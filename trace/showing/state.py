@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from ... import system
+from ...base import system
 from ..file_version import TraceFileError, open_regular
 from ..v2.format.constants import PARTIAL_SUFFIX
 from ..v2.read.reader import Trace

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...ulp import ulp_distance, ulp_distances
+from ...base.ulp import ulp_distance, ulp_distances
 from .compiled import Words
 from .layout import FLOAT_FIELDS
 from .reader import BLOCK_RECORDS, TraceReader

@@ -1,6 +1,6 @@
 """All that numba compiles for version 1: CRC, data, model, the training loop and the scan of the validator.
 
-It stands in one file, apart from the order of floats (`dgrr.ulp`), because numba's cache notices a change of the
+It stands in one file, apart from the order of floats (`dgrr.base.ulp`), because numba's cache notices a change of the
 file that defines a function, not of the files whose functions it calls. Nothing here uses fastmath: every operation
 rounds once, in the order written, and no multiplication is contracted with an addition.
 """
@@ -14,7 +14,7 @@ import numpy as np
 from numba import config, njit
 from numpy.typing import NDArray
 
-from ... import kernel_cache, ulp
+from ...base import kernel_cache, ulp
 
 Word: TypeAlias = np.uint64
 Int: TypeAlias = int | np.uint64

@@ -1,6 +1,6 @@
 """A step of a valid trace, shown whole: recorded fields, CRCs, and what can be derived from them."""
 
-from ...ulp import ulp_distance
+from ...base.ulp import ulp_distance
 from .compiled import sample, updated
 from .layout import FLOAT_FIELDS, Header, Record, record_crc32, record_offset
 from .report import table, three_ways

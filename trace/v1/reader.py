@@ -10,7 +10,7 @@ from types import TracebackType
 
 import numpy as np
 
-from ... import system
+from ...base import system
 from ..file_version import TraceFileError, open_regular, os_errors_named
 from .compiled import Words
 from .layout import HEADER_SIZE, RECORD_SIZE, RECORD_WORDS, record_offset

@@ -10,8 +10,8 @@ import os
 from contextlib import suppress
 from types import TracebackType
 
-from ... import system
-from ...atomic_file import require_replaceable, sync_folder
+from ...base import system
+from ...base.atomic_file import require_replaceable, sync_folder
 from ..file_version import os_errors_named
 from .compiled import Words
 from .file_crc import valid_records_crc32

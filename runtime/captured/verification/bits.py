@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from .report import CheckError
 
 

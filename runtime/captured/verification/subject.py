@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...ir.graph import IRGraph, IRNode, Role
 from ...ir.record import gradients_graph, step_graph
 from ...lower.bind import Bound

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ....tape.errors import DomainError
 from ...step.batch import map_batch
 from .graph import ExportError

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import Arrays
-from ....atomic_file import replacing
+from ....base.arrays import Arrays
+from ....base.atomic_file import replacing
 from ....tape.graph.node import Node
 from ...ir.forward import ForwardRecording, record_forward
 from ...step.batch import map_batch

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ....tape.errors import DgrrError
 from ....tape.values.spec import Spec
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any, cast
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ....tape import AnyVar, Context, DgrrError, Tape, Var, nn
 from ....tape.values.dtypes import FLOATS
 from ...step.batch import batch_arrays

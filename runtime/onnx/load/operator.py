@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ....tape import AnyVar, Tape, Var
 from ....tape.errors import DgrrError
 

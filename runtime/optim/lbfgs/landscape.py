@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ....arrays import Array, Arrays
+from ....base.arrays import Array, Arrays
 from ....tape.errors import DomainError, NonFiniteError
 from ..arrays import check_float, check_in_place, check_like, check_names
 from .vectors import total

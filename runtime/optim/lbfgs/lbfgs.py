@@ -3,7 +3,7 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
-from ....arrays import Array, Arrays
+from ....base.arrays import Array, Arrays
 from ....tape.errors import DomainError
 from ..arrays import check_float
 from ..scalars import number, whole

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from math import inf, isfinite, isnan, nan, sqrt
 from typing import NamedTuple
 
-from ....arrays import Array
+from ....base.arrays import Array
 
 ENOUGH = 1e-4
 """The share of the decrease that the slope promises which a step must have."""

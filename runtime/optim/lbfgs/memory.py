@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ....tape.errors import DomainError
 from ..arrays import check_like
 from .vectors import dot

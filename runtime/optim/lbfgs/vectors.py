@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ....tape import AnyTensor, ops
 
 

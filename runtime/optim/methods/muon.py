@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 from math import inf
 from typing import Any, ClassVar
 
-from ....arrays import Array, Arrays
+from ....base.arrays import Array, Arrays
 from ....tape import AnyVar, ShapeError
 from ..rates.schedules import Schedule
 from ..scalars import number, whole

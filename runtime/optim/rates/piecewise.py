@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ....tape import AnyVar, DomainError, ops
 from ..scalars import fraction, number, whole
 from .schedules import Checks, Schedule, ScheduleNodes, Vector

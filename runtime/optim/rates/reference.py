@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ..reference import power
 from .kernels import COSINE, NUMBERS, ONE_CYCLE, STEP_DECAY, anneal
 

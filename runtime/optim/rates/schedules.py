@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ....tape import AnyVar, DomainError
 from ....tape.numerics.engine.kernel import Kernel
 from ....tape.numerics.engine.launch import Words, launch

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ....tape import AnyVar, DomainError, Tape, ops
 from .schedules import Schedule, ScheduleNodes, Vector
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .... import kernel_cache
+from ....base import kernel_cache
 from ...errors import DgrrError
 from ..engine.chain import Chain
 from ..engine.disk_cache import stamp_of

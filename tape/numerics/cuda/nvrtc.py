@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from .... import kernel_cache
+from ....base import kernel_cache
 from ..engine.disk_cache import UNUSED_DAYS
 
 PACKAGE = Path(kernel_cache.__file__).parent

@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from .... import kernel_cache
+from ....base import kernel_cache
 from .numba_internals import VERSIONS, KernelCache, dumps, use_cache
 from .sources import sources_digest
 

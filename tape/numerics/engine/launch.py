@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from .kernel import Kernel, call
 from .machine import run as run_rows
 from .threads import THREADS

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from .... import kernel_cache
+from ....base import kernel_cache
 from .numba_internals import COMPILING
 from .telling import Told, telling
 from .threads import THREADS

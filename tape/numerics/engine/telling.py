@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.file_proxy import FileProxy
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from ....showing import has_bar
+from ....screen.showing import has_bar
 
 Told = Callable[[str], None]
 """Is given the name of each thing that has been compiled."""

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from .... import system
+from ....base import system
 from .machine import LINE, PARKED, STOP, YIELD, help_out
 
 

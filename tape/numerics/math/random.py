@@ -19,7 +19,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...errors import DomainError, DTypeError
 from .philox import MAX_WORDS, WORD, words
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ..exact_fma import fma
 from .reference import exp, log
 

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...values.tensor import AnyTensor
 from ..elementwise.arithmetic import scale
 from ..elementwise.exponential import exp, log

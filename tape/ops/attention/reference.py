@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...numerics.math.reference import exp, tanh
 from ...numerics.math.reference_sums import matmul, row_max, row_sum
 

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...errors import DomainError, DTypeError, ShapeError
 from ...record.composed import composed, fitted
 from ...record.op import OPS

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...numerics.sizes import Sizes
 from ...values.spec import Spec
 from . import reference_dense as reference

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...numerics.exact_fma import fma
 from ...numerics.math.reference_sums import CHAIN_BLOCK
 

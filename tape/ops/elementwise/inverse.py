@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...numerics.engine.kernel import Kernel
 from ...numerics.math import reference
 from ...record.lowering import Slot, elementwise

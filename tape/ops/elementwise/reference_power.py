@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...numerics.math import reference
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...record.lowering import Slot, elementwise
 from ...record.op import op
 from ...record.samples import unary

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...errors import DTypeError, ShapeError
 from ...numerics.basic import arithmetic
 from ...record.derivative import NO_GRAD

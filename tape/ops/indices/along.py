@@ -5,7 +5,7 @@
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...errors import BoundsError, DomainError, ShapeError
 from ...numerics.sizes import Sizes
 from ...record.derivative import NO_GRAD

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 
 
 def index_add(x: Array, indices: Array, values: Array, axis: int = 0) -> Array:

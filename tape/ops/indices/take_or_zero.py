@@ -5,7 +5,7 @@
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...errors import DomainError, DTypeError, ShapeError
 from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot, call

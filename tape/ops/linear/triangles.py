@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...errors import ShapeError
 from ...numerics.math import reference_sums
 from ...numerics.sizes import Sizes

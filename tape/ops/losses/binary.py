@@ -4,7 +4,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...errors import DomainError, ShapeError
 from ...record.composed import composed, fitted
 from ...record.samples import Sample, bad

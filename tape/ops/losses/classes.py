@@ -6,7 +6,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...errors import BoundsError, DomainError, DTypeError, ShapeError
 from ...numerics.math import reference_sums
 from ...numerics.math.exact import difference, quotient

@@ -4,7 +4,7 @@ from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...errors import DomainError, DTypeError
 from ...numerics.math import reference_sums
 from ...numerics.math.exact import quotient

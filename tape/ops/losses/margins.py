@@ -5,7 +5,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...errors import BoundsError, DomainError, DTypeError, ShapeError
 from ...numerics.math import reference_sums
 from ...record.composed import composed, fitted

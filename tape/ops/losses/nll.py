@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...errors import BoundsError, DomainError, DTypeError, ShapeError
 from ...numerics.math import reference_sums
 from ...numerics.math.exact import difference, quotient

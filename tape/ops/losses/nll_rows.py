@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...errors import BoundsError
 from ...numerics.math import reference_sums
 from ...record.derivative import NO_GRAD

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...errors import DomainError, DTypeError, ShapeError
 from ...numerics.math import reference_sums
 from ...numerics.sizes import Sizes

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...errors import DomainError, DTypeError, ShapeError
 from ...numerics.math import reference as math_reference, reference_sums
 from ...numerics.simd import sums as reduce_kernels

@@ -4,7 +4,7 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...errors import DomainError
 from ...numerics.math.exact import quotient
 from ...record.composed import composed, fitted

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...numerics.math.reference import exp, log
 from ..reduce.reference import first_extreme
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...errors import BoundsError, ShapeError
 from ...numerics.sizes import Sizes
 from ...record.composed import composed, fitted

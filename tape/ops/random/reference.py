@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...numerics.math import random, reference
 from ...numerics.math.philox import WORD, words
 from ...numerics.sizes import Sizes

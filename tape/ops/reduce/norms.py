@@ -5,7 +5,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...errors import DomainError
 from ...numerics.math.exact import quotient
 from ...numerics.math.reference_sums import reduce_sum as sum_reference

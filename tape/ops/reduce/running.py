@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...errors import DTypeError, ShapeError
 from ...numerics.engine.kernel import Kernel
 from ...record.composed import composed, fitted

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...errors import BoundsError, DTypeError, ShapeError
 from ...numerics.sizes import Sizes
 from ...record.composed import composed, fitted

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...errors import DomainError, DTypeError, ShapeError
 from ...numerics.sizes import Sizes
 from ...record.lowering import Slot, call, view

@@ -2,7 +2,7 @@
 
 from typing import Any, TypeVar
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...errors import DomainError, ShapeError
 from ...record.composed import composed, fitted
 from ...record.samples import Sample, bad

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...errors import BoundsError, ShapeError
 from ...numerics.sizes import Sizes
 from ...record.kinds import MISFIT, shown, whole

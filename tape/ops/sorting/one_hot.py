@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ...errors import BoundsError, DomainError, DTypeError
 from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot, call

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ....arrays import Array
+from ....base.arrays import Array
 
 
 def argsort(x: Array, axis: int = -1, descending: bool = False) -> Array:

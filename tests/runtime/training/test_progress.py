@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from dgrr import showing
 from dgrr.runtime import SGD, Dataset, Trainer
 from dgrr.runtime.training import progress
 from dgrr.runtime.training.progress import Lines, Silent, reporting
-from dgrr.showing import has_bar, rate
+from dgrr.screen import showing
+from dgrr.screen.showing import has_bar, rate
 
 ESCAPE = "\x1b"
 

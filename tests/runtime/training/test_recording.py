@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dgrr.completed_step import CompletedStep
+from dgrr.base.completed_step import CompletedStep
 from dgrr.runtime import SGD, Adam, NonFiniteError, RecorderError, Trainer, gradients, state_digest
 from dgrr.runtime.optim import Rule
 from dgrr.runtime.training import recorder_protocol

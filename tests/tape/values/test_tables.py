@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from dgrr.showing import cell
+from dgrr.screen.showing import cell
 from dgrr.tape import DomainError, Tape
 from dgrr.tape.values.tables import Table, statistics
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dgrr.interruption import end, interruptible
+from dgrr.base.interruption import end, interruptible
 
 from ...crash.interrupt import ended, is_right
 
@@ -28,7 +28,7 @@ raise SystemExit(__main__.main())
 
 FINALIZED = """
 import os, signal
-from dgrr.interruption import arm
+from dgrr.base.interruption import arm
 arm()
 
 class Thing:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.curves import ASCII, BLOCKS
+from dgrr.screen.curves import ASCII, BLOCKS
 from dgrr.trace import Cause, Comparison, OpDifference, TapeNode, TensorDifference, Verdict, compare
 from dgrr.trace.comparing.losses import LossCurves
 from dgrr.trace.comparing.policy import BITWISE

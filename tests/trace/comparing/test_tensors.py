@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from dgrr.base.ulp import FARTHEST
 from dgrr.trace.comparing.policy import BITWISE, Tolerance
 from dgrr.trace.comparing.tensors import TensorDifference, tensor_difference
-from dgrr.ulp import FARTHEST
 
 
 def difference(a: Any, b: Any, dtype: type = np.float32, tolerance: Tolerance = BITWISE) -> TensorDifference:

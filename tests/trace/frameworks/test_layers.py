@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.completed_step import StepTape
+from dgrr.base.completed_step import StepTape
 from dgrr.trace import OpDigests, compare, open_trace, record_torch
 from dgrr.trace.frameworks.pytorch_layers import LayerTape
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dgrr.base.ulp import ulp_distances
 from dgrr.trace import InvalidTraceError, open_recorder, recompute, record_torch, replay
-from dgrr.ulp import ulp_distances
 
 from .pytorch_runs import Made, batches, cross_entropy, network, sgd, torch, train
 from .test_pytorch import Factory, two_groups

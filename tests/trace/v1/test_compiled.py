@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from dgrr import kernel_cache, ulp
+from dgrr.base import kernel_cache, ulp
 from dgrr.trace.v1 import compiled
 from dgrr.trace.v1.compiled import gradients, sample, train_block, updated
 

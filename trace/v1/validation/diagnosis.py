@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from ....ulp import ulp_distance
+from ....base.ulp import ulp_distance
 from ..compiled import gradients, sample
 from ..layout import Record
 from ..report import float_bits

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ....ulp import ulp_distance
+from ....base.ulp import ulp_distance
 from ...exit_codes import Exit
 from .. import compiled
 from ..layout import FLOAT_FIELDS, Header, Record, record_crc32

@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....arrays import Array
-from ....ulp import exact, same_bits, ulp_distances
+from ....base.arrays import Array
+from ....base.ulp import exact, same_bits, ulp_distances
 from ..format.digest import canonical
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ....panels import Printed
+from ....screen.panels import Printed
 from ...exit_codes import Exit
 from ..verdict import Verdict
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 
-from .... import system
+from ....base import system
 from ...file_version import TraceFileError, open_regular
 from ..errors import DamageError, InvalidTraceError
 from ..format.constants import VERSION

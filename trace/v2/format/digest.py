@@ -16,7 +16,7 @@ import numpy as np
 import xxhash
 from typing_extensions import Buffer
 
-from ....arrays import Array
+from ....base.arrays import Array
 from .constants import DTYPE_CODES, TAG_DATA, TAG_ROOT, U32
 
 Batch: TypeAlias = Mapping[str, Array] | Sequence[Array] | Array

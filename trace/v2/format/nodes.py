@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, cast
 
-from ....completed_step import TapeNode
+from ....base.completed_step import TapeNode
 from ..errors import InvalidTraceError
 from ..verdict import Verdict
 from .digest import NUMPY_DTYPES

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from ....completed_step import FROZEN
+from ....base.completed_step import FROZEN
 from .constants import ITEM_BYTES, TensorRole
 from .limits import Limits
 

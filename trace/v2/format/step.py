@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from typing_extensions import Buffer
 
-from ....arrays import Array
+from ....base.arrays import Array
 from ..errors import InvalidTraceError
 from ..verdict import Verdict
 from .constants import BATCH_ID_LENGTH, STEP_FIXED, U64, StepFlag

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from .... import system
-from ....atomic_file import sync_folder
+from ....base import system
+from ....base.atomic_file import sync_folder
 from ...file_version import TraceFileError, open_regular
 from ..format.constants import PARTIAL_SUFFIX, SEAL_MAGIC, SEAL_TAIL
 from ..format.limits import Limits

@@ -9,13 +9,13 @@ from typing import Any, Literal, Self, TypeAlias, overload
 
 import numpy as np
 
-from .... import system
-from ....arrays import Array
-from ....completed_step import of_group
-from ....curves import sparkline
-from ....panels import facts, folded, grid, panel
-from ....plotting import curve
-from ....showing import counted, listed, shown_rows
+from ....base import system
+from ....base.arrays import Array
+from ....base.completed_step import of_group
+from ....screen.curves import sparkline
+from ....screen.panels import facts, folded, grid, panel
+from ....screen.plotting import curve
+from ....screen.showing import counted, listed, shown_rows
 from ...file_version import open_regular
 from ..errors import NotRecordedError, UnsealedTraceWarning
 from ..format.constants import PARTIAL_SUFFIX, StepFlag, TensorRole

@@ -5,8 +5,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from ....arrays import Array
-from ....completed_step import TapeNode
+from ....base.arrays import Array
+from ....base.completed_step import TapeNode
 from ..errors import InvalidTraceError, NotRecordedError
 from ..format.constants import FrameType
 from ..format.digest import NUMPY_DTYPES, TensorDigest

@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from ....completed_step import TapeNode
+from ....base.completed_step import TapeNode
 from ..errors import DamageError, InvalidTraceError
 from ..format.constants import (
     COMMIT,

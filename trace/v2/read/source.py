@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from zlib import crc32
 
-from .... import system
+from ....base import system
 from ..errors import DamageError, InvalidTraceError
 from ..format.constants import HEAD_LENGTH, HEADER_LENGTH, KNOWN, SKIPPABLE, pad8
 from ..format.digest import Algorithm

@@ -4,7 +4,7 @@ import os
 import platform
 from pathlib import Path
 
-from ....computing import versions
+from ....base.computing import versions
 
 
 def describe_environment() -> dict[str, str | int]:

@@ -11,8 +11,8 @@ from typing import IO, NamedTuple, Self
 
 from typing_extensions import Buffer
 
-from .... import system
-from ....atomic_file import replacing, require_replaceable, sync_folder
+from ....base import system
+from ....base.atomic_file import replacing, require_replaceable, sync_folder
 from ...file_version import TraceFileError, open_regular
 from ..errors import InvalidTraceError, TraceWriteError
 from ..format.constants import PARTIAL_SUFFIX

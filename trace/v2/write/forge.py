@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from .... import system
-from ....atomic_file import replacing
+from ....base import system
+from ....base.atomic_file import replacing
 from ...file_version import open_regular
 from ..errors import NotRecordedError
 from ..format.digest import NUMPY_DTYPES, tensor_digest

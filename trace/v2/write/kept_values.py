@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from ....arrays import Array
-from ....completed_step import CompletedStep
+from ....base.arrays import Array
+from ....base.completed_step import CompletedStep
 from ..format.constants import TensorRole
 from ..format.digest import Algorithm, canonical, tensor_digest
 from ..format.layout import FrameLayout

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from json import dumps
 from typing import Literal, NamedTuple
 
-from ....arrays import Arrays
-from ....completed_step import RuleGroup
+from ....base.arrays import Arrays
+from ....base.completed_step import RuleGroup
 from ..format.constants import DEFAULT_PAYLOAD, RecordMode
 from ..format.digest import Algorithm
 from ..format.header import Header

@@ -6,8 +6,8 @@ from types import TracebackType
 from typing import Literal, Self, TypeAlias, get_args
 from warnings import warn
 
-from ....arrays import Array
-from ....completed_step import CompletedStep, StepTape, of_group
+from ....base.arrays import Array
+from ....base.completed_step import CompletedStep, StepTape, of_group
 from ..errors import RepeatedStepWarning
 from ..format.constants import BATCH_ID_LENGTH, RecordMode, StepFlag
 from ..format.digest import InputDigest, raw, state_root, tensor_digest

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from json import dumps
 from typing import Any
 
-from .... import system
-from ....panels import Printed
+from ....base import system
+from ....screen.panels import Printed
 from ...exit_codes import Exit
 from ...file_version import open_regular, version_of
 from ..check.report import Finding, Report

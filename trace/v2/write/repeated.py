@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from json import dumps
 from typing import NamedTuple
 
-from .... import system
+from ....base import system
 from ...file_version import TraceFileError, open_regular
 from ..errors import InvalidTraceError
 from ..format.constants import FrameType

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from ....completed_step import TapeNode
+from ....base.completed_step import TapeNode
 from ..format.constants import U64
 from ..format.control_frames import EventRecord, SealRecord
 from ..format.keyframe import KeyframeRecord

@@ -4,7 +4,7 @@ import os
 import time
 from dataclasses import replace
 
-from .... import system
+from ....base import system
 from ...file_version import open_regular
 from ..check.validate import checked
 from ..errors import DamageError

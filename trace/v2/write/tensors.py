@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....arrays import Array, Arrays
-from ....completed_step import RuleGroup, of_group
+from ....base.arrays import Array, Arrays
+from ....base.completed_step import RuleGroup, of_group
 from ..errors import NonFiniteError
 from ..format.constants import TensorRole
 from ..format.digest import NUMPY_DTYPES, Algorithm, TensorDigest, canonical_nan, dtype_name, surely_finite

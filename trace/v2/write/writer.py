@@ -7,7 +7,7 @@ from typing import Self
 
 from typing_extensions import Buffer
 
-from ....completed_step import TapeNode
+from ....base.completed_step import TapeNode
 from ..errors import TraceWriteError
 from ..format.constants import COMMIT, HEADER_LENGTH, MORE, STEPS_PER_INDEX, TAG_RUN, FrameType
 from ..format.control_frames import EventRecord, IndexRecord, SealRecord

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .....arrays import Array
+from .....base.arrays import Array
 from .....tape.numerics.engine.launch import Words, run
 from .....tape.record.lowering import ViewStep, order
 from .....tape.record.op import OPS

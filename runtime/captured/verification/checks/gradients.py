@@ -6,7 +6,7 @@ from math import isfinite
 
 import numpy as np
 
-from .....arrays import Array
+from .....base.arrays import Array
 from .....tape.numerics.math.random import uniform
 from .....tape.record.op import OPS
 from ....ir.graph import IRNode, gradient_name

@@ -5,7 +5,7 @@ import tracemalloc
 
 import numpy as np
 
-from .....arrays import Array
+from .....base.arrays import Array
 from ....step.memory import ALIGNMENT
 from ..bits import owner_of
 from ..extents import extent

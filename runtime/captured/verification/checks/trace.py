@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .....arrays import Array
+from .....base.arrays import Array
 from .....tape.numerics.engine import machine
 from .....tape.numerics.engine.threads import THREADS
 from .....tape.record.op import OPS

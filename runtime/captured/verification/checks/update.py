@@ -1,6 +1,6 @@
 """The update: what a replay makes of parameters and state is what the rule makes of the consumed gradients."""
 
-from .....arrays import Arrays
+from .....base.arrays import Arrays
 from ..bits import copied, difference, require_same
 from ..report import CheckError
 from ..subject import Subject

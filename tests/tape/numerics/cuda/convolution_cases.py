@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dgrr.arrays import Array
+from dgrr.base.arrays import Array
 from dgrr.tape.numerics.engine.kernel import Kernel
 from dgrr.tape.numerics.engine.launch import Words, launch
 from dgrr.tape.ops.conv.kernels.forward import convolve, interleave, pack_weights

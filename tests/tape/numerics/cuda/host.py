@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import dgrr
-from dgrr.arrays import Array
+from dgrr.base.arrays import Array
 from dgrr.tape.numerics.cuda.written import SCRATCH, WORDS, Launch, Words, written
 
 PACKAGE = Path(dgrr.__file__).parent

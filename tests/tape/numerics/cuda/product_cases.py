@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dgrr.arrays import Array
+from dgrr.base.arrays import Array
 from dgrr.tape.numerics.cuda.tiles import BLOCK, TILES
 from dgrr.tape.numerics.cuda.written import Words
 from dgrr.tape.numerics.engine.launch import launch

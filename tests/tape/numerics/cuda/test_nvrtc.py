@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dgrr import kernel_cache
+from dgrr.base import kernel_cache
 from dgrr.tape.numerics.cuda import nvrtc
 
 from .host import needs_cuda

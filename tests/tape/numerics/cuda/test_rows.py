@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.arrays import Array
+from dgrr.base.arrays import Array
 from dgrr.runtime.optim import kernels as optimizers
 from dgrr.tape.numerics.cuda.rows import ROW_BLOCK
 from dgrr.tape.numerics.cuda.written import Launch

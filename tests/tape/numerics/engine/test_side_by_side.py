@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from dgrr import kernel_cache
+from dgrr.base import kernel_cache
 from dgrr.tape.numerics.engine import side_by_side, telling
 from dgrr.tape.numerics.engine.side_by_side import Task, compile_side_by_side
 from dgrr.tape.numerics.engine.threads import THREADS

@@ -57,9 +57,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tree")
     package = folder / "dgrr"
     package.mkdir()
-    for file in PACKAGE.glob("*.py"):
-        shutil.copy(file, package)
-    for wing in ("tape", "runtime", "trace"):
+    shutil.copy(PACKAGE / "__init__.py", package)
+    for wing in ("base", "screen", "tape", "runtime", "trace"):
         shutil.copytree(PACKAGE / wing, package / wing, ignore=shutil.ignore_patterns("__pycache__"))
     return folder
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr import atomic_file
+from dgrr.base import atomic_file
 from dgrr.runtime import SGD, Trainer
 from dgrr.trace import (
     InvalidTraceError,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr import system
+from dgrr.base import system
 from dgrr.trace import CompletedStep, Recorder, TraceWriteError, open_recorder, open_trace, resume_recorder, validate
 
 STATE: dict[str, Any] = {"step": np.array(0)}

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dgrr.panels import Described, Printed, facts, folded, grid, panel, text
-from dgrr.showing import (
+from dgrr.screen.panels import Described, Printed, facts, folded, grid, panel, text
+from dgrr.screen.showing import (
     PLAIN_WIDTH,
     LateRows,
     cell,
@@ -95,7 +95,7 @@ def test_where_there_is_no_terminal_text_is_wide_and_plain(monkeypatch: pytest.M
 
 def test_text_is_as_wide_as_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     output(monkeypatch, kind=Terminal)
-    monkeypatch.setattr("dgrr.showing.get_terminal_size", lambda descriptor: os.terminal_size((30, 9)))
+    monkeypatch.setattr("dgrr.screen.showing.get_terminal_size", lambda descriptor: os.terminal_size((30, 9)))
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
     table = facts_grid({"a": "word " * 20})

@@ -64,7 +64,7 @@ def test_a_result_is_its_losses_and_its_validations(figures: Any) -> None:
 
 
 def test_a_long_run_has_a_running_mean_and_marks_what_is_not_finite(figures: Any) -> None:
-    from dgrr.plotting import curve
+    from dgrr.screen.plotting import curve
 
     losses = np.linspace(2000.0, 1.0, 1000)
     losses[10] = np.nan

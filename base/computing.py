@@ -6,8 +6,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 _PACKAGES = ("dgrr", "numpy", "numba", "llvmlite")
-_ROOT = Path(__file__).parent
-_COMPUTING = ("*.py", "tape/**/*.py", "runtime/**/*.py")
+_ROOT = Path(__file__).parents[1]
+_COMPUTING = ("base/*.py", "tape/**/*.py", "runtime/**/*.py")
 """The sources that compute a run: trace formats and commands do not."""
 
 

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from dgrr.curves import Scale, plotted, sparkline
+from dgrr.screen.curves import Scale, plotted, sparkline
 
 
 @pytest.fixture(autouse=True)

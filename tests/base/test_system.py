@@ -13,9 +13,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from dgrr import system
+from dgrr.base import system
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 # Nothing else in the package asks the system.
 
@@ -25,7 +25,7 @@ PORTABLE |= {"cpu_count", "SEEK_END", "pathsep", "scandir", "get_terminal_size",
 
 OWN_WAY = {
     "tape/numerics/engine/side_by_side.py": "forks, on Linux alone",
-    "interruption.py": "writes a last word, before anything else is loaded",
+    "base/interruption.py": "writes a last word, before anything else is loaded",
 }
 
 MODULES = {"fcntl", "msvcrt", "mmap", "posix", "nt", "_winapi", "resource"}
@@ -50,11 +50,12 @@ def asked(path: Path) -> Iterator[str]:
 
 
 def test_nobody_else_asks_the_system() -> None:
-    wings = (path for wing in ("tape", "runtime", "trace") for path in (ROOT / wing).rglob("*.py"))
     found = {}
-    for path in (*ROOT.glob("*.py"), *wings):
+    for path in (
+        path for wing in ("base", "screen", "tape", "runtime", "trace") for path in (ROOT / wing).rglob("*.py")
+    ):
         name = path.relative_to(ROOT).as_posix()
-        if name != "system.py" and name not in OWN_WAY and (names := sorted(set(asked(path)))):
+        if name != "base/system.py" and name not in OWN_WAY and (names := sorted(set(asked(path)))):
             found[name] = names
     assert found == {}
 
@@ -171,7 +172,7 @@ def test_what_a_python_without_a_c_library_yields_with(monkeypatch: pytest.Monke
 
 STACKS = """
 import ctypes, threading
-from dgrr import system
+from dgrr.base import system
 c = ctypes.CDLL(None, use_errno=True)
 
 class Attributes(ctypes.Union):

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr import system
-from dgrr.atomic_file import replacing, require_replaceable
+from dgrr.base import system
+from dgrr.base.atomic_file import replacing, require_replaceable
 from dgrr.runtime import SGD, Trainer
 from dgrr.tape import NUMERICS, nn
 from dgrr.trace import TraceWriteError, open_recorder, resume_recorder

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dgrr.diagnosis import Looks, Remark, clipping, equal_rows, short_batches, worth_a_look
+from dgrr.base.diagnosis import Looks, Remark, clipping, equal_rows, short_batches, worth_a_look
 
 
 def looked(params, gradients, updates=()):

@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from dgrr import computing
+from dgrr.base import computing
 from dgrr.trace.v2.write.environment import describe_environment
 
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of some sources, which the digest is taken of."""
-    for name in ("tape", "runtime", "trace"):
+    for name in ("base", "tape", "runtime", "trace"):
         (tmp_path / name / "inside").mkdir(parents=True)
         (tmp_path / name / "inside" / "module.py").write_text(f"{name} = 1\n")
-    (tmp_path / "shared.py").write_text("x = 1\n")
+    (tmp_path / "base" / "shared.py").write_text("x = 1\n")
     monkeypatch.setattr(computing, "_ROOT", tmp_path)
     return tmp_path
 
@@ -24,7 +24,7 @@ def digest() -> str:
     return computing.sources_digest.__wrapped__()
 
 
-@pytest.mark.parametrize("name", ["shared.py", "tape/inside/module.py", "runtime/inside/module.py"])
+@pytest.mark.parametrize("name", ["base/shared.py", "tape/inside/module.py", "runtime/inside/module.py"])
 def test_any_source_that_computes_counts(root: Path, name: str) -> None:
     before = digest()
     assert digest() == before
@@ -36,7 +36,7 @@ def test_any_source_that_computes_counts(root: Path, name: str) -> None:
 
 def test_names_count(root: Path) -> None:
     before = digest()
-    (root / "shared.py").rename(root / "other.py")
+    (root / "base" / "shared.py").rename(root / "base" / "other.py")
     assert digest() != before
 
 
@@ -52,7 +52,7 @@ def test_formats_and_other_files_do_not(root: Path) -> None:
 def test_without_files_nothing_is_known(root: Path) -> None:
     for name in ("tape", "runtime"):
         shutil.rmtree(root / name)
-    (root / "shared.py").unlink()
+    (root / "base" / "shared.py").unlink()
     assert digest() == "unknown"
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from dgrr.ulp import FARTHEST, exact, same_bits, ulp_distance, ulp_distances
+from dgrr.base.ulp import FARTHEST, exact, same_bits, ulp_distance, ulp_distances
 
 FLOATS = (np.float32, np.float64)
 NUMBERS = st.floats(allow_nan=False)

@@ -15,6 +15,8 @@ import pytest
 
 from dgrr.base import system
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 
 # Nothing else in the package asks the system.

@@ -4,6 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.long
+
 
 def test_hostile_traces() -> None:
     """In a process of its own, whose memory is capped."""

@@ -128,7 +128,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "name" in metafunc.fixturenames:
         every = metafunc.config.getoption("all_cpus")
         names = [name for name, case in CASES.items() if every or case.twin is None]
-        metafunc.parametrize("name", [pytest.param(n, marks=pytest.mark.xdist_group(f"bits, {n}")) for n in names])
+        metafunc.parametrize("name", [pytest.param(name, marks=marks(name)) for name in names])
+
+
+def marks(name: str) -> list[pytest.MarkDecorator]:
+    """An environment is tried in one process; the one at hand always, the others where the longest tests are."""
+    group = pytest.mark.xdist_group(f"bits, {name}")
+    return [group] if name == "default" else [group, pytest.mark.long]
 
 
 @pytest.fixture

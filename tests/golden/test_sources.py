@@ -20,6 +20,8 @@ from dgrr.tape import AnyTensor
 from dgrr.tape.numerics.math import reference, reference_sums
 from dgrr.tape.record.op import Op
 
+pytestmark = pytest.mark.long
+
 Array = npt.NDArray[Any]
 State = dict[str, Array]
 

@@ -17,6 +17,8 @@ import pytest
 
 from dgrr.runtime import EagerStep
 
+pytestmark = pytest.mark.long
+
 BENCH = Path(__file__).parents[1] / "bench"
 SMALL = ("8-8-8", "64-128-128-10")
 LARGER = ("cnn-8x8", "cnn-28x28", "conv-64", "transformer")

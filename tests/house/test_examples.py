@@ -12,6 +12,8 @@ from dgrr.trace import Verdict, open_trace, replay
 
 from .conftest import Run
 
+pytestmark = pytest.mark.long
+
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLES = sorted((DOCS / "examples").glob("*.py"))
 PROVEN = "\n".join(f"  {part:<10} proven" for part in ("structure", "chain", "update", "gradient", "data"))

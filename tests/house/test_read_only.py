@@ -11,7 +11,7 @@ import pytest
 from dgrr.base import kernel_cache
 from dgrr.trace.cli import main
 
-pytestmark = pytest.mark.xdist_group("compiled programs")  # they share what one process compiled
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("compiled programs")]  # they share what one process compiled
 
 FOLDERS = ("DGRR_CACHE_DIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME")
 TAPE = "from dgrr.tape import Tape; print((Tape().leaf([1.0, 2.0]) * 3).numpy())"

@@ -1,35 +1,45 @@
 """Which tests run, and which go together."""
 
-import re
 from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from ..batches import BATCH, Batches
-from ..conftest import LONG, QUICK, TESTS, is_long
+from ..conftest import COMPILES, TESTS, pytest_collection_modifyitems, pytest_ignore_collect
 
 
-@pytest.mark.parametrize("name", [*QUICK, *LONG])
-def test_what_is_named_is_there(name: str) -> None:
-    """Else tests that have moved would no longer be quick, or be run where nothing is chosen."""
-    file, _, test = name.partition("::")
-    assert (TESTS / file).exists()
-    function = test.partition("[")[0]
-    assert not test or re.search(rf"^def {function}", (TESTS / file).read_text(), re.MULTILINE)
+class Item(SimpleNamespace):
+    """A test with marks."""
+
+    def get_closest_marker(self, name: str) -> bool:
+        return name in self.marks
 
 
-@pytest.mark.parametrize(
-    ("name", "long"),
-    [
-        ("tests/golden/test_bits.py::test_the_bits_are_those_of_the_file[haswell]", True),
-        ("tests/golden/test_bits.py::test_the_bits_are_those_of_the_file[default]", False),
-        ("tests/golden/test_bits.py::test_the_shares_are_the_whole", False),
-        ("tests/base/test_system.py::test_every_call", True),
-        ("tests/tape/test_tape.py::test_system", False),
-    ],
-)
-def test_what_is_left_out_where_nothing_is_chosen(name: str, long: bool) -> None:
-    assert is_long(name) is long
+@pytest.mark.parametrize(("long", "left"), [(False, ["compiles", "plain"]), (True, ["compiles", "plain", "long"])])
+def test_what_is_left_out_where_nothing_is_chosen(long: bool, left: list[str]) -> None:
+    told = list[str]()
+    hook = SimpleNamespace(pytest_deselected=lambda items: told.extend(item.name for item in items))
+    config: Any = SimpleNamespace(option=SimpleNamespace(long=long), hook=hook)
+    items: Any = [
+        Item(name="plain", marks=["quick"], path=TESTS / "test_a.py"),
+        Item(name="long", marks=["long"], path=TESTS / "test_a.py"),
+        Item(name="compiles", marks=[], path=TESTS / COMPILES),
+    ]
+    pytest_collection_modifyitems(config, items)
+    assert [item.name for item in items] == left
+    assert told == ([] if long else ["long"])
+
+
+def test_a_file_without_quick_tests_is_not_read_for_them(
+    tmp_path: Path, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "test_a.py").write_text("pytestmark = pytest.mark.quick")
+    (tmp_path / "test_b.py").write_text("")
+    monkeypatch.setattr(pytestconfig.option, "markexpr", "quick")
+    assert [pytest_ignore_collect(tmp_path / f"test_{name}.py", pytestconfig) for name in "ab"] == [None, True]
 
 
 def test_groups_stay_together_and_others_go_by_batches() -> None:

@@ -7,6 +7,8 @@ import pytest
 
 from dgrr.tape import AnyVar, DTypeError, GradientError, ShapeError, Tape, TapeError, ops
 
+pytestmark = pytest.mark.quick
+
 x = np.array([[0.5, -1.0], [2.0, 0.25], [-0.75, 1.5]], np.float32)
 labels = np.array([0, 2, 1])
 

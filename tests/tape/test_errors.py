@@ -23,6 +23,8 @@ from dgrr.tape import (
 
 from .ops.properties.forward import THREAD_COUNTS, threads
 
+pytestmark = pytest.mark.quick
+
 FAMILY = {
     ShapeError: ValueError,
     DTypeError: TypeError,

@@ -7,6 +7,8 @@ import pytest
 
 from dgrr.tape import BoundsError, Dim, DTypeError, Shape, ShapeError, Tape, TapeError, Var, f32, f64, ops
 
+pytestmark = pytest.mark.quick
+
 
 class Batch(Dim):
     pass

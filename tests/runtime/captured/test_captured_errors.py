@@ -12,6 +12,8 @@ from dgrr.tape import BoundsError, ops
 
 from ..stepping import MODEL, RULES, Loss, batch_of, loss_fn, new_step, outcome
 
+pytestmark = pytest.mark.quick
+
 # ------------------------------------------------------------------ errors
 
 

@@ -10,6 +10,8 @@ from dgrr.runtime.data import Dataset, digits
 from dgrr.tape import DomainError, ShapeError
 from dgrr.tape.numerics.math.random import permutation
 
+pytestmark = pytest.mark.quick
+
 
 def numbers(n: int) -> Dataset:
     return Dataset(np.arange(n), np.arange(n) * 10.0)

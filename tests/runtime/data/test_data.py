@@ -13,6 +13,8 @@ from dgrr.runtime.data import Batches, Dataset, digits
 from dgrr.tape.errors import DomainError, ShapeError
 from dgrr.tape.numerics.math.random import permutation
 
+pytestmark = pytest.mark.quick
+
 Array = npt.NDArray[Any]
 
 FOLDER = Path(str(data_module.__file__)).parent

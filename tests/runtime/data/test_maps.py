@@ -11,6 +11,8 @@ from dgrr.tape import DgrrError, DomainError, DTypeError, ShapeError
 from dgrr.tape.numerics.math.philox import philox, words
 from dgrr.tape.numerics.math.random import permutation
 
+pytestmark = pytest.mark.quick
+
 SEED = 0x299F31D0_A4093822
 KEY = (0xA4093822, 0x299F31D0)
 SAMPLES = 2**32 - 2

@@ -13,6 +13,8 @@ from dgrr.runtime.data import Dataset, LengthError, SampleRandom, Stream
 from dgrr.tape import DgrrError, DomainError, DTypeError, ShapeError
 from dgrr.tape.numerics.math.philox import philox
 
+pytestmark = pytest.mark.quick
+
 
 def seven() -> Iterator[tuple[int, float]]:
     for k in range(7):

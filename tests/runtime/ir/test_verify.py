@@ -10,6 +10,8 @@ from dgrr.runtime.ir import IRError, IRGraph, IRNode, Role, checked, verify
 
 from .faults import edited, fault
 
+pytestmark = pytest.mark.quick
+
 
 def test_a_whole_step_is_accepted(step: IRGraph) -> None:
     verify(step)

@@ -9,6 +9,8 @@ from hypothesis import given, strategies as st
 from dgrr.runtime.lower.arena import Block, overlaps, place
 from dgrr.runtime.step.memory import ALIGNMENT, aligned
 
+pytestmark = pytest.mark.quick
+
 Life = tuple[int, int, int, int]
 
 

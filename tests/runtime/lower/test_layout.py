@@ -10,6 +10,8 @@ from hypothesis import given, strategies as st
 
 from dgrr.runtime.lower.layout import ArrayLayout
 
+pytestmark = pytest.mark.quick
+
 Array = npt.NDArray[Any]
 FLOAT32 = np.dtype(np.float32)
 

@@ -12,6 +12,8 @@ from dgrr.runtime.lower.plan import BindingPlan
 from dgrr.runtime.step.update import Recipe
 from dgrr.tape import ops
 
+pytestmark = pytest.mark.quick
+
 X = np.linspace(-2, 2, 24, dtype=np.float32).reshape(4, 6)
 PARAMS = {"w": X, "m": np.linspace(1, 2, 36, dtype=np.float32).reshape(6, 6), "b": X[0], "unused": X[1]}
 Loss = Callable[[Any, Any], Any]

@@ -11,6 +11,8 @@ from dgrr.runtime.optim import clip_by_global_norm, clip_by_value, kernels
 from dgrr.tape.errors import DomainError, DTypeError
 from dgrr.tape.numerics.engine import launch, threads as engine_threads
 
+pytestmark = pytest.mark.quick
+
 Array = npt.NDArray[Any]
 Grads = dict[str, Array]
 

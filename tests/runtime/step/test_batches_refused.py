@@ -10,6 +10,8 @@ from dgrr.runtime import SGD, CapturedStep, EagerStep, capture
 from dgrr.runtime.step.update import Recipe
 from dgrr.tape import DgrrError, DTypeError, ShapeError, nn, ops
 
+pytestmark = pytest.mark.quick
+
 MODEL = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
 X, Y = np.ones((5, 3), np.float32), np.zeros(5, np.int64)
 

@@ -8,6 +8,8 @@ import pytest
 from dgrr.runtime import Adam, Dataset, Trainer, ensemble, joined, parted
 from dgrr.tape import DomainError, nn, ops
 
+pytestmark = pytest.mark.quick
+
 RNG = np.random.default_rng(0)
 DATA = Dataset(RNG.standard_normal((24, 4)).astype(np.float32), RNG.integers(0, 3, 24))
 MODEL = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm(8), nn.Dropout(0.5), nn.Linear(8, 3))

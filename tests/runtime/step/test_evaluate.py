@@ -10,6 +10,8 @@ from dgrr.runtime import NonFiniteError, evaluate, gradients
 from dgrr.runtime.step.evaluate import LossFn
 from dgrr.tape import DTypeError, GradientError, ShapeError, Tape, TapeError, Var, ops
 
+pytestmark = pytest.mark.quick
+
 W = np.array([2.0, -3.0])
 X = np.array([5.0, 7.0])
 PARAMS = {"unused": np.ones(3), "w": W, "b": np.array(0.5)}

@@ -10,6 +10,8 @@ from hypothesis import given, settings, strategies as st
 from dgrr.runtime.step.fold import BLOCK, fold_means
 from dgrr.runtime.step.tree import range_of, spans_of
 
+pytestmark = pytest.mark.quick
+
 Array = npt.NDArray[Any]
 SPECIAL = [0.0, -0.0, np.inf, 1e-45, 3e38, 1.0, -1.0, 1e8, 0.1]
 

@@ -12,6 +12,8 @@ from dgrr.tape import DgrrError, Tape, nn, ops
 
 from ..stepping import Loss, batch_of, bits
 
+pytestmark = pytest.mark.quick
+
 MODEL = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
 BATCHES = [batch_of(k) for k in range(6)]
 

@@ -11,6 +11,8 @@ import pytest
 from dgrr.runtime.step.state_digest import state_digest
 from dgrr.tape.errors import DTypeError
 
+pytestmark = pytest.mark.quick
+
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]
 

@@ -10,6 +10,8 @@ from dgrr.runtime.optim import Rule
 
 from ..stepping import MODEL, RULES, Arrays, batch_of, new_step
 
+pytestmark = pytest.mark.quick
+
 # ------------------------------------------------------------------ state
 
 

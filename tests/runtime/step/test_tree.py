@@ -8,6 +8,8 @@ from hypothesis import given, strategies as st
 from dgrr.runtime.step.tree import Sums, range_of, spans_of
 from dgrr.tape import DomainError
 
+pytestmark = pytest.mark.quick
+
 
 def level_by_level(terms: Sequence[str]) -> str:
     """The tree as its definition says it, with no regard to what it costs."""

@@ -14,6 +14,8 @@ from dgrr.runtime.training.progress import Lines, Silent, reporting
 from dgrr.screen import showing
 from dgrr.screen.showing import has_bar, rate
 
+pytestmark = pytest.mark.quick
+
 ESCAPE = "\x1b"
 
 

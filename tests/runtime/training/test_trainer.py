@@ -12,6 +12,8 @@ from dgrr.runtime import Adam, Dataset, NonFiniteError, Trainer, gradients, stat
 from dgrr.tape import DomainError, get_threads, ops, set_threads
 from dgrr.tape.numerics.engine import launch
 
+pytestmark = pytest.mark.quick
+
 Array = npt.NDArray[Any]
 Batch = tuple[Array, Array]
 

@@ -10,6 +10,8 @@ from dgrr.tape import AnyTensor, DTypeError, GradientError, ShapeError, Tape, Ta
 
 from .reading import values
 
+pytestmark = pytest.mark.quick
+
 BIG = 2.0**24
 """In float32 ``BIG + 1 == BIG``: the order of additions shows."""
 

@@ -3,10 +3,13 @@
 from typing import Any
 
 import numpy as np
+import pytest
 
 from dgrr.tape import AnyVar, Tape
 
 from .reading import values
+
+pytestmark = pytest.mark.quick
 
 
 def derivatives(tape: Tape[Any], x: AnyVar, y: AnyVar, order: int) -> list[float]:

@@ -7,6 +7,8 @@ import pytest
 
 from dgrr.tape import DomainError, Tape, TapeError
 
+pytestmark = pytest.mark.quick
+
 
 def test_gradients_by_name(tape: Tape[Any]) -> None:
     w, b = tape.param([1.0, 2.0], name="w"), tape.param([1.0, 2.0], name="b")

@@ -11,6 +11,8 @@ from dgrr.tape.values.spec import Spec
 
 from .reading import values
 
+pytestmark = pytest.mark.quick
+
 
 def test_a_hook_sees_the_complete_gradient(tape: Tape[Any]) -> None:
     x = tape.leaf(3.0)

@@ -8,6 +8,8 @@ import pytest
 
 from dgrr.tape import AnyVar, DomainError, NonFiniteError, NonFiniteReport, Tape, ops
 
+pytestmark = pytest.mark.quick
+
 
 def forward(tape: Tape[Any]) -> NonFiniteReport:
     report = tape.first_nonfinite()

@@ -8,6 +8,8 @@ import pytest
 
 from dgrr.tape import AnyVar, Tape, compare_grads, compare_tapes, ops
 
+pytestmark = pytest.mark.quick
+
 
 def model(tape: Tape[Any], w: Any, factor: float = 2.0) -> AnyVar:
     x = tape.const(np.array([1.0, 2.0], np.float32), name="x")

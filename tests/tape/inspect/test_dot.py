@@ -8,6 +8,8 @@ import pytest
 
 from dgrr.tape import AnyVar, DomainError, Tape, TapeError, nn, ops
 
+pytestmark = pytest.mark.quick
+
 
 def boxes(text: str) -> dict[str, str]:
     """The label of every node that is drawn, and its other attributes."""

@@ -7,6 +7,8 @@ import pytest
 
 from dgrr.tape import GradientError, Tape, TapeError, ops
 
+pytestmark = pytest.mark.quick
+
 
 def test_the_path_with_norms(tape: Tape[Any]) -> None:
     x = tape.leaf([3.0, 4.0], name="x")

@@ -13,6 +13,8 @@ import pytest
 from dgrr.tape import DomainError, DTypeError, ShapeError, Tape, gradcheck, nn, ops
 from dgrr.tape.numerics.math.random import uniform
 
+pytestmark = pytest.mark.quick
+
 MODEL = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 4, bias=False), nn.Tanh(), nn.Linear(4, 2))
 NESTED = nn.Sequential(nn.Linear(3, 2), nn.Sequential(nn.ReLU(), nn.Linear(2, 5)))
 

@@ -15,6 +15,8 @@ import safetensors.numpy
 
 from dgrr.tape import DomainError, DTypeError, nn
 
+pytestmark = pytest.mark.quick
+
 MODEL = nn.Sequential(nn.Conv2d(2, 3, 3), nn.BatchNorm(3), nn.Flatten(), nn.Linear(12, 10))
 SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, 3e38], np.float32)
 

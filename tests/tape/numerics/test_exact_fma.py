@@ -8,6 +8,8 @@ from hypothesis import given, settings, strategies as st
 
 from dgrr.tape.numerics.exact_fma import fma
 
+pytestmark = pytest.mark.quick
+
 FLOATS = (np.float32, np.float64)
 
 

@@ -9,6 +9,8 @@ from types import FrameType
 import pytest
 from numba.core.compiler_lock import global_compiler_lock
 
+pytestmark = pytest.mark.long
+
 PROGRAM = """
 import signal, sys
 from threading import Thread

@@ -21,6 +21,8 @@ from dgrr.tape.var.op_table import COMPOSED, OPS
 from ..ops.test_ops import PROPERTIES
 from .test_half_defined import SQUARE
 
+pytestmark = pytest.mark.quick
+
 Fields = dict[str, Any]
 
 

@@ -11,6 +11,8 @@ import pytest
 
 from dgrr.tape import Tape, ops
 
+pytestmark = pytest.mark.quick
+
 CALLS: list[tuple[Callable[[Any, Any, Any], Any], int]] = [
     (lambda x, w, b: ops.relu(x), 10),
     (lambda x, w, b: ops.add(x, w), 10),

@@ -16,6 +16,8 @@ from dgrr.tape.record.samples import unary
 from dgrr.tape.record.types import F, S
 from dgrr.tape.var.op_table import OPS
 
+pytestmark = pytest.mark.quick
+
 Fields = dict[str, Any]
 
 SQUARE: Fields = {

@@ -13,6 +13,8 @@ from dgrr.tape.record.types import Bs, D, F, K, M, N, S
 from dgrr.tape.values.spec import Spec
 from dgrr.tape.var.op_table import OPS
 
+pytestmark = pytest.mark.quick
+
 F32, F64, I64, BOOL = (np.dtype(t) for t in (np.float32, np.float64, np.int64, np.bool_))
 
 

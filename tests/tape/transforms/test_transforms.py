@@ -25,6 +25,8 @@ from .functions import (
     total_slope,
 )
 
+pytestmark = pytest.mark.quick
+
 # ---------------------------------------------------------------------- grad
 
 

@@ -10,6 +10,8 @@ from hypothesis import given
 from dgrr.tape import Dim, Shape, ShapeError
 from dgrr.tape.values.shape import Pattern, normal_axes, normal_axis
 
+pytestmark = pytest.mark.quick
+
 M = TypeVar("M")
 N = TypeVar("N")
 Bs = TypeVarTuple("Bs")

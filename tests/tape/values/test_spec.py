@@ -10,6 +10,8 @@ import pytest
 
 from dgrr.tape.values.spec import Spec
 
+pytestmark = pytest.mark.quick
+
 FLOAT32 = np.dtype(np.float32)
 
 

@@ -13,6 +13,8 @@ from dgrr.screen.showing import cell
 from dgrr.tape import DomainError, Tape
 from dgrr.tape.values.tables import Table, statistics
 
+pytestmark = pytest.mark.quick
+
 ROWS: list[dict[str, Any]] = [{"name": "w", "size": 3, "norm": 1.23456}, {"name": None, "size": 4, "norm": 0.5}]
 TABLE = Table("gradients", ("name", "size", "norm"), ROWS)
 

@@ -7,6 +7,8 @@ import pytest
 
 from dgrr.tape import AnyTensor, Dim, DTypeError, Shape, ShapeError, Tensor
 
+pytestmark = pytest.mark.quick
+
 
 class Rows(Dim):
     pass

@@ -11,6 +11,8 @@ from dgrr.tape import DgrrError, DTypeError, MissingAttributeError, Tape, ops
 from dgrr.tape.var.foreign import ADVICE, MIRRORED, OTHER_NAMES, REFLECTED, WITHOUT_RECORD
 from dgrr.tape.var.op_table import COMPOSED, OPS
 
+pytestmark = pytest.mark.quick
+
 ARRAY = np.array([[1.0, 2.0], [3.0, 4.0]])
 
 

@@ -8,6 +8,8 @@ import pytest
 from dgrr.tape import AnyTensor, Dim, DTypeError, Shape, ShapeError, SomeVar, Tape, Var, f64, nn, ops
 from dgrr.tape.var.op_table import OPS
 
+pytestmark = pytest.mark.quick
+
 
 class Rows(Dim): ...
 

@@ -10,6 +10,8 @@ import pytest
 from dgrr.tape import AnyTensor, BoundsError, BroadcastWarning, DomainError, DTypeError, Shape, ShapeError, Tape, ops
 from dgrr.tape.var.op_table import OPS
 
+pytestmark = pytest.mark.quick
+
 ARITHMETIC = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv}
 COMPARISONS = {
     "less": operator.lt,

@@ -205,6 +205,7 @@ def test_every_exit_code_through_the_entry_point(tmp_path, monkeypatch):
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+@pytest.mark.quick
 def test_names_that_no_terminal_can_show(tmp_path):
     path = os.fsencode(tmp_path) + b"/bad \xff\xe9 name"
     ended = subprocess.run([DGRR, "train", "--out", path], capture_output=True, env={**os.environ, "LC_ALL": "C"})

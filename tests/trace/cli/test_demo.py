@@ -19,6 +19,8 @@ from dgrr.trace import open_trace
 from dgrr.trace.cli import demo, main
 from dgrr.trace.cli.misread import drawn_digits, misread
 
+pytestmark = pytest.mark.long
+
 DGRR = Path(sys.executable).parent / "dgrr"
 Ended = subprocess.CompletedProcess[str]
 

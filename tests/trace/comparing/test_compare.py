@@ -10,6 +10,8 @@ import pytest
 
 from dgrr.trace import Cause, Trace, Verdict, assert_same, compare, open_trace
 
+pytestmark = pytest.mark.quick
+
 RecordRun = Write = Callable[..., Path]
 
 

@@ -8,6 +8,8 @@ import pytest
 from dgrr.trace import CompletedStep, open_recorder, open_trace
 from dgrr.trace.golden.sidecar import agrees, sidecar
 
+pytestmark = pytest.mark.quick
+
 
 def trace(path: Path, steps: int, tensors: int = 1) -> Path:
     """A trace of some steps, the loss of each its number."""

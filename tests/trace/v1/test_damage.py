@@ -5,6 +5,8 @@ import zlib
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 LR, SEED = 0.01, 42
 
 

@@ -4,9 +4,12 @@ import hashlib
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from dgrr.trace.v1.layout import Header, Record, header_crc32, record_crc32
 from dgrr.trace.v1.writer import TraceWriter
+
+pytestmark = pytest.mark.quick
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "v1_one_step.dgrr"
 SHA256 = "0739ecc5f19dea8ea7e89aaff611d82618b21898eeb62590290fc5a0da55843b"

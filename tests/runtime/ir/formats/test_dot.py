@@ -2,9 +2,12 @@
 
 import re
 
+import pytest
 from hypothesis import given, settings, strategies as st
 
 from dgrr.runtime.ir import IRGraph
+
+pytestmark = pytest.mark.quick
 
 GRAPH = r"""graph "a \"step\""
   %0: float32[2, 3] param "w"

@@ -11,6 +11,8 @@ from dgrr.runtime.step.update import Recipe
 
 from ..models import LOSSES, MODELS, MOVES, RULES, SHAPES, Model, history
 
+pytestmark = pytest.mark.long
+
 CHOICES: list[Sequence[str]] = [(), tuple(PASSES), *((name,) for name in PASSES)]
 
 

@@ -11,6 +11,8 @@ from dgrr.tape.numerics.basic.copy import copy, copy_words
 from dgrr.tape.numerics.engine.kernel import call
 from dgrr.tape.numerics.engine.launch import Words
 
+pytestmark = pytest.mark.quick
+
 Array = npt.NDArray[Any]
 PARTS = (1, 2, 7)
 DTYPES = (np.float32, np.float64, np.int64, np.bool_)

@@ -8,6 +8,8 @@ import pytest
 from dgrr.tape.numerics.basic.finite import BLOCK, finite
 from dgrr.tape.numerics.engine.launch import Words
 
+pytestmark = pytest.mark.quick
+
 FLOATS = (np.float32, np.float64)
 PARTS = (1, 2, 7)
 SIZES = (1, 2, 15, 16, 17, 63, 64, 65, 1000, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 5)

@@ -25,6 +25,8 @@ from dgrr.tape.ops import OPS
 from dgrr.tape.record.op import Op
 from dgrr.tape.record.samples import Make, Sample
 
+pytestmark = pytest.mark.long
+
 Array = npt.NDArray[Any]
 
 X86 = TRIPLE.startswith("x86_64")

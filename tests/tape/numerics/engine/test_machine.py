@@ -16,6 +16,8 @@ from dgrr.tape.numerics.engine.threads import Pool
 
 from .programs import Program, counting, pool, publish, unlisted
 
+pytestmark = pytest.mark.quick
+
 
 @unlisted
 def machine_writes_down(table, ints, part, parts):

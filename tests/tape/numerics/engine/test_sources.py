@@ -12,7 +12,7 @@ import pytest
 from dgrr.tape.numerics.engine.kernel import KERNELS
 from dgrr.tape.numerics.engine.sources import PACKAGE, sources
 
-pytestmark = pytest.mark.xdist_group("edited sources")  # they share what one process made
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("edited sources")]  # they share what one process made
 
 OPS = """
 import sys

@@ -20,6 +20,8 @@ from dgrr.tape.ops.linear import tile as linear_tile
 from dgrr.tape.ops.linear.kernels import gemm
 from dgrr.tape.ops.linear.kernels_product import Product
 
+pytestmark = pytest.mark.long
+
 BITS = Path(__file__).with_name("test_gemm.py")
 JUNK = 7
 

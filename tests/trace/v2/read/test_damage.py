@@ -11,6 +11,8 @@ import pytest
 from dgrr.trace import InvalidTraceError, Verdict, open_trace, validate
 from dgrr.trace.v2.write.forge import flip_bit
 
+pytestmark = pytest.mark.long
+
 RecordRun = Callable[..., Path]
 
 

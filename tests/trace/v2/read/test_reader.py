@@ -21,6 +21,8 @@ from dgrr.trace import (
 from dgrr.trace.file_version import TraceFileError
 from dgrr.trace.v2.write import writer
 
+pytestmark = pytest.mark.quick
+
 RecordRun = Callable[..., Path]
 
 

@@ -26,6 +26,8 @@ from dgrr.trace import (
     validate,
 )
 
+pytestmark = pytest.mark.quick
+
 PARAMS: dict[str, Any] = {"w": np.ones((2, 2), np.float32), "b": np.zeros(2, np.float32)}
 STATE: dict[str, Any] = {"step": np.array(0), "corrections": np.array([0.5, 0.25])}
 

@@ -77,6 +77,7 @@ def flipped(data: bytes, offset: int) -> bytes:
     return data[:offset] + bytes([data[offset] ^ 4]) + data[offset + 1 :]
 
 
+@pytest.mark.long
 def test_every_truncation(record_run: RecordRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # a thousand files, none of which is to last
     path = record_run(steps=2, optimizer="sgd")

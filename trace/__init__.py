@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ..base.completed_step import CompletedStep, StepTape, TapeNode
     from .auditing.audit import audit
-    from .auditing.audited import AuditError
     from .auditing.certificate import Audit
     from .auditing.check import check_certificate
     from .auditing.read_certificate import CertificateError
+    from .auditing.subject import AuditError
     from .comparing.bisect_model import bisect_with_model
     from .comparing.compare import assert_same, compare
     from .comparing.ops import OpDifference
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Audit": ".auditing.certificate",
-    "AuditError": ".auditing.audited",
+    "AuditError": ".auditing.subject",
     "Cause": ".comparing.result",
     "CertificateError": ".auditing.read_certificate",
     "Comparison": ".comparing.result",

@@ -47,7 +47,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["basic", "cuda", "math"],
     ],
     "tape/numerics/engine": [
-        ["code_for", "sources", "telling"],
+        ["code_for", "sources", "compile_notice"],
         ["numba_internals"],
         ["disk_cache", "emit"],
         ["atomics", "intrinsics", "objects"],
@@ -194,7 +194,7 @@ FLOORS: dict[str, list[list[str]]] = {
     ],
     "trace": [
         ["exit_codes"],
-        ["file_version", "plain", "progress"],
+        ["file_version", "json_value", "progress"],
         ["v1", "v2"],
         ["diagnosed", "replaying"],
         ["comparing", "exporting"],
@@ -221,7 +221,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["bisect_model", "with_model"],
     ],
     "trace/golden": [
-        ["asked", "claims", "errors", "names", "settings", "sidecar"],
+        ["marker", "claims", "errors", "names", "settings", "sidecar"],
         ["failure", "keeping", "places", "recording", "results"],
         ["commands", "runs"],
         ["traces"],

@@ -21,11 +21,11 @@ from ..v2.errors import NotRecordedError
 from ..v2.format.digest import Algorithm
 from ..v2.read.reader import Trace, open_trace
 from ..v2.verdict import Verdict
-from .audited import AuditError, audited_trace
 from .certificate import Audit, AuditedTrace, require_nonce, require_sample
 from .check import require_same
 from .examine import computed, stretches
 from .read_certificate import CertificateError, read_certificate
+from .subject import AuditError, audited_trace
 from .work import Result, Run, results
 
 _SAMPLE = 32

@@ -4,9 +4,9 @@ import os
 
 from ..replaying.expected import Expected
 from ..v2.verdict import Verdict
-from .audited import audited_trace
 from .certificate import Audit, AuditedTrace
 from .read_certificate import CertificateError, read_certificate
+from .subject import audited_trace
 
 
 def check_certificate(certificate: str | os.PathLike[str], path: str | os.PathLike[str]) -> Audit:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from ... import __version__
 from ..exit_codes import Exit
-from ..plain import plain
+from ..json_value import json_value
 
 _VERDICTS = {
     Exit.OK: "ok",
@@ -56,7 +56,7 @@ class Answer:
             "error": self.error or None,
             "result": self.result,
         }
-        return json.dumps(plain(envelope), indent=2, allow_nan=False)
+        return json.dumps(json_value(envelope), indent=2, allow_nan=False)
 
 
 def done(result: Mapping[str, object], text: str) -> Answer:

@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 
 from ..auditing.audit import Asked, audit_run
-from ..auditing.audited import AuditError
 from ..auditing.certificate import Audit
 from ..auditing.check import check_certificate
 from ..auditing.read_certificate import CertificateError, read_certificate
+from ..auditing.subject import AuditError
 from ..auditing.work import Run, WorkerError
 from ..exit_codes import Exit
 from ..replaying.expected import Expected

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...screen.curves import Scale
-from ..plain import plain
+from ..json_value import json_value
 from ..v2.read.reader import Trace
 
 WIDTH = 40
@@ -47,10 +47,10 @@ class LossCurves:
         """Plain types."""
         return {
             "steps": list(self.steps),
-            "a": [plain(x) for x in self.a],
-            "b": [plain(x) for x in self.b],
-            "last_common": plain(self.last_common),
-            "first_different": [plain(x) for x in self.first_different],
+            "a": [json_value(x) for x in self.a],
+            "b": [json_value(x) for x in self.b],
+            "last_common": json_value(self.last_common),
+            "first_different": [json_value(x) for x in self.first_different],
         }
 
 

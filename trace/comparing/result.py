@@ -8,7 +8,7 @@ from typing import Any
 from ...screen.curves import ASCII, BLOCKS
 from ...screen.panels import Printed
 from ...screen.showing import characters
-from ..plain import plain
+from ..json_value import json_value
 from ..v2.verdict import Verdict
 from .losses import LossCurves
 from .ops import OpDifference
@@ -150,4 +150,4 @@ def _wrapped(text: str, indent: str) -> list[str]:
 
 
 def _plain_pairs(rows: Differing) -> dict[str, list[Any]]:
-    return {key: [plain(value) for value in pair] for key, pair in rows.items()}
+    return {key: [json_value(value) for value in pair] for key, pair in rows.items()}

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...base.ulp import FARTHEST, exact, ulp_distances
-from ..plain import plain
+from ..json_value import json_value
 from ..v2.format.digest import canonical
 from .policy import Tolerance
 
@@ -145,8 +145,8 @@ class TensorDifference:
             "only_in": self.only_in,
             "recorded": self.recorded,
             "differing": self.differing,
-            "max_abs": plain(self.max_abs),
-            "max_rel": plain(self.max_rel),
+            "max_abs": json_value(self.max_abs),
+            "max_rel": json_value(self.max_rel),
             "ulp_histogram": {str(first): count for first, count in self.histogram},
             "worst": [element.to_dict() for element in self.worst],
         }

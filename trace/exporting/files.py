@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias, get_args
 
 from ...base.atomic_file import replacing
-from ..plain import plain
+from ..json_value import json_value
 from ..v2.read.reader import Form, Trace, TraceLike, open_trace
 from .columns import Columns
 from .frames import arrow_table
@@ -95,7 +95,7 @@ def _write_json(file: IO[bytes], pieces: Iterator[Columns]) -> None:
     separator = "[\n"
     for piece in pieces:
         for row in _rows(piece):
-            named = dict(zip(piece, map(plain, row), strict=True))
+            named = dict(zip(piece, map(json_value, row), strict=True))
             file.write(f"{separator}{json.dumps(named, allow_nan=False)}".encode())
             separator = ",\n"
     file.write(b"[]\n" if separator == "[\n" else b"\n]\n")

@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 from ..comparing.compare import compare
 from ..comparing.policy import Policy, PolicyLike
 from ..comparing.result import Comparison
-from .asked import Asked
 from .keeping import Outcome, keep, require_sidecar
+from .marker import Marker
 from .recording import GoldenRecording
 
 Train = Callable[[GoldenRecording], object]
@@ -58,8 +58,8 @@ def check(path: str | PathLike[str], train: Train, *, policy: "PolicyLike | None
 
 def _recorded(folder: Path, path: Path, train: Train, policy: "PolicyLike | None") -> GoldenRecording:
     """The run of a function, in a file of its own."""
-    asked = Asked(None if policy is None else Policy.parse(policy), "every")
-    made = GoldenRecording(folder / path.name, path.stem, asked)
+    marker = Marker(None if policy is None else Policy.parse(policy), "every")
+    made = GoldenRecording(folder / path.name, path.stem, marker)
     train(made)
     made.require_sealed()
     return made

@@ -141,14 +141,14 @@ def _take(node: pytest.Item | pytest.Collector) -> None:
 @pytest.fixture
 def golden_trace(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> "GoldenTraces":
     """Golden traces of the test: ``Trainer(…, trace=golden_trace())``; once it ends, each run is compared."""
-    from .asked import asked
+    from .marker import marker_of
     from .traces import GoldenTest, GoldenTraces
 
     item: pytest.Item = cast(Any, request).node  # which pytest does not type
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if _is_worker(request.config) else base
     try:
-        wanted = asked((mark.args, mark.kwargs) for mark in item.iter_markers("golden"))
+        wanted = marker_of((mark.args, mark.kwargs) for mark in item.iter_markers("golden"))
         golden = item.stash[_FOLDER] = _golden(item)
     except (ValueError, TwoSetsError) as error:
         pytest.fail(str(error), pytrace=False)

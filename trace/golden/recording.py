@@ -6,8 +6,8 @@ from typing import Any
 from ..comparing.policy import Policy, PolicyLike
 from ..v2.write.open_recorder import open_recorder
 from ..v2.write.recorder import Recorder
-from .asked import Asked
 from .errors import GoldenError
+from .marker import Marker
 from .names import salt
 
 VALUES = 32 << 10
@@ -23,11 +23,11 @@ class GoldenRecording:
     Args:
         path: of the file, which is replaced.
         name: of the golden file.
-        asked: what of the run is recorded.
+        marker: what of the run is recorded.
     """
 
-    def __init__(self, path: Path, name: str, asked: Asked) -> None:
-        self.path, self.name, self._asked = path, name, asked
+    def __init__(self, path: Path, name: str, marker: Marker) -> None:
+        self.path, self.name, self._marker = path, name, marker
         self.default_policy: PolicyLike = "bitwise"
         """How close a run must be of whose policy nothing is said: whoever computes it by other arithmetic sets it."""
         self._begun = False
@@ -35,7 +35,7 @@ class GoldenRecording:
     @property
     def policy(self) -> Policy:
         """How close the run must be to its golden trace."""
-        return self._asked.policy or Policy.parse(self.default_policy)
+        return self._marker.policy or Policy.parse(self.default_policy)
 
     def open_recorder(self, **run: Any) -> Recorder:
         """The recorder of a run, which the arguments of `dgrr.trace.open_recorder` say, apart from its path.
@@ -52,7 +52,7 @@ class GoldenRecording:
         bare = {"record": "bare", "record_values": VALUES}
         compared = bare if self.policy.bitwise else {"record": "full"}
         fixed = {"created_at": 0, "salt": salt(self.name), "commit_every": None, "overwrite": True}
-        wanted: dict[str, Any] = {**run, **compared, **fixed, "record_ops": self._asked.record_ops}
+        wanted: dict[str, Any] = {**run, **compared, **fixed, "record_ops": self._marker.record_ops}
         return open_recorder(self.path, **wanted)
 
     def require_sealed(self) -> None:

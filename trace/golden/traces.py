@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.arrays import Arrays
-from .asked import Asked
 from .claims import claim
+from .marker import Marker
 from .names import SUFFIX, checked_name
 from .recording import GoldenRecording
 
@@ -41,8 +41,8 @@ class GoldenTraces:
     has come to its end, each run is held against its golden file.
     """
 
-    def __init__(self, test: GoldenTest, asked: Asked) -> None:
-        self._test, self._asked = test, asked
+    def __init__(self, test: GoldenTest, marker: Marker) -> None:
+        self._test, self._marker = test, marker
         self._made: dict[str, GoldenRecording] = {}
         self._unnamed = 0
 
@@ -59,7 +59,7 @@ class GoldenTraces:
             raise ValueError(
                 f"golden_trace: {whole!r} is one golden file, and {other} has it already; give each a name of its own"
             )
-        recording = GoldenRecording(self._test.present / f"{whole}{SUFFIX}", whole, self._asked)
+        recording = GoldenRecording(self._test.present / f"{whole}{SUFFIX}", whole, self._marker)
         self._made[whole.casefold()] = recording
         return recording
 

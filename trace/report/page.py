@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ..plain import plain
+from ..json_value import json_value
 
 SCRIPTS = (
     "data",
@@ -62,7 +62,7 @@ def in_script(data: Mapping[str, Any]) -> str:
     >>> in_script({"name": "</script>", "loss": float("inf")})
     '{"name":"\\\\u003c/script>","loss":"inf"}'
     """
-    return json.dumps(plain(data), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    return json.dumps(json_value(data), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
 def escaped(text: str) -> str:

@@ -17,9 +17,9 @@ import numpy as np
 from ....base import kernel_cache
 from ...errors import DgrrError
 from ..engine.chain import Chain
+from ..engine.compile_notice import compile_notice
 from ..engine.disk_cache import stamp_of
 from ..engine.kernel import Kernel
-from ..engine.telling import telling
 from ..engine.threads import THREADS
 from . import translate
 from .translator import process_environment
@@ -93,7 +93,7 @@ def _kept(one: Wanted, found: dict[Wanted, str]) -> bool:
 
 def _translated(missing: Sequence[Wanted]) -> dict[Wanted, str]:
     """The texts of what has been translated now, and kept if the folder of kernels can be written."""
-    with TemporaryDirectory() as folder, telling(f"{len(missing)} kernels for the GPU", len(missing)) as told:
+    with TemporaryDirectory() as folder, compile_notice(f"{len(missing)} kernels for the GPU", len(missing)) as told:
         workers = min(THREADS.count, len(missing))
         with ThreadPoolExecutor(workers) as pool:
             shares = [missing[i::workers] for i in range(workers)]

@@ -21,6 +21,7 @@ import numpy as np
 from numba import carray, njit, types
 
 from .code_for import GPU
+from .compile_notice import tell_of_first_use
 from .disk_cache import keep_on_disk
 from .intrinsics import (
     ALIGNED,
@@ -39,7 +40,6 @@ from .intrinsics import (
 )
 from .numba_internals import CFunc, callback, compiling, entry_point, is_kept
 from .objects import OBJECT, address_of
-from .telling import tell_of_first_use
 
 Body = Callable[[Any, int, int, int], int]
 

@@ -14,8 +14,8 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from ....base import kernel_cache
+from .compile_notice import Told, compile_notice
 from .numba_internals import COMPILING
-from .telling import Told, telling
 from .threads import THREADS
 
 PATIENCE = 120.0
@@ -37,7 +37,7 @@ def compile_side_by_side(tasks: Sequence[Task], what: str = "kernels") -> None:
     if not tasks:
         return
     workers = min(THREADS.count, len(tasks))
-    with telling(f"{len(tasks)} {what}", len(tasks)) as told:
+    with compile_notice(f"{len(tasks)} {what}", len(tasks)) as told:
         if workers > 1 and sys.platform.startswith("linux") and kernel_cache.can_be_written():
             _forked(tasks, workers, told)
         else:

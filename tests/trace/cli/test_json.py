@@ -19,7 +19,7 @@ from dgrr.trace.cli import main, warm
 from dgrr.trace.cli.answer import Answer
 from dgrr.trace.cli.commands import COMMANDS
 from dgrr.trace.exit_codes import Exit
-from dgrr.trace.plain import plain
+from dgrr.trace.json_value import json_value
 from dgrr.trace.v2.write.forge import flip_bit
 
 from .answer_tables import Tables
@@ -330,7 +330,7 @@ def test_numbers_that_json_does_not_have() -> None:
     assert math.copysign(1, made["result"]["list"][3]) == -1
     assert [float(text) for text in made["result"]["list"][1:3]] == [math.inf, -math.inf]
     assert made["paths"] == ["x\udcff"]
-    assert plain([]) == []
+    assert json_value([]) == []
 
 
 def test_the_tables_can_be_broken() -> None:

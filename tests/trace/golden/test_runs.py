@@ -12,7 +12,7 @@ from dgrr.tape import AnyTensor, DTypeError, NonFiniteError, Tape, nn, ops
 from dgrr.tape.record.op import Op
 from dgrr.trace import Trace, compare, open_trace
 from dgrr.trace.comparing.policy import Policy
-from dgrr.trace.golden.asked import Asked, RecordOps
+from dgrr.trace.golden.marker import Marker, RecordOps
 from dgrr.trace.golden.traces import GoldenTest, GoldenTraces
 
 from . import toy
@@ -36,7 +36,7 @@ def traces(tmp_path: Path) -> Make:
     def make(policy: str = "bitwise", record_ops: RecordOps = "every") -> GoldenTraces:
         folder = tmp_path / next(made)
         test = GoldenTest("test_x.py::test_y", "test_x", "test_y", folder / "present", folder / "claims")
-        return GoldenTraces(test, Asked(Policy.parse(policy), record_ops))
+        return GoldenTraces(test, Marker(Policy.parse(policy), record_ops))
 
     return make
 
@@ -175,7 +175,7 @@ def test_ops_are_recorded_at_the_steps_that_are_asked(traces: Make, asked: Recor
 def test_a_run_of_other_arithmetic_has_a_policy_of_its_own_unless_the_test_has(tmp_path: Path) -> None:
     for asked, policy in ((None, "rtol=0.001"), (Policy.parse("ulp=4"), "ulp=4")):
         test = GoldenTest("test_x.py::test_y", "test_x", "test_y", tmp_path / policy, tmp_path / policy / "claims")
-        golden = GoldenTraces(test, Asked(asked, None))
+        golden = GoldenTraces(test, Marker(asked, None))
         recording = golden()
         recording.default_policy = "rtol=0.001"  # as recorders of other frameworks do
         assert str(recording.policy) == policy

@@ -25,9 +25,9 @@ from ..format.layout import BodyExtent
 from ..format.limits import Limits
 from ..format.schema import CLIPPING
 from ..format.step import StepRecord
-from .finish import finish
 from .locate import Locator, Mode
 from .op_digests import OpDigests
+from .publish_sealed import publish_sealed
 from .recorded import RecordedValues, What
 from .source import Frame, FrameSource, Source
 
@@ -411,7 +411,7 @@ def open_trace(path: str | os.PathLike[str], *, limits: Limits | None = None, mo
     """
     name = os.fspath(path)
     partial = name + PARTIAL_SUFFIX
-    if os.path.exists(partial) and (os.path.exists(name) or not finish(name)):
+    if os.path.exists(partial) and (os.path.exists(name) or not publish_sealed(name)):
         text = f"{name} does not exist; reading the unfinished {partial}"
         if os.path.exists(name):
             text = f"reading {name}, but {partial} exists too: a longer run, or a later one, is unfinished or goes on"

@@ -9,7 +9,7 @@ from ..format.constants import HEAD_LENGTH, FrameType
 from ..format.control_frames import SealRecord, decode_seal
 from ..format.step import run_content
 from .source import Frame, FrameSource
-from .whole import Hole, WholeFrames, require_damage
+from .whole_frames import Hole, WholeFrames, require_damage
 
 
 class Salvaged:

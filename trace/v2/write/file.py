@@ -16,7 +16,7 @@ from ....base.atomic_file import replacing, require_replaceable, sync_folder
 from ...file_version import TraceFileError, open_regular
 from ..errors import InvalidTraceError, TraceWriteError
 from ..format.constants import PARTIAL_SUFFIX
-from ..read.finish import finish
+from ..read.publish_sealed import publish_sealed
 from ..read.reader import open_trace
 from ..verdict import Verdict
 
@@ -61,7 +61,7 @@ class PartialFile:
         """
         path = _writable(path)
         partial = _partial(path)
-        finish(path)
+        publish_sealed(path)
         exclusive = 0 if overwrite or _without_steps(partial) else system.NEW
         try:
             file = cls(path, system.open_descriptor(partial, system.WRITE | exclusive))

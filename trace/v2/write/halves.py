@@ -15,7 +15,7 @@ from ..errors import InvalidTraceError
 from ..format.constants import KNOWN, FrameType
 from ..format.frame import Head
 from ..read.source import Frame, FrameSource
-from ..read.whole import Hole, WholeFrames
+from ..read.whole_frames import Hole, WholeFrames
 from ..verdict import Verdict
 
 DERIVED = (FrameType.COMMIT, FrameType.INDEX)

@@ -18,7 +18,7 @@ from ..format.limits import Limits
 from ..format.step import StepRecord, decode_step, run_content
 from ..read.scan import Walk
 from ..read.source import Frame, FrameSource, Source
-from ..read.whole import Hole, WholeFrames
+from ..read.whole_frames import Hole, WholeFrames
 from ..verdict import Verdict
 from .file import torn_files
 

@@ -22,7 +22,7 @@ from ..read.damage import judge
 from ..read.reader import open_file
 from ..read.scan import Record, Walk
 from ..read.source import FrameSource, Source
-from ..read.whole import WholeFrames
+from ..read.whole_frames import WholeFrames
 from ..verdict import Verdict
 from .file import PartialFile
 from .repeated import Repeated

@@ -23,7 +23,7 @@ from ..format.step import StepRecord, run_content
 from ..format.values import ValuesRecord, decode_values
 from ..read.scan import Record, read_step
 from ..read.source import Frame
-from ..read.whole import Hole, require_damage
+from ..read.whole_frames import Hole, require_damage
 from .halves import DERIVED, UNKNOWN, Half, Key, in_order, key_of, key_of_head
 from .rewrite import Copied
 

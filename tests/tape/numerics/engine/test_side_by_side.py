@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from dgrr.base import kernel_cache
-from dgrr.tape.numerics.engine import side_by_side, telling
+from dgrr.tape.numerics.engine import compile_notice, side_by_side
 from dgrr.tape.numerics.engine.side_by_side import Task, compile_side_by_side
 from dgrr.tape.numerics.engine.threads import THREADS
 
@@ -132,7 +132,7 @@ def test_processes_that_hang_are_given_up(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_terminal_shows_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
-    monkeypatch.setattr(telling, "Console", partial(Console, file=screen, force_terminal=True, width=100))
+    monkeypatch.setattr(compile_notice, "Console", partial(Console, file=screen, force_terminal=True, width=100))
     compile_side_by_side(noting(tmp_path, 3))
     assert "dgrr: compiling 3 kernels, once" in screen.getvalue()
     assert "3/3" in screen.getvalue()
@@ -143,7 +143,7 @@ def test_a_notebook_without_widgets_is_told_in_a_line(
 ) -> None:
     """rich would warn there, and warnings are errors here."""
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
-    monkeypatch.setattr(telling, "Console", partial(Console, force_jupyter=True))
+    monkeypatch.setattr(compile_notice, "Console", partial(Console, force_jupyter=True))
     compile_side_by_side(noting(tmp_path, 3))
     assert capsys.readouterr() == ("", "dgrr: compiling 3 kernels, once\n")
 

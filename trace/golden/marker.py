@@ -14,7 +14,7 @@ _ARGUMENTS = ("policy", "every", "at")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Marker:
     """How close a run must be to its golden trace, and at which steps the digests of its ops are recorded.
 
     Without a policy it is that of the run: bitwise, unless what records it says otherwise.
@@ -24,19 +24,19 @@ class Asked:
     record_ops: RecordOps
 
 
-def asked(marks: Iterable[tuple[tuple[Any, ...], Mapping[str, Any]]]) -> Asked:
+def marker_of(marks: Iterable[tuple[tuple[Any, ...], Mapping[str, Any]]]) -> Marker:
     """What the markers of a test ask, given the arguments of each, the closest to the test first.
 
     Raises ValueError for an argument that there is not, or one of another type; the text says what was expected.
 
-    >>> asked([((), {"policy": "ulp=4", "at": [0, 49]})])
-    Asked(policy=Policy(patterns=(('*', Tolerance(ulp=4, rtol=None, atol=None)),)), record_ops=[0, 49])
+    >>> marker_of([((), {"policy": "ulp=4", "at": [0, 49]})])
+    Marker(policy=Policy(patterns=(('*', Tolerance(ulp=4, rtol=None, atol=None)),)), record_ops=[0, 49])
     """
     given: dict[str, Any] = {}
     for args, named in marks:
         _check_names(args, named)
         given = {**named, **given}
-    return Asked(_policy(given.get("policy")), _record_ops(given.get("every", "op"), given.get("at")))
+    return Marker(_policy(given.get("policy")), _record_ops(given.get("every", "op"), given.get("at")))
 
 
 def _check_names(args: Sequence[Any], named: Mapping[str, Any]) -> None:

@@ -9,16 +9,16 @@ from typing import Any, cast
 import numpy as np
 
 
-def plain(value: object) -> Any:
+def json_value(value: object) -> Any:
     """A value as JSON has it: bytes in hexadecimal, what is not finite as the text ``nan``, ``inf`` or ``-inf``.
 
-    >>> plain({"loss": np.float32("inf"), "shape": (2, 3), "root": bytes(2)})
+    >>> json_value({"loss": np.float32("inf"), "shape": (2, 3), "root": bytes(2)})
     {'loss': 'inf', 'shape': [2, 3], 'root': '0000'}
     """
     if isinstance(value, Enum):
-        return plain(value.value)
+        return json_value(value.value)
     if isinstance(value, np.generic):
-        return plain(cast(Any, value).item())
+        return json_value(cast(Any, value).item())
     if isinstance(value, float):
         return value if math.isfinite(value) else repr(value)
     if isinstance(value, bytes):
@@ -26,7 +26,7 @@ def plain(value: object) -> Any:
     if isinstance(value, PurePath):
         return str(value)
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in cast(Mapping[object, object], value).items()}
+        return {str(key): json_value(item) for key, item in cast(Mapping[object, object], value).items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in cast(Sequence[object], value)]
+        return [json_value(item) for item in cast(Sequence[object], value)]
     return value

@@ -39,7 +39,7 @@ def tell_of_first_use() -> None:
 
 
 @contextmanager
-def telling(what: str, count: int) -> Generator[Told]:
+def compile_notice(what: str, count: int) -> Generator[Told]:
     """A bar while so many things are compiled; a line where another is shown or none can be, and none off terminals."""
     console, title = _console(), f"dgrr: compiling {what}, once"
     if console is None or isinstance(sys.stderr, FileProxy) or not has_bar(console):

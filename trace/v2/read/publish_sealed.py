@@ -12,7 +12,7 @@ from .scan import Walk
 from .source import FrameSource, Source
 
 
-def finish(path: str | os.PathLike[str]) -> bool:
+def publish_sealed(path: str | os.PathLike[str]) -> bool:
     """Give `PATH.partial` its final name if it is sealed and its writer is gone; whether that was done.
 
     Nothing is done, and nothing raised, where there is no such file, it is damaged, or the system refuses.

@@ -1,7 +1,7 @@
 """Derivative rules: functions written in ops, whose parameter names say what they need."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any, Final
 
 from ..var.var import shape_of
@@ -54,6 +54,20 @@ class Derivative:
     def __call__(self, given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
         """Apply the rule; ``given`` is the cotangent, or the tangents in the order of the inputs."""
         return self.rule(*[source(given, inputs, output, attrs) for source in self.sources])
+
+
+class AlongAll:
+    """The tangent of an output: the sum of what the tangents of the inputs become, each along its own direction."""
+
+    def __init__(self, rules: Sequence[Derivative | NoGradient], add: Callable[[], Callable[[Any, Any], Any]]) -> None:
+        self.rules, self.add = [(i, rule) for i, rule in enumerate(rules) if isinstance(rule, Derivative)], add
+        self.alone = len(rules) == 1
+
+    def __call__(self, given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
+        """Apply the rules to the tangents in the order of the inputs, or to that of the only one."""
+        tangents = [given] if self.alone else given
+        moved = [rule(tangents[i], inputs, output, attrs) for i, rule in self.rules if tangents[i] is not None]
+        return reduce(self.add(), moved)
 
 
 def _sources(signature: Signature, given: Sequence[str]) -> dict[str, Source]:

@@ -18,7 +18,7 @@ from ..var.broadcasting import together
 from ..var.op_table import OPS as CALLEES, require_free
 from ..var.var import Var
 from .arguments import no_tensor, tensors_of
-from .derivative import NO_GRAD, Derivative, NoGradient, RecordFunction
+from .derivative import NO_GRAD, AlongAll, Derivative, NoGradient, RecordFunction
 from .description import Description, describe, require_docstring
 from .lowering import Runner, Slot, prepare
 from .samples import Bad, Samples
@@ -39,6 +39,9 @@ Meaning = Callable[[Pattern, str, Bindings], Any]
 """``meaning(pattern, where, known)``: the plain value of an attribute that is given as ``Shape[...]``."""
 
 
+Rules = Sequence[RecordFunction | NoGradient] | NoGradient
+"""A derivative rule for each input, or none for all."""
+
 Advice = Callable[..., str]
 """What to do about inputs of these specs, which do not fit; an empty text if there is nothing to say."""
 
@@ -54,7 +57,7 @@ class Op:
     infer: Callable[..., Spec] | None
     lower: Callable[..., Slot]
     vjp: tuple[Derivative | NoGradient, ...]
-    jvp: Derivative | NoGradient
+    jvp: Derivative | AlongAll | NoGradient
     reference: Callable[..., Any]
     samples: Samples
     errors: Sequence[Bad]
@@ -253,11 +256,12 @@ def _zero(x: Any) -> AnyTensor | None:
 def op(
     *,
     lower: RecordFunction,
-    vjp: Sequence[RecordFunction | NoGradient] | NoGradient,
-    jvp: RecordFunction | NoGradient,
     reference: RecordFunction,
     samples: Samples,
     errors: Sequence[Bad] = (),
+    along: Rules | None = None,
+    vjp: Rules | None = None,
+    jvp: RecordFunction | NoGradient | None = None,
     infer: RecordFunction | None = None,
     covers: Sequence[str] = (),
     batch_axis: Mapping[str, int] | None = None,
@@ -270,14 +274,17 @@ def op(
 ) -> Callable[[F], F]:
     """Make an op of a function whose annotations are its shape rule and whose docstring says what it does.
 
+    ``along`` says of each input what a direction ``d`` at it becomes: a cotangent on its way back, and a tangent on its
+    way forth, which are then summed. Where the two are not of one form, or their sum has other bits, ``vjp`` and
+    ``jvp`` say them.
+
     Raises TypeError, at import, for a record with a part missing or derivatives that do not fit.
     """
 
     def make(function: F) -> F:
         signature = Signature(function, exact=infer is None)
-        rules = [NO_GRAD] * len(signature.inputs) if isinstance(vjp, NoGradient) else list(vjp)
-        _check(function, signature, rules)
-        tangents = [f"d{name}" for name in signature.inputs]
+        _check(function, signature)
+        back, forth = _derivatives(signature, along, vjp, jvp)
         record = Op(
             name=function.__name__,
             doc=inspect.cleandoc(function.__doc__ or ""),
@@ -285,8 +292,8 @@ def op(
             signature=signature,
             infer=infer,
             lower=lower,
-            vjp=tuple(_derivative(function.__name__, r, signature, ["g"]) for r in rules),
-            jvp=_derivative(function.__name__, jvp, signature, tangents),
+            vjp=back,
+            jvp=forth,
             reference=reference,
             samples=samples,
             errors=errors,
@@ -312,19 +319,32 @@ def _public(function: F, record: Op) -> F:
     return call  # type: ignore[return-value]
 
 
+def _derivatives(
+    signature: Signature, along: Rules | None, vjp: Rules | None, jvp: RecordFunction | NoGradient | None
+) -> tuple[tuple[Derivative | NoGradient, ...], Derivative | AlongAll | NoGradient]:
+    """The VJP of each input, and the JVP."""
+    rules, given = (along, "d") if vjp is None else (vjp, "g")
+    if rules is None or (jvp is None and along is None):
+        raise TypeError(f"op {signature.name}: expected along=, or vjp= and jvp=")
+    count = len(signature.inputs)
+    each = [NO_GRAD] * count if isinstance(rules, NoGradient) else rules
+    if len(each) != count:
+        raise TypeError(f"op {signature.name}: {count} inputs need as many VJPs, got {len(each)}; NO_GRAD says none")
+    back = tuple(_derivative(rule, signature, [given]) for rule in each)
+    if jvp is not None:
+        return back, _derivative(jvp, signature, [f"d{name}" for name in signature.inputs])
+    return back, AlongAll(back, lambda: OPS["add"]) if any(isinstance(r, Derivative) for r in back) else NO_GRAD
+
+
 def _derivative(
-    name: str, rule: RecordFunction | NoGradient, signature: Signature, given: Sequence[str]
+    rule: RecordFunction | NoGradient, signature: Signature, given: Sequence[str]
 ) -> Derivative | NoGradient:
-    return rule if isinstance(rule, NoGradient) else Derivative(name, rule, signature, given)
+    return rule if isinstance(rule, NoGradient) else Derivative(signature.name, rule, signature, given)
 
 
-def _check(function: Callable[..., Any], signature: Signature, rules: Sequence[Any]) -> None:
+def _check(function: Callable[..., Any], signature: Signature) -> None:
     name = function.__name__
     require_free("op", name)
     require_docstring("op", function)
     if signature.names != signature.inputs + signature.attributes:
         raise TypeError(f"op {name}: inputs must come before attributes, got {', '.join(signature.names)}")
-    if len(rules) != len(signature.inputs):
-        raise TypeError(
-            f"op {name}: {len(signature.inputs)} inputs need as many VJPs, got {len(rules)}; NO_GRAD says none"
-        )

@@ -70,7 +70,8 @@ FLOORS: dict[str, list[list[str]]] = {
         ["conv"],
     ],
     "tape/ops/elementwise": [
-        ["kernels", "reference_pow", "reference_power"],
+        ["kernels", "reference_power"],
+        ["record"],
         ["arithmetic", "select", "whole"],
         ["clamp", "exponential"],
         ["functions", "rounding"],

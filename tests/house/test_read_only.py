@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import dgrr
 from dgrr.base import kernel_cache
 from dgrr.trace.cli import main
 
@@ -77,7 +78,7 @@ def test_the_folder_is_the_one_that_is_named(
 
 
 def test_kernels_are_kept_in_the_folder_and_nowhere_else(compiled: Path) -> None:
-    package = Path(kernel_cache.__file__).parent
+    package = Path(dgrr.__file__).parent
     kept = [p for p in compiled.rglob("*") if p.suffix in kernel_cache.SUFFIXES]
     assert {p.name.split("-")[0].split(".")[0] for p in kept} >= {"mul", "compiled"}  # compiled.py of version 1
     assert all(p.is_relative_to(compiled / "kernels" / "dgrr") for p in kept)
@@ -116,7 +117,7 @@ def test_a_folder_of_the_same_name_beside_a_script_does_not_hide_the_package(tmp
     installed, beside = tmp_path / "installed" / "dgrr", tmp_path / "beside" / "dgrr"
     installed.mkdir(parents=True)
     beside.mkdir(parents=True)
-    shutil.copy(Path(kernel_cache.__file__).with_name("__init__.py"), installed)
+    shutil.copy(Path(dgrr.__file__), installed)
     program = "import sys; sys.path[:0] = sys.argv[1:]; import dgrr; print(dgrr.__file__)"
     command = [sys.executable, "-c", program, str(beside.parent), str(installed.parent)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

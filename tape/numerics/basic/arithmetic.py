@@ -6,25 +6,16 @@ import numpy as np
 
 from ..engine.intrinsics import real, word
 from ..engine.kernel import kernel, share, vector, vector_as
-from ..simd.lanes import inlined
 from ..simd.operations import select
-from ..simd.vectors import combine
+from ..simd.pointwise import pointwise
 
 BYTE, INT64 = np.uint8(0), np.int64(0)
 
 
-@inlined
-def _sum(a, b):
+@pointwise
+def add(a, b):
+    """``a + b``."""
     return a + b
-
-
-@kernel
-def add(table, ints, part, parts):
-    """``out = a + b``."""
-    start, n = share(word(ints, 0), part, parts)
-    out, a, b = vector(table, 0, start, n), vector(table, 1, start, n), vector(table, 2, start, n)
-    combine(_sum, out, a, b)
-    return 0
 
 
 @kernel

@@ -20,7 +20,7 @@ from typing import Any
 from ....base import kernel_cache
 from ..engine.disk_cache import UNUSED_DAYS
 
-PACKAGE = Path(kernel_cache.__file__).parent
+PACKAGE = Path(__file__).parents[3]
 HEADERS = Path(__file__).parent
 
 OPTIONS = (

@@ -64,6 +64,8 @@ class Kernel:
         self.__doc__ = body.__doc__
         self.variants: dict[str, Kernel] = {}
         """Other kernels by name that can stand in for this one: for the same table and words, with the same bits."""
+        self.formula: Callable[..., Any] | None = None
+        """What it computes of each place, which Python can read, if it is a loop around that."""
         self.cleared = False
         """Whether a GPU must fill the output with zeros before it runs."""
         self._compiled: dict[np.dtype[Any], CFunc] = {}

@@ -3,49 +3,24 @@
 # A derivative may call the op that it belongs to, whose type is not known before its decorator is.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ...errors import DomainError, DTypeError, ShapeError
+from ...errors import DomainError, DTypeError
 from ...numerics.basic import arithmetic
-from ...numerics.engine.kernel import Kernel
 from ...numerics.math.exact import difference
+from ...record import lowering
 from ...record.derivative import NO_GRAD
-from ...record.lowering import Slot, elementwise
+from ...record.lowering import Slot
 from ...record.op import op
-from ...record.samples import Make, Sample, bad, binary, unary, unary_positive
+from ...record.samples import Make, Sample, bad, binary, unary
 from ...record.types import A, F, S
-from ...values.dtypes import i64
 from ...values.spec import Spec
 from ...var.var import Var
 from . import reference_power
-from .kernels import basic as kernels, functions as kernels_functions, whole as kernels_whole
-
-SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 3e38, -3e38, 1e-3)
-"""Signed zeros, infinities, NaN, subnormals, values near overflow."""
-
-EACH = {"x": 0}
-BOTH = {"a": 0, "b": 0}
-MISMATCH = bad(ShapeError, "argument 'b': expected shape (2, 3), got (3, 2)", (2, 3), (3, 2))
-MIXED = bad(DTypeError, "argument 'b': expected float32, got float64", (2,), np.zeros(2))
-MASKS = bad(
-    DTypeError, "argument 'a': expected float32 or float64 or int64, got bool", np.ones(2, bool), np.ones(2, bool)
-)
-INTEGERS = bad(DTypeError, "argument 'x': expected float32 or float64, got int64", np.arange(3))
-
-
-def _lower(kernel: Kernel, which: int, a: Slot, b: Slot) -> Slot:
-    """A kernel of floats, or what that of whole numbers has in its place."""
-    if a.dtype == i64.dtype:
-        return elementwise(kernels_whole.whole, a, b, attrs=(which,))
-    return elementwise(kernel, a, b)
-
-
-def _lower_neg(x: Slot) -> Slot:
-    whole = x.dtype == i64.dtype
-    return _lower(kernels.neg, kernels_whole.NEGATE, x, x) if whole else elementwise(kernels.neg, x)
+from .kernels import basic as kernels, functions as kernels_functions, powers as kernels_powers, whole as kernels_whole
+from .record import SPECIAL, elementwise
 
 
 def _operands(make: Make) -> list[Sample]:
@@ -54,16 +29,7 @@ def _operands(make: Make) -> list[Sample]:
     return [*binary(make), Sample((large, large[::-1]))]
 
 
-@op(
-    lower=partial(_lower, arithmetic.add, kernels_whole.ADD),
-    vjp=(lambda g: g, lambda g: g),
-    jvp=lambda da, db: add(da, db),
-    reference=lambda a, b: a + b,
-    samples=_operands,
-    errors=(MISMATCH, MIXED, MASKS),
-    covers=("add",),
-    batch_axis=BOTH,
-)
+@elementwise(arithmetic.add, lambda d: d, lambda d: d, whole=kernels_whole.ADD, samples=_operands, covers=("add",))
 def add(a: Var[A, *S], b: Var[A, *S]) -> Var[A, *S]:
     """``a + b``; whole numbers wrap. Operands of one shape; ``+`` on Vars broadcasts.
 
@@ -76,15 +42,14 @@ def add(a: Var[A, *S], b: Var[A, *S]) -> Var[A, *S]:
     ...
 
 
-@op(
-    lower=partial(_lower, kernels.sub, kernels_whole.SUB),
-    vjp=(lambda g: g, lambda g: neg(g)),
+@elementwise(
+    kernels.sub,
+    lambda d: d,
+    lambda d: neg(d),
     jvp=lambda da, db: sub(da, db),
-    reference=lambda a, b: a - b,
+    whole=kernels_whole.SUB,
     samples=_operands,
-    errors=(MISMATCH, MASKS),
     covers=("sub",),
-    batch_axis=BOTH,
 )
 def sub(a: Var[A, *S], b: Var[A, *S]) -> Var[A, *S]:
     """``a - b``; whole numbers wrap. Operands of one shape; ``-`` on Vars broadcasts.
@@ -98,15 +63,13 @@ def sub(a: Var[A, *S], b: Var[A, *S]) -> Var[A, *S]:
     ...
 
 
-@op(
-    lower=partial(_lower, kernels.mul, kernels_whole.MUL),
-    vjp=(lambda g, b: mul(g, b), lambda g, a: mul(g, a)),
-    jvp=lambda da, db, a, b: add(mul(da, b), mul(a, db)),
-    reference=lambda a, b: a * b,
+@elementwise(
+    kernels.mul,
+    lambda d, b: mul(d, b),
+    lambda d, a: mul(d, a),
+    whole=kernels_whole.MUL,
     samples=_operands,
-    errors=(MISMATCH, MASKS),
     covers=("mul",),
-    batch_axis=BOTH,
 )
 def mul(a: Var[A, *S], b: Var[A, *S]) -> Var[A, *S]:
     """``a * b``, element by element; whole numbers wrap. Operands of one shape; ``*`` on Vars broadcasts.
@@ -120,14 +83,11 @@ def mul(a: Var[A, *S], b: Var[A, *S]) -> Var[A, *S]:
     ...
 
 
-@op(
-    lower=lambda a, b: elementwise(kernels.div, a, b),
-    vjp=(lambda g, b: div(g, b), lambda g, b, y: neg(div(mul(g, y), b))),
+@elementwise(
+    kernels.div,
+    lambda d, b: div(d, b),
+    lambda d, b, y: neg(div(mul(d, y), b)),
     jvp=lambda da, db, b, y: div(sub(da, mul(y, db)), b),
-    reference=lambda a, b: a / b,
-    samples=binary,
-    errors=(MISMATCH,),
-    batch_axis=BOTH,
 )
 def div(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
     """``a / b`` by IEEE-754: ``1/0`` is infinite, ``0/0`` NaN. Operands of one shape; ``/`` on Vars broadcasts.
@@ -141,14 +101,11 @@ def div(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@op(
-    lower=_lower_neg,
-    vjp=(lambda g: neg(g),),
-    jvp=lambda dx: neg(dx),
-    reference=lambda x: -x,
+@elementwise(
+    kernels.neg,
+    lambda d: neg(d),
+    whole=kernels_whole.NEGATE,
     samples=lambda make: [*unary(SPECIAL)(make), Sample((np.array([3, -4, 0, -(2**63)]),))],
-    errors=(bad(DTypeError, "argument 'x': expected float32 or float64 or int64, got bool", np.ones(2, bool)),),
-    batch_axis=EACH,
 )
 def neg(x: Var[A, *S]) -> Var[A, *S]:
     """``-x``: the sign bit flipped; of whole numbers the difference ``0 - x``, which wraps.
@@ -162,15 +119,12 @@ def neg(x: Var[A, *S]) -> Var[A, *S]:
     ...
 
 
-@op(
-    lower=lambda x, c: elementwise(kernels.scale, x, attrs=(float(c),)),
-    vjp=(lambda g, c: scale(g, c),),
-    jvp=lambda dx, c: scale(dx, c),
-    reference=lambda x, c: x * x.dtype.type(c),
+@elementwise(
+    kernels.scale,
+    lambda d, c: scale(d, c),
     samples=lambda make: [Sample((make(2, 5),), {"c": c}) for c in (0.3, -2.0, 0.0, -0.0)],
-    errors=(bad(DTypeError, "argument 'x': expected float32 or float64, got int64", np.arange(3), c=2.0),),
+    given={"c": 2.0},
     covers=("scale",),
-    batch_axis=EACH,
     instead={"c": "x * c"},
 )
 def scale(x: Var[F, *S], c: float) -> Var[F, *S]:
@@ -185,13 +139,11 @@ def scale(x: Var[F, *S], c: float) -> Var[F, *S]:
     ...
 
 
-@op(
-    lower=lambda x, n: elementwise(kernels.divide, x, attrs=(n,)),
-    vjp=(lambda g, n: divide(g, n),),
-    jvp=lambda dx, n: divide(dx, n),
-    reference=lambda x, n: x / x.dtype.type(n),
+@elementwise(
+    kernels.divide,
+    lambda d, n: divide(d, n),
     samples=lambda make: [Sample((make(2, 5),), {"n": n}) for n in (1, 3, 0)],
-    batch_axis=EACH,
+    given={"n": 2},
     private=True,
 )
 def divide(x: Var[F, *S], n: int) -> Var[F, *S]:
@@ -199,11 +151,11 @@ def divide(x: Var[F, *S], n: int) -> Var[F, *S]:
     ...
 
 
-def _power_vjp(g: Any, x: Any, exponent: float) -> Any:
+def _along_power(d: Any, x: Any, exponent: float) -> Any:
     if exponent == 0:
-        return scale(g, 0.0)
+        return scale(d, 0.0)
     lower = exponent - 1 if isinstance(exponent, int) else difference(exponent, 1.0)
-    return mul(g, scale(power(x, lower), float(exponent)))
+    return mul(d, scale(power(x, lower), float(exponent)))
 
 
 LARGEST_WHOLE = 1 << 20
@@ -227,8 +179,8 @@ def _is_whole(x: Spec, exponent: float) -> bool:
 
 def _lower_power(x: Slot, exponent: float) -> Slot:
     if _is_whole(x.spec, exponent):
-        return elementwise(kernels.power, x, attrs=(int(x.dtype.type(exponent)),), work=8)
-    return elementwise(kernels_functions.broken_power, x, attrs=(float(exponent),), work=60)
+        return lowering.elementwise(kernels_powers.power, x, attrs=(int(x.dtype.type(exponent)),), work=8)
+    return lowering.elementwise(kernels_functions.broken_power, x, attrs=(float(exponent),), work=60)
 
 
 def _powers(make: Make) -> list[Sample]:
@@ -240,8 +192,7 @@ def _powers(make: Make) -> list[Sample]:
 @op(
     infer=_infer_power,
     lower=_lower_power,
-    vjp=(_power_vjp,),
-    jvp=lambda dx, x, exponent: _power_vjp(dx, x, exponent),
+    along=(_along_power,),
     reference=reference_power.powered,
     samples=_powers,
     errors=(
@@ -249,7 +200,7 @@ def _powers(make: Make) -> list[Sample]:
         bad(DomainError, "power: argument 'exponent': expected a finite number, got inf", (2,), exponent=np.inf),
         bad(DTypeError, "power: argument 'exponent': expected a number, got True", (2,), exponent=True),
     ),
-    batch_axis=EACH,
+    batch_axis={"x": 0},
     instead={"exponent": "ops.pow(x, exponent.broadcast_to(x.shape))"},
 )
 def power(x: Var[F, *S], exponent: float) -> Var[F, *S]:
@@ -269,16 +220,7 @@ def power(x: Var[F, *S], exponent: float) -> Var[F, *S]:
     ...
 
 
-@op(
-    lower=lambda x: elementwise(kernels.relu, x),
-    vjp=(lambda g, y: where_positive(g, y),),
-    jvp=lambda dx, y: where_positive(dx, y),
-    reference=lambda x: np.where(x <= 0, x.dtype.type(0), x),
-    samples=unary(SPECIAL),
-    errors=(INTEGERS,),
-    covers=("relu",),
-    batch_axis=EACH,
-)
+@elementwise(kernels.relu, lambda d, y: where_positive(d, y), covers=("relu",))
 def relu(x: Var[F, *S]) -> Var[F, *S]:
     """``max(x, 0)``: +0 for -0, NaN stays. The gradient at 0 is 0.
 
@@ -291,13 +233,11 @@ def relu(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@op(
-    lower=lambda g, y: elementwise(kernels.where_positive, g, y),
-    vjp=(lambda g, y: where_positive(g, y), NO_GRAD),
-    jvp=lambda dg, y: where_positive(dg, y),
-    reference=lambda g, y: np.where(y > 0, g, g.dtype.type(0)),
+@elementwise(
+    kernels.where_positive,
+    lambda d, y: where_positive(d, y),
+    NO_GRAD,
     samples=lambda make: [Sample((make(4, 5), make(4, 5)))],
-    batch_axis={"g": 0, "y": 0},
     private=True,
 )
 def where_positive(g: Var[F, *S], y: Var[F, *S]) -> Var[F, *S]:
@@ -305,16 +245,7 @@ def where_positive(g: Var[F, *S], y: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@op(
-    lower=lambda x: elementwise(kernels.sqrt, x),
-    vjp=(lambda g, y: where_positive(div(scale(g, 0.5), y), y),),
-    jvp=lambda dx, y: where_positive(div(scale(dx, 0.5), y), y),
-    reference=lambda x: np.sqrt(np.where(x <= 0, x.dtype.type(0), x)),
-    samples=unary_positive(SPECIAL),
-    errors=(INTEGERS,),
-    covers=("sqrt",),
-    batch_axis=EACH,
-)
+@elementwise(kernels.sqrt, lambda d, y: where_positive(div(scale(d, 0.5), y), y), positive=True, covers=("sqrt",))
 def sqrt(x: Var[F, *S]) -> Var[F, *S]:
     """``sqrt(max(x, 0))``. The gradient is ``g / (2 sqrt(x))`` for x > 0, else 0.
 

@@ -3,26 +3,14 @@
 # A derivative may call the op that it belongs to, whose type is not known before its decorator is.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
-from ...numerics.math import reference
-from ...record.lowering import elementwise
-from ...record.op import op
-from ...record.samples import unary, unary_positive
 from ...record.types import F, S
 from ...var.var import Var
-from .arithmetic import EACH, INTEGERS, SPECIAL, div, mul, sub
+from .arithmetic import div, mul, sub
 from .kernels import basic as kernels
+from .record import elementwise
 
 
-@op(
-    lower=lambda x: elementwise(kernels.exp, x, work=20),
-    vjp=(lambda g, y: mul(g, y),),
-    jvp=lambda dx, y: mul(dx, y),
-    reference=reference.exp,
-    samples=unary(SPECIAL),
-    errors=(INTEGERS,),
-    covers=("exp",),
-    batch_axis=EACH,
-)
+@elementwise(kernels.exp, lambda d, y: mul(d, y), work=20, covers=("exp",))
 def exp(x: Var[F, *S]) -> Var[F, *S]:
     """``e ** x``.
 
@@ -35,16 +23,7 @@ def exp(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@op(
-    lower=lambda x: elementwise(kernels.log, x, work=20),
-    vjp=(lambda g, x: div(g, x),),
-    jvp=lambda dx, x: div(dx, x),
-    reference=reference.log,
-    samples=unary_positive(SPECIAL),
-    errors=(INTEGERS,),
-    covers=("log",),
-    batch_axis=EACH,
-)
+@elementwise(kernels.log, lambda d, x: div(d, x), positive=True, work=20, covers=("log",))
 def log(x: Var[F, *S]) -> Var[F, *S]:
     """The natural logarithm: -inf at 0, NaN below.
 
@@ -57,16 +36,7 @@ def log(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@op(
-    lower=lambda x: elementwise(kernels.tanh, x, work=30),
-    vjp=(lambda g, y: sub(g, mul(g, mul(y, y))),),
-    jvp=lambda dx, y: sub(dx, mul(dx, mul(y, y))),
-    reference=reference.tanh,
-    samples=unary(SPECIAL),
-    errors=(INTEGERS,),
-    covers=("tanh",),
-    batch_axis=EACH,
-)
+@elementwise(kernels.tanh, lambda d, y: sub(d, mul(d, mul(y, y))), work=30, covers=("tanh",))
 def tanh(x: Var[F, *S]) -> Var[F, *S]:
     """The hyperbolic tangent.
 
@@ -79,16 +49,7 @@ def tanh(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@op(
-    lower=lambda x: elementwise(kernels.sigmoid, x, work=30),
-    vjp=(lambda g, y: mul(g, sub(y, mul(y, y))),),
-    jvp=lambda dx, y: mul(dx, sub(y, mul(y, y))),
-    reference=reference.sigmoid,
-    samples=unary(SPECIAL),
-    errors=(INTEGERS,),
-    covers=("sigmoid",),
-    batch_axis=EACH,
-)
+@elementwise(kernels.sigmoid, lambda d, y: mul(d, sub(y, mul(y, y))), work=30, covers=("sigmoid",))
 def sigmoid(x: Var[F, *S]) -> Var[F, *S]:
     """``1 / (1 + e ** -x)``, without overflow on either side.
 

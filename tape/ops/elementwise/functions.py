@@ -4,21 +4,22 @@
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
 from math import inf
-from typing import Any
 
 import numpy as np
 
 from ...errors import DomainError, DTypeError
 from ...numerics.math import reference
-from ...record.lowering import Slot, elementwise
+from ...record import lowering
+from ...record.lowering import Slot
 from ...record.op import op
-from ...record.samples import Make, Sample, bad, unary, unary_positive
+from ...record.samples import Make, Sample, bad, unary_positive
 from ...record.types import F, S
 from ...values.spec import Spec
 from ...var.var import Var
-from .arithmetic import EACH, INTEGERS, SPECIAL, div, mul, neg, scale
+from .arithmetic import div, mul, neg, scale
 from .exponential import exp
 from .kernels import basic as arithmetic, functions as kernels, trigonometry as kernels_trigonometry
+from .record import SPECIAL, elementwise
 
 TWO_OVER_ROOT_PI = 1.1283791670955126
 """2 / √pi."""
@@ -26,13 +27,11 @@ LARGE = (1e5, 1.0, 2e10, -1e22, 3e30)
 """Angles of many turns beside one of none."""
 
 
-@op(
-    lower=lambda x, c: elementwise(kernels.shift, x, attrs=(float(c),)),
-    vjp=(lambda g: g,),
-    jvp=lambda dx: dx,
-    reference=lambda x, c: x + x.dtype.type(c),
+@elementwise(
+    kernels.shift,
+    lambda d: d,
     samples=lambda make: [Sample((make(2, 5),), {"c": c}) for c in (0.3, -1.0, -0.0)],
-    batch_axis=EACH,
+    given={"c": 1.0},
     private=True,
 )
 def shift(x: Var[F, *S], c: float) -> Var[F, *S]:
@@ -40,14 +39,11 @@ def shift(x: Var[F, *S], c: float) -> Var[F, *S]:
     ...
 
 
-@op(
-    lower=lambda x: elementwise(arithmetic.mul, x, x),
-    vjp=(lambda g, x: mul(g, scale(x, 2.0)),),
-    jvp=lambda dx, x: mul(dx, scale(x, 2.0)),
+@elementwise(
+    arithmetic.mul,
+    lambda d, x: mul(d, scale(x, 2.0)),
+    lower=lambda x: lowering.elementwise(arithmetic.mul, x, x),
     reference=lambda x: x * x,
-    samples=unary(SPECIAL),
-    errors=(INTEGERS,),
-    batch_axis=EACH,
 )
 def square(x: Var[F, *S]) -> Var[F, *S]:
     """``x * x``.
@@ -61,16 +57,7 @@ def square(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@op(
-    lower=lambda x: elementwise(kernels.inv, x),
-    vjp=(lambda g, y: neg(mul(g, mul(y, y))),),
-    jvp=lambda dx, y: neg(mul(dx, mul(y, y))),
-    reference=lambda x: x.dtype.type(1) / x,
-    samples=unary_positive(SPECIAL),
-    errors=(INTEGERS,),
-    covers=("inv",),
-    batch_axis=EACH,
-)
+@elementwise(kernels.inv, lambda d, y: neg(mul(d, mul(y, y))), positive=True, covers=("inv",))
 def inv(x: Var[F, *S]) -> Var[F, *S]:
     """``1 / x`` by IEEE-754: infinite with the sign of a zero.
 
@@ -83,15 +70,7 @@ def inv(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@op(
-    lower=lambda x: elementwise(kernels.rsqrt, x),
-    vjp=(lambda g, y: scale(mul(g, mul(y, mul(y, y))), -0.5),),
-    jvp=lambda dx, y: scale(mul(dx, mul(y, mul(y, y))), -0.5),
-    reference=lambda x: x.dtype.type(1) / np.sqrt(x),
-    samples=unary_positive(SPECIAL),
-    errors=(INTEGERS,),
-    batch_axis=EACH,
-)
+@elementwise(kernels.rsqrt, lambda d, y: scale(mul(d, mul(y, mul(y, y))), -0.5), positive=True)
 def rsqrt(x: Var[F, *S]) -> Var[F, *S]:
     """``1 / sqrt(x)``, both rounded: NaN below 0, infinite with the sign of a zero.
 
@@ -104,14 +83,8 @@ def rsqrt(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@op(
-    lower=lambda x: elementwise(kernels.log1p, x, work=30),
-    vjp=(lambda g, x: div(g, shift(x, 1.0)),),
-    jvp=lambda dx, x: div(dx, shift(x, 1.0)),
-    reference=reference.log1p,
-    samples=unary_positive(SPECIAL, (-0.5, -1.0, -2.0, 1e-9, -1e-9)),
-    errors=(INTEGERS,),
-    batch_axis=EACH,
+@elementwise(
+    kernels.log1p, lambda d, x: div(d, shift(x, 1.0)), positive=True, at=[(-0.5, -1.0, -2.0, 1e-9, -1e-9)], work=30
 )
 def log1p(x: Var[F, *S]) -> Var[F, *S]:
     """``log(1 + x)``, accurate near 0: -inf at -1, NaN below.
@@ -125,15 +98,7 @@ def log1p(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@op(
-    lower=lambda x: elementwise(kernels.expm1, x, work=25),
-    vjp=(lambda g, x: mul(g, exp(x)),),
-    jvp=lambda dx, x: mul(dx, exp(x)),
-    reference=reference.expm1,
-    samples=unary(SPECIAL, (1e-9, -1e-9, 50.0, -50.0)),
-    errors=(INTEGERS,),
-    batch_axis=EACH,
-)
+@elementwise(kernels.expm1, lambda d, x: mul(d, exp(x)), at=[(1e-9, -1e-9, 50.0, -50.0)], work=25)
 def expm1(x: Var[F, *S]) -> Var[F, *S]:
     """``e ** x - 1``, accurate near 0.
 
@@ -146,14 +111,8 @@ def expm1(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@op(
-    lower=lambda x: elementwise(kernels_trigonometry.sin, x, work=30),
-    vjp=(lambda g, x: mul(g, cos(x)),),
-    jvp=lambda dx, x: mul(dx, cos(x)),
-    reference=reference.sin,
-    samples=unary(SPECIAL, (*LARGE, np.inf)),
-    errors=(INTEGERS,),
-    batch_axis=EACH,
+@elementwise(
+    kernels_trigonometry.sin, lambda d, x: mul(d, cos(x)), at=[(*LARGE, np.inf)], work=30, reference=reference.sin
 )
 def sin(x: Var[F, *S]) -> Var[F, *S]:
     """The sine of an angle in radians, accurate for angles of any size; NaN for infinite ones.
@@ -167,14 +126,8 @@ def sin(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@op(
-    lower=lambda x: elementwise(kernels_trigonometry.cos, x, work=30),
-    vjp=(lambda g, x: neg(mul(g, sin(x))),),
-    jvp=lambda dx, x: neg(mul(dx, sin(x))),
-    reference=reference.cos,
-    samples=unary(SPECIAL, (*LARGE, np.inf)),
-    errors=(INTEGERS,),
-    batch_axis=EACH,
+@elementwise(
+    kernels_trigonometry.cos, lambda d, x: neg(mul(d, sin(x))), at=[(*LARGE, np.inf)], work=30, reference=reference.cos
 )
 def cos(x: Var[F, *S]) -> Var[F, *S]:
     """The cosine of an angle in radians, accurate for angles of any size; NaN for infinite ones.
@@ -188,18 +141,11 @@ def cos(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-def _erf_tangent(dx: Any, x: Any) -> Any:
-    return mul(dx, scale(exp(neg(square(x))), TWO_OVER_ROOT_PI))
-
-
-@op(
-    lower=lambda x: elementwise(kernels.erf, x, work=40),
-    vjp=(lambda g, x: _erf_tangent(g, x),),
-    jvp=_erf_tangent,
-    reference=reference.erf,
-    samples=unary(SPECIAL, (0.875, -0.875, 3.9, -6.1)),
-    errors=(INTEGERS,),
-    batch_axis=EACH,
+@elementwise(
+    kernels.erf,
+    lambda d, x: mul(d, scale(exp(neg(square(x))), TWO_OVER_ROOT_PI)),
+    at=[(0.875, -0.875, 3.9, -6.1)],
+    work=40,
 )
 def erf(x: Var[F, *S]) -> Var[F, *S]:
     """The error function ``2 / sqrt(pi)`` times the integral of ``exp(-t²)`` from 0 to x.
@@ -220,8 +166,8 @@ def _infer_safe_log(x: Spec, eps: float) -> Spec:
 
 
 def _lower_safe_log(x: Slot, eps: float) -> Slot:
-    shifted = elementwise(kernels.shift, x, attrs=(float(eps),))
-    return elementwise(arithmetic.log, shifted, work=20)
+    shifted = lowering.elementwise(kernels.shift, x, attrs=(float(eps),))
+    return lowering.elementwise(arithmetic.log, shifted, work=20)
 
 
 def _safe_logs(make: Make) -> list[Sample]:
@@ -232,8 +178,7 @@ def _safe_logs(make: Make) -> list[Sample]:
 @op(
     infer=_infer_safe_log,
     lower=_lower_safe_log,
-    vjp=(lambda g, x, eps: div(g, shift(x, eps)),),
-    jvp=lambda dx, x, eps: div(dx, shift(x, eps)),
+    along=(lambda d, x, eps: div(d, shift(x, eps)),),
     reference=lambda x, eps=1e-6: reference.log(x + x.dtype.type(eps)),
     samples=_safe_logs,
     errors=(
@@ -241,7 +186,7 @@ def _safe_logs(make: Make) -> list[Sample]:
         bad(DTypeError, "argument 'x': expected float32 or float64, got int64", np.arange(3)),
     ),
     covers=("safe_log",),
-    batch_axis=EACH,
+    batch_axis={"x": 0},
     instead={"eps": "ops.log(x + eps)"},
 )
 def safe_log(x: Var[F, *S], eps: float = 1e-6) -> Var[F, *S]:

@@ -3,32 +3,29 @@
 # A derivative may call the op that it belongs to, whose type is not known before its decorator is.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ....base.arrays import Array
-from ...numerics.engine.kernel import Kernel
+from ...errors import DTypeError
 from ...numerics.math import reference
-from ...record.lowering import Slot, elementwise
+from ...record import lowering
+from ...record.lowering import Slot
 from ...record.op import op
-from ...record.samples import Make, Sample, unary
+from ...record.samples import Make, Sample, bad
 from ...record.types import F, S
 from ...var.var import Var
-from .arithmetic import BOTH, EACH, INTEGERS, MISMATCH, SPECIAL, add, div, mul, neg, scale, sub
+from .arithmetic import add, div, mul, neg, scale, sub
 from .functions import LARGE, rsqrt, shift, square
 from .kernels import basic as kernels, inverse as kernels_inverse, trigonometry as kernels_trigonometry
+from .record import SPECIAL, elementwise
 from .select import equal, keep
 
 
-def _lower(kernel: Kernel, which: int, work: int, x: Slot) -> Slot:
-    return elementwise(kernel, x, attrs=(which,), work=work)
-
-
 def _lower_tan(x: Slot) -> Slot:
-    sine, cosine = (elementwise(k, x, work=30) for k in (kernels_trigonometry.sin, kernels_trigonometry.cos))
-    return elementwise(kernels.div, sine, cosine)
+    sine, cosine = (lowering.elementwise(k, x, work=30) for k in (kernels_trigonometry.sin, kernels_trigonometry.cos))
+    return lowering.elementwise(kernels.div, sine, cosine)
 
 
 def _reference_tan(x: Array) -> Array:
@@ -66,12 +63,11 @@ def _points(make: Make) -> list[Sample]:
 
 @op(
     lower=_lower_tan,
-    vjp=(lambda g, y: mul(g, shift(square(y), 1.0)),),
-    jvp=lambda dx, y: mul(dx, shift(square(y), 1.0)),
+    along=(lambda d, y: mul(d, shift(square(y), 1.0)),),
     reference=_reference_tan,
     samples=lambda make: [*_inside(make), Sample((np.array([*LARGE, np.inf], make.dtype),))],
-    errors=(INTEGERS,),
-    batch_axis=EACH,
+    errors=(bad(DTypeError, "argument 'x': expected float32 or float64, got int64", np.arange(3)),),
+    batch_axis={"x": 0},
 )
 def tan(x: Var[F, *S]) -> Var[F, *S]:
     """The tangent of an angle in radians: the quotient of sine and cosine; NaN for infinite ones.
@@ -85,14 +81,13 @@ def tan(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@op(
-    lower=partial(_lower, kernels_inverse.arc, kernels_inverse.ATAN, 30),
-    vjp=(lambda g, x: div(g, shift(square(x), 1.0)),),
-    jvp=lambda dx, x: div(dx, shift(square(x), 1.0)),
+@elementwise(
+    kernels_inverse.arc,
+    lambda d, x: div(d, shift(square(x), 1.0)),
+    word=kernels_inverse.ATAN,
     reference=reference.atan,
-    samples=unary(SPECIAL, (0.4140625, -0.4141, 2.4140625, 2.5, 1e30)),
-    errors=(INTEGERS,),
-    batch_axis=EACH,
+    at=[(0.4140625, -0.4141, 2.4140625, 2.5, 1e30)],
+    work=30,
 )
 def atan(x: Var[F, *S]) -> Var[F, *S]:
     """The angle in radians whose tangent is x.
@@ -106,14 +101,13 @@ def atan(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@op(
-    lower=partial(_lower, kernels_inverse.arc, kernels_inverse.ASIN, 30),
-    vjp=(lambda g, x: mul(g, rsqrt(shift(neg(square(x)), 1.0))),),
-    jvp=lambda dx, x: mul(dx, rsqrt(shift(neg(square(x)), 1.0))),
+@elementwise(
+    kernels_inverse.arc,
+    lambda d, x: mul(d, rsqrt(shift(neg(square(x)), 1.0))),
+    word=kernels_inverse.ASIN,
     reference=reference.asin,
     samples=_inside,
-    errors=(INTEGERS,),
-    batch_axis=EACH,
+    work=30,
 )
 def asin(x: Var[F, *S]) -> Var[F, *S]:
     """The angle in radians whose sine is x; NaN beyond ±1.
@@ -127,14 +121,13 @@ def asin(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@op(
-    lower=partial(_lower, kernels_inverse.arc, kernels_inverse.ACOS, 30),
-    vjp=(lambda g, x: neg(mul(g, rsqrt(shift(neg(square(x)), 1.0)))),),
-    jvp=lambda dx, x: neg(mul(dx, rsqrt(shift(neg(square(x)), 1.0)))),
+@elementwise(
+    kernels_inverse.arc,
+    lambda d, x: neg(mul(d, rsqrt(shift(neg(square(x)), 1.0)))),
+    word=kernels_inverse.ACOS,
     reference=reference.acos,
     samples=_inside,
-    errors=(INTEGERS,),
-    batch_axis=EACH,
+    work=30,
 )
 def acos(x: Var[F, *S]) -> Var[F, *S]:
     """The angle in radians whose cosine is x; NaN beyond ±1.
@@ -154,14 +147,13 @@ def _turn(g: Any, along: Any, a: Any, b: Any) -> Any:
     return keep(mul(g, div(along, squares)), equal(squares, scale(squares, 0.0)), wanted=False)
 
 
-@op(
-    lower=lambda a, b: elementwise(kernels_inverse.atan2, a, b, work=40),
-    vjp=(lambda g, a, b: _turn(g, b, a, b), lambda g, a, b: neg(_turn(g, a, a, b))),
+@elementwise(
+    kernels_inverse.atan2,
+    lambda d, a, b: _turn(d, b, a, b),
+    lambda d, a, b: neg(_turn(d, a, a, b)),
     jvp=lambda da, db, a, b: sub(_turn(da, b, a, b), _turn(db, a, a, b)),
-    reference=reference.atan2,
     samples=_points,
-    errors=(MISMATCH,),
-    batch_axis=BOTH,
+    work=40,
 )
 def atan2(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
     """The angle in radians of the point (b, a), from -pi to pi, by IEEE-754's atan2 with its signed zeros.
@@ -177,14 +169,13 @@ def atan2(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@op(
-    lower=partial(_lower, kernels_inverse.hyperbolic, kernels_inverse.SINH, 50),
-    vjp=(lambda g, x: mul(g, cosh(x)),),
-    jvp=lambda dx, x: mul(dx, cosh(x)),
+@elementwise(
+    kernels_inverse.hyperbolic,
+    lambda d, x: mul(d, cosh(x)),
+    word=kernels_inverse.SINH,
     reference=reference.sinh,
-    samples=unary(SPECIAL, (1e-9, 0.99, 1.0, 20.0), (-89.2, 710.2, np.inf)),
-    errors=(INTEGERS,),
-    batch_axis=EACH,
+    at=[(1e-9, 0.99, 1.0, 20.0), (-89.2, 710.2, np.inf)],
+    work=50,
 )
 def sinh(x: Var[F, *S]) -> Var[F, *S]:
     """The hyperbolic sine, ``(e ** x - e ** -x) / 2``.
@@ -198,14 +189,13 @@ def sinh(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@op(
-    lower=partial(_lower, kernels_inverse.hyperbolic, kernels_inverse.COSH, 30),
-    vjp=(lambda g, x: mul(g, sinh(x)),),
-    jvp=lambda dx, x: mul(dx, sinh(x)),
+@elementwise(
+    kernels_inverse.hyperbolic,
+    lambda d, x: mul(d, sinh(x)),
+    word=kernels_inverse.COSH,
     reference=reference.cosh,
-    samples=unary(SPECIAL, (1e-9, 20.0), (-89.2, 710.2, np.inf)),
-    errors=(INTEGERS,),
-    batch_axis=EACH,
+    at=[(1e-9, 20.0), (-89.2, 710.2, np.inf)],
+    work=30,
 )
 def cosh(x: Var[F, *S]) -> Var[F, *S]:
     """The hyperbolic cosine, ``(e ** x + e ** -x) / 2``.
@@ -219,14 +209,13 @@ def cosh(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@op(
-    lower=partial(_lower, kernels_inverse.hyperbolic, kernels_inverse.ASINH, 60),
-    vjp=(lambda g, x: mul(g, rsqrt(shift(square(x), 1.0))),),
-    jvp=lambda dx, x: mul(dx, rsqrt(shift(square(x), 1.0))),
+@elementwise(
+    kernels_inverse.hyperbolic,
+    lambda d, x: mul(d, rsqrt(shift(square(x), 1.0))),
+    word=kernels_inverse.ASINH,
     reference=reference.asinh,
-    samples=unary(SPECIAL, (1e-9, 20.0, -1e10, 1e38)),
-    errors=(INTEGERS,),
-    batch_axis=EACH,
+    at=[(1e-9, 20.0, -1e10, 1e38)],
+    work=60,
 )
 def asinh(x: Var[F, *S]) -> Var[F, *S]:
     """The number whose hyperbolic sine is x.
@@ -240,14 +229,13 @@ def asinh(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@op(
-    lower=partial(_lower, kernels_inverse.hyperbolic, kernels_inverse.ACOSH, 60),
-    vjp=(lambda g, x: mul(g, rsqrt(shift(square(x), -1.0))),),
-    jvp=lambda dx, x: mul(dx, rsqrt(shift(square(x), -1.0))),
+@elementwise(
+    kernels_inverse.hyperbolic,
+    lambda d, x: mul(d, rsqrt(shift(square(x), -1.0))),
+    word=kernels_inverse.ACOSH,
     reference=reference.acosh,
     samples=_above_one,
-    errors=(INTEGERS,),
-    batch_axis=EACH,
+    work=60,
 )
 def acosh(x: Var[F, *S]) -> Var[F, *S]:
     """The number of at least 0 whose hyperbolic cosine is x; NaN below 1.
@@ -261,14 +249,13 @@ def acosh(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@op(
-    lower=partial(_lower, kernels_inverse.hyperbolic, kernels_inverse.ATANH, 40),
-    vjp=(lambda g, x: div(g, shift(neg(square(x)), 1.0)),),
-    jvp=lambda dx, x: div(dx, shift(neg(square(x)), 1.0)),
+@elementwise(
+    kernels_inverse.hyperbolic,
+    lambda d, x: div(d, shift(neg(square(x)), 1.0)),
+    word=kernels_inverse.ATANH,
     reference=reference.atanh,
     samples=_inside,
-    errors=(INTEGERS,),
-    batch_axis=EACH,
+    work=40,
 )
 def atanh(x: Var[F, *S]) -> Var[F, *S]:
     """The number whose hyperbolic tangent is x: infinite at ±1, NaN beyond.

@@ -7,17 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import DTypeError, ShapeError
-from ...record.lowering import elementwise
-from ...record.op import op
-from ...record.samples import Make, Sample, bad
+from ...record.samples import Make, Sample
 from ...record.types import F, S
 from ...var.var import Var
-from . import reference_pow
-from .arithmetic import SPECIAL, add, mul
+from .arithmetic import mul
 from .exponential import log
 from .functions import shift
 from .kernels import pow as kernels
+from .record import SPECIAL, elementwise
 from .select import equal, greater_equal, keep
 from .whole import logical_and
 
@@ -37,29 +34,17 @@ def _powers(make: Make) -> list[Sample]:
     return [*drawn, Sample((make.positive(4, 3).T, make(3, 4))), Sample(pairs)]
 
 
-def _by_base(g: Any, x: Any, exponent: Any) -> Any:
+def _by_base(d: Any, x: Any, exponent: Any) -> Any:
     slope = mul(exponent, pow(x, shift(exponent, -1.0)))
-    return keep(mul(g, slope), equal(exponent, ZERO), wanted=False)
+    return keep(mul(d, slope), equal(exponent, ZERO), wanted=False)
 
 
-def _by_exponent(g: Any, x: Any, exponent: Any, y: Any) -> Any:
+def _by_exponent(d: Any, x: Any, exponent: Any, y: Any) -> Any:
     constant = logical_and(equal(x, ZERO), greater_equal(exponent, ZERO))
-    return keep(mul(g, mul(y, log(x))), constant, wanted=False)
+    return keep(mul(d, mul(y, log(x))), constant, wanted=False)
 
 
-@op(
-    lower=lambda x, exponent: elementwise(kernels.pow_of_elements, x, exponent, work=70),
-    vjp=(_by_base, _by_exponent),
-    jvp=lambda dx, dexponent, x, exponent, y: add(_by_base(dx, x, exponent), _by_exponent(dexponent, x, exponent, y)),
-    reference=reference_pow.pow_of_elements,
-    samples=_powers,
-    errors=(
-        bad(ShapeError, "pow: argument 'exponent': expected shape (2,), got (3,)", (2,), (3,)),
-        bad(DTypeError, "pow: argument 'exponent': expected float32, got float64", (2,), np.zeros(2)),
-        bad(DTypeError, "pow: argument 'x': expected float32 or float64, got int64", np.arange(2), np.arange(2)),
-    ),
-    batch_axis={"x": 0, "exponent": 0},
-)
+@elementwise(kernels.pow_of_elements, _by_base, _by_exponent, samples=_powers, work=70)
 def pow(x: Var[F, *S], exponent: Var[F, *S]) -> Var[F, *S]:
     """``x ** exponent`` by IEEE-754's pow; operands of one shape, ``**`` on Vars broadcasts.
 

@@ -4,29 +4,22 @@
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ....base.arrays import Array
-from ...record.lowering import Slot, elementwise
-from ...record.op import op
 from ...record.samples import unary
 from ...record.types import F, S
 from ...var.var import Var
-from .arithmetic import EACH, INTEGERS, SPECIAL
 from .clamp import where_inside
 from .kernels import rounding as kernels
+from .record import SPECIAL, elementwise
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 EDGES = (0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 0.3, -0.3, 0.7, -0.7, 3.0, 8388609.0, -4194303.5)
 """Halves, both sides of 0, and numbers from which on every float is whole."""
-
-
-def _lower(which: int, x: Slot) -> Slot:
-    return elementwise(kernels.rounded, x, attrs=(which,))
 
 
 def nothing_of(g: Any) -> Any:
@@ -36,15 +29,8 @@ def nothing_of(g: Any) -> Any:
 
 def _level(which: int, reference: Callable[[Array], Array]) -> Callable[[Function], Function]:
     """The record of a function that is level almost everywhere."""
-    return op(
-        lower=partial(_lower, which),
-        vjp=(lambda g: nothing_of(g),),
-        jvp=lambda dx: nothing_of(dx),
-        reference=reference,
-        samples=unary(SPECIAL, EDGES),
-        errors=(INTEGERS,),
-        batch_axis=EACH,
-    )
+    samples = unary(SPECIAL, EDGES)
+    return elementwise(kernels.rounded, lambda d: nothing_of(d), word=which, reference=reference, samples=samples)
 
 
 def _reference_sign(x: Array) -> Array:

@@ -3,25 +3,30 @@
 # A derivative may call the op that it belongs to, whose type is not known before its decorator is.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
-from typing import Any, overload
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from ....base.arrays import Array
 from ...errors import DTypeError, ShapeError
 from ...numerics.basic import arithmetic
+from ...numerics.engine.kernel import Kernel
+from ...record import lowering
 from ...record.derivative import NO_GRAD
-from ...record.lowering import Slot, elementwise
+from ...record.lowering import Slot
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import D, F, S
 from ...values.dtypes import DTYPES, DType, boolean, f32, f64, i64
 from ...values.spec import Spec
 from ...var.var import Var
-from .kernels import basic as kernels
+from .kernels import basic as kernels, powers as kernels_powers
+from .record import elementwise, read
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 BOOL = boolean.dtype
-BOTH = {"a": 0, "b": 0}
 MISMATCH = bad(ShapeError, "argument 'b': expected shape (2,), got (3,)", (2,), (3,))
 
 
@@ -33,15 +38,23 @@ def _pairs(make: Make) -> list[Sample]:
     return [floats, Sample((make(3, 4), make(3, 4))), integers, Sample((make.mask(7), make.mask(7)))]
 
 
-@op(
-    lower=lambda a, b: elementwise(kernels.equal, a, b, dtype=BOOL),
-    vjp=NO_GRAD,
-    jvp=NO_GRAD,
-    reference=lambda a, b: a == b,
-    samples=_pairs,
-    errors=(MISMATCH,),
-    batch_axis=BOTH,
-)
+def _comparison(kernel: Kernel, *, swapped: bool = False) -> Callable[[Function], Function]:
+    """The record of a comparison, by the kernel of it or of the one with its operands swapped."""
+
+    def ordered(a: Any, b: Any) -> tuple[Any, Any]:
+        return (b, a) if swapped else (a, b)
+
+    return op(
+        lower=lambda a, b: lowering.elementwise(kernel, *ordered(a, b), dtype=BOOL),
+        along=NO_GRAD,
+        reference=lambda a, b: read(kernel)(*ordered(a, b)),
+        samples=_pairs,
+        errors=(MISMATCH,),
+        batch_axis={"a": 0, "b": 0},
+    )
+
+
+@_comparison(kernels.equal)
 def equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     """``a == b`` element by element; NaN equals nothing.
 
@@ -54,15 +67,7 @@ def equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     ...
 
 
-@op(
-    lower=lambda a, b: elementwise(kernels.not_equal, a, b, dtype=BOOL),
-    vjp=NO_GRAD,
-    jvp=NO_GRAD,
-    reference=lambda a, b: a != b,
-    samples=_pairs,
-    errors=(MISMATCH,),
-    batch_axis=BOTH,
-)
+@_comparison(kernels.not_equal)
 def not_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     """``a != b`` element by element.
 
@@ -75,15 +80,7 @@ def not_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     ...
 
 
-@op(
-    lower=lambda a, b: elementwise(kernels.less, a, b, dtype=BOOL),
-    vjp=NO_GRAD,
-    jvp=NO_GRAD,
-    reference=lambda a, b: a < b,
-    samples=_pairs,
-    errors=(MISMATCH,),
-    batch_axis=BOTH,
-)
+@_comparison(kernels.less)
 def less(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     """``a < b`` element by element.
 
@@ -96,15 +93,7 @@ def less(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     ...
 
 
-@op(
-    lower=lambda a, b: elementwise(kernels.less_equal, a, b, dtype=BOOL),
-    vjp=NO_GRAD,
-    jvp=NO_GRAD,
-    reference=lambda a, b: a <= b,
-    samples=_pairs,
-    errors=(MISMATCH,),
-    batch_axis=BOTH,
-)
+@_comparison(kernels.less_equal)
 def less_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     """``a <= b`` element by element.
 
@@ -117,15 +106,7 @@ def less_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     ...
 
 
-@op(
-    lower=lambda a, b: elementwise(kernels.less, b, a, dtype=BOOL),
-    vjp=NO_GRAD,
-    jvp=NO_GRAD,
-    reference=lambda a, b: a > b,
-    samples=_pairs,
-    errors=(MISMATCH,),
-    batch_axis=BOTH,
-)
+@_comparison(kernels.less, swapped=True)
 def greater(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     """``a > b`` element by element.
 
@@ -138,15 +119,7 @@ def greater(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     ...
 
 
-@op(
-    lower=lambda a, b: elementwise(kernels.less_equal, b, a, dtype=BOOL),
-    vjp=NO_GRAD,
-    jvp=NO_GRAD,
-    reference=lambda a, b: a >= b,
-    samples=_pairs,
-    errors=(MISMATCH,),
-    batch_axis=BOTH,
-)
+@_comparison(kernels.less_equal, swapped=True)
 def greater_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     """``a >= b`` element by element.
 
@@ -159,11 +132,12 @@ def greater_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     ...
 
 
-@op(
-    lower=lambda condition, a, b: elementwise(kernels.where, condition, a, b),
-    vjp=(NO_GRAD, lambda g, condition: keep(g, condition), lambda g, condition: keep(g, condition, wanted=False)),
+@elementwise(
+    kernels.where,
+    NO_GRAD,
+    lambda d, condition: keep(d, condition),
+    lambda d, condition: keep(d, condition, wanted=False),
     jvp=lambda da, db, condition: where(condition, da, db),
-    reference=np.where,
     samples=lambda make: [
         Sample((make.mask(4, 5), make(4, 5), make(4, 5))),
         Sample((make.mask(), make(), make())),
@@ -178,7 +152,6 @@ def greater_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
             (2,),
         ),
     ),
-    batch_axis={"condition": 0, "a": 0, "b": 0},
     repeats=True,
 )
 def where(condition: Var[boolean, *S], a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
@@ -196,9 +169,8 @@ def where(condition: Var[boolean, *S], a: Var[F, *S], b: Var[F, *S]) -> Var[F, *
 
 
 @op(
-    lower=lambda x, mask, wanted: elementwise(kernels.keep, mask, x, attrs=(int(wanted),)),
-    vjp=(lambda g, mask, wanted: keep(g, mask, wanted), NO_GRAD),
-    jvp=lambda dx, mask, wanted: keep(dx, mask, wanted),
+    lower=lambda x, mask, wanted: lowering.elementwise(kernels_powers.keep, mask, x, attrs=(int(wanted),)),
+    along=(lambda d, mask, wanted: keep(d, mask, wanted), NO_GRAD),
     reference=lambda x, mask, wanted=True: np.where(mask == wanted, x, x.dtype.type(0)),
     samples=lambda make: [Sample((make(4, 5), make.mask(4, 5)), {"wanted": w}) for w in (True, False)],
     batch_axis={"x": 0, "mask": 0},
@@ -221,7 +193,7 @@ def _lower_cast(x: Slot, dtype: Any) -> Slot:
     if target == x.dtype:
         return x
     to_int64 = arithmetic.bool_to_int64 if x.dtype == BOOL else arithmetic.float_to_int64
-    return elementwise(CONVERSIONS.get(target, to_int64), x, dtype=target)
+    return lowering.elementwise(CONVERSIONS.get(target, to_int64), x, dtype=target)
 
 
 DTYPE_NAMES: Any = (str, type, np.dtype)

@@ -41,8 +41,7 @@ def _of_pairs(
     """The record of a function of two elements that has no gradient; a word says which one the kernel computes."""
     return op(
         lower=lambda a, b: elementwise(kernel, a, b, attrs=(which,)),
-        vjp=NO_GRAD,
-        jvp=NO_GRAD,
+        along=NO_GRAD,
         reference=reference,
         samples=samples,
         errors=(refused,),
@@ -123,8 +122,7 @@ def logical_xor(a: Var[boolean, *S], b: Var[boolean, *S]) -> Var[boolean, *S]:
 
 @op(
     lower=lambda x: elementwise(kernels.logical, x, x, attrs=(kernels.NOT,)),
-    vjp=NO_GRAD,
-    jvp=NO_GRAD,
+    along=NO_GRAD,
     reference=np.logical_not,
     samples=lambda make: [Sample((np.array([False, True]),)), Sample((make.mask(3, 4),)), Sample((make.mask(4, 3).T,))],
     errors=(bad(DTypeError, "argument 'x': expected bool, got float32; convert with ops.cast", (3,)),),

@@ -202,8 +202,7 @@ def _lower_flat(start: Slot, indices: Slot, n: int, stride: int, axis: int) -> S
 @op(
     infer=_infer_flat,
     lower=_lower_flat,
-    vjp=NO_GRAD,
-    jvp=NO_GRAD,
+    along=NO_GRAD,
     reference=lambda start, indices, n, stride, axis: start + stride * (indices % n if n else indices),
     samples=lambda make: [
         Sample((np.array([[0, 1], [10, 11]]), np.array([[0, -1], [2, -3]])), {"n": 3, "stride": 4, "axis": 1}),

@@ -122,8 +122,7 @@ def max_pool(
 @op(
     infer=lambda x, **attrs: Spec(pooled("max_pool_indices", x, _index_rules(**attrs)).shape, i64.dtype),
     lower=lambda x, **attrs: _positions("max_pool_indices", x, _index_rules(**attrs)),
-    vjp=NO_GRAD,
-    jvp=NO_GRAD,
+    along=NO_GRAD,
     reference=lambda x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False: reference.max_pool_indices(
         x, _index_rules(kernel_size, stride, padding, dilation, ceil_mode)
     ),

@@ -39,8 +39,7 @@ def _lower_sources(indices: Slot, size: Sizes) -> Slot:
 @op(
     infer=_sources,
     lower=_lower_sources,
-    vjp=NO_GRAD,
-    jvp=NO_GRAD,
+    along=NO_GRAD,
     reference=reference.unpool_sources,
     samples=lambda make: [
         Sample((np.array([[0, 3, 3], [5, 1, 0]]),), {"size": (6,)}),

@@ -52,8 +52,7 @@ def _lower_normal(step: Slot, shape: Sizes, dtype: Any, mean: float, std: float,
 @op(
     infer=_infer_normal,
     lower=_lower_normal,
-    vjp=NO_GRAD,
-    jvp=NO_GRAD,
+    along=NO_GRAD,
     reference=reference.normal,
     samples=samples_of_floats(
         (0, (), {}),
@@ -116,8 +115,7 @@ def _lower_bernoulli(step: Slot, p: float, shape: Sizes, **key: int) -> Slot:
 @op(
     infer=_infer_bernoulli,
     lower=_lower_bernoulli,
-    vjp=NO_GRAD,
-    jvp=NO_GRAD,
+    along=NO_GRAD,
     reference=reference.bernoulli,
     samples=lambda make: [
         Sample((np.array(step),), {"p": p, "shape": shape, **key})
@@ -187,8 +185,7 @@ def _lower_integers(step: Slot, low: int, high: int, shape: Sizes, **key: int) -
 @op(
     infer=_infer_integers,
     lower=_lower_integers,
-    vjp=NO_GRAD,
-    jvp=NO_GRAD,
+    along=NO_GRAD,
     reference=reference.integers,
     samples=lambda make: [
         Sample((np.array(step),), {"low": low, "high": high, "shape": shape, **key})
@@ -260,8 +257,7 @@ def _lower_permutation(step: Slot, n: int, **key: int) -> Slot:
 @op(
     infer=_infer_permutation,
     lower=_lower_permutation,
-    vjp=NO_GRAD,
-    jvp=NO_GRAD,
+    along=NO_GRAD,
     reference=reference.permutation,
     samples=lambda make: [
         Sample((np.array(step),), {"n": n, **key})

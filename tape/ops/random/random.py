@@ -49,8 +49,7 @@ def _lower_uniform(step: Slot, shape: Sizes, dtype: Any, **key: int) -> Slot:
 @op(
     infer=_infer_uniform,
     lower=_lower_uniform,
-    vjp=NO_GRAD,
-    jvp=NO_GRAD,
+    along=NO_GRAD,
     reference=reference.uniform,
     samples=samples_of_floats(
         (0, (), {}), (3, (2, 3, 50), LAST), (2**32 - 2, (129,), {"seed": 1 << 33}), (1, (0, 4), {})

@@ -78,8 +78,7 @@ def _errors(name: str) -> tuple[Any, ...]:
 @op(
     infer=partial(_infer_position, "argmax"),
     lower=partial(_lower_position, "argmax", kernels.argmax_rows),
-    vjp=NO_GRAD,
-    jvp=NO_GRAD,
+    along=NO_GRAD,
     reference=reference.argmax,
     samples=_extremes,
     errors=_errors("argmax"),
@@ -104,8 +103,7 @@ def argmax(x: Gradual[F], axis: Axis = None, keepdims: bool = False) -> Gradual[
 @op(
     infer=partial(_infer_position, "argmin"),
     lower=partial(_lower_position, "argmin", kernels.argmin_rows),
-    vjp=NO_GRAD,
-    jvp=NO_GRAD,
+    along=NO_GRAD,
     reference=reference.argmin,
     samples=_extremes,
     errors=_errors("argmin"),

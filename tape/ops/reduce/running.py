@@ -147,8 +147,7 @@ def _places(make: Make) -> list[Sample]:
 @op(
     infer=lambda x, axis, largest: _infer_place("running_place", x, axis),
     lower=lambda x, axis, largest: _lower_place("running_place", largest, True, x, axis),
-    vjp=NO_GRAD,
-    jvp=NO_GRAD,
+    along=NO_GRAD,
     reference=reference.running_place,
     samples=_places,
     excused={"batch": "positions are those in the whole array"},
@@ -165,8 +164,7 @@ def _place(*, largest: bool) -> Callable[[Function], Function]:
     return op(
         infer=partial(_infer_place, name),
         lower=partial(_lower_place, name, largest, False),
-        vjp=NO_GRAD,
-        jvp=NO_GRAD,
+        along=NO_GRAD,
         reference=partial(reference.running_index, largest=largest),
         samples=_extremes,
         errors=_errors(name),

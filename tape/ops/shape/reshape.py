@@ -119,8 +119,7 @@ def flatten(x: Gradual[D], start_axis: int | type[Shape[*S]] = 0) -> Gradual[D]:
 
 @op(
     lower=lambda x: permuted(x, (1, 0)),
-    vjp=(lambda g: transpose2d(g),),
-    jvp=lambda dx: transpose2d(dx),
+    along=(lambda d: transpose2d(d),),
     reference=lambda x: x.T,
     samples=lambda make: [Sample((make(2, 3),)), Sample((make(0, 3),)), Sample((make(4, 5).T,))],
     errors=(bad(ShapeError, "transpose2d: argument 'x': expected shape (M, N), got (3,)", (3,)),),
@@ -199,8 +198,7 @@ def _swapped(x: Spec, axis1: int, axis2: int) -> Sizes:
 @op(
     infer=lambda x, axis1, axis2: like(x, tuple(x.shape[a] for a in _swapped(x, axis1, axis2))),
     lower=lambda x, axis1, axis2: permuted(x, _swapped(x.spec, axis1, axis2)),
-    vjp=(lambda g, axis1, axis2: swapaxes(g, axis1, axis2),),
-    jvp=lambda dx, axis1, axis2: swapaxes(dx, axis1, axis2),
+    along=(lambda d, axis1, axis2: swapaxes(d, axis1, axis2),),
     reference=np.swapaxes,
     samples=lambda make: [
         Sample((make(2, 3, 4),), {"axis1": 0, "axis2": 1}),

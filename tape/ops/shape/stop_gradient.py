@@ -11,8 +11,7 @@ from ...var.var import Var
 
 @op(
     lower=lambda x: reshaped(x, x.spec.shape),
-    vjp=NO_GRAD,
-    jvp=NO_GRAD,
+    along=NO_GRAD,
     reference=lambda x: x,
     samples=lambda make: [
         Sample((make(3, 2),)),

@@ -53,8 +53,7 @@ def _samples(make: Make) -> list[Sample]:
 @op(
     infer=_infer,
     lower=_lower,
-    vjp=NO_GRAD,
-    jvp=NO_GRAD,
+    along=NO_GRAD,
     reference=_reference,
     samples=_samples,
     errors=(

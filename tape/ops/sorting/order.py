@@ -77,8 +77,7 @@ SCALAR = bad(ShapeError, "argsort: argument 'axis': expected no axis of a scalar
 @op(
     infer=lambda x, axis, descending: _infer(x, axis),
     lower=_lower,
-    vjp=NO_GRAD,
-    jvp=NO_GRAD,
+    along=NO_GRAD,
     reference=reference.argsort,
     samples=_samples,
     errors=(AXIS, SCALAR),

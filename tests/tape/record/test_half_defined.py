@@ -69,7 +69,10 @@ HALF_DEFINED: list[tuple[str, Callable[..., Any], Fields, str]] = [
     ("a name that exists", relu, SQUARE, "op relu: an op of this name exists already"),
     *[(f"no {field}", half_square, {k: v for k, v in SQUARE.items() if k != field},
        f"op() missing 1 required keyword-only argument: '{field}'")
-      for field in ("lower", "vjp", "jvp", "reference", "samples")],
+      for field in ("lower", "reference", "samples")],
+    *[(f"no {field}", half_square, {k: v for k, v in SQUARE.items() if k != field},
+       "op half_square: expected along=, or vjp= and jvp=")
+      for field in ("vjp", "jvp")],
 ]  # fmt: skip
 
 

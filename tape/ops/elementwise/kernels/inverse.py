@@ -6,7 +6,8 @@ from ....numerics.engine.intrinsics import word
 from ....numerics.engine.kernel import kernel, share, vector
 from ....numerics.math import inverse
 from ....numerics.simd.lanes import inlined
-from ....numerics.simd.vectors import combine, transform
+from ....numerics.simd.pointwise import pointwise
+from ....numerics.simd.vectors import transform
 
 ATAN, ASIN, ACOS = range(3)
 """What `arc` computes."""
@@ -33,12 +34,7 @@ def arc(table, ints, part, parts):
     return 0
 
 
-@kernel
-def atan2(table, ints, part, parts):
-    """``out`` is the angle of the point (b, a); arrays: out, a, b."""
-    start, n = share(word(ints, 0), part, parts)
-    combine(inverse.atan2, vector(table, 0, start, n), vector(table, 1, start, n), vector(table, 2, start, n))
-    return 0
+atan2 = pointwise(inverse.atan2, home=__name__)
 
 
 @kernel

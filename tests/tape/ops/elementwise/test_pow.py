@@ -11,12 +11,34 @@ import numpy as np
 import pytest
 
 from dgrr.tape import Tape, ops
-from dgrr.tape.ops.elementwise import reference_pow
+from dgrr.tape.numerics.math import reference
 
 DTYPES = (np.float32, np.float64)
 MAX_ULP = 0.85
 """The documented bound."""
 INF, NAN = np.inf, np.nan
+
+
+def _pow(x: Any, exponent: Any) -> Any:
+    real = x.dtype.type
+    size = np.abs(x)
+    whole = np.isinf(exponent) or float(exponent).is_integer()
+    if exponent == 0 or x == 1 or (size == 1 and np.isinf(exponent)):
+        return real(1)
+    if np.isnan(x) or np.isnan(exponent) or (x < 0 and not whole and size < np.inf):
+        return real(np.nan)
+    y = reference.power(np.asarray([size]), float(exponent))[0]
+    odd = np.isfinite(exponent) and whole and int(exponent) % 2 == 1
+    return -y if odd and np.signbit(x) else y
+
+
+def by_cases(x: np.ndarray, exponent: np.ndarray) -> np.ndarray:
+    """``x ** exponent``, the cases of IEEE-754's pow one after another: a text beside the formula's."""
+    out = np.empty_like(x)
+    with np.errstate(all="ignore"):
+        for at in np.ndindex(x.shape):
+            out[at] = _pow(x[at], exponent[at])
+    return out
 
 
 def evaluate(x: np.ndarray, exponent: np.ndarray) -> np.ndarray:
@@ -60,7 +82,7 @@ def test_bits_of_the_reference(dtype):
     patterns = np.random.default_rng(1).integers(0, 2 ** (8 * width), (2, 300), f"u{width}").view(dtype)
     x, exponent = pairs(dtype, 60)
     x, exponent = np.concatenate([patterns[0], x]), np.concatenate([patterns[1], exponent])
-    np.testing.assert_array_equal(bits(evaluate(x, exponent)), bits(reference_pow.pow_of_elements(x, exponent)))
+    np.testing.assert_array_equal(bits(evaluate(x, exponent)), bits(by_cases(x, exponent)))
 
 
 BASES = (0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, INF, -INF, NAN)

@@ -7,7 +7,7 @@ import pytest
 
 from dgrr.tape.numerics.engine.launch import Words
 from dgrr.tape.numerics.math import reference
-from dgrr.tape.ops.elementwise.kernels import basic as kernels
+from dgrr.tape.ops.elementwise.kernels import basic as kernels, powers
 from dgrr.tape.ops.elementwise.reference_power import powered
 
 FLOATS = (np.float32, np.float64)
@@ -16,7 +16,7 @@ BORDER = 64
 
 CASES = [
     *((getattr(kernels, name), getattr(reference, name), ()) for name in ("exp", "log", "tanh", "sigmoid")),
-    *((kernels.power, lambda x, n=n: powered(x, n), (n,)) for n in (0, 3, -2)),
+    *((powers.power, lambda x, n=n: powered(x, n), (n,)) for n in (0, 3, -2)),
 ]
 
 

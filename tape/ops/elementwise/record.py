@@ -1,0 +1,129 @@
+"""The record of an op of each place: what `op` asks for and the formula of its kernel already says.
+
+Derived are the lowering, the reference, which is the formula as Python reads it, both derivatives from one, samples,
+what is refused, and the batch axes.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, get_args, get_origin
+
+import numpy as np
+
+from ....base.arrays import Array
+from ...errors import DTypeError, ShapeError
+from ...numerics.engine.kernel import Kernel
+from ...numerics.math.reference import reading
+from ...record import lowering
+from ...record.derivative import NO_GRAD, NoGradient, RecordFunction
+from ...record.lowering import Slot
+from ...record.op import op
+from ...record.samples import Bad, bad, binary, unary, unary_positive
+from ...record.types import A, F
+from ...values.dtypes import boolean, i64
+from ...var.var import Var
+from .kernels import whole as kernels_whole
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 3e38, -3e38, 1e-3)
+"""Signed zeros, infinities, NaN, subnormals, values near overflow."""
+
+
+def elementwise(
+    kernel: Kernel,
+    *along: RecordFunction | NoGradient,
+    jvp: RecordFunction | None = None,
+    word: int | None = None,
+    whole: int | None = None,
+    work: int = 1,
+    positive: bool = False,
+    at: Sequence[Sequence[float]] = (),
+    given: Mapping[str, Any] | None = None,
+    **fields: Any,
+) -> Callable[[Function], Function]:
+    """Make an op of the kernel of a formula.
+
+    Args:
+        kernel: computes each element of the result from those at its place; attributes are its numbers.
+        along: of each input, what a direction at it becomes; none where no input has a derivative.
+        jvp: what the directions at all inputs become together, where that has other bits than their sum.
+        word: which function the kernel computes, where it is one of several.
+        whole: which function of whole numbers stands in its place.
+        work: how many additions take as long.
+        positive: whether samples of one input are drawn above 0.
+        at: rows of numbers that these have besides.
+        given: values of attributes that have no default, for what is refused.
+        fields: what `op` takes besides, or in the place of what is derived.
+    """
+
+    def make(function: Function) -> Function:
+        inputs = {name: hint for name, hint in _arguments(function).items() if get_origin(hint) is Var}
+        attributes = {name: hint for name, hint in _arguments(function).items() if name not in inputs}
+
+        def lower(*slots: Slot, **attrs: Any) -> Slot:
+            if whole is not None and slots[0].dtype == i64.dtype:
+                return lowering.elementwise(kernels_whole.whole, slots[0], slots[-1], attrs=(whole,))
+            numbers = [hint(attrs[name]) for name, hint in attributes.items()] if word is None else [word]
+            return lowering.elementwise(kernel, *slots, attrs=numbers, work=work)
+
+        derived: dict[str, Any] = {
+            "along": along or NO_GRAD,
+            "jvp": jvp,
+            "lower": lower,
+            "reference": _reference(kernel, function, list(attributes)),
+            "samples": binary if len(inputs) > 1 else (unary_positive if positive else unary)(SPECIAL, *at),
+            "errors": _refused(inputs, given or {}),
+            "batch_axis": dict.fromkeys(inputs, 0),
+        }
+        made: Function = op(**{**derived, **fields})(function)
+        return made
+
+    return make
+
+
+def _arguments(function: Callable[..., Any]) -> dict[str, Any]:
+    """What a function takes, by name, and what it is said to be."""
+    return {name: hint for name, hint in function.__annotations__.items() if name != "return"}
+
+
+def read(kernel: Kernel) -> Callable[..., Array]:
+    """The formula of a kernel as Python reads it."""
+    assert kernel.formula is not None, "made of one"
+    return reading(kernel.formula)
+
+
+def _reference(kernel: Kernel, function: Callable[..., Any], attributes: list[str]) -> Callable[..., Array]:
+    """The formula with what a call gives, or the function has, for its numbers."""
+    values = function.__defaults__ or ()
+    defaults = dict(zip(attributes[len(attributes) - len(values) :], values, strict=True)) if attributes else {}
+
+    def reference(*arrays: Array, **attrs: Any) -> Array:
+        known, real = {**defaults, **attrs}, arrays[-1].dtype.type
+        return read(kernel)(*arrays, *(real(known[name]) for name in attributes))
+
+    return reference
+
+
+KINDS = {F: "float32 or float64", A: "float32 or float64 or int64", boolean: "bool"}
+"""What messages call the element types of inputs."""
+
+
+def _refused(inputs: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[Bad, ...]:
+    """What follows from the inputs alone: other element types, and other shapes than that of the first."""
+    kinds = [get_args(hint)[0] for hint in inputs.values()]
+    good = [np.ones(2, bool) if kind is boolean else np.zeros(2, np.float32) for kind in kinds]
+
+    def refused(error: type[Exception], place: int, text: str, wrong: Any) -> Bad:
+        arrays = [*good[:place], wrong, *good[place + 1 :]]
+        return bad(error, f"argument {list(inputs)[place]!r}: expected {text}", *arrays, **given)
+
+    found = list[Bad]()
+    for place, kind in enumerate(kinds):
+        wrong = np.ones(2, bool) if kind is A else np.zeros(2, np.float32) if kind is boolean else np.arange(2)
+        first = kinds.index(kind) == place
+        found.append(refused(DTypeError, place, f"{KINDS[kind] if first else 'float32'}, got {wrong.dtype}", wrong))
+        if not first:
+            found.append(refused(DTypeError, place, "float32, got float64", np.zeros(2)))
+        if place:
+            found.append(refused(ShapeError, place, "shape (2,), got (3,)", np.zeros(3, good[place].dtype)))
+    return tuple(found)

@@ -2,6 +2,7 @@
 
 from ..engine.numba_internals import formula
 from ..simd.operations import Number, add, bits_of, constant, constants, float_of, select, shl, sub
+from .inverse import signed
 
 
 @formula
@@ -17,12 +18,6 @@ def nearest(a: Number) -> Number:
     c = constants(a)
     known = float_of(shl(add(sub(bits_of(a), bits_of(a)), c.bias + c.mantissa), c.mantissa))
     return select(a < known, (a + known) - known, a)
-
-
-@formula
-def signed(y: Number, x: Number) -> Number:
-    """``y >= 0`` with the sign bit of x."""
-    return float_of(add(bits_of(y), sub(bits_of(x), bits_of(abs(x)))))
 
 
 @formula

@@ -3,7 +3,8 @@
 from math import inf, nan
 
 from ....numerics.math import elementary
-from ....numerics.math.rounding import nearest, signed
+from ....numerics.math.inverse import signed
+from ....numerics.math.rounding import nearest
 from ....numerics.simd.operations import Number, constant, select
 from ....numerics.simd.pointwise import pointwise
 

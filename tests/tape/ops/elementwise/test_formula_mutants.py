@@ -1,0 +1,163 @@
+"""The tests of formulas can fail: each formula that is wrong in one way misses its bound, or a special value.
+
+Of a wrong formula kernel and reading agree, so nothing but the truths and the tables of special values can notice.
+"""
+
+import inspect
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import mpmath
+import numpy as np
+import pytest
+
+from dgrr.tape.numerics.math import elementary, inverse, trigonometry
+from dgrr.tape.numerics.math.reference import reading
+
+from .test_truths import bits, ulps
+from .truths import NEAR, Near
+
+TRUTHS = {
+    **NEAR,
+    "power": NEAR["broken_power"],
+    "atan": Near(mpmath.atan, 0.85),
+    "asin": Near(mpmath.asin, 0.7),
+    "sinh": Near(mpmath.sinh, 2.0),
+    "acosh": Near(mpmath.acosh, 2.6),
+    "sin_near": Near(mpmath.sin, 0.85),
+}
+INF, NAN = np.inf, np.nan
+SPECIAL = {
+    "exp": [(0, 1), (-0.0, 1), (INF, INF), (-INF, 0), (710, INF), (-800, 0), (-1e30, 0), (NAN, NAN)],
+    "log": [(1, 0), (0, -INF), (-0.0, -INF), (INF, INF), (-INF, NAN), (-1, NAN), (NAN, NAN)],
+    "tanh": [(0, 0), (-0.0, -0.0), (INF, 1), (-INF, -1), (NAN, NAN)],
+    "sigmoid": [(0, 0.5), (-0.0, 0.5), (INF, 1), (-INF, 0), (NAN, NAN)],
+    "log1p": [(0, 0), (-0.0, -0.0), (INF, INF), (-1, -INF), (-2, NAN), (NAN, NAN)],
+    "expm1": [(0, 0), (-0.0, -0.0), (INF, INF), (-INF, -1), (NAN, NAN)],
+    "softplus": [(INF, INF), (-INF, 0), (NAN, NAN)],
+    "erf": [(0, 0), (-0.0, -0.0), (INF, 1), (-INF, -1), (NAN, NAN)],
+    "power": [(0, 0), (INF, INF), (-1, NAN), (NAN, NAN)],
+    "atan": [(0, 0), (-0.0, -0.0), (INF, np.pi / 2), (-INF, -np.pi / 2), (NAN, NAN)],
+    "asin": [(0, 0), (-0.0, -0.0), (1, np.pi / 2), (-1, -np.pi / 2), (2, NAN), (NAN, NAN)],
+    "sinh": [(0, 0), (-0.0, -0.0), (INF, INF), (-INF, -INF), (NAN, NAN)],
+    "acosh": [(1, 0), (INF, INF), (0.5, NAN), (NAN, NAN)],
+    "sin_near": [(0, 0), (-0.0, -0.0), (NAN, NAN)],
+}
+"""What C's Annex F and IEEE 754-2019 say of each function."""
+DOMAIN = {
+    "log": (1e-3, 30.0),
+    "log1p": (-0.999, 30.0),
+    "power": (1e-3, 30.0),
+    "asin": (-1.0, 1.0),
+    "acosh": (1.0, 30.0),
+}
+EXPONENT = 0.7
+"""Of powers."""
+
+
+class Mutant(NamedTuple):
+    """A piece of a module's text, what stands in its place, and the function that is wrong then."""
+
+    module: ModuleType
+    function: str
+    text: str
+    wrong: str
+
+
+MUTANTS = {
+    "exp: part of the reduction is lost": Mutant(
+        elementary, "exp", "return raised(rounded, high, n * -c.ln2_low, r)", "return raised(rounded, high, n - n, r)"
+    ),
+    "exp: a correction of the other sign": Mutant(
+        elementary, "exp", "return raised(rounded, high, n * -c.ln2_low, r)",
+        "return raised(rounded, high, n * c.ln2_low, r)",
+    ),
+    "exp: the rounding of 1 + high is lost": Mutant(
+        elementary, "exp", "y = y + (((one - y) + high) + tail)", "y = y + tail"
+    ),
+    "exp: no lower bound": Mutant(elementary, "exp", "    x = select(x < c.exp_zero, c.exp_zero, x)\n", ""),
+    "exp: NaN is infinite": Mutant(
+        elementary, "exp", "x = select(x > c.exp_overflow, c.exp_overflow, x)",
+        "x = select(x <= c.exp_overflow, x, c.exp_overflow)",
+    ),
+    "tanh: the cut elsewhere": Mutant(elementary, "tanh", "a < constant(x, 0.625)", "a < constant(x, 0.75)"),
+    "tanh: -0 is +0": Mutant(
+        elementary, "tanh", "return float_of(add(bits_of(y), sign))", "return select(x < -one * (one - one), -y, y)"
+    ),
+    "sigmoid: no correction": Mutant(elementary, "sigmoid", "return fma(rest, inverse, y)", "return y"),
+    "sigmoid: half of the correction": Mutant(
+        elementary, "sigmoid", "fma(-y, lost, fma(-y, total, part))", "fma(-y, total, part)"
+    ),
+    "log1p: what the sum lost is lost": Mutant(
+        elementary, "log1p", "y = _log_of(f, n, lost / total)", "y = _log_of(f, n, zero)"
+    ),
+    "log1p: the other infinity at -1": Mutant(
+        elementary, "log1p", "(total == zero, constant(x, -np.inf), y)", "(total == zero, constant(x, np.inf), y)"
+    ),
+    "expm1: tiny numbers are reduced": Mutant(
+        elementary, "expm1", "return select(abs(given) < c.tiny, given, y + y)", "return y + y"
+    ),
+    "expm1: part of the reduction is lost": Mutant(
+        elementary, "expm1", "polynomial(r, c.exp), n * -c.ln2_low)", "polynomial(r, c.exp), n - n)"
+    ),
+    "log: a number below 0 is as one above": Mutant(
+        elementary, "log", "select(x < zero, constant(x, np.nan), y)", "select(x < zero, y, y)"
+    ),
+    "log: half of the square is lost": Mutant(
+        elementary, "log", "tail = fma(-half_f, f, tail) + more", "tail = tail + more"
+    ),
+    "softplus: of the other sign": Mutant(elementary, "softplus", "log1p(exp(-abs(x)))", "log1p(exp(-x))"),
+    "erf: the cut elsewhere": Mutant(elementary, "erf", "a < constant(x, 0.875)", "a < constant(x, 1.25)"),
+    "power: what the product lost is lost": Mutant(
+        elementary, "power", "fma(high, exponent, -product) + low * exponent", "low * exponent"
+    ),
+    "atan: without its sign": Mutant(
+        inverse, "atan", "return select(x != x, x, signed(y, x))", "return select(x != x, x, y)"
+    ),
+    "asin: what the root lost is lost": Mutant(inverse, "asin", "select(far, lost, zero)", "zero"),
+    "sinh: without e ** -x": Mutant(inverse, "sinh", "h - constant(x, 0.25) / h), x)", "h), x)"),
+    "sin: what the reduction lost is lost": Mutant(
+        trigonometry, "sin_near", "return r, lost - fma(n, c.half_pi_low, middle_low)", "return r, lost - lost"
+    ),
+}  # fmt: skip
+
+
+def evaluated(module: ModuleType, text: str) -> Any:
+    """The module with another text."""
+    made = ModuleType(module.__name__)
+    made.__package__, made.__file__ = module.__package__, module.__file__
+    exec(compile(text, str(module.__file__), "exec"), made.__dict__)
+    return made
+
+
+def is_right(text: Any, name: str, dtype: Any) -> bool:
+    """Whether a formula keeps its bound where the function varies, and has its special values."""
+    more = [dtype(EXPONENT)] if name == "power" else []
+    x, expected = (np.array(column).astype(dtype) for column in zip(*SPECIAL[name], strict=True))
+    if not (bits(reading(text)(x, *more)) == bits(expected)).all():
+        return False
+    rng = np.random.default_rng(3)
+    low, high = DOMAIN.get(name, (-30.0, 30.0))
+    points = np.concatenate([rng.uniform(low, high, 250), rng.uniform(max(low, -2), min(high, 2), 350)]).astype(dtype)
+    with mpmath.workprec(140):
+        for got, at in zip(reading(text)(points, *more), points, strict=True):
+            true = TRUTHS[name].true(*(mpmath.mpf(float(value)) for value in (at, *more)))
+            if not np.isfinite(got) or ulps(got, true, true) > TRUTHS[name].ulp:
+                return False
+    return True
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_the_formulas_are_right(name: str) -> None:
+    home = next(module for module in (elementary, inverse, trigonometry) if hasattr(module, name))
+    assert all(is_right(getattr(home, name), name, dtype) for dtype in (np.float32, np.float64))
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_wrong_formula_is_found(name: str) -> None:
+    mutant = MUTANTS[name]
+    text = inspect.getsource(mutant.module)
+    assert mutant.text in text
+    made = evaluated(mutant.module, text.replace(mutant.text, mutant.wrong, 1))
+    formula = getattr(made, mutant.function)
+    assert not all(is_right(formula, mutant.function, dtype) for dtype in (np.float32, np.float64))

@@ -2,7 +2,8 @@
 
 An op: `op` or `composed` above a typed function, `NO_GRAD` for what has no derivative, samples and errors for its
 tests. Its lowering: slots to a slot by `call`, `elementwise`, `view`, `reshaped`, `permuted`. A kernel: `kernel`, with
-`word`, `vector` and `share` to read what it is given, and `fma`, `sqrt`, `select` beside ``+ - * /``.
+`word`, `vector` and `share` to read what it is given, and `fma`, `sqrt`, `select` beside ``+ - * /``. An op whose
+elements come from those at their places is a formula and its slope: `pointwise` and `pointwise_op`.
 """
 
 # numba's functions carry no types.
@@ -10,13 +11,15 @@ tests. Its lowering: slots to a slot by `call`, `elementwise`, `view`, `reshaped
 from ..numerics.engine.intrinsics import real, word
 from ..numerics.engine.kernel import Kernel, kernel, share, vector, vector_as
 from ..numerics.math import reference_sums
-from ..numerics.simd.operations import fma, select, sqrt
+from ..numerics.simd.operations import Number, constant, fma, select, sqrt
+from ..numerics.simd.pointwise import pointwise
 from ..numerics.sizes import Sizes
 from ..values.spec import Spec
 from .composed import Composed, composed, fitted
 from .derivative import NO_GRAD
 from .lowering import Slot, call, elementwise, permuted, reshaped, view
 from .op import Op, op
+from .pointwise_op import pointwise_op
 from .samples import Bad, Make, Sample, bad, binary, unary, unary_positive
 from .types import A, Axis, B, Bs, C, D, F, K, M, N, S, W, like, same
 
@@ -36,6 +39,7 @@ __all__ = [
     "M",
     "Make",
     "N",
+    "Number",
     "Op",
     "S",
     "Sample",
@@ -47,6 +51,7 @@ __all__ = [
     "binary",
     "call",
     "composed",
+    "constant",
     "elementwise",
     "fitted",
     "fma",
@@ -54,6 +59,8 @@ __all__ = [
     "like",
     "op",
     "permuted",
+    "pointwise",
+    "pointwise_op",
     "real",
     "reference_sums",
     "reshaped",

@@ -71,7 +71,6 @@ FLOORS: dict[str, list[list[str]]] = {
     ],
     "tape/ops/elementwise": [
         ["kernels", "reference_power"],
-        ["record"],
         ["arithmetic", "select", "whole"],
         ["clamp", "exponential"],
         ["functions", "rounding"],

@@ -131,11 +131,16 @@ def pointwise(
 
     Arrays are contiguous: the result, then those of the formula; ``ints``: the count of elements, then the bits of each
     number as a float64, or a number that is ``whole``. ``name`` and ``home``, the module that makes it, are those of
-    the formula where they are not given.
+    the formula where they are not given. Raises TypeError for other numbers of arrays.
     """
     if text is None:
         return partial(pointwise, numbers=numbers, whole=whole)
     arrays = text.__code__.co_argcount - numbers
+    if (arrays, numbers) not in LOOPS:
+        raise TypeError(
+            f"pointwise: formula {text.__name__!r}: expected one to three arrays, and behind one or two at most two "
+            f"numbers, got {arrays} and {numbers}; write a kernel"
+        )
     return _kernel(_unary_with_count if whole else LOOPS[arrays, numbers], text, name, home)
 
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ...errors import DomainError, DTypeError
-from ...record import lowering
 from ...record.derivative import NO_GRAD
+from ...record.lowering import elementwise
 from ...record.op import op
+from ...record.pointwise_op import SPECIAL, pointwise_op, read
 from ...record.samples import Make, Sample, Samples, bad, unary
 from ...record.types import F, S
 from ...values.spec import Spec
@@ -21,7 +22,6 @@ from .exponential import exp, sigmoid, tanh
 from .functions import erf, shift, square
 from .kernels import functions as kernels
 from .kernels.functions import GELU_CUBIC, ROOT_HALF, ROOT_TWO_OVER_PI
-from .record import SPECIAL, elementwise, read
 
 GELU_CUBIC_SLOPE = 0.134145
 """``3 * GELU_CUBIC``: a literal, as Python's arithmetic follows the rounding mode of the calling thread."""
@@ -30,7 +30,7 @@ NORMAL_PEAK = 0.3989422804014327
 """1 / √(2 pi): the density of the normal distribution at 0."""
 
 
-@elementwise(
+@pointwise_op(
     kernels.softplus,
     lambda d, x: mul(d, sigmoid(x)),
     at=[(1000.0, -1000.0, 30.0, -30.0)],
@@ -55,7 +55,7 @@ def _along_silu(d: Any, x: Any) -> Any:
     return mul(d, add(s, mul(x, sub(s, mul(s, s)))))
 
 
-@elementwise(kernels.silu, _along_silu, work=30)
+@pointwise_op(kernels.silu, _along_silu, work=30)
 def silu(x: Var[F, *S]) -> Var[F, *S]:
     """``x * sigmoid(x)``, also called swish; NaN at -inf.
 
@@ -96,7 +96,7 @@ def _gelus(make: Make) -> list[Sample]:
 
 @op(
     infer=_infer_gelu,
-    lower=lambda x, approximate: lowering.elementwise(GELUS[approximate], x, work=45),
+    lower=lambda x, approximate: elementwise(GELUS[approximate], x, work=45),
     along=(lambda d, x, approximate: mul(d, _gelu_slope(x, approximate)),),
     reference=lambda x, approximate="none": read(GELUS[approximate])(x),
     samples=_gelus,
@@ -136,11 +136,11 @@ def _with(argument: str, *values: float) -> Samples:
     return samples
 
 
-@elementwise(
+@pointwise_op(
     kernels.leaky,
     lambda d, x, negative_slope: leaky(d, x, negative_slope),
     infer=lambda x, negative_slope: _finite("leaky_relu", "negative_slope", x, negative_slope),
-    lower=lambda x, negative_slope: lowering.elementwise(kernels.leaky, x, x, attrs=(float(negative_slope),)),
+    lower=lambda x, negative_slope: elementwise(kernels.leaky, x, x, attrs=(float(negative_slope),)),
     reference=lambda x, negative_slope=0.01: np.where(x > 0, x, x * x.dtype.type(negative_slope)),
     samples=_with("negative_slope", 0.3, 0.0, -1.0),
     errors=(bad(DomainError, "'negative_slope': expected a finite number, got inf", (2,), negative_slope=np.inf),),
@@ -158,7 +158,7 @@ def leaky_relu(x: Var[F, *S], negative_slope: float = 0.01) -> Var[F, *S]:
     ...
 
 
-@elementwise(
+@pointwise_op(
     kernels.leaky,
     lambda d, x, slope: leaky(d, x, slope),
     NO_GRAD,
@@ -171,7 +171,7 @@ def leaky(g: Var[F, *S], x: Var[F, *S], slope: float) -> Var[F, *S]:
     ...
 
 
-@elementwise(
+@pointwise_op(
     kernels.elu,
     lambda d, x, alpha: mul(d, elu_slope(x, alpha)),
     infer=lambda x, alpha: _finite("elu", "alpha", x, alpha),
@@ -192,7 +192,7 @@ def elu(x: Var[F, *S], alpha: float = 1.0) -> Var[F, *S]:
     ...
 
 
-@elementwise(
+@pointwise_op(
     kernels.elu_slope,
     lambda d, x, alpha: mul(d, where_positive(elu_slope(x, alpha), neg(x))),
     samples=lambda make: [Sample(s.arrays, {"alpha": 0.5, **s.attrs}) for s in unary(SPECIAL)(make)],

@@ -3,6 +3,7 @@
 # A derivative may call the op that it belongs to, whose type is not known before its decorator is.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,21 @@ import numpy as np
 from ...errors import DomainError, DTypeError
 from ...numerics.basic import arithmetic
 from ...numerics.math.exact import difference
-from ...record import lowering
 from ...record.derivative import NO_GRAD
-from ...record.lowering import Slot
+from ...record.lowering import Slot, elementwise
 from ...record.op import op
+from ...record.pointwise_op import SPECIAL, pointwise_op
 from ...record.samples import Make, Sample, bad, binary, unary
 from ...record.types import A, F, S
 from ...values.spec import Spec
 from ...var.var import Var
 from . import reference_power
 from .kernels import basic as kernels, functions as kernels_functions, powers as kernels_powers, whole as kernels_whole
-from .record import SPECIAL, elementwise
+
+
+def _whole(which: int) -> Callable[..., Slot]:
+    """What the kernel of whole numbers has in the place of one of floats."""
+    return lambda *slots: elementwise(kernels_whole.whole, slots[0], slots[-1], attrs=(which,))
 
 
 def _operands(make: Make) -> list[Sample]:
@@ -29,7 +34,9 @@ def _operands(make: Make) -> list[Sample]:
     return [*binary(make), Sample((large, large[::-1]))]
 
 
-@elementwise(arithmetic.add, lambda d: d, lambda d: d, whole=kernels_whole.ADD, samples=_operands, covers=("add",))
+@pointwise_op(
+    arithmetic.add, lambda d: d, lambda d: d, whole=_whole(kernels_whole.ADD), samples=_operands, covers=("add",)
+)
 def add(a: Var[A, *S], b: Var[A, *S]) -> Var[A, *S]:
     """``a + b``; whole numbers wrap. Operands of one shape; ``+`` on Vars broadcasts.
 
@@ -42,12 +49,12 @@ def add(a: Var[A, *S], b: Var[A, *S]) -> Var[A, *S]:
     ...
 
 
-@elementwise(
+@pointwise_op(
     kernels.sub,
     lambda d: d,
     lambda d: neg(d),
     jvp=lambda da, db: sub(da, db),
-    whole=kernels_whole.SUB,
+    whole=_whole(kernels_whole.SUB),
     samples=_operands,
     covers=("sub",),
 )
@@ -63,11 +70,11 @@ def sub(a: Var[A, *S], b: Var[A, *S]) -> Var[A, *S]:
     ...
 
 
-@elementwise(
+@pointwise_op(
     kernels.mul,
     lambda d, b: mul(d, b),
     lambda d, a: mul(d, a),
-    whole=kernels_whole.MUL,
+    whole=_whole(kernels_whole.MUL),
     samples=_operands,
     covers=("mul",),
 )
@@ -83,7 +90,7 @@ def mul(a: Var[A, *S], b: Var[A, *S]) -> Var[A, *S]:
     ...
 
 
-@elementwise(
+@pointwise_op(
     kernels.div,
     lambda d, b: div(d, b),
     lambda d, b, y: neg(div(mul(d, y), b)),
@@ -101,10 +108,10 @@ def div(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@elementwise(
+@pointwise_op(
     kernels.neg,
     lambda d: neg(d),
-    whole=kernels_whole.NEGATE,
+    whole=_whole(kernels_whole.NEGATE),
     samples=lambda make: [*unary(SPECIAL)(make), Sample((np.array([3, -4, 0, -(2**63)]),))],
 )
 def neg(x: Var[A, *S]) -> Var[A, *S]:
@@ -119,7 +126,7 @@ def neg(x: Var[A, *S]) -> Var[A, *S]:
     ...
 
 
-@elementwise(
+@pointwise_op(
     kernels.scale,
     lambda d, c: scale(d, c),
     samples=lambda make: [Sample((make(2, 5),), {"c": c}) for c in (0.3, -2.0, 0.0, -0.0)],
@@ -139,7 +146,7 @@ def scale(x: Var[F, *S], c: float) -> Var[F, *S]:
     ...
 
 
-@elementwise(
+@pointwise_op(
     kernels.divide,
     lambda d, n: divide(d, n),
     samples=lambda make: [Sample((make(2, 5),), {"n": n}) for n in (1, 3, 0)],
@@ -179,8 +186,8 @@ def _is_whole(x: Spec, exponent: float) -> bool:
 
 def _lower_power(x: Slot, exponent: float) -> Slot:
     if _is_whole(x.spec, exponent):
-        return lowering.elementwise(kernels_powers.power, x, attrs=(int(x.dtype.type(exponent)),), work=8)
-    return lowering.elementwise(kernels_functions.broken_power, x, attrs=(float(exponent),), work=60)
+        return elementwise(kernels_powers.power, x, attrs=(int(x.dtype.type(exponent)),), work=8)
+    return elementwise(kernels_functions.broken_power, x, attrs=(float(exponent),), work=60)
 
 
 def _powers(make: Make) -> list[Sample]:
@@ -220,7 +227,7 @@ def power(x: Var[F, *S], exponent: float) -> Var[F, *S]:
     ...
 
 
-@elementwise(kernels.relu, lambda d, y: where_positive(d, y), covers=("relu",))
+@pointwise_op(kernels.relu, lambda d, y: where_positive(d, y), covers=("relu",))
 def relu(x: Var[F, *S]) -> Var[F, *S]:
     """``max(x, 0)``: +0 for -0, NaN stays. The gradient at 0 is 0.
 
@@ -233,7 +240,7 @@ def relu(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@elementwise(
+@pointwise_op(
     kernels.where_positive,
     lambda d, y: where_positive(d, y),
     NO_GRAD,
@@ -245,7 +252,7 @@ def where_positive(g: Var[F, *S], y: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@elementwise(kernels.sqrt, lambda d, y: where_positive(div(scale(d, 0.5), y), y), positive=True, covers=("sqrt",))
+@pointwise_op(kernels.sqrt, lambda d, y: where_positive(div(scale(d, 0.5), y), y), positive=True, covers=("sqrt",))
 def sqrt(x: Var[F, *S]) -> Var[F, *S]:
     """``sqrt(max(x, 0))``. The gradient is ``g / (2 sqrt(x))`` for x > 0, else 0.
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from ...errors import DomainError, ShapeError
 from ...record.derivative import NO_GRAD
+from ...record.pointwise_op import SPECIAL, pointwise_op
 from ...record.samples import Make, Sample, bad
 from ...record.types import F, S
 from ...values.spec import Spec
 from ...var.var import Var
 from .kernels import clamp as kernels
-from .record import SPECIAL, elementwise
 
 
 def _pairs(make: Make) -> list[Sample]:
@@ -27,7 +27,7 @@ def _pairs(make: Make) -> list[Sample]:
 UNREPEATABLE = bad(ShapeError, "argument 'b': expected a shape that broadcasts with (2, 3), got (3, 2)", (2, 3), (3, 2))
 
 
-@elementwise(kernels.absolute, lambda d, x: times_sign(d, x), covers=("abs",))
+@pointwise_op(kernels.absolute, lambda d, x: times_sign(d, x), covers=("abs",))
 def absolute(x: Var[F, *S]) -> Var[F, *S]:
     """``|x|``: the sign bit cleared. The gradient at 0 is 0.
 
@@ -40,13 +40,13 @@ def absolute(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@elementwise(kernels.times_sign, lambda d, x: times_sign(d, x), NO_GRAD, samples=_pairs, private=True)
+@pointwise_op(kernels.times_sign, lambda d, x: times_sign(d, x), NO_GRAD, samples=_pairs, private=True)
 def times_sign(g: Var[F, *S], x: Var[F, *S]) -> Var[F, *S]:
     """``g`` where ``x > 0``, ``-g`` where ``x < 0``, else +0: the gradient of absolute."""
     ...
 
 
-@elementwise(
+@pointwise_op(
     kernels.maximum,
     lambda d, a, b: winner_share(d, a, b),
     lambda d, a, b: winner_share(d, b, a),
@@ -69,7 +69,7 @@ def maximum(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@elementwise(
+@pointwise_op(
     kernels.minimum,
     lambda d, a, b: winner_share(d, b, a),
     lambda d, a, b: winner_share(d, a, b),
@@ -92,7 +92,7 @@ def minimum(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@elementwise(
+@pointwise_op(
     kernels.winner_share,
     lambda d, a, b: winner_share(d, a, b),
     NO_GRAD,
@@ -118,7 +118,7 @@ def _clamps(make: Make) -> list[Sample]:
     return [Sample((x,), {"low": a, "high": b}) for a, b in intervals for x in (make(3, 7), special)]
 
 
-@elementwise(
+@pointwise_op(
     kernels.clamp,
     lambda d, x, low, high: where_inside(d, x, low, high),
     infer=_infer_clamp,
@@ -147,7 +147,7 @@ def clamp(x: Var[F, *S], low: float, high: float) -> Var[F, *S]:
     ...
 
 
-@elementwise(
+@pointwise_op(
     kernels.where_inside,
     lambda d, x, low, high: where_inside(d, x, low, high),
     NO_GRAD,

@@ -3,14 +3,14 @@
 # A derivative may call the op that it belongs to, whose type is not known before its decorator is.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
+from ...record.pointwise_op import pointwise_op
 from ...record.types import F, S
 from ...var.var import Var
 from .arithmetic import div, mul, sub
 from .kernels import basic as kernels
-from .record import elementwise
 
 
-@elementwise(kernels.exp, lambda d, y: mul(d, y), work=20, covers=("exp",))
+@pointwise_op(kernels.exp, lambda d, y: mul(d, y), work=20, covers=("exp",))
 def exp(x: Var[F, *S]) -> Var[F, *S]:
     """``e ** x``.
 
@@ -23,7 +23,7 @@ def exp(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@elementwise(kernels.log, lambda d, x: div(d, x), positive=True, work=20, covers=("log",))
+@pointwise_op(kernels.log, lambda d, x: div(d, x), positive=True, work=20, covers=("log",))
 def log(x: Var[F, *S]) -> Var[F, *S]:
     """The natural logarithm: -inf at 0, NaN below.
 
@@ -36,7 +36,7 @@ def log(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@elementwise(kernels.tanh, lambda d, y: sub(d, mul(d, mul(y, y))), work=30, covers=("tanh",))
+@pointwise_op(kernels.tanh, lambda d, y: sub(d, mul(d, mul(y, y))), work=30, covers=("tanh",))
 def tanh(x: Var[F, *S]) -> Var[F, *S]:
     """The hyperbolic tangent.
 
@@ -49,7 +49,7 @@ def tanh(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@elementwise(kernels.sigmoid, lambda d, y: mul(d, sub(y, mul(y, y))), work=30, covers=("sigmoid",))
+@pointwise_op(kernels.sigmoid, lambda d, y: mul(d, sub(y, mul(y, y))), work=30, covers=("sigmoid",))
 def sigmoid(x: Var[F, *S]) -> Var[F, *S]:
     """``1 / (1 + e ** -x)``, without overflow on either side.
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from ...errors import DomainError, DTypeError
 from ...numerics.math import reference
-from ...record import lowering
-from ...record.lowering import Slot
+from ...record.lowering import Slot, elementwise
 from ...record.op import op
+from ...record.pointwise_op import SPECIAL, pointwise_op
 from ...record.samples import Make, Sample, bad, unary_positive
 from ...record.types import F, S
 from ...values.spec import Spec
@@ -19,7 +19,6 @@ from ...var.var import Var
 from .arithmetic import div, mul, neg, scale
 from .exponential import exp
 from .kernels import basic as arithmetic, functions as kernels, trigonometry as kernels_trigonometry
-from .record import SPECIAL, elementwise
 
 TWO_OVER_ROOT_PI = 1.1283791670955126
 """2 / √pi."""
@@ -27,7 +26,7 @@ LARGE = (1e5, 1.0, 2e10, -1e22, 3e30)
 """Angles of many turns beside one of none."""
 
 
-@elementwise(
+@pointwise_op(
     kernels.shift,
     lambda d: d,
     samples=lambda make: [Sample((make(2, 5),), {"c": c}) for c in (0.3, -1.0, -0.0)],
@@ -39,10 +38,10 @@ def shift(x: Var[F, *S], c: float) -> Var[F, *S]:
     ...
 
 
-@elementwise(
+@pointwise_op(
     arithmetic.mul,
     lambda d, x: mul(d, scale(x, 2.0)),
-    lower=lambda x: lowering.elementwise(arithmetic.mul, x, x),
+    lower=lambda x: elementwise(arithmetic.mul, x, x),
     reference=lambda x: x * x,
 )
 def square(x: Var[F, *S]) -> Var[F, *S]:
@@ -57,7 +56,7 @@ def square(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@elementwise(kernels.inv, lambda d, y: neg(mul(d, mul(y, y))), positive=True, covers=("inv",))
+@pointwise_op(kernels.inv, lambda d, y: neg(mul(d, mul(y, y))), positive=True, covers=("inv",))
 def inv(x: Var[F, *S]) -> Var[F, *S]:
     """``1 / x`` by IEEE-754: infinite with the sign of a zero.
 
@@ -70,7 +69,7 @@ def inv(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@elementwise(kernels.rsqrt, lambda d, y: scale(mul(d, mul(y, mul(y, y))), -0.5), positive=True)
+@pointwise_op(kernels.rsqrt, lambda d, y: scale(mul(d, mul(y, mul(y, y))), -0.5), positive=True)
 def rsqrt(x: Var[F, *S]) -> Var[F, *S]:
     """``1 / sqrt(x)``, both rounded: NaN below 0, infinite with the sign of a zero.
 
@@ -83,7 +82,7 @@ def rsqrt(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@elementwise(
+@pointwise_op(
     kernels.log1p, lambda d, x: div(d, shift(x, 1.0)), positive=True, at=[(-0.5, -1.0, -2.0, 1e-9, -1e-9)], work=30
 )
 def log1p(x: Var[F, *S]) -> Var[F, *S]:
@@ -98,7 +97,7 @@ def log1p(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@elementwise(kernels.expm1, lambda d, x: mul(d, exp(x)), at=[(1e-9, -1e-9, 50.0, -50.0)], work=25)
+@pointwise_op(kernels.expm1, lambda d, x: mul(d, exp(x)), at=[(1e-9, -1e-9, 50.0, -50.0)], work=25)
 def expm1(x: Var[F, *S]) -> Var[F, *S]:
     """``e ** x - 1``, accurate near 0.
 
@@ -111,7 +110,7 @@ def expm1(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@elementwise(
+@pointwise_op(
     kernels_trigonometry.sin, lambda d, x: mul(d, cos(x)), at=[(*LARGE, np.inf)], work=30, reference=reference.sin
 )
 def sin(x: Var[F, *S]) -> Var[F, *S]:
@@ -126,7 +125,7 @@ def sin(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@elementwise(
+@pointwise_op(
     kernels_trigonometry.cos, lambda d, x: neg(mul(d, sin(x))), at=[(*LARGE, np.inf)], work=30, reference=reference.cos
 )
 def cos(x: Var[F, *S]) -> Var[F, *S]:
@@ -141,7 +140,7 @@ def cos(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@elementwise(
+@pointwise_op(
     kernels.erf,
     lambda d, x: mul(d, scale(exp(neg(square(x))), TWO_OVER_ROOT_PI)),
     at=[(0.875, -0.875, 3.9, -6.1)],
@@ -166,8 +165,8 @@ def _infer_safe_log(x: Spec, eps: float) -> Spec:
 
 
 def _lower_safe_log(x: Slot, eps: float) -> Slot:
-    shifted = lowering.elementwise(kernels.shift, x, attrs=(float(eps),))
-    return lowering.elementwise(arithmetic.log, shifted, work=20)
+    shifted = elementwise(kernels.shift, x, attrs=(float(eps),))
+    return elementwise(arithmetic.log, shifted, work=20)
 
 
 def _safe_logs(make: Make) -> list[Sample]:

@@ -10,22 +10,21 @@ import numpy as np
 from ....base.arrays import Array
 from ...errors import DTypeError
 from ...numerics.math import reference
-from ...record import lowering
-from ...record.lowering import Slot
+from ...record.lowering import Slot, elementwise
 from ...record.op import op
+from ...record.pointwise_op import SPECIAL, pointwise_op
 from ...record.samples import Make, Sample, bad
 from ...record.types import F, S
 from ...var.var import Var
 from .arithmetic import add, div, mul, neg, scale, sub
 from .functions import LARGE, rsqrt, shift, square
 from .kernels import basic as kernels, inverse as kernels_inverse, trigonometry as kernels_trigonometry
-from .record import SPECIAL, elementwise
 from .select import equal, keep
 
 
 def _lower_tan(x: Slot) -> Slot:
-    sine, cosine = (lowering.elementwise(k, x, work=30) for k in (kernels_trigonometry.sin, kernels_trigonometry.cos))
-    return lowering.elementwise(kernels.div, sine, cosine)
+    sine, cosine = (elementwise(k, x, work=30) for k in (kernels_trigonometry.sin, kernels_trigonometry.cos))
+    return elementwise(kernels.div, sine, cosine)
 
 
 def _reference_tan(x: Array) -> Array:
@@ -81,7 +80,7 @@ def tan(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@elementwise(
+@pointwise_op(
     kernels_inverse.arc,
     lambda d, x: div(d, shift(square(x), 1.0)),
     word=kernels_inverse.ATAN,
@@ -101,7 +100,7 @@ def atan(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@elementwise(
+@pointwise_op(
     kernels_inverse.arc,
     lambda d, x: mul(d, rsqrt(shift(neg(square(x)), 1.0))),
     word=kernels_inverse.ASIN,
@@ -121,7 +120,7 @@ def asin(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@elementwise(
+@pointwise_op(
     kernels_inverse.arc,
     lambda d, x: neg(mul(d, rsqrt(shift(neg(square(x)), 1.0)))),
     word=kernels_inverse.ACOS,
@@ -147,7 +146,7 @@ def _turn(g: Any, along: Any, a: Any, b: Any) -> Any:
     return keep(mul(g, div(along, squares)), equal(squares, scale(squares, 0.0)), wanted=False)
 
 
-@elementwise(
+@pointwise_op(
     kernels_inverse.atan2,
     lambda d, a, b: _turn(d, b, a, b),
     lambda d, a, b: neg(_turn(d, a, a, b)),
@@ -169,7 +168,7 @@ def atan2(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@elementwise(
+@pointwise_op(
     kernels_inverse.hyperbolic,
     lambda d, x: mul(d, cosh(x)),
     word=kernels_inverse.SINH,
@@ -189,7 +188,7 @@ def sinh(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@elementwise(
+@pointwise_op(
     kernels_inverse.hyperbolic,
     lambda d, x: mul(d, sinh(x)),
     word=kernels_inverse.COSH,
@@ -209,7 +208,7 @@ def cosh(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@elementwise(
+@pointwise_op(
     kernels_inverse.hyperbolic,
     lambda d, x: mul(d, rsqrt(shift(square(x), 1.0))),
     word=kernels_inverse.ASINH,
@@ -229,7 +228,7 @@ def asinh(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@elementwise(
+@pointwise_op(
     kernels_inverse.hyperbolic,
     lambda d, x: mul(d, rsqrt(shift(square(x), -1.0))),
     word=kernels_inverse.ACOSH,
@@ -249,7 +248,7 @@ def acosh(x: Var[F, *S]) -> Var[F, *S]:
     ...
 
 
-@elementwise(
+@pointwise_op(
     kernels_inverse.hyperbolic,
     lambda d, x: div(d, shift(neg(square(x)), 1.0)),
     word=kernels_inverse.ATANH,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...record.pointwise_op import SPECIAL, pointwise_op
 from ...record.samples import Make, Sample
 from ...record.types import F, S
 from ...var.var import Var
@@ -14,7 +15,6 @@ from .arithmetic import mul
 from .exponential import log
 from .functions import shift
 from .kernels import pow as kernels
-from .record import SPECIAL, elementwise
 from .select import equal, greater_equal, keep
 from .whole import logical_and
 
@@ -44,7 +44,7 @@ def _by_exponent(d: Any, x: Any, exponent: Any, y: Any) -> Any:
     return keep(mul(d, mul(y, log(x))), constant, wanted=False)
 
 
-@elementwise(kernels.pow_of_elements, _by_base, _by_exponent, samples=_powers, work=70)
+@pointwise_op(kernels.pow_of_elements, _by_base, _by_exponent, samples=_powers, work=70)
 def pow(x: Var[F, *S], exponent: Var[F, *S]) -> Var[F, *S]:
     """``x ** exponent`` by IEEE-754's pow; operands of one shape, ``**`` on Vars broadcasts.
 

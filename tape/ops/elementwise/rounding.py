@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ....base.arrays import Array
+from ...record.pointwise_op import SPECIAL, pointwise_op
 from ...record.samples import unary
 from ...record.types import F, S
 from ...var.var import Var
 from .clamp import where_inside
 from .kernels import rounding as kernels
-from .record import SPECIAL, elementwise
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -30,7 +30,7 @@ def nothing_of(g: Any) -> Any:
 def _level(which: int, reference: Callable[[Array], Array]) -> Callable[[Function], Function]:
     """The record of a function that is level almost everywhere."""
     samples = unary(SPECIAL, EDGES)
-    return elementwise(kernels.rounded, lambda d: nothing_of(d), word=which, reference=reference, samples=samples)
+    return pointwise_op(kernels.rounded, lambda d: nothing_of(d), word=which, reference=reference, samples=samples)
 
 
 def _reference_sign(x: Array) -> Array:

@@ -12,17 +12,16 @@ from ....base.arrays import Array
 from ...errors import DTypeError, ShapeError
 from ...numerics.basic import arithmetic
 from ...numerics.engine.kernel import Kernel
-from ...record import lowering
 from ...record.derivative import NO_GRAD
-from ...record.lowering import Slot
+from ...record.lowering import Slot, elementwise
 from ...record.op import op
+from ...record.pointwise_op import pointwise_op, read
 from ...record.samples import Make, Sample, bad
 from ...record.types import D, F, S
 from ...values.dtypes import DTYPES, DType, boolean, f32, f64, i64
 from ...values.spec import Spec
 from ...var.var import Var
 from .kernels import basic as kernels, powers as kernels_powers
-from .record import elementwise, read
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -45,7 +44,7 @@ def _comparison(kernel: Kernel, *, swapped: bool = False) -> Callable[[Function]
         return (b, a) if swapped else (a, b)
 
     return op(
-        lower=lambda a, b: lowering.elementwise(kernel, *ordered(a, b), dtype=BOOL),
+        lower=lambda a, b: elementwise(kernel, *ordered(a, b), dtype=BOOL),
         along=NO_GRAD,
         reference=lambda a, b: read(kernel)(*ordered(a, b)),
         samples=_pairs,
@@ -132,7 +131,7 @@ def greater_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     ...
 
 
-@elementwise(
+@pointwise_op(
     kernels.where,
     NO_GRAD,
     lambda d, condition: keep(d, condition),
@@ -169,7 +168,7 @@ def where(condition: Var[boolean, *S], a: Var[F, *S], b: Var[F, *S]) -> Var[F, *
 
 
 @op(
-    lower=lambda x, mask, wanted: lowering.elementwise(kernels_powers.keep, mask, x, attrs=(int(wanted),)),
+    lower=lambda x, mask, wanted: elementwise(kernels_powers.keep, mask, x, attrs=(int(wanted),)),
     along=(lambda d, mask, wanted: keep(d, mask, wanted), NO_GRAD),
     reference=lambda x, mask, wanted=True: np.where(mask == wanted, x, x.dtype.type(0)),
     samples=lambda make: [Sample((make(4, 5), make.mask(4, 5)), {"wanted": w}) for w in (True, False)],
@@ -193,7 +192,7 @@ def _lower_cast(x: Slot, dtype: Any) -> Slot:
     if target == x.dtype:
         return x
     to_int64 = arithmetic.bool_to_int64 if x.dtype == BOOL else arithmetic.float_to_int64
-    return lowering.elementwise(CONVERSIONS.get(target, to_int64), x, dtype=target)
+    return elementwise(CONVERSIONS.get(target, to_int64), x, dtype=target)
 
 
 DTYPE_NAMES: Any = (str, type, np.dtype)

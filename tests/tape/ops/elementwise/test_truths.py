@@ -9,7 +9,7 @@ import pytest
 
 from dgrr.tape.numerics.engine.kernel import KERNELS, Kernel
 from dgrr.tape.numerics.engine.launch import Words
-from dgrr.tape.ops.elementwise.record import SPECIAL, read
+from dgrr.tape.record.pointwise_op import SPECIAL, read
 
 from .truths import EXACT, NEAR, Array
 

@@ -9,19 +9,17 @@ from typing import Any, TypeVar, get_args, get_origin
 
 import numpy as np
 
-from ....base.arrays import Array
-from ...errors import DTypeError, ShapeError
-from ...numerics.engine.kernel import Kernel
-from ...numerics.math.reference import reading
-from ...record import lowering
-from ...record.derivative import NO_GRAD, NoGradient, RecordFunction
-from ...record.lowering import Slot
-from ...record.op import op
-from ...record.samples import Bad, bad, binary, unary, unary_positive
-from ...record.types import A, F
-from ...values.dtypes import boolean, i64
-from ...var.var import Var
-from .kernels import whole as kernels_whole
+from ...base.arrays import Array
+from ..errors import DTypeError, ShapeError
+from ..numerics.engine.kernel import Kernel
+from ..numerics.math.reference import reading
+from ..values.dtypes import boolean, i64
+from ..var.var import Var
+from .derivative import NO_GRAD, NoGradient, RecordFunction
+from .lowering import Slot, elementwise
+from .op import op
+from .samples import Bad, bad, binary, unary, unary_positive
+from .types import A, F
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -29,12 +27,12 @@ SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 3e38, -3e38, 1e-3)
 """Signed zeros, infinities, NaN, subnormals, values near overflow."""
 
 
-def elementwise(
+def pointwise_op(
     kernel: Kernel,
     *along: RecordFunction | NoGradient,
     jvp: RecordFunction | None = None,
     word: int | None = None,
-    whole: int | None = None,
+    whole: Callable[..., Slot] | None = None,
     work: int = 1,
     positive: bool = False,
     at: Sequence[Sequence[float]] = (),
@@ -48,7 +46,7 @@ def elementwise(
         along: of each input, what a direction at it becomes; none where no input has a derivative.
         jvp: what the directions at all inputs become together, where that has other bits than their sum.
         word: which function the kernel computes, where it is one of several.
-        whole: which function of whole numbers stands in its place.
+        whole: the lowering for whole numbers.
         work: how many additions take as long.
         positive: whether samples of one input are drawn above 0.
         at: rows of numbers that these have besides.
@@ -62,9 +60,9 @@ def elementwise(
 
         def lower(*slots: Slot, **attrs: Any) -> Slot:
             if whole is not None and slots[0].dtype == i64.dtype:
-                return lowering.elementwise(kernels_whole.whole, slots[0], slots[-1], attrs=(whole,))
+                return whole(*slots)
             numbers = [hint(attrs[name]) for name, hint in attributes.items()] if word is None else [word]
-            return lowering.elementwise(kernel, *slots, attrs=numbers, work=work)
+            return elementwise(kernel, *slots, attrs=numbers, work=work)
 
         derived: dict[str, Any] = {
             "along": along or NO_GRAD,

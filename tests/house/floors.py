@@ -44,7 +44,8 @@ FLOORS: dict[str, list[list[str]]] = {
         ["coefficients", "interrupts", "literals", "sizes"],
         ["engine", "exact_fma"],
         ["simd"],
-        ["basic", "cuda", "math"],
+        ["basic", "math"],
+        ["cuda"],
     ],
     "tape/numerics/engine": [
         ["code_for", "sources", "compile_notice"],

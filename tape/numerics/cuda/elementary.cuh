@@ -1,107 +1,185 @@
-// exp and log as docs/numerics.md has them, under *Elementary functions*: the trees of tape/numerics/math/elementary.py
-// and the constants of tape/numerics/coefficients.py.
+// Printed from tape/numerics/math/elementary.py by `python -m dgrr.tape.numerics.cuda.printer`: do not edit.
 #pragma once
 #include "same_bits.cuh"
 
-template <class T> struct Constants;
-
-template <> struct Constants<float> {
-  typedef unsigned Bits;
-  static constexpr int MANTISSA = 23, BIAS = 127, EXP_TERMS = 6, LOG_TERMS = 4;
-  static constexpr float log2_e = 0x1.7154760000000p+0f;
-  static constexpr float ln2_high = 0x1.62e4000000000p-1f;
-  static constexpr float ln2_low = 0x1.7f7d1c0000000p-20f;
-  static constexpr float exp_zero = -0x1.a400000000000p+6f;
-  static constexpr float exp_overflow = 0x1.6400000000000p+6f;
-  static constexpr float smallest_normal = 0x1.0000000000000p-126f;
-  static constexpr float rounder = 0x1.8000000000000p+23f;
-  static constexpr float lift = 0x1.0000000000000p+24f;
-  static constexpr float lift_exponent = 0x1.8000000000000p+4f;
-  static constexpr float root_half = 0x1.6a09e60000000p-1f;
-  METHOD static float exp(int i) {
-    const float terms[] = {
-      0x1.9f08dc0000000p-13f, 0x1.6d8cf60000000p-10f, 0x1.1112700000000p-7f, 0x1.55548e0000000p-5f,
-      0x1.5555540000000p-3f, 0x1.0000000000000p-1f};
-    return terms[i];
-  }
-  METHOD static float log(int i) {
-    const float terms[] = {
-      0x1.f13c4c0000000p-3f, 0x1.23d3dc0000000p-2f, 0x1.999c260000000p-2f, 0x1.5555540000000p-1f};
-    return terms[i];
-  }
-};
-
-template <> struct Constants<double> {
-  typedef unsigned long long Bits;
-  static constexpr int MANTISSA = 52, BIAS = 1023, EXP_TERMS = 10, LOG_TERMS = 7;
-  static constexpr double log2_e = 0x1.71547652b82fep+0;
-  static constexpr double ln2_high = 0x1.62e42fee00000p-1;
-  static constexpr double ln2_low = 0x1.a39ef35793c76p-33;
-  static constexpr double exp_zero = -0x1.7500000000000p+9;
-  static constexpr double exp_overflow = 0x1.6300000000000p+9;
-  static constexpr double smallest_normal = 0x1.0000000000000p-1022;
-  static constexpr double rounder = 0x1.8000000000000p+52;
-  static constexpr double lift = 0x1.0000000000000p+54;
-  static constexpr double lift_exponent = 0x1.b000000000000p+5;
-  static constexpr double root_half = 0x1.6a09e667f3bcdp-1;
-  METHOD static double exp(int i) {
-    const double terms[] = {
-      0x1.ad7f86bbed09cp-26, 0x1.28ad6998b9cabp-22, 0x1.71df25351f8c3p-19, 0x1.a0199a15ec13bp-16,
-      0x1.a01a012a6ae70p-13, 0x1.6c16c18426be1p-10, 0x1.1111111127b9bp-7, 0x1.555555555088bp-5,
-      0x1.55555555554fap-3, 0x1.000000000000ap-1};
-    return terms[i];
-  }
-  METHOD static double log(int i) {
-    const double terms[] = {
-      0x1.2f112df3e5244p-3, 0x1.39a09d078c69fp-3, 0x1.7466496cb03dep-3, 0x1.c71c51d8e78afp-3,
-      0x1.2492494229359p-2, 0x1.999999997fa04p-2, 0x1.5555555555593p-1};
-    return terms[i];
-  }
-};
-
-typedef Constants<real> Known;
-typedef Known::Bits Bits;
-
-// The polynomial with these coefficients, highest power first, by Horner's scheme with fma.
-template <int TERMS, class Terms> DEV real polynomial(real x, Terms terms) {
-  real value = terms(0);
-#pragma unroll
-  for (int i = 1; i < TERMS; i++) value = fused(value, x, terms(i));
-  return value;
+DEV float exp_of(float x) {
+  const bool v0 = x > 0x1.6400000000000p+6f;
+  const float v1 = v0 ? 0x1.6400000000000p+6f : x;
+  const bool v2 = v1 < -0x1.a400000000000p+6f;
+  const float v3 = v2 ? -0x1.a400000000000p+6f : v1;
+  const float v4 = fused(v3, 0x1.7154760000000p+0f, 0x1.8000000000000p+23f);
+  const float v5 = sub(v4, 0x1.8000000000000p+23f);
+  const float v6 = fused(v5, -0x1.62e4000000000p-1f, v3);
+  const float v7 = fused(v5, -0x1.7f7d1c0000000p-20f, v6);
+  const float v8 = mul(v5, -0x1.7f7d1c0000000p-20f);
+  const float v9 = mul(v7, v7);
+  const float v10 = fused(0x1.9f08dc0000000p-13f, v7, 0x1.6d8cf60000000p-10f);
+  const float v11 = fused(v10, v7, 0x1.1112700000000p-7f);
+  const float v12 = fused(v11, v7, 0x1.55548e0000000p-5f);
+  const float v13 = fused(v12, v7, 0x1.5555540000000p-3f);
+  const float v14 = fused(v13, v7, 0x1.0000000000000p-1f);
+  const float v15 = fused(v9, v14, v8);
+  const float v16 = add(0x1.0000000000000p+0f, v6);
+  const float v17 = sub(0x1.0000000000000p+0f, v16);
+  const float v18 = add(v17, v6);
+  const float v19 = add(v18, v15);
+  const float v20 = add(v16, v19);
+  const unsigned v21 = bits(v4);
+  const unsigned v22 = bits(0x1.8000000000000p+23f);
+  const unsigned v23 = v21 - v22;
+  const unsigned v24 = v23 + 254u;
+  const unsigned v25 = v24 >> 1u;
+  const unsigned v26 = v25 << 23u;
+  const float v27 = from_bits(v26);
+  const float v28 = mul(v20, v27);
+  const unsigned v29 = v24 - v25;
+  const unsigned v30 = v29 << 23u;
+  const float v31 = from_bits(v30);
+  const float v32 = mul(v28, v31);
+  return v32;
 }
-
-DEV real exp_of(real x) {
-  const real one = (real)1, overflow = Known::exp_overflow, zero = Known::exp_zero;
-  x = x > overflow ? overflow : x;
-  x = x < zero ? zero : x;
-  const real rounded = fused(x, Known::log2_e, Known::rounder), n = sub(rounded, Known::rounder);
-  const real high = fused(n, -Known::ln2_high, x), low = mul(n, -Known::ln2_low), r = fused(n, -Known::ln2_low, high);
-  const real q = polynomial<Known::EXP_TERMS>(r, [](int i) { return Known::exp(i); });
-  const real tail = fused(mul(r, r), q, low);
-  real y = add(one, high);
-  y = add(y, add(add(sub(one, y), high), tail));
-  // 2^n in two factors, since n may pass the exponent's range.
-  const Bits fields = bits(rounded) - bits((real)Known::rounder) + 2 * (Bits)Known::BIAS, first = fields >> 1;
-  return mul(mul(y, from_bits((Bits)(first << Known::MANTISSA))), from_bits((Bits)((fields - first) << Known::MANTISSA)));
+DEV double exp_of(double x) {
+  const bool v0 = x > 0x1.6300000000000p+9;
+  const double v1 = v0 ? 0x1.6300000000000p+9 : x;
+  const bool v2 = v1 < -0x1.7500000000000p+9;
+  const double v3 = v2 ? -0x1.7500000000000p+9 : v1;
+  const double v4 = fused(v3, 0x1.71547652b82fep+0, 0x1.8000000000000p+52);
+  const double v5 = sub(v4, 0x1.8000000000000p+52);
+  const double v6 = fused(v5, -0x1.62e42fee00000p-1, v3);
+  const double v7 = fused(v5, -0x1.a39ef35793c76p-33, v6);
+  const double v8 = mul(v5, -0x1.a39ef35793c76p-33);
+  const double v9 = mul(v7, v7);
+  const double v10 = fused(0x1.ad7f86bbed09cp-26, v7, 0x1.28ad6998b9cabp-22);
+  const double v11 = fused(v10, v7, 0x1.71df25351f8c3p-19);
+  const double v12 = fused(v11, v7, 0x1.a0199a15ec13bp-16);
+  const double v13 = fused(v12, v7, 0x1.a01a012a6ae70p-13);
+  const double v14 = fused(v13, v7, 0x1.6c16c18426be1p-10);
+  const double v15 = fused(v14, v7, 0x1.1111111127b9bp-7);
+  const double v16 = fused(v15, v7, 0x1.555555555088bp-5);
+  const double v17 = fused(v16, v7, 0x1.55555555554fap-3);
+  const double v18 = fused(v17, v7, 0x1.000000000000ap-1);
+  const double v19 = fused(v9, v18, v8);
+  const double v20 = add(0x1.0000000000000p+0, v6);
+  const double v21 = sub(0x1.0000000000000p+0, v20);
+  const double v22 = add(v21, v6);
+  const double v23 = add(v22, v19);
+  const double v24 = add(v20, v23);
+  const unsigned long long v25 = bits(v4);
+  const unsigned long long v26 = bits(0x1.8000000000000p+52);
+  const unsigned long long v27 = v25 - v26;
+  const unsigned long long v28 = v27 + 2046ull;
+  const unsigned long long v29 = v28 >> 1ull;
+  const unsigned long long v30 = v29 << 52ull;
+  const double v31 = from_bits(v30);
+  const double v32 = mul(v24, v31);
+  const unsigned long long v33 = v28 - v29;
+  const unsigned long long v34 = v33 << 52ull;
+  const double v35 = from_bits(v34);
+  const double v36 = mul(v32, v35);
+  return v36;
 }
-
-DEV real log_of(real x) {
-  const real zero = (real)0, one = (real)1, infinity = from_bits((Bits)((2 * (Bits)Known::BIAS + 1) << Known::MANTISSA));
-  const bool subnormal = x < Known::smallest_normal;
-  const Bits given = bits(subnormal ? mul(x, Known::lift) : x), above = bits(one) - bits((real)Known::root_half);
-  const Bits exponent = (Bits)((given + above) >> Known::MANTISSA) - (Bits)Known::BIAS;
-  const real f = sub(from_bits((Bits)(given - (exponent << Known::MANTISSA))), one);
-  real n = sub(from_bits((Bits)(exponent + bits((real)Known::rounder))), Known::rounder);
-  n = sub(n, subnormal ? (real)Known::lift_exponent : zero);
-  const real s = div(f, add(f, (real)2)), z = mul(s, s), half_f = mul((real)0.5, f);
-  const real q = polynomial<Known::LOG_TERMS>(z, [](int i) { return Known::log(i); });
-  real tail = fused(s, fused(z, q, mul(half_f, f)), mul(n, Known::ln2_low));
-  tail = add(fused(-half_f, f, tail), -zero);
-  const real high = mul(n, Known::ln2_high);
-  real y = add(high, f);
-  y = add(y, add(add(sub(high, y), f), tail));
-  y = x == infinity ? x : y;
-  y = x == zero ? -infinity : y;
-  y = x < zero ? sub(infinity, infinity) : y;
-  return x != x ? x : y;
+DEV float log_of(float x) {
+  const bool v0 = x < 0x1.0000000000000p-126f;
+  const float v1 = mul(x, 0x1.0000000000000p+24f);
+  const float v2 = v0 ? v1 : x;
+  const unsigned v3 = bits(v2);
+  const unsigned v4 = bits(0x1.0000000000000p+0f);
+  const unsigned v5 = bits(0x1.6a09e60000000p-1f);
+  const unsigned v6 = v4 - v5;
+  const unsigned v7 = v3 + v6;
+  const unsigned v8 = v7 >> 23u;
+  const unsigned v9 = v8 - 127u;
+  const unsigned v10 = v9 << 23u;
+  const unsigned v11 = v3 - v10;
+  const float v12 = from_bits(v11);
+  const float v13 = sub(v12, 0x1.0000000000000p+0f);
+  const unsigned v14 = bits(0x1.8000000000000p+23f);
+  const unsigned v15 = v9 + v14;
+  const float v16 = from_bits(v15);
+  const float v17 = sub(v16, 0x1.8000000000000p+23f);
+  const float v18 = v0 ? 0x1.8000000000000p+4f : 0x0.0p+0f;
+  const float v19 = sub(v17, v18);
+  const bool v20 = x == from_bits(2139095040u);
+  const float v21 = add(v13, 0x1.0000000000000p+1f);
+  const float v22 = div(v13, v21);
+  const float v23 = mul(v22, v22);
+  const float v24 = mul(0x1.0000000000000p-1f, v13);
+  const float v25 = fused(0x1.f13c4c0000000p-3f, v23, 0x1.23d3dc0000000p-2f);
+  const float v26 = fused(v25, v23, 0x1.999c260000000p-2f);
+  const float v27 = fused(v26, v23, 0x1.5555540000000p-1f);
+  const float v28 = mul(v24, v13);
+  const float v29 = fused(v23, v27, v28);
+  const float v30 = mul(v19, 0x1.7f7d1c0000000p-20f);
+  const float v31 = fused(v22, v29, v30);
+  const float v32 = -v24;
+  const float v33 = fused(v32, v13, v31);
+  const float v34 = add(v33, -0x0.0p+0f);
+  const float v35 = mul(v19, 0x1.62e4000000000p-1f);
+  const float v36 = add(v35, v13);
+  const float v37 = sub(v35, v36);
+  const float v38 = add(v37, v13);
+  const float v39 = add(v38, v34);
+  const float v40 = add(v36, v39);
+  const float v41 = v20 ? x : v40;
+  const bool v42 = x == 0x0.0p+0f;
+  const float v43 = v42 ? from_bits(4286578688u) : v41;
+  const bool v44 = x < 0x0.0p+0f;
+  const float v45 = v44 ? from_bits(2143289344u) : v43;
+  const bool v46 = x != x;
+  const float v47 = v46 ? x : v45;
+  return v47;
+}
+DEV double log_of(double x) {
+  const bool v0 = x < 0x1.0000000000000p-1022;
+  const double v1 = mul(x, 0x1.0000000000000p+54);
+  const double v2 = v0 ? v1 : x;
+  const unsigned long long v3 = bits(v2);
+  const unsigned long long v4 = bits(0x1.0000000000000p+0);
+  const unsigned long long v5 = bits(0x1.6a09e667f3bcdp-1);
+  const unsigned long long v6 = v4 - v5;
+  const unsigned long long v7 = v3 + v6;
+  const unsigned long long v8 = v7 >> 52ull;
+  const unsigned long long v9 = v8 - 1023ull;
+  const unsigned long long v10 = v9 << 52ull;
+  const unsigned long long v11 = v3 - v10;
+  const double v12 = from_bits(v11);
+  const double v13 = sub(v12, 0x1.0000000000000p+0);
+  const unsigned long long v14 = bits(0x1.8000000000000p+52);
+  const unsigned long long v15 = v9 + v14;
+  const double v16 = from_bits(v15);
+  const double v17 = sub(v16, 0x1.8000000000000p+52);
+  const double v18 = v0 ? 0x1.b000000000000p+5 : 0x0.0p+0;
+  const double v19 = sub(v17, v18);
+  const bool v20 = x == from_bits(9218868437227405312ull);
+  const double v21 = add(v13, 0x1.0000000000000p+1);
+  const double v22 = div(v13, v21);
+  const double v23 = mul(v22, v22);
+  const double v24 = mul(0x1.0000000000000p-1, v13);
+  const double v25 = fused(0x1.2f112df3e5244p-3, v23, 0x1.39a09d078c69fp-3);
+  const double v26 = fused(v25, v23, 0x1.7466496cb03dep-3);
+  const double v27 = fused(v26, v23, 0x1.c71c51d8e78afp-3);
+  const double v28 = fused(v27, v23, 0x1.2492494229359p-2);
+  const double v29 = fused(v28, v23, 0x1.999999997fa04p-2);
+  const double v30 = fused(v29, v23, 0x1.5555555555593p-1);
+  const double v31 = mul(v24, v13);
+  const double v32 = fused(v23, v30, v31);
+  const double v33 = mul(v19, 0x1.a39ef35793c76p-33);
+  const double v34 = fused(v22, v32, v33);
+  const double v35 = -v24;
+  const double v36 = fused(v35, v13, v34);
+  const double v37 = add(v36, -0x0.0p+0);
+  const double v38 = mul(v19, 0x1.62e42fee00000p-1);
+  const double v39 = add(v38, v13);
+  const double v40 = sub(v38, v39);
+  const double v41 = add(v40, v13);
+  const double v42 = add(v41, v37);
+  const double v43 = add(v39, v42);
+  const double v44 = v20 ? x : v43;
+  const bool v45 = x == 0x0.0p+0;
+  const double v46 = v45 ? from_bits(18442240474082181120ull) : v44;
+  const bool v47 = x < 0x0.0p+0;
+  const double v48 = v47 ? from_bits(9221120237041090560ull) : v46;
+  const bool v49 = x != x;
+  const double v50 = v49 ? x : v48;
+  return v50;
 }

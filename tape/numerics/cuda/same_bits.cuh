@@ -1,4 +1,4 @@
-// The operations of the bit contract (docs/numerics.md), for NVRTC and, through shim.h, for a host compiler.
+// The operations of the bit contract (docs/numerics.md), for NVRTC and, through shim.h of the tests, for a host compiler.
 // Every operation is written with its rounding; nothing here may be contracted, flushed or approximated.
 #pragma once
 #ifdef __CUDACC__

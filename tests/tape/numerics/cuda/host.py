@@ -31,6 +31,8 @@ def _is_installed(name: str) -> bool:
 
 
 HEADERS = PACKAGE / "tape/numerics/cuda"
+SHIM = Path(__file__).parent
+"""Where shim.h is, by which a host compiler stands in for CUDA."""
 COMPILER = shutil.which("g++")
 FLAGS = ("-x", "c++", "-std=c++17", "-Og", "-march=native", "-ffp-contract=off", "-shared", "-fPIC", "-w")
 
@@ -110,7 +112,7 @@ def _library(folder: Path, headers: Path, source: Path, defines: tuple[tuple[str
     out, partial = folder / f"{name}.so", folder / f"{name}-{uuid4().hex}.so"
     if not out.exists():
         macros = [f"-D{key}={value}" for key, value in defines]
-        subprocess.run([str(COMPILER), *FLAGS, f"-I{headers}", *macros, "-o", partial, source], check=True)
+        subprocess.run([str(COMPILER), *FLAGS, f"-I{headers}", f"-I{SHIM}", *macros, "-o", partial, source], check=True)
         partial.rename(out)
     return ctypes.CDLL(str(out))
 

@@ -10,7 +10,7 @@ from .host import HEADERS, PACKAGE, Host, HostError
 def mutated(folder: Path, programs: Path, file: str, old: str, new: str) -> Host:
     """A host of the sources with one place changed."""
     sources = (PACKAGE / "tape/ops").glob("*/*.cu")
-    for path in (*HEADERS.glob("*.cuh"), *HEADERS.glob("*.h"), *sources):
+    for path in (*HEADERS.glob("*.cuh"), *sources):
         shutil.copy(path, folder)
     text = (folder / file).read_text()
     assert old in text, "the mutant is of another source"

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from dgrr.runtime.optim import kernels as optimizers
-from dgrr.tape.numerics.cuda import lint, nvrtc
+from dgrr.tape.numerics.cuda import nvrtc
 from dgrr.tape.numerics.cuda.columns import WARPS
 from dgrr.tape.numerics.cuda.rows import GROUPS
 from dgrr.tape.numerics.cuda.tiles import TILES, Tile
@@ -18,6 +18,7 @@ from dgrr.tape.ops.linear import cuda_products
 from dgrr.tape.ops.norm import cuda_norms
 from dgrr.tape.ops.reduce import cuda_rows
 
+from . import lint
 from .host import needs_cuda
 
 REFUSED = """

@@ -7,11 +7,12 @@ import pytest
 
 import dgrr.runtime  # noqa: F401  (its kernels belong to the table)
 from dgrr.tape.numerics.cuda.code import TranslationError, Wanted, ptx_of
-from dgrr.tape.numerics.cuda.lint import findings, fused
 from dgrr.tape.numerics.engine.chain import Chain, Link
 from dgrr.tape.numerics.engine.kernel import KERNELS, Kernel
 from dgrr.tape.numerics.engine.launch import Words
 from dgrr.tape.ops.cuda_forms import FORMS
+
+from .lint import findings, fused
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 

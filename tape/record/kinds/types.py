@@ -12,12 +12,12 @@ from typing import Any, Final, Literal, NamedTuple, Union, cast, get_args, get_o
 
 import numpy as np
 
-from ..errors import DomainError, DTypeError, GradientError
-from ..values.attributes import plain
-from ..values.dtypes import DTYPES, DType
-from ..values.shape import Shape
-from ..values.tensor import AnyTensor
-from ..var.var import Var
+from ...errors import DomainError, DTypeError, GradientError
+from ...values.attributes import plain
+from ...values.dtypes import DTYPES, DType
+from ...values.shape import Shape
+from ...values.tensor import AnyTensor
+from ...var.var import Var
 
 MISFIT: Final = object()
 """What a conversion gives for what it does not take."""

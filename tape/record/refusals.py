@@ -34,7 +34,7 @@ def derived(signature: Signature, kinds: Kinds, samples: Samples, *, repeats: bo
     ``repeats``: shapes that differ may be right.
     """
     sample = max(samples(Make(np.float32)), key=_fullness)
-    made = [*_of_kinds(signature, kinds, sample)]
+    made = [*_of_types(signature, sample), *_of_kinds(signature, kinds, sample)]
     if len(signature.cases) > 1:  # of several overloads, what does not fit one may fit another
         return made
     made += _of_dtypes(signature, sample)
@@ -45,6 +45,14 @@ def _fullness(sample: Sample) -> tuple[int, bool, int]:
     """How many inputs are given, whether none of them is empty, and how many axes they have."""
     arrays = [a for a in sample.arrays if a is not None]
     return len(arrays), all(a.size for a in arrays), sum(a.ndim for a in arrays)
+
+
+def _of_types(signature: Signature, sample: Sample) -> Iterator[Bad]:
+    """Each attribute with values of every type that its annotation does not name."""
+    for argument, kind in zip(signature.attributes, signature.kinds, strict=True):
+        for value in kind.misfits():
+            text = f"{signature.name}: argument {argument!r}: expected {kind.expected}, got "
+            yield Bad(DTypeError, text, sample.arrays, {**sample.attrs, argument: value})
 
 
 def _of_kinds(signature: Signature, kinds: Kinds, sample: Sample) -> Iterator[Bad]:

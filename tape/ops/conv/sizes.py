@@ -61,6 +61,7 @@ def _axes(given: Given) -> int:
 
 KINDS = {
     "stride": PerAxis(1, _axes),
+    "padding": PerAxis(0, _axes, sides=True),
     "dilation": PerAxis(1, _axes),
     "groups": at_least(1, "a whole number of at least", ShapeError),
 }
@@ -90,10 +91,7 @@ def _borders(op: str, padding: Any, stride: Sizes, reach: Sequence[int]) -> tupl
         return (0,) * len(reach), (0,) * len(reach)
     if isinstance(padding, str):
         raise fault(op, "padding", "'same', 'valid' or numbers", repr(padding))
-    pairs = per_side(padding, len(reach))
-    if pairs is None:
-        expected = f"a whole number of at least 0, or {len(reach)} of them, or (before, behind) for each"
-        raise fault(op, "padding", expected, repr(padding))
+    pairs = per_side(padding, len(reach)) or ()
     return tuple([low for low, _ in pairs]), tuple([high for _, high in pairs])
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ...errors import ShapeError
 from ...numerics.sizes import Sizes
 from ...record.composed import composed, fitted
-from ...record.kinds.values import word
+from ...record.kinds.values import one_of
 from ...record.samples import Bad, Make, Sample, bad
 from ...record.types import Bs, C, F, N
 from ...var.var import Var
@@ -33,7 +33,7 @@ Do = TypeVar("Do")
 Ho = TypeVar("Ho")
 Wo = TypeVar("Wo")
 
-PADDING = word("zeros", "border", "reflection")
+PADDING = one_of("zeros", "border", "reflection")
 
 
 def _sampled(name: str, x: Any, grid: Any, mode: str, padding_mode: str, align_corners: bool, axes: int) -> Any:
@@ -133,7 +133,7 @@ def _samples(make: Make) -> list[Sample]:
             (1, 3, 4, 4), (1, 2, 2, 3)),
         bad(ShapeError, "argument 'x': expected planes with cells, got shape (1, 3, 0, 4)", (1, 3, 0, 4), (1, 2, 2, 2)),
     ),
-    kinds={"mode": word("bilinear", "nearest", "bicubic"), "padding_mode": PADDING},
+    kinds={"mode": one_of("bilinear", "nearest", "bicubic"), "padding_mode": PADDING},
     batch_axis={"x": 0, "grid": 0},
 )  # fmt: skip
 def grid_sample(

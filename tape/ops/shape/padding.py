@@ -12,7 +12,7 @@ import numpy as np
 from ....base.arrays import Array
 from ...errors import DomainError, DTypeError, ShapeError
 from ...numerics.sizes import Sizes
-from ...record.kinds.values import word
+from ...record.kinds.values import one_of
 from ...record.lowering import Slot, call, view
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
@@ -216,7 +216,7 @@ def _own(make: Make) -> list[Sample]:
             mode="edge",
         ),
     ),
-    kinds={"mode": word(*MODES)},
+    kinds={"mode": one_of(*MODES)},
     excused={"batch": "the batch may grow"},
     instead={"value": "ops.pad(x - value, widths) + value"},
 )

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ...errors import DomainError, ShapeError
 from ...numerics.sizes import Sizes
-from ...values.per_axis import per_axis
+from ...values.per_axis import per_axis, per_side
 from ...values.shape import normal_axes, normal_axis
 
 Given = Mapping[str, Any]
@@ -85,7 +85,7 @@ def at_least(least: int, words: str = "at least", error: type[Exception] = Domai
     return Values(f"{words} {least}", lambda n: n >= least, (least - 1, least - 4), error)
 
 
-def word(*choices: str) -> Values:
+def one_of(*choices: str) -> Values:
     """One of a few strings."""
     others = [given for given in ("none of these", "", choices[0].upper()) if given not in choices]
     return Values(f"one of {', '.join(choices)}", lambda given: given in choices, others)
@@ -138,21 +138,31 @@ class PerAxis(ValueKind):
     """How many axes, by the other arguments; less than 1 if these do not fit, which the op says."""
     alone: bool = True
     """Whether its annotation takes one number for all."""
+    sides: bool = False
+    """Whether an axis may have two, one for each end."""
 
     def _expected(self, axes: int) -> str:
-        return f"a whole number of at least {self.least}, or {axes} of them"
+        pairs = ", or (before, behind) for each" if self.sides else ""
+        return f"a whole number of at least {self.least}, or {axes} of them{pairs}"
 
     def require(self, op: str, argument: str, given: Given) -> None:
-        """Raise ShapeError for a number that is too small, and for too many or too few numbers."""
-        axes = self.axes(given)
-        if axes > 0 and per_axis(given[argument], axes, self.least) is None:
-            raise ShapeError(f"{op}: {Wrong(ShapeError, self._expected(axes), given[argument]).text(argument)}")
+        """Raise ShapeError for a number that is too small, and for too many or too few numbers.
+
+        None and words, which some annotations take beside numbers, are the op's.
+        """
+        value, axes = given[argument], self.axes(given)
+        if axes < 1 or not isinstance(value, int | tuple):
+            return
+        found = per_side(value, axes, self.least) if self.sides else per_axis(value, axes, self.least)
+        if found is None:
+            raise ShapeError(f"{op}: {Wrong(ShapeError, self._expected(axes), value).text(argument)}")
 
     def wrong(self, given: Given) -> Sequence[Wrong]:
         """Numbers that are too small, alone and beside others, one number too many or too few, and none."""
         axes, low, right = self.axes(given), self.least - 1, self.least
         several = [(low,) * axes, (*(right,) * (axes - 1), low), (right,) * (axes + 1), (right,) * (axes - 1)]
-        refused = [*((low, low - 3) if self.alone else ()), (), *(given for given in several if given)]
+        pairs = [((right, low),) * axes, ((right, right),) * (axes + 1), ((right,) * 3,) * axes] if self.sides else []
+        refused = [*((low, low - 3) if self.alone else ()), (), *(given for given in several if given), *pairs]
         return [Wrong(ShapeError, self._expected(axes), given) for given in refused]
 
     def example(self) -> Wrong:

@@ -145,7 +145,6 @@ def _with_plain_attributes(
             if kind is not None and not kind.takes(value):
                 kwargs[name] = plain(name, kind, value)
         if limits:
-            signature.require_fit(args, kwargs)
             require_kinds(signature, limits, _given(signature, args, kwargs))
         try:
             return function(*args, **kwargs)
@@ -157,9 +156,11 @@ def _with_plain_attributes(
 
 
 def _given(signature: Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The shapes of inputs and the values of attributes by name."""
+    """The shapes of inputs and the values of attributes by name. Raises DTypeError for a call that misfits."""
     given = dict(zip(signature.names, signature.tail, strict=True)) | dict(zip(signature.names, args, strict=False))
     given |= kwargs
+    if max(len(args), len(given)) > len(signature.names) or any(v is inspect.Parameter.empty for v in given.values()):
+        signature.require_fit(args, kwargs)
     inputs = {name: _operand(COMPOSED[signature.name], name, given[name]) for name in signature.inputs}
     return given | {name: None if x is None else shape_of(x) for name, x in inputs.items()}
 

@@ -1,13 +1,13 @@
 """What an op refuses without a line about it in its record: what annotations and the kinds of attributes say."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ...base.arrays import Array
 from ..errors import DTypeError, ShapeError
-from ..values.dtypes import DTYPES
+from ..values.dtypes import DTYPES, DType
 from ..values.shape import Bindings
 from .kinds.values import AxisOf, Given, ValueKind
 from .samples import Bad, Make, Sample, Samples
@@ -92,10 +92,10 @@ def _of_dtypes(signature: Signature, sample: Sample) -> Iterator[Bad]:
         array = _array(sample, place) if t else None
         if t is None or array is None:
             continue
-        bound = getattr(t.dtype, "__bound__", t.dtype)
+        bound: Any = getattr(t.dtype, "__bound__", t.dtype)
         for dtype, marker in DTYPES.items():
             alike = t.dtype not in known or dtype == array.dtype
-            if bound is not Any and (not issubclass(marker, bound) or not alike):
+            if bound is not Any and (not issubclass(marker, cast(type[DType], bound)) or not alike):
                 text = f"{signature.name}: argument {name!r}: expected "
                 yield Bad(DTypeError, text, _with(sample, place, np.zeros(array.shape, dtype)), sample.attrs)
         known |= {t.dtype} - {Any}

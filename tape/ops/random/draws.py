@@ -10,7 +10,7 @@ from ...numerics.math import random
 from ...numerics.math.philox import MAX_WORDS, WORD
 from ...numerics.sizes import Sizes
 from ...record.derivative import NO_GRAD
-from ...record.kinds.values import FINITE, NOT_NEGATIVE, PROBABILITY
+from ...record.kinds.values import FINITE, PROBABILITY
 from ...record.lowering import Slot, call
 from ...record.op import op
 from ...record.samples import Sample, bad
@@ -36,6 +36,8 @@ LEAST, MOST = -(1 << 63), 1 << 63
 
 def _infer_normal(step: Spec, shape: Sizes, dtype: Any, mean: Any, std: Any, **key: int) -> Spec:
     require_float("normal", dtype)
+    if std < 0:
+        raise DomainError(f"normal: argument 'std': expected at least 0, got {std}")
     return drawn("normal", shape, dtype, 4, **key)
 
 
@@ -46,7 +48,7 @@ def _lower_normal(step: Slot, shape: Sizes, dtype: Any, mean: float, std: float,
 
 @op(
     infer=_infer_normal,
-    kinds={"mean": FINITE, "std": NOT_NEGATIVE},
+    kinds={"mean": FINITE, "std": FINITE},
     lower=_lower_normal,
     vjp=NO_GRAD,
     jvp=NO_GRAD,
@@ -59,7 +61,10 @@ def _lower_normal(step: Slot, shape: Sizes, dtype: Any, mean: float, std: float,
         (6, (3,), {"std": 1e308}),
         (1, (0, 4), {}),
     ),
-    errors=(*refused_floats("normal", 4),),
+    errors=(
+        *refused_floats("normal", 4),
+        bad(DomainError, "normal: argument 'std': expected at least 0, got -1.0", np.array(0), shape=(), std=-1.0),
+    ),
     excused=PLACE,
 )
 def normal(

@@ -17,6 +17,20 @@ from ..numerics.sizes import Sizes
 from ..values.spec import Spec
 from .composed import Composed, composed, fitted
 from .derivative import NO_GRAD
+from .kinds.values import (
+    AXES,
+    AXIS,
+    FINITE,
+    NOT_NEGATIVE,
+    POSITIVE,
+    PROBABILITY,
+    AxisOf,
+    PerAxis,
+    Values,
+    at_least,
+    one_of,
+    optional,
+)
 from .lowering import Slot, call, elementwise, permuted, reshaped, view
 from .op import Op, op
 from .pointwise_op import pointwise_op
@@ -24,9 +38,16 @@ from .samples import Bad, Make, Sample, bad, binary, unary, unary_positive
 from .types import A, Axis, B, Bs, C, D, F, K, M, N, S, W, like, same
 
 __all__ = [
+    "AXES",
+    "AXIS",
+    "FINITE",
+    "NOT_NEGATIVE",
     "NO_GRAD",
+    "POSITIVE",
+    "PROBABILITY",
     "A",
     "Axis",
+    "AxisOf",
     "B",
     "Bad",
     "Bs",
@@ -41,12 +62,15 @@ __all__ = [
     "N",
     "Number",
     "Op",
+    "PerAxis",
     "S",
     "Sample",
     "Sizes",
     "Slot",
     "Spec",
+    "Values",
     "W",
+    "at_least",
     "bad",
     "binary",
     "call",
@@ -57,7 +81,9 @@ __all__ = [
     "fma",
     "kernel",
     "like",
+    "one_of",
     "op",
+    "optional",
     "permuted",
     "pointwise",
     "pointwise_op",

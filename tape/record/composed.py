@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, wraps
+from functools import cached_property, lru_cache, wraps
 from typing import Any, TypeVar, cast, get_overloads
 
 import numpy as np
@@ -16,6 +16,7 @@ from ..var.op_table import COMPOSED as CALLEES, require_free
 from ..var.var import AnyVar, Var, shape_of
 from .description import Description, describe, require_docstring
 from .kinds import Kind, require_in_range
+from .refusals import Kinds, derived, examples, require_kinds
 from .samples import Bad, Samples
 from .signature import Signature
 
@@ -37,6 +38,7 @@ class Composed:
     reference: Callable[..., Any]
     samples: Samples
     errors: Sequence[Bad]
+    kinds: Kinds
     batch_axis: Mapping[str, int]
     excused: Mapping[str, str]
     instead: Mapping[str, str]
@@ -52,7 +54,12 @@ class Composed:
     @property
     def description(self) -> Description:
         """The docstring of the function: ``doc``, which its author wrote, and what the record knows."""
-        return describe(self.doc, self.signature, self.errors)
+        return describe(self.doc, self.signature, [*examples(self.kinds), *self.errors])
+
+    @cached_property
+    def refused(self) -> Sequence[Bad]:
+        """All that must be refused: what ``errors`` says, and what follows from annotations and kinds."""
+        return [*self.errors, *derived(self.signature, self.kinds, self.samples)]
 
     @property
     def smooth(self) -> tuple[bool, ...]:
@@ -75,6 +82,7 @@ def composed(
     reference: Callable[..., Any],
     samples: Samples,
     errors: Sequence[Bad] = (),
+    kinds: Kinds | None = None,
     covers: Sequence[str] = (),
     batch_axis: Mapping[str, int] | None = None,
     excused: Mapping[str, str] | None = None,
@@ -94,7 +102,7 @@ def composed(
         require_free("composed function", name, over_private=True)
         require_docstring("composed function", function)
         signature = Signature(function, exact=bool(get_overloads(function)))
-        checked = _with_plain_attributes(function, signature, instead or {})
+        checked = _with_plain_attributes(function, signature, instead or {}, kinds or {})
         COMPOSED[name] = record = Composed(
             name=name,
             doc=inspect.cleandoc(function.__doc__ or ""),
@@ -104,6 +112,7 @@ def composed(
             reference=reference,
             samples=samples,
             errors=errors,
+            kinds=kinds or {},
             batch_axis=batch_axis or {},
             excused=excused or {},
             instead=instead or {},
@@ -115,7 +124,7 @@ def composed(
 
 
 def _with_plain_attributes(
-    function: Callable[..., Any], signature: Signature, instead: Mapping[str, str]
+    function: Callable[..., Any], signature: Signature, instead: Mapping[str, str], limits: Kinds
 ) -> Callable[..., Any]:
     """The function with its attributes in plain form. Raises DTypeError, in Python's words, for a call that misfits."""
     kinds = dict(zip(signature.attributes, signature.kinds, strict=True))
@@ -135,6 +144,8 @@ def _with_plain_attributes(
             kind = kinds.get(name)
             if kind is not None and not kind.takes(value):
                 kwargs[name] = plain(name, kind, value)
+        if limits:
+            require_kinds(signature, limits, _given(signature, args, kwargs))
         try:
             return function(*args, **kwargs)
         except TypeError:
@@ -142,6 +153,16 @@ def _with_plain_attributes(
             raise
 
     return checked
+
+
+def _given(signature: Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The shapes of inputs and the values of attributes by name. Raises DTypeError for a call that misfits."""
+    given = dict(zip(signature.names, signature.tail, strict=True)) | dict(zip(signature.names, args, strict=False))
+    given |= kwargs
+    if max(len(args), len(given)) > len(signature.names) or any(v is inspect.Parameter.empty for v in given.values()):
+        signature.require_fit(args, kwargs)
+    inputs = {name: _operand(COMPOSED[signature.name], name, given[name]) for name in signature.inputs}
+    return given | {name: None if x is None else shape_of(x) for name, x in inputs.items()}
 
 
 def fitted(name: str, *inputs: Any) -> list[Any]:

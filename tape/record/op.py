@@ -21,6 +21,7 @@ from .arguments import no_tensor, tensors_of
 from .derivative import NO_GRAD, AlongAll, Derivative, NoGradient, RecordFunction
 from .description import Description, describe, require_docstring
 from .lowering import Runner, Slot, prepare
+from .refusals import Kinds, derived, examples, require_kinds
 from .samples import Bad, Samples
 from .signature import Signature
 
@@ -61,6 +62,7 @@ class Op:
     reference: Callable[..., Any]
     samples: Samples
     errors: Sequence[Bad]
+    kinds: Kinds
     covers: tuple[str, ...]
     batch_axis: Mapping[str, int]
     excused: Mapping[str, str]
@@ -181,6 +183,9 @@ class Op:
                 raise no_tensor(f"{self.name}: argument {name!r}", None)
         unified = self._unified(specs)
         self.signature.require_in_range(attrs, first=True)
+        if self.kinds:
+            shapes = {n: None if s is None else s.shape for n, s in zip(self.signature.inputs, specs, strict=True)}
+            require_kinds(self.signature, self.kinds, {**shapes, **attrs})
         made = unified if self.infer is None else self.infer(*specs, **attrs)
         assert made is not None, "checked when the op was made"
         self.signature.require_in_range(attrs, first=False)
@@ -216,7 +221,12 @@ class Op:
     @property
     def description(self) -> Description:
         """The docstring of the public function: ``doc``, which its author wrote, and what the record knows."""
-        return describe(self.doc, self.signature, self.errors)
+        return describe(self.doc, self.signature, [*examples(self.kinds), *self.errors])
+
+    @cached_property
+    def refused(self) -> Sequence[Bad]:
+        """All that must be refused: what ``errors`` says, and what follows from annotations and kinds."""
+        return [*self.errors, *derived(self.signature, self.kinds, self.samples, repeats=self.repeats)]
 
     @cached_property
     def smooth(self) -> tuple[bool, ...]:
@@ -262,6 +272,7 @@ def op(
     along: Rules | None = None,
     vjp: Rules | None = None,
     jvp: RecordFunction | NoGradient | None = None,
+    kinds: Kinds | None = None,
     infer: RecordFunction | None = None,
     covers: Sequence[str] = (),
     batch_axis: Mapping[str, int] | None = None,
@@ -297,6 +308,7 @@ def op(
             reference=reference,
             samples=samples,
             errors=errors,
+            kinds=kinds or {},
             covers=tuple(covers),
             batch_axis=batch_axis or {},
             excused=excused or {},

@@ -1,25 +1,23 @@
 """The record of an op of each place: what `op` asks for and the formula of its kernel already says.
 
-Derived are the lowering, the reference, which is the formula as Python reads it, both derivatives from one, samples,
-what is refused, and the batch axes.
+Derived are the lowering, the reference, which is the formula as Python reads it, both derivatives from one, samples and
+the batch axes.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, get_args, get_origin
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, get_origin
 
 import numpy as np
 
 from ...base.arrays import Array
-from ..errors import DTypeError, ShapeError
 from ..numerics.engine.kernel import Kernel
 from ..numerics.math.reference import reading
-from ..values.dtypes import boolean, i64
+from ..values.dtypes import i64
 from ..var.var import Var
 from .derivative import NO_GRAD, NoGradient, RecordFunction
 from .lowering import Slot, elementwise
 from .op import op
-from .samples import Bad, bad, binary, unary, unary_positive
-from .types import A, F
+from .samples import binary, unary, unary_positive
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -36,7 +34,6 @@ def pointwise_op(
     work: int = 1,
     positive: bool = False,
     at: Sequence[Sequence[float]] = (),
-    given: Mapping[str, Any] | None = None,
     **fields: Any,
 ) -> Callable[[Function], Function]:
     """Make an op of the kernel of a formula.
@@ -50,7 +47,6 @@ def pointwise_op(
         work: how many additions take as long.
         positive: whether samples of one input are drawn above 0.
         at: rows of numbers that these have besides.
-        given: values of attributes that have no default, for what is refused.
         fields: what `op` takes besides, or in the place of what is derived.
     """
 
@@ -70,7 +66,6 @@ def pointwise_op(
             "lower": lower,
             "reference": _reference(kernel, function, list(attributes)),
             "samples": binary if len(inputs) > 1 else (unary_positive if positive else unary)(SPECIAL, *at),
-            "errors": _refused(inputs, given or {}),
             "batch_axis": dict.fromkeys(inputs, 0),
         }
         made: Function = op(**{**derived, **fields})(function)
@@ -100,28 +95,3 @@ def _reference(kernel: Kernel, function: Callable[..., Any], attributes: list[st
         return read(kernel)(*arrays, *(real(known[name]) for name in attributes))
 
     return reference
-
-
-KINDS = {F: "float32 or float64", A: "float32 or float64 or int64", boolean: "bool"}
-"""What messages call the element types of inputs."""
-
-
-def _refused(inputs: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[Bad, ...]:
-    """What follows from the inputs alone: other element types, and other shapes than that of the first."""
-    kinds = [get_args(hint)[0] for hint in inputs.values()]
-    good = [np.ones(2, bool) if kind is boolean else np.zeros(2, np.float32) for kind in kinds]
-
-    def refused(error: type[Exception], place: int, text: str, wrong: Any) -> Bad:
-        arrays = [*good[:place], wrong, *good[place + 1 :]]
-        return bad(error, f"argument {list(inputs)[place]!r}: expected {text}", *arrays, **given)
-
-    found = list[Bad]()
-    for place, kind in enumerate(kinds):
-        wrong = np.ones(2, bool) if kind is A else np.zeros(2, np.float32) if kind is boolean else np.arange(2)
-        first = kinds.index(kind) == place
-        found.append(refused(DTypeError, place, f"{KINDS[kind] if first else 'float32'}, got {wrong.dtype}", wrong))
-        if not first:
-            found.append(refused(DTypeError, place, "float32, got float64", np.zeros(2)))
-        if place:
-            found.append(refused(ShapeError, place, "shape (2,), got (3,)", np.zeros(3, good[place].dtype)))
-    return tuple(found)

@@ -175,16 +175,16 @@ def normal_axis(op: str, axis: int, rank: int, argument: str = "axis") -> int:
     return axis % rank
 
 
-def normal_axes(op: str, axis: int | tuple[int, ...] | None, rank: int) -> Sizes:
+def normal_axes(op: str, axis: int | tuple[int, ...] | None, rank: int, argument: str = "axis") -> Sizes:
     """Axes in ascending order, counted from the front; all of them for None.
 
     Raises ShapeError for an axis that does not exist or stands twice.
     """
     if axis is None:
         return tuple(range(rank))
-    axes = tuple(sorted(normal_axis(op, a, rank) for a in (axis if isinstance(axis, tuple) else (axis,))))
+    axes = tuple(sorted(normal_axis(op, a, rank, argument) for a in (axis if isinstance(axis, tuple) else (axis,))))
     if len(set(axes)) != len(axes):
-        raise ShapeError(f"{op}: argument 'axis': expected different axes, got {axis}")
+        raise ShapeError(f"{op}: argument {argument!r}: expected different axes, got {axis}")
     return axes
 
 

@@ -114,6 +114,12 @@ FLOORS: dict[str, list[list[str]]] = {
         ["avg_pool", "interpolate", "max_pool", "smooth_max_pool", "unpool", "upsample"],
         ["lp_pool"],
     ],
+    "tape/record": [
+        ["kinds", "lowering", "samples", "types"],
+        ["signature"],
+        ["arguments", "derivative", "description", "refusals"],
+        ["composed", "op"],
+    ],
     "runtime": [
         ["data", "optim"],
         ["step"],

@@ -5,8 +5,9 @@ from typing import Any, cast
 import numpy as np
 
 from ....base.arrays import Array
-from ...errors import DomainError, DTypeError, ShapeError
+from ...errors import DTypeError, ShapeError
 from ...numerics.sizes import Sizes
+from ...record.kinds.values import POSITIVE, at_least, optional
 from ...values.shape import can_broadcast
 from ...var.var import shape_of
 from ..elementwise.select import equal, greater, not_equal
@@ -14,6 +15,9 @@ from ..reduce.reduce import broadcast_to
 
 BOOL = np.dtype(np.bool_)
 LOWEST: Any = -np.inf
+
+SCORES = {"softcap": optional(POSITIVE), "window": optional(at_least(1))}
+"""What a cap of scores and a window of keys may be."""
 
 
 def require_mask(where: str, mask: Any, shape: Sizes, dtype: Any, argument: str = "mask", advice: str = "") -> None:
@@ -33,10 +37,8 @@ def require_mask(where: str, mask: Any, shape: Sizes, dtype: Any, argument: str 
 
 def require_scores(where: str, softcap: float | None, window: int | None) -> None:
     """Raise DomainError for a cap that is not positive and finite, or a window that holds no key."""
-    if softcap is not None and not 0 < softcap < float("inf"):
-        raise DomainError(f"{where}: argument 'softcap': expected a positive finite number or None, got {softcap!r}")
-    if window is not None and window < 1:
-        raise DomainError(f"{where}: argument 'window': expected at least 1 or None, got {window!r}")
+    for argument, kind in SCORES.items():
+        kind.require(where, argument, {"softcap": softcap, "window": window})
 
 
 def added_and_kept(mask: Any, window: int | None, shape: Sizes, seen: Any = None) -> tuple[Any, Any]:

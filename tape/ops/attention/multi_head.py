@@ -17,7 +17,7 @@ from ..linear.matmul import matmul
 from ..reduce.reduce import broadcast_to
 from ..shape.reshape import reshape, swapaxes
 from . import reference
-from .masks import require_mask, require_scores
+from .masks import SCORES, require_mask
 from .scaled_dot_product import weights_of
 
 D = TypeVar("D")
@@ -163,6 +163,7 @@ ERRORS = (
     errors=ERRORS,
     covers=(NAME,),
     batch_axis={"x": -3, "context": -3, "value": -3, "mask": -3, "key_mask": -2},
+    kinds=SCORES,
 )
 def multi_head_attention(
     x: Var[F, *Bs, N, D],
@@ -254,7 +255,6 @@ def weights_and_values(
     _require_shape("wv", (shape_of(values)[-1], narrow), wv)
     _require_shape("value", (*leading, m, shape_of(values)[-1]), value)
     _require_shape("key_mask", (*leading, m), key_mask)
-    require_scores(NAME, softcap, window)
     _require_mask(mask, (*leading, num_heads, n, m), x.dtype)
     query, key = _heads(_projected(x, wq, bq), num_heads), _heads(_projected(source, wk, bk), groups)
     held = _shared(_heads(_projected(values, wv, bv), groups), num_heads)

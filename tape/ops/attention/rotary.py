@@ -5,8 +5,9 @@ from typing import Any, cast
 import numpy as np
 
 from ....base.arrays import Array
-from ...errors import DomainError, DTypeError, ShapeError
+from ...errors import ShapeError
 from ...record.composed import composed, fitted
+from ...record.kinds.values import POSITIVE
 from ...record.op import OPS
 from ...record.samples import Make, Sample, bad
 from ...record.types import Bs, F, K, N
@@ -45,12 +46,8 @@ def _samples(make: Make) -> list[Sample]:
 @composed(
     reference=_reference,
     samples=_samples,
-    errors=(
-        bad(ShapeError, "argument 'x': expected shape (*Bs, N, K), got (3,)", (3,)),
-        bad(ShapeError, "argument 'x': expected an even number of features, got shape (2, 3)", (2, 3)),
-        bad(DomainError, "argument 'base': expected a positive finite number, got 0.0", (2, 4), base=0.0),
-        bad(DTypeError, "argument 'x': expected float32 or float64, got int64", np.zeros((2, 2), np.int64)),
-    ),
+    errors=(bad(ShapeError, "argument 'x': expected an even number of features, got shape (2, 3)", (2, 3)),),
+    kinds={"base": POSITIVE},
     batch_axis={"x": -3},
 )
 def rotary(
@@ -74,8 +71,6 @@ def rotary(
     shape = shape_of(x)
     if shape[-1] % 2:
         raise ShapeError(f"{NAME}: argument 'x': expected an even number of features, got shape {shape}")
-    if not 0 < base < float("inf"):
-        raise DomainError(f"{NAME}: argument 'base': expected a positive finite number, got {base!r}")
     half = (*shape[:-1], shape[-1] // 2)
     sines, cosines = (
         cast(Any, np.broadcast_to(t, half)) for t in turns(offset, *half[-2:], float(base), np.dtype(x.dtype))

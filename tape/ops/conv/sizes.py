@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from ...errors import ShapeError
 from ...numerics.sizes import Sizes
+from ...record.kinds.values import Given, PerAxis, at_least, each
 from ...record.types import like
-from ...values.per_axis import PerSide, per_axis, per_side
+from ...values.per_axis import PerSide, per_side
 from ...values.spec import Spec
 
 Padding = PerSide | str
@@ -54,12 +55,17 @@ def fault(op: str, argument: str, expected: str, got: object) -> ShapeError:
     return ShapeError(f"{op}: argument {argument!r}: expected {expected}, got {got}")
 
 
-def numbers(op: str, argument: str, value: Any, axes: int, least: int) -> Sizes:
-    """One number for each axis, from a number for all or a tuple. Raises ShapeError for any below ``least``."""
-    found = per_axis(value, axes, least)
-    if found is None:
-        raise fault(op, argument, f"a whole number of at least {least}, or {axes} of them", repr(value))
-    return found
+def _axes(given: Given) -> int:
+    return len(given["kernel"] if "kernel" in given else given["weight"][2:])
+
+
+KINDS = {
+    "stride": PerAxis(1, _axes),
+    "padding": PerAxis(0, _axes, sides=True),
+    "dilation": PerAxis(1, _axes),
+    "groups": at_least(1, "a whole number of at least", ShapeError),
+}
+SIZES = PerAxis(0, _axes)
 
 
 def window(op: str, weight: Spec, stride: Any, padding: Any, dilation: Any, groups: int) -> Window:
@@ -67,12 +73,10 @@ def window(op: str, weight: Spec, stride: Any, padding: Any, dilation: Any, grou
     if weight.rank < 3 or min(weight.shape[2:]) < 1:
         expected = "two axes of channels, then one or more of a kernel, of at least 1"
         raise fault(op, "weight", expected, f"shape {weight.shape}")
-    if groups < 1:
-        raise fault(op, "groups", "a whole number of at least 1", repr(groups))
     if weight.shape[0] % groups:
         raise fault(op, "weight", f"a number of channels that {groups} groups divide", f"shape {weight.shape}")
     kernel, axes = weight.shape[2:], weight.rank - 2
-    steps, apart = numbers(op, "stride", stride, axes, 1), numbers(op, "dilation", dilation, axes, 1)
+    steps, apart = each(stride, axes), each(dilation, axes)
     low, high = _borders(op, padding, steps, [d * (k - 1) for k, d in zip(kernel, apart, strict=True)])
     return Window(kernel, steps, low, high, apart, groups)
 
@@ -87,10 +91,7 @@ def _borders(op: str, padding: Any, stride: Sizes, reach: Sequence[int]) -> tupl
         return (0,) * len(reach), (0,) * len(reach)
     if isinstance(padding, str):
         raise fault(op, "padding", "'same', 'valid' or numbers", repr(padding))
-    pairs = per_side(padding, len(reach))
-    if pairs is None:
-        expected = f"a whole number of at least 0, or {len(reach)} of them, or (before, behind) for each"
-        raise fault(op, "padding", expected, repr(padding))
+    pairs = per_side(padding, len(reach)) or ()
     return tuple([low for low, _ in pairs]), tuple([high for _, high in pairs])
 
 
@@ -135,7 +136,7 @@ def transposed(x: Spec, weight: Spec, output_padding: Any, **attrs: Any) -> tupl
     """The window of conv_transpose and the spatial sizes of its result. Raises ShapeError."""
     name = "conv_transpose"
     moved = window(name, weight, **attrs)
-    more = numbers(name, "output_padding", output_padding, len(moved.kernel), 0)
+    more = each(output_padding, len(moved.kernel))
     if any(n >= max(s, d) for n, s, d in zip(more, moved.stride, moved.dilation, strict=True)):
         raise fault(name, "output_padding", "less than the stride or the dilation", more)
     _require_channels(name, "x", x, weight.shape[0], moved)
@@ -157,7 +158,6 @@ def infer_input_grad(cotangent: Spec, weight: Spec, size: Sizes, **attrs: Any) -
     name = "conv_input_grad"
     moved = window(name, weight, **attrs)
     _require_channels(name, "cotangent", cotangent, weight.shape[0], moved)
-    size = numbers(name, "size", size, len(moved.kernel), 0)
     _require_positions(name, "a size", size, moved.spatial(cotangent.shape), moved)
     return like(cotangent, (*moved.lead(cotangent.shape), weight.shape[1] * moved.groups, *size))
 

@@ -3,19 +3,17 @@
 # A derivative may call the op that it belongs to, whose type is not known before its decorator is.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
-from math import isfinite
 from typing import Any
 
 import numpy as np
 
-from ...errors import DomainError, DTypeError
 from ...record.derivative import NO_GRAD
+from ...record.kinds.values import FINITE, one_of
 from ...record.lowering import elementwise
 from ...record.op import op
 from ...record.pointwise_op import SPECIAL, pointwise_op, read
-from ...record.samples import Make, Sample, Samples, bad, unary
+from ...record.samples import Make, Sample, Samples, unary
 from ...record.types import F, S
-from ...values.spec import Spec
 from ...var.var import Var
 from .arithmetic import add, mul, neg, scale, sub, where_positive
 from .exponential import exp, sigmoid, tanh
@@ -83,27 +81,17 @@ GELUS = {"none": kernels.gelu, "tanh": kernels.gelu_tanh}
 """By the word that chooses."""
 
 
-def _infer_gelu(x: Spec, approximate: str) -> Spec:
-    if approximate not in GELUS:
-        raise DomainError(f"gelu: argument 'approximate': expected 'none' or 'tanh', got {approximate!r}")
-    return x
-
-
 def _gelus(make: Make) -> list[Sample]:
     arrays = [s.arrays for s in unary(SPECIAL)(make)]
     return [Sample(a, {"approximate": how}) for how in GELUS for a in arrays]
 
 
 @op(
-    infer=_infer_gelu,
+    kinds={"approximate": one_of(*GELUS)},
     lower=lambda x, approximate: elementwise(GELUS[approximate], x, work=45),
     along=(lambda d, x, approximate: mul(d, _gelu_slope(x, approximate)),),
     reference=lambda x, approximate="none": read(GELUS[approximate])(x),
     samples=_gelus,
-    errors=(
-        bad(DomainError, "argument 'approximate': expected 'none' or 'tanh', got 'erf'", (2,), approximate="erf"),
-        bad(DTypeError, "argument 'x': expected float32 or float64, got int64", np.arange(3)),
-    ),
     batch_axis={"x": 0},
 )
 def gelu(x: Var[F, *S], approximate: str = "none") -> Var[F, *S]:
@@ -120,12 +108,6 @@ def gelu(x: Var[F, *S], approximate: str = "none") -> Var[F, *S]:
     ...
 
 
-def _finite(op_name: str, argument: str, x: Spec, value: float) -> Spec:
-    if not isfinite(value):
-        raise DomainError(f"{op_name}: argument {argument!r}: expected a finite number, got {value!r}")
-    return x
-
-
 def _with(argument: str, *values: float) -> Samples:
     """Ordinary and special values with the default and with other values of an attribute."""
 
@@ -139,11 +121,10 @@ def _with(argument: str, *values: float) -> Samples:
 @pointwise_op(
     kernels.leaky,
     lambda d, x, negative_slope: leaky(d, x, negative_slope),
-    infer=lambda x, negative_slope: _finite("leaky_relu", "negative_slope", x, negative_slope),
+    kinds={"negative_slope": FINITE},
     lower=lambda x, negative_slope: elementwise(kernels.leaky, x, x, attrs=(float(negative_slope),)),
     reference=lambda x, negative_slope=0.01: np.where(x > 0, x, x * x.dtype.type(negative_slope)),
     samples=_with("negative_slope", 0.3, 0.0, -1.0),
-    errors=(bad(DomainError, "'negative_slope': expected a finite number, got inf", (2,), negative_slope=np.inf),),
     instead={"negative_slope": "ops.relu(x) - negative_slope * ops.relu(-x)"},
 )
 def leaky_relu(x: Var[F, *S], negative_slope: float = 0.01) -> Var[F, *S]:
@@ -163,7 +144,6 @@ def leaky_relu(x: Var[F, *S], negative_slope: float = 0.01) -> Var[F, *S]:
     lambda d, x, slope: leaky(d, x, slope),
     NO_GRAD,
     samples=lambda make: [Sample((make(4, 5), make(4, 5)), {"slope": slope}) for slope in (0.1, -0.5)],
-    given={"slope": 0.5},
     private=True,
 )
 def leaky(g: Var[F, *S], x: Var[F, *S], slope: float) -> Var[F, *S]:
@@ -174,9 +154,8 @@ def leaky(g: Var[F, *S], x: Var[F, *S], slope: float) -> Var[F, *S]:
 @pointwise_op(
     kernels.elu,
     lambda d, x, alpha: mul(d, elu_slope(x, alpha)),
-    infer=lambda x, alpha: _finite("elu", "alpha", x, alpha),
+    kinds={"alpha": FINITE},
     samples=_with("alpha", 0.5, 0.0),
-    errors=(bad(DomainError, "elu: argument 'alpha': expected a finite number, got nan", (2,), alpha=np.nan),),
     instead={"alpha": "ops.relu(x) + alpha * ops.expm1(ops.minimum(x, 0.0))"},
     work=30,
 )
@@ -196,7 +175,6 @@ def elu(x: Var[F, *S], alpha: float = 1.0) -> Var[F, *S]:
     kernels.elu_slope,
     lambda d, x, alpha: mul(d, where_positive(elu_slope(x, alpha), neg(x))),
     samples=lambda make: [Sample(s.arrays, {"alpha": 0.5, **s.attrs}) for s in unary(SPECIAL)(make)],
-    given={"alpha": 0.5},
     work=25,
     private=True,
 )

@@ -130,7 +130,6 @@ def neg(x: Var[A, *S]) -> Var[A, *S]:
     kernels.scale,
     lambda d, c: scale(d, c),
     samples=lambda make: [Sample((make(2, 5),), {"c": c}) for c in (0.3, -2.0, 0.0, -0.0)],
-    given={"c": 2.0},
     covers=("scale",),
     instead={"c": "x * c"},
 )
@@ -150,7 +149,6 @@ def scale(x: Var[F, *S], c: float) -> Var[F, *S]:
     kernels.divide,
     lambda d, n: divide(d, n),
     samples=lambda make: [Sample((make(2, 5),), {"n": n}) for n in (1, 3, 0)],
-    given={"n": 2},
     private=True,
 )
 def divide(x: Var[F, *S], n: int) -> Var[F, *S]:

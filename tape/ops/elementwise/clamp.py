@@ -152,7 +152,6 @@ def clamp(x: Var[F, *S], low: float, high: float) -> Var[F, *S]:
     lambda d, x, low, high: where_inside(d, x, low, high),
     NO_GRAD,
     samples=lambda make: [Sample((make(*s.arrays[0].shape), *s.arrays), s.attrs) for s in _clamps(make)],  # type: ignore[union-attr]
-    given={"low": 0.0, "high": 1.0},
     private=True,
 )
 def where_inside(g: Var[F, *S], x: Var[F, *S], low: float, high: float) -> Var[F, *S]:

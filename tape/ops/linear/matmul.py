@@ -148,7 +148,6 @@ def _matrices(make: Make) -> list[Sample]:
             (3, 3, 4),
         ),
         bad(ShapeError, "matmul: argument 'a': expected a vector, a matrix or several, got shape ()", (), (3, 2)),
-        bad(DTypeError, "matmul: argument 'b': expected float32, got float64", (2, 3), np.zeros((3, 2))),
     ),
     covers=("matmul", "bmm"),
     batch_axis={"a": -2},
@@ -212,9 +211,7 @@ def _linear_advice(x: Spec, w: Spec, b: Spec | None) -> str:
         Sample((make(0), make(4, 0), None)),
     ],
     errors=(
-        bad(ShapeError, "linear: argument 'w': expected shape (N, 3), got (4, 2)", (5, 3), (4, 2), (4,)),
         bad(ShapeError, "got (4, 2); the last axis of x is 3, and w takes 2", (5, 3), (4, 2), (4,)),
-        bad(ShapeError, "linear: argument 'b': expected shape (4,), got (3,)", (5, 3), (4, 3), (3,)),
         bad(DTypeError, "got int64; convert with ops.cast, images", np.zeros((5, 2), np.int64), (4, 3), (4,)),
     ),
     covers=("linear",),

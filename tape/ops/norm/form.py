@@ -4,7 +4,7 @@ An array is split at its channel axis into samples, channels and positions. With
 sample are normalised in so many groups; with 0 groups each channel is normalised over all samples.
 """
 
-from math import inf, prod
+from math import prod
 from typing import NamedTuple
 
 from ...errors import DomainError, ShapeError
@@ -68,8 +68,6 @@ def check(op: str, x: Spec, form: Form) -> Spec:
     if not (form.centred or form.groups):
         raise DomainError(f"{op}: argument 'form': expected groups where the mean is not taken away, got 0")
     normal_axis(op, form.channel_axis, x.rank, "channel_axis")
-    if not 0 <= form.eps < inf:
-        raise DomainError(f"{op}: argument 'eps': expected a finite number of at least 0, got {form.eps!r}")
     return x
 
 

@@ -20,8 +20,8 @@ from ..elementwise.kernels import basic as elementwise_kernels
 from . import reference
 from .kernels import sums as kernels_sums
 from .kernels.windows import WindowAxis
-from .rules import Rules, adaptive_rules, axes_of, counted_axes, pooled, sliding_rules, through
-from .samples import adaptives, overhanging, plain, ruled, ruled_overhanging, sizes_errors, sliding_errors, x_errors
+from .rules import DILATING, SIZES, Rules, adaptive_rules, axes_of, counted_axes, pooled, sliding_rules, through
+from .samples import adaptives, overhanging, plain, ruled, ruled_overhanging, sliding_errors, x_errors
 
 
 def _shares(g: Slot, axes: Sequence[WindowAxis]) -> Slot:
@@ -43,7 +43,7 @@ def _rules(kernel_size: Sizes, stride: PerAxis | None, padding: PerSide, ceil_mo
 
 
 def _adaptive(output_size: Sizes) -> Rules:
-    return adaptive_rules("adaptive_avg_pool", output_size)
+    return adaptive_rules(output_size)
 
 
 def _spatial(shape: Sizes, rules: Rules) -> Sizes:
@@ -92,6 +92,7 @@ def _dilated(make: Make) -> list[Sample]:
     errors=sliding_errors("avg_pool"),
     covers=("avg_pool",),
     batch_axis={"x": 0},
+    kinds=DILATING,
 )
 def avg_pool(
     x: Gradual[F],
@@ -125,8 +126,9 @@ def avg_pool(
     jvp=lambda dx, output_size: adaptive_avg_pool(dx, output_size),
     reference=lambda x, output_size: reference.avg_pool(x, _adaptive(output_size), False),
     samples=adaptives,
-    errors=(*sizes_errors("adaptive_avg_pool", "output_size"), *x_errors("adaptive_avg_pool", "output_size")),
+    errors=x_errors("adaptive_avg_pool", "output_size"),
     batch_axis={"x": 0},
+    kinds={"output_size": SIZES},
 )
 def adaptive_avg_pool(x: Gradual[F], output_size: tuple[int, ...]) -> Gradual[F]:
     """The mean of windows that cover the last axes, as many as ``output_size`` says.

@@ -1,22 +1,22 @@
 """Pools by the p-norm of each window, made of other ops."""
 
 from dataclasses import replace
-from math import prod
+from math import inf, nan, prod
 from typing import Any
 
 from ....base.arrays import Array
-from ...errors import DomainError
 from ...numerics.math.exact import quotient
 from ...record.composed import composed, fitted
+from ...record.kinds.values import Values
 from ...record.op import OPS
-from ...record.samples import Make, Sample, bad
+from ...record.samples import Make, Sample
 from ...record.types import F
 from ...values.spec import Spec
 from ...var.var import Gradual
 from ..elementwise.arithmetic import power, scale
 from .avg_pool import avg_pool
-from .rules import pooled, sliding_rules
-from .samples import sizes_errors, x_errors
+from .rules import KERNEL, pooled, sliding_rules
+from .samples import x_errors
 
 MOST = 1 << 20
 """The largest whole exponent that `power` takes."""
@@ -29,7 +29,8 @@ def _reference(x: Array, norm_type: float, kernel_size: Any, stride: Any = None,
     return norms
 
 
-WINDOWS = (*sizes_errors("lp_pool", "kernel_size"), *x_errors("lp_pool", "kernel_size"))
+EXPONENT = Values("a number above 0 and at most 2**20", lambda p: 0 < p <= MOST, (0, -1.0, MOST + 1, inf, nan))
+WINDOWS = x_errors("lp_pool", "kernel_size")
 """What it refuses of its windows."""
 
 
@@ -46,10 +47,9 @@ def _samples(make: Make) -> list[Sample]:
     samples=_samples,
     errors=(
         *[replace(given, attrs={**given.attrs, "norm_type": 2}) for given in WINDOWS],
-        bad(DomainError, "lp_pool: argument 'norm_type': expected a number above 0 and at most 2**20, got 0", (2, 4),
-            norm_type=0, kernel_size=(2,)),
     ),
     batch_axis={"x": 0},
+    kinds={"norm_type": EXPONENT, **KERNEL},
 )  # fmt: skip
 def lp_pool(
     x: Gradual[F],
@@ -72,10 +72,6 @@ def lp_pool(
     """
     (x,) = fitted("lp_pool", x)
     given: Any = x
-    if not 0 < norm_type <= MOST:
-        raise DomainError(
-            f"lp_pool: argument 'norm_type': expected a number above 0 and at most 2**20, got {norm_type}"
-        )
     spec = Spec(tuple(given.shape), given.dtype)
     pooled("lp_pool", spec, sliding_rules("lp_pool", kernel_size, stride, ceil_mode=ceil_mode))
     means: Any = avg_pool(power(given, norm_type), kernel_size, stride, 0, True, ceil_mode)

@@ -16,14 +16,13 @@ from ...values.spec import Spec
 from ...var.var import Gradual
 from . import reference
 from .kernels import argmax as largest, sums
-from .rules import Rules, adaptive_rules, axes_of, pooled, sliding_rules, through
+from .rules import DILATING, SIZES, Rules, adaptive_rules, axes_of, pooled, sliding_rules, through
 from .samples import (
     adaptives,
     overhanging,
     plain,
     ruled,
     ruled_overhanging,
-    sizes_errors,
     sliding_errors,
     special,
     x_errors,
@@ -51,7 +50,7 @@ def _index_rules(
 
 
 def _adaptive(output_size: Sizes) -> Rules:
-    return adaptive_rules("adaptive_max_pool", output_size)
+    return adaptive_rules(output_size)
 
 
 DILATED = {"kernel_size": (2, 2), "dilation": (2, 3), "padding": (1, 2), "stride": (1, 2)}
@@ -80,18 +79,12 @@ DILATED = {"kernel_size": (2, 2), "dilation": (2, 3), "padding": (1, 2), "stride
     errors=(
         *sliding_errors("max_pool"),
         bad(
-            ShapeError,
-            "max_pool: argument 'dilation': expected a number of at least 1",
-            (2, 4),
-            kernel_size=(2,),
-            dilation=0,
-        ),
-        bad(
             ShapeError, "hold a cell of every window, got shape (2, 1)", (2, 1), kernel_size=(2,), dilation=3, padding=2
         ),
     ),
     covers=("max_pool",),
     batch_axis={"x": 0},
+    kinds=DILATING,
 )
 def max_pool(
     x: Gradual[F],
@@ -134,6 +127,7 @@ def max_pool(
     ],
     errors=sliding_errors("max_pool_indices"),
     batch_axis={"x": 0},
+    kinds=DILATING,
 )
 def max_pool_indices(
     x: Gradual[F],
@@ -164,8 +158,9 @@ def max_pool_indices(
     jvp=lambda dx, x, output_size: max_pool_pick(dx, x, _adaptive(output_size)),
     reference=lambda x, output_size: reference.max_pool(x, _adaptive(output_size)),
     samples=adaptives,
-    errors=(*sizes_errors("adaptive_max_pool", "output_size"), *x_errors("adaptive_max_pool", "output_size")),
+    errors=x_errors("adaptive_max_pool", "output_size"),
     batch_axis={"x": 0},
+    kinds={"output_size": SIZES},
 )
 def adaptive_max_pool(x: Gradual[F], output_size: tuple[int, ...]) -> Gradual[F]:
     """The largest cell of windows that cover the last axes, as many as ``output_size`` says.

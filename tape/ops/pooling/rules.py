@@ -13,9 +13,10 @@ import numpy as np
 from ...errors import ShapeError
 from ...numerics.engine.kernel import Kernel
 from ...numerics.sizes import Sizes
+from ...record.kinds.values import Given, PerAxis, Values, each
 from ...record.lowering import Slot, call
 from ...record.types import like
-from ...values.per_axis import PerAxis, PerSide, per_axis, per_side
+from ...values.per_axis import PerAxis as Numbers, PerSide, per_side
 from ...values.spec import Spec
 from .kernels import upsample
 from .kernels.upsample import WeightedAxis
@@ -31,34 +32,27 @@ def sizes_for(op: str, name: str, given: Sizes) -> Sizes:
     return given
 
 
-def borders(op: str, given: PerSide, rank: int) -> Sequence[tuple[int, int]]:
-    """Cells before and behind each of ``rank`` axes. Raises ShapeError."""
-    found = per_side(given, rank)
-    if found is None:
-        raise ShapeError(
-            f"{op}: argument 'padding': expected a number of at least 0, one for each of {rank} spatial axes, "
-            f"or (before, behind) for each, got {given!r}"
-        )
-    return found
+def _axes(given: Given) -> int:
+    return len(given["kernel_size"])
 
 
-def numbers(op: str, name: str, given: PerAxis, rank: int, least: int) -> Sizes:
-    """A number for each of ``rank`` axes, from one for all or a tuple. Raises ShapeError."""
-    found = per_axis(given, rank, least)
-    if found is None:
-        raise ShapeError(
-            f"{op}: argument {name!r}: expected a number of at least {least}, or one for each of {rank} spatial axes, "
-            f"got {given!r}"
-        )
-    return found
+SIZES = Values(
+    "a size of at least 1 for each spatial axis",
+    lambda sizes: sizes is None or (len(sizes) > 0 and min(sizes) > 0),
+    ((2, 0), (-1, 2), ()),
+    ShapeError,
+)
+KERNEL = {"kernel_size": SIZES, "stride": PerAxis(1, _axes)}
+SLIDING = {**KERNEL, "padding": PerAxis(0, _axes, sides=True)}
+DILATING = {**SLIDING, "dilation": PerAxis(1, _axes)}
 
 
 def sliding_rules(
     op: str,
     kernel_size: Sizes,
-    stride: PerAxis | None = None,
+    stride: Numbers | None = None,
     padding: PerSide = 0,
-    dilation: PerAxis = 1,
+    dilation: Numbers = 1,
     ceil_mode: bool = False,
 ) -> Rules:
     """The rules of a kernel that slides. Raises ShapeError.
@@ -68,10 +62,9 @@ def sliding_rules(
     >>> sliding_rules("max_pool", (3, 2), padding=((1, 0), (0, 0)))
     ((3, 3, 1, 1, 0, 0), (2, 2, 0, 1))
     """
-    kernel = sizes_for(op, "kernel_size", kernel_size)
-    rank = len(kernel)
-    strides = numbers(op, "stride", kernel if stride is None else stride, rank, 1)
-    ends, dilations = borders(op, padding, rank), numbers(op, "dilation", dilation, rank, 1)
+    kernel, rank = kernel_size, len(kernel_size)
+    strides, dilations = each(kernel if stride is None else stride, rank), each(dilation, rank)
+    ends = per_side(padding, rank) or ()
     reach = tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilations, strict=True))
     if any(2 * max(pair) > r for pair, r in zip(ends, reach, strict=True)):
         raise ShapeError(
@@ -84,9 +77,9 @@ def sliding_rules(
     )
 
 
-def adaptive_rules(op: str, output_size: Sizes) -> Rules:
-    """The rules of windows that adapt. Raises ShapeError."""
-    return tuple((n,) for n in sizes_for(op, "output_size", output_size))
+def adaptive_rules(output_size: Sizes) -> Rules:
+    """The rules of windows that adapt."""
+    return tuple((n,) for n in output_size)
 
 
 def pooled(op: str, x: Spec, rules: Rules) -> Spec:

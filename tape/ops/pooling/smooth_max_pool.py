@@ -22,7 +22,7 @@ from ..elementwise.arithmetic import add, mul, scale, sub
 from ..elementwise.kernels import basic as elementwise_kernels
 from . import reference
 from .kernels import smooth
-from .rules import Rules, axes_of, pooled, sliding_rules, through
+from .rules import SLIDING, Rules, axes_of, pooled, sliding_rules, through
 from .samples import plain, sliding_errors, special
 
 COMPARISON, EXPONENTIAL, LOGARITHM = 3, 30, 40
@@ -96,6 +96,7 @@ BETA = "smooth_max_pool: argument 'beta': expected a finite number other than 0 
     covers=("smooth_max_pool",),
     batch_axis={"x": 0},
     instead={"beta": "ops.smooth_max_pool(x * beta, kernel_size, stride, padding) / beta"},
+    kinds=SLIDING,
 )
 def smooth_max_pool(
     x: Gradual[F],

@@ -10,19 +10,20 @@ from ...errors import BoundsError, ShapeError
 from ...numerics.sizes import Sizes
 from ...record.composed import composed, fitted
 from ...record.derivative import NO_GRAD
+from ...record.kinds.values import PerAxis, each
 from ...record.lowering import Slot, call
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import F, like
 from ...values.dtypes import i64
-from ...values.per_axis import PerAxis
+from ...values.per_axis import PerAxis as Numbers
 from ...values.spec import Spec
 from ...var.var import Gradual
 from ..indices.take_or_zero import take_or_zero
 from ..shape.reshape import reshape
 from . import reference
 from .kernels import unpool as kernels
-from .rules import numbers, sizes_for
+from .rules import KERNEL, SIZES, sizes_for
 
 
 def _sources(indices: Spec, size: Sizes) -> Spec:
@@ -54,12 +55,11 @@ def unpool_sources(indices: Gradual[i64], size: Sizes) -> Gradual[i64]:
     ...
 
 
-def _unpooled(x: Sizes, kernel_size: Sizes, stride: PerAxis | None, padding: PerAxis, size: Sizes | None) -> Sizes:
+def _unpooled(x: Sizes, kernel_size: Sizes, stride: Numbers | None, padding: Numbers, size: Sizes | None) -> Sizes:
     """The spatial sizes of the result. Raises ShapeError."""
-    name, kernel = "max_unpool", sizes_for("max_unpool", "kernel_size", kernel_size)
+    name, kernel = "max_unpool", kernel_size
     rank = len(kernel)
-    strides = numbers(name, "stride", kernel if stride is None else stride, rank, 1)
-    paddings = numbers(name, "padding", padding, rank, 0)
+    strides, paddings = each(kernel if stride is None else stride, rank), each(padding, rank)
     if len(x) < rank:
         raise ShapeError(f"{name}: argument 'x': expected {rank} spatial axes at the end, got shape {x}")
     rules = zip(x[len(x) - rank :], kernel, strides, paddings, strict=True)
@@ -110,12 +110,9 @@ TWO = np.zeros((1, 2), np.int64)
             kernel_size=(2, 2, 2)),
         bad(ShapeError, "argument 'output_size': expected sizes less than a stride (2,) from (4,), got (6,)", (1, 2),
             TWO, kernel_size=(2,), output_size=(6,)),
-        bad(ShapeError, "max_unpool: argument 'kernel_size': expected a size of at least 1", (1, 2), TWO,
-            kernel_size=()),
-        bad(ShapeError, "max_unpool: argument 'padding': expected a number of at least 0", (1, 2), TWO,
-            kernel_size=(2,), padding=-1),
     ),
     batch_axis={"x": 0, "indices": 0},
+    kinds={**KERNEL, "padding": PerAxis(0, lambda given: len(given["kernel_size"])), "output_size": SIZES},
 )  # fmt: skip
 def max_unpool(
     x: Gradual[F],

@@ -17,8 +17,8 @@ from . import reference_upsample as reference
 from .kernels import sums as pooling_kernels
 from .kernels.weights import linear
 from .kernels.windows import WindowAxis, nearest
-from .rules import sizes_for, through, weighted
-from .samples import sizes_errors, x_errors
+from .rules import SIZES, through, weighted
+from .samples import x_errors
 
 
 def _resized(op_name: str, x: Spec, size: Sizes) -> Spec:
@@ -47,8 +47,8 @@ def _infer_nearest(x: Spec, scale_factor: Any, size: Any) -> Spec:
             f"{name}: argument 'scale_factor': expected either it or size, got {scale_factor!r} and {size!r}"
         )
     if scale_factor is None:
-        return _resized(name, x, sizes_for(name, "size", size))
-    factors = sizes_for(name, "scale_factor", scale_factor)
+        return _resized(name, x, size)
+    factors: Sizes = scale_factor
     leading = len(_resized(name, x, factors).shape) - len(factors)
     return like(x, (*x.shape[:leading], *[n * f for n, f in zip(x.shape[leading:], factors, strict=True)]))
 
@@ -89,14 +89,13 @@ def _scales(make: Make) -> list[Sample]:
     reference=_reference_nearest,
     samples=_scales,
     errors=(
-        *sizes_errors("upsample_nearest", "size"),
-        *sizes_errors("upsample_nearest", "scale_factor"),
         *x_errors("upsample_nearest", "size"),
         *x_errors("upsample_nearest", "scale_factor"),
         bad(DomainError, "argument 'scale_factor': expected either it or size, got None and None", (2, 3)),
         bad(DomainError, "it or size, got (2,) and (4,)", (2, 3), scale_factor=(2,), size=(4,)),
     ),
     batch_axis={"x": 0},
+    kinds={"scale_factor": SIZES, "size": SIZES},
 )
 def upsample_nearest(
     x: Gradual[F], scale_factor: tuple[int, ...] | None = None, size: tuple[int, ...] | None = None
@@ -153,7 +152,7 @@ def upsample_nearest_grad(g: Gradual[F], sizes: Sizes) -> Gradual[F]:
 
 
 def _infer_bilinear(x: Spec, size: Any, align_corners: bool) -> Spec:
-    sizes = sizes_for("upsample_bilinear", "size", size)
+    sizes: Sizes = size
     if len(sizes) != 2:
         raise ShapeError(f"upsample_bilinear: argument 'size': expected sizes of the last 2 axes, got {sizes}")
     return _resized("upsample_bilinear", x, sizes)
@@ -186,11 +185,11 @@ def _lower_bilinear(x: Slot, size: Sizes, align_corners: bool) -> Slot:
         Sample((make(0, 2, 2),), {"size": (3, 3)}),
     ],
     errors=(
-        *sizes_errors("upsample_bilinear", "size"),
         *x_errors("upsample_bilinear", "size"),
         bad(ShapeError, "upsample_bilinear: argument 'size': expected sizes of the last 2 axes", (2, 3, 3), size=(4,)),
     ),
     batch_axis={"x": 0},
+    kinds={"size": SIZES},
 )
 def upsample_bilinear(x: Gradual[F], size: tuple[int, ...], align_corners: bool = False) -> Gradual[F]:
     """The last two axes with other sizes: each output lies between up to four cells, which it weighs by nearness.

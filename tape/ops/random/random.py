@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import DomainError, ShapeError
+from ...errors import ShapeError
 from ...numerics.math.exact import difference, quotient
 from ...numerics.sizes import Sizes
 from ...record.derivative import NO_GRAD
+from ...record.kinds.values import PROBABILITY
 from ...record.lowering import Slot
 from ...record.op import op
-from ...record.samples import Make, Sample, bad
+from ...record.samples import Make, Sample
 from ...record.types import F, S
 from ...values.dtypes import DType, f64, i64
 from ...values.spec import Spec
@@ -79,8 +80,6 @@ def uniform(
 
 
 def _infer_dropout(x: Spec, step: Spec, p: float, seed: int, micro_batch: int, ordinal: int) -> Spec:
-    if not 0 <= p <= 1:
-        raise DomainError(f"dropout: argument 'p': expected a probability from 0 to 1, got {p}")
     if step.shape:
         raise ShapeError(f"dropout: argument 'step': expected shape (), got {step.shape}")
     require_coordinates("dropout", seed=seed, micro_batch=micro_batch, ordinal=ordinal)
@@ -121,20 +120,8 @@ def _dropouts(make: Make) -> list[Sample]:
     jvp=lambda dx, step, p, seed, micro_batch, ordinal: dropout(dx, step, p, seed, micro_batch, ordinal),
     reference=_reference_dropout,
     samples=_dropouts,
-    errors=(
-        bad(
-            DomainError, "dropout: argument 'p': expected a probability from 0 to 1, got 1.5", (3,), np.array(0), p=1.5
-        ),
-        bad(
-            DomainError,
-            "dropout: argument 'p': expected a probability from 0 to 1, got nan",
-            (3,),
-            np.array(0),
-            p=np.nan,
-        ),
-        bad(ShapeError, "dropout: argument 'step': expected shape (), got (2,)", (3,), np.array([0, 1])),
-        *refused("dropout", (3,), np.array(0)),
-    ),
+    errors=(*refused("dropout", (3,), np.array(0)),),
+    kinds={"p": PROBABILITY},
     excused=PLACE,
 )
 def dropout(

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import BoundsError, DomainError, ShapeError
+from ...errors import BoundsError, ShapeError
 from ...numerics.engine.kernel import Kernel
 from ...numerics.sizes import Sizes
 from ...record.derivative import NO_GRAD
+from ...record.kinds.values import AXES, at_least
 from ...record.lowering import Slot, call
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
@@ -24,7 +25,7 @@ from ...var.method_types import typed_as
 from ...var.var import Gradual, position, reduction
 from ..shape.reshape import reshape
 from . import kernels_extremes as kernels, reference
-from .rows import axis_errors, from_rows, infer_rows, lower_rows, row_samples, to_rows, without
+from .rows import from_rows, infer_rows, lower_rows, row_samples, to_rows, without
 
 INT64 = i64.dtype
 REDUCED = {"batch": "by default the batch is reduced"}
@@ -71,7 +72,7 @@ def _extremes(make: Make) -> list[Sample]:
 
 def _errors(name: str) -> tuple[Any, ...]:
     none = f"{name}: argument 'x': expected elements along axis 0, got shape (0, 3)"
-    return (*axis_errors(name), bad(ShapeError, none, (0, 3), axis=0))
+    return (bad(ShapeError, none, (0, 3), axis=0),)
 
 
 @typed_as(position)
@@ -82,6 +83,7 @@ def _errors(name: str) -> tuple[Any, ...]:
     reference=reference.argmax,
     samples=_extremes,
     errors=_errors("argmax"),
+    kinds={"axis": AXES},
     excused=REDUCED,
 )
 def argmax(x: Gradual[F], axis: Axis = None, keepdims: bool = False) -> Gradual[i64]:
@@ -107,6 +109,7 @@ def argmax(x: Gradual[F], axis: Axis = None, keepdims: bool = False) -> Gradual[
     reference=reference.argmin,
     samples=_extremes,
     errors=_errors("argmin"),
+    kinds={"axis": AXES},
     excused=REDUCED,
 )
 def argmin(x: Gradual[F], axis: Axis = None, keepdims: bool = False) -> Gradual[i64]:
@@ -133,6 +136,7 @@ def argmin(x: Gradual[F], axis: Axis = None, keepdims: bool = False) -> Gradual[
     reference=reference.reduce_max,
     samples=_extremes,
     errors=_errors("reduce_max"),
+    kinds={"axis": AXES},
     excused=REDUCED,
 )
 def reduce_max(x: Gradual[F], axis: Axis = None, keepdims: bool = False) -> Gradual[F]:
@@ -159,6 +163,7 @@ def reduce_max(x: Gradual[F], axis: Axis = None, keepdims: bool = False) -> Grad
     reference=reference.reduce_min,
     samples=_extremes,
     errors=_errors("reduce_min"),
+    kinds={"axis": AXES},
     excused=REDUCED,
 )
 def reduce_min(x: Gradual[F], axis: Axis = None, keepdims: bool = False) -> Gradual[F]:
@@ -217,8 +222,6 @@ def pick(x: Gradual[F], indices: Gradual[i64]) -> Gradual[F]:
 def _infer_spread(g: Spec, indices: Spec, n: int) -> Spec:
     if g.shape != indices.shape:
         raise ShapeError(f"spread: argument 'indices': expected shape {g.shape}, got {indices.shape}")
-    if n < 0:
-        raise DomainError(f"spread: argument 'n': expected at least 0, got {n}")
     return like(g, (*g.shape, n))
 
 
@@ -251,8 +254,8 @@ def _reference_spread(g: Any, indices: Any, n: int) -> Any:
     errors=(
         bad(BoundsError, "spread: argument 'indices': expected 0 to 2, got 3", (2,), np.array([0, 3]), n=3),
         bad(ShapeError, "spread: argument 'indices': expected shape (2,), got (1,)", (2,), np.array([0]), n=3),
-        bad(DomainError, "spread: argument 'n': expected at least 0, got -1", (1,), np.array([0]), n=-1),
     ),
+    kinds={"n": at_least(0)},
     batch_axis={"g": 0, "indices": 0},
     private=True,
 )

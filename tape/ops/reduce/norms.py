@@ -1,16 +1,16 @@
 """Standard deviations and norms along axes, made of other ops."""
 
-from math import inf
+from math import inf, nan
 from typing import Any, Literal, overload
 
 import numpy as np
 
 from ....base.arrays import Array
-from ...errors import DomainError
 from ...numerics.math.exact import quotient
 from ...numerics.math.reference_sums import reduce_sum as sum_reference
 from ...record.composed import composed, fitted
-from ...record.samples import Make, Sample, bad
+from ...record.kinds.values import AXES, Values
+from ...record.samples import Make, Sample
 from ...record.types import Axis, F, N, S
 from ...values.spec import Spec
 from ...var.method_types import Axes, Flat, UnknownAxis, typed_as
@@ -22,9 +22,9 @@ from ..elementwise.reference_power import powered
 from ..elementwise.select import cast, equal, where
 from . import reference
 from .extremes import reduce_max
-from .moments import infer_moment, var
+from .moments import MOMENT_KINDS, infer_moment, var
 from .reduce import reduce_sum
-from .rows import axis_errors, infer_rows
+from .rows import infer_rows
 
 REDUCED = {"batch": "by default the batch is reduced"}
 LARGEST = 1 << 20
@@ -46,10 +46,7 @@ def _reference_std(x: Array, axis: Any = None, keepdims: bool = False, correctio
         Sample((np.array([[2.0, 2.0, 2.0], [1.0, np.nan, 2.0]], make.dtype),), {"axis": 1}),
         Sample((make(3, 1),), {"axis": 1, "correction": 1}),
     ],
-    errors=(
-        *axis_errors("std"),
-        bad(DomainError, "std: argument 'correction': expected a whole number of at least 0", (3,), correction=-1),
-    ),
+    kinds=MOMENT_KINDS,
     excused=REDUCED,
 )
 def std(x: Gradual[F], axis: Axis = None, keepdims: bool = False, correction: int = 0) -> Gradual[F]:
@@ -93,9 +90,11 @@ def _norms(make: Make) -> list[Sample]:
     ]
 
 
-def _require_exponent(p: float) -> None:
-    if not (p == inf or 1 / LARGEST <= p <= LARGEST):
-        raise DomainError(f"norm: argument 'p': expected a number from 2**-20 to 2**20 or inf, got {p!r}")
+EXPONENT = Values(
+    "a number from 2**-20 to 2**20 or inf",
+    lambda p: p == inf or 1 / LARGEST <= p <= LARGEST,
+    (0.0, -1.0, -inf, nan, 1 / LARGEST / 2, LARGEST * 2.0),
+)
 
 
 @overload
@@ -119,11 +118,7 @@ def power_norm(x: Any, p: float = 2.0, axis: Axis = None, keepdims: bool = False
 @composed(
     reference=_reference_norm,
     samples=_norms,
-    errors=(
-        *axis_errors("norm"),
-        bad(DomainError, "norm: argument 'p': expected a number from 2**-20 to 2**20 or inf, got 0.0", (3,), p=0.0),
-        bad(DomainError, "norm: argument 'p': expected a number from 2**-20 to 2**20 or inf, got nan", (3,), p=np.nan),
-    ),
+    kinds={"p": EXPONENT, "axis": AXES},
     excused=REDUCED,
 )
 def norm(x: Gradual[F], p: float = 2.0, axis: Axis = None, keepdims: bool = False) -> Gradual[F]:
@@ -140,7 +135,6 @@ def norm(x: Gradual[F], p: float = 2.0, axis: Axis = None, keepdims: bool = Fals
     (5.0, 7.0)
     """
     (x,) = fitted("norm", x)
-    _require_exponent(p)
     infer_rows("norm", Spec(shape_of(x), x.dtype), axis, keepdims, empty=p != inf)
     if p == 2:
         return sqrt(reduce_sum(square(x), axis, keepdims))

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import DTypeError, ShapeError
+from ...errors import ShapeError
 from ...numerics.sizes import Sizes
+from ...record.kinds.values import AXES, AXIS
 from ...record.lowering import Slot, call
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
@@ -24,7 +25,7 @@ from ..indices.take import scatter_add, take
 from ..shape.slicing import getitem
 from . import kernels_products as kernels, reference
 from .reduce import broadcast_to, reduce_sum, spread_along
-from .rows import axis_errors, from_rows, infer_rows, lower_rows, row_samples, to_rows
+from .rows import from_rows, infer_rows, lower_rows, row_samples, to_rows
 
 
 def _slope(x: Any, axis: Axis) -> Any:
@@ -47,7 +48,7 @@ def _products(make: Make) -> list[Sample]:
     jvp=lambda dx, x, axis, keepdims: reduce_sum(mul(dx, _slope(x, axis)), axis, keepdims),
     reference=reference.prod,
     samples=_products,
-    errors=axis_errors("prod"),
+    kinds={"axis": AXES},
     excused={"batch": "by default the batch is multiplied"},
 )
 def prod(x: Gradual[F], axis: Axis = None, keepdims: bool = False) -> Gradual[F]:
@@ -117,11 +118,6 @@ def backwards(x: Any, axis: int) -> Any:
     return getitem(x, (*(slice(None),) * before, slice(None, None, -1)))
 
 
-def _infer_cumsum(x: Spec, axis: int) -> Spec:
-    normal_axis("cumsum", axis, x.rank)
-    return x
-
-
 def _lower_cumsum(x: Slot, axis: int) -> Slot:
     a = normal_axis("cumsum", axis, x.spec.rank)
     ints = (size_of(x.shape[:a]), x.shape[a], size_of(x.shape[a + 1 :]))
@@ -129,7 +125,6 @@ def _lower_cumsum(x: Slot, axis: int) -> Slot:
 
 
 @op(
-    infer=_infer_cumsum,
     lower=_lower_cumsum,
     vjp=(lambda g, axis: backwards(cumsum(backwards(g, axis), axis), axis),),
     jvp=lambda dx, axis: cumsum(dx, axis),
@@ -143,10 +138,7 @@ def _lower_cumsum(x: Slot, axis: int) -> Slot:
         Sample((make(4, 3).T,), {"axis": 1}),
         Sample((np.array([-0.0, -0.0, np.inf, 1.0, -np.inf], make.dtype),), {"axis": 0}),
     ],
-    errors=(
-        bad(ShapeError, "cumsum: argument 'axis': expected an axis from -2 to 1, got 2", (2, 3), axis=2),
-        bad(DTypeError, "cumsum: argument 'x': expected float32 or float64, got int64", np.arange(3), axis=0),
-    ),
+    kinds={"axis": AXIS},
     batch_axis={"x": 0},
 )
 def cumsum(x: Var[F, *S], axis: int) -> Var[F, *S]:

@@ -13,6 +13,7 @@ from ...errors import ShapeError
 from ...numerics.math import reference_sums
 from ...numerics.simd import sums
 from ...numerics.sizes import Sizes
+from ...record.kinds.values import AXES
 from ...record.lowering import Slot, call, permuted, view
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
@@ -155,13 +156,6 @@ def _reductions(make: Make) -> list[Sample]:
     return [*plain, Sample((make(4, 3).T,)), Sample((make(2, 3),), {"axis": 1, "keepdims": True})]
 
 
-def _errors(name: str) -> Any:
-    return (
-        bad(ShapeError, f"{name}: argument 'axis': expected an axis from -2 to 1, got 2", (2, 3), axis=2),
-        bad(ShapeError, f"{name}: argument 'axis': expected different axes, got (0, -2)", (2, 3), axis=(0, -2)),
-    )
-
-
 @typed_as(reduction)
 @op(
     infer=lambda x, axis, keepdims: reduced("reduce_sum", x, axis, keepdims),
@@ -170,7 +164,7 @@ def _errors(name: str) -> Any:
     jvp=lambda dx, axis, keepdims: reduce_sum(dx, axis, keepdims),
     reference=reference_sums.reduce_sum,
     samples=_reductions,
-    errors=_errors("reduce_sum"),
+    kinds={"axis": AXES},
     covers=("reduce_sum", "sum"),
     excused={"batch": "by default the batch is summed"},
 )
@@ -195,7 +189,7 @@ def reduce_sum(x: Gradual[F], axis: Axis = None, keepdims: bool = False) -> Grad
     jvp=lambda dx, axis, keepdims: reduce_mean(dx, axis, keepdims),
     reference=partial(reference_sums.reduce_sum, mean=True),
     samples=_reductions,
-    errors=_errors("reduce_mean"),
+    kinds={"axis": AXES},
     covers=("reduce_mean",),
     excused={"batch": "by default the batch is averaged"},
 )

@@ -1,6 +1,5 @@
 """Reductions as rows: what lies along the axes that are reduced, brought together at the end."""
 
-from functools import partial
 from math import prod
 from typing import Any
 
@@ -10,7 +9,7 @@ from ...errors import ShapeError
 from ...numerics.engine.kernel import Kernel
 from ...numerics.sizes import Sizes
 from ...record.lowering import Slot, call
-from ...record.samples import Make, Sample, bad
+from ...record.samples import Make, Sample
 from ...record.types import Axis
 from ...values.shape import normal_axes
 from ...values.spec import Spec
@@ -87,12 +86,3 @@ def row_samples(make: Make, *extra: Sample) -> list[Sample]:
     ]  # fmt: skip
     plain = [Sample((make(*shape),), {"axis": axis}) for shape, axis in cases]
     return [*plain, Sample((make(4, 3).T,), {"axis": 1, "keepdims": True}), *extra]
-
-
-def axis_errors(name: str) -> tuple[Any, ...]:
-    """What every reduction refuses."""
-    text = partial("{}: argument 'axis': expected {}".format, name)
-    return (
-        bad(ShapeError, text("an axis from -2 to 1, got 2"), (2, 3), axis=2),
-        bad(ShapeError, text("different axes, got (0, -2)"), (2, 3), axis=(0, -2)),
-    )

@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ....base.arrays import Array
-from ...errors import DTypeError, ShapeError
 from ...numerics.engine.kernel import Kernel
 from ...record.composed import composed, fitted
 from ...record.derivative import NO_GRAD
+from ...record.kinds.values import AXIS
 from ...record.lowering import Slot, call
 from ...record.op import op
-from ...record.samples import Make, Sample, bad
+from ...record.samples import Make, Sample
 from ...record.types import F, S
 from ...values.dtypes import i64
 from ...values.shape import normal_axis
@@ -34,14 +34,6 @@ from .products import backwards
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def _errors(name: str) -> tuple[Any, ...]:
-    return (
-        bad(ShapeError, f"{name}: argument 'axis': expected an axis from -2 to 1, got 2", (2, 3), axis=2),
-        bad(ShapeError, f"{name}: argument 'axis': expected no axis of a scalar, got 0", (), axis=0),
-        bad(DTypeError, f"{name}: argument 'x': expected float32 or float64, got int64", np.arange(3), axis=0),
-    )
-
-
 def _lower(name: str, kernel: Kernel, *inputs: Slot, axis: int, more: tuple[int, ...] = (), **options: Any) -> Slot:
     shape = inputs[0].shape
     a = normal_axis(name, axis, len(shape))
@@ -49,7 +41,6 @@ def _lower(name: str, kernel: Kernel, *inputs: Slot, axis: int, more: tuple[int,
 
 
 def _infer(name: str, x: Spec, axis: int) -> Spec:
-    normal_axis(name, axis, x.rank)
     return x
 
 
@@ -81,7 +72,7 @@ def _products(make: Make) -> list[Sample]:
     jvp=lambda dx, x, y, axis: recurrence(x, mul(dx, _delayed(y, axis, 1.0)), axis),
     reference=reference.cumprod,
     samples=_products,
-    errors=_errors("cumprod"),
+    kinds={"axis": AXIS},
     batch_axis={"x": 0},
 )
 def cumprod(x: Var[F, *S], axis: int) -> Var[F, *S]:
@@ -167,7 +158,7 @@ def _place(*, largest: bool) -> Callable[[Function], Function]:
         along=NO_GRAD,
         reference=partial(reference.running_index, largest=largest),
         samples=_extremes,
-        errors=_errors(name),
+        kinds={"axis": AXIS},
         batch_axis={"x": 0},
     )
 
@@ -204,7 +195,6 @@ def cumargmin(x: Var[F, *S], axis: int) -> Var[i64, *S]:
 
 def _running(name: str, x: Any, axis: int, largest: bool) -> Any:
     (x,) = fitted(name, x)
-    normal_axis(name, axis, len(x.shape))
     return take(reshape(x, (prod(x.shape),)), running_place(x, axis, largest), 0)
 
 
@@ -217,7 +207,7 @@ def _extreme(*, largest: bool) -> Callable[[Function], Function]:
     return composed(
         reference=partial(_reference_extreme, largest=largest),
         samples=_extremes,
-        errors=_errors(f"cum{'max' if largest else 'min'}"),
+        kinds={"axis": AXIS},
         batch_axis={"x": 0},
     )
 

@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ShapeError
 from ...numerics.engine.kernel import Kernel
 from ...numerics.math import reference_sums
+from ...record.kinds.values import AXIS
 from ...record.lowering import Slot, call, permuted
 from ...record.op import op
-from ...record.samples import Make, Sample, bad
+from ...record.samples import Make, Sample
 from ...record.types import F, S
 from ...values.shape import normal_axis
-from ...values.spec import Spec
 from ...var.var import Var
 from ..elementwise.arithmetic import mul, sub
 from ..elementwise.exponential import exp
@@ -39,11 +38,6 @@ def _along(name: str, kernel: Kernel, x: Slot, axis: int) -> Slot:
     return out if moved is x else permuted(out, back)
 
 
-def _infer(name: str, x: Spec, axis: int) -> Spec:
-    normal_axis(name, axis, x.rank)
-    return x
-
-
 def _sum_along(x: Any, axis: int) -> Any:
     return broadcast_to(reduce_sum(x, axis, keepdims=True), tuple(x.shape))
 
@@ -56,21 +50,13 @@ def _rows(make: Make) -> list[Sample]:
     return [*plain, Sample((make(4, 3, 2),), {"axis": 0}), Sample((make(4, 3, 2),), {"axis": -2})]
 
 
-def _errors(name: str) -> Any:
-    return (
-        bad(ShapeError, f"{name}: argument 'axis': expected an axis from -2 to 1, got 2", (2, 3), axis=2),
-        bad(ShapeError, f"{name}: argument 'axis': expected no axis of a scalar, got -1", ()),
-    )
-
-
 @op(
-    infer=partial(_infer, "softmax"),
     lower=partial(_along, "softmax", kernels.softmax),
     vjp=(lambda g, y, axis: mul(y, sub(g, _sum_along(mul(g, y), axis))),),
     jvp=lambda dx, y, axis: sub(mul(y, dx), mul(y, _sum_along(mul(y, dx), axis))),
     reference=reference_sums.softmax,
     samples=_rows,
-    errors=_errors("softmax"),
+    kinds={"axis": AXIS},
     covers=("softmax",),
     batch_axis={"x": 0},
 )
@@ -87,13 +73,12 @@ def softmax(x: Var[F, *S], axis: int = -1) -> Var[F, *S]:
 
 
 @op(
-    infer=partial(_infer, "log_softmax"),
     lower=partial(_along, "log_softmax", kernels.log_softmax),
     vjp=(lambda g, y, axis: sub(g, mul(exp(y), _sum_along(g, axis))),),
     jvp=lambda dx, y, axis: sub(dx, _sum_along(mul(exp(y), dx), axis)),
     reference=reference_sums.log_softmax,
     samples=_rows,
-    errors=_errors("log_softmax"),
+    kinds={"axis": AXIS},
     covers=("log_softmax",),
     batch_axis={"x": 0},
 )

@@ -12,6 +12,7 @@ import numpy as np
 from ...errors import DTypeError, ShapeError, TapeError
 from ...numerics.sizes import Sizes
 from ...record.kinds import Kind, shown
+from ...record.kinds.values import AxisOf
 from ...record.lowering import Slot, call
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
@@ -64,11 +65,10 @@ def _appends(make: Make) -> list[Sample]:
         bad(ShapeError, "append: argument 'b': expected shape (n, 3), got (2, 4)", (2, 3), (2, 4)),
         bad(ShapeError, "append: argument 'b': expected shape (2, n), got (3,)", (2, 3), (3,), axis=1),
         bad(ShapeError, "append: argument 'b': expected shape (n,), got (2, 2)", (2,), (2, 2)),
-        bad(ShapeError, "append: argument 'axis': expected no axis of a scalar, got 0", (), ()),
-        bad(DTypeError, "append: argument 'b': expected float32, got float64", (2,), np.zeros(2)),
     ),
     covers=("concat_vectors", "concat_dim0"),
     excused={"batch": "by default the batch grows"},
+    kinds={"axis": AxisOf("a")},
 )
 def append(a: Gradual[D], b: Gradual[D], axis: int = 0) -> Gradual[D]:
     """``a`` and ``b`` one after the other along an axis. See concat for more than two.

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import DomainError, ShapeError, TapeError
+from ...errors import DomainError, TapeError
 from ...numerics.basic import arithmetic
 from ...record.composed import composed, fitted
 from ...record.derivative import NO_GRAD
 from ...record.kinds import Kind
+from ...record.kinds.values import AXIS
 from ...record.lowering import Slot, call, elementwise, permuted, view
 from ...record.op import op
-from ...record.samples import Make, Sample, bad
+from ...record.samples import Make, Sample
 from ...record.types import D, S
 from ...values.dtypes import i64
 from ...values.shape import normal_axis
@@ -29,8 +30,7 @@ from . import kernels, reference
 INT64 = i64.dtype
 
 
-def _infer(x: Spec, axis: int) -> Spec:
-    normal_axis("argsort", axis, x.rank)
+def _infer(x: Spec) -> Spec:
     return Spec(x.shape, INT64)
 
 
@@ -70,17 +70,13 @@ def _samples(make: Make) -> list[Sample]:
     ]
 
 
-AXIS = bad(ShapeError, "argsort: argument 'axis': expected an axis from -2 to 1, got 2", (2, 3), axis=2)
-SCALAR = bad(ShapeError, "argsort: argument 'axis': expected no axis of a scalar, got -1", ())
-
-
 @op(
-    infer=lambda x, axis, descending: _infer(x, axis),
+    infer=lambda x, axis, descending: _infer(x),
     lower=_lower,
     along=NO_GRAD,
     reference=reference.argsort,
     samples=_samples,
-    errors=(AXIS, SCALAR),
+    kinds={"axis": AXIS},
     batch_axis={"x": 0},
 )
 def argsort(x: Var[D, *S], axis: int = -1, descending: bool = False) -> Var[i64, *S]:
@@ -100,10 +96,7 @@ def argsort(x: Var[D, *S], axis: int = -1, descending: bool = False) -> Var[i64,
 @composed(
     reference=reference.sort,
     samples=_samples,
-    errors=(
-        bad(ShapeError, "sort: argument 'axis': expected an axis from -2 to 1, got 2", (2, 3), axis=2),
-        bad(ShapeError, "sort: argument 'axis': expected no axis of a scalar, got -1", ()),
-    ),
+    kinds={"axis": AXIS},
     batch_axis={"x": 0},
 )
 def sort(x: Var[D, *S], axis: int = -1, descending: bool = False) -> Var[D, *S]:
@@ -118,7 +111,6 @@ def sort(x: Var[D, *S], axis: int = -1, descending: bool = False) -> Var[D, *S]:
     array([3., 2., 1.])
     """
     (x,) = fitted("sort", x)
-    normal_axis("sort", axis, len(x.shape))
     return take_along_axis(x, argsort(x, axis, descending), axis)
 
 

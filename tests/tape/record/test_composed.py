@@ -117,7 +117,6 @@ MUTANTS: list[tuple[str, Callable[..., Any], Fields, str, str]] = [
     ("an error after the first op", late, {}, "errors", "the tape has grown by 1 nodes"),
     ("an error of another text", blend, {"errors": (bad(ShapeError, "no", (2, 3), (3, 2), weight=1.0),)}, "errors",
      "expected an error that says 'no'"),
-    ("no error stated", blend, {"errors": ()}, "errors", "must say what it refuses"),
     ("an input taken for a constant", detached, {}, "gradient", "no gradient arrives at input 1"),
     ("an input taken for a constant, of several", detached, {}, "masks", "requires_grad of the result"),
     ("another gradient at each call", restless, {}, "second order", "recorded gradient of input 0"),

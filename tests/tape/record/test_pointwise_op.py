@@ -55,9 +55,6 @@ def test_it_takes_one_line_beside_formula_and_docs() -> None:
 
 def test_what_follows() -> None:
     assert cube(Tape().leaf([1.0, -3.0])).numpy().tolist() == [1.0, -27.0]
-    assert {(bad.error.__name__, bad.text) for bad in CUBE.errors} == {
-        ("DTypeError", "argument 'x': expected float32 or float64, got int64")
-    }
     assert CUBE.batch_axis == {"x": 0}
     assert np.asarray(CUBE.reference(np.float32([1, -3]))).tolist() == [1.0, -27.0]
 

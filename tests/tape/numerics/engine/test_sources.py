@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from dgrr.tape.numerics.engine.code_for import VARIABLE
 from dgrr.tape.numerics.engine.kernel import KERNELS
 from dgrr.tape.numerics.engine.sources import PACKAGE, sources
 
@@ -63,11 +64,11 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def compiled_by(tree: Path, program: str) -> set[str]:
+def compiled_by(tree: Path, program: str, **more: str) -> set[str]:
     """The kernels that a process compiles and saves because none are kept that fit."""
     kernels = tree / "kernels"
     before = {p.name for p in kernels.glob("*.nbc")}
-    variables = {**os.environ, "DGRR_CACHE_DIR": str(kernels)}
+    variables = {**os.environ, "DGRR_CACHE_DIR": str(kernels), **more}
     subprocess.run([sys.executable, "-c", program, str(tree)], check=True, env=variables)
     return {p.name.split("-")[0] for p in kernels.glob("*.nbc") if p.name not in before}
 
@@ -85,6 +86,12 @@ def test_only_the_kernels_that_inline_an_edited_file_are_compiled_anew(tree: Pat
     assert compiled_by(tree, OPS) == {"argmax_rows"}
     edit(tape / "numerics" / "math" / "trigonometry.py")  # inlined by functions, by way of another file
     assert compiled_by(tree, OPS) == {"sin"}
+
+
+def test_code_for_gpus_is_kept_apart(tree: Path) -> None:
+    compiled_by(tree, OPS)
+    assert compiled_by(tree, OPS, **{VARIABLE: "gpu"}) >= {"argmax_rows", "sin"}
+    assert compiled_by(tree, OPS) == set()
 
 
 USERS = """

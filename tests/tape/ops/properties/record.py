@@ -17,8 +17,8 @@ from .documentation import check_docstring
 def check_errors(op: Record) -> None:
     """Each bad input is refused with its error and text, and leaves nothing on the tape but the leaves."""
     private = isinstance(op, Op) and op.private
-    assert op.errors or private, f"{op.name}: a public op must say what it refuses"
-    for sample in op.errors:
+    assert op.refused or private, f"{op.name}: a public op must say what it refuses"
+    for sample in op.refused:
         tape: Tape[Any] = Tape()
         inputs = [tape.leaf(a) if isinstance(a, np.ndarray) else a for a in sample.arrays]
         before = len(tape)

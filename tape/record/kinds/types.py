@@ -12,18 +12,21 @@ from typing import Any, Final, Literal, NamedTuple, Union, cast, get_args, get_o
 
 import numpy as np
 
-from ..errors import DomainError, DTypeError, GradientError
-from ..values.attributes import plain
-from ..values.dtypes import DTYPES, DType
-from ..values.shape import Shape
-from ..values.tensor import AnyTensor
-from ..var.var import Var
+from ...errors import DomainError, DTypeError, GradientError
+from ...values.attributes import plain
+from ...values.dtypes import DTYPES, DType
+from ...values.shape import Shape
+from ...values.tensor import AnyTensor
+from ...var.var import Var
 
 MISFIT: Final = object()
 """What a conversion gives for what it does not take."""
 
 LEAST, MOST = -(1 << 63), (1 << 64) - 1
 """The whole numbers that 64 bits hold, with a sign or without."""
+
+STRANGE: Final[tuple[Any, ...]] = (True, 1, 2.5, "22", None, (2.0, 2), (True, 2), b"2")
+"""A value of each type that somebody may give in place of another."""
 
 FLOAT_RANGE = 1 << 1023
 """Whole numbers below it in size are finite as floats."""
@@ -79,6 +82,10 @@ class Kind:
             if made is not MISFIT:
                 return made
         raise self._refusal(where, value, instead)
+
+    def misfits(self) -> list[Any]:
+        """Values of other types, which it refuses."""
+        return [value for value in STRANGE if all(arm.convert(value) is MISFIT for arm in self._arms)]
 
     def takes(self, value: Any) -> bool:
         """Whether a value needs no conversion, and is in the range of kernels."""

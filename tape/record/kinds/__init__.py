@@ -1,0 +1,5 @@
+"""What an attribute may be: `types` from its annotation, `values` from the record's ``kinds``."""
+
+from .types import LEAST, MISFIT, MOST, Kind, require_in_range, shown, whole
+
+__all__ = ["LEAST", "MISFIT", "MOST", "Kind", "require_in_range", "shown", "whole"]

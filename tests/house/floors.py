@@ -87,6 +87,8 @@ FLOORS: dict[str, list[list[str]]] = {
         ["clip", "rates"],
         ["ops_law", "state_ops"],
         ["averages", "rule"],
+        ["fields"],
+        ["pointwise"],
         ["lbfgs", "methods"],
         ["registry"],
         ["admission", "elementwise", "ops_rule", "patterns"],

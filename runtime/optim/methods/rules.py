@@ -12,12 +12,13 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 
 from ....tape import AnyVar, DomainError, ops
+from ..fields import as_fields, flag, pair
 from ..kernels import adam_step, bias_corr, sgd_momentum_step, sgd_step
 from ..ops_law import OpsLaw
 from ..rates.schedules import Schedule
 from ..rule import Law, Rule, ScalarTypes
 from ..scalars import fraction, number
-from .tape_rule import as_fields, correction, flag, law_of_ops, like, mixed, pair, shrunk, slope
+from .tape_rule import correction, law_of_ops, like, mixed, shrunk, slope
 
 FLOAT64 = np.dtype(np.float64)
 

@@ -9,7 +9,7 @@ import numpy as np
 from ....tape import AnyVar, ops
 from ....tape.values.spec import Spec
 from ..fields import FieldRule
-from ..ops_law import OpsLaw, Update
+from ..ops_law import OpsLaw
 
 
 class TapeRule(FieldRule):
@@ -31,12 +31,7 @@ class TapeRule(FieldRule):
     @property
     def law(self) -> OpsLaw:
         """The update in ops."""
-        return law_of_ops(self._title, self.update, self.buffers)._replace(shapes=self.kept)
-
-
-def law_of_ops(title: str, update: Update, buffers: tuple[str, ...]) -> OpsLaw:
-    """The law of an update that is told the rate and the number of the step in float64."""
-    return OpsLaw(title, update, buffers, ("lr",), counts=True, precise=True)
+        return OpsLaw(self._title, self.update, self.buffers, ("lr",), counts=True, precise=True, shapes=self.kept)
 
 
 def slope(p: AnyVar, g: AnyVar, *, maximize: bool, weight_decay: float = 0.0) -> AnyVar:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from dgrr.runtime.optim import Adadelta, Adagrad, Adamax, Lion, RAdam, RMSprop
+from dgrr.runtime.optim import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, Lion, RAdam, RMSprop
 from dgrr.runtime.optim.methods.tape_rule import correction, like, mixed, shrunk, slope
 from dgrr.tape import ops
 
@@ -71,7 +71,27 @@ def _certainty(beta2: float, step: Any) -> tuple[Any, Any]:
     return known, ops.sqrt(share * c2)
 
 
+def sgd(rule: Any, p: Any, g: Any, *buffers: Any, lr: Any, step: Any) -> Any:
+    g = slope(p, g, maximize=True, weight_decay=rule.weight_decay)
+    if not buffers:
+        return p - like(p, lr) * g
+    begins = like(p, ops.cast(step < 1.5, "float64"))
+    b = begins * g + (1.0 - begins) * (rule.momentum * buffers[0] + (1.0 - rule.dampening) * g)
+    return p - like(p, lr) * (g + rule.momentum * b if rule.nesterov else b), b
+
+
+def adam(rule: Any, p: Any, g: Any, *buffers: Any, lr: Any, step: Any) -> Any:
+    c1, c2 = correction(rule.beta1, step), correction(rule.beta2, step)
+    g = slope(p, g, maximize=rule.maximize, weight_decay=0.0 if rule.decoupled else rule.weight_decay)
+    m, v = mixed(buffers[0], g, rule.beta1), mixed(buffers[1], g * g, rule.beta2)
+    largest = [ops.maximum(buffers[2], v)] if rule.amsgrad else []
+    root = ops.sqrt([v, *largest][-1]) / like(p, ops.sqrt(c2)) + rule.eps
+    kept = shrunk(p, lr, rule.weight_decay if rule.decoupled else 0.0)
+    return kept - like(p, lr / c1) * m / root, m, v, *largest
+
+
 TEXTS: dict[type[Any], Callable[..., Any]] = {
     Lion: lion, RMSprop: rmsprop, Adagrad: adagrad, Adadelta: adadelta, Adamax: adamax, RAdam: radam,
+    SGD: sgd, Adam: adam, AdamW: adam,
 }  # fmt: skip
 """By the class of rules."""

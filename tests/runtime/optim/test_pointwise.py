@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dgrr.runtime import Trainer, capture
-from dgrr.runtime.optim import Adadelta, Adagrad, Adamax, Cosine, Lion, RAdam, RMSprop, Schedule
+from dgrr.runtime.optim import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, Cosine, Lion, RAdam, RMSprop, Schedule
 from dgrr.runtime.optim.ops_law import OpsLaw
 from dgrr.runtime.optim.pointwise import PointRule, law, mixed, slope
 from dgrr.runtime.optim.state_ops import STATE_OPS
@@ -28,6 +28,10 @@ RULES = [
     Adamax(), Adamax(0.3, (0.0, 0.5), 1e-3, 0.1, maximize=True), Adamax(Cosine(0.1, steps=9), eps=0.0),
     RAdam(), RAdam(betas=(0.9, 0.8), weight_decay=0.1),
     RAdam(Cosine(0.1, steps=9), (0.5, 0.7), 1e-3, 0.1, decoupled=True, maximize=True),
+    SGD(0.1, maximize=True), SGD(Cosine(0.1, steps=9), weight_decay=0.1, maximize=True),
+    SGD(0.1, 0.9, 0.3, weight_decay=0.1, maximize=True), SGD(0.1, 0.9, nesterov=True, maximize=True),
+    Adam(0.1, (0.7, 0.8), maximize=True, weight_decay=0.1), Adam(Cosine(0.1, steps=9), amsgrad=True),
+    AdamW(0.1, (0.7, 0.8), maximize=True), AdamW(0.1, (0.0, 0.5), 1e-3, 0.3, amsgrad=True, maximize=True),
 ]  # fmt: skip
 every_rule = pytest.mark.parametrize("rule", RULES, ids=str)
 every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -17,6 +17,7 @@ from ..optim.averages import ema_key
 from ..optim.ops_law import OpsLaw
 from ..optim.rates.kernels import HYPER
 from ..optim.rates.schedules import FusedSchedule
+from ..optim.rule import CONSTANTS
 from ..optim.state_ops import FLOAT64, STATE_OPS
 from ..step.update import Recipe
 from .attributes import canonical
@@ -169,6 +170,8 @@ class Builder:
         now = dict(held)
         now["step"] = self._in_place("step_inc", [held["step"]])[0]
         now["hyper"] = self._number("hyper", rule.hyper[:HYPER])
+        if CONSTANTS in getattr(rule.law, "scalars", ()):
+            now[CONSTANTS] = self._number("hyper", rule.hyper)
         if rule.schedule is not None:
             now["hyper"] = rule.schedule.graph(self, now["hyper"], now["step"])
         for kernel, (target, *sources) in rule.counters:

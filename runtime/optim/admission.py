@@ -8,7 +8,7 @@ from .lbfgs.lbfgs import LBFGS
 from .ops_law import OpsLaw
 from .rates.kernels import HYPER
 from .registry import RULES, require_own_name
-from .rule import INT64, Law, Rule
+from .rule import CONSTANTS, INT64, Law, Rule
 from .state_ops import WORK, StateOp, admit
 
 FIXED = ("init", "step", "advance", "hyperparameters", "hyper", "hyper_at", "schedule")
@@ -63,14 +63,14 @@ def _require_hyperparameters(where: str, rule: Rule) -> None:
 
 
 def _admit_kernels(where: str, rule: Rule, law: Law) -> None:
-    if rule.schedule is not None and len(rule.names) > HYPER:
+    if rule.schedule is not None and len(rule.names) > HYPER and CONSTANTS not in law.scalars:
         raise DomainError(
             f"{where}: lr: expected a number, as the rule has {len(rule.names)} hyperparameters and a kernel reads at "
             f"most {HYPER} under a schedule, got {rule.lr!r}; use ops_rule"
         )
     if rule.scalars.get("step") != ((), INT64):
         raise DomainError(f"{where}: scalars: expected 'step', an int64 without axes, got {dict(rule.scalars)}")
-    missing = [name for name in law.scalars if name not in rule.scalars]
+    missing = [name for name in law.scalars if name not in (*rule.scalars, CONSTANTS)]
     if missing:
         raise DomainError(f"{where}: law: expected scalars among {', '.join(rule.scalars)}, got {missing[0]!r}")
     kept = 1 + len(law.buffers)

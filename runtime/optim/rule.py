@@ -37,6 +37,10 @@ WORK = 4
 
 ScalarTypes: TypeAlias = Mapping[str, tuple[tuple[int, ...], DType]]
 
+CONSTANTS = "constants"
+"""A law that has this among its scalars is given all hyperparameters there, and reads nothing but the rate from the
+vector that follows, of which the kernel of schedules copies no more than it knows."""
+
 _Call: TypeAlias = tuple[int, Words, tuple[Array, ...], int]
 """What `run` takes: kernel address, words, arrays, work."""
 
@@ -180,7 +184,7 @@ class Rule(ABC):
         if isinstance(law, OpsLaw):
             self._step_by_ops(law, operands, scalars)
             return
-        calls = _calls(law, operands, scalars)
+        calls = _calls(law, operands, {**scalars, CONSTANTS: self.hyper})
         hyper = self.advance(scalars)
         for address, ints, arrays, work in calls:
             run(address, ints, (*arrays, hyper), parts_for(work))

@@ -119,6 +119,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["signature"],
         ["arguments", "derivative", "description", "refusals"],
         ["composed", "op"],
+        ["pointwise_op"],
     ],
     "runtime": [
         ["data", "optim"],
@@ -134,6 +135,8 @@ FLOORS: dict[str, list[list[str]]] = {
         ["clip", "rates"],
         ["ops_law", "state_ops"],
         ["averages", "rule"],
+        ["fields"],
+        ["pointwise"],
         ["lbfgs", "methods"],
         ["registry"],
         ["admission", "elementwise", "ops_rule", "patterns"],

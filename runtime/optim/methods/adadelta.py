@@ -1,15 +1,27 @@
 """Adadelta: steps in the units of the parameter, from two running means."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from ....tape import AnyVar, ops
+from ....tape.numerics.simd.operations import Number, constant
+from ..pointwise import PointRule, law, mixed, root, slope
 from ..rates.schedules import Schedule
-from .tape_rule import TapeRule, like, mixed, slope
+
+
+@law("adadelta@1", "square", "change")
+def adadelta(
+    p: Number, g: Number, square: Number, change: Number, step: float,
+    lr: float, rho: float, eps: float, weight_decay: float, maximize: float,
+) -> tuple[Number, ...]:  # fmt: skip
+    """One step of Adadelta."""
+    g = slope(p, g, maximize, weight_decay)
+    square = mixed(square, g * g, rho)
+    d = root(change + constant(p, eps)) / root(square + constant(p, eps)) * g
+    return p - constant(p, lr) * d, square, mixed(change, d * d, rho)
 
 
 @dataclass(frozen=True)
-class Adadelta(TapeRule):
+class Adadelta(PointRule, law=adadelta):
     """Steps whose size follows from running means of squared gradients and of squared steps.
 
     One step on a parameter ``p`` with gradient ``g``; ``square`` and ``change`` are its buffers::
@@ -42,8 +54,6 @@ class Adadelta(TapeRule):
     array([0.5233, 1.8452])
     """
 
-    rule: ClassVar[str] = "adadelta@1"
-    names: ClassVar[tuple[str, ...]] = ("lr", "rho", "eps", "weight_decay", "maximize")
     shares: ClassVar[tuple[str, ...]] = ("rho",)
 
     lr: float | Schedule = 1.0
@@ -52,15 +62,3 @@ class Adadelta(TapeRule):
     weight_decay: float = 0.0
     _: KW_ONLY
     maximize: bool = False
-
-    @property
-    def buffers(self) -> tuple[str, ...]:
-        """The running means of squared gradients and of squared steps."""
-        return ("square", "change")
-
-    def update(self, p: AnyVar, g: AnyVar, *buffers: AnyVar, lr: AnyVar, step: AnyVar) -> Any:
-        """The formula above."""
-        g = slope(p, g, maximize=self.maximize, weight_decay=self.weight_decay)
-        square = mixed(buffers[0], g * g, self.rho)
-        d = ops.sqrt(buffers[1] + self.eps) / ops.sqrt(square + self.eps) * g
-        return p - like(p, lr) * d, square, mixed(buffers[1], d * d, self.rho)

@@ -1,15 +1,27 @@
 """Adagrad: steps divided by the root of the sum of squared gradients."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
 
-from ....tape import AnyVar, ops
+from ....tape.numerics.simd.operations import Number, constant, select
+from ..pointwise import PointRule, law, root, slope
 from ..rates.schedules import Schedule
-from .tape_rule import TapeRule, like, slope
+
+
+@law("adagrad@1", "total")
+def adagrad(
+    p: Number, g: Number, total: Number, step: float,
+    lr: float, lr_decay: float, weight_decay: float, initial: float, eps: float, maximize: float,
+) -> tuple[Number, ...]:  # fmt: skip
+    """One step of Adagrad."""
+    g = slope(p, g, maximize, weight_decay)
+    total = total + g * g
+    size = lr / (1.0 + (step - 1.0) * lr_decay)
+    inside = select(initial != 0.0, total + constant(p, initial), total)
+    return p - constant(p, size) * (g / (root(inside) + constant(p, eps))), total
 
 
 @dataclass(frozen=True)
-class Adagrad(TapeRule):
+class Adagrad(PointRule, law=adagrad):
     """Steps divided by the root of the sum of all squared gradients.
 
     One step on a parameter ``p`` with gradient ``g``; ``total`` is its buffer, ``t`` the step, from 1::
@@ -43,9 +55,6 @@ class Adagrad(TapeRule):
     array([0.5, 1.5])
     """
 
-    rule: ClassVar[str] = "adagrad@1"
-    names: ClassVar[tuple[str, ...]] = ("lr", "lr_decay", "weight_decay", "initial", "eps", "maximize")
-
     lr: float | Schedule = 1e-2
     lr_decay: float = 0.0
     weight_decay: float = 0.0
@@ -53,16 +62,3 @@ class Adagrad(TapeRule):
     eps: float = 1e-10
     _: KW_ONLY
     maximize: bool = False
-
-    @property
-    def buffers(self) -> tuple[str, ...]:
-        """The sum of squared gradients."""
-        return ("total",)
-
-    def update(self, p: AnyVar, g: AnyVar, *buffers: AnyVar, lr: AnyVar, step: AnyVar) -> Any:
-        """The formula above."""
-        g = slope(p, g, maximize=self.maximize, weight_decay=self.weight_decay)
-        total = buffers[0] + g * g
-        size = lr / (1.0 + (step - 1.0) * self.lr_decay)
-        inside = total + self.initial if self.initial else total
-        return p - like(p, size) * (g / (ops.sqrt(inside) + self.eps)), total

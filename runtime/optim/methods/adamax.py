@@ -1,15 +1,27 @@
 """Adamax: Adam with the largest of the recent gradients in place of their root mean square."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
 
-from ....tape import AnyVar, ops
+from ....tape.numerics.simd.minmax import larger
+from ....tape.numerics.simd.operations import Number, constant
+from ..pointwise import PointRule, correction, law, mixed, slope
 from ..rates.schedules import Schedule
-from .tape_rule import TapeRule, correction, like, mixed, slope
+
+
+@law("adamax@1", "m", "largest")
+def adamax(
+    p: Number, g: Number, m: Number, largest: Number, step: float,
+    lr: float, beta1: float, beta2: float, eps: float, weight_decay: float, maximize: float,
+) -> tuple[Number, ...]:  # fmt: skip
+    """One step of Adamax."""
+    g = slope(p, g, maximize, weight_decay)
+    m = mixed(m, g, beta1)
+    largest = larger(constant(p, beta2) * largest, abs(g) + constant(p, eps))
+    return p - constant(p, lr / correction(beta1, step)) * (m / largest), m, largest
 
 
 @dataclass(frozen=True)
-class Adamax(TapeRule):
+class Adamax(PointRule, law=adamax):
     """Adam with a running maximum of the sizes of gradients.
 
     One step on a parameter ``p`` with gradient ``g``; ``m`` and ``largest`` are its buffers, ``t`` the step, from 1::
@@ -41,25 +53,9 @@ class Adamax(TapeRule):
     array([0.5, 1.5])
     """
 
-    rule: ClassVar[str] = "adamax@1"
-    names: ClassVar[tuple[str, ...]] = ("lr", "beta1", "beta2", "eps", "weight_decay", "maximize")
-
     lr: float | Schedule = 2e-3
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
     weight_decay: float = 0.0
     _: KW_ONLY
     maximize: bool = False
-
-    @property
-    def buffers(self) -> tuple[str, ...]:
-        """The running mean and the running maximum."""
-        return ("m", "largest")
-
-    def update(self, p: AnyVar, g: AnyVar, *buffers: AnyVar, lr: AnyVar, step: AnyVar) -> Any:
-        """The formula above."""
-        beta1, beta2 = self.betas
-        g = slope(p, g, maximize=self.maximize, weight_decay=self.weight_decay)
-        m = mixed(buffers[0], g, beta1)
-        largest = ops.maximum(beta2 * buffers[1], ops.absolute(g) + self.eps)
-        return p - like(p, lr / correction(beta1, step)) * (m / largest), m, largest

@@ -1,15 +1,26 @@
 """Lion: steps along the sign of an average of gradients."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
 
-from ....tape import AnyVar, ops
+from ....tape.numerics.simd.operations import Number, constant, select
+from ..pointwise import PointRule, law, mixed, shrunk, slope
 from ..rates.schedules import Schedule
-from .tape_rule import TapeRule, like, mixed, shrunk, slope
+
+
+@law("lion@1", "m")
+def lion(
+    p: Number, g: Number, m: Number, step: float,
+    lr: float, beta1: float, beta2: float, weight_decay: float, maximize: float,
+) -> tuple[Number, ...]:  # fmt: skip
+    """One step of Lion."""
+    g = slope(p, g, maximize, 0.0)
+    c, zero, one = mixed(m, g, beta1), constant(p, 0.0), constant(p, 1.0)
+    sign = select(c > zero, one, zero) - select(c < zero, one, zero)
+    return shrunk(p, lr, weight_decay) - constant(p, lr) * sign, mixed(m, g, beta2)
 
 
 @dataclass(frozen=True)
-class Lion(TapeRule):
+class Lion(PointRule, law=lion):
     """Steps of one size along the sign of a mean of momentum and gradient, with decoupled weight decay.
 
     One step on a parameter ``p`` with gradient ``g``; ``m`` is its buffer::
@@ -38,23 +49,8 @@ class Lion(TapeRule):
     array([0.5, 1.5])
     """
 
-    rule: ClassVar[str] = "lion@1"
-    names: ClassVar[tuple[str, ...]] = ("lr", "beta1", "beta2", "weight_decay", "maximize")
-
     lr: float | Schedule = 1e-4
     betas: tuple[float, float] = (0.9, 0.99)
     weight_decay: float = 0.0
     _: KW_ONLY
     maximize: bool = False
-
-    @property
-    def buffers(self) -> tuple[str, ...]:
-        """The momentum."""
-        return ("m",)
-
-    def update(self, p: AnyVar, g: AnyVar, *buffers: AnyVar, lr: AnyVar, step: AnyVar) -> Any:
-        """The formula above."""
-        g = slope(p, g, maximize=self.maximize)
-        c = mixed(buffers[0], g, self.betas[0])
-        sign = ops.cast(c > 0.0, p.dtype) - ops.cast(c < 0.0, p.dtype)
-        return shrunk(p, lr, self.weight_decay) - like(p, lr) * sign, mixed(buffers[0], g, self.betas[1])

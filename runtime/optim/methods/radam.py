@@ -3,13 +3,42 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
-from ....tape import AnyVar, DomainError, ops
+from ....tape.errors import DomainError
+from ....tape.numerics.engine.numba_internals import formula
+from ....tape.numerics.simd.operations import Number, constant
+from ..pointwise import PointRule, correction, law, mixed, one_if, root, shrunk, slope
 from ..rates.schedules import Schedule
-from .tape_rule import TapeRule, correction, like, mixed, shrunk, slope
+
+
+@law("radam@1", "m", "v")
+def radam(
+    p: Number, g: Number, m: Number, v: Number, step: float,
+    lr: float, beta1: float, beta2: float, eps: float, weight_decay: float, decoupled: float, maximize: float,
+) -> tuple[Number, ...]:  # fmt: skip
+    """One step of RAdam."""
+    penalty = weight_decay * (1.0 - decoupled)
+    g = slope(p, g, maximize, penalty)
+    p = shrunk(p, lr, weight_decay * decoupled)
+    m, v = mixed(m, g, beta1), mixed(v, g * g, beta2)
+    known, factor = certainty(beta2, step)
+    size = lr / correction(beta1, step)
+    divided = constant(p, size * factor * known) / (root(v) + constant(p, eps))
+    return p - (divided + constant(p, size * (1.0 - known))) * m, m, v
+
+
+@formula
+def certainty(beta2: Any, step: Any) -> Any:
+    """Whether the variance is known, as 1 or 0, and what the step is multiplied by then."""
+    c2, last = correction(beta2, step), 2.0 / (1.0 - beta2) - 1.0
+    rho = last - 2.0 * step * (1.0 - c2) / c2
+    known = one_if(rho > 5.0)
+    rho = known * rho + (1.0 - known) * 5.0
+    share = (rho - 4.0) * (rho - 2.0) * last / ((last - 4.0) * (last - 2.0) * rho)
+    return known, root(share * c2)
 
 
 @dataclass(frozen=True)
-class RAdam(TapeRule):
+class RAdam(PointRule, law=radam):
     """Adam whose steps are plain until enough gradients were seen to divide them by a root mean square.
 
     One step on a parameter ``p`` with gradient ``g``; ``m`` and ``v`` are its buffers, ``t`` the step, from 1, and
@@ -46,8 +75,6 @@ class RAdam(TapeRule):
     array([0.5, 2. ])
     """
 
-    rule: ClassVar[str] = "radam@1"
-    names: ClassVar[tuple[str, ...]] = ("lr", "beta1", "beta2", "eps", "weight_decay", "decoupled", "maximize")
     flags: ClassVar[tuple[str, ...]] = ("decoupled", "maximize")
 
     lr: float | Schedule = 1e-3
@@ -62,28 +89,3 @@ class RAdam(TapeRule):
         super().__post_init__()
         if self.betas[1] <= 0.6:  # where rho stays below 5, or divides by 0
             raise DomainError(f"RAdam: betas[1]: expected a number in (0.6, 1), got {self.betas[1]!r}")
-
-    @property
-    def buffers(self) -> tuple[str, ...]:
-        """The two running means."""
-        return ("m", "v")
-
-    def update(self, p: AnyVar, g: AnyVar, *buffers: AnyVar, lr: AnyVar, step: AnyVar) -> Any:
-        """The formula above."""
-        beta1, beta2 = self.betas
-        g = slope(p, g, maximize=self.maximize, weight_decay=0.0 if self.decoupled else self.weight_decay)
-        p = shrunk(p, lr, self.weight_decay if self.decoupled else 0.0)
-        m, v = mixed(buffers[0], g, beta1), mixed(buffers[1], g * g, beta2)
-        known, factor = self._factor(step)
-        size = lr / correction(beta1, step)
-        divided = like(p, size * factor * known) / (ops.sqrt(v) + self.eps)
-        return p - (divided + like(p, size * (1.0 - known))) * m, m, v
-
-    def _factor(self, step: AnyVar) -> tuple[AnyVar, AnyVar]:
-        """Whether the variance is known, as 1 or 0, and what the step is multiplied by then."""
-        c2, last = correction(self.betas[1], step), 2.0 / (1.0 - self.betas[1]) - 1.0
-        rho = last - 2.0 * step * (1.0 - c2) / c2
-        known = ops.cast(rho > 5.0, "float64")
-        rho = known * rho + (1.0 - known) * 5.0
-        share = (rho - 4.0) * (rho - 2.0) * last / ((last - 4.0) * (last - 2.0) * rho)
-        return known, ops.sqrt(share * c2)

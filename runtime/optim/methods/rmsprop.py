@@ -1,15 +1,71 @@
 """RMSprop: steps divided by the root of a running mean of squared gradients."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from ....tape import AnyVar, ops
+from ....tape.numerics.engine.numba_internals import formula
+from ....tape.numerics.simd.operations import Number, constant
+from ..pointwise import PointRule, law, mixed, root, slope
 from ..rates.schedules import Schedule
-from .tape_rule import TapeRule, like, mixed, slope
+from ..rule import Law
+
+Numbers = tuple[Number, ...]
+
+
+@formula
+def divided(g: Number, variance: Number, eps: float) -> Number:
+    """A gradient over the root of its variance."""
+    return g / (root(variance) + constant(g, eps))
+
+
+@law("rmsprop@1", "square")
+def rmsprop(
+    p: Number, g: Number, square: Number, step: float,
+    lr: float, alpha: float, eps: float, weight_decay: float, momentum: float, centered: float, maximize: float,
+) -> Numbers:  # fmt: skip
+    """One step of RMSprop."""
+    g = slope(p, g, maximize, weight_decay)
+    square = mixed(square, g * g, alpha)
+    return p - constant(p, lr) * divided(g, square, eps), square
+
+
+@law("rmsprop@1", "square", "momentum")
+def rmsprop_momentum(
+    p: Number, g: Number, square: Number, b: Number, step: float,
+    lr: float, alpha: float, eps: float, weight_decay: float, momentum: float, centered: float, maximize: float,
+) -> Numbers:  # fmt: skip
+    """One step of RMSprop with momentum."""
+    g = slope(p, g, maximize, weight_decay)
+    square = mixed(square, g * g, alpha)
+    b = constant(p, momentum) * b + divided(g, square, eps)
+    return p - constant(p, lr) * b, square, b
+
+
+@law("rmsprop@1", "square", "mean")
+def rmsprop_centered(
+    p: Number, g: Number, square: Number, mean: Number, step: float,
+    lr: float, alpha: float, eps: float, weight_decay: float, momentum: float, centered: float, maximize: float,
+) -> Numbers:  # fmt: skip
+    """One step of RMSprop around the mean."""
+    g = slope(p, g, maximize, weight_decay)
+    square, mean = mixed(square, g * g, alpha), mixed(mean, g, alpha)
+    return p - constant(p, lr) * divided(g, square - mean * mean, eps), square, mean
+
+
+@law("rmsprop@1", "square", "mean", "momentum")
+def rmsprop_centered_momentum(
+    p: Number, g: Number, square: Number, mean: Number, b: Number, step: float,
+    lr: float, alpha: float, eps: float, weight_decay: float, momentum: float, centered: float, maximize: float,
+) -> Numbers:  # fmt: skip
+    """One step of RMSprop around the mean, with momentum."""
+    g = slope(p, g, maximize, weight_decay)
+    square, mean = mixed(square, g * g, alpha), mixed(mean, g, alpha)
+    b = constant(p, momentum) * b + divided(g, square - mean * mean, eps)
+    return p - constant(p, lr) * b, square, mean, b
 
 
 @dataclass(frozen=True)
-class RMSprop(TapeRule):
+class RMSprop(PointRule, law=rmsprop):
     """Steps divided by the root of a running mean of squared gradients.
 
     One step on a parameter ``p`` with gradient ``g``; ``square``, ``mean`` and ``momentum`` are its buffers::
@@ -45,8 +101,6 @@ class RMSprop(TapeRule):
     array([0., 2.])
     """
 
-    rule: ClassVar[str] = "rmsprop@1"
-    names: ClassVar[tuple[str, ...]] = ("lr", "alpha", "eps", "weight_decay", "momentum", "centered", "maximize")
     flags: ClassVar[tuple[str, ...]] = ("centered", "maximize")
     shares: ClassVar[tuple[str, ...]] = ("alpha",)
 
@@ -60,19 +114,8 @@ class RMSprop(TapeRule):
     maximize: bool = False
 
     @property
-    def buffers(self) -> tuple[str, ...]:
-        """What the flags ask for."""
-        return ("square", *["mean"] * self.centered, *["momentum"] * (self.momentum != 0))
-
-    def update(self, p: AnyVar, g: AnyVar, *buffers: AnyVar, lr: AnyVar, step: AnyVar) -> Any:
-        """The formula above."""
-        kept = dict(zip(self.buffers, buffers, strict=True))
-        g = slope(p, g, maximize=self.maximize, weight_decay=self.weight_decay)
-        kept["square"] = variance = mixed(kept["square"], g * g, self.alpha)
+    def law(self) -> Law:
+        """The kernel with the buffers that the flags ask for."""
         if self.centered:
-            kept["mean"] = mixed(kept["mean"], g, self.alpha)
-            variance = variance - kept["mean"] * kept["mean"]
-        change = g / (ops.sqrt(variance) + self.eps)
-        if self.momentum:
-            kept["momentum"] = change = self.momentum * kept["momentum"] + change
-        return p - like(p, lr) * change, *kept.values()
+            return (rmsprop_centered_momentum if self.momentum else rmsprop_centered).law
+        return (rmsprop_momentum if self.momentum else rmsprop).law

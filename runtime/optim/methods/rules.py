@@ -11,15 +11,109 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from ....tape import AnyVar, DomainError, ops
+from ....tape import DomainError
+from ....tape.numerics.engine.numba_internals import formula
+from ....tape.numerics.simd.minmax import larger
+from ....tape.numerics.simd.operations import Number, constant, select
+from ..fields import as_fields, flag, pair
 from ..kernels import adam_step, bias_corr, sgd_momentum_step, sgd_step
-from ..ops_law import OpsLaw
+from ..pointwise import PointLaw, correction, law, mixed, root, shrunk, slope
 from ..rates.schedules import Schedule
 from ..rule import Law, Rule, ScalarTypes
 from ..scalars import fraction, number
-from .tape_rule import as_fields, correction, flag, law_of_ops, like, mixed, pair, shrunk, slope
 
 FLOAT64 = np.dtype(np.float64)
+
+Numbers = tuple[Number, ...]
+
+# ------------------------------------------------------------------ the second versions, which are formulas
+
+
+@law("sgd@2")
+def sgd_uphill(
+    p: Number, g: Number, step: float,
+    lr: float, momentum: float, dampening: float, nesterov: float, weight_decay: float, maximize: float,
+) -> Numbers:  # fmt: skip
+    """One step of SGD along the gradient."""
+    return (p - constant(p, lr) * slope(p, g, maximize, weight_decay),)
+
+
+@law("sgd@2", "momentum")
+def sgd_momentum_uphill(
+    p: Number, g: Number, b: Number, step: float,
+    lr: float, momentum: float, dampening: float, nesterov: float, weight_decay: float, maximize: float,
+) -> Numbers:  # fmt: skip
+    """One step of SGD with momentum along the gradient."""
+    g = slope(p, g, maximize, weight_decay)
+    one, zero = constant(p, 1.0), constant(p, 0.0)
+    begins = select(step < 1.5, one, zero)
+    b = begins * g + (one - begins) * (constant(p, momentum) * b + constant(p, 1.0 - dampening) * g)
+    return p - constant(p, lr) * select(nesterov != 0.0, g + constant(p, momentum) * b, b), b
+
+
+@formula
+def moved(p: Number, m: Number, v: Number, step: float, lr: float, beta1: float, beta2: float, eps: float) -> Number:
+    """The parameter after a step along the first moment over the root of the second."""
+    c1, c2 = correction(beta1, step), correction(beta2, step)
+    spread: Any = root(c2)
+    return p - constant(p, lr / c1) * m / (root(v) / constant(p, spread) + constant(p, eps))
+
+
+@law("adam@2", "m", "v")
+def adam_uphill(
+    p: Number, g: Number, m: Number, v: Number, step: float,
+    lr: float, beta1: float, beta2: float, eps: float, weight_decay: float, amsgrad: float, maximize: float,
+) -> Numbers:  # fmt: skip
+    """One step of Adam, of the negated gradient."""
+    g = slope(p, g, maximize, weight_decay)
+    m, v = mixed(m, g, beta1), mixed(v, g * g, beta2)
+    return moved(p, m, v, step, lr, beta1, beta2, eps), m, v
+
+
+@law("adam@2", "m", "v", "largest")
+def adam_amsgrad(
+    p: Number, g: Number, m: Number, v: Number, largest: Number, step: float,
+    lr: float, beta1: float, beta2: float, eps: float, weight_decay: float, amsgrad: float, maximize: float,
+) -> Numbers:  # fmt: skip
+    """One step of Adam, divided by the largest second moment so far."""
+    g = slope(p, g, maximize, weight_decay)
+    m, v = mixed(m, g, beta1), mixed(v, g * g, beta2)
+    largest = larger(largest, v)
+    return moved(p, m, largest, step, lr, beta1, beta2, eps), m, v, largest
+
+
+@law("adamw@2", "m", "v")
+def adamw_uphill(
+    p: Number, g: Number, m: Number, v: Number, step: float,
+    lr: float, beta1: float, beta2: float, eps: float, weight_decay: float, amsgrad: float, maximize: float,
+) -> Numbers:  # fmt: skip
+    """One step of AdamW, of the negated gradient."""
+    g = slope(p, g, maximize, 0.0)
+    m, v = mixed(m, g, beta1), mixed(v, g * g, beta2)
+    return moved(shrunk(p, lr, weight_decay), m, v, step, lr, beta1, beta2, eps), m, v
+
+
+@law("adamw@2", "m", "v", "largest")
+def adamw_amsgrad(
+    p: Number, g: Number, m: Number, v: Number, largest: Number, step: float,
+    lr: float, beta1: float, beta2: float, eps: float, weight_decay: float, amsgrad: float, maximize: float,
+) -> Numbers:  # fmt: skip
+    """One step of AdamW, divided by the largest second moment so far."""
+    g = slope(p, g, maximize, 0.0)
+    m, v = mixed(m, g, beta1), mixed(v, g * g, beta2)
+    largest = larger(largest, v)
+    return moved(shrunk(p, lr, weight_decay), m, largest, step, lr, beta1, beta2, eps), m, v, largest
+
+
+SECOND: dict[tuple[bool, bool], PointLaw] = {
+    (False, False): adam_uphill,
+    (False, True): adam_amsgrad,
+    (True, False): adamw_uphill,
+    (True, True): adamw_amsgrad,
+}
+"""The laws of Adam's second versions: by whether the decay is decoupled, and by ``amsgrad``."""
+
+# ------------------------------------------------------------------ the rules
 
 
 @dataclass(frozen=True)
@@ -45,7 +139,7 @@ class SGD(Rule):
         dampening: share of a new gradient that is left out of the buffer, in [0, 1].
         nesterov: look ahead along the buffer; needs momentum and no dampening.
         weight_decay: factor of the L2 penalty, at least 0.
-        maximize: whether to climb, by the negated gradient; traces record it as ``sgd@2``, a law of ops.
+        maximize: whether to climb, by the negated gradient; traces record it as ``sgd@2``.
 
     Raises:
         DomainError: a hyperparameter outside these bounds.
@@ -85,10 +179,10 @@ class SGD(Rule):
         return _text(self, "maximize")
 
     @property
-    def law(self) -> Law | OpsLaw:
+    def law(self) -> Law:
         """`sgd_momentum_step` with one buffer, or `sgd_step` with none."""
         if self.maximize:
-            return law_of_ops("SGD", self._update, ("momentum",) if self.momentum else ())
+            return (sgd_momentum_uphill if self.momentum else sgd_uphill).law
         if self.momentum == 0:
             return Law(sgd_step, (), (), ())
         return Law(sgd_momentum_step, ("momentum",), ("step",), ())
@@ -97,15 +191,6 @@ class SGD(Rule):
     def from_hyperparameters(cls, hyper: Mapping[str, Any]) -> Self:
         """The rule whose `hyperparameters` are ``hyper``."""
         return cls(**as_fields(hyper, ("maximize",)))
-
-    def _update(self, p: AnyVar, g: AnyVar, *buffers: AnyVar, lr: AnyVar, step: AnyVar) -> Any:
-        """The formula above, by ops, of the negated gradient."""
-        g = slope(p, g, maximize=True, weight_decay=self.weight_decay)
-        if not buffers:
-            return p - like(p, lr) * g
-        begins = like(p, ops.cast(step < 1.5, "float64"))
-        b = begins * g + (1.0 - begins) * (self.momentum * buffers[0] + (1.0 - self.dampening) * g)
-        return p - like(p, lr) * (g + self.momentum * b if self.nesterov else b), b
 
 
 @dataclass(frozen=True)
@@ -134,7 +219,7 @@ class Adam(Rule):
         eps: added to the denominator, at least 0.
         weight_decay: factor of the L2 penalty, at least 0.
         amsgrad: whether to divide by the largest ``v`` so far, which is then a third buffer.
-        maximize: whether to climb, by the negated gradient. With either, traces record ``adam@2``, a law of ops.
+        maximize: whether to climb, by the negated gradient. With either, traces record ``adam@2``.
 
     Raises:
         DomainError: a hyperparameter outside these bounds.
@@ -173,10 +258,10 @@ class Adam(Rule):
         return _text(self, "amsgrad", "maximize")
 
     @property
-    def law(self) -> Law | OpsLaw:
+    def law(self) -> Law:
         """`adam_step` with two buffers."""
         if self.amsgrad or self.maximize:
-            return law_of_ops(type(self).__name__, self._update, ("m", "v", *["largest"] * self.amsgrad))
+            return SECOND[self.decoupled, self.amsgrad].law
         return Law(adam_step, ("m", "v"), ("corrections",), (int(self.decoupled),))
 
     @property
@@ -193,17 +278,6 @@ class Adam(Rule):
     def from_hyperparameters(cls, hyper: Mapping[str, Any]) -> Self:
         """The rule whose `hyperparameters` are ``hyper``."""
         return cls(**as_fields(hyper, ("amsgrad", "maximize")))
-
-    def _update(self, p: AnyVar, g: AnyVar, *buffers: AnyVar, lr: AnyVar, step: AnyVar) -> Any:
-        """The formula above, by ops, with the largest ``v`` and of the negated gradient where asked."""
-        beta1, beta2 = self.betas
-        c1, c2 = correction(beta1, step), correction(beta2, step)
-        g = slope(p, g, maximize=self.maximize, weight_decay=0.0 if self.decoupled else self.weight_decay)
-        m, v = mixed(buffers[0], g, beta1), mixed(buffers[1], g * g, beta2)
-        largest = [ops.maximum(buffers[2], v)] if self.amsgrad else []
-        root = ops.sqrt([v, *largest][-1]) / like(p, ops.sqrt(c2)) + self.eps
-        kept = shrunk(p, lr, self.weight_decay if self.decoupled else 0.0)
-        return kept - like(p, lr / c1) * m / root, m, v, *largest
 
 
 @dataclass(frozen=True, repr=False)
@@ -253,7 +327,7 @@ def _text(rule: Rule, *flags: str) -> str:
 
 
 def _extend(rule: Rule, name: str) -> None:
-    """Give a rule the name, the hyperparameters and the state of its second version, a law of ops."""
+    """Give a rule the name, the hyperparameters and the state of its second version, a formula."""
     for attribute, value in {"rule": name, "names": EXTENDED[name], "scalars": Rule.scalars, "counters": ()}.items():
         object.__setattr__(rule, attribute, value)
 

@@ -33,6 +33,7 @@ from numba.core.typing.templates import (
     make_intrinsic_template,
     signature,
 )
+from numba.np.unsafe.ndarray import to_fixed_tuple as fixed_tuple
 
 from .code_for import GPU
 
@@ -52,6 +53,7 @@ __all__ = [
     "counted",
     "dumps",
     "entry_point",
+    "fixed_tuple",
     "formula",
     "infer_global",
     "ir",

@@ -22,7 +22,7 @@ from .lanes import inlined
 from .operations import float_of
 from .vectors import combine, transform
 
-__all__ = ["pointwise"]
+__all__ = ["comparing", "kernel_of", "pointwise", "selecting"]
 
 Text = Callable[..., Any]
 
@@ -141,26 +141,29 @@ def pointwise(
             f"pointwise: formula {text.__name__!r}: expected one to three arrays, and behind one or two at most two "
             f"numbers, got {arrays} and {numbers}; write a kernel"
         )
-    return _kernel(_unary_with_count if whole else LOOPS[arrays, numbers], text, name, home)
+    return kernel_of(_unary_with_count if whole else LOOPS[arrays, numbers], text, name=name, home=home)
 
 
 def selecting(text: Text) -> Kernel:
     """The kernel of a formula of a mask of bytes and of two arrays."""
-    return _kernel(_selecting, text)
+    return kernel_of(_selecting, text)
 
 
 def comparing(text: Text) -> Kernel:
     """The kernel of a formula of two arrays that gives a mask of bytes."""
-    return _kernel(_comparing, text)
+    return kernel_of(_comparing, text)
 
 
-def _kernel(loop: Text, text: Text, name: str = "", home: str = "") -> Kernel:
-    """The kernel of a loop around a formula, which is found again by importing the module ``home``."""
+def kernel_of(loop: Text, text: Text, *, name: str = "", home: str = "", **names: Any) -> Kernel:
+    """The kernel of a loop in which the formula is ``TEXT``, and whatever else it names is among ``names``.
+
+    ``home`` is the module whose import makes the kernel; the formula's own where it is not given.
+    """
     if text not in INLINED:
         formula(text)
     name, home = name or text.__name__, home or text.__module__
     code = loop.__code__.replace(co_name=name, co_qualname=name, co_filename=str(sys.modules[home].__file__))
-    body: Any = FunctionType(code, {**loop.__globals__, "TEXT": text}, name)
+    body: Any = FunctionType(code, {**loop.__globals__, "TEXT": text, **names}, name)
     body.__module__, body.__doc__ = home, text.__doc__
     made = Kernel(body)
     made.formula = text

@@ -31,7 +31,21 @@ import dgrr.tape
 import dgrr.tape.nn
 import dgrr.trace
 from dgrr.runtime import capture
-from dgrr.runtime.optim import SGD, Adam, Cosine, clip_by_global_norm, clip_by_value
+from dgrr.runtime.optim import (
+    SGD,
+    Adadelta,
+    Adagrad,
+    Adam,
+    Adamax,
+    AdamW,
+    Cosine,
+    Lion,
+    RAdam,
+    RMSprop,
+    Rule,
+    clip_by_global_norm,
+    clip_by_value,
+)
 from dgrr.tape import AnyTensor, ops
 from dgrr.tape.numerics.engine.disk_cache import stamp_of
 from dgrr.tape.numerics.engine.intrinsics import word
@@ -184,12 +198,21 @@ def _run_everything() -> None:
                 if y.dtype in FLOATS:
                     op.pull(y, values, y, attrs, [x is not None and x.dtype in FLOATS for x in values])
     for dtype in FLOATS:
-        for rule in (SGD(0.1), SGD(0.1, momentum=0.9), Adam()):
+        for rule in rules():
             params = {"w": np.ones(3, dtype)}
             rule.step(params, {"w": np.ones(3, dtype)}, rule.init(params))
         clip_by_global_norm(params, 1.0)
         clip_by_value(params, 1.0)
         _captured(dtype)
+
+
+def rules() -> list[Rule]:
+    """One of each that is a kernel."""
+    uphill = [SGD(0.1, momentum, maximize=True) for momentum in (0.0, 0.9)]
+    second = [cls(amsgrad=amsgrad, maximize=True) for cls in (Adam, AdamW) for amsgrad in (False, True)]
+    roots = [RMSprop(momentum=momentum, centered=centered) for momentum in (0.0, 0.9) for centered in (False, True)]
+    others = [Adagrad(), Adadelta(), Adamax(), RAdam(), Lion()]
+    return [SGD(0.1), SGD(0.1, momentum=0.9), Adam(), *uphill, *second, *roots, *others]
 
 
 def _captured(dtype: np.dtype[Any]) -> None:

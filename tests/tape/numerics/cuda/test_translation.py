@@ -16,7 +16,18 @@ from .lint import findings, fused
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
-NAMES = ("exp", "adam_step", "sum_rows", "copy", "scatter_add", "window_maxima", "uniform", "sort_keys")
+NAMES = (
+    "exp",
+    "adam_step",
+    "lion_step",
+    "radam_step",
+    "sum_rows",
+    "copy",
+    "scatter_add",
+    "window_maxima",
+    "uniform",
+    "sort_keys",
+)
 """Elementwise, in place, along rows, moving, scattering, windows, draws, orders."""
 
 

@@ -13,8 +13,11 @@ from dgrr.tape.record.pointwise_op import SPECIAL, read
 
 from .truths import EXACT, NEAR, Array
 
-FORMULAS = {name: kernel for name, kernel in KERNELS.items() if kernel.formula is not None}
-"""Of ops and of whatever else is imported."""
+FORMULAS = {
+    name: kernel
+    for name, kernel in KERNELS.items()
+    if kernel.formula is not None and kernel.body.__module__.startswith("dgrr.tape.")
+}
 
 TYPES = (np.float32, np.float64)
 NUMBERS = {"scale": [-0.3], "divide": [3.0], "shift": [0.7], "leaky": [0.01], "clamp": [-0.5, 1.25],

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ...base.arrays import Array
+from ...tape import AnyVar
 from ...tape.numerics.engine.intrinsics import word
 from ...tape.numerics.engine.kernel import share, vector, vector_as
 from ...tape.numerics.engine.numba_internals import fixed_tuple, formula
@@ -23,6 +24,7 @@ from ...tape.numerics.math.elementary import expm1, log
 from ...tape.numerics.simd.operations import Number, constant, select, sqrt
 from ...tape.numerics.simd.pointwise import kernel_of
 from .fields import FieldRule
+from .in_ops import in_ops
 from .rule import CONSTANTS, Law
 from .state_ops import STATE_OPS, WORK, StateOp
 
@@ -98,6 +100,7 @@ class PointLaw(NamedTuple):
     rule: str
     names: tuple[str, ...]
     law: Law
+    formula: Update
 
 
 def law(rule: str, *buffers: str) -> Callable[[Update], PointLaw]:
@@ -124,7 +127,7 @@ def law(rule: str, *buffers: str) -> Callable[[Update], PointLaw]:
             kernel, in_place=1 + kept, work=WORK, inputs=kept + 5, alike=kept + FIRST, elementwise=True,
             reference=reference,
         )  # fmt: skip
-        return PointLaw(rule, names, Law(kernel, buffers, ("step", CONSTANTS), ()))
+        return PointLaw(rule, names, Law(kernel, buffers, ("step", CONSTANTS), ()), update)
 
     return make
 
@@ -132,17 +135,36 @@ def law(rule: str, *buffers: str) -> Callable[[Update], PointLaw]:
 class PointRule(FieldRule):
     """A rule whose law is a formula: ``class Lion(PointRule, law=lion)``; its fields are what the formula takes."""
 
-    _law: ClassVar[Law]
+    _law: ClassVar[PointLaw]
 
     def __init_subclass__(cls, law: PointLaw | None = None, **options: Any) -> None:
         super().__init_subclass__(**options)
         if law is not None:
-            cls.rule, cls.names, cls._law = law
+            cls.rule, cls.names, cls._law = law.rule, law.names, law
+
+    @property
+    def chosen(self) -> PointLaw:
+        """The law, of a rule that has several the one that its fields ask for."""
+        return self._law
 
     @property
     def law(self) -> Law:
         """The kernel of the formula."""
-        return self._law
+        return self.chosen.law
+
+    def update(self, p: AnyVar, g: AnyVar, *buffers: AnyVar, lr: Any, step: Any) -> tuple[AnyVar, ...]:
+        """The same update in ops, which can be differentiated: the new parameter and buffers, to the bit.
+
+        Args:
+            p: the parameter.
+            g: its gradient.
+            buffers: those of ``law.buffers``.
+            lr: the rate, a number or a float64 scalar on the tape.
+            step: the number of the step, from 1, likewise.
+        """
+        numbers = [float(getattr(self, name)) for name in self.names[1:]]
+        made: tuple[AnyVar, ...] = in_ops(self.chosen.formula)(p, g, *buffers, step, lr, *numbers)
+        return made
 
 
 # ------------------------------------------------------------------ what formulas share

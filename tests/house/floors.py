@@ -135,7 +135,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["clip", "rates"],
         ["ops_law", "state_ops"],
         ["averages", "rule"],
-        ["fields"],
+        ["fields", "in_ops"],
         ["pointwise"],
         ["lbfgs", "methods"],
         ["registry"],

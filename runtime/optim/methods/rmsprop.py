@@ -5,9 +5,8 @@ from typing import ClassVar
 
 from ....tape.numerics.engine.numba_internals import formula
 from ....tape.numerics.simd.operations import Number, constant
-from ..pointwise import PointRule, law, mixed, root, slope
+from ..pointwise import PointLaw, PointRule, law, mixed, root, slope
 from ..rates.schedules import Schedule
-from ..rule import Law
 
 Numbers = tuple[Number, ...]
 
@@ -114,8 +113,8 @@ class RMSprop(PointRule, law=rmsprop):
     maximize: bool = False
 
     @property
-    def law(self) -> Law:
-        """The kernel with the buffers that the flags ask for."""
+    def chosen(self) -> PointLaw:
+        """The law with the buffers that the flags ask for."""
         if self.centered:
-            return (rmsprop_centered_momentum if self.momentum else rmsprop_centered).law
-        return (rmsprop_momentum if self.momentum else rmsprop).law
+            return rmsprop_centered_momentum if self.momentum else rmsprop_centered
+        return rmsprop_momentum if self.momentum else rmsprop

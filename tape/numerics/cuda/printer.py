@@ -6,14 +6,16 @@ An operation becomes a line, in the order in which the formula computes them, by
 which nothing contracts.
 """
 
-from collections.abc import Callable, Mapping
+# What a formula is run on here is none of its numbers, but stands for them.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+from collections.abc import Callable
 from math import isinf, isnan
-from types import FunctionType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 from ..coefficients import FLOAT32, FLOAT64, Constants
-from ..engine.numba_internals import INLINED
 from ..math import elementary
+from ..simd.rebound import rebound
 
 __all__ = ["header", "printed"]
 
@@ -166,19 +168,10 @@ def _numbers(value: Any) -> Any:
     return value if isinstance(value, int) else _Number(value)
 
 
-def _rebound(text: Any, operations: Mapping[str, Any]) -> Text:
-    """A formula, and all that it calls, with these operations."""
-    known = {**text.__globals__, **operations}
-    for name, value in list(known.items()):
-        if isinstance(value, FunctionType) and value in INLINED and name not in operations:
-            known[name] = FunctionType(value.__code__, known, name)
-    return FunctionType(text.__code__, known, text.__name__)
-
-
 def printed(name: str, text: Text, table: Constants[Any]) -> str:
     """A function of one number, for the element type of a table of constants."""
     page = Page(table)
-    result: Value = _rebound(text, page.operations())(Value(page, "x"))
+    result: Value = rebound(text, page.operations())(Value(page, "x"))
     return "\n".join([f"DEV {page.real} {name}({page.real} x) {{", *page.lines, f"  return {result.name};", "}"])
 
 

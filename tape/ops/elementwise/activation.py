@@ -1,7 +1,7 @@
 """Activations that are more than one function of the arithmetic, and the ops of their gradients."""
 
 # A derivative may call the op that it belongs to, whose type is not known before its decorator is.
-# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
 
 from typing import Any
 

@@ -1,7 +1,7 @@
 """Comparisons, selection by a mask, and conversion between element types."""
 
 # A derivative may call the op that it belongs to, whose type is not known before its decorator is.
-# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
 
 from collections.abc import Callable
 from typing import Any, TypeVar, overload

@@ -93,7 +93,11 @@ def one_of(*choices: str) -> Values:
 
 def optional(kind: Values) -> Values:
     """The same, or None."""
-    return replace(kind, expected=f"{kind.expected} or None", fits=lambda x: x is None or kind.fits(x))
+
+    def fits(value: Any) -> bool:
+        return value is None or kind.fits(value)
+
+    return replace(kind, expected=f"{kind.expected} or None", fits=fits)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from dgrr.runtime.optim import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, Cosi
 from dgrr.runtime.optim.ops_law import OpsLaw
 from dgrr.runtime.optim.pointwise import PointRule, law, mixed, slope
 from dgrr.runtime.optim.state_ops import STATE_OPS
-from dgrr.tape import ops
+from dgrr.tape import Tape, ops
 from dgrr.tape.numerics.simd.operations import Number, constant
 from dgrr.trace import replay
 
@@ -57,16 +57,34 @@ def bits_of(arrays: Any) -> list[bytes]:
 def test_the_kernel_the_reference_and_the_update_in_ops_have_the_same_bits(rule: Any, dtype: Any) -> None:
     rng, own = np.random.default_rng(0), rule.law
     by_ops = OpsLaw("", partial(TEXTS[type(rule)], rule), own.buffers, ("lr",), counts=True, precise=True)
+    read = OpsLaw("", rule.update, own.buffers, ("lr",), counts=True, precise=True) if has_update(rule) else by_ops
     reference = STATE_OPS[own.kernel.name].reference
     assert reference is not None
     for t in range(1, STEPS + 1):
         p, g, kept = drawn(rng, dtype), drawn(rng, dtype), [drawn(rng, dtype) for _ in own.buffers]
         step, rates = np.array(t), rule.hyper_at(t)
         texts = by_ops.computed(p, g, kept, rates, step)
+        again = read.computed(p, g, kept, rates, step)
         plain = reference(p, *kept, g, step, rule.hyper, rates)
         state = {"step": np.array(t - 1), **{f"{n}/w": a for n, a in zip(own.buffers, kept, strict=True)}}
         rule.step({"w": p}, {"w": g}, state)
-        assert bits_of([p, *kept]) == bits_of(texts) == bits_of(plain)
+        assert bits_of([p, *kept]) == bits_of(texts) == bits_of(plain) == bits_of(again)
+
+
+def has_update(rule: Any) -> bool:
+    """Whether the formula is read in ops too: those of the first rules have no such face."""
+    return isinstance(rule, PointRule)
+
+
+def test_an_update_can_be_differentiated() -> None:
+    """By the gradient, of a step of Adagrad: minus the rate times the slope of ``g / (sqrt(total + g²) + eps)``."""
+    rule, tape = Adagrad(0.5, eps=0.0), Tape[Any]()
+    p, g, total = tape.leaf([1.0]), tape.leaf([2.0]), tape.leaf([5.0])
+    new, kept = rule.update(p, g, total, lr=0.5, step=1)
+    found = tape.backward_dense(new.sum())[g]
+    assert found is not None
+    np.testing.assert_allclose(found.numpy(), [-0.5 * 5 / 9**1.5], rtol=1e-15)
+    assert kept.numpy().tolist() == [9.0]
 
 
 @law("heavy_sign@1", "m")

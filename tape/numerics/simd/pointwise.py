@@ -161,10 +161,11 @@ def kernel_of(loop: Text, text: Text, *, name: str = "", home: str = "", **names
     """
     if text not in INLINED:
         formula(text)
-    name, home = name or text.__name__, home or text.__module__
-    code = loop.__code__.replace(co_name=name, co_qualname=name, co_filename=str(sys.modules[home].__file__))
+    name = name or text.__name__
+    file = str(sys.modules[home].__file__) if home else text.__code__.co_filename  # there is none of a notebook's
+    code = loop.__code__.replace(co_name=name, co_qualname=name, co_filename=file)
     body: Any = FunctionType(code, {**loop.__globals__, "TEXT": text, **names}, name)
-    body.__module__, body.__doc__ = home, text.__doc__
+    body.__module__, body.__doc__ = home or text.__module__, text.__doc__
     made = Kernel(body)
     made.formula = text
     return made

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dgrr.tape import Tape, Var
-from dgrr.tape.numerics.engine.kernel import KERNELS
+from dgrr.tape.numerics.engine.kernel import KERNELS, call
+from dgrr.tape.numerics.engine.launch import Words
 from dgrr.tape.ops import mul, scale, square
 from dgrr.tape.record import F, Number, S, pointwise, pointwise_op
 from dgrr.tape.var.op_table import OPS
@@ -68,3 +69,15 @@ def test_a_formula_of_too_many_arrays_is_refused() -> None:
     )
     with pytest.raises(TypeError, match=text):
         pointwise(mix)
+
+
+def test_a_formula_may_stand_in_no_file() -> None:
+    """As one that is typed at a prompt or into a notebook."""
+    typed = "from dgrr.tape.record import pointwise\n@pointwise\ndef typed_halves(x):\n    return x - (x + x)\n"
+    scope = {"__name__": "of_nobody"}
+    exec(compile(typed, "<input>", "exec"), scope)
+    kernel = KERNELS.pop("typed_halves")
+    assert kernel is scope["typed_halves"]
+    x, y = np.float32([1.0, -2.0]), np.empty(2, np.float32)
+    assert call(kernel.address(x.dtype), Words(2).address, 0, 1, (id(y), id(x))) == 0
+    assert y.tolist() == [-1.0, 2.0]

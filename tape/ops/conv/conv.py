@@ -150,7 +150,7 @@ def _input_grads(make: Make) -> list[Sample]:
 
 @op(
     infer=infer_input_grad,
-    kinds={**KINDS, "size": replace(SIZES, alone=False)},
+    kinds=KINDS | {"size": replace(SIZES, alone=False)},
     lower=lambda cotangent, weight, size, **attrs: lower_adjoint(
         cotangent, weight, None, window("conv_input_grad", weight.spec, **attrs), size
     ),
@@ -268,7 +268,7 @@ def _conv_transposes(make: Make) -> list[Sample]:
 
 @op(
     infer=infer_conv_transpose,
-    kinds={**KINDS, "output_padding": SIZES},
+    kinds=KINDS | {"output_padding": SIZES},
     lower=lambda x, weight, bias, **attrs: lower_adjoint(x, weight, bias, *transposed(x.spec, weight.spec, **attrs)),
     vjp=(
         lambda g, weight, x_shape, stride, padding, dilation, groups: _at(

@@ -112,7 +112,7 @@ TWO = np.zeros((1, 2), np.int64)
             TWO, kernel_size=(2,), output_size=(6,)),
     ),
     batch_axis={"x": 0, "indices": 0},
-    kinds={**KERNEL, "padding": PerAxis(0, lambda given: len(given["kernel_size"])), "output_size": SIZES},
+    kinds=KERNEL | {"padding": PerAxis(0, lambda given: len(given["kernel_size"])), "output_size": SIZES},
 )  # fmt: skip
 def max_unpool(
     x: Gradual[F],

@@ -13,13 +13,13 @@ from typing_extensions import TypeVar
 
 from ...base.arrays import Array
 from ..errors import DgrrError, DomainError, DTypeError
+from ..record.described import Described
 from ..values.dtypes import Float
 from ..values.shape import Dim
 from ..values.tables import Table
 from ..var.method_types import UnknownAxis
 from ..var.var import AnyVar, Var
 from .context import Context
-from .fields import Fields
 from .parameters import Having, Initialiser, Parameter, Parameters, count, having, initialised, overridden
 from .plain import on_arrays
 from .scope import Params as Params, Scope, missing
@@ -44,7 +44,7 @@ L6 = TypeVar("L6", bound=Dim)
 L7 = TypeVar("L7", bound=Dim)
 
 
-class Layer(Fields, ABC, Generic[In, Out]):
+class Layer(Described, ABC, Generic[In, Out]):
     """A function ``layer(p, x, ctx)`` of parameters ``p``, a Var and a context, described by frozen data.
 
     A ``Layer[In, Out]`` changes the last axis and keeps those before it. A plain ``Layer`` may change any: type

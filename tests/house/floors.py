@@ -29,7 +29,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["nn", "transforms"],
     ],
     "tape/nn": [
-        ["context", "fields", "parameters", "scope"],
+        ["context", "parameters", "scope"],
         ["plain"],
         ["layer"],
         ["checks", "initializers", "state_dict"],
@@ -118,7 +118,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["kinds", "lowering", "samples", "types"],
         ["signature"],
         ["arguments", "derivative", "description", "refusals"],
-        ["composed", "op"],
+        ["composed", "described", "op"],
         ["pointwise_op"],
     ],
     "runtime": [

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dgrr.tape import AnyTensor, DgrrError, DomainError, GradientError, Tape, nn
-from dgrr.tape.nn.fields import kinds_of
+from dgrr.tape.record.described import types_of
 
 MADE: dict[str, nn.Layer] = {
     type(layer).__name__: layer
@@ -36,7 +36,7 @@ NONSENSE: list[Any] = [
     (0.5,), b"x", np.zeros(2), LEARNED, AnyTensor.leaf(1.0), np.complex64(1), (True,), [[1], [1, 2]],
 ]  # fmt: skip
 
-FIELDS = [(name, field) for name, layer in MADE.items() for field in kinds_of(type(layer))]
+FIELDS = [(name, field) for name, layer in MADE.items() for field in types_of(type(layer))]
 
 
 def test_every_layer_is_here_and_says_what_it_takes() -> None:
@@ -49,7 +49,7 @@ def test_every_layer_is_here_and_says_what_it_takes() -> None:
         (name, field.name)
         for name, layer in MADE.items()
         for field in fields(layer)  # type: ignore[arg-type]
-        if field.name not in kinds_of(type(layer))
+        if field.name not in types_of(type(layer))
     }
     assert untyped == {
         ("Residual", "layer"),
@@ -64,7 +64,7 @@ def test_every_layer_is_here_and_says_what_it_takes() -> None:
 def test_a_field_is_converted_or_refused(name: str, field: str) -> None:
     layer: Any = MADE[name]
     given = {f.name: getattr(layer, f.name) for f in fields(layer) if f.init}
-    kind = kinds_of(type(layer))[field]
+    kind = types_of(type(layer))[field]
     for value in NONSENSE:
         try:
             made = type(layer)(**{**given, field: value})
@@ -79,7 +79,7 @@ def test_a_field_is_converted_or_refused(name: str, field: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "field"), [(name, field) for name, field in FIELDS if kinds_of(type(MADE[name]))[field].number]
+    ("name", "field"), [(name, field) for name, field in FIELDS if types_of(type(MADE[name]))[field].number]
 )
 def test_a_var_is_no_number_of_a_layer(name: str, field: str) -> None:
     """Its gradient would be lost."""

@@ -2,7 +2,7 @@
 
 from . import initializers as init
 from .layer import Layer, SameShape, Sequential
-from .layers.activation import ELU, GELU, LeakyReLU, ReLU, Sigmoid, SiLU, Softplus, Tanh
+from .layers.activation import ELU, GELU, LeakyReLU, LogSoftmax, ReLU, Sigmoid, SiLU, Softmax, Softplus, Tanh
 from .layers.batch_norm import BatchNorm
 from .layers.containers import Flatten, Identity, Residual, Unflatten
 from .layers.dropout import Dropout
@@ -15,7 +15,6 @@ from .layers.sequences.cells import GRUCell, LSTMCell, RNNCell
 from .layers.sequences.positions import LearnedPositions, Rotary, SinusoidalPositions
 from .layers.sequences.recurrent import GRU, LSTM, RNN
 from .layers.sequences.transformer import TransformerBlock
-from .layers.softmax import LogSoftmax, Softmax
 from .layers.spatial.adaptive_pool import (
     AdaptiveAvgPool,
     AdaptiveAvgPool1d,

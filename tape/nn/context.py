@@ -8,7 +8,8 @@ import numpy.typing as npt
 
 from ..errors import DomainError, DTypeError, ShapeError
 from ..record.op import OPS
-from ..var.var import AnyVar
+from ..record.types import F, S
+from ..var.var import AnyVar, Var
 
 
 class Random:
@@ -67,9 +68,9 @@ class Random:
         drawn: AnyVar = OPS["permutation"](self._step, n, **self._key())
         return drawn
 
-    def dropout(self, x: AnyVar, p: float = 0.5) -> AnyVar:
+    def dropout(self, x: Var[F, *S], p: float = 0.5) -> Var[F, *S]:
         """``x`` with each element replaced by 0 with probability ``p`` and else divided by ``1 - p``."""
-        kept: AnyVar = OPS["dropout"](x, self._step, p, **self._key())
+        kept: Var[F, *S] = OPS["dropout"](x, self._step, p, **self._key())
         return kept
 
     def afresh(self, seed: int | None = None) -> "Random":

@@ -20,8 +20,8 @@ from ..values.tables import Table
 from ..var.method_types import UnknownAxis
 from ..var.var import AnyVar, Var
 from .context import Context
+from .on_arrays import on_arrays
 from .parameters import Having, Initialiser, Parameter, Parameters, count, having, initialised, overridden
-from .plain import on_arrays
 from .scope import Params as Params, Scope, missing
 
 T = TypeVar("T")
@@ -218,6 +218,9 @@ AnyLayer = Layer[UnknownAxis, Any] | Layer[Any, UnknownAxis]
 
 class SameShape(Layer[Features, Features]):
     """A layer whose output has the shape of its input; between others it keeps what is known of their axes.
+
+    Shapes: x (*S) -> (*S)
+    Dtypes: x and the result float32 or float64, alike.
 
     >>> from dgrr.tape import Tape, nn
     >>> class Double(nn.SameShape):

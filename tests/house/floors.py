@@ -29,15 +29,15 @@ FLOORS: dict[str, list[list[str]]] = {
         ["nn", "transforms"],
     ],
     "tape/nn": [
-        ["context", "parameters", "scope"],
-        ["plain"],
+        ["context", "kinds", "parameters", "scope"],
+        ["on_arrays"],
         ["layer"],
-        ["checks", "initializers", "state_dict"],
+        ["checks", "initializers", "op_layer", "state_dict"],
         ["layers"],
         ["torch_weights"],
     ],
     "tape/nn/layers": [
-        ["activation", "containers", "dropout", "embedding", "linear", "norm", "softmax", "spatial", "tied"],
+        ["activation", "containers", "dropout", "embedding", "linear", "norm", "spatial", "tied"],
         ["batch_norm", "gated", "sequences"],
     ],
     "tape/numerics": [

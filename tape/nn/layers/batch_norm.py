@@ -1,20 +1,25 @@
 """Normalisation by the statistics of the batch, and by running ones once training is over."""
 
 from dataclasses import KW_ONLY, dataclass
+from math import inf, nan
 
 from ... import ops
 from ...numerics.math.exact import difference
+from ...record.kinds.values import Values
 from ...var.var import AnyVar
-from ..checks import refuse, require_several
+from ..checks import require_several
 from ..context import Context
 from ..initializers import ones, zeros
+from ..kinds import SIZE
 from ..layer import Params, context
 from ..parameters import Parameter
 from .norm import Norm
 
+SHARE = Values("a number from 0 to 1", lambda share: 0 <= share <= 1, (-0.1, 1.5, inf, nan))
+
 
 @dataclass(frozen=True)
-class BatchNorm(Norm):
+class BatchNorm(Norm, kinds={"channels": SIZE, "momentum": SHARE}):
     """Each channel normalised over batch and spatial axes, then scaled and moved.
 
     In training the mean and the biased variance are those of the batch, and the state becomes
@@ -22,11 +27,8 @@ class BatchNorm(Norm):
     running ones are used. Without ``track_running_stats`` there is no state, and always those of the batch are used.
 
     Source: Ioffe and Szegedy (2015); torch.nn.BatchNorm2d.
-    Shapes: x (B, channels, *S) -> (B, channels, *S)
-    Dtypes: x, the parameters and the result float32 or float64, all alike.
     Raises:
-        DomainError: ``channels`` is below 1, ``momentum`` is outside 0 to 1, or ``eps`` is no finite number of at least
-            0; or a context is needed and none is given.
+        DomainError: when called, a context is needed and none is given.
         ShapeError: when called, axis 1 of x is not ``channels``, parameters or state do not fit, or x has fewer than
             two elements of a channel where the batch's statistics are used.
         DTypeError: when called, x has another dtype than the parameters, or holds no floats.
@@ -44,11 +46,6 @@ class BatchNorm(Norm):
     _: KW_ONLY
     affine: bool = True
     track_running_stats: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.momentum <= 1:
-            raise refuse(self, "momentum", "a number from 0 to 1")
 
     def own_state(self) -> dict[str, Parameter]:
         """``running_mean`` and ``running_var``, unless switched off."""

@@ -8,6 +8,7 @@ from ...values.shape import normal_axis
 from ...var.var import AnyVar, Var
 from ..context import Context
 from ..layer import F, Features, Layer, Params, S, SameShape, Step, as_layer
+from ..op_layer import OpLayer
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,6 @@ class Identity(SameShape[Features]):
     """``x`` itself.
 
     Source: torch.nn.Identity.
-    Shapes: x (*S) -> (*S)
     Dtypes: any.
     Raises: nothing of its own.
 
@@ -30,7 +30,7 @@ class Identity(SameShape[Features]):
 
 
 @dataclass(frozen=True)
-class Flatten(Layer):
+class Flatten(OpLayer, op=ops.flatten):
     """The axes from ``start_axis`` on joined into one; unless given, all but the batch.
 
     Source: torch.nn.Flatten.
@@ -45,10 +45,6 @@ class Flatten(Layer):
     """
 
     start_axis: int = 1
-
-    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
-        """(batch, a, b, …) to (batch, a * b * …)."""
-        return ops.flatten(x, self.start_axis)
 
 
 @dataclass(frozen=True)

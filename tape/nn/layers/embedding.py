@@ -4,22 +4,21 @@ from dataclasses import dataclass
 
 from ... import ops
 from ...var.var import AnyVar
-from ..checks import require_at_least
 from ..context import Context
 from ..initializers import normal
+from ..kinds import SIZE
 from ..layer import Layer, Params, parameter
 from ..parameters import Parameter
 
 
 @dataclass(frozen=True)
-class Embedding(Layer):
+class Embedding(Layer, kinds={"count": SIZE, "size": SIZE}):
     """For each index below ``count`` its row of ``weight``, which is (count, size) and starts as N(0, 1).
 
     Source: torch.nn.Embedding; negative indices as in numpy.
     Shapes: x (*S) -> (*S, size)
     Dtypes: x int64; weight and the result float32 or float64, alike.
     Raises:
-        DomainError: a size is below 1.
         BoundsError: when called, an index points outside the table.
         DTypeError: when called, x holds no integers.
 
@@ -32,10 +31,6 @@ class Embedding(Layer):
 
     count: int
     size: int
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_at_least(self, 1, "count", "size")
 
     def own_parameters(self) -> dict[str, Parameter]:
         """``weight``."""

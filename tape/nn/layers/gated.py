@@ -6,23 +6,23 @@ from ... import ops
 from ...errors import ShapeError
 from ...values.shape import normal_axis
 from ...var.var import AnyVar
-from ..checks import require_at_least, require_channels
+from ..checks import require_channels
 from ..context import Context
 from ..initializers import constant, uniform_fan_in
+from ..kinds import SIZE
 from ..layer import Layer, Params, parameter
 from ..parameters import Parameter
 from .linear import Linear
 
 
 @dataclass(frozen=True)
-class PReLU(Layer):
+class PReLU(Layer, kinds={"num_parameters": SIZE}):
     """``x`` where it is positive, else ``x * weight``: one slope for all, or one for each channel, along axis 1.
 
     Source: He, Zhang, Ren and Sun (2015), Delving deep into rectifiers; torch.nn.PReLU.
     Shapes: x (*S) -> (*S); with more than one slope x is (N, num_parameters, *S)
     Dtypes: x, weight and the result float32 or float64, all alike.
     Raises:
-        DomainError: ``num_parameters`` is below 1.
         ShapeError: when called, x has not as many channels as there are slopes.
         DTypeError: when called, x has another dtype than weight.
 
@@ -34,10 +34,6 @@ class PReLU(Layer):
 
     num_parameters: int = 1
     start: float = 0.25
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_at_least(self, 1, "num_parameters")
 
     def own_parameters(self) -> dict[str, Parameter]:
         """``weight``."""
@@ -81,14 +77,13 @@ class GLU(Layer):
 
 
 @dataclass(frozen=True)
-class SwiGLU(Layer):
+class SwiGLU(Layer, kinds={"features": SIZE, "hidden": SIZE}):
     """``down(silu(gate(x)) * up(x))``: the feed-forward part of many transformers, of three linear layers.
 
     Source: Shazeer (2020), GLU variants improve transformer; the names are those of Llama.
     Shapes: x (*Bs, features) -> (*Bs, features)
     Dtypes: x, the parameters and the result float32 or float64, all alike.
     Raises:
-        DomainError: a size is below 1.
         ShapeError: when called, the last axis of x is not ``features``.
         DTypeError: when called, x has another dtype than the parameters.
 
@@ -102,10 +97,6 @@ class SwiGLU(Layer):
     _: KW_ONLY
     bias: bool = False
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_at_least(self, 1, "features", "hidden")
-
     def children(self) -> dict[str, Layer]:
         """``gate``, ``up`` and ``down``."""
         wide = Linear(self.features, self.hidden, bias=self.bias)
@@ -118,14 +109,13 @@ class SwiGLU(Layer):
 
 
 @dataclass(frozen=True)
-class Bilinear(Layer):
+class Bilinear(Layer, kinds={"in1_features": SIZE, "in2_features": SIZE, "out_features": SIZE}):
     """``x @ weight[k] @ other + bias[k]`` for each output k: a product of two inputs.
 
     Source: torch.nn.Bilinear.
     Shapes: x (*Bs, in1_features), ``other`` (*Bs, in2_features) -> (*Bs, out_features)
     Dtypes: x, other, the parameters and the result float32 or float64, all alike.
     Raises:
-        DomainError: a size is below 1.
         ShapeError: when called, x or other does not fit.
         DTypeError: when called, they have another dtype than the parameters.
 
@@ -141,10 +131,6 @@ class Bilinear(Layer):
     out_features: int
     _: KW_ONLY
     bias: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_at_least(self, 1, "in1_features", "in2_features", "out_features")
 
     def own_parameters(self) -> dict[str, Parameter]:
         """``weight``, (out_features, in1_features, in2_features), and, unless switched off, ``bias``."""

@@ -5,85 +5,88 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 from ... import ops
+from ...record.kinds.values import NOT_NEGATIVE
 from ...var.var import AnyVar
-from ..checks import (
-    require_at_least,
-    require_channels,
-    require_features,
-    require_multiple,
-    require_not_negative,
-    require_several,
-)
+from ..checks import require_channels, require_features, require_several
 from ..context import Context
 from ..initializers import ones, zeros
+from ..kinds import SIZE, multiple_of
 from ..layer import Layer, Params, parameter
 from ..parameters import Initialiser, Parameter
 
 
-class Norm(Layer):
-    """What norms have in common: sizes, ``eps``, and parameters that can be switched off.
+class Norm(Layer, kinds={"eps": NOT_NEGATIVE}):
+    """What norms have in common: ``eps``, and parameters that can be switched off.
 
     That x fits, the layer checks: without parameters nothing else tells how many channels there are.
+
+    Shapes: x (B, channels, *S) -> (B, channels, *S)
+    Dtypes: x, the parameters and the result float32 or float64, all alike.
+    Raises:
+        ShapeError: when called, axis 1 of x is not ``channels``, or a parameter does not fit.
+        DTypeError: when called, x has another dtype than the parameters, or holds no floats.
     """
 
-    SIZES: ClassVar[tuple[str, ...]] = ("channels",)
-    """The fields that are sizes; the last says how many elements each parameter has."""
     STARTS: ClassVar[Mapping[str, Initialiser]] = {"weight": ones(), "bias": zeros()}
     """How each parameter starts."""
-    AXIS: ClassVar[int] = 1
-    """The axis of x that has as many elements as each parameter: that of channels, or the last."""
+    COUNT: ClassVar[str] = "channels"
+    """The field that says how many elements each parameter has."""
 
     eps: float
     affine: bool
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_at_least(self, 1, *self.SIZES)
-        require_not_negative(self, "eps")
-
     def own_parameters(self) -> dict[str, Parameter]:
         """``weight`` and, where the norm has one, ``bias``; none unless ``affine``."""
-        return {name: Parameter((self._size,), start, "norm") for name, start in self.STARTS.items() if self.affine}
+        return {name: Parameter((self._count,), start, "norm") for name, start in self.STARTS.items() if self.affine}
 
     def values(self, p: Params, x: AnyVar) -> tuple[AnyVar | None, AnyVar | None]:
         """``weight`` and ``bias``, None for one that the norm has not. Raises ShapeError for x of another size."""
-        fits = require_features if self.AXIS == -1 else require_channels
-        fits(self, x, self._size)
+        self._require_fit(x)
         return self._value(p, "weight"), self._value(p, "bias")
 
+    def _require_fit(self, x: AnyVar) -> None:
+        require_channels(self, x, self._count)
+
     @property
-    def _size(self) -> int:
-        size: int = getattr(self, self.SIZES[-1])
-        return size
+    def _count(self) -> int:
+        count: int = getattr(self, self.COUNT)
+        return count
 
     def _value(self, p: Params, name: str) -> AnyVar | None:
         return parameter(p, self, name) if self.affine and name in self.STARTS else None
 
 
 @dataclass(frozen=True)
-class LayerNorm(Norm):
-    """``(x - mean) / sqrt(var + eps) * weight + bias`` over the last axis.
+class FeatureNorm(Norm, kinds={"size": SIZE}):
+    """A norm over the last axis.
 
-    Source: Ba, Kiros and Hinton (2016); torch.nn.LayerNorm.
     Shapes: x (*Bs, size) -> (*Bs, size)
-    Dtypes: x, the parameters and the result float32 or float64, all alike.
     Raises:
-        DomainError: ``size`` is below 1, or ``eps`` is no finite number of at least 0.
         ShapeError: when called, the last axis of x is not ``size``, or a parameter does not fit.
         DTypeError: when called, x has another dtype than the parameters, or holds no floats.
-
-    >>> from dgrr.tape import Tape, nn
-    >>> nn.LayerNorm(2, eps=0.0, affine=False)({}, Tape().leaf([1.0, 3.0])).numpy()
-    array([-1.,  1.])
     """
 
-    SIZES = ("size",)
-    AXIS = -1
+    COUNT: ClassVar[str] = "size"
 
     size: int
     eps: float = 1e-5
     _: KW_ONLY
     affine: bool = True
+
+    def _require_fit(self, x: AnyVar) -> None:
+        require_features(self, x, self._count)
+
+
+@dataclass(frozen=True)
+class LayerNorm(FeatureNorm):
+    """``(x - mean) / sqrt(var + eps) * weight + bias`` over the last axis.
+
+    Source: Ba, Kiros and Hinton (2016); torch.nn.LayerNorm.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.LayerNorm(2, eps=0.0, affine=False)({}, Tape().leaf([1.0, 3.0])).numpy()
+    array([-1.,  1.])
+    """
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """(…, size) to the same shape."""
@@ -92,30 +95,17 @@ class LayerNorm(Norm):
 
 
 @dataclass(frozen=True)
-class RMSNorm(Norm):
+class RMSNorm(FeatureNorm):
     """``x / sqrt(mean(x ** 2) + eps) * weight`` over the last axis.
 
     Source: Zhang and Sennrich (2019); torch.nn.RMSNorm.
-    Shapes: x (*Bs, size) -> (*Bs, size)
-    Dtypes: x, the parameters and the result float32 or float64, all alike.
-    Raises:
-        DomainError: ``size`` is below 1, or ``eps`` is no finite number of at least 0.
-        ShapeError: when called, the last axis of x is not ``size``, or a parameter does not fit.
-        DTypeError: when called, x has another dtype than the parameters, or holds no floats.
 
     >>> from dgrr.tape import Tape, nn
     >>> nn.RMSNorm(2, eps=0.0, affine=False)({}, Tape().leaf([1.0, 7.0])).numpy()
     array([0.2, 1.4])
     """
 
-    STARTS = {"weight": ones()}  # noqa: RUF012  (typed in the base)
-    SIZES = ("size",)
-    AXIS = -1
-
-    size: int
-    eps: float = 1e-5
-    _: KW_ONLY
-    affine: bool = True
+    STARTS: ClassVar[Mapping[str, Initialiser]] = {"weight": ones()}
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """(…, size) to the same shape."""
@@ -124,17 +114,10 @@ class RMSNorm(Norm):
 
 
 @dataclass(frozen=True)
-class GroupNorm(Norm):
+class GroupNorm(Norm, kinds={"num_groups": SIZE, "channels": multiple_of("num_groups")}):
     """Channels normalised in ``num_groups`` groups, over their spatial axes.
 
     Source: Wu and He (2018); torch.nn.GroupNorm.
-    Shapes: x (B, channels, *S) -> (B, channels, *S)
-    Dtypes: x, the parameters and the result float32 or float64, all alike.
-    Raises:
-        DomainError: a size is below 1, the groups do not divide the channels, or ``eps`` is no finite number of at
-            least 0.
-        ShapeError: when called, axis 1 of x is not ``channels``, or a parameter does not fit.
-        DTypeError: when called, x has another dtype than the parameters, or holds no floats.
 
     >>> from dgrr.tape import Tape, nn
     >>> layer = nn.GroupNorm(2, 4, eps=0.0, affine=False)
@@ -142,17 +125,11 @@ class GroupNorm(Norm):
     array([[-1.,  1.,  1., -1.]])
     """
 
-    SIZES = ("num_groups", "channels")
-
     num_groups: int
     channels: int
     eps: float = 1e-5
     _: KW_ONLY
     affine: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_multiple(self, "channels", "num_groups")
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """(batch, channels, …) to the same shape."""
@@ -161,7 +138,7 @@ class GroupNorm(Norm):
 
 
 @dataclass(frozen=True)
-class InstanceNorm(Norm):
+class InstanceNorm(Norm, kinds={"channels": SIZE}):
     """Each channel normalised over its spatial axes; without parameters unless ``affine``.
 
     Two axes are one sample, (channels, length), as a batch of them would have no spatial axis. One of more axes, which
@@ -170,9 +147,7 @@ class InstanceNorm(Norm):
 
     Source: Ulyanov, Vedaldi and Lempitsky (2016); torch.nn.InstanceNorm2d.
     Shapes: x (B, channels, *S) or (channels, L) -> the same
-    Dtypes: x, the parameters and the result float32 or float64, all alike.
     Raises:
-        DomainError: ``channels`` is below 1, or ``eps`` is no finite number of at least 0.
         ShapeError: when called, the axis of the channels is not ``channels``, each has fewer than two elements, or a
             parameter does not fit.
         DTypeError: when called, x has another dtype than the parameters, or holds no floats.

@@ -35,12 +35,6 @@ def require_mask(where: str, mask: Any, shape: Sizes, dtype: Any, argument: str 
         )
 
 
-def require_scores(where: str, softcap: float | None, window: int | None) -> None:
-    """Raise DomainError for a cap that is not positive and finite, or a window that holds no key."""
-    for argument, kind in SCORES.items():
-        kind.require(where, argument, {"softcap": softcap, "window": window})
-
-
 def added_and_kept(mask: Any, window: int | None, shape: Sizes, seen: Any = None) -> tuple[Any, Any]:
     """What is added to the scores, of their shape or None, and which are kept, a mask that they take or None.
 

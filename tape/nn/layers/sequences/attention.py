@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 
-from ....ops.attention.masks import require_scores
+from ....ops.attention.masks import SCORES
 from ....ops.attention.multi_head import joined_heads, weights_and_values
+from ....record.kinds.values import PROBABILITY
 from ....var.var import AnyVar
-from ...checks import refuse, require_at_least, require_multiple, require_probability
+from ...checks import refuse
 from ...context import Context
 from ...initializers import xavier_uniform, zeros
+from ...kinds import SIZE, multiple_of
 from ...layer import Layer, Params, parameter
 from ...parameters import Parameter
 from ..dropout import dropped
@@ -18,8 +20,17 @@ PROJECTIONS = ("q", "k", "v", "o")
 """Queries, keys, values, output."""
 
 
+KINDS = {
+    "embed_dim": multiple_of("num_heads"),
+    "num_heads": multiple_of("num_kv_heads"),
+    **dict.fromkeys(("num_kv_heads", "kdim", "vdim"), SIZE),
+    "dropout": PROBABILITY,
+    **SCORES,
+}
+
+
 @dataclass(frozen=True)
-class MultiHeadAttention(Layer):
+class MultiHeadAttention(Layer, kinds=KINDS):
     """``softmax(q k.T / sqrt(d)) v`` in ``num_heads`` heads of ``d = embed_dim / num_heads``.
 
     ``q = x @ wq + bq`` and so on; the heads side by side, ``@ wo + bo``, are the output. Weights start Xavier-uniform,
@@ -35,8 +46,8 @@ class MultiHeadAttention(Layer):
     Dtypes: x, context, value, the parameters and the result float32 or float64, all alike; mask bool, or as they are;
         key_mask bool.
     Raises:
-        DomainError: a size is below 1, the heads do not divide ``embed_dim`` or one another, ``dropout`` is outside 0
-            to 1, ``softcap`` is not positive, or it needs a context and none is given.
+        DomainError: the heads do not divide ``embed_dim`` or one another; or, when called, it needs a context and none
+            is given.
         ShapeError: when called, x, context, value or a mask does not fit.
         DTypeError: when called, they have other dtypes.
 
@@ -61,13 +72,6 @@ class MultiHeadAttention(Layer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given = [name for name in ("num_kv_heads", "kdim", "vdim") if getattr(self, name) is not None]
-        require_at_least(self, 1, "embed_dim", "num_heads", *given)
-        require_multiple(self, "embed_dim", "num_heads")
-        if self.num_kv_heads is not None:
-            require_multiple(self, "num_heads", "num_kv_heads")
-        require_probability(self, "dropout")
-        require_scores("MultiHeadAttention", self.softcap, self.window)
         if self.rotary is not None and self.embed_dim // self.num_heads % 2:
             raise refuse(self, "embed_dim", "an even number of features for each head, which rotary pairs")
 

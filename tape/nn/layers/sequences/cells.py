@@ -2,16 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
 from .... import ops
 from ....errors import DomainError, ShapeError
 from ....var.var import AnyVar
-from ...checks import refuse, require_at_least
 from ...context import Context
 from ...initializers import uniform_fan_in
+from ...kinds import SIZE, either
 from ...layer import Layer, Params, parameter
 from ...parameters import Parameter
 
@@ -19,7 +19,6 @@ Memory = tuple[AnyVar, ...]
 """What a cell keeps: h, or h and c."""
 Step = Callable[[AnyVar, Memory, AnyVar, AnyVar | None], Memory]
 """``step(x @ weight_ih.T + bias_ih, state, weight_hh, bias_hh)``."""
-ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"tanh": ops.tanh, "relu": ops.relu}
 
 
 def gates(x: AnyVar, count: int) -> list[AnyVar]:
@@ -57,10 +56,18 @@ def gru(x: AnyVar, state: Memory, weight: AnyVar, bias: AnyVar | None) -> Memory
     return (ops.add(n, ops.mul(z, ops.sub(h, n))),)
 
 
-def require_activation(layer: Layer) -> None:
-    """Raise DomainError for a ``nonlinearity`` that is neither tanh nor relu."""
-    if getattr(layer, "nonlinearity", "tanh") not in ACTIVATIONS:
-        raise refuse(layer, "nonlinearity", "'tanh' or 'relu'")
+class Unit(NamedTuple):
+    """What a recurrent layer computes at each place."""
+
+    step: Step
+    gates: int = 1
+    """How many times as many rows as the state has elements the weights have."""
+    kept: int = 1
+    """How many Vars the state has."""
+
+
+ELMAN = {"tanh": Unit(elman(ops.tanh)), "relu": Unit(elman(ops.relu))}
+GRU_UNIT, LSTM_UNIT = Unit(gru, gates=3), Unit(lstm, gates=4, kept=2)
 
 
 def zeros_beside(x: AnyVar, *shape: int) -> AnyVar:
@@ -81,56 +88,65 @@ def listed(layer: Layer, state: Any, count: int, shape: tuple[int, ...]) -> Memo
     return tuple(given)
 
 
-class Cell(Layer):
-    """What cells have in common: sizes, and parameters named as PyTorch's."""
+class Stepped(Layer, kinds={"input_size": SIZE, "hidden_size": SIZE}):
+    """What cells and layers that run along a sequence have in common: sizes, and what they compute at each place.
 
-    GATES: ClassVar[int] = 1
-    """How many times as many rows as the state has elements the weights have."""
-    KEPT: ClassVar[int] = 1
-    """How many Vars the state has."""
+    Dtypes: x, state, the parameters and the result float32 or float64, all alike.
+    """
+
+    UNIT: ClassVar[Unit]
 
     input_size: int
     hidden_size: int
     bias: bool
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_at_least(self, 1, "input_size", "hidden_size")
-        require_activation(self)
+    @property
+    def unit(self) -> Unit:
+        """What is computed at each place."""
+        return self.UNIT
+
+
+@dataclass(frozen=True)
+class Cell(Stepped):
+    """One place of a sequence; its parameters are named as PyTorch's.
+
+    Shapes: x (*Bs, input_size) -> (*Bs, hidden_size); ``state`` (*Bs, hidden_size), zeros unless given
+    Raises:
+        ShapeError: when called, x or state does not fit.
+        DTypeError: when called, x or state has another dtype than the parameters.
+    """
+
+    input_size: int
+    hidden_size: int
+    _: KW_ONLY
+    bias: bool = True
 
     def own_parameters(self) -> dict[str, Parameter]:
         """``weight_ih``, ``weight_hh`` and, unless switched off, ``bias_ih``, ``bias_hh``."""
-        rows, start = self.GATES * self.hidden_size, uniform_fan_in(self.hidden_size)
+        rows, start = self.unit.gates * self.hidden_size, uniform_fan_in(self.hidden_size)
         sizes = {"weight_ih": self.input_size, "weight_hh": self.hidden_size}
         weights = {name: Parameter((rows, size), start) for name, size in sizes.items()}
         biases = {name: Parameter((rows,), start, "bias") for name in ("bias_ih", "bias_hh") if self.bias}
         return {**weights, **biases}
 
-    @property
-    def step(self) -> Step:
-        """What the cell computes."""
-        raise NotImplementedError
-
     def moved(self, p: Params, x: AnyVar, state: Any) -> Memory:
         """The state after an input; zeros before the first."""
-        shape = (*tuple(x.shape)[:-1], self.hidden_size)
-        before = (zeros_beside(x, *shape),) * self.KEPT if state is None else listed(self, state, self.KEPT, shape)
+        shape, kept = (*tuple(x.shape)[:-1], self.hidden_size), self.unit.kept
+        before = (zeros_beside(x, *shape),) * kept if state is None else listed(self, state, kept, shape)
         bias_ih, bias_hh = (parameter(p, self, f"bias_{of}") if self.bias else None for of in ("ih", "hh"))
         inputs = projected(x, parameter(p, self, "weight_ih"), bias_ih)
-        return self.step(inputs, before, parameter(p, self, "weight_hh"), bias_hh)
+        return self.unit.step(inputs, before, parameter(p, self, "weight_hh"), bias_hh)
+
+    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None, *, state: AnyVar | None = None) -> AnyVar:
+        """The new state."""
+        return self.moved(p, x, state)[0]
 
 
 @dataclass(frozen=True)
-class RNNCell(Cell):
+class RNNCell(Cell, kinds={"nonlinearity": either("tanh", "relu")}):
     """``h' = tanh(x @ weight_ih.T + bias_ih + h @ weight_hh.T + bias_hh)``, or ``relu`` by ``nonlinearity="relu"``.
 
     Source: Elman (1990), Finding structure in time; torch.nn.RNNCell.
-    Shapes: x (*Bs, input_size) -> (*Bs, hidden_size); ``state`` (*Bs, hidden_size), zeros unless given
-    Dtypes: x, state, the parameters and the result float32 or float64, all alike.
-    Raises:
-        DomainError: a size is below 1, or ``nonlinearity`` is another.
-        ShapeError: when called, x or state does not fit.
-        DTypeError: when called, x or state has another dtype than the parameters.
 
     >>> from dgrr.tape import Tape, nn
     >>> tape, cell = Tape(), nn.RNNCell(3, 2)
@@ -138,20 +154,13 @@ class RNNCell(Cell):
     (5, 2)
     """
 
-    input_size: int
-    hidden_size: int
     _: KW_ONLY
-    bias: bool = True
     nonlinearity: str = "tanh"
 
     @property
-    def step(self) -> Step:
-        """What the cell computes."""
-        return elman(ACTIVATIONS[self.nonlinearity])
-
-    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None, *, state: AnyVar | None = None) -> AnyVar:
-        """The new state."""
-        return self.moved(p, x, state)[0]
+    def unit(self) -> Unit:
+        """What is computed at each place."""
+        return ELMAN[self.nonlinearity]
 
 
 @dataclass(frozen=True)
@@ -162,12 +171,6 @@ class GRUCell(Cell):
     weight_ih.T + bias_ih`` and ``h @ weight_hh.T + bias_hh``; the rows of the weights are those of r, z and n.
 
     Source: Cho and others (2014); torch.nn.GRUCell, whose reset gate stands behind the product.
-    Shapes: x (*Bs, input_size) -> (*Bs, hidden_size); ``state`` (*Bs, hidden_size), zeros unless given
-    Dtypes: x, state, the parameters and the result float32 or float64, all alike.
-    Raises:
-        DomainError: a size is below 1.
-        ShapeError: when called, x or state does not fit.
-        DTypeError: when called, x or state has another dtype than the parameters.
 
     >>> from dgrr.tape import Tape, nn
     >>> tape, cell = Tape(), nn.GRUCell(3, 2)
@@ -175,21 +178,7 @@ class GRUCell(Cell):
     (5, 2)
     """
 
-    GATES: ClassVar[int] = 3
-
-    input_size: int
-    hidden_size: int
-    _: KW_ONLY
-    bias: bool = True
-
-    @property
-    def step(self) -> Step:
-        """What the cell computes."""
-        return gru
-
-    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None, *, state: AnyVar | None = None) -> AnyVar:
-        """The new state."""
-        return self.moved(p, x, state)[0]
+    UNIT: ClassVar[Unit] = GRU_UNIT
 
 
 @dataclass(frozen=True)
@@ -204,7 +193,7 @@ class LSTMCell(Cell):
     Shapes: x (*Bs, input_size) -> h and c (*Bs, hidden_size); ``state`` is such a pair, zeros unless given
     Dtypes: x, state, the parameters and the results float32 or float64, all alike.
     Raises:
-        DomainError: a size is below 1, or ``state`` is no pair.
+        DomainError: when called, ``state`` is no pair.
         ShapeError: when called, x or state does not fit.
         DTypeError: when called, x or state has another dtype than the parameters.
 
@@ -215,18 +204,7 @@ class LSTMCell(Cell):
     ((5, 2), (5, 2))
     """
 
-    GATES: ClassVar[int] = 4
-    KEPT: ClassVar[int] = 2
-
-    input_size: int
-    hidden_size: int
-    _: KW_ONLY
-    bias: bool = True
-
-    @property
-    def step(self) -> Step:
-        """What the cell computes."""
-        return lstm
+    UNIT: ClassVar[Unit] = LSTM_UNIT
 
     def __call__(  # type: ignore[override]  # a pair, as PyTorch's
         self, p: Params, x: AnyVar, ctx: Context | None = None, *, state: tuple[AnyVar, AnyVar] | None = None

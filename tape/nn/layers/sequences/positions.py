@@ -8,16 +8,17 @@ import numpy as np
 from .... import ops
 from ....errors import ShapeError
 from ....ops.attention.positions import turns
+from ....record.kinds.values import POSITIVE
 from ....var.var import AnyVar
-from ...checks import refuse, require_at_least
 from ...context import Context
 from ...initializers import normal
+from ...kinds import SIZE
 from ...layer import Layer, Params, parameter
 from ...parameters import Parameter
 
 
 @dataclass(frozen=True)
-class LearnedPositions(Layer):
+class LearnedPositions(Layer, kinds={"max_length": SIZE, "size": SIZE}):
     """``x + weight[:n]``: one row for each position below ``max_length``, which starts as N(0, 0.02).
 
     Source: Radford, Narasimhan, Salimans and Sutskever (2018), Improving language understanding by generative
@@ -25,7 +26,6 @@ class LearnedPositions(Layer):
     Shapes: x (*Bs, n, size) -> (*Bs, n, size)
     Dtypes: x, weight and the result float32 or float64, all alike.
     Raises:
-        DomainError: a size is below 1.
         ShapeError: when called, x has other features, or more than ``max_length`` positions.
         DTypeError: when called, x has another dtype than weight.
 
@@ -37,10 +37,6 @@ class LearnedPositions(Layer):
 
     max_length: int
     size: int
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_at_least(self, 1, "max_length", "size")
 
     def own_parameters(self) -> dict[str, Parameter]:
         """``weight``."""
@@ -58,17 +54,24 @@ class LearnedPositions(Layer):
         return ops.add(x, ops.broadcast_to(rows, shape))
 
 
-@dataclass(frozen=True)
-class SinusoidalPositions(Layer):
-    """``x + table``: at position t ``sin(t / base ** (2 i / size))`` in column 2 i and the cosine in column 2 i + 1.
+class Positions(Layer, kinds={"base": POSITIVE}):
+    """What has a period for each pair of features, from 2 pi up to ``base`` times that.
 
-    Source: Vaswani and others (2017), section 3.5.
     Shapes: x (*Bs, n, size) -> (*Bs, n, size); size is even
     Dtypes: x and the result float32 or float64, alike.
     Raises:
-        DomainError: ``base`` is not positive and finite.
         ShapeError: when called, x has an odd number of features, or no axis for them.
         DTypeError: when called, x holds no floats.
+    """
+
+    base: float
+
+
+@dataclass(frozen=True)
+class SinusoidalPositions(Positions):
+    """``x + table``: at position t ``sin(t / base ** (2 i / size))`` in column 2 i and the cosine in column 2 i + 1.
+
+    Source: Vaswani and others (2017), section 3.5.
 
     >>> from dgrr.tape import Tape, nn
     >>> nn.SinusoidalPositions()({}, Tape().leaf(np.zeros((2, 2)))).numpy().round(4)
@@ -77,10 +80,6 @@ class SinusoidalPositions(Layer):
     """
 
     base: float = 10000.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _require_base(self)
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """The same shape."""
@@ -94,18 +93,12 @@ class SinusoidalPositions(Layer):
 
 
 @dataclass(frozen=True)
-class Rotary(Layer):
+class Rotary(Positions):
     """Pairs of features turned by an angle that grows with the position: `ops.rotary` as a layer.
 
     Give it to ``MultiHeadAttention(rotary=…)``, which turns the queries and keys of each head by it.
 
     Source: Su, Lu, Pan, Murtadha, Wen and Liu (2021); torchtune.modules.RotaryPositionalEmbeddings is interleaved.
-    Shapes: x (*Bs, n, size) -> (*Bs, n, size); size is even
-    Dtypes: x and the result float32 or float64, alike.
-    Raises:
-        DomainError: ``base`` is not positive and finite.
-        ShapeError: when called, x has an odd number of features, or no axis for them.
-        DTypeError: when called, x holds no floats.
 
     >>> from dgrr.tape import Tape, nn
     >>> nn.Rotary()({}, Tape().leaf([[1.0, 0.0], [1.0, 0.0]])).numpy().round(4)
@@ -117,17 +110,8 @@ class Rotary(Layer):
     _: KW_ONLY
     interleaved: bool = False
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _require_base(self)
-
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """The same shape."""
         y: Any = ops.rotary(x, self.base, 0, self.interleaved)  # pyright: ignore[reportUnknownVariableType]
         made: AnyVar = y
         return made
-
-
-def _require_base(layer: SinusoidalPositions | Rotary) -> None:
-    if not 0 < layer.base < float("inf"):
-        raise refuse(layer, "base", "a positive finite number")

@@ -6,15 +6,16 @@ from typing import Any, ClassVar, cast
 
 from .... import ops
 from ....errors import DTypeError, ShapeError
+from ....record.kinds.values import PROBABILITY
 from ....values.dtypes import boolean
 from ....var.var import AnyVar, Var
-from ...checks import require_at_least, require_probability
 from ...context import Context
 from ...initializers import uniform_fan_in
-from ...layer import Layer, Params, parameter
+from ...kinds import SIZE, either
+from ...layer import Params, parameter
 from ...parameters import Parameter
 from ..dropout import dropped
-from .cells import ACTIVATIONS, Memory, Step, elman, gru, listed, lstm, projected, require_activation, zeros_beside
+from .cells import ELMAN, GRU_UNIT, LSTM_UNIT, Memory, Stepped, Unit, listed, projected, zeros_beside
 
 
 def along(x: AnyVar, axis: int) -> list[AnyVar]:
@@ -33,30 +34,21 @@ def _placed(value: Any, x: AnyVar) -> AnyVar:
     return made
 
 
-class Recurrent(Layer):
-    """What recurrent layers have in common: PyTorch's sizes, options and names of parameters."""
+class Recurrent(Stepped, kinds={"num_layers": SIZE, "dropout": PROBABILITY}):
+    """What recurrent layers have in common: PyTorch's sizes, options and names of parameters.
 
-    GATES: ClassVar[int] = 1
-    KEPT: ClassVar[int] = 1
+    Shapes: x (n, batch, input_size) -> (n, batch, D hidden_size), as in `RNN`
+    Dtypes: x, state, the parameters and the result float32 or float64, all alike; mask bool.
+    Raises:
+        DomainError: when called, dropout needs a context and none is given.
+        ShapeError: when called, x, state or mask does not fit, or n is 0.
+        DTypeError: when called, they have other dtypes.
+    """
 
-    input_size: int
-    hidden_size: int
     num_layers: int
-    bias: bool
     batch_first: bool
     dropout: float
     bidirectional: bool
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_at_least(self, 1, "input_size", "hidden_size", "num_layers")
-        require_probability(self, "dropout")
-        require_activation(self)
-
-    @property
-    def step(self) -> Step:
-        """What a cell computes."""
-        raise NotImplementedError
 
     def _passes(self) -> Iterator[tuple[int, str]]:
         """The number of each layer with the ending of the names of its parameters, once for each direction."""
@@ -65,7 +57,8 @@ class Recurrent(Layer):
 
     def own_parameters(self) -> dict[str, Parameter]:
         """``weight_ih_l0``, ``weight_hh_l0``, ``bias_ih_l0``, ``bias_hh_l0``, then ``…_l0_reverse``, ``…_l1``."""
-        rows, start, named = self.GATES * self.hidden_size, uniform_fan_in(self.hidden_size), dict[str, Parameter]()
+        rows, start = self.unit.gates * self.hidden_size, uniform_fan_in(self.hidden_size)
+        named = dict[str, Parameter]()
         for number, ending in self._passes():
             features = self.hidden_size * (1 + self.bidirectional) if number else self.input_size
             named[f"weight_ih{ending}"] = Parameter((rows, features), start)
@@ -109,7 +102,7 @@ class Recurrent(Layer):
         """One layer in one direction: h at each place, and the state at the end."""
         bias_ih, bias_hh = (parameter(p, self, f"bias_{of}{ending}") if self.bias else None for of in ("ih", "hh"))
         inputs = along(projected(x, parameter(p, self, f"weight_ih{ending}"), bias_ih), time)
-        weight, step, found = parameter(p, self, f"weight_hh{ending}"), self.step, dict[int, AnyVar]()
+        weight, step, found = parameter(p, self, f"weight_hh{ending}"), self.unit.step, dict[int, AnyVar]()
         places = range(len(inputs))
         for t in reversed(places) if ending.endswith("_reverse") else places:
             new = step(inputs[t], state, weight, bias_hh)
@@ -126,13 +119,13 @@ class Recurrent(Layer):
         """The state before the first place, of each layer and direction."""
         count = self.num_layers * (1 + self.bidirectional)
         if state is None:
-            return [(zeros_beside(x, batch, self.hidden_size),) * self.KEPT] * count
-        whole = listed(self, state, self.KEPT, (count, batch, self.hidden_size))
+            return [(zeros_beside(x, batch, self.hidden_size),) * self.unit.kept] * count
+        whole = listed(self, state, self.unit.kept, (count, batch, self.hidden_size))
         return list(zip(*[along(_placed(part, x), 0) for part in whole], strict=True))
 
     def _stacked(self, ends: list[Memory]) -> Any:
         made = tuple([ops.stack(list(parts), 0) for parts in zip(*ends, strict=True)])
-        return made[0] if self.KEPT == 1 else made
+        return made[0] if self.unit.kept == 1 else made
 
     def _require_sequences(self, x: AnyVar, mask: Any) -> None:
         shape = tuple(x.shape)
@@ -149,7 +142,7 @@ class Recurrent(Layer):
 
 
 @dataclass(frozen=True)
-class RNN(Recurrent):
+class RNN(Recurrent, kinds={"nonlinearity": either("tanh", "relu")}):
     """`RNNCell` along sequences, in ``num_layers`` layers, each of which reads the one below.
 
     A ``bidirectional`` layer also runs from the end, with weights of its own, and gives both states side by side.
@@ -161,12 +154,6 @@ class RNN(Recurrent):
     Shapes: x (n, batch, input_size) -> (n, batch, D hidden_size), D 2 if ``bidirectional``, else 1; ``state``
         (D num_layers, batch, hidden_size), zeros unless given; ``mask`` (n, batch); with ``batch_first`` x, mask and
         the result begin with batch, n
-    Dtypes: x, state, the parameters and the result float32 or float64, all alike; mask bool.
-    Raises:
-        DomainError: a size is below 1, ``dropout`` is outside 0 to 1, ``nonlinearity`` is neither "tanh" nor "relu",
-            or dropout needs a context and none is given.
-        ShapeError: when called, x, state or mask does not fit, or n is 0.
-        DTypeError: when called, they have other dtypes.
 
     >>> import numpy as np
     >>> from dgrr.tape import Tape, nn
@@ -187,31 +174,14 @@ class RNN(Recurrent):
     bidirectional: bool = False
 
     @property
-    def step(self) -> Step:
-        """What a cell computes."""
-        return elman(ACTIVATIONS[self.nonlinearity])
+    def unit(self) -> Unit:
+        """What is computed at each place."""
+        return ELMAN[self.nonlinearity]
 
 
 @dataclass(frozen=True)
-class GRU(Recurrent):
-    """`GRUCell` along sequences; everything else is as in `RNN`.
-
-    Source: Cho and others (2014); torch.nn.GRU, whose names, layouts and defaults these are.
-    Shapes: x (n, batch, input_size) -> (n, batch, D hidden_size), as in `RNN`
-    Dtypes: x, state, the parameters and the result float32 or float64, all alike; mask bool.
-    Raises:
-        DomainError: a size is below 1, ``dropout`` is outside 0 to 1, or it needs a context and none is given.
-        ShapeError: when called, x, state or mask does not fit, or n is 0.
-        DTypeError: when called, they have other dtypes.
-
-    >>> import numpy as np
-    >>> from dgrr.tape import Tape, nn
-    >>> tape, layer = Tape(), nn.GRU(3, 2, bidirectional=True)
-    >>> layer(tape.params(layer.init(seed=0)), tape.const(np.ones((5, 1, 3), np.float32))).shape
-    (5, 1, 4)
-    """
-
-    GATES: ClassVar[int] = 3
+class Gated(Recurrent):
+    """A recurrent layer without options of its own."""
 
     input_size: int
     hidden_size: int
@@ -222,23 +192,31 @@ class GRU(Recurrent):
     dropout: float = 0.0
     bidirectional: bool = False
 
-    @property
-    def step(self) -> Step:
-        """What a cell computes."""
-        return gru
+
+@dataclass(frozen=True)
+class GRU(Gated):
+    """`GRUCell` along sequences; everything else is as in `RNN`.
+
+    Source: Cho and others (2014); torch.nn.GRU, whose names, layouts and defaults these are.
+
+    >>> import numpy as np
+    >>> from dgrr.tape import Tape, nn
+    >>> tape, layer = Tape(), nn.GRU(3, 2, bidirectional=True)
+    >>> layer(tape.params(layer.init(seed=0)), tape.const(np.ones((5, 1, 3), np.float32))).shape
+    (5, 1, 4)
+    """
+
+    UNIT: ClassVar[Unit] = GRU_UNIT
 
 
 @dataclass(frozen=True)
-class LSTM(Recurrent):
+class LSTM(Gated):
     """`LSTMCell` along sequences; everything else is as in `RNN`. ``state`` is the pair (h, c).
 
     Source: Hochreiter and Schmidhuber (1997), with the forget gate of Gers, Schmidhuber and Cummins (2000);
         torch.nn.LSTM, whose names, layouts and defaults these are.
-    Shapes: x (n, batch, input_size) -> (n, batch, D hidden_size), as in `RNN`
-    Dtypes: x, state, the parameters and the result float32 or float64, all alike; mask bool.
     Raises:
-        DomainError: a size is below 1, ``dropout`` is outside 0 to 1, it needs a context and none is given, or
-            ``state`` is no pair.
+        DomainError: when called, dropout needs a context and none is given, or ``state`` is no pair.
         ShapeError: when called, x, state or mask does not fit, or n is 0.
         DTypeError: when called, they have other dtypes.
 
@@ -251,19 +229,4 @@ class LSTM(Recurrent):
     ((1, 5, 2), (1, 1, 2), (1, 1, 2))
     """
 
-    GATES: ClassVar[int] = 4
-    KEPT: ClassVar[int] = 2
-
-    input_size: int
-    hidden_size: int
-    num_layers: int = 1
-    _: KW_ONLY
-    bias: bool = True
-    batch_first: bool = False
-    dropout: float = 0.0
-    bidirectional: bool = False
-
-    @property
-    def step(self) -> Step:
-        """What a cell computes."""
-        return lstm
+    UNIT: ClassVar[Unit] = LSTM_UNIT

@@ -5,8 +5,8 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import cast
 
 from ....var.var import AnyVar
-from ...checks import require_at_least
 from ...context import Context
+from ...kinds import SIZE
 from ...layer import Layer, Params, Step, as_layer
 from ..activation import GELU
 from ..dropout import Dropout
@@ -17,7 +17,7 @@ from .positions import Rotary
 
 
 @dataclass(frozen=True)
-class TransformerBlock(Layer):
+class TransformerBlock(Layer, kinds={"hidden": SIZE}):
     """Attention, then two linear layers, each added to what it reads, with norms and dropout.
 
     With ``pre_norm`` each reads ``norm(x)``, else the sum is normalised.
@@ -30,8 +30,8 @@ class TransformerBlock(Layer):
         num_heads, n, n), ``key_mask`` (*Bs, n)
     Dtypes: x, the parameters and the result float32 or float64, all alike; mask bool, or as they are; key_mask bool.
     Raises:
-        DomainError: a size or a probability that one of its parts refuses; or it has dropout and is called without a
-            context.
+        DomainError: one of its parts refuses a size or a probability; or, when called, it has dropout and no context is
+            given.
         ShapeError: when called, x or a mask does not fit.
         DTypeError: the activation is neither a layer nor a function of x alone; or, when called, x or a mask has
             another dtype than the parameters, or holds no floats.
@@ -57,7 +57,6 @@ class TransformerBlock(Layer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_at_least(self, 1, "hidden")
         object.__setattr__(self, "activation", as_layer("TransformerBlock: argument 'activation'", self.activation))
         self.children()
 

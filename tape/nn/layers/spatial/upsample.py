@@ -1,27 +1,47 @@
 """Spatial axes of other sizes, made from the elements that there are, and borders around them."""
 
 from dataclasses import KW_ONLY, dataclass
-from math import isfinite
+from math import inf, nan
 
 from .... import ops
 from ....errors import DomainError
 from ....numerics.sizes import Sizes
+from ....record.kinds.values import Values
 from ....var.var import AnyVar
-from ...checks import Spatial, refuse, require_at_least
 from ...context import Context
+from ...kinds import SIZE, Both
 from ...layer import Layer, Params
+from ...op_layer import OpLayer
+from .spatial import KERNEL
+
+SCALES = Values(
+    "a tuple of finite numbers above 0, one for each axis",
+    lambda scales: bool(scales) and all(0 < scale < inf for scale in scales),
+    ((), (0.0,), (2.0, -1.0), (inf,), (1.0, nan)),
+)
+TWO = Values("a tuple of two ints", lambda sizes: len(sizes) == 2, ((3, 3, 3), (3,)))
+PAIRS = Values(
+    "a tuple of pairs (before, behind)", lambda pairs: all(len(pair) == 2 for pair in pairs), (((1, 2, 3),), ((1,),))
+)
+
+
+class Resized(OpLayer):
+    """Axes of other sizes.
+
+    Raises:
+        ShapeError: when called, x has too few axes, or an empty one.
+        DTypeError: when called, x holds no floats.
+    """
 
 
 @dataclass(frozen=True)
-class Upsample(Spatial):
+class Upsample(Resized, op=ops.interpolate, kinds={"size": KERNEL, "scale_factor": SCALES}):
     """The last axes with other sizes, ``size`` or ``scale_factor`` times their own, by a mode of `ops.interpolate`.
 
     Source: torch.nn.Upsample; ``antialias`` is that of torch.nn.functional.interpolate.
     Shapes: x (*Bs, *spatial) -> (*Bs, *sizes); ``size``, or each spatial size times its ``scale_factor``, rounded down
-    Dtypes: x and the result float32 or float64, alike.
     Raises:
-        DomainError: not one of the two is given, or it is not in its range; when called, the mode is none, or it does
-            not take what was given.
+        DomainError: not one of the two is given; or, when called, the mode is none, or it does not take what was given.
         ShapeError: when called, x has too few axes, or an empty one, or the mode takes another number of them.
         DTypeError: when called, x holds no floats.
 
@@ -39,30 +59,17 @@ class Upsample(Spatial):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if (self.scale_factor is None) == (self.size is None):
-            raise DomainError(
-                "Upsample: arguments 'size' and 'scale_factor': expected one of the two, "
-                f"got {self.size!r} and {self.scale_factor!r}"
-            )
-        if self.size is not None:
-            self.numbers("size", 1, None)
-        elif not self.scale_factor or not all(isfinite(scale) and scale > 0 for scale in self.scale_factor):
-            raise refuse(self, "scale_factor", "a tuple of finite numbers above 0, one for each axis")
-
-    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
-        """(…, *spatial) to (…, *spatial)."""
-        return ops.interpolate(x, self.size, self.scale_factor, self.mode, self.align_corners, self.antialias)
+        _require_one(self, "size", "scale_factor")
 
 
 @dataclass(frozen=True)
-class UpsampleNearest(Spatial):
+class UpsampleNearest(Resized, op=ops.upsample_nearest, kinds={"scale_factor": KERNEL, "size": KERNEL}):
     """Elements repeated: ``scale_factor`` times along each of the last axes, or so that their sizes become ``size``.
 
     Source: torch.nn.Upsample with mode "nearest".
     Shapes: x (*Bs, *spatial) -> (*Bs, *sizes); ``size``, or each spatial size times its ``scale_factor``
-    Dtypes: x and the result float32 or float64, alike.
     Raises:
-        DomainError: not one of the two is given, or it is no tuple of ints of at least 1.
+        DomainError: not one of the two is given.
         ShapeError: when called, x has too few axes, or an empty one.
         DTypeError: when called, x holds no floats.
 
@@ -76,29 +83,15 @@ class UpsampleNearest(Spatial):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if (self.scale_factor is None) == (self.size is None):
-            raise DomainError(
-                "UpsampleNearest: arguments 'scale_factor' and 'size': expected one of the two, "
-                f"got {self.scale_factor!r} and {self.size!r}"
-            )
-        self.numbers("size" if self.scale_factor is None else "scale_factor", 1, None)
-
-    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
-        """(…, *spatial) to (…, *spatial)."""
-        return ops.upsample_nearest(x, self.scale_factor, self.size)
+        _require_one(self, "scale_factor", "size")
 
 
 @dataclass(frozen=True)
-class UpsampleBilinear(Spatial):
+class UpsampleBilinear(Resized, op=ops.upsample_bilinear, kinds={"size": Both(KERNEL, TWO)}):
     """The last two axes interpolated to ``size``; with ``align_corners`` the corners keep their values.
 
     Source: torch.nn.Upsample with mode "bilinear".
     Shapes: x (*Bs, H, W) -> (*Bs, *size)
-    Dtypes: x and the result float32 or float64, alike.
-    Raises:
-        DomainError: ``size`` is no tuple of two ints of at least 1.
-        ShapeError: when called, x has too few axes, or an empty one.
-        DTypeError: when called, x holds no floats.
 
     >>> from dgrr.tape import Tape, nn
     >>> nn.UpsampleBilinear((1, 4))({}, Tape().leaf([[0.0, 2.0]])).numpy()
@@ -109,25 +102,25 @@ class UpsampleBilinear(Spatial):
     _: KW_ONLY
     align_corners: bool = False
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if len(self.numbers("size", 1, None)) != 2:
-            raise refuse(self, "size", "a tuple of two ints")
 
-    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
-        """(…, h, w) to (…, *size)."""
-        return ops.upsample_bilinear(x, self.size, self.align_corners)
+def _require_one(layer: Upsample | UpsampleNearest, *arguments: str) -> None:
+    first, second = (getattr(layer, argument) for argument in arguments)
+    if (first is None) == (second is None):
+        raise DomainError(
+            f"{type(layer).__name__}: arguments {' and '.join(map(repr, arguments))}: expected one of the two, "
+            f"got {first!r} and {second!r}"
+        )
 
 
 @dataclass(frozen=True)
-class Pad(Layer):
+class Pad(Layer, kinds={"widths": PAIRS}):
     """The last axes between borders: (before, behind) for each, negative ones cut off, filled as `ops.pad` fills them.
 
     Source: torch.nn.ZeroPad2d, ConstantPad2d, ReflectionPad2d, ReplicationPad2d, CircularPad2d and their like.
     Shapes: x (*Bs, *spatial) -> (*Bs, *sizes); ``before + size + behind`` on each of as many axes as there are widths
     Dtypes: x and the result float32, float64, int64 or bool, alike.
     Raises:
-        DomainError: ``widths`` is no tuple of pairs; when called, ``mode`` is none.
+        DomainError: when called, ``mode`` is none.
         ShapeError: when called, x has fewer axes than widths, or fewer elements than are cut off.
 
     >>> from dgrr.tape import Tape, nn
@@ -139,25 +132,19 @@ class Pad(Layer):
     value: float = 0.0
     mode: str = "constant"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if any(len(pair) != 2 for pair in self.widths):
-            raise refuse(self, "widths", "a tuple of pairs (before, behind)")
-
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """(…, *spatial) to (…, *spatial)."""
         return ops.pad(x, ((0, 0),) * (len(x.shape) - len(self.widths)) + self.widths, self.value, self.mode)
 
 
 @dataclass(frozen=True)
-class PixelShuffle(Layer):
+class PixelShuffle(OpLayer, op=ops.pixel_shuffle, kinds={"upscale_factor": SIZE}):
     """Channels spread over planes that are ``upscale_factor`` times as high and wide: `ops.pixel_shuffle`.
 
     Source: torch.nn.PixelShuffle.
     Shapes: x (*Bs, C, H, W) -> (*Bs, C / r², r H, r W); r is ``upscale_factor``
     Dtypes: x and the result float32, float64, int64 or bool, alike.
     Raises:
-        DomainError: the factor is no int of at least 1.
         ShapeError: when called, x has too few axes, or r² does not divide its channels.
 
     >>> from dgrr.tape import Tape, nn
@@ -167,24 +154,15 @@ class PixelShuffle(Layer):
 
     upscale_factor: int
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_at_least(self, 1, "upscale_factor")
-
-    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
-        """(…, C, H, W) to (…, C / r², r H, r W)."""
-        return ops.pixel_shuffle(x, self.upscale_factor)
-
 
 @dataclass(frozen=True)
-class PixelUnshuffle(Layer):
+class PixelUnshuffle(OpLayer, op=ops.pixel_unshuffle, kinds={"downscale_factor": SIZE}):
     """The inverse of `PixelShuffle`: blocks of cells become channels.
 
     Source: torch.nn.PixelUnshuffle.
     Shapes: x (*Bs, C, H, W) -> (*Bs, C r², H / r, W / r); r is ``downscale_factor``
     Dtypes: x and the result float32, float64, int64 or bool, alike.
     Raises:
-        DomainError: the factor is no int of at least 1.
         ShapeError: when called, x has too few axes, or r does not divide its height and width.
 
     >>> from dgrr.tape import Tape, nn
@@ -193,11 +171,3 @@ class PixelUnshuffle(Layer):
     """
 
     downscale_factor: int
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_at_least(self, 1, "downscale_factor")
-
-    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
-        """(…, C, H, W) to (…, C r², H / r, W / r)."""
-        return ops.pixel_unshuffle(x, self.downscale_factor)

@@ -48,7 +48,7 @@ def on_arrays(call: C) -> C:
         ctx = rest[0] if rest else more.get("ctx")
         if ctx is not None and takes_context and not isinstance(ctx, Context):
             raise no_context(self, call, ctx)
-        if type(p) is Scope or not _plain(p, x):
+        if type(p) is Scope or not _of_arrays(p, x):
             asked = p if type(p) is Scope and p.layer is self else Scope(p, "", self)
             return call(self, asked, x, *rest, **more)
         tape: Tape[Any] = x.tape if isinstance(x, Var) else Tape()
@@ -71,7 +71,7 @@ def no_context(layer: Any, call: Callable[..., Any], given: Any) -> DTypeError:
     return DTypeError(f"{layer!r}: argument 'ctx': expected a Context or None, got {type(given).__name__}; {hint}")
 
 
-def _plain(p: Any, x: Any) -> bool:
+def _of_arrays(p: Any, x: Any) -> bool:
     """Whether parameters are arrays, and so the model is to be evaluated; without any, whether its input is one."""
     if not isinstance(p, Mapping) or isinstance(p, Constants):
         return False

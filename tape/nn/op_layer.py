@@ -1,0 +1,44 @@
+"""Layers that are an op: their fields are its attributes, by the same names."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, ClassVar, cast
+
+from ..var.var import AnyVar, Var
+from .context import Context
+from .layer import F, Features, In, Layer, Out, Params, S, SameShape
+
+
+class OpLayer(Layer[In, Out]):
+    """``op(x, …)``, with the fields for attributes.
+
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DTypeError: when called, x holds no floats.
+    """
+
+    op: ClassVar[Callable[..., Any]]
+
+    def __init_subclass__(cls, op: Callable[..., Any] | None = None, **options: Any) -> None:
+        """Keep the op."""
+        super().__init_subclass__(**options)
+        if op is not None:
+            cls.op = staticmethod(op)
+
+    def _attributes(self) -> Mapping[str, Any]:
+        """The attributes of the op by name."""
+        return {field.name: getattr(self, field.name) for field in fields(cast(Any, self))}
+
+    def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
+        """The op's result."""
+        y: AnyVar = self.op(x, **self._attributes())
+        return y
+
+
+class Activation(SameShape[Features], OpLayer[Features, Features]):
+    """An op of each place as a layer."""
+
+    def __call__(self, p: Params, x: Var[F, *S], ctx: Context | None = None) -> Var[F, *S]:
+        """The same shape."""
+        y: Var[F, *S] = self.op(x, **self._attributes())
+        return y

@@ -38,6 +38,12 @@ ROLES = ("weight", "bias", "norm", "embedding", "slope")
 Parameters = Mapping[str, Parameter]
 
 
+def weight_and_bias(shape: tuple[int, ...], start: Initialiser, biases: int) -> dict[str, Parameter]:
+    """``weight`` and, if there are ``biases``, so many in ``bias``, which start alike."""
+    named = {"weight": Parameter(shape, start)}
+    return {**named, "bias": Parameter((biases,), start, "bias")} if biases else named
+
+
 @dataclass(frozen=True)
 class Having:
     """Whether a parameter of a model has one of some roles: a predicate of its name and value, as trainers take it."""

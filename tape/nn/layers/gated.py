@@ -11,7 +11,7 @@ from ..context import Context
 from ..initializers import constant, uniform_fan_in
 from ..kinds import SIZE
 from ..layer import Layer, Params, parameter
-from ..parameters import Parameter
+from ..parameters import Parameter, weight_and_bias
 from .linear import Linear
 
 
@@ -135,8 +135,8 @@ class Bilinear(Layer, kinds={"in1_features": SIZE, "in2_features": SIZE, "out_fe
     def own_parameters(self) -> dict[str, Parameter]:
         """``weight``, (out_features, in1_features, in2_features), and, unless switched off, ``bias``."""
         start = uniform_fan_in(self.in1_features)
-        named = {"weight": Parameter((self.out_features, self.in1_features, self.in2_features), start)}
-        return {**named, "bias": Parameter((self.out_features,), start, "bias")} if self.bias else named
+        shape = (self.out_features, self.in1_features, self.in2_features)
+        return weight_and_bias(shape, start, self.out_features if self.bias else 0)
 
     def __call__(  # type: ignore[override]  # a second input
         self, p: Params, x: AnyVar, ctx: Context | None = None, *, other: AnyVar

@@ -11,7 +11,7 @@ from ...var.var import Var
 from ..context import Context
 from ..initializers import uniform_fan_in
 from ..layer import F, In, Layer, Out, Params, S, parameter
-from ..parameters import Parameter
+from ..parameters import Parameter, weight_and_bias
 
 
 @dataclass(frozen=True, init=False)
@@ -47,8 +47,7 @@ class Linear(Layer[In, Out]):
     def own_parameters(self) -> dict[str, Parameter]:
         """``weight`` and, unless switched off, ``bias``."""
         start = uniform_fan_in(self.in_features)
-        named = {"weight": Parameter((self.out_features, self.in_features), start)}
-        return {**named, "bias": Parameter((self.out_features,), start, "bias")} if self.bias else named
+        return weight_and_bias((self.out_features, self.in_features), start, self.out_features if self.bias else 0)
 
     def __call__(self, p: Params, x: Var[F, *S, In], ctx: Context | None = None) -> Var[F, *S, Out]:
         """(…, in_features) to (…, out_features)."""

@@ -21,8 +21,8 @@ PROJECTIONS = ("q", "k", "v", "o")
 
 
 KINDS = {
-    "embed_dim": multiple_of("num_heads"),
     "num_heads": multiple_of("num_kv_heads"),
+    "embed_dim": multiple_of("num_heads"),
     **dict.fromkeys(("num_kv_heads", "kdim", "vdim"), SIZE),
     "dropout": PROBABILITY,
     **SCORES,

@@ -16,7 +16,7 @@ from ...context import Context
 from ...initializers import uniform_fan_in
 from ...kinds import SIZE, multiple_of
 from ...layer import Params, parameter
-from ...parameters import Parameter
+from ...parameters import Parameter, weight_and_bias
 from .spatial import BORDER, KERNEL, STEPS, EachAxis, Spatial
 
 PADDING_MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
@@ -62,8 +62,7 @@ class Convolution(Spatial, kinds={**CHANNELS, **SIZES}):
     def _weight_and_bias(self, channels: Sizes) -> dict[str, Parameter]:
         kernel = self.sizes(self.kernel_size)
         start = uniform_fan_in(channels[1] * prod(kernel))
-        named = {"weight": Parameter((*channels, *kernel), start)}
-        return {**named, "bias": Parameter((self.out_channels,), start, "bias")} if self.bias else named
+        return weight_and_bias((*channels, *kernel), start, self.out_channels if self.bias else 0)
 
     def _values(self, p: Params) -> tuple[AnyVar, AnyVar | None]:
         return parameter(p, self, "weight"), parameter(p, self, "bias") if self.bias else None
@@ -126,8 +125,9 @@ class Conv(Convolution, kinds=PADDING):
     def _sides(self, kernel: Sizes) -> tuple[tuple[int, int], ...]:
         if not isinstance(self.padding, str):
             return per_side(self.padding, len(kernel)) or ()
-        reach = [d * (k - 1) for k, d in zip(kernel, each(self.dilation, len(kernel)), strict=True)]
-        return tuple((n // 2, n - n // 2) for n in reach if self.padding == "same") or ((0, 0),) * len(kernel)
+        dilation = each(self.dilation, len(kernel))
+        reach = [d * (k - 1) if self.padding == "same" else 0 for k, d in zip(kernel, dilation, strict=True)]
+        return tuple((n // 2, n - n // 2) for n in reach)
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def _signature(
 
 def rewritten(doc: str) -> str:
     """A docstring as reStructuredText."""
-    if not re.search(r"^Source:", doc, re.MULTILINE):
+    if not re.search("^(Source|Shapes):", doc, re.MULTILINE):
         return _sections(doc)
     parts = described(doc)
     fields = [line for fact, entries in parts.facts.items() for line in _fields(fact, entries)]

@@ -1,8 +1,7 @@
 """Layers that are an op: their fields are its attributes, by the same names."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from ..var.var import AnyVar, Var
 from .context import Context
@@ -26,8 +25,8 @@ class OpLayer(Layer[In, Out]):
             cls.op = staticmethod(op)
 
     def _attributes(self) -> Mapping[str, Any]:
-        """The attributes of the op by name."""
-        return {field.name: getattr(self, field.name) for field in fields(cast(Any, self))}
+        """The attributes of the op by name: the fields, which are all that a frozen dataclass holds."""
+        return vars(self)
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """The op's result."""

@@ -17,7 +17,7 @@ class Described:
 
     Numbers, bools, strings and tuples of them become plain values of the types that the fields are said to be, or are
     refused; then each field that is not None is held to its kind. Fields of other types are left as they are. A class
-    with a ``__post_init__`` of its own calls this one first.
+    with a ``__post_init__`` of its own calls this one first; one with slots cannot be checked.
 
     Of ``Shapes:``, ``Dtypes:`` and ``Raises:`` a docstring has what it says itself, else what its nearest base says;
     what the fields refuse stands above the other errors.
@@ -58,7 +58,7 @@ class Described:
             value = getattr(self, name)
             if not kind.takes(value):
                 object.__setattr__(self, name, _converted(f"{type(self).__name__}: argument {name!r}", kind, value))
-        given = {field.name: getattr(self, field.name) for field in fields(cast(Any, self))}
+        given = vars(self)
         for name, values in self.kinds.items():
             if given[name] is not None:
                 values.require(type(self).__name__, name, given)

@@ -11,9 +11,7 @@ from .layer import F, Features, In, Layer, Out, Params, S, SameShape
 class OpLayer(Layer[In, Out]):
     """``op(x, …)``, with the fields for attributes.
 
-    Dtypes: x and the result float32 or float64, alike.
-    Raises:
-        DTypeError: when called, x holds no floats.
+    Dtypes: x and the result float32, float64, int64 or bool, alike.
     """
 
     op: ClassVar[Callable[..., Any]]
@@ -34,7 +32,16 @@ class OpLayer(Layer[In, Out]):
         return y
 
 
-class Activation(SameShape[Features], OpLayer[Features, Features]):
+class FloatOpLayer(OpLayer[In, Out]):
+    """An op of floats.
+
+    Dtypes: x and the result float32 or float64, alike.
+    Raises:
+        DTypeError: when called, x holds no floats.
+    """
+
+
+class Activation(SameShape[Features], FloatOpLayer[Features, Features]):
     """An op of each place as a layer."""
 
     def __call__(self, p: Params, x: Var[F, *S], ctx: Context | None = None) -> Var[F, *S]:

@@ -7,7 +7,7 @@ from inspect import cleandoc, get_annotations
 from typing import Any, ClassVar, cast, get_type_hints
 
 from ..errors import DomainError, DTypeError
-from .description import Facts, describe_fields, described
+from .description import Facts, describe_fields, described, inherited_facts
 from .kinds import Kind, require_in_range
 from .refusals import Kinds, examples
 
@@ -19,8 +19,8 @@ class Described:
     refused; then each field that is not None is held to its kind. Fields of other types are left as they are. A class
     with a ``__post_init__`` of its own calls this one first; one with slots cannot be checked.
 
-    Of ``Shapes:``, ``Dtypes:`` and ``Raises:`` a docstring has what it says itself, else what its nearest base says;
-    what the fields refuse stands above the other errors.
+    Of ``Shapes:``, ``Dtypes:`` and each error of ``Raises:`` a docstring has what it says itself, else what its nearest
+    base says; what the fields refuse stands above the other errors.
 
     >>> from dataclasses import dataclass
     >>> from dgrr.tape.record.kinds.values import POSITIVE
@@ -36,7 +36,7 @@ class Described:
     kinds: ClassVar[Kinds] = {}
     """Which values each field takes; those of the bases are among them."""
     _facts: ClassVar[Facts] = {}
-    """The facts that a class says itself, which one below need not repeat."""
+    """What a class and its bases say, which one below need not repeat."""
 
     def __init_subclass__(cls, kinds: Kinds | None = None, **options: Any) -> None:
         """Keep the kinds, and complete the docstring. Raises TypeError for a kind of what is no field."""
@@ -79,13 +79,13 @@ def merged(cls: type[Any], attribute: str) -> dict[str, Any]:
 
 def _complete(cls: Any, names: list[str]) -> None:
     """The docstring of a class with what follows from its bases and kinds, if it has one of its own."""
-    own = vars(cls).get("__doc__")
-    if own is None:  # as under ``-OO``
+    written = vars(cls).get("__doc__")
+    if written is None:  # as under ``-OO``
         return
-    doc, inherited = cleandoc(own), merged(cls, "_facts")
-    said = {name: entries for name, entries in described(doc).facts.items() if name != "Source"}
-    cls._facts = {**vars(cls).get("_facts", {}), **said}
-    if inherited or said or cls.kinds:
+    doc, inherited = cleandoc(written), merged(cls, "_facts")
+    own = {name: said for name, said in described(doc).facts.items() if name != "Source"}
+    cls._facts = inherited_facts(inherited, own)
+    if cls._facts or cls.kinds:
         cls.__doc__ = str(describe_fields(doc, names, examples(cls.kinds), inherited))
 
 

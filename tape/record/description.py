@@ -74,9 +74,17 @@ def describe(doc: str, signature: Signature, errors: Sequence[Bad]) -> Descripti
 
 def describe_fields(doc: str, names: Sequence[str], errors: Sequence[Bad], inherited: Facts) -> Description:
     """The same of a class with fields of these names: its facts or else its base's, behind what its fields refuse."""
-    facts = {**inherited, **described(doc).facts}
-    raises = [*_raises(names, errors), *facts.get("Raises", ())]
+    raises = [*_raises(names, errors), *inherited_facts(inherited, described(doc).facts).get("Raises", ())]
     return _with_facts(doc, inherited, {"Raises": raises} if raises else {})
+
+
+def inherited_facts(above: Facts, own: Facts) -> Facts:
+    """The facts of a class: its own, and those of its base that it does not say; of errors each for itself."""
+    raised = [ERROR.match(entry) for entry in own.get("Raises", ())]
+    named = {found[0] for found in raised if found}
+    left = [entry for entry in above.get("Raises", ()) if not ((found := ERROR.match(entry)) and found[0] in named)]
+    raises = [*own.get("Raises", ()), *left]
+    return {**above, **own, **({"Raises": raises} if raises else {})}
 
 
 def _with_facts(doc: str, derived: Facts, above: Facts | None = None) -> Description:

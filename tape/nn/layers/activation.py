@@ -118,7 +118,6 @@ class Softmax(Activation[Features], op=ops.softmax):
     Source: Bridle (1990); torch.nn.Softmax.
     Raises:
         ShapeError: when called, x has no such axis.
-        DTypeError: when called, x holds no floats.
 
     >>> from dgrr.tape import Tape, nn
     >>> nn.Softmax()({}, Tape().leaf([0.0, 0.0, -np.inf])).numpy()
@@ -135,7 +134,6 @@ class LogSoftmax(Activation[Features], op=ops.log_softmax):
     Source: torch.nn.LogSoftmax.
     Raises:
         ShapeError: when called, x has no such axis.
-        DTypeError: when called, x holds no floats.
 
     >>> from dgrr.tape import Tape, nn
     >>> nn.LogSoftmax()({}, Tape().leaf([0.0, 0.0])).numpy().round(4)

@@ -31,7 +31,6 @@ class BatchNorm(Norm, kinds={"channels": SIZE, "momentum": SHARE}):
         DomainError: when called, a context is needed and none is given.
         ShapeError: when called, axis 1 of x is not ``channels``, parameters or state do not fit, or x has fewer than
             two elements of a channel where the batch's statistics are used.
-        DTypeError: when called, x has another dtype than the parameters, or holds no floats.
 
     >>> from dgrr.tape import Tape, nn
     >>> layer = nn.BatchNorm(1, eps=0.0, affine=False, track_running_stats=False)

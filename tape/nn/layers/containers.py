@@ -35,7 +35,6 @@ class Flatten(OpLayer, op=ops.flatten):
 
     Source: torch.nn.Flatten.
     Shapes: x (*Bs, *S) -> (*Bs, n); the axes of Bs stand before ``start_axis``, and n is the number of elements of S
-    Dtypes: x and the result float32, float64, int64 or bool, alike.
     Raises:
         ShapeError: when called, x has no such axis.
 

@@ -63,7 +63,6 @@ class FeatureNorm(Norm, kinds={"size": SIZE}):
     Shapes: x (*Bs, size) -> (*Bs, size)
     Raises:
         ShapeError: when called, the last axis of x is not ``size``, or a parameter does not fit.
-        DTypeError: when called, x has another dtype than the parameters, or holds no floats.
     """
 
     COUNT: ClassVar[str] = "size"
@@ -150,7 +149,6 @@ class InstanceNorm(Norm, kinds={"channels": SIZE}):
     Raises:
         ShapeError: when called, the axis of the channels is not ``channels``, each has fewer than two elements, or a
             parameter does not fit.
-        DTypeError: when called, x has another dtype than the parameters, or holds no floats.
 
     >>> from dgrr.tape import Tape, nn
     >>> nn.InstanceNorm(2, eps=0.0)({}, Tape().leaf([[[1.0, 3.0], [6.0, 2.0]]])).numpy()

@@ -80,7 +80,22 @@ def test_what_a_class_says_itself_stands_in_place_of_what_its_base_says() -> Non
         "Raises:\n"
         "    DomainError: height, doors, share or name does not fit, as in\n"
         "        \"argument 'height': expected a finite number of at least 0, got -1e-05\".\n"
-        "    ShapeError: when entered, it is too narrow."
+        "    ShapeError: when entered, it is too narrow.\n"
+        "    ValueError: when entered, it is locked."
+    )
+
+
+def test_an_error_that_a_class_names_itself_stands_in_place_of_that_of_its_base() -> None:
+    class Vault(Cave):
+        """A vault.
+
+        Raises:
+            ValueError: always.
+            ValueError: at night twice.
+        """
+
+    assert Vault.__doc__ is not None and Vault.__doc__.endswith(
+        "    ValueError: always.\n    ValueError: at night twice.\n    ShapeError: when entered, it is too narrow."
     )
 
 

@@ -194,8 +194,6 @@ class LSTMCell(Cell):
     Dtypes: x, state, the parameters and the results float32 or float64, all alike.
     Raises:
         DomainError: when called, ``state`` is no pair.
-        ShapeError: when called, x or state does not fit.
-        DTypeError: when called, x or state has another dtype than the parameters.
 
     >>> from dgrr.tape import Tape, nn
     >>> tape, cell = Tape(), nn.LSTMCell(3, 2)

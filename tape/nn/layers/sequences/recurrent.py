@@ -217,8 +217,6 @@ class LSTM(Gated):
         torch.nn.LSTM, whose names, layouts and defaults these are.
     Raises:
         DomainError: when called, dropout needs a context and none is given, or ``state`` is no pair.
-        ShapeError: when called, x, state or mask does not fit, or n is 0.
-        DTypeError: when called, they have other dtypes.
 
     >>> import numpy as np
     >>> from dgrr.tape import Tape, nn

@@ -6,18 +6,17 @@ from typing import Any
 
 from .... import ops
 from ....numerics.sizes import Sizes
-from ...op_layer import OpLayer
+from ...op_layer import FloatOpLayer
 from .spatial import KERNEL, Spatial
 
 
 @dataclass(frozen=True)
-class AdaptivePool(Spatial, OpLayer, kinds={"output_size": KERNEL}):
+class AdaptivePool(Spatial, FloatOpLayer, kinds={"output_size": KERNEL}):
     """A layer whose windows divide each axis so that ``output_size`` elements are left of it.
 
     Shapes: x (*Bs, *spatial) -> (*Bs, *output_size)
     Raises:
         ShapeError: when called, x has too few axes, or an empty one.
-        DTypeError: when called, x holds no floats.
     """
 
     output_size: int | Sizes

@@ -49,6 +49,8 @@ class Convolution(Spatial, kinds={**CHANNELS, **SIZES}):
     """What `Conv` and `ConvTranspose` have in common: a weight and, unless switched off, a bias.
 
     Dtypes: x, the parameters and the result float32 or float64, all alike.
+    Raises:
+        DTypeError: when called, x has another dtype than the parameters, or holds no floats.
     """
 
     in_channels: int
@@ -82,7 +84,6 @@ class Conv(Convolution, kinds=PADDING):
     Raises:
         DomainError: ``groups`` does not divide the channels, or ``padding`` does not go with the stride.
         ShapeError: when called, x has other channels, too few axes, or no room for a window.
-        DTypeError: when called, x has another dtype than the parameters, or holds no floats.
 
     >>> from dgrr.tape import nn
     >>> {name: value.shape for name, value in nn.Conv(3, 8, (5, 5)).init(seed=0).items()}
@@ -165,7 +166,6 @@ class ConvTranspose(Convolution, kinds={"padding": BORDER, "output_padding": Eac
     Raises:
         DomainError: ``groups`` does not divide the channels.
         ShapeError: when called, x has other channels or too few axes, or no elements would be left of it.
-        DTypeError: when called, x has another dtype than the parameters, or holds no floats.
 
     >>> from dgrr.tape import Tape, nn
     >>> nn.ConvTranspose(3, 8, (5, 5)).init(seed=0)["weight"].shape

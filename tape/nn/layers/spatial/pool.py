@@ -9,7 +9,7 @@ from .... import ops
 from ....numerics.sizes import Sizes
 from ....record.kinds.values import Values
 from ....values.per_axis import PerSide
-from ...op_layer import OpLayer
+from ...op_layer import FloatOpLayer
 from .spatial import BORDER, KERNEL, STEPS, Spatial
 
 SHARPNESS = Values("a finite number other than 0", lambda x: -inf < x < inf and x != 0, (0.0, inf, -inf, nan))
@@ -19,13 +19,12 @@ NORM = Values("a number above 0 and at most 2**20", lambda p: 0 < p <= 1 << 20, 
 WINDOW = {"kernel_size": KERNEL, "stride": STEPS}
 
 
-class Windows(Spatial, OpLayer):
+class Windows(Spatial, FloatOpLayer):
     """A layer that makes one element of each window; the stride is the kernel's size unless given.
 
     Shapes: x (*Bs, *spatial) -> (*Bs, *windows); sizes as in `ops.max_pool`
     Raises:
         ShapeError: when called, x has too few axes, or a window would hold no cell.
-        DTypeError: when called, x holds no floats.
     """
 
 
@@ -132,8 +131,6 @@ class SmoothMaxPool(Pool, op=ops.smooth_max_pool, kinds={"beta": SHARPNESS}):
     Source: the log-sum-exp of each window: Boyd and Vandenberghe (2004), Convex Optimization, section 3.1.5.
     Raises:
         DomainError: when called, the dtype of x cannot hold ``beta``.
-        ShapeError: when called, x has too few axes, or a window would hold no cell.
-        DTypeError: when called, x holds no floats.
 
     >>> from dgrr.tape import Tape, nn
     >>> nn.SmoothMaxPool((2,))({}, Tape().leaf([0.0, 0.0, 9.0, 1.0])).numpy().round(4)

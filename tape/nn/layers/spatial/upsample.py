@@ -11,7 +11,7 @@ from ....var.var import AnyVar
 from ...context import Context
 from ...kinds import SIZE, Both
 from ...layer import Layer, Params
-from ...op_layer import OpLayer
+from ...op_layer import FloatOpLayer, OpLayer
 from .spatial import KERNEL
 
 SCALES = Values(
@@ -25,12 +25,11 @@ PAIRS = Values(
 )
 
 
-class Resized(OpLayer):
+class Resized(FloatOpLayer):
     """Axes of other sizes.
 
     Raises:
         ShapeError: when called, x has too few axes, or an empty one.
-        DTypeError: when called, x holds no floats.
     """
 
 
@@ -43,7 +42,6 @@ class Upsample(Resized, op=ops.interpolate, kinds={"size": KERNEL, "scale_factor
     Raises:
         DomainError: not one of the two is given; or, when called, the mode is none, or it does not take what was given.
         ShapeError: when called, x has too few axes, or an empty one, or the mode takes another number of them.
-        DTypeError: when called, x holds no floats.
 
     >>> from dgrr.tape import Tape, nn
     >>> nn.Upsample(scale_factor=(1.5,), mode="linear", align_corners=True)({}, Tape().leaf([0.0, 4.0])).numpy()
@@ -70,8 +68,6 @@ class UpsampleNearest(Resized, op=ops.upsample_nearest, kinds={"scale_factor": K
     Shapes: x (*Bs, *spatial) -> (*Bs, *sizes); ``size``, or each spatial size times its ``scale_factor``
     Raises:
         DomainError: not one of the two is given.
-        ShapeError: when called, x has too few axes, or an empty one.
-        DTypeError: when called, x holds no floats.
 
     >>> from dgrr.tape import Tape, nn
     >>> nn.UpsampleNearest((2,))({}, Tape().leaf([1.0, 2.0])).numpy()
@@ -143,7 +139,6 @@ class PixelShuffle(OpLayer, op=ops.pixel_shuffle, kinds={"upscale_factor": SIZE}
 
     Source: torch.nn.PixelShuffle.
     Shapes: x (*Bs, C, H, W) -> (*Bs, C / r², r H, r W); r is ``upscale_factor``
-    Dtypes: x and the result float32, float64, int64 or bool, alike.
     Raises:
         ShapeError: when called, x has too few axes, or r² does not divide its channels.
 
@@ -161,7 +156,6 @@ class PixelUnshuffle(OpLayer, op=ops.pixel_unshuffle, kinds={"downscale_factor":
 
     Source: torch.nn.PixelUnshuffle.
     Shapes: x (*Bs, C, H, W) -> (*Bs, C r², H / r, W / r); r is ``downscale_factor``
-    Dtypes: x and the result float32, float64, int64 or bool, alike.
     Raises:
         ShapeError: when called, x has too few axes, or r does not divide its height and width.
 

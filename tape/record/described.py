@@ -66,9 +66,9 @@ class Described:
 
 def _fields(cls: type[Any]) -> list[str]:
     """What are fields or will be, by annotations: those of dataclasses in their order, then what others ask for."""
-    bases = sorted(cls.__mro__[:0:-1], key=lambda base: "__dataclass_fields__" not in vars(base))
-    first = sum("__dataclass_fields__" in vars(base) for base in bases)
-    hints = [hint for base in (*bases[:first], cls, *bases[first:]) for hint in get_annotations(base).items()]
+    bases = cls.__mro__[:0:-1]
+    made = [base for base in bases if "__dataclass_fields__" in vars(base)]
+    hints = [hint for base in (*made, cls, *bases) for hint in get_annotations(base).items()]
     return [*dict.fromkeys(name for name, hint in hints if not re.search("ClassVar|KW_ONLY", str(hint)))]
 
 

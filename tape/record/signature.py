@@ -116,7 +116,8 @@ class Signature:
 
     def given(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Every argument of a call by name, with the defaults of those left out. Raises DTypeError for a misfit."""
-        made = dict(zip(self.names, self.tail, strict=True)) | dict(zip(self.names, args, strict=False)) | kwargs
+        made: dict[str, Any] = dict(zip(self.names, self.tail, strict=True))
+        made |= {**dict(zip(self.names, args, strict=False)), **kwargs}
         if max(len(args), len(made)) > len(self.names) or any(v is inspect.Parameter.empty for v in made.values()):
             self.require_fit(args, kwargs)
         return made

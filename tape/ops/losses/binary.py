@@ -23,7 +23,7 @@ from ..reduce.reduce import broadcast_to, reduce_sum
 from . import kernels
 from .loss import loss
 from .mean import of_formula
-from .reduction import EXPONENT, SHARE, Each, Total, Weights, formula
+from .reduction import EXPONENT, SHARE, Each, Total, Weights, formula, reference_weighted, weighted
 
 # Numbers beside a Var become constants, which the types of these do not say.
 greater_equal: Any = select.greater_equal
@@ -71,8 +71,7 @@ def _reference_terms(x: Array, t: Array, pos_weight: Any = None) -> Array:
 
 
 def _reference_binary(logits: Array, targets: Array, weight: Any, pos_weight: Any) -> Array:
-    terms = _reference_terms(logits, targets, pos_weight)
-    return terms if weight is None else terms * weight
+    return reference_weighted(_reference_terms(logits, targets, pos_weight), weight)
 
 
 def _mean_slope(logits: Any, targets: Any, n: int) -> Any:
@@ -142,9 +141,8 @@ def binary_cross_entropy_with_logits(logits: Any, targets: Any, weight: Any, pos
     >>> round(ops.binary_cross_entropy_with_logits(Tape().leaf([0.0, 1000.0]), [1.0, 1.0]).item(), 4)
     0.3466
     """
-    shape = shape_of(logits)
-    terms = _logit_terms(logits, targets, None if pos_weight is None else broadcast_to(pos_weight, shape))
-    return terms if weight is None else mul(terms, broadcast_to(weight, shape))
+    positive = None if pos_weight is None else broadcast_to(pos_weight, shape_of(logits))
+    return weighted(_logit_terms(logits, targets, positive), weight)
 
 
 def _reference_focal(logits: Array, targets: Array, alpha: float | None, gamma: float) -> Array:
@@ -218,8 +216,7 @@ def _reference_log(x: Array, of_rest: bool) -> Array:
 
 def _reference_probabilities(probs: Array, targets: Array, weight: Any) -> Array:
     positive, negative = _reference_log(probs, of_rest=False), _reference_log(probs, of_rest=True)
-    terms: Array = -(targets * positive + (-targets + probs.dtype.type(1)) * negative)
-    return terms if weight is None else terms * weight
+    return reference_weighted(-(targets * positive + (-targets + probs.dtype.type(1)) * negative), weight)
 
 
 @overload
@@ -255,5 +252,4 @@ def binary_cross_entropy(probs: Any, targets: Any, weight: Any) -> Any:
     50.0
     """
     positive, negative = _log_at_least(probs, of_rest=False), _log_at_least(probs, of_rest=True)
-    terms: Any = neg(add(mul(targets, positive), mul(shift(neg(targets), 1.0), negative)))
-    return terms if weight is None else mul(terms, broadcast_to(weight, shape_of(terms)))
+    return weighted(neg(add(mul(targets, positive), mul(shift(neg(targets), 1.0), negative))), weight)

@@ -33,7 +33,7 @@ from .loss import loss
 from .mean import SUMS, mean_of
 from .nll import by_labels, reference_labels
 from .nll_rows import lower_mean, nll_grad, reference_mean
-from .reduction import SMOOTHING, Each, Total
+from .reduction import SMOOTHING, Each, Total, reference_weighted, weighted
 
 # ------------------------------------------------------------------ labels
 
@@ -85,8 +85,11 @@ def _reference_mean(logits: Array, labels: Array, label_smoothing: float, ignore
     return reference_mean(reference_sums.log_softmax(logits), labels, label_smoothing, ignore_index)
 
 
-def _reference_cross_entropy(logits: Array, labels: Array, **options: Any) -> Array:
-    return reference_labels(reference_sums.log_softmax(logits), labels, **options)
+def _reference_cross_entropy(
+    logits: Array, labels: Array, label_smoothing: float, ignore_index: int | None, weight: Any, reduction: str
+) -> Array:
+    log_probs = reference_sums.log_softmax(logits)
+    return reference_labels(log_probs, labels, label_smoothing, ignore_index, weight, reduction)
 
 
 ERRORS = (
@@ -177,7 +180,7 @@ def _reference_terms(logits: Array, targets: Array, label_smoothing: float, weig
     if label_smoothing:
         targets = targets * real(1.0 - label_smoothing) + real(label_smoothing / n)
     products = targets * reference_sums.log_softmax(logits)
-    return np.asarray(reference_sums.reduce_sum(products if weight is None else products * weight, -1))
+    return np.asarray(reference_sums.reduce_sum(reference_weighted(products, weight), -1))
 
 
 def _reference_soft(logits: Array, targets: Array, label_smoothing: float) -> Array:
@@ -258,8 +261,7 @@ def soft_cross_entropy(logits: Any, targets: Any, label_smoothing: float, weight
     0.6931
     """
     products: Any = mul(_smoothed(targets, shape_of(logits)[-1], label_smoothing), log_softmax(logits))
-    weighted = products if weight is None else mul(products, broadcast_to(weight, shape_of(products)))
-    return neg(reduce_sum(weighted, -1))
+    return neg(reduce_sum(weighted(products, weight), -1))
 
 
 # ------------------------------------------------------------------ gradient

@@ -83,7 +83,7 @@ def loss(
     return make
 
 
-def _as(shown: Function, source: Function, made: Any) -> Any:
+def _as(shown: Function, source: Function, made: Any) -> Function:
     """The function with the name and the parameters of one overload, of any reduction, and the source of another."""
     for attribute in ("__name__", "__qualname__", "__module__"):
         setattr(made, attribute, getattr(shown, attribute))
@@ -91,7 +91,8 @@ def _as(shown: Function, source: Function, made: Any) -> Any:
     signature = inspect.signature(shown)
     parameters = [p.replace(annotation=made.__annotations__[name]) for name, p in signature.parameters.items()]
     made.__wrapped__, made.__signature__ = source, signature.replace(parameters=parameters, return_annotation=AnyVar)
-    return made
+    function: Function = made
+    return function
 
 
 def _whole(terms: Function, signature: Signature, mean: Mean | None) -> Function:

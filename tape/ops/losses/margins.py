@@ -21,7 +21,7 @@ from ..reduce.reduce import broadcast_to, reduce_mean, reduce_sum
 from ..shape.reshape import reshape
 from .loss import loss
 from .nll_rows import flat_rows, nll_rows
-from .reduction import Each, Total, formula
+from .reduction import Each, Total, formula, reference_weighted, weighted
 
 
 def reference_relu(x: Array) -> Array:
@@ -175,7 +175,9 @@ def multi_margin_loss(scores: Any, labels: Any, p: int, margin: float, weight: A
     every: Any = np.broadcast_to(np.arange(classes), shape)
     nothing: Any = 0.0
     over = where(equal(_repeated(flat, shape), every), nothing, over)
-    terms: Any = divide(reduce_sum(over if p == 1 else square(over), -1), max(classes, 1))
+    if p == 2:
+        over = square(over)
+    terms: Any = divide(reduce_sum(over, -1), max(classes, 1))
     if weight is not None:
         weights: Any = broadcast_to(weight, shape)
         terms = mul(terms, neg(nll_rows(weights, flat, 0.0, None, name)))
@@ -189,7 +191,7 @@ def _repeated(x: Any, shape: tuple[int, int]) -> Any:
 
 def _reference_multilabel(scores: Array, targets: Array, weight: Any) -> Array:
     terms = formula("softplus")(scores) - scores * targets
-    return np.asarray(reference_sums.reduce_sum(terms if weight is None else terms * weight, -1, mean=True))
+    return np.asarray(reference_sums.reduce_sum(reference_weighted(terms, weight), -1, mean=True))
 
 
 @overload
@@ -213,5 +215,4 @@ def multilabel_soft_margin_loss(scores: Any, targets: Any, weight: Any) -> Any:
     >>> round(ops.multilabel_soft_margin_loss(Tape().leaf([[0.0, 0.0]]), [[1.0, 0.0]]).item(), 4)
     0.6931
     """
-    terms: Any = sub(softplus(scores), mul(scores, targets))
-    return reduce_mean(terms if weight is None else mul(terms, broadcast_to(weight, shape_of(terms))), -1)
+    return reduce_mean(weighted(sub(softplus(scores), mul(scores, targets)), weight), -1)

@@ -50,12 +50,14 @@ def by_labels(
 ) -> Any:  # fmt: skip
     """The loss of labels under a reduction, from what makes log-probabilities of rows of scores."""
     rows, flat = flat_rows(scores, labels)
-    log_probs, shape = log_probs_of(rows), shape_of(labels)
-    weights: Any = None if weight is None else broadcast_to(weight, shape_of(log_probs))
-    weighted = log_probs if weights is None else mul(log_probs, weights)
-    terms: Any = nll_rows(weighted, flat, label_smoothing, ignore_index, name)
-    if weights is not None and reduction == "mean":
-        return div(reduce_sum(terms), neg(reduce_sum(nll_rows(weights, flat, 0.0, ignore_index, name))))
+    log_probs, shape, options = log_probs_of(rows), shape_of(labels), (label_smoothing, ignore_index, name)
+    if weight is not None:
+        weights: Any = broadcast_to(weight, shape_of(log_probs))
+        terms: Any = nll_rows(mul(log_probs, weights), flat, *options)
+        if reduction == "mean":
+            return div(reduce_sum(terms), neg(reduce_sum(nll_rows(weights, flat, 0.0, ignore_index, name))))
+    else:
+        terms = nll_rows(log_probs, flat, *options)
     return reshape(terms, shape) if reduction == "none" and len(shape) != 1 else reduced(terms, reduction)
 
 

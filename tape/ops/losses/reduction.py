@@ -12,8 +12,9 @@ from ...numerics.math import reference_sums
 from ...record.kinds.values import NOT_NEGATIVE, Given, ValueKind, Values, Wrong
 from ...record.op import OPS
 from ...values.shape import can_broadcast
-from ...var.var import AnyVar
-from ..reduce.reduce import reduce_mean, reduce_sum
+from ...var.var import AnyVar, shape_of
+from ..elementwise.arithmetic import mul
+from ..reduce.reduce import broadcast_to, reduce_mean, reduce_sum
 
 Total = Literal["mean", "sum"]
 """The reductions that give a number."""
@@ -74,6 +75,19 @@ def reference_reduced(terms: Array, reduction: str) -> Array:
     """The same, slow and obvious."""
     with np.errstate(all="ignore"):
         return terms if reduction == "none" else reference_sums.reduce_sum(terms, mean=reduction == "mean")
+
+
+def weighted(terms: Any, weight: Any) -> Any:
+    """The terms, times weights that can be repeated to their shape, if there are any."""
+    if weight is None:
+        return terms
+    made: AnyVar = mul(terms, broadcast_to(weight, shape_of(terms)))
+    return made
+
+
+def reference_weighted(terms: Array, weight: Any) -> Array:
+    """The same, slow and obvious."""
+    return terms if weight is None else np.asarray(terms * weight)
 
 
 def formula(name: str) -> Any:

@@ -158,5 +158,6 @@ def smooth_l1_loss(a: Any, b: Any, beta: float) -> Any:
     d: Any = sub(a, b)
     if beta == 0:
         return absolute(d)
-    least, bound = clamp(d, -beta, beta), beta
+    least: Any = clamp(d, -beta, beta)
+    bound: Any = beta
     return mul(div(least, bound), sub(d, scale(least, 0.5)))

@@ -7,6 +7,7 @@ import numpy as np
 
 from ...base.arrays import Array
 from ..errors import DTypeError, ShapeError
+from ..numerics.sizes import Sizes
 from ..values.dtypes import DTYPES, DType
 from ..values.shape import Bindings
 from .kinds.values import AxisOf, Given, ValueKind
@@ -66,8 +67,8 @@ def _of_kinds(signature: Signature, kinds: Kinds, sample: Sample) -> Iterator[Ba
         for wrong in kind.wrong(given):
             text = f"{signature.name}: {wrong.text(argument)}"
             if argument in signature.inputs:
-                place = signature.inputs.index(argument)
-                yield Bad(wrong.error, text, _with(sample, place, np.zeros(wrong.value, np.float32)), sample.attrs)
+                shaped: Array = np.zeros(cast(Sizes, wrong.value), np.float32)
+                yield Bad(wrong.error, text, _with(sample, signature.inputs.index(argument), shaped), sample.attrs)
             else:
                 yield Bad(wrong.error, text, sample.arrays, {**sample.attrs, argument: wrong.value})
     axes = [argument for argument, kind in kinds.items() if isinstance(kind, AxisOf) and not kind.many]

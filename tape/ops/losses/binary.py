@@ -22,7 +22,7 @@ from ..elementwise.functions import log1p, shift
 from ..reduce.reduce import broadcast_to, reduce_sum
 from . import kernels
 from .loss import loss
-from .mean import of_formula
+from .mean import MeanOp, of_formula
 from .reduction import EXPONENT, SHARE, Each, Total, Weights, formula, reference_weighted, weighted
 
 # Numbers beside a Var become constants, which the types of these do not say.
@@ -108,17 +108,17 @@ def binary_cross_entropy_with_logits(
 ) -> Var[F, *S]: ...
 @loss(
     _reference_binary,
-    mean={
-        "vjp": (
+    mean=MeanOp(
+        vjp=(
             lambda g, logits, targets, logits_shape: mul(
                 _mean_slope(logits, targets, prod(logits_shape)), broadcast_to(g, logits_shape)
             ),
             lambda g, logits, logits_shape: neg(mul(divide(logits, prod(logits_shape)), broadcast_to(g, logits_shape))),
         ),
-        "jvp": _mean_tangent,
-        "samples": _mean_samples,
+        jvp=_mean_tangent,
+        samples=_mean_samples,
         **of_formula(kernels.logit_terms, work=50),
-    },
+    ),
     kinds={"weight": Weights("logits"), "pos_weight": Weights("logits")},
     draw={"targets": Make.unit},
     more=lambda make: [

@@ -30,7 +30,7 @@ from ..reduce.softmax import WORK, log_softmax, softmax
 from . import reference
 from .labels import PLAIN, labelled, labels_advice, misshapen, refusal, with_holes
 from .loss import loss
-from .mean import SUMS, mean_of
+from .mean import SUMS, MeanOp, mean_of
 from .nll import by_labels, reference_labels
 from .nll_rows import lower_mean, nll_grad, reference_mean
 from .reduction import SMOOTHING, Each, Total, reference_weighted, weighted
@@ -121,15 +121,15 @@ def cross_entropy(
 ) -> Var[F, *S]: ...
 @loss(
     _reference_cross_entropy,
-    mean={
-        "lower": _lower_cross_entropy,
-        "vjp": (_cross_entropy_vjp, NO_GRAD),
-        "jvp": _cross_entropy_jvp,
-        "reference": _reference_mean,
-        "samples": lambda make: [*_labels(make), *(s for s in labelled(make) if s.attrs != PLAIN)],
-        "errors": ERRORS,
-        "advice": partial(labels_advice, "cross_entropy"),
-    },
+    mean=MeanOp(
+        lower=_lower_cross_entropy,
+        vjp=(_cross_entropy_vjp, NO_GRAD),
+        jvp=_cross_entropy_jvp,
+        reference=_reference_mean,
+        samples=lambda make: [*_labels(make), *(s for s in labelled(make) if s.attrs != PLAIN)],
+        errors=ERRORS,
+        advice=partial(labels_advice, "cross_entropy"),
+    ),
     kinds={"label_smoothing": SMOOTHING},
     settings=({"label_smoothing": 0.25}, {"label_smoothing": 1.0}),
     more=with_holes,
@@ -236,13 +236,13 @@ def soft_cross_entropy(
 ) -> Var[F, *S]: ...
 @loss(
     lambda logits, targets, label_smoothing, weight: -_reference_terms(logits, targets, label_smoothing, weight),
-    mean={
-        "lower": _lower_soft,
-        "vjp": (_soft_by_logits, _soft_by_targets),
-        "jvp": _soft_jvp,
-        "reference": _reference_soft,
-        "samples": _soft_samples,
-    },
+    mean=MeanOp(
+        lower=_lower_soft,
+        vjp=(_soft_by_logits, _soft_by_targets),
+        jvp=_soft_jvp,
+        reference=_reference_soft,
+        samples=_soft_samples,
+    ),
     kinds={"label_smoothing": SMOOTHING},
     draw={"targets": Make.unit},
     settings=({"label_smoothing": 0.25}, {"label_smoothing": 1.0}),

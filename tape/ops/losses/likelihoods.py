@@ -100,6 +100,10 @@ def _reference_poisson(log_rates: Array, targets: Array, log_input: bool, full: 
     return np.asarray(terms + np.where(t > 1, np.asarray(stirling), np.asarray(real(0))))
 
 
+def _counts(make: Make, *shape: int) -> Array:
+    return np.asarray(make.positive(*shape) * make.dtype.type(3))
+
+
 @overload
 def poisson_nll_loss(
     log_rates: Var[F, *S],
@@ -122,7 +126,7 @@ def poisson_nll_loss(
 @loss(
     _reference_poisson,
     kinds={"eps": NOT_NEGATIVE},
-    draw={"log_rates": Make.positive, "targets": lambda make, *shape: make.positive(*shape) * make.dtype.type(3)},
+    draw={"log_rates": Make.positive, "targets": _counts},
     settings=({"full": True}, {"log_input": False}),
 )
 def poisson_nll_loss(log_rates: Any, targets: Any, log_input: bool, full: bool, eps: float) -> Any:

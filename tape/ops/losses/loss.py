@@ -7,13 +7,13 @@ and its op of the mean, where it has one, follow from that and from the annotati
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle
-from typing import Any, get_overloads, get_type_hints
+from typing import Any, cast, get_overloads, get_type_hints
 
 import numpy as np
 
 from ....base.arrays import Array
 from ...record.composed import composed, fitted
-from ...record.derivative import names_of
+from ...record.derivative import RecordFunction, names_of
 from ...record.kinds.values import Values
 from ...record.refusals import Kinds
 from ...record.samples import Bad, Make, Sample, Samples
@@ -21,7 +21,7 @@ from ...record.signature import Signature, TensorType
 from ...record.types import S
 from ...values.dtypes import i64
 from ...var.var import AnyVar
-from .mean import Mean
+from .mean import Mean, MeanOp
 from .reduction import REDUCTION, reduced, reference_reduced
 
 SUMS = {"batch": "by default it averages over the batch"}
@@ -34,9 +34,9 @@ Settings = Sequence[Mapping[str, Any]]
 
 
 def loss(
-    reference: Function,
+    reference: RecordFunction,
     *,
-    mean: Mapping[str, Any] | None = None,
+    mean: MeanOp | None = None,
     reduction: Values = REDUCTION,
     kinds: Kinds | None = None,
     draw: Mapping[str, Callable[..., Array]] | None = None,
@@ -50,7 +50,7 @@ def loss(
 
     Args:
         reference: the terms in numpy.
-        mean: the fields, as `op` takes them, of a private op that is the mean where no optional input is given.
+        mean: the private op that is the mean where no optional input is given.
         reduction: which reductions there are.
         kinds: which values attributes, and weights, take.
         draw: by the names of inputs what draws them for samples; else numbers, positive weights, and labels.
@@ -72,7 +72,7 @@ def loss(
         samples = _samples(signature, draw or {}, settings)
         return composed(
             reference=_reference(reference, signature, form),
-            samples=samples if more is None else lambda made: [*samples(made), *more(made)],
+            samples=lambda made: [*samples(made), *(more(made) if more else ())],
             errors=errors,
             kinds=limits,
             covers=covers,
@@ -110,15 +110,15 @@ def _whole(terms: Function, signature: Signature, mean: Mean | None) -> Function
     return whole
 
 
-def _finished(terms: Function, given: Mapping[str, Any], reduce: Function) -> Any:
+def _finished(terms: RecordFunction, given: Mapping[str, Any], reduce: Function) -> Any:
     """The terms reduced, unless they are that already."""
-    if "reduction" in names_of(terms):
-        return terms(**given)
-    others = {name: value for name, value in given.items() if name != "reduction"}
-    return reduce(terms(**others), given["reduction"])
+    made, names = cast(Function, terms), names_of(terms)
+    if "reduction" in names:
+        return made(**given)
+    return reduce(made(*[given[name] for name in names]), given["reduction"])
 
 
-def _reference(terms: Function, signature: Signature, mean: Mean | None) -> Function:
+def _reference(terms: RecordFunction, signature: Signature, mean: Mean | None) -> Function:
     """The loss under every reduction, slow and obvious."""
     defaults = dict(zip(signature.names, signature.tail, strict=True))
 
@@ -163,6 +163,8 @@ def _samples(signature: Signature, draw: Mapping[str, Callable[..., Array]], set
 
 def _draw(t: TensorType) -> Callable[..., Array]:
     """What draws an input of this type."""
-    if t.dtype is i64:
-        return lambda make, *shape: make.indices(CLASSES, *shape)
-    return Make.positive if t.optional else Make.__call__
+    return _labels if t.dtype is i64 else Make.positive if t.optional else Make.__call__
+
+
+def _labels(make: Make, *shape: int) -> Array:
+    return make.indices(CLASSES, *shape)

@@ -4,10 +4,11 @@ It has the name of the loss and takes no optional input; where there are classes
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import prod
-from typing import Any, get_type_hints
+from typing import Any, cast, get_type_hints
 
 import numpy as np
 
@@ -15,11 +16,12 @@ from ....base.arrays import Array
 from ...numerics.engine.kernel import Kernel
 from ...numerics.math import reference_sums
 from ...numerics.simd import sums
-from ...record.derivative import names_of, taking
+from ...record.derivative import NoGradient, RecordFunction, names_of, taking
 from ...record.lowering import Slot, call, elementwise
-from ...record.op import OPS, op
+from ...record.op import OPS, Advice, op
 from ...record.pointwise_op import read
 from ...record.refusals import Kinds
+from ...record.samples import Bad, Samples
 from ...record.signature import Signature
 from ...record.types import B, S
 from ...var.var import shape_of
@@ -34,22 +36,34 @@ Given = Mapping[str, Any]
 """The arguments of a call by name."""
 
 
-class Mean:
-    """The op that is the mean of a loss."""
+@dataclass(frozen=True)
+class MeanOp:
+    """What the op says of itself beside the annotations and kinds of its loss: fields that `op` takes."""
 
-    def __init__(self, shown: Function, doc: str, kinds: Kinds, fields: Mapping[str, Any]) -> None:
-        """``shown`` has the annotations of the loss, ``fields`` are what `op` takes."""
+    lower: RecordFunction
+    vjp: Sequence[RecordFunction | NoGradient]
+    jvp: RecordFunction
+    reference: RecordFunction
+    samples: Samples
+    errors: Sequence[Bad] = ()
+    advice: Advice | None = None
+
+
+class Mean:
+    """The mean of a loss as an op."""
+
+    def __init__(self, shown: Function, doc: str, kinds: Kinds, fields: MeanOp) -> None:
+        """``shown`` has the annotations of the loss."""
         whole = Signature(shown, exact=False)
         self.inputs, self.optional, types = whole.inputs, whole.optional, whole.cases[0][0]
         self.of_rows, self.all_classes = (bool(types[name].pattern.after) for name in self.inputs[:2])
         function = _without(shown, {*self.optional, "reduction"}, self.of_rows)
         function.__doc__ = doc.partition("\n\n")[0]
         limits = {name: kind for name, kind in kinds.items() if name in function.__annotations__}
-        defaults = {
-            name: p.default for name, p in inspect.signature(function).parameters.items() if p.default is not p.empty
-        }
-        fixed = {"reference": partial(fields["reference"], **defaults)}
-        op(**{"kinds": limits, "excused": SUMS, "private": True, **fields, **fixed})(function)
+        values = zip(whole.names, whole.tail, strict=True)
+        defaults = {name: value for name, value in values if name in whole.attributes and name != "reduction"}
+        given: dict[str, Any] = {**vars(fields), "reference": partial(fields.reference, **defaults)}
+        op(kinds=limits, excused=SUMS, private=True, **given)(function)
         self.op = OPS[whole.name]
 
     def is_meant(self, given: Given) -> bool:
@@ -129,12 +143,12 @@ def of_formula(kernel: Kernel, *, work: int = 1) -> dict[str, Any]:
     return {"lower": lower, "reference": reference}
 
 
-def of_difference(slope: Function) -> dict[str, Any]:
+def of_difference(slope: RecordFunction) -> dict[str, Any]:
     """The fields of the derivatives of a mean of terms of ``a - b``, which have this slope by a."""
-    names = ("a_shape", *names_of(slope))
+    names, of_term = ("a_shape", *names_of(slope)), cast(Function, slope)
 
     def mean_slope(a_shape: tuple[int, ...], *given: Any) -> Any:
-        return divide(slope(*given), prod(a_shape))
+        return divide(of_term(*given), prod(a_shape))
 
     def by_a(g: Any, a_shape: tuple[int, ...], *given: Any) -> Any:
         return mul(mean_slope(a_shape, *given), broadcast_to(g, a_shape))

@@ -18,6 +18,7 @@ from ..reduce.reduce import broadcast_to, reduce_sum
 from ..shape.reshape import reshape
 from .labels import labelled, labels_advice, misshapen, with_holes
 from .loss import loss
+from .mean import MeanOp
 from .nll_rows import (
     flat_rows,
     lower_mean,
@@ -26,7 +27,7 @@ from .nll_rows import (
     reference_mean,
     reference_rows,
 )
-from .reduction import SMOOTHING, Each, Total, reduced
+from .reduction import SMOOTHING, Each, Total, reduced, reference_weighted
 
 
 def reference_labels(
@@ -34,14 +35,14 @@ def reference_labels(
 ) -> Array:
     """Row by row; a mean divides by the weights of the labels that count, and without weights is an op."""
     rows, flat = log_probs.reshape(-1, log_probs.shape[-1]), labels.reshape(-1)
-    terms = reference_rows(rows if weight is None else rows * weight, flat, label_smoothing, ignore_index)
+    terms = reference_rows(reference_weighted(rows, weight), flat, label_smoothing, ignore_index)
     if reduction == "none":
         return terms.reshape(labels.shape)
     total = reference_sums.reduce_sum(terms)
     if reduction == "sum":
         return total
-    weights = [rows.dtype.type(0) if k == ignore_index else weight[k] for k in flat]
-    return np.asarray(total / reference_sums.row_sum(np.array(weights, rows.dtype)))
+    weights: Array = np.array([0 if k == ignore_index else weight[k] for k in flat], rows.dtype)
+    return np.asarray(total / reference_sums.row_sum(weights))
 
 
 def by_labels(
@@ -82,22 +83,22 @@ def nll_loss(
 ) -> Var[F, *S]: ...
 @loss(
     reference_labels,
-    mean={
-        "lower": partial(lower_mean, caller="nll_loss"),
-        "vjp": (
+    mean=MeanOp(
+        lower=partial(lower_mean, caller="nll_loss"),
+        vjp=(
             lambda g, labels, log_probs_shape, label_smoothing, ignore_index: nll_grad(
                 g, labels, log_probs_shape[1], label_smoothing, ignore_index
             ),
             NO_GRAD,
         ),
-        "jvp": lambda dlog_probs, labels, label_smoothing, ignore_index: OPS["nll_loss"](
+        jvp=lambda dlog_probs, labels, label_smoothing, ignore_index: OPS["nll_loss"](
             dlog_probs, labels, label_smoothing, ignore_index
         ),
-        "reference": reference_mean,
-        "samples": labelled,
-        "errors": misshapen("nll_loss"),
-        "advice": partial(labels_advice, "nll_loss"),
-    },
+        reference=reference_mean,
+        samples=labelled,
+        errors=misshapen("nll_loss"),
+        advice=partial(labels_advice, "nll_loss"),
+    ),
     kinds={"label_smoothing": SMOOTHING},
     settings=({"label_smoothing": 0.25}, {"label_smoothing": 1.0}),
     more=with_holes,

@@ -35,7 +35,13 @@ REDUCTION = reductions("mean", "sum", "none")
 SMOOTHING = Values("a number from 0 to 1", lambda s: 0 <= s <= 1, (1.5, -0.5, float("inf"), float("nan")))
 NORM = Values("a positive number of at most 2**20", lambda p: 0 < p <= MOST_POWER, (0.0, -2.0, 2.0**21, float("nan")))
 EXPONENT = Values("a number from 0 to 2**20", lambda p: 0 <= p <= MOST_POWER, (-1.0, 2.0**21, float("nan")))
-SHARE = replace(NOT_NEGATIVE, fits=lambda share: share is None or NOT_NEGATIVE.fits(share))
+
+
+def _is_share(given: float | None) -> bool:
+    return given is None or NOT_NEGATIVE.fits(given)
+
+
+SHARE = replace(NOT_NEGATIVE, fits=_is_share)
 """A finite number of at least 0; None for none."""
 
 

@@ -20,7 +20,7 @@ from ..elementwise.functions import square
 from ..elementwise.kernels import basic as arithmetic
 from . import kernels, reference
 from .loss import loss
-from .mean import of_difference, of_formula
+from .mean import MeanOp, of_difference, of_formula
 from .reduction import Each, Total
 
 
@@ -34,12 +34,12 @@ def mse_loss(a: Var[F, *S], b: Var[F, *S], reduction: Total = "mean") -> Var[F]:
 def mse_loss(a: Var[F, *S], b: Var[F, *S], reduction: Each) -> Var[F, *S]: ...
 @loss(
     lambda a, b: (a - b) * (a - b),
-    mean={
-        "lower": lambda a, b: call(sums.mean_squared_difference, [a, b], (), a.spec.size, work=2 * a.spec.size),
-        "reference": reference.mse,
-        "samples": lambda make: _pairs(make, (), (5,), (3, 40), (4100,), (0,)),
+    mean=MeanOp(
+        lower=lambda a, b: call(sums.mean_squared_difference, [a, b], (), a.spec.size, work=2 * a.spec.size),
+        reference=reference.mse,
+        samples=lambda make: _pairs(make, (), (5,), (3, 40), (4100,), (0,)),
         **of_difference(lambda a, b: scale(sub(a, b), 2.0)),
-    },
+    ),
     covers=("mse_loss",),
 )
 def mse_loss(a: Any, b: Any) -> Any:
@@ -107,14 +107,14 @@ def huber_loss(a: Var[F, *S], b: Var[F, *S], delta: float = 1.0, reduction: Tota
 def huber_loss(a: Var[F, *S], b: Var[F, *S], delta: float = 1.0, *, reduction: Each) -> Var[F, *S]: ...
 @loss(
     lambda a, b, delta: read(kernels.huber_terms)(a, b, a.dtype.type(delta)),
-    mean={
-        "samples": lambda make: [
+    mean=MeanOp(
+        samples=lambda make: [
             *_pairs(make, (), (5,), (3, 11), (4100,), (0,)),
             Sample((make(3, 7), make(3, 7)), {"delta": 0.25}),
         ],
         **of_formula(kernels.huber_terms, work=8),
         **of_difference(lambda a, b, delta: clamp(sub(a, b), -delta, delta)),
-    },
+    ),
     kinds={"delta": POSITIVE},
     settings=({"delta": 0.25},),
     instead={"delta": "delta * delta * ops.huber_loss(a / delta, b / delta, 1.0)"},

@@ -1,0 +1,140 @@
+"""What one more loss takes: its terms in ops and in numpy below its overloads, and one whose mean is an op."""
+
+import inspect
+import math
+from typing import Any, overload
+
+import numpy as np
+import pytest
+
+from dgrr.tape import DomainError, ShapeError, Tape, Var
+from dgrr.tape.numerics.engine.kernel import KERNELS
+from dgrr.tape.numerics.math import elementary
+from dgrr.tape.ops import absolute, add, mul, neg, relu, scale, softplus, square, sub, tanh
+from dgrr.tape.ops.elementwise.functions import shift
+from dgrr.tape.ops.losses.loss import loss
+from dgrr.tape.ops.losses.mean import MeanOp, of_difference, of_formula
+from dgrr.tape.ops.losses.reduction import Each, Total, formula
+from dgrr.tape.record import POSITIVE, F, Number, S, binary, constant, pointwise
+from dgrr.tape.record.composed import Composed
+from dgrr.tape.var.op_table import COMPOSED, OPS
+
+from ..test_ops import PROPERTIES
+
+LOG_TWO = math.log(2)
+
+
+@overload
+def squared_hinge_loss(x: Var[F, *S], t: Var[F, *S], margin: float = 1.0, reduction: Total = "mean") -> Var[F]: ...
+@overload
+def squared_hinge_loss(x: Var[F, *S], t: Var[F, *S], margin: float = 1.0, *, reduction: Each) -> Var[F, *S]: ...
+@loss(
+    lambda x, t, margin: np.where(x * t < margin, x.dtype.type(margin) - x * t, x.dtype.type(0)) ** 2,
+    kinds={"margin": POSITIVE},
+    settings=({"margin": 0.5},),
+)
+def squared_hinge_loss(x: Any, t: Any, margin: float) -> Any:
+    """The mean of ``max(margin - t x, 0) ** 2``.
+
+    Source: these tests.
+
+    >>> squared_hinge_loss(Tape().leaf([0.0, 2.0]), [1.0, -1.0]).item()
+    5.0
+    """
+    return square(relu(shift(neg(mul(x, t)), margin)))
+
+
+@pointwise
+def log_cosh(a: Number, b: Number) -> Number:
+    """``ln(cosh(a - b))``."""
+    size = abs(a - b)
+    return (size + elementary.softplus(constant(size, -2.0) * size)) - constant(size, LOG_TWO)
+
+
+@overload
+def log_cosh_loss(a: Var[F, *S], b: Var[F, *S], reduction: Total = "mean") -> Var[F]: ...
+@overload
+def log_cosh_loss(a: Var[F, *S], b: Var[F, *S], reduction: Each) -> Var[F, *S]: ...
+@loss(
+    lambda a, b: (abs(a - b) + formula("softplus")(abs(a - b) * a.dtype.type(-2))) - a.dtype.type(LOG_TWO),
+    mean=MeanOp(samples=binary, **of_formula(log_cosh), **of_difference(lambda a, b: tanh(sub(a, b)))),
+)
+def log_cosh_loss(a: Any, b: Any) -> Any:
+    """The mean of ``ln(cosh(a - b))``.
+
+    Source: these tests.
+
+    >>> log_cosh_loss(Tape().leaf([0.0]), [0.0]).item()
+    0.0
+    """
+    size: Any = absolute(sub(a, b))
+    return shift(add(size, softplus(scale(size, -2.0))), -LOG_TWO)
+
+
+MADE: dict[str, Composed] = {name: COMPOSED.pop(name) for name in ("squared_hinge_loss", "log_cosh_loss")}
+MEAN = OPS.pop("log_cosh_loss")
+del KERNELS["log_cosh"]
+
+
+@pytest.fixture
+def listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tables with the losses of this file."""
+    for name, record in MADE.items():
+        monkeypatch.setitem(COMPOSED, name, record)
+    monkeypatch.setitem(OPS, "log_cosh_loss", MEAN)
+
+
+@pytest.mark.parametrize("record", [*MADE.values(), MEAN], ids=["terms", "terms beside an op", "mean"])
+@pytest.mark.parametrize("name", PROPERTIES)
+@pytest.mark.usefixtures("listed")
+def test_it_has_every_property(name: str, record: Any) -> None:
+    PROPERTIES[name](record)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_it_takes_few_lines_beside_formula_and_docs(name: str) -> None:
+    text = inspect.getsource(inspect.getmodule(log_cosh.body) or inspect)
+    record = text[text.index(f"@overload\ndef {name}") :].partition("\n\n\n")[0]
+    before, _, behind = record.split('"""')
+    assert len([*before.rstrip().splitlines(), *behind.strip().splitlines()]) <= 12
+
+
+@pytest.mark.usefixtures("listed")
+def test_each_reduction_is_that_of_the_terms() -> None:
+    a, b = np.array([0.0, 2.0, -3.0]), np.array([0.0, 0.5, 1.0])
+    terms = [math.log(math.cosh(x - y)) for x, y in zip(a, b, strict=True)]
+    x = Tape().leaf(a)
+    assert log_cosh_loss(x, b, reduction="none").numpy() == pytest.approx(terms, abs=1e-15)
+    assert log_cosh_loss(x, b, reduction="sum").item() == pytest.approx(sum(terms))
+    assert log_cosh_loss(x, b).item() == pytest.approx(sum(terms) / 3)
+
+
+@pytest.mark.usefixtures("listed")
+def test_a_mean_that_is_an_op_is_one_node() -> None:
+    tape: Tape[Any] = Tape()
+    x = tape.leaf([1.0, -1.0])
+    made = log_cosh_loss(x, [0.0, 0.0])
+    assert tape.node(made).op_name == "log_cosh_loss" and len(tape) == 3
+    assert np.asarray(tape.backward_scalar(made)[x]) == pytest.approx([math.tanh(1) / 2, -math.tanh(1) / 2])
+
+
+@pytest.mark.usefixtures("listed")
+def test_what_it_refuses_follows() -> None:
+    x = Tape().leaf([1.0, 2.0])
+    with pytest.raises(DomainError, match="squared_hinge_loss: argument 'margin': expected a positive finite number"):
+        squared_hinge_loss(x, x, -1.0)
+    with pytest.raises(DomainError, match="'reduction': expected 'mean', 'sum' or 'none', got 'max'"):
+        squared_hinge_loss(x, x, reduction="max")  # type: ignore[call-overload]
+    with pytest.raises(ShapeError, match=r"squared_hinge_loss: argument 't': expected shape \(2,\), got \(3,\)"):
+        squared_hinge_loss(x, np.zeros(3))  # type: ignore[call-overload]
+    assert len(x.tape) == 1
+
+
+def test_its_docstring_says_what_its_author_did_not() -> None:
+    text = " ".join((squared_hinge_loss.__doc__ or "").split())
+    for part in (
+        '``reduction="sum"`` adds the terms up, ``"none"`` gives them.',
+        "Shapes: x (*S), t (*S) -> () x (*S), t (*S) -> (*S)",
+        "margin or reduction does not fit, as in",
+    ):
+        assert part in text

@@ -23,7 +23,7 @@ from ..reduce.reduce import broadcast_to, reduce_sum
 from . import kernels
 from .loss import loss
 from .mean import MeanOp, of_formula
-from .reduction import EXPONENT, SHARE, Each, Total, Weights, formula, reference_weighted, weighted
+from .reduction import EXPONENT, SHARE, Each, Total, WeightsOf, formula, reference_weighted, weighted
 
 # Numbers beside a Var become constants, which the types of these do not say.
 greater_equal: Any = select.greater_equal
@@ -119,7 +119,7 @@ def binary_cross_entropy_with_logits(
         samples=_mean_samples,
         **of_formula(kernels.logit_terms, work=50),
     ),
-    kinds={"weight": Weights("logits"), "pos_weight": Weights("logits")},
+    kinds={"weight": WeightsOf("logits"), "pos_weight": WeightsOf("logits")},
     draw={"targets": Make.unit},
     more=lambda make: [
         Sample((make(9) * make.dtype.type(500), make.unit(9)), {"reduction": "sum"}),
@@ -229,7 +229,7 @@ def binary_cross_entropy(
 ) -> Var[F, *S]: ...
 @loss(
     _reference_probabilities,
-    kinds={"weight": Weights("probs")},
+    kinds={"weight": WeightsOf("probs")},
     draw={"probs": Make.unit, "targets": Make.unit},
     more=lambda make: [
         Sample(

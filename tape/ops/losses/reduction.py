@@ -46,7 +46,7 @@ SHARE = replace(NOT_NEGATIVE, fits=_is_share)
 
 
 @dataclass(frozen=True)
-class Weights(ValueKind):
+class WeightsOf(ValueKind):
     """Weights of any shape that can be repeated to that of another input, or None."""
 
     input: str

@@ -12,9 +12,8 @@ from dgrr.tape.numerics.engine.kernel import KERNELS
 from dgrr.tape.numerics.math import elementary
 from dgrr.tape.ops import absolute, add, mul, neg, relu, scale, softplus, square, sub, tanh
 from dgrr.tape.ops.elementwise.functions import shift
-from dgrr.tape.ops.losses.loss import loss
-from dgrr.tape.ops.losses.mean import MeanOp, of_difference, of_formula
-from dgrr.tape.ops.losses.reduction import Each, Total, formula
+from dgrr.tape.ops.losses import Each, MeanOp, Total, loss, of_difference, of_formula
+from dgrr.tape.ops.losses.reduction import formula
 from dgrr.tape.record import POSITIVE, F, Number, S, binary, constant, pointwise
 from dgrr.tape.record.composed import Composed
 from dgrr.tape.var.op_table import COMPOSED, OPS

@@ -91,21 +91,14 @@ def _mean_samples(make: Make) -> list[Sample]:
 
 @overload
 def binary_cross_entropy_with_logits(
-    logits: Var[F, *S],
-    targets: Var[F, *S],
-    weight: Gradual[F] | None = None,
-    pos_weight: Gradual[F] | None = None,
+    logits: Var[F, *S], targets: Var[F, *S], weight: Gradual[F] | None = None, pos_weight: Gradual[F] | None = None,
     reduction: Total = "mean",
-) -> Var[F]: ...
+) -> Var[F]: ...  # fmt: skip
 @overload
 def binary_cross_entropy_with_logits(
-    logits: Var[F, *S],
-    targets: Var[F, *S],
-    weight: Gradual[F] | None = None,
-    pos_weight: Gradual[F] | None = None,
-    *,
-    reduction: Each,
-) -> Var[F, *S]: ...
+    logits: Var[F, *S], targets: Var[F, *S], weight: Gradual[F] | None = None, pos_weight: Gradual[F] | None = None,
+    *, reduction: Each,
+) -> Var[F, *S]: ...  # fmt: skip
 @loss(
     _reference_binary,
     mean=MeanOp(
@@ -154,12 +147,9 @@ def _reference_focal(logits: Array, targets: Array, alpha: float | None, gamma: 
 
 @overload
 def sigmoid_focal_loss(
-    logits: Var[F, *S],
-    targets: Var[F, *S],
-    alpha: float | None = 0.25,
-    gamma: float = 2.0,
+    logits: Var[F, *S], targets: Var[F, *S], alpha: float | None = 0.25, gamma: float = 2.0,
     reduction: Total = "mean",
-) -> Var[F]: ...
+) -> Var[F]: ...  # fmt: skip
 @overload
 def sigmoid_focal_loss(
     logits: Var[F, *S], targets: Var[F, *S], alpha: float | None = 0.25, gamma: float = 2.0, *, reduction: Each

@@ -102,23 +102,14 @@ ERRORS = (
 
 @overload
 def cross_entropy(
-    logits: Var[F, *S, C],
-    labels: Var[i64, *S],
-    label_smoothing: float = 0.0,
-    ignore_index: int | None = None,
-    weight: Var[F, C] | None = None,
-    reduction: Total = "mean",
-) -> Var[F]: ...
+    logits: Var[F, *S, C], labels: Var[i64, *S], label_smoothing: float = 0.0, ignore_index: int | None = None,
+    weight: Var[F, C] | None = None, reduction: Total = "mean",
+) -> Var[F]: ...  # fmt: skip
 @overload
 def cross_entropy(
-    logits: Var[F, *S, C],
-    labels: Var[i64, *S],
-    label_smoothing: float = 0.0,
-    ignore_index: int | None = None,
-    weight: Var[F, C] | None = None,
-    *,
-    reduction: Each,
-) -> Var[F, *S]: ...
+    logits: Var[F, *S, C], labels: Var[i64, *S], label_smoothing: float = 0.0, ignore_index: int | None = None,
+    weight: Var[F, C] | None = None, *, reduction: Each,
+) -> Var[F, *S]: ...  # fmt: skip
 @loss(
     _reference_cross_entropy,
     mean=MeanOp(
@@ -219,21 +210,14 @@ def _soft_samples(make: Make) -> list[Sample]:
 
 @overload
 def soft_cross_entropy(
-    logits: Var[F, *S, C],
-    targets: Var[F, *S, C],
-    label_smoothing: float = 0.0,
-    weight: Var[F, C] | None = None,
+    logits: Var[F, *S, C], targets: Var[F, *S, C], label_smoothing: float = 0.0, weight: Var[F, C] | None = None,
     reduction: Total = "mean",
-) -> Var[F]: ...
+) -> Var[F]: ...  # fmt: skip
 @overload
 def soft_cross_entropy(
-    logits: Var[F, *S, C],
-    targets: Var[F, *S, C],
-    label_smoothing: float = 0.0,
-    weight: Var[F, C] | None = None,
-    *,
+    logits: Var[F, *S, C], targets: Var[F, *S, C], label_smoothing: float = 0.0, weight: Var[F, C] | None = None, *,
     reduction: Each,
-) -> Var[F, *S]: ...
+) -> Var[F, *S]: ...  # fmt: skip
 @loss(
     lambda logits, targets, label_smoothing, weight: -_reference_terms(logits, targets, label_smoothing, weight),
     mean=MeanOp(

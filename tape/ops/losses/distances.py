@@ -115,27 +115,14 @@ def _reference_triplet(
 
 @overload
 def triplet_margin_loss(
-    anchor: Var[F, *S, N],
-    positive: Var[F, *S, N],
-    negative: Var[F, *S, N],
-    margin: float = 1.0,
-    p: float = 2.0,
-    eps: float = 1e-6,
-    swap: bool = False,
-    reduction: Total = "mean",
-) -> Var[F]: ...
+    anchor: Var[F, *S, N], positive: Var[F, *S, N], negative: Var[F, *S, N], margin: float = 1.0, p: float = 2.0,
+    eps: float = 1e-6, swap: bool = False, reduction: Total = "mean",
+) -> Var[F]: ...  # fmt: skip
 @overload
 def triplet_margin_loss(
-    anchor: Var[F, *S, N],
-    positive: Var[F, *S, N],
-    negative: Var[F, *S, N],
-    margin: float = 1.0,
-    p: float = 2.0,
-    eps: float = 1e-6,
-    swap: bool = False,
-    *,
-    reduction: Each,
-) -> Var[F, *S]: ...
+    anchor: Var[F, *S, N], positive: Var[F, *S, N], negative: Var[F, *S, N], margin: float = 1.0, p: float = 2.0,
+    eps: float = 1e-6, swap: bool = False, *, reduction: Each,
+) -> Var[F, *S]: ...  # fmt: skip
 @loss(
     _reference_triplet,
     kinds={"p": NORM, "eps": NOT_NEGATIVE},

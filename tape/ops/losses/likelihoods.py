@@ -106,23 +106,14 @@ def _counts(make: Make, *shape: int) -> Array:
 
 @overload
 def poisson_nll_loss(
-    log_rates: Var[F, *S],
-    targets: Var[F, *S],
-    log_input: bool = True,
-    full: bool = False,
-    eps: float = 1e-8,
+    log_rates: Var[F, *S], targets: Var[F, *S], log_input: bool = True, full: bool = False, eps: float = 1e-8,
     reduction: Total = "mean",
-) -> Var[F]: ...
+) -> Var[F]: ...  # fmt: skip
 @overload
 def poisson_nll_loss(
-    log_rates: Var[F, *S],
-    targets: Var[F, *S],
-    log_input: bool = True,
-    full: bool = False,
-    eps: float = 1e-8,
-    *,
+    log_rates: Var[F, *S], targets: Var[F, *S], log_input: bool = True, full: bool = False, eps: float = 1e-8, *,
     reduction: Each,
-) -> Var[F, *S]: ...
+) -> Var[F, *S]: ...  # fmt: skip
 @loss(
     _reference_poisson,
     kinds={"eps": NOT_NEGATIVE},
@@ -161,13 +152,9 @@ def _reference_gaussian(mean: Array, targets: Array, var: Array, full: bool, eps
 
 @overload
 def gaussian_nll_loss(
-    mean: Var[F, *S],
-    targets: Var[F, *S],
-    var: Var[F, *S],
-    full: bool = False,
-    eps: float = 1e-6,
+    mean: Var[F, *S], targets: Var[F, *S], var: Var[F, *S], full: bool = False, eps: float = 1e-6,
     reduction: Total = "mean",
-) -> Var[F]: ...
+) -> Var[F]: ...  # fmt: skip
 @overload
 def gaussian_nll_loss(
     mean: Var[F, *S], targets: Var[F, *S], var: Var[F, *S], full: bool = False, eps: float = 1e-6, *, reduction: Each

@@ -129,23 +129,14 @@ def _reference_multi(scores: Array, labels: Array, p: int, margin: float, weight
 
 @overload
 def multi_margin_loss(
-    scores: Var[F, *S, C],
-    labels: Var[i64, *S],
-    p: int = 1,
-    margin: float = 1.0,
-    weight: Var[F, C] | None = None,
+    scores: Var[F, *S, C], labels: Var[i64, *S], p: int = 1, margin: float = 1.0, weight: Var[F, C] | None = None,
     reduction: Total = "mean",
-) -> Var[F]: ...
+) -> Var[F]: ...  # fmt: skip
 @overload
 def multi_margin_loss(
-    scores: Var[F, *S, C],
-    labels: Var[i64, *S],
-    p: int = 1,
-    margin: float = 1.0,
-    weight: Var[F, C] | None = None,
-    *,
+    scores: Var[F, *S, C], labels: Var[i64, *S], p: int = 1, margin: float = 1.0, weight: Var[F, C] | None = None, *,
     reduction: Each,
-) -> Var[F, *S]: ...
+) -> Var[F, *S]: ...  # fmt: skip
 @loss(
     _reference_multi,
     kinds={"p": Values("1 or 2", lambda p: p in (1, 2), (3, 0, -1))},

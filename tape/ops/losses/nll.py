@@ -64,23 +64,14 @@ def by_labels(
 
 @overload
 def nll_loss(
-    log_probs: Var[F, *S, C],
-    labels: Var[i64, *S],
-    label_smoothing: float = 0.0,
-    ignore_index: int | None = None,
-    weight: Var[F, C] | None = None,
-    reduction: Total = "mean",
-) -> Var[F]: ...
+    log_probs: Var[F, *S, C], labels: Var[i64, *S], label_smoothing: float = 0.0, ignore_index: int | None = None,
+    weight: Var[F, C] | None = None, reduction: Total = "mean",
+) -> Var[F]: ...  # fmt: skip
 @overload
 def nll_loss(
-    log_probs: Var[F, *S, C],
-    labels: Var[i64, *S],
-    label_smoothing: float = 0.0,
-    ignore_index: int | None = None,
-    weight: Var[F, C] | None = None,
-    *,
-    reduction: Each,
-) -> Var[F, *S]: ...
+    log_probs: Var[F, *S, C], labels: Var[i64, *S], label_smoothing: float = 0.0, ignore_index: int | None = None,
+    weight: Var[F, C] | None = None, *, reduction: Each,
+) -> Var[F, *S]: ...  # fmt: skip
 @loss(
     reference_labels,
     mean=MeanOp(

@@ -3,6 +3,7 @@
 # A derivative may call the op that it belongs to, whose type is not known before its decorator is.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -110,6 +111,10 @@ def nll_rows(
 # ------------------------------------------------------------------ gradients
 
 
+def _infer_grad(g: Spec, labels: Spec, classes: int, **_: Any) -> Spec:
+    return Spec((*labels.shape, classes), g.dtype)
+
+
 def _lower_grad(
     name: str, g: Slot, labels: Slot, classes: int, label_smoothing: float, ignore_index: int | None
 ) -> Slot:
@@ -136,11 +141,10 @@ def _reference_mean_grad(weight: Array, labels: Array, *options: Any, **attrs: A
 
 
 def _grad_samples(make: Make, many: int, by_row: bool) -> list[Sample]:
-    rows = [(s.arrays[0], s.arrays[1], s.attrs) for s in labelled(make)[:many]]
+    rows: list[Any] = [(*s.arrays, s.attrs) for s in labelled(make)[:many]]
     return [
-        Sample((make(*labels.shape) if by_row else make(), labels), {"classes": scores.shape[1], **attrs})
+        Sample((make(*(labels.shape if by_row else ())), labels), {"classes": scores.shape[1], **attrs})
         for scores, labels, attrs in rows
-        if scores is not None and labels is not None
     ]
 
 
@@ -148,10 +152,8 @@ UNSMOOTHED = {"classes": 3, "label_smoothing": 0.0, "ignore_index": None}
 
 
 @op(
-    infer=lambda g, labels, classes, label_smoothing, ignore_index: Spec((labels.shape[0], classes), g.dtype),
-    lower=lambda g, labels, classes, label_smoothing, ignore_index: _lower_grad(
-        "nll_rows_grad", g, labels, classes, label_smoothing, ignore_index
-    ),
+    infer=_infer_grad,
+    lower=partial(_lower_grad, "nll_rows_grad"),
     vjp=(lambda g, labels, label_smoothing, ignore_index: nll_rows(g, labels, label_smoothing, ignore_index), NO_GRAD),
     jvp=lambda dg, labels, classes, label_smoothing, ignore_index: nll_rows_grad(
         dg, labels, classes, label_smoothing, ignore_index
@@ -170,10 +172,8 @@ def nll_rows_grad(
 
 
 @op(
-    infer=lambda weight, labels, classes, label_smoothing, ignore_index: Spec((labels.shape[0], classes), weight.dtype),
-    lower=lambda weight, labels, classes, label_smoothing, ignore_index: _lower_grad(
-        "nll_grad", weight, labels, classes, label_smoothing, ignore_index
-    ),
+    infer=_infer_grad,
+    lower=partial(_lower_grad, "nll_grad"),
     vjp=(
         lambda g, labels, label_smoothing, ignore_index: OPS["nll_loss"](g, labels, label_smoothing, ignore_index),
         NO_GRAD,

@@ -7,7 +7,7 @@ from typing import Any, overload
 import numpy as np
 import pytest
 
-from dgrr.tape import DomainError, ShapeError, Tape, Var
+from dgrr.tape import DomainError, ShapeError, Tape, Var, ops
 from dgrr.tape.numerics.engine.kernel import KERNELS
 from dgrr.tape.numerics.math import elementary
 from dgrr.tape.ops import absolute, add, mul, neg, relu, scale, softplus, square, sub, tanh
@@ -137,3 +137,52 @@ def test_its_docstring_says_what_its_author_did_not() -> None:
         "margin or reduction does not fit, as in",
     ):
         assert part in text
+
+
+def test_overloads_that_differ_in_the_result_alone_refuse_what_does_not_fit_an_input() -> None:
+    refused = [bad.text for bad in MADE["squared_hinge_loss"].refused]
+    for argument, expected in (("t", "expected shape"), ("t", "expected "), ("x", "expected "), ("margin", "expected")):
+        assert any(f"argument {argument!r}: {expected}" in text for text in refused)
+
+
+def entropy(x: float, t: float) -> float:
+    """The cross-entropy of a logit, with logarithms of the standard library."""
+    p = 1 / (1 + math.exp(-x))
+    return -t * math.log(p) - (1 - t) * math.log(1 - p)
+
+
+def huber(a: float, b: float) -> float:
+    """Of delta 0.5."""
+    return (a - b) ** 2 / 2 if abs(a - b) <= 0.5 else 0.5 * (abs(a - b) - 0.25)
+
+
+@pytest.mark.parametrize(
+    ("function", "attrs", "term"),
+    [(ops.huber_loss, {"delta": 0.5}, huber), (ops.binary_cross_entropy_with_logits, {}, entropy)],
+    ids=["huber", "logits"],
+)
+def test_formulas_of_means_have_a_truth_that_is_another_text(function: Any, attrs: Any, term: Any) -> None:
+    a, b = np.linspace(-4, 4, 33), np.tile([0.0, 0.25, 1.0], 11)
+    want = np.mean([term(x, y) for x, y in zip(a, b, strict=True)])
+    assert function(Tape().leaf(a), b, **attrs).item() == pytest.approx(want, rel=1e-12)
+
+
+LABELS = np.array([1, 0, 2])
+
+
+@pytest.mark.parametrize(
+    ("function", "beside"),
+    [
+        (ops.mse_loss, np.ones((3, 3))),
+        (ops.huber_loss, np.ones((3, 3))),
+        (ops.binary_cross_entropy_with_logits, np.full((3, 3), 0.25)),
+        (ops.soft_cross_entropy, np.full((3, 3), 0.25)),
+        (ops.cross_entropy, LABELS),
+        (ops.nll_loss, LABELS),
+    ],
+    ids=lambda given: getattr(given, "__name__", ""),
+)
+def test_an_op_of_the_mean_gives_that_of_the_terms(function: Any, beside: Any) -> None:
+    x = Tape().leaf(np.linspace(-2, 1.5, 9).reshape(3, 3))
+    terms = function(x, beside, reduction="none").numpy()
+    assert function(x, beside).item() == pytest.approx(terms.mean(), rel=1e-12)

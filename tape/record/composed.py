@@ -131,6 +131,7 @@ def _with_plain_attributes(
     kinds = dict(zip(signature.attributes, signature.kinds, strict=True))
     limits = {name: kind for name, kind in limits.items() if name in kinds}  # those of inputs are for `fitted`
     places = [kinds.get(name) for name in signature.names]
+    plain_alone = _right_by_itself(signature, limits)
 
     def plain(name: str, kind: Kind, value: Any) -> Any:
         made = kind(signature.where(name), value, instead.get(name, ""))
@@ -146,7 +147,7 @@ def _with_plain_attributes(
             kind = kinds.get(name)
             if kind is not None and not kind.takes(value):
                 kwargs[name] = plain(name, kind, value)
-        if limits:
+        if limits and (kwargs or len(args) > plain_alone):
             require_kinds(signature, limits, _given(signature, limits, args, kwargs))
         try:
             return function(*args, **kwargs)
@@ -157,10 +158,20 @@ def _with_plain_attributes(
     return checked
 
 
-def _given(signature: Signature, limits: Kinds, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of attributes by name, and the shapes of inputs where a kind may ask for them."""
+def _right_by_itself(signature: Signature, limits: Kinds) -> int:
+    """How many arguments, in their order, a call has at most in which each limited attribute is its default."""
+    if not all(isinstance(kind, Values) for kind in limits.values()):
+        return -1
+    return min([signature.places[name] for name in limits], default=len(signature.names))
+
+
+def _given(signature: Signature, limits: Kinds, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of attributes by name, and the shapes of inputs where a kind asks for them.
+
+    Raises DTypeError for a call that misfits.
+    """
     given = signature.given(args, kwargs)
-    if all(isinstance(kind, Values) for kind in limits.values()):
+    if all([isinstance(kind, Values) for kind in limits.values()]):  # noqa: C419  (a generator takes longer)
         return given
     inputs = {name: _operand(COMPOSED[signature.name], name, given[name]) for name in signature.inputs}
     return given | {name: None if x is None else shape_of(x) for name, x in inputs.items()}

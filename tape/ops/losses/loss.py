@@ -98,6 +98,8 @@ def _as(shown: Function, source: Function, made: Any) -> Function:
 def _whole(terms: Function, signature: Signature, mean: Mean | None) -> Function:
     """The loss under every reduction."""
 
+    finished = _finished(terms, reduced)
+
     def whole(*args: Any, **kwargs: Any) -> Any:
         given = signature.given(args, kwargs)
         meant = mean if mean is not None and mean.is_meant(given) else None
@@ -105,29 +107,29 @@ def _whole(terms: Function, signature: Signature, mean: Mean | None) -> Function
             return meant(given)
         inputs = fitted(signature.name, *[given[name] for name in signature.inputs])
         given |= zip(signature.inputs, inputs, strict=True)
-        return meant(meant.rows(given)) if meant else _finished(terms, given, reduced)
+        return meant(meant.rows(given)) if meant else finished(given)
 
     return whole
 
 
-def _finished(terms: RecordFunction, given: Mapping[str, Any], reduce: Function) -> Any:
-    """The terms reduced, unless they are that already."""
+def _finished(terms: RecordFunction, reduce: Function) -> Callable[[Mapping[str, Any]], Any]:
+    """What makes the terms of what is given and reduces them, unless they are reduced already."""
     made, names = cast(Function, terms), names_of(terms)
     if "reduction" in names:
-        return made(**given)
-    return reduce(made(*[given[name] for name in names]), given["reduction"])
+        return lambda given: made(*[given[name] for name in names])
+    return lambda given: reduce(made(*[given[name] for name in names]), given["reduction"])
 
 
 def _reference(terms: RecordFunction, signature: Signature, mean: Mean | None) -> Function:
     """The loss under every reduction, slow and obvious."""
-    defaults = dict(zip(signature.names, signature.tail, strict=True))
+    defaults, finished = dict(zip(signature.names, signature.tail, strict=True)), _finished(terms, reference_reduced)
 
     def reference(*arrays: Array, **attrs: Any) -> Array:
         given = {**defaults, **dict(zip(signature.inputs, arrays, strict=False)), **attrs}
         with np.errstate(all="ignore"):
             if mean is not None and mean.is_meant(given):
                 return np.asarray(mean.reference(given))
-            return np.asarray(_finished(terms, given, reference_reduced))
+            return np.asarray(finished(given))
 
     return reference
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
+from operator import itemgetter
 from typing import Any, cast, get_type_hints
 
 import numpy as np
@@ -65,6 +66,7 @@ class Mean:
         given: dict[str, Any] = {**vars(fields), "reference": partial(fields.reference, **defaults)}
         op(kinds=limits, excused=SUMS, private=True, **given)(function)
         self.op = OPS[whole.name]
+        self._taken: Callable[[Given], tuple[Any, ...]] = itemgetter(*self.op.signature.names)
 
     def is_meant(self, given: Given) -> bool:
         """Whether a call asks for what the op gives."""
@@ -80,7 +82,7 @@ class Mean:
 
     def __call__(self, given: Given) -> Any:
         """The op of what is given."""
-        return self.op(*[given[name] for name in self.op.signature.names])
+        return self.op.call(*self._taken(given))
 
     def reference(self, given: Given) -> Array:
         """Its reference, of rows with the classes behind any axes."""

@@ -7,7 +7,7 @@ from typing import Any, overload
 import numpy as np
 import pytest
 
-from dgrr.tape import DomainError, ShapeError, Tape, Var, ops
+from dgrr.tape import DomainError, DTypeError, ShapeError, Tape, Var, ops
 from dgrr.tape.numerics.engine.kernel import KERNELS
 from dgrr.tape.numerics.math import elementary
 from dgrr.tape.ops import absolute, add, mul, neg, relu, scale, softplus, square, sub, tanh
@@ -127,6 +127,31 @@ def test_what_it_refuses_follows() -> None:
     with pytest.raises(ShapeError, match=r"squared_hinge_loss: argument 't': expected shape \(2,\), got \(3,\)"):
         squared_hinge_loss(x, np.zeros(3))  # type: ignore[call-overload]
     assert len(x.tape) == 1
+
+
+@pytest.mark.parametrize(
+    ("args", "named", "error", "text"),
+    [
+        (2, {"a": 0}, DTypeError, "mse_loss: multiple values for argument 'a'"),
+        (1, {}, DTypeError, "mse_loss: missing a required argument: 'b'"),
+        (4, {}, DTypeError, "mse_loss: "),
+        (2, {"mean": 1}, DTypeError, "mse_loss: got an unexpected keyword argument 'mean'"),
+    ],
+)
+def test_a_call_that_does_not_fit_is_refused(args: int, named: Any, error: type[Exception], text: str) -> None:
+    function: Any = ops.mse_loss
+    x = Tape().leaf([1.0, 2.0])
+    with pytest.raises(error, match=text):
+        function(*[x] * args, **named)
+
+
+def test_an_attribute_is_refused_in_its_place_as_by_its_name() -> None:
+    function: Any = ops.huber_loss
+    x = Tape().leaf([1.0, 2.0])
+    with pytest.raises(DomainError, match="huber_loss: argument 'delta'"):
+        function(x, x, -1.0)
+    with pytest.raises(DomainError, match="huber_loss: argument 'reduction'"):
+        function(x, x, 1.0, "max")
 
 
 def test_its_docstring_says_what_its_author_did_not() -> None:

@@ -39,7 +39,7 @@ Given = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class MeanOp:
-    """What the op says of itself beside the annotations and kinds of its loss: fields that `op` takes."""
+    """What the op of a loss of two inputs says beside the annotations and kinds of the loss: fields that `op` takes."""
 
     lower: RecordFunction
     vjp: Sequence[RecordFunction | NoGradient]

@@ -99,22 +99,12 @@ from .losses.binary import (
     binary_cross_entropy_with_logits as binary_cross_entropy_with_logits,
     sigmoid_focal_loss as sigmoid_focal_loss,
 )
-from .losses.classes import (
-    cross_entropy as cross_entropy,
-    nll_loss as nll_loss,
-    soft_cross_entropy as soft_cross_entropy,
-)
+from .losses.cross_entropy import cross_entropy as cross_entropy, soft_cross_entropy as soft_cross_entropy
 from .losses.distances import (
     cosine_embedding_loss as cosine_embedding_loss,
     cosine_similarity as cosine_similarity,
     pairwise_distance as pairwise_distance,
     triplet_margin_loss as triplet_margin_loss,
-)
-from .losses.elements import (
-    huber_loss as huber_loss,
-    l1_loss as l1_loss,
-    mse_loss as mse_loss,
-    smooth_l1_loss as smooth_l1_loss,
 )
 from .losses.likelihoods import (
     gaussian_nll_loss as gaussian_nll_loss,
@@ -128,7 +118,14 @@ from .losses.margins import (
     multilabel_soft_margin_loss as multilabel_soft_margin_loss,
     soft_margin_loss as soft_margin_loss,
 )
-from .losses.regression import mse_grad as mse_grad
+from .losses.nll import nll_loss as nll_loss
+from .losses.regression import (
+    huber_loss as huber_loss,
+    l1_loss as l1_loss,
+    mse_grad as mse_grad,
+    mse_loss as mse_loss,
+    smooth_l1_loss as smooth_l1_loss,
+)
 from .norm.groups import group_norm as group_norm, instance_norm as instance_norm
 from .norm.inference import batch_norm_inference as batch_norm_inference
 from .norm.norm import batch_norm as batch_norm, layer_norm as layer_norm, rms_norm as rms_norm

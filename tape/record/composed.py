@@ -16,6 +16,7 @@ from ..var.op_table import COMPOSED as CALLEES, require_free
 from ..var.var import AnyVar, Var, shape_of
 from .description import Description, describe, require_docstring
 from .kinds import Kind, require_in_range
+from .kinds.values import Values
 from .refusals import Kinds, derived, examples, require_kinds
 from .samples import Bad, Samples
 from .signature import Signature
@@ -128,7 +129,9 @@ def _with_plain_attributes(
 ) -> Callable[..., Any]:
     """The function with its attributes in plain form. Raises DTypeError, in Python's words, for a call that misfits."""
     kinds = dict(zip(signature.attributes, signature.kinds, strict=True))
+    limits = {name: kind for name, kind in limits.items() if name in kinds}  # those of inputs are for `fitted`
     places = [kinds.get(name) for name in signature.names]
+    plain_alone = _right_by_itself(signature, limits)
 
     def plain(name: str, kind: Kind, value: Any) -> Any:
         made = kind(signature.where(name), value, instead.get(name, ""))
@@ -144,8 +147,8 @@ def _with_plain_attributes(
             kind = kinds.get(name)
             if kind is not None and not kind.takes(value):
                 kwargs[name] = plain(name, kind, value)
-        if limits:
-            require_kinds(signature, limits, _given(signature, args, kwargs))
+        if limits and (kwargs or len(args) > plain_alone):
+            require_kinds(signature, limits, _given(signature, limits, args, kwargs))
         try:
             return function(*args, **kwargs)
         except TypeError:
@@ -155,12 +158,21 @@ def _with_plain_attributes(
     return checked
 
 
-def _given(signature: Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The shapes of inputs and the values of attributes by name. Raises DTypeError for a call that misfits."""
-    given = dict(zip(signature.names, signature.tail, strict=True)) | dict(zip(signature.names, args, strict=False))
-    given |= kwargs
-    if max(len(args), len(given)) > len(signature.names) or any(v is inspect.Parameter.empty for v in given.values()):
-        signature.require_fit(args, kwargs)
+def _right_by_itself(signature: Signature, limits: Kinds) -> int:
+    """How many arguments, in their order, a call has at most in which each limited attribute is its default."""
+    if not all(isinstance(kind, Values) for kind in limits.values()):
+        return -1
+    return min([signature.places[name] for name in limits], default=len(signature.names))
+
+
+def _given(signature: Signature, limits: Kinds, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of attributes by name, and the shapes of inputs where a kind asks for them.
+
+    Raises DTypeError for a call that misfits.
+    """
+    given = signature.given(args, kwargs)
+    if all([isinstance(kind, Values) for kind in limits.values()]):  # noqa: C419  (a generator takes longer)
+        return given
     inputs = {name: _operand(COMPOSED[signature.name], name, given[name]) for name in signature.inputs}
     return given | {name: None if x is None else shape_of(x) for name, x in inputs.items()}
 
@@ -199,4 +211,7 @@ def _operand(record: Composed, name: str, x: Any) -> Any:
 
 @lru_cache(FITTING_KEPT)
 def _require_fitting(record: Composed, specs: tuple[Spec | None, ...]) -> None:
-    record.signature.unify(specs)
+    signature = record.signature
+    signature.unify(specs)
+    shapes = {name: None if spec is None else spec.shape for name, spec in zip(signature.inputs, specs, strict=True)}
+    require_kinds(signature, {name: kind for name, kind in record.kinds.items() if name in shapes}, shapes)

@@ -43,8 +43,7 @@ class Derivative:
 
     def __init__(self, op: str, rule: RecordFunction, signature: Signature, given: Sequence[str]) -> None:
         self.rule: Callable[..., Any] = rule
-        code = self.rule.__code__  # what `inspect.signature` reads too, thirty times slower
-        self.names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        self.names = names_of(rule)
         known = _sources(signature, given)
         unknown = [name for name in self.names if name not in known]
         if unknown:
@@ -54,6 +53,19 @@ class Derivative:
     def __call__(self, given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
         """Apply the rule; ``given`` is the cotangent, or the tangents in the order of the inputs."""
         return self.rule(*[source(given, inputs, output, attrs) for source in self.sources])
+
+
+def names_of(rule: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of what a rule takes, in order."""
+    code = rule.__code__  # what `inspect.signature` reads too, thirty times slower
+    taken: tuple[str, ...] = rule.__dict__.get("taken") or code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return taken
+
+
+def taking(names: Sequence[str], rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule of any number of arguments, said to take those of these names."""
+    rule.__dict__["taken"] = tuple(names)
+    return rule
 
 
 class AlongAll:

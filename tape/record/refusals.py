@@ -7,6 +7,7 @@ import numpy as np
 
 from ...base.arrays import Array
 from ..errors import DTypeError, ShapeError
+from ..numerics.sizes import Sizes
 from ..values.dtypes import DTYPES, DType
 from ..values.shape import Bindings
 from .kinds.values import AxisOf, Given, ValueKind
@@ -35,10 +36,15 @@ def derived(signature: Signature, kinds: Kinds, samples: Samples, *, repeats: bo
     """
     sample = max(samples(Make(np.float32)), key=_fullness)
     made = [*_of_types(signature, sample), *_of_kinds(signature, kinds, sample)]
-    if len(signature.cases) > 1:  # of several overloads, what does not fit one may fit another
+    if any(_by_input(types) != _by_input(signature.cases[0][0]) for types, _ in signature.cases):
+        # of several overloads, what does not fit one may fit another
         return made
     made += _of_dtypes(signature, sample)
     return made if repeats else [*made, *_of_shapes(signature, sample)]
+
+
+def _by_input(types: Mapping[str, TensorType]) -> dict[str, TensorType]:
+    return {name: t for name, t in types.items() if name != "return"}
 
 
 def _fullness(sample: Sample) -> tuple[int, bool, int]:
@@ -60,7 +66,11 @@ def _of_kinds(signature: Signature, kinds: Kinds, sample: Sample) -> Iterator[Ba
     for argument, kind in kinds.items():
         for wrong in kind.wrong(given):
             text = f"{signature.name}: {wrong.text(argument)}"
-            yield Bad(wrong.error, text, sample.arrays, {**sample.attrs, argument: wrong.value})
+            if argument in signature.inputs:
+                shaped: Array = np.zeros(cast(Sizes, wrong.value), np.float32)
+                yield Bad(wrong.error, text, _with(sample, signature.inputs.index(argument), shaped), sample.attrs)
+            else:
+                yield Bad(wrong.error, text, sample.arrays, {**sample.attrs, argument: wrong.value})
     axes = [argument for argument, kind in kinds.items() if isinstance(kind, AxisOf) and not kind.many]
     if (
         axes

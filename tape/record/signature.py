@@ -114,6 +114,17 @@ class Signature:
             for name, kind, value in given
         }
 
+    def given(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Every argument of a call by name, with the defaults of those left out. Raises DTypeError for a misfit."""
+        many = len(args)
+        made = dict(zip(self.names, args + self.tail[many:], strict=False))
+        made.update(kwargs)
+        if many > len(self.names) or len(made) > len(self.names) or any(self.places[name] < many for name in kwargs):
+            self.require_fit(args, kwargs)
+        if many < self.required and any(made[name] is inspect.Parameter.empty for name in self.required_names):
+            self.require_fit(args, kwargs)
+        return made
+
     def require_fit(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """Raise DTypeError, in Python's words under the op's name, for arguments that do not fit its function."""
         try:

@@ -100,12 +100,10 @@ FLOORS: dict[str, list[list[str]]] = {
         ["norms", "running"],
     ],
     "tape/ops/losses": [
-        ["kernels", "reduction", "reference"],
-        ["likelihoods", "nll", "regression"],
-        ["cross_entropy", "elements", "nll_rows"],
-        ["classes", "margins"],
-        ["distances"],
-        ["binary"],
+        ["kernels", "labels", "mean", "reduction", "reference"],
+        ["loss", "nll_rows"],
+        ["binary", "likelihoods", "margins", "nll", "regression"],
+        ["cross_entropy", "distances"],
     ],
     "tape/ops/pooling": [
         ["kernels", "reference", "reference_interpolate", "reference_upsample"],

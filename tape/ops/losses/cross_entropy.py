@@ -4,23 +4,22 @@
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
 from functools import partial
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from ....base.arrays import Array
-from ...errors import BoundsError, DomainError, DTypeError, ShapeError
+from ...errors import BoundsError, DTypeError
 from ...numerics.math import reference_sums
 from ...numerics.math.exact import difference, quotient
-from ...numerics.simd import sums as reduce_kernels
+from ...numerics.simd import sums
 from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot, call, elementwise
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
-from ...record.types import B, C, F
+from ...record.types import B, C, F, S
 from ...values.dtypes import i64
-from ...values.spec import Spec
-from ...var.var import Var
+from ...var.var import Var, shape_of
 from ..elementwise.arithmetic import add, divide, mul, neg, power, scale, sub
 from ..elementwise.exponential import exp
 from ..elementwise.functions import shift
@@ -29,18 +28,14 @@ from ..reduce import kernels_softmax
 from ..reduce.reduce import broadcast_to, reduce_sum
 from ..reduce.softmax import WORK, log_softmax, softmax
 from . import reference
-from .nll import (
-    PLAIN,
-    SUMS,
-    check_smoothing,
-    labelled,
-    labels_advice,
-    lower_nll,
-    misshapen,
-    nll_grad,
-    reference_nll,
-    refusal,
-)
+from .labels import PLAIN, labelled, labels_advice, misshapen, refusal, with_holes
+from .loss import loss
+from .mean import SUMS, MeanOp, mean_of
+from .nll import by_labels, reference_labels
+from .nll_rows import lower_mean, nll_grad, reference_mean
+from .reduction import SMOOTHING, Each, Total, reference_weighted, weighted
+
+# ------------------------------------------------------------------ labels
 
 
 def _labels(make: Make) -> list[Sample]:
@@ -54,24 +49,14 @@ def _labels(make: Make) -> list[Sample]:
     ]
 
 
-OUTSIDE = bad(
-    BoundsError, "argument 'labels': expected a class from 0 to 2, got 3 at position 1", (2, 3), np.array([0, 3])
-)
-
-
-def _infer_cross_entropy(logits: Spec, labels: Spec, label_smoothing: float, ignore_index: int | None) -> Spec:
-    check_smoothing("cross_entropy", label_smoothing)
-    return Spec((), logits.dtype)
-
-
 def _lower_cross_entropy(logits: Slot, labels: Slot, label_smoothing: float, ignore_index: int | None) -> Slot:
     rows, n = logits.shape
     if label_smoothing or ignore_index is not None:
         log_probs = call(kernels_softmax.log_softmax, [logits], (rows, n), rows, n, work=WORK * rows * n)
-        return lower_nll("cross_entropy", log_probs, labels, label_smoothing, ignore_index)
+        return lower_mean(log_probs, labels, label_smoothing, ignore_index, "cross_entropy")
     work, said = WORK * rows * n, refusal("cross_entropy", n)
     losses = call(kernels_softmax.cross_entropy_rows, [logits, labels], (rows,), rows, n, work=work, refusal=said)
-    return call(reduce_kernels.mean_rows, [losses], (), 1, rows, work=rows)
+    return mean_of(losses)
 
 
 def _cross_entropy_vjp(g: Any, logits: Any, labels: Any, label_smoothing: float, ignore_index: int | None) -> Any:
@@ -94,51 +79,73 @@ def _cross_entropy_jvp(
     return reduce_sum(mul(dlogits, _cross_entropy_vjp(one, logits, labels, label_smoothing, ignore_index)))
 
 
-def _reference_cross_entropy(
-    logits: Array, labels: Array, label_smoothing: float = 0.0, ignore_index: int | None = None
-) -> Array:
+def _reference_mean(logits: Array, labels: Array, label_smoothing: float, ignore_index: int | None) -> Array:
     if not label_smoothing and ignore_index is None:
         return reference.cross_entropy(logits, labels)
-    return reference_nll(reference_sums.log_softmax(logits), labels, label_smoothing, ignore_index)
+    return reference_mean(reference_sums.log_softmax(logits), labels, label_smoothing, ignore_index)
 
 
-@op(
-    infer=_infer_cross_entropy,
-    lower=_lower_cross_entropy,
-    vjp=(_cross_entropy_vjp, NO_GRAD),
-    jvp=_cross_entropy_jvp,
-    reference=_reference_cross_entropy,
-    samples=lambda make: [*_labels(make), *(s for s in labelled(make) if s.attrs != PLAIN)],
-    errors=(
-        OUTSIDE,
-        bad(BoundsError, "got -1 at position 0", (2, 3), np.array([-1, 0])),
-        bad(ShapeError, "cross_entropy: argument 'labels': expected shape (2,), got (3,)", (2, 3), np.array([0, 1, 1])),
-        bad(DTypeError, "cross_entropy: argument 'labels': expected int64, got float32", (2, 3), (2,)),
-        bad(BoundsError, "got 3 at position 1", (2, 3), np.array([0, 3]), label_smoothing=0.5),
-        bad(
-            DomainError,
-            "argument 'label_smoothing': expected a number from 0 to 1, got -0.5",
-            (2, 3),
-            np.array([0, 1]),
-            label_smoothing=-0.5,
-        ),
-        *misshapen("cross_entropy"),
-        bad(
-            DTypeError,
-            "got float32; give probabilities to ops.soft_cross_entropy, or labels as ops.argmax(labels, -1)",
-            (2, 3),
-            (2, 3),
-        ),
+def _reference_cross_entropy(
+    logits: Array, labels: Array, label_smoothing: float, ignore_index: int | None, weight: Any, reduction: str
+) -> Array:
+    log_probs = reference_sums.log_softmax(logits)
+    return reference_labels(log_probs, labels, label_smoothing, ignore_index, weight, reduction)
+
+
+ERRORS = (
+    *misshapen("cross_entropy"),
+    bad(BoundsError, "got 3 at position 1", (2, 3), np.array([0, 3]), label_smoothing=0.5),
+    bad(DTypeError, "got float32; give probabilities to ops.soft_cross_entropy, or labels as ops.argmax(labels, -1)",
+        (2, 3), (2, 3)),
+)  # fmt: skip
+
+
+@overload
+def cross_entropy(
+    logits: Var[F, *S, C], labels: Var[i64, *S], label_smoothing: float = 0.0, ignore_index: int | None = None,
+    weight: Var[F, C] | None = None, reduction: Total = "mean",
+) -> Var[F]: ...  # fmt: skip
+@overload
+def cross_entropy(
+    logits: Var[F, *S, C], labels: Var[i64, *S], label_smoothing: float = 0.0, ignore_index: int | None = None,
+    weight: Var[F, C] | None = None, *, reduction: Each,
+) -> Var[F, *S]: ...  # fmt: skip
+@loss(
+    _reference_cross_entropy,
+    mean=MeanOp(
+        lower=_lower_cross_entropy,
+        vjp=(_cross_entropy_vjp, NO_GRAD),
+        jvp=_cross_entropy_jvp,
+        reference=_reference_mean,
+        samples=lambda make: [*_labels(make), *(s for s in labelled(make) if s.attrs != PLAIN)],
+        errors=ERRORS,
+        advice=partial(labels_advice, "cross_entropy"),
     ),
-    excused=SUMS,
-    advice=partial(labels_advice, "cross_entropy"),
-    private=True,
+    kinds={"label_smoothing": SMOOTHING},
+    settings=({"label_smoothing": 0.25}, {"label_smoothing": 1.0}),
+    more=with_holes,
+    errors=ERRORS,
 )
 def cross_entropy(
-    logits: Var[F, B, C], labels: Var[i64, B], label_smoothing: float = 0.0, ignore_index: int | None = None
-) -> Var[F]:
-    """The mean over the batch of ``-log_softmax(logits)[label]``, for integer labels."""
-    ...
+    logits: Any, labels: Any, label_smoothing: float, ignore_index: int | None, weight: Any, reduction: str
+) -> Any:
+    """The mean over the batch of ``-log_softmax(logits)[label]``, for integer labels.
+
+    Smoothing by s replaces the label by ``1 - s`` of it and ``s / classes`` of every class. Rows whose label is
+    ``ignore_index`` are left out; the mean of none is NaN. ``weight`` and leading axes are as in `nll_loss`.
+    `soft_cross_entropy` takes probabilities. A connectionist temporal loss (CTC) is not among the losses.
+
+    Source: torch.nn.functional.cross_entropy; smoothing by Szegedy, Vanhoucke, Ioffe, Shlens and Wojna (2016).
+
+    >>> from dgrr.tape import Tape, ops
+    >>> round(ops.cross_entropy(Tape().leaf([[0.0, 0.0]]), [1]).item(), 4)
+    0.6931
+    """
+    given = labels, label_smoothing, ignore_index, weight, reduction
+    return by_labels("cross_entropy", log_softmax, logits, *given)
+
+
+# ------------------------------------------------------------------ probabilities
 
 
 def _smoothed(targets: Any, classes: int, label_smoothing: float) -> Any:
@@ -154,21 +161,22 @@ def _lower_soft(logits: Slot, targets: Slot, label_smoothing: float) -> Slot:
         kept = elementwise(arithmetic.scale, targets, attrs=(difference(1.0, label_smoothing),))
         targets = elementwise(kernels_functions.shift, kept, attrs=(quotient(label_smoothing, max(n, 1)),))
     products = elementwise(arithmetic.mul, targets, log_probs)
-    sums = call(reduce_kernels.sum_rows, [products], (rows,), rows, n, work=rows * n)
-    return elementwise(arithmetic.neg, call(reduce_kernels.mean_rows, [sums], (), 1, rows, work=rows))
+    of_rows = call(sums.sum_rows, [products], (rows,), rows, n, work=rows * n)
+    return elementwise(arithmetic.neg, mean_of(of_rows))
 
 
-def _reference_soft(logits: Array, targets: Array, label_smoothing: float = 0.0) -> Array:
-    real, n = logits.dtype.type, logits.shape[1]
+def _reference_terms(logits: Array, targets: Array, label_smoothing: float, weight: Any = None) -> Array:
+    """The negative terms of the rows."""
+    real, n = logits.dtype.type, logits.shape[-1]
     if label_smoothing:
         targets = targets * real(1.0 - label_smoothing) + real(label_smoothing / n)
-    sums = reference_sums.reduce_sum(targets * reference_sums.log_softmax(logits), -1)
-    return np.asarray(-(reference_sums.row_sum(sums) / real(len(logits))))
+    products = targets * reference_sums.log_softmax(logits)
+    return np.asarray(reference_sums.reduce_sum(reference_weighted(products, weight), -1))
 
 
-def _infer_soft(logits: Spec, targets: Spec, label_smoothing: float) -> Spec:
-    check_smoothing("soft_cross_entropy", label_smoothing)
-    return Spec((), logits.dtype)
+def _reference_soft(logits: Array, targets: Array, label_smoothing: float) -> Array:
+    sums_of_rows = _reference_terms(logits, targets, label_smoothing)
+    return np.asarray(-(reference_sums.row_sum(sums_of_rows) / logits.dtype.type(len(logits))))
 
 
 def _per_row(g: Any, shape: tuple[int, int]) -> Any:
@@ -200,29 +208,47 @@ def _soft_samples(make: Make) -> list[Sample]:
     return [*map(Sample, plain), Sample((make(4, 3), make.unit(4, 3)), {"label_smoothing": 0.1})]
 
 
-@op(
-    infer=_infer_soft,
-    lower=_lower_soft,
-    vjp=(_soft_by_logits, _soft_by_targets),
-    jvp=_soft_jvp,
-    reference=_reference_soft,
-    samples=_soft_samples,
-    errors=(
-        bad(ShapeError, "soft_cross_entropy: argument 'targets': expected shape (2, 3), got (2, 1)", (2, 3), (2, 1)),
-        bad(
-            DomainError,
-            "argument 'label_smoothing': expected a number from 0 to 1, got 2.0",
-            (2, 3),
-            (2, 3),
-            label_smoothing=2.0,
-        ),
+@overload
+def soft_cross_entropy(
+    logits: Var[F, *S, C], targets: Var[F, *S, C], label_smoothing: float = 0.0, weight: Var[F, C] | None = None,
+    reduction: Total = "mean",
+) -> Var[F]: ...  # fmt: skip
+@overload
+def soft_cross_entropy(
+    logits: Var[F, *S, C], targets: Var[F, *S, C], label_smoothing: float = 0.0, weight: Var[F, C] | None = None, *,
+    reduction: Each,
+) -> Var[F, *S]: ...  # fmt: skip
+@loss(
+    lambda logits, targets, label_smoothing, weight: -_reference_terms(logits, targets, label_smoothing, weight),
+    mean=MeanOp(
+        lower=_lower_soft,
+        vjp=(_soft_by_logits, _soft_by_targets),
+        jvp=_soft_jvp,
+        reference=_reference_soft,
+        samples=_soft_samples,
     ),
-    excused=SUMS,
-    private=True,
+    kinds={"label_smoothing": SMOOTHING},
+    draw={"targets": Make.unit},
+    settings=({"label_smoothing": 0.25}, {"label_smoothing": 1.0}),
 )
-def soft_cross_entropy(logits: Var[F, B, C], targets: Var[F, B, C], label_smoothing: float = 0.0) -> Var[F]:
-    """The mean over the batch of ``-sum(targets * log_softmax(logits))``, for the probability of each class."""
-    ...
+def soft_cross_entropy(logits: Any, targets: Any, label_smoothing: float, weight: Any) -> Any:
+    """The mean over the batch of ``-sum(targets * log_softmax(logits))``, for the probability of each class.
+
+    Both sides get gradients. Smoothing by s takes ``(1 - s) * targets + s / classes`` in the place of targets.
+    ``weight`` multiplies the term of each class; the mean divides by the number of rows all the same. The classes stand
+    last, behind any axes.
+
+    Source: torch.nn.functional.cross_entropy with probabilities.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> round(ops.soft_cross_entropy(Tape().leaf([[0.0, 0.0]]), [[0.25, 0.75]]).item(), 4)
+    0.6931
+    """
+    products: Any = mul(_smoothed(targets, shape_of(logits)[-1], label_smoothing), log_softmax(logits))
+    return neg(reduce_sum(weighted(products, weight), -1))
+
+
+# ------------------------------------------------------------------ gradient
 
 
 def _gradient(logits: Any, labels: Any, weight: Any) -> Any:

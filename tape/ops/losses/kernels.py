@@ -9,65 +9,42 @@ import numpy as np
 
 from ...numerics.engine.intrinsics import real, word
 from ...numerics.engine.kernel import kernel, share, vector, vector_as
+from ...numerics.engine.numba_internals import formula
 from ...numerics.math import elementary
 from ...numerics.simd.lanes import inlined
-from ...numerics.simd.operations import constant, float_of, select
+from ...numerics.simd.operations import Number, constant, float_of, select
+from ...numerics.simd.pointwise import pointwise
 from ...numerics.simd.sums import row_sum
-from ...numerics.simd.vectors import combine
 
 INT64 = np.int64(0)
 
 
-@inlined
-def _binary(table, ints, part, parts):
-    start, n = share(word(ints, 0), part, parts)
-    return vector(table, 0, start, n), vector(table, 1, start, n), vector(table, 2, start, n)
-
-
-@inlined
-def _huber_term(a, b, delta):
+@pointwise(numbers=1)
+def huber_terms(a: Number, b: Number, delta: Number) -> Number:
+    """``d² / 2`` where ``|d| <= delta``, else ``delta (|d| - delta / 2)``, d = a - b."""
     half = constant(a, 0.5)
     d = a - b
     size = abs(d)
     return select(size <= delta, (half * d) * d, delta * (size - half * delta))
 
 
-@kernel
-def huber_terms(table, ints, part, parts):
-    """``out = d² / 2`` where ``|d| <= delta``, else ``delta (|d| - delta / 2)``, d = a - b; ints: n, delta."""
-    out, a, b = _binary(table, ints, part, parts)
-    combine(_huber_term, out, a, b, real(table, float_of(word(ints, 1))))
-    return 0
-
-
-@inlined
-def _logit_product(x, t):
+@formula
+def product_of_logit(x: Number, t: Number) -> Number:
+    """``x t``, +0 where t is 0, or where x is infinite and t is below 1."""
     zero, one, infinite = constant(x, 0.0), constant(x, 1.0), constant(x, np.inf)
     product = select(abs(t) <= zero, zero, x * t)
     return select(infinite <= x, select(t < one, zero, product), product)
 
 
-@kernel
-def logit_products(table, ints, part, parts):
-    """``out = x t``, +0 where t is 0, or where x is infinite and t is below 1; arrays: out, x, t."""
-    out, x, t = _binary(table, ints, part, parts)
-    combine(_logit_product, out, x, t)
-    return 0
+logit_products = pointwise(product_of_logit, name="logit_products")
 
 
-@inlined
-def _logit_term(x, t):
+@pointwise
+def logit_terms(x: Number, t: Number) -> Number:
+    """``max(x, 0) - x t + ln(1 + e ** -|x|)``, ``x t`` as of `logit_products`."""
     zero = constant(x, 0.0)
-    linear = select(x < zero, zero, x) - _logit_product(x, t)
+    linear = select(x < zero, zero, x) - product_of_logit(x, t)
     return linear + elementary.log1p(elementary.exp(-abs(x)))
-
-
-@kernel
-def logit_terms(table, ints, part, parts):
-    """``out = max(x, 0) - x t + ln(1 + e ** -|x|)``, ``x t`` as of `logit_products`; arrays: out, x, t."""
-    out, x, t = _binary(table, ints, part, parts)
-    combine(_logit_term, out, x, t)
-    return 0
 
 
 @inlined

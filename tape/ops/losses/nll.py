@@ -1,245 +1,114 @@
-"""The negative log-likelihood of integer labels, with label smoothing and a label to ignore."""
+"""The negative log-likelihood of integer labels, with weights of classes, label smoothing and a label to ignore."""
 
-# A derivative may call the op that it belongs to, whose type is not known before its decorator is.
-# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
-
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from ....base.arrays import Array
-from ...errors import BoundsError, DomainError, DTypeError, ShapeError
 from ...numerics.math import reference_sums
-from ...numerics.math.exact import difference, quotient
-from ...numerics.simd import sums as reduce_kernels
 from ...record.derivative import NO_GRAD
-from ...record.lowering import Slot, call
-from ...record.op import op
-from ...record.samples import Bad, Make, Sample, bad
-from ...record.types import B, C, F
+from ...record.op import OPS
+from ...record.types import C, F, S
 from ...values.dtypes import i64
-from ...values.spec import Spec
-from ...var.var import Gradual, Var
-from . import kernels
-
-SUMS = {"batch": "it averages over the batch"}
-LABEL = "{op}: argument 'labels': expected a class from 0 to {high}, got {{value}} at position {{position}}"
-PLAIN: dict[str, Any] = {"label_smoothing": 0.0, "ignore_index": None}
-
-
-def refusal(op_name: str, classes: int) -> str:
-    """What a kernel says of a label that is no class."""
-    return LABEL.format(op=op_name, high=classes - 1)
-
-
-def labels_advice(op_name: str, rows: Spec, labels: Spec) -> str:
-    """What to do about rows and labels in the forms that other libraries take."""
-    first, shape, given, whole = rows.shape[:1], rows.shape, labels.shape, labels.dtype == i64.dtype
-    if len(shape) > 1 and given == shape:
-        if not whole and op_name == "cross_entropy":
-            return "give probabilities to ops.soft_cross_entropy, or labels as ops.argmax(labels, -1)"
-        return f"of one-hot rows take ops.argmax({'ops.cast(labels, np.float32)' if whole else 'labels'}, -1)"
-    if not whole:
-        return "labels are whole numbers: ops.cast(labels, np.int64)"
-    flat = "ops.reshape(labels, (-1,))"
-    if given == (*first, 1):
-        return f"drop the axis with {flat}"
-    if len(shape) > 2 and given == first + shape[2:]:
-        order = (0, *range(2, len(shape)), 1)
-        return f"move the classes last: ops.reshape(ops.permute(…, {order}), (-1, {shape[1]})) and {flat}"
-    return ""
+from ...var.var import Var, shape_of
+from ..elementwise.arithmetic import div, mul, neg
+from ..reduce.reduce import broadcast_to, reduce_sum
+from ..shape.reshape import reshape
+from .labels import labelled, labels_advice, misshapen, with_holes
+from .loss import loss
+from .mean import MeanOp
+from .nll_rows import (
+    flat_rows,
+    lower_mean,
+    nll_grad,
+    nll_rows,
+    reference_mean,
+    reference_rows,
+)
+from .reduction import SMOOTHING, Each, Total, reduced, reference_weighted
 
 
-def check_smoothing(op_name: str, label_smoothing: float) -> None:
-    """Raise DomainError unless it is a share."""
-    if not 0 <= label_smoothing <= 1:
-        raise DomainError(
-            f"{op_name}: argument 'label_smoothing': expected a number from 0 to 1, got {label_smoothing!r}"
-        )
-
-
-def ignored_words(ignore_index: int | None) -> tuple[int, int]:
-    """The words of a kernel: whether a label is ignored, and which."""
-    return int(ignore_index is not None), ignore_index or 0
-
-
-def class_weights(classes: int, label_smoothing: float) -> tuple[float, float]:
-    """What the label's class weighs, and what each class weighs besides."""
-    return difference(1.0, label_smoothing), quotient(label_smoothing, max(classes, 1))
-
-
-def lower_nll(op_name: str, log_probs: Slot, labels: Slot, label_smoothing: float, ignore_index: int | None) -> Slot:
-    """The terms of the rows, and their mean over the rows that count."""
-    rows, n = log_probs.shape
-    ignored, said = ignored_words(ignore_index), refusal(op_name, n)
-    words = (rows, n, *ignored, *class_weights(n, label_smoothing))
-    terms = call(kernels.nll_rows, [log_probs, labels], (rows,), *words, work=rows * n, refusal=said)
-    if ignore_index is None:
-        return call(reduce_kernels.mean_rows, [terms], (), 1, rows, work=rows)
-    return call(kernels.mean_of_counted, [terms, labels], (), rows, *ignored, work=rows)
-
-
-def reference_nll(
-    log_probs: Array, labels: Array, label_smoothing: float = 0.0, ignore_index: int | None = None
+def reference_labels(
+    log_probs: Array, labels: Array, label_smoothing: float, ignore_index: int | None, weight: Any, reduction: str
 ) -> Array:
-    """The same, slow and obvious."""
-    real = log_probs.dtype.type
-    own, each = (real(w) for w in class_weights(log_probs.shape[1], label_smoothing))
-    terms = np.zeros(len(labels), log_probs.dtype)
-    for r, label in enumerate(labels):
-        if label != ignore_index:
-            terms[r] = -(log_probs[r, label] * own)
-            if each:
-                terms[r] = terms[r] - reference_sums.row_sum(log_probs[r]) * each
-    count = sum(int(label) != ignore_index for label in labels)
-    return np.asarray(reference_sums.row_sum(terms) / real(count))
+    """Row by row; a mean divides by the weights of the labels that count, and without weights is an op."""
+    rows, flat = log_probs.reshape(-1, log_probs.shape[-1]), labels.reshape(-1)
+    terms = reference_rows(reference_weighted(rows, weight), flat, label_smoothing, ignore_index)
+    if reduction == "none":
+        return terms.reshape(labels.shape)
+    total = reference_sums.reduce_sum(terms)
+    if reduction == "sum":
+        return total
+    weights: Array = np.array([0 if k == ignore_index else weight[k] for k in flat], rows.dtype)
+    return np.asarray(total / reference_sums.row_sum(weights))
 
 
-def labelled(make: Make) -> list[Sample]:
-    """Rows with labels under every choice of smoothing and ignoring; in the last no row counts."""
-    holes = np.array([2, -1, 0, -1, 1])
-    return [
-        Sample((make(6, 10), make.indices(10, 6)), PLAIN),
-        Sample((make(37, 3), make.indices(3, 37)), {**PLAIN, "label_smoothing": 0.1}),
-        Sample((make(5, 40), holes), {**PLAIN, "ignore_index": -1}),
-        Sample((make(3, 5).T, holes), {"label_smoothing": 0.25, "ignore_index": -1}),
-        Sample((make(6, 4), make.indices(4, 6)), {"label_smoothing": 1.0, "ignore_index": 2}),
-        Sample((make(0, 3), np.array([], np.int64)), PLAIN),
-        Sample((make(2, 3), np.array([1, 1])), {**PLAIN, "ignore_index": 1}),
-    ]
+def by_labels(
+    name: str, log_probs_of: Callable[[Any], Any], scores: Any, labels: Any, label_smoothing: float,
+    ignore_index: int | None, weight: Any, reduction: str,
+) -> Any:  # fmt: skip
+    """The loss of labels under a reduction, from what makes log-probabilities of rows of scores."""
+    rows, flat = flat_rows(scores, labels)
+    log_probs, shape, options = log_probs_of(rows), shape_of(labels), (label_smoothing, ignore_index, name)
+    if weight is not None:
+        weights: Any = broadcast_to(weight, shape_of(log_probs))
+        terms: Any = nll_rows(mul(log_probs, weights), flat, *options)
+        if reduction == "mean":
+            return div(reduce_sum(terms), neg(reduce_sum(nll_rows(weights, flat, 0.0, ignore_index, name))))
+    else:
+        terms = nll_rows(log_probs, flat, *options)
+    return reshape(terms, shape) if reduction == "none" and len(shape) != 1 else reduced(terms, reduction)
 
 
-def misshapen(op_name: str) -> list[Bad]:
-    """The forms that `labels_advice` knows."""
-    whole = np.zeros((2, 4), np.int64)
-    return [
-        bad(DTypeError, "got float32; labels are whole numbers: ops.cast(labels, np.int64)", (2, 3), (2,)),
-        bad(
-            ShapeError,
-            "got (2, 3); of one-hot rows take ops.argmax(ops.cast(labels, np.float32), -1)",
-            (2, 3),
-            whole[:, :3],
+@overload
+def nll_loss(
+    log_probs: Var[F, *S, C], labels: Var[i64, *S], label_smoothing: float = 0.0, ignore_index: int | None = None,
+    weight: Var[F, C] | None = None, reduction: Total = "mean",
+) -> Var[F]: ...  # fmt: skip
+@overload
+def nll_loss(
+    log_probs: Var[F, *S, C], labels: Var[i64, *S], label_smoothing: float = 0.0, ignore_index: int | None = None,
+    weight: Var[F, C] | None = None, *, reduction: Each,
+) -> Var[F, *S]: ...  # fmt: skip
+@loss(
+    reference_labels,
+    mean=MeanOp(
+        lower=partial(lower_mean, caller="nll_loss"),
+        vjp=(
+            lambda g, labels, log_probs_shape, label_smoothing, ignore_index: nll_grad(
+                g, labels, log_probs_shape[1], label_smoothing, ignore_index
+            ),
+            NO_GRAD,
         ),
-        bad(ShapeError, "got (2, 1); drop the axis with ops.reshape(labels, (-1,))", (2, 3), whole[:, :1]),
-        bad(
-            ShapeError,
-            "expected shape (B, C), got (2, 3, 4); move the classes last: "
-            "ops.reshape(ops.permute(…, (0, 2, 1)), (-1, 3)) and ops.reshape(labels, (-1,))",
-            (2, 3, 4),
-            whole,
+        jvp=lambda dlog_probs, labels, label_smoothing, ignore_index: OPS["nll_loss"](
+            dlog_probs, labels, label_smoothing, ignore_index
         ),
-    ]
-
-
-def _mean_loss(log_probs: Any, labels: Any, label_smoothing: float, ignore_index: int | None) -> Any:
-    """`nll_loss` for its own derivative, which type checkers meet before they know its type."""
-    return nll_loss(log_probs, labels, label_smoothing, ignore_index)
-
-
-def _infer_nll(log_probs: Spec, labels: Spec, label_smoothing: float, ignore_index: int | None) -> Spec:
-    check_smoothing("nll_loss", label_smoothing)
-    return Spec((), log_probs.dtype)
-
-
-@op(
-    infer=_infer_nll,
-    lower=lambda log_probs, labels, label_smoothing, ignore_index: lower_nll(
-        "nll_loss", log_probs, labels, label_smoothing, ignore_index
+        reference=reference_mean,
+        samples=labelled,
+        errors=misshapen("nll_loss"),
+        advice=partial(labels_advice, "nll_loss"),
     ),
-    vjp=(
-        lambda g, labels, log_probs_shape, label_smoothing, ignore_index: nll_grad(
-            g, labels, log_probs_shape[1], label_smoothing, ignore_index
-        ),
-        NO_GRAD,
-    ),
-    jvp=lambda dlog_probs, labels, label_smoothing, ignore_index: _mean_loss(
-        dlog_probs, labels, label_smoothing, ignore_index
-    ),
-    reference=reference_nll,
-    samples=labelled,
-    errors=(
-        bad(
-            BoundsError,
-            "nll_loss: argument 'labels': expected a class from 0 to 2, got 3 at position 1",
-            (2, 3),
-            np.array([0, 3]),
-        ),
-        bad(BoundsError, "got -1 at position 0", (2, 3), np.array([-1, 0]), ignore_index=-100),
-        bad(ShapeError, "nll_loss: argument 'labels': expected shape (2,), got (3,)", (2, 3), np.array([0, 1, 1])),
-        bad(DTypeError, "nll_loss: argument 'labels': expected int64, got float32", (2, 3), (2,)),
-        bad(
-            DomainError,
-            "nll_loss: argument 'label_smoothing': expected a number from 0 to 1, got 1.5",
-            (2, 3),
-            np.array([0, 1]),
-            label_smoothing=1.5,
-        ),
-        *misshapen("nll_loss"),
-    ),
-    excused=SUMS,
-    advice=partial(labels_advice, "nll_loss"),
-    private=True,
+    kinds={"label_smoothing": SMOOTHING},
+    settings=({"label_smoothing": 0.25}, {"label_smoothing": 1.0}),
+    more=with_holes,
+    errors=misshapen("nll_loss"),
 )
 def nll_loss(
-    log_probs: Var[F, B, C], labels: Var[i64, B], label_smoothing: float = 0.0, ignore_index: int | None = None
-) -> Var[F]:
-    """The mean of ``-log_probs[label]`` over the rows whose label is not ``ignore_index``; NaN if there is none."""
-    ...
+    log_probs: Any, labels: Any, label_smoothing: float, ignore_index: int | None, weight: Any, reduction: str
+) -> Any:
+    """The mean of ``-log_probs[label]`` over the rows whose label is not ``ignore_index``; NaN if there is none.
 
+    Smoothing by s replaces the label by ``1 - s`` of it and ``s / classes`` of every class. ``weight`` multiplies the
+    log-probabilities of each class, and the mean divides by the weights of the labels that count. The classes stand
+    last, behind axes as those of labels. The term of a row that is left out is 0.
 
-def _lower_nll_grad(weight: Slot, labels: Slot, classes: int, label_smoothing: float, ignore_index: int | None) -> Slot:
-    (rows,) = labels.shape
-    words = (rows, classes, *ignored_words(ignore_index), *class_weights(classes, label_smoothing), 0)
-    said = refusal("nll_grad", classes)
-    return call(kernels.nll_grad, [weight, labels], (rows, classes), *words, work=rows * classes, refusal=said)
+    Source: torch.nn.functional.nll_loss; smoothing by Szegedy, Vanhoucke, Ioffe, Shlens and Wojna (2016).
 
-
-def _reference_nll_grad(
-    weight: Array, labels: Array, classes: int, label_smoothing: float, ignore_index: int | None
-) -> Array:
-    real = weight.dtype.type
-    own, each = (real(w) for w in class_weights(classes, label_smoothing))
-    share = weight[()] / real(sum(int(label) != ignore_index for label in labels))
-    out = np.zeros((len(labels), classes), weight.dtype)
-    for row, label in zip(out, labels, strict=True):
-        if label != ignore_index:
-            row[:] = -(share * each) if each else real(0)
-            row[label] = row[label] - share * own
-    return out
-
-
-@op(
-    infer=lambda weight, labels, classes, label_smoothing, ignore_index: Spec((labels.shape[0], classes), weight.dtype),
-    lower=_lower_nll_grad,
-    vjp=(
-        lambda g, labels, label_smoothing, ignore_index: nll_loss(g, labels, label_smoothing, ignore_index),
-        NO_GRAD,
-    ),
-    jvp=lambda dweight, labels, classes, label_smoothing, ignore_index: nll_grad(
-        dweight, labels, classes, label_smoothing, ignore_index
-    ),
-    reference=_reference_nll_grad,
-    samples=lambda make: [
-        Sample((make(), s.arrays[1]), {"classes": s.arrays[0].shape[1], **s.attrs})  # type: ignore[union-attr]
-        for s in labelled(make)[:-1]  # of no rows there is no derivative
-    ],
-    errors=(
-        bad(
-            BoundsError,
-            "nll_grad: argument 'labels': expected a class from 0 to 2, got 3 at position 1",
-            (),
-            np.array([0, 3]),
-            classes=3,
-            label_smoothing=0.0,
-            ignore_index=None,
-        ),
-    ),
-    excused=SUMS,
-    private=True,
-)
-def nll_grad(
-    weight: Var[F], labels: Var[i64, B], classes: int, label_smoothing: float, ignore_index: int | None
-) -> Gradual[F]:
-    """The gradient of nll_loss times ``weight``, which is divided by the number of rows that count."""
-    ...
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.nll_loss(Tape().leaf([[-1.0, -2.0], [-3.0, -4.0]]), [0, 1]).item()
+    2.5
+    """
+    given = labels, label_smoothing, ignore_index, weight, reduction
+    return by_labels("nll_loss", lambda rows: rows, log_probs, *given)

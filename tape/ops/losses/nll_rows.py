@@ -1,37 +1,55 @@
-"""The negative log-likelihood of each row, which weights and other reductions are made of, and its adjoint."""
+"""The negative log-likelihood of each row, which all losses of labels are made of, and its gradients."""
 
 # A derivative may call the op that it belongs to, whose type is not known before its decorator is.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
+from functools import partial
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from ....base.arrays import Array
-from ...errors import BoundsError
 from ...numerics.math import reference_sums
+from ...numerics.math.exact import difference, quotient
+from ...numerics.simd import sums
 from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot, call
-from ...record.op import op
-from ...record.samples import Make, Sample, bad
+from ...record.op import OPS, op
+from ...record.samples import Make, Sample
 from ...record.types import B, C, F
 from ...values.dtypes import i64
 from ...values.spec import Spec
 from ...var.var import Gradual, Var, shape_of
 from ..shape.reshape import reshape
 from . import kernels
-from .nll import class_weights, ignored_words, labelled, refusal
+from .labels import labelled, outside, refusal
+from .mean import SUMS
 
 
-def _words(rows: int, classes: int, label_smoothing: float, ignore_index: int | None) -> tuple[Any, ...]:
-    return (rows, classes, *ignored_words(ignore_index), *class_weights(classes, label_smoothing))
+def class_weights(classes: int, label_smoothing: float) -> tuple[float, float]:
+    """What the label's class weighs, and what each class weighs besides."""
+    return difference(1.0, label_smoothing), quotient(label_smoothing, max(classes, 1))
 
 
-def _lower(log_probs: Slot, labels: Slot, label_smoothing: float, ignore_index: int | None, caller: str) -> Slot:
+def _ignored(ignore_index: int | None) -> tuple[int, int]:
+    """The words of a kernel: whether a label is ignored, and which."""
+    return int(ignore_index is not None), ignore_index or 0
+
+
+def lower_rows(log_probs: Slot, labels: Slot, label_smoothing: float, ignore_index: int | None, caller: str) -> Slot:
+    """The terms of the rows; ``caller`` is the loss that an error names."""
     rows, n = log_probs.shape
-    words, said = _words(rows, n, label_smoothing, ignore_index), refusal(caller, n)
-    return call(kernels.nll_rows, [log_probs, labels], (rows,), *words, work=rows * n, refusal=said)
+    words = (rows, n, *_ignored(ignore_index), *class_weights(n, label_smoothing))
+    return call(kernels.nll_rows, [log_probs, labels], (rows,), *words, work=rows * n, refusal=refusal(caller, n))
+
+
+def lower_mean(log_probs: Slot, labels: Slot, label_smoothing: float, ignore_index: int | None, caller: str) -> Slot:
+    """Their mean over the rows that count."""
+    (rows,), terms = labels.shape, lower_rows(log_probs, labels, label_smoothing, ignore_index, caller)
+    if ignore_index is None:
+        return call(sums.mean_rows, [terms], (), 1, rows, work=rows)
+    return call(kernels.mean_of_counted, [terms, labels], (), rows, *_ignored(ignore_index), work=rows)
 
 
 def reference_rows(
@@ -48,12 +66,19 @@ def reference_rows(
     return out
 
 
-def _samples(make: Make) -> list[Sample]:
-    return labelled(make)[:5]
+def counted(labels: Array, ignore_index: int | None) -> int:
+    """How many rows count."""
+    return sum(int(label) != ignore_index for label in labels)
+
+
+def reference_mean(log_probs: Array, labels: Array, label_smoothing: float, ignore_index: int | None) -> Array:
+    """Their mean over the rows that count."""
+    terms = reference_rows(log_probs, labels, label_smoothing, ignore_index)
+    return np.asarray(reference_sums.row_sum(terms) / terms.dtype.type(counted(labels, ignore_index)))
 
 
 @op(
-    lower=_lower,
+    lower=lower_rows,
     vjp=(
         lambda g, labels, log_probs_shape, label_smoothing, ignore_index: nll_rows_grad(
             g, labels, log_probs_shape[1], label_smoothing, ignore_index
@@ -64,14 +89,11 @@ def _samples(make: Make) -> list[Sample]:
         dlog_probs, labels, label_smoothing, ignore_index
     ),
     reference=reference_rows,
-    samples=_samples,
-    errors=(
-        bad(BoundsError, "nll_rows: argument 'labels': expected a class from 0 to 2, got 3 at position 1",
-            (2, 3), np.array([0, 3])),
-    ),
+    samples=lambda make: labelled(make)[:5],
+    errors=(outside("nll_rows", (2, 3), np.array([0, 3])),),
     batch_axis={"log_probs": 0, "labels": 0},
     private=True,
-)  # fmt: skip
+)
 def nll_rows(
     log_probs: Var[F, B, C],
     labels: Var[i64, B],
@@ -86,9 +108,20 @@ def nll_rows(
     ...
 
 
-def _lower_grad(g: Slot, labels: Slot, classes: int, label_smoothing: float, ignore_index: int | None) -> Slot:
+# ------------------------------------------------------------------ gradients
+
+
+def _infer_grad(g: Spec, labels: Spec, classes: int, **_: Any) -> Spec:
+    return Spec((*labels.shape, classes), g.dtype)
+
+
+def _lower_grad(
+    name: str, g: Slot, labels: Slot, classes: int, label_smoothing: float, ignore_index: int | None
+) -> Slot:
+    """Of the terms where g has an element for each, else of their mean."""
     (rows,) = labels.shape
-    words, said = (*_words(rows, classes, label_smoothing, ignore_index), 1), refusal("nll_rows_grad", classes)
+    weights, by_row = class_weights(classes, label_smoothing), len(g.shape)
+    words, said = (rows, classes, *_ignored(ignore_index), *weights, by_row), refusal(name, classes)
     return call(kernels.nll_grad, [g, labels], (rows, classes), *words, work=rows * classes, refusal=said)
 
 
@@ -102,29 +135,62 @@ def _reference_grad(g: Array, labels: Array, classes: int, label_smoothing: floa
     return out
 
 
+def _reference_mean_grad(weight: Array, labels: Array, *options: Any, **attrs: Any) -> Array:
+    share = weight[()] / weight.dtype.type(counted(labels, attrs["ignore_index"]))
+    return _reference_grad(np.full(len(labels), share, weight.dtype), labels, *options, **attrs)
+
+
+def _grad_samples(make: Make, many: int, by_row: bool) -> list[Sample]:
+    rows: list[Any] = [(*s.arrays, s.attrs) for s in labelled(make)[:many]]
+    return [
+        Sample((make(*(labels.shape if by_row else ())), labels), {"classes": scores.shape[1], **attrs})
+        for scores, labels, attrs in rows
+    ]
+
+
+UNSMOOTHED = {"classes": 3, "label_smoothing": 0.0, "ignore_index": None}
+
+
 @op(
-    infer=lambda g, labels, classes, label_smoothing, ignore_index: Spec((labels.shape[0], classes), g.dtype),
-    lower=_lower_grad,
+    infer=_infer_grad,
+    lower=partial(_lower_grad, "nll_rows_grad"),
     vjp=(lambda g, labels, label_smoothing, ignore_index: nll_rows(g, labels, label_smoothing, ignore_index), NO_GRAD),
     jvp=lambda dg, labels, classes, label_smoothing, ignore_index: nll_rows_grad(
         dg, labels, classes, label_smoothing, ignore_index
     ),
     reference=_reference_grad,
-    samples=lambda make: [
-        Sample((make(len(s.arrays[1])), s.arrays[1]), {"classes": s.arrays[0].shape[1], **s.attrs})  # type: ignore[arg-type, union-attr]
-        for s in _samples(make)
-    ],
-    errors=(
-        bad(BoundsError, "nll_rows_grad: argument 'labels': expected a class from 0 to 2, got 3 at position 1",
-            (2,), np.array([0, 3]), classes=3, label_smoothing=0.0, ignore_index=None),
-    ),
+    samples=lambda make: _grad_samples(make, 5, by_row=True),
+    errors=(outside("nll_rows_grad", (2,), np.array([0, 3]), **UNSMOOTHED),),
     batch_axis={"g": 0, "labels": 0},
     private=True,
-)  # fmt: skip
+)
 def nll_rows_grad(
     g: Var[F, B], labels: Var[i64, B], classes: int, label_smoothing: float, ignore_index: int | None
 ) -> Gradual[F]:
     """The gradient of nll_rows by its rows."""
+    ...
+
+
+@op(
+    infer=_infer_grad,
+    lower=partial(_lower_grad, "nll_grad"),
+    vjp=(
+        lambda g, labels, label_smoothing, ignore_index: OPS["nll_loss"](g, labels, label_smoothing, ignore_index),
+        NO_GRAD,
+    ),
+    jvp=lambda dweight, labels, classes, label_smoothing, ignore_index: nll_grad(
+        dweight, labels, classes, label_smoothing, ignore_index
+    ),
+    reference=_reference_mean_grad,
+    samples=lambda make: _grad_samples(make, 6, by_row=False),  # of no rows there is no derivative
+    errors=(outside("nll_grad", (), np.array([0, 3]), **UNSMOOTHED),),
+    excused=SUMS,
+    private=True,
+)
+def nll_grad(
+    weight: Var[F], labels: Var[i64, B], classes: int, label_smoothing: float, ignore_index: int | None
+) -> Gradual[F]:
+    """The gradient of nll_loss times ``weight``, which is divided by the number of rows that count."""
     ...
 
 

@@ -1,27 +1,74 @@
-"""What becomes of the terms of a loss: their mean, their sum, or themselves."""
+"""What becomes of the terms of a loss: their mean, their sum, or themselves; and which values arguments take."""
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 
 from ....base.arrays import Array
-from ...errors import DomainError, DTypeError, ShapeError
+from ...errors import ShapeError
 from ...numerics.math import reference_sums
-from ...numerics.sizes import Sizes
+from ...record.kinds.values import NOT_NEGATIVE, Given, ValueKind, Values, Wrong
 from ...record.op import OPS
-from ...record.samples import Bad, bad
 from ...values.shape import can_broadcast
 from ...var.var import AnyVar, shape_of
-from ..reduce.reduce import reduce_mean, reduce_sum
+from ..elementwise.arithmetic import mul
+from ..reduce.reduce import broadcast_to, reduce_mean, reduce_sum
 
-REDUCTIONS = ("mean", "sum", "none")
-SUMS = {"batch": "by default it averages over the batch"}
+Total = Literal["mean", "sum"]
+"""The reductions that give a number."""
+Each = Literal["none"]
+"""The reduction that gives the terms."""
+
+MOST_POWER = 1 << 20
+"""The largest exponent of `power`."""
 
 
-def require_reduction(name: str, reduction: str) -> None:
-    """Raise DomainError for another reduction."""
-    if reduction not in REDUCTIONS:
-        raise DomainError(f"{name}: argument 'reduction': expected 'mean', 'sum' or 'none', got {reduction!r}")
+def reductions(*names: str) -> Values:
+    """The kind of ``reduction``: these words."""
+    *first, last = map(repr, names)
+    return Values(f"{', '.join(first)} or {last}", lambda given: given in names, ("max", "", names[0].upper()))
+
+
+REDUCTION = reductions("mean", "sum", "none")
+SMOOTHING = Values("a number from 0 to 1", lambda s: 0 <= s <= 1, (1.5, -0.5, float("inf"), float("nan")))
+NORM = Values("a positive number of at most 2**20", lambda p: 0 < p <= MOST_POWER, (0.0, -2.0, 2.0**21, float("nan")))
+EXPONENT = Values("a number from 0 to 2**20", lambda p: 0 <= p <= MOST_POWER, (-1.0, 2.0**21, float("nan")))
+
+
+def _is_share(given: float | None) -> bool:
+    return given is None or NOT_NEGATIVE.fits(given)
+
+
+SHARE = replace(NOT_NEGATIVE, fits=_is_share)
+"""A finite number of at least 0; None for none."""
+
+
+@dataclass(frozen=True)
+class WeightsOf(ValueKind):
+    """Weights of any shape that can be repeated to that of another input, or None."""
+
+    input: str
+
+    def require(self, op: str, argument: str, given: Given) -> None:
+        """Raise ShapeError for another shape."""
+        shape, target = given[argument], given[self.input]
+        if shape is not None and not can_broadcast(shape, target):
+            raise ShapeError(f"{op}: {self._wrong(shape, target).text(argument)}")
+
+    def wrong(self, given: Given) -> Sequence[Wrong]:
+        """One element more than the last axis has, and one axis more."""
+        target = given[self.input]
+        return [self._wrong(shape, target) for shape in ((*target[:-1], target[-1] + 1), (2, *target))]
+
+    def example(self) -> Wrong:
+        """That of a matrix."""
+        return self._wrong((2,), (2, 3))
+
+    @staticmethod
+    def _wrong(shape: Any, target: Any) -> Wrong:
+        return Wrong(ShapeError, f"a shape that can be repeated to {target}", shape)
 
 
 def reduced(terms: Any, reduction: str) -> AnyVar:
@@ -36,41 +83,20 @@ def reference_reduced(terms: Array, reduction: str) -> Array:
         return terms if reduction == "none" else reference_sums.reduce_sum(terms, mean=reduction == "mean")
 
 
-def unknown_reduction(name: str, *arrays: Any, **attrs: Any) -> Bad:
-    """A sample of a reduction that there is not."""
-    text = f"{name}: argument 'reduction': expected 'mean', 'sum' or 'none', got 'max'"
-    return bad(DomainError, text, *arrays, reduction="max", **attrs)
+def weighted(terms: Any, weight: Any) -> Any:
+    """The terms, times weights that can be repeated to their shape, if there are any."""
+    if weight is None:
+        return terms
+    made: AnyVar = mul(terms, broadcast_to(weight, shape_of(terms)))
+    return made
 
 
-def mismatch(name: str, second: str, *more: Any) -> Bad:
-    """A sample of two inputs of different shapes, which no loss repeats."""
-    return bad(ShapeError, f"{name}: argument {second!r}: expected shape (3, 1), got (3,)", (3, 1), (3,), *more)
-
-
-def other_dtype(name: str, second: str) -> Bad:
-    """A sample of two inputs of different dtypes."""
-    return bad(DTypeError, f"{name}: argument {second!r}: expected float32, got float64", (3,), np.zeros(3))
-
-
-def require_repeatable(name: str, argument: str, x: Any, shape: Sizes) -> None:
-    """Raise ShapeError for what is given for several elements at once and cannot be repeated to all."""
-    if x is not None and not can_broadcast(shape_of(x), shape):
-        given = shape_of(x)
-        raise ShapeError(
-            f"{name}: argument {argument!r}: expected a shape that can be repeated to {shape}, got {given}"
-        )
+def reference_weighted(terms: Array, weight: Any) -> Array:
+    """The same, slow and obvious."""
+    return terms if weight is None else np.asarray(terms * weight)
 
 
 def formula(name: str) -> Any:
     """The reference of an op, for those of functions that are made of it."""
     record: Any = OPS[name]
     return record.reference
-
-
-def require_numbers(name: str, low: float, **attrs: float) -> None:
-    """Raise DomainError for a number below ``low`` or not finite."""
-    for argument, value in attrs.items():
-        if not low <= value < float("inf"):
-            raise DomainError(
-                f"{name}: argument {argument!r}: expected a finite number of at least {low:g}, got {value!r}"
-            )

@@ -1,7 +1,8 @@
 """Rules whose hyperparameters are the fields of a frozen dataclass: checked, and made again from what traces record."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from dataclasses import fields
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -24,12 +25,8 @@ class FieldRule(Rule):
     """The decays of running averages, of a rule that has two."""
 
     def __post_init__(self) -> None:
-        for name in self._fields():
-            object.__setattr__(self, name, self._checked(name, getattr(self, name)))
-
-    def _fields(self) -> list[str]:
-        """The names of the fields: of the decays of averages both are one field."""
-        return [*dict.fromkeys("betas" if name in ("beta1", "beta2") else name for name in self.names)]
+        for field in fields(cast(Any, self)):
+            object.__setattr__(self, field.name, self._checked(field.name, getattr(self, field.name)))
 
     def _checked(self, name: str, value: Any) -> Any:
         where = f"{self._title}: {name}"

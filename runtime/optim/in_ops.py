@@ -11,6 +11,8 @@ from ...tape.numerics.math import elementary
 from ...tape.numerics.math.reference import reading
 from ...tape.numerics.simd.rebound import rebound
 from ...tape.var.var import Var
+from . import formulas
+from .scalars import LARGEST_COUNT
 
 
 def in_ops(formula: Callable[..., Any]) -> Callable[..., Any]:
@@ -42,11 +44,24 @@ def _of_scalars(op: Callable[[Any], Any], text: Callable[..., Any]) -> Callable[
     return lambda x: op(x) if _is_var(x) else float(reading(text)(np.array(x)))
 
 
+def _power(base: float, exponent: Any) -> Any:
+    """The power by its formula, of an exponent on the tape by as many squares as it may have bits."""
+    if not _is_var(exponent):
+        return formulas.power(base, int(exponent))
+    made = exponent * 0.0 + 1.0
+    for _ in range(LARGEST_COUNT.bit_length()):
+        half = ops.cast(ops.cast(exponent * 0.5, "int64"), "float64")
+        made = ops.where(exponent > 2.0 * half, made * base, made)
+        base, exponent = base * base, half
+    return made
+
+
 OPERATIONS: dict[str, Any] = {
     "constant": _constant,
     "select": _select,
     "sqrt": ops.sqrt,
     "larger": ops.maximum,
+    "power": _power,
     "log": _of_scalars(ops.log, elementary.log),
     "expm1": _of_scalars(ops.expm1, elementary.expm1),
 }

@@ -16,24 +16,13 @@ from ...tape.numerics.engine.intrinsics import real, word
 from ...tape.numerics.engine.kernel import kernel, share, vector, vector_as
 from ...tape.numerics.simd.operations import select, sqrt
 from ...tape.numerics.simd.sums import square_sum
+from .formulas import corrected
 
 
 @njit(inline="always")
 def float64s(table, k, n):
     """The ``k``-th array of a table of any type as ``n`` float64 elements."""
     return vector_as(table, 0.0, k, 0, n)
-
-
-@njit(inline="always")
-def power(base, exponent):
-    """``base ** exponent`` for a whole exponent of at least 0: binary powering from the lowest bit."""
-    result = 1.0
-    while exponent > 0:
-        if exponent & 1:
-            result = result * base
-        base = base * base
-        exponent = exponent >> 1
-    return result
 
 
 @njit(inline="always")
@@ -76,71 +65,8 @@ def bias_corr(table, ints, part, parts):
     if part == 0:
         corrections, hyper = vector(table, 0, 0, 2), vector(table, 2, 0, 5)
         step = vector_as(table, np.int64(0), 1, 0, 1)[0]
-        corrections[0] = 1.0 - power(hyper[1], step)
-        corrections[1] = 1.0 - power(hyper[2], step)
-    return 0
-
-
-@kernel
-def adam_step(table, ints, part, parts):
-    """One step of Adam or AdamW.
-
-    Table: parameter, m, v (in place), gradient, corrections (float64), hyperparameters (float64).
-    Words: elements, 1 if weight decay is decoupled.
-    """
-    start, n = share(word(ints, 0), part, parts)
-    p, g = vector(table, 0, start, n), vector(table, 3, start, n)
-    m, v = vector(table, 1, start, n), vector(table, 2, start, n)
-    corrections, hyper = float64s(table, 4, 2), float64s(table, 5, 5)
-    lr, beta1, beta2, decay = hyper[0], hyper[1], hyper[2], hyper[4]
-    decoupled = word(ints, 1) != 0
-    penalised, penalty = decay != 0.0 and not decoupled, real(table, decay)
-    keep = real(table, 1.0 - lr * decay if decoupled else 1.0)
-    near, old1, new1 = 1.0 - beta1 < 0.5, real(table, beta1), real(table, 1.0 - beta1)
-    old2, new2 = real(table, beta2), real(table, 1.0 - beta2)
-    size, root = real(table, lr / corrections[0]), real(table, sqrt(corrections[1]))
-    eps = real(table, hyper[3])
-    for i in range(n):
-        slope = select(penalised, g[i] + penalty * p[i], g[i])
-        change = slope - m[i]
-        first = select(near, m[i] + new1 * change, slope - old1 * change)
-        second = old2 * v[i] + (new2 * slope) * slope
-        m[i], v[i] = first, second
-        p[i] = keep * p[i] - (size * first) / (sqrt(second) / root + eps)
-    return 0
-
-
-@kernel
-def sgd_step(table, ints, part, parts):
-    """One step of SGD without momentum.
-
-    Table: parameter (in place), gradient, hyperparameters. Words: elements.
-    """
-    start, n = share(word(ints, 0), part, parts)
-    p, g, hyper = vector(table, 0, start, n), vector(table, 1, start, n), float64s(table, 2, 5)
-    lr, penalised, penalty = real(table, hyper[0]), hyper[4] != 0.0, real(table, hyper[4])
-    for i in range(n):
-        p[i] = p[i] - lr * select(penalised, g[i] + penalty * p[i], g[i])
-    return 0
-
-
-@kernel
-def sgd_momentum_step(table, ints, part, parts):
-    """One step of SGD with momentum.
-
-    Table: parameter, momentum buffer (in place), gradient, step (int64), hyperparameters. Words: elements.
-    """
-    start, n = share(word(ints, 0), part, parts)
-    p, b, g = vector(table, 0, start, n), vector(table, 1, start, n), vector(table, 2, start, n)
-    hyper = float64s(table, 4, 5)
-    begins = vector_as(table, np.int64(0), 3, 0, 1)[0] == 1
-    lr, momentum, rest = real(table, hyper[0]), real(table, hyper[1]), real(table, 1.0 - hyper[2])
-    nesterov, penalised, penalty = hyper[3] != 0.0, hyper[4] != 0.0, real(table, hyper[4])
-    for i in range(n):
-        slope = select(penalised, g[i] + penalty * p[i], g[i])
-        buffer = select(begins, slope, momentum * b[i] + rest * slope)
-        b[i] = buffer
-        p[i] = p[i] - lr * select(nesterov, slope + momentum * buffer, buffer)
+        corrections[0] = corrected(hyper[1], step)
+        corrections[1] = corrected(hyper[2], step)
     return 0
 
 

@@ -1,8 +1,9 @@
 """Rules that update each place of a parameter from that place alone: a formula becomes a kernel and its reference.
 
-A formula is ``update(p, g, *buffers, step, lr, *others)``, which gives a tuple of the new parameter and buffers. The
-parameter, its gradient and buffers have the type of the parameter; the number of the step and the hyperparameters are
-float64. What follows from these is computed in float64 and rounded once, by ``constant(p, …)``.
+A formula is ``update(p, g, *buffers, [step | c1, c2], lr, *others)``, which gives a tuple of the new parameter and
+buffers. The parameter, its gradient and buffers have the type of the parameter; the number of the step or what
+corrects averages in it, and the hyperparameters, are float64. What follows from these is computed in float64 and
+rounded once, by ``constant(p, …)``.
 """
 
 # numba's functions carry no types.
@@ -10,8 +11,8 @@ float64. What follows from these is computed in float64 and rounded once, by ``c
 # mypy: disable-error-code="attr-defined,call-arg"
 # pyright: basic, reportCallIssue=false
 import inspect
-from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -20,15 +21,17 @@ from ...tape import AnyVar
 from ...tape.numerics.engine.intrinsics import word
 from ...tape.numerics.engine.kernel import share, vector, vector_as
 from ...tape.numerics.engine.numba_internals import fixed_tuple, formula
-from ...tape.numerics.math.elementary import expm1, log
-from ...tape.numerics.simd.operations import Number, constant, select, sqrt
+from ...tape.numerics.simd.operations import Number
 from ...tape.numerics.simd.pointwise import kernel_of
 from .fields import FieldRule
+from .formulas import corrected
 from .in_ops import in_ops
-from .rule import CONSTANTS, Law
-from .state_ops import STATE_OPS, WORK, StateOp
+from .kernels import bias_corr
+from .rates.kernels import HYPER
+from .rule import CONSTANTS, Law, Rule
+from .state_ops import FLOAT64, STATE_OPS, WORK, StateOp
 
-Update = Callable[..., tuple[Number, ...]]
+Update: TypeAlias = Callable[..., tuple[Number, ...]]
 
 FIRST = 2
 """The parameter and the gradient, which every formula takes before its buffers."""
@@ -38,21 +41,41 @@ FIRST = 2
 TEXT: Any = None
 """The formula of a kernel."""
 
+KNOWN: Any = None
+"""What reads the numbers that it takes behind the places: `alone`, `counted` or `of_averages`."""
+
 COUNT = 1
 """How many hyperparameters it takes."""
 
+BEHIND = 0
+"""How many places behind the hyperparameters their vector with the rate of the step stands: 0 if it is the same."""
+
 
 @formula
-def numbers(table: Any, k: int, count: int) -> Any:
-    """The number of the step and the hyperparameters, from the three arrays that begin at the ``k``-th."""
-    step, rates = vector_as(table, np.int64(0), k, 0, 1), vector_as(table, 0.0, k + 2, 0, 1)
-    return (np.float64(step[0]), rates[0], *fixed_tuple(vector_as(table, 0.0, k + 1, 0, count), count)[1:])
+def alone(table: Any, k: int, behind: int, count: int) -> Any:
+    """The hyperparameters, from the ``k``-th array on."""
+    rates, others = vector_as(table, 0.0, k + behind, 0, 1), vector_as(table, 0.0, k, 0, count)
+    return (rates[0], *fixed_tuple(others, count)[1:])
+
+
+@formula
+def counted(table: Any, k: int, behind: int, count: int) -> Any:
+    """The number of the step and the hyperparameters."""
+    step = vector_as(table, np.int64(0), k, 0, 1)
+    return (np.float64(step[0]), *alone(table, k + 1, behind, count))
+
+
+@formula
+def of_averages(table: Any, k: int, behind: int, count: int) -> Any:
+    """What corrects the averages of the step, and the hyperparameters."""
+    corrections = vector_as(table, 0.0, k, 0, 2)
+    return (corrections[0], corrections[1], *alone(table, k + 1, behind, count))
 
 
 def _no_buffer(table, ints, part, parts):
     start, n = share(word(ints, 0), part, parts)
     p, g = vector(table, 0, start, n), vector(table, 1, start, n)
-    known = numbers(table, 2, COUNT)
+    known = KNOWN(table, 2, BEHIND, COUNT)
     for i in range(n):
         (p[i],) = TEXT(p[i], g[i], *known)
     return 0
@@ -61,7 +84,7 @@ def _no_buffer(table, ints, part, parts):
 def _one_buffer(table, ints, part, parts):
     start, n = share(word(ints, 0), part, parts)
     p, a, g = vector(table, 0, start, n), vector(table, 1, start, n), vector(table, 2, start, n)
-    known = numbers(table, 3, COUNT)
+    known = KNOWN(table, 3, BEHIND, COUNT)
     for i in range(n):
         p[i], a[i] = TEXT(p[i], g[i], a[i], *known)
     return 0
@@ -71,7 +94,7 @@ def _two_buffers(table, ints, part, parts):
     start, n = share(word(ints, 0), part, parts)
     p, g = vector(table, 0, start, n), vector(table, 3, start, n)
     a, b = vector(table, 1, start, n), vector(table, 2, start, n)
-    known = numbers(table, 4, COUNT)
+    known = KNOWN(table, 4, BEHIND, COUNT)
     for i in range(n):
         p[i], a[i], b[i] = TEXT(p[i], g[i], a[i], b[i], *known)
     return 0
@@ -81,7 +104,7 @@ def _three_buffers(table, ints, part, parts):
     start, n = share(word(ints, 0), part, parts)
     p, g, a = vector(table, 0, start, n), vector(table, 4, start, n), vector(table, 1, start, n)
     b, c = vector(table, 2, start, n), vector(table, 3, start, n)
-    known = numbers(table, 5, COUNT)
+    known = KNOWN(table, 5, BEHIND, COUNT)
     for i in range(n):
         p[i], a[i], b[i], c[i] = TEXT(p[i], g[i], a[i], b[i], c[i], *known)
     return 0
@@ -90,6 +113,21 @@ def _three_buffers(table, ints, part, parts):
 LOOPS: tuple[Any, ...] = (_no_buffer, _one_buffer, _two_buffers, _three_buffers)
 """By the number of buffers."""
 
+
+class Scalars(NamedTuple):
+    """What a formula takes of the state besides buffers: the array, and what reads it in a kernel and in Python."""
+
+    state: tuple[str, ...]
+    known: Any
+    numbers: Callable[[Array], tuple[Any, ...]]
+
+
+NONE = Scalars((), alone, lambda array: ())
+GIVEN: dict[tuple[str, ...], Scalars] = {
+    ("step",): Scalars(("step",), counted, lambda step: (np.float64(step),)),
+    ("c1", "c2"): Scalars(("corrections",), of_averages, tuple),
+}
+"""By the names of the parameters for it, which stand before the hyperparameters."""
 
 # ------------------------------------------------------------------ laws
 
@@ -102,50 +140,84 @@ class PointLaw(NamedTuple):
     law: Law
     formula: Update
 
+    @property
+    def about(self) -> dict[str, Any]:
+        """What a rule has from its law: name, hyperparameters, the state of all parameters and what counts in it."""
+        own: dict[str, Any] = {"rule": self.rule, "names": self.names, "scalars": Rule.scalars, "counters": ()}
+        if "corrections" in self.law.scalars:
+            own["scalars"] = {**Rule.scalars, "corrections": ((2,), FLOAT64)}
+            own["counters"] = ((bias_corr, ("corrections", "step", "hyper")),)
+        return own
+
 
 def law(rule: str, *buffers: str) -> Callable[[Update], PointLaw]:
     """A decorator that makes the law of a rule of a formula, which is its kernel and, run by numpy, its reference.
 
     Args:
         rule: name and version, as traces record it.
-        buffers: what the formula takes between gradient and number of the step, and gives after the parameter.
+        buffers: what the formula takes between gradient and numbers, and gives after the parameter.
     """
 
     def make(update: Update) -> PointLaw:
-        kept = len(buffers)
-        names = tuple(inspect.signature(update).parameters)[FIRST + kept + 1 :]
-        kernel = kernel_of(LOOPS[kept], update, name=f"{update.__name__}_step", COUNT=len(names))
-
-        def reference(p: Array, *given: Array) -> list[Array]:
-            *operands, step, constants, rates = given
-            before, g = operands[:kept], operands[kept]
-            with np.errstate(all="ignore"):
-                made = update(p, g, *before, np.float64(step), rates[0], *constants[1 : len(names)])
-            return [np.asarray(array) for array in made]
-
-        STATE_OPS[kernel.name] = StateOp(
-            kernel, in_place=1 + kept, work=WORK, inputs=kept + 5, alike=kept + FIRST, elementwise=True,
-            reference=reference,
-        )  # fmt: skip
-        return PointLaw(rule, names, Law(kernel, buffers, ("step", CONSTANTS), ()), update)
+        names = tuple(inspect.signature(update).parameters)[FIRST + len(buffers) :]
+        taken = next((taken for taken in GIVEN if names[: len(taken)] == taken), ())
+        given, names = GIVEN.get(taken, NONE), names[len(taken) :]
+        constants = (CONSTANTS,) if len(names) > HYPER else ()
+        own = {"KNOWN": given.known, "BEHIND": len(constants), "COUNT": len(names)}
+        kernel = kernel_of(LOOPS[len(buffers)], update, name=f"{update.__name__}_step", **own)
+        found = Law(kernel, buffers, (*given.state, *constants), ())
+        STATE_OPS[kernel.name] = _primitive(found, _reference(update, len(buffers), given, len(names)))
+        return PointLaw(rule, names, found, update)
 
     return make
 
 
+def _primitive(law: Law, reference: Callable[..., Sequence[Array]]) -> StateOp:
+    kept = 1 + len(law.buffers)
+    return StateOp(
+        law.kernel, in_place=kept, work=WORK, inputs=kept + 1 + len(law.scalars) + 1, alike=kept + 1, elementwise=True,
+        reference=reference,
+    )  # fmt: skip
+
+
+def _reference(update: Update, kept: int, given: Scalars, count: int) -> Callable[..., Sequence[Array]]:
+    """The formula as numpy runs it, of what its kernel is given."""
+
+    def reference(p: Array, *arrays: Array) -> list[Array]:
+        buffers, g, behind = arrays[:kept], arrays[kept], arrays[kept + 1 :]
+        scalars, constants = behind[: len(given.state)], behind[len(given.state)]
+        with np.errstate(all="ignore"):
+            made = update(p, g, *buffers, *given.numbers(*scalars), behind[-1][0], *constants[1:count])
+        return [np.asarray(array) for array in made]
+
+    return reference
+
+
 class PointRule(FieldRule):
-    """A rule whose law is a formula: ``class Lion(PointRule, law=lion)``; its fields are what the formula takes."""
+    """A rule whose law is a formula: ``class Lion(PointRule, law=lion)``; its fields are what the formula takes.
 
-    _law: ClassVar[PointLaw]
+    A rule may have several laws, of which `chosen` is one: ``law=(sgd, sgd_momentum)``.
+    """
 
-    def __init_subclass__(cls, law: PointLaw | None = None, **options: Any) -> None:
+    laws: ClassVar[tuple[PointLaw, ...]]
+
+    def __init_subclass__(cls, law: PointLaw | tuple[PointLaw, ...] = (), **options: Any) -> None:
         super().__init_subclass__(**options)
-        if law is not None:
-            cls.rule, cls.names, cls._law = law.rule, law.names, law
+        if law:
+            cls.laws = (law,) if isinstance(law, PointLaw) else law
+            for name, value in cls.laws[0].about.items():
+                setattr(cls, name, value)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, value in self.chosen.about.items():
+            if value != getattr(self, name):
+                object.__setattr__(self, name, value)
 
     @property
     def chosen(self) -> PointLaw:
         """The law, of a rule that has several the one that its fields ask for."""
-        return self._law
+        return self.laws[0]
 
     @property
     def law(self) -> Law:
@@ -162,49 +234,11 @@ class PointRule(FieldRule):
             lr: the rate, a number or a float64 scalar on the tape.
             step: the number of the step, from 1, likewise.
         """
+        rate, count = (p.tape.const(np.array(x, FLOAT64)) if not hasattr(x, "tape") else x for x in (lr, step))
+        scalars: list[Any] = [count] if "step" in self.law.scalars else []
+        if "corrections" in self.law.scalars:
+            betas = [float(getattr(self, name)) for name in self.names[1:3]]
+            scalars = [in_ops(corrected)(beta, count) for beta in betas]
         numbers = [float(getattr(self, name)) for name in self.names[1:]]
-        made: tuple[AnyVar, ...] = in_ops(self.chosen.formula)(p, g, *buffers, step, lr, *numbers)
+        made: tuple[AnyVar, ...] = in_ops(self.chosen.formula)(p, g, *buffers, *scalars, rate, *numbers)
         return made
-
-
-# ------------------------------------------------------------------ what formulas share
-
-
-@formula
-def slope(p: Number, g: Number, maximize: float, weight_decay: float) -> Number:
-    """The gradient of what is made small, with an L2 penalty."""
-    g = select(maximize != 0.0, -g, g)
-    return select(weight_decay != 0.0, g + constant(p, weight_decay) * p, g)
-
-
-@formula
-def mixed(old: Number, new: Number, share: float) -> Number:
-    """A running average after a new value."""
-    return constant(old, share) * old + constant(old, 1.0 - share) * new
-
-
-@formula
-def shrunk(p: Number, lr: float, weight_decay: float) -> Number:
-    """The parameter after decoupled weight decay."""
-    return select(weight_decay != 0.0, constant(p, 1.0 - lr * weight_decay) * p, p)
-
-
-@formula
-def root(x: Number) -> Number:
-    """The square root as `ops.sqrt` has it: +0 of what is not above 0, as a variance that was rounded may be."""
-    zero = constant(x, 0.0)
-    return sqrt(select(x <= zero, zero, x))
-
-
-@formula
-def one_if(condition: Any) -> Any:
-    """1 where something holds, else 0, in float64."""
-    one: Any = 1.0
-    zero: Any = 0.0
-    return select(condition, one, zero)
-
-
-@formula
-def correction(beta: Any, step: Any) -> Any:
-    """``1 - beta ** step`` in float64, as ``-expm1(step * log(beta))``."""
-    return -expm1(step * log(beta))

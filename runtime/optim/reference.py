@@ -5,23 +5,13 @@ its attributes, and gives its outputs as fresh arrays. Constants that follow fro
 float64 and rounded once to the type of what is updated.
 """
 
-from typing import Any
-
 import numpy as np
 
 from ...base.arrays import Array
 from ...tape.numerics.math.reference_sums import row_sum
+from . import formulas
 
 Results = list[Array]
-
-
-def power(base: Any, exponent: int) -> Any:
-    """``base ** exponent`` for a whole exponent of at least 0: the squares whose bits it has, from the lowest."""
-    result = np.float64(1)
-    for bit in reversed(f"{exponent:b}"):
-        result = result * base if bit == "1" else result
-        base = base * base
-    return result
 
 
 def copied(x: Array) -> Results:
@@ -41,36 +31,7 @@ def counted(step: Array) -> Results:
 
 def corrected(corrections: Array, step: Array, hyper: Array) -> Results:
     """``1 - beta ** step`` for both betas."""
-    return [np.array([1.0 - power(beta, int(step)) for beta in hyper[1:3]])]
-
-
-def adam(p: Array, m: Array, v: Array, g: Array, corrections: Array, hyper: Array, decoupled: int = 0) -> Results:
-    """Adam, and AdamW where the decay is ``decoupled``."""
-    real, (lr, beta1, beta2, eps, decay) = p.dtype.type, hyper[:5]
-    s = g + real(decay) * p if decay != 0 and not decoupled else g
-    first = m + real(1 - beta1) * (s - m) if 1 - beta1 < 0.5 else s - real(beta1) * (s - m)
-    second = real(beta2) * v + (real(1 - beta2) * s) * s
-    kept = real(1 - lr * decay) * p if decoupled else p
-    root = np.sqrt(second) / real(np.sqrt(corrections[1])) + real(eps)
-    return [np.asarray(x) for x in (kept - (real(lr / corrections[0]) * first) / root, first, second)]
-
-
-def sgd(p: Array, g: Array, hyper: Array) -> Results:
-    """Gradient descent."""
-    return [np.asarray(p - p.dtype.type(hyper[0]) * _penalised(p, g, hyper))]
-
-
-def sgd_momentum(p: Array, b: Array, g: Array, step: Array, hyper: Array) -> Results:
-    """Gradient descent with momentum, whose buffer begins as the first gradient."""
-    real, (lr, momentum, dampening, nesterov) = p.dtype.type, hyper[:4]
-    s = _penalised(p, g, hyper)
-    buffer = s if step == 1 else real(momentum) * b + real(1 - dampening) * s
-    way = s + real(momentum) * buffer if nesterov else buffer
-    return [np.asarray(p - real(lr) * way), np.array(buffer)]
-
-
-def _penalised(p: Array, g: Array, hyper: Array) -> Array:
-    return g + p.dtype.type(hyper[4]) * p if hyper[4] != 0 else g
+    return [np.array([formulas.corrected(beta, int(step)) for beta in hyper[1:3]])]
 
 
 def norm(x: Array) -> Results:

@@ -14,19 +14,20 @@ from .methods.muon import Muon
 from .methods.nadam import NAdam
 from .methods.radam import RAdam
 from .methods.rmsprop import RMSprop
-from .methods.rules import EXTENDED, FUSED, SGD, Adam, AdamW
+from .methods.rules import SGD, Adam, AdamW
+from .pointwise import PointRule
 from .rule import Rule
 
-_CLASSES = (RMSprop, Adagrad, Adadelta, Adamax, NAdam, RAdam, Lion, LAMB, Adafactor, Muon)
+_POINTWISE: tuple[type[PointRule], ...] = (SGD, Adam, AdamW, RMSprop, Adagrad, Adadelta, Adamax, RAdam, Lion)
+_BY_OPS: tuple[type[Rule], ...] = (NAdam, LAMB, Adafactor, Muon)
 
 RULES: dict[str, type[Rule]] = {
-    **FUSED,
-    "sgd@2": SGD,
-    "adam@2": Adam,
-    "adamw@2": AdamW,
-    **{cls.rule: cls for cls in _CLASSES},
+    **{law.rule: cls for cls in _POINTWISE for law in cls.laws},
+    **{cls.rule: cls for cls in _BY_OPS},
 }
-"""Every rule by name."""
+"""Every rule by name; those of one class compute different things under them."""
+
+_NAMES = {law.rule: law.names for cls in _POINTWISE for law in cls.laws}
 
 
 NAME = re.compile(r"[a-z][a-z0-9_]*@[1-9][0-9]*")
@@ -65,7 +66,7 @@ def make_rule(name: str, hyper: Mapping[str, float], rules: Mapping[str, type[Ru
     known = {**(rules or {}), **RULES}
     if name not in known:
         raise KeyError(f"make_rule: expected one of {', '.join(known)}, got {name!r}")
-    expected = EXTENDED.get(name, known[name].names)
+    expected = _NAMES.get(name, known[name].names)
     if set(hyper) != set(expected):
         given = ", ".join(hyper) or "nothing"
         raise DomainError(f"make_rule: {name}: expected {', '.join(expected)}, got {given}")

@@ -76,19 +76,6 @@ STATE_OPS: dict[str, StateOp] = {
         StateOp(kernels.step_inc, in_place=1, sized=None, reference=reference.counted),
         StateOp(kernels.bias_corr, in_place=1, sized=None, inputs=3, reference=reference.corrected),
         StateOp(learning_rate, fresh=_first, sized=None, inputs=3, reference=rates_reference.learning_rate),
-        StateOp(
-            kernels.adam_step, in_place=3, work=WORK, inputs=6, alike=4, elementwise=True, reference=reference.adam
-        ),
-        StateOp(kernels.sgd_step, in_place=1, work=WORK, inputs=3, alike=2, elementwise=True, reference=reference.sgd),
-        StateOp(
-            kernels.sgd_momentum_step,
-            in_place=2,
-            work=WORK,
-            inputs=5,
-            alike=3,
-            elementwise=True,
-            reference=reference.sgd_momentum,
-        ),
         StateOp(kernels.tensor_norm, fresh=lambda inputs: Spec((1,), FLOAT64), reference=reference.norm),
         StateOp(
             kernels.norm_scale,

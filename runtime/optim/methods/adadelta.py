@@ -4,13 +4,14 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 from ....tape.numerics.simd.operations import Number, constant
-from ..pointwise import PointRule, law, mixed, root, slope
+from ..formulas import mixed, root, slope
+from ..pointwise import PointRule, law
 from ..rates.schedules import Schedule
 
 
 @law("adadelta@1", "square", "change")
 def adadelta(
-    p: Number, g: Number, square: Number, change: Number, step: float,
+    p: Number, g: Number, square: Number, change: Number,
     lr: float, rho: float, eps: float, weight_decay: float, maximize: float,
 ) -> tuple[Number, ...]:  # fmt: skip
     """One step of Adadelta."""

@@ -3,7 +3,8 @@
 from dataclasses import KW_ONLY, dataclass
 
 from ....tape.numerics.simd.operations import Number, constant, select
-from ..pointwise import PointRule, law, root, slope
+from ..formulas import root, slope
+from ..pointwise import PointRule, law
 from ..rates.schedules import Schedule
 
 

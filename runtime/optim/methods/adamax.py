@@ -4,7 +4,8 @@ from dataclasses import KW_ONLY, dataclass
 
 from ....tape.numerics.simd.minmax import larger
 from ....tape.numerics.simd.operations import Number, constant
-from ..pointwise import PointRule, correction, law, mixed, slope
+from ..formulas import correction, mixed, slope
+from ..pointwise import PointRule, law
 from ..rates.schedules import Schedule
 
 

@@ -3,13 +3,14 @@
 from dataclasses import KW_ONLY, dataclass
 
 from ....tape.numerics.simd.operations import Number, constant, select
-from ..pointwise import PointRule, law, mixed, shrunk, slope
+from ..formulas import mixed, shrunk, slope
+from ..pointwise import PointRule, law
 from ..rates.schedules import Schedule
 
 
 @law("lion@1", "m")
 def lion(
-    p: Number, g: Number, m: Number, step: float,
+    p: Number, g: Number, m: Number,
     lr: float, beta1: float, beta2: float, weight_decay: float, maximize: float,
 ) -> tuple[Number, ...]:  # fmt: skip
     """One step of Lion."""

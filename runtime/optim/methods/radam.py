@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 from ....tape.errors import DomainError
 from ....tape.numerics.engine.numba_internals import formula
 from ....tape.numerics.simd.operations import Number, constant
-from ..pointwise import PointRule, correction, law, mixed, one_if, root, shrunk, slope
+from ..formulas import correction, mixed, one_if, root, shrunk, slope
+from ..pointwise import PointRule, law
 from ..rates.schedules import Schedule
 
 

@@ -5,7 +5,8 @@ from typing import ClassVar
 
 from ....tape.numerics.engine.numba_internals import formula
 from ....tape.numerics.simd.operations import Number, constant
-from ..pointwise import PointLaw, PointRule, law, mixed, root, slope
+from ..formulas import mixed, root, slope
+from ..pointwise import PointLaw, PointRule, law
 from ..rates.schedules import Schedule
 
 Numbers = tuple[Number, ...]
@@ -19,7 +20,7 @@ def divided(g: Number, variance: Number, eps: float) -> Number:
 
 @law("rmsprop@1", "square")
 def rmsprop(
-    p: Number, g: Number, square: Number, step: float,
+    p: Number, g: Number, square: Number,
     lr: float, alpha: float, eps: float, weight_decay: float, momentum: float, centered: float, maximize: float,
 ) -> Numbers:  # fmt: skip
     """One step of RMSprop."""
@@ -30,7 +31,7 @@ def rmsprop(
 
 @law("rmsprop@1", "square", "momentum")
 def rmsprop_momentum(
-    p: Number, g: Number, square: Number, b: Number, step: float,
+    p: Number, g: Number, square: Number, b: Number,
     lr: float, alpha: float, eps: float, weight_decay: float, momentum: float, centered: float, maximize: float,
 ) -> Numbers:  # fmt: skip
     """One step of RMSprop with momentum."""
@@ -42,7 +43,7 @@ def rmsprop_momentum(
 
 @law("rmsprop@1", "square", "mean")
 def rmsprop_centered(
-    p: Number, g: Number, square: Number, mean: Number, step: float,
+    p: Number, g: Number, square: Number, mean: Number,
     lr: float, alpha: float, eps: float, weight_decay: float, momentum: float, centered: float, maximize: float,
 ) -> Numbers:  # fmt: skip
     """One step of RMSprop around the mean."""
@@ -53,7 +54,7 @@ def rmsprop_centered(
 
 @law("rmsprop@1", "square", "mean", "momentum")
 def rmsprop_centered_momentum(
-    p: Number, g: Number, square: Number, mean: Number, b: Number, step: float,
+    p: Number, g: Number, square: Number, mean: Number, b: Number,
     lr: float, alpha: float, eps: float, weight_decay: float, momentum: float, centered: float, maximize: float,
 ) -> Numbers:  # fmt: skip
     """One step of RMSprop around the mean, with momentum."""
@@ -64,7 +65,7 @@ def rmsprop_centered_momentum(
 
 
 @dataclass(frozen=True)
-class RMSprop(PointRule, law=rmsprop):
+class RMSprop(PointRule, law=(rmsprop, rmsprop_momentum, rmsprop_centered, rmsprop_centered_momentum)):
     """Steps divided by the root of a running mean of squared gradients.
 
     One step on a parameter ``p`` with gradient ``g``; ``square``, ``mean`` and ``momentum`` are its buffers::
@@ -115,6 +116,4 @@ class RMSprop(PointRule, law=rmsprop):
     @property
     def chosen(self) -> PointLaw:
         """The law with the buffers that the flags ask for."""
-        if self.centered:
-            return rmsprop_centered_momentum if self.momentum else rmsprop_centered
-        return rmsprop_momentum if self.momentum else rmsprop
+        return self.laws[2 * self.centered + (self.momentum != 0)]

@@ -5,33 +5,47 @@ rounded once to the parameter's dtype; everything else is computed in that dtype
 without fused multiply-add, so the elementwise operations of numpy give the same bits.
 """
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, fields
-from typing import Any, ClassVar, Self, cast
-
-import numpy as np
+from typing import Any, ClassVar, cast
 
 from ....tape import DomainError
 from ....tape.numerics.engine.numba_internals import formula
 from ....tape.numerics.simd.minmax import larger
-from ....tape.numerics.simd.operations import Number, constant, select
-from ..fields import as_fields, flag, pair
-from ..kernels import adam_step, bias_corr, sgd_momentum_step, sgd_step
-from ..pointwise import PointLaw, correction, law, mixed, root, shrunk, slope
+from ....tape.numerics.simd.operations import Number, constant, select, sqrt
+from ..formulas import correction, mixed, root, shrunk, slope
+from ..pointwise import PointLaw, PointRule, law
 from ..rates.schedules import Schedule
-from ..rule import Law, Rule, ScalarTypes
-from ..scalars import fraction, number
-
-FLOAT64 = np.dtype(np.float64)
+from ..rule import Rule
+from ..scalars import fraction
 
 Numbers = tuple[Number, ...]
 
-# ------------------------------------------------------------------ the second versions, which are formulas
+# ------------------------------------------------------------------ gradient descent
+
+
+@law("sgd@1")
+def sgd(
+    p: Number, g: Number,
+    lr: float, momentum: float, dampening: float, nesterov: float, weight_decay: float,
+) -> Numbers:  # fmt: skip
+    """One step of SGD."""
+    return (p - constant(p, lr) * slope(p, g, 0.0, weight_decay),)
+
+
+@law("sgd@1", "momentum")
+def sgd_momentum(
+    p: Number, g: Number, b: Number, step: float,
+    lr: float, momentum: float, dampening: float, nesterov: float, weight_decay: float,
+) -> Numbers:  # fmt: skip
+    """One step of SGD with momentum."""
+    g = slope(p, g, 0.0, weight_decay)
+    b = select(step < 1.5, g, constant(p, momentum) * b + constant(p, 1.0 - dampening) * g)
+    return p - constant(p, lr) * ahead(g, b, momentum, nesterov), b
 
 
 @law("sgd@2")
 def sgd_uphill(
-    p: Number, g: Number, step: float,
+    p: Number, g: Number,
     lr: float, momentum: float, dampening: float, nesterov: float, weight_decay: float, maximize: float,
 ) -> Numbers:  # fmt: skip
     """One step of SGD along the gradient."""
@@ -48,7 +62,60 @@ def sgd_momentum_uphill(
     one, zero = constant(p, 1.0), constant(p, 0.0)
     begins = select(step < 1.5, one, zero)
     b = begins * g + (one - begins) * (constant(p, momentum) * b + constant(p, 1.0 - dampening) * g)
-    return p - constant(p, lr) * select(nesterov != 0.0, g + constant(p, momentum) * b, b), b
+    return p - constant(p, lr) * ahead(g, b, momentum, nesterov), b
+
+
+@formula
+def ahead(g: Number, b: Number, momentum: float, nesterov: float) -> Number:
+    """The way along the buffer, or further along it as Nesterov looks."""
+    return select(nesterov != 0.0, g + constant(b, momentum) * b, b)
+
+
+# ------------------------------------------------------------------ Adam, as torch.optim computes it
+
+
+@law("adam@1", "m", "v")
+def adam(
+    p: Number, g: Number, m: Number, v: Number, c1: float, c2: float,
+    lr: float, beta1: float, beta2: float, eps: float, weight_decay: float,
+) -> Numbers:  # fmt: skip
+    """One step of Adam."""
+    g = slope(p, g, 0.0, weight_decay)
+    m, v = interpolated(m, g, beta1), squares(v, g, beta2)
+    return p - adapted(m, v, c1, c2, lr, eps), m, v
+
+
+@law("adamw@1", "m", "v")
+def adamw(
+    p: Number, g: Number, m: Number, v: Number, c1: float, c2: float,
+    lr: float, beta1: float, beta2: float, eps: float, weight_decay: float,
+) -> Numbers:  # fmt: skip
+    """One step of AdamW."""
+    m, v = interpolated(m, g, beta1), squares(v, g, beta2)
+    return shrunk(p, lr, weight_decay) - adapted(m, v, c1, c2, lr, eps), m, v
+
+
+@formula
+def interpolated(m: Number, g: Number, beta1: float) -> Number:
+    """A running average after a new value, from the nearer of the two, as torch.lerp."""
+    change = g - m
+    return select(1.0 - beta1 < 0.5, m + constant(m, 1.0 - beta1) * change, g - constant(m, beta1) * change)
+
+
+@formula
+def squares(v: Number, g: Number, beta2: float) -> Number:
+    """A running average of squares after a new value, as torch.Tensor.addcmul_."""
+    return constant(v, beta2) * v + (constant(v, 1.0 - beta2) * g) * g
+
+
+@formula
+def adapted(m: Number, v: Number, c1: float, c2: float, lr: float, eps: float) -> Number:
+    """A step along the first moment over the root of the second."""
+    spread: Any = c2
+    return constant(m, lr / c1) * m / (sqrt(v) / constant(m, sqrt(spread)) + constant(m, eps))
+
+
+# ------------------------------------------------------------------ its second version, whose averages are `mixed`
 
 
 @formula
@@ -105,19 +172,11 @@ def adamw_amsgrad(
     return moved(shrunk(p, lr, weight_decay), m, largest, step, lr, beta1, beta2, eps), m, v, largest
 
 
-SECOND: dict[tuple[bool, bool], PointLaw] = {
-    (False, False): adam_uphill,
-    (False, True): adam_amsgrad,
-    (True, False): adamw_uphill,
-    (True, True): adamw_amsgrad,
-}
-"""The laws of Adam's second versions: by whether the decay is decoupled, and by ``amsgrad``."""
-
 # ------------------------------------------------------------------ the rules
 
 
-@dataclass(frozen=True)
-class SGD(Rule):
+@dataclass(frozen=True, repr=False)
+class SGD(PointRule, law=(sgd, sgd_momentum, sgd_uphill, sgd_momentum_uphill)):
     """Stochastic gradient descent with momentum, Nesterov's variant and an L2 penalty.
 
     One step on a parameter ``p`` with gradient ``g``; ``b`` is its momentum buffer, ``t`` the step, from 1::
@@ -151,8 +210,7 @@ class SGD(Rule):
     array([0.5, 1.5])
     """
 
-    rule: ClassVar[str] = "sgd@1"
-    names: ClassVar[tuple[str, ...]] = ("lr", "momentum", "dampening", "nesterov", "weight_decay")
+    flags: ClassVar[tuple[str, ...]] = ("nesterov", "maximize")
 
     lr: float | Schedule
     momentum: float = 0.0
@@ -163,38 +221,25 @@ class SGD(Rule):
     maximize: bool = False
 
     def __post_init__(self) -> None:
-        _normalise(self, "momentum", "weight_decay")
-        object.__setattr__(self, "maximize", flag("SGD: maximize", self.maximize))
-        if self.maximize:
-            _extend(self, "sgd@2")
-        object.__setattr__(self, "dampening", fraction("SGD: dampening", self.dampening))
-        if self.nesterov not in (False, True):
-            raise DomainError(f"SGD: nesterov: expected False or True, got {self.nesterov!r}")
+        super().__post_init__()
         if self.nesterov and (self.momentum == 0 or self.dampening != 0):
             given = f"momentum={self.momentum!r}, dampening={self.dampening!r}"
             raise DomainError(f"SGD: nesterov: expected momentum above 0 and dampening=0, got {given}")
-        object.__setattr__(self, "nesterov", bool(self.nesterov))
+
+    def _checked(self, name: str, value: Any) -> Any:
+        return fraction("SGD: dampening", value) if name == "dampening" else super()._checked(name, value)
 
     def __repr__(self) -> str:
         return _text(self, "maximize")
 
     @property
-    def law(self) -> Law:
-        """`sgd_momentum_step` with one buffer, or `sgd_step` with none."""
-        if self.maximize:
-            return (sgd_momentum_uphill if self.momentum else sgd_uphill).law
-        if self.momentum == 0:
-            return Law(sgd_step, (), (), ())
-        return Law(sgd_momentum_step, ("momentum",), ("step",), ())
-
-    @classmethod
-    def from_hyperparameters(cls, hyper: Mapping[str, Any]) -> Self:
-        """The rule whose `hyperparameters` are ``hyper``."""
-        return cls(**as_fields(hyper, ("maximize",)))
+    def chosen(self) -> PointLaw:
+        """The law with the buffer that momentum needs, in the version that knows ``maximize`` if that is set."""
+        return self.laws[2 * self.maximize + (self.momentum != 0)]
 
 
-@dataclass(frozen=True)
-class Adam(Rule):
+@dataclass(frozen=True, repr=False)
+class Adam(PointRule, law=(adam, adam_uphill, adam_amsgrad)):
     """Adam, with an L2 penalty in the gradient.
 
     One step on a parameter ``p`` with gradient ``g``; ``m`` and ``v`` are its buffers::
@@ -231,11 +276,7 @@ class Adam(Rule):
     0.0005
     """
 
-    rule: ClassVar[str] = "adam@1"
-    names: ClassVar[tuple[str, ...]] = ("lr", "beta1", "beta2", "eps", "weight_decay")
-    scalars: ClassVar[ScalarTypes] = {**Rule.scalars, "corrections": ((2,), FLOAT64)}
-    counters = ((bias_corr, ("corrections", "step", "hyper")),)
-    decoupled: ClassVar[bool] = False
+    flags: ClassVar[tuple[str, ...]] = ("amsgrad", "maximize")
 
     lr: float | Schedule = 1e-3
     betas: tuple[float, float] = (0.9, 0.999)
@@ -245,43 +286,17 @@ class Adam(Rule):
     amsgrad: bool = False
     maximize: bool = False
 
-    def __post_init__(self) -> None:
-        name = type(self).__name__
-        _normalise(self, "eps", "weight_decay")
-        object.__setattr__(self, "betas", pair(f"{name}: betas", self.betas))
-        for field in ("amsgrad", "maximize"):
-            object.__setattr__(self, field, flag(f"{name}: {field}", getattr(self, field)))
-        if self.amsgrad or self.maximize:
-            _extend(self, f"{name.lower()}@2")
-
     def __repr__(self) -> str:
         return _text(self, "amsgrad", "maximize")
 
     @property
-    def law(self) -> Law:
-        """`adam_step` with two buffers."""
-        if self.amsgrad or self.maximize:
-            return SECOND[self.decoupled, self.amsgrad].law
-        return Law(adam_step, ("m", "v"), ("corrections",), (int(self.decoupled),))
-
-    @property
-    def beta1(self) -> float:
-        """Decay of the average of gradients."""
-        return self.betas[0]
-
-    @property
-    def beta2(self) -> float:
-        """Decay of the average of squared gradients."""
-        return self.betas[1]
-
-    @classmethod
-    def from_hyperparameters(cls, hyper: Mapping[str, Any]) -> Self:
-        """The rule whose `hyperparameters` are ``hyper``."""
-        return cls(**as_fields(hyper, ("amsgrad", "maximize")))
+    def chosen(self) -> PointLaw:
+        """The law, in the version that knows the flags if one is set."""
+        return self.laws[2 if self.amsgrad else self.maximize]
 
 
 @dataclass(frozen=True, repr=False)
-class AdamW(Adam):
+class AdamW(Adam, law=(adamw, adamw_uphill, adamw_amsgrad)):
     """Adam with decoupled weight decay; ``amsgrad`` and ``maximize`` as there, recorded as ``adamw@2``.
 
     As `Adam`, but the gradient is left as it is and the parameter shrinks::
@@ -302,9 +317,6 @@ class AdamW(Adam):
     array([0.75])
     """
 
-    rule: ClassVar[str] = "adamw@1"
-    decoupled: ClassVar[bool] = True
-
     weight_decay: float = 1e-2
 
 
@@ -312,28 +324,7 @@ FUSED: dict[str, type[Rule]] = {cls.rule: cls for cls in (SGD, Adam, AdamW)}
 """The rules that are one kernel, by name, which those of other frameworks are held against."""
 
 
-EXTENDED: dict[str, tuple[str, ...]] = {
-    "sgd@2": (*SGD.names, "maximize"),
-    "adam@2": (*Adam.names, "amsgrad", "maximize"),
-    "adamw@2": (*Adam.names, "amsgrad", "maximize"),
-}
-"""The hyperparameters of the second versions, which are used where one of their flags is set."""
-
-
 def _text(rule: Rule, *flags: str) -> str:
     """The rule as a call, flags where they are set alone: older checkpoints, which know it by its text, have none."""
     shown = [field.name for field in fields(cast(Any, rule)) if field.name not in flags or getattr(rule, field.name)]
     return f"{type(rule).__name__}({', '.join(f'{name}={getattr(rule, name)!r}' for name in shown)})"
-
-
-def _extend(rule: Rule, name: str) -> None:
-    """Give a rule the name, the hyperparameters and the state of its second version, a formula."""
-    for attribute, value in {"rule": name, "names": EXTENDED[name], "scalars": Rule.scalars, "counters": ()}.items():
-        object.__setattr__(rule, attribute, value)
-
-
-def _normalise(rule: Rule, *names: str) -> None:
-    """Make ``lr``, unless it is a schedule, and the named fields floats of at least 0, or raise DomainError."""
-    for name in names if rule.schedule is not None else ("lr", *names):
-        value = number(f"{type(rule).__name__}: {name}", getattr(rule, name))
-        object.__setattr__(rule, name, value)

@@ -11,7 +11,7 @@ from ...tape.numerics.math import elementary
 from ...tape.numerics.math.reference import reading
 from ...tape.numerics.simd.rebound import rebound
 from ...tape.var.var import Var
-from . import formulas
+from .laws import formulas
 from .scalars import LARGEST_COUNT
 
 

@@ -16,7 +16,7 @@ from ...tape.numerics.engine.intrinsics import real, word
 from ...tape.numerics.engine.kernel import kernel, share, vector, vector_as
 from ...tape.numerics.simd.operations import select, sqrt
 from ...tape.numerics.simd.sums import square_sum
-from .formulas import corrected
+from .laws.formulas import corrected
 
 
 @njit(inline="always")

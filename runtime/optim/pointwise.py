@@ -11,27 +11,24 @@ rounded once, by ``constant(p, …)``.
 # mypy: disable-error-code="attr-defined,call-arg"
 # pyright: basic, reportCallIssue=false
 import inspect
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ...base.arrays import Array
-from ...tape import AnyVar
 from ...tape.numerics.engine.intrinsics import word
-from ...tape.numerics.engine.kernel import share, vector, vector_as
+from ...tape.numerics.engine.kernel import Kernel, share, vector, vector_as
 from ...tape.numerics.engine.numba_internals import fixed_tuple, formula
 from ...tape.numerics.simd.operations import Number
 from ...tape.numerics.simd.pointwise import kernel_of
-from .fields import FieldRule
-from .formulas import corrected
-from .in_ops import in_ops
-from .kernels import bias_corr
 from .rates.kernels import HYPER
-from .rule import CONSTANTS, Law, Rule
-from .state_ops import FLOAT64, STATE_OPS, WORK, StateOp
 
 Update: TypeAlias = Callable[..., tuple[Number, ...]]
+
+CONSTANTS = "constants"
+"""A law that has this among its scalars is given all hyperparameters there, and reads nothing but the rate from the
+vector that follows, of which the kernel of schedules copies no more than it knows."""
 
 FIRST = 2
 """The parameter and the gradient, which every formula takes before its buffers."""
@@ -119,35 +116,49 @@ class Scalars(NamedTuple):
 
     state: tuple[str, ...]
     known: Any
-    numbers: Callable[[Array], tuple[Any, ...]]
+    numbers: Callable[..., tuple[Any, ...]]
 
 
-NONE = Scalars((), alone, lambda array: ())
+NONE = Scalars((), alone, lambda: ())
 GIVEN: dict[tuple[str, ...], Scalars] = {
     ("step",): Scalars(("step",), counted, lambda step: (np.float64(step),)),
     ("c1", "c2"): Scalars(("corrections",), of_averages, tuple),
 }
 """By the names of the parameters for it, which stand before the hyperparameters."""
 
+
 # ------------------------------------------------------------------ laws
 
 
+class Law(NamedTuple):
+    """The kernel that updates one parameter, and on what.
+
+    Its arguments are the parameter, the buffers and the gradient of that parameter, the scalars of the
+    state, and the vector of hyperparameters; its words are the number of elements and ``attributes``.
+    """
+
+    kernel: Kernel
+    buffers: tuple[str, ...]
+    scalars: tuple[str, ...]
+    attributes: tuple[int, ...]
+
+
 class PointLaw(NamedTuple):
-    """A law by name, with the hyperparameters that its formula takes, in their order."""
+    """A formula by the name that traces have for it, with its hyperparameters in their order, and its kernel."""
 
     rule: str
     names: tuple[str, ...]
     law: Law
     formula: Update
+    given: Scalars
 
-    @property
-    def about(self) -> dict[str, Any]:
-        """What a rule has from its law: name, hyperparameters, the state of all parameters and what counts in it."""
-        own: dict[str, Any] = {"rule": self.rule, "names": self.names, "scalars": Rule.scalars, "counters": ()}
-        if "corrections" in self.law.scalars:
-            own["scalars"] = {**Rule.scalars, "corrections": ((2,), FLOAT64)}
-            own["counters"] = ((bias_corr, ("corrections", "step", "hyper")),)
-        return own
+    def reference(self, p: Array, *arrays: Array) -> list[Array]:
+        """The formula as numpy runs it, of what its kernel is given."""
+        kept, state = len(self.law.buffers), len(self.given.state)
+        buffers, g, behind = arrays[:kept], arrays[kept], arrays[kept + 1 :]
+        numbers = [*self.given.numbers(*behind[:state]), behind[-1][0], *behind[state][1 : len(self.names)]]
+        with np.errstate(all="ignore"):
+            return [np.asarray(array) for array in self.formula(p, g, *buffers, *numbers)]
 
 
 def law(rule: str, *buffers: str) -> Callable[[Update], PointLaw]:
@@ -165,80 +176,6 @@ def law(rule: str, *buffers: str) -> Callable[[Update], PointLaw]:
         constants = (CONSTANTS,) if len(names) > HYPER else ()
         own = {"KNOWN": given.known, "BEHIND": len(constants), "COUNT": len(names)}
         kernel = kernel_of(LOOPS[len(buffers)], update, name=f"{update.__name__}_step", **own)
-        found = Law(kernel, buffers, (*given.state, *constants), ())
-        STATE_OPS[kernel.name] = _primitive(found, _reference(update, len(buffers), given, len(names)))
-        return PointLaw(rule, names, found, update)
+        return PointLaw(rule, names, Law(kernel, buffers, (*given.state, *constants), ()), update, given)
 
     return make
-
-
-def _primitive(law: Law, reference: Callable[..., Sequence[Array]]) -> StateOp:
-    kept = 1 + len(law.buffers)
-    return StateOp(
-        law.kernel, in_place=kept, work=WORK, inputs=kept + 1 + len(law.scalars) + 1, alike=kept + 1, elementwise=True,
-        reference=reference,
-    )  # fmt: skip
-
-
-def _reference(update: Update, kept: int, given: Scalars, count: int) -> Callable[..., Sequence[Array]]:
-    """The formula as numpy runs it, of what its kernel is given."""
-
-    def reference(p: Array, *arrays: Array) -> list[Array]:
-        buffers, g, behind = arrays[:kept], arrays[kept], arrays[kept + 1 :]
-        scalars, constants = behind[: len(given.state)], behind[len(given.state)]
-        with np.errstate(all="ignore"):
-            made = update(p, g, *buffers, *given.numbers(*scalars), behind[-1][0], *constants[1:count])
-        return [np.asarray(array) for array in made]
-
-    return reference
-
-
-class PointRule(FieldRule):
-    """A rule whose law is a formula: ``class Lion(PointRule, law=lion)``; its fields are what the formula takes.
-
-    A rule may have several laws, of which `chosen` is one: ``law=(sgd, sgd_momentum)``.
-    """
-
-    laws: ClassVar[tuple[PointLaw, ...]]
-
-    def __init_subclass__(cls, law: PointLaw | tuple[PointLaw, ...] = (), **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if law:
-            cls.laws = (law,) if isinstance(law, PointLaw) else law
-            for name, value in cls.laws[0].about.items():
-                setattr(cls, name, value)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name, value in self.chosen.about.items():
-            if value != getattr(self, name):
-                object.__setattr__(self, name, value)
-
-    @property
-    def chosen(self) -> PointLaw:
-        """The law, of a rule that has several the one that its fields ask for."""
-        return self.laws[0]
-
-    @property
-    def law(self) -> Law:
-        """The kernel of the formula."""
-        return self.chosen.law
-
-    def update(self, p: AnyVar, g: AnyVar, *buffers: AnyVar, lr: Any, step: Any) -> tuple[AnyVar, ...]:
-        """The same update in ops, which can be differentiated: the new parameter and buffers, to the bit.
-
-        Args:
-            p: the parameter.
-            g: its gradient.
-            buffers: those of ``law.buffers``.
-            lr: the rate, a number or a float64 scalar on the tape.
-            step: the number of the step, from 1, likewise.
-        """
-        rate, count = (p.tape.const(np.array(x, FLOAT64)) if not hasattr(x, "tape") else x for x in (lr, step))
-        scalars: list[Any] = [count] if "step" in self.law.scalars else []
-        if "corrections" in self.law.scalars:
-            betas = [float(getattr(self, name)) for name in self.names[1:3]]
-            scalars = [in_ops(corrected)(beta, count) for beta in betas]
-        numbers = [float(getattr(self, name)) for name in self.names[1:]]
-        made: tuple[AnyVar, ...] = in_ops(self.chosen.formula)(p, g, *buffers, *scalars, rate, *numbers)
-        return made

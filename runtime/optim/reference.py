@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...tape.numerics.math.reference_sums import row_sum
-from . import formulas
+from .laws import formulas
 
 Results = list[Array]
 

@@ -15,7 +15,7 @@ from .methods.nadam import NAdam
 from .methods.radam import RAdam
 from .methods.rmsprop import RMSprop
 from .methods.rules import SGD, Adam, AdamW
-from .pointwise import PointRule
+from .point_rule import PointRule
 from .rule import Rule
 
 _POINTWISE: tuple[type[PointRule], ...] = (SGD, Adam, AdamW, RMSprop, Adagrad, Adadelta, Adamax, RAdam, Lion)

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from math import nan
-from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from .arrays import (
 )
 from .kernels import step_inc
 from .ops_law import OpsLaw
+from .pointwise import CONSTANTS, Law
 from .rates.kernels import HYPER
 from .rates.schedules import Schedule, Vector
 from .scalars import whole
@@ -37,28 +38,11 @@ WORK = 4
 
 ScalarTypes: TypeAlias = Mapping[str, tuple[tuple[int, ...], DType]]
 
-CONSTANTS = "constants"
-"""A law that has this among its scalars is given all hyperparameters there, and reads nothing but the rate from the
-vector that follows, of which the kernel of schedules copies no more than it knows."""
-
 _Call: TypeAlias = tuple[int, Words, tuple[Array, ...], int]
 """What `run` takes: kernel address, words, arrays, work."""
 
 _Operands: TypeAlias = tuple[Array, list[Array], Array]
 """A parameter, its buffers, its gradient."""
-
-
-class Law(NamedTuple):
-    """The kernel that updates one parameter, and on what.
-
-    Its arguments are the parameter, the buffers and the gradient of that parameter, the scalars of the
-    state, and the vector of hyperparameters; its words are the number of elements and ``attributes``.
-    """
-
-    kernel: Kernel
-    buffers: tuple[str, ...]
-    scalars: tuple[str, ...]
-    attributes: tuple[int, ...]
 
 
 class Rule(ABC):

@@ -16,7 +16,7 @@ from ....tape.numerics.engine.intrinsics import word
 from ....tape.numerics.engine.kernel import kernel, vector, vector_as
 from ....tape.numerics.engine.numba_internals import formula
 from ....tape.numerics.simd.operations import fma, polynomial, select
-from ..formulas import power
+from ..laws.formulas import power
 
 CONSTANT, STEP_DECAY, COSINE, ONE_CYCLE = range(4)
 """The kinds of schedules, as the first word says."""

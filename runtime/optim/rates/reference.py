@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ....base.arrays import Array
-from ..formulas import power
+from ..laws.formulas import power
 from .kernels import COSINE, NUMBERS, ONE_CYCLE, STEP_DECAY, anneal
 
 

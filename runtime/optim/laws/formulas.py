@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from ...tape.numerics.engine.numba_internals import formula
-from ...tape.numerics.math.elementary import expm1, log
-from ...tape.numerics.simd.operations import Number, constant, select, sqrt
+from ....tape.numerics.engine.numba_internals import formula
+from ....tape.numerics.math.elementary import expm1, log
+from ....tape.numerics.simd.operations import Number, constant, select, sqrt
 
 # ------------------------------------------------------------------ of the places of a parameter
 

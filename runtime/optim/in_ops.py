@@ -44,7 +44,7 @@ def _of_scalars(op: Callable[[Any], Any], text: Callable[..., Any]) -> Callable[
     return lambda x: op(x) if _is_var(x) else float(reading(text)(np.array(x)))
 
 
-def _power(base: float, exponent: Any) -> Any:
+def power(base: float, exponent: Any) -> Any:
     """The power by its formula, of an exponent on the tape by as many squares as it may have bits."""
     if not _is_var(exponent):
         return formulas.power(base, int(exponent))
@@ -61,7 +61,7 @@ OPERATIONS: dict[str, Any] = {
     "select": _select,
     "sqrt": ops.sqrt,
     "larger": ops.maximum,
-    "power": _power,
+    "power": power,
     "log": _of_scalars(ops.log, elementary.log),
     "expm1": _of_scalars(ops.expm1, elementary.expm1),
 }

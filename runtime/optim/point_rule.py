@@ -6,9 +6,8 @@ import numpy as np
 
 from ...tape import AnyVar
 from .fields import FieldRule
-from .in_ops import in_ops
+from .in_ops import in_ops, power
 from .kernels import bias_corr
-from .laws.formulas import corrected
 from .pointwise import Law, PointLaw
 from .rule import Rule
 from .state_ops import FLOAT64, STATE_OPS, WORK, StateOp
@@ -79,7 +78,7 @@ class PointRule(FieldRule):
         scalars: list[Any] = [count] if "step" in self.law.scalars else []
         if "corrections" in self.law.scalars:
             betas = [float(getattr(self, name)) for name in self.names[1:3]]
-            scalars = [in_ops(corrected)(beta, count) for beta in betas]
+            scalars = [1.0 - power(beta, count) for beta in betas]
         numbers = [float(getattr(self, name)) for name in self.names[1:]]
         made: tuple[AnyVar, ...] = in_ops(self.chosen.formula)(p, g, *buffers, *scalars, rate, *numbers)
         return made

@@ -18,10 +18,10 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...tape.numerics.engine.intrinsics import word
-from ...tape.numerics.engine.kernel import Kernel, share, vector, vector_as
-from ...tape.numerics.engine.numba_internals import fixed_tuple, formula
+from ...tape.numerics.engine.kernel import Kernel, share, vector
 from ...tape.numerics.simd.operations import Number
 from ...tape.numerics.simd.pointwise import kernel_of
+from .known import CORRECTIONS, NOTHING, STEP, known
 from .rates.kernels import HYPER
 
 Update: TypeAlias = Callable[..., tuple[Number, ...]]
@@ -38,8 +38,8 @@ FIRST = 2
 TEXT: Any = None
 """The formula of a kernel."""
 
-KNOWN: Any = None
-"""What reads the numbers that it takes behind the places: `alone`, `counted` or `of_averages`."""
+FROM = NOTHING
+"""What stands before the hyperparameters."""
 
 COUNT = 1
 """How many hyperparameters it takes."""
@@ -48,42 +48,21 @@ BEHIND = 0
 """How many places behind the hyperparameters their vector with the rate of the step stands: 0 if it is the same."""
 
 
-@formula
-def alone(table: Any, k: int, behind: int, count: int) -> Any:
-    """The hyperparameters, from the ``k``-th array on."""
-    rates, others = vector_as(table, 0.0, k + behind, 0, 1), vector_as(table, 0.0, k, 0, count)
-    return (rates[0], *fixed_tuple(others, count)[1:])
-
-
-@formula
-def counted(table: Any, k: int, behind: int, count: int) -> Any:
-    """The number of the step and the hyperparameters."""
-    step = vector_as(table, np.int64(0), k, 0, 1)
-    return (np.float64(step[0]), *alone(table, k + 1, behind, count))
-
-
-@formula
-def of_averages(table: Any, k: int, behind: int, count: int) -> Any:
-    """What corrects the averages of the step, and the hyperparameters."""
-    corrections = vector_as(table, 0.0, k, 0, 2)
-    return (corrections[0], corrections[1], *alone(table, k + 1, behind, count))
-
-
 def _no_buffer(table, ints, part, parts):
     start, n = share(word(ints, 0), part, parts)
     p, g = vector(table, 0, start, n), vector(table, 1, start, n)
-    known = KNOWN(table, 2, BEHIND, COUNT)
+    numbers = known(table, 2, FROM, BEHIND, COUNT)
     for i in range(n):
-        (p[i],) = TEXT(p[i], g[i], *known)
+        (p[i],) = TEXT(p[i], g[i], *numbers)
     return 0
 
 
 def _one_buffer(table, ints, part, parts):
     start, n = share(word(ints, 0), part, parts)
     p, a, g = vector(table, 0, start, n), vector(table, 1, start, n), vector(table, 2, start, n)
-    known = KNOWN(table, 3, BEHIND, COUNT)
+    numbers = known(table, 3, FROM, BEHIND, COUNT)
     for i in range(n):
-        p[i], a[i] = TEXT(p[i], g[i], a[i], *known)
+        p[i], a[i] = TEXT(p[i], g[i], a[i], *numbers)
     return 0
 
 
@@ -91,9 +70,9 @@ def _two_buffers(table, ints, part, parts):
     start, n = share(word(ints, 0), part, parts)
     p, g = vector(table, 0, start, n), vector(table, 3, start, n)
     a, b = vector(table, 1, start, n), vector(table, 2, start, n)
-    known = KNOWN(table, 4, BEHIND, COUNT)
+    numbers = known(table, 4, FROM, BEHIND, COUNT)
     for i in range(n):
-        p[i], a[i], b[i] = TEXT(p[i], g[i], a[i], b[i], *known)
+        p[i], a[i], b[i] = TEXT(p[i], g[i], a[i], b[i], *numbers)
     return 0
 
 
@@ -101,9 +80,9 @@ def _three_buffers(table, ints, part, parts):
     start, n = share(word(ints, 0), part, parts)
     p, g, a = vector(table, 0, start, n), vector(table, 4, start, n), vector(table, 1, start, n)
     b, c = vector(table, 2, start, n), vector(table, 3, start, n)
-    known = KNOWN(table, 5, BEHIND, COUNT)
+    numbers = known(table, 5, FROM, BEHIND, COUNT)
     for i in range(n):
-        p[i], a[i], b[i], c[i] = TEXT(p[i], g[i], a[i], b[i], c[i], *known)
+        p[i], a[i], b[i], c[i] = TEXT(p[i], g[i], a[i], b[i], c[i], *numbers)
     return 0
 
 
@@ -112,17 +91,17 @@ LOOPS: tuple[Any, ...] = (_no_buffer, _one_buffer, _two_buffers, _three_buffers)
 
 
 class Scalars(NamedTuple):
-    """What a formula takes of the state besides buffers: the array, and what reads it in a kernel and in Python."""
+    """What a formula takes of the state besides buffers: the array, and its numbers in a kernel and in Python."""
 
     state: tuple[str, ...]
-    known: Any
+    first: int
     numbers: Callable[..., tuple[Any, ...]]
 
 
-NONE = Scalars((), alone, lambda: ())
 GIVEN: dict[tuple[str, ...], Scalars] = {
-    ("step",): Scalars(("step",), counted, lambda step: (np.float64(step),)),
-    ("c1", "c2"): Scalars(("corrections",), of_averages, tuple),
+    ("step",): Scalars(("step",), STEP, lambda step: (np.float64(step),)),
+    ("c1", "c2"): Scalars(("corrections",), CORRECTIONS, tuple),
+    (): Scalars((), NOTHING, tuple),
 }
 """By the names of the parameters for it, which stand before the hyperparameters."""
 
@@ -171,10 +150,10 @@ def law(rule: str, *buffers: str) -> Callable[[Update], PointLaw]:
 
     def make(update: Update) -> PointLaw:
         names = tuple(inspect.signature(update).parameters)[FIRST + len(buffers) :]
-        taken = next((taken for taken in GIVEN if names[: len(taken)] == taken), ())
-        given, names = GIVEN.get(taken, NONE), names[len(taken) :]
+        taken = next(taken for taken in GIVEN if names[: len(taken)] == taken)
+        given, names = GIVEN[taken], names[len(taken) :]
         constants = (CONSTANTS,) if len(names) > HYPER else ()
-        own = {"KNOWN": given.known, "BEHIND": len(constants), "COUNT": len(names)}
+        own = {"FROM": given.first, "BEHIND": len(constants), "COUNT": len(names)}
         kernel = kernel_of(LOOPS[len(buffers)], update, name=f"{update.__name__}_step", **own)
         return PointLaw(rule, names, Law(kernel, buffers, (*given.state, *constants), ()), update, given)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...tape.numerics.math.reference_sums import row_sum
-from .laws import formulas
+from .laws.formulas import power
 
 Results = list[Array]
 
@@ -31,7 +31,7 @@ def counted(step: Array) -> Results:
 
 def corrected(corrections: Array, step: Array, hyper: Array) -> Results:
     """``1 - beta ** step`` for both betas."""
-    return [np.array([formulas.corrected(beta, int(step)) for beta in hyper[1:3]])]
+    return [np.array([1.0 - power(beta, int(step)) for beta in hyper[1:3]])]
 
 
 def norm(x: Array) -> Results:

@@ -21,7 +21,7 @@ def adam(
 ) -> Numbers:  # fmt: skip
     """One step of Adam."""
     g = slope(p, g, 0.0, weight_decay)
-    m, v = interpolated(m, g, beta1), squares(v, g, beta2)
+    m, v = interpolated(m, g, beta1), constant(v, beta2) * v + (constant(v, 1.0 - beta2) * g) * g
     return p - adapted(m, v, c1, c2, lr, eps), m, v
 
 
@@ -31,7 +31,7 @@ def adamw(
     lr: float, beta1: float, beta2: float, eps: float, weight_decay: float,
 ) -> Numbers:  # fmt: skip
     """One step of AdamW."""
-    m, v = interpolated(m, g, beta1), squares(v, g, beta2)
+    m, v = interpolated(m, g, beta1), constant(v, beta2) * v + (constant(v, 1.0 - beta2) * g) * g
     return shrunk(p, lr, weight_decay) - adapted(m, v, c1, c2, lr, eps), m, v
 
 
@@ -40,12 +40,6 @@ def interpolated(m: Number, g: Number, beta1: float) -> Number:
     """A running average after a new value, from the nearer of the two, as torch.lerp."""
     change = g - m
     return select(1.0 - beta1 < 0.5, m + constant(m, 1.0 - beta1) * change, g - constant(m, beta1) * change)
-
-
-@formula
-def squares(v: Number, g: Number, beta2: float) -> Number:
-    """A running average of squares after a new value, as torch.Tensor.addcmul_."""
-    return constant(v, beta2) * v + (constant(v, 1.0 - beta2) * g) * g
 
 
 @formula

@@ -62,9 +62,3 @@ def power(base: Any, exponent: Any) -> Any:
         base = base * base
         exponent = exponent >> 1
     return result
-
-
-@formula
-def corrected(beta: Any, step: Any) -> Any:
-    """``1 - beta ** step`` in float64, by binary powering."""
-    return 1.0 - power(beta, step)

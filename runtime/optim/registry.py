@@ -14,20 +14,19 @@ from .methods.muon import Muon
 from .methods.nadam import NAdam
 from .methods.radam import RAdam
 from .methods.rmsprop import RMSprop
-from .methods.rules import SGD, Adam, AdamW
-from .point_rule import PointRule
+from .methods.rules import FUSED, SGD, Adam, AdamW
 from .rule import Rule
 
-_POINTWISE: tuple[type[PointRule], ...] = (SGD, Adam, AdamW, RMSprop, Adagrad, Adadelta, Adamax, RAdam, Lion)
-_BY_OPS: tuple[type[Rule], ...] = (NAdam, LAMB, Adafactor, Muon)
+_CLASSES = (RMSprop, Adagrad, Adadelta, Adamax, NAdam, RAdam, Lion, LAMB, Adafactor, Muon)
+
+_VERSIONS = {law.rule: (cls, law.names) for cls in (SGD, Adam, AdamW) for law in cls.laws}
 
 RULES: dict[str, type[Rule]] = {
-    **{law.rule: cls for cls in _POINTWISE for law in cls.laws},
-    **{cls.rule: cls for cls in _BY_OPS},
+    **FUSED,
+    **{name: cls for name, (cls, _) in _VERSIONS.items()},
+    **{cls.rule: cls for cls in _CLASSES},
 }
-"""Every rule by name; those of one class compute different things under them."""
-
-_NAMES = {law.rule: law.names for cls in _POINTWISE for law in cls.laws}
+"""Every rule by name."""
 
 
 NAME = re.compile(r"[a-z][a-z0-9_]*@[1-9][0-9]*")
@@ -66,7 +65,7 @@ def make_rule(name: str, hyper: Mapping[str, float], rules: Mapping[str, type[Ru
     known = {**(rules or {}), **RULES}
     if name not in known:
         raise KeyError(f"make_rule: expected one of {', '.join(known)}, got {name!r}")
-    expected = _NAMES.get(name, known[name].names)
+    expected = _VERSIONS[name][1] if name in _VERSIONS else known[name].names
     if set(hyper) != set(expected):
         given = ", ".join(hyper) or "nothing"
         raise DomainError(f"make_rule: {name}: expected {', '.join(expected)}, got {given}")

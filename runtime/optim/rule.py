@@ -28,13 +28,11 @@ from .pointwise import CONSTANTS, Law
 from .rates.kernels import HYPER
 from .rates.schedules import Schedule, Vector
 from .scalars import whole
+from .state_ops import STATE_OPS, WORK
 
 INT64 = np.dtype(np.int64)
 
 PARAMETER, GRADIENT, STATE = "{}.step: parameter {!r}", "{}.step: gradient of {!r}", "{}.step: state {!r}"
-
-WORK = 4
-"""Arithmetic operations that take as long as the update of one element, which memory bounds."""
 
 ScalarTypes: TypeAlias = Mapping[str, tuple[tuple[int, ...], DType]]
 
@@ -68,6 +66,12 @@ class Rule(ABC):
     @abstractmethod
     def law(self) -> Law | OpsLaw:
         """What updates a parameter, for `step` and for captured plans alike: a kernel, or a function of ops."""
+
+    @property
+    def elementwise(self) -> bool:
+        """Whether each element is updated from those at its position: parts, updated apart, are what the whole is."""
+        law = self.law
+        return isinstance(law, Law) and law.kernel.name in STATE_OPS and STATE_OPS[law.kernel.name].elementwise
 
     @property
     def schedule(self) -> Schedule | None:

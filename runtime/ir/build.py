@@ -14,9 +14,9 @@ from ...tape.values.dtypes import FLOATS
 from ...tape.values.spec import Spec
 from ..optim import Rule
 from ..optim.averages import ema_key
+from ..optim.known import HYPER
 from ..optim.ops_law import OpsLaw
-from ..optim.rates.kernels import HYPER
-from ..optim.rates.schedules import FusedSchedule
+from ..optim.rates.schedules import Schedule
 from ..optim.rule import CONSTANTS
 from ..optim.state_ops import FLOAT64, STATE_OPS
 from ..step.update import Recipe
@@ -120,10 +120,10 @@ class Builder:
         for before, after in zip(operands, taken, strict=False):
             self._in_place("assign", [before, after])
 
-    def learning_rate(self, schedule: FusedSchedule, base: int, step: int) -> int:
+    def learning_rate(self, schedule: Schedule, base: int, step: int) -> int:
         """As `ScheduleNodes.learning_rate`."""
         inputs = [base, self._number("schedule", schedule.numbers), step]
-        return self._node("learning_rate", inputs, {"attributes": tuple(schedule.ints.values.tolist())})[0]
+        return self._node(schedule.kernel.name, inputs, {"attributes": tuple(schedule.ints.values.tolist())})[0]
 
     def by_ops(self, function: Callable[..., AnyVar], inputs: Sequence[int]) -> int:
         """As `ScheduleNodes.by_ops`."""

@@ -15,9 +15,9 @@ from .methods.rmsprop import RMSprop
 from .methods.rules import SGD, Adam, AdamW
 from .ops_rule import OpsRule, ops_rule
 from .rates.decays import Exponential, Linear, Polynomial
+from .rates.functions import FunctionSchedule
 from .rates.piecewise import CosineRestarts, Joined, MultiStep, Table
 from .rates.schedules import Constant, Cosine, OneCycle, Schedule, StepDecay, WarmUp
-from .rates.tape_schedules import FunctionSchedule
 from .registry import make_rule
 from .rule import Law, Rule
 

@@ -4,9 +4,9 @@ from dataclasses import is_dataclass
 from typing import Any
 
 from ...tape.errors import DomainError
+from .known import HYPER
 from .lbfgs.lbfgs import LBFGS
 from .ops_law import OpsLaw
-from .rates.kernels import HYPER
 from .registry import RULES, require_own_name
 from .rule import CONSTANTS, INT64, Law, Rule
 from .state_ops import WORK, StateOp, admit

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from typing_extensions import TypeIs
 
-from ...tape import AnyVar, ops
+from ...tape import AnyVar, DomainError, ops
 from ...tape.numerics.math import elementary
 from ...tape.numerics.math.reference import reading
 from ...tape.numerics.simd.rebound import rebound
@@ -56,12 +56,27 @@ def power(base: float, exponent: Any) -> Any:
     return made
 
 
+def _times(count: Any, every: float) -> Any:
+    """How often so many counts are done, exactly: a quotient that was rounded up to a whole number is one less."""
+    if not _is_var(count):
+        return count // every
+    near = ops.cast(ops.cast(count / every, "int64"), "float64")
+    return ops.where(near * every > count, near - 1.0, near)
+
+
+def _absent(*given: Any) -> Any:
+    raise DomainError("in ops: expected a formula of operations that are ops, got a fused multiply-add, which no op is")
+
+
 OPERATIONS: dict[str, Any] = {
     "constant": _constant,
     "select": _select,
     "sqrt": ops.sqrt,
     "larger": ops.maximum,
+    "fma": _absent,
     "power": power,
+    "times": _times,
+    "powered": ops.power,
     "log": _of_scalars(ops.log, elementary.log),
     "expm1": _of_scalars(ops.expm1, elementary.expm1),
 }

@@ -8,6 +8,9 @@ from numba.extending import intrinsic
 
 from ...tape.numerics.engine.emit import F64, I64, word_at
 
+HYPER = 5
+"""Elements of a vector of hyperparameters; the learning rate is the first."""
+
 NOTHING, STEP, CORRECTIONS = range(3)
 """What stands before the hyperparameters: no array, the number of the step (int64), two numbers (float64)."""
 

@@ -21,8 +21,7 @@ from ...tape.numerics.engine.intrinsics import word
 from ...tape.numerics.engine.kernel import Kernel, share, vector
 from ...tape.numerics.simd.operations import Number
 from ...tape.numerics.simd.pointwise import kernel_of
-from .known import CORRECTIONS, NOTHING, STEP, known
-from .rates.kernels import HYPER
+from .known import CORRECTIONS, HYPER, NOTHING, STEP, known
 
 Update: TypeAlias = Callable[..., tuple[Number, ...]]
 

@@ -23,9 +23,9 @@ from .arrays import (
     prepared_words,
 )
 from .kernels import step_inc
+from .known import HYPER
 from .ops_law import OpsLaw
 from .pointwise import CONSTANTS, Law
-from .rates.kernels import HYPER
 from .rates.schedules import Schedule, Vector
 from .scalars import whole
 from .state_ops import STATE_OPS, WORK

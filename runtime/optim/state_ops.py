@@ -16,8 +16,6 @@ from ...tape.numerics.engine.kernel import Kernel
 from ...tape.values.spec import Spec
 from ...tape.var.op_table import OPS
 from . import kernels, reference
-from .rates import reference as rates_reference
-from .rates.kernels import learning_rate
 
 FLOAT64 = np.dtype(np.float64)
 
@@ -63,7 +61,8 @@ class StateOp:
         return [*inputs[: self.in_place], *([self.fresh(inputs)] if self.fresh else [])]
 
 
-def _first(inputs: Sequence[Spec]) -> Spec:
+def first(inputs: Sequence[Spec]) -> Spec:
+    """The spec of the first input."""
     return inputs[0]
 
 
@@ -71,11 +70,10 @@ STATE_OPS: dict[str, StateOp] = {
     op.kernel.name: op
     for op in (
         StateOp(finite),
-        StateOp(kernels.snapshot, fresh=_first, reference=reference.copied),
+        StateOp(kernels.snapshot, fresh=first, reference=reference.copied),
         StateOp(kernels.assign, in_place=1, inputs=2, alike=2, reference=reference.assigned),
         StateOp(kernels.step_inc, in_place=1, sized=None, reference=reference.counted),
         StateOp(kernels.bias_corr, in_place=1, sized=None, inputs=3, reference=reference.corrected),
-        StateOp(learning_rate, fresh=_first, sized=None, inputs=3, reference=rates_reference.learning_rate),
         StateOp(kernels.tensor_norm, fresh=lambda inputs: Spec((1,), FLOAT64), reference=reference.norm),
         StateOp(
             kernels.norm_scale,
@@ -84,8 +82,8 @@ STATE_OPS: dict[str, StateOp] = {
             gathers=True,
             reference=reference.norm_and_scale,
         ),
-        StateOp(kernels.scale_by, fresh=_first, replaces=True, inputs=2, reference=reference.scaled),
-        StateOp(kernels.clamp_to, fresh=_first, replaces=True, inputs=2, reference=reference.clamped),
+        StateOp(kernels.scale_by, fresh=first, replaces=True, inputs=2, reference=reference.scaled),
+        StateOp(kernels.clamp_to, fresh=first, replaces=True, inputs=2, reference=reference.clamped),
     )
 }
 """Every such primitive by name."""

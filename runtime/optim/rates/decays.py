@@ -3,15 +3,13 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ....tape import AnyVar, ops
 from ..scalars import fraction, number, whole
-from .kernels import STEP_DECAY
-from .schedules import Checks, Form, FusedSchedule
-from .tape_schedules import TapeSchedule, share
+from .formulas import exponential, linear, polynomial_decay
+from .schedules import Checks, Schedule
 
 
 @dataclass(frozen=True)
-class Exponential(FusedSchedule):
+class Exponential(Schedule, formula=exponential):
     """The rate times a factor after every step: ``lr * factor ** count``.
 
     Source: torch.optim.lr_scheduler.ExponentialLR.
@@ -36,13 +34,9 @@ class Exponential(FusedSchedule):
 
     checks: ClassVar[Checks] = {"lr": number, "factor": fraction}
 
-    @property
-    def _form(self) -> Form:
-        return Form(STEP_DECAY, 1, (self.lr, self.factor))
-
 
 @dataclass(frozen=True)
-class Polynomial(TapeSchedule):
+class Polynomial(Schedule, formula=polynomial_decay):
     """From ``lr`` to ``final`` along a power of the share that is left::
 
         u = min(count, steps) / steps
@@ -74,14 +68,9 @@ class Polynomial(TapeSchedule):
 
     checks: ClassVar[Checks] = {"lr": number, "steps": whole, "power": number, "final": number}
 
-    def rate(self, count: AnyVar) -> AnyVar:
-        """The formula above."""
-        left = 1.0 - share(count, self.steps)
-        return self.final + (self.lr - self.final) * ops.power(left, self.power)
-
 
 @dataclass(frozen=True)
-class Linear(TapeSchedule):
+class Linear(Schedule, formula=linear):
     """From ``lr`` to ``final`` along a line, up or down::
 
         u = min(count, steps) / steps
@@ -110,8 +99,3 @@ class Linear(TapeSchedule):
     final: float = 0.0
 
     checks: ClassVar[Checks] = {"lr": number, "steps": whole, "final": number}
-
-    def rate(self, count: AnyVar) -> AnyVar:
-        """The formula above."""
-        u = share(count, self.steps)
-        return self.lr * (1.0 - u) + self.final * u

@@ -12,8 +12,8 @@ import numpy as np
 from ....base.arrays import Array
 from ....tape import AnyVar, DomainError, ops
 from ..scalars import fraction, number, whole
+from .functions import plain
 from .schedules import Checks, Schedule, ScheduleNodes, Vector
-from .tape_schedules import TapeSchedule, plain
 
 
 def rising(where: str, given: Any) -> tuple[int, ...]:
@@ -34,7 +34,7 @@ def _rates(where: str, given: Any) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True)
-class CosineRestarts(TapeSchedule):
+class CosineRestarts(Schedule):
     """`Cosine` again and again, each time ``longer`` times as long::
 
         lr * w + final * (1 - w)        with w = 0.5 * (1 + cos(pi * u))
@@ -85,7 +85,7 @@ class CosineRestarts(TapeSchedule):
 
 
 @dataclass(frozen=True)
-class MultiStep(TapeSchedule):
+class MultiStep(Schedule):
     """The rate times a factor at each of some counts: ``lr * factor ** k`` behind ``k`` of them.
 
     Source: torch.optim.lr_scheduler.MultiStepLR.
@@ -121,7 +121,7 @@ class MultiStep(TapeSchedule):
 
 
 @dataclass(frozen=True)
-class Table(TapeSchedule):
+class Table(Schedule):
     """The rates of all counts, one by one; behind the last it stays.
 
     Source: optax.piecewise_constant_schedule, at every count.

@@ -6,33 +6,35 @@ the same on every machine, eagerly and inside a captured plan. The formulas are 
 `cospi`.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property, partial
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
+from itertools import accumulate
+from typing import Any, ClassVar, Protocol, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from ....base.arrays import Array
-from ....tape import AnyVar, DomainError
+from ....tape import AnyVar, DomainError, Tape, ops
 from ....tape.numerics.engine.kernel import Kernel
 from ....tape.numerics.engine.launch import Words, launch
 from ..arrays import prepared_words
+from ..in_ops import in_ops
+from ..known import HYPER
 from ..scalars import fraction, number, whole
-from .kernels import CONSTANT, COSINE, HYPER, NUMBERS, ONE_CYCLE, STEP_DECAY, learning_rate
+from ..state_ops import FLOAT64, STATE_OPS, StateOp, first
+from .formulas import cosine, one_cycle, step_decay, unchanged
+from .rated import Rate, warmed
 
 Vector: TypeAlias = npt.NDArray[np.float64]
-
-FLOAT64 = np.dtype(np.float64)
 
 
 class ScheduleNodes(Protocol):
     """What a schedule asks of the graph of a captured step; numbers are ids of values."""
 
-    def learning_rate(self, schedule: "FusedSchedule", base: int, step: int) -> int:
-        """The hyperparameters ``base`` with the rate of update ``step``, by the kernel of schedules."""
+    def learning_rate(self, schedule: "Schedule", base: int, step: int) -> int:
+        """The hyperparameters ``base`` with the rate of update ``step``, by the kernel of the schedule."""
         ...
 
     def by_ops(self, function: Callable[..., AnyVar], inputs: Sequence[int]) -> int:
@@ -44,23 +46,28 @@ Checks: TypeAlias = Mapping[str, Callable[[str, Any], Any]]
 """Name of a field → ``check(where, value)``, which gives the value in plain form or raises DomainError."""
 
 
-class Schedule(ABC):
-    """A learning rate as a function of the count of updates done before."""
+class Schedule:
+    """A learning rate as a function of the count of updates done before.
+
+    Its rate is a formula, ``class Linear(Schedule, formula=linear)``, which takes the count and the fields, or it is
+    written in ops, as its method `rate`.
+    """
 
     checks: ClassVar[Checks] = {}
     """What each field that a schedule is made of has to be."""
 
+    _formula: ClassVar[Rate | None] = None
+
+    def __init_subclass__(cls, formula: Rate | None = None, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if formula is not None:
+            cls._formula = formula
+            op = StateOp(formula.kernel, fresh=first, sized=None, inputs=3, reference=formula.reference)
+            STATE_OPS[formula.kernel.name] = op
+
     def __post_init__(self) -> None:
         for name, check in self.checks.items():
             object.__setattr__(self, name, check(f"{type(self).__name__}: {name}", getattr(self, name)))
-
-    @abstractmethod
-    def hyper(self, base: Vector, step: Array) -> Vector:
-        """``base`` (5 or more) with the rate of update ``step`` (int64, from 1) as its first element; a new array."""
-
-    @abstractmethod
-    def graph(self, nodes: ScheduleNodes, base: int, step: int) -> int:
-        """The same in a captured step: ids of the hyperparameters, of ``step``, and of the result."""
 
     def __call__(self, count: int) -> float:
         """The rate of the update before which ``count`` updates were done.
@@ -70,62 +77,102 @@ class Schedule(ABC):
         done = whole(f"{type(self).__name__}: count", count, low=0)
         return float(self.hyper(np.zeros(HYPER), np.array(done + 1, np.int64))[0])
 
-
-class Form(NamedTuple):
-    """What the kernel knows of a schedule, warm-ups apart."""
-
-    kind: int
-    whole: int
-    numbers: tuple[float, ...]
-
-
-class FusedSchedule(Schedule):
-    """A schedule that one kernel computes."""
-
-    kernel: ClassVar[Kernel] = learning_rate
-    """What computes the rate; its table is ``(out, base, numbers, step)``, its words are `ints`."""
+    # ------------------------------------------------------------------ as a formula
 
     @property
-    @abstractmethod
-    def _form(self) -> Form:
-        """The kind of the schedule, or of the one within warm-ups, and its numbers."""
+    def formula(self) -> Rate | None:
+        """What computes the rate, within warm-ups; None for a schedule that is written in ops."""
+        return self._within[0]._formula
 
-    def _warm_ups(self) -> "Iterator[WarmUp]":
-        """The warm-ups around the schedule, the outermost first."""
-        yield from ()
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel of the formula; its table is ``(out, base, numbers, step)``, its words are `ints`."""
+        return cast(Rate, self.formula).kernel
+
+    @property
+    def _within(self) -> "tuple[Schedule, list[WarmUp]]":
+        """The schedule within its warm-ups, and these, the outermost first."""
+        return self, []
+
+    @property
+    def _begins(self) -> list[int]:
+        """The counts at which the warm-ups begin, the outermost first, then that of the schedule within."""
+        return [0, *accumulate(warm_up.steps for warm_up in self._within[1])]
 
     @property
     def ints(self) -> Words:
         """The words of the kernel's call."""
-        kind, count, _ = self._form
-        begin, spans = 0, list[tuple[int, int]]()
-        for warm_up in self._warm_ups():
-            spans.append((begin, warm_up.steps))
-            begin += warm_up.steps
-        return prepared_words(kind, count, begin, len(spans), *(n for span in reversed(spans) for n in span))
+        *begins, begin = self._begins
+        spans = zip(begins, self._within[1], strict=True)
+        words = [n for at, warm_up in reversed([*spans]) for n in (at, warm_up.steps)]
+        return prepared_words(begin, len(begins), *words)
 
     @cached_property
     def numbers(self) -> Vector:
         """The numbers of the kernel's call, read-only."""
-        starts = [warm_up.start for warm_up in self._warm_ups()]
-        own = self._form.numbers
-        vector = np.array([*own, *[0.0] * (NUMBERS - len(own)), *reversed(starts)])
+        schedule, warm_ups = self._within
+        own = [float(getattr(schedule, field.name)) for field in fields(cast(Any, schedule))]
+        vector = np.array([*own, *[warm_up.start for warm_up in reversed(warm_ups)]])
         vector.flags.writeable = False
         return vector
 
+    # ------------------------------------------------------------------ in ops
+
+    def rate(self, count: AnyVar) -> AnyVar:
+        """The rate after so many updates, in ops: two float64 Vars without axes.
+
+        Raises DomainError for a formula of operations that no op has, such as a fused multiply-add.
+        """
+        schedule, warm_ups = self._within
+        if schedule._formula is None:
+            raise DomainError(f"{self!r}: expected a formula, or a method rate of its own that is written in ops")
+        *begins, begin = self._begins
+        numbers = self.numbers.tolist()
+        made = in_ops(schedule._formula.formula)(_since(count, begin), *numbers[: schedule._formula.count])
+        for at, warm_up in reversed([*zip(begins, warm_ups, strict=True)]):
+            made = in_ops(warmed)(made, _since(count, at), float(warm_up.steps), warm_up.start)
+        return made if hasattr(made, "tape") else count.tape.const(np.array(made))
+
+    def _rate(self, step: AnyVar) -> AnyVar:
+        """The rate of an update, if what a function of users has returned is one."""
+        rate: Any = self.rate(ops.cast(step, "float64") - 1.0)
+        value = getattr(rate, "value", None)
+        if value is None or value.sizes != () or rate.dtype != FLOAT64:
+            given = f"{rate.dtype} of shape {value.sizes}" if value is not None else repr(rate)
+            raise DomainError(f"{self!r}: expected a float64 without axes, computed by ops from the count, got {given}")
+        return cast(AnyVar, rate)
+
+    # ------------------------------------------------------------------ where it runs
+
     def hyper(self, base: Vector, step: Array) -> Vector:
-        """As `Schedule.hyper`."""
+        """``base`` (5 or more) with the rate of update ``step`` (int64, from 1) as its first element; a new array."""
         out, step = base.copy(), np.asarray(step)  # of a bare number the kernel would read nothing
-        launch(self.kernel, FLOAT64, self.ints, (out, base, self.numbers, step), 0)
+        if self.formula is not None:
+            launch(self.kernel, FLOAT64, self.ints, (out, base, self.numbers, step), 0)
+        else:
+            out[0] = self._rate(Tape[Any]().const(step)).item()
         return out
 
     def graph(self, nodes: ScheduleNodes, base: int, step: int) -> int:
-        """As `Schedule.graph`."""
-        return nodes.learning_rate(self, base, step)
+        """The same in a captured step: ids of the hyperparameters, of ``step``, and of the result."""
+        if self.formula is not None:
+            return nodes.learning_rate(self, base, step)
+
+        def replaced(base: AnyVar, step: AnyVar) -> AnyVar:
+            rate = ops.broadcast_to(self._rate(step), base.value.sizes)
+            return ops.where(base.tape.const(np.arange(base.value.size) == 0), rate, base)
+
+        return nodes.by_ops(replaced, [base, step])
+
+
+def _since(count: AnyVar, begin: int) -> AnyVar:
+    """The count from a later beginning on; 0 before it."""
+    zero: Any = 0.0
+    return ops.maximum(count - float(begin), zero)
 
 
 @dataclass(frozen=True)
-class Constant(FusedSchedule):
+class Constant(Schedule, formula=unchanged):
     """The same rate at every count, for example under a `WarmUp`.
 
     Source: optax.constant_schedule.
@@ -147,13 +194,9 @@ class Constant(FusedSchedule):
 
     checks: ClassVar[Checks] = {"lr": number}
 
-    @property
-    def _form(self) -> Form:
-        return Form(CONSTANT, 0, (self.lr,))
-
 
 @dataclass(frozen=True)
-class StepDecay(FusedSchedule):
+class StepDecay(Schedule, formula=step_decay):
     """The rate times a factor after every so many steps::
 
         lr * factor ** (count // every)
@@ -182,13 +225,9 @@ class StepDecay(FusedSchedule):
 
     checks: ClassVar[Checks] = {"lr": number, "every": whole, "factor": fraction}
 
-    @property
-    def _form(self) -> Form:
-        return Form(STEP_DECAY, self.every, (self.lr, self.factor))
-
 
 @dataclass(frozen=True)
-class Cosine(FusedSchedule):
+class Cosine(Schedule, formula=cosine):
     """From ``lr`` to ``final`` along half a cosine::
 
         u = min(count, steps) / steps
@@ -222,13 +261,9 @@ class Cosine(FusedSchedule):
 
     checks: ClassVar[Checks] = {"lr": number, "steps": whole, "final": number}
 
-    @property
-    def _form(self) -> Form:
-        return Form(COSINE, self.steps, (self.lr, self.final))
-
 
 @dataclass(frozen=True)
-class OneCycle(FusedSchedule):
+class OneCycle(Schedule, formula=one_cycle):
     """Up to ``max_lr`` and down to almost nothing, both along half a cosine::
 
         first = max_lr / div;  final = first / final_div
@@ -274,15 +309,10 @@ class OneCycle(FusedSchedule):
         "final_div": partial(number, low=1.0),
     }
 
-    @property
-    def _form(self) -> Form:
-        first, peak = self.max_lr / self.div, self.warmup_share * self.steps - 1.0
-        return Form(ONE_CYCLE, self.steps - 1, (first, self.max_lr, first / self.final_div, peak))
 
-
-def _fused(where: str, value: object) -> FusedSchedule:
-    """``value`` if the kernel computes it, else DomainError."""
-    if isinstance(value, FusedSchedule):
+def _of_formula(where: str, value: object) -> Schedule:
+    """``value`` if a formula computes it, else DomainError."""
+    if isinstance(value, Schedule) and value.formula is not None:
         return value
     cure = ""
     if isinstance(value, Schedule):
@@ -291,7 +321,7 @@ def _fused(where: str, value: object) -> FusedSchedule:
 
 
 @dataclass(frozen=True)
-class WarmUp(FusedSchedule):
+class WarmUp(Schedule):
     """A linear rise to the first rate of another schedule, which begins after it::
 
         count < steps:  schedule(0) * (start + (1 - start) * count / steps)
@@ -305,7 +335,7 @@ class WarmUp(FusedSchedule):
     Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
 
     Args:
-        schedule: what follows: one of the kernel, as `Cosine`; others follow a rise in `Joined`.
+        schedule: what follows: one of a formula, as `Cosine`; others follow a rise in `Joined`.
         steps: steps of the rise, at least 1 (``total_iters`` in PyTorch's LinearLR).
         start: the share of the rate at count 0, in [0, 1] (``start_factor`` in PyTorch's LinearLR).
 
@@ -318,16 +348,13 @@ class WarmUp(FusedSchedule):
     [0.0, 0.25, 1.0, 0.5, 0.0]
     """
 
-    schedule: FusedSchedule
+    schedule: Schedule
     steps: int
     start: float = 0.0
 
-    checks: ClassVar[Checks] = {"schedule": _fused, "steps": whole, "start": fraction}
+    checks: ClassVar[Checks] = {"schedule": _of_formula, "steps": whole, "start": fraction}
 
     @property
-    def _form(self) -> Form:
-        return self.schedule._form
-
-    def _warm_ups(self) -> "Iterator[WarmUp]":
-        yield self
-        yield from self.schedule._warm_ups()
+    def _within(self) -> "tuple[Schedule, list[WarmUp]]":
+        schedule, warm_ups = self.schedule._within
+        return schedule, [self, *warm_ups]

@@ -174,7 +174,7 @@ def test_buffers_may_change_places() -> None:
 def test_a_step_of_ops_is_ops_and_reads_the_rate_from_memory() -> None:
     step = capture(loss_fn, params(np.float32), RMSprop(Cosine(0.1, steps=5)), batches(np.float32)[0])
     names = [node.op for node in step.graph.nodes]
-    assert {"sqrt", "learning_rate", "assign"} <= set(names)
+    assert {"sqrt", "cosine_rate", "assign"} <= set(names)
     assert all(value.content != "0.1" for value in step.graph.with_role(Role.CONST))
 
 

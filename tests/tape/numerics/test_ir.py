@@ -38,11 +38,17 @@ from dgrr.runtime.optim import (
     Adam,
     Adamax,
     AdamW,
+    Constant,
     Cosine,
+    Exponential,
+    Linear,
     Lion,
+    OneCycle,
+    Polynomial,
     RAdam,
     RMSprop,
     Rule,
+    StepDecay,
     clip_by_global_norm,
     clip_by_value,
 )
@@ -212,7 +218,16 @@ def rules() -> list[Rule]:
     second = [cls(amsgrad=amsgrad, maximize=True) for cls in (Adam, AdamW) for amsgrad in (False, True)]
     roots = [RMSprop(momentum=momentum, centered=centered) for momentum in (0.0, 0.9) for centered in (False, True)]
     others = [Adagrad(), Adadelta(), Adamax(), RAdam(), Lion()]
-    return [SGD(0.1), SGD(0.1, momentum=0.9), Adam(), *uphill, *second, *roots, *others]
+    rates = [
+        Constant(0.1),
+        StepDecay(0.1, 2, 0.5),
+        Exponential(0.1, 0.5),
+        Linear(0.1, 5),
+        Polynomial(0.1, 5),
+        Cosine(0.1, 5),
+    ]
+    scheduled = [SGD(rate) for rate in [*rates, OneCycle(0.1, 5)]]
+    return [SGD(0.1), SGD(0.1, momentum=0.9), Adam(), AdamW(), *scheduled, *uphill, *second, *roots, *others]
 
 
 def _captured(dtype: np.dtype[Any]) -> None:
@@ -235,7 +250,7 @@ def _captured(dtype: np.dtype[Any]) -> None:
         "copy",
         "chain",
         "finite",
-        "learning_rate",
+        "cosine_rate",
         "cross_entropy_rows_with_grad",
         "gemm_reference",
     } <= called

@@ -13,7 +13,7 @@ from ...tape.transforms.symbolic_tape import SymbolicTape
 from ...tape.values.dtypes import FLOATS
 from ...tape.values.spec import Spec
 from ..optim import Rule
-from ..optim.averages import ema_key
+from ..optim.averages import KERNEL as AVERAGE, ema_key
 from ..optim.known import HYPER
 from ..optim.ops_law import OpsLaw
 from ..optim.rates.schedules import Schedule
@@ -92,10 +92,10 @@ class Builder:
                 if params[name] in gradients:
                     self._update_one(group.rule, name, params[name], own, now, hyper)
         if groups.averages is not None:
-            unread = [held["step"]] * 3
+            decay = self._number("ema", groups.averages.hyper)
             for name in groups.averages.names:
                 after = self.updates.get(params[name], params[name])
-                self._update_by_ops(groups.averages.law, [held[ema_key(name)], after], unread)
+                self._in_place(AVERAGE.name, [held[ema_key(name)], after, decay])
 
     def _update_one(
         self, rule: Rule, name: str, param: int, held: Mapping[str, int], now: Mapping[str, int], hyper: int

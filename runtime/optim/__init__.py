@@ -14,12 +14,15 @@ from .methods.radam import RAdam
 from .methods.rmsprop import RMSprop
 from .methods.rules import SGD, Adam, AdamW
 from .ops_rule import OpsRule, ops_rule
+from .point_rule import PointRule
+from .pointwise import Law, PointLaw, law
 from .rates.decays import Exponential, Linear, Polynomial
 from .rates.functions import FunctionSchedule
 from .rates.piecewise import CosineRestarts, Joined, MultiStep, Table
+from .rates.rated import Rate, rate
 from .rates.schedules import Constant, Cosine, OneCycle, Schedule, StepDecay, WarmUp
 from .registry import make_rule
-from .rule import Law, Rule
+from .rule import Rule
 
 __all__ = [
     "LAMB",
@@ -46,9 +49,12 @@ __all__ = [
     "NAdam",
     "OneCycle",
     "OpsRule",
+    "PointLaw",
+    "PointRule",
     "Polynomial",
     "RAdam",
     "RMSprop",
+    "Rate",
     "Rule",
     "Schedule",
     "StepDecay",
@@ -56,6 +62,8 @@ __all__ = [
     "WarmUp",
     "clip_by_global_norm",
     "clip_by_value",
+    "law",
     "make_rule",
     "ops_rule",
+    "rate",
 ]

@@ -9,12 +9,15 @@ float64; a constant that follows from them is computed in float64 and rounded on
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 # mypy: disable-error-code="call-arg,attr-defined,import-untyped"
 # pyright: basic, reportCallIssue=false, reportPrivateImportUsage=false
+from typing import Any
+
 import numpy as np
 from numba import njit
 
 from ...tape.numerics.engine.intrinsics import real, word
 from ...tape.numerics.engine.kernel import kernel, share, vector, vector_as
-from ...tape.numerics.simd.operations import select, sqrt
+from ...tape.numerics.simd.operations import Number, constant, select, sqrt
+from ...tape.numerics.simd.pointwise import kernel_of
 from ...tape.numerics.simd.sums import square_sum
 from .laws.formulas import power
 
@@ -99,27 +102,37 @@ def norm_scale(table, ints, part, parts):
     return 0
 
 
-@kernel
-def scale_by(table, ints, part, parts):
-    """``out = scale * x``. Table: out, x, norm and scale (float64). Words: elements."""
+# ------------------------------------------------------------------ formulas of each place and a number from memory
+
+TEXT: Any = None
+"""The formula of a kernel."""
+
+PLACE = 0
+"""Where the number stands in its array."""
+
+
+def _by_number(table, ints, part, parts):
+    """Table: out, x, an array with the number (float64). Words: elements."""
     start, n = share(word(ints, 0), part, parts)
-    out, x = vector(table, 0, start, n), vector(table, 1, start, n)
-    scale = real(table, float64s(table, 2, 2)[1])
+    out, x, number = vector(table, 0, start, n), vector(table, 1, start, n), vector_as(table, 0.0, 2, PLACE, 1)[0]
     for i in range(n):
-        out[i] = scale * x[i]
+        out[i] = TEXT(x[i], number)
     return 0
 
 
-@kernel
-def clamp_to(table, ints, part, parts):
-    """``out = x`` held between -limit and limit; NaN stays.
+def scaled(x: Number, scale: float) -> Number:
+    """``x`` times a scale."""
+    return constant(x, scale) * x
 
-    Table: out, x, limit (float64). Words: elements.
-    """
-    start, n = share(word(ints, 0), part, parts)
-    out, x = vector(table, 0, start, n), vector(table, 1, start, n)
-    limit = real(table, float64s(table, 2, 1)[0])
-    for i in range(n):
-        low = select(x[i] < -limit, -limit, x[i])
-        out[i] = select(x[i] > limit, limit, low)
-    return 0
+
+def clamped(x: Number, limit: float) -> Number:
+    """``x`` held between ``-limit`` and ``limit``; NaN stays."""
+    bound = constant(x, limit)
+    return select(x > bound, bound, select(x < -bound, -bound, x))
+
+
+scale_by = kernel_of(_by_number, scaled, name="scale_by", PLACE=1)
+"""``out = scale * x``, of the norm and scale that `norm_scale` gives."""
+
+clamp_to = kernel_of(_by_number, clamped, name="clamp_to", PLACE=0)
+"""``out = x`` held between -limit and limit."""

@@ -1,12 +1,17 @@
-"""What kernels of rules read from memory once: the number of the step or what corrects averages, hyperparameters."""
+"""Kernels of laws and of rates, and what they read from memory once: what counts steps, hyperparameters."""
 
 # The signature that numba asks of an intrinsic's code generator leaves arguments unused.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator,import-untyped"
 # pyright: basic, reportCallIssue=false
+from typing import Any
+
 from numba import types
 from numba.extending import intrinsic
 
+from ...tape.errors import DomainError
 from ...tape.numerics.engine.emit import F64, I64, word_at
+from ...tape.numerics.engine.kernel import KERNELS, Kernel
+from ...tape.numerics.simd.pointwise import kernel_of
 
 HYPER = 5
 """Elements of a vector of hyperparameters; the learning rate is the first."""
@@ -37,3 +42,20 @@ def known(context, table, k, first, behind, count):
         return context.make_tuple(builder, signature.return_type, numbers)
 
     return types.UniTuple(types.float64, kind + n)(table, k, first, behind, count), generate
+
+
+def kernel_again(loop: Any, text: Any, name: str, **names: Any) -> Kernel:
+    """The kernel of a formula, also where the same was made before, as by a notebook's cell that is run again.
+
+    Raises DomainError for a name that another kernel has.
+    """
+    before = KERNELS.get(name)
+    if before is not None and _home(before.formula) != _home(text):
+        given = f"got {text.__name__!r}, which makes the kernel {name!r}"
+        raise DomainError(f"{text.__module__}: expected a formula with a name of its own, {given}; rename it")
+    KERNELS.pop(name, None)
+    return kernel_of(loop, text, name=name, **names)
+
+
+def _home(text: Any) -> Any:
+    return text and (text.__module__, text.__qualname__)

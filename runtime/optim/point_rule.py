@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...tape import AnyVar
+from ...tape import AnyVar, DomainError
 from .fields import FieldRule
 from .in_ops import in_ops, power
 from .kernels import bias_corr
@@ -50,6 +50,10 @@ class PointRule(FieldRule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        missing = [name for name in self.chosen.names if not hasattr(self, name)]
+        if missing:
+            expected = f"expected a field for each hyperparameter of its formula ({', '.join(self.chosen.names)})"
+            raise DomainError(f"{self._title}: {expected}, got none for {missing[0]!r}")
         for name, value in about(self.chosen).items():
             if value != getattr(self, name):
                 object.__setattr__(self, name, value)

@@ -11,17 +11,17 @@ rounded once, by ``constant(p, …)``.
 # mypy: disable-error-code="attr-defined,call-arg"
 # pyright: basic, reportCallIssue=false
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ...base.arrays import Array
+from ...tape.errors import DomainError
 from ...tape.numerics.engine.intrinsics import word
 from ...tape.numerics.engine.kernel import Kernel, share, vector
 from ...tape.numerics.simd.operations import Number
-from ...tape.numerics.simd.pointwise import kernel_of
-from .known import CORRECTIONS, HYPER, NOTHING, STEP, known
+from .known import CORRECTIONS, HYPER, NOTHING, STEP, kernel_again, known
 
 Update: TypeAlias = Callable[..., tuple[Number, ...]]
 
@@ -140,20 +140,48 @@ class PointLaw(NamedTuple):
 
 
 def law(rule: str, *buffers: str) -> Callable[[Update], PointLaw]:
-    """A decorator that makes the law of a rule of a formula, which is its kernel and, run by numpy, its reference.
+    """A decorator that makes the law of a rule of a formula ``update(p, g, *buffers, [step | c1, c2], lr, *others)``.
+
+    It gives a tuple of the new parameter and the new buffers, which begin as zeros. What it says of one place is the
+    rule's kernel, its reference, which numpy runs, and its update in ops. It takes ``step``, the number of the update
+    from 1, or ``c1, c2``, by which Adam corrects averages of the first two hyperparameters behind the rate,
+    ``1 - beta ** step``; then the hyperparameters by the names that traces record. It is written in ``+ - * /``,
+    ``abs``, comparisons, ``select``, ``sqrt``, ``constant`` and other formulas, without branches.
 
     Args:
         rule: name and version, as traces record it.
-        buffers: what the formula takes between gradient and numbers, and gives after the parameter.
+        buffers: what the formula takes between gradient and numbers; at most three.
+
+    Raises:
+        DomainError: a formula with other parameters, or too many buffers.
+
+    >>> from dgrr.runtime.optim import law
+    >>> from dgrr.tape.record import Number, constant
+    >>> @law("plain@1")
+    ... def plain(p: Number, g: Number, lr: float) -> tuple[Number, ...]:
+    ...     return (p - constant(p, lr) * g,)
+    >>> plain.rule, plain.names, plain.law.buffers
+    ('plain@1', ('lr',), ())
     """
 
     def make(update: Update) -> PointLaw:
-        names = tuple(inspect.signature(update).parameters)[FIRST + len(buffers) :]
+        names = _numbers(f"law: {rule!r}: {update.__name__}", update, buffers)
         taken = next(taken for taken in GIVEN if names[: len(taken)] == taken)
         given, names = GIVEN[taken], names[len(taken) :]
         constants = (CONSTANTS,) if len(names) > HYPER else ()
         own = {"FROM": given.first, "BEHIND": len(constants), "COUNT": len(names)}
-        kernel = kernel_of(LOOPS[len(buffers)], update, name=f"{update.__name__}_step", **own)
+        kernel = kernel_again(LOOPS[len(buffers)], update, f"{update.__name__}_step", **own)
         return PointLaw(rule, names, Law(kernel, buffers, (*given.state, *constants), ()), update, given)
 
     return make
+
+
+def _numbers(where: str, update: Update, buffers: Sequence[str]) -> tuple[str, ...]:
+    """The parameters of a formula behind its buffers. Raises DomainError for others than a law has."""
+    names, kept = tuple(inspect.signature(update).parameters), FIRST + len(buffers)
+    if len(buffers) >= len(LOOPS):
+        raise DomainError(f"{where}: expected at most {len(LOOPS) - 1} buffers, got {len(buffers)}; use ops_rule")
+    if len(names) <= kept:
+        expected = f"expected (p, g, {''.join(f'{name}, ' for name in buffers)}[step | c1, c2], lr, *others)"
+        raise DomainError(f"{where}: {expected}, got {inspect.signature(update)}")
+    return names[kept:]

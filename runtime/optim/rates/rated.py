@@ -8,17 +8,18 @@ A formula is ``rate(count, *numbers)``, all float64: the count of updates before
 # mypy: disable-error-code="attr-defined,call-arg,operator"
 # pyright: basic, reportCallIssue=false
 from collections.abc import Callable
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ....base.arrays import Array
+from ....tape.errors import DomainError
 from ....tape.numerics.engine.intrinsics import word
 from ....tape.numerics.engine.kernel import Kernel, vector, vector_as
 from ....tape.numerics.engine.numba_internals import formula
 from ....tape.numerics.simd.operations import select
-from ....tape.numerics.simd.pointwise import kernel_of
-from ..known import HYPER, NOTHING, known
+from ..known import HYPER, NOTHING, kernel_again, known
 
 TEXT: Any = None
 """The formula of a kernel."""
@@ -74,6 +75,22 @@ class Rate(NamedTuple):
 
 
 def rate(text: Callable[..., Any]) -> Rate:
-    """A decorator that makes the rate of a schedule of a formula ``rate(count, *numbers)``, all float64."""
+    """A decorator that makes the rate of a schedule of a formula ``rate(count, *numbers)``, all float64.
+
+    It takes the count of updates before and the fields of its schedule, in their order, and gives the learning rate.
+    It is the schedule's kernel, its reference, which numpy runs, and its rate in ops. It is written as formulas of
+    `law` are.
+
+    Raises DomainError for a formula that takes no numbers.
+
+    >>> from dgrr.runtime.optim import rate
+    >>> @rate
+    ... def hyperbola(count: float, lr: float, half: float) -> float:
+    ...     return lr / (1.0 + count / half)
+    >>> hyperbola.count
+    2
+    """
     count = text.__code__.co_argcount - 1
-    return Rate(text, kernel_of(_learning_rate, text, name=f"{text.__name__}_rate", COUNT=count), count)
+    if count < 1:
+        raise DomainError(f"rate: {text.__name__}: expected (count, *numbers), got {signature(text)}")
+    return Rate(text, kernel_again(_learning_rate, text, f"{text.__name__}_rate", COUNT=count), count)

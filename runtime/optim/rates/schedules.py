@@ -68,6 +68,10 @@ class Schedule:
     def __post_init__(self) -> None:
         for name, check in self.checks.items():
             object.__setattr__(self, name, check(f"{type(self).__name__}: {name}", getattr(self, name)))
+        own, count = [field.name for field in fields(cast(Any, self))], self._formula.count if self._formula else 0
+        if self._formula and len(own) != count:
+            expected = f"expected a field for each number of its formula, {count} of them"
+            raise DomainError(f"{type(self).__name__}: {expected}, got {', '.join(own) or 'none'}")
 
     def __call__(self, count: int) -> float:
         """The rate of the update before which ``count`` updates were done.

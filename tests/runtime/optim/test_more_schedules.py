@@ -107,7 +107,8 @@ def test_joined_schedules_keep_their_bits() -> None:
 
 IN_OPS: list[Schedule] = [
     Constant(0.3), StepDecay(0.1, every=3, factor=0.7), Exponential(0.1, 0.9), Linear(0.1, 8, 0.4),
-    MultiStep(0.1, [5], 0.5), Polynomial(0.3, 9, 2.5), Polynomial(0.3, 9, 2.0), WarmUp(WarmUp(Linear(0.3, 5), 3, 0.1), 4, 0.2),
+    MultiStep(0.1, [5], 0.5), Polynomial(0.3, 9, 2.5), Polynomial(0.3, 9, 2.0),
+    WarmUp(WarmUp(Linear(0.3, 5), 3, 0.1), 4, 0.2),
 ]  # fmt: skip
 
 

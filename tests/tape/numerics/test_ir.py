@@ -52,6 +52,7 @@ from dgrr.runtime.optim import (
     clip_by_global_norm,
     clip_by_value,
 )
+from dgrr.runtime.optim.averages import Averages
 from dgrr.tape import AnyTensor, ops
 from dgrr.tape.numerics.engine.disk_cache import stamp_of
 from dgrr.tape.numerics.engine.intrinsics import word
@@ -207,6 +208,7 @@ def _run_everything() -> None:
         for rule in rules():
             params = {"w": np.ones(3, dtype)}
             rule.step(params, {"w": np.ones(3, dtype)}, rule.init(params))
+        Averages(0.5, ["w"]).step(params, {"ema/w": np.ones(3, dtype)})
         clip_by_global_norm(params, 1.0)
         clip_by_value(params, 1.0)
         _captured(dtype)

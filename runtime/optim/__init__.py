@@ -1,5 +1,6 @@
 """Optimizers, learning-rate schedules and clipping of gradients: the same bits on every machine."""
 
+from ...tape.numerics.engine.numba_internals import formula
 from .clip import ClippedByNorm, clip_by_global_norm, clip_by_value
 from .lbfgs.lbfgs import LBFGS
 from .methods.adadelta import Adadelta
@@ -62,6 +63,7 @@ __all__ = [
     "WarmUp",
     "clip_by_global_norm",
     "clip_by_value",
+    "formula",
     "law",
     "make_rule",
     "ops_rule",

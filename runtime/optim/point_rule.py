@@ -36,6 +36,20 @@ class PointRule(FieldRule):
     """A rule whose law is a formula: ``class Lion(PointRule, law=lion)``; its fields are what the formula takes.
 
     A rule may have several laws, of which `chosen` is one: ``law=(sgd, sgd_momentum)``.
+
+    >>> from dataclasses import dataclass
+    >>> from dgrr.runtime.optim import PointRule, law
+    >>> from dgrr.tape.record import Number, constant
+    >>> @law("straight@1")
+    ... def straight(p: Number, g: Number, lr: float) -> tuple[Number, ...]:
+    ...     return (p - constant(p, lr) * g,)
+    >>> @dataclass(frozen=True)
+    ... class Straight(PointRule, law=straight):
+    ...     lr: float = 0.5
+    >>> rule, params = Straight(), {"w": np.ones(2)}
+    >>> rule.step(params, {"w": np.array([1.0, -2.0])}, rule.init(params))
+    >>> params["w"]
+    array([0.5, 2. ])
     """
 
     laws: ClassVar[tuple[PointLaw, ...]]

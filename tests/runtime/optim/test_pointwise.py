@@ -1,6 +1,5 @@
 """Rules that are formulas: the kernel, its reference, and the same update in ops, to the bit; one more rule."""
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,16 +8,14 @@ import numpy as np
 import pytest
 
 from dgrr.runtime import Trainer, capture
-from dgrr.runtime.optim import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, Cosine, Lion, RAdam, RMSprop, Schedule
-from dgrr.runtime.optim.laws.formulas import mixed, slope
+from dgrr.runtime.optim import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, Cosine, Lion, RAdam, RMSprop
 from dgrr.runtime.optim.ops_law import OpsLaw
-from dgrr.runtime.optim.point_rule import PointRule
-from dgrr.runtime.optim.pointwise import CONSTANTS, law
+from dgrr.runtime.optim.pointwise import CONSTANTS
 from dgrr.runtime.optim.state_ops import STATE_OPS
 from dgrr.tape import Tape, ops
-from dgrr.tape.numerics.simd.operations import Number, constant
 from dgrr.trace import replay
 
+from .made_up import HeavySign
 from .ops_texts import TEXTS
 
 RULES = [
@@ -92,25 +89,6 @@ def test_an_update_can_be_differentiated() -> None:
     assert found is not None
     np.testing.assert_allclose(found.numpy(), [-0.5 * 5 / 9**1.5], rtol=1e-15)
     assert kept.numpy().tolist() == [9.0]
-
-
-@law("heavy_sign@1", "m")
-def heavy_sign(
-    p: Number, g: Number, m: Number, step: float, lr: float, beta: float, weight_decay: float
-) -> tuple[Number, ...]:
-    """A rule that nobody has."""
-    m = mixed(m, slope(p, g, 0.0, weight_decay), beta)
-    return p - constant(p, lr / step) * m, m
-
-
-@dataclass(frozen=True)
-class HeavySign(PointRule, law=heavy_sign):
-    """All that one more rule takes: its formula above, and its fields."""
-
-    shares = ("beta",)
-    lr: float | Schedule = 0.1
-    beta: float = 0.9
-    weight_decay: float = 0.0
 
 
 def loss_fn(p: Any, x: Any) -> Any:

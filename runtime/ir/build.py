@@ -16,8 +16,8 @@ from ..optim import Rule
 from ..optim.averages import KERNEL as AVERAGE, ema_key
 from ..optim.known import HYPER
 from ..optim.ops_law import OpsLaw
+from ..optim.pointwise import CONSTANTS
 from ..optim.rates.schedules import Schedule
-from ..optim.rule import CONSTANTS
 from ..optim.state_ops import FLOAT64, STATE_OPS
 from ..step.update import Recipe
 from .attributes import canonical

@@ -43,10 +43,10 @@ def interpolated(m: Number, g: Number, beta1: float) -> Number:
 
 
 @formula
-def adapted(m: Number, v: Number, c1: float, c2: float, lr: float, eps: float) -> Number:
+def adapted(m: Number, v: Number, c1: float, c2: Any, lr: float, eps: float) -> Number:
     """A step along the first moment over the root of the second."""
-    spread: Any = c2
-    return constant(m, lr / c1) * m / (sqrt(v) / constant(m, sqrt(spread)) + constant(m, eps))
+    spread: Any = sqrt(c2)
+    return constant(m, lr / c1) * m / (sqrt(v) / constant(m, spread) + constant(m, eps))
 
 
 # ------------------------------------------------------------------ its second version, whose averages are `mixed`

@@ -1,6 +1,6 @@
 """The formulas of schedules, and the cosine that some of them need: all in float64."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -9,6 +9,9 @@ from ....tape.numerics.math import elementary
 from ....tape.numerics.simd.operations import fma, polynomial, select
 from ..laws.formulas import power
 from .rated import rate
+
+Real: TypeAlias = Any
+"""A float64, of compiled code or of numpy, or a float64 Var without axes."""
 
 # ------------------------------------------------------------------ what they share
 
@@ -46,7 +49,7 @@ PI_LOW = float.fromhex("0x1.1a62633145c07p-53")
 
 
 @formula
-def cospi(x: Any) -> Any:
+def cospi(x: Real) -> Real:
     """``cos(pi x)`` of a float64 in [0, 1], within 0.8 ULP: folded at 1/2; above 1/4 the sine of the rest."""
     folded = x > 0.5
     y = select(folded, 1.0 - x, x)
@@ -62,26 +65,26 @@ def cospi(x: Any) -> Any:
 
 
 @formula
-def anneal(start: Any, end: Any, share: Any) -> Any:
+def anneal(start: Real, end: Real, share: Real) -> Real:
     """From ``start`` to ``end`` along half a cosine; exactly these at the shares 0 and 1."""
     weight = 0.5 * (1.0 + cospi(share))
     return start * weight + end * (1.0 - weight)
 
 
 @formula
-def done(count: Any, steps: Any) -> Any:
+def done(count: Real, steps: Real) -> Real:
     """How much of so many steps is done, at most 1."""
     return select(count < steps, count, steps) / steps
 
 
 @formula
-def times(count: Any, every: Any) -> Any:
+def times(count: Real, every: Real) -> Real:
     """How often so many counts are done, a whole number."""
     return np.int64(count) // np.int64(every)
 
 
 @formula
-def powered(x: Any, exponent: Any) -> Any:
+def powered(x: Real, exponent: Real) -> Real:
     """``x ** exponent`` as `ops.power` has it, for an exponent of at least 0."""
     whole = np.int64(exponent)
     return select(np.float64(whole) == exponent, power(x, whole), elementary.power(x, exponent))
@@ -91,44 +94,44 @@ def powered(x: Any, exponent: Any) -> Any:
 
 
 @rate
-def unchanged(count: float, lr: float) -> float:
+def unchanged(count: Real, lr: Real) -> Real:
     """The rate."""
     return lr
 
 
 @rate
-def step_decay(count: float, lr: float, every: float, factor: float) -> float:
+def step_decay(count: Real, lr: Real, every: Real, factor: Real) -> Real:
     """The rate times a factor after every so many steps."""
     return lr * power(factor, times(count, every))
 
 
 @rate
-def exponential(count: float, lr: float, factor: float) -> float:
+def exponential(count: Real, lr: Real, factor: Real) -> Real:
     """The rate times a factor after every step."""
     return lr * power(factor, times(count, 1.0))
 
 
 @rate
-def linear(count: float, lr: float, steps: float, final: float) -> float:
+def linear(count: Real, lr: Real, steps: Real, final: Real) -> Real:
     """Along a line."""
     u = done(count, steps)
     return lr * (1.0 - u) + final * u
 
 
 @rate
-def polynomial_decay(count: float, lr: float, steps: float, exponent: float, final: float) -> float:
+def polynomial_decay(count: Real, lr: Real, steps: Real, exponent: Real, final: Real) -> Real:
     """Along a power of the share that is left."""
     return final + (lr - final) * powered(1.0 - done(count, steps), exponent)
 
 
 @rate
-def cosine(count: float, lr: float, steps: float, final: float) -> float:
+def cosine(count: Real, lr: Real, steps: Real, final: Real) -> Real:
     """Along half a cosine."""
     return anneal(lr, final, done(count, steps))
 
 
 @rate
-def one_cycle(count: float, max_lr: float, steps: float, warmup_share: float, div: float, final_div: float) -> float:
+def one_cycle(count: Real, max_lr: Real, steps: Real, warmup_share: Real, div: Real, final_div: Real) -> Real:
     """From the first rate up to the highest at the peak, which may lie between two counts, then down to the final."""
     first, peak, last = max_lr / div, warmup_share * steps - 1.0, steps - 1.0
     t = select(count < last, count, last)

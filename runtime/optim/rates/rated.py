@@ -5,7 +5,7 @@ A formula is ``rate(count, *numbers)``, all float64: the count of updates before
 
 # numba's functions carry no types.
 # mypy: allow-untyped-defs, allow-untyped-calls
-# mypy: disable-error-code="attr-defined,call-arg,operator"
+# mypy: disable-error-code="attr-defined,call-arg,operator,var-annotated"
 # pyright: basic, reportCallIssue=false
 from collections.abc import Callable
 from inspect import signature
@@ -58,15 +58,15 @@ def _learning_rate(table, ints, part, parts):
 
 
 class Rate(NamedTuple):
-    """A formula of a rate, and its kernel."""
+    """A formula of a rate, its kernel, and how many numbers it takes."""
 
     formula: Callable[..., Any]
     kernel: Kernel
-    count: int
+    takes: int
 
     def reference(self, hyper: Array, numbers: Array, step: Array, *words: int) -> list[Array]:
         """The hyperparameters with the rate of a step, as numpy computes it of what the kernel is given."""
-        own, starts, before = numbers[: self.count], numbers[self.count :], int(step) - 1
+        own, starts, before = numbers[: self.takes], numbers[self.takes :], int(step) - 1
         with np.errstate(all="ignore"):
             lr = self.formula(np.float64(max(before - words[0], 0)), *own)
             for start, begin, steps in zip(starts, words[2::2], words[3::2], strict=True):
@@ -87,7 +87,7 @@ def rate(text: Callable[..., Any]) -> Rate:
     >>> @rate
     ... def hyperbola(count: float, lr: float, half: float) -> float:
     ...     return lr / (1.0 + count / half)
-    >>> hyperbola.count
+    >>> hyperbola.takes
     2
     """
     count = text.__code__.co_argcount - 1

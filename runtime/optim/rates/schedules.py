@@ -68,7 +68,7 @@ class Schedule:
     def __post_init__(self) -> None:
         for name, check in self.checks.items():
             object.__setattr__(self, name, check(f"{type(self).__name__}: {name}", getattr(self, name)))
-        own, count = [field.name for field in fields(cast(Any, self))], self._formula.count if self._formula else 0
+        own, count = [field.name for field in fields(cast(Any, self))], self._formula.takes if self._formula else 0
         if self._formula and len(own) != count:
             expected = f"expected a field for each number of its formula, {count} of them"
             raise DomainError(f"{type(self).__name__}: {expected}, got {', '.join(own) or 'none'}")
@@ -132,10 +132,10 @@ class Schedule:
             raise DomainError(f"{self!r}: expected a formula, or a method rate of its own that is written in ops")
         *begins, begin = self._begins
         numbers = self.numbers.tolist()
-        made = in_ops(schedule._formula.formula)(_since(count, begin), *numbers[: schedule._formula.count])
+        made = in_ops(schedule._formula.formula)(_since(count, begin), *numbers[: schedule._formula.takes])
         for at, warm_up in reversed([*zip(begins, warm_ups, strict=True)]):
             made = in_ops(warmed)(made, _since(count, at), float(warm_up.steps), warm_up.start)
-        return made if hasattr(made, "tape") else count.tape.const(np.array(made))
+        return cast(AnyVar, made if hasattr(made, "tape") else count.tape.const(np.array(made)))
 
     def _rate(self, step: AnyVar) -> AnyVar:
         """The rate of an update, if what a function of users has returned is one."""

@@ -1,5 +1,8 @@
 """The formulas of schedules, and the cosine that some of them need: all in float64."""
 
+# Operations are typed for numbers of either type, and numbers of Python are none.
+# mypy: disable-error-code="arg-type,operator"
+# pyright: basic, reportArgumentType=false, reportOperatorIssue=false
 from typing import Any, TypeAlias
 
 import numpy as np

@@ -85,9 +85,9 @@ def rate(text: Callable[..., Any]) -> Rate:
 
     >>> from dgrr.runtime.optim import rate
     >>> @rate
-    ... def hyperbola(count: float, lr: float, half: float) -> float:
+    ... def slowing(count: float, lr: float, half: float) -> float:
     ...     return lr / (1.0 + count / half)
-    >>> hyperbola.takes
+    >>> slowing.takes
     2
     """
     count = text.__code__.co_argcount - 1

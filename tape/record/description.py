@@ -1,7 +1,8 @@
-"""The docstring of an op or a composed function: what its author wrote, with what its record knows.
+"""The docstring of an op, a composed function or a class: what its author wrote, with what its record knows.
 
-An author writes what it does, its ``Source:``, and an example. Shapes, dtypes and errors follow from the record;
-an author writes ``Shapes:`` or ``Dtypes:`` where annotations cannot say what attributes decide.
+An author writes what it does, its ``Source:``, and an example. Shapes, dtypes and errors of a function follow from its
+record; an author writes ``Shapes:`` or ``Dtypes:`` where annotations cannot say what attributes decide. A class has
+them from its base, and errors from the kinds of its fields.
 """
 
 import re
@@ -20,6 +21,8 @@ from .signature import Signature, TensorType
 FACTS = ("Source", "Shapes", "Dtypes", "Raises")
 """What stands behind the text, each by a paragraph that starts with its name, in this order."""
 
+Facts = Mapping[str, Sequence[str]]
+"""The entries of each fact, by name: a shape rule per overload, an error per entry of ``Raises``."""
 FACT = re.compile(rf"^({'|'.join(FACTS)}): *(.*(?:\n +.*)*)\n*", re.MULTILINE)
 ARGUMENT = re.compile(r"'(\w+)': expected ")
 """The argument that an error's text is about."""
@@ -37,8 +40,7 @@ class Description:
     """A docstring in its parts."""
 
     text: str
-    facts: Mapping[str, Sequence[str]]
-    """The entries of each fact, by name: a shape rule per overload, an error per entry of ``Raises``."""
+    facts: Facts
     example: str
 
     def __str__(self) -> str:
@@ -62,9 +64,23 @@ def described(doc: str) -> Description:
 
 def describe(doc: str, signature: Signature, errors: Sequence[Bad]) -> Description:
     """The same with what follows from the function's signature and from what its record says that it must refuse."""
+    inputs = signature.cases[0][0]
+    blamed: dict[type[Exception], Set[str]] = {ShapeError: _held_by_shape(inputs), DTypeError: _held_by_dtype(inputs)}
+    raises = _raises(signature.names, errors, blamed, signature.inputs)
+    return _with_facts(doc, {"Shapes": _shapes(signature), "Dtypes": [_dtypes(signature)], "Raises": raises})
+
+
+def describe_fields(doc: str, names: Sequence[str], errors: Sequence[Bad], inherited: Facts) -> Description:
+    """The same of a class with fields of these names: its facts or else its base's, behind what its fields refuse."""
+    facts = {**inherited, **described(doc).facts}
+    raises = [*_raises(names, errors), *facts.get("Raises", ())]
+    return _with_facts(doc, inherited, {"Raises": raises} if raises else {})
+
+
+def _with_facts(doc: str, derived: Facts, above: Facts | None = None) -> Description:
+    """A docstring with facts that its author need not write, and some that stand above what is written."""
     written = described(doc)
-    derived = {"Shapes": _shapes(signature), "Dtypes": [_dtypes(signature)], "Raises": _raises(signature, errors)}
-    facts = {**derived, **written.facts}
+    facts = {**derived, **written.facts, **(above or {})}
     return Description(written.text, {name: facts[name] for name in FACTS if name in facts}, written.example)
 
 
@@ -142,23 +158,31 @@ def _joined(names: Sequence[str], word: str) -> str:
 # ------------------------------------------------------------------ errors
 
 
-def _raises(signature: Signature, errors: Sequence[Bad]) -> list[str]:
-    """For each kind of error the arguments it may be about, and the first full text among the record's errors."""
-    inputs = signature.cases[0][0]
-    blamed: dict[type[Exception], set[str]] = {ShapeError: _held_by_shape(inputs), DTypeError: _held_by_dtype(inputs)}
+def _raises(
+    names: Sequence[str],
+    errors: Sequence[Bad],
+    held: Mapping[type[Exception], Set[str]] | None = None,
+    inputs: Sequence[str] = (),
+) -> list[str]:
+    """For each kind of error the arguments it may be about, and the first full text among the record's errors.
+
+    ``held`` are the arguments that annotations hold, ``inputs`` those with a dtype; ``names`` all in their order.
+    """
+    blamed = {kind: set(of) for kind, of in (held or {}).items()}
     texts, said = dict[type[Exception], str](), {sample.error for sample in errors}
     for sample in errors:
         found = ARGUMENT.search(sample.text)
         blamed.setdefault(sample.error, set()).update(found.groups() if found else ())
         if found and sample.error not in texts and ", got " in sample.text:
             texts[sample.error] = f"argument {ADVICE.sub('', sample.text[found.start() :])}"
-    return [_entry(signature, kind, names, texts.get(kind)) for kind, names in blamed.items() if names or kind in said]
+    known = {kind: [name for name in names if name in of] for kind, of in blamed.items()}
+    return [_entry(kind, of, texts.get(kind), inputs) for kind, of in known.items() if of or kind in said]
 
 
-def _entry(signature: Signature, kind: type[Exception], names: Set[str], text: str | None) -> str:
-    about = _joined([name for name in signature.names if name in names] or ["an argument"], "or")
-    what = "has another dtype" if kind is DTypeError and names <= {*signature.inputs} else "does not fit"
-    return f"{kind.__name__}: {about} {what}" + (f', as in "{text}".' if text else ".")
+def _entry(kind: type[Exception], about: Sequence[str], text: str | None, inputs: Sequence[str]) -> str:
+    what = "has another dtype" if kind is DTypeError and {*about} <= {*inputs} else "does not fit"
+    shown = f', as in "{text}".' if text else "."
+    return f"{kind.__name__}: {_joined(about or ['an argument'], 'or')} {what}{shown}"
 
 
 def _held_by_shape(types: Mapping[str, TensorType]) -> set[str]:

@@ -24,11 +24,13 @@ from .rates.rated import Rate, rate
 from .rates.schedules import Constant, Cosine, OneCycle, Schedule, StepDecay, WarmUp
 from .registry import make_rule
 from .rule import Rule
+from .scalars import SHARE
 
 __all__ = [
     "LAMB",
     "LBFGS",
     "SGD",
+    "SHARE",
     "Adadelta",
     "Adafactor",
     "Adagrad",

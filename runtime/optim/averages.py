@@ -11,7 +11,7 @@ from ...tape.numerics.engine.launch import launch
 from .arrays import check_in_place, check_like, contiguous, prepared_words
 from .laws.averages import ema
 from .point_rule import primitive
-from .scalars import number
+from .scalars import SHARE, number
 from .state_ops import STATE_OPS, WORK
 
 KERNEL = ema.law.kernel
@@ -63,7 +63,7 @@ def ema_key(name: str) -> str:
 
 def require_decay(decay: object) -> float | None:
     """A share in [0, 1), or None. Raises DomainError for anything else."""
-    return None if decay is None else number("ema", decay, below=1.0)
+    return None if decay is None else number("ema", decay, SHARE)
 
 
 def averaged(params: Arrays, state: Arrays) -> dict[str, Array]:

@@ -27,7 +27,7 @@ from .known import HYPER
 from .ops_law import OpsLaw
 from .pointwise import CONSTANTS, Law
 from .rates.schedules import Schedule, Vector
-from .scalars import whole
+from .scalars import Checked, whole
 from .state_ops import STATE_OPS, WORK
 
 INT64 = np.dtype(np.int64)
@@ -43,8 +43,15 @@ _Operands: TypeAlias = tuple[Array, list[Array], Array]
 """A parameter, its buffers, its gradient."""
 
 
-class Rule(ABC):
-    """An optimizer as a frozen record of hyperparameters; the state is a dict of arrays that it is handed."""
+class Rule(Checked, ABC):
+    """An optimizer as a frozen record of hyperparameters; the state is a dict of arrays that it is handed.
+
+    Shapes: parameters of any shape; gradients and buffers have that of their parameter.
+    Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
+
+    Raises:
+        DomainError: a hyperparameter outside these bounds.
+    """
 
     rule: ClassVar[str]
     """Name and version of the update law, as traces record it."""

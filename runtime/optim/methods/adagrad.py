@@ -20,8 +20,6 @@ class Adagrad(PointRule, law=adagrad):
     PyTorch keeps the sum with ``initial`` in it.
 
     Source: Duchi, Hazan and Singer (2011); torch.optim.Adagrad.
-    Shapes: parameters of any shape; gradients and buffers have that of their parameter.
-    Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
 
     Args:
         lr: step size, at least 0, or a schedule of step sizes.
@@ -30,9 +28,6 @@ class Adagrad(PointRule, law=adagrad):
         initial: where the sum begins, at least 0 (``initial_accumulator_value`` in PyTorch).
         eps: added to the denominator, at least 0.
         maximize: whether to climb, by the negated gradient.
-
-    Raises:
-        DomainError: a hyperparameter outside these bounds.
 
     >>> from dgrr.runtime.optim import Adagrad
     >>> import numpy as np

@@ -19,8 +19,6 @@ class Adamax(PointRule, law=adamax):
         p = p - lr / (1 - beta1 ** t) * m / largest
 
     Source: Kingma and Ba (2015), arXiv:1412.6980, section 7.1; torch.optim.Adamax.
-    Shapes: parameters of any shape; gradients and buffers have that of their parameter.
-    Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
 
     Args:
         lr: step size, at least 0, or a schedule of step sizes.
@@ -28,9 +26,6 @@ class Adamax(PointRule, law=adamax):
         eps: added to the size of the gradient, at least 0.
         weight_decay: factor of the L2 penalty, at least 0.
         maximize: whether to climb, by the negated gradient.
-
-    Raises:
-        DomainError: a hyperparameter outside these bounds.
 
     >>> from dgrr.runtime.optim import Adamax
     >>> import numpy as np

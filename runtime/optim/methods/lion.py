@@ -17,17 +17,12 @@ class Lion(PointRule, law=lion):
         m = beta2 * m + (1 - beta2) * g
 
     Source: Chen and others (2023), arXiv:2302.06675, algorithm 2; optax.lion.
-    Shapes: parameters of any shape; gradients and buffers have that of their parameter.
-    Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
 
     Args:
         lr: step size, at least 0, or a schedule of step sizes.
         betas: share of the momentum in the step, and decay of the momentum, each in [0, 1).
         weight_decay: how much of ``lr * p`` is taken away, at least 0.
         maximize: whether to climb, by the negated gradient.
-
-    Raises:
-        DomainError: a hyperparameter outside these bounds.
 
     >>> from dgrr.runtime.optim import Lion
     >>> import numpy as np

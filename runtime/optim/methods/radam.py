@@ -1,7 +1,6 @@
 """RAdam: Adam that waits until the variance of its steps is known."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
 
 from ....tape.errors import DomainError
 from ..laws.radam import radam
@@ -25,8 +24,6 @@ class RAdam(PointRule, law=radam):
         p = p - lr / c1 * m * (r * sqrt(c2) / (sqrt(v) + eps) if rho > 5 else 1)
 
     Source: Liu and others (2020), arXiv:1908.03265; torch.optim.RAdam.
-    Shapes: parameters of any shape; gradients and buffers have that of their parameter.
-    Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
 
     Args:
         lr: step size, at least 0, or a schedule of step sizes.
@@ -36,9 +33,6 @@ class RAdam(PointRule, law=radam):
         decoupled: whether weight decay leaves the gradient as it is (``decoupled_weight_decay`` in PyTorch).
         maximize: whether to climb, by the negated gradient.
 
-    Raises:
-        DomainError: a hyperparameter outside these bounds.
-
     >>> from dgrr.runtime.optim import RAdam
     >>> import numpy as np
     >>> params, rule = {"w": np.ones(2)}, RAdam(lr=0.5)
@@ -46,8 +40,6 @@ class RAdam(PointRule, law=radam):
     >>> params["w"].round(4)
     array([0.5, 2. ])
     """
-
-    flags: ClassVar[tuple[str, ...]] = ("decoupled", "maximize")
 
     lr: float | Schedule = 1e-3
     betas: tuple[float, float] = (0.9, 0.999)

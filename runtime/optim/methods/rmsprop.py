@@ -1,16 +1,18 @@
 """RMSprop: steps divided by the root of a running mean of squared gradients."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
 
 from ..laws.rmsprop import rmsprop, rmsprop_centered, rmsprop_centered_momentum, rmsprop_momentum
 from ..point_rule import PointRule
 from ..pointwise import PointLaw
 from ..rates.schedules import Schedule
+from ..scalars import SHARE
 
 
 @dataclass(frozen=True)
-class RMSprop(PointRule, law=(rmsprop, rmsprop_momentum, rmsprop_centered, rmsprop_centered_momentum)):
+class RMSprop(
+    PointRule, law=(rmsprop, rmsprop_momentum, rmsprop_centered, rmsprop_centered_momentum), kinds={"alpha": SHARE}
+):
     """Steps divided by the root of a running mean of squared gradients.
 
     One step on a parameter ``p`` with gradient ``g``; ``square``, ``mean`` and ``momentum`` are its buffers::
@@ -23,8 +25,6 @@ class RMSprop(PointRule, law=(rmsprop, rmsprop_momentum, rmsprop_centered, rmspr
         p = p - lr * b                                                  # g / root in place of b without
 
     Source: Tieleman and Hinton (2012), lecture 6.5; Graves (2013), arXiv:1308.0850, centered; torch.optim.RMSprop.
-    Shapes: parameters of any shape; gradients and buffers have that of their parameter.
-    Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
 
     Args:
         lr: step size, at least 0, or a schedule of step sizes.
@@ -35,9 +35,6 @@ class RMSprop(PointRule, law=(rmsprop, rmsprop_momentum, rmsprop_centered, rmspr
         centered: whether to subtract the square of the running mean of gradients.
         maximize: whether to climb, by the negated gradient.
 
-    Raises:
-        DomainError: a hyperparameter outside these bounds.
-
     >>> from dgrr.runtime.optim import RMSprop
     >>> import numpy as np
     >>> params, rule = {"w": np.ones(2)}, RMSprop(lr=0.5, alpha=0.75)
@@ -45,9 +42,6 @@ class RMSprop(PointRule, law=(rmsprop, rmsprop_momentum, rmsprop_centered, rmspr
     >>> params["w"].round(4)
     array([0., 2.])
     """
-
-    flags: ClassVar[tuple[str, ...]] = ("centered", "maximize")
-    shares: ClassVar[tuple[str, ...]] = ("alpha",)
 
     lr: float | Schedule = 1e-2
     alpha: float = 0.99

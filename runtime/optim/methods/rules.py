@@ -6,7 +6,7 @@ without fused multiply-add, so the elementwise operations of numpy give the same
 """
 
 from dataclasses import KW_ONLY, dataclass, fields
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 from ....tape import DomainError
 from ..laws.adam import adam, adam_amsgrad, adam_uphill, adamw, adamw_amsgrad, adamw_uphill
@@ -19,7 +19,7 @@ from ..scalars import fraction
 
 
 @dataclass(frozen=True, repr=False)
-class SGD(PointRule, law=(sgd, sgd_momentum, sgd_uphill, sgd_momentum_uphill)):
+class SGD(PointRule, law=(sgd, sgd_momentum, sgd_uphill, sgd_momentum_uphill), kinds={"dampening": fraction}):
     """Stochastic gradient descent with momentum, Nesterov's variant and an L2 penalty.
 
     One step on a parameter ``p`` with gradient ``g``; ``b`` is its momentum buffer, ``t`` the step, from 1::
@@ -32,8 +32,6 @@ class SGD(PointRule, law=(sgd, sgd_momentum, sgd_uphill, sgd_momentum_uphill)):
     A parameter whose first gradient comes after step 1 starts from a buffer of zeros.
 
     Source: torch.optim.SGD; Sutskever, Martens, Dahl and Hinton (2013) for Nesterov's variant.
-    Shapes: parameters of any shape; gradients and buffers have that of their parameter.
-    Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
 
     Args:
         lr: step size, at least 0, or a schedule of step sizes.
@@ -43,17 +41,12 @@ class SGD(PointRule, law=(sgd, sgd_momentum, sgd_uphill, sgd_momentum_uphill)):
         weight_decay: factor of the L2 penalty, at least 0.
         maximize: whether to climb, by the negated gradient; traces record it as ``sgd@2``.
 
-    Raises:
-        DomainError: a hyperparameter outside these bounds.
-
     >>> from dgrr.runtime import SGD
     >>> params, rule = {"w": np.ones(2)}, SGD(lr=0.5)
     >>> rule.step(params, {"w": np.array([1.0, -1.0])}, rule.init(params))
     >>> params["w"]
     array([0.5, 1.5])
     """
-
-    flags: ClassVar[tuple[str, ...]] = ("nesterov", "maximize")
 
     lr: float | Schedule
     momentum: float = 0.0
@@ -68,9 +61,6 @@ class SGD(PointRule, law=(sgd, sgd_momentum, sgd_uphill, sgd_momentum_uphill)):
         if self.nesterov and (self.momentum == 0 or self.dampening != 0):
             given = f"momentum={self.momentum!r}, dampening={self.dampening!r}"
             raise DomainError(f"SGD: nesterov: expected momentum above 0 and dampening=0, got {given}")
-
-    def _checked(self, name: str, value: Any) -> Any:
-        return fraction("SGD: dampening", value) if name == "dampening" else super()._checked(name, value)
 
     def __repr__(self) -> str:
         return _text(self, "maximize")
@@ -98,8 +88,6 @@ class Adam(PointRule, law=(adam, adam_uphill, adam_amsgrad)):
     constants of the step: computed in float64, rounded once.
 
     Source: Kingma and Ba (2015), arXiv:1412.6980; torch.optim.Adam.
-    Shapes: parameters of any shape; gradients and buffers have that of their parameter.
-    Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
 
     Args:
         lr: step size, at least 0, or a schedule of step sizes.
@@ -109,17 +97,12 @@ class Adam(PointRule, law=(adam, adam_uphill, adam_amsgrad)):
         amsgrad: whether to divide by the largest ``v`` so far, which is then a third buffer.
         maximize: whether to climb, by the negated gradient. With either, traces record ``adam@2``.
 
-    Raises:
-        DomainError: a hyperparameter outside these bounds.
-
     >>> from dgrr.runtime.optim import Adam, Cosine
     >>> Adam(1e-3).hyperparameters()
     {'lr': 0.001, 'beta1': 0.9, 'beta2': 0.999, 'eps': 1e-08, 'weight_decay': 0.0}
     >>> Adam(lr=Cosine(1e-3, steps=1000)).hyperparameters(step=501)["lr"]
     0.0005
     """
-
-    flags: ClassVar[tuple[str, ...]] = ("amsgrad", "maximize")
 
     lr: float | Schedule = 1e-3
     betas: tuple[float, float] = (0.9, 0.999)
@@ -147,8 +130,6 @@ class AdamW(Adam, law=(adamw, adamw_uphill, adamw_amsgrad)):
         p = (1 - lr * weight_decay) * p - ((lr / c1) * m) / (sqrt(v) / sqrt(c2) + eps)
 
     Source: Loshchilov and Hutter (2019), arXiv:1711.05101; torch.optim.AdamW.
-    Shapes: parameters of any shape; gradients and buffers have that of their parameter.
-    Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
 
     Raises:
         DomainError: a hyperparameter outside the bounds of `Adam`.

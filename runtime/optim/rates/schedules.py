@@ -6,9 +6,9 @@ the same on every machine, eagerly and inside a captured plan. The formulas are 
 `cospi`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, ClassVar, Protocol, TypeAlias, cast
 
@@ -19,10 +19,11 @@ from ....base.arrays import Array
 from ....tape import AnyVar, DomainError, Tape, ops
 from ....tape.numerics.engine.kernel import Kernel
 from ....tape.numerics.engine.launch import Words, launch
+from ....tape.record.kinds.values import NOT_NEGATIVE
 from ..arrays import prepared_words
 from ..in_ops import in_ops
 from ..known import HYPER
-from ..scalars import fraction, number, whole
+from ..scalars import FROM_1, SHARE, Checked, fraction, whole
 from ..state_ops import FLOAT64, STATE_OPS, StateOp, first
 from .formulas import cosine, one_cycle, step_decay, unchanged
 from .rated import Rate, warmed
@@ -42,19 +43,18 @@ class ScheduleNodes(Protocol):
         ...
 
 
-Checks: TypeAlias = Mapping[str, Callable[[str, Any], Any]]
-"""Name of a field → ``check(where, value)``, which gives the value in plain form or raises DomainError."""
-
-
-class Schedule:
+class Schedule(Checked):
     """A learning rate as a function of the count of updates done before.
 
     Its rate is a formula, ``class Linear(Schedule, formula=linear)``, which takes the count and the fields, or it is
     written in ops, as its method `rate`.
-    """
 
-    checks: ClassVar[Checks] = {}
-    """What each field that a schedule is made of has to be."""
+    Shapes: a number for a count.
+    Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
+
+    Raises:
+        DomainError: an argument outside these bounds.
+    """
 
     _formula: ClassVar[Rate | None] = None
 
@@ -66,8 +66,7 @@ class Schedule:
             STATE_OPS[formula.kernel.name] = op
 
     def __post_init__(self) -> None:
-        for name, check in self.checks.items():
-            object.__setattr__(self, name, check(f"{type(self).__name__}: {name}", getattr(self, name)))
+        super().__post_init__()
         own, count = [field.name for field in fields(cast(Any, self))], self._formula.takes if self._formula else 0
         if self._formula and len(own) != count:
             expected = f"expected a field for each number of its formula, {count} of them"
@@ -176,18 +175,13 @@ def _since(count: AnyVar, begin: int) -> AnyVar:
 
 
 @dataclass(frozen=True)
-class Constant(Schedule, formula=unchanged):
+class Constant(Schedule, formula=unchanged, kinds={"lr": NOT_NEGATIVE}):
     """The same rate at every count, for example under a `WarmUp`.
 
     Source: optax.constant_schedule.
-    Shapes: a number for a count.
-    Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
 
     Args:
         lr: the rate, at least 0.
-
-    Raises:
-        DomainError: an argument outside these bounds.
 
     >>> from dgrr.runtime.optim import Constant
     >>> Constant(0.5)(1000)
@@ -196,26 +190,19 @@ class Constant(Schedule, formula=unchanged):
 
     lr: float
 
-    checks: ClassVar[Checks] = {"lr": number}
-
 
 @dataclass(frozen=True)
-class StepDecay(Schedule, formula=step_decay):
+class StepDecay(Schedule, formula=step_decay, kinds={"lr": NOT_NEGATIVE, "every": whole, "factor": fraction}):
     """The rate times a factor after every so many steps::
 
         lr * factor ** (count // every)
 
     Source: torch.optim.lr_scheduler.StepLR.
-    Shapes: a number for a count.
-    Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
 
     Args:
         lr: the first rate, at least 0.
         every: steps between two decays, at least 1 (``step_size`` in PyTorch).
         factor: what the rate is multiplied by, in [0, 1] (``gamma`` in PyTorch).
-
-    Raises:
-        DomainError: an argument outside these bounds.
 
     >>> from dgrr.runtime.optim import StepDecay
     >>> schedule = StepDecay(1.0, every=10, factor=0.5)
@@ -227,11 +214,9 @@ class StepDecay(Schedule, formula=step_decay):
     every: int
     factor: float
 
-    checks: ClassVar[Checks] = {"lr": number, "every": whole, "factor": fraction}
-
 
 @dataclass(frozen=True)
-class Cosine(Schedule, formula=cosine):
+class Cosine(Schedule, formula=cosine, kinds={"lr": NOT_NEGATIVE, "steps": whole, "final": NOT_NEGATIVE}):
     """From ``lr`` to ``final`` along half a cosine::
 
         u = min(count, steps) / steps
@@ -242,16 +227,11 @@ class Cosine(Schedule, formula=cosine):
     here, optax.cosine_decay_schedule's stays).
 
     Source: Loshchilov and Hutter (2017), arXiv:1608.03983; torch.optim.lr_scheduler.CosineAnnealingLR.
-    Shapes: a number for a count.
-    Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
 
     Args:
         lr: the first rate, at least 0.
         steps: the count at which ``final`` is reached, at least 1 (``T_max`` in PyTorch).
         final: the last rate, at least 0 (``eta_min`` in PyTorch).
-
-    Raises:
-        DomainError: an argument outside these bounds.
 
     >>> from dgrr.runtime.optim import Cosine
     >>> schedule = Cosine(1.0, steps=10)
@@ -263,11 +243,19 @@ class Cosine(Schedule, formula=cosine):
     steps: int
     final: float = 0.0
 
-    checks: ClassVar[Checks] = {"lr": number, "steps": whole, "final": number}
-
 
 @dataclass(frozen=True)
-class OneCycle(Schedule, formula=one_cycle):
+class OneCycle(
+    Schedule,
+    formula=one_cycle,
+    kinds={
+        "max_lr": NOT_NEGATIVE,
+        "steps": whole,
+        "warmup_share": SHARE,
+        "div": FROM_1,
+        "final_div": FROM_1,
+    },
+):
     """Up to ``max_lr`` and down to almost nothing, both along half a cosine::
 
         first = max_lr / div;  final = first / final_div
@@ -280,8 +268,6 @@ class OneCycle(Schedule, formula=one_cycle):
     between two counts. From count ``steps - 1`` on the rate stays ``final``, where PyTorch raises an error.
 
     Source: Smith and Topin (2018), arXiv:1708.07120; torch.optim.lr_scheduler.OneCycleLR with cosines.
-    Shapes: a number for a count.
-    Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
 
     Args:
         max_lr: the highest rate, at least 0.
@@ -289,9 +275,6 @@ class OneCycle(Schedule, formula=one_cycle):
         warmup_share: the share of the cycle that rises, in [0, 1) (``pct_start`` in PyTorch).
         div: ``max_lr`` over the first rate, at least 1 (``div_factor`` in PyTorch).
         final_div: the first rate over the last, at least 1 (``final_div_factor`` in PyTorch).
-
-    Raises:
-        DomainError: an argument outside these bounds.
 
     >>> from dgrr.runtime.optim import OneCycle
     >>> schedule = OneCycle(1.0, steps=10, div=4, final_div=2)
@@ -305,14 +288,6 @@ class OneCycle(Schedule, formula=one_cycle):
     div: float = 25.0
     final_div: float = 1e4
 
-    checks: ClassVar[Checks] = {
-        "max_lr": number,
-        "steps": whole,
-        "warmup_share": partial(number, below=1.0),
-        "div": partial(number, low=1.0),
-        "final_div": partial(number, low=1.0),
-    }
-
 
 def _of_formula(where: str, value: object) -> Schedule:
     """``value`` if a formula computes it, else DomainError."""
@@ -325,7 +300,7 @@ def _of_formula(where: str, value: object) -> Schedule:
 
 
 @dataclass(frozen=True)
-class WarmUp(Schedule):
+class WarmUp(Schedule, kinds={"schedule": _of_formula, "steps": whole, "start": fraction}):
     """A linear rise to the first rate of another schedule, which begins after it::
 
         count < steps:  schedule(0) * (start + (1 - start) * count / steps)
@@ -335,16 +310,11 @@ class WarmUp(Schedule):
 
     Source: Goyal and others (2017), arXiv:1706.02677; torch.optim.lr_scheduler.SequentialLR of a LinearLR and the
         schedule; optax.warmup_cosine_decay_schedule.
-    Shapes: a number for a count.
-    Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
 
     Args:
         schedule: what follows: one of a formula, as `Cosine`; others follow a rise in `Joined`.
         steps: steps of the rise, at least 1 (``total_iters`` in PyTorch's LinearLR).
         start: the share of the rate at count 0, in [0, 1] (``start_factor`` in PyTorch's LinearLR).
-
-    Raises:
-        DomainError: an argument outside these bounds.
 
     >>> from dgrr.runtime.optim import Cosine, WarmUp
     >>> schedule = WarmUp(Cosine(1.0, steps=10), steps=4)
@@ -355,8 +325,6 @@ class WarmUp(Schedule):
     schedule: Schedule
     steps: int
     start: float = 0.0
-
-    checks: ClassVar[Checks] = {"schedule": _of_formula, "steps": whole, "start": fraction}
 
     @property
     def _within(self) -> "tuple[Schedule, list[WarmUp]]":

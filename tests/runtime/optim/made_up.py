@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from dgrr.runtime.optim import PointRule, Schedule, law, rate
+from dgrr.runtime.optim import SHARE, PointRule, Schedule, law, rate
 from dgrr.runtime.optim.laws import mixed, slope
 from dgrr.tape.record import Number, constant
 
@@ -17,10 +17,9 @@ def heavy_sign(
 
 
 @dataclass(frozen=True)
-class HeavySign(PointRule, law=heavy_sign):
+class HeavySign(PointRule, law=heavy_sign, kinds={"beta": SHARE}):
     """A rule that nobody has."""
 
-    shares = ("beta",)
     lr: float | Schedule = 0.1
     beta: float = 0.9
     weight_decay: float = 0.0

@@ -118,7 +118,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["kinds", "lowering", "samples", "types"],
         ["signature"],
         ["arguments", "derivative", "description", "refusals"],
-        ["composed", "op"],
+        ["composed", "described", "op"],
         ["pointwise_op"],
     ],
     "runtime": [

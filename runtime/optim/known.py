@@ -2,7 +2,7 @@
 
 # The signature that numba asks of an intrinsic's code generator leaves arguments unused.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator,import-untyped"
-# pyright: basic, reportCallIssue=false
+# pyright: basic, reportArgumentType=false, reportCallIssue=false
 from typing import Any
 
 from numba import types

@@ -44,10 +44,10 @@ def _of_scalars(op: Callable[[Any], Any], text: Callable[..., Any]) -> Callable[
     return lambda x: op(x) if _is_var(x) else float(reading(text)(np.array(x)))
 
 
-def power(base: float, exponent: Any) -> Any:
+def whole_power(base: float, exponent: Any) -> Any:
     """The power by its formula, of an exponent on the tape by as many squares as it may have bits."""
     if not _is_var(exponent):
-        return formulas.power(base, int(exponent))
+        return formulas.whole_power(base, int(exponent))
     made = exponent * 0.0 + 1.0
     for _ in range(LARGEST_COUNT.bit_length()):
         half = ops.cast(ops.cast(exponent * 0.5, "int64"), "float64")
@@ -56,7 +56,7 @@ def power(base: float, exponent: Any) -> Any:
     return made
 
 
-def _times(count: Any, every: float) -> Any:
+def _whole_times(count: Any, every: float) -> Any:
     """How often so many counts are done, exactly: a quotient that was rounded up to a whole number is one less."""
     if not _is_var(count):
         return count // every
@@ -73,10 +73,12 @@ OPERATIONS: dict[str, Any] = {
     "select": _select,
     "sqrt": ops.sqrt,
     "larger": ops.maximum,
+    "smaller": ops.minimum,
     "fma": _absent,
-    "power": power,
-    "times": _times,
-    "powered": ops.power,
+    "whole_power": whole_power,
+    "whole_times": _whole_times,
+    "real_power": ops.power,
+    "exp": _of_scalars(ops.exp, elementary.exp),
     "log": _of_scalars(ops.log, elementary.log),
     "expm1": _of_scalars(ops.expm1, elementary.expm1),
 }

@@ -19,7 +19,7 @@ from ...tape.numerics.engine.kernel import kernel, share, vector, vector_as
 from ...tape.numerics.simd.operations import Number, constant, select, sqrt
 from ...tape.numerics.simd.pointwise import kernel_of
 from ...tape.numerics.simd.sums import square_sum
-from .laws.formulas import power
+from .laws.formulas import whole_power
 
 
 @njit(inline="always")
@@ -68,8 +68,8 @@ def bias_corr(table, ints, part, parts):
     if part == 0:
         corrections, hyper = vector(table, 0, 0, 2), vector(table, 2, 0, 5)
         step = vector_as(table, np.int64(0), 1, 0, 1)[0]
-        corrections[0] = 1.0 - power(hyper[1], step)
-        corrections[1] = 1.0 - power(hyper[2], step)
+        corrections[0] = 1.0 - whole_power(hyper[1], step)
+        corrections[1] = 1.0 - whole_power(hyper[2], step)
     return 0
 
 

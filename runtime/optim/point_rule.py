@@ -6,7 +6,7 @@ import numpy as np
 
 from ...tape import AnyVar, DomainError
 from .fields import FieldRule
-from .in_ops import in_ops, power
+from .in_ops import in_ops, whole_power
 from .kernels import bias_corr
 from .pointwise import Law, PointLaw
 from .rule import Rule
@@ -96,7 +96,7 @@ class PointRule(FieldRule):
         scalars: list[Any] = [count] if "step" in self.law.scalars else []
         if "corrections" in self.law.scalars:
             betas = [float(getattr(self, name)) for name in self.names[1:3]]
-            scalars = [1.0 - power(beta, count) for beta in betas]
+            scalars = [1.0 - whole_power(beta, count) for beta in betas]
         numbers = [float(getattr(self, name)) for name in self.names[1:]]
         made: tuple[AnyVar, ...] = in_ops(self.chosen.formula)(p, g, *buffers, *scalars, rate, *numbers)
         return made

@@ -18,7 +18,7 @@ from ...tape.numerics.math.reference_sums import row_sum
 from ...tape.values.spec import Spec
 from ...tape.var.op_table import OPS
 from . import kernels
-from .laws.formulas import power
+from .laws.formulas import whole_power
 
 FLOAT64 = np.dtype(np.float64)
 
@@ -73,7 +73,7 @@ def first(inputs: Sequence[Spec]) -> Spec:
 
 
 def _corrected(corrections: Array, step: Array, hyper: Array) -> list[Array]:
-    return [np.array([1.0 - power(beta, int(step)) for beta in hyper[1:3]])]
+    return [np.array([1.0 - whole_power(beta, int(step)) for beta in hyper[1:3]])]
 
 
 def _norm(x: Array) -> list[Array]:

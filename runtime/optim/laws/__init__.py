@@ -3,6 +3,6 @@
 These files import little: of what they import, the names of compiled code are made.
 """
 
-from .formulas import correction, mixed, power, root, shrunk, slope
+from .formulas import correction, mixed, root, shrunk, slope, whole_power
 
-__all__ = ["correction", "mixed", "power", "root", "shrunk", "slope"]
+__all__ = ["correction", "mixed", "root", "shrunk", "slope", "whole_power"]

@@ -53,7 +53,7 @@ def correction(beta: Any, step: Any) -> Any:
 
 
 @formula
-def power(base: Any, exponent: Any) -> Any:
+def whole_power(base: Any, exponent: Any) -> Any:
     """``base ** exponent`` for a whole exponent of at least 0: binary powering from the lowest bit."""
     result: Any = 1.0
     while exponent > 0:

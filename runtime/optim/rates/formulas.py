@@ -10,7 +10,7 @@ import numpy as np
 from ....tape.numerics.engine.numba_internals import formula
 from ....tape.numerics.math import elementary
 from ....tape.numerics.simd.operations import fma, polynomial, select
-from ..laws.formulas import power
+from ..laws.formulas import whole_power
 from .rated import rate
 
 Real: TypeAlias = Any
@@ -81,16 +81,16 @@ def done(count: Real, steps: Real) -> Real:
 
 
 @formula
-def times(count: Real, every: Real) -> Real:
+def whole_times(count: Real, every: Real) -> Real:
     """How often so many counts are done, a whole number."""
     return np.int64(count) // np.int64(every)
 
 
 @formula
-def powered(x: Real, exponent: Real) -> Real:
+def real_power(x: Real, exponent: Real) -> Real:
     """``x ** exponent`` as `ops.power` has it, for an exponent of at least 0."""
     whole = np.int64(exponent)
-    return select(np.float64(whole) == exponent, power(x, whole), elementary.power(x, exponent))
+    return select(np.float64(whole) == exponent, whole_power(x, whole), elementary.power(x, exponent))
 
 
 # ------------------------------------------------------------------ the schedules
@@ -105,13 +105,13 @@ def unchanged(count: Real, lr: Real) -> Real:
 @rate
 def step_decay(count: Real, lr: Real, every: Real, factor: Real) -> Real:
     """The rate times a factor after every so many steps."""
-    return lr * power(factor, times(count, every))
+    return lr * whole_power(factor, whole_times(count, every))
 
 
 @rate
 def exponential(count: Real, lr: Real, factor: Real) -> Real:
     """The rate times a factor after every step."""
-    return lr * power(factor, times(count, 1.0))
+    return lr * whole_power(factor, whole_times(count, 1.0))
 
 
 @rate
@@ -124,7 +124,7 @@ def linear(count: Real, lr: Real, steps: Real, final: Real) -> Real:
 @rate
 def polynomial_decay(count: Real, lr: Real, steps: Real, exponent: Real, final: Real) -> Real:
     """Along a power of the share that is left."""
-    return final + (lr - final) * powered(1.0 - done(count, steps), exponent)
+    return final + (lr - final) * real_power(1.0 - done(count, steps), exponent)
 
 
 @rate

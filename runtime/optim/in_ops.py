@@ -57,11 +57,8 @@ def whole_power(base: float, exponent: Any) -> Any:
 
 
 def _whole_times(count: Any, every: float) -> Any:
-    """How often so many counts are done, exactly: a quotient that was rounded up to a whole number is one less."""
-    if not _is_var(count):
-        return count // every
-    near = ops.cast(ops.cast(count / every, "int64"), "float64")
-    return ops.where(near * every > count, near - 1.0, near)
+    """How often so many counts are done: below 2**53 no quotient is rounded up to a whole number."""
+    return ops.cast(ops.cast(count / every, "int64"), "float64") if _is_var(count) else count // every
 
 
 def _absent(*given: Any) -> Any:

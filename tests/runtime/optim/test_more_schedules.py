@@ -105,6 +105,29 @@ def test_joined_schedules_keep_their_bits() -> None:
     ]
 
 
+def line(lr: float, steps: int, final: float, count: int) -> float:
+    u = min(count, steps) / steps
+    return lr * (1.0 - u) + final * u
+
+
+def binary_power(base: float, exponent: int) -> float:
+    result = 1.0
+    for bit in reversed(f"{exponent:b}"):
+        result = result * base if bit == "1" else result
+        base = base * base
+    return result
+
+
+@pytest.mark.parametrize("count", [*range(12), 1000, 2**53 - 1])
+def test_bits_of_the_formulas_one_operation_at_a_time(count: int) -> None:
+    assert Linear(0.1, 7, 0.4)(count) == line(0.1, 7, 0.4, count)
+    assert Exponential(0.1, 0.9)(count) == 0.1 * binary_power(0.9, count)
+    left = 1.0 - min(count, 9) / 9
+    assert Polynomial(0.3, 9, 3.0, 0.1)(count) == 0.1 + (0.3 - 0.1) * binary_power(left, 3)
+    root = ops.power(Tape[Any]().const(np.array(left)), 0.7).item()
+    assert Polynomial(0.3, 9, 0.7, 0.1)(count) == 0.1 + (0.3 - 0.1) * root
+
+
 IN_OPS: list[Schedule] = [
     Constant(0.3), StepDecay(0.1, every=3, factor=0.7), Exponential(0.1, 0.9), Linear(0.1, 8, 0.4),
     MultiStep(0.1, [5], 0.5), Polynomial(0.3, 9, 2.5), Polynomial(0.3, 9, 2.0),

@@ -1,6 +1,6 @@
 """Classes whose fields have kinds: what they are made with is converted or refused in one place, and documented."""
 
-from collections.abc import Mapping
+import re
 from dataclasses import fields
 from functools import cache
 from inspect import cleandoc, get_annotations
@@ -36,17 +36,17 @@ class Described:
     kinds: ClassVar[Kinds] = {}
     """Which values each field takes; those of the bases are among them."""
     _facts: ClassVar[Facts] = {}
-    """The facts that a docstring says or has from a base, which a class below need not repeat."""
+    """The facts that a class says itself, which one below need not repeat."""
 
     def __init_subclass__(cls, kinds: Kinds | None = None, **options: Any) -> None:
         """Keep the kinds, and complete the docstring. Raises TypeError for a kind of what is no field."""
         super().__init_subclass__(**options)
-        names = [name for base in reversed(cls.__mro__) for name in get_annotations(base)]
+        names = _fields(cls)
         missing = [name for name in kinds or {} if name not in names]
         if missing:
             raise TypeError(f"{cls.__name__}: argument 'kinds': expected fields among {names}, got {missing[0]!r}")
-        cls.kinds = {**cls.kinds, **(kinds or {})}
-        _complete(cls, [*dict.fromkeys(names)])
+        cls.kinds = {**merged(cls, "kinds"), **(kinds or {})}
+        _complete(cls, names)
 
     def __post_init__(self) -> None:
         """Convert and check the fields.
@@ -58,14 +58,23 @@ class Described:
             value = getattr(self, name)
             if not kind.takes(value):
                 object.__setattr__(self, name, _converted(f"{type(self).__name__}: argument {name!r}", kind, value))
-        given = self._given()
+        given = {field.name: getattr(self, field.name) for field in fields(cast(Any, self))}
         for name, values in self.kinds.items():
             if given[name] is not None:
                 values.require(type(self).__name__, name, given)
 
-    def _given(self) -> Mapping[str, Any]:
-        """What kinds read: the fields, and what else a base adds."""
-        return {field.name: getattr(self, field.name) for field in fields(cast(Any, self))}
+
+def _fields(cls: type[Any]) -> list[str]:
+    """What are fields or will be, by annotations: those of dataclasses in their order, then what others ask for."""
+    bases = sorted(cls.__mro__[:0:-1], key=lambda base: "__dataclass_fields__" not in vars(base))
+    first = sum("__dataclass_fields__" in vars(base) for base in bases)
+    hints = [hint for base in (*bases[:first], cls, *bases[first:]) for hint in get_annotations(base).items()]
+    return [*dict.fromkeys(name for name, hint in hints if not re.search("ClassVar|KW_ONLY", str(hint)))]
+
+
+def merged(cls: type[Any], attribute: str) -> dict[str, Any]:
+    """What the mappings of a class and its bases hold together; the nearest counts."""
+    return {key: value for base in reversed(cls.__mro__) for key, value in vars(base).get(attribute, {}).items()}
 
 
 def _complete(cls: Any, names: list[str]) -> None:
@@ -73,9 +82,10 @@ def _complete(cls: Any, names: list[str]) -> None:
     own = vars(cls).get("__doc__")
     if own is None:  # as under ``-OO``
         return
-    doc, inherited = cleandoc(own), cls._facts
-    cls._facts = {**inherited, **{name: said for name, said in described(doc).facts.items() if name != "Source"}}
-    if cls._facts or cls.kinds:
+    doc, inherited = cleandoc(own), merged(cls, "_facts")
+    said = {name: entries for name, entries in described(doc).facts.items() if name != "Source"}
+    cls._facts = {**vars(cls).get("_facts", {}), **said}
+    if inherited or said or cls.kinds:
         cls.__doc__ = str(describe_fields(doc, names, examples(cls.kinds), inherited))
 
 

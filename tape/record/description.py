@@ -26,6 +26,8 @@ Facts = Mapping[str, Sequence[str]]
 FACT = re.compile(rf"^({'|'.join(FACTS)}): *(.*(?:\n +.*)*)\n*", re.MULTILINE)
 ARGUMENT = re.compile(r"'(\w+)': expected ")
 """The argument that an error's text is about."""
+ERROR = re.compile(r"[\w, ]+: ")
+"""What an entry of ``Raises`` begins with, unless it says that there is none."""
 ADVICE = re.compile(r"; .*?(?=, got |$)")
 """What to do about it."""
 BREAK = re.compile(r"(?<=, as in) | (?=-> )")
@@ -92,7 +94,7 @@ def _entries(body: str) -> list[str]:
 
 def _lines(name: str, entries: Sequence[str]) -> Iterator[str]:
     """A fact's lines: one entry behind its name, several below it."""
-    if name != "Raises" and len(entries) == 1:
+    if len(entries) == 1 and (name != "Raises" or not ERROR.match(entries[0])):
         yield from _wrapped(f"{name}: {entries[0]}", "")
     elif entries:
         yield f"{name}:"

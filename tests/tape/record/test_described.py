@@ -84,6 +84,31 @@ def test_what_a_class_says_itself_stands_in_place_of_what_its_base_says() -> Non
     )
 
 
+def test_of_two_bases_the_first_counts() -> None:
+    class Lit(Described, kinds={"watts": POSITIVE}):
+        """What is lit.
+
+        Shapes: another
+        Dtypes: of lamps.
+        """
+
+        watts: float
+
+    class LitRoom(Room, Lit):
+        """A room with a lamp."""
+
+    assert LitRoom.__doc__ == (
+        "A room with a lamp.\n\n"
+        "Shapes: x (*S) -> (*S)\n"
+        "Dtypes: of lamps.\n"
+        "Raises:\n"
+        "    DomainError: height or watts does not fit, as in \"argument 'watts': expected a positive finite number, "
+        'got 0.0".\n'
+        "    ValueError: when entered, it is locked."
+    )
+    assert list(LitRoom.kinds) == ["watts", "height"]
+
+
 def test_without_kinds_and_facts_a_docstring_is_as_written() -> None:
     class Bare(Described):
         """Text of

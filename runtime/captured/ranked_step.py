@@ -10,7 +10,6 @@ import numpy as np
 
 from ...base.arrays import Array, Arrays
 from ...tape import DomainError, ShapeError
-from ...tape.values.spec import Spec
 from ..optim.averages import averaged
 from ..optim.clip import clip_by_norms, clip_by_value, global_norm, tensor_norms
 from ..ranks.agreement import digests, require_agreement
@@ -95,7 +94,7 @@ class RankedStep(TrainingStep):
         self._arrays["params"] = {name: copies[PARAM + name] for name in params}
         self._arrays["model_state"] = {name: copies[MODEL_STATE + name] for name in model_state}
         specs = {key: spec_of(a) for key, a in arena.items()}
-        may_be_cut = self._divisible(specs)
+        may_be_cut = self._divisible()
         segments = [Shards(segment, may_be_cut, self._ranks.size) for segment in in_segments(specs)]
         self._tree = TreeOfRanks(self._ranks, self.recipe.accumulate)
         self._arena = Arena(self._ranks, segments, self._tree)
@@ -107,10 +106,9 @@ class RankedStep(TrainingStep):
         own = pieces[self._ranks.rank]
         self._own_params = {name: piece.of(self.params[name]) for name, piece in own.items()}
 
-    def _divisible(self, specs: Mapping[str, Spec]) -> Callable[[str], bool]:
+    def _divisible(self) -> Callable[[str], bool]:
         """What in the arena may be cut."""
-        params = {name.removeprefix(PARAM): spec for name, spec in specs.items() if name.startswith(PARAM)}
-        may_be_cut = divisible(self.groups, params, self.recipe)
+        may_be_cut = divisible(self.groups, self.recipe)
         return lambda key: may_be_cut(key.removeprefix(PARAM))
 
     def _params_in(self, rank: int) -> dict[str, Piece]:

@@ -13,11 +13,11 @@ from ...tape.transforms.symbolic_tape import SymbolicTape
 from ...tape.values.dtypes import FLOATS
 from ...tape.values.spec import Spec
 from ..optim import Rule
-from ..optim.averages import ema_key
+from ..optim.averages import KERNEL as AVERAGE, ema_key
+from ..optim.known import HYPER
 from ..optim.ops_law import OpsLaw
-from ..optim.rates.kernels import HYPER
-from ..optim.rates.schedules import FusedSchedule
-from ..optim.rule import CONSTANTS
+from ..optim.pointwise import CONSTANTS
+from ..optim.rates.schedules import Schedule
 from ..optim.state_ops import FLOAT64, STATE_OPS
 from ..step.update import Recipe
 from .attributes import canonical
@@ -92,10 +92,10 @@ class Builder:
                 if params[name] in gradients:
                     self._update_one(group.rule, name, params[name], own, now, hyper)
         if groups.averages is not None:
-            unread = [held["step"]] * 3
+            decay = self._number("ema", groups.averages.hyper)
             for name in groups.averages.names:
                 after = self.updates.get(params[name], params[name])
-                self._update_by_ops(groups.averages.law, [held[ema_key(name)], after], unread)
+                self._in_place(AVERAGE.name, [held[ema_key(name)], after, decay])
 
     def _update_one(
         self, rule: Rule, name: str, param: int, held: Mapping[str, int], now: Mapping[str, int], hyper: int
@@ -120,10 +120,10 @@ class Builder:
         for before, after in zip(operands, taken, strict=False):
             self._in_place("assign", [before, after])
 
-    def learning_rate(self, schedule: FusedSchedule, base: int, step: int) -> int:
+    def learning_rate(self, schedule: Schedule, base: int, step: int) -> int:
         """As `ScheduleNodes.learning_rate`."""
         inputs = [base, self._number("schedule", schedule.numbers), step]
-        return self._node("learning_rate", inputs, {"attributes": tuple(schedule.ints.values.tolist())})[0]
+        return self._node(schedule.kernel.name, inputs, {"attributes": tuple(schedule.ints.values.tolist())})[0]
 
     def by_ops(self, function: Callable[..., AnyVar], inputs: Sequence[int]) -> int:
         """As `ScheduleNodes.by_ops`."""

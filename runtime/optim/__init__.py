@@ -1,5 +1,6 @@
 """Optimizers, learning-rate schedules and clipping of gradients: the same bits on every machine."""
 
+from ...tape.numerics.engine.numba_internals import formula
 from .clip import ClippedByNorm, clip_by_global_norm, clip_by_value
 from .lbfgs.lbfgs import LBFGS
 from .methods.adadelta import Adadelta
@@ -14,17 +15,22 @@ from .methods.radam import RAdam
 from .methods.rmsprop import RMSprop
 from .methods.rules import SGD, Adam, AdamW
 from .ops_rule import OpsRule, ops_rule
+from .point_rule import PointRule
+from .pointwise import Law, PointLaw, law
 from .rates.decays import Exponential, Linear, Polynomial
+from .rates.functions import FunctionSchedule
 from .rates.piecewise import CosineRestarts, Joined, MultiStep, Table
+from .rates.rated import Rate, rate
 from .rates.schedules import Constant, Cosine, OneCycle, Schedule, StepDecay, WarmUp
-from .rates.tape_schedules import FunctionSchedule
 from .registry import make_rule
-from .rule import Law, Rule
+from .rule import Rule
+from .scalars import SHARE
 
 __all__ = [
     "LAMB",
     "LBFGS",
     "SGD",
+    "SHARE",
     "Adadelta",
     "Adafactor",
     "Adagrad",
@@ -46,9 +52,12 @@ __all__ = [
     "NAdam",
     "OneCycle",
     "OpsRule",
+    "PointLaw",
+    "PointRule",
     "Polynomial",
     "RAdam",
     "RMSprop",
+    "Rate",
     "Rule",
     "Schedule",
     "StepDecay",
@@ -56,6 +65,9 @@ __all__ = [
     "WarmUp",
     "clip_by_global_norm",
     "clip_by_value",
+    "formula",
+    "law",
     "make_rule",
     "ops_rule",
+    "rate",
 ]

@@ -4,11 +4,12 @@ from dataclasses import is_dataclass
 from typing import Any
 
 from ...tape.errors import DomainError
+from .known import HYPER
 from .lbfgs.lbfgs import LBFGS
 from .ops_law import OpsLaw
-from .rates.kernels import HYPER
+from .pointwise import CONSTANTS, Law
 from .registry import RULES, require_own_name
-from .rule import CONSTANTS, INT64, Law, Rule
+from .rule import INT64, Rule
 from .state_ops import WORK, StateOp, admit
 
 FIXED = ("init", "step", "advance", "hyperparameters", "hyper", "hyper_at", "schedule")

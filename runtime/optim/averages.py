@@ -1,15 +1,25 @@
 """Running averages of parameters, as state of a run: what `Trainer(ema=…)` keeps beside the rules."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from ...base.arrays import Array, Arrays
 from ...base.completed_step import EMA, RuleGroup
 from ...tape.errors import DomainError
-from .ops_law import OpsLaw
-from .scalars import number
+from ...tape.numerics.engine.launch import launch
+from .arrays import check_in_place, check_like, contiguous, prepared_words
+from .laws.averages import ema
+from .point_rule import primitive
+from .scalars import SHARE, number
+from .state_ops import STATE_OPS, WORK
+
+KERNEL = ema.law.kernel
+"""What makes a new average, in place, of it and the parameter."""
+
+STATE_OPS[KERNEL.name] = primitive(ema)
+
+STATE = "ema: state {!r}"
 
 HYPERPARAMETER = "decay"
 """What traces call the share of the old average."""
@@ -26,15 +36,7 @@ class Averages:
 
     def __init__(self, decay: float, names: Sequence[str]) -> None:
         self.decay, self.names = decay, tuple(names)
-
-    @property
-    def law(self) -> OpsLaw:
-        """The new average from the old one and the parameter, in the places of a parameter and its gradient."""
-
-        def update(average: Any, parameter: Any) -> Any:
-            return self.decay * average + (1.0 - self.decay) * parameter
-
-        return OpsLaw("ema", update, (), (), counts=False)
+        self.hyper = np.array([decay])
 
     def init(self, params: Arrays) -> dict[str, Array]:
         """The state before the first step."""
@@ -42,10 +44,11 @@ class Averages:
 
     def step(self, params: Arrays, state: Arrays) -> None:
         """The averages after an update of the parameters, in place."""
-        law, unread = self.law, np.zeros(1)
         for name in self.names:
-            average = state[ema_key(name)]
-            (average[...],) = law.computed(average, params[name], (), unread, unread)
+            parameter, key = params[name], ema_key(name)
+            average = check_like(state[key], parameter.shape, parameter.dtype, STATE, key)
+            arrays = (check_in_place(average, STATE, key), contiguous(parameter), self.hyper)
+            launch(KERNEL, average.dtype, prepared_words(average.size), arrays, WORK * average.size)
 
     @property
     def recorded(self) -> RuleGroup:
@@ -60,7 +63,7 @@ def ema_key(name: str) -> str:
 
 def require_decay(decay: object) -> float | None:
     """A share in [0, 1), or None. Raises DomainError for anything else."""
-    return None if decay is None else number("ema", decay, below=1.0)
+    return None if decay is None else number("ema", decay, SHARE)
 
 
 def averaged(params: Arrays, state: Arrays) -> dict[str, Array]:

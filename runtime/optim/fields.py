@@ -1,45 +1,41 @@
 """Rules whose hyperparameters are the fields of a frozen dataclass: checked, and made again from what traces record."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from dataclasses import fields
+from typing import Any, Self, cast
 
 import numpy as np
 
 from ...tape.errors import DomainError
+from ...tape.record.kinds.values import NOT_NEGATIVE
 from .rates.schedules import Schedule
 from .rule import Rule
-from .scalars import number
+from .scalars import SHARE, checked, flag, number
 
 
 class FieldRule(Rule):
-    """A rule whose fields are its hyperparameters, the two of a pair of decays in one field, ``betas``."""
+    """A rule whose fields are its hyperparameters, the two of a pair of decays in one field, ``betas``.
 
-    flags: ClassVar[tuple[str, ...]] = ("maximize",)
-    """The fields that are True or False; traces record them as 1 or 0."""
-
-    shares: ClassVar[tuple[str, ...]] = ()
-    """The fields that are numbers in [0, 1); the others are of at least 0."""
+    They are numbers of at least 0; those of `bool` are True or False; ``kinds={"rho": SHARE}`` says where another is.
+    """
 
     betas: tuple[float, float]
     """The decays of running averages, of a rule that has two."""
 
     def __post_init__(self) -> None:
-        for name in self._fields():
-            object.__setattr__(self, name, self._checked(name, getattr(self, name)))
+        for field in fields(cast(Any, self)):
+            object.__setattr__(self, field.name, self._checked(field.name, getattr(self, field.name)))
 
-    def _fields(self) -> list[str]:
-        """The names of the fields: of the decays of averages both are one field."""
-        return [*dict.fromkeys("betas" if name in ("beta1", "beta2") else name for name in self.names)]
+    @classmethod
+    def flags(cls) -> list[str]:
+        """The fields that are True or False; traces record them as 1 or 0."""
+        return [field.name for field in fields(cast(Any, cls)) if field.type in (bool, "bool")]
 
     def _checked(self, name: str, value: Any) -> Any:
-        where = f"{self._title}: {name}"
         if name == "lr" and isinstance(value, Schedule):
             return value
-        if name == "betas":
-            return pair(where, value)
-        if name in self.flags:
-            return flag(where, value)
-        return number(where, value, below=1.0) if name in self.shares else number(where, value)
+        usual = pair if name == "betas" else flag if name in self.flags() else NOT_NEGATIVE
+        return checked(f"{self._title}: {name}", self.checks.get(name, usual), value)
 
     @property
     def beta1(self) -> float:
@@ -54,7 +50,7 @@ class FieldRule(Rule):
     @classmethod
     def from_hyperparameters(cls, hyper: Mapping[str, Any]) -> Self:
         """The rule whose `hyperparameters` are ``hyper``."""
-        return cls(**as_fields(hyper, cls.flags))
+        return cls(**as_fields(hyper, cls.flags()))
 
 
 def as_fields(hyper: Mapping[str, Any], flags: Sequence[str]) -> dict[str, Any]:
@@ -65,16 +61,9 @@ def as_fields(hyper: Mapping[str, Any], flags: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def flag(where: str, value: object) -> bool:
-    """``value`` as a bool, else DomainError."""
-    if value not in (False, True):
-        raise DomainError(f"{where}: expected False or True, got {value!r}")
-    return bool(value)
-
-
 def pair(where: str, given: object) -> tuple[float, ...]:
     """``given`` as two floats in [0, 1), else DomainError."""
     betas = np.asarray(given, object)
     if betas.shape != (2,):
         raise DomainError(f"{where}: expected two numbers in [0, 1), got {given!r}")
-    return tuple(number(f"{where}[{i}]", beta, below=1.0) for i, beta in enumerate(betas))
+    return tuple(number(f"{where}[{i}]", beta, SHARE) for i, beta in enumerate(betas))

@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 from typing_extensions import TypeIs
 
-from ...tape import AnyVar, ops
+from ...tape import AnyVar, DomainError, ops
 from ...tape.numerics.math import elementary
 from ...tape.numerics.math.reference import reading
 from ...tape.numerics.simd.rebound import rebound
 from ...tape.var.var import Var
+from .laws import formulas
+from .scalars import LARGEST_COUNT
 
 
 def in_ops(formula: Callable[..., Any]) -> Callable[..., Any]:
@@ -42,11 +44,38 @@ def _of_scalars(op: Callable[[Any], Any], text: Callable[..., Any]) -> Callable[
     return lambda x: op(x) if _is_var(x) else float(reading(text)(np.array(x)))
 
 
+def whole_power(base: float, exponent: Any) -> Any:
+    """The power by its formula, of an exponent on the tape by as many squares as it may have bits."""
+    if not _is_var(exponent):
+        return formulas.whole_power(base, int(exponent))
+    made = exponent * 0.0 + 1.0
+    for _ in range(LARGEST_COUNT.bit_length()):
+        half = ops.cast(ops.cast(exponent * 0.5, "int64"), "float64")
+        made = ops.where(exponent > 2.0 * half, made * base, made)
+        base, exponent = base * base, half
+    return made
+
+
+def _whole_times(count: Any, every: float) -> Any:
+    """How often so many counts are done: below 2**53 no quotient is rounded up to a whole number."""
+    return ops.cast(ops.cast(count / every, "int64"), "float64") if _is_var(count) else count // every
+
+
+def _absent(*given: Any) -> Any:
+    raise DomainError("in ops: expected a formula of operations that are ops, got a fused multiply-add, which no op is")
+
+
 OPERATIONS: dict[str, Any] = {
     "constant": _constant,
     "select": _select,
     "sqrt": ops.sqrt,
     "larger": ops.maximum,
+    "smaller": ops.minimum,
+    "fma": _absent,
+    "whole_power": whole_power,
+    "whole_times": _whole_times,
+    "real_power": ops.power,
+    "exp": _of_scalars(ops.exp, elementary.exp),
     "log": _of_scalars(ops.log, elementary.log),
     "expm1": _of_scalars(ops.expm1, elementary.expm1),
 }

@@ -9,31 +9,23 @@ float64; a constant that follows from them is computed in float64 and rounded on
 # mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators
 # mypy: disable-error-code="call-arg,attr-defined,import-untyped"
 # pyright: basic, reportCallIssue=false, reportPrivateImportUsage=false
+from typing import Any
+
 import numpy as np
 from numba import njit
 
 from ...tape.numerics.engine.intrinsics import real, word
 from ...tape.numerics.engine.kernel import kernel, share, vector, vector_as
-from ...tape.numerics.simd.operations import select, sqrt
+from ...tape.numerics.simd.operations import Number, constant, select, sqrt
+from ...tape.numerics.simd.pointwise import kernel_of
 from ...tape.numerics.simd.sums import square_sum
+from .laws.formulas import whole_power
 
 
 @njit(inline="always")
 def float64s(table, k, n):
     """The ``k``-th array of a table of any type as ``n`` float64 elements."""
     return vector_as(table, 0.0, k, 0, n)
-
-
-@njit(inline="always")
-def power(base, exponent):
-    """``base ** exponent`` for a whole exponent of at least 0: binary powering from the lowest bit."""
-    result = 1.0
-    while exponent > 0:
-        if exponent & 1:
-            result = result * base
-        base = base * base
-        exponent = exponent >> 1
-    return result
 
 
 @njit(inline="always")
@@ -76,71 +68,8 @@ def bias_corr(table, ints, part, parts):
     if part == 0:
         corrections, hyper = vector(table, 0, 0, 2), vector(table, 2, 0, 5)
         step = vector_as(table, np.int64(0), 1, 0, 1)[0]
-        corrections[0] = 1.0 - power(hyper[1], step)
-        corrections[1] = 1.0 - power(hyper[2], step)
-    return 0
-
-
-@kernel
-def adam_step(table, ints, part, parts):
-    """One step of Adam or AdamW.
-
-    Table: parameter, m, v (in place), gradient, corrections (float64), hyperparameters (float64).
-    Words: elements, 1 if weight decay is decoupled.
-    """
-    start, n = share(word(ints, 0), part, parts)
-    p, g = vector(table, 0, start, n), vector(table, 3, start, n)
-    m, v = vector(table, 1, start, n), vector(table, 2, start, n)
-    corrections, hyper = float64s(table, 4, 2), float64s(table, 5, 5)
-    lr, beta1, beta2, decay = hyper[0], hyper[1], hyper[2], hyper[4]
-    decoupled = word(ints, 1) != 0
-    penalised, penalty = decay != 0.0 and not decoupled, real(table, decay)
-    keep = real(table, 1.0 - lr * decay if decoupled else 1.0)
-    near, old1, new1 = 1.0 - beta1 < 0.5, real(table, beta1), real(table, 1.0 - beta1)
-    old2, new2 = real(table, beta2), real(table, 1.0 - beta2)
-    size, root = real(table, lr / corrections[0]), real(table, sqrt(corrections[1]))
-    eps = real(table, hyper[3])
-    for i in range(n):
-        slope = select(penalised, g[i] + penalty * p[i], g[i])
-        change = slope - m[i]
-        first = select(near, m[i] + new1 * change, slope - old1 * change)
-        second = old2 * v[i] + (new2 * slope) * slope
-        m[i], v[i] = first, second
-        p[i] = keep * p[i] - (size * first) / (sqrt(second) / root + eps)
-    return 0
-
-
-@kernel
-def sgd_step(table, ints, part, parts):
-    """One step of SGD without momentum.
-
-    Table: parameter (in place), gradient, hyperparameters. Words: elements.
-    """
-    start, n = share(word(ints, 0), part, parts)
-    p, g, hyper = vector(table, 0, start, n), vector(table, 1, start, n), float64s(table, 2, 5)
-    lr, penalised, penalty = real(table, hyper[0]), hyper[4] != 0.0, real(table, hyper[4])
-    for i in range(n):
-        p[i] = p[i] - lr * select(penalised, g[i] + penalty * p[i], g[i])
-    return 0
-
-
-@kernel
-def sgd_momentum_step(table, ints, part, parts):
-    """One step of SGD with momentum.
-
-    Table: parameter, momentum buffer (in place), gradient, step (int64), hyperparameters. Words: elements.
-    """
-    start, n = share(word(ints, 0), part, parts)
-    p, b, g = vector(table, 0, start, n), vector(table, 1, start, n), vector(table, 2, start, n)
-    hyper = float64s(table, 4, 5)
-    begins = vector_as(table, np.int64(0), 3, 0, 1)[0] == 1
-    lr, momentum, rest = real(table, hyper[0]), real(table, hyper[1]), real(table, 1.0 - hyper[2])
-    nesterov, penalised, penalty = hyper[3] != 0.0, hyper[4] != 0.0, real(table, hyper[4])
-    for i in range(n):
-        slope = select(penalised, g[i] + penalty * p[i], g[i])
-        buffer = select(begins, slope, momentum * b[i] + rest * slope)
-        b[i] = buffer
-        p[i] = p[i] - lr * select(nesterov, slope + momentum * buffer, buffer)
+        corrections[0] = 1.0 - whole_power(hyper[1], step)
+        corrections[1] = 1.0 - whole_power(hyper[2], step)
     return 0
 
 
@@ -173,27 +102,37 @@ def norm_scale(table, ints, part, parts):
     return 0
 
 
-@kernel
-def scale_by(table, ints, part, parts):
-    """``out = scale * x``. Table: out, x, norm and scale (float64). Words: elements."""
+# ------------------------------------------------------------------ formulas of each place and a number from memory
+
+TEXT: Any = None
+"""The formula of a kernel."""
+
+PLACE = 0
+"""Where the number stands in its array."""
+
+
+def _by_number(table, ints, part, parts):
+    """Table: out, x, an array with the number (float64). Words: elements."""
     start, n = share(word(ints, 0), part, parts)
-    out, x = vector(table, 0, start, n), vector(table, 1, start, n)
-    scale = real(table, float64s(table, 2, 2)[1])
+    out, x, number = vector(table, 0, start, n), vector(table, 1, start, n), vector_as(table, 0.0, 2, PLACE, 1)[0]
     for i in range(n):
-        out[i] = scale * x[i]
+        out[i] = TEXT(x[i], number)
     return 0
 
 
-@kernel
-def clamp_to(table, ints, part, parts):
-    """``out = x`` held between -limit and limit; NaN stays.
+def scaled(x: Number, scale: float) -> Number:
+    """``x`` times a scale."""
+    return constant(x, scale) * x
 
-    Table: out, x, limit (float64). Words: elements.
-    """
-    start, n = share(word(ints, 0), part, parts)
-    out, x = vector(table, 0, start, n), vector(table, 1, start, n)
-    limit = real(table, float64s(table, 2, 1)[0])
-    for i in range(n):
-        low = select(x[i] < -limit, -limit, x[i])
-        out[i] = select(x[i] > limit, limit, low)
-    return 0
+
+def clamped(x: Number, limit: float) -> Number:
+    """``x`` held between ``-limit`` and ``limit``; NaN stays."""
+    bound = constant(x, limit)
+    return select(x > bound, bound, select(x < -bound, -bound, x))
+
+
+scale_by = kernel_of(_by_number, scaled, name="scale_by", PLACE=1)
+"""``out = scale * x``, of the norm and scale that `norm_scale` gives."""
+
+clamp_to = kernel_of(_by_number, clamped, name="clamp_to", PLACE=0)
+"""``out = x`` held between -limit and limit."""

@@ -3,15 +3,15 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import field, make_dataclass
-from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from ...tape.errors import DomainError
+from ...tape.record.kinds.values import NOT_NEGATIVE
 from .ops_law import OpsLaw, Update
 from .rates.schedules import Schedule
 from .registry import require_own_name
 from .rule import Rule
-from .scalars import number
+from .scalars import ANY, number
 
 COUNT = "step"
 """The scalar that is no hyperparameter: the number of the update."""
@@ -29,9 +29,9 @@ class OpsRule(Rule):
 
     def __post_init__(self) -> None:
         for name in self.names:
-            value, low = getattr(self, name), 0.0 if name == "lr" else -inf
+            value, kind = getattr(self, name), NOT_NEGATIVE if name == "lr" else ANY
             if name != "lr" or not isinstance(value, Schedule):
-                object.__setattr__(self, name, number(f"{self._title}: {name}", value, low))
+                object.__setattr__(self, name, number(f"{self._title}: {name}", value, kind))
 
     @property
     def law(self) -> OpsLaw:

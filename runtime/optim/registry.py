@@ -14,16 +14,16 @@ from .methods.muon import Muon
 from .methods.nadam import NAdam
 from .methods.radam import RAdam
 from .methods.rmsprop import RMSprop
-from .methods.rules import EXTENDED, FUSED, SGD, Adam, AdamW
+from .methods.rules import FUSED, SGD, Adam, AdamW
 from .rule import Rule
 
 _CLASSES = (RMSprop, Adagrad, Adadelta, Adamax, NAdam, RAdam, Lion, LAMB, Adafactor, Muon)
 
+_VERSIONS = {law.rule: (cls, law.names) for cls in (SGD, Adam, AdamW) for law in cls.laws}
+
 RULES: dict[str, type[Rule]] = {
     **FUSED,
-    "sgd@2": SGD,
-    "adam@2": Adam,
-    "adamw@2": AdamW,
+    **{name: cls for name, (cls, _) in _VERSIONS.items()},
     **{cls.rule: cls for cls in _CLASSES},
 }
 """Every rule by name."""
@@ -65,7 +65,7 @@ def make_rule(name: str, hyper: Mapping[str, float], rules: Mapping[str, type[Ru
     known = {**(rules or {}), **RULES}
     if name not in known:
         raise KeyError(f"make_rule: expected one of {', '.join(known)}, got {name!r}")
-    expected = EXTENDED.get(name, known[name].names)
+    expected = _VERSIONS[name][1] if name in _VERSIONS else known[name].names
     if set(hyper) != set(expected):
         given = ", ".join(hyper) or "nothing"
         raise DomainError(f"make_rule: {name}: expected {', '.join(expected)}, got {given}")

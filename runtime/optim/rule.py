@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from math import nan
-from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
@@ -23,23 +23,18 @@ from .arrays import (
     prepared_words,
 )
 from .kernels import step_inc
+from .known import HYPER
 from .ops_law import OpsLaw
-from .rates.kernels import HYPER
+from .pointwise import CONSTANTS, Law
 from .rates.schedules import Schedule, Vector
-from .scalars import whole
+from .scalars import Checked, whole
+from .state_ops import STATE_OPS, WORK
 
 INT64 = np.dtype(np.int64)
 
 PARAMETER, GRADIENT, STATE = "{}.step: parameter {!r}", "{}.step: gradient of {!r}", "{}.step: state {!r}"
 
-WORK = 4
-"""Arithmetic operations that take as long as the update of one element, which memory bounds."""
-
 ScalarTypes: TypeAlias = Mapping[str, tuple[tuple[int, ...], DType]]
-
-CONSTANTS = "constants"
-"""A law that has this among its scalars is given all hyperparameters there, and reads nothing but the rate from the
-vector that follows, of which the kernel of schedules copies no more than it knows."""
 
 _Call: TypeAlias = tuple[int, Words, tuple[Array, ...], int]
 """What `run` takes: kernel address, words, arrays, work."""
@@ -48,21 +43,15 @@ _Operands: TypeAlias = tuple[Array, list[Array], Array]
 """A parameter, its buffers, its gradient."""
 
 
-class Law(NamedTuple):
-    """The kernel that updates one parameter, and on what.
+class Rule(Checked, ABC):
+    """An optimizer as a frozen record of hyperparameters; the state is a dict of arrays that it is handed.
 
-    Its arguments are the parameter, the buffers and the gradient of that parameter, the scalars of the
-    state, and the vector of hyperparameters; its words are the number of elements and ``attributes``.
+    Shapes: parameters of any shape; gradients and buffers have that of their parameter.
+    Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
+
+    Raises:
+        DomainError: a hyperparameter outside these bounds.
     """
-
-    kernel: Kernel
-    buffers: tuple[str, ...]
-    scalars: tuple[str, ...]
-    attributes: tuple[int, ...]
-
-
-class Rule(ABC):
-    """An optimizer as a frozen record of hyperparameters; the state is a dict of arrays that it is handed."""
 
     rule: ClassVar[str]
     """Name and version of the update law, as traces record it."""
@@ -84,6 +73,12 @@ class Rule(ABC):
     @abstractmethod
     def law(self) -> Law | OpsLaw:
         """What updates a parameter, for `step` and for captured plans alike: a kernel, or a function of ops."""
+
+    @property
+    def elementwise(self) -> bool:
+        """Whether each element is updated from those at its position: parts, updated apart, are what the whole is."""
+        law = self.law
+        return isinstance(law, Law) and law.kernel.name in STATE_OPS and STATE_OPS[law.kernel.name].elementwise
 
     @property
     def schedule(self) -> Schedule | None:

@@ -6,6 +6,7 @@ kernels; this table says what each makes of its inputs.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +14,11 @@ from ...base.arrays import Array
 from ...tape.errors import DomainError, ShapeError
 from ...tape.numerics.basic.finite import finite
 from ...tape.numerics.engine.kernel import Kernel
+from ...tape.numerics.math.reference_sums import row_sum
 from ...tape.values.spec import Spec
 from ...tape.var.op_table import OPS
-from . import kernels, reference
-from .rates import reference as rates_reference
-from .rates.kernels import learning_rate
+from . import kernels
+from .laws.formulas import whole_power
 
 FLOAT64 = np.dtype(np.float64)
 
@@ -63,45 +64,55 @@ class StateOp:
         return [*inputs[: self.in_place], *([self.fresh(inputs)] if self.fresh else [])]
 
 
-def _first(inputs: Sequence[Spec]) -> Spec:
+def first(inputs: Sequence[Spec]) -> Spec:
+    """The spec of the first input."""
     return inputs[0]
 
+
+# ------------------------------------------------------------------ references: numpy and formulas
+
+
+def _corrected(corrections: Array, step: Array, hyper: Array) -> list[Array]:
+    return [np.array([1.0 - whole_power(beta, int(step)) for beta in hyper[1:3]])]
+
+
+def _norm(x: Array) -> list[Array]:
+    return [np.array([np.sqrt(row_sum(x * x))], np.float64)]
+
+
+def _norm_and_scale(*norms_and_largest: Array) -> list[Array]:
+    *norms, largest = norms_and_largest
+    whole = _norm(np.concatenate(norms))[0][0]
+    scale = largest[0] / (whole + 1e-6)
+    return [np.array([whole, 1.0 if scale > 1 else scale])]
+
+
+def _by_number(text: Callable[..., Any], place: int) -> Callable[..., list[Array]]:
+    return lambda x, numbers: [np.asarray(text(x, numbers[place]))]
+
+
+# ------------------------------------------------------------------ the primitives
+
+NORM, NORM_AND_SCALE = Spec((1,), FLOAT64), Spec((2,), FLOAT64)
 
 STATE_OPS: dict[str, StateOp] = {
     op.kernel.name: op
     for op in (
         StateOp(finite),
-        StateOp(kernels.snapshot, fresh=_first, reference=reference.copied),
-        StateOp(kernels.assign, in_place=1, inputs=2, alike=2, reference=reference.assigned),
-        StateOp(kernels.step_inc, in_place=1, sized=None, reference=reference.counted),
-        StateOp(kernels.bias_corr, in_place=1, sized=None, inputs=3, reference=reference.corrected),
-        StateOp(learning_rate, fresh=_first, sized=None, inputs=3, reference=rates_reference.learning_rate),
+        StateOp(kernels.snapshot, fresh=first, reference=lambda x: [x.copy()]),
+        StateOp(kernels.assign, in_place=1, inputs=2, alike=2, reference=lambda old, new: [new.copy()]),
+        StateOp(kernels.step_inc, in_place=1, sized=None, reference=lambda step: [np.asarray(step + 1)]),
+        StateOp(kernels.bias_corr, in_place=1, sized=None, inputs=3, reference=_corrected),
+        StateOp(kernels.tensor_norm, fresh=lambda inputs: NORM, reference=_norm),
         StateOp(
-            kernels.adam_step, in_place=3, work=WORK, inputs=6, alike=4, elementwise=True, reference=reference.adam
+            kernels.norm_scale, fresh=lambda inputs: NORM_AND_SCALE, inputs=None, gathers=True,
+            reference=_norm_and_scale,
         ),
-        StateOp(kernels.sgd_step, in_place=1, work=WORK, inputs=3, alike=2, elementwise=True, reference=reference.sgd),
-        StateOp(
-            kernels.sgd_momentum_step,
-            in_place=2,
-            work=WORK,
-            inputs=5,
-            alike=3,
-            elementwise=True,
-            reference=reference.sgd_momentum,
-        ),
-        StateOp(kernels.tensor_norm, fresh=lambda inputs: Spec((1,), FLOAT64), reference=reference.norm),
-        StateOp(
-            kernels.norm_scale,
-            fresh=lambda inputs: Spec((2,), FLOAT64),
-            inputs=None,
-            gathers=True,
-            reference=reference.norm_and_scale,
-        ),
-        StateOp(kernels.scale_by, fresh=_first, replaces=True, inputs=2, reference=reference.scaled),
-        StateOp(kernels.clamp_to, fresh=_first, replaces=True, inputs=2, reference=reference.clamped),
+        StateOp(kernels.scale_by, fresh=first, replaces=True, inputs=2, reference=_by_number(kernels.scaled, 1)),
+        StateOp(kernels.clamp_to, fresh=first, replaces=True, inputs=2, reference=_by_number(kernels.clamped, 0)),
     )
-}
-"""Every such primitive by name."""
+}  # fmt: skip
+"""Every such primitive by name; those of laws and of rates are entered by the classes that have them."""
 
 
 def admit(where: str, op: StateOp) -> None:

@@ -8,7 +8,6 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...tape.values.spec import Spec
-from ..optim.elementwise import is_elementwise
 from ..optim.groups import Groups
 from .memory import ALIGNMENT, aligned
 from .update import Recipe
@@ -131,11 +130,11 @@ def _view(row: Array, low: int, piece: Piece, extent: Extent) -> Array:
     return found.reshape(extent.spec.shape) if piece.whole else found
 
 
-def divisible(groups: Groups, specs: Mapping[str, Spec], recipe: Recipe) -> Callable[[str], bool]:
+def divisible(groups: Groups, recipe: Recipe) -> Callable[[str], bool]:
     """Which parameters may be cut: those of elementwise rules, unless the norm of each is needed for clipping."""
     if recipe.clip_norm is not None:
         return lambda name: False
-    cut = {name for group in groups.groups for name in group.names if is_elementwise(group.rule, specs[name])}
+    cut = {name for group in groups.groups for name in group.names if group.rule.elementwise}
     return cut.__contains__
 
 

@@ -83,6 +83,7 @@ def dgrr_calls(data: Data) -> dict[str, Call]:
 def dgrr_names(data: Data) -> Names:
     """What the kernels and their arrays are called."""
     from dgrr.runtime.optim import kernels as optim
+    from dgrr.runtime.optim.laws import adam, sgd
     from dgrr.tape.numerics.basic import arithmetic, copy, finite
     from dgrr.tape.numerics.simd import sums as reduce
     from dgrr.tape.ops.elementwise.kernels import basic as elementwise
@@ -100,7 +101,8 @@ def dgrr_names(data: Data) -> Names:
         "softmax": softmax,
     }
     return vars(data) | modules | {
-        "optim": optim, "layout": layout, "to_other": getattr(arithmetic, f"to_{data.other}"),
+        "optim": optim, "adam": adam.adam.law.kernel, "sgd": sgd.sgd.law.kernel,
+        "layout": layout, "to_other": getattr(arithmetic, f"to_{data.other}"),
         "converted": np.empty(data.n, data.other), "one": np.empty(1, data.dtype),
         "losses": np.empty(len(data.rows), data.dtype), "norms": data.corrections.copy(),
         "m": data.c.copy(), "v": data.positive.copy(), "p": data.a.copy(), "g": data.d.copy(),

@@ -74,7 +74,7 @@ def test_code_blocks_run_and_print_what_the_page_shows(page: Path, tmp_path: Pat
     check(page, tmp_path, run_program)
 
 
-FACES = r"dgrr(\.(tape|tape\.(nn|ops|ops\.losses|record)|runtime|runtime\.(data|onnx|optim)|trace))?"
+FACES = r"dgrr(\.(tape|tape\.(nn|ops|ops\.losses|record)|runtime|runtime\.(data|onnx|optim(\.laws)?)|trace))?"
 """What users and authors of ops import from."""
 
 

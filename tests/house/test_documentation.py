@@ -22,7 +22,7 @@ from dgrr.tape.var.var import AnyVar, Gradual
 
 from ..tape.ops.properties.documentation import check_docstring, lacking
 
-BASES = (nn.Layer, nn.SameShape, optim.OpsRule, optim.Rule, optim.Schedule)
+BASES = (nn.Layer, nn.SameShape, optim.OpsRule, optim.PointRule, optim.Rule, optim.Schedule)
 """What others are made from: they have no formula."""
 
 FUNCTIONS = [getattr(ops, name) for name in ops.__all__]

@@ -1,27 +1,15 @@
 """Adadelta: steps in the units of the parameter, from two running means."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
 
-from ....tape.numerics.simd.operations import Number, constant
-from ..pointwise import PointRule, law, mixed, root, slope
+from ..laws.adadelta import adadelta
+from ..point_rule import PointRule
 from ..rates.schedules import Schedule
-
-
-@law("adadelta@1", "square", "change")
-def adadelta(
-    p: Number, g: Number, square: Number, change: Number, step: float,
-    lr: float, rho: float, eps: float, weight_decay: float, maximize: float,
-) -> tuple[Number, ...]:  # fmt: skip
-    """One step of Adadelta."""
-    g = slope(p, g, maximize, weight_decay)
-    square = mixed(square, g * g, rho)
-    d = root(change + constant(p, eps)) / root(square + constant(p, eps)) * g
-    return p - constant(p, lr) * d, square, mixed(change, d * d, rho)
+from ..scalars import SHARE
 
 
 @dataclass(frozen=True)
-class Adadelta(PointRule, law=adadelta):
+class Adadelta(PointRule, law=adadelta, kinds={"rho": SHARE}):
     """Steps whose size follows from running means of squared gradients and of squared steps.
 
     One step on a parameter ``p`` with gradient ``g``; ``square`` and ``change`` are its buffers::
@@ -33,8 +21,6 @@ class Adadelta(PointRule, law=adadelta):
         p = p - lr * d
 
     Source: Zeiler (2012), arXiv:1212.5701; torch.optim.Adadelta.
-    Shapes: parameters of any shape; gradients and buffers have that of their parameter.
-    Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
 
     Args:
         lr: factor of the steps, at least 0, or a schedule of factors.
@@ -43,9 +29,6 @@ class Adadelta(PointRule, law=adadelta):
         weight_decay: factor of the L2 penalty, at least 0.
         maximize: whether to climb, by the negated gradient.
 
-    Raises:
-        DomainError: a hyperparameter outside these bounds.
-
     >>> from dgrr.runtime.optim import Adadelta
     >>> import numpy as np
     >>> params, rule = {"w": np.ones(2)}, Adadelta(lr=0.5, eps=1.0)
@@ -53,8 +36,6 @@ class Adadelta(PointRule, law=adadelta):
     >>> params["w"].round(4)
     array([0.5233, 1.8452])
     """
-
-    shares: ClassVar[tuple[str, ...]] = ("rho",)
 
     lr: float | Schedule = 1.0
     rho: float = 0.9

@@ -1,18 +1,24 @@
 """Adafactor: squared gradients kept as a row and a column for each matrix."""
 
 from dataclasses import KW_ONLY, dataclass
-from math import inf
 from typing import Any, ClassVar
 
 from ....tape import AnyVar, DomainError, ops
 from ....tape.values.spec import Spec
 from ..rates.schedules import Schedule
-from ..scalars import number
+from ..scalars import ANY, FROM_1, number
 from .tape_rule import TapeRule, at_least, like, norm, shrunk, slope
 
 
+def _not_above_0(where: str, value: object) -> float:
+    exponent = number(where, value, ANY)
+    if exponent > 0:
+        raise DomainError(f"{where}: expected a number of at most 0, got {exponent!r}")
+    return exponent
+
+
 @dataclass(frozen=True)
-class Adafactor(TapeRule):
+class Adafactor(TapeRule, kinds={"beta2_decay": _not_above_0, "d": FROM_1}):
     """Steps divided by a root mean square that is kept as a row and a column, in little memory.
 
     One step on a parameter ``p`` with gradient ``g``; ``row`` and ``column`` are its buffers, ``t`` the step, from 1.
@@ -30,7 +36,6 @@ class Adafactor(TapeRule):
 
     Source: Shazeer and Stern (2018), arXiv:1804.04235; torch.optim.Adafactor.
     Shapes: parameters of any shape (..., M, N); ``row`` is (..., M, 1) and ``column`` (..., 1, N).
-    Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
 
     Args:
         lr: the largest relative step size, at least 0, or a schedule of them.
@@ -40,9 +45,6 @@ class Adafactor(TapeRule):
         d: the largest root mean square of a step, at least 1.
         weight_decay: how much of ``lr * p`` is taken away, at least 0.
         maximize: whether to climb, by the negated gradient.
-
-    Raises:
-        DomainError: a hyperparameter outside these bounds.
 
     >>> from dgrr.runtime.optim import Adafactor
     >>> import numpy as np
@@ -63,14 +65,6 @@ class Adafactor(TapeRule):
     weight_decay: float = 0.0
     _: KW_ONLY
     maximize: bool = False
-
-    def _checked(self, name: str, value: Any) -> Any:
-        if name == "beta2_decay":
-            exponent = number("Adafactor: beta2_decay", value, -inf)
-            if exponent > 0:
-                raise DomainError(f"Adafactor: beta2_decay: expected a number of at most 0, got {exponent!r}")
-            return exponent
-        return number("Adafactor: d", value, 1.0) if name == "d" else super()._checked(name, value)
 
     @property
     def buffers(self) -> tuple[str, ...]:

@@ -2,22 +2,9 @@
 
 from dataclasses import KW_ONLY, dataclass
 
-from ....tape.numerics.simd.operations import Number, constant, select
-from ..pointwise import PointRule, law, root, slope
+from ..laws.adagrad import adagrad
+from ..point_rule import PointRule
 from ..rates.schedules import Schedule
-
-
-@law("adagrad@1", "total")
-def adagrad(
-    p: Number, g: Number, total: Number, step: float,
-    lr: float, lr_decay: float, weight_decay: float, initial: float, eps: float, maximize: float,
-) -> tuple[Number, ...]:  # fmt: skip
-    """One step of Adagrad."""
-    g = slope(p, g, maximize, weight_decay)
-    total = total + g * g
-    size = lr / (1.0 + (step - 1.0) * lr_decay)
-    inside = select(initial != 0.0, total + constant(p, initial), total)
-    return p - constant(p, size) * (g / (root(inside) + constant(p, eps))), total
 
 
 @dataclass(frozen=True)
@@ -33,8 +20,6 @@ class Adagrad(PointRule, law=adagrad):
     PyTorch keeps the sum with ``initial`` in it.
 
     Source: Duchi, Hazan and Singer (2011); torch.optim.Adagrad.
-    Shapes: parameters of any shape; gradients and buffers have that of their parameter.
-    Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
 
     Args:
         lr: step size, at least 0, or a schedule of step sizes.
@@ -43,9 +28,6 @@ class Adagrad(PointRule, law=adagrad):
         initial: where the sum begins, at least 0 (``initial_accumulator_value`` in PyTorch).
         eps: added to the denominator, at least 0.
         maximize: whether to climb, by the negated gradient.
-
-    Raises:
-        DomainError: a hyperparameter outside these bounds.
 
     >>> from dgrr.runtime.optim import Adagrad
     >>> import numpy as np

@@ -2,22 +2,9 @@
 
 from dataclasses import KW_ONLY, dataclass
 
-from ....tape.numerics.simd.minmax import larger
-from ....tape.numerics.simd.operations import Number, constant
-from ..pointwise import PointRule, correction, law, mixed, slope
+from ..laws.adamax import adamax
+from ..point_rule import PointRule
 from ..rates.schedules import Schedule
-
-
-@law("adamax@1", "m", "largest")
-def adamax(
-    p: Number, g: Number, m: Number, largest: Number, step: float,
-    lr: float, beta1: float, beta2: float, eps: float, weight_decay: float, maximize: float,
-) -> tuple[Number, ...]:  # fmt: skip
-    """One step of Adamax."""
-    g = slope(p, g, maximize, weight_decay)
-    m = mixed(m, g, beta1)
-    largest = larger(constant(p, beta2) * largest, abs(g) + constant(p, eps))
-    return p - constant(p, lr / correction(beta1, step)) * (m / largest), m, largest
 
 
 @dataclass(frozen=True)
@@ -32,8 +19,6 @@ class Adamax(PointRule, law=adamax):
         p = p - lr / (1 - beta1 ** t) * m / largest
 
     Source: Kingma and Ba (2015), arXiv:1412.6980, section 7.1; torch.optim.Adamax.
-    Shapes: parameters of any shape; gradients and buffers have that of their parameter.
-    Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
 
     Args:
         lr: step size, at least 0, or a schedule of step sizes.
@@ -41,9 +26,6 @@ class Adamax(PointRule, law=adamax):
         eps: added to the size of the gradient, at least 0.
         weight_decay: factor of the L2 penalty, at least 0.
         maximize: whether to climb, by the negated gradient.
-
-    Raises:
-        DomainError: a hyperparameter outside these bounds.
 
     >>> from dgrr.runtime.optim import Adamax
     >>> import numpy as np

@@ -23,8 +23,6 @@ class LAMB(TapeRule):
     Norms are Euclidean, of the whole parameter.
 
     Source: You and others (2020), arXiv:1904.00962, algorithm 2, with the identity for phi; optax.lamb.
-    Shapes: parameters of any shape; gradients and buffers have that of their parameter.
-    Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
 
     Args:
         lr: step size, at least 0, or a schedule of step sizes.
@@ -32,9 +30,6 @@ class LAMB(TapeRule):
         eps: added to the denominator, at least 0.
         weight_decay: factor of the parameter in the step, at least 0.
         maximize: whether to climb, by the negated gradient.
-
-    Raises:
-        DomainError: a hyperparameter outside these bounds.
 
     >>> from dgrr.runtime.optim import LAMB
     >>> import numpy as np

@@ -2,21 +2,9 @@
 
 from dataclasses import KW_ONLY, dataclass
 
-from ....tape.numerics.simd.operations import Number, constant, select
-from ..pointwise import PointRule, law, mixed, shrunk, slope
+from ..laws.lion import lion
+from ..point_rule import PointRule
 from ..rates.schedules import Schedule
-
-
-@law("lion@1", "m")
-def lion(
-    p: Number, g: Number, m: Number, step: float,
-    lr: float, beta1: float, beta2: float, weight_decay: float, maximize: float,
-) -> tuple[Number, ...]:  # fmt: skip
-    """One step of Lion."""
-    g = slope(p, g, maximize, 0.0)
-    c, zero, one = mixed(m, g, beta1), constant(p, 0.0), constant(p, 1.0)
-    sign = select(c > zero, one, zero) - select(c < zero, one, zero)
-    return shrunk(p, lr, weight_decay) - constant(p, lr) * sign, mixed(m, g, beta2)
 
 
 @dataclass(frozen=True)
@@ -29,17 +17,12 @@ class Lion(PointRule, law=lion):
         m = beta2 * m + (1 - beta2) * g
 
     Source: Chen and others (2023), arXiv:2302.06675, algorithm 2; optax.lion.
-    Shapes: parameters of any shape; gradients and buffers have that of their parameter.
-    Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
 
     Args:
         lr: step size, at least 0, or a schedule of step sizes.
         betas: share of the momentum in the step, and decay of the momentum, each in [0, 1).
         weight_decay: how much of ``lr * p`` is taken away, at least 0.
         maximize: whether to climb, by the negated gradient.
-
-    Raises:
-        DomainError: a hyperparameter outside these bounds.
 
     >>> from dgrr.runtime.optim import Lion
     >>> import numpy as np

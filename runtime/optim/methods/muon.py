@@ -1,18 +1,22 @@
 """Muon: steps along the nearest orthogonal matrix of the momentum."""
 
 from dataclasses import KW_ONLY, dataclass
-from math import inf
 from typing import Any, ClassVar
 
 from ....base.arrays import Array, Arrays
 from ....tape import AnyVar, ShapeError
 from ..rates.schedules import Schedule
-from ..scalars import number, whole
+from ..scalars import ANY, SHARE, whole
 from .tape_rule import TapeRule, at_least, like, mixed, norm, shrunk, slope
 
 
+def _times(where: str, value: Any) -> int:
+    """A whole number, also as traces have it: a float."""
+    return whole(where, int(value) if value == int(value) else value)
+
+
 @dataclass(frozen=True)
-class Muon(TapeRule):
+class Muon(TapeRule, kinds={"momentum": SHARE, "a": ANY, "b": ANY, "c": ANY, "ns_steps": _times}):
     """Steps along a matrix that is nearly the orthogonal one nearest to the momentum. For parameters of two axes.
 
     One step on a parameter ``p`` with gradient ``g``; ``m`` is its buffer, ``X`` has no more rows than columns (it is
@@ -30,7 +34,6 @@ class Muon(TapeRule):
 
     Source: Jordan and others (2024), https://kellerjordan.github.io/posts/muon/; torch.optim.Muon.
     Shapes: parameters (rows, columns); gradients and buffers have that of their parameter.
-    Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
 
     Args:
         lr: step size, at least 0, or a schedule of step sizes.
@@ -69,9 +72,6 @@ class Muon(TapeRule):
         "match_rms",
         "maximize",
     )
-    flags: ClassVar[tuple[str, ...]] = ("nesterov", "match_rms", "maximize")
-    shares: ClassVar[tuple[str, ...]] = ("momentum",)
-
     lr: float | Schedule = 1e-3
     weight_decay: float = 0.1
     momentum: float = 0.95
@@ -84,13 +84,6 @@ class Muon(TapeRule):
     ns_steps: int = 5
     match_rms: bool = False
     maximize: bool = False
-
-    def _checked(self, name: str, value: Any) -> Any:
-        if name in ("a", "b", "c"):
-            return number(f"Muon: {name}", value, -inf)
-        if name == "ns_steps":
-            return whole("Muon: ns_steps", int(value) if value == int(value) else value)
-        return super()._checked(name, value)
 
     @property
     def buffers(self) -> tuple[str, ...]:

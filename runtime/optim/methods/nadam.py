@@ -43,9 +43,6 @@ class NAdam(TapeRule):
         decoupled: whether weight decay leaves the gradient as it is (``decoupled_weight_decay`` in PyTorch).
         maximize: whether to climb, by the negated gradient.
 
-    Raises:
-        DomainError: a hyperparameter outside these bounds.
-
     >>> from dgrr.runtime.optim import NAdam
     >>> import numpy as np
     >>> params, rule = {"w": np.ones(2)}, NAdam(lr=0.5)
@@ -65,7 +62,6 @@ class NAdam(TapeRule):
         "decoupled",
         "maximize",
     )
-    flags: ClassVar[tuple[str, ...]] = ("decoupled", "maximize")
 
     lr: float | Schedule = 2e-3
     betas: tuple[float, float] = (0.9, 0.999)

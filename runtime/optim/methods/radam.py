@@ -1,40 +1,11 @@
 """RAdam: Adam that waits until the variance of its steps is known."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
 
 from ....tape.errors import DomainError
-from ....tape.numerics.engine.numba_internals import formula
-from ....tape.numerics.simd.operations import Number, constant
-from ..pointwise import PointRule, correction, law, mixed, one_if, root, shrunk, slope
+from ..laws.radam import radam
+from ..point_rule import PointRule
 from ..rates.schedules import Schedule
-
-
-@law("radam@1", "m", "v")
-def radam(
-    p: Number, g: Number, m: Number, v: Number, step: float,
-    lr: float, beta1: float, beta2: float, eps: float, weight_decay: float, decoupled: float, maximize: float,
-) -> tuple[Number, ...]:  # fmt: skip
-    """One step of RAdam."""
-    penalty = weight_decay * (1.0 - decoupled)
-    g = slope(p, g, maximize, penalty)
-    p = shrunk(p, lr, weight_decay * decoupled)
-    m, v = mixed(m, g, beta1), mixed(v, g * g, beta2)
-    known, factor = certainty(beta2, step)
-    size = lr / correction(beta1, step)
-    divided = constant(p, size * factor * known) / (root(v) + constant(p, eps))
-    return p - (divided + constant(p, size * (1.0 - known))) * m, m, v
-
-
-@formula
-def certainty(beta2: Any, step: Any) -> Any:
-    """Whether the variance is known, as 1 or 0, and what the step is multiplied by then."""
-    c2, last = correction(beta2, step), 2.0 / (1.0 - beta2) - 1.0
-    rho = last - 2.0 * step * (1.0 - c2) / c2
-    known = one_if(rho > 5.0)
-    rho = known * rho + (1.0 - known) * 5.0
-    share = (rho - 4.0) * (rho - 2.0) * last / ((last - 4.0) * (last - 2.0) * rho)
-    return known, root(share * c2)
 
 
 @dataclass(frozen=True)
@@ -53,8 +24,6 @@ class RAdam(PointRule, law=radam):
         p = p - lr / c1 * m * (r * sqrt(c2) / (sqrt(v) + eps) if rho > 5 else 1)
 
     Source: Liu and others (2020), arXiv:1908.03265; torch.optim.RAdam.
-    Shapes: parameters of any shape; gradients and buffers have that of their parameter.
-    Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
 
     Args:
         lr: step size, at least 0, or a schedule of step sizes.
@@ -64,9 +33,6 @@ class RAdam(PointRule, law=radam):
         decoupled: whether weight decay leaves the gradient as it is (``decoupled_weight_decay`` in PyTorch).
         maximize: whether to climb, by the negated gradient.
 
-    Raises:
-        DomainError: a hyperparameter outside these bounds.
-
     >>> from dgrr.runtime.optim import RAdam
     >>> import numpy as np
     >>> params, rule = {"w": np.ones(2)}, RAdam(lr=0.5)
@@ -74,8 +40,6 @@ class RAdam(PointRule, law=radam):
     >>> params["w"].round(4)
     array([0.5, 2. ])
     """
-
-    flags: ClassVar[tuple[str, ...]] = ("decoupled", "maximize")
 
     lr: float | Schedule = 1e-3
     betas: tuple[float, float] = (0.9, 0.999)

@@ -1,70 +1,18 @@
 """RMSprop: steps divided by the root of a running mean of squared gradients."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
 
-from ....tape.numerics.engine.numba_internals import formula
-from ....tape.numerics.simd.operations import Number, constant
-from ..pointwise import PointLaw, PointRule, law, mixed, root, slope
+from ..laws.rmsprop import rmsprop, rmsprop_centered, rmsprop_centered_momentum, rmsprop_momentum
+from ..point_rule import PointRule
+from ..pointwise import PointLaw
 from ..rates.schedules import Schedule
-
-Numbers = tuple[Number, ...]
-
-
-@formula
-def divided(g: Number, variance: Number, eps: float) -> Number:
-    """A gradient over the root of its variance."""
-    return g / (root(variance) + constant(g, eps))
-
-
-@law("rmsprop@1", "square")
-def rmsprop(
-    p: Number, g: Number, square: Number, step: float,
-    lr: float, alpha: float, eps: float, weight_decay: float, momentum: float, centered: float, maximize: float,
-) -> Numbers:  # fmt: skip
-    """One step of RMSprop."""
-    g = slope(p, g, maximize, weight_decay)
-    square = mixed(square, g * g, alpha)
-    return p - constant(p, lr) * divided(g, square, eps), square
-
-
-@law("rmsprop@1", "square", "momentum")
-def rmsprop_momentum(
-    p: Number, g: Number, square: Number, b: Number, step: float,
-    lr: float, alpha: float, eps: float, weight_decay: float, momentum: float, centered: float, maximize: float,
-) -> Numbers:  # fmt: skip
-    """One step of RMSprop with momentum."""
-    g = slope(p, g, maximize, weight_decay)
-    square = mixed(square, g * g, alpha)
-    b = constant(p, momentum) * b + divided(g, square, eps)
-    return p - constant(p, lr) * b, square, b
-
-
-@law("rmsprop@1", "square", "mean")
-def rmsprop_centered(
-    p: Number, g: Number, square: Number, mean: Number, step: float,
-    lr: float, alpha: float, eps: float, weight_decay: float, momentum: float, centered: float, maximize: float,
-) -> Numbers:  # fmt: skip
-    """One step of RMSprop around the mean."""
-    g = slope(p, g, maximize, weight_decay)
-    square, mean = mixed(square, g * g, alpha), mixed(mean, g, alpha)
-    return p - constant(p, lr) * divided(g, square - mean * mean, eps), square, mean
-
-
-@law("rmsprop@1", "square", "mean", "momentum")
-def rmsprop_centered_momentum(
-    p: Number, g: Number, square: Number, mean: Number, b: Number, step: float,
-    lr: float, alpha: float, eps: float, weight_decay: float, momentum: float, centered: float, maximize: float,
-) -> Numbers:  # fmt: skip
-    """One step of RMSprop around the mean, with momentum."""
-    g = slope(p, g, maximize, weight_decay)
-    square, mean = mixed(square, g * g, alpha), mixed(mean, g, alpha)
-    b = constant(p, momentum) * b + divided(g, square - mean * mean, eps)
-    return p - constant(p, lr) * b, square, mean, b
+from ..scalars import SHARE
 
 
 @dataclass(frozen=True)
-class RMSprop(PointRule, law=rmsprop):
+class RMSprop(
+    PointRule, law=(rmsprop, rmsprop_momentum, rmsprop_centered, rmsprop_centered_momentum), kinds={"alpha": SHARE}
+):
     """Steps divided by the root of a running mean of squared gradients.
 
     One step on a parameter ``p`` with gradient ``g``; ``square``, ``mean`` and ``momentum`` are its buffers::
@@ -77,8 +25,6 @@ class RMSprop(PointRule, law=rmsprop):
         p = p - lr * b                                                  # g / root in place of b without
 
     Source: Tieleman and Hinton (2012), lecture 6.5; Graves (2013), arXiv:1308.0850, centered; torch.optim.RMSprop.
-    Shapes: parameters of any shape; gradients and buffers have that of their parameter.
-    Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
 
     Args:
         lr: step size, at least 0, or a schedule of step sizes.
@@ -89,9 +35,6 @@ class RMSprop(PointRule, law=rmsprop):
         centered: whether to subtract the square of the running mean of gradients.
         maximize: whether to climb, by the negated gradient.
 
-    Raises:
-        DomainError: a hyperparameter outside these bounds.
-
     >>> from dgrr.runtime.optim import RMSprop
     >>> import numpy as np
     >>> params, rule = {"w": np.ones(2)}, RMSprop(lr=0.5, alpha=0.75)
@@ -99,9 +42,6 @@ class RMSprop(PointRule, law=rmsprop):
     >>> params["w"].round(4)
     array([0., 2.])
     """
-
-    flags: ClassVar[tuple[str, ...]] = ("centered", "maximize")
-    shares: ClassVar[tuple[str, ...]] = ("alpha",)
 
     lr: float | Schedule = 1e-2
     alpha: float = 0.99
@@ -115,6 +55,4 @@ class RMSprop(PointRule, law=rmsprop):
     @property
     def chosen(self) -> PointLaw:
         """The law with the buffers that the flags ask for."""
-        if self.centered:
-            return rmsprop_centered_momentum if self.momentum else rmsprop_centered
-        return rmsprop_momentum if self.momentum else rmsprop
+        return self.laws[2 * self.centered + (self.momentum != 0)]

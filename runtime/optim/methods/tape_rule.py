@@ -4,11 +4,11 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ....tape import AnyVar, ops
 from ....tape.values.spec import Spec
 from ..fields import FieldRule
+from ..in_ops import in_ops
+from ..laws import formulas
 from ..ops_law import OpsLaw
 
 
@@ -34,30 +34,24 @@ class TapeRule(FieldRule):
         return OpsLaw(self._title, self.update, self.buffers, ("lr",), counts=True, precise=True, shapes=self.kept)
 
 
+mixed, correction = in_ops(formulas.mixed), in_ops(formulas.correction)
+"""The formulas of averages, in ops."""
+
+
 def slope(p: AnyVar, g: AnyVar, *, maximize: bool, weight_decay: float = 0.0) -> AnyVar:
-    """The gradient of what is made small, with an L2 penalty."""
+    """The gradient of what is made small, with an L2 penalty: `formulas.slope`, without the nodes not selected."""
     g = -g if maximize else g
     return g + weight_decay * p if weight_decay else g
 
 
-def mixed(old: AnyVar, new: AnyVar, share: float) -> AnyVar:
-    """A running average after a new value: ``share * old + (1 - share) * new``."""
-    return share * old + (1.0 - share) * new
-
-
-def correction(beta: float, step: AnyVar) -> AnyVar:
-    """``1 - beta ** step`` in float64, as ``-expm1(step * log(beta))``."""
-    return -ops.expm1(step * ops.log(step.tape.const(np.array(beta))))
+def shrunk(p: AnyVar, lr: AnyVar, weight_decay: float) -> AnyVar:
+    """The parameter after decoupled weight decay: `formulas.shrunk`, likewise."""
+    return like(p, 1.0 - lr * weight_decay) * p if weight_decay else p
 
 
 def like(p: AnyVar, value: AnyVar) -> AnyVar:
     """A float64 scalar rounded once to the dtype of a parameter."""
     return ops.cast(value, p.dtype)
-
-
-def shrunk(p: AnyVar, lr: AnyVar, weight_decay: float) -> AnyVar:
-    """The parameter after decoupled weight decay: ``(1 - lr * weight_decay) * p``."""
-    return like(p, 1.0 - lr * weight_decay) * p if weight_decay else p
 
 
 def at_least(x: AnyVar, low: float) -> AnyVar:

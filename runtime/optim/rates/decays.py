@@ -1,29 +1,22 @@
 """Schedules along a curve: exponential, polynomial, linear."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from ....tape import AnyVar, ops
-from ..scalars import fraction, number, whole
-from .kernels import STEP_DECAY
-from .schedules import Checks, Form, FusedSchedule
-from .tape_schedules import TapeSchedule, share
+from ....tape.record.kinds.values import NOT_NEGATIVE
+from ..scalars import fraction, whole
+from .formulas import exponential, linear, polynomial_decay
+from .schedules import Schedule
 
 
 @dataclass(frozen=True)
-class Exponential(FusedSchedule):
+class Exponential(Schedule, formula=exponential, kinds={"lr": NOT_NEGATIVE, "factor": fraction}):
     """The rate times a factor after every step: ``lr * factor ** count``.
 
     Source: torch.optim.lr_scheduler.ExponentialLR.
-    Shapes: a number for a count.
-    Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
 
     Args:
         lr: the first rate, at least 0.
         factor: in [0, 1] (``gamma`` in PyTorch).
-
-    Raises:
-        DomainError: an argument outside these bounds.
 
     >>> from dgrr.runtime.optim import Exponential
     >>> schedule = Exponential(1.0, factor=0.5)
@@ -34,32 +27,25 @@ class Exponential(FusedSchedule):
     lr: float
     factor: float
 
-    checks: ClassVar[Checks] = {"lr": number, "factor": fraction}
-
-    @property
-    def _form(self) -> Form:
-        return Form(STEP_DECAY, 1, (self.lr, self.factor))
-
 
 @dataclass(frozen=True)
-class Polynomial(TapeSchedule):
+class Polynomial(
+    Schedule,
+    formula=polynomial_decay,
+    kinds={"lr": NOT_NEGATIVE, "steps": whole, "power": NOT_NEGATIVE, "final": NOT_NEGATIVE},
+):
     """From ``lr`` to ``final`` along a power of the share that is left::
 
         u = min(count, steps) / steps
         final + (lr - final) * (1 - u) ** power
 
     Source: torch.optim.lr_scheduler.PolynomialLR; optax.polynomial_schedule.
-    Shapes: a number for a count.
-    Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
 
     Args:
         lr: the first rate, at least 0.
         steps: the count at which ``final`` is reached, at least 1 (``total_iters`` in PyTorch).
         power: at least 0.
         final: the last rate, at least 0.
-
-    Raises:
-        DomainError: an argument outside these bounds.
 
     >>> from dgrr.runtime.optim import Polynomial
     >>> schedule = Polynomial(1.0, steps=4, power=2.0)
@@ -72,32 +58,20 @@ class Polynomial(TapeSchedule):
     power: float = 1.0
     final: float = 0.0
 
-    checks: ClassVar[Checks] = {"lr": number, "steps": whole, "power": number, "final": number}
-
-    def rate(self, count: AnyVar) -> AnyVar:
-        """The formula above."""
-        left = 1.0 - share(count, self.steps)
-        return self.final + (self.lr - self.final) * ops.power(left, self.power)
-
 
 @dataclass(frozen=True)
-class Linear(TapeSchedule):
+class Linear(Schedule, formula=linear, kinds={"lr": NOT_NEGATIVE, "steps": whole, "final": NOT_NEGATIVE}):
     """From ``lr`` to ``final`` along a line, up or down::
 
         u = min(count, steps) / steps
         lr * (1 - u) + final * u
 
     Source: torch.optim.lr_scheduler.LinearLR; optax.linear_schedule.
-    Shapes: a number for a count.
-    Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
 
     Args:
         lr: the first rate, at least 0.
         steps: the count at which ``final`` is reached, at least 1.
         final: the last rate, at least 0.
-
-    Raises:
-        DomainError: an argument outside these bounds.
 
     >>> from dgrr.runtime.optim import Linear
     >>> schedule = Linear(1.0, steps=4, final=2.0)
@@ -108,10 +82,3 @@ class Linear(TapeSchedule):
     lr: float
     steps: int
     final: float = 0.0
-
-    checks: ClassVar[Checks] = {"lr": number, "steps": whole, "final": number}
-
-    def rate(self, count: AnyVar) -> AnyVar:
-        """The formula above."""
-        u = share(count, self.steps)
-        return self.lr * (1.0 - u) + self.final * u

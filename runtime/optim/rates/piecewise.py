@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from math import pi
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from ....base.arrays import Array
 from ....tape import AnyVar, DomainError, ops
+from ....tape.record.kinds.values import NOT_NEGATIVE
 from ..scalars import fraction, number, whole
-from .schedules import Checks, Schedule, ScheduleNodes, Vector
-from .tape_schedules import TapeSchedule, plain
+from .functions import plain
+from .schedules import Schedule, ScheduleNodes, Vector
 
 
 def rising(where: str, given: Any) -> tuple[int, ...]:
@@ -34,7 +35,7 @@ def _rates(where: str, given: Any) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True)
-class CosineRestarts(TapeSchedule):
+class CosineRestarts(Schedule, kinds={"lr": NOT_NEGATIVE, "steps": whole, "longer": whole, "final": NOT_NEGATIVE}):
     """`Cosine` again and again, each time ``longer`` times as long::
 
         lr * w + final * (1 - w)        with w = 0.5 * (1 + cos(pi * u))
@@ -42,17 +43,12 @@ class CosineRestarts(TapeSchedule):
     at the share ``u`` of the period that is done.
 
     Source: Loshchilov and Hutter (2017), arXiv:1608.03983; torch.optim.lr_scheduler.CosineAnnealingWarmRestarts.
-    Shapes: a number for a count.
-    Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
 
     Args:
         lr: the rate at which each period begins, at least 0.
         steps: of the first period, at least 1 (``T_0`` in PyTorch).
         longer: a whole number of at least 1 (``T_mult`` in PyTorch).
         final: the rate that each period tends to, at least 0 (``eta_min`` in PyTorch).
-
-    Raises:
-        DomainError: an argument outside these bounds.
 
     >>> from dgrr.runtime.optim import CosineRestarts
     >>> schedule = CosineRestarts(1.0, steps=2, longer=2)
@@ -64,8 +60,6 @@ class CosineRestarts(TapeSchedule):
     steps: int
     longer: int = 1
     final: float = 0.0
-
-    checks: ClassVar[Checks] = {"lr": number, "steps": whole, "longer": whole, "final": number}
 
     def rate(self, count: AnyVar) -> AnyVar:
         """The formula above."""
@@ -85,20 +79,15 @@ class CosineRestarts(TapeSchedule):
 
 
 @dataclass(frozen=True)
-class MultiStep(TapeSchedule):
+class MultiStep(Schedule, kinds={"lr": NOT_NEGATIVE, "at": rising, "factor": fraction}):
     """The rate times a factor at each of some counts: ``lr * factor ** k`` behind ``k`` of them.
 
     Source: torch.optim.lr_scheduler.MultiStepLR.
-    Shapes: a number for a count.
-    Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
 
     Args:
         lr: the first rate, at least 0.
         at: counts, in rising order (``milestones`` in PyTorch).
         factor: in [0, 1] (``gamma`` in PyTorch).
-
-    Raises:
-        DomainError: an argument outside these bounds.
 
     >>> from dgrr.runtime.optim import MultiStep
     >>> schedule = MultiStep(1.0, at=[2, 5], factor=0.5)
@@ -110,8 +99,6 @@ class MultiStep(TapeSchedule):
     at: Sequence[int]
     factor: float
 
-    checks: ClassVar[Checks] = {"lr": number, "at": rising, "factor": fraction}
-
     def rate(self, count: AnyVar) -> AnyVar:
         """The rates are computed before, one product after the other."""
         rates = [self.lr]
@@ -121,12 +108,10 @@ class MultiStep(TapeSchedule):
 
 
 @dataclass(frozen=True)
-class Table(TapeSchedule):
+class Table(Schedule, kinds={"rates": _rates}):
     """The rates of all counts, one by one; behind the last it stays.
 
     Source: optax.piecewise_constant_schedule, at every count.
-    Shapes: a number for a count.
-    Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
 
     Args:
         rates: numbers of at least 0, one or more.
@@ -142,8 +127,6 @@ class Table(TapeSchedule):
 
     rates: Sequence[float]
 
-    checks: ClassVar[Checks] = {"rates": _rates}
-
     def rate(self, count: AnyVar) -> AnyVar:
         """The rate at the count."""
         return picked(self.rates, ops.minimum(count, plain(float(len(self.rates) - 1))))
@@ -156,8 +139,6 @@ class Joined(Schedule):
     Each has the bits that it has alone.
 
     Source: torch.optim.lr_scheduler.SequentialLR; optax.join_schedules.
-    Shapes: a number for a count.
-    Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
 
     Args:
         schedules: any, two or more.

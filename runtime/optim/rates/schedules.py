@@ -6,33 +6,36 @@ the same on every machine, eagerly and inside a captured plan. The formulas are 
 `cospi`.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, ClassVar, Protocol, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from ....base.arrays import Array
-from ....tape import AnyVar, DomainError
+from ....tape import AnyVar, DomainError, Tape, ops
 from ....tape.numerics.engine.kernel import Kernel
 from ....tape.numerics.engine.launch import Words, launch
+from ....tape.record.kinds.values import NOT_NEGATIVE
 from ..arrays import prepared_words
-from ..scalars import fraction, number, whole
-from .kernels import CONSTANT, COSINE, HYPER, NUMBERS, ONE_CYCLE, STEP_DECAY, learning_rate
+from ..in_ops import in_ops
+from ..known import HYPER
+from ..scalars import FROM_1, SHARE, Checked, fraction, whole
+from ..state_ops import FLOAT64, STATE_OPS, StateOp, first
+from .formulas import cosine, one_cycle, step_decay, unchanged
+from .rated import Rate, warmed
 
 Vector: TypeAlias = npt.NDArray[np.float64]
-
-FLOAT64 = np.dtype(np.float64)
 
 
 class ScheduleNodes(Protocol):
     """What a schedule asks of the graph of a captured step; numbers are ids of values."""
 
-    def learning_rate(self, schedule: "FusedSchedule", base: int, step: int) -> int:
-        """The hyperparameters ``base`` with the rate of update ``step``, by the kernel of schedules."""
+    def learning_rate(self, schedule: "Schedule", base: int, step: int) -> int:
+        """The hyperparameters ``base`` with the rate of update ``step``, by the kernel of the schedule."""
         ...
 
     def by_ops(self, function: Callable[..., AnyVar], inputs: Sequence[int]) -> int:
@@ -40,27 +43,34 @@ class ScheduleNodes(Protocol):
         ...
 
 
-Checks: TypeAlias = Mapping[str, Callable[[str, Any], Any]]
-"""Name of a field → ``check(where, value)``, which gives the value in plain form or raises DomainError."""
+class Schedule(Checked):
+    """A learning rate as a function of the count of updates done before.
 
+    Its rate is a formula, ``class Linear(Schedule, formula=linear)``, which takes the count and the fields, or it is
+    written in ops, as its method `rate`.
 
-class Schedule(ABC):
-    """A learning rate as a function of the count of updates done before."""
+    Shapes: a number for a count.
+    Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
 
-    checks: ClassVar[Checks] = {}
-    """What each field that a schedule is made of has to be."""
+    Raises:
+        DomainError: an argument outside these bounds.
+    """
+
+    _formula: ClassVar[Rate | None] = None
+
+    def __init_subclass__(cls, formula: Rate | None = None, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if formula is not None:
+            cls._formula = formula
+            op = StateOp(formula.kernel, fresh=first, sized=None, inputs=3, reference=formula.reference)
+            STATE_OPS[formula.kernel.name] = op
 
     def __post_init__(self) -> None:
-        for name, check in self.checks.items():
-            object.__setattr__(self, name, check(f"{type(self).__name__}: {name}", getattr(self, name)))
-
-    @abstractmethod
-    def hyper(self, base: Vector, step: Array) -> Vector:
-        """``base`` (5 or more) with the rate of update ``step`` (int64, from 1) as its first element; a new array."""
-
-    @abstractmethod
-    def graph(self, nodes: ScheduleNodes, base: int, step: int) -> int:
-        """The same in a captured step: ids of the hyperparameters, of ``step``, and of the result."""
+        super().__post_init__()
+        own, count = [field.name for field in fields(cast(Any, self))], self._formula.takes if self._formula else 0
+        if self._formula and len(own) != count:
+            expected = f"expected a field for each number of its formula, {count} of them"
+            raise DomainError(f"{type(self).__name__}: {expected}, got {', '.join(own) or 'none'}")
 
     def __call__(self, count: int) -> float:
         """The rate of the update before which ``count`` updates were done.
@@ -70,73 +80,108 @@ class Schedule(ABC):
         done = whole(f"{type(self).__name__}: count", count, low=0)
         return float(self.hyper(np.zeros(HYPER), np.array(done + 1, np.int64))[0])
 
-
-class Form(NamedTuple):
-    """What the kernel knows of a schedule, warm-ups apart."""
-
-    kind: int
-    whole: int
-    numbers: tuple[float, ...]
-
-
-class FusedSchedule(Schedule):
-    """A schedule that one kernel computes."""
-
-    kernel: ClassVar[Kernel] = learning_rate
-    """What computes the rate; its table is ``(out, base, numbers, step)``, its words are `ints`."""
+    # ------------------------------------------------------------------ as a formula
 
     @property
-    @abstractmethod
-    def _form(self) -> Form:
-        """The kind of the schedule, or of the one within warm-ups, and its numbers."""
+    def formula(self) -> Rate | None:
+        """What computes the rate, within warm-ups; None for a schedule that is written in ops."""
+        return self._within[0]._formula
 
-    def _warm_ups(self) -> "Iterator[WarmUp]":
-        """The warm-ups around the schedule, the outermost first."""
-        yield from ()
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel of the formula; its table is ``(out, base, numbers, step)``, its words are `ints`."""
+        return cast(Rate, self.formula).kernel
+
+    @property
+    def _within(self) -> "tuple[Schedule, list[WarmUp]]":
+        """The schedule within its warm-ups, and these, the outermost first."""
+        return self, []
+
+    @property
+    def _begins(self) -> list[int]:
+        """The counts at which the warm-ups begin, the outermost first, then that of the schedule within."""
+        return [0, *accumulate(warm_up.steps for warm_up in self._within[1])]
 
     @property
     def ints(self) -> Words:
         """The words of the kernel's call."""
-        kind, count, _ = self._form
-        begin, spans = 0, list[tuple[int, int]]()
-        for warm_up in self._warm_ups():
-            spans.append((begin, warm_up.steps))
-            begin += warm_up.steps
-        return prepared_words(kind, count, begin, len(spans), *(n for span in reversed(spans) for n in span))
+        *begins, begin = self._begins
+        spans = zip(begins, self._within[1], strict=True)
+        words = [n for at, warm_up in reversed([*spans]) for n in (at, warm_up.steps)]
+        return prepared_words(begin, len(begins), *words)
 
     @cached_property
     def numbers(self) -> Vector:
         """The numbers of the kernel's call, read-only."""
-        starts = [warm_up.start for warm_up in self._warm_ups()]
-        own = self._form.numbers
-        vector = np.array([*own, *[0.0] * (NUMBERS - len(own)), *reversed(starts)])
+        schedule, warm_ups = self._within
+        own = [float(getattr(schedule, field.name)) for field in fields(cast(Any, schedule))]
+        vector = np.array([*own, *[warm_up.start for warm_up in reversed(warm_ups)]])
         vector.flags.writeable = False
         return vector
 
+    # ------------------------------------------------------------------ in ops
+
+    def rate(self, count: AnyVar) -> AnyVar:
+        """The rate after so many updates, in ops: two float64 Vars without axes.
+
+        Raises DomainError for a formula of operations that no op has, such as a fused multiply-add.
+        """
+        schedule, warm_ups = self._within
+        if schedule._formula is None:
+            raise DomainError(f"{self!r}: expected a formula, or a method rate of its own that is written in ops")
+        *begins, begin = self._begins
+        numbers = self.numbers.tolist()
+        made = in_ops(schedule._formula.formula)(_since(count, begin), *numbers[: schedule._formula.takes])
+        for at, warm_up in reversed([*zip(begins, warm_ups, strict=True)]):
+            made = in_ops(warmed)(made, _since(count, at), float(warm_up.steps), warm_up.start)
+        return cast(AnyVar, made if hasattr(made, "tape") else count.tape.const(np.array(made)))
+
+    def _rate(self, step: AnyVar) -> AnyVar:
+        """The rate of an update, if what a function of users has returned is one."""
+        rate: Any = self.rate(ops.cast(step, "float64") - 1.0)
+        value = getattr(rate, "value", None)
+        if value is None or value.sizes != () or rate.dtype != FLOAT64:
+            given = f"{rate.dtype} of shape {value.sizes}" if value is not None else repr(rate)
+            raise DomainError(f"{self!r}: expected a float64 without axes, computed by ops from the count, got {given}")
+        return cast(AnyVar, rate)
+
+    # ------------------------------------------------------------------ where it runs
+
     def hyper(self, base: Vector, step: Array) -> Vector:
-        """As `Schedule.hyper`."""
+        """``base`` (5 or more) with the rate of update ``step`` (int64, from 1) as its first element; a new array."""
         out, step = base.copy(), np.asarray(step)  # of a bare number the kernel would read nothing
-        launch(self.kernel, FLOAT64, self.ints, (out, base, self.numbers, step), 0)
+        if self.formula is not None:
+            launch(self.kernel, FLOAT64, self.ints, (out, base, self.numbers, step), 0)
+        else:
+            out[0] = self._rate(Tape[Any]().const(step)).item()
         return out
 
     def graph(self, nodes: ScheduleNodes, base: int, step: int) -> int:
-        """As `Schedule.graph`."""
-        return nodes.learning_rate(self, base, step)
+        """The same in a captured step: ids of the hyperparameters, of ``step``, and of the result."""
+        if self.formula is not None:
+            return nodes.learning_rate(self, base, step)
+
+        def replaced(base: AnyVar, step: AnyVar) -> AnyVar:
+            rate = ops.broadcast_to(self._rate(step), base.value.sizes)
+            return ops.where(base.tape.const(np.arange(base.value.size) == 0), rate, base)
+
+        return nodes.by_ops(replaced, [base, step])
+
+
+def _since(count: AnyVar, begin: int) -> AnyVar:
+    """The count from a later beginning on; 0 before it."""
+    zero: Any = 0.0
+    return ops.maximum(count - float(begin), zero)
 
 
 @dataclass(frozen=True)
-class Constant(FusedSchedule):
+class Constant(Schedule, formula=unchanged, kinds={"lr": NOT_NEGATIVE}):
     """The same rate at every count, for example under a `WarmUp`.
 
     Source: optax.constant_schedule.
-    Shapes: a number for a count.
-    Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
 
     Args:
         lr: the rate, at least 0.
-
-    Raises:
-        DomainError: an argument outside these bounds.
 
     >>> from dgrr.runtime.optim import Constant
     >>> Constant(0.5)(1000)
@@ -145,30 +190,19 @@ class Constant(FusedSchedule):
 
     lr: float
 
-    checks: ClassVar[Checks] = {"lr": number}
-
-    @property
-    def _form(self) -> Form:
-        return Form(CONSTANT, 0, (self.lr,))
-
 
 @dataclass(frozen=True)
-class StepDecay(FusedSchedule):
+class StepDecay(Schedule, formula=step_decay, kinds={"lr": NOT_NEGATIVE, "every": whole, "factor": fraction}):
     """The rate times a factor after every so many steps::
 
         lr * factor ** (count // every)
 
     Source: torch.optim.lr_scheduler.StepLR.
-    Shapes: a number for a count.
-    Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
 
     Args:
         lr: the first rate, at least 0.
         every: steps between two decays, at least 1 (``step_size`` in PyTorch).
         factor: what the rate is multiplied by, in [0, 1] (``gamma`` in PyTorch).
-
-    Raises:
-        DomainError: an argument outside these bounds.
 
     >>> from dgrr.runtime.optim import StepDecay
     >>> schedule = StepDecay(1.0, every=10, factor=0.5)
@@ -180,15 +214,9 @@ class StepDecay(FusedSchedule):
     every: int
     factor: float
 
-    checks: ClassVar[Checks] = {"lr": number, "every": whole, "factor": fraction}
-
-    @property
-    def _form(self) -> Form:
-        return Form(STEP_DECAY, self.every, (self.lr, self.factor))
-
 
 @dataclass(frozen=True)
-class Cosine(FusedSchedule):
+class Cosine(Schedule, formula=cosine, kinds={"lr": NOT_NEGATIVE, "steps": whole, "final": NOT_NEGATIVE}):
     """From ``lr`` to ``final`` along half a cosine::
 
         u = min(count, steps) / steps
@@ -199,16 +227,11 @@ class Cosine(FusedSchedule):
     here, optax.cosine_decay_schedule's stays).
 
     Source: Loshchilov and Hutter (2017), arXiv:1608.03983; torch.optim.lr_scheduler.CosineAnnealingLR.
-    Shapes: a number for a count.
-    Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
 
     Args:
         lr: the first rate, at least 0.
         steps: the count at which ``final`` is reached, at least 1 (``T_max`` in PyTorch).
         final: the last rate, at least 0 (``eta_min`` in PyTorch).
-
-    Raises:
-        DomainError: an argument outside these bounds.
 
     >>> from dgrr.runtime.optim import Cosine
     >>> schedule = Cosine(1.0, steps=10)
@@ -220,15 +243,19 @@ class Cosine(FusedSchedule):
     steps: int
     final: float = 0.0
 
-    checks: ClassVar[Checks] = {"lr": number, "steps": whole, "final": number}
-
-    @property
-    def _form(self) -> Form:
-        return Form(COSINE, self.steps, (self.lr, self.final))
-
 
 @dataclass(frozen=True)
-class OneCycle(FusedSchedule):
+class OneCycle(
+    Schedule,
+    formula=one_cycle,
+    kinds={
+        "max_lr": NOT_NEGATIVE,
+        "steps": whole,
+        "warmup_share": SHARE,
+        "div": FROM_1,
+        "final_div": FROM_1,
+    },
+):
     """Up to ``max_lr`` and down to almost nothing, both along half a cosine::
 
         first = max_lr / div;  final = first / final_div
@@ -241,8 +268,6 @@ class OneCycle(FusedSchedule):
     between two counts. From count ``steps - 1`` on the rate stays ``final``, where PyTorch raises an error.
 
     Source: Smith and Topin (2018), arXiv:1708.07120; torch.optim.lr_scheduler.OneCycleLR with cosines.
-    Shapes: a number for a count.
-    Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
 
     Args:
         max_lr: the highest rate, at least 0.
@@ -250,9 +275,6 @@ class OneCycle(FusedSchedule):
         warmup_share: the share of the cycle that rises, in [0, 1) (``pct_start`` in PyTorch).
         div: ``max_lr`` over the first rate, at least 1 (``div_factor`` in PyTorch).
         final_div: the first rate over the last, at least 1 (``final_div_factor`` in PyTorch).
-
-    Raises:
-        DomainError: an argument outside these bounds.
 
     >>> from dgrr.runtime.optim import OneCycle
     >>> schedule = OneCycle(1.0, steps=10, div=4, final_div=2)
@@ -266,23 +288,10 @@ class OneCycle(FusedSchedule):
     div: float = 25.0
     final_div: float = 1e4
 
-    checks: ClassVar[Checks] = {
-        "max_lr": number,
-        "steps": whole,
-        "warmup_share": partial(number, below=1.0),
-        "div": partial(number, low=1.0),
-        "final_div": partial(number, low=1.0),
-    }
 
-    @property
-    def _form(self) -> Form:
-        first, peak = self.max_lr / self.div, self.warmup_share * self.steps - 1.0
-        return Form(ONE_CYCLE, self.steps - 1, (first, self.max_lr, first / self.final_div, peak))
-
-
-def _fused(where: str, value: object) -> FusedSchedule:
-    """``value`` if the kernel computes it, else DomainError."""
-    if isinstance(value, FusedSchedule):
+def _of_formula(where: str, value: object) -> Schedule:
+    """``value`` if a formula computes it, else DomainError."""
+    if isinstance(value, Schedule) and value.formula is not None:
         return value
     cure = ""
     if isinstance(value, Schedule):
@@ -291,7 +300,7 @@ def _fused(where: str, value: object) -> FusedSchedule:
 
 
 @dataclass(frozen=True)
-class WarmUp(FusedSchedule):
+class WarmUp(Schedule, kinds={"schedule": _of_formula, "steps": whole, "start": fraction}):
     """A linear rise to the first rate of another schedule, which begins after it::
 
         count < steps:  schedule(0) * (start + (1 - start) * count / steps)
@@ -301,16 +310,11 @@ class WarmUp(FusedSchedule):
 
     Source: Goyal and others (2017), arXiv:1706.02677; torch.optim.lr_scheduler.SequentialLR of a LinearLR and the
         schedule; optax.warmup_cosine_decay_schedule.
-    Shapes: a number for a count.
-    Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
 
     Args:
-        schedule: what follows: one of the kernel, as `Cosine`; others follow a rise in `Joined`.
+        schedule: what follows: one of a formula, as `Cosine`; others follow a rise in `Joined`.
         steps: steps of the rise, at least 1 (``total_iters`` in PyTorch's LinearLR).
         start: the share of the rate at count 0, in [0, 1] (``start_factor`` in PyTorch's LinearLR).
-
-    Raises:
-        DomainError: an argument outside these bounds.
 
     >>> from dgrr.runtime.optim import Cosine, WarmUp
     >>> schedule = WarmUp(Cosine(1.0, steps=10), steps=4)
@@ -318,16 +322,11 @@ class WarmUp(FusedSchedule):
     [0.0, 0.25, 1.0, 0.5, 0.0]
     """
 
-    schedule: FusedSchedule
+    schedule: Schedule
     steps: int
     start: float = 0.0
 
-    checks: ClassVar[Checks] = {"schedule": _fused, "steps": whole, "start": fraction}
-
     @property
-    def _form(self) -> Form:
-        return self.schedule._form
-
-    def _warm_ups(self) -> "Iterator[WarmUp]":
-        yield self
-        yield from self.schedule._warm_ups()
+    def _within(self) -> "tuple[Schedule, list[WarmUp]]":
+        schedule, warm_ups = self.schedule._within
+        return schedule, [self, *warm_ups]

@@ -6,8 +6,28 @@ from typing import Any
 import numpy as np
 
 from dgrr.runtime.optim import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, Lion, RAdam, RMSprop
-from dgrr.runtime.optim.methods.tape_rule import correction, like, mixed, shrunk, slope
 from dgrr.tape import ops
+
+
+def slope(p: Any, g: Any, *, maximize: bool, weight_decay: float = 0.0) -> Any:
+    g = -g if maximize else g
+    return g + weight_decay * p if weight_decay else g
+
+
+def mixed(old: Any, new: Any, share: float) -> Any:
+    return share * old + (1.0 - share) * new
+
+
+def correction(beta: float, step: Any) -> Any:
+    return -ops.expm1(step * ops.log(step.tape.const(np.array(beta))))
+
+
+def like(p: Any, value: Any) -> Any:
+    return ops.cast(value, p.dtype)
+
+
+def shrunk(p: Any, lr: Any, weight_decay: float) -> Any:
+    return like(p, 1.0 - lr * weight_decay) * p if weight_decay else p
 
 
 def lion(rule: Any, p: Any, g: Any, m: Any, *, lr: Any, step: Any) -> Any:
@@ -72,21 +92,46 @@ def _certainty(beta2: float, step: Any) -> tuple[Any, Any]:
 
 
 def sgd(rule: Any, p: Any, g: Any, *buffers: Any, lr: Any, step: Any) -> Any:
-    g = slope(p, g, maximize=True, weight_decay=rule.weight_decay)
+    g = slope(p, g, maximize=rule.maximize, weight_decay=rule.weight_decay)
     if not buffers:
         return p - like(p, lr) * g
-    begins = like(p, ops.cast(step < 1.5, "float64"))
-    b = begins * g + (1.0 - begins) * (rule.momentum * buffers[0] + (1.0 - rule.dampening) * g)
+    b = rule.momentum * buffers[0] + (1.0 - rule.dampening) * g
+    if rule.maximize:
+        begins = like(p, ops.cast(step < 1.5, "float64"))
+        b = begins * g + (1.0 - begins) * b
+    else:
+        b = g if int(step.numpy()) == 1 else b
     return p - like(p, lr) * (g + rule.momentum * b if rule.nesterov else b), b
 
 
+def first_adam(rule: Any, p: Any, g: Any, m: Any, v: Any, *, lr: Any, step: Any) -> Any:
+    decoupled, t = isinstance(rule, AdamW), int(step.numpy())
+    c1, c2 = (1.0 - power(beta, t) for beta in rule.betas)
+    g = slope(p, g, maximize=False, weight_decay=0.0 if decoupled else rule.weight_decay)
+    d = g - m
+    m = m + (1.0 - rule.beta1) * d if 1.0 - rule.beta1 < 0.5 else g - rule.beta1 * d
+    v = rule.beta2 * v + ((1.0 - rule.beta2) * g) * g
+    kept = shrunk(p, lr, rule.weight_decay if decoupled else 0.0)
+    return kept - like(p, lr / c1) * m / (ops.sqrt(v) / c2**0.5 + rule.eps), m, v
+
+
+def power(base: float, exponent: int) -> float:
+    result = 1.0
+    for bit in reversed(f"{exponent:b}"):
+        result = result * base if bit == "1" else result
+        base = base * base
+    return result
+
+
 def adam(rule: Any, p: Any, g: Any, *buffers: Any, lr: Any, step: Any) -> Any:
-    c1, c2 = correction(rule.beta1, step), correction(rule.beta2, step)
-    g = slope(p, g, maximize=rule.maximize, weight_decay=0.0 if rule.decoupled else rule.weight_decay)
+    if rule.rule.endswith("@1"):
+        return first_adam(rule, p, g, *buffers, lr=lr, step=step)
+    decoupled, c1, c2 = isinstance(rule, AdamW), correction(rule.beta1, step), correction(rule.beta2, step)
+    g = slope(p, g, maximize=rule.maximize, weight_decay=0.0 if decoupled else rule.weight_decay)
     m, v = mixed(buffers[0], g, rule.beta1), mixed(buffers[1], g * g, rule.beta2)
     largest = [ops.maximum(buffers[2], v)] if rule.amsgrad else []
     root = ops.sqrt([v, *largest][-1]) / like(p, ops.sqrt(c2)) + rule.eps
-    kept = shrunk(p, lr, rule.weight_decay if rule.decoupled else 0.0)
+    kept = shrunk(p, lr, rule.weight_decay if decoupled else 0.0)
     return kept - like(p, lr / c1) * m / root, m, v, *largest
 
 

@@ -10,13 +10,17 @@ import pytest
 from dgrr.runtime import SGD, Adam, Trainer, capture
 from dgrr.runtime.optim import Cosine, Law, Rule
 from dgrr.runtime.optim.admission import require_rule
-from dgrr.runtime.optim.kernels import adam_step, sgd_step, step_inc
+from dgrr.runtime.optim.kernels import step_inc
+from dgrr.runtime.optim.laws.adam import adam
+from dgrr.runtime.optim.laws.sgd import sgd
 from dgrr.tape import DomainError
 from dgrr.tape.ops.elementwise.kernels import basic as kernels
 
 from .user_rules import RMSprop, Unit
 
 START = {"w": np.ones(2)}
+
+adam_step, sgd_step = adam.law.kernel, sgd.law.kernel
 
 
 def loss_fn(p: Any, x: Any) -> Any:

@@ -25,7 +25,7 @@ from dgrr.runtime.optim import (
     Table,
     WarmUp,
 )
-from dgrr.tape import DomainError, ops
+from dgrr.tape import DomainError, Tape, ops
 from dgrr.trace import open_trace, replay
 
 LAST = 30
@@ -44,6 +44,7 @@ FORMULAS: list[tuple[Schedule, Callable[[int], float]]] = [
     (Polynomial(0.1, steps=10, power=2.5), lambda t: 0.1 * (1 - min(t, 10) / 10) ** 2.5),
     (Polynomial(0.3, steps=7, final=0.1), lambda t: 0.1 + 0.2 * (1 - min(t, 7) / 7)),
     (Linear(0.1, steps=8, final=0.4), lambda t: 0.1 + 0.3 * min(t, 8) / 8),
+    (WarmUp(Linear(0.1, steps=5), steps=4), lambda t: 0.1 * t / 4 if t < 4 else 0.1 - 0.1 * min(t - 4, 5) / 5),
     (CosineRestarts(0.7, steps=5), lambda t: 0.7 * (1 + cos(pi * (t % 5) / 5)) / 2),
     (CosineRestarts(0.7, steps=3, longer=2, final=0.1), restarted),
     (MultiStep(0.1, at=[2, 9, 10], factor=0.5), lambda t: 0.1 * 0.5 ** sum(t >= at for at in (2, 9, 10))),
@@ -104,6 +105,57 @@ def test_joined_schedules_keep_their_bits() -> None:
     ]
 
 
+def line(lr: float, steps: int, final: float, count: int) -> float:
+    u = min(count, steps) / steps
+    return lr * (1.0 - u) + final * u
+
+
+def binary_power(base: float, exponent: int) -> float:
+    result = 1.0
+    for bit in reversed(f"{exponent:b}"):
+        result = result * base if bit == "1" else result
+        base = base * base
+    return result
+
+
+@pytest.mark.parametrize("count", [*range(12), 1000, 2**53 - 1])
+def test_bits_of_the_formulas_one_operation_at_a_time(count: int) -> None:
+    assert Linear(0.1, 7, 0.4)(count) == line(0.1, 7, 0.4, count)
+    assert Exponential(0.1, 0.9)(count) == 0.1 * binary_power(0.9, count)
+    left = 1.0 - min(count, 9) / 9
+    assert Polynomial(0.3, 9, 3.0, 0.1)(count) == 0.1 + (0.3 - 0.1) * binary_power(left, 3)
+    root = ops.power(Tape[Any]().const(np.array(left)), 0.7).item()
+    assert Polynomial(0.3, 9, 0.7, 0.1)(count) == 0.1 + (0.3 - 0.1) * root
+
+
+IN_OPS: list[Schedule] = [
+    Constant(0.3), StepDecay(0.1, every=3, factor=0.7), Exponential(0.1, 0.9), Linear(0.1, 8, 0.4),
+    MultiStep(0.1, [5], 0.5), Polynomial(0.3, 9, 2.5), Polynomial(0.3, 9, 2.0),
+    WarmUp(WarmUp(Linear(0.3, 5), 3, 0.1), 4, 0.2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("schedule", IN_OPS, ids=str)
+def test_the_rate_in_ops_has_the_same_bits(schedule: Schedule) -> None:
+    for count in (*range(LAST), 10**6, 2**52 + 1, 2**53 - 1):
+        rate = schedule.rate(Tape[Any]().const(np.array(float(count))))
+        assert rate.item().hex() == schedule(count).hex(), count
+
+
+def test_a_rate_in_ops_can_be_differentiated() -> None:
+    """A line falls by ``lr / steps`` at each count."""
+    tape = Tape[Any]()
+    count = tape.leaf(np.array(2.0))
+    found = tape.backward_dense(Linear(0.5, steps=8).rate(count))[count]
+    assert found is not None
+    assert found.item() == -0.5 / 8
+
+
+def test_a_rate_that_no_ops_give_is_refused() -> None:
+    with pytest.raises(DomainError, match="in ops: expected a formula of operations that are ops, got a fused"):
+        Cosine(0.1, 5).rate(Tape[Any]().const(np.array(2.0)))
+
+
 def half(count: Any) -> Any:
     return 0.5 + 0.0 * count
 
@@ -130,8 +182,8 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda: Polynomial(0.1, 0), "Polynomial: steps: expected a whole number from 1 to 2**53, got 0"),
     (lambda: CosineRestarts(0.1, 3, 0), "CosineRestarts: longer: expected a whole number from 1 to 2**53, got 0"),
     (lambda: Exponential(0.1, 1.5), "Exponential: factor: expected a number in [0, 1], got 1.5"),
-    (lambda: WarmUp(Linear(0.1, 3), steps=2),
-     "WarmUp: schedule: expected a schedule such as Constant(0.1), got Linear(lr=0.1, steps=3, final=0.0); write "
+    (lambda: WarmUp(Table([0.1]), steps=2),
+     "WarmUp: schedule: expected a schedule such as Constant(0.1), got Table(rates=(0.1,)); write "
      "Joined([Linear(0.0, steps, lr), …], at=[steps])"),
 ]  # fmt: skip
 

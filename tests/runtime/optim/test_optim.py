@@ -25,7 +25,7 @@ SGDS = [
 ADAMS: list[Adam] = [
     kind(0.01, betas, eps, decay)
     for kind in (Adam, AdamW)
-    for betas in ((0.9, 0.999), (0.5, 0.0), (0.3, 0.9))
+    for betas in ((0.9, 0.999), (0.5, 0.0), (0.55, 0.9), (0.3, 0.9))
     for eps in (1e-8, 0.1)
     for decay in (0.0, 0.1)
 ]

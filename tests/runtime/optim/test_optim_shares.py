@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.runtime.optim import kernels
-from dgrr.tape.numerics.engine.kernel import call
+import dgrr.runtime.optim  # noqa: F401  (its kernels belong to the table)
+from dgrr.tape.numerics.engine.kernel import KERNELS, call
 from dgrr.tape.numerics.engine.launch import Words
 
 SIZES = (1, 5, 16, 64, 65, 1000)
@@ -20,7 +20,8 @@ def tables(n: int, dtype: Any) -> dict[str, tuple[list[Any], Words]]:
     a, b, c, d = (rng.standard_normal(n).astype(dtype) for _ in range(4))
     step, corrections, results = np.array([3]), np.array([0.1, 0.01]), np.zeros(2)
     return {
-        "adam_step": ([a, b, abs(c), d, corrections, HYPER], Words(n, 1)),
+        "adam_step": ([a, b, abs(c), d, corrections, HYPER], Words(n)),
+        "adamw_step": ([a, b, abs(c), d, corrections, HYPER], Words(n)),
         "sgd_step": ([a, b, SGD], Words(n)),
         "sgd_momentum_step": ([a, b, c, step, SGD], Words(n)),
         "tensor_norm": ([results, a], Words(n)),
@@ -38,7 +39,7 @@ ELEMENTS = {"norm_scale": np.float64, "bias_corr": np.float64, "step_inc": np.in
 def after(name: str, n: int, dtype: Any, parts: int) -> list[bytes]:
     """The bytes of every array after all parts have run, the last one first."""
     arrays, words = tables(n, dtype)[name]
-    address = getattr(kernels, name).address(np.dtype(ELEMENTS.get(name, dtype)))
+    address = KERNELS[name].address(np.dtype(ELEMENTS.get(name, dtype)))
     for part in reversed(range(parts)):
         assert call(address, words.address, part, parts, tuple(map(id, arrays))) == 0
     return [x.tobytes() for x in arrays]

@@ -1,6 +1,5 @@
 """Rules that are formulas: the kernel, its reference, and the same update in ops, to the bit; one more rule."""
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,14 +8,14 @@ import numpy as np
 import pytest
 
 from dgrr.runtime import Trainer, capture
-from dgrr.runtime.optim import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, Cosine, Lion, RAdam, RMSprop, Schedule
+from dgrr.runtime.optim import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, Cosine, Lion, RAdam, RMSprop
 from dgrr.runtime.optim.ops_law import OpsLaw
-from dgrr.runtime.optim.pointwise import PointRule, law, mixed, slope
+from dgrr.runtime.optim.pointwise import CONSTANTS
 from dgrr.runtime.optim.state_ops import STATE_OPS
 from dgrr.tape import Tape, ops
-from dgrr.tape.numerics.simd.operations import Number, constant
 from dgrr.trace import replay
 
+from .made_up import HeavySign
 from .ops_texts import TEXTS
 
 RULES = [
@@ -28,6 +27,8 @@ RULES = [
     Adamax(), Adamax(0.3, (0.0, 0.5), 1e-3, 0.1, maximize=True), Adamax(Cosine(0.1, steps=9), eps=0.0),
     RAdam(), RAdam(betas=(0.9, 0.8), weight_decay=0.1),
     RAdam(Cosine(0.1, steps=9), (0.5, 0.7), 1e-3, 0.1, decoupled=True, maximize=True),
+    SGD(0.1), SGD(Cosine(0.1, steps=9), weight_decay=0.1), SGD(0.1, 0.9, 0.3, weight_decay=0.1),
+    SGD(0.1, 0.9, nesterov=True), Adam(), Adam(Cosine(0.1, steps=9), (0.3, 0.8), 0.1, 0.1), AdamW(0.1, (0.0, 0.5)),
     SGD(0.1, maximize=True), SGD(Cosine(0.1, steps=9), weight_decay=0.1, maximize=True),
     SGD(0.1, 0.9, 0.3, weight_decay=0.1, maximize=True), SGD(0.1, 0.9, nesterov=True, maximize=True),
     Adam(0.1, (0.7, 0.8), maximize=True, weight_decay=0.1), Adam(Cosine(0.1, steps=9), amsgrad=True),
@@ -57,23 +58,26 @@ def bits_of(arrays: Any) -> list[bytes]:
 def test_the_kernel_the_reference_and_the_update_in_ops_have_the_same_bits(rule: Any, dtype: Any) -> None:
     rng, own = np.random.default_rng(0), rule.law
     by_ops = OpsLaw("", partial(TEXTS[type(rule)], rule), own.buffers, ("lr",), counts=True, precise=True)
-    read = OpsLaw("", rule.update, own.buffers, ("lr",), counts=True, precise=True) if has_update(rule) else by_ops
+    read = OpsLaw("", rule.update, own.buffers, ("lr",), counts=True, precise=True)
     reference = STATE_OPS[own.kernel.name].reference
     assert reference is not None
     for t in range(1, STEPS + 1):
-        p, g, kept = drawn(rng, dtype), drawn(rng, dtype), [drawn(rng, dtype) for _ in own.buffers]
+        p, g = drawn(rng, dtype), drawn(rng, dtype)
+        kept = [abs(drawn(rng, dtype)) if name == "v" else drawn(rng, dtype) for name in own.buffers]
         step, rates = np.array(t), rule.hyper_at(t)
         texts = by_ops.computed(p, g, kept, rates, step)
         again = read.computed(p, g, kept, rates, step)
-        plain = reference(p, *kept, g, step, rule.hyper, rates)
-        state = {"step": np.array(t - 1), **{f"{n}/w": a for n, a in zip(own.buffers, kept, strict=True)}}
+        state = {**begun(rule, t), **{f"{n}/w": a for n, a in zip(own.buffers, kept, strict=True)}}
+        scalars = begun(rule, t)
+        rule.step({}, {}, scalars)
+        plain = reference(p, *kept, g, *[{**scalars, CONSTANTS: rule.hyper}[name] for name in own.scalars], rates)
         rule.step({"w": p}, {"w": g}, state)
         assert bits_of([p, *kept]) == bits_of(texts) == bits_of(plain) == bits_of(again)
 
 
-def has_update(rule: Any) -> bool:
-    """Whether the formula is read in ops too: those of the first rules have no such face."""
-    return isinstance(rule, PointRule)
+def begun(rule: Any, t: int) -> dict[str, Any]:
+    """The state of all parameters before a step."""
+    return {**rule.init({}), "step": np.array(t - 1)}
 
 
 def test_an_update_can_be_differentiated() -> None:
@@ -85,25 +89,6 @@ def test_an_update_can_be_differentiated() -> None:
     assert found is not None
     np.testing.assert_allclose(found.numpy(), [-0.5 * 5 / 9**1.5], rtol=1e-15)
     assert kept.numpy().tolist() == [9.0]
-
-
-@law("heavy_sign@1", "m")
-def heavy_sign(
-    p: Number, g: Number, m: Number, step: float, lr: float, beta: float, weight_decay: float
-) -> tuple[Number, ...]:
-    """A rule that nobody has."""
-    m = mixed(m, slope(p, g, 0.0, weight_decay), beta)
-    return p - constant(p, lr / step) * m, m
-
-
-@dataclass(frozen=True)
-class HeavySign(PointRule, law=heavy_sign):
-    """All that one more rule takes: its formula above, and its fields."""
-
-    shares = ("beta",)
-    lr: float | Schedule = 0.1
-    beta: float = 0.9
-    weight_decay: float = 0.0
 
 
 def loss_fn(p: Any, x: Any) -> Any:

@@ -12,7 +12,7 @@ import pytest
 from numba import njit
 
 from dgrr.runtime.optim import Constant, Cosine, OneCycle, Schedule, StepDecay, WarmUp
-from dgrr.runtime.optim.rates import kernels as schedule_kernels
+from dgrr.runtime.optim.rates import formulas as schedule_kernels
 from dgrr.tape.numerics.engine import launch
 from dgrr.tape.numerics.engine.kernel import call
 from dgrr.tape.numerics.exact_fma import fma

@@ -38,14 +38,21 @@ from dgrr.runtime.optim import (
     Adam,
     Adamax,
     AdamW,
+    Constant,
     Cosine,
+    Exponential,
+    Linear,
     Lion,
+    OneCycle,
+    Polynomial,
     RAdam,
     RMSprop,
     Rule,
+    StepDecay,
     clip_by_global_norm,
     clip_by_value,
 )
+from dgrr.runtime.optim.averages import Averages
 from dgrr.tape import AnyTensor, ops
 from dgrr.tape.numerics.engine.disk_cache import stamp_of
 from dgrr.tape.numerics.engine.intrinsics import word
@@ -201,6 +208,7 @@ def _run_everything() -> None:
         for rule in rules():
             params = {"w": np.ones(3, dtype)}
             rule.step(params, {"w": np.ones(3, dtype)}, rule.init(params))
+        Averages(0.5, ["w"]).step(params, {"ema/w": np.ones(3, dtype)})
         clip_by_global_norm(params, 1.0)
         clip_by_value(params, 1.0)
         _captured(dtype)
@@ -212,7 +220,16 @@ def rules() -> list[Rule]:
     second = [cls(amsgrad=amsgrad, maximize=True) for cls in (Adam, AdamW) for amsgrad in (False, True)]
     roots = [RMSprop(momentum=momentum, centered=centered) for momentum in (0.0, 0.9) for centered in (False, True)]
     others = [Adagrad(), Adadelta(), Adamax(), RAdam(), Lion()]
-    return [SGD(0.1), SGD(0.1, momentum=0.9), Adam(), *uphill, *second, *roots, *others]
+    rates = [
+        Constant(0.1),
+        StepDecay(0.1, 2, 0.5),
+        Exponential(0.1, 0.5),
+        Linear(0.1, 5),
+        Polynomial(0.1, 5),
+        Cosine(0.1, 5),
+    ]
+    scheduled = [SGD(rate) for rate in [*rates, OneCycle(0.1, 5)]]
+    return [SGD(0.1), SGD(0.1, momentum=0.9), Adam(), AdamW(), *scheduled, *uphill, *second, *roots, *others]
 
 
 def _captured(dtype: np.dtype[Any]) -> None:
@@ -235,7 +252,7 @@ def _captured(dtype: np.dtype[Any]) -> None:
         "copy",
         "chain",
         "finite",
-        "learning_rate",
+        "cosine_rate",
         "cross_entropy_rows_with_grad",
         "gemm_reference",
     } <= called

@@ -17,7 +17,7 @@ from dgrr.runtime.captured.verification.checks.references import check_reference
 from dgrr.runtime.captured.verification.report import CheckError
 from dgrr.runtime.captured.verification.subject import Subject
 from dgrr.runtime.optim import Cosine, OneCycle, RMSprop, StepDecay, WarmUp
-from dgrr.runtime.optim.kernels import adam_step
+from dgrr.runtime.optim.laws.adam import adam
 from dgrr.runtime.optim.state_ops import STATE_OPS
 from dgrr.tape import DomainError, nn, ops
 from dgrr.tape.numerics.engine.kernel import KERNELS
@@ -176,6 +176,7 @@ def test_what_would_take_too_long_is_said() -> None:
 
 
 def test_a_kernel_without_a_reference_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    adam_step = adam.law.kernel
     record = STATE_OPS[adam_step.name]
     monkeypatch.setitem(STATE_OPS, adam_step.name, type(record)(adam_step, 3, sized=0, inputs=6, alike=4))
     assert "; not held to the reference (a kernel of yours): step: node " in references(mixed_step())

@@ -1,0 +1,8 @@
+"""The formulas of rules, and those that rules of one's own may call.
+
+These files import little: of what they import, the names of compiled code are made.
+"""
+
+from .formulas import correction, mixed, root, shrunk, slope, whole_power
+
+__all__ = ["correction", "mixed", "root", "shrunk", "slope", "whole_power"]

@@ -72,6 +72,18 @@ def first(inputs: Sequence[Spec]) -> Spec:
 # ------------------------------------------------------------------ references: numpy and formulas
 
 
+def _copied(x: Array) -> list[Array]:
+    return [x.copy()]
+
+
+def _assigned(old: Array, new: Array) -> list[Array]:
+    return [new.copy()]
+
+
+def _counted(step: Array) -> list[Array]:
+    return [np.asarray(step + 1)]
+
+
 def _corrected(corrections: Array, step: Array, hyper: Array) -> list[Array]:
     return [np.array([1.0 - whole_power(beta, int(step)) for beta in hyper[1:3]])]
 
@@ -88,7 +100,10 @@ def _norm_and_scale(*norms_and_largest: Array) -> list[Array]:
 
 
 def _by_number(text: Callable[..., Any], place: int) -> Callable[..., list[Array]]:
-    return lambda x, numbers: [np.asarray(text(x, numbers[place]))]
+    def reference(x: Array, numbers: Array) -> list[Array]:
+        return [np.asarray(text(x, numbers[place]))]
+
+    return reference
 
 
 # ------------------------------------------------------------------ the primitives
@@ -99,9 +114,9 @@ STATE_OPS: dict[str, StateOp] = {
     op.kernel.name: op
     for op in (
         StateOp(finite),
-        StateOp(kernels.snapshot, fresh=first, reference=lambda x: [x.copy()]),
-        StateOp(kernels.assign, in_place=1, inputs=2, alike=2, reference=lambda old, new: [new.copy()]),
-        StateOp(kernels.step_inc, in_place=1, sized=None, reference=lambda step: [np.asarray(step + 1)]),
+        StateOp(kernels.snapshot, fresh=first, reference=_copied),
+        StateOp(kernels.assign, in_place=1, inputs=2, alike=2, reference=_assigned),
+        StateOp(kernels.step_inc, in_place=1, sized=None, reference=_counted),
         StateOp(kernels.bias_corr, in_place=1, sized=None, inputs=3, reference=_corrected),
         StateOp(kernels.tensor_norm, fresh=lambda inputs: NORM, reference=_norm),
         StateOp(

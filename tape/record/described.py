@@ -46,7 +46,7 @@ class Described:
         if missing:
             raise TypeError(f"{cls.__name__}: argument 'kinds': expected fields among {names}, got {missing[0]!r}")
         cls.kinds = {**merged(cls, "kinds"), **(kinds or {})}
-        _complete(cls, names)
+        cls._facts = _complete(cls, names)
 
     def __post_init__(self) -> None:
         """Convert and check the fields.
@@ -77,16 +77,18 @@ def merged(cls: type[Any], attribute: str) -> dict[str, Any]:
     return {key: value for base in reversed(cls.__mro__) for key, value in vars(base).get(attribute, {}).items()}
 
 
-def _complete(cls: Any, names: list[str]) -> None:
-    """The docstring of a class with what follows from its bases and kinds, if it has one of its own."""
-    written = vars(cls).get("__doc__")
+def _complete(cls: type[Described], names: list[str]) -> Facts:
+    """Complete the docstring of a class, if it has one, by what follows from its bases and kinds; its facts."""
+    written: str | None = vars(cls).get("__doc__")
+    inherited = merged(cls, "_facts")
     if written is None:  # as under ``-OO``
-        return
-    doc, inherited = cleandoc(written), merged(cls, "_facts")
+        return inherited
+    doc = cleandoc(written)
     own = {name: said for name, said in described(doc).facts.items() if name != "Source"}
-    cls._facts = inherited_facts(inherited, own)
-    if cls._facts or cls.kinds:
+    facts = inherited_facts(inherited, own)
+    if facts or cls.kinds:
         cls.__doc__ = str(describe_fields(doc, names, examples(cls.kinds), inherited))
+    return facts
 
 
 @cache

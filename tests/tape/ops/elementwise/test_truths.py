@@ -21,12 +21,15 @@ FORMULAS = {
 
 TYPES = (np.float32, np.float64)
 NUMBERS = {"scale": [-0.3], "divide": [3.0], "shift": [0.7], "leaky": [0.01], "clamp": [-0.5, 1.25],
-           "where_inside": [-0.5, 1.25], "broken_power": [-1.7], "elu": [0.75], "elu_slope": [0.75]}  # fmt: skip
+           "where_inside": [-0.5, 1.25], "broken_power": [-1.7], "elu": [0.75], "elu_slope": [0.75],
+           "huber_terms": [0.75]}  # fmt: skip
 """Of formulas that take numbers behind their arrays."""
 
 
 def test_every_formula_has_a_truth() -> None:
-    assert sorted(FORMULAS) == sorted({**EXACT, **NEAR})
+    """Those of losses are held to PyTorch and to sums by hand, beside them."""
+    here = [name for name, kernel in FORMULAS.items() if ".ops.losses." not in kernel.body.__module__]
+    assert sorted(here) == sorted({**EXACT, **NEAR})
     assert not EXACT.keys() & NEAR.keys()
 
 

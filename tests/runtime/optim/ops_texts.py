@@ -8,6 +8,8 @@ import numpy as np
 from dgrr.runtime.optim import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, Lion, RAdam, RMSprop
 from dgrr.tape import ops
 
+from .by_hand import binary_power
+
 
 def slope(p: Any, g: Any, *, maximize: bool, weight_decay: float = 0.0) -> Any:
     g = -g if maximize else g
@@ -106,21 +108,13 @@ def sgd(rule: Any, p: Any, g: Any, *buffers: Any, lr: Any, step: Any) -> Any:
 
 def first_adam(rule: Any, p: Any, g: Any, m: Any, v: Any, *, lr: Any, step: Any) -> Any:
     decoupled, t = isinstance(rule, AdamW), int(step.numpy())
-    c1, c2 = (1.0 - power(beta, t) for beta in rule.betas)
+    c1, c2 = (1.0 - binary_power(beta, t) for beta in rule.betas)
     g = slope(p, g, maximize=False, weight_decay=0.0 if decoupled else rule.weight_decay)
     d = g - m
     m = m + (1.0 - rule.beta1) * d if 1.0 - rule.beta1 < 0.5 else g - rule.beta1 * d
     v = rule.beta2 * v + ((1.0 - rule.beta2) * g) * g
     kept = shrunk(p, lr, rule.weight_decay if decoupled else 0.0)
     return kept - like(p, lr / c1) * m / (ops.sqrt(v) / c2**0.5 + rule.eps), m, v
-
-
-def power(base: float, exponent: int) -> float:
-    result = 1.0
-    for bit in reversed(f"{exponent:b}"):
-        result = result * base if bit == "1" else result
-        base = base * base
-    return result
 
 
 def adam(rule: Any, p: Any, g: Any, *buffers: Any, lr: Any, step: Any) -> Any:

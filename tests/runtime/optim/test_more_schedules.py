@@ -28,6 +28,8 @@ from dgrr.runtime.optim import (
 from dgrr.tape import DomainError, Tape, ops
 from dgrr.trace import open_trace, replay
 
+from .by_hand import binary_power
+
 LAST = 30
 
 
@@ -108,14 +110,6 @@ def test_joined_schedules_keep_their_bits() -> None:
 def line(lr: float, steps: int, final: float, count: int) -> float:
     u = min(count, steps) / steps
     return lr * (1.0 - u) + final * u
-
-
-def binary_power(base: float, exponent: int) -> float:
-    result = 1.0
-    for bit in reversed(f"{exponent:b}"):
-        result = result * base if bit == "1" else result
-        base = base * base
-    return result
 
 
 @pytest.mark.parametrize("count", [*range(12), 1000, 2**53 - 1])

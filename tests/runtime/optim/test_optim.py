@@ -12,6 +12,8 @@ import pytest
 from dgrr.runtime.optim import SGD, Adam, AdamW, Rule, make_rule
 from dgrr.tape.numerics.engine import launch, threads as engine_threads
 
+from .by_hand import binary_power
+
 Array = npt.NDArray[Any]
 Params = dict[str, Array]
 
@@ -36,14 +38,6 @@ every_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)
 
 
 # References: one scalar at a time, every operation rounded to the dtype.
-
-
-def binary_power(base: float, exponent: int) -> float:
-    result = 1.0
-    for bit in reversed(f"{exponent:b}"):
-        result = result * base if bit == "1" else result
-        base = base * base
-    return result
 
 
 def scalar_adam(rule: Adam, t: int, p: Any, m: Any, v: Any, g: Any) -> tuple[Any, Any, Any]:

@@ -17,6 +17,8 @@ from dgrr.tape.numerics.engine import launch
 from dgrr.tape.numerics.engine.kernel import call
 from dgrr.tape.numerics.exact_fma import fma
 
+from .by_hand import binary_power
+
 Array = npt.NDArray[Any]
 
 SCHEDULES: list[Schedule] = [
@@ -71,14 +73,6 @@ def reference_cospi(x: Any) -> Any:
 def reference_anneal(start: float, end: float, share: float) -> float:
     weight = 0.5 * (1.0 + float(reference_cospi(np.float64(share))))
     return start * weight + end * (1.0 - weight)
-
-
-def binary_power(base: float, exponent: int) -> float:
-    result = 1.0
-    for bit in reversed(f"{exponent:b}"):
-        result = result * base if bit == "1" else result
-        base = base * base
-    return result
 
 
 def reference(schedule: Schedule, count: int) -> float:

@@ -4,16 +4,17 @@ from ..base.diagnosis import Remark
 from . import data
 from .captured.captured_function import CapturedFunction, capture_function
 from .captured.captured_step import CapturedStep, capture
-from .captured.completed import completed
 from .captured.kept import ManyShapesWarning
 from .captured.purity import CaptureError
 from .cuda.driver import CudaError
 from .data import Batches, Dataset, Stream
 from .optim import SGD, Adam, AdamW, clip_by_global_norm, clip_by_value, make_rule
-from .step.eager import EagerStep, StateError
+from .step.completed import completed
+from .step.eager import EagerStep
 from .step.ensemble import ensemble, joined, parted
 from .step.evaluate import Evaluation, NonFiniteError, evaluate, gradients
 from .step.state_digest import state_digest
+from .step.training_step import StateError
 from .training.callbacks.best_checkpoint import BestCheckpoint
 from .training.callbacks.callback import Callback
 from .training.callbacks.early_stopping import EarlyStopping

@@ -12,8 +12,8 @@ from ..lower.bind import Bound, bind
 from ..lower.lower import stored
 from ..lower.plan import BindingPlan
 from ..step.batch import BatchSignature, batch_arrays, map_batch
-from ..step.eager import StateDict
 from ..step.memory import line_aligned, side_by_side
+from ..step.training_step import StateDict
 
 
 class InputBuffers:

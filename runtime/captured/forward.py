@@ -8,9 +8,9 @@ from ..ir.forward import forward_graph, record_forward
 from ..lower.bind import Bound, Fault
 from ..lower.compile import compile_graph
 from ..step.batch import BatchSignature, batch_signature, map_batch
-from ..step.eager import StateDict
 from ..step.forward import Forward, eager_forward
 from ..step.loss_call import RunPoint
+from ..step.training_step import StateDict
 from .buffers import InputBuffers, bound_to
 from .held import hold, hold_alike
 from .kept import PLAN_BYTES, KeptPlans

@@ -26,8 +26,9 @@ from ..ir.step_tape import Listed, listed
 from ..lower.bind import Bound, BoundPlan, Fault
 from ..lower.plan import BindingPlan
 from ..step.batch import BatchSignature
-from ..step.eager import TrainingStep, mean_metrics
+from ..step.eager import mean_metrics
 from ..step.memory import line_aligned
+from ..step.training_step import TrainingStep
 from .buffers import InputBuffers, bound_to, outside_of
 from .held import hold, hold_alike
 from .purity import ArraysChanged, Looks, require_equal

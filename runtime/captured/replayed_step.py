@@ -15,9 +15,10 @@ from ...tape.numerics.engine.kernel import Kernel
 from ..lower.bind import Fault
 from ..lower.compile import compile_graph, without
 from ..step.batch import BatchSignature, batch_arrays, batch_signature
-from ..step.eager import StateDict, TrainingStep, eager_gradients
+from ..step.eager import eager_gradients
 from ..step.evaluate import NonFiniteError
 from ..step.loss_call import LossFn
+from ..step.training_step import StateDict, TrainingStep
 from ..step.update import Recipe
 from .kept import AT_ONCE, PLAN_BYTES, KeptPlans
 from .plans import Executable, Kind, Plans, refused
@@ -192,6 +193,11 @@ class ReplayedStep(TrainingStep):
         """What the gradients of the last step were multiplied by to clip their norm; None without ``clip_norm``."""
         clip = self.bound_plans("scale").step.clip
         return None if clip is None else float(clip[1])
+
+    @property
+    def gradients_are_here(self) -> bool:
+        """Whether they are computed by this machine."""
+        return self.mirror is None
 
     def _run(self, kind: Kind, batch: Any) -> Executable:
         """Run one of the plans on a batch: the plan at hand if the batch fits it, else the one of its signature."""

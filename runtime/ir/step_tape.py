@@ -9,8 +9,8 @@ import numpy as np
 
 from ...base.completed_step import StepTape, TapeNode
 from ...tape.graph.node import LEAF, Node
-from ..step.eager import TrainingStep
 from ..step.evaluate import Evaluation, evaluations
+from ..step.training_step import TrainingStep
 from .attributes import canonical
 
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from .launch import launch
+from .mpi.launch import launch
 
 if __name__ == "__main__":
     launch(sys.argv[1:])

@@ -8,8 +8,8 @@ import numpy as np
 
 from ...base.arrays import Array, Arrays
 from ...tape.errors import DgrrError
-from ..step.exchange import Exchange
 from ..step.state_digest import state_digest
+from .exchange import Exchange
 from .texts import texts_of_all
 
 SHOWN = 80

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from itertools import chain, zip_longest
 
-from ..step.exchange import Exchange
+from .exchange import Exchange
 from .texts import texts_of_all
 
 Row = tuple[int, dict[str, float]]

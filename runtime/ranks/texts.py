@@ -4,7 +4,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from ..step.exchange import Exchange
+from .exchange import Exchange
 
 
 def texts_of_all(exchange: Exchange, own: bytes) -> list[bytes]:

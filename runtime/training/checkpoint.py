@@ -20,7 +20,7 @@ import numpy as np
 from ...base.arrays import Array
 from ...base.atomic_file import replacing
 from ...tape import DgrrError
-from ..step.eager import StateDict
+from ..step.training_step import StateDict
 from .archive import Archive, NonsenseError, as_nonsense
 from .batch_stream import Cursor
 

@@ -12,15 +12,14 @@ from ...base.arrays import Array
 from ...tape import AnyVar, DomainError, ShapeError
 from ..captured.forward import CapturedForward
 from ..captured.kept import PLAN_BYTES
-from ..captured.ranked_step import RankedStep
 from ..data import Dataset, Epochs
 from ..data.shares import of_groups
 from ..optim.averages import averaged
+from ..ranks.exchange import Exchange
 from ..ranks.rows import in_turn
 from ..step.batch import batch_arrays, map_batch
-from ..step.eager import TrainingStep
-from ..step.exchange import Exchange
 from ..step.forward import Forward, eager_forward, loss_forward, model_forward
+from ..step.training_step import TrainingStep
 from .batch_stream import require_batches
 
 Metric = str | Callable[[Any, Any], Any]
@@ -72,7 +71,7 @@ class Forwards:
 
     def _of(self, function: Forward) -> Callable[[Any], Any]:
         step = self._step
-        if self._averages and isinstance(step, RankedStep):
+        if self._averages and step.own is not None:
             raise DomainError(
                 "averages: expected a trainer without ranks, each of which keeps a share of the averages; save the run "
                 "and load it in one process, or take trainer.averaged"

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...tape import DomainError
-from ..captured.ranked_step import AnyStep
-from ..step.eager import StateError
+from ..step.training_step import StateError, TrainingStep
 from .callback_list import CallbackList
 from .checkpoint import Checkpoint, CheckpointError, read_checkpoint
 
@@ -47,7 +46,7 @@ class SavePlace:
             )
 
 
-def restored(path: FilePath, law: Mapping[str, Any], step: AnyStep, callbacks: CallbackList) -> Checkpoint:
+def restored(path: FilePath, law: Mapping[str, Any], step: TrainingStep, callbacks: CallbackList) -> Checkpoint:
     """A checkpoint whose arrays the step and whose states the callbacks have taken over.
 
     Raises CheckpointError, and changes nothing, if it is of another law or model, or a callback refuses its state.
@@ -66,7 +65,7 @@ def restored(path: FilePath, law: Mapping[str, Any], step: AnyStep, callbacks: C
     return checkpoint
 
 
-def _take_over(path: FilePath, checkpoint: Checkpoint, step: AnyStep, callbacks: CallbackList) -> None:
+def _take_over(path: FilePath, checkpoint: Checkpoint, step: TrainingStep, callbacks: CallbackList) -> None:
     try:
         callbacks.load_state(checkpoint.callbacks)
     except Exception as error:  # of the callbacks' own

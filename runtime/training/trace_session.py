@@ -5,9 +5,9 @@ from typing import Any
 
 from ...base.completed_step import CompletedStep, StepTape
 from ...tape import DomainError
-from ..captured.completed import completed
-from ..captured.ranked_step import AnyStep
+from ..step.completed import completed
 from ..step.evaluate import NonFiniteError
+from ..step.training_step import TrainingStep
 from .recorder_protocol import (
     Path,
     Recorder,
@@ -46,7 +46,7 @@ class Journal:
         self._kept, self._seed, self._writes = kept, seed, writes
         self._recorder: Recorder | None = None
 
-    def begin(self, step: AnyStep) -> None:
+    def begin(self, step: TrainingStep) -> None:
         """Open the trace, or go on with it, unless that was done; ``step`` is in the state before the next step."""
         if self._trace is None or self._recorder is not None:
             return
@@ -55,7 +55,7 @@ class Journal:
         else:
             self._recorder = self._opened(self._trace, step)
 
-    def _opened(self, trace: Path | RecorderFactory, step: AnyStep) -> Recorder:
+    def _opened(self, trace: Path | RecorderFactory, step: TrainingStep) -> Recorder:
         run = RunStart(self._kept, self._seed, step.recipe, step.whole_arrays())
         if not self._writes:
             return Unwritten()
@@ -74,7 +74,7 @@ class Journal:
         """The tape of the step about to be done, if the recorder wants it."""
         return make() if self._recorder is not None and self._recorder.wants_tape(number) else None
 
-    def step(self, number: int, step: AnyStep, batch: Any, tape: StepTape | None) -> None:
+    def step(self, number: int, step: TrainingStep, batch: Any, tape: StepTape | None) -> None:
         """Record the step just done."""
         if self._recorder is not None:
             self._recorder.step(completed(step, number, batch, tape))
@@ -84,7 +84,7 @@ class Journal:
         if self._recorder is not None:
             self._recorder.commit()
 
-    def end(self, step: AnyStep) -> None:
+    def end(self, step: TrainingStep) -> None:
         """Seal the trace; one that an earlier process has sealed stays as it is."""
         if self._trace is None:
             return

@@ -1,18 +1,12 @@
 """What a trainer trains: parameters and states, by which rules and at which rates."""
 
-from math import isfinite
-
-import numpy as np
-
 from ...base.arrays import Array
 from ...screen.panels import Described
 from ...screen.showing import counted
-from ..captured.ranked_step import AnyStep, RankedStep
-from ..optim.averages import averaged
-from ..optim.clip import global_norm
 from ..optim.groups import Optimizer
+from ..step.training_step import TrainingStep
 from .evaluator import Evaluator
-from .modes import StepRunner
+from .step_runner import StepRunner
 
 
 class TrainedArrays(Evaluator, Described):
@@ -57,8 +51,7 @@ class TrainedArrays(Evaluator, Described):
 
         Raises DomainError for a trainer without ``ema``.
         """
-        step = self._step
-        return step.averages() if isinstance(step, RankedStep) else averaged(step.params, step.state)
+        return self._step.averages()
 
     @property
     def state(self) -> dict[str, Array]:
@@ -71,18 +64,5 @@ class TrainedArrays(Evaluator, Described):
         return self._step.model_state
 
     @property
-    def _step(self) -> AnyStep:
+    def _step(self) -> TrainingStep:
         return self._run.step
-
-    def _norm(self, step: AnyStep) -> float | None:
-        """The norm of the last step's gradients, which clipping has measured, or else is measured now."""
-        if isinstance(step, RankedStep):
-            return step.gradient_norm()
-        return global_norm(step.consumed) if step.recipe.clip_norm is None else step.norm
-
-    def _is_finite(self, loss: float, step: AnyStep) -> bool:
-        """Whether the last step's loss and gradients are finite, which all are that a step does not stop for."""
-        if isinstance(step, RankedStep):
-            return step.is_finite
-        stops = step.recipe.on_nonfinite == "stop"
-        return stops or (isfinite(loss) and all(np.isfinite(grad).all() for grad in step.consumed.values()))

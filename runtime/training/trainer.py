@@ -10,18 +10,17 @@ import numpy as np
 from ...base.arrays import Arrays
 from ...tape import NUMERICS, DomainError
 from ..captured.kept import PLAN_BYTES
-from ..captured.ranked_step import RankedStep
 from ..captured.replayed_step import Device, OnShapeChange
 from ..data import Dataset
 from ..optim.groups import Optimizer
 from ..optim.patterns import Pattern
+from ..ranks.exchange import Exchange
+from ..ranks.same_run import agree_on_program, agree_on_run
 from ..step.evaluate import NonFiniteError
-from ..step.exchange import Exchange
 from ..step.loss_call import LossFn
 from ..step.state_digest import state_digest
 from ..step.tree import Order
 from ..step.update import OnNonfinite, Recipe
-from .agreed import agree_on_program, agree_on_run
 from .batch_stream import Cursor, Feed
 from .callback_list import CallbackList
 from .checkpoint import Checkpoint, write_checkpoint
@@ -29,7 +28,6 @@ from .evaluation import Forwards
 from .held_out import HeldOut
 from .history import History
 from .interrupt import held_interrupt
-from .modes import StepMode, StepRunner
 from .progress import Reporter, reporting
 from .recorder_protocol import (
     Digest,
@@ -47,6 +45,7 @@ from .recorder_protocol import (
 )
 from .result import Result
 from .save_place import SavePlace, restored
+from .step_runner import StepMode, StepRunner
 from .trace_session import Journal
 from .trained import TrainedArrays
 from .watch import Watch
@@ -302,7 +301,7 @@ class Trainer(TrainedArrays):
     def _agree(self, data: dict[str, object], asked: dict[str, object]) -> None:
         """Raise AgreementError if other ranks were asked for another fit."""
         step = self._step
-        if self._ranks is not None and isinstance(step, RankedStep):
+        if self._ranks is not None:
             law = {f"recipe: {name}": value for name, value in self._law().items()}
             agree_on_run(self._ranks, self.steps, {**law, **asked, "steps done": self.steps}, data, step)
 
@@ -337,7 +336,7 @@ class Trainer(TrainedArrays):
     def _train(self, batch: Any) -> Any:
         if not self._agreed:
             self._agreed = True
-            if self._ranks is not None and isinstance(self._step, RankedStep) and not self._run.is_eager:
+            if self._ranks is not None and not self._run.is_eager:
                 agree_on_program(self._ranks, self.steps, self._step, batch)
         self._journal.begin(self._step)
         self._in_trace = True
@@ -356,8 +355,8 @@ class Trainer(TrainedArrays):
     def _finish_step(self, feed: Feed, loss: float, reporter: Reporter, check: Callable[[], None]) -> None:
         self._loss = loss
         step = self._run.step
-        self.history.add_step(loss, step.metrics, self._norm(step) if self._measures_norm else None)
-        if not self._is_finite(loss, step):
+        self.history.add_step(loss, step.metrics, step.gradient_norm() if self._measures_norm else None)
+        if not step.is_finite:
             self.history.note_nonfinite()
         reporter.step()
         for tell in self._callbacks.on_step:

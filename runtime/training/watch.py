@@ -7,16 +7,16 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...base.diagnosis import Looks, Remark, clipping, is_looked_at, short_batches
-from ..captured.ranked_step import AnyStep, RankedStep
 from ..step.batch import batch_arrays
+from ..step.training_step import TrainingStep
 from .history import History
 
 
 class Watch:
     """Looks at some steps of a fit; of steps with ranks or on a GPU, whose gradients are elsewhere, at losses alone."""
 
-    def __init__(self, step: AnyStep) -> None:
-        own = not isinstance(step, RankedStep) and getattr(step, "device", "cpu") == "cpu"
+    def __init__(self, step: TrainingStep) -> None:
+        own = step.gradients_are_here
         frozen = step.recipe.frozen_of(step.params)
         self._trained = {name: array for name, array in step.params.items() if name not in frozen} if own else {}
         self._matrices = {} if self._goes_on(step) else {n: a for n, a in self._trained.items() if a.ndim > 1}
@@ -24,11 +24,11 @@ class Watch:
         self._looks, self._rows = Looks(self._trained), list[int]()
         self._before = self._copied()
 
-    def step(self, step: AnyStep, number: int, batch: Any) -> None:
+    def step(self, step: TrainingStep, number: int, batch: Any) -> None:
         """A step is done on a batch."""
         count = len(self._rows)
         self._rows.append(_length(batch))
-        if not self._trained or isinstance(step, RankedStep):
+        if not self._trained:
             return
         if is_looked_at(count):
             self._looks.add(number, step.consumed)
@@ -47,7 +47,7 @@ class Watch:
     def _copied(self) -> dict[str, Array]:
         return {name: array.copy() for name, array in self._matrices.items()}
 
-    def _goes_on(self, step: AnyStep) -> bool:
+    def _goes_on(self, step: TrainingStep) -> bool:
         return bool(self._trained) and step.point.step > 0
 
 

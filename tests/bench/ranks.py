@@ -25,10 +25,10 @@ from rich.console import Console
 from rich.table import Table
 
 from dgrr.runtime import Adam, CapturedStep
-from dgrr.runtime.captured.ranked_step import RankedStep
 from dgrr.runtime.ranks import Ranks, init
-from dgrr.runtime.step.gathered import Arena, TreeOfRanks
-from dgrr.runtime.step.shards import Shards, in_segments
+from dgrr.runtime.ranks.gathered import Arena, TreeOfRanks
+from dgrr.runtime.ranks.ranked_step import RankedStep
+from dgrr.runtime.ranks.shards import Shards, in_segments
 from dgrr.runtime.step.update import Recipe
 from dgrr.tape.values.spec import Spec
 

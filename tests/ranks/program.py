@@ -16,7 +16,7 @@ import numpy as np
 from models import BATCH, MODELS, Model, model
 
 from dgrr.runtime import Adam, Callback, Trainer
-from dgrr.runtime.step import shards
+from dgrr.runtime.ranks import shards
 
 EPOCHS, ACCUMULATE = 2, 11
 """66 digits are 22 batches of 3, two steps in an epoch; 11 is no multiple of 2, 3, 4 or 8."""

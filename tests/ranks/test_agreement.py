@@ -99,7 +99,7 @@ def test_a_rank_of_other_sources_or_versions(what: str, monkeypatch: pytest.Monk
         last.rank = rank.rank
         return fit(rank)
 
-    monkeypatch.setattr("dgrr.runtime.training.agreed.versions", of_rank)
+    monkeypatch.setattr("dgrr.runtime.ranks.same_run.versions", of_rank)
     expected = f"ranks 0, 1 have {what} {own[what]}; rank 2 has {what} another"
     assert said(3, run) == f"ranks: before step 0: {what}: expected the same on all ranks, got {expected}"
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from dgrr.runtime import Adam, EagerStep
-from dgrr.runtime.captured.ranked_step import RankedStep
 from dgrr.runtime.ir.graph import IRGraph
 from dgrr.runtime.ir.passes import add_early
 from dgrr.runtime.lower.bind import Bound
-from dgrr.runtime.step import shards
+from dgrr.runtime.ranks import shards
+from dgrr.runtime.ranks.ranked_step import RankedStep
 from dgrr.runtime.step.update import Recipe
 from dgrr.tape import ops
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from dgrr.runtime.ranks import ending, init, package
-from dgrr.runtime.ranks.launch import launch
+from dgrr.runtime.ranks import init
+from dgrr.runtime.ranks.mpi import ending, package
+from dgrr.runtime.ranks.mpi.launch import launch
 from dgrr.tape import DomainError
 
 
@@ -102,7 +103,7 @@ def test_a_program_runs_as_python_runs_it(monkeypatch: pytest.MonkeyPatch, tmp_p
     program = tmp_path / "train.py"
     program.write_text("import sys, beside\nsys.exit(' '.join([__name__, beside.text, *sys.argv[1:]]))")
     told: list[BaseException] = []
-    monkeypatch.setattr("dgrr.runtime.ranks.launch.end_all", told.append)
+    monkeypatch.setattr("dgrr.runtime.ranks.mpi.launch.end_all", told.append)
     with pytest.raises(SystemExit, match=r"^__main__ from beside --epochs 3$"):
         launch([str(program), "--epochs", "3"])
     assert [str(error) for error in told] == ["__main__ from beside --epochs 3"]

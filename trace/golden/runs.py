@@ -10,9 +10,9 @@ import numpy.typing as npt
 from ...base.arrays import Array, Arrays
 from ...base.completed_step import CompletedStep
 from ...runtime.captured.captured_step import CapturedStep
-from ...runtime.captured.completed import completed
 from ...runtime.ir.step_tape import tape_of
 from ...runtime.step.batch import batch_arrays
+from ...runtime.step.completed import completed
 from ...runtime.step.evaluate import evaluate
 from ...runtime.step.loss_call import LossFn, RunPoint
 from ...runtime.training.recorder_protocol import RunStart, TraceOptions

@@ -13,16 +13,16 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...base.completed_step import EMA, FROZEN, of_group
-from ...runtime.captured.completed import completed
 from ...runtime.optim.averages import HYPERPARAMETER as DECAY
 from ...runtime.optim.groups import Groups, Optimizer
-from ...runtime.step.eager import StateDict
+from ...runtime.step.completed import completed
 from ...runtime.step.evaluate import NonFiniteError
 from ...runtime.step.state_digest import state_digest
+from ...runtime.step.training_step import StateDict
 from ...runtime.step.tree import Order
 from ...runtime.step.update import OnNonfinite, Recipe
-from ...runtime.training.modes import StepMode, StepRunner
 from ...runtime.training.recorder_protocol import Digest, RunStart, TraceOptions
+from ...runtime.training.step_runner import StepMode, StepRunner
 from ...screen.curves import sparkline
 from ...screen.panels import Described
 from ...screen.showing import counted

@@ -12,7 +12,7 @@ from ...base.arrays import Array
 from ...runtime.optim.groups import Optimizer
 from ...runtime.step.evaluate import Evaluation
 from ...runtime.step.update import OnNonfinite
-from ...runtime.training.modes import StepMode
+from ...runtime.training.step_runner import StepMode
 from ...screen.panels import facts, folded, panel
 from ...tape import NUMERICS, AnyTensor, Tape
 from ...tape.graph.backward import DenseGrads

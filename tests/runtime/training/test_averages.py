@@ -8,7 +8,7 @@ import pytest
 
 from dgrr.runtime import SGD, Adam, Callback, CheckpointError, Trainer, capture
 from dgrr.runtime.optim import ops_rule
-from dgrr.runtime.training.modes import StepMode
+from dgrr.runtime.training.step_runner import StepMode
 from dgrr.tape import DomainError, ops
 from dgrr.trace import Verdict, at, diff_with_model, open_trace, replay, validate
 

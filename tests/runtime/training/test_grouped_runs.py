@@ -8,7 +8,7 @@ import pytest
 
 from dgrr.runtime import SGD, AdamW, CheckpointError, Trainer
 from dgrr.runtime.optim import Cosine
-from dgrr.runtime.training.modes import StepMode
+from dgrr.runtime.training.step_runner import StepMode
 from dgrr.tape import GradientError, nn, ops
 from dgrr.trace import Verdict, at, diff_with_model, open_trace, replay, state_after, validate
 from dgrr.trace.v2.write.forge import forge_gradient

@@ -10,7 +10,7 @@ import pytest
 from dgrr.runtime import SGD, Adam, CaptureError, Trainer, capture, state_digest
 from dgrr.runtime.step.update import Recipe
 from dgrr.runtime.training.checkpoint import CheckpointError
-from dgrr.runtime.training.modes import StepMode
+from dgrr.runtime.training.step_runner import StepMode
 from dgrr.tape import DomainError, nn, ops
 from dgrr.trace import at, compare, open_trace, replay, validate
 from dgrr.trace.cli.inspection import step_dict, step_lines

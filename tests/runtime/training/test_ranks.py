@@ -10,7 +10,7 @@ import pytest
 from dgrr.runtime import Adam, Dataset, Trainer
 from dgrr.runtime.data import Epochs
 from dgrr.runtime.training.callbacks.early_stopping import EarlyStopping
-from dgrr.runtime.training.modes import StepMode
+from dgrr.runtime.training.step_runner import StepMode
 from dgrr.tape import DomainError, NonFiniteError, nn, ops
 from dgrr.trace import open_trace, replay
 

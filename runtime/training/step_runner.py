@@ -1,5 +1,7 @@
 """Three ways to run a training step, with the same bits: op by op, captured each time, captured and replayed."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -9,12 +11,13 @@ from ...base.completed_step import StepTape
 from ...tape import DomainError
 from ..captured.captured_step import CapturedStep
 from ..captured.kept import PLAN_BYTES
-from ..captured.ranked_step import AnyStep, RankedStep
 from ..captured.replayed_step import Device, OnShapeChange
 from ..ir.step_tape import eager_tape
+from ..ranks.exchange import Exchange
+from ..ranks.ranked_step import RankedStep
 from ..step.eager import EagerStep
-from ..step.exchange import Exchange
 from ..step.loss_call import LossFn
+from ..step.training_step import TrainingStep
 from ..step.update import Recipe
 
 StepMode = Literal["eager", "capture", "replay"]
@@ -65,15 +68,17 @@ class StepRunner:
         self.mode, self._warmup = mode, int(warmup)
         state: dict[str, Any] = {"model_state": model_state, "seed": seed, "on_shape_change": on_shape_change}
         state["plan_bytes"] = plan_bytes
-        self._captured: CapturedStep | RankedStep
-        self._eager: EagerStep | RankedStep
+        self._captured: TrainingStep
+        self._eager: TrainingStep
+        self._tape: Callable[[Any], StepTape]
         if ranks is None:
-            self._captured = CapturedStep(loss_fn, params, recipe, device=device, **state)
-            self._eager = EagerStep.beside(self._captured)
+            self._captured = captured = CapturedStep(loss_fn, params, recipe, device=device, **state)
+            self._eager = EagerStep.beside(captured)
+            self._tape = partial(eager_tape, self._eager) if mode == "eager" else captured.tape
         else:
-            self._captured = RankedStep(loss_fn, params, recipe, ranks, **state)
-            self._eager = self._captured.op_by_op()
-        self.step: AnyStep = self._captured
+            self._captured = ranked = RankedStep(loss_fn, params, recipe, ranks, **state)
+            self._eager, self._tape = ranked.op_by_op(), _no_tape
+        self.step: TrainingStep = self._captured
         """Parameters, state and recipe; after a step, its loss and gradients."""
 
     @property
@@ -84,7 +89,7 @@ class StepRunner:
     @property
     def own(self) -> range | None:
         """Which micro-batches of each step this process computes; None for all, and not one of several ranks."""
-        return self._captured.own if isinstance(self._captured, RankedStep) else None
+        return self._captured.own
 
     def __call__(self, batch: Any) -> np.floating[Any]:
         """Train on one batch and return its loss, taken before the update. Raises as `CapturedStep` does."""
@@ -92,18 +97,19 @@ class StepRunner:
         return self.step(batch)
 
     def tape(self, batch: Any) -> StepTape:
-        """Every value of the next step on this batch and its gradient. Trains nothing."""
-        if self.mode == "eager" or isinstance(self._captured, RankedStep):
-            return eager_tape(self._eager, batch)
+        """Every value of the next step on this batch and its gradient. Trains nothing.
+
+        Raises DomainError with ranks.
+        """
         if self.mode == "capture":
             self._captured.forget()
-        return self._captured.tape(batch)
+        return self._tape(batch)
 
     def require_same(self) -> None:
         """Raise CaptureError if ``loss_fn`` is no longer what the captured steps have run."""
         self._captured.require_same("after the last step")
 
-    def _next(self, batch: Any) -> AnyStep:
+    def _next(self, batch: Any) -> TrainingStep:
         if self.mode == "eager":
             return self._eager
         if self.mode == "capture":
@@ -111,9 +117,16 @@ class StepRunner:
         elif self._warmup > 0:
             self._warmup -= 1
             return self._eager
-        elif isinstance(self._captured, CapturedStep) and not self._captured.is_worth(batch):
+        elif not self._captured.is_worth(batch):
             return self._eager
         return self._captured
+
+
+def _no_tape(batch: Any) -> StepTape:
+    raise DomainError(
+        "fit: argument 'trace': expected a recorder that wants no tapes with ranks, of which none has all values of a "
+        "step; replay the trace in one process to see them"
+    )
 
 
 def _require(name: str, value: object, allowed: Any) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 from ...base.arrays import Array
 from ...tape.values.spec import Spec
 from ..optim.groups import Groups
-from .memory import ALIGNMENT, aligned
-from .update import Recipe
+from ..step.memory import ALIGNMENT, aligned
+from ..step.update import Recipe
 
 
 class Piece(NamedTuple):

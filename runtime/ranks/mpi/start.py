@@ -3,8 +3,8 @@
 import os
 from typing import Any
 
-from ...tape.errors import DomainError
-from ...tape.numerics.engine.threads import get_threads, set_threads
+from ....tape.errors import DomainError
+from ....tape.numerics.engine.threads import get_threads, set_threads
 from .ending import end_all_on_errors
 from .mpi_ranks import CHECK_EVERY, Ranks
 from .package import mpi

@@ -9,11 +9,11 @@ import numpy as np
 from ...base.arrays import Array, Arrays
 from ...tape.values.spec import Spec
 from ..optim.groups import Groups
+from ..step.memory import aligned, in_one_block, line_aligned
+from ..step.tree import range_of, spans_of
 from .exchange import Exchange, Wait
 from .fold import fold_means
-from .memory import aligned, in_one_block, line_aligned
 from .shards import Piece, Shards, bytes_of
-from .tree import range_of, spans_of
 
 
 class TreeOfRanks:

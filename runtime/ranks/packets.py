@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import Array
-from .batch import batch_arrays
+from ..step.batch import batch_arrays
 
 _LENGTH = 8
 """Bytes of the number in front: how long the description of the arrays is."""

@@ -7,20 +7,21 @@ from typing import Any, TypeAlias
 
 from ...base.arrays import Array
 from ...tape import AnyTensor
+from ..captured.buffers import InputBuffers, bound_to
+from ..captured.held import hold
+from ..captured.plans import refused
+from ..captured.purity import Looks, require_equal
+from ..captured.reads import Reads
 from ..ir.record import SharedRecording, metric_name, partial_name, record_share, share_graph
 from ..lower.bind import Fault
 from ..lower.compile import compile_graph
 from ..lower.program import Program
 from ..step.accumulate import Accumulation
 from ..step.batch import BatchSignature
-from ..step.eager import TrainingStep, tensors
+from ..step.eager import tensors
 from ..step.evaluate import evaluations
-from ..step.gathered import Arena
-from .buffers import InputBuffers, bound_to
-from .held import hold
-from .plans import refused
-from .purity import Looks, require_equal
-from .reads import Reads
+from ..step.training_step import TrainingStep
+from .gathered import Arena
 
 PARAM, MODEL_STATE = "param ", "model state "
 """What stands before names in the arena."""

@@ -3,11 +3,10 @@
 from typing import Any
 
 from ...base.completed_step import CompletedStep, StepTape
-from ..step.batch import batch_arrays
-from .ranked_step import AnyStep, RankedStep
+from .training_step import TrainingStep
 
 
-def completed(step: AnyStep, number: int, batch: Any, tape: StepTape | None = None) -> CompletedStep:
+def completed(step: TrainingStep, number: int, batch: Any, tape: StepTape | None = None) -> CompletedStep:
     """What a recorder is told of the step just done: views that are valid until the next one.
 
     ``number`` counts steps from 0; ``tape`` is what ``step.tape(batch)`` gave before, where the recorder wants it. The
@@ -25,10 +24,7 @@ def completed(step: AnyStep, number: int, batch: Any, tape: StepTape | None = No
     (array([-0.5, -1. ]), ['leaf', 'leaf', 'mul', 'reduce_sum'])
     """
     recipe, scale = step.recipe, step.scale
-    if isinstance(step, RankedStep):
-        grads, together = step.collected_gradients(), step.collected_batch(batch)
-    else:
-        grads, together = step.consumed, tuple(batch_arrays(batch))
+    grads, together = step.collected_gradients(), step.collected_batch(batch)
     return CompletedStep(
         step=number,
         loss=step.loss,

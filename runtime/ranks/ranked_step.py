@@ -4,31 +4,31 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from itertools import pairwise
-from typing import Any, Self, TypeAlias, cast
+from typing import Any, Self, cast
 
 import numpy as np
 
 from ...base.arrays import Array, Arrays
 from ...tape import DomainError, ShapeError
+from ..captured.kept import PLAN_BYTES, KeptPlans
+from ..captured.replayed_step import OnShapeChange, shown
 from ..optim.averages import averaged
 from ..optim.clip import clip_by_norms, clip_by_value, global_norm, tensor_norms
-from ..ranks.agreement import digests, require_agreement
 from ..step.batch import BatchSignature, batch_signature
-from ..step.eager import EagerStep, StateDict, TrainingStep, check_fits, mean_metrics
+from ..step.eager import Clipped, mean_metrics
 from ..step.evaluate import NonFiniteError, evaluations
-from ..step.exchange import Exchange
-from ..step.gathered import Arena, StateShares, TreeOfRanks, from_first, gathered
 from ..step.loss_call import LossFn
 from ..step.memory import in_one_block
-from ..step.packets import pack, unpack
-from ..step.shards import Piece, Shards, divisible, in_segments, spec_of
 from ..step.state_digest import state_digest
+from ..step.training_step import LastStep, StateDict, TrainingStep, check_fits
 from ..step.tree import range_of
 from ..step.update import Recipe
-from .captured_step import CapturedStep
-from .kept import PLAN_BYTES, KeptPlans
-from .replayed_step import OnShapeChange, shown
-from .shares import MODEL_STATE, PARAM, Share, SharePlan, eager_share
+from .agreement import digests, require_agreement
+from .exchange import Exchange
+from .gathered import Arena, StateShares, TreeOfRanks, from_first, gathered
+from .packets import pack, unpack
+from .shards import Piece, Shards, divisible, in_segments, spec_of
+from .share import MODEL_STATE, PARAM, Share, SharePlan, eager_share
 
 
 class RankedStep(TrainingStep):
@@ -46,17 +46,6 @@ class RankedStep(TrainingStep):
     """
 
     instead = "make another on every rank, and load a checkpoint of the run into it"
-
-    loss: Array
-    """The loss of the last step."""
-    metrics: dict[str, float]
-    """What the loss function gave to be shown in the last step: the means over the micro-batches of all ranks."""
-    norm: float | None
-    """The norm of the gradients of the last step before it was clipped; None without ``clip_norm``."""
-    scale: float | None
-    """What the gradients of the last step were multiplied by to clip their norm; None without ``clip_norm``."""
-    is_finite: bool
-    """Whether loss and gradients of the last step were finite, on all ranks."""
 
     def __init__(
         self,
@@ -76,12 +65,11 @@ class RankedStep(TrainingStep):
                 f"{recipe.order!r}; write Trainer(…, accumulate={recipe.accumulate}, order='tree', ranks=…)"
             )
         self._ranks, self._eager, self._on_shape_change = ranks, False, on_shape_change
-        self.own = range_of(recipe.accumulate, ranks.rank, ranks.size)
-        """The numbers of this rank's micro-batches in each step."""
+        self.own: range = range_of(recipe.accumulate, ranks.rank, ranks.size)
         super().__init__(loss_fn, params, recipe, model_state, seed)
         self._known = KeptPlans[SharePlan]("capture", plan_bytes)
-        self._consumed: dict[str, Array] = {}
-        self._consumed_names: list[str] = []
+        self._names: list[str] = []
+        self._finite = True
 
     # ------------------------------------------------------------------ memory
 
@@ -126,13 +114,15 @@ class RankedStep(TrainingStep):
         """
         share = self._share(batch)
         means = self._arena.means(share.sums)
-        self.is_finite = self._agree(share, finite=all(np.isfinite(array).all() for array in means.values()))
+        finite = self._agree(share, finite=all(np.isfinite(array).all() for array in means.values()))
         loss = self._tree.mean(share.losses)
-        self.is_finite = self.is_finite and bool(np.isfinite(loss))
-        if not self.is_finite and self.recipe.on_nonfinite == "stop":
+        self._finite = finite and bool(np.isfinite(loss))
+        if not self._finite and self.recipe.on_nonfinite == "stop":
             raise self._not_finite(batch)
-        self.loss, self.metrics = loss, self._shown(share)
-        self._update(means, [*share.grads])
+        metrics, self._names = self._shown(share), [*share.grads]
+        self._compare()
+        self._last = LastStep(loss, metrics, *self._clipped(_gradients(means)))
+        self._update(means)
         return cast(np.floating[Any], loss[()])
 
     def _share(self, batch: tuple[Any, ...]) -> Share:
@@ -190,12 +180,9 @@ class RankedStep(TrainingStep):
         every = gathered(self._ranks, own, counts)
         return mean_metrics([dict(zip(names, row, strict=True)) for row in every.tolist()])
 
-    def _update(self, means: Arrays, names: list[str]) -> None:
-        """Clip and apply the own pieces of the gradients, take over those of the model's state, and share all of it."""
-        self._compare()
-        grads = {key.removeprefix(PARAM): g for key, g in means.items() if key.startswith(PARAM)}
-        self._consumed, self._consumed_names = self._clipped(grads, names), names
-        self._states.groups.step(self._own_params, self._consumed, self.state)
+    def _update(self, means: Arrays) -> None:
+        """Apply the own pieces of the gradients, take over those of the model's state, and share all of it."""
+        self._states.groups.step(self._own_params, self.consumed, self.state)
         for key, after in means.items():
             if key.startswith(MODEL_STATE):
                 self._pieces[key].of(self.model_state[key.removeprefix(MODEL_STATE)])[...] = after
@@ -210,19 +197,28 @@ class RankedStep(TrainingStep):
         if (step + 1) % self._ranks.check_every == 0:
             require_agreement(self._ranks, f"in step {step}", digests(self.params, "parameter"))
 
-    def _clipped(self, grads: dict[str, Array], names: list[str]) -> dict[str, Array]:
-        recipe, (self.norm, self.scale) = self.recipe, (None, None)
+    def _clipped(self, grads: dict[str, Array]) -> Clipped:
+        recipe = self.recipe
         if recipe.clip_value is not None:
             grads = clip_by_value(grads, recipe.clip_value)
         if recipe.clip_norm is None:
-            return grads
-        of_ranks = [[name for name in self._params_in(rank) if name in names] for rank in range(self._ranks.size)]
+            return Clipped(grads, None, None)
+        of_ranks = [[name for name in self._params_in(rank) if name in self._names] for rank in range(self._ranks.size)]
         norms = gathered(self._ranks, tensor_norms(grads), list(map(len, of_ranks)))
         places = {name: i for i, name in enumerate(name for own in of_ranks for name in own)}
         in_order = norms[[places[name] for name in self.params if name in places]]
         made = clip_by_norms(grads, recipe.clip_norm, in_order)
-        self.norm, self.scale = made.norm, made.scale
-        return made.grads
+        return Clipped(made.grads, made.norm, made.scale)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether loss and gradients of the last step were finite, on all ranks."""
+        return self._finite
+
+    @property
+    def gradients_are_here(self) -> bool:
+        """No: each rank has those of its shard."""
+        return False
 
     def op_by_op(self) -> Self:
         """A step over the very arrays of this one that uses no captured plans."""
@@ -246,12 +242,12 @@ class RankedStep(TrainingStep):
         return {**self.arrays, "state": self._states.collected()}
 
     def collected_gradients(self) -> dict[str, Array]:
-        """On rank 0 the gradients as the rules consumed them in the last step; elsewhere none."""
-        whole = self._arena.collected({PARAM + name: grad for name, grad in self._consumed.items()})
-        return {name: whole[PARAM + name] for name in self._consumed_names} if whole else {}
+        """As `TrainingStep.collected_gradients`."""
+        whole = self._arena.collected({PARAM + name: grad for name, grad in self.consumed.items()})
+        return {name: whole[PARAM + name] for name in self._names} if whole else {}
 
     def collected_batch(self, batch: tuple[Any, ...]) -> tuple[Array, ...]:
-        """On rank 0 the arrays of all micro-batches in their order; elsewhere none."""
+        """As `TrainingStep.collected_batch`."""
         packet = pack(batch)
         sizes = gathered(self._ranks, np.array([packet.nbytes]), [1] * self._ranks.size)
         bounds = [0, *np.cumsum(sizes).tolist()]
@@ -299,5 +295,5 @@ class RankedStep(TrainingStep):
         self._states.take(given["state"])
 
 
-AnyStep: TypeAlias = EagerStep | CapturedStep | RankedStep
-"""A training step that has done one: it has its loss, what was clipped, and its metrics."""
+def _gradients(means: Arrays) -> dict[str, Array]:
+    return {key.removeprefix(PARAM): grad for key, grad in means.items() if key.startswith(PARAM)}

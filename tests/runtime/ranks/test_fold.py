@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from dgrr.runtime.step.fold import BLOCK, fold_means
+from dgrr.runtime.ranks.fold import BLOCK, fold_means
 from dgrr.runtime.step.tree import range_of, spans_of
 
 pytestmark = pytest.mark.quick

@@ -7,7 +7,7 @@ from ...tape.numerics.basic import arithmetic
 from ...tape.numerics.engine.launch import launch
 from ...tape.ops.elementwise.kernels import basic as kernels
 from ..optim.arrays import prepared_words
-from .tree import Sums
+from ..step.tree import Sums
 
 BLOCK = 1 << 15
 """Elements that are folded at once, so that sums stay in a cache."""

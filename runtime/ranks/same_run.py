@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from ...base.computing import versions
-from ..captured.ranked_step import RankedStep
 from ..data import Dataset, Epochs
 from ..ir.record import loss_graph, record_loss
-from ..ranks.agreement import digests, require_agreement
 from ..step.batch import batch_signature
-from ..step.exchange import Exchange
+from ..step.training_step import TrainingStep
+from .agreement import digests, require_agreement
+from .exchange import Exchange
 
 
 def agree_on_run(
-    ranks: Exchange, steps: int, settings: Mapping[str, object], data: Mapping[str, object], step: RankedStep
+    ranks: Exchange, steps: int, settings: Mapping[str, object], data: Mapping[str, object], step: TrainingStep
 ) -> None:
     """Before a fit that goes on after so many steps: settings, batches, parameters and the model's state.
 
@@ -30,7 +30,7 @@ def agree_on_run(
     require_agreement(ranks, f"before step {steps}", entries)
 
 
-def agree_on_program(ranks: Exchange, steps: int, step: RankedStep, batch: tuple[Any, ...]) -> None:
+def agree_on_program(ranks: Exchange, steps: int, step: TrainingStep, batch: tuple[Any, ...]) -> None:
     """Before the first step of a fit: the ops that the loss function records, with the constants in them.
 
     Nothing is compared of ranks that have batches of different shapes. Raises AgreementError on all ranks.

@@ -8,7 +8,6 @@ import numpy.typing as npt
 import pytest
 
 from dgrr.runtime import SGD, Adam, AdamW, EagerStep
-from dgrr.runtime.captured.ranked_step import RankedStep
 from dgrr.runtime.optim import (
     LAMB,
     Adadelta,
@@ -24,8 +23,9 @@ from dgrr.runtime.optim import (
     Rule,
     ops_rule,
 )
-from dgrr.runtime.step.eager import StateError
-from dgrr.runtime.step.shards import Shards
+from dgrr.runtime.ranks.ranked_step import RankedStep
+from dgrr.runtime.ranks.shards import Shards
+from dgrr.runtime.step.training_step import StateError
 from dgrr.runtime.step.update import Recipe
 from dgrr.tape import DomainError, NonFiniteError, ops
 from dgrr.tape.values.spec import Spec

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ...base.arrays import Array
-from ..step.exchange import Wait
+from ....base.arrays import Array
+from ..exchange import Wait
 from .package import mpi
 
 CHECK_EVERY = 1000

@@ -1,0 +1,1 @@
+"""Ranks over MPI: how they begin, exchange bytes, and end together."""

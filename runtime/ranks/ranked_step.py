@@ -65,11 +65,16 @@ class RankedStep(TrainingStep):
                 f"{recipe.order!r}; write Trainer(…, accumulate={recipe.accumulate}, order='tree', ranks=…)"
             )
         self._ranks, self._eager, self._on_shape_change = ranks, False, on_shape_change
-        self.own: range = range_of(recipe.accumulate, ranks.rank, ranks.size)
+        self._own = range_of(recipe.accumulate, ranks.rank, ranks.size)
         super().__init__(loss_fn, params, recipe, model_state, seed)
         self._known = KeptPlans[SharePlan]("capture", plan_bytes)
         self._names: list[str] = []
         self._finite = True
+
+    @property
+    def own(self) -> range:
+        """Which micro-batches of each step this rank computes."""
+        return self._own
 
     # ------------------------------------------------------------------ memory
 

@@ -54,9 +54,6 @@ class TrainingStep(Unique, Described):
 
     instead = "make another and give it the state: other.load_state_dict(step.state_dict())"
 
-    own: range | None = None
-    """Which micro-batches of each step this process computes; None for all, and not one of several ranks."""
-
     _last: LastStep
 
     def __init__(
@@ -73,6 +70,11 @@ class TrainingStep(Unique, Described):
         """Make the arrays that training changes, from what it begins with."""
         own = packed(params)
         self._arrays = {"params": own, "state": packed(self.groups.init(own)), "model_state": packed(model_state)}
+
+    @property
+    def own(self) -> range | None:
+        """Which micro-batches of each step this process computes; None for all, and not one of several ranks."""
+        return None
 
     @property
     def point(self) -> RunPoint:

@@ -80,6 +80,10 @@ def _imports(path: Path) -> Iterator[tuple[str, ast.AST]]:
                 yield ".".join([*package[: len(package) - len(named[1]) + 1], named[2]]).rstrip("."), node
 
 
+NOT_ROOMS = {"__init__", "__main__"}
+"""A folder's face and its command, which stand above all that is in it."""
+
+
 def floor_of(folder: str, name: str) -> int | None:
     """The floor of a folder or module inside a folder of rooms; None if it stands on none."""
     return next((i for i, names in enumerate(FLOORS[folder]) if name in names), None)
@@ -97,7 +101,7 @@ def not_below(path: Path, module: str) -> str:
     """What is wrong with an import, if what it names stands on the same floor or above."""
     top, *other = module.split(".")
     parting = meeting(path.relative_to(ROOT).with_suffix("").parts, other) if top == "dgrr" else None
-    if parting is None or parting[0] not in FLOORS or parting[1] == "__init__":
+    if parting is None or parting[0] not in FLOORS or parting[1] in NOT_ROOMS:
         return ""
     folder, mine, others = parting
     floor, below = floor_of(folder, mine), floor_of(folder, others)
@@ -259,9 +263,6 @@ def test_the_package_list_is_the_folders() -> None:
     listed = project["tool"]["setuptools"]["packages"]
     faces = [ROOT / "__init__.py", *(p for wing in WINGS for p in (ROOT / wing).rglob("__init__.py"))]
     assert sorted(listed) == sorted(".".join(["dgrr", *p.parent.relative_to(ROOT).parts]) for p in faces)
-
-
-NOT_ROOMS = {"__init__", "__main__"}
 
 
 def inside(folder: Path) -> set[str]:

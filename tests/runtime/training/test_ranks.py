@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dgrr.base.completed_step import CompletedStep
 from dgrr.runtime import Adam, Dataset, Trainer
 from dgrr.runtime.data import Epochs
 from dgrr.runtime.training.callbacks.early_stopping import EarlyStopping
@@ -225,4 +226,28 @@ def test_what_ranks_cannot_do_is_refused() -> None:
     assert str(error.value) == (
         "Trainer: argument 'record_ops': expected None with ranks, of which none has all values of a step, got "
         "'first'; replay the trace in one process to see them"
+    )
+
+
+class WantsTapes:
+    """A recorder that asks for every value of every step."""
+
+    def wants_tape(self, step: int) -> bool:
+        return True
+
+    def step(self, done: CompletedStep) -> None: ...
+
+    def commit(self) -> None: ...
+
+    def seal(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def test_tapes_for_a_recorder_of_ones_own_are_refused() -> None:
+    with pytest.raises(DomainError) as error:
+        new_trainer(FakeRank.alone(), trace=WantsTapes()).fit(batches())
+    assert str(error.value) == (
+        "fit: argument 'trace': expected a recorder that wants no tapes with ranks, of which none has all values of a "
+        "step; replay the trace in one process to see them"
     )

@@ -29,7 +29,10 @@ class EagerStep(TrainingStep):
         return made
 
     def __call__(self, batch: Any) -> np.floating[Any]:
-        """As `TrainingStep` says."""
+        """Train on one batch, op by op, and return its loss, taken before the update.
+
+        Raises NonFiniteError, and changes nothing, if the loss or a gradient is infinite or NaN.
+        """
         loss, grads, after, metrics = eager_gradients(self.loss_fn, self.params, batch, self.recipe, self.point)
         self._last = LastStep(loss, metrics, *clipped(grads, self.recipe))
         self.groups.step(self.params, self.consumed, self.state)

@@ -44,7 +44,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["coefficients", "interrupts", "literals", "sizes"],
         ["engine", "exact_fma"],
         ["simd"],
-        ["basic", "math"],
+        ["basic", "math", "xxh3"],
         ["cuda"],
     ],
     "tape/numerics/engine": [
@@ -265,7 +265,7 @@ FLOORS: dict[str, list[list[str]]] = {
     ],
     "trace/v2/write": [
         ["environment", "file", "halves", "kept_values", "keyframe_schedule", "ops_schedule", "tensors"],
-        ["repeated", "writer"],
+        ["prepared", "repeated", "writer"],
         ["recorder", "resume", "rewrite"],
         ["forge", "open_recorder", "rollback", "salvage"],
         ["recover"],

@@ -167,11 +167,10 @@ class InputDigest:
 
     def __call__(self, batch: Batch) -> bytes:
         """The digest of a mapping (sorted by the UTF-8 bytes of its names), a sequence or one array."""
-        parts = [TAG_DATA, b""]
-        named = _named(batch)
-        for name, array in named:
-            parts += (U32.pack(len(name)), name, self._of(_flat(name, array)))
-        parts[1] = U32.pack(len(named))
+        names, arrays = batch_arrays(batch)
+        parts = [TAG_DATA, U32.pack(len(names))]
+        for name, array in zip(names, arrays, strict=True):
+            parts += (U32.pack(len(name)), name, self._of(array))
         return self._algorithm.hash(b"".join(parts))
 
     def _of(self, array: Array) -> bytes:
@@ -181,6 +180,16 @@ class InputDigest:
             digest = TensorDigest(self._algorithm, dtype_name(array.dtype), array.shape)
             self._known[key] = digest
         return digest(array)
+
+
+def batch_arrays(batch: Batch) -> tuple[tuple[bytes, ...], tuple[Array, ...]]:
+    """The names of the arrays of a batch, and the arrays, in the order in which they are digested.
+
+    Raises:
+        TypeError: there is a nest in the place of an array.
+    """
+    named = _named(batch)
+    return tuple([name for name, _ in named]), tuple([_flat(name, array) for name, array in named])
 
 
 def _flat(name: bytes, array: Any) -> Array:

@@ -1,8 +1,9 @@
 """The front of a STEP: scalars, bitmap and digests."""
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from typing_extensions import Buffer
@@ -39,6 +40,11 @@ class StepRecord:
     digests: tuple[bytes, ...]
     root: bytes | None
 
+    @property
+    def scalars(self) -> "StepScalars":
+        """What it says besides digests."""
+        return StepScalars(self.loss, self.flags, self.micro_batches, self.clip, (*self.hyper, *self.corrections))
+
     def grad_digests(self) -> dict[int, bytes]:
         """Position of a param → digest of its gradient."""
         return dict(zip(self.grads, self.digests, strict=False))
@@ -50,6 +56,29 @@ class StepRecord:
         return after[buffers:] + after[:buffers]
 
 
+class StepScalars(NamedTuple):
+    """What the front of a STEP says besides digests; `hyper` are hyperparameters, then bias corrections."""
+
+    loss: Array
+    flags: StepFlag
+    micro_batches: int
+    clip: tuple[float, float] | None
+    hyper: Sequence[float]
+
+    def put(self, layout: FrameLayout, front: Any) -> None:
+        """Write them to their places in a front."""
+        code = 1 if self.loss.dtype.itemsize == 4 else 2
+        bits = self.loss.view(_LOSS_BITS[code][0]).item()
+        fixed = (code, self.flags, 0, self.micro_batches, bits, *(self.clip or (0.0, 0.0)))
+        STEP_FIXED.pack_into(front, layout.scalars_at, *fixed)
+        struct.pack_into(f"<{layout.scalars}d", front, layout.hyper_at, *self.hyper)
+
+
+def bitmap(layout: FrameLayout, present: Iterable[int]) -> bytes:
+    """The params that have a gradient, a bit for each."""
+    return sum(1 << i for i in present).to_bytes(8 * layout.bitmap_words, "little")
+
+
 def run_content(layout: FrameLayout, step: int, front: bytes) -> bytes:
     """What the state chain hashes of a step, the link before it excepted."""
     return U64.pack(step) + front[layout.scalars_at :]
@@ -57,20 +86,11 @@ def run_content(layout: FrameLayout, step: int, front: bytes) -> bytes:
 
 def encode_step(layout: FrameLayout, hash: Callable[[Buffer], bytes], previous: bytes, record: StepRecord) -> bytes:
     """The front of a STEP that follows the state chain link `previous`; `record.link` is not looked at."""
-    code = 1 if record.loss.dtype.itemsize == 4 else 2
-    bits = record.loss.view(_LOSS_BITS[code][0]).item()
-    threshold, scale = record.clip or (0.0, 0.0)
-    bitmap = sum(1 << i for i in record.grads).to_bytes(8 * layout.bitmap_words, "little")
-    content = b"".join(
-        (
-            STEP_FIXED.pack(code, record.flags, 0, record.micro_batches, bits, threshold, scale),
-            record.input_digest,
-            struct.pack(f"<{layout.scalars}d", *record.hyper, *record.corrections),
-            bitmap,
-            *record.digests,
-            record.root or b"",
-        )
-    )
+    front = bytearray(layout.digests_at)
+    record.scalars.put(layout, front)
+    front[layout.input_at : layout.hyper_at] = record.input_digest
+    front[layout.bitmap_at :] = bitmap(layout, record.grads)
+    content = b"".join((front[layout.scalars_at :], *record.digests, record.root or b""))
     return hash(previous + U64.pack(record.step) + content) + record.batch_id + content
 
 

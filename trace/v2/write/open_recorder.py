@@ -120,7 +120,7 @@ def open_recorder(
         parent_steps=0 if parent is None else parent.steps,
     )
     tensors = RecordedTensors(schema, algorithm)
-    start = tensors.state(params, state) + tensors.buffers(model_state or {})
+    start = tensors.whole(params, state, model_state or {})
     writer = TraceWriter.create(path, header, schema, commit_every=commit_every, overwrite=overwrite)
     with _closed_on_error(writer):
         recorder = Recorder(
@@ -200,7 +200,7 @@ def resume_recorder(
         schema = schema_of(params, state, model_state or {}, rule, hyperparameters, clip_value)
         unfinished.require_schema(schema)
         tensors = RecordedTensors(schema, unfinished.header.algorithm)
-        now = tensors.state(params, state) + tensors.buffers(model_state or {})
+        now = tensors.whole(params, state, model_state or {})
         unfinished.require_state(now.digests)
         note = {
             "cut_bytes": unfinished.surplus,

@@ -1,5 +1,6 @@
 """Recording the steps of a run."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import nan
 from types import TracebackType
@@ -10,21 +11,21 @@ from ....base.arrays import Array
 from ....base.completed_step import CompletedStep, StepTape, of_group
 from ..errors import RepeatedStepWarning
 from ..format.constants import BATCH_ID_LENGTH, RecordMode, StepFlag
-from ..format.digest import InputDigest, raw, state_root, tensor_digest
+from ..format.digest import Algorithm, InputDigest, raw, state_root, tensor_digest
 from ..format.keyframe import encode_keyframe
 from ..format.metrics import encode_metrics
-from ..format.step import StepRecord, encode_step
+from ..format.step import StepRecord, StepScalars, decode_step, encode_step
 from ..format.values import encode_values
 from .kept_values import kept_values
 from .keyframe_schedule import Every, KeyframeSchedule
 from .ops_schedule import OpsSchedule
+from .prepared import PreparedFronts
 from .repeated import Repeated
 from .tensors import CORRECTIONS, RecordedTensors, Snapshot, scalar_loss
 from .writer import TraceWriter
 
 OnNonfinite: TypeAlias = Literal["stop", "record"]
 _NO_BATCH_ID = bytes(BATCH_ID_LENGTH)
-_NOTHING = Snapshot([], [])
 
 
 class Recorder:
@@ -74,9 +75,11 @@ class Recorder:
             written=writer.keyframes,
         )
         self._last: CompletedStep | None = None
-        self._last_record: StepRecord | None = None
-        self._last_digests = start.digests
-        self._keyframe_if_due(start)
+        self._last_front = b""
+        self._last_digests: Sequence[bytes] = start.digests
+        self._prepared = PreparedFronts(self._layout, tensors) if self._algorithm is Algorithm.XXH3_128 else None
+        if self._keyframes.is_due(writer.steps):
+            self._keyframe(start)
 
     @property
     def steps(self) -> int:
@@ -94,7 +97,7 @@ class Recorder:
         Raises:
             ValueError: no step is recorded.
         """
-        if self._last_record is None:
+        if not self._last_front:
             raise ValueError("recorder.link_behind: expected a step to be recorded before")
         record = replace(self._last_record, step=step)
         return encode_step(self._layout, self._algorithm.hash, previous, record)[: self._layout.digest_size]
@@ -119,62 +122,77 @@ class Recorder:
             TraceWriteError: the file cannot be written; the writer has stopped.
         """
         self._require_next(done.step)
-        self._last, self._last_digests = None, []
-        loss, broken = scalar_loss(done.step, done.loss)
-        present, consumed, of_gradients = self._tensors.gradients(done.step, done.grads)
-        broken = broken or of_gradients
-        if broken is not None and self._stops:
-            raise broken
-        due = self._layout.due(done.step)
-        after = self._tensors.state(done.params, done.state) if due else _NOTHING
-        buffers = self._tensors.buffers(done.model_state)
-        digests = (*consumed.digests, *buffers.digests, *after.digests)
-        whole = after + buffers
-        root = state_root(self._algorithm, whole.digests) if due else None
-        flags = _flags(done) if broken is None else _flags(done) | StepFlag.NON_FINITE
-        record = self._record(done, loss, flags, present, digests, root)
-        front = encode_step(self._layout, self._algorithm.hash, self._writer.link, record)
+        self._last, self._last_front, self._last_digests = None, b"", []
+        front, arrays, digested = self._made(done)
+        body = self._body(arrays, len(arrays) - digested)
         shown = encode_metrics(done.metrics) if done.metrics else b""
-        self._writer.step(front, [raw(a) for a in self._recorded(consumed + buffers, after)])
+        self._writer.step(front, body)
+        self._last, self._last_front = done, front
         if shown:
             self._writer.metrics(shown)
         self._compare_repeated(done.step, front)
         if done.tape is not None and self.wants_tape(done.step):
             self.record_tape(done.tape)
-        self._last_record = record
         if done.step == 0:
             self._keep_values(done)
-        self._keyframe_if_due(whole)
-        self._last, self._last_digests = done, whole.digests if due else []
+        if self._keyframes.is_due(self._writer.steps):
+            self._keyframe(self._tensors.whole(done.params, done.state, done.model_state))
+
+    def _made(self, done: CompletedStep) -> tuple[bytes, list[Array], int]:
+        """The front of a step, its tensors in canonical form, and how many of them, the last, are digested alone."""
+        loss, broken = scalar_loss(done.step, done.loss)
+        if broken is not None and self._stops:
+            raise broken
+        present, due = self._tensors.present(done.grads), self._layout.due(done.step)
+        arrays = self._tensors.arrays(done, present, due=due)
+        scalars = self._scalars(done, loss)
+        front = None
+        if self._prepared is not None and broken is None:
+            front = self._prepared.make(self._writer.link, done, scalars, present, arrays, due=due)
+        if front is None:
+            broken = broken or self._tensors.nonfinite(done.step, present, arrays)
+            if broken is not None and self._stops:
+                raise broken
+            tensors = self._tensors.in_front(present, due=due)
+            arrays = [tensor.taken(array) for tensor, array in zip(tensors, arrays, strict=True)]
+            digests = [tensor.digest.of_bytes(array.data) for tensor, array in zip(tensors, arrays, strict=True)]
+            flags = scalars.flags if broken is None else scalars.flags | StepFlag.NON_FINITE
+            front = self._encoded(done, scalars._replace(flags=flags), present, digests, due=due)
+        return front, arrays, self._layout.states if due and self._mode is not RecordMode.FULL else 0
 
     def _require_next(self, step: int) -> None:
         if step != self._writer.steps:
             raise ValueError(f"recorder.step: expected step {self._writer.steps}, got {step}; record each step once")
 
-    def _record(
-        self,
-        done: CompletedStep,
-        loss: Array,
-        flags: StepFlag,
-        present: tuple[int, ...],
-        digests: tuple[bytes, ...],
-        root: bytes | None,
-    ) -> StepRecord:
-        return StepRecord(
+    def _scalars(self, done: CompletedStep, loss: Array) -> StepScalars:
+        clip = None if done.clip is None else (done.clip[0], done.clip[1] if done.clip[1] == done.clip[1] else nan)
+        hyper = [*self._bound, *[done.hyper[name] for name in self._hyperparameters]]
+        for name in self._corrections:
+            hyper += done.state[name].tolist()
+        return StepScalars(loss, _flags(done), done.micro_batches, clip, hyper)
+
+    def _encoded(
+        self, done: CompletedStep, scalars: StepScalars, present: tuple[int, ...], digests: list[bytes], *, due: bool
+    ) -> bytes:
+        """The front of a step from its parts."""
+        layout, hyper = self._layout, self._layout.schema.hyperparameters
+        first = len(present) + layout.schema.buffers
+        record = StepRecord(
             step=done.step,
             link=b"",
             batch_id=_NO_BATCH_ID,
-            loss=loss,
-            flags=flags,
-            micro_batches=done.micro_batches,
-            clip=None if done.clip is None else (done.clip[0], done.clip[1] if done.clip[1] == done.clip[1] else nan),
+            loss=scalars.loss,
+            flags=scalars.flags,
+            micro_batches=scalars.micro_batches,
+            clip=scalars.clip,
             input_digest=self._input_digest(done.batch),
-            hyper=(*self._bound, *[done.hyper[name] for name in self._hyperparameters]),
-            corrections=tuple([value for name in self._corrections for value in done.state[name].tolist()]),
+            hyper=tuple(scalars.hyper[:hyper]),
+            corrections=tuple(scalars.hyper[hyper:]),
             grads=present,
-            digests=digests,
-            root=root,
+            digests=tuple(digests),
+            root=state_root(self._algorithm, digests[first:] + digests[len(present) : first]) if due else None,
         )
+        return encode_step(layout, self._algorithm.hash, self._writer.link, record)
 
     def _compare_repeated(self, step: int, front: bytes) -> None:
         """Hold a step that is computed once more against what was recorded of it before the run was resumed."""
@@ -195,7 +213,7 @@ class Recorder:
 
     def _keep_values(self, done: CompletedStep) -> None:
         """Write elements of the last step recorded, as far as the budget goes."""
-        if self._last_record is None or not self._values_budget:
+        if not self._values_budget:
             return
         kept = kept_values(self._layout, self._algorithm, self._last_record, done, self._values_budget)
         if kept:
@@ -230,12 +248,12 @@ class Recorder:
         Raises:
             TraceWriteError: the file cannot be written.
         """
-        if self._last is not None and not self._last_digests:
-            last = self._last
-            final = self._tensors.state(last.params, last.state) + self._tensors.buffers(last.model_state)
-            self._last_digests = final.digests
-        if self._last is not None and self._last.step > 0:
-            self._keep_values(self._last)
+        if (last := self._last) is not None:
+            self._last_digests = self._last_record.state_in_order(self._layout)
+            if not self._layout.due(last.step):
+                self._last_digests = self._tensors.whole(last.params, last.state, last.model_state).digests
+            if last.step > 0:
+                self._keep_values(last)
         self._writer.seal(self._last_digests)
 
     def close(self) -> None:
@@ -254,18 +272,19 @@ class Recorder:
         finally:
             self.close()
 
-    def _recorded(self, always: Snapshot, after: Snapshot) -> list[Array]:
-        if not self._mode.has_gradients:
-            return []
-        return always.arrays + after.arrays if self._mode is RecordMode.FULL else always.arrays
+    @property
+    def _last_record(self) -> StepRecord:
+        return decode_step(self._layout, self._writer.steps - 1, self._last_front, 0)
 
-    def _keyframe_if_due(self, now: Snapshot) -> None:
-        if self._keyframes.is_due(self._writer.steps):
-            root = state_root(self._algorithm, now.digests)
-            front = encode_keyframe(b"", b"", now.digests, root)
-            body = [raw(a) for a in now.arrays] if self._mode.has_keyframes else []
-            self._writer.keyframe(front, root, body)
-            self._keyframes.wrote(self._writer.steps)
+    def _body(self, arrays: list[Array], count: int) -> list[memoryview]:
+        return [raw(array) for array in arrays[:count]] if self._mode.has_gradients else []
+
+    def _keyframe(self, now: Snapshot) -> None:
+        root = state_root(self._algorithm, now.digests)
+        front = encode_keyframe(b"", b"", now.digests, root)
+        body = [raw(a) for a in now.arrays] if self._mode.has_keyframes else []
+        self._writer.keyframe(front, root, body)
+        self._keyframes.wrote(self._writer.steps)
 
 
 def _flags(done: CompletedStep) -> StepFlag:

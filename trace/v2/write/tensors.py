@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....base.arrays import Array, Arrays
-from ....base.completed_step import RuleGroup, of_group
+from ....base.completed_step import CompletedStep, RuleGroup, of_group
 from ..errors import NonFiniteError
 from ..format.constants import TensorRole
 from ..format.digest import NUMPY_DTYPES, Algorithm, TensorDigest, canonical_nan, dtype_name, surely_finite
@@ -28,85 +28,88 @@ class Snapshot:
     arrays: list[Array]
     digests: list[bytes]
 
-    def __add__(self, other: "Snapshot") -> "Snapshot":
-        """These tensors, then those of another."""
-        return Snapshot(self.arrays + other.arrays, self.digests + other.digests)
-
 
 class RecordedTensor(NamedTuple):
-    """One tensor of the schema, ready to be checked and digested."""
+    """One tensor of the schema, ready to be checked and digested; `what` it is, for errors."""
 
+    what: str
     name: str
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     digest: TensorDigest
 
-    def take(self, arrays: Arrays, what: str) -> Array:
-        """The array of this tensor in C order; `what` names it in the error."""
-        array = arrays[self.name]
-        if array.dtype != self.dtype or array.shape != self.shape:
+    def fits(self, array: Array) -> bool:
+        """Whether an array has the dtype and shape that the trace began with."""
+        return array.dtype == self.dtype and array.shape == self.shape
+
+    def taken(self, array: Array) -> Array:
+        """The array in C order and canonical form. Raises ValueError for another dtype or shape."""
+        if not self.fits(array):
             raise ValueError(
-                f"recorder: {what} '{self.name}': expected {self.dtype} {self.shape} as at the beginning "
+                f"recorder: {self.what} '{self.name}': expected {self.dtype} {self.shape} as at the beginning "
                 f"of the trace, got {array.dtype} {array.shape}; a change of dtype or shape needs a new trace"
             )
-        return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+        return canonical_nan(array if array.flags.c_contiguous else np.ascontiguousarray(array))
 
 
 class RecordedTensors:
     """All params, all optimizer state and all buffers, which hold the model's state."""
 
     def __init__(self, schema: Schema, algorithm: Algorithm) -> None:
-        tensors = [
-            RecordedTensor(t.name, NUMPY_DTYPES[t.dtype], t.shape, TensorDigest(algorithm, t.dtype, t.shape))
-            for t in schema.tensors
-        ]
-        states = len(tensors) - schema.buffers
-        self._params, self._state = tensors[: schema.params], tensors[schema.params : states]
-        self._buffers = tensors[states:]
-        self._every_param = tuple(range(schema.params))
+        def all_of(role: TensorRole, what: str) -> tuple[RecordedTensor, ...]:
+            return tuple(
+                RecordedTensor(what, t.name, NUMPY_DTYPES[t.dtype], t.shape, TensorDigest(algorithm, t.dtype, t.shape))
+                for t in schema.tensors
+                if t.role is role
+            )
 
-    def state(self, params: Arrays, state: Arrays) -> Snapshot:
-        """Every param and optimizer state, in canonical form.
+        self._grads = all_of(TensorRole.PARAM, "gradient of")
+        self._params = all_of(TensorRole.PARAM, "param")
+        self._state = all_of(TensorRole.STATE, "optimizer state")
+        self._buffers = all_of(TensorRole.BUFFER, "model state")
+        self._present: dict[tuple[str, ...], tuple[int, ...]] = {}
+
+    def present(self, grads: Arrays) -> tuple[int, ...]:
+        """The positions of the params that have a gradient. Raises ValueError for a gradient of no param."""
+        names = tuple(grads)
+        known = self._present.get(names)
+        if known is None:
+            unknown = grads.keys() - {tensor.name for tensor in self._params}
+            if unknown:
+                raise ValueError(f"recorder.step: gradients of unknown params: {', '.join(sorted(unknown))}")
+            known = self._present[names] = tuple(i for i, tensor in enumerate(self._params) if tensor.name in grads)
+        return known
+
+    def in_front(self, present: Sequence[int], *, due: bool) -> list[RecordedTensor]:
+        """What the front of a STEP has digests of, in its order: gradients, buffers, and params and state if due."""
+        return [*[self._grads[i] for i in present], *self._buffers, *(self._params + self._state if due else ())]
+
+    def arrays(self, done: CompletedStep, present: Sequence[int], *, due: bool) -> list[Array]:
+        """The arrays of `in_front` after a step, as they are."""
+        found = [done.grads[self._grads[i].name] for i in present]
+        found += [done.model_state[tensor.name] for tensor in self._buffers]
+        if due:
+            found += [done.params[tensor.name] for tensor in self._params]
+            found += [done.state[tensor.name] for tensor in self._state]
+        return found
+
+    def whole(self, params: Arrays, state: Arrays, model_state: Arrays) -> Snapshot:
+        """Every param, optimizer state and buffer, in canonical form.
 
         Raises:
             ValueError: an array has another dtype or shape than the schema says.
         """
-        return _taken(self._params, params, "param") + _taken(self._state, state, "optimizer state")
+        given = ((self._params, params), (self._state, state), (self._buffers, model_state))
+        pairs = [(tensor, tensor.taken(arrays[tensor.name])) for tensors, arrays in given for tensor in tensors]
+        return Snapshot([array for _, array in pairs], [tensor.digest.of_bytes(array.data) for tensor, array in pairs])
 
-    def buffers(self, model_state: Arrays) -> Snapshot:
-        """Every array of the model's state, likewise."""
-        return _taken(self._buffers, model_state, "model state")
-
-    def gradients(self, step: int, grads: Arrays) -> tuple[tuple[int, ...], Snapshot, NonFiniteError | None]:
-        """The positions of the params that have a gradient, the gradients, and the first element that is not finite.
-
-        Raises:
-            ValueError: a gradient of no param, or of another dtype or shape than its param.
-        """
-        present = self._every_param
-        if len(grads) != len(present):
-            unknown = grads.keys() - {tensor.name for tensor in self._params}
-            if unknown:
-                raise ValueError(f"recorder.step: gradients of unknown params: {', '.join(sorted(unknown))}")
-            present = tuple(i for i in present if self._params[i].name in grads)
-        arrays = [self._params[i].take(grads, "gradient of") for i in present]
-        broken = self._nonfinite(step, present, arrays)
-        if broken is not None:
-            arrays = [canonical_nan(grad) for grad in arrays]
-        digests = [self._params[i].digest.of_bytes(g.data) for i, g in zip(present, arrays, strict=True)]
-        return present, Snapshot(arrays, digests), broken
-
-    def _nonfinite(self, step: int, present: Sequence[int], arrays: Sequence[Array]) -> NonFiniteError | None:
-        for i, grad in zip(present, arrays, strict=True):
+    def nonfinite(self, step: int, present: Sequence[int], grads: Sequence[Array]) -> NonFiniteError | None:
+        """The first element of a gradient that is not finite."""
+        for i, grad in zip(present, grads, strict=False):
             if not surely_finite(grad) and not np.isfinite(grad).all():
                 element = int(np.argmin(np.isfinite(grad)))
                 return NonFiniteError(step, self._params[i].name, element, float(grad.flat[element]))
         return None
-
-
-def _taken(tensors: Sequence[RecordedTensor], arrays: Arrays, what: str) -> Snapshot:
-    taken = [canonical_nan(tensor.take(arrays, what)) for tensor in tensors]
-    return Snapshot(taken, [tensor.digest.of_bytes(a.data) for tensor, a in zip(tensors, taken, strict=True)])
 
 
 def scalar_loss(step: int, loss: Array) -> tuple[Array, NonFiniteError | None]:

@@ -24,16 +24,16 @@ def completed(step: TrainingStep, number: int, batch: Any, tape: StepTape | None
     (array([-0.5, -1. ]), ['leaf', 'leaf', 'mul', 'reduce_sum'])
     """
     recipe, scale = step.recipe, step.scale
-    grads, together = step.collected_gradients(), step.collected_batch(batch)
+    whole = step.whole_arrays()
     return CompletedStep(
         step=number,
         loss=step.loss,
         hyper=step.groups.hyperparameters(number + 1),
-        grads=grads,
-        params=step.params,
-        state=step.whole_arrays()["state"],
-        model_state=step.model_state,
-        batch=batch if recipe.accumulate == 1 else together,
+        grads=step.collected_gradients(),
+        params=whole["params"],
+        state=whole["state"],
+        model_state=whole["model_state"],
+        batch=batch if recipe.accumulate == 1 else step.collected_batch(batch),
         clip=None if recipe.clip_norm is None or scale is None else (recipe.clip_norm, scale),
         micro_batches=recipe.accumulate,
         order=recipe.order,

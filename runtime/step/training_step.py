@@ -116,7 +116,8 @@ class TrainingStep(Unique, Described):
     @property
     def arrays(self) -> StateDict:
         """The arrays themselves of all that training changes, part by part."""
-        return {"params": self.params, "state": self.state, "model_state": self.model_state}
+        self.settle()
+        return self._arrays
 
     # ------------------------------------------------------------------ the step
 

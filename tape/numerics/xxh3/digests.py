@@ -79,8 +79,10 @@ class Digests:
         self._stages = [_items(messages) for messages in stages]
         self._kept: list[Any] = [stages]
         self._fault = np.zeros(2, np.int64)
-        self._threads = 0
-        self._rows, self._address, self._shared = np.empty((0, machine.ROW), np.int64), 0, False
+        self._fault_address = _address(self._fault)
+        self._run = machine.run_fed(0)
+        self._threads = self._address = self._count = 0
+        self._shared = False
 
     def point(self, number: int, array: Array) -> None:
         """Have the elements of a message of the first stage be those of ``array``, which must stay as long as that."""
@@ -90,8 +92,11 @@ class Digests:
         """Make all digests: 0, or 1 + the number of the first message of the first stage with an infinity or NaN."""
         if self._threads != THREADS.count:
             self._bind()
-        with THREADS.lent(wanted=self._shared) as control:
-            failed = machine.run(self._address, len(self._rows), control, self._fault)
+        if self._shared:
+            with THREADS.lent() as control:
+                failed = self._run(self._address, self._count, control, self._fault_address, 0, 0, ())
+        else:
+            failed = self._run(self._address, self._count, 0, self._fault_address, 0, 0, ())
         return int(self._fault[0]) if failed else 0
 
     def _bind(self) -> None:
@@ -105,9 +110,10 @@ class Digests:
         blocks = self._share_blocks(first)
         if blocks:
             rows.insert(0, self._row(xxh3_sums, table, first, blocks, shared=True))
-        self._rows = np.array(rows, np.int64)
-        self._address = _address(self._rows)
-        self._shared = bool((self._rows[:, machine.PARTS] > 1).any())
+        program = np.array(rows, np.int64)
+        self._kept.append(program)
+        self._address, self._count = _address(program), len(program)
+        self._shared = bool((program[:, machine.PARTS] > 1).any())
 
     def _row(self, kernel: Any, table: Array, items: Array, blocks: int, shared: bool) -> list[int]:
         words = Words(len(items), _address(items), blocks)

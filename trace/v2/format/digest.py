@@ -9,6 +9,7 @@ import hashlib
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
+from functools import cache
 from math import isfinite
 from typing import Any, Protocol, Self, TypeAlias, cast
 
@@ -25,6 +26,7 @@ NUMPY_DTYPES: dict[str, np.dtype[Any]] = {
     name: np.dtype("?" if name == "bool" else f"<{name[0]}{int(name[1:]) // 8}") for name in DTYPE_CODES
 }
 _SHORT = 8192
+_ARRAY = {np.ndarray}
 _LARGEST, _SMALLEST = np.maximum.reduce, np.minimum.reduce
 _NAMES = {dtype: name for name, dtype in NUMPY_DTYPES.items()}
 
@@ -188,6 +190,8 @@ def batch_arrays(batch: Batch) -> tuple[tuple[bytes, ...], tuple[Array, ...]]:
     Raises:
         TypeError: there is a nest in the place of an array.
     """
+    if type(batch) is tuple and {*map(type, batch)} <= _ARRAY:
+        return _numbers(len(batch)), batch
     named = _named(batch)
     return tuple([name for name, _ in named]), tuple([_flat(name, array) for name, array in named])
 
@@ -208,8 +212,14 @@ def _is_nest(value: object) -> bool:
     return isinstance(value, np.ndarray | Mapping)
 
 
+@cache
+def _numbers(count: int) -> tuple[bytes, ...]:
+    """The names of arrays without names."""
+    return tuple(b"%d" % i for i in range(count))
+
+
 def _named(batch: Batch) -> list[tuple[bytes, Array]]:
     if isinstance(batch, Mapping):
         return sorted((name.encode(), array) for name, array in batch.items())
     arrays = [batch] if isinstance(batch, np.ndarray) else batch
-    return [(b"%d" % i, array) for i, array in enumerate(arrays)]
+    return list(zip(_numbers(len(arrays)), arrays, strict=True))

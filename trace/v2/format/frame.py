@@ -76,4 +76,4 @@ class FrameEncoder:
         self.seq += 1
         opening = head + front
         self.chain = self._hash(self.chain + opening)
-        return opening, bytes(pad8(length) - length) + self.chain
+        return opening, bytes(-length % 8) + self.chain

@@ -2,9 +2,8 @@
 
 import struct
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from math import prod
-from operator import is_
+from operator import attrgetter, is_
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from .tensors import RecordedTensor, RecordedTensors
 KINDS = 64
 """How many kinds of steps are kept prepared; with more, as batches of ever other shapes make them, all begin anew."""
 
+_KIND = attrgetter("dtype", "shape")
 _BEFORE = struct.Struct("<16sQ")
 _NOTHING = np.zeros(0, np.uint8)
 
@@ -139,7 +139,7 @@ class PreparedFronts:
         ``arrays`` are the gradients of the params that are ``present``, buffers, and params and state if ``due``.
         """
         names, batch = batch_arrays(done.batch)
-        key = (due, present, names, *chain.from_iterable((a.dtype, a.shape) for a in batch))
+        key = (due, present, names, *map(_KIND, batch))
         prepared = self._known.get(key)
         if prepared is None:
             if len(self._known) == KINDS:

@@ -27,6 +27,14 @@ from .writer import TraceWriter
 OnNonfinite: TypeAlias = Literal["stop", "record"]
 _NO_BATCH_ID = bytes(BATCH_ID_LENGTH)
 
+_FLAGS = {
+    (False, False): StepFlag(0),
+    (False, True): StepFlag.TREE,
+    (True, False): StepFlag.CLIPPED,
+    (True, True): StepFlag.CLIPPED | StepFlag.TREE,
+}
+"""What is said of a step that was clipped or not, and whose gradients were added in a tree or not."""
+
 
 class Recorder:
     """Writes one run: what the trainer calls after every step.
@@ -60,6 +68,7 @@ class Recorder:
         self._tensors = tensors
         self._layout = writer.layout
         self._mode = writer.header.mode
+        self._writes_gradients = self._mode.has_gradients
         self._algorithm = writer.header.algorithm
         self._input_digest = InputDigest(self._algorithm)
         self._bound = () if clip_value is None else (float(clip_value),)
@@ -121,16 +130,20 @@ class Recorder:
                 that no trace can hold.
             TraceWriteError: the file cannot be written; the writer has stopped.
         """
-        self._require_next(done.step)
+        if done.step != self._writer.steps:
+            raise ValueError(
+                f"recorder.step: expected step {self._writer.steps}, got {done.step}; record each step once"
+            )
         self._last, self._last_front, self._last_digests = None, b"", []
         front, arrays, digested = self._made(done)
-        body = self._body(arrays, len(arrays) - digested)
+        body = [raw(array) for array in arrays[: len(arrays) - digested]] if self._writes_gradients else []
         shown = encode_metrics(done.metrics) if done.metrics else b""
         self._writer.step(front, body)
         self._last, self._last_front = done, front
         if shown:
             self._writer.metrics(shown)
-        self._compare_repeated(done.step, front)
+        if self._repeated is not None:
+            self._compare_repeated(self._repeated, front)
         if done.tape is not None and self.wants_tape(done.step):
             self.record_tape(done.tape)
         if done.step == 0:
@@ -160,16 +173,13 @@ class Recorder:
             front = self._encoded(done, scalars._replace(flags=flags), present, digests, due=due)
         return front, arrays, self._layout.states if due and self._mode is not RecordMode.FULL else 0
 
-    def _require_next(self, step: int) -> None:
-        if step != self._writer.steps:
-            raise ValueError(f"recorder.step: expected step {self._writer.steps}, got {step}; record each step once")
-
     def _scalars(self, done: CompletedStep, loss: Array) -> StepScalars:
         clip = None if done.clip is None else (done.clip[0], done.clip[1] if done.clip[1] == done.clip[1] else nan)
-        hyper = [*self._bound, *[done.hyper[name] for name in self._hyperparameters]]
+        hyper = [*self._bound, *map(done.hyper.__getitem__, self._hyperparameters)]
         for name in self._corrections:
             hyper += done.state[name].tolist()
-        return StepScalars(loss, _flags(done), done.micro_batches, clip, hyper)
+        flags = _FLAGS[done.clip is not None, done.order == "tree" and done.micro_batches > 1]
+        return StepScalars(loss, flags, done.micro_batches, clip, hyper)
 
     def _encoded(
         self, done: CompletedStep, scalars: StepScalars, present: tuple[int, ...], digests: list[bytes], *, due: bool
@@ -194,9 +204,9 @@ class Recorder:
         )
         return encode_step(layout, self._algorithm.hash, self._writer.link, record)
 
-    def _compare_repeated(self, step: int, front: bytes) -> None:
+    def _compare_repeated(self, repeated: Repeated, front: bytes) -> None:
         """Hold a step that is computed once more against what was recorded of it before the run was resumed."""
-        found = self._repeated.difference(step, front) if self._repeated else None
+        found = repeated.difference(self.steps - 1, front)
         if found is not None:
             self.event("differs", found.note)
             warn(found.told(self.path), RepeatedStepWarning, stacklevel=3)
@@ -276,18 +286,9 @@ class Recorder:
     def _last_record(self) -> StepRecord:
         return decode_step(self._layout, self._writer.steps - 1, self._last_front, 0)
 
-    def _body(self, arrays: list[Array], count: int) -> list[memoryview]:
-        return [raw(array) for array in arrays[:count]] if self._mode.has_gradients else []
-
     def _keyframe(self, now: Snapshot) -> None:
         root = state_root(self._algorithm, now.digests)
         front = encode_keyframe(b"", b"", now.digests, root)
         body = [raw(a) for a in now.arrays] if self._mode.has_keyframes else []
         self._writer.keyframe(front, root, body)
         self._keyframes.wrote(self._writer.steps)
-
-
-def _flags(done: CompletedStep) -> StepFlag:
-    """What is said of how a step was done."""
-    clipped = StepFlag.CLIPPED if done.clip else StepFlag(0)
-    return clipped | StepFlag.TREE if done.order == "tree" and done.micro_batches > 1 else clipped

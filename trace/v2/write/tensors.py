@@ -67,18 +67,19 @@ class RecordedTensors:
         self._params = all_of(TensorRole.PARAM, "param")
         self._state = all_of(TensorRole.STATE, "optimizer state")
         self._buffers = all_of(TensorRole.BUFFER, "model state")
+        self._names = [[tensor.name for tensor in part] for part in (self._buffers, self._params, self._state)]
         self._present: dict[tuple[str, ...], tuple[int, ...]] = {}
 
     def present(self, grads: Arrays) -> tuple[int, ...]:
         """The positions of the params that have a gradient. Raises ValueError for a gradient of no param."""
         names = tuple(grads)
-        known = self._present.get(names)
-        if known is None:
-            unknown = grads.keys() - {tensor.name for tensor in self._params}
+        if names not in self._present:
+            params = self._names[1]
+            unknown = grads.keys() - set(params)
             if unknown:
                 raise ValueError(f"recorder.step: gradients of unknown params: {', '.join(sorted(unknown))}")
-            known = self._present[names] = tuple(i for i, tensor in enumerate(self._params) if tensor.name in grads)
-        return known
+            self._present[names] = tuple(i for i, name in enumerate(params) if name in grads)
+        return self._present[names]
 
     def in_front(self, present: Sequence[int], *, due: bool) -> list[RecordedTensor]:
         """What the front of a STEP has digests of, in its order: gradients, buffers, and params and state if due."""
@@ -86,11 +87,12 @@ class RecordedTensors:
 
     def arrays(self, done: CompletedStep, present: Sequence[int], *, due: bool) -> list[Array]:
         """The arrays of `in_front` after a step, as they are."""
-        found = [done.grads[self._grads[i].name] for i in present]
-        found += [done.model_state[tensor.name] for tensor in self._buffers]
+        buffers, params, state = self._names
+        grads = params if len(present) == len(params) else map(params.__getitem__, present)
+        found = [*map(done.grads.__getitem__, grads), *map(done.model_state.__getitem__, buffers)]
         if due:
-            found += [done.params[tensor.name] for tensor in self._params]
-            found += [done.state[tensor.name] for tensor in self._state]
+            found += map(done.params.__getitem__, params)
+            found += map(done.state.__getitem__, state)
         return found
 
     def whole(self, params: Arrays, state: Arrays, model_state: Arrays) -> Snapshot:
@@ -121,7 +123,9 @@ def scalar_loss(step: int, loss: Array) -> tuple[Array, NonFiniteError | None]:
     loss = np.asarray(loss)
     if loss.shape != () or loss.dtype not in _LOSS_DTYPES:
         raise ValueError(f"recorder.step: loss: expected a float32 or float64 scalar, got {loss.dtype} {loss.shape}")
-    return canonical_nan(loss), None if isfinite(loss) else NonFiniteError(step, "loss", None, float(loss))
+    if isfinite(loss):
+        return loss, None
+    return canonical_nan(loss), NonFiniteError(step, "loss", None, float(loss))
 
 
 def schema_of(

@@ -67,18 +67,18 @@ FLOORS: dict[str, list[list[str]]] = {
     ],
     "tape/ops/conv": [
         ["kernels", "reference_dense", "sizes"],
-        ["cuda_convolutions", "lowering", "reference"],
+        ["cuda", "lowering", "reference"],
         ["conv"],
     ],
     "tape/ops/elementwise": [
-        ["kernels", "reference_power"],
+        ["kernels", "reference"],
         ["arithmetic", "select", "whole"],
         ["clamp", "exponential"],
         ["functions", "rounding"],
         ["activation", "inverse", "pow"],
     ],
     "tape/ops/linear": [
-        ["kernels_product", "kernels_triangular", "reference_triangular", "tile", "triangles"],
+        ["kernels_product", "kernels_triangular", "reference", "tile", "triangles"],
         ["cuda_choice", "kernels_reference"],
         ["cuda_products", "kernels"],
         ["lowering"],
@@ -87,7 +87,7 @@ FLOORS: dict[str, list[list[str]]] = {
     ],
     "tape/ops/reduce": [
         [
-            "cuda_rows",
+            "cuda",
             "kernels_extremes",
             "kernels_products",
             "kernels_running",

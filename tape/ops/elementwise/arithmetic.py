@@ -19,7 +19,7 @@ from ...record.samples import Make, Sample, bad, binary, unary
 from ...record.types import A, F, S
 from ...values.spec import Spec
 from ...var.var import Var
-from . import reference_power
+from . import reference
 from .kernels import basic as kernels, functions as kernels_functions, powers as kernels_powers, whole as kernels_whole
 
 
@@ -198,7 +198,7 @@ def _powers(make: Make) -> list[Sample]:
     infer=_infer_power,
     lower=_lower_power,
     along=(_along_power,),
-    reference=reference_power.powered,
+    reference=reference.powered,
     samples=_powers,
     errors=(
         bad(DomainError, "power: argument 'exponent': expected a whole number", (2,), exponent=1 << 21),

@@ -18,7 +18,7 @@ from ...var.var import Gradual, Var, moment, shape_of
 from ..elementwise.arithmetic import add, power, scale, sqrt
 from ..elementwise.clamp import absolute
 from ..elementwise.functions import square
-from ..elementwise.reference_power import powered
+from ..elementwise.reference import powered
 from ..elementwise.select import cast, equal, where
 from . import reference
 from .extremes import reduce_max

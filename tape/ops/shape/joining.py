@@ -21,7 +21,7 @@ from ...values.shape import normal_axis
 from ...values.spec import Spec
 from ...values.tensor import AnyTensor
 from ...var.var import AnyVar, Gradual, Var
-from . import kernels_join as kernels
+from . import kernels
 from .reshape import reshape
 from .slicing import narrow
 

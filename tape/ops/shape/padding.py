@@ -21,7 +21,7 @@ from ...values.spec import Spec
 from ...values.tensor import INT64
 from ...var.var import Gradual
 from ..indices.take import scatter_add
-from . import kernels_join as kernels
+from . import kernels
 from .slicing import getitem, place
 
 Widths = int | tuple[tuple[int, int], ...]

@@ -22,7 +22,7 @@ from ...record.types import D, F, M, N, like
 from ...values.shape import normal_axis
 from ...values.spec import Spec
 from ...var.var import Gradual, Var
-from . import kernels_join as kernels
+from . import kernels
 
 
 @dataclass(frozen=True)

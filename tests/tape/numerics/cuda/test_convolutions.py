@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dgrr.tape.ops import cuda_forms
-from dgrr.tape.ops.conv import cuda_convolutions
+from dgrr.tape.ops.conv import cuda as cuda_convolutions
 from dgrr.tape.ops.conv.kernels import words
 from dgrr.tape.ops.conv.kernels.plan import Plan, forward
 

@@ -12,11 +12,11 @@ from dgrr.tape.numerics.cuda.tiles import TILES, Tile
 from dgrr.tape.numerics.cuda.written import REALS
 from dgrr.tape.numerics.engine.kernel import KERNELS
 from dgrr.tape.ops import cuda_forms
-from dgrr.tape.ops.attention import cuda_attention
-from dgrr.tape.ops.conv import cuda_convolutions
+from dgrr.tape.ops.attention import cuda as cuda_attention
+from dgrr.tape.ops.conv import cuda as cuda_convolutions
 from dgrr.tape.ops.linear import cuda_products
-from dgrr.tape.ops.norm import cuda_norms
-from dgrr.tape.ops.reduce import cuda_rows
+from dgrr.tape.ops.norm import cuda as cuda_norms
+from dgrr.tape.ops.reduce import cuda as cuda_rows
 
 from . import lint
 from .host import needs_cuda

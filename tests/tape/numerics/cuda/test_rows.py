@@ -13,7 +13,7 @@ from dgrr.tape.numerics.cuda.rows import ROW_BLOCK
 from dgrr.tape.numerics.engine.kernel import KERNELS
 from dgrr.tape.numerics.engine.launch import Words, launch
 from dgrr.tape.ops import cuda_forms
-from dgrr.tape.ops.reduce import cuda_rows
+from dgrr.tape.ops.reduce import cuda as cuda_rows
 
 from .host import KINDS, NO_FAULT, OP, PACKAGE, Host, enumerators, needs_cuda, output, values, wrong
 from .mutation import is_found, mutated

@@ -8,7 +8,7 @@ import pytest
 from dgrr.tape.numerics.engine.launch import Words
 from dgrr.tape.numerics.math import reference
 from dgrr.tape.ops.elementwise.kernels import basic as kernels, powers
-from dgrr.tape.ops.elementwise.reference_power import powered
+from dgrr.tape.ops.elementwise.reference import powered
 
 FLOATS = (np.float32, np.float64)
 LENGTHS = (*range(36), *range(60, 70), 80, 96, 127, 128, 129, 145)

@@ -23,11 +23,20 @@ COMMENT = re.compile(r"#[^\n]*")
 
 @cache
 def sources_digest(path: Path) -> str:
-    """SHA-256 over the source file at ``path`` and all that it imports from dgrr and from beside it."""
+    """SHA-256 over the source file at ``path`` and all that it imports from dgrr and from beside it.
+
+    Over their names too, by which machine code kept on the disk finds the modules that it is of: a module that is
+    moved, its text unchanged, has other code.
+    """
     digest = sha256()
     for source in sorted(sources(path)):
-        digest.update(_file_digest(source))
+        digest.update(_name(source) + _file_digest(source))
     return digest.hexdigest()
+
+
+def _name(path: Path) -> bytes:
+    """The name of a source file, wherever the package is installed."""
+    return (path.relative_to(PACKAGE).as_posix() if PACKAGE in path.parents else path.name).encode() + b"\0"
 
 
 @cache

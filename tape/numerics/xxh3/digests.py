@@ -143,8 +143,8 @@ def _items(messages: Sequence[Message]) -> Array:
         item[HEAD], item[HEAD_BYTES], item[NBYTES] = _address(message.head), message.head.nbytes, message.nbytes
         item[OBJECT] = 0 if message.data is None else id(message.data)
         item[OUT], item[AGAIN] = _address(message.out), 0 if message.again is None else _address(message.again)
-        if message.numbers in _EXPONENT:
-            item[FIELD], item[ONE] = _EXPONENT[message.numbers]
+        if message.numbers is not None:
+            item[FIELD], item[ONE] = _EXPONENT.get(message.numbers, (0, 0))
     return items
 
 

@@ -190,8 +190,8 @@ def batch_arrays(batch: Batch) -> tuple[tuple[bytes, ...], tuple[Array, ...]]:
     Raises:
         TypeError: there is a nest in the place of an array.
     """
-    if type(batch) is tuple and {*map(type, batch)} <= _ARRAY:
-        return _numbers(len(batch)), batch
+    if isinstance(batch, tuple) and {*map(type, cast(tuple[Any, ...], batch))} <= _ARRAY:
+        return _numbers(len(batch)), cast(tuple[Array, ...], batch)
     named = _named(batch)
     return tuple([name for name, _ in named]), tuple([_flat(name, array) for name, array in named])
 

@@ -117,3 +117,17 @@ def test_kernels_of_users_know_their_own_files_too(tree: Path) -> None:
     assert compiled_by(tree, USERS) == set()
     edit(mine / "inner" / "helper.py")
     assert compiled_by(tree, USERS) == {"users"}
+
+
+def test_a_kernel_whose_module_is_moved_is_compiled_anew(tree: Path) -> None:
+    (tree / "place").mkdir()
+    text = (
+        "import numpy as np\nfrom dgrr.tape.numerics.engine.kernel import kernel\n\n"
+        "@kernel\ndef moved(table, ints, part, parts):\n    return 0\n\nmoved.address(np.dtype(np.float32))\n"
+    )
+    (tree / "place" / "before.py").write_text(text)
+    program = "import sys\nsys.path[:0] = [sys.argv[1], sys.argv[1] + '/place']\nimport {}\n"
+    assert compiled_by(tree, program.format("before")) == {"moved"}
+    (tree / "place" / "before.py").rename(tree / "place" / "behind.py")
+    assert compiled_by(tree, program.format("behind")) == {"moved"}
+    assert compiled_by(tree, program.format("behind")) == set()

@@ -190,8 +190,10 @@ def batch_arrays(batch: Batch) -> tuple[tuple[bytes, ...], tuple[Array, ...]]:
     Raises:
         TypeError: there is a nest in the place of an array.
     """
-    if isinstance(batch, tuple) and {*map(type, cast(tuple[Any, ...], batch))} <= _ARRAY:
-        return _numbers(len(batch)), cast(tuple[Array, ...], batch)
+    if isinstance(batch, tuple):
+        arrays: tuple[Any, ...] = batch
+        if {*map(type, arrays)} <= _ARRAY:
+            return _numbers(len(arrays)), arrays
     named = _named(batch)
     return tuple([name for name, _ in named]), tuple([_flat(name, array) for name, array in named])
 

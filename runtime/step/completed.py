@@ -23,7 +23,7 @@ def completed(step: TrainingStep, number: int, batch: Any, tape: StepTape | None
     >>> done.params["w"], [node.op for node in tape.nodes]
     (array([-0.5, -1. ]), ['leaf', 'leaf', 'mul', 'reduce_sum'])
     """
-    recipe, scale = step.recipe, step.scale
+    recipe, scale = step.recipe, None if step.recipe.clip_norm is None else step.scale
     whole = step.whole_arrays()
     return CompletedStep(
         step=number,
@@ -34,7 +34,7 @@ def completed(step: TrainingStep, number: int, batch: Any, tape: StepTape | None
         state=whole["state"],
         model_state=whole["model_state"],
         batch=batch if recipe.accumulate == 1 else step.collected_batch(batch),
-        clip=None if recipe.clip_norm is None or scale is None else (recipe.clip_norm, scale),
+        clip=None if scale is None or recipe.clip_norm is None else (recipe.clip_norm, scale),
         micro_batches=recipe.accumulate,
         order=recipe.order,
         metrics=step.metrics,

@@ -167,8 +167,9 @@ class TrainingStep(Unique, Described):
     @property
     def is_finite(self) -> bool:
         """Whether loss and gradients of the last step were finite, which all are that a step does not stop for."""
-        every = [self.loss, *self.consumed.values()] if self.recipe.on_nonfinite != "stop" else []
-        return all(np.isfinite(array).all() for array in every)
+        if self.recipe.on_nonfinite == "stop":
+            return True
+        return all(np.isfinite(array).all() for array in (self.loss, *self.consumed.values()))
 
     @property
     def gradients_are_here(self) -> bool:

@@ -338,7 +338,7 @@ class Trainer(TrainedArrays):
             self._agreed = True
             if self._ranks is not None and not self._run.is_eager:
                 agree_on_program(self._ranks, self.steps, self._step, batch)
-        self._journal.begin(self._step)
+        self._journal.begin(self._run.step)
         self._in_trace = True
         try:
             tape = self._journal.tape(self.steps, lambda: self._run.tape(batch))
@@ -347,8 +347,8 @@ class Trainer(TrainedArrays):
             raise NonFiniteError(
                 f"fit: step {self.steps}: {error}; lower the learning rate or look at the batch"
             ) from None
-        self._watch.step(self._step, self.steps, batch)
-        self._journal.step(self.steps, self._step, batch, tape)
+        self._watch.step(self._run.step, self.steps, batch)
+        self._journal.step(self.steps, self._run.step, batch, tape)
         self.steps += 1
         return loss
 

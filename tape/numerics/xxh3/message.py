@@ -86,11 +86,11 @@ def blocks_of(length):
 @inlined
 def _block(sums, seen, field, one, head, head_bytes, data, b):
     """Accumulators and sight after a whole block."""
-    if b:
-        return take_block(sums, seen, field, one, data + BLOCK * b - head_bytes)
-    buffer = stack_words(128)
-    _copied(buffer, head, head_bytes, data, BLOCK - head_bytes)
-    return take_block(sums, seen, field, one, buffer)
+    block = data + BLOCK * b - head_bytes
+    if b == 0:
+        block = stack_words(128)
+        _copied(block, head, head_bytes, data, BLOCK - head_bytes)
+    return take_block(sums, seen, field, one, block)
 
 
 @inlined

@@ -43,7 +43,7 @@ class Message(NamedTuple):
     """What is digested: a head, then the elements of an array.
 
     Args:
-        head: bytes that stay in memory; a whole number of words where ``numbers`` is given, at most 256 bytes.
+        head: at most 960 bytes; a whole number of words where ``numbers`` is given.
         nbytes: of the elements.
         out: 16 bytes that the digest goes to.
         data: the array, in row-major order; None where `Digests.point` names it before each run.
@@ -62,7 +62,7 @@ class Message(NamedTuple):
 class Digests:
     """XXH3-128 of many messages. Each stage is made after the one before it, whose digests its messages may hold.
 
-    Arrays of more than 64 KiB in the first stage are shared among threads.
+    Arrays of more than 64 KiB in the first stage are shared among threads. Raises ValueError for too long a head.
 
     >>> from xxhash import xxh3_128_digest
     >>> x, head, out = np.arange(3.0), np.zeros(16, np.uint8), np.empty(16, np.uint8)
@@ -139,7 +139,8 @@ def _items(messages: Sequence[Message]) -> Array:
     """The words of some messages."""
     items = np.zeros((len(messages), ITEM), np.int64)
     for item, message in zip(items, messages, strict=True):
-        assert message.head.nbytes <= MOST_HEAD, message.head.nbytes
+        if message.head.nbytes > MOST_HEAD:
+            raise ValueError(f"Message: head: expected at most {MOST_HEAD} bytes, got {message.head.nbytes}")
         item[HEAD], item[HEAD_BYTES], item[NBYTES] = _address(message.head), message.head.nbytes, message.nbytes
         item[OBJECT] = 0 if message.data is None else id(message.data)
         item[OUT], item[AGAIN] = _address(message.out), 0 if message.again is None else _address(message.again)

@@ -11,7 +11,7 @@ from ..engine.intrinsics import move, stack_words
 from ..engine.numba_internals import NO_WRAPPERS
 from ..simd.lanes import inlined
 from ..simd.operations import add
-from .constants import BLOCK, PRIME64_1, PRIME64_2, STRIPE, secret_word
+from .constants import BLOCK, PRIME64_1, PRIME64_2, STRIPE
 from .short import MOST, avalanche, digest_of_short
 from .stripes import (
     between,
@@ -27,13 +27,13 @@ from .stripes import (
     together,
     zeros,
 )
-from .words import folded, read64, swapped, times, write64
+from .words import folded, read64, secret64, swapped, times, write64
 
-MOST_HEAD = 256
-"""The most bytes of a head."""
+MOST_HEAD = 960
+"""The most bytes of a head: it lies in the first block, before its last stripe."""
 
-_LOW_SECRET = tuple(secret_word(11 + 8 * i) for i in range(8))
-_HIGH_SECRET = tuple(secret_word(117 + 8 * i) for i in range(8))
+_LOW_SECRET, _HIGH_SECRET = 11, 117
+"""Where in the secret the words begin that the accumulators are merged with."""
 
 
 @inlined
@@ -54,7 +54,8 @@ def _merged(sums, secret, begin):
     words = stack_words(8)
     put(words, sums)
     for i in range(0, 8, 2):
-        begin = add(begin, folded(read64(words + 8 * i) ^ secret[i], read64(words + 8 * i + 8) ^ secret[i + 1]))
+        one, other = words + 8 * i, secret + 8 * i
+        begin = add(begin, folded(read64(one) ^ secret64(other), read64(one + 8) ^ secret64(other + 8)))
     return avalanche(begin)
 
 

@@ -18,22 +18,19 @@ from .constants import (
     SECRET,
     secret_word,
 )
-from .words import folded, read8, read32, read64, swapped, times, upper
+from .words import folded, read8, read32, read64, secret64, swapped, times, upper
 
 MOST = 240
 """Bytes of the longest of these messages."""
 
-WORDS = tuple(secret_word(i) for i in range(0, 184, 8))
-"""The secret as words."""
-SHIFTED = tuple(secret_word(i) for i in range(3, 184, 8))
-"""The secret from its fourth byte on, which the further parts of messages over 128 bytes are mixed with."""
-LAST = tuple(secret_word(i) for i in (103, 111, 119, 127))
-"""What their end is mixed with."""
+SHIFTED, LAST = 3, 103
+"""Where in the secret it begins for the further parts of messages over 128 bytes, and for their end."""
 
-_EMPTY_LOW, _EMPTY_HIGH = WORDS[8] ^ WORDS[9], WORDS[10] ^ WORDS[11]
+_EMPTY_LOW, _EMPTY_HIGH = secret_word(64) ^ secret_word(72), secret_word(80) ^ secret_word(88)
 _FIRST = int.from_bytes(SECRET[:4], "little") ^ int.from_bytes(SECRET[4:8], "little")
 _SECOND = int.from_bytes(SECRET[8:12], "little") ^ int.from_bytes(SECRET[12:16], "little")
-_OF_8, _LOW_OF_16, _HIGH_OF_16 = WORDS[2] ^ WORDS[3], WORDS[4] ^ WORDS[5], WORDS[6] ^ WORDS[7]
+_OF_8 = secret_word(16) ^ secret_word(24)
+_LOW_OF_16, _HIGH_OF_16 = secret_word(32) ^ secret_word(40), secret_word(48) ^ secret_word(56)
 _LOW_32 = 0xFFFFFFFF
 
 
@@ -88,16 +85,16 @@ def _to_16(message, n):
 
 
 @inlined
-def _mixed(at, one, other):
+def _mixed(at, secret):
     """16 bytes mixed with two words of the secret."""
-    return folded(read64(at) ^ one, read64(at + 8) ^ other)
+    return folded(read64(at) ^ secret64(secret), read64(at + 8) ^ secret64(secret + 8))
 
 
 @inlined
-def _mix(low, high, front, back, a, b, c, d):
+def _mix(low, high, front, back, secret):
     """16 bytes at ``front`` and 16 at ``back`` taken into both words."""
-    low = add(low, _mixed(front, a, b)) ^ add(read64(back), read64(back + 8))
-    high = add(high, _mixed(back, c, d)) ^ add(read64(front), read64(front + 8))
+    low = add(low, _mixed(front, secret)) ^ add(read64(back), read64(back + 8))
+    high = add(high, _mixed(back, secret + 16)) ^ add(read64(front), read64(front + 8))
     return low, high
 
 
@@ -113,7 +110,7 @@ def _to_128(message, n):
     low, high = times(n, PRIME64_1), 0
     for i in range((n - 1) // 32, -1, -1):
         front, back = message + 16 * i, message + n - 16 * (i + 1)
-        low, high = _mix(low, high, front, back, WORDS[4 * i], WORDS[4 * i + 1], WORDS[4 * i + 2], WORDS[4 * i + 3])
+        low, high = _mix(low, high, front, back, 32 * i)
     return _ended(low, high, n)
 
 
@@ -123,13 +120,13 @@ def _to_240(message, n):
     low, high = times(n, PRIME64_1), 0
     for i in range(4):
         at = message + 32 * i
-        low, high = _mix(low, high, at, at + 16, WORDS[4 * i], WORDS[4 * i + 1], WORDS[4 * i + 2], WORDS[4 * i + 3])
+        low, high = _mix(low, high, at, at + 16, 32 * i)
     low, high = avalanche(low), avalanche(high)
     for k in range(n // 32 - 4):
-        at, i = message + 128 + 32 * k, 4 * k
-        low, high = _mix(low, high, at, at + 16, SHIFTED[i], SHIFTED[i + 1], SHIFTED[i + 2], SHIFTED[i + 3])
+        at = message + 128 + 32 * k
+        low, high = _mix(low, high, at, at + 16, SHIFTED + 32 * k)
     end = message + n
-    low, high = _mix(low, high, end - 16, end - 32, LAST[0], LAST[1], LAST[2], LAST[3])
+    low, high = _mix(low, high, end - 16, end - 32, LAST)
     return _ended(low, high, n)
 
 

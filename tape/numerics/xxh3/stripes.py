@@ -14,6 +14,7 @@ from ..engine.emit import I32, I64
 from ..engine.numba_internals import ir
 from ..simd.lanes import Lanes
 from .constants import BLOCK, LANES, PRIME32_1, START, STRIPE, secret_word
+from .words import secret_table
 
 ACCUMULATORS = Lanes(types.int64, LANES)
 WORDS, HALVES = ir.VectorType(I64, LANES), ir.VectorType(I32, 2 * LANES)
@@ -103,24 +104,15 @@ def take_stripe(context, sums, seen, field, one, address, number):
 
     def generate(context, builder, signature, args):
         sums, seen, field, one, address, number = args
-        secret = emit.load(builder, emit.at(builder, _table(builder), builder.mul(number, I64(8))), WORDS, align=1)
+        secret = emit.load(
+            builder, emit.at(builder, secret_table(builder), builder.mul(number, I64(8))), WORDS, align=1
+        )
         data = emit.load(builder, emit.at(builder, address), WORDS, align=1)
         found = _taken(builder, sums, data, secret), _seen(builder, seen, data, field, one)
         return context.make_tuple(builder, signature.return_type, found)
 
     kinds = (ACCUMULATORS, ACCUMULATORS, ACCUMULATORS, ACCUMULATORS, types.int64, types.int64)
     return _PAIR(*kinds), generate
-
-
-def _table(builder):
-    """The secret as constant data of the module being built."""
-    words = [secret_word(offset) for offset in range(0, 192, 8)]
-    value = ir.Constant(ir.ArrayType(I64, len(words)), words)
-    known = builder.module.globals.get("dgrr.xxh3.secret")
-    if known is None:
-        known = ir.GlobalVariable(builder.module, value.type, "dgrr.xxh3.secret")
-        known.initializer, known.global_constant, known.linkage = value, True, "internal"
-    return known
 
 
 @intrinsic

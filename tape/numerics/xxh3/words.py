@@ -8,6 +8,7 @@ from numba.extending import intrinsic
 from ..engine import emit
 from ..engine.emit import I8, I32, I64
 from ..engine.numba_internals import ir
+from .constants import SECRET, secret_word
 
 I128 = ir.IntType(128)
 
@@ -26,6 +27,27 @@ def _reader(kind):
 
 
 read64, read32, read8 = _reader(I64), _reader(I32), _reader(I8)
+
+
+def secret_table(builder):
+    """The secret as constant data of the module being built."""
+    words = [secret_word(offset) for offset in range(0, len(SECRET), 8)]
+    value = ir.Constant(ir.ArrayType(I64, len(words)), words)
+    known = builder.module.globals.get("dgrr.xxh3.secret")
+    if known is None:
+        known = ir.GlobalVariable(builder.module, value.type, "dgrr.xxh3.secret")
+        known.initializer, known.global_constant, known.linkage = value, True, "internal"
+    return known
+
+
+@intrinsic
+def secret64(context, offset):
+    """The word at an offset of the secret."""
+
+    def generate(context, builder, signature, args):
+        return emit.load(builder, emit.at(builder, secret_table(builder), args[0]), I64, align=1)
+
+    return types.int64(types.int64), generate
 
 
 @intrinsic

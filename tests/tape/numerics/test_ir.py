@@ -53,11 +53,12 @@ from dgrr.runtime.optim import (
     clip_by_value,
 )
 from dgrr.runtime.optim.averages import Averages
-from dgrr.tape import AnyTensor, ops
+from dgrr.tape import AnyTensor, ops, set_threads
 from dgrr.tape.numerics.engine.disk_cache import stamp_of
 from dgrr.tape.numerics.engine.intrinsics import word
 from dgrr.tape.numerics.engine.kernel import KERNELS, Kernel, vector
 from dgrr.tape.numerics.engine.numba_internals import KernelCache
+from dgrr.tape.numerics.xxh3.digests import LONG, Digests, Message
 from dgrr.tape.ops import OPS
 from dgrr.tape.record.samples import Make
 
@@ -72,6 +73,7 @@ ALLOWED = re.compile(
       | masked\.(load|store|gather|scatter)\.[\w.]+                       # memory
       | (memset|memcpy|memmove)\.[\w.]+
       | is\.fpclass\.(v\d+)?f(32|64)                                     # a test of bits
+      | bswap\.i64
       | prefetch\.p0                                                     # a hint
       | lifetime\.(start|end)\.p0 | assume | experimental\.noalias\.scope\.decl
     )""",
@@ -212,6 +214,14 @@ def _run_everything() -> None:
         clip_by_global_norm(params, 1.0)
         clip_by_value(params, 1.0)
         _captured(dtype)
+    _digested()
+
+
+def _digested() -> None:
+    """What recorders of traces run, on several threads."""
+    set_threads(2)
+    data, out = np.zeros(4 * LONG, np.uint8), np.zeros(16, np.uint8)
+    assert Digests([[Message(data[:8], data.nbytes, out, data)]]).run() == 0
 
 
 def rules() -> list[Rule]:

@@ -259,9 +259,7 @@ class Recorder:
             TraceWriteError: the file cannot be written.
         """
         if (last := self._last) is not None:
-            self._last_digests = self._last_record.state_in_order(self._layout)
-            if not self._layout.due(last.step):
-                self._last_digests = self._tensors.whole(last.params, last.state, last.model_state).digests
+            self._last_digests = self._digests_after(last)
             if last.step > 0:
                 self._keep_values(last)
         self._writer.seal(self._last_digests)
@@ -281,6 +279,15 @@ class Recorder:
                 self.seal()
         finally:
             self.close()
+
+    def _digests_after(self, last: CompletedStep) -> Sequence[bytes]:
+        """Those of all tensors after the last step, in the order of the schema."""
+        if not self._layout.due(last.step):
+            return self._tensors.whole(last.params, last.state, last.model_state).digests
+        size, buffers = self._layout.digest_size, self._layout.schema.buffers
+        first = self._layout.digests_at + size * len(last.grads)
+        found = [self._last_front[i : i + size] for i in range(first, len(self._last_front) - size, size)]
+        return found[buffers:] + found[:buffers]
 
     @property
     def _last_record(self) -> StepRecord:

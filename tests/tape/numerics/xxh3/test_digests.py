@@ -10,6 +10,7 @@ import xxhash
 
 from dgrr.tape import get_threads, set_threads
 from dgrr.tape.numerics.xxh3.digests import LONG, Digests, Message
+from dgrr.tape.numerics.xxh3.message import MOST_HEAD
 
 RNG = np.random.default_rng(7)
 NOISE = RNG.integers(0, 256, 1 << 20, dtype=np.uint8)
@@ -49,7 +50,7 @@ def test_every_length_of_each_formula() -> None:
 
 def test_a_hundred_thousand_lengths_and_places() -> None:
     for _ in range(100):
-        heads = 8 * RNG.integers(0, 33, 1000)
+        heads = 8 * RNG.integers(0, MOST_HEAD // 8 + 1, 1000)
         lengths = RNG.integers(0, 2 ** RNG.integers(1, 15, 1000))
         places = RNG.integers(0, len(NOISE) - 2**15, (2, 1000))
         columns = zip(*places.tolist(), heads.tolist(), lengths.tolist(), strict=True)
@@ -103,6 +104,12 @@ def test_the_first_array_with_an_infinity_or_nan_is_named(dtype: type[np.floatin
                     arrays[i][k] = largest
             assert made.run() == (i + 2) % 4  # the next one, whose NaN stays, or none
             arrays[i][0] = np.nan
+
+
+def test_too_long_a_head_is_refused() -> None:
+    out = np.zeros(16, np.uint8)
+    with pytest.raises(ValueError, match="^Message: head: expected at most 960 bytes, got 968$"):
+        Digests([[Message(part(0, 968), 8, out, part(0, 8))]])
 
 
 def test_other_dtypes_have_no_nan() -> None:

@@ -53,8 +53,7 @@ class Watch:
 
 def _length(batch: Any) -> int:
     """The rows of a batch's first array; 0 of what has none."""
-    nested = not isinstance(batch, tuple) or not batch or not isinstance(batch[0], np.ndarray)
-    first = next(batch_arrays(batch), None) if nested else batch[0]
+    first = next(batch_arrays(batch), None)
     try:
         return len(first) if isinstance(first, Sized) else 0
     except TypeError:  # an array of no dimension

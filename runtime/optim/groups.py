@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from ...base.arrays import Array, Arrays
@@ -99,15 +98,15 @@ class Groups:
             averages = Averages(averages.decay, [n for n in averages.names if n in names])
         return Groups(own, (), averages)
 
-    def hyperparameters(self, step: int) -> Mapping[str, float]:
+    def hyperparameters(self, step: int) -> dict[str, float]:
         """Every hyperparameter of an update, from 1, by name, with the number of its group but for the first."""
-        return self._hyperparameters(step) if self._fixed is None else self._fixed
+        return self._hyperparameters(step) if self._fixed is None else self._fixed.copy()
 
     @cached_property
-    def _fixed(self) -> Mapping[str, float] | None:
+    def _fixed(self) -> dict[str, float] | None:
         """The hyperparameters where none follows a schedule, looked up once."""
         scheduled = any(group.rule.schedule is not None for group in self.groups)
-        return None if scheduled else MappingProxyType(self._hyperparameters(1))
+        return None if scheduled else self._hyperparameters(1)
 
     def _hyperparameters(self, step: int) -> dict[str, float]:
         every = [(group.number, group.rule.hyperparameters(step)) for group in self.groups]

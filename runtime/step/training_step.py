@@ -117,7 +117,7 @@ class TrainingStep(Unique, Described):
     def arrays(self) -> StateDict:
         """The arrays themselves of all that training changes, part by part."""
         self.settle()
-        return self._arrays
+        return self._arrays.copy()
 
     # ------------------------------------------------------------------ the step
 

@@ -1,5 +1,6 @@
 """Rules by patterns of names, and frozen parameters: who is updated by what, and what is refused."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 from dgrr.runtime import SGD, Adam, AdamW, capture
+from dgrr.runtime.optim import Cosine
 from dgrr.runtime.optim.groups import grouped
 from dgrr.runtime.step.update import Recipe
 from dgrr.tape import DomainError
@@ -19,6 +21,16 @@ def test_the_first_pattern_that_matches_counts() -> None:
     groups = grouped(RULES, ["embed.*"], NAMES)
     assert [group.names for group in groups.groups] == [("0.bias", "1.bias"), ("0.weight", "1.weight")]
     assert groups.frozen == ("embed.weight",)
+
+
+@pytest.mark.parametrize("rate", [0.1, Cosine(0.1, 5)])
+def test_hyperparameters_are_a_dict_of_the_callers_own(rate: Any) -> None:
+    groups = grouped({"*.bias": SGD(rate), "*": AdamW(0.01)}, [], NAMES)
+    first = groups.hyperparameters(1)
+    told = json.loads(json.dumps(first))
+    assert told["lr#1"] == 0.01
+    first.clear()
+    assert groups.hyperparameters(1) == told
 
 
 def arrays(seed: int) -> dict[str, Any]:

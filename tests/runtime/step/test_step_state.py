@@ -103,3 +103,10 @@ def test_the_state_of_another_rule_does_not_fit() -> None:
     step = new_step(SGD(0.1))
     with pytest.raises(StateError, match=r"expected the names \['step'\], got \['step', 'corrections'"):
         step.load_state_dict(new_step(Adam()).state_dict())
+
+
+def test_the_parts_of_a_step_are_a_dict_of_the_callers_own() -> None:
+    step = new_step(SGD(0.1))
+    digest = step.digest()
+    step.arrays.clear()
+    assert step.digest() == digest

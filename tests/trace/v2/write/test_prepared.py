@@ -84,6 +84,24 @@ def test_both_ways_write_the_same(record: str, every: int, tmp_path: Path) -> No
     assert validate(tmp_path / "a").ok
 
 
+@pytest.mark.parametrize(("every", "by_parts"), [(1, [6, 9, 10, 11]), (3, [6, 9, 11])])
+def test_only_what_does_not_fit_is_made_of_its_parts(
+    every: int, by_parts: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NaN in a batch, a transposed gradient, NaN in a param where the state is due, a strided buffer."""
+    made, encoded = list[int](), Recorder._encoded
+
+    def noted(self: Recorder, done: CompletedStep, *parts: Any, **more: Any) -> bytes:
+        made.append(done.step)
+        return encoded(self, done, *parts, **more)
+
+    monkeypatch.setattr(Recorder, "_encoded", noted)
+    with begun(tmp_path / "t", "digest", every) as recorder:
+        for i, change in enumerate(STEPS):
+            recorder.step(completed(i, change))
+    assert made == by_parts
+
+
 def test_arrays_that_are_changed_in_place_are_read_anew(tmp_path: Path) -> None:
     w, links = some(3, 4), list[bytes]()
     with begun(tmp_path / "t", "digest", 1) as recorder:

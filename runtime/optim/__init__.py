@@ -2,6 +2,7 @@
 
 from ...tape.numerics.engine.numba_internals import formula
 from .clip import ClippedByNorm, clip_by_global_norm, clip_by_value
+from .kinds import SHARE
 from .lbfgs.lbfgs import LBFGS
 from .methods.adadelta import Adadelta
 from .methods.adafactor import Adafactor
@@ -21,10 +22,10 @@ from .rates.decays import Exponential, Linear, Polynomial
 from .rates.functions import FunctionSchedule
 from .rates.piecewise import CosineRestarts, Joined, MultiStep, Table
 from .rates.rated import Rate, rate
-from .rates.schedules import Constant, Cosine, OneCycle, Schedule, StepDecay, WarmUp
+from .rates.schedules import Constant, Cosine, OneCycle, Schedule, StepDecay
+from .rates.warm_up import WarmUp
 from .registry import make_rule
 from .rule import Rule
-from .scalars import SHARE
 
 __all__ = [
     "LAMB",

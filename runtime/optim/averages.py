@@ -1,6 +1,7 @@
 """Running averages of parameters, as state of a run: what `Trainer(ema=…)` keeps beside the rules."""
 
 from collections.abc import Sequence
+from numbers import Real
 
 import numpy as np
 
@@ -9,9 +10,9 @@ from ...base.completed_step import EMA, RuleGroup
 from ...tape.errors import DomainError
 from ...tape.numerics.engine.launch import launch
 from .arrays import check_in_place, check_like, contiguous, prepared_words
+from .kinds import SHARE
 from .laws.averages import ema
 from .point_rule import primitive
-from .scalars import SHARE, number
 from .state_ops import STATE_OPS, WORK
 
 KERNEL = ema.law.kernel
@@ -63,7 +64,11 @@ def ema_key(name: str) -> str:
 
 def require_decay(decay: object) -> float | None:
     """A share in [0, 1), or None. Raises DomainError for anything else."""
-    return None if decay is None else number("ema", decay, SHARE)
+    if decay is None:
+        return None
+    if isinstance(decay, Real) and SHARE.fits(decay):
+        return float(decay)
+    raise DomainError(f"ema: expected {SHARE.expected}, got {decay!r}")
 
 
 def averaged(params: Arrays, state: Arrays) -> dict[str, Array]:

@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ...base.arrays import Array, Arrays
-from ...tape.errors import DomainError
 from ...tape.numerics.engine.kernel import Kernel
 from ...tape.numerics.engine.launch import launch
 from .arrays import check_float, contiguous, prepared_words
 from .kernels import clamp_to, norm_scale, scale_by, tensor_norm
+from .kinds import BOUND, number
 
 FLOAT64 = np.dtype(np.float64)
 
@@ -57,7 +57,7 @@ def clip_by_global_norm(grads: Arrays, max_norm: float) -> ClippedByNorm:
 
 def clip_by_norms(grads: Arrays, max_norm: float, norms: Array) -> ClippedByNorm:
     """`clip_by_global_norm` of gradients that are some of those whose `tensor_norms`, in their order, are given."""
-    bound = _bound("clip_by_global_norm: max_norm", max_norm)
+    bound = _bound("clip_by_global_norm", "max_norm", max_norm)
     result = _norm_and_scale(norms, bound)
     norm, scale = result.tolist()
     return ClippedByNorm(_map(scale_by, _rows("clip_by_global_norm", grads), result), norm, scale)
@@ -74,7 +74,7 @@ def tensor_norms(grads: Arrays) -> Array:
 
 def global_norm(grads: Arrays) -> float:
     """The joint norm of all gradients, as `clip_by_global_norm` measures it. Raises DTypeError as that does."""
-    return float(_norm_and_scale(tensor_norms(grads), _bound("global_norm", float("inf")))[0])
+    return float(_norm_and_scale(tensor_norms(grads), np.array([np.inf]))[0])
 
 
 def clip_by_value(grads: Arrays, limit: float) -> dict[str, Array]:
@@ -99,14 +99,12 @@ def clip_by_value(grads: Arrays, limit: float) -> dict[str, Array]:
     >>> clip_by_value({"w": np.array([3.0, -0.5])}, limit=1.0)
     {'w': array([ 1. , -0.5])}
     """
-    bound = _bound("clip_by_value: limit", limit)
+    bound = _bound("clip_by_value", "limit", limit)
     return _map(clamp_to, _rows("clip_by_value", grads), bound)
 
 
-def _bound(where: str, value: float) -> Array:
-    if not value >= 0:
-        raise DomainError(f"{where}: expected a number of at least 0, got {value!r}")
-    return np.array([value], FLOAT64)
+def _bound(command: str, argument: str, value: float) -> Array:
+    return np.array([number(command, argument, value, BOUND)])
 
 
 def _rows(command: str, grads: Arrays) -> dict[str, Array]:

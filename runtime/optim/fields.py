@@ -1,41 +1,38 @@
 """Rules whose hyperparameters are the fields of a frozen dataclass: checked, and made again from what traces record."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from typing import Any, Self, cast
+import re
+from collections.abc import Mapping
+from inspect import get_annotations
+from typing import Any, ClassVar, Self
 
-import numpy as np
-
-from ...tape.errors import DomainError
-from ...tape.record.kinds.values import NOT_NEGATIVE
-from .rates.schedules import Schedule
+from ...tape.record.described import types_of
+from ...tape.record.kinds import Kind
+from ...tape.record.kinds.values import NOT_NEGATIVE, ValueKind
+from ...tape.record.refusals import Kinds
+from .kinds import BETAS, COUNT
 from .rule import Rule
-from .scalars import SHARE, checked, flag, number
+
+TYPE = re.compile(r"(?!.*ClassVar).*?\b(bool|tuple|int|float)\b")
+"""What says in an annotation of which sort a field is."""
 
 
 class FieldRule(Rule):
     """A rule whose fields are its hyperparameters, the two of a pair of decays in one field, ``betas``.
 
-    They are numbers of at least 0; those of `bool` are True or False; ``kinds={"rho": SHARE}`` says where another is.
+    They are numbers of at least 0, whole ones from 1 on, True or False; ``kinds={"rho": SHARE}`` says where another is.
     """
+
+    usual: ClassVar[Mapping[str, ValueKind]] = {"tuple": BETAS, "int": COUNT, "float": NOT_NEGATIVE}
+    """What fields of a sort are."""
 
     betas: tuple[float, float]
     """The decays of running averages, of a rule that has two."""
 
-    def __post_init__(self) -> None:
-        for field in fields(cast(Any, self)):
-            object.__setattr__(self, field.name, self._checked(field.name, getattr(self, field.name)))
-
-    @classmethod
-    def flags(cls) -> list[str]:
-        """The fields that are True or False; traces record them as 1 or 0."""
-        return [field.name for field in fields(cast(Any, cls)) if field.type in (bool, "bool")]
-
-    def _checked(self, name: str, value: Any) -> Any:
-        if name == "lr" and isinstance(value, Schedule):
-            return value
-        usual = pair if name == "betas" else flag if name in self.flags() else NOT_NEGATIVE
-        return checked(f"{self._title}: {name}", self.checks.get(name, usual), value)
+    def __init_subclass__(cls, kinds: Kinds | None = None, **options: Any) -> None:
+        """Give every field a kind, where there is one for its sort."""
+        sorts = {name: TYPE.match(str(hint)) for name, hint in get_annotations(cls).items() if name not in cls.kinds}
+        usual = {name: cls.usual[sort[1]] for name, sort in sorts.items() if sort and sort[1] in cls.usual}
+        super().__init_subclass__(kinds={**usual, **(kinds or {})}, **options)
 
     @property
     def beta1(self) -> float:
@@ -49,21 +46,15 @@ class FieldRule(Rule):
 
     @classmethod
     def from_hyperparameters(cls, hyper: Mapping[str, Any]) -> Self:
-        """The rule whose `hyperparameters` are ``hyper``."""
-        return cls(**as_fields(hyper, cls.flags()))
+        """The rule whose `hyperparameters` are ``hyper``, where flags and whole numbers are floats."""
+        types, given = types_of(cls), dict(hyper)
+        if "beta1" in given:
+            given["betas"] = (given.pop("beta1"), given.pop("beta2"))
+        return cls(**{name: _as_field(types.get(name), value) for name, value in given.items()})
 
 
-def as_fields(hyper: Mapping[str, Any], flags: Sequence[str]) -> dict[str, Any]:
-    """Hyperparameters as traces record them, as the fields of a rule."""
-    found = {name: bool(value) if name in flags else value for name, value in hyper.items()}
-    if "beta1" in found:
-        found["betas"] = (found.pop("beta1"), found.pop("beta2"))
-    return found
-
-
-def pair(where: str, given: object) -> tuple[float, ...]:
-    """``given`` as two floats in [0, 1), else DomainError."""
-    betas = np.asarray(given, object)
-    if betas.shape != (2,):
-        raise DomainError(f"{where}: expected two numbers in [0, 1), got {given!r}")
-    return tuple(number(f"{where}[{i}]", beta, SHARE) for i, beta in enumerate(betas))
+def _as_field(kind: Kind | None, value: Any) -> Any:
+    """A number as a flag or a whole one, if a field wants that and it is one."""
+    if kind and kind.ready == {bool} and value in (0, 1):
+        return bool(value)
+    return int(value) if kind and kind.ready == {int} and value % 1 == 0 else value

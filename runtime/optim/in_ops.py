@@ -11,8 +11,8 @@ from ...tape.numerics.math import elementary
 from ...tape.numerics.math.reference import reading
 from ...tape.numerics.simd.rebound import rebound
 from ...tape.var.var import Var
+from .kinds import LARGEST_COUNT
 from .laws import formulas
-from .scalars import LARGEST_COUNT
 
 
 def in_ops(formula: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,12 +6,11 @@ from dataclasses import field, make_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from ...tape.errors import DomainError
-from ...tape.record.kinds.values import NOT_NEGATIVE
+from ...tape.record.kinds.values import FINITE
 from .ops_law import OpsLaw, Update
 from .rates.schedules import Schedule
 from .registry import require_own_name
 from .rule import Rule
-from .scalars import ANY, number
 
 COUNT = "step"
 """The scalar that is no hyperparameter: the number of the update."""
@@ -27,11 +26,9 @@ class OpsRule(Rule):
 
         def __init__(self, lr: float | Schedule = ..., **hyperparameters: float) -> None: ...
 
-    def __post_init__(self) -> None:
-        for name in self.names:
-            value, kind = getattr(self, name), NOT_NEGATIVE if name == "lr" else ANY
-            if name != "lr" or not isinstance(value, Schedule):
-                object.__setattr__(self, name, number(f"{self._title}: {name}", value, kind))
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Give every hyperparameter a kind."""
+        super().__init_subclass__(kinds={name: FINITE for name in cls.names if name != "lr"}, **options)
 
     @property
     def law(self) -> OpsLaw:
@@ -83,7 +80,7 @@ def ops_rule(name: str) -> Callable[[Update], type[OpsRule]]:
         title = f"ops_rule: {name!r}: {update.__name__}"
         buffers, scalars = _parameters(title, update)
         hyper = sorted(scalars.keys() - {COUNT}, key=lambda key: (key != "lr", list(scalars).index(key)))
-        fields = [(key, Any, _field(scalars[key], by_name=key != "lr")) for key in hyper]
+        fields = [_field(key, scalars[key]) for key in hyper]
         law = OpsLaw(update.__name__, update, tuple(buffers), tuple(hyper), COUNT in scalars)
         own = {"rule": name, "names": tuple(hyper), "operation": law, "__doc__": update.__doc__}
         made = make_dataclass(update.__name__, fields, bases=(OpsRule,), namespace=own, frozen=True)
@@ -93,8 +90,9 @@ def ops_rule(name: str) -> Callable[[Update], type[OpsRule]]:
     return make
 
 
-def _field(default: Any, *, by_name: bool) -> Any:
-    return field(kw_only=by_name) if default is inspect.Parameter.empty else field(default=default, kw_only=by_name)
+def _field(name: str, default: Any) -> tuple[str, Any, Any]:
+    by_name, given = name != "lr", {} if default is inspect.Parameter.empty else {"default": default}
+    return name, float if by_name else float | Schedule, field(kw_only=by_name, **given)
 
 
 def _parameters(title: str, update: Update) -> tuple[list[str], dict[str, Any]]:

@@ -23,11 +23,11 @@ from .arrays import (
     prepared_words,
 )
 from .kernels import step_inc
+from .kinds import Figures, count
 from .known import HYPER
 from .ops_law import OpsLaw
 from .pointwise import CONSTANTS, Law
-from .rates.schedules import Schedule, Vector
-from .scalars import Checked, whole
+from .rates.schedules import RATE, Schedule, Vector
 from .state_ops import STATE_OPS, WORK
 
 INT64 = np.dtype(np.int64)
@@ -43,14 +43,11 @@ _Operands: TypeAlias = tuple[Array, list[Array], Array]
 """A parameter, its buffers, its gradient."""
 
 
-class Rule(Checked, ABC):
+class Rule(Figures, ABC, kinds={"lr": RATE}):
     """An optimizer as a frozen record of hyperparameters; the state is a dict of arrays that it is handed.
 
     Shapes: parameters of any shape; gradients and buffers have that of their parameter.
     Dtypes: parameters float32 or float64; gradients and buffers as their parameter; the state's ``step`` int64.
-
-    Raises:
-        DomainError: a hyperparameter outside these bounds.
     """
 
     rule: ClassVar[str]
@@ -97,7 +94,7 @@ class Rule(Checked, ABC):
         """
         if step is None and self.schedule is not None:
             expected = "expected the number of an update, from 1, as lr follows a schedule"
-            raise DomainError(f"{self._title}.hyperparameters: step: {expected}, got None")
+            raise DomainError(f"{self._title}.hyperparameters: argument 'step': {expected}, got None")
         vector = self.hyper if step is None else self._hyper(self._number("hyperparameters", step))
         return dict(zip(self.names, vector.tolist(), strict=False))
 
@@ -127,7 +124,7 @@ class Rule(Checked, ABC):
 
     def _number(self, command: str, step: int) -> Array:
         """The checked number of an update as the state has it."""
-        return np.array(whole(f"{self._title}.{command}: step", step), INT64)
+        return np.array(count(f"{self._title}.{command}", "step", step), INT64)
 
     def _hyper(self, step: Array) -> Vector:
         return self.hyper if self.schedule is None else self.schedule.hyper(self.hyper, step)

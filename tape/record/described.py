@@ -9,6 +9,7 @@ from typing import Any, ClassVar, cast, get_type_hints
 from ..errors import DomainError, DTypeError
 from .description import Facts, describe_fields, described, inherited_facts
 from .kinds import Kind, require_in_range
+from .kinds.values import ValueKind
 from .refusals import Kinds, examples
 
 
@@ -57,7 +58,7 @@ class Described:
         for name, kind in types_of(cast(Any, type(self))).items():
             value = getattr(self, name)
             if not kind.takes(value):
-                object.__setattr__(self, name, _converted(f"{type(self).__name__}: argument {name!r}", kind, value))
+                object.__setattr__(self, name, converted(type(self).__name__, name, kind, value))
         given = vars(self)
         for name, values in self.kinds.items():
             if given[name] is not None:
@@ -111,10 +112,19 @@ def _kind(hint: Any) -> Kind | None:
         return None
 
 
-def _converted(where: str, kind: Kind, value: Any) -> Any:
+def converted(owner: str, argument: str, kind: Kind, value: Any) -> Any:
+    """An argument of a class or function as a plain value. Raises as `Described` does for another type."""
+    where = f"{owner}: argument {argument!r}"
     try:
         made = kind(where, value)
     except DTypeError as error:
         raise DomainError(str(error)) from None
     require_in_range(where, made, number=kind.number)
+    return made
+
+
+def checked(owner: str, argument: str, value: Any, kind: Kind, values: ValueKind) -> Any:
+    """The same, held to a kind of values, whose error is raised for others."""
+    made = converted(owner, argument, kind, value)
+    values.require(owner, argument, {argument: made})
     return made

@@ -5,8 +5,9 @@ from typing import Literal
 
 from ....base.arrays import Array, Arrays
 from ....tape.errors import DomainError
+from ....tape.record.kinds.values import NOT_NEGATIVE, one_of, optional
 from ..arrays import check_float
-from ..scalars import number, whole
+from ..kinds import COUNT, Figures
 from .landscape import Closure, Landscape, Place, flat, require_finite
 from .line_search import Point, strong_wolfe
 from .memory import Memory
@@ -14,9 +15,16 @@ from .vectors import dot, largest, total
 
 LineSearch = Literal["strong_wolfe"]
 
+KINDS = {
+    **dict.fromkeys(("lr", "tolerance_grad", "tolerance_change"), NOT_NEGATIVE),
+    **dict.fromkeys(("max_iter", "history_size"), COUNT),
+    "max_eval": optional(COUNT),
+    "line_search": optional(one_of("strong_wolfe")),
+}
+
 
 @dataclass(frozen=True)
-class LBFGS:
+class LBFGS(Figures, kinds=KINDS):
     """Steps along the direction of the limited-memory method of Broyden, Fletcher, Goldfarb and Shanno.
 
     One call of `step` makes up to ``max_iter`` iterations. Each takes the direction ``d = -H @ g``, where the inverse
@@ -40,9 +48,6 @@ class LBFGS:
         tolerance_change: the largest change of a parameter, or of the loss, that counts as none, at least 0.
         history_size: how many steps are remembered, at least 1.
         line_search: ``"strong_wolfe"``, or None for steps of ``lr``.
-
-    Raises:
-        DomainError: an argument outside these bounds.
 
     >>> from dgrr.runtime import gradients
     >>> from dgrr.runtime.optim import LBFGS
@@ -69,14 +74,9 @@ class LBFGS:
     line_search: LineSearch | None = None
 
     def __post_init__(self) -> None:
-        for name in ("lr", "tolerance_grad", "tolerance_change"):
-            object.__setattr__(self, name, number(f"LBFGS: {name}", getattr(self, name)))
-        for name in ("max_iter", "history_size"):
-            object.__setattr__(self, name, whole(f"LBFGS: {name}", getattr(self, name)))
-        most = self.max_iter * 5 // 4 if self.max_eval is None else whole("LBFGS: max_eval", self.max_eval)
-        object.__setattr__(self, "max_eval", most)
-        if self.line_search not in (None, "strong_wolfe"):
-            raise DomainError(f"LBFGS: line_search: expected 'strong_wolfe' or None, got {self.line_search!r}")
+        super().__post_init__()
+        if self.max_eval is None:
+            object.__setattr__(self, "max_eval", self.max_iter * 5 // 4)
 
     def init(self, params: Arrays) -> dict[str, Array]:
         """The state before the first step.

@@ -2,10 +2,10 @@
 
 from dataclasses import KW_ONLY, dataclass
 
+from ..kinds import SHARE
 from ..laws.adadelta import adadelta
 from ..point_rule import PointRule
 from ..rates.schedules import Schedule
-from ..scalars import SHARE
 
 
 @dataclass(frozen=True)

@@ -1,24 +1,21 @@
 """Adafactor: squared gradients kept as a row and a column for each matrix."""
 
 from dataclasses import KW_ONLY, dataclass
+from math import inf, nan
 from typing import Any, ClassVar
 
-from ....tape import AnyVar, DomainError, ops
+from ....tape import AnyVar, ops
+from ....tape.record.kinds.values import Values
 from ....tape.values.spec import Spec
+from ..kinds import FROM_1
 from ..rates.schedules import Schedule
-from ..scalars import ANY, FROM_1, number
 from .tape_rule import TapeRule, at_least, like, norm, shrunk, slope
 
-
-def _not_above_0(where: str, value: object) -> float:
-    exponent = number(where, value, ANY)
-    if exponent > 0:
-        raise DomainError(f"{where}: expected a number of at most 0, got {exponent!r}")
-    return exponent
+NOT_POSITIVE = Values("a finite number of at most 0", lambda x: -inf < x <= 0, (0.5, inf, -inf, nan))
 
 
 @dataclass(frozen=True)
-class Adafactor(TapeRule, kinds={"beta2_decay": _not_above_0, "d": FROM_1}):
+class Adafactor(TapeRule, kinds={"beta2_decay": NOT_POSITIVE, "d": FROM_1}):
     """Steps divided by a root mean square that is kept as a row and a column, in little memory.
 
     One step on a parameter ``p`` with gradient ``g``; ``row`` and ``column`` are its buffers, ``t`` the step, from 1.

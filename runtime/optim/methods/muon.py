@@ -5,18 +5,14 @@ from typing import Any, ClassVar
 
 from ....base.arrays import Array, Arrays
 from ....tape import AnyVar, ShapeError
+from ....tape.record.kinds.values import FINITE
+from ..kinds import SHARE
 from ..rates.schedules import Schedule
-from ..scalars import ANY, SHARE, whole
 from .tape_rule import TapeRule, at_least, like, mixed, norm, shrunk, slope
 
 
-def _times(where: str, value: Any) -> int:
-    """A whole number, also as traces have it: a float."""
-    return whole(where, int(value) if value == int(value) else value)
-
-
 @dataclass(frozen=True)
-class Muon(TapeRule, kinds={"momentum": SHARE, "a": ANY, "b": ANY, "c": ANY, "ns_steps": _times}):
+class Muon(TapeRule, kinds={"momentum": SHARE, "a": FINITE, "b": FINITE, "c": FINITE}):
     """Steps along a matrix that is nearly the orthogonal one nearest to the momentum. For parameters of two axes.
 
     One step on a parameter ``p`` with gradient ``g``; ``m`` is its buffer, ``X`` has no more rows than columns (it is
@@ -47,7 +43,6 @@ class Muon(TapeRule, kinds={"momentum": SHARE, "a": ANY, "b": ANY, "c": ANY, "ns
         maximize: whether to climb, by the negated gradient.
 
     Raises:
-        DomainError: a hyperparameter outside these bounds.
         ShapeError: a parameter has not two axes.
 
     >>> from dgrr.runtime.optim import Muon

@@ -2,14 +2,21 @@
 
 from dataclasses import KW_ONLY, dataclass
 
-from ....tape.errors import DomainError
+from ....tape.record.kinds.values import Values
+from ..kinds import BETAS
 from ..laws.radam import radam
 from ..point_rule import PointRule
 from ..rates.schedules import Schedule
 
+KNOWN = Values(  # elsewhere rho stays below 5, or divides by 0
+    "two finite numbers, in [0, 1) and (0.6, 1)",
+    lambda betas: BETAS.fits(betas) and betas[1] > 0.6,
+    ((0.9, 0.6), *BETAS.refused),
+)
+
 
 @dataclass(frozen=True)
-class RAdam(PointRule, law=radam):
+class RAdam(PointRule, law=radam, kinds={"betas": KNOWN}):
     """Adam whose steps are plain until enough gradients were seen to divide them by a root mean square.
 
     One step on a parameter ``p`` with gradient ``g``; ``m`` and ``v`` are its buffers, ``t`` the step, from 1, and
@@ -27,7 +34,7 @@ class RAdam(PointRule, law=radam):
 
     Args:
         lr: step size, at least 0, or a schedule of step sizes.
-        betas: decay of the two running averages, in [0, 1) and in (0.5, 1).
+        betas: decay of the two running averages, in [0, 1) and in (0.6, 1).
         eps: added to the denominator, at least 0.
         weight_decay: factor of the L2 penalty, at least 0.
         decoupled: whether weight decay leaves the gradient as it is (``decoupled_weight_decay`` in PyTorch).
@@ -48,8 +55,3 @@ class RAdam(PointRule, law=radam):
     _: KW_ONLY
     decoupled: bool = False
     maximize: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.betas[1] <= 0.6:  # where rho stays below 5, or divides by 0
-            raise DomainError(f"RAdam: betas[1]: expected a number in (0.6, 1), got {self.betas[1]!r}")

@@ -2,11 +2,11 @@
 
 from dataclasses import KW_ONLY, dataclass
 
+from ..kinds import SHARE
 from ..laws.rmsprop import rmsprop, rmsprop_centered, rmsprop_centered_momentum, rmsprop_momentum
 from ..point_rule import PointRule
 from ..pointwise import PointLaw
 from ..rates.schedules import Schedule
-from ..scalars import SHARE
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,29 @@ without fused multiply-add, so the elementwise operations of numpy give the same
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, cast
 
-from ....tape import DomainError
+from ....tape.record.kinds.values import Beside
+from ..kinds import FRACTION
 from ..laws.adam import adam, adam_amsgrad, adam_uphill, adamw, adamw_amsgrad, adamw_uphill
 from ..laws.sgd import sgd, sgd_momentum, sgd_momentum_uphill, sgd_uphill
 from ..point_rule import PointRule
 from ..pointwise import PointLaw
 from ..rates.schedules import Schedule
 from ..rule import Rule
-from ..scalars import fraction
+
+WITH_MOMENTUM = Beside(
+    "False where momentum is 0 or dampening is not",
+    lambda given: not given["nesterov"] or (given["momentum"] != 0 and given["dampening"] == 0),
+    lambda given: [True] if given["momentum"] == 0 or given["dampening"] != 0 else [],
+    shown=True,
+)
 
 
 @dataclass(frozen=True, repr=False)
-class SGD(PointRule, law=(sgd, sgd_momentum, sgd_uphill, sgd_momentum_uphill), kinds={"dampening": fraction}):
+class SGD(
+    PointRule,
+    law=(sgd, sgd_momentum, sgd_uphill, sgd_momentum_uphill),
+    kinds={"dampening": FRACTION, "nesterov": WITH_MOMENTUM},
+):
     """Stochastic gradient descent with momentum, Nesterov's variant and an L2 penalty.
 
     One step on a parameter ``p`` with gradient ``g``; ``b`` is its momentum buffer, ``t`` the step, from 1::
@@ -55,12 +66,6 @@ class SGD(PointRule, law=(sgd, sgd_momentum, sgd_uphill, sgd_momentum_uphill), k
     nesterov: bool = False
     weight_decay: float = 0.0
     maximize: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.nesterov and (self.momentum == 0 or self.dampening != 0):
-            given = f"momentum={self.momentum!r}, dampening={self.dampening!r}"
-            raise DomainError(f"SGD: nesterov: expected momentum above 0 and dampening=0, got {given}")
 
     def __repr__(self) -> str:
         return _text(self, "maximize")
@@ -130,9 +135,6 @@ class AdamW(Adam, law=(adamw, adamw_uphill, adamw_amsgrad)):
         p = (1 - lr * weight_decay) * p - ((lr / c1) * m) / (sqrt(v) / sqrt(c2) + eps)
 
     Source: Loshchilov and Hutter (2019), arXiv:1711.05101; torch.optim.AdamW.
-
-    Raises:
-        DomainError: a hyperparameter outside the bounds of `Adam`.
 
     >>> from dgrr.runtime import AdamW
     >>> params, rule = {"w": np.ones(1)}, AdamW(lr=0.5, weight_decay=0.5)

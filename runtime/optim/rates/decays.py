@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 
 from ....tape.record.kinds.values import NOT_NEGATIVE
-from ..scalars import fraction, whole
+from ..kinds import COUNT, FRACTION
 from .formulas import exponential, linear, polynomial_decay
 from .schedules import Schedule
 
 
 @dataclass(frozen=True)
-class Exponential(Schedule, formula=exponential, kinds={"lr": NOT_NEGATIVE, "factor": fraction}):
+class Exponential(Schedule, formula=exponential, kinds={"lr": NOT_NEGATIVE, "factor": FRACTION}):
     """The rate times a factor after every step: ``lr * factor ** count``.
 
     Source: torch.optim.lr_scheduler.ExponentialLR.
@@ -32,7 +32,7 @@ class Exponential(Schedule, formula=exponential, kinds={"lr": NOT_NEGATIVE, "fac
 class Polynomial(
     Schedule,
     formula=polynomial_decay,
-    kinds={"lr": NOT_NEGATIVE, "steps": whole, "power": NOT_NEGATIVE, "final": NOT_NEGATIVE},
+    kinds={"lr": NOT_NEGATIVE, "steps": COUNT, "power": NOT_NEGATIVE, "final": NOT_NEGATIVE},
 ):
     """From ``lr`` to ``final`` along a power of the share that is left::
 
@@ -60,7 +60,7 @@ class Polynomial(
 
 
 @dataclass(frozen=True)
-class Linear(Schedule, formula=linear, kinds={"lr": NOT_NEGATIVE, "steps": whole, "final": NOT_NEGATIVE}):
+class Linear(Schedule, formula=linear, kinds={"lr": NOT_NEGATIVE, "steps": COUNT, "final": NOT_NEGATIVE}):
     """From ``lr`` to ``final`` along a line, up or down::
 
         u = min(count, steps) / steps

@@ -4,38 +4,39 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from math import pi
-from typing import Any
+from math import inf, nan, pi
 
 import numpy as np
 
 from ....base.arrays import Array
-from ....tape import AnyVar, DomainError, ops
-from ....tape.record.kinds.values import NOT_NEGATIVE
-from ..scalars import fraction, number, whole
+from ....tape import AnyVar, ops
+from ....tape.record.kinds.values import NOT_NEGATIVE, Beside, Values
+from ..kinds import COUNT, FRACTION
 from .functions import plain
 from .schedules import Schedule, ScheduleNodes, Vector
 
 
-def rising(where: str, given: Any) -> tuple[int, ...]:
-    """Counts of at least 1 in rising order, else DomainError."""
-    if isinstance(given, str) or not np.iterable(given):
-        raise DomainError(f"{where}: expected a list of counts, got {given!r}")
-    counts = tuple([whole(f"{where}[{i}]", count) for i, count in enumerate(given)])
-    if any(later <= before for before, later in pairwise(counts)):
-        raise DomainError(f"{where}: expected counts in rising order, got {list(counts)}")
-    return counts
+def rising(counts: Sequence[int]) -> bool:
+    """Whether they are counts of at least 1 in rising order."""
+    return all(map(COUNT.fits, counts)) and all(before < later for before, later in pairwise(counts))
 
 
-def _rates(where: str, given: Any) -> tuple[float, ...]:
-    """``given`` as a tuple of rates, else DomainError."""
-    if isinstance(given, str) or np.ndim(given) != 1 or not np.size(given):
-        raise DomainError(f"{where}: expected a list of rates, got {given!r}")
-    return tuple([number(f"{where}[{i}]", rate) for i, rate in enumerate(np.asarray(given).tolist())])
+RISING = Values("rising counts from 1 to 2**53", rising, ((3, 2), (2, 2), (0, 1), (2**53 + 1,)))
+RATES = Values(
+    "finite numbers of at least 0, one or more",
+    lambda rates: bool(rates) and all(map(NOT_NEGATIVE.fits, rates)),
+    ((), (0.1, -0.1), (nan,), (inf,)),
+)
+BETWEEN = Beside(
+    "rising counts, one for every schedule but the first",
+    lambda given: rising(given["at"]) and 1 <= len(given["at"]) == len(given["schedules"]) - 1,
+    lambda given: [(0, *given["at"][1:]), given["at"][1:], (*given["at"], 2**53)],
+    shown=(),
+)
 
 
 @dataclass(frozen=True)
-class CosineRestarts(Schedule, kinds={"lr": NOT_NEGATIVE, "steps": whole, "longer": whole, "final": NOT_NEGATIVE}):
+class CosineRestarts(Schedule, kinds={"lr": NOT_NEGATIVE, "steps": COUNT, "longer": COUNT, "final": NOT_NEGATIVE}):
     """`Cosine` again and again, each time ``longer`` times as long::
 
         lr * w + final * (1 - w)        with w = 0.5 * (1 + cos(pi * u))
@@ -79,7 +80,7 @@ class CosineRestarts(Schedule, kinds={"lr": NOT_NEGATIVE, "steps": whole, "longe
 
 
 @dataclass(frozen=True)
-class MultiStep(Schedule, kinds={"lr": NOT_NEGATIVE, "at": rising, "factor": fraction}):
+class MultiStep(Schedule, kinds={"lr": NOT_NEGATIVE, "at": RISING, "factor": FRACTION}):
     """The rate times a factor at each of some counts: ``lr * factor ** k`` behind ``k`` of them.
 
     Source: torch.optim.lr_scheduler.MultiStepLR.
@@ -108,16 +109,13 @@ class MultiStep(Schedule, kinds={"lr": NOT_NEGATIVE, "at": rising, "factor": fra
 
 
 @dataclass(frozen=True)
-class Table(Schedule, kinds={"rates": _rates}):
+class Table(Schedule, kinds={"rates": RATES}):
     """The rates of all counts, one by one; behind the last it stays.
 
     Source: optax.piecewise_constant_schedule, at every count.
 
     Args:
         rates: numbers of at least 0, one or more.
-
-    Raises:
-        DomainError: a rate outside these bounds, or none.
 
     >>> from dgrr.runtime.optim import Table
     >>> schedule = Table([0.1, 0.2, 0.3])
@@ -133,7 +131,7 @@ class Table(Schedule, kinds={"rates": _rates}):
 
 
 @dataclass(frozen=True)
-class Joined(Schedule):
+class Joined(Schedule, kinds={"at": BETWEEN}):
     """One schedule after the other, each from its own count 0 on.
 
     Each has the bits that it has alone.
@@ -144,9 +142,6 @@ class Joined(Schedule):
         schedules: any, two or more.
         at: the counts at which the second and those after it begin, in rising order (``milestones`` in PyTorch).
 
-    Raises:
-        DomainError: something that is no schedule, or another number of counts.
-
     >>> from dgrr.runtime.optim import Constant, Joined, Linear
     >>> schedule = Joined([Linear(0.0, 4, 1.0), Constant(1.0), Linear(1.0, 2)], at=[4, 10])
     >>> [schedule(count) for count in (0, 1, 4, 9, 10, 11, 12)]
@@ -155,17 +150,6 @@ class Joined(Schedule):
 
     schedules: Sequence[Schedule]
     at: Sequence[int]
-
-    def __post_init__(self) -> None:
-        given: tuple[Any, ...] = tuple(self.schedules)
-        for i, schedule in enumerate(given):
-            if not isinstance(schedule, Schedule):
-                raise DomainError(f"Joined: schedules[{i}]: expected a schedule such as Cosine, got {schedule!r}")
-        at = rising("Joined: at", self.at)
-        if len(given) != len(at) + 1 or not at:
-            raise DomainError(f"Joined: at: expected a count for every schedule but the first, got {len(at)} of them")
-        object.__setattr__(self, "schedules", given)
-        object.__setattr__(self, "at", at)
 
     def hyper(self, base: Vector, step: Array) -> Vector:
         """As `Schedule.hyper`: of the schedule that is on."""

@@ -7,10 +7,10 @@ the same on every machine, eagerly and inside a captured plan. The formulas are 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, ClassVar, Protocol, TypeAlias, cast
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,13 +22,20 @@ from ....tape.numerics.engine.launch import Words, launch
 from ....tape.record.kinds.values import NOT_NEGATIVE
 from ..arrays import prepared_words
 from ..in_ops import in_ops
+from ..kinds import COUNT, FRACTION, FROM_1, SHARE, Figures, count as as_count, count_from
 from ..known import HYPER
-from ..scalars import FROM_1, SHARE, Checked, fraction, whole
 from ..state_ops import FLOAT64, STATE_OPS, StateOp, first
 from .formulas import cosine, one_cycle, step_decay, unchanged
 from .rated import Rate, warmed
 
 Vector: TypeAlias = npt.NDArray[np.float64]
+
+
+class Rise(NamedTuple):
+    """A linear rise to a rate from a share of it, in so many steps."""
+
+    steps: int
+    start: float
 
 
 class ScheduleNodes(Protocol):
@@ -43,7 +50,7 @@ class ScheduleNodes(Protocol):
         ...
 
 
-class Schedule(Checked):
+class Schedule(Figures):
     """A learning rate as a function of the count of updates done before.
 
     Its rate is a formula, ``class Linear(Schedule, formula=linear)``, which takes the count and the fields, or it is
@@ -51,10 +58,9 @@ class Schedule(Checked):
 
     Shapes: a number for a count.
     Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
-
-    Raises:
-        DomainError: an argument outside these bounds.
     """
+
+    called: ClassVar[str] = "schedule"
 
     _formula: ClassVar[Rate | None] = None
 
@@ -77,7 +83,7 @@ class Schedule(Checked):
 
         Raises DomainError for a count that is no whole number from 0 to 2**53.
         """
-        done = whole(f"{type(self).__name__}: count", count, low=0)
+        done = as_count(type(self).__name__, "count", count, count_from(0))
         return float(self.hyper(np.zeros(HYPER), np.array(done + 1, np.int64))[0])
 
     # ------------------------------------------------------------------ as a formula
@@ -85,7 +91,7 @@ class Schedule(Checked):
     @property
     def formula(self) -> Rate | None:
         """What computes the rate, within warm-ups; None for a schedule that is written in ops."""
-        return self._within[0]._formula
+        return self.within[0]._formula
 
     @property
     def kernel(self) -> Kernel:
@@ -93,27 +99,27 @@ class Schedule(Checked):
         return cast(Rate, self.formula).kernel
 
     @property
-    def _within(self) -> "tuple[Schedule, list[WarmUp]]":
-        """The schedule within its warm-ups, and these, the outermost first."""
+    def within(self) -> "tuple[Schedule, list[Rise]]":
+        """The schedule within its warm-ups, and their rises, the outermost first."""
         return self, []
 
     @property
     def _begins(self) -> list[int]:
         """The counts at which the warm-ups begin, the outermost first, then that of the schedule within."""
-        return [0, *accumulate(warm_up.steps for warm_up in self._within[1])]
+        return [0, *accumulate(warm_up.steps for warm_up in self.within[1])]
 
     @property
     def ints(self) -> Words:
         """The words of the kernel's call."""
         *begins, begin = self._begins
-        spans = zip(begins, self._within[1], strict=True)
+        spans = zip(begins, self.within[1], strict=True)
         words = [n for at, warm_up in reversed([*spans]) for n in (at, warm_up.steps)]
         return prepared_words(begin, len(begins), *words)
 
     @cached_property
     def numbers(self) -> Vector:
         """The numbers of the kernel's call, read-only."""
-        schedule, warm_ups = self._within
+        schedule, warm_ups = self.within
         own = [float(getattr(schedule, field.name)) for field in fields(cast(Any, schedule))]
         vector = np.array([*own, *[warm_up.start for warm_up in reversed(warm_ups)]])
         vector.flags.writeable = False
@@ -126,7 +132,7 @@ class Schedule(Checked):
 
         Raises DomainError for a formula of operations that no op has, such as a fused multiply-add.
         """
-        schedule, warm_ups = self._within
+        schedule, warm_ups = self.within
         if schedule._formula is None:
             raise DomainError(f"{self!r}: expected a formula, or a method rate of its own that is written in ops")
         *begins, begin = self._begins
@@ -168,6 +174,10 @@ class Schedule(Checked):
         return nodes.by_ops(replaced, [base, step])
 
 
+RATE = replace(NOT_NEGATIVE, fits=lambda lr: isinstance(lr, Schedule) or NOT_NEGATIVE.fits(lr))
+"""A learning rate, or what gives it."""
+
+
 def _since(count: AnyVar, begin: int) -> AnyVar:
     """The count from a later beginning on; 0 before it."""
     zero: Any = 0.0
@@ -192,7 +202,7 @@ class Constant(Schedule, formula=unchanged, kinds={"lr": NOT_NEGATIVE}):
 
 
 @dataclass(frozen=True)
-class StepDecay(Schedule, formula=step_decay, kinds={"lr": NOT_NEGATIVE, "every": whole, "factor": fraction}):
+class StepDecay(Schedule, formula=step_decay, kinds={"lr": NOT_NEGATIVE, "every": COUNT, "factor": FRACTION}):
     """The rate times a factor after every so many steps::
 
         lr * factor ** (count // every)
@@ -216,7 +226,7 @@ class StepDecay(Schedule, formula=step_decay, kinds={"lr": NOT_NEGATIVE, "every"
 
 
 @dataclass(frozen=True)
-class Cosine(Schedule, formula=cosine, kinds={"lr": NOT_NEGATIVE, "steps": whole, "final": NOT_NEGATIVE}):
+class Cosine(Schedule, formula=cosine, kinds={"lr": NOT_NEGATIVE, "steps": COUNT, "final": NOT_NEGATIVE}):
     """From ``lr`` to ``final`` along half a cosine::
 
         u = min(count, steps) / steps
@@ -250,7 +260,7 @@ class OneCycle(
     formula=one_cycle,
     kinds={
         "max_lr": NOT_NEGATIVE,
-        "steps": whole,
+        "steps": COUNT,
         "warmup_share": SHARE,
         "div": FROM_1,
         "final_div": FROM_1,
@@ -287,46 +297,3 @@ class OneCycle(
     warmup_share: float = 0.3
     div: float = 25.0
     final_div: float = 1e4
-
-
-def _of_formula(where: str, value: object) -> Schedule:
-    """``value`` if a formula computes it, else DomainError."""
-    if isinstance(value, Schedule) and value.formula is not None:
-        return value
-    cure = ""
-    if isinstance(value, Schedule):
-        cure = "; write Joined([Linear(0.0, steps, lr), …], at=[steps])"
-    raise DomainError(f"{where}: expected a schedule such as Constant(0.1), got {value!r}{cure}")
-
-
-@dataclass(frozen=True)
-class WarmUp(Schedule, kinds={"schedule": _of_formula, "steps": whole, "start": fraction}):
-    """A linear rise to the first rate of another schedule, which begins after it::
-
-        count < steps:  schedule(0) * (start + (1 - start) * count / steps)
-        otherwise:      schedule(count - steps)
-
-    So the wrapped schedule's count is 0 at count ``steps``. Warm-ups may be nested.
-
-    Source: Goyal and others (2017), arXiv:1706.02677; torch.optim.lr_scheduler.SequentialLR of a LinearLR and the
-        schedule; optax.warmup_cosine_decay_schedule.
-
-    Args:
-        schedule: what follows: one of a formula, as `Cosine`; others follow a rise in `Joined`.
-        steps: steps of the rise, at least 1 (``total_iters`` in PyTorch's LinearLR).
-        start: the share of the rate at count 0, in [0, 1] (``start_factor`` in PyTorch's LinearLR).
-
-    >>> from dgrr.runtime.optim import Cosine, WarmUp
-    >>> schedule = WarmUp(Cosine(1.0, steps=10), steps=4)
-    >>> [schedule(count) for count in (0, 1, 4, 9, 14)]
-    [0.0, 0.25, 1.0, 0.5, 0.0]
-    """
-
-    schedule: Schedule
-    steps: int
-    start: float = 0.0
-
-    @property
-    def _within(self) -> "tuple[Schedule, list[WarmUp]]":
-        schedule, warm_ups = self.schedule._within
-        return schedule, [self, *warm_ups]

@@ -48,7 +48,7 @@ class Arm(NamedTuple):
 class Kind:
     """The values that one attribute takes."""
 
-    __slots__ = ("_arms", "expected", "number", "ready")
+    __slots__ = ("_arms", "expected", "floats", "number", "ready")
 
     ready: frozenset[type]
     """The classes of values that are taken as they are."""
@@ -56,6 +56,8 @@ class Kind:
     """What messages call these values."""
     number: bool
     """Whether floats are among them, which people may want to learn."""
+    floats: bool
+    """Whether floats are among them or in tuples of them."""
 
     def __init__(self, hint: Any) -> None:
         """From an annotation. Raises TypeError for one that names no type of attributes."""
@@ -64,6 +66,7 @@ class Kind:
         *first, last = [arm.words for arm in arms]
         self.expected = f"{', '.join(first)} or {last}" if first else last
         self.number = float in hints
+        self.floats = float in [*hints, *[part for arm in hints for part in get_args(arm)]]
         self.ready = frozenset[type]().union(*[arm.ready for arm in arms])
         self._arms = sorted(
             arms, key=lambda arm: bool(arm.ready)
@@ -138,6 +141,7 @@ def whole(value: Any) -> Any:
 FRACTIONS: Any = (float, np.floating)
 TRUTHS: Any = (bool, np.bool_)
 ARRAYS: Any = np.ndarray
+FUNCTION: Any = get_origin(Callable[..., Any])
 
 
 def number(value: Any) -> Any:
@@ -179,7 +183,8 @@ ARMS: dict[Any, Arm] = {
     type[DType]: Arm(_element_type, "an element type", "element types"),
     Any: Arm(plain, "a value", "values", frozenset({int, float, bool, str, slice, NoneType, EllipsisType})),
 }
-"""The types that annotations of attributes name, beside tuples of them and ``type[Shape[...]]``."""
+"""The types that annotations name, beside tuples and sequences of them, functions, ``type[Shape[...]]`` and classes
+that say as ``called`` what messages call one of theirs."""
 
 
 def _arm(hint: Any) -> Arm:
@@ -190,6 +195,12 @@ def _arm(hint: Any) -> Arm:
     if get_origin(hint) is tuple:
         arms = [_arm(part) for part in get_args(hint) if part is not Ellipsis]
         return _tuples(arms[0]) if arms.count(arms[0]) == len(arms) else _product(arms)
+    if get_origin(hint) is Sequence:
+        return _sequences(_arm(*get_args(hint)))
+    if get_origin(hint) is FUNCTION:
+        return Arm(lambda value: value if callable(value) else MISFIT, "a function", "functions")
+    if called := getattr(hint, "called", None):
+        return Arm(lambda value: value if isinstance(value, hint) else MISFIT, f"a {called}", f"{called}s")
     if get_origin(hint) is type and get_origin(get_args(hint)[0]) is Shape:
         return Arm(_named_shape, "Shape[...]", "shapes")
     raise TypeError(f"expected a type of attributes, got {hint}")
@@ -207,6 +218,16 @@ def _tuples(each: Arm) -> Arm:
         return _parts(given, [each] * len(given))
 
     return Arm(convert, f"a tuple of {each.plural}", f"tuples of {each.plural}")
+
+
+def _sequences(each: Arm) -> Arm:
+    """Tuples, lists, ranges and arrays of one axis, as tuples."""
+
+    def convert(value: Any) -> Any:
+        given: Any = value.tolist() if isinstance(value, ARRAYS) and value.ndim == 1 else value
+        return _parts(given, [each] * len(given)) if isinstance(given, tuple | list | range) else MISFIT
+
+    return Arm(convert, f"a list of {each.plural}", f"lists of {each.plural}")
 
 
 def _product(arms: Sequence[Arm]) -> Arm:

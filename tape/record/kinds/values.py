@@ -101,6 +101,31 @@ def optional(kind: Values) -> Values:
 
 
 @dataclass(frozen=True)
+class Beside(ValueKind):
+    """Values that go with the other arguments."""
+
+    expected: str
+    fits: Callable[[Given], bool]
+    refused: Callable[[Given], Sequence[Any]]
+    """Values that do not, beside the others of a call that is right."""
+    shown: Any
+    """The one that docstrings show."""
+
+    def require(self, op: str, argument: str, given: Given) -> None:
+        """Raise DomainError for arguments that do not go together."""
+        if not self.fits(given):
+            raise DomainError(f"{op}: {Wrong(DomainError, self.expected, given[argument]).text(argument)}")
+
+    def wrong(self, given: Given) -> Sequence[Wrong]:
+        """Each of the refused values."""
+        return [Wrong(DomainError, self.expected, value) for value in self.refused(given)]
+
+    def example(self) -> Wrong:
+        """The one that is shown."""
+        return Wrong(DomainError, self.expected, self.shown)
+
+
+@dataclass(frozen=True)
 class AxisOf(ValueKind):
     """An axis of an input, counted from either end; if ``many`` also several different ones, or None for all."""
 

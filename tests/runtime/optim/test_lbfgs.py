@@ -86,21 +86,6 @@ def test_what_is_least_already_stays() -> None:
     assert (int(state["step"]), int(state["evaluations"]), params["a"].tolist()) == (0, 1, [1, 1, 1])
 
 
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"lr": -1.0}, "LBFGS: lr: expected a finite number of at least 0, got -1.0"),
-        ({"max_iter": 0}, "LBFGS: max_iter: expected a whole number from 1 to 2**53, got 0"),
-        ({"max_eval": 1.5}, "LBFGS: max_eval: expected a whole number, got 1.5"),
-        ({"line_search": "armijo"}, "LBFGS: line_search: expected 'strong_wolfe' or None, got 'armijo'"),
-    ],
-)
-def test_arguments_are_checked(options: Any, text: str) -> None:
-    with pytest.raises(DomainError) as error:
-        LBFGS(**options)
-    assert str(error.value) == text
-
-
 def a_of(value: Any) -> Any:
     return lambda p: (1.0, {"a": value})
 

@@ -213,21 +213,6 @@ def test_the_class() -> None:
         RMSprop(0.1, 0.9)  # type: ignore[call-arg]  # pyright: ignore
 
 
-@pytest.mark.parametrize(
-    ("make", "text"),
-    [
-        (lambda: RMSprop(-1), "RMSprop: lr: expected a finite number of at least 0, got -1.0"),
-        (lambda: RMSprop(0.1, alpha=np.nan), "RMSprop: alpha: expected a finite number"),
-        (lambda: RMSprop("fast"), "RMSprop: lr: expected a number, got 'fast'"),  # type: ignore[arg-type]
-        (lambda: RMSprop(0.1, alpha=Cosine(1, 2)), "RMSprop: alpha: expected a number, got Cosine("),  # type: ignore[arg-type]
-    ],
-)
-def test_hyperparameters_that_are_none(make: Callable[[], Any], text: str) -> None:
-    with pytest.raises(DomainError) as caught:
-        make()
-    assert str(caught.value).startswith(text)
-
-
 @pytest.mark.parametrize("name", ["adam@1", "adam@2", "sgd@9", "clip_value@1"])
 def test_names_that_are_taken(name: str) -> None:
     with pytest.raises(DomainError, match=f"ops_rule: '{name}': expected a name that is not built in, got '{name}'"):

@@ -159,29 +159,7 @@ def test_rules_are_frozen() -> None:
 # Errors.
 
 
-LOW = "expected a finite number of at least 0, got"
-NESTEROV = "expected momentum above 0 and dampening=0, got"
 BAD_HYPERPARAMETERS: list[tuple[Any, dict[str, Any], str]] = [
-    (SGD, {"lr": -1}, f"SGD: lr: {LOW} -1.0"),
-    (SGD, {"lr": float("nan")}, f"SGD: lr: {LOW} nan"),
-    (Adam, {"lr": float("inf")}, f"Adam: lr: {LOW} inf"),
-    (SGD, {"lr": "fast"}, "SGD: lr: expected a number, got 'fast'"),
-    (SGD, {"lr": True}, "SGD: lr: expected a number, got True"),
-    (SGD, {"lr": 1, "momentum": -0.1}, f"SGD: momentum: {LOW} -0.1"),
-    (SGD, {"lr": 1, "dampening": 1.5}, "SGD: dampening: expected a number in [0, 1], got 1.5"),
-    (SGD, {"lr": 1, "nesterov": 0.5}, "SGD: nesterov: expected False or True, got 0.5"),
-    (SGD, {"lr": 1, "nesterov": True}, f"SGD: nesterov: {NESTEROV} momentum=0.0, dampening=0.0"),
-    (
-        SGD,
-        {"lr": 1, "momentum": 0.9, "dampening": 0.5, "nesterov": True},
-        f"SGD: nesterov: {NESTEROV} momentum=0.9, dampening=0.5",
-    ),
-    (SGD, {"lr": 1, "weight_decay": -1}, f"SGD: weight_decay: {LOW} -1.0"),
-    (Adam, {"eps": -1e-9}, f"Adam: eps: {LOW} -1e-09"),
-    (Adam, {"betas": (0.9, 1.0)}, "Adam: betas[1]: expected a finite number in [0, 1), got 1.0"),
-    (AdamW, {"betas": (-0.1, 0.9)}, "AdamW: betas[0]: expected a finite number in [0, 1), got -0.1"),
-    (Adam, {"betas": 0.9}, "Adam: betas: expected two numbers in [0, 1), got 0.9"),
-    (Adam, {"betas": (0.9, 0.9, 0.9)}, "Adam: betas: expected two numbers in [0, 1), got (0.9, 0.9, 0.9)"),
     (
         make_rule,
         {"name": "sgd@1", "hyper": {"lr": 1.0}},

@@ -113,8 +113,3 @@ def test_one_more_rule_is_captured_recorded_replayed_and_verified(tmp_path: Path
     HeavySign(0.1, weight_decay=0.1).step(one, {"w": np.full_like(w, 0.5)}, rule.init(one))
     m = np.float32(0.9) * m + np.float32(1 - 0.9) * g
     np.testing.assert_array_equal(one["w"], w - np.float32(0.1) * m)
-
-
-def test_the_numbers_of_one_more_rule_are_checked() -> None:
-    with pytest.raises(Exception, match=r"^HeavySign: beta: expected a finite number in \[0, 1\), got 1.0$"):
-        HeavySign(beta=1.0)

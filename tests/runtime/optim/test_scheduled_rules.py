@@ -25,7 +25,6 @@ from dgrr.runtime.optim import (
     make_rule,
 )
 from dgrr.tape import NUMERICS, ops
-from dgrr.tape.errors import DomainError
 from dgrr.trace import CompletedStep, Verdict, open_recorder, open_trace, replay
 
 Array = npt.NDArray[Any]
@@ -158,50 +157,3 @@ def test_updates_of_a_recorded_schedule_are_proven(tmp_path: Path) -> None:
 
 def test_updates_with_other_rates_than_recorded_are_refused(tmp_path: Path) -> None:
     assert replay(record(tmp_path / "t.dgrr", shift=1)).verdict is Verdict.UPDATE
-
-
-# Errors.
-
-LOW = "expected a finite number of at least 0, got"
-BAD: list[tuple[Any, tuple[Any, ...], str]] = [
-    (Constant, (-1,), f"Constant: lr: {LOW} -1.0"),
-    (StepDecay, ("a", 1, 0.5), "StepDecay: lr: expected a number, got 'a'"),
-    (StepDecay, (1, 0, 0.5), "StepDecay: every: expected a whole number from 1 to 2**53, got 0"),
-    (StepDecay, (1, 2.0, 0.5), "StepDecay: every: expected a whole number, got 2.0"),
-    (StepDecay, (1, 2, 1.5), "StepDecay: factor: expected a number in [0, 1], got 1.5"),
-    (Cosine, (float("inf"), 5), f"Cosine: lr: {LOW} inf"),
-    (Cosine, (1, True), "Cosine: steps: expected a whole number, got True"),
-    (Cosine, (1, 2**53 + 1), "Cosine: steps: expected a whole number from 1 to 2**53, got 9007199254740993"),
-    (Cosine, (1, 5, float("nan")), f"Cosine: final: {LOW} nan"),
-    (WarmUp, (0.1, 5), "WarmUp: schedule: expected a schedule such as Constant(0.1), got 0.1"),
-    (WarmUp, (Constant(1), -5), "WarmUp: steps: expected a whole number from 1 to 2**53, got -5"),
-    (WarmUp, (Constant(1), 5, 2), "WarmUp: start: expected a number in [0, 1], got 2.0"),
-    (OneCycle, (-1, 5), f"OneCycle: max_lr: {LOW} -1.0"),
-    (OneCycle, (1, 0), "OneCycle: steps: expected a whole number from 1 to 2**53, got 0"),
-    (OneCycle, (1, 5, 1), "OneCycle: warmup_share: expected a finite number in [0, 1), got 1.0"),
-    (OneCycle, (1, 5, 0.3, 0), "OneCycle: div: expected a finite number of at least 1, got 0.0"),
-    (OneCycle, (1, 5, 0.3, 25, 0.5), "OneCycle: final_div: expected a finite number of at least 1, got 0.5"),
-    (Constant(1), (-1,), "Constant: count: expected a whole number from 0 to 2**53, got -1"),
-    (Cosine(1, 5), (0.5,), "Cosine: count: expected a whole number, got 0.5"),
-    (SGD, (0.1, Constant(1)), "SGD: momentum: expected a number, got Constant(lr=1.0)"),
-    (Adam, (Cosine,), f"Adam: lr: expected a number, got {Cosine!r}"),
-    (Adam(Constant(1)).hyper_at, (0,), "Adam.hyper_at: step: expected a whole number from 1 to 2**53, got 0"),
-    (Adam().hyper_at, (0,), "Adam.hyper_at: step: expected a whole number from 1 to 2**53, got 0"),
-    (
-        Adam(Constant(1)).hyperparameters,
-        (),
-        "Adam.hyperparameters: step: expected the number of an update, from 1, as lr follows a schedule, got None",
-    ),
-    (
-        SGD(0.5).hyperparameters,
-        (0,),
-        "SGD.hyperparameters: step: expected a whole number from 1 to 2**53, got 0",
-    ),
-]
-
-
-@pytest.mark.parametrize(("make", "arguments", "text"), BAD)
-def test_bad_arguments(make: Any, arguments: tuple[Any, ...], text: str) -> None:
-    with pytest.raises(DomainError) as caught:
-        make(*arguments)
-    assert str(caught.value) == text

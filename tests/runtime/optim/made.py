@@ -1,0 +1,68 @@
+"""A rule of each class, some with other fields too, and a schedule: what tests of all of them are made from."""
+
+from dgrr.runtime.optim import (
+    LAMB,
+    LBFGS,
+    SGD,
+    Adadelta,
+    Adafactor,
+    Adagrad,
+    Adam,
+    Adamax,
+    AdamW,
+    Constant,
+    Cosine,
+    CosineRestarts,
+    Exponential,
+    FunctionSchedule,
+    Joined,
+    Linear,
+    Lion,
+    MultiStep,
+    Muon,
+    NAdam,
+    OneCycle,
+    Polynomial,
+    RAdam,
+    RMSprop,
+    Rule,
+    Schedule,
+    StepDecay,
+    Table,
+    WarmUp,
+)
+
+RULES: list[Rule] = [
+    SGD(0.1, 0.9, weight_decay=0.1, maximize=True),
+    SGD(0.1),
+    Adam(0.01, amsgrad=True),
+    AdamW(Cosine(0.01, steps=5), amsgrad=True, maximize=True),
+    RMSprop(Cosine(0.01, steps=5), momentum=0.9, centered=True),
+    Adagrad(0.1, lr_decay=0.1, initial=0.5),
+    Adadelta(),
+    Adamax(),
+    NAdam(),
+    RAdam(betas=(0.9, 0.9)),
+    Lion(weight_decay=0.1),
+    LAMB(weight_decay=0.1),
+    Adafactor(),
+    Muon(),
+]
+
+SCHEDULES: list[Schedule] = [
+    Constant(0.3),
+    StepDecay(0.1, every=7, factor=0.3),
+    Exponential(0.1, 0.9),
+    Polynomial(0.3, 9, 2.5),
+    Linear(0.1, 8, 0.4),
+    Cosine(0.1, steps=9),
+    OneCycle(0.3, steps=17, warmup_share=0.41, div=3.0, final_div=7.0),
+    CosineRestarts(0.7, steps=3, longer=2, final=0.1),
+    MultiStep(0.1, at=[2, 9, 10], factor=0.5),
+    Table([0.3, 0.1, 0.2]),
+    FunctionSchedule(lambda count: count * 0.0 + 0.5),
+    Joined([Linear(0.0, 4, 0.2), Cosine(0.2, steps=6), Constant(0.05)], at=[4, 9]),
+    WarmUp(WarmUp(Cosine(0.1, steps=9), steps=3, start=0.5), steps=4, start=0.1),
+]
+
+MADE: list[Rule | Schedule | LBFGS] = [*RULES, *SCHEDULES, LBFGS()]

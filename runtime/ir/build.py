@@ -14,9 +14,9 @@ from ...tape.values.dtypes import FLOATS
 from ...tape.values.spec import Spec
 from ..optim import Rule
 from ..optim.averages import KERNEL as AVERAGE, ema_key
-from ..optim.known import HYPER
-from ..optim.ops_law import OpsLaw
-from ..optim.pointwise import CONSTANTS
+from ..optim.laws.known import HYPER
+from ..optim.laws.ops_law import OpsLaw
+from ..optim.laws.pointwise import CONSTANTS
 from ..optim.rates.schedules import Schedule
 from ..optim.state_ops import FLOAT64, STATE_OPS
 from ..step.update import Recipe

@@ -3,10 +3,12 @@
 from ...tape.numerics.engine.numba_internals import formula
 from .clip import ClippedByNorm, clip_by_global_norm, clip_by_value
 from .kinds import SHARE
+from .laws.pointwise import Law, PointLaw, law
 from .lbfgs.lbfgs import LBFGS
 from .methods.adadelta import Adadelta
 from .methods.adafactor import Adafactor
 from .methods.adagrad import Adagrad
+from .methods.adam import Adam, AdamW
 from .methods.adamax import Adamax
 from .methods.lamb import LAMB
 from .methods.lion import Lion
@@ -14,18 +16,17 @@ from .methods.muon import Muon
 from .methods.nadam import NAdam
 from .methods.radam import RAdam
 from .methods.rmsprop import RMSprop
-from .methods.rules import SGD, Adam, AdamW
-from .ops_rule import OpsRule, ops_rule
-from .point_rule import PointRule
-from .pointwise import Law, PointLaw, law
-from .rates.decays import Exponential, Linear, Polynomial
+from .methods.sgd import SGD
+from .rates.decays import Constant, Cosine, Exponential, Linear, OneCycle, Polynomial, StepDecay
 from .rates.functions import FunctionSchedule
 from .rates.piecewise import CosineRestarts, Joined, MultiStep, Table
 from .rates.rated import Rate, rate
-from .rates.schedules import Constant, Cosine, OneCycle, Schedule, StepDecay
+from .rates.schedules import Schedule
 from .rates.warm_up import WarmUp
-from .registry import make_rule
-from .rule import Rule
+from .rules.ops_rule import OpsRule, ops_rule
+from .rules.point_rule import PointRule
+from .rules.registry import make_rule
+from .rules.rule import Rule
 
 __all__ = [
     "LAMB",

@@ -4,12 +4,12 @@ from dataclasses import is_dataclass
 from typing import Any
 
 from ...tape.errors import DomainError
-from .known import HYPER
+from .laws.known import HYPER
+from .laws.ops_law import OpsLaw
+from .laws.pointwise import CONSTANTS, Law
 from .lbfgs.lbfgs import LBFGS
-from .ops_law import OpsLaw
-from .pointwise import CONSTANTS, Law
-from .registry import RULES, require_own_name
-from .rule import INT64, Rule
+from .rules.registry import RULES, require_own_name
+from .rules.rule import INT64, Rule
 from .state_ops import WORK, StateOp, admit
 
 FIXED = ("init", "step", "advance", "hyperparameters", "hyper", "hyper_at", "schedule")
@@ -31,7 +31,7 @@ def require_rule(given: object) -> Rule:
         raise DomainError(f"optimizer: expected a rule, such as Adam(1e-3), got {given!r}")
     cls = type(given)
     where = f"optimizer: {cls.__name__}"
-    if RULES.get(getattr(given, "rule", "")) is cls:
+    if cls in [known.rule for known in RULES.values()]:
         return given
     require_own_name(f"{where}: rule", getattr(given, "rule", None))
     if not is_dataclass(given):

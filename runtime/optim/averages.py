@@ -12,7 +12,7 @@ from ...tape.numerics.engine.launch import launch
 from .arrays import check_in_place, check_like, contiguous, prepared_words
 from .kinds import SHARE
 from .laws.averages import ema
-from .point_rule import primitive
+from .rules.point_rule import primitive
 from .state_ops import STATE_OPS, WORK
 
 KERNEL = ema.law.kernel

@@ -11,7 +11,7 @@ from ...tape.errors import DomainError
 from .admission import require_rule
 from .averages import HYPERPARAMETER, Averages, ema_key
 from .patterns import Pattern, Settled, matches, named, require_pattern
-from .rule import Rule
+from .rules.rule import Rule
 
 Optimizer: TypeAlias = Rule | Mapping[Any, Rule]
 """One rule for all parameters, or rules by `Pattern`, of which the first that matches counts.

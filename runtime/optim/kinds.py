@@ -1,5 +1,7 @@
 """What the numbers of rules and schedules may be, beside what those of ops and layers may."""
 
+# kernels: none
+
 from collections.abc import Sequence
 from math import inf, nan
 from typing import Any, cast

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.arrays import Array, Arrays
 from ...tape.errors import DomainError
-from .rule import Rule
+from .rules.rule import Rule
 
 Predicate: TypeAlias = Callable[[str, Array], bool]
 Pattern: TypeAlias = str | Predicate

@@ -42,7 +42,7 @@ class Described:
     def __init_subclass__(cls, kinds: Kinds | None = None, **options: Any) -> None:
         """Keep the kinds, and complete the docstring. Raises TypeError for a kind of what is no field."""
         super().__init_subclass__(**options)
-        names = _fields(cls)
+        names = field_names(cls)
         missing = [name for name in kinds or {} if name not in names]
         if missing:
             raise TypeError(f"{cls.__name__}: argument 'kinds': expected fields among {names}, got {missing[0]!r}")
@@ -65,7 +65,7 @@ class Described:
                 values.require(type(self).__name__, name, given)
 
 
-def _fields(cls: type[Any]) -> list[str]:
+def field_names(cls: type[Any]) -> list[str]:
     """What are fields or will be, by annotations: those of dataclasses in their order, then what others ask for."""
     bases = cls.__mro__[:0:-1]
     made = [base for base in bases if "__dataclass_fields__" in vars(base)]

@@ -83,7 +83,7 @@ def dgrr_calls(data: Data) -> dict[str, Call]:
 def dgrr_names(data: Data) -> Names:
     """What the kernels and their arrays are called."""
     from dgrr.runtime.optim import kernels as optim
-    from dgrr.runtime.optim.laws import adam, sgd
+    from dgrr.runtime.optim.methods import adam, sgd
     from dgrr.tape.numerics.basic import arithmetic, copy, finite
     from dgrr.tape.numerics.simd import sums as reduce
     from dgrr.tape.ops.elementwise.kernels import basic as elementwise

@@ -8,10 +8,9 @@ import numpy as np
 from ...base.arrays import Array
 from ...base.completed_step import CompletedStep
 from ...runtime.optim import Rule
-from ...runtime.optim.methods.rules import FUSED
 from ..v2.write.open_recorder import Mode
 from ..v2.write.recorder import Recorder
-from .laws import corrections
+from .laws import FUSED, corrections
 from .run import RecordedRun
 from .shared import Framework, Start, TraceLike, begin, named_arrays, required
 

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from ...runtime.optim import Rule
-from ...runtime.optim.methods.rules import FUSED
+from ...runtime.optim import SGD, Adam, AdamW, Rule
+
+FUSED: dict[str, type[Rule]] = {cls.rule: cls for cls in (SGD, Adam, AdamW)}
+"""The rules that those of other frameworks are held against."""
 
 _GROUPS = "_groups@1"
 """What the name of a law ends in where groups of params have hyperparameters of their own."""

@@ -13,7 +13,7 @@ from ...base.completed_step import EMA, FROZEN, of_group
 from ...runtime.optim import Rule
 from ...runtime.optim.averages import HYPERPARAMETER, Averages, ema_key
 from ...runtime.optim.groups import Groups, ParameterGroup
-from ...runtime.optim.registry import require_own_name
+from ...runtime.optim.rules.registry import require_own_name
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import TensorDigest
 from ..v2.read.reader import StepView, Trace, open_trace

@@ -1,8 +1,8 @@
 """The formula of running averages of parameters."""
 
 from ....tape.numerics.simd.operations import Number
-from ..pointwise import law
 from .formulas import mixed
+from .pointwise import law
 
 
 @law("ema")

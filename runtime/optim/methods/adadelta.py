@@ -2,10 +2,24 @@
 
 from dataclasses import KW_ONLY, dataclass
 
+from ....tape.numerics.simd.operations import Number, constant
 from ..kinds import SHARE
-from ..laws.adadelta import adadelta
-from ..point_rule import PointRule
+from ..laws.formulas import mixed, root, slope
+from ..laws.pointwise import law
 from ..rates.schedules import Schedule
+from ..rules.point_rule import PointRule
+
+
+@law("adadelta@1", "square", "change")
+def adadelta(
+    p: Number, g: Number, square: Number, change: Number,
+    lr: float, rho: float, eps: float, weight_decay: float, maximize: float,
+) -> tuple[Number, ...]:  # fmt: skip
+    """One step of Adadelta."""
+    g = slope(p, g, maximize, weight_decay)
+    square = mixed(square, g * g, rho)
+    d = root(change + constant(p, eps)) / root(square + constant(p, eps)) * g
+    return p - constant(p, lr) * d, square, mixed(change, d * d, rho)
 
 
 @dataclass(frozen=True)

@@ -2,20 +2,22 @@
 
 from dataclasses import KW_ONLY, dataclass
 from math import inf, nan
-from typing import Any, ClassVar
+from typing import Any
 
 from ....tape import AnyVar, ops
 from ....tape.record.kinds.values import Values
 from ....tape.values.spec import Spec
 from ..kinds import FROM_1
 from ..rates.schedules import Schedule
-from .tape_rule import TapeRule, at_least, like, norm, shrunk, slope
+from ..rules.tape_rule import TapeRule, at_least, like, norm, shrunk, slope
 
 NOT_POSITIVE = Values("a finite number of at most 0", lambda x: -inf < x <= 0, (0.5, inf, -inf, nan))
 
 
 @dataclass(frozen=True)
-class Adafactor(TapeRule, kinds={"beta2_decay": NOT_POSITIVE, "d": FROM_1}):
+class Adafactor(
+    TapeRule, rule="adafactor@1", buffers=("row", "column"), kinds={"beta2_decay": NOT_POSITIVE, "d": FROM_1}
+):
     """Steps divided by a root mean square that is kept as a row and a column, in little memory.
 
     One step on a parameter ``p`` with gradient ``g``; ``row`` and ``column`` are its buffers, ``t`` the step, from 1.
@@ -51,9 +53,6 @@ class Adafactor(TapeRule, kinds={"beta2_decay": NOT_POSITIVE, "d": FROM_1}):
     array([0.5, 1.5])
     """
 
-    rule: ClassVar[str] = "adafactor@1"
-    names: ClassVar[tuple[str, ...]] = ("lr", "beta2_decay", "eps1", "eps2", "d", "weight_decay", "maximize")
-
     lr: float | Schedule = 1e-2
     beta2_decay: float = -0.8
     eps1: float = 2.0**-23
@@ -62,11 +61,6 @@ class Adafactor(TapeRule, kinds={"beta2_decay": NOT_POSITIVE, "d": FROM_1}):
     weight_decay: float = 0.0
     _: KW_ONLY
     maximize: bool = False
-
-    @property
-    def buffers(self) -> tuple[str, ...]:
-        """The row and the column of mean squares."""
-        return ("row", "column")
 
     def kept(self, spec: Spec) -> list[Spec]:
         """Means along the last axis, and along the one before it."""

@@ -1,15 +1,15 @@
 """LAMB: steps of Adam whose length follows that of the parameter."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from ....tape import AnyVar, ops
 from ..rates.schedules import Schedule
-from .tape_rule import TapeRule, correction, like, mixed, norm, slope
+from ..rules.tape_rule import TapeRule, correction, like, mixed, norm, slope
 
 
 @dataclass(frozen=True)
-class LAMB(TapeRule):
+class LAMB(TapeRule, rule="lamb@1", buffers=("m", "v")):
     """Steps of Adam scaled to the norm of each parameter, for large batches.
 
     One step on a parameter ``p`` with gradient ``g``; ``m`` and ``v`` are its buffers, ``t`` the step, from 1::
@@ -39,20 +39,12 @@ class LAMB(TapeRule):
     array([0.5, 1.5])
     """
 
-    rule: ClassVar[str] = "lamb@1"
-    names: ClassVar[tuple[str, ...]] = ("lr", "beta1", "beta2", "eps", "weight_decay", "maximize")
-
     lr: float | Schedule = 1e-3
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-6
     weight_decay: float = 0.0
     _: KW_ONLY
     maximize: bool = False
-
-    @property
-    def buffers(self) -> tuple[str, ...]:
-        """The two running means."""
-        return ("m", "v")
 
     def update(self, p: AnyVar, g: AnyVar, *buffers: AnyVar, lr: AnyVar, step: AnyVar) -> Any:
         """The formula above."""

@@ -1,18 +1,18 @@
 """Muon: steps along the nearest orthogonal matrix of the momentum."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from ....base.arrays import Array, Arrays
 from ....tape import AnyVar, ShapeError
 from ....tape.record.kinds.values import FINITE
 from ..kinds import SHARE
 from ..rates.schedules import Schedule
-from .tape_rule import TapeRule, at_least, like, mixed, norm, shrunk, slope
+from ..rules.tape_rule import TapeRule, at_least, like, mixed, norm, shrunk, slope
 
 
 @dataclass(frozen=True)
-class Muon(TapeRule, kinds={"momentum": SHARE, "a": FINITE, "b": FINITE, "c": FINITE}):
+class Muon(TapeRule, rule="muon@1", buffers=("m",), kinds={"momentum": SHARE, "a": FINITE, "b": FINITE, "c": FINITE}):
     """Steps along a matrix that is nearly the orthogonal one nearest to the momentum. For parameters of two axes.
 
     One step on a parameter ``p`` with gradient ``g``; ``m`` is its buffer, ``X`` has no more rows than columns (it is
@@ -53,20 +53,6 @@ class Muon(TapeRule, kinds={"momentum": SHARE, "a": FINITE, "b": FINITE, "c": FI
     array([[0.7943, 1.2615]])
     """
 
-    rule: ClassVar[str] = "muon@1"
-    names: ClassVar[tuple[str, ...]] = (
-        "lr",
-        "weight_decay",
-        "momentum",
-        "nesterov",
-        "a",
-        "b",
-        "c",
-        "eps",
-        "ns_steps",
-        "match_rms",
-        "maximize",
-    )
     lr: float | Schedule = 1e-3
     weight_decay: float = 0.1
     momentum: float = 0.95
@@ -79,11 +65,6 @@ class Muon(TapeRule, kinds={"momentum": SHARE, "a": FINITE, "b": FINITE, "c": FI
     ns_steps: int = 5
     match_rms: bool = False
     maximize: bool = False
-
-    @property
-    def buffers(self) -> tuple[str, ...]:
-        """The momentum."""
-        return ("m",)
 
     def init(self, params: Arrays) -> dict[str, Array]:
         """As `Rule.init`. Raises ShapeError for a parameter that has not two axes."""

@@ -1,18 +1,18 @@
 """NAdam: Adam with the momentum of Nesterov."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from ....tape import AnyVar, ops
 from ....tape.values.spec import Spec
 from ..rates.schedules import Schedule
-from .tape_rule import TapeRule, correction, like, mixed, shrunk, slope
+from ..rules.tape_rule import TapeRule, correction, like, mixed, shrunk, slope
 
 
 @dataclass(frozen=True)
-class NAdam(TapeRule):
+class NAdam(TapeRule, rule="nadam@1", buffers=("m", "v", "product")):
     """Adam that looks ahead along its momentum.
 
     One step on a parameter ``p`` with gradient ``g``; ``m``, ``v`` and ``product``, one number, are its buffers, ``t``
@@ -51,18 +51,6 @@ class NAdam(TapeRule):
     array([0.4718, 1.5282])
     """
 
-    rule: ClassVar[str] = "nadam@1"
-    names: ClassVar[tuple[str, ...]] = (
-        "lr",
-        "beta1",
-        "beta2",
-        "eps",
-        "weight_decay",
-        "momentum_decay",
-        "decoupled",
-        "maximize",
-    )
-
     lr: float | Schedule = 2e-3
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
@@ -71,11 +59,6 @@ class NAdam(TapeRule):
     _: KW_ONLY
     decoupled: bool = False
     maximize: bool = False
-
-    @property
-    def buffers(self) -> tuple[str, ...]:
-        """The two running means, and the product of the momenta."""
-        return ("m", "v", "product")
 
     def kept(self, spec: Spec) -> list[Spec]:
         """The product is one number."""

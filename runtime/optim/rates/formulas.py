@@ -1,4 +1,4 @@
-"""The formulas of schedules, and the cosine that some of them need: all in float64."""
+"""Formulas that schedules share, such as their cosine: all in float64."""
 
 # Operations are typed for numbers of either type, and numbers of Python are none.
 # mypy: disable-error-code="arg-type,operator"
@@ -11,12 +11,9 @@ from ....tape.numerics.engine.numba_internals import formula
 from ....tape.numerics.math import elementary
 from ....tape.numerics.simd.operations import fma, polynomial, select
 from ..laws.formulas import whole_power
-from .rated import rate
 
 Real: TypeAlias = Any
 """A float64, of compiled code or of numpy, or a float64 Var without axes."""
-
-# ------------------------------------------------------------------ what they share
 
 
 def _table(text: str) -> tuple[float, ...]:
@@ -91,52 +88,3 @@ def real_power(x: Real, exponent: Real) -> Real:
     """``x ** exponent`` as `ops.power` has it, for an exponent of at least 0."""
     whole = np.int64(exponent)
     return select(np.float64(whole) == exponent, whole_power(x, whole), elementary.power(x, exponent))
-
-
-# ------------------------------------------------------------------ the schedules
-
-
-@rate
-def unchanged(count: Real, lr: Real) -> Real:
-    """The rate."""
-    return lr
-
-
-@rate
-def step_decay(count: Real, lr: Real, every: Real, factor: Real) -> Real:
-    """The rate times a factor after every so many steps."""
-    return lr * whole_power(factor, whole_times(count, every))
-
-
-@rate
-def exponential(count: Real, lr: Real, factor: Real) -> Real:
-    """The rate times a factor after every step."""
-    return lr * whole_power(factor, whole_times(count, 1.0))
-
-
-@rate
-def linear(count: Real, lr: Real, steps: Real, final: Real) -> Real:
-    """Along a line."""
-    u = done(count, steps)
-    return lr * (1.0 - u) + final * u
-
-
-@rate
-def polynomial_decay(count: Real, lr: Real, steps: Real, exponent: Real, final: Real) -> Real:
-    """Along a power of the share that is left."""
-    return final + (lr - final) * real_power(1.0 - done(count, steps), exponent)
-
-
-@rate
-def cosine(count: Real, lr: Real, steps: Real, final: Real) -> Real:
-    """Along half a cosine."""
-    return anneal(lr, final, done(count, steps))
-
-
-@rate
-def one_cycle(count: Real, max_lr: Real, steps: Real, warmup_share: Real, div: Real, final_div: Real) -> Real:
-    """From the first rate up to the highest at the peak, which may lie between two counts, then down to the final."""
-    first, peak, last = max_lr / div, warmup_share * steps - 1.0, steps - 1.0
-    t = select(count < last, count, last)
-    up, down = anneal(first, max_lr, t / peak), anneal(max_lr, first / final_div, (t - peak) / (last - peak))
-    return select(t < peak, up, down)

@@ -19,7 +19,7 @@ from ....tape.numerics.engine.intrinsics import word
 from ....tape.numerics.engine.kernel import Kernel, vector, vector_as
 from ....tape.numerics.engine.numba_internals import formula
 from ....tape.numerics.simd.operations import select
-from ..known import HYPER, NOTHING, kernel_again, known
+from ..laws.known import HYPER, NOTHING, kernel_again, known
 
 TEXT: Any = None
 """The formula of a kernel."""

@@ -6,8 +6,10 @@ the same on every machine, eagerly and inside a captured plan. The formulas are 
 `cospi`.
 """
 
+# kernels: none
+
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, cast
@@ -21,11 +23,10 @@ from ....tape.numerics.engine.kernel import Kernel
 from ....tape.numerics.engine.launch import Words, launch
 from ....tape.record.kinds.values import NOT_NEGATIVE
 from ..arrays import prepared_words
-from ..in_ops import in_ops
-from ..kinds import COUNT, FRACTION, FROM_1, SHARE, Figures, count as as_count, count_from
-from ..known import HYPER
+from ..kinds import Figures, count as as_count, count_from
+from ..laws.in_ops import in_ops
+from ..laws.known import HYPER
 from ..state_ops import FLOAT64, STATE_OPS, StateOp, first
-from .formulas import cosine, one_cycle, step_decay, unchanged
 from .rated import Rate, warmed
 
 Vector: TypeAlias = npt.NDArray[np.float64]
@@ -182,118 +183,3 @@ def _since(count: AnyVar, begin: int) -> AnyVar:
     """The count from a later beginning on; 0 before it."""
     zero: Any = 0.0
     return ops.maximum(count - float(begin), zero)
-
-
-@dataclass(frozen=True)
-class Constant(Schedule, formula=unchanged, kinds={"lr": NOT_NEGATIVE}):
-    """The same rate at every count, for example under a `WarmUp`.
-
-    Source: optax.constant_schedule.
-
-    Args:
-        lr: the rate, at least 0.
-
-    >>> from dgrr.runtime.optim import Constant
-    >>> Constant(0.5)(1000)
-    0.5
-    """
-
-    lr: float
-
-
-@dataclass(frozen=True)
-class StepDecay(Schedule, formula=step_decay, kinds={"lr": NOT_NEGATIVE, "every": COUNT, "factor": FRACTION}):
-    """The rate times a factor after every so many steps::
-
-        lr * factor ** (count // every)
-
-    Source: torch.optim.lr_scheduler.StepLR.
-
-    Args:
-        lr: the first rate, at least 0.
-        every: steps between two decays, at least 1 (``step_size`` in PyTorch).
-        factor: what the rate is multiplied by, in [0, 1] (``gamma`` in PyTorch).
-
-    >>> from dgrr.runtime.optim import StepDecay
-    >>> schedule = StepDecay(1.0, every=10, factor=0.5)
-    >>> [schedule(count) for count in (0, 9, 10, 20)]
-    [1.0, 1.0, 0.5, 0.25]
-    """
-
-    lr: float
-    every: int
-    factor: float
-
-
-@dataclass(frozen=True)
-class Cosine(Schedule, formula=cosine, kinds={"lr": NOT_NEGATIVE, "steps": COUNT, "final": NOT_NEGATIVE}):
-    """From ``lr`` to ``final`` along half a cosine::
-
-        u = min(count, steps) / steps
-        w = 0.5 * (1 + cos(pi * u))
-        lr * w + final * (1 - w)
-
-    Count 0 gives exactly ``lr``; from ``steps`` on the rate stays exactly ``final`` (PyTorch's rises again; as
-    here, optax.cosine_decay_schedule's stays).
-
-    Source: Loshchilov and Hutter (2017), arXiv:1608.03983; torch.optim.lr_scheduler.CosineAnnealingLR.
-
-    Args:
-        lr: the first rate, at least 0.
-        steps: the count at which ``final`` is reached, at least 1 (``T_max`` in PyTorch).
-        final: the last rate, at least 0 (``eta_min`` in PyTorch).
-
-    >>> from dgrr.runtime.optim import Cosine
-    >>> schedule = Cosine(1.0, steps=10)
-    >>> [schedule(count) for count in (0, 5, 10, 11)]
-    [1.0, 0.5, 0.0, 0.0]
-    """
-
-    lr: float
-    steps: int
-    final: float = 0.0
-
-
-@dataclass(frozen=True)
-class OneCycle(
-    Schedule,
-    formula=one_cycle,
-    kinds={
-        "max_lr": NOT_NEGATIVE,
-        "steps": COUNT,
-        "warmup_share": SHARE,
-        "div": FROM_1,
-        "final_div": FROM_1,
-    },
-):
-    """Up to ``max_lr`` and down to almost nothing, both along half a cosine::
-
-        first = max_lr / div;  final = first / final_div
-        peak  = warmup_share * steps - 1;  last = steps - 1
-        t     = min(count, last)
-        t < peak:   from first to max_lr at u = t / peak
-        otherwise:  from max_lr to final at u = (t - peak) / (last - peak)
-
-    where "from a to b at u" is ``a * w + b * (1 - w)`` with ``w = 0.5 * (1 + cos(pi * u))``. The peak may lie
-    between two counts. From count ``steps - 1`` on the rate stays ``final``, where PyTorch raises an error.
-
-    Source: Smith and Topin (2018), arXiv:1708.07120; torch.optim.lr_scheduler.OneCycleLR with cosines.
-
-    Args:
-        max_lr: the highest rate, at least 0.
-        steps: steps of the cycle, at least 1 (``total_steps`` in PyTorch).
-        warmup_share: the share of the cycle that rises, in [0, 1) (``pct_start`` in PyTorch).
-        div: ``max_lr`` over the first rate, at least 1 (``div_factor`` in PyTorch).
-        final_div: the first rate over the last, at least 1 (``final_div_factor`` in PyTorch).
-
-    >>> from dgrr.runtime.optim import OneCycle
-    >>> schedule = OneCycle(1.0, steps=10, div=4, final_div=2)
-    >>> [schedule(count) for count in (0, 1, 2, 9, 10)]
-    [0.25, 0.625, 1.0, 0.125, 0.125]
-    """
-
-    max_lr: float
-    steps: int
-    warmup_share: float = 0.3
-    div: float = 25.0
-    final_div: float = 1e4

@@ -1,6 +1,8 @@
 """Which source files a kernel is made of: its own, and all that it imports, directly or not.
 
-Kernels inline what they import, so their machine code is as old as the oldest of these files.
+Kernels inline what they import, so their machine code is as old as the oldest of these files. A module of which no
+kernel inlines anything may say so by a line ``# kernels: none``; then it and its imports are left out. So a formula can
+stand beside a class that is made from it.
 """
 
 import re
@@ -17,6 +19,9 @@ IMPORT = re.compile(
     re.MULTILINE,
 )
 """An import statement. It is looked for in the text because parsing every file would cost each process 0.1 s."""
+
+NONE = re.compile(r"^# kernels: none$", re.MULTILINE)
+"""What a module says of which no kernel inlines anything."""
 
 COMMENT = re.compile(r"#[^\n]*")
 
@@ -51,8 +56,13 @@ def sources(path: Path) -> set[Path]:
         source = waiting.pop()
         if source not in found:
             found.add(source)
-            waiting.extend(imported(source))
+            waiting.extend(path for path in imported(source) if not _without_kernels(path))
     return found
+
+
+@cache
+def _without_kernels(path: Path) -> bool:
+    return bool(NONE.search(path.read_text()))
 
 
 @cache

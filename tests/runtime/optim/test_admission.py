@@ -11,8 +11,8 @@ from dgrr.runtime import SGD, Adam, Trainer, capture
 from dgrr.runtime.optim import Cosine, Law, Rule
 from dgrr.runtime.optim.admission import require_rule
 from dgrr.runtime.optim.kernels import step_inc
-from dgrr.runtime.optim.laws.adam import adam
-from dgrr.runtime.optim.laws.sgd import sgd
+from dgrr.runtime.optim.methods.adam import adam
+from dgrr.runtime.optim.methods.sgd import sgd
 from dgrr.tape import DomainError
 from dgrr.tape.ops.elementwise.kernels import basic as kernels
 

@@ -9,8 +9,8 @@ import pytest
 
 from dgrr.runtime import Trainer, capture
 from dgrr.runtime.optim import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, Cosine, Lion, RAdam, RMSprop
-from dgrr.runtime.optim.ops_law import OpsLaw
-from dgrr.runtime.optim.pointwise import CONSTANTS
+from dgrr.runtime.optim.laws.ops_law import OpsLaw
+from dgrr.runtime.optim.laws.pointwise import CONSTANTS
 from dgrr.runtime.optim.state_ops import STATE_OPS
 from dgrr.tape import Tape, ops
 from dgrr.trace import replay

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from dgrr.runtime import SGD, Adam, Dataset, NonFiniteError, Trainer
-from dgrr.runtime.optim import ops_rule
-from dgrr.runtime.optim.rates.schedules import Cosine
+from dgrr.runtime.optim import Cosine, ops_rule
 from dgrr.tape import nn, ops
 from dgrr.trace import Trace, TraceWriteError, at, open_trace, replay, validate
 

@@ -17,7 +17,7 @@ from dgrr.runtime.captured.verification.checks.references import check_reference
 from dgrr.runtime.captured.verification.report import CheckError
 from dgrr.runtime.captured.verification.subject import Subject
 from dgrr.runtime.optim import Cosine, OneCycle, RMSprop, StepDecay, WarmUp
-from dgrr.runtime.optim.laws.adam import adam
+from dgrr.runtime.optim.methods.adam import adam
 from dgrr.runtime.optim.state_ops import STATE_OPS
 from dgrr.tape import DomainError, nn, ops
 from dgrr.tape.numerics.engine.kernel import KERNELS

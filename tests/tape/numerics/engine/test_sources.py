@@ -6,9 +6,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import dgrr.runtime  # noqa: F401  # whose kernels are looked at too
 from dgrr.tape.numerics.engine.code_for import VARIABLE
 from dgrr.tape.numerics.engine.kernel import KERNELS
 from dgrr.tape.numerics.engine.sources import PACKAGE, sources
@@ -39,9 +41,11 @@ def closure(path: Path) -> set[Path]:
     found, waiting = set[Path](), {path}
     while waiting:
         found |= waiting
-        waiting = set().union(*(imported_modules(p) for p in waiting)) - found
+        waiting = {p for file in waiting for p in imported_modules(file) if MARK not in p.read_text()} - found
     return found
 
+
+MARK = "\n# kernels: none\n"
 
 OWN = [kernel.body for kernel in KERNELS.values() if kernel.body.__module__.startswith("dgrr.")]
 FILES = sorted({Path(body.__code__.co_filename) for body in OWN})
@@ -50,6 +54,38 @@ FILES = sorted({Path(body.__code__.co_filename) for body in OWN})
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
 def test_the_sources_of_a_kernel_are_all_that_it_imports(path: Path) -> None:
     assert sources(path) == closure(path)
+
+
+def reached(function: Any) -> set[Path]:
+    """The files of dgrr with the functions that a function's code names, directly or not."""
+    found, waiting = dict[int, Path](), [function]
+    while waiting:
+        own = waiting.pop()
+        own = getattr(own, "py_func", getattr(own, "_defn", own))
+        if hasattr(own, "__code__") and id(own) not in found:
+            found[id(own)] = Path(own.__code__.co_filename)
+            within = [own.__code__, *(part for part in own.__code__.co_consts if hasattr(part, "co_names"))]
+            waiting += [own.__globals__[name] for code in within for name in code.co_names if name in own.__globals__]
+            waiting += [cell.cell_contents for cell in own.__closure__ or ()]
+    return {path for path in found.values() if PACKAGE in path.parents}
+
+
+@pytest.mark.parametrize("name", [name for name, kernel in KERNELS.items() if kernel.body in OWN])
+def test_every_function_that_a_kernel_reaches_is_in_its_sources(name: str) -> None:
+    body = KERNELS[name].body
+    own = reached(body)
+    assert own <= sources(Path(body.__code__.co_filename)) and not any(MARK in path.read_text() for path in own)
+
+
+def test_many_functions_are_reached() -> None:
+    found = {path.name for path in reached(KERNELS["lion_step"].body)}
+    assert {"lion.py", "formulas.py", "operations.py", "known.py"} <= found
+
+
+def test_the_class_of_a_formula_is_none_of_its_sources() -> None:
+    found = {path.name for path in sources(PACKAGE / "runtime/optim/methods/lion.py")}
+    assert {"pointwise.py", "formulas.py"} < found and not found & {"point_rule.py", "rule.py", "schedules.py"}
+    assert len(found) < 40
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,20 @@
-"""The formulas of Adam and AdamW."""
+"""Adam and AdamW, with the names, defaults and formulas of torch.optim.
 
-from typing import Any
+Each rule is one expression tree of correctly rounded operations. Constants are computed in float64 and
+rounded once to the parameter's dtype; everything else is computed in that dtype, operation by operation and
+without fused multiply-add, so the elementwise operations of numpy give the same bits.
+"""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 from ....tape.numerics.engine.numba_internals import formula
 from ....tape.numerics.simd.minmax import larger
 from ....tape.numerics.simd.operations import Number, constant, select, sqrt
-from ..pointwise import law
-from .formulas import correction, mixed, root, shrunk, slope
+from ..laws.formulas import correction, mixed, root, shrunk, slope
+from ..laws.pointwise import PointLaw, law
+from ..rates.schedules import Schedule
+from ..rules.point_rule import PointRule
 
 Numbers = tuple[Number, ...]
 
@@ -104,3 +112,72 @@ def adamw_amsgrad(
     m, v = mixed(m, g, beta1), mixed(v, g * g, beta2)
     largest = larger(largest, v)
     return moved(shrunk(p, lr, weight_decay), m, largest, step, lr, beta1, beta2, eps), m, v, largest
+
+
+@dataclass(frozen=True, repr=False)
+class Adam(PointRule, law=(adam, adam_uphill, adam_amsgrad)):
+    """Adam, with an L2 penalty in the gradient.
+
+    One step on a parameter ``p`` with gradient ``g``; ``m`` and ``v`` are its buffers::
+
+        g = g + weight_decay * p                                       # if weight_decay is not 0
+        m = m + (1 - beta1) * (g - m)        if 1 - beta1 < 0.5
+            g - beta1 * (g - m)              otherwise                 # torch.lerp
+        v = beta2 * v + ((1 - beta2) * g) * g
+        p = p - ((lr / c1) * m) / (sqrt(v) / sqrt(c2) + eps)
+
+    ``(c1, c2) = (1 - beta1 ** t, 1 - beta2 ** t)`` at step ``t``, from 1, is the state array ``corrections``:
+    float64, the powers by binary powering. ``1 - beta1``, ``1 - beta2``, ``lr / c1`` and ``sqrt(c2)`` are
+    constants of the step: computed in float64, rounded once.
+
+    Source: Kingma and Ba (2015), arXiv:1412.6980; torch.optim.Adam.
+
+    Args:
+        lr: step size, at least 0, or a schedule of step sizes.
+        betas: decay of the two running averages, each in [0, 1).
+        eps: added to the denominator, at least 0.
+        weight_decay: factor of the L2 penalty, at least 0.
+        amsgrad: whether to divide by the largest ``v`` so far, which is then a third buffer.
+        maximize: whether to climb, by the negated gradient. With either, traces record ``adam@2``.
+
+    >>> from dgrr.runtime.optim import Adam, Cosine
+    >>> Adam(1e-3).hyperparameters()
+    {'lr': 0.001, 'beta1': 0.9, 'beta2': 0.999, 'eps': 1e-08, 'weight_decay': 0.0}
+    >>> Adam(lr=Cosine(1e-3, steps=1000)).hyperparameters(step=501)["lr"]
+    0.0005
+    """
+
+    later: ClassVar[tuple[str, ...]] = ("amsgrad", "maximize")
+
+    lr: float | Schedule = 1e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 0.0
+    _: KW_ONLY
+    amsgrad: bool = False
+    maximize: bool = False
+
+    @property
+    def chosen(self) -> PointLaw:
+        """The law, in the version that knows the flags if one is set."""
+        return self.laws[2 if self.amsgrad else self.maximize]
+
+
+@dataclass(frozen=True, repr=False)
+class AdamW(Adam, law=(adamw, adamw_uphill, adamw_amsgrad)):
+    """Adam with decoupled weight decay; ``amsgrad`` and ``maximize`` as there, recorded as ``adamw@2``.
+
+    As `Adam`, but the gradient is left as it is and the parameter shrinks::
+
+        p = (1 - lr * weight_decay) * p - ((lr / c1) * m) / (sqrt(v) / sqrt(c2) + eps)
+
+    Source: Loshchilov and Hutter (2019), arXiv:1711.05101; torch.optim.AdamW.
+
+    >>> from dgrr.runtime import AdamW
+    >>> params, rule = {"w": np.ones(1)}, AdamW(lr=0.5, weight_decay=0.5)
+    >>> rule.step(params, {"w": np.zeros(1)}, rule.init(params))
+    >>> params["w"]
+    array([0.75])
+    """
+
+    weight_decay: float = 1e-2

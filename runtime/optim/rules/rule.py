@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
-from ...base.arrays import Array, Arrays
-from ...tape.errors import DomainError
-from ...tape.numerics.engine.kernel import Kernel
-from ...tape.numerics.engine.launch import Words, parts_for, run
-from ...tape.values.spec import Spec
-from .arrays import (
+from ....base.arrays import Array, Arrays
+from ....tape.errors import DomainError
+from ....tape.numerics.engine.kernel import Kernel
+from ....tape.numerics.engine.launch import Words, parts_for, run
+from ....tape.values.spec import Spec
+from ..arrays import (
     DType,
     check_float,
     check_in_place,
@@ -22,13 +22,13 @@ from .arrays import (
     contiguous,
     prepared_words,
 )
-from .kernels import step_inc
-from .kinds import Figures, count
-from .known import HYPER
-from .ops_law import OpsLaw
-from .pointwise import CONSTANTS, Law
-from .rates.schedules import RATE, Schedule, Vector
-from .state_ops import STATE_OPS, WORK
+from ..kernels import step_inc
+from ..kinds import Figures, count
+from ..laws.known import HYPER
+from ..laws.ops_law import OpsLaw
+from ..laws.pointwise import CONSTANTS, Law
+from ..rates.schedules import RATE, Schedule, Vector
+from ..state_ops import STATE_OPS, WORK
 
 INT64 = np.dtype(np.int64)
 

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ...base.arrays import Array
-from ...tape.errors import DomainError
-from ...tape.numerics.engine.intrinsics import word
-from ...tape.numerics.engine.kernel import Kernel, share, vector
-from ...tape.numerics.simd.operations import Number
+from ....base.arrays import Array
+from ....tape.errors import DomainError
+from ....tape.numerics.engine.intrinsics import word
+from ....tape.numerics.engine.kernel import Kernel, share, vector
+from ....tape.numerics.simd.operations import Number
 from .known import CORRECTIONS, HYPER, NOTHING, STEP, kernel_again, known
 
 Update: TypeAlias = Callable[..., tuple[Number, ...]]

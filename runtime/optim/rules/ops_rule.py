@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, make_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
-from ...tape.errors import DomainError
-from ...tape.record.kinds.values import FINITE
-from .ops_law import OpsLaw, Update
-from .rates.schedules import Schedule
+from ....tape.errors import DomainError
+from ....tape.record.kinds.values import FINITE
+from ..laws.ops_law import OpsLaw, Update
+from ..rates.schedules import Schedule
 from .registry import require_own_name
 from .rule import Rule
 

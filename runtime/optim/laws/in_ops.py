@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from typing_extensions import TypeIs
 
-from ...tape import AnyVar, DomainError, ops
-from ...tape.numerics.math import elementary
-from ...tape.numerics.math.reference import reading
-from ...tape.numerics.simd.rebound import rebound
-from ...tape.var.var import Var
-from .kinds import LARGEST_COUNT
-from .laws import formulas
+from ....tape import AnyVar, DomainError, ops
+from ....tape.numerics.math import elementary
+from ....tape.numerics.math.reference import reading
+from ....tape.numerics.simd.rebound import rebound
+from ....tape.var.var import Var
+from ..kinds import LARGEST_COUNT
+from ..laws import formulas
 
 
 def in_ops(formula: Callable[..., Any]) -> Callable[..., Any]:

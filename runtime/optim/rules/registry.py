@@ -2,31 +2,30 @@
 
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
-from ...tape.errors import DomainError
-from .methods.adadelta import Adadelta
-from .methods.adafactor import Adafactor
-from .methods.adagrad import Adagrad
-from .methods.adamax import Adamax
-from .methods.lamb import LAMB
-from .methods.lion import Lion
-from .methods.muon import Muon
-from .methods.nadam import NAdam
-from .methods.radam import RAdam
-from .methods.rmsprop import RMSprop
-from .methods.rules import FUSED, SGD, Adam, AdamW
+from ....tape.errors import DomainError
 from .rule import Rule
 
-_CLASSES = (RMSprop, Adagrad, Adadelta, Adamax, NAdam, RAdam, Lion, LAMB, Adafactor, Muon)
+HOME = __name__.removesuffix("rules.registry") + "methods."
+"""Where the built-in rules stand."""
 
-_VERSIONS = {law.rule: (cls, law.names) for cls in (SGD, Adam, AdamW) for law in cls.laws}
 
-RULES: dict[str, type[Rule]] = {
-    **FUSED,
-    **{name: cls for name, (cls, _) in _VERSIONS.items()},
-    **{cls.rule: cls for cls in _CLASSES},
-}
-"""Every rule by name."""
+class Named(NamedTuple):
+    """A rule and its hyperparameters in the version of a name."""
+
+    rule: type[Rule]
+    names: tuple[str, ...]
+
+
+RULES: dict[str, Named] = {}
+"""Every built-in rule by name: classes enter themselves."""
+
+
+def enter(rule: type[Rule], name: str, names: tuple[str, ...]) -> None:
+    """Note the name of a rule and its hyperparameters, if it is built in."""
+    if rule.__module__.startswith(HOME):
+        RULES[name] = Named(rule, names)
 
 
 NAME = re.compile(r"[a-z][a-z0-9_]*@[1-9][0-9]*")
@@ -35,8 +34,8 @@ NAME = re.compile(r"[a-z][a-z0-9_]*@[1-9][0-9]*")
 LONGEST = 64
 """Characters of a name."""
 
-TAKEN = {"clip_value", "frozen", "ema", *[name.partition("@")[0] for name in RULES]}
-"""What is built in, in every version."""
+TAKEN = ("clip_value", "frozen", "ema")
+"""What else is built in."""
 
 
 def require_own_name(where: str, name: object) -> str:
@@ -44,7 +43,8 @@ def require_own_name(where: str, name: object) -> str:
     if not isinstance(name, str) or len(name) > LONGEST or not NAME.fullmatch(name):
         expected = f"expected a name and a version, such as 'mine@1', of at most {LONGEST} characters"
         raise DomainError(f"{where}: {expected}, got {name!r}")
-    if name.partition("@")[0] in TAKEN:
+    own = name.partition("@")[0]
+    if own in TAKEN or any(own == known.partition("@")[0] for known in RULES):
         raise DomainError(f"{where}: expected a name that is not built in, got {name!r}; choose another")
     return name
 
@@ -62,11 +62,11 @@ def make_rule(name: str, hyper: Mapping[str, float], rules: Mapping[str, type[Ru
     >>> make_rule("adam@1", Adam(3e-4).hyperparameters()) == Adam(3e-4)
     True
     """
-    known = {**(rules or {}), **RULES}
+    known = {**{own: Named(rule, rule.names) for own, rule in (rules or {}).items()}, **RULES}
     if name not in known:
-        raise KeyError(f"make_rule: expected one of {', '.join(known)}, got {name!r}")
-    expected = _VERSIONS[name][1] if name in _VERSIONS else known[name].names
+        raise KeyError(f"make_rule: expected one of {', '.join(sorted(known))}, got {name!r}")
+    rule, expected = known[name]
     if set(hyper) != set(expected):
         given = ", ".join(hyper) or "nothing"
         raise DomainError(f"make_rule: {name}: expected {', '.join(expected)}, got {given}")
-    return known[name].from_hyperparameters(hyper)
+    return rule.from_hyperparameters(hyper)

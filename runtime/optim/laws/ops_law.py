@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...base.arrays import Array
-from ...tape import AnyVar, DomainError, DTypeError, ShapeError, Tape, ops
-from ...tape.transforms.symbolic_tape import SymbolicTape
-from ...tape.values.spec import Spec
+from ....base.arrays import Array
+from ....tape import AnyVar, DomainError, DTypeError, ShapeError, Tape, ops
+from ....tape.transforms.symbolic_tape import SymbolicTape
+from ....tape.values.spec import Spec
 from .known import HYPER
 
 FLOAT64, INT64 = np.dtype(np.float64), np.dtype(np.int64)

@@ -1,16 +1,19 @@
 """Rules whose law is a formula: their kernel as a primitive of steps, and the same update in ops."""
 
+# kernels: none
+
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ...tape import AnyVar, DomainError
+from ....tape import AnyVar, DomainError
+from ..kernels import bias_corr
+from ..laws.in_ops import in_ops, whole_power
+from ..laws.pointwise import Law, PointLaw
+from ..state_ops import FLOAT64, STATE_OPS, WORK, StateOp
 from .fields import FieldRule
-from .in_ops import in_ops, whole_power
-from .kernels import bias_corr
-from .pointwise import Law, PointLaw
+from .registry import enter
 from .rule import Rule
-from .state_ops import FLOAT64, STATE_OPS, WORK, StateOp
 
 
 def about(law: PointLaw) -> dict[str, Any]:
@@ -60,7 +63,9 @@ class PointRule(FieldRule):
             cls.laws = (law,) if isinstance(law, PointLaw) else law
             for name, value in about(cls.laws[0]).items():
                 setattr(cls, name, value)
-            STATE_OPS.update({own.law.kernel.name: primitive(own) for own in cls.laws})
+            for own in cls.laws:
+                STATE_OPS[own.law.kernel.name] = primitive(own)
+                enter(cls, own.rule, own.names)
 
     def __post_init__(self) -> None:
         super().__post_init__()

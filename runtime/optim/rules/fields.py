@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import fields
 from inspect import get_annotations
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
-from ...tape.record.described import types_of
-from ...tape.record.kinds import Kind
-from ...tape.record.kinds.values import NOT_NEGATIVE, ValueKind
-from ...tape.record.refusals import Kinds
-from .kinds import BETAS, COUNT
+from ....tape.record.described import types_of
+from ....tape.record.kinds import Kind
+from ....tape.record.kinds.values import NOT_NEGATIVE, ValueKind
+from ....tape.record.refusals import Kinds
+from ..kinds import BETAS, COUNT
 from .rule import Rule
 
 TYPE = re.compile(r"(?!.*ClassVar).*?\b(bool|tuple|int|float)\b")
@@ -28,6 +29,9 @@ class FieldRule(Rule):
     betas: tuple[float, float]
     """The decays of running averages, of a rule that has two."""
 
+    later: ClassVar[tuple[str, ...]] = ()
+    """Flags that are in the rule's text where they are set: older checkpoints, which know it by that, have none."""
+
     def __init_subclass__(cls, kinds: Kinds | None = None, **options: Any) -> None:
         """Give every field a kind, where there is one for its sort."""
         sorts = {name: TYPE.match(str(hint)) for name, hint in get_annotations(cls).items() if name not in cls.kinds}
@@ -43,6 +47,11 @@ class FieldRule(Rule):
     def beta2(self) -> float:
         """The second of the decays."""
         return self.betas[1]
+
+    def __repr__(self) -> str:
+        names = [field.name for field in fields(cast(Any, self))]
+        shown = [f"{name}={getattr(self, name)!r}" for name in names if name not in self.later or getattr(self, name)]
+        return f"{self._title}({', '.join(shown)})"
 
     @classmethod
     def from_hyperparameters(cls, hyper: Mapping[str, Any]) -> Self:

@@ -8,10 +8,10 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic
 
-from ...tape.errors import DomainError
-from ...tape.numerics.engine.emit import F64, I64, word_at
-from ...tape.numerics.engine.kernel import KERNELS, Kernel
-from ...tape.numerics.simd.pointwise import kernel_of
+from ....tape.errors import DomainError
+from ....tape.numerics.engine.emit import F64, I64, word_at
+from ....tape.numerics.engine.kernel import KERNELS, Kernel
+from ....tape.numerics.simd.pointwise import kernel_of
 
 HYPER = 5
 """Elements of a vector of hyperparameters; the learning rate is the first."""

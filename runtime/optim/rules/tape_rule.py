@@ -2,23 +2,33 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from inspect import get_annotations
+from typing import Any, ClassVar
 
 from ....tape import AnyVar, ops
 from ....tape.values.spec import Spec
-from ..fields import FieldRule
-from ..in_ops import in_ops
 from ..laws import formulas
-from ..ops_law import OpsLaw
+from ..laws.in_ops import in_ops
+from ..laws.ops_law import OpsLaw
+from .fields import FieldRule
+from .registry import enter
 
 
 class TapeRule(FieldRule):
-    """A rule whose `update` is written in ops. Its numbers are constants there: computed in float64, rounded once."""
+    """A rule whose `update` is written in ops: ``class LAMB(TapeRule, rule="lamb@1", buffers=("m", "v"))``.
 
-    @property
-    def buffers(self) -> tuple[str, ...]:
-        """What is kept of each parameter, zeros at first."""
-        return ()
+    Its numbers are constants there: computed in float64, rounded once.
+    """
+
+    buffers: ClassVar[tuple[str, ...]]
+    """What is kept of each parameter, zeros at first."""
+
+    def __init_subclass__(cls, rule: str = "", buffers: tuple[str, ...] = (), **options: Any) -> None:
+        """Keep the name, and take the hyperparameters from the fields."""
+        super().__init_subclass__(**options)
+        own = [("beta1", "beta2") if name == "betas" else (name,) for name in get_annotations(cls) if name != "_"]
+        cls.rule, cls.buffers, cls.names = rule, buffers, tuple([name for names in own for name in names])
+        enter(cls, rule, cls.names)
 
     def kept(self, spec: Spec) -> Sequence[Spec]:
         """The shapes and dtypes of the buffers of a parameter."""

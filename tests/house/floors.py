@@ -146,7 +146,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["completed", "eager", "forward"],
     ],
     "runtime/onnx": [
-        ["package"],
+        ["package", "same"],
         ["export", "load"],
     ],
     "runtime/training": [

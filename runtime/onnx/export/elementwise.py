@@ -4,21 +4,11 @@ from functools import partial
 
 import numpy as np
 
+from ..same import ATTRIBUTES, BINARY, FOLDED, ORDERS, UNARY, WithAttribute
 from .graph import EXPORTERS, Call, exports
 
-SAME = {
-    "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "neg": "Neg", "relu": "Relu", "exp": "Exp", "log": "Log",
-    "tanh": "Tanh", "sigmoid": "Sigmoid", "sin": "Sin", "cos": "Cos", "erf": "Erf", "absolute": "Abs",
-    "softplus": "Softplus", "maximum": "Max", "minimum": "Min", "equal": "Equal", "where": "Where", "inv": "Reciprocal",
-    "tan": "Tan", "atan": "Atan", "asin": "Asin", "acos": "Acos", "sinh": "Sinh", "cosh": "Cosh", "asinh": "Asinh",
-    "acosh": "Acosh", "atanh": "Atanh", "pow": "Pow", "sign": "Sign", "floor": "Floor", "ceil": "Ceil",
-    "round": "Round", "logical_and": "And", "logical_or": "Or", "logical_xor": "Xor", "logical_not": "Not",
-    "stop_gradient": "Identity",
-}  # fmt: skip
-"""Ops that an operator of the standard does by itself, of the same inputs."""
-
-ORDERS = {"less": "Less", "less_equal": "LessOrEqual", "greater": "Greater", "greater_equal": "GreaterOrEqual"}
-"""Comparisons that the standard has for numbers alone."""
+SAME = {"pow": "Pow", "where": "Where", "stop_gradient": "Identity"}
+"""Ops that an operator does by itself, of the same inputs, beside those of `same`."""
 
 WITH_NUMBER = {"scale": ("Mul", "c"), "shift": ("Add", "c"), "power": ("Pow", "exponent"), "divide": ("Div", "n")}
 """Ops that an operator does with a number, which is an attribute."""
@@ -39,7 +29,14 @@ def _ordered(kind: str, c: Call) -> str:
     return c(kind, c("Cast", c.x, to=whole), c("Cast", c.input(1), to=whole))
 
 
-EXPORTERS.update({op: partial(_ordered, kind) for op, kind in ORDERS.items()})
+def _with_attribute(kind: str, row: WithAttribute, c: Call) -> str:
+    value = type(row.default)(c.attrs[row.attribute])
+    return c(kind, c.x, **{row.called: value})
+
+
+EXPORTERS.update({op.__name__: partial(_same, kind) for kind, op in {**UNARY, **BINARY, **FOLDED}.items()})
+EXPORTERS.update({op.__name__: partial(_ordered, kind) for kind, op in ORDERS.items()})
+EXPORTERS.update({row.op.__name__: partial(_with_attribute, kind, row) for kind, row in ATTRIBUTES.items()})
 EXPORTERS.update({op: partial(_same, kind) for op, kind in SAME.items()})
 EXPORTERS.update({op: partial(_with_number, kind, attribute) for op, (kind, attribute) in WITH_NUMBER.items()})
 
@@ -87,21 +84,6 @@ def _safe_log(c: Call) -> str:
 @exports("silu")
 def _silu(c: Call) -> str:
     return c("Mul", c.x, c("Sigmoid", c.x))
-
-
-@exports("gelu")
-def _gelu(c: Call) -> str:
-    return c("Gelu", c.x, approximate=c.attrs["approximate"])
-
-
-@exports("leaky_relu")
-def _leaky_relu(c: Call) -> str:
-    return c("LeakyRelu", c.x, alpha=float(c.attrs["negative_slope"]))
-
-
-@exports("elu")
-def _elu(c: Call) -> str:
-    return c("Elu", c.x, alpha=float(c.attrs["alpha"]))
 
 
 @exports("clamp")

@@ -4,12 +4,8 @@ from functools import partial
 from math import prod
 
 from ....tape.values.shape import normal_axes
+from ..same import REDUCTIONS
 from .graph import EXPORTERS, Call, exports
-
-REDUCTIONS = {
-    "reduce_sum": "ReduceSum", "reduce_mean": "ReduceMean", "reduce_max": "ReduceMax", "reduce_min": "ReduceMin",
-    "prod": "ReduceProd", "logsumexp": "ReduceLogSumExp",
-}  # fmt: skip
 
 
 def axes_of(c: Call) -> tuple[int, ...]:
@@ -22,7 +18,7 @@ def _reduction(kind: str, c: Call) -> str:
     return c(kind, c.x, c.sizes(*axes), keepdims=int(c.attrs["keepdims"])) if axes else c("Identity", c.x)
 
 
-EXPORTERS.update({op: partial(_reduction, kind) for op, kind in REDUCTIONS.items()})
+EXPORTERS.update({op.__name__: partial(_reduction, kind) for kind, op in REDUCTIONS.items()})
 
 
 @exports("var")
@@ -50,14 +46,12 @@ EXPORTERS["argmax"] = partial(_position, "ArgMax")
 EXPORTERS["argmin"] = partial(_position, "ArgMin")
 
 
-@exports("softmax")
-def _softmax(c: Call) -> str:
-    return c("Softmax", c.x, axis=c.attrs["axis"])
+def _softmax(kind: str, c: Call) -> str:
+    return c(kind, c.x, axis=c.attrs["axis"])
 
 
-@exports("log_softmax")
-def _log_softmax(c: Call) -> str:
-    return c("LogSoftmax", c.x, axis=c.attrs["axis"])
+EXPORTERS["softmax"] = partial(_softmax, "Softmax")
+EXPORTERS["log_softmax"] = partial(_softmax, "LogSoftmax")
 
 
 @exports("cumsum")

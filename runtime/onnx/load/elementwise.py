@@ -7,25 +7,8 @@ from typing import Any
 import numpy as np
 
 from ....tape import AnyVar, Var, ops
+from ..same import ATTRIBUTES, BINARY, FOLDED, ORDERS, UNARY, WithAttribute
 from .operator import IMPORTERS, Operator, imports
-
-UNARY: dict[str, Callable[[Any], Any]] = {
-    "Acos": ops.acos, "Acosh": ops.acosh, "Asin": ops.asin, "Asinh": ops.asinh, "Atan": ops.atan, "Atanh": ops.atanh,
-    "Ceil": ops.ceil, "Cosh": ops.cosh, "Floor": ops.floor, "Not": ops.logical_not, "Round": ops.round,
-    "Sign": ops.sign, "Sinh": ops.sinh, "Tan": ops.tan,
-    "Abs": ops.absolute, "Cos": ops.cos, "Erf": ops.erf, "Exp": ops.exp, "Log": ops.log, "Neg": ops.neg,
-    "Reciprocal": ops.inv, "Relu": ops.relu, "Sigmoid": ops.sigmoid, "Sin": ops.sin, "Softplus": ops.softplus,
-    "Tanh": ops.tanh,
-}  # fmt: skip
-
-BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    "And": ops.logical_and, "Or": ops.logical_or, "Xor": ops.logical_xor,
-    "Add": ops.add, "Sub": ops.sub, "Mul": ops.mul, "Div": ops.div, "Equal": ops.equal, "Less": ops.less,
-    "LessOrEqual": ops.less_equal, "Greater": ops.greater, "GreaterOrEqual": ops.greater_equal,
-}  # fmt: skip
-
-FOLDED: dict[str, Callable[[Any, Any], Any]] = {"Max": ops.maximum, "Min": ops.minimum, "Sum": ops.add}
-"""Operators on any number of inputs."""
 
 
 def together(*values: AnyVar) -> list[AnyVar]:
@@ -46,9 +29,14 @@ def _folded(op: Callable[[Any, Any], Any], n: Operator) -> Any:
     return reduce(op, together(*n.vars()))
 
 
+def _with_attribute(row: WithAttribute, n: Operator) -> Any:
+    return row.op(n.var(0), **{row.attribute: n.get(row.called, row.default)})
+
+
 IMPORTERS.update({kind: partial(_unary, op) for kind, op in UNARY.items()})
-IMPORTERS.update({kind: partial(_binary, op) for kind, op in BINARY.items()})
-IMPORTERS.update({kind: partial(_folded, op) for kind, op in FOLDED.items()})
+IMPORTERS.update({kind: partial(_binary, op) for kind, op in {**BINARY, **ORDERS}.items()})
+IMPORTERS.update({kind: partial(_folded, op) for kind, op in {**FOLDED, "Sum": ops.add}.items()})
+IMPORTERS.update({kind: partial(_with_attribute, row) for kind, row in ATTRIBUTES.items()})
 
 
 @imports("Identity")
@@ -90,25 +78,10 @@ def _thresholded_relu(n: Operator) -> Any:
     return ops.where(x > n.get("alpha", 1.0), x, x * 0.0)
 
 
-@imports("LeakyRelu")
-def _leaky_relu(n: Operator) -> Any:
-    return ops.leaky_relu(n.var(0), n.get("alpha", 0.01))
-
-
-@imports("Elu")
-def _elu(n: Operator) -> Any:
-    return ops.elu(n.var(0), n.get("alpha", 1.0))
-
-
 @imports("Selu")
 def _selu(n: Operator) -> Any:
     alpha, gamma = n.get("alpha", 1.67326319217681884765625), n.get("gamma", 1.05070102214813232421875)
     return ops.elu(n.var(0), alpha) * gamma
-
-
-@imports("Gelu")
-def _gelu(n: Operator) -> Any:
-    return ops.gelu(n.var(0), n.get("approximate", "none"))
 
 
 @imports("PRelu")

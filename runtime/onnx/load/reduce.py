@@ -6,12 +6,8 @@ from math import prod
 from typing import Any
 
 from ....tape import AnyVar, ops
+from ..same import REDUCTIONS
 from .operator import IMPORTERS, Operator, imports
-
-REDUCTIONS: dict[str, Callable[..., Any]] = {
-    "ReduceSum": ops.reduce_sum, "ReduceMean": ops.reduce_mean, "ReduceMax": ops.reduce_max,
-    "ReduceMin": ops.reduce_min, "ReduceProd": ops.prod, "ReduceLogSumExp": ops.logsumexp,
-}  # fmt: skip
 
 BEFORE: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "ReduceL1": (ops.absolute, lambda x: x),

@@ -109,6 +109,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["kernels", "reference", "reference_interpolate", "reference_upsample"],
         ["rules"],
         ["samples"],
+        ["pool_op"],
         ["avg_pool", "interpolate", "max_pool", "smooth_max_pool", "unpool", "upsample"],
         ["lp_pool"],
     ],

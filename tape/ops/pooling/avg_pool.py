@@ -13,15 +13,15 @@ from ...record.lowering import Slot, elementwise
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import F, like
-from ...values.per_axis import PerAxis, PerSide
 from ...values.spec import Spec
 from ...var.var import Gradual
 from ..elementwise.kernels import basic as elementwise_kernels
 from . import reference
 from .kernels import sums as kernels_sums
 from .kernels.windows import WindowAxis
-from .rules import DILATING, SIZES, Rules, adaptive_rules, axes_of, counted_axes, pooled, sliding_rules, through
-from .samples import adaptives, overhanging, plain, ruled, ruled_overhanging, sliding_errors, x_errors
+from .pool_op import pool_op
+from .rules import Rules, axes_of, counted_axes, pooled, through
+from .samples import overhanging, plain, ruled, ruled_overhanging
 
 
 def _shares(g: Slot, axes: Sequence[WindowAxis]) -> Slot:
@@ -36,14 +36,6 @@ def _lower_mean(x: Slot, rules: Rules, whole: bool) -> Slot:
     out = pooled("window_mean", x.spec, rules).shape
     sums = through(kernels_sums.window_sums, [x], out, axes_of(x.shape, rules))
     return _shares(sums, counted_axes(x.shape, rules, whole))
-
-
-def _rules(kernel_size: Sizes, stride: PerAxis | None, padding: PerSide, ceil_mode: bool, dilation: PerAxis) -> Rules:
-    return sliding_rules("avg_pool", kernel_size, stride, padding, dilation, ceil_mode)
-
-
-def _adaptive(output_size: Sizes) -> Rules:
-    return adaptive_rules(output_size)
 
 
 def _spatial(shape: Sizes, rules: Rules) -> Sizes:
@@ -70,29 +62,12 @@ def _dilated(make: Make) -> list[Sample]:
     ]
 
 
-@op(
-    infer=lambda x, kernel_size, stride, padding, count_include_pad, ceil_mode, dilation: pooled(
-        "avg_pool", x, _rules(kernel_size, stride, padding, ceil_mode, dilation)
-    ),
-    lower=lambda x, kernel_size, stride, padding, count_include_pad, ceil_mode, dilation: _lower_mean(
-        x, _rules(kernel_size, stride, padding, ceil_mode, dilation), count_include_pad
-    ),
-    vjp=(
-        lambda g, x_shape, kernel_size, stride, padding, count_include_pad, ceil_mode, dilation: _spread(
-            g, x_shape, _rules(kernel_size, stride, padding, ceil_mode, dilation), count_include_pad
-        ),
-    ),
-    jvp=lambda dx, kernel_size, stride, padding, count_include_pad, ceil_mode, dilation: avg_pool(
-        dx, kernel_size, stride, padding, count_include_pad, ceil_mode, dilation
-    ),
-    reference=lambda x, kernel_size, stride=None, padding=0, count_include_pad=True, ceil_mode=False, dilation=1: (
-        reference.avg_pool(x, _rules(kernel_size, stride, padding, ceil_mode, dilation), count_include_pad)
-    ),
+@pool_op(
+    lambda x, rules, count_include_pad: _lower_mean(x, rules, count_include_pad),
+    lambda x, rules, count_include_pad: reference.avg_pool(x, rules, count_include_pad),
+    vjp=lambda g, x_shape, rules, count_include_pad: _spread(g, x_shape, rules, count_include_pad),
     samples=lambda make: [*plain(make), *_padded(make), *overhanging(make, "count_include_pad"), *_dilated(make)],
-    errors=sliding_errors("avg_pool"),
     covers=("avg_pool",),
-    batch_axis={"x": 0},
-    kinds=DILATING,
 )
 def avg_pool(
     x: Gradual[F],
@@ -119,16 +94,10 @@ def avg_pool(
     ...
 
 
-@op(
-    infer=lambda x, output_size: pooled("adaptive_avg_pool", x, _adaptive(output_size)),
-    lower=lambda x, output_size: _lower_mean(x, _adaptive(output_size), False),
-    vjp=(lambda g, x_shape, output_size: _spread(g, x_shape, _adaptive(output_size), False),),
-    jvp=lambda dx, output_size: adaptive_avg_pool(dx, output_size),
-    reference=lambda x, output_size: reference.avg_pool(x, _adaptive(output_size), False),
-    samples=adaptives,
-    errors=x_errors("adaptive_avg_pool", "output_size"),
-    batch_axis={"x": 0},
-    kinds={"output_size": SIZES},
+@pool_op(
+    lambda x, rules: _lower_mean(x, rules, False),
+    lambda x, rules: reference.avg_pool(x, rules, False),
+    vjp=lambda g, x_shape, rules: _spread(g, x_shape, rules, False),
 )
 def adaptive_avg_pool(x: Gradual[F], output_size: tuple[int, ...]) -> Gradual[F]:
     """The mean of windows that cover the last axes, as many as ``output_size`` says.

@@ -4,87 +4,53 @@
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
 from ...errors import ShapeError
-from ...numerics.sizes import Sizes
 from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot
 from ...record.op import op
 from ...record.samples import Make, Sample, bad
 from ...record.types import F
 from ...values.dtypes import i64
-from ...values.per_axis import PerAxis, PerSide
 from ...values.spec import Spec
 from ...var.var import Gradual
 from . import reference
 from .kernels import argmax as largest, sums
-from .rules import DILATING, SIZES, Rules, adaptive_rules, axes_of, pooled, sliding_rules, through
+from .pool_op import pool_op
+from .rules import Rules, axes_of, pooled, sliding_rules, through
 from .samples import (
-    adaptives,
     overhanging,
     plain,
     ruled,
     ruled_overhanging,
-    sliding_errors,
     special,
-    x_errors,
 )
 
 WORK = 8
 """Operations for each cell of each window."""
 
 
-def _lower_max(op_name: str, x: Slot, rules: Rules) -> Slot:
-    out = pooled(op_name, x.spec, rules).shape
-    return through(sums.window_maxima, [x], out, axes_of(x.shape, rules), WORK)
-
-
-def _rules(
-    kernel_size: Sizes, stride: PerAxis | None, padding: PerSide, dilation: PerAxis, ceil_mode: bool = False
-) -> Rules:
-    return sliding_rules("max_pool", kernel_size, stride, padding, dilation, ceil_mode)
-
-
-def _index_rules(
-    kernel_size: Sizes, stride: PerAxis | None, padding: PerSide, dilation: PerAxis, ceil_mode: bool
-) -> Rules:
-    return sliding_rules("max_pool_indices", kernel_size, stride, padding, dilation, ceil_mode)
-
-
-def _adaptive(output_size: Sizes) -> Rules:
-    return adaptive_rules(output_size)
+def _maxima(x: Slot, rules: Rules) -> Slot:
+    return through(sums.window_maxima, [x], pooled("max_pool", x.spec, rules).shape, axes_of(x.shape, rules), WORK)
 
 
 DILATED = {"kernel_size": (2, 2), "dilation": (2, 3), "padding": (1, 2), "stride": (1, 2)}
 
 
-@op(
-    infer=lambda x, **attrs: pooled("max_pool", x, _rules(**attrs)),
-    lower=lambda x, **attrs: _lower_max("max_pool", x, _rules(**attrs)),
-    vjp=(
-        lambda g, x, kernel_size, stride, padding, dilation, ceil_mode: max_pool_grad(
-            g, x, _rules(kernel_size, stride, padding, dilation, ceil_mode)
-        ),
-    ),
-    jvp=lambda dx, x, kernel_size, stride, padding, dilation, ceil_mode: max_pool_pick(
-        dx, x, _rules(kernel_size, stride, padding, dilation, ceil_mode)
-    ),
-    reference=lambda x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False: reference.max_pool(
-        x, _rules(kernel_size, stride, padding, dilation, ceil_mode)
-    ),
-    samples=lambda make: [
-        *plain(make),
-        *special(make),
-        Sample((make(2, 7, 8),), DILATED),
-        *overhanging(make, "dilation"),
-    ],
+def _odd(make: Make) -> list[Sample]:
+    return [*special(make), Sample((make(2, 7, 8),), DILATED), *overhanging(make, "dilation")]
+
+
+@pool_op(
+    lambda x, rules: _maxima(x, rules),
+    reference.max_pool,
+    vjp=lambda g, x, rules: max_pool_grad(g, x, rules),
+    jvp=lambda dx, x, rules: max_pool_pick(dx, x, rules),
+    samples=lambda make: [*plain(make), *_odd(make)],
     errors=(
-        *sliding_errors("max_pool"),
         bad(
             ShapeError, "hold a cell of every window, got shape (2, 1)", (2, 1), kernel_size=(2,), dilation=3, padding=2
         ),
     ),
     covers=("max_pool",),
-    batch_axis={"x": 0},
-    kinds=DILATING,
 )
 def max_pool(
     x: Gradual[F],
@@ -112,22 +78,11 @@ def max_pool(
     ...
 
 
-@op(
-    infer=lambda x, **attrs: Spec(pooled("max_pool_indices", x, _index_rules(**attrs)).shape, i64.dtype),
-    lower=lambda x, **attrs: _positions("max_pool_indices", x, _index_rules(**attrs)),
-    along=NO_GRAD,
-    reference=lambda x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False: reference.max_pool_indices(
-        x, _index_rules(kernel_size, stride, padding, dilation, ceil_mode)
-    ),
-    samples=lambda make: [
-        Sample((make(2, 3, 6, 5),), {"kernel_size": (2, 2)}),
-        *special(make),
-        Sample((make(2, 7, 8),), DILATED),
-        *overhanging(make, "dilation"),
-    ],
-    errors=sliding_errors("max_pool_indices"),
-    batch_axis={"x": 0},
-    kinds=DILATING,
+@pool_op(
+    lambda x, rules: _positions("max_pool_indices", x, rules),
+    reference.max_pool_indices,
+    dtype=i64.dtype,
+    samples=lambda make: [Sample((make(2, 3, 6, 5),), {"kernel_size": (2, 2)}), *_odd(make)],
 )
 def max_pool_indices(
     x: Gradual[F],
@@ -151,16 +106,11 @@ def max_pool_indices(
     ...
 
 
-@op(
-    infer=lambda x, output_size: pooled("adaptive_max_pool", x, _adaptive(output_size)),
-    lower=lambda x, output_size: _lower_max("adaptive_max_pool", x, _adaptive(output_size)),
-    vjp=(lambda g, x, output_size: max_pool_grad(g, x, _adaptive(output_size)),),
-    jvp=lambda dx, x, output_size: max_pool_pick(dx, x, _adaptive(output_size)),
-    reference=lambda x, output_size: reference.max_pool(x, _adaptive(output_size)),
-    samples=adaptives,
-    errors=x_errors("adaptive_max_pool", "output_size"),
-    batch_axis={"x": 0},
-    kinds={"output_size": SIZES},
+@pool_op(
+    lambda x, rules: _maxima(x, rules),
+    reference.max_pool,
+    vjp=lambda g, x, rules: max_pool_grad(g, x, rules),
+    jvp=lambda dx, x, rules: max_pool_pick(dx, x, rules),
 )
 def adaptive_max_pool(x: Gradual[F], output_size: tuple[int, ...]) -> Gradual[F]:
     """The largest cell of windows that cover the last axes, as many as ``output_size`` says.

@@ -22,8 +22,9 @@ from ..elementwise.arithmetic import add, mul, scale, sub
 from ..elementwise.kernels import basic as elementwise_kernels
 from . import reference
 from .kernels import smooth
-from .rules import SLIDING, Rules, axes_of, pooled, sliding_rules, through
-from .samples import plain, sliding_errors, special
+from .pool_op import pool_op
+from .rules import Rules, axes_of, pooled, sliding_rules, through
+from .samples import plain, special
 
 COMPARISON, EXPONENTIAL, LOGARITHM = 3, 30, 40
 """Operations for each cell of each window."""
@@ -73,30 +74,19 @@ def _betas(make: Make) -> list[Sample]:
 BETA = "smooth_max_pool: argument 'beta': expected a finite number other than 0 that float32 can hold, got "
 
 
-@op(
+@pool_op(
+    lambda x, rules, beta: _lower(x, rules, beta),
+    reference.smooth_max_pool,
+    vjp=lambda g, x, rules, beta: smooth_max_pool_grad(g, x, rules, beta),
+    jvp=lambda dx, x, rules, beta: smooth_max_pool_mean(dx, x, rules, beta),
     infer=_infer,
-    lower=lambda x, kernel_size, stride, padding, beta: _lower(x, _rules(kernel_size, stride, padding), beta),
-    vjp=(
-        lambda g, x, kernel_size, stride, padding, beta: smooth_max_pool_grad(
-            g, x, _rules(kernel_size, stride, padding), beta
-        ),
-    ),
-    jvp=lambda dx, x, kernel_size, stride, padding, beta: smooth_max_pool_mean(
-        dx, x, _rules(kernel_size, stride, padding), beta
-    ),
-    reference=lambda x, kernel_size, stride=None, padding=0, beta=1.0: reference.smooth_max_pool(
-        x, _rules(kernel_size, stride, padding), beta
-    ),
     samples=lambda make: [*plain(make), *special(make), *_betas(make)],
     errors=(
-        *sliding_errors("smooth_max_pool"),
         *[bad(DomainError, f"{BETA}{b!r}", (2, 4), kernel_size=(2,), beta=b) for b in (0.0, 1e39, -1e-46)],
         *[bad(DomainError, f"{BETA}{b!r}", (2, 4), kernel_size=(2,), beta=b) for b in (float("inf"), float("nan"))],
     ),
     covers=("smooth_max_pool",),
-    batch_axis={"x": 0},
     instead={"beta": "ops.smooth_max_pool(x * beta, kernel_size, stride, padding) / beta"},
-    kinds=SLIDING,
 )
 def smooth_max_pool(
     x: Gradual[F],

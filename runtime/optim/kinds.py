@@ -31,7 +31,7 @@ def count_from(low: int) -> Values:
 
 
 COUNT = count_from(1)
-WHOLE, REAL = Kind(int), Kind(float)
+WHOLE, REAL, FLAG = Kind(int), Kind(float), Kind(bool)
 
 
 def count(owner: str, argument: str, value: Any, kind: Values = COUNT) -> int:

@@ -175,7 +175,11 @@ class Schedule(Figures):
         return nodes.by_ops(replaced, [base, step])
 
 
-RATE = replace(NOT_NEGATIVE, fits=lambda lr: isinstance(lr, Schedule) or NOT_NEGATIVE.fits(lr))
+def _is_rate(lr: Any) -> bool:
+    return isinstance(lr, Schedule) or NOT_NEGATIVE.fits(lr)
+
+
+RATE = replace(NOT_NEGATIVE, fits=_is_rate)
 """A learning rate, or what gives it."""
 
 

@@ -10,7 +10,7 @@ from ....tape.record.described import types_of
 from ....tape.record.kinds import Kind
 from ....tape.record.kinds.values import NOT_NEGATIVE, ValueKind
 from ....tape.record.refusals import Kinds
-from ..kinds import BETAS, COUNT
+from ..kinds import BETAS, COUNT, FLAG, WHOLE
 from .rule import Rule
 
 TYPE = re.compile(r"(?!.*ClassVar).*?\b(bool|tuple|int|float)\b")
@@ -64,6 +64,7 @@ class FieldRule(Rule):
 
 def _as_field(kind: Kind | None, value: Any) -> Any:
     """A number as a flag or a whole one, if a field wants that and it is one."""
-    if kind and kind.ready == {bool} and value in (0, 1):
+    takes = kind.expected if kind else ""
+    if takes == FLAG.expected and value in (0, 1):
         return bool(value)
-    return int(value) if kind and kind.ready == {int} and value % 1 == 0 else value
+    return int(value) if takes == WHOLE.expected and value % 1 == 0 else value

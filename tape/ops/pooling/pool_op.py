@@ -67,6 +67,9 @@ def pool_op(
         def infer(x: Spec, **attrs: Any) -> Spec:
             return Spec(pooled(name, x, rules_of(attrs)).shape, x.dtype if dtype is None else dtype)
 
+        def lowered(x: Slot, **attrs: Any) -> Slot:
+            return lower(x, rules_of(attrs), **own(attrs))
+
         def computed(x: Any, *values: Any, **attrs: Any) -> Any:
             given = {**defaults, **dict(zip(names, values, strict=False)), **attrs}
             return reference(x, rules_of(given), **own(given))
@@ -80,7 +83,7 @@ def pool_op(
         every = sliding_errors(name) if ADAPTIVE not in windows else x_errors(name, ADAPTIVE)
         derived: dict[str, Any] = {
             "infer": infer,
-            "lower": lambda x, **attrs: lower(x, rules_of(attrs), **own(attrs)),
+            "lower": lowered,
             **derivatives(),
             "reference": computed,
             "samples": samples or (plain if ADAPTIVE not in windows else adaptives),

@@ -163,6 +163,10 @@ def _none(value: Any) -> Any:
     return value if value is None else MISFIT
 
 
+def _function(value: Any) -> Any:
+    return value if callable(value) else MISFIT
+
+
 def _named_shape(value: Any) -> Any:
     return value if get_origin(value) is Shape else MISFIT
 
@@ -198,9 +202,9 @@ def _arm(hint: Any) -> Arm:
     if get_origin(hint) is Sequence:
         return _sequences(_arm(*get_args(hint)))
     if get_origin(hint) is FUNCTION:
-        return Arm(lambda value: value if callable(value) else MISFIT, "a function", "functions")
+        return Arm(_function, "a function", "functions")
     if called := getattr(hint, "called", None):
-        return Arm(lambda value: value if isinstance(value, hint) else MISFIT, f"a {called}", f"{called}s")
+        return _instances(hint, called)
     if get_origin(hint) is type and get_origin(get_args(hint)[0]) is Shape:
         return Arm(_named_shape, "Shape[...]", "shapes")
     raise TypeError(f"expected a type of attributes, got {hint}")
@@ -220,12 +224,20 @@ def _tuples(each: Arm) -> Arm:
     return Arm(convert, f"a tuple of {each.plural}", f"tuples of {each.plural}")
 
 
+def _instances(cls: Any, called: str) -> Arm:
+    def convert(value: Any) -> Any:
+        return value if isinstance(value, cls) else MISFIT
+
+    return Arm(convert, f"a {called}", f"{called}s")
+
+
 def _sequences(each: Arm) -> Arm:
     """Tuples, lists, ranges and arrays of one axis, as tuples."""
 
     def convert(value: Any) -> Any:
         given: Any = value.tolist() if isinstance(value, ARRAYS) and value.ndim == 1 else value
-        return _parts(given, [each] * len(given)) if isinstance(given, tuple | list | range) else MISFIT
+        listed = isinstance(given, tuple | list | range)
+        return _parts(given, [each] * len(cast(Sequence[Any], given))) if listed else MISFIT
 
     return Arm(convert, f"a list of {each.plural}", f"lists of {each.plural}")
 

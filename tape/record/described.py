@@ -1,12 +1,13 @@
 """Classes whose fields have kinds: what they are made with is converted or refused in one place, and documented."""
 
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache
 from inspect import cleandoc, get_annotations
 from typing import Any, ClassVar, cast, get_type_hints
 
 from ..errors import DomainError, DTypeError
+from .arguments_said import Said, said, with_arguments
 from .description import Facts, describe_fields, described, inherited_facts
 from .kinds import Kind, require_in_range
 from .kinds.values import ValueKind
@@ -20,8 +21,8 @@ class Described:
     refused; then each field that is not None is held to its kind. Fields of other types are left as they are. A class
     with a ``__post_init__`` of its own calls this one first; one with slots cannot be checked.
 
-    Of ``Shapes:``, ``Dtypes:`` and each error of ``Raises:`` a docstring has what it says itself, else what its nearest
-    base says; what the fields refuse stands above the other errors.
+    Of ``Args:``, ``Shapes:``, ``Dtypes:`` and each error of ``Raises:`` a docstring has what it says itself, else what
+    its nearest base says; ``Args:`` say which values the kinds take, and what they refuse stands above other errors.
 
     >>> from dataclasses import dataclass
     >>> from dgrr.tape.record.kinds.values import POSITIVE
@@ -38,6 +39,8 @@ class Described:
     """Which values each field takes; those of the bases are among them."""
     _facts: ClassVar[Facts] = {}
     """What a class and its bases say, which one below need not repeat."""
+    _said: ClassVar[Said] = {}
+    """And of fields."""
 
     def __init_subclass__(cls, kinds: Kinds | None = None, **options: Any) -> None:
         """Keep the kinds, and complete the docstring. Raises TypeError for a kind of what is no field."""
@@ -47,7 +50,7 @@ class Described:
         if missing:
             raise TypeError(f"{cls.__name__}: argument 'kinds': expected fields among {names}, got {missing[0]!r}")
         cls.kinds = {**merged(cls, "kinds"), **(kinds or {})}
-        cls._facts = _complete(cls, names)
+        cls._facts, cls._said = _complete(cls, names)
 
     def __post_init__(self) -> None:
         """Convert and check the fields.
@@ -78,18 +81,19 @@ def merged(cls: type[Any], attribute: str) -> dict[str, Any]:
     return {key: value for base in reversed(cls.__mro__) for key, value in vars(base).get(attribute, {}).items()}
 
 
-def _complete(cls: type[Described], names: list[str]) -> Facts:
-    """Complete the docstring of a class, if it has one, by what follows from its bases and kinds; its facts."""
+def _complete(cls: type[Described], names: list[str]) -> tuple[Facts, Said]:
+    """Complete the docstring of a class, if it has one, by what follows from its bases and kinds; what both say."""
     written: str | None = vars(cls).get("__doc__")
-    inherited = merged(cls, "_facts")
+    inherited, of_fields = merged(cls, "_facts"), merged(cls, "_said")
     if written is None:  # as under ``-OO``
-        return inherited
+        return inherited, of_fields
     doc = cleandoc(written)
-    own = {name: said for name, said in described(doc).facts.items() if name != "Source"}
-    facts = inherited_facts(inherited, own)
+    own = {name: entries for name, entries in described(doc).facts.items() if name != "Source"}
+    facts, known = inherited_facts(inherited, own), {**of_fields, **said(doc)}
     if facts or cls.kinds:
-        cls.__doc__ = str(describe_fields(doc, names, examples(cls.kinds), inherited))
-    return facts
+        made = describe_fields(doc, names, examples(cls.kinds), inherited)
+        cls.__doc__ = str(replace(made, text=with_arguments(made.text, names, known, cls.kinds)))
+    return facts, known
 
 
 @cache

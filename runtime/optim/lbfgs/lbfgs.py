@@ -41,12 +41,12 @@ class LBFGS(Figures, kinds=KINDS):
     Dtypes: parameters float32 or float64; gradients as their parameter; the state int64 and float64.
 
     Args:
-        lr: size of a step, or where a line search begins, at least 0.
-        max_iter: iterations of a call, at least 1.
-        max_eval: evaluations of a call after which no iteration begins, at least 1; None is 5/4 of ``max_iter``.
-        tolerance_grad: the largest element of a gradient that counts as none, at least 0.
-        tolerance_change: the largest change of a parameter, or of the loss, that counts as none, at least 0.
-        history_size: how many steps are remembered, at least 1.
+        lr: size of a step, or where a line search begins.
+        max_iter: iterations of a call.
+        max_eval: evaluations of a call after which no iteration begins; None is 5/4 of ``max_iter``.
+        tolerance_grad: the largest element of a gradient that counts as none.
+        tolerance_change: the largest change of a parameter, or of the loss, that counts as none.
+        history_size: how many steps are remembered.
         line_search: ``"strong_wolfe"``, or None for steps of ``lr``.
 
     >>> from dgrr.runtime import gradients

@@ -37,11 +37,10 @@ class Adadelta(PointRule, law=adadelta, kinds={"rho": SHARE}):
     Source: Zeiler (2012), arXiv:1212.5701; torch.optim.Adadelta.
 
     Args:
-        lr: factor of the steps, at least 0, or a schedule of factors.
-        rho: decay of the running means, in [0, 1).
-        eps: added within the roots, at least 0.
-        weight_decay: factor of the L2 penalty, at least 0.
-        maximize: whether to climb, by the negated gradient.
+        lr: factor of the steps.
+        rho: decay of the running means.
+        eps: added within the roots.
+        weight_decay: factor of the L2 penalty.
 
     >>> from dgrr.runtime.optim import Adadelta
     >>> import numpy as np

@@ -37,13 +37,12 @@ class Adafactor(
     Shapes: parameters of any shape (..., M, N); ``row`` is (..., M, 1) and ``column`` (..., 1, N).
 
     Args:
-        lr: the largest relative step size, at least 0, or a schedule of them.
-        beta2_decay: exponent of the share of a new gradient, at most 0.
-        eps1: the least value of the root mean square, at least 0; as None in PyTorch is 2**-23 or 2**-52.
-        eps2: the least size of a parameter, at least 0.
-        d: the largest root mean square of a step, at least 1.
-        weight_decay: how much of ``lr * p`` is taken away, at least 0.
-        maximize: whether to climb, by the negated gradient.
+        lr: the largest relative step size.
+        beta2_decay: exponent of the share of a new gradient.
+        eps1: the least value of the root mean square; as None in PyTorch is 2**-23 or 2**-52.
+        eps2: the least size of a parameter.
+        d: the largest root mean square of a step.
+        weight_decay: how much of ``lr * p`` is taken away.
 
     >>> from dgrr.runtime.optim import Adafactor
     >>> import numpy as np

@@ -37,12 +37,10 @@ class Adagrad(PointRule, law=adagrad):
     Source: Duchi, Hazan and Singer (2011); torch.optim.Adagrad.
 
     Args:
-        lr: step size, at least 0, or a schedule of step sizes.
-        lr_decay: how fast the rate shrinks, at least 0.
-        weight_decay: factor of the L2 penalty, at least 0.
-        initial: where the sum begins, at least 0 (``initial_accumulator_value`` in PyTorch).
-        eps: added to the denominator, at least 0.
-        maximize: whether to climb, by the negated gradient.
+        lr_decay: how fast the rate shrinks.
+        weight_decay: factor of the L2 penalty.
+        initial: where the sum begins (``initial_accumulator_value`` in PyTorch).
+        eps: added to the denominator.
 
     >>> from dgrr.runtime.optim import Adagrad
     >>> import numpy as np

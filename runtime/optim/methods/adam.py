@@ -133,10 +133,8 @@ class Adam(PointRule, law=(adam, adam_uphill, adam_amsgrad)):
     Source: Kingma and Ba (2015), arXiv:1412.6980; torch.optim.Adam.
 
     Args:
-        lr: step size, at least 0, or a schedule of step sizes.
-        betas: decay of the two running averages, each in [0, 1).
-        eps: added to the denominator, at least 0.
-        weight_decay: factor of the L2 penalty, at least 0.
+        eps: added to the denominator.
+        weight_decay: factor of the L2 penalty.
         amsgrad: whether to divide by the largest ``v`` so far, which is then a third buffer.
         maximize: whether to climb, by the negated gradient. With either, traces record ``adam@2``.
 
@@ -172,6 +170,9 @@ class AdamW(Adam, law=(adamw, adamw_uphill, adamw_amsgrad)):
         p = (1 - lr * weight_decay) * p - ((lr / c1) * m) / (sqrt(v) / sqrt(c2) + eps)
 
     Source: Loshchilov and Hutter (2019), arXiv:1711.05101; torch.optim.AdamW.
+
+    Args:
+        weight_decay: how much of ``lr * p`` is taken away.
 
     >>> from dgrr.runtime import AdamW
     >>> params, rule = {"w": np.ones(1)}, AdamW(lr=0.5, weight_decay=0.5)

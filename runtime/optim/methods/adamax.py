@@ -36,11 +36,9 @@ class Adamax(PointRule, law=adamax):
     Source: Kingma and Ba (2015), arXiv:1412.6980, section 7.1; torch.optim.Adamax.
 
     Args:
-        lr: step size, at least 0, or a schedule of step sizes.
-        betas: decay of the running mean and of the running maximum, each in [0, 1).
-        eps: added to the size of the gradient, at least 0.
-        weight_decay: factor of the L2 penalty, at least 0.
-        maximize: whether to climb, by the negated gradient.
+        betas: decay of the running mean and of the running maximum.
+        eps: added to the size of the gradient.
+        weight_decay: factor of the L2 penalty.
 
     >>> from dgrr.runtime.optim import Adamax
     >>> import numpy as np

@@ -25,11 +25,8 @@ class LAMB(TapeRule, rule="lamb@1", buffers=("m", "v")):
     Source: You and others (2020), arXiv:1904.00962, algorithm 2, with the identity for phi; optax.lamb.
 
     Args:
-        lr: step size, at least 0, or a schedule of step sizes.
-        betas: decay of the two running averages, each in [0, 1).
-        eps: added to the denominator, at least 0.
-        weight_decay: factor of the parameter in the step, at least 0.
-        maximize: whether to climb, by the negated gradient.
+        eps: added to the denominator.
+        weight_decay: factor of the parameter in the step.
 
     >>> from dgrr.runtime.optim import LAMB
     >>> import numpy as np

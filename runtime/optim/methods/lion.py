@@ -33,10 +33,8 @@ class Lion(PointRule, law=lion):
     Source: Chen and others (2023), arXiv:2302.06675, algorithm 2; optax.lion.
 
     Args:
-        lr: step size, at least 0, or a schedule of step sizes.
-        betas: share of the momentum in the step, and decay of the momentum, each in [0, 1).
-        weight_decay: how much of ``lr * p`` is taken away, at least 0.
-        maximize: whether to climb, by the negated gradient.
+        betas: share of the momentum in the step, and decay of the momentum.
+        weight_decay: how much of ``lr * p`` is taken away.
 
     >>> from dgrr.runtime.optim import Lion
     >>> import numpy as np

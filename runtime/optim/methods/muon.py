@@ -32,15 +32,13 @@ class Muon(TapeRule, rule="muon@1", buffers=("m",), kinds={"momentum": SHARE, "a
     Shapes: parameters (rows, columns); gradients and buffers have that of their parameter.
 
     Args:
-        lr: step size, at least 0, or a schedule of step sizes.
-        weight_decay: how much of ``lr * p`` is taken away, at least 0.
-        momentum: decay of the running mean, in [0, 1).
+        weight_decay: how much of ``lr * p`` is taken away.
+        momentum: decay of the running mean.
         nesterov: look ahead along the momentum.
         a, b, c: coefficients of the iteration (``ns_coefficients`` in PyTorch).
-        eps: the least norm, at least 0.
-        ns_steps: how often it is repeated, at least 1.
+        eps: the least norm.
+        ns_steps: how often it is repeated.
         match_rms: whether steps are about as large as those of AdamW (``adjust_lr_fn="match_rms_adamw"``).
-        maximize: whether to climb, by the negated gradient.
 
     Raises:
         ShapeError: a parameter has not two axes.

@@ -35,13 +35,10 @@ class NAdam(TapeRule, rule="nadam@1", buffers=("m", "v", "product")):
         state's ``step`` int64.
 
     Args:
-        lr: step size, at least 0, or a schedule of step sizes.
-        betas: decay of the two running averages, each in [0, 1).
-        eps: added to the denominator, at least 0.
-        weight_decay: factor of the L2 penalty, at least 0.
-        momentum_decay: how fast the momentum rises to ``beta1``, at least 0.
+        eps: added to the denominator.
+        weight_decay: factor of the L2 penalty.
+        momentum_decay: how fast the momentum rises to ``beta1``.
         decoupled: whether weight decay leaves the gradient as it is (``decoupled_weight_decay`` in PyTorch).
-        maximize: whether to climb, by the negated gradient.
 
     >>> from dgrr.runtime.optim import NAdam
     >>> import numpy as np

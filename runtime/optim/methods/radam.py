@@ -65,12 +65,9 @@ class RAdam(PointRule, law=radam, kinds={"betas": KNOWN}):
     Source: Liu and others (2020), arXiv:1908.03265; torch.optim.RAdam.
 
     Args:
-        lr: step size, at least 0, or a schedule of step sizes.
-        betas: decay of the two running averages, in [0, 1) and in (0.6, 1).
-        eps: added to the denominator, at least 0.
-        weight_decay: factor of the L2 penalty, at least 0.
+        eps: added to the denominator.
+        weight_decay: factor of the L2 penalty.
         decoupled: whether weight decay leaves the gradient as it is (``decoupled_weight_decay`` in PyTorch).
-        maximize: whether to climb, by the negated gradient.
 
     >>> from dgrr.runtime.optim import RAdam
     >>> import numpy as np

@@ -83,13 +83,11 @@ class RMSprop(
     Source: Tieleman and Hinton (2012), lecture 6.5; Graves (2013), arXiv:1308.0850, centered; torch.optim.RMSprop.
 
     Args:
-        lr: step size, at least 0, or a schedule of step sizes.
-        alpha: decay of the running means, in [0, 1).
-        eps: added to the denominator, at least 0.
-        weight_decay: factor of the L2 penalty, at least 0.
-        momentum: weight of the old buffer, at least 0.
+        alpha: decay of the running means.
+        eps: added to the denominator.
+        weight_decay: factor of the L2 penalty.
+        momentum: weight of the old buffer.
         centered: whether to subtract the square of the running mean of gradients.
-        maximize: whether to climb, by the negated gradient.
 
     >>> from dgrr.runtime.optim import RMSprop
     >>> import numpy as np

@@ -91,11 +91,10 @@ class SGD(
     Source: torch.optim.SGD; Sutskever, Martens, Dahl and Hinton (2013) for Nesterov's variant.
 
     Args:
-        lr: step size, at least 0, or a schedule of step sizes.
-        momentum: weight of the old buffer, at least 0.
-        dampening: share of a new gradient that is left out of the buffer, in [0, 1].
+        momentum: weight of the old buffer.
+        dampening: share of a new gradient that is left out of the buffer.
         nesterov: look ahead along the buffer; needs momentum and no dampening.
-        weight_decay: factor of the L2 penalty, at least 0.
+        weight_decay: factor of the L2 penalty.
         maximize: whether to climb, by the negated gradient; traces record it as ``sgd@2``.
 
     >>> from dgrr.runtime import SGD

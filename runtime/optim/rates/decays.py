@@ -24,7 +24,7 @@ class Constant(Schedule, formula=unchanged, kinds={"lr": NOT_NEGATIVE}):
     Source: optax.constant_schedule.
 
     Args:
-        lr: the rate, at least 0.
+        lr: the rate.
 
     >>> from dgrr.runtime.optim import Constant
     >>> Constant(0.5)(1000)
@@ -49,9 +49,8 @@ class StepDecay(Schedule, formula=step_decay, kinds={"lr": NOT_NEGATIVE, "every"
     Source: torch.optim.lr_scheduler.StepLR.
 
     Args:
-        lr: the first rate, at least 0.
-        every: steps between two decays, at least 1 (``step_size`` in PyTorch).
-        factor: what the rate is multiplied by, in [0, 1] (``gamma`` in PyTorch).
+        every: steps between two decays (``step_size`` in PyTorch).
+        factor: what the rate is multiplied by (``gamma`` in PyTorch).
 
     >>> from dgrr.runtime.optim import StepDecay
     >>> schedule = StepDecay(1.0, every=10, factor=0.5)
@@ -77,7 +76,6 @@ class Exponential(Schedule, formula=exponential, kinds={"lr": NOT_NEGATIVE, "fac
     Source: torch.optim.lr_scheduler.ExponentialLR.
 
     Args:
-        lr: the first rate, at least 0.
         factor: in [0, 1] (``gamma`` in PyTorch).
 
     >>> from dgrr.runtime.optim import Exponential
@@ -110,10 +108,9 @@ class Polynomial(
     Source: torch.optim.lr_scheduler.PolynomialLR; optax.polynomial_schedule.
 
     Args:
-        lr: the first rate, at least 0.
-        steps: the count at which ``final`` is reached, at least 1 (``total_iters`` in PyTorch).
+        steps: the count at which ``final`` is reached (``total_iters`` in PyTorch).
         power: at least 0.
-        final: the last rate, at least 0.
+        final: the last rate.
 
     >>> from dgrr.runtime.optim import Polynomial
     >>> schedule = Polynomial(1.0, steps=4, power=2.0)
@@ -144,9 +141,8 @@ class Linear(Schedule, formula=linear, kinds={"lr": NOT_NEGATIVE, "steps": COUNT
     Source: torch.optim.lr_scheduler.LinearLR; optax.linear_schedule.
 
     Args:
-        lr: the first rate, at least 0.
-        steps: the count at which ``final`` is reached, at least 1.
-        final: the last rate, at least 0.
+        steps: the count at which ``final`` is reached.
+        final: the last rate.
 
     >>> from dgrr.runtime.optim import Linear
     >>> schedule = Linear(1.0, steps=4, final=2.0)
@@ -179,9 +175,8 @@ class Cosine(Schedule, formula=cosine, kinds={"lr": NOT_NEGATIVE, "steps": COUNT
     Source: Loshchilov and Hutter (2017), arXiv:1608.03983; torch.optim.lr_scheduler.CosineAnnealingLR.
 
     Args:
-        lr: the first rate, at least 0.
-        steps: the count at which ``final`` is reached, at least 1 (``T_max`` in PyTorch).
-        final: the last rate, at least 0 (``eta_min`` in PyTorch).
+        steps: the count at which ``final`` is reached (``T_max`` in PyTorch).
+        final: the last rate (``eta_min`` in PyTorch).
 
     >>> from dgrr.runtime.optim import Cosine
     >>> schedule = Cosine(1.0, steps=10)
@@ -229,11 +224,11 @@ class OneCycle(
     Source: Smith and Topin (2018), arXiv:1708.07120; torch.optim.lr_scheduler.OneCycleLR with cosines.
 
     Args:
-        max_lr: the highest rate, at least 0.
-        steps: steps of the cycle, at least 1 (``total_steps`` in PyTorch).
-        warmup_share: the share of the cycle that rises, in [0, 1) (``pct_start`` in PyTorch).
-        div: ``max_lr`` over the first rate, at least 1 (``div_factor`` in PyTorch).
-        final_div: the first rate over the last, at least 1 (``final_div_factor`` in PyTorch).
+        max_lr: the highest rate.
+        steps: steps of the cycle (``total_steps`` in PyTorch).
+        warmup_share: the share of the cycle that rises (``pct_start`` in PyTorch).
+        div: ``max_lr`` over the first rate (``div_factor`` in PyTorch).
+        final_div: the first rate over the last (``final_div_factor`` in PyTorch).
 
     >>> from dgrr.runtime.optim import OneCycle
     >>> schedule = OneCycle(1.0, steps=10, div=4, final_div=2)

@@ -46,10 +46,10 @@ class CosineRestarts(Schedule, kinds={"lr": NOT_NEGATIVE, "steps": COUNT, "longe
     Source: Loshchilov and Hutter (2017), arXiv:1608.03983; torch.optim.lr_scheduler.CosineAnnealingWarmRestarts.
 
     Args:
-        lr: the rate at which each period begins, at least 0.
-        steps: of the first period, at least 1 (``T_0`` in PyTorch).
+        lr: the rate at which each period begins.
+        steps: of the first period (``T_0`` in PyTorch).
         longer: a whole number of at least 1 (``T_mult`` in PyTorch).
-        final: the rate that each period tends to, at least 0 (``eta_min`` in PyTorch).
+        final: the rate that each period tends to (``eta_min`` in PyTorch).
 
     >>> from dgrr.runtime.optim import CosineRestarts
     >>> schedule = CosineRestarts(1.0, steps=2, longer=2)
@@ -86,7 +86,6 @@ class MultiStep(Schedule, kinds={"lr": NOT_NEGATIVE, "at": RISING, "factor": FRA
     Source: torch.optim.lr_scheduler.MultiStepLR.
 
     Args:
-        lr: the first rate, at least 0.
         at: counts, in rising order (``milestones`` in PyTorch).
         factor: in [0, 1] (``gamma`` in PyTorch).
 

@@ -59,6 +59,9 @@ class Schedule(Figures):
 
     Shapes: a number for a count.
     Dtypes: the count a whole number from 0 to 2**53; the rate a float64.
+
+    Args:
+        lr: the first rate.
     """
 
     called: ClassVar[str] = "schedule"
@@ -179,7 +182,7 @@ def _is_rate(lr: Any) -> bool:
     return isinstance(lr, Schedule) or NOT_NEGATIVE.fits(lr)
 
 
-RATE = replace(NOT_NEGATIVE, fits=_is_rate)
+RATE = replace(NOT_NEGATIVE, expected=f"{NOT_NEGATIVE.expected}, or a schedule", fits=_is_rate)
 """A learning rate, or what gives it."""
 
 

@@ -29,8 +29,8 @@ class WarmUp(Schedule, kinds={"schedule": OF_FORMULA, "steps": COUNT, "start": F
 
     Args:
         schedule: what follows: one of a formula, as `Cosine`; others follow a rise in `Joined`.
-        steps: steps of the rise, at least 1 (``total_iters`` in PyTorch's LinearLR).
-        start: the share of the rate at count 0, in [0, 1] (``start_factor`` in PyTorch's LinearLR).
+        steps: steps of the rise (``total_iters`` in PyTorch's LinearLR).
+        start: the share of the rate at count 0 (``start_factor`` in PyTorch's LinearLR).
 
     >>> from dgrr.runtime.optim import Cosine, WarmUp
     >>> schedule = WarmUp(Cosine(1.0, steps=10), steps=4)

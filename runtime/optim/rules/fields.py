@@ -21,6 +21,11 @@ class FieldRule(Rule):
     """A rule whose fields are its hyperparameters, the two of a pair of decays in one field, ``betas``.
 
     They are numbers of at least 0, whole ones from 1 on, True or False; ``kinds={"rho": SHARE}`` says where another is.
+
+    Args:
+        lr: step size.
+        betas: decay of the two running averages.
+        maximize: whether to climb, by the negated gradient.
     """
 
     usual: ClassVar[Mapping[str, ValueKind]] = {"tuple": BETAS, "int": COUNT, "float": NOT_NEGATIVE}

@@ -1,6 +1,7 @@
 """What rules and schedules are made with: a kind's wrong values are refused in its words, and docstrings name them."""
 
 import inspect
+import re
 from dataclasses import fields, replace
 from typing import Any
 
@@ -103,6 +104,11 @@ def test_a_docstring_names_the_fields_that_are_refused(made: Any) -> None:
     entry = doc.partition("Raises:\n    DomainError: ")[2].partition("\n\n")[0]
     assert all(field in entry for field in made.kinds) and entry
     assert doc.count("DomainError") == 1
+    said = doc.partition("\nArgs:\n")[2].partition("\n\n")[0]
+    kinds = {name: kind.example().expected for name, kind in made.kinds.items()}
+    for name, kind in types_of(type(made)).items():
+        (entry,) = re.findall(rf"^    (?:\w, )*{name}(?:, \w)*: ((?:.*\n?)(?: {{8}}.*\n?)*)", said, re.MULTILINE)
+        assert " ".join(entry.split()).endswith(f"; {kinds[name]}." if name in kinds else "."), (name, kind)
 
 
 def test_whole_numbers_lists_and_arrays_are_taken() -> None:
@@ -127,7 +133,7 @@ def test_flags_and_whole_numbers_come_back_from_floats() -> None:
 
 LOW, COUNT = "expected a finite number of at least 0, got", "expected a whole number from 1 to 2**53, got"
 TEXTS: list[tuple[Any, str]] = [
-    (lambda: SGD(-1), f"SGD: argument 'lr': {LOW} -1"),
+    (lambda: SGD(-1), "SGD: argument 'lr': expected a finite number of at least 0, or a schedule, got -1"),
     (lambda: SGD("fast"), "SGD: argument 'lr': expected a number or a schedule, got 'fast'"),
     (lambda: SGD(0.1, maximize=3), "SGD: argument 'maximize': expected True or False, got 3"),
     (

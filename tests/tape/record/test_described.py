@@ -20,6 +20,11 @@ ROOT = Path(__file__).parents[3]
 class Room(Described, kinds={"height": POSITIVE}):
     """What rooms have in common.
 
+    Args:
+        height: from the floor
+            to the ceiling.
+        width, length: along the walls.
+
     Shapes: x (*S) -> (*S)
     Raises:
         ValueError: when entered, it is locked.
@@ -31,6 +36,11 @@ class Room(Described, kinds={"height": POSITIVE}):
 @dataclass(frozen=True)
 class Hall(Room, kinds={"doors": at_least(1), "share": PROBABILITY, "name": at_least(3)}):
     """A hall.
+
+    Args:
+        share, name: two
+            words.
+        doors: for people.
 
     Source: a book.
     Dtypes: any.
@@ -60,6 +70,10 @@ class Cave(Hall, kinds={"height": NOT_NEGATIVE}):
 def test_a_docstring_has_what_it_does_not_say_from_its_base_and_from_kinds() -> None:
     assert Hall.__doc__ == (
         "A hall.\n\n"
+        "Args:\n"
+        "    height: from the floor to the ceiling; a positive finite number.\n"
+        "    doors: for people; at least 1.\n"
+        "    share, name: two words; a probability from 0 to 1.\n\n"
         "Source: a book.\n"
         "Shapes: x (*S) -> (*S)\n"
         "Dtypes: any.\n"
@@ -74,6 +88,10 @@ def test_a_docstring_has_what_it_does_not_say_from_its_base_and_from_kinds() -> 
 def test_what_a_class_says_itself_stands_in_place_of_what_its_base_says() -> None:
     assert Cave.__doc__ == (
         "A cave.\n\n"
+        "Args:\n"
+        "    height: from the floor to the ceiling; a finite number of at least 0.\n"
+        "    doors: for people; at least 1.\n"
+        "    share, name: two words; a probability from 0 to 1.\n\n"
         "Source: another book.\n"
         "Shapes: none\n"
         "Dtypes: any.\n"
@@ -114,6 +132,8 @@ def test_of_two_bases_the_first_counts() -> None:
 
     assert LitRoom.__doc__ == (
         "A room with a lamp.\n\n"
+        "Args:\n"
+        "    height: from the floor to the ceiling; a positive finite number.\n\n"
         "Shapes: x (*S) -> (*S)\n"
         "Dtypes: of lamps.\n"
         "Raises:\n"

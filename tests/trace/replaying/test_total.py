@@ -82,7 +82,7 @@ def test_a_threshold_that_clips_nothing(tmp_path: Path, threshold: float) -> Non
     report = answer(sgd_trace(tmp_path / "t", said))
     assert (report.verdict, report.gradient) == (Verdict.GRADIENT, "failed")
     assert "the recorded clipping cannot be executed again: " in str(report)
-    assert "max_norm: expected a number of at least 0" in str(report)
+    assert "argument 'max_norm': expected a number of at least 0" in str(report)
 
 
 def test_a_schema_that_does_not_fit_the_model(tmp_path: Path) -> None:

@@ -117,8 +117,8 @@ FLOORS: dict[str, list[list[str]]] = {
         ["kinds", "lowering", "samples", "types"],
         ["signature"],
         ["arguments", "derivative", "description", "refusals"],
-        ["composed", "described", "op"],
-        ["pointwise_op"],
+        ["arguments_said", "composed", "op"],
+        ["described", "pointwise_op"],
     ],
     "runtime": [
         ["data", "optim"],

@@ -21,6 +21,9 @@ from .threads import THREADS
 PATIENCE = 120.0
 """Seconds without anything compiled after which the processes are given up: the largest kernel takes about six."""
 
+FORKING = (DeprecationWarning, RuntimeWarning)
+"""What Python and JAX warn with of a fork beside threads: a child here only compiles, and takes none of their locks."""
+
 
 class Task(NamedTuple):
     """Something to compile: its name for people, and what leaves its machine code in the folder of kernels."""
@@ -55,7 +58,8 @@ def _forked(tasks: Sequence[Task], workers: int, told: Told) -> None:
     try:
         # A child inherits the lock of numba's compiler as its own; held by another thread it would never open.
         with COMPILING, warnings.catch_warnings(), suppress(OSError):
-            warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads, which wait outside Python
+            for kind in FORKING:
+                warnings.simplefilter("ignore", kind)
             for _ in range(workers):
                 children.append(_child(tasks, todo[0], done[1]))
         os.close(done[1])

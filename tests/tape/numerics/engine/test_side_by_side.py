@@ -70,6 +70,19 @@ def test_every_task_runs_once_and_none_here(tmp_path: Path, children: list[int])
     assert have_ended(children)
 
 
+def test_forks_warn_of_nothing() -> None:
+    """As JAX does beside any fork, once it is loaded."""
+    program = """
+import os, warnings
+from dgrr.tape.numerics.engine.side_by_side import THREADS, Task, compile_side_by_side
+os.register_at_fork(before=lambda: warnings.warn("os.fork() beside threads", RuntimeWarning))
+THREADS.count = 2
+compile_side_by_side([Task("task", int)] * 2)
+"""
+    made = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert (made.stdout, made.stderr) == ("", "")
+
+
 def test_nothing_to_do() -> None:
     compile_side_by_side([])
 

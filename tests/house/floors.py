@@ -262,9 +262,9 @@ FLOORS: dict[str, list[list[str]]] = {
     "trace/v2/write": [
         ["environment", "file", "halves", "kept_values", "keyframe_schedule", "ops_schedule", "tensors"],
         ["prepared", "repeated", "writer"],
-        ["recorder", "resume", "rewrite"],
-        ["forge", "open_recorder", "rollback", "salvage"],
-        ["recover"],
+        ["fronts", "resume", "rewrite"],
+        ["forge", "recorder", "rollback", "salvage"],
+        ["open_recorder", "recover"],
     ],
 }
 """Folder -> the floors inside it, each with its folders and modules."""

@@ -1,10 +1,9 @@
 """What if: a run that goes on from a past step of another, by another rule, loss function or batches."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from copy import copy
-from dataclasses import KW_ONLY, dataclass, replace
-from glob import escape
+from dataclasses import dataclass, replace
 from itertools import islice
 from json import dumps
 from typing import Any, Literal
@@ -13,13 +12,11 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...base.completed_step import EMA, FROZEN, of_group
-from ...runtime.optim.averages import HYPERPARAMETER as DECAY
 from ...runtime.optim.groups import Groups, Optimizer
 from ...runtime.step.completed import completed
 from ...runtime.step.evaluate import NonFiniteError
 from ...runtime.step.state_digest import state_digest
 from ...runtime.step.training_step import StateDict
-from ...runtime.step.tree import Order
 from ...runtime.step.update import OnNonfinite, Recipe
 from ...runtime.training.recorder_protocol import Digest, RunStart, TraceOptions
 from ...runtime.training.step_runner import StepMode, StepRunner
@@ -31,6 +28,7 @@ from ..v2.read.reader import StepView, Trace
 from ..v2.write.open_recorder import Parent, open_recorder
 from ..v2.write.recorder import Recorder
 from .execution import Batches, LossFn, epochs
+from .recorded_recipe import recorded_recipe, settings_of
 from .replay_state import Rules, UnknownRuleError, by_name, recorded_groups
 
 Path = str | os.PathLike[str]
@@ -77,24 +75,17 @@ class Origin:
         self.parent = Parent(trace.root, view.step)
         self._trace, self._view, self._ahead, self._rules = trace, view, ahead, rules
         self._groups = [group for group in trace.schema.rules if group.rule not in (EMA, FROZEN)]
-        self._frozen = [escape(name) for name in trace.schema.frozen]
-        self._ema = view.hyper.get(of_group(DECAY, len(self._groups)))
         self._together = view.micro_batches
-        self._order: Order = view.order
-        self._clip_norm, self._clip_value = None if view.clip is None else view.clip[0], view.clip_value
 
     def recipe(self, rule: Optimizer | None, hyper: Mapping[str, float] | None, on_nonfinite: OnNonfinite) -> Recipe:
         """How gradients become updates: by the given rule, or as in the step, with some hyperparameters changed."""
-        told: Any = {"accumulate": self._together, "clip_norm": self._clip_norm, "clip_value": self._clip_value}
-        told |= {"frozen": self._frozen, "ema": self._ema, "on_nonfinite": on_nonfinite, "order": self._order}
         if rule is not None and hyper is not None:
             raise ValueError(
                 "trace.continue_with: argument 'hyper': it changes the rule of the run: give no other 'rule'"
             )
         if rule is not None:
-            return Recipe(rule, **told)
-        made = self._made(hyper or {})
-        return _AsRecorded(made.groups[0].rule, **told, made=made)
+            return Recipe(rule, **settings_of(self._trace, self._view), on_nonfinite=on_nonfinite)
+        return recorded_recipe(self._trace, self._view, self._made(hyper or {}), on_nonfinite)
 
     def state_for(self, groups: Groups, state: dict[str, Array], fresh: dict[str, Array]) -> dict[str, Array]:
         """The optimizer's state before the step; for another rule a fresh one, but for the number of steps."""
@@ -122,18 +113,6 @@ class Origin:
             raise ValueError(
                 f"{what} 'rule': a rule of the run is not known to this library ({rules}): give the rule to go on by"
             ) from None
-
-
-@dataclass(frozen=True)
-class _AsRecorded(Recipe):
-    """A recipe whose groups are those of a recorded step, which no patterns of names may tell."""
-
-    _: KW_ONLY
-    made: Groups
-
-    def groups(self, names: Iterable[str]) -> Groups:
-        """Those of the step."""
-        return self.made
 
 
 def continue_from(

@@ -99,7 +99,8 @@ class Model:
     def __init__(self, trace: Trace, loss_fn: LossFn, batches: Batches) -> None:
         self._trace = trace
         self._execution = Execution(trace, loss_fn, batches)
-        self._agreed = False  # whether a batch was the recorded one, since some were passed over
+        self.agreed = False
+        """Whether a batch was the recorded one, since some were passed over."""
         algorithm = trace.header.algorithm
         self._input_digest = InputDigest(algorithm)
         digests = {t.name: TensorDigest(algorithm, t.dtype, t.shape) for t in trace.schema.tensors}
@@ -108,7 +109,7 @@ class Model:
 
     def pass_over(self, steps: int) -> None:
         """Leave out the batches of so many steps from where the run stands, at first its beginning."""
-        self._agreed = False
+        self.agreed = False
         with blaming(Verdict.DATA, "the batches cannot be read", 0):
             self._execution.pass_over(steps)
 
@@ -116,19 +117,29 @@ class Model:
         """The micro-batches of the steps behind those passed over or taken, to be taken again."""
         return self._execution.ahead()
 
-    def next_batch(self, view: StepView) -> tuple[Batch, ...]:
+    def take(self, view: StepView) -> tuple[Batch, ...]:
         """The micro-batches of a step; of every step in turn, from the first or what was passed over."""
         with blaming(Verdict.DATA, "the batches cannot be read", view.step):
             batch = self._execution.take(view)
             if batch is None:
                 raise FailedError(Verdict.DATA, f"there are no more batches; {_ANEW}", view.step)
+        return batch
+
+    def require_recorded(self, view: StepView, batch: tuple[Batch, ...]) -> None:
+        """Raise FailedError for micro-batches that are not those of a step."""
+        with blaming(Verdict.DATA, "the batches cannot be read", view.step):
             given = self._execution.recorded(batch)
             same = self._input_digest(given) == view.input_digest
             cure = "" if same else self._other_dtype(given, view.input_digest)
         if not same:
-            cure = cure or ("" if self._agreed else f"; {_ANEW}")
+            cure = cure or ("" if self.agreed else f"; {_ANEW}")
             raise FailedError(Verdict.DATA, f"the batch is not the one that was recorded{cure}", view.step)
-        self._agreed = True
+        self.agreed = True
+
+    def next_batch(self, view: StepView) -> tuple[Batch, ...]:
+        """The micro-batches of a step, which are the recorded ones; in turn, as `take`."""
+        batch = self.take(view)
+        self.require_recorded(view, batch)
         return batch
 
     def _other_dtype(self, batch: Batch, digest: bytes) -> str:

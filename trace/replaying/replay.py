@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from ...base.arrays import Array
 from ...tape import NUMERICS
@@ -11,6 +12,7 @@ from ..v2.check.difference import first_difference
 from ..v2.check.report import Finding, Report
 from ..v2.errors import InvalidTraceError, NotRecordedError
 from ..v2.format.constants import VERSION, RecordMode
+from ..v2.format.digest import Batch
 from ..v2.read.reader import StepView, Trace, open_trace
 from ..v2.verdict import Verdict
 from .execution import Batches, LossFn
@@ -18,6 +20,7 @@ from .expected import require_expected
 from .expected_root import require_root
 from .reexecute import FailedError, Made, Model, advance, compare_corrections
 from .replay_state import ReplayState, Rules, by_name
+from .rerun import Rerun
 from .validate import validate
 
 _READABLE = (Verdict.OK, Verdict.UNSEALED, Verdict.TORN_TAIL)
@@ -31,6 +34,7 @@ def replay(
     loss_fn: LossFn | None = None,
     batches: Batches | None = None,
     ulp_tol: int = 0,
+    mode: Literal["replay", "eager"] = "replay",
     rules: Rules = (),
     seed: int | None = None,
     numerics: int | None = None,
@@ -51,6 +55,9 @@ def replay(
         loss_fn: the function the run was trained with.
         batches: the batches of the run; iterated again when they end, epoch after epoch.
         ulp_tol: elementwise tolerance where values are recorded; digests have none.
+        mode: how the model is executed, with the same bits: "replay" as captured steps, as `Trainer` does, and op by op
+            from the first one that is not the recorded one; "eager" op by op, which a ``loss_fn`` with a state of its
+            own needs, as only runs of that mode may have.
         rules: the classes of rules that the run was trained by and that are not built in, as `ops_rule` makes them.
         seed: the seed that the run is known to have; without it the one that the trace names is believed, and
             random numbers of the model are drawn from it. Another in the trace is a finding, `data`.
@@ -62,12 +69,14 @@ def replay(
         progress: whether a bar is shown on a terminal.
 
     Raises:
-        ValueError: something among `rules` is no class of rules; one of `loss_fn` and `batches` without the
-            other; a negative tolerance; no SHA-256 digest as root, or another expectation that is none; or a tolerance
-            for a trace that records no state after its beginning.
+        ValueError: another mode; something among `rules` is no class of rules; one of `loss_fn` and `batches` without
+            the other; a negative tolerance; no SHA-256 digest as root, or another expectation that is none; or a
+            tolerance for a trace that records no state after its beginning.
     """
     if (loss_fn is None) != (batches is None):
         raise ValueError("replay: expected both loss_fn and batches or neither; re-execution needs both")
+    if mode not in ("replay", "eager"):
+        raise ValueError(f"replay: mode: expected 'replay' or 'eager', got {mode!r}")
     if ulp_tol < 0:
         raise ValueError(f"replay: ulp_tol: expected at least 0, got {ulp_tol}")
     by_name(rules)
@@ -88,7 +97,8 @@ def replay(
                 return report
             if trace.has_keyframe(0):  # else it was cut before anything was recorded
                 model = None if loss_fn is None or batches is None else Model(trace, loss_fn, batches)
-                _Replay(trace, report, ulp_tol, model, rules).run(progress=progress)
+                captured = None if mode == "eager" else loss_fn
+                _Replay(trace, report, ulp_tol, model, rules, captured).run(progress=progress)
     except InvalidTraceError as error:
         report.findings.append(Finding(error.verdict, error.text))
     except MemoryError:
@@ -100,7 +110,15 @@ def replay(
 class _Replay:
     """One replay: the state that is carried along, and what the report can say at its end."""
 
-    def __init__(self, trace: Trace, report: Report, ulp_tol: int, model: Model | None, rules: Rules) -> None:
+    def __init__(
+        self,
+        trace: Trace,
+        report: Report,
+        ulp_tol: int,
+        model: Model | None,
+        rules: Rules,
+        captured: LossFn | None,
+    ) -> None:
         self.trace = trace
         self.report = report
         self.ulp_tol = ulp_tol
@@ -116,6 +134,9 @@ class _Replay:
                 "beginning, and digests have no tolerance; use 0, or record with record='full'"
             )
         self.state = ReplayState(trace, trace.keyframe(0), rules)
+        self.rerun: Rerun | None = None
+        if captured is not None and self.executes and not ulp_tol:
+            self.rerun = Rerun(trace, captured, self.state, rules)
 
     def run(self, *, progress: bool) -> None:
         """Replay all steps; say in the report what is proven, what failed, and what could not be checked."""
@@ -139,11 +160,26 @@ class _Replay:
             report.gradient = "proven" if self.executes else "not proven"
 
     def _step(self, view: StepView) -> None:
+        if self.model is None:
+            self._op_by_op(view, None)
+            return
+        batch = self.model.take(view)
+        if self.rerun is None:
+            self._op_by_op(view, batch)
+        elif self.rerun.agrees(view, batch):
+            self.model.agreed = True
+            self.checked = self.checked if view.root is None else view.step + 1
+        else:
+            again, self.rerun = self.rerun.back(), None
+            for done in again:
+                self._op_by_op(*done)
+
+    def _op_by_op(self, view: StepView, batch: tuple[Batch, ...] | None) -> None:
         made: Made = ({}, {})
         if self.recorded:
             made = (view.gradients(), view.buffers())
-        if self.model is not None:
-            batch = self.model.next_batch(view)
+        if self.model is not None and batch is not None:
+            self.model.require_recorded(view, batch)
             if self.executes:
                 executed = self.model.execute(view, self.state, batch, made, self.ulp_tol)
                 made = made if self.recorded else (executed.grads, executed.buffers)

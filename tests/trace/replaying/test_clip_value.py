@@ -32,7 +32,7 @@ def train(path: Path, *, event: str | None = None, altered: float | None = None,
         if event is not None:
             recorder.event("clip_value", event)
         if altered is not None:
-            recorder._bound = (altered,)
+            recorder._fronts._bound = (altered,)
         for step, batch in enumerate(BATCHES):
             loss, grads = gradients(loss_fn, params, batch)
             grads = clip_by_value(grads, BOUND)

@@ -3,6 +3,7 @@
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -103,10 +104,15 @@ def present_grads(layout: FrameLayout, front: bytes, offset: int) -> tuple[int, 
     words = front[layout.bitmap_at : layout.digests_at]
     if len(words) < 8 * layout.bitmap_words:
         raise InvalidTraceError(Verdict.CORRUPT, "a STEP is too short for its bitmap", offset)
-    bits = np.unpackbits(np.frombuffer(words, np.uint8), bitorder="little")
-    if bits[layout.schema.params :].any():
+    present = _set_bits(words)
+    if present and present[-1] >= layout.schema.params:
         raise InvalidTraceError(Verdict.CORRUPT, "the bitmap of a STEP names tensors that do not exist", offset)
-    return tuple(np.flatnonzero(bits).tolist())
+    return present
+
+
+@lru_cache(maxsize=64)  # all steps of most runs have the same
+def _set_bits(words: bytes) -> tuple[int, ...]:
+    return tuple(np.flatnonzero(np.unpackbits(np.frombuffer(words, np.uint8), bitorder="little")).tolist())
 
 
 def decode_step(layout: FrameLayout, step: int, front: bytes, offset: int) -> StepRecord:

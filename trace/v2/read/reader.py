@@ -105,6 +105,11 @@ class StepView:
         digests = self.record.state_in_order(self._trace.layout)
         return {t.name: d for t, d in zip(self._trace.schema.tensors, digests, strict=True)}
 
+    @property
+    def content(self) -> bytes:
+        """All that is recorded of the step but gradients, states and what batch it had: what the state chain holds."""
+        return self._frame.front[self._trace.layout.scalars_at :]
+
     def grad(self, name: str) -> Array:
         """The recorded gradient of a param. Raises NotRecordedError."""
         return self._trace.tensor(name, step=self.step, what="grad")

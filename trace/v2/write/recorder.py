@@ -2,38 +2,26 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import nan
 from types import TracebackType
 from typing import Literal, Self, TypeAlias, get_args
 from warnings import warn
 
-from ....base.arrays import Array
-from ....base.completed_step import CompletedStep, StepTape, of_group
+from ....base.completed_step import CompletedStep, StepTape
 from ..errors import RepeatedStepWarning
-from ..format.constants import BATCH_ID_LENGTH, RecordMode, StepFlag
-from ..format.digest import Algorithm, InputDigest, raw, state_root, tensor_digest
+from ..format.digest import raw, state_root, tensor_digest
 from ..format.keyframe import encode_keyframe
 from ..format.metrics import encode_metrics
-from ..format.step import StepRecord, StepScalars, decode_step, encode_step
+from ..format.step import StepRecord, decode_step, encode_step
 from ..format.values import encode_values
+from .fronts import StepFronts
 from .kept_values import kept_values
 from .keyframe_schedule import Every, KeyframeSchedule
 from .ops_schedule import OpsSchedule
-from .prepared import PreparedFronts
 from .repeated import Repeated
-from .tensors import CORRECTIONS, RecordedTensors, Snapshot, scalar_loss
+from .tensors import RecordedTensors, Snapshot
 from .writer import TraceWriter
 
 OnNonfinite: TypeAlias = Literal["stop", "record"]
-_NO_BATCH_ID = bytes(BATCH_ID_LENGTH)
-
-_FLAGS = {
-    (False, False): StepFlag(0),
-    (False, True): StepFlag.TREE,
-    (True, False): StepFlag.CLIPPED,
-    (True, True): StepFlag.CLIPPED | StepFlag.TREE,
-}
-"""What is said of a step that was clipped or not, and whose gradients were added in a tree or not."""
 
 
 class Recorder:
@@ -62,19 +50,15 @@ class Recorder:
         """
         if on_nonfinite not in get_args(OnNonfinite):
             raise ValueError(f"recorder: on_nonfinite: expected 'stop' or 'record', got {on_nonfinite!r}")
-        self._stops, self._repeated = on_nonfinite == "stop", repeated
+        self._repeated = repeated
         self._schedule, self._values_budget = schedule, record_values // 2
         self._writer = writer
         self._tensors = tensors
         self._layout = writer.layout
         self._mode = writer.header.mode
-        self._writes_gradients = self._mode.has_gradients
         self._algorithm = writer.header.algorithm
-        self._input_digest = InputDigest(self._algorithm)
-        self._bound = () if clip_value is None else (float(clip_value),)
-        groups = list(enumerate(writer.schema.rules))
-        self._hyperparameters = [of_group(name, i) for i, group in groups for name in group.hyperparameters]
-        self._corrections = [of_group(CORRECTIONS, i) for i, group in groups if group.corrections]
+        stops = on_nonfinite == "stop"
+        self._fronts = StepFronts(self._layout, self._algorithm, tensors, clip_value, stops=stops)
         self._keyframes = KeyframeSchedule(
             keyframe_every,
             keyframe_budget,
@@ -86,7 +70,6 @@ class Recorder:
         self._last: CompletedStep | None = None
         self._last_front = b""
         self._last_digests: Sequence[bytes] = start.digests
-        self._prepared = PreparedFronts(self._layout, tensors) if self._algorithm is Algorithm.XXH3_128 else None
         if self._keyframes.is_due(writer.steps):
             self._keyframe(start)
 
@@ -135,10 +118,9 @@ class Recorder:
                 f"recorder.step: expected step {self._writer.steps}, got {done.step}; record each step once"
             )
         self._last, self._last_front, self._last_digests = None, b"", []
-        front, arrays, digested = self._made(done)
-        body = [raw(array) for array in arrays[: len(arrays) - digested]] if self._writes_gradients else []
+        front, body = self._fronts.make(self._writer.link, done)
         shown = encode_metrics(done.metrics) if done.metrics else b""
-        self._writer.step(front, body)
+        self._writer.step(front, [raw(array) for array in body])
         self._last, self._last_front = done, front
         if shown:
             self._writer.metrics(shown)
@@ -150,59 +132,6 @@ class Recorder:
             self._keep_values(done)
         if self._keyframes.is_due(self._writer.steps):
             self._keyframe(self._tensors.whole(done.params, done.state, done.model_state))
-
-    def _made(self, done: CompletedStep) -> tuple[bytes, list[Array], int]:
-        """The front of a step, its tensors in canonical form, and how many of them, the last, are digested alone."""
-        loss, broken = scalar_loss(done.step, done.loss)
-        if broken is not None and self._stops:
-            raise broken
-        present, due = self._tensors.present(done.grads), self._layout.due(done.step)
-        arrays = self._tensors.arrays(done, present, due=due)
-        scalars = self._scalars(done, loss)
-        front = None
-        if self._prepared is not None and broken is None:
-            front = self._prepared.make(self._writer.link, done, scalars, present, arrays, due=due)
-        if front is None:
-            broken = broken or self._tensors.nonfinite(done.step, present, arrays)
-            if broken is not None and self._stops:
-                raise broken
-            tensors = self._tensors.in_front(present, due=due)
-            arrays = [tensor.taken(array) for tensor, array in zip(tensors, arrays, strict=True)]
-            digests = [tensor.digest.of_bytes(array.data) for tensor, array in zip(tensors, arrays, strict=True)]
-            flags = scalars.flags if broken is None else scalars.flags | StepFlag.NON_FINITE
-            front = self._encoded(done, scalars._replace(flags=flags), present, digests, due=due)
-        return front, arrays, self._layout.states if due and self._mode is not RecordMode.FULL else 0
-
-    def _scalars(self, done: CompletedStep, loss: Array) -> StepScalars:
-        clip = None if done.clip is None else (done.clip[0], done.clip[1] if done.clip[1] == done.clip[1] else nan)
-        hyper = [*self._bound, *map(done.hyper.__getitem__, self._hyperparameters)]
-        for name in self._corrections:
-            hyper += done.state[name].tolist()
-        flags = _FLAGS[done.clip is not None, done.order == "tree" and done.micro_batches > 1]
-        return StepScalars(loss, flags, done.micro_batches, clip, hyper)
-
-    def _encoded(
-        self, done: CompletedStep, scalars: StepScalars, present: tuple[int, ...], digests: list[bytes], *, due: bool
-    ) -> bytes:
-        """The front of a step from its parts."""
-        layout, hyper = self._layout, self._layout.schema.hyperparameters
-        first = len(present) + layout.schema.buffers
-        record = StepRecord(
-            step=done.step,
-            link=b"",
-            batch_id=_NO_BATCH_ID,
-            loss=scalars.loss,
-            flags=scalars.flags,
-            micro_batches=scalars.micro_batches,
-            clip=scalars.clip,
-            input_digest=self._input_digest(done.batch),
-            hyper=tuple(scalars.hyper[:hyper]),
-            corrections=tuple(scalars.hyper[hyper:]),
-            grads=present,
-            digests=tuple(digests),
-            root=state_root(self._algorithm, digests[first:] + digests[len(present) : first]) if due else None,
-        )
-        return encode_step(layout, self._algorithm.hash, self._writer.link, record)
 
     def _compare_repeated(self, repeated: Repeated, front: bytes) -> None:
         """Hold a step that is computed once more against what was recorded of it before the run was resumed."""

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from dgrr.trace import CompletedStep, NonFiniteError, Recorder, open_recorder, open_trace, validate
+from dgrr.trace.v2.write.fronts import StepFronts
 
 RNG = np.random.default_rng(3)
 
@@ -73,7 +74,7 @@ def begun(path: Path, record: str, every: int) -> Recorder:
 def test_both_ways_write_the_same(record: str, every: int, tmp_path: Path) -> None:
     steps = [completed(i, change) for i, change in enumerate(STEPS)]
     with begun(tmp_path / "a", record, every) as one, begun(tmp_path / "b", record, every) as other:
-        other._prepared = None
+        other._fronts._prepared = None
         for done in steps:
             one.step(done)
             other.step(done)
@@ -89,13 +90,13 @@ def test_only_what_does_not_fit_is_made_of_its_parts(
     every: int, by_parts: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """NaN in a batch, a transposed gradient, NaN in a param where the state is due, a strided buffer."""
-    made, encoded = list[int](), Recorder._encoded
+    made, encoded = list[int](), StepFronts._encoded
 
-    def noted(self: Recorder, done: CompletedStep, *parts: Any, **more: Any) -> bytes:
+    def noted(self: StepFronts, previous: bytes, done: CompletedStep, *parts: Any) -> bytes:
         made.append(done.step)
-        return encoded(self, done, *parts, **more)
+        return encoded(self, previous, done, *parts)
 
-    monkeypatch.setattr(Recorder, "_encoded", noted)
+    monkeypatch.setattr(StepFronts, "_encoded", noted)
     with begun(tmp_path / "t", "digest", every) as recorder:
         for i, change in enumerate(STEPS):
             recorder.step(completed(i, change))

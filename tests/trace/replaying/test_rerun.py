@@ -1,0 +1,175 @@
+"""Replay by captured steps: what agrees is proven by them alone, what differs is said in the words of op by op."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dgrr.runtime import SGD, Adam, Trainer
+from dgrr.runtime.optim import Cosine, WarmUp
+from dgrr.tape import ops
+from dgrr.trace import Report, Verdict, at, replay
+from dgrr.trace.replaying.replay import _Replay
+from dgrr.trace.v2.write.forge import forge_gradient
+
+RNG = np.random.default_rng(0)
+PARAMS = {"w": RNG.standard_normal((3, 2)), "b": np.zeros(2)}
+BATCHES = [(RNG.standard_normal((4, 3)), RNG.standard_normal((4, 2))) for _ in range(12)]
+
+
+def loss_fn(p: Any, batch: Any) -> Any:
+    x, y = batch
+    error = x @ p["w"] + p["b"] - y
+    return (error * error).mean()
+
+
+def noisy(p: Any, batch: Any, ctx: Any) -> Any:
+    """Which draws random numbers by the count of steps, and keeps a state."""
+    x, y = batch
+    error = x * ops.cast(ctx.random.bernoulli(0.5, x.shape), "float64") @ p["w"] + p["b"] - y
+    return (error * error).mean(), {"seen": ctx.state["seen"] + ops.reduce_mean(x)}
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "digest": {"record": "digest"},
+    "grads": {},
+    "sha256": {"record": "digest", "digest": "sha256"},
+    "eager": {"mode": "eager"},
+    "chain": {"accumulate": 2},
+    "tree": {"accumulate": 3, "order": "tree"},
+    "norm": {"clip_norm": 0.05},
+    "value": {"clip_value": 0.01, "clip_norm": 1.0},
+    "frozen": {"frozen": ["b"]},
+    "averages": {"ema": 0.9},
+    "groups": {"optimizer": {"b": SGD(0.1, momentum=0.9), "*": Adam(0.01)}},
+    "rates": {"optimizer": {"b": SGD(0.1), "*": Adam(WarmUp(Cosine(0.1, steps=9), steps=3))}},
+    "state": {"loss_fn": noisy, "model_state": {"seen": np.zeros(())}, "seed": 7},
+}
+
+
+def train(path: Path, *, loss_fn: Any = loss_fn, optimizer: Any = None, batches: Any = BATCHES, **options: Any) -> Path:
+    Trainer(loss_fn, PARAMS, optimizer or Adam(0.01), trace=path, **options).fit(batches, progress=False)
+    return path
+
+
+@pytest.fixture
+def by_parts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The steps that are computed op by op."""
+    made, real = list[int](), _Replay._op_by_op
+
+    def noted(self: _Replay, view: Any, batch: Any) -> None:
+        made.append(view.step)
+        real(self, view, batch)
+
+    monkeypatch.setattr(_Replay, "_op_by_op", noted)
+    return made
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_captured_steps_prove_all_alone(name: str, tmp_path: Path, by_parts: list[int]) -> None:
+    options = OPTIONS[name]
+    path, given = train(tmp_path / "t", **options), options.get("loss_fn", loss_fn)
+    report = replay(path, loss_fn=given, batches=BATCHES)
+    assert {report.structure, report.chain, report.update, report.gradient, report.data} == {"proven"}, report
+    assert by_parts == []
+    other = replay(path, loss_fn=given, batches=BATCHES, mode="eager")
+    assert str(report) == str(other) and len(by_parts) == report.steps
+
+
+LONG = [BATCHES[i % 12] for i in range(100)]
+
+
+def said(path: Path, **given: Any) -> tuple[Report, Report]:
+    return replay(path, **given), replay(path, **given, mode="eager")
+
+
+def test_what_differs_is_said_in_the_same_words(tmp_path: Path, by_parts: list[int]) -> None:
+    """From the last state that was kept: that before step 64."""
+    path = train(tmp_path / "t", batches=LONG)
+
+    def other(p: Any, batch: Any, ctx: Any) -> Any:
+        return loss_fn(p, batch) * (ops.cast(ctx.step == 70, "float64") + 1.0)
+
+    fast, slow = said(path, loss_fn=other, batches=LONG)
+    assert by_parts == [*range(64, 71), *range(71)]
+    assert (fast.verdict, fast.findings[0].step) == (Verdict.GRADIENT, 70)
+    assert fast.findings == slow.findings
+
+
+def test_another_batch_is_said_in_the_same_words(tmp_path: Path) -> None:
+    path = train(tmp_path / "t", batches=LONG)
+    fast, slow = said(path, loss_fn=loss_fn, batches=[*LONG[:67], *LONG[68:]])
+    assert (fast.verdict, fast.findings[0].step) == (Verdict.DATA, 67)
+    assert fast.findings == slow.findings
+
+
+@pytest.mark.parametrize("record", ["digest", "grads"])
+def test_a_forged_gradient_is_said_in_the_same_words(record: str, tmp_path: Path) -> None:
+    path = train(tmp_path / "t", record=record)
+    forge_gradient(path, tmp_path / "f", 4, "w")
+    fast, slow = said(tmp_path / "f", loss_fn=loss_fn, batches=BATCHES)
+    assert (fast.verdict, fast.findings[0].step) == (Verdict.GRADIENT, 4)
+    assert fast.findings == slow.findings
+
+
+def test_a_run_with_values_that_are_not_finite(tmp_path: Path, by_parts: list[int]) -> None:
+    batches = [(x * 1e200, y) if i == 5 else (x, y) for i, (x, y) in enumerate(BATCHES)]
+    path = train(tmp_path / "t", batches=batches, on_nonfinite="record")
+    assert replay(path, loss_fn=loss_fn, batches=batches).ok
+    assert by_parts == [*range(12)]
+
+
+def test_batches_that_are_made_in_one_array(tmp_path: Path) -> None:
+    """Kept steps are done again from copies."""
+
+    def other(p: Any, batch: Any, ctx: Any) -> Any:
+        return loss_fn(p, batch) * (ops.cast(ctx.step == 9, "float64") + 1.0)
+
+    def one_array() -> Iterator[Any]:
+        x, y = np.empty((4, 3)), np.empty((4, 2))
+        for batch in BATCHES:
+            x[...], y[...] = batch
+            yield x, y
+
+    path = train(tmp_path / "t")
+    report = replay(path, loss_fn=other, batches=one_array())
+    assert (report.verdict, report.findings[0].step) == (Verdict.GRADIENT, 9)
+
+
+def test_a_model_that_reads_values_is_run_op_by_op(tmp_path: Path, by_parts: list[int]) -> None:
+    def branches(p: Any, batch: Any) -> Any:
+        loss = loss_fn(p, batch)
+        return loss * 2.0 if loss.item() > 1.0 else loss
+
+    path = train(tmp_path / "t", loss_fn=branches, mode="eager")
+    assert replay(path, loss_fn=branches, batches=BATCHES).ok
+    assert by_parts == [*range(12)]
+
+
+def test_a_loss_function_with_a_state_of_its_own_is_run_op_by_op_alone(tmp_path: Path) -> None:
+    class Growing:
+        def __init__(self) -> None:
+            self.factor = 1.0
+
+        def __call__(self, p: Any, batch: Any) -> Any:
+            self.factor *= 1.5
+            return loss_fn(p, batch) * self.factor
+
+    path = train(tmp_path / "t", loss_fn=Growing(), mode="eager")
+    assert replay(path, loss_fn=Growing(), batches=BATCHES, mode="eager").ok
+    assert replay(path, loss_fn=Growing(), batches=BATCHES).verdict is Verdict.GRADIENT
+
+
+def test_another_mode_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"^replay: mode: expected 'replay' or 'eager', got 'fast'$"):
+        replay(tmp_path / "t", mode="fast")  # type: ignore[arg-type]
+
+
+def test_a_run_that_goes_on_from_another(tmp_path: Path, by_parts: list[int]) -> None:
+    """Whose count of steps does not begin at 0, nor its rates."""
+    path = train(tmp_path / "t", **OPTIONS["rates"])
+    at(path, 4, loss_fn, BATCHES).continue_with(OPTIONS["rates"]["optimizer"], steps=5, trace=tmp_path / "c")
+    assert replay(tmp_path / "c", loss_fn=loss_fn, batches=BATCHES[4:]).ok
+    assert by_parts == []

@@ -52,11 +52,11 @@ def replay(args: argparse.Namespace) -> Answer:
         from . import v2
 
         options = {"model": args.model, "rules": args.rule, "seed": args.seed, "numerics": args.numerics}
-        options |= {"expect_root": args.expect_root, "expected": _expected(args)}
+        options |= {"expect_root": args.expect_root, "expected": _expected(args), "mode": args.mode or "replay"}
         return v2.replay(path, step=args.step, ulp_tol=args.ulp_tol, **options)
     _require_nothing_expected(args)
     _require_step(args)
-    for option in ("model", "rule", "numerics"):
+    for option in ("model", "mode", "rule", "numerics"):
         if getattr(args, option) not in (None, []):
             args.parser.error(f"argument --{option}: {path} is of version 1, whose {option} is fixed")
     from . import v1

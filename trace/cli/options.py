@@ -137,6 +137,8 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
     _add_ulp_tol(parser)
     model = "execute the gradients again, too: what returns (loss_fn, batches) when it is called"
     parser.add_argument("--model", metavar="MODULE:FUNCTION", help=model)
+    mode = "how the model is executed: as captured steps (replay, default), or all of it op by op"
+    parser.add_argument("--mode", choices=("replay", "eager"), help=mode)
     parser.add_argument("--rule", metavar="MODULE:NAME", action="append", default=[], help=_RULE)
     seed = "the seed that the run is known to have; default: the one that the trace names"
     parser.add_argument("--seed", type=integer(0, _UINT64), metavar="UINT64", help=seed)

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ..comparing.compare import compare as compare_traces
 from ..comparing.result import Comparison
@@ -36,6 +36,7 @@ def replay(
     step: int | None = None,
     ulp_tol: int = 0,
     model: str | None = None,
+    mode: Literal["replay", "eager"] = "replay",
     rules: Sequence[str] = (),
     seed: int | None = None,
     numerics: int | None = None,
@@ -55,7 +56,7 @@ def replay(
     known = partial(known, steps=expected.steps, expect_start=expected.start, expect_rules=expected.rules)
     try:
         with current_folder():  # where the model may import more
-            report = known(path, loss_fn=loss_fn, batches=batches, ulp_tol=ulp_tol, rules=classes)
+            report = known(path, loss_fn=loss_fn, batches=batches, ulp_tol=ulp_tol, mode=mode, rules=classes)
     except ValueError as error:
         raise UsageError(str(error)) from None
     return _replayed(report, step) if report.ok and step is not None else _reported(report, {"step": None})

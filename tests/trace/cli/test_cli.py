@@ -66,6 +66,7 @@ def shell(*arguments, **options):
         ("inspect trace.dgrr --trace trace.dgrr", "argument --trace: the trace is named already, 'trace.dgrr'"),
         ("validate", "the following arguments are required: PATH"),
         ("replay --step 0 --model m:f", "argument --model: trace.dgrr is of version 1, whose model is fixed"),
+        ("replay --step 0 --mode eager", "argument --mode: trace.dgrr is of version 1, whose mode is fixed"),
         ("inspect --step 0 --model m:f", "unrecognized arguments: --model"),
     ],
 )

@@ -232,3 +232,34 @@ def test_inspect_shows_the_ops_of_a_step(capsys: pytest.CaptureFixture[str]) -> 
     digest = "[0-9a-f]{32}"
     assert re.fullmatch(rf"op #1 leaf '0.weight' float32 \(32, 64\): {digest}, gradient {digest}", lines[1])
     assert re.fullmatch(rf"op #4 relu float32 \(64, 32\) in layer 1: {digest}, gradient {digest}", lines[4])
+
+
+COUNTING = """
+import itertools
+import numpy as np
+from dgrr.runtime import SGD, Trainer
+
+BATCHES = [np.full(3, float(i)) for i in range(4)]
+
+
+def run():
+    calls = itertools.count(1)
+    return lambda p, x: (p["w"] * x).sum() * float(next(calls)), BATCHES
+
+
+def train(path):
+    loss_fn, batches = run()
+    Trainer(loss_fn, {"w": np.ones(3)}, SGD(0.1), trace=path, mode="eager").fit(batches, progress=False)
+"""
+
+
+def test_a_model_with_a_state_of_its_own_is_replayed_op_by_op(dgrr: Callable[..., Said], tmp_path: Path) -> None:
+    (tmp_path / "counting_model.py").write_text(COUNTING)
+    sys.path.insert(0, str(tmp_path))
+    try:
+        importlib.import_module("counting_model").train("counting.dgrr")
+        assert dgrr("replay counting.dgrr --model counting_model:run --mode eager")[0] == 0
+        assert dgrr("replay counting.dgrr --model counting_model:run")[0] == 5
+    finally:
+        sys.path.remove(str(tmp_path))
+        sys.modules.pop("counting_model", None)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...tape.numerics.engine import machine
 from ...tape.numerics.engine.threads import THREADS
-from ...tape.ops.linear.kernels_product import Product
+from ...tape.ops.linear.kernels.product import Product
 from ...tape.record.op import OPS
 from ...tape.values.tables import Table, Tabled
 from ...tape.values.tensor import AnyTensor

@@ -3,7 +3,7 @@
 from ..numerics.cuda.written import Form, written
 from .attention import cuda as attention
 from .conv import cuda as conv
-from .linear import cuda_products as linear
+from .linear.cuda import products as linear
 from .norm import cuda as norm
 from .reduce import cuda as reduce
 

@@ -23,7 +23,7 @@ from dgrr.runtime.cuda.bind import Call, Told
 from dgrr.runtime.cuda.driver import Gpu, Node, gpu
 from dgrr.tape.numerics.cuda import nvrtc
 from dgrr.tape.ops import cuda_forms
-from dgrr.tape.ops.linear.kernels_product import Product
+from dgrr.tape.ops.linear.kernels.product import Product
 
 Step = Callable[[Batch], float]
 

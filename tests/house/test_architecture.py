@@ -29,7 +29,7 @@ LATE_IMPORTS = {
 REACHES_UP = ROOT / "trace" / "v2" / "read" / "reader.py"
 """Where methods of what is read import what stands above it: `Trace.at`, and tables and files of other libraries."""
 
-NUMBA = re.compile(r"tape/numerics/|tape/ops/\w+/(kernels|tile)|runtime/optim/(kernels|laws/known)\.py|trace/v1/")
+NUMBA = re.compile(r"tape/numerics/|tape/ops/\w+/kernels(/|\.py)|runtime/optim/(kernels|laws/known)\.py|trace/v1/")
 """Where numba may be imported."""
 
 INTERNALS = ("tape/numerics/engine/numba_internals.py", "tape/numerics/interrupts.py")

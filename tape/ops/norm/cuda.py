@@ -7,7 +7,7 @@ import numpy as np
 from ...numerics.cuda.columns import column_launches
 from ...numerics.cuda.rows import row_launches
 from ...numerics.cuda.written import Form, Launch, Words, written
-from . import kernels as at
+from .kernels import rows as at
 
 SOURCE = "tape/ops/norm/norms.cu"
 COLUMNS = "tape/ops/norm/norm_columns.cu"

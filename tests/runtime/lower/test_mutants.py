@@ -26,7 +26,7 @@ from dgrr.runtime.lower.lower import Lowering
 from dgrr.runtime.lower.program import Program, StoragePlace
 from dgrr.runtime.step.update import Recipe
 from dgrr.tape import ops
-from dgrr.tape.ops.reduce import kernels_softmax
+from dgrr.tape.ops.reduce.kernels import softmax as kernels_softmax
 
 from .models import history
 

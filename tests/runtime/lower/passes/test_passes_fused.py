@@ -11,7 +11,7 @@ from dgrr.runtime import SGD, CapturedStep
 from dgrr.runtime.step.update import Recipe
 from dgrr.tape import ops
 from dgrr.tape.numerics.engine.chain import Chain
-from dgrr.tape.ops.linear.kernels_product import Product
+from dgrr.tape.ops.linear.kernels.product import Product
 from dgrr.tape.var.op_table import OPS
 
 from .programs import BATCH, PARAMS, Loss, kernels, normal, programs

@@ -14,12 +14,12 @@ import pytest
 
 from dgrr.tape.numerics.engine.kernel import Kernel
 from dgrr.tape.numerics.engine.launch import Words
-from dgrr.tape.ops.conv import reference_dense
 from dgrr.tape.ops.conv.kernels import plan as kernels_plan
 from dgrr.tape.ops.conv.kernels.forward import convolve, interleave, pack_weights
 from dgrr.tape.ops.conv.kernels.plan import Plan, PlanAxis, adjoint, forward
 from dgrr.tape.ops.conv.kernels.weight_grad import convolve_weights
 from dgrr.tape.ops.conv.kernels.words import Workspace, interleave_words, weight_words, words
+from dgrr.tape.ops.conv.reference import dense as reference_dense
 
 Array = npt.NDArray[Any]
 Sizes = tuple[int, ...]

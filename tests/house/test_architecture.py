@@ -74,10 +74,34 @@ def _imports(path: Path) -> Iterator[tuple[str, ast.AST]]:
             module = ".".join([*base, *([node.module] if node.module else [])])
             yield module, node
             yield from ((f"{module}.{alias.name}", node) for alias in node.names)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "import_module" and path != REACHES_UP:
-            named = re.match(r"f?'(\.+)([\w.]*)", ast.unparse(node.args[0]))
-            if named:
-                yield ".".join([*package[: len(package) - len(named[1]) + 1], named[2]]).rstrip("."), node
+        elif isinstance(node, ast.Call) and path != REACHES_UP and (module := by_import_module(node, package)):
+            yield module, node
+
+
+def by_import_module(node: ast.Call, package: Sequence[str]) -> str:
+    """What a call imports, as far as its text tells: by `import_module`, under whatever name; none if it does not."""
+    function = ast.unparse(node.func).split(".")[-1]
+    said = re.match(r"f?'(\.*)([\w.]*)", ast.unparse(node.args[0])) if function == "import_module" else None
+    if said is None:
+        return ""
+    dots = len(said[1])
+    return ".".join([*(package[: len(package) - dots + 1] if dots else []), said[2]]).rstrip(".")
+
+
+@pytest.mark.parametrize(
+    ("call", "module"),
+    [
+        ("import_module('..nn', __package__)", "dgrr.tape.nn"),
+        ("importlib.import_module('..nn', __package__)", "dgrr.tape.nn"),
+        ("importlib.import_module('.along', package=__package__).rows", "dgrr.tape.ops.along"),
+        ("importlib.import_module('dgrr.trace')", "dgrr.trace"),
+        ("importlib.import_module(f'.{family}', __package__)", "dgrr.tape.ops"),
+        ("importlib.reload('..nn')", ""),
+    ],
+)
+def test_imports_by_a_call_are_seen(call: str, module: str) -> None:
+    calls = [node for node in ast.walk(ast.parse(call)) if isinstance(node, ast.Call)]
+    assert [by_import_module(node, ["dgrr", "tape", "ops"]) for node in calls] == [module]
 
 
 NOT_ROOMS = {"__init__", "__main__"}

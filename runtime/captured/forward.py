@@ -15,7 +15,7 @@ from .buffers import InputBuffers, bound_to
 from .held import hold, hold_alike
 from .kept import PLAN_BYTES, KeptPlans
 from .plans import refused
-from .purity import Looks, require_equal
+from .purity import PurityLooks, require_equal
 from .reads import Reads
 
 
@@ -86,7 +86,7 @@ class _Table(InputBuffers):
         compared = hold(recording, again, (), here=True)
         self._graph, constants = forward_graph(recording)
         require_equal("the function", self._graph, forward_graph(again)[0], again, "the second time")
-        self.looks = Looks(reads, compared, self._look)
+        self.looks = PurityLooks(reads, compared, self._look)
         self._bound: Bound = bound_to(compile_graph(self._graph, constants), recording, self.inputs, constants, arrays)
         outputs = self._bound.plan.program.graph.outputs
         self.result = map_batch(lambda where, id: self._view(outputs[where]), recording.result, "result")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.arrays import Array, Arrays
-from ...screen.panels import Described
+from ...screen.panels import ShownAsPanel
 from ...screen.showing import counted, size
 from ...tape import DgrrError
 from ...tape.values.by_name import require_flat
@@ -44,7 +44,7 @@ class LastStep(NamedTuple):
     scale: float | None
 
 
-class TrainingStep(Unique, Described):
+class TrainingStep(Unique, ShownAsPanel):
     """A loss function with parameters, optimizer state and a state of the model of its own.
 
     Raises DomainError for a state of the model that ``loss_fn`` has no argument for, or patterns of the recipe that do

@@ -14,7 +14,7 @@ from .explain import explain
 from .summary import overview, summary
 
 
-class Looking(Nodes, ABC):
+class Inspection(Nodes, ABC):
     """What a tape says of itself; none of it changes the tape."""
 
     _kinds: dict[str, str]

@@ -24,7 +24,7 @@ from ...runtime.step.update import OnNonfinite, Recipe
 from ...runtime.training.recorder_protocol import Digest, RunStart, TraceOptions
 from ...runtime.training.step_runner import StepMode, StepRunner
 from ...screen.curves import sparkline
-from ...screen.panels import Described
+from ...screen.panels import ShownAsPanel
 from ...screen.showing import counted
 from ..v2.format.digest import Algorithm, Batch
 from ..v2.read.reader import StepView, Trace
@@ -37,7 +37,7 @@ Path = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Continuation(Described):
+class Continuation(ShownAsPanel):
     """A run that went on from a past step: what it computed, and where it was recorded."""
 
     trace: str | None

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ....numerics.cuda.tiles import BLOCK, K_FAST, VECTOR_BYTES, X_FAST, X_VECTOR
-from ....numerics.cuda.written import REALS, SCRATCH, Form, Launch, Triple, Words, blocks_of, written
+from ....numerics.cuda.written import REALS, SCRATCH, CudaForm, Launch, Triple, Words, blocks_of, written
 from ..kernels import product as at
 from .choice import ChosenTile, chosen
 
@@ -76,4 +76,4 @@ def scratch(dtype: np.dtype[Any], words: Words) -> int:
     return n * k * dtype.itemsize if transposed else 0
 
 
-written["gemm"] = Form(launches, scratch)
+written["gemm"] = CudaForm(launches, scratch)

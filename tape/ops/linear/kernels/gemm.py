@@ -48,7 +48,7 @@ from .product import (
     N,
     matrix,
 )  # fmt: skip
-from .tile import MIDDLE, NARROW, SHORT, TALL, Call, compute_tile, rows_of
+from .tile import MIDDLE, NARROW, SHORT, TALL, TileCall, compute_tile, rows_of
 
 ROWS_TOGETHER = 4
 """Rows that shares do not split."""
@@ -73,7 +73,7 @@ def _panel(table, call, rows):
         left = rows - i
         out = call.out + i * call.out_row
         mask = _advanced(call.mask, i * call.out_row)
-        here = Call(
+        here = TileCall(
             call.a + i * call.a_row, call.a_row, call.a_column, call.b, call.b_row, call.depth, out, call.out_row,
             left, call.columns, call.adds, call.bias, call.relu, mask,
         )  # fmt: skip
@@ -106,7 +106,7 @@ def _block(table, ints, a, b, out, bias, mask, first, rows, left, right, panel, 
         if rows > FEW_ROWS or b_column != size or columns < width:
             pack_panel(table, source, b_row, b_column, depth, columns, panel)
             source, source_row = panel, PANEL_VECTORS * vector_size()
-        call = Call(
+        call = TileCall(
             a, a_row, a_column, source, source_row, depth, out + j * size, word(ints, N) * size, rows, columns,
             int(first > 0), _advanced(bias * last, j * size), word(ints, RELU) * last, _advanced(mask * last, j * size),
         )  # fmt: skip

@@ -30,7 +30,7 @@ APART = 3
 """Rows of a per pointer in higher tiles: a CPU's addressing reaches the next and the one after by itself."""
 
 
-class Call(NamedTuple):
+class TileCall(NamedTuple):
     """The int64 arguments of a micro-kernel: addresses (0 for what is absent), strides in bytes, counts, flags."""
 
     a: Value
@@ -60,7 +60,7 @@ class _ProductTile:
     """The writer of one micro-kernel."""
 
     builder: Builder
-    call: Call
+    call: TileCall
     kind: Value
     height: int
     vectors: int
@@ -158,27 +158,27 @@ class _ProductTile:
 
 
 def micro_kernel(module: Value, element: Value, tile: int) -> Value:
-    """The function that computes a tile; its arguments are those of `Call`."""
+    """The function that computes a tile; its arguments are those of `TileCall`."""
     height, vectors = shape(tile)
     kind = simd.vector_type(element)
 
     def write(builder: Builder, *arguments: Value) -> None:
-        _ProductTile(builder, Call(*arguments), kind, height, vectors).write()
+        _ProductTile(builder, TileCall(*arguments), kind, height, vectors).write()
 
     name = f"dgrr.tile.{emit.name_of(element)}.{height}x{vectors}"
-    return simd.internal(module, name, len(Call._fields), write)
+    return simd.internal(module, name, len(TileCall._fields), write)
 
 
 @intrinsic(prefer_literal=True)
 def compute_tile(context, table, tile, call):
-    """Compute one tile (a constant) of elements of the table's type; ``call`` is a `Call`."""
+    """Compute one tile (a constant) of elements of the table's type; ``call`` is a `TileCall`."""
     if not isinstance(tile, types.IntegerLiteral):
         return None
 
     def generate(context, builder, signature, args):
         element = context.get_data_type(table.dtype)
         function = micro_kernel(builder.module, element, tile.literal_value)
-        builder.call(function, [builder.extract_value(args[2], i) for i in range(len(Call._fields))])
+        builder.call(function, [builder.extract_value(args[2], i) for i in range(len(TileCall._fields))])
         return context.get_dummy_value()
 
     return types.none(table, tile, call), generate

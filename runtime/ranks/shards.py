@@ -10,7 +10,7 @@ from ...base.arrays import Array
 from ...tape.values.spec import Spec
 from ..optim.groups import Groups
 from ..step.memory import ALIGNMENT, aligned
-from ..step.update import Recipe
+from ..step.recipe import Recipe
 
 
 class Piece(NamedTuple):

@@ -21,8 +21,8 @@ from ..optim.groups import Optimizer
 from .batch import batch_arrays
 from .loss_call import LossFn, RunPoint, require_use
 from .memory import packed
+from .recipe import Recipe
 from .state_digest import state_digest
-from .update import Recipe
 
 StateDict = dict[str, dict[str, Array]]
 

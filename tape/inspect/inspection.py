@@ -5,8 +5,8 @@ from typing import Any
 
 from ..errors import GradientError, TapeError
 from ..graph.backward import DenseGrads
+from ..graph.nodes import Nodes
 from ..graph.nonfinite import NonFiniteReport, first_value
-from ..graph.store import Nodes
 from ..values.tables import Table
 from ..var.var import AnyVar
 from .dot import dot

@@ -17,10 +17,10 @@ from ...runtime.optim.averages import HYPERPARAMETER as DECAY
 from ...runtime.optim.groups import Groups, Optimizer
 from ...runtime.step.completed import completed
 from ...runtime.step.evaluate import NonFiniteError
+from ...runtime.step.recipe import OnNonfinite, Recipe
 from ...runtime.step.state_digest import state_digest
 from ...runtime.step.training_step import StateDict
 from ...runtime.step.tree import Order
-from ...runtime.step.update import OnNonfinite, Recipe
 from ...runtime.training.recorder_protocol import Digest, RunStart, TraceOptions
 from ...runtime.training.step_runner import StepMode, StepRunner
 from ...screen.curves import sparkline

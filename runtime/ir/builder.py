@@ -19,7 +19,7 @@ from ..optim.laws.ops_law import OpsLaw
 from ..optim.laws.pointwise import CONSTANTS
 from ..optim.rates.schedules import Schedule
 from ..optim.state_ops import FLOAT64, STATE_OPS
-from ..step.update import Recipe
+from ..step.recipe import Recipe
 from .attributes import canonical
 from .graph import IRGraph, IRNode, Role, Value
 

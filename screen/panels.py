@@ -15,7 +15,7 @@ _LEFT, _RIGHT = "text-align:left;vertical-align:top", "text-align:right;vertical
 _PRE = "margin:0.3em 0;line-height:1.25;white-space:pre;overflow-x:auto"
 
 
-class Described(ABC):
+class ShownAsPanel(ABC):
     """What shows itself by a title and some facts: printed, in a line where it is one of several, and in a notebook."""
 
     __slots__ = ()

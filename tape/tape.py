@@ -12,7 +12,7 @@ from .graph.backward import DenseGrads, Live, cotangent, seed_of, sweep, zeros
 from .graph.hooks import Hook, HookHandle, Hooks
 from .graph.node import Node
 from .graph.nonfinite import require_finite_value
-from .inspect.inspection import Looking
+from .inspect.inspection import Inspection
 from .location import CodePosition, caller
 from .record.kinds import Kind, shown
 from .record.op import Op
@@ -31,7 +31,7 @@ Seed = npt.ArrayLike | AnyTensor | AnyVar | None
 Check = Literal["finite"] | None
 
 
-class Tape(Looking, Generic[D]):
+class Tape(Inspection, Generic[D]):
     """A grow-only list of nodes: the id of a node is its index, and parents come before children.
 
     ``Tape()`` takes arrays of any element type; ``Tape(f32)`` and ``Tape(f64)`` take floats of that one only.

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..step.batch import map_batch
-from .forward import CapturedForward
+from .captured_forward import CapturedForward
 from .kept import PLAN_BYTES
 
 

@@ -14,8 +14,8 @@ from ..lower.program import Program
 from ..optim.groups import Optimizer
 from ..optim.patterns import Pattern
 from ..step.loss_call import LossFn
+from ..step.recipe import Recipe
 from ..step.tree import Order
-from ..step.update import Recipe
 from .kept import PLAN_BYTES
 from .profile import Profile, profile
 from .replayed_step import Device, OnShapeChange, ReplayedStep

@@ -31,7 +31,7 @@ from ..step.memory import line_aligned
 from ..step.training_step import TrainingStep
 from .buffers import InputBuffers, bound_to, outside_of
 from .held import hold, hold_alike
-from .purity import ArraysChanged, Looks, require_equal
+from .purity import ArraysChanged, PurityLooks, require_equal
 from .reads import Reads
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Plans(InputBuffers):
         again = self._record()
         arrays = hold(self.recording, again, _arrays(step), here=mirror is None)
         self._require_same(again, "the second time", arrays=True)
-        self.looks = Looks(reads, arrays, self._look)
+        self.looks = PurityLooks(reads, arrays, self._look)
         self._arenas = 0
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...tape.numerics.engine import machine
 from ...tape.numerics.engine.threads import THREADS
-from ...tape.ops.linear.kernels_product import Product
+from ...tape.ops.linear.kernels.product import Product
 from ...tape.record.op import OPS
 from ...tape.values.tables import Table, Tabled
 from ...tape.values.tensor import AnyTensor
@@ -22,7 +22,7 @@ REPEATS = 21
 
 
 @dataclass(frozen=True)
-class Call:
+class KernelCall:
     """One kernel call of a step: its node, median time in seconds, bytes touched, arithmetic operations."""
 
     kernel: str
@@ -37,7 +37,7 @@ class Call:
 class Profile(Tabled):
     """The calls of one step, in order."""
 
-    calls: tuple[Call, ...]
+    calls: tuple[KernelCall, ...]
     peak: float
     """Arithmetic operations per second of a product in cache on this machine."""
     bandwidth: float
@@ -50,7 +50,7 @@ class Profile(Tabled):
 
     def table(self) -> Table:
         """One row per kernel, the slowest first; the roofline is what peak and bandwidth allow."""
-        kernels: dict[str, list[Call]] = {}
+        kernels: dict[str, list[KernelCall]] = {}
         for call in self.calls:
             kernels.setdefault(call.kernel, []).append(call)
         rows = [self._row(kernel, calls) for kernel, calls in kernels.items()]
@@ -58,7 +58,7 @@ class Profile(Tabled):
         title = f"profile of one step: {self.seconds * 1e6:.1f} us in {len(self.calls)} calls"
         return Table(title, columns, sorted(rows, key=lambda row: -float(row["us"])))
 
-    def _row(self, kernel: str, calls: list[Call]) -> dict[str, Any]:
+    def _row(self, kernel: str, calls: list[KernelCall]) -> dict[str, Any]:
         seconds = sum(call.seconds for call in calls)
         least = sum(max(call.flops / self.peak, call.nbytes / self.bandwidth) for call in calls)
         return {
@@ -82,7 +82,7 @@ def profile(bound: Bound) -> Profile:
             for i, found in enumerate(times):
                 found.append(max(_timed(bound, i, 1, control) - empty, 1e-9))
     calls = [
-        Call(op.kernel.name, op.source, median(found), _nbytes(bound, op), _flops(op), parts)
+        KernelCall(op.kernel.name, op.source, median(found), _nbytes(bound, op), _flops(op), parts)
         for op, found, parts in zip(program.ops, times, plan.parts, strict=True)
     ]
     return Profile(tuple(calls), *_machine())

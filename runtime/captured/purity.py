@@ -30,7 +30,7 @@ class ArraysChanged(Exception):  # noqa: N818
     """What was captured took other arrays than the function would take now, and is the same otherwise."""
 
 
-class Looks:
+class PurityLooks:
     """Counts runs, and has a captured function recorded again where it may do another thing now.
 
     That is before a run for which something that it reads has changed, and before the runs 2, 4, 8, …, whatever is

@@ -18,8 +18,8 @@ from ..step.batch import BatchSignature, batch_arrays, batch_signature
 from ..step.eager import eager_gradients
 from ..step.evaluate import NonFiniteError
 from ..step.loss_call import LossFn
+from ..step.recipe import Recipe
 from ..step.training_step import StateDict, TrainingStep
-from ..step.update import Recipe
 from .kept import AT_ONCE, PLAN_BYTES, KeptPlans
 from .plans import Executable, Kind, Plans, refused
 

@@ -21,7 +21,7 @@ from ..lower.bind import BoundPlan, Fault, bytes_of
 from ..lower.plan import BindingPlan, operand_strides
 from ..lower.program import LoweredOp, Program
 from ..step.memory import line_aligned, owned_block
-from .driver import Clear, Copy, Node
+from .driver import Clear, Copy, KernelNode
 from .mirror import Mirror
 from .order import MARK, READ, WRITE, Touch, waits
 from .transfers import Inputs, RunAnswer
@@ -134,20 +134,20 @@ class CudaBound(BoundPlan):
             found[root] = self._inputs.address(root) or self._mirror.address(array)
         return found | {root: self._arena.address + block.offset for root, block in self.plan.slots.items()}
 
-    def _nodes(self) -> list[Node | Copy | Clear]:
+    def _nodes(self) -> list[KernelNode | Copy | Clear]:
         """Inputs in, every op, the answer out."""
         program = self.plan.program
         launches = [launch for i, op in enumerate(program.ops) for launch in self._launches(i, op)]
         inputs, answers = self._inputs.copies(), self._answer.copies()
         touches = [*(t for _, t in inputs), *(t for _, t in launches), *(t for _, t in answers)]
-        nodes: list[Node | Copy | Clear] = [
+        nodes: list[KernelNode | Copy | Clear] = [
             *(n for n, _ in inputs),
             *(n for n, _ in launches),
             *(n for n, _ in answers),
         ]
         return [node._replace(after=after) for node, after in zip(nodes, waits(touches), strict=True)]
 
-    def _launches(self, i: int, op: LoweredOp) -> Iterator[tuple[Node | Clear, list[Touch]]]:
+    def _launches(self, i: int, op: LoweredOp) -> Iterator[tuple[KernelNode | Clear, list[Touch]]]:
         """What one op is on the GPU: the launches of its written form, one after the other, or its translation."""
         program, chain = self.plan.program, op.words if isinstance(op.words, Chain) else None
         table = [self._where[program.root(v)] + program.layout(v).offset for v in op.table]
@@ -173,24 +173,24 @@ class CudaBound(BoundPlan):
 
     def _written(
         self, i: int, op: LoweredOp, launch: Launch, places: Sequence[int], scratch: Touch
-    ) -> tuple[Node, list[Touch]]:
+    ) -> tuple[KernelNode, list[Touch]]:
         code = nvrtc.compiled(launch.source, launch.defines, self._gpu.arch)
-        call, report = Call(), Told(self._answer.device, i)
+        call, report = CallArguments(), Told(self._answer.device, i)
         call.pointers[: len(launch.pointers)] = [places[k] for k in launch.pointers]
         call.words[: len(launch.words)] = list(launch.words)
         function = self._gpu.function(code, launch.entry, launch.shared)
-        node = Node(function, launch.grid, launch.block, launch.shared, [call, report], ())
+        node = KernelNode(function, launch.grid, launch.block, launch.shared, [call, report], ())
         return node, [*self._touches(op, guarded=self._guarded(op)), scratch]
 
     def _translated(
         self, i: int, op: LoweredOp, wanted: Wanted, places: tuple[int, int], parts: int
-    ) -> tuple[Node, list[Touch]]:
+    ) -> tuple[KernelNode, list[Touch]]:
         (code,) = ptx_of([wanted])
         threads = min(MOST, max(FEWEST, -(-parts // PROCESSORS // FEWEST) * FEWEST))
         guarded = self._guarded(op)
         numbers = [ctypes.c_uint64(n) for n in (*places, parts, i, self._answer.device, int(guarded))]
         function = self._gpu.function(code.encode(), NAME)
-        node = Node(function, (-(-parts // threads), 1, 1), (threads, 1, 1), 0, numbers, ())
+        node = KernelNode(function, (-(-parts // threads), 1, 1), (threads, 1, 1), 0, numbers, ())
         return node, self._touches(op, guarded=guarded)
 
     def _words(self, op: LoweredOp) -> list[int]:
@@ -234,7 +234,7 @@ class CudaBound(BoundPlan):
         return Touch(begin, begin + max(1, self.plan.program.layout(root).nbytes), way)
 
 
-class Call(ctypes.Structure):
+class CallArguments(ctypes.Structure):
     """What a written kernel is given: addresses and numbers."""
 
     _fields_ = (("pointers", ctypes.c_uint64 * 8), ("words", ctypes.c_int64 * 24))

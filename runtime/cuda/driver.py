@@ -21,7 +21,7 @@ class CudaError(DgrrError, RuntimeError):
     """No GPU, no driver, or one that failed."""
 
 
-class Node(NamedTuple):
+class KernelNode(NamedTuple):
     """A kernel's launch in a graph: its arguments as values of ctypes; ``after`` are the nodes that it waits for."""
 
     function: Any
@@ -130,7 +130,7 @@ class Gpu:
 
     # ------------------------------------------------------------------ graphs
 
-    def graph(self, nodes: Sequence[Node | Copy | Clear]) -> Any:
+    def graph(self, nodes: Sequence[KernelNode | Copy | Clear]) -> Any:
         """An executable graph."""
         graph, made = self._do("cuGraphCreate", 0), list[Any]()
         for node in nodes:
@@ -143,7 +143,7 @@ class Gpu:
                 made.append(self._add_kernel(graph, after, node))
         return self._do("cuGraphInstantiate", graph, 0)
 
-    def _add_kernel(self, graph: Any, after: list[Any], node: Node) -> Any:
+    def _add_kernel(self, graph: Any, after: list[Any], node: KernelNode) -> Any:
         parameters = self._cu.CUDA_KERNEL_NODE_PARAMS()
         parameters.func, parameters.sharedMemBytes = node.function, node.shared
         parameters.gridDimX, parameters.gridDimY, parameters.gridDimZ = node.grid

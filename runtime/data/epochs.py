@@ -54,9 +54,9 @@ class Epochs(ABC, Generic[B]):
         """The same batches, up to ``n`` of them made ahead by a thread; see `Prefetch`."""
         return Prefetch(self, n)
 
-    def share(self, together: int, own: Container[int], *, rest: bool = False) -> "Share[B]":
+    def share(self, together: int, own: Container[int], *, rest: bool = False) -> "RankEpochs[B]":
         """Of every ``together`` batches in turn those at the places ``own``: what one of several ranks reads."""
-        return Share(self, together, own, rest=rest)
+        return RankEpochs(self, together, own, rest=rest)
 
     def digest(self) -> str:
         """By what processes see whether they have the same batches: here, where no more is known, the class."""
@@ -67,7 +67,7 @@ class Epochs(ABC, Generic[B]):
         return (batch for number, batch in enumerate(self.epoch(k)) if wanted(number))
 
 
-class Share(Epochs[B]):
+class RankEpochs(Epochs[B]):
     """The part of batches that one rank reads, epoch after epoch: of every so many in turn those at its places.
 
     Epochs are counted where the batches are: what is iterated here is iterated there.

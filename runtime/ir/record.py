@@ -22,8 +22,8 @@ from ...tape.values.spec import Spec
 from ..step.accumulate import Accumulation
 from ..step.batch import map_batch
 from ..step.loss_call import LossFn, call_loss
-from ..step.update import Recipe
-from .build import Builder
+from ..step.recipe import Recipe
+from .builder import Builder
 from .graph import IRGraph, Role, Value, gradient_name
 from .passes import add_early
 from .step_tape import ForwardPass, listed

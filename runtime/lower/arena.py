@@ -12,7 +12,7 @@ from ..step.memory import aligned
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ArenaBlock:
     """A piece of the arena: ``owner`` lives in it from op ``first`` to op ``last``, both included."""
 
     owner: int
@@ -65,23 +65,23 @@ class _Free:
         del self._begins[offset], self._ends[offset + size]
 
 
-def place(lives: Iterable[tuple[int, int, int, int]]) -> tuple[list[Block], int]:
+def place(lives: Iterable[tuple[int, int, int, int]]) -> tuple[list[ArenaBlock], int]:
     """Blocks for ``(owner, bytes, first, last)`` given in the order of ``first``, and the bytes of the arena."""
-    free, blocks = _Free(), list[Block]()
-    ending: dict[int, list[Block]] = {}
+    free, blocks = _Free(), list[ArenaBlock]()
+    ending: dict[int, list[ArenaBlock]] = {}
     clock = -1
     for owner, nbytes, first, last in lives:
         while clock < first - 1:
             clock += 1
             for block in ending.pop(clock, ()):
                 free.give(block.offset, block.nbytes)
-        block = Block(owner, free.take(aligned(nbytes)), aligned(nbytes), first, last)
+        block = ArenaBlock(owner, free.take(aligned(nbytes)), aligned(nbytes), first, last)
         blocks.append(block)
         ending.setdefault(last, []).append(block)
     return blocks, free.top
 
 
-def overlaps(blocks: Iterable[Block]) -> list[tuple[Block, Block]]:
+def overlaps(blocks: Iterable[ArenaBlock]) -> list[tuple[ArenaBlock, ArenaBlock]]:
     """Pairs of blocks that are alive at one op and share a byte: none, in a right plan.
 
     Written without regard to how blocks were placed: a sweep over the ops that keeps the living sorted by
@@ -90,7 +90,7 @@ def overlaps(blocks: Iterable[Block]) -> list[tuple[Block, Block]]:
     every = list(blocks)
     events = sorted([(b.first, 1, i) for i, b in enumerate(every)] + [(b.last + 1, 0, i) for i, b in enumerate(every)])
     living: list[tuple[int, int]] = []
-    found: list[tuple[Block, Block]] = []
+    found: list[tuple[ArenaBlock, ArenaBlock]] = []
     for _, born, i in events:
         key = (every[i].offset, i)
         at = bisect_left(living, key)

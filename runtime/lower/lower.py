@@ -18,7 +18,7 @@ from ...tape.record.lowering import KernelStep, Slot, StridedStep, ViewStep, ord
 from ...tape.record.op import OPS
 from ..ir.graph import IRGraph, IRNode, Role
 from ..optim.state_ops import STATE_OPS
-from .layout import ArrayLayout
+from .array_layout import ArrayLayout
 from .program import LoweredOp, Program, StoragePlace
 
 COPY_ELEMENTS = {1: np.dtype(np.bool_), 4: np.dtype(np.float32), 8: np.dtype(np.float64)}

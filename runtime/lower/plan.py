@@ -8,7 +8,7 @@ from ...tape.numerics.engine.launch import Words, parts_for
 from ...tape.values.tables import Table, Tabled
 from ..ir.graph import Role
 from ..step.memory import aligned
-from .arena import Block, overlaps, place
+from .arena import ArenaBlock, overlaps, place
 from .program import LoweredOp, Program
 
 HAND_OVER = 4
@@ -24,8 +24,8 @@ class BindingPlan(Tabled):
 
     program: Program
     parts: tuple[int, ...]
-    slots: Mapping[int, Block]
-    scratch: Mapping[int, Block]
+    slots: Mapping[int, ArenaBlock]
+    scratch: Mapping[int, ArenaBlock]
     """Op → the memory it needs while it runs."""
     arena_bytes: int
 
@@ -36,11 +36,11 @@ class BindingPlan(Tabled):
         return statics + sum(block.nbytes for block in self.scratch.values())
 
     @property
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[ArenaBlock]:
         """Every block once."""
         return [*{id(block): block for block in self.slots.values()}.values(), *self.scratch.values()]
 
-    def overlaps(self) -> list[tuple[Block, Block]]:
+    def overlaps(self) -> list[tuple[ArenaBlock, ArenaBlock]]:
         """Pairs of blocks that share a byte at one op: none, in a right plan."""
         return overlaps(self.blocks)
 

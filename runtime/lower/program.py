@@ -12,7 +12,7 @@ from ...tape.numerics.engine.launch import Words
 from ...tape.record.lowering import StridedLayout
 from ...tape.values.tables import Table, Tabled
 from ..ir.graph import IRGraph, Role
-from .layout import ArrayLayout
+from .array_layout import ArrayLayout
 
 
 @dataclass(frozen=True, slots=True)

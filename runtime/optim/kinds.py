@@ -44,7 +44,7 @@ def number(owner: str, argument: str, value: Any, kind: Values) -> float:
     return float(checked(owner, argument, value, REAL, kind))
 
 
-class Figures(Described):
+class Hyperparameters(Described):
     """Base of rules and schedules: what their annotations call a float is one, also where a whole number was given."""
 
     def __post_init__(self) -> None:

@@ -14,7 +14,7 @@ from ...base.arrays import Array
 from ...tape.errors import DomainError, ShapeError
 from ...tape.numerics.basic.finite import finite
 from ...tape.numerics.engine.kernel import Kernel
-from ...tape.numerics.math.reference_sums import row_sum
+from ...tape.numerics.math.reference.sums import row_sum
 from ...tape.values.spec import Spec
 from ...tape.var.op_table import OPS
 from . import kernels

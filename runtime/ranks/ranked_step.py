@@ -19,10 +19,10 @@ from ..step.eager import Clipped, mean_metrics
 from ..step.evaluate import NonFiniteError, evaluations
 from ..step.loss_call import LossFn
 from ..step.memory import in_one_block
+from ..step.recipe import Recipe
 from ..step.state_digest import state_digest
 from ..step.training_step import LastStep, StateDict, TrainingStep, check_fits
 from ..step.tree import range_of
-from ..step.update import Recipe
 from .agreement import digests, require_agreement
 from .exchange import Exchange
 from .gathered import Arena, StateShares, TreeOfRanks, from_first, gathered

@@ -10,7 +10,7 @@ from ...base.arrays import Array
 from ...tape.values.spec import Spec
 from ..optim.groups import Groups
 from ..step.memory import ALIGNMENT, aligned
-from ..step.update import Recipe
+from ..step.recipe import Recipe
 
 
 class Piece(NamedTuple):
@@ -27,7 +27,7 @@ class Piece(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Extent:
+class ArenaArray:
     """Where an array lies in the arena, in bytes, and whether it may be cut."""
 
     name: str
@@ -82,10 +82,10 @@ class Shards:
     """
 
     def __init__(self, specs: Mapping[str, Spec], divisible: Callable[[str], bool], size: int) -> None:
-        self.extents: list[Extent] = []
+        self.extents: list[ArenaArray] = []
         end = 0
         for name, spec in specs.items():
-            self.extents.append(Extent(name, spec, end, divisible(name)))
+            self.extents.append(ArenaArray(name, spec, end, divisible(name)))
             end = self.extents[-1].stop
         self.nbytes = end
         self.bounds = [self._cut(rank * end // size // ALIGNMENT * ALIGNMENT) for rank in range(size)] + [end]
@@ -114,7 +114,7 @@ class Shards:
         return {piece.name: _view(row, low, piece, extents[piece.name]) for piece in pieces}
 
 
-def _piece(extent: Extent, low: int, high: int) -> Piece | None:
+def _piece(extent: ArenaArray, low: int, high: int) -> Piece | None:
     item = extent.spec.dtype.itemsize
     start, stop = max(low, extent.start), min(high, extent.stop)
     if start >= stop:
@@ -123,7 +123,7 @@ def _piece(extent: Extent, low: int, high: int) -> Piece | None:
     return Piece(extent.name, first, last, whole=(start, stop) == (extent.start, extent.stop))
 
 
-def _view(row: Array, low: int, piece: Piece, extent: Extent) -> Array:
+def _view(row: Array, low: int, piece: Piece, extent: ArenaArray) -> Array:
     item = extent.spec.dtype.itemsize
     first = extent.start - low
     found = row[first + piece.start * item : first + piece.stop * item].view(extent.spec.dtype)

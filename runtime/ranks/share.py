@@ -10,7 +10,7 @@ from ...tape import AnyTensor
 from ..captured.buffers import InputBuffers, bound_to
 from ..captured.held import hold
 from ..captured.plans import refused
-from ..captured.purity import Looks, require_equal
+from ..captured.purity import PurityLooks, require_equal
 from ..captured.reads import Reads
 from ..ir.record import SharedRecording, metric_name, partial_name, record_share, share_graph
 from ..lower.bind import Fault
@@ -96,7 +96,7 @@ class SharePlan(InputBuffers):
         reads = Reads(step.loss_fn)
         again = self._recorded()
         self._require_same(again, "the second time")
-        self._looks = Looks(reads, hold(recording, again, (), here=False), self.require_same)
+        self._looks = PurityLooks(reads, hold(recording, again, (), here=False), self.require_same)
 
     @property
     def nbytes(self) -> int:

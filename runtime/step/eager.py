@@ -11,9 +11,9 @@ from ..optim import clip_by_global_norm, clip_by_value
 from .accumulate import Accumulation, Means
 from .evaluate import START, Evaluation, NonFiniteError, evaluations
 from .loss_call import LossFn, RunPoint
+from .recipe import Recipe
 from .training_step import LastStep, TrainingStep
 from .tree import Order
-from .update import Recipe
 
 
 class EagerStep(TrainingStep):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import Array, Arrays
-from ...screen.panels import Described
+from ...screen.panels import ShownAsPanel
 from ...screen.showing import LIMIT, counted, more
 from ...tape import (
     AnyTensor,
@@ -26,7 +26,7 @@ START = RunPoint()
 
 
 @dataclass(frozen=True, repr=False)
-class Evaluation(Described):
+class Evaluation(ShownAsPanel):
     """One forward and backward pass."""
 
     tape: Tape[Any]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.arrays import Array, Arrays
-from ...screen.panels import Described
+from ...screen.panels import ShownAsPanel
 from ...screen.showing import counted, size
 from ...tape import DgrrError
 from ...tape.values.by_name import require_flat
@@ -21,8 +21,8 @@ from ..optim.groups import Optimizer
 from .batch import batch_arrays
 from .loss_call import LossFn, RunPoint, require_use
 from .memory import packed
+from .recipe import Recipe
 from .state_digest import state_digest
-from .update import Recipe
 
 StateDict = dict[str, dict[str, Array]]
 
@@ -44,7 +44,7 @@ class LastStep(NamedTuple):
     scale: float | None
 
 
-class TrainingStep(Unique, Described):
+class TrainingStep(Unique, ShownAsPanel):
     """A loss function with parameters, optimizer state and a state of the model of its own.
 
     Raises DomainError for a state of the model that ``loss_fn`` has no argument for, or patterns of the recipe that do

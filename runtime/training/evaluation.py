@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...tape import AnyVar, DomainError, ShapeError
-from ..captured.forward import CapturedForward
+from ..captured.captured_forward import CapturedForward
 from ..captured.kept import PLAN_BYTES
 from ..data import Dataset, Epochs
 from ..data.shares import of_groups

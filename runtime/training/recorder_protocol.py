@@ -17,7 +17,7 @@ from typing_extensions import TypeIs
 from ...base.arrays import Arrays
 from ...base.completed_step import CompletedStep
 from ...tape import NUMERICS, DgrrError, DomainError
-from ..step.update import Recipe
+from ..step.recipe import Recipe
 
 GROUP = "dgrr.recorder"
 """Entry point group."""

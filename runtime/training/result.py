@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from ...base.diagnosis import Remark, worth_a_look
 from ...screen.curves import sparkline
-from ...screen.panels import Described
+from ...screen.panels import ShownAsPanel
 from ...screen.plotting import curve
 from ...screen.showing import counted, rate
 from .history import History
@@ -18,7 +18,7 @@ _SAID = ("epoch", "step", "loss", "lr", "seconds")
 
 
 @dataclass(frozen=True, repr=False)
-class Result(Described):
+class Result(ShownAsPanel):
     """What `Trainer.fit` did; it prints, and shows itself in a notebook, with its losses as a curve."""
 
     losses: npt.NDArray[np.floating[Any]]

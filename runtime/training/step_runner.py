@@ -17,8 +17,8 @@ from ..ranks.exchange import Exchange
 from ..ranks.ranked_step import RankedStep
 from ..step.eager import EagerStep
 from ..step.loss_call import LossFn
+from ..step.recipe import Recipe
 from ..step.training_step import TrainingStep
-from ..step.update import Recipe
 
 StepMode = Literal["eager", "capture", "replay"]
 

@@ -1,7 +1,7 @@
 """What a trainer trains: parameters and states, by which rules and at which rates."""
 
 from ...base.arrays import Array
-from ...screen.panels import Described
+from ...screen.panels import ShownAsPanel
 from ...screen.showing import counted
 from ..optim.groups import Optimizer
 from ..step.training_step import TrainingStep
@@ -9,7 +9,7 @@ from .evaluator import Evaluator
 from .step_runner import StepRunner
 
 
-class TrainedArrays(Evaluator, Described):
+class TrainedArrays(Evaluator, ShownAsPanel):
     """The arrays of a `Trainer`, and what updates them."""
 
     _run: StepRunner

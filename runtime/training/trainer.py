@@ -18,9 +18,9 @@ from ..ranks.exchange import Exchange
 from ..ranks.same_run import agree_on_program, agree_on_run
 from ..step.evaluate import NonFiniteError
 from ..step.loss_call import LossFn
+from ..step.recipe import OnNonfinite, Recipe
 from ..step.state_digest import state_digest
 from ..step.tree import Order
-from ..step.update import OnNonfinite, Recipe
 from .batch_stream import Cursor, Feed
 from .callback_list import CallbackList
 from .checkpoint import Checkpoint, write_checkpoint

@@ -5,8 +5,8 @@ from typing import Any
 
 from ..errors import GradientError, TapeError
 from ..graph.backward import DenseGrads
+from ..graph.nodes import Nodes
 from ..graph.nonfinite import NonFiniteReport, first_value
-from ..graph.store import Nodes
 from ..values.tables import Table
 from ..var.var import AnyVar
 from .dot import dot
@@ -14,7 +14,7 @@ from .explain import explain
 from .summary import overview, summary
 
 
-class Looking(Nodes, ABC):
+class Inspection(Nodes, ABC):
     """What a tape says of itself; none of it changes the tape."""
 
     _kinds: dict[str, str]

@@ -17,7 +17,7 @@ from .scope import Scope
 C = TypeVar("C", bound=Callable[..., Any])
 
 
-class Constants(Mapping[str, AnyVar]):
+class TapeConstants(Mapping[str, AnyVar]):
     """Arrays by name, each put on a tape when it is asked for, once."""
 
     def __init__(self, tape: Tape[Any], arrays: Mapping[str, Array]) -> None:
@@ -52,7 +52,7 @@ def on_arrays(call: C) -> C:
             asked = p if type(p) is Scope and p.layer is self else Scope(p, "", self)
             return call(self, asked, x, *rest, **more)
         tape: Tape[Any] = x.tape if isinstance(x, Var) else Tape()
-        held = Scope(Constants(tape, p), "", self)
+        held = Scope(TapeConstants(tape, p), "", self)
         if ctx is None:
             state = {name: held[name] for name in self.states() if name in held}
             rest, more["ctx"] = (), Context(training=False, state=state)
@@ -73,7 +73,7 @@ def no_context(layer: Any, call: Callable[..., Any], given: Any) -> DTypeError:
 
 def _of_arrays(p: Any, x: Any) -> bool:
     """Whether parameters are arrays, and so the model is to be evaluated; without any, whether its input is one."""
-    if not isinstance(p, Mapping) or isinstance(p, Constants):
+    if not isinstance(p, Mapping) or isinstance(p, TapeConstants):
         return False
     first = next(iter(cast(Mapping[str, Any], p).values()), x)
     return isinstance(first, np.ndarray)

@@ -1,14 +1,14 @@
 """All kernels that are written in CUDA C++, by the names of the CPU kernels that they stand for."""
 
-from ..numerics.cuda.written import Form, written
+from ..numerics.cuda.written import CudaForm, written
 from .attention import cuda as attention
 from .conv import cuda as conv
-from .linear import cuda_products as linear
+from .linear.cuda import products as linear
 from .norm import cuda as norm
 from .reduce import cuda as reduce
 
 FAMILIES = (attention, conv, linear, norm, reduce)
 """The modules that fill `written` as they are imported."""
 
-FORMS: dict[str, Form] = written
+FORMS: dict[str, CudaForm] = written
 """The forms of `written`, once the modules that fill it are imported."""

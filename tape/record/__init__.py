@@ -10,7 +10,7 @@ elements come from those at their places is a formula and its slope: `pointwise`
 # pyright: reportUnknownVariableType=false
 from ..numerics.engine.intrinsics import real, word
 from ..numerics.engine.kernel import Kernel, kernel, share, vector, vector_as
-from ..numerics.math import reference_sums
+from ..numerics.math.reference import sums as reference_sums
 from ..numerics.simd.operations import Number, constant, fma, select, sqrt
 from ..numerics.simd.pointwise import pointwise
 from ..numerics.sizes import Sizes

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...base.arrays import Array
 from ..numerics.engine.kernel import Kernel
-from ..numerics.math.reference import reading
+from ..numerics.math.reference.functions import reading
 from ..values.dtypes import i64
 from ..var.var import Var
 from .derivative import NO_GRAD, NoGradient, RecordFunction

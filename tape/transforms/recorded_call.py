@@ -28,7 +28,7 @@ def name_of(f: Function) -> str:
     return getattr(f, "__name__", type(f).__name__)
 
 
-class Recorded:
+class RecordedCall:
     """A call on the tape of the Vars among the arguments, or ``beside`` them; on its own tape if there are none.
 
     ``args`` is what the function was given, as Vars; ``out`` and ``aux`` what it returned. The floats at

@@ -18,7 +18,7 @@ from ..record.kinds import Kind
 from ..values.pytree import Nest, leaves, mapped
 from ..values.tensor import AnyTensor
 from ..var.var import AnyVar, shape_of
-from .recorded_call import Function, Recorded, name_of
+from .recorded_call import Function, RecordedCall, name_of
 
 Argnums = int | tuple[int, ...]
 
@@ -65,7 +65,7 @@ def vjp(f: Function, *primals: Nest) -> tuple[Nest, Callable[[Nest], tuple[Nest,
     >>> pullback(np.array([1.0, 10.0]))
     (AnyTensor(array([ 3., 40.])), AnyTensor(array([ 1., 20.])))
     """
-    recorded = Recorded("vjp", f, primals, range(len(primals)))
+    recorded = RecordedCall("vjp", f, primals, range(len(primals)))
 
     def pullback(cotangent: Nest) -> tuple[Nest, ...]:
         seeds = recorded.checked("pullback", "cotangent", recorded.out, cotangent)
@@ -100,7 +100,7 @@ def hvp(f: Function, primals: Sequence[Nest], tangents: Sequence[Nest]) -> tuple
     """
 
     def gradient(*args: Nest) -> Nest:
-        recorded = Recorded("hvp", f, args, range(len(args)))
+        recorded = RecordedCall("hvp", f, args, range(len(args)))
         return recorded.pull([recorded.scalar_seed()], recorded.args)
 
     products: tuple[Nest, ...] = _jvp("hvp", gradient, primals, tangents)[1]
@@ -133,7 +133,7 @@ def _named(transform: str, f: Function, call: Function) -> Function:
 
 def _with_inputs(
     call: str, f: Function, args: tuple[Nest, ...], argnums: Argnums, has_aux: bool
-) -> tuple[Recorded, Nest]:
+) -> tuple[RecordedCall, Nest]:
     """A call of f, and its arguments at ``argnums``, which must be floats."""
     argnums = POSITIONS(f"{call}: argument 'argnums'", argnums)
     chosen = argnums if isinstance(argnums, tuple) else (argnums,)
@@ -143,7 +143,7 @@ def _with_inputs(
                 f"{call}: argument 'argnums': expected positions among {len(args)} arguments, got {number}"
             )
     positions = {number % len(args) for number in chosen}
-    recorded = Recorded(call, f, args, positions, has_aux=has_aux, only_floats=True)
+    recorded = RecordedCall(call, f, args, positions, has_aux=has_aux, only_floats=True)
     selected = tuple([recorded.args[number] for number in chosen])
     return recorded, selected if isinstance(argnums, tuple) else selected[0]
 
@@ -160,7 +160,7 @@ def _value_and_grad(
 def _jvp(call: str, f: Function, primals: Sequence[Nest], tangents: Sequence[Nest]) -> tuple[Nest, Nest]:
     _require_tuple(call, "primals", primals)
     _require_tuple(call, "tangents", tangents)
-    recorded = Recorded(call, f, tuple(primals), range(len(primals)), tangents)
+    recorded = RecordedCall(call, f, tuple(primals), range(len(primals)), tangents)
     moved = recorded.checked(call, "tangents", recorded.args, tuple(tangents))
     return recorded.values(recorded.out), recorded.push(moved)
 
@@ -174,7 +174,7 @@ def _require_tuple(call: str, argument: str, given: object) -> None:
         )
 
 
-def _rows(recorded: Recorded, out: AnyVar, inputs: Nest) -> Nest:
+def _rows(recorded: RecordedCall, out: AnyVar, inputs: Nest) -> Nest:
     """The derivatives of one result by a nest of inputs, from one backward sweep for each element."""
     if out.dtype.kind != "f":
         raise GradientError(f"{recorded.title}: expected it to return floats, got {out.dtype}, which has no gradient")

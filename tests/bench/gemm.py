@@ -64,8 +64,8 @@ def openblas(a: Array, b: Array, out: Array, threads: int) -> Callable[[], objec
 def dgrr(a: Array, b: Array, out: Array, threads: int) -> Callable[[], object]:
     from dgrr.tape import set_threads
     from dgrr.tape.numerics.engine.launch import parts_for, run
-    from dgrr.tape.ops.linear.kernels import gemm
-    from dgrr.tape.ops.linear.kernels_product import Product
+    from dgrr.tape.ops.linear.kernels.gemm import gemm
+    from dgrr.tape.ops.linear.kernels.product import Product
 
     (m, n), k = out.shape, a.shape[1]
     product, strides = Product(1, m, n, k, out.itemsize), (a.strides, b.strides)

@@ -19,11 +19,11 @@ from rich.console import Console
 from rich.table import Table
 
 from dgrr.runtime import Adam, capture
-from dgrr.runtime.cuda.bind import Call, Told
-from dgrr.runtime.cuda.driver import Gpu, Node, gpu
+from dgrr.runtime.cuda.bind import CallArguments, Told
+from dgrr.runtime.cuda.driver import Gpu, KernelNode, gpu
 from dgrr.tape.numerics.cuda import nvrtc
 from dgrr.tape.ops import cuda_forms
-from dgrr.tape.ops.linear.kernels_product import Product
+from dgrr.tape.ops.linear.kernels.product import Product
 
 Step = Callable[[Batch], float]
 
@@ -131,7 +131,7 @@ def steps(models: dict[str, Model], seconds: float) -> Iterator[tuple[str, dict[
         yield name, found
 
 
-def product_nodes(device: Gpu, n: int, kept: list[Any]) -> list[Node]:
+def product_nodes(device: Gpu, n: int, kept: list[Any]) -> list[KernelNode]:
     """One square product of ours."""
     words = tuple(int(w) for w in Product(1, n, n, n, itemsize=4).words(((4 * n, 4), (4 * n, 4))).values)
     form, dtype = cuda_forms.FORMS["gemm"], np.dtype(np.float32)
@@ -142,15 +142,15 @@ def product_nodes(device: Gpu, n: int, kept: list[Any]) -> list[Node]:
         device.upload(block.address, data)
     device.upload(report.address, np.full(1, 2**64 - 1, np.uint64))
     kept += [*memory, scratch, report]
-    nodes = list[Node]()
+    nodes = list[KernelNode]()
     for launch in form.launches(dtype, words):
-        call, told = Call(), Told(report.address, 0)
+        call, told = CallArguments(), Told(report.address, 0)
         places = [*(block.address for block in memory), 0, scratch.address]
         call.pointers[: len(launch.pointers)] = [places[k] for k in launch.pointers]
         call.words[: len(launch.words)] = list(launch.words)
         code = nvrtc.compiled(launch.source, launch.defines, device.arch)
         function = device.function(code, launch.entry, launch.shared)
-        nodes.append(Node(function, launch.grid, launch.block, launch.shared, [call, told], ()))
+        nodes.append(KernelNode(function, launch.grid, launch.block, launch.shared, [call, told], ()))
     return nodes
 
 

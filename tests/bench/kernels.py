@@ -87,7 +87,7 @@ def dgrr_names(data: Data) -> Names:
     from dgrr.tape.numerics.basic import arithmetic, copy, finite
     from dgrr.tape.numerics.simd import sums as reduce
     from dgrr.tape.ops.elementwise.kernels import basic as elementwise
-    from dgrr.tape.ops.reduce import kernels_softmax as softmax
+    from dgrr.tape.ops.reduce.kernels import softmax
 
     def layout(x: Any) -> list[int]:
         return copy.copy_words(x.shape, x.strides, x.itemsize).values.tolist()

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from dgrr.runtime import SGD, Adam, CapturedStep, EagerStep
 from dgrr.runtime.optim import Cosine, Rule, ops_rule
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import AnyTensor, AnyVar, DgrrError, ops
 from dgrr.tape.record.composed import COMPOSED
 from dgrr.tape.record.op import OPS

@@ -29,7 +29,7 @@ from dgrr.runtime.ranks import Ranks, init
 from dgrr.runtime.ranks.gathered import Arena, TreeOfRanks
 from dgrr.runtime.ranks.ranked_step import RankedStep
 from dgrr.runtime.ranks.shards import Shards, in_segments
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape.values.spec import Spec
 
 BYTES = (1 << 12, 1 << 16, 1 << 20, 1 << 22, 1 << 24)

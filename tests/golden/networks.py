@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dgrr.runtime import CapturedStep, EagerStep, capture
 from dgrr.runtime.data import digits
 from dgrr.runtime.optim import Adam
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import nn, ops
 
 Array = npt.NDArray[Any]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dgrr.tape.numerics.math import reference, reference_sums
+from dgrr.tape.numerics.math.reference import functions as reference, sums as reference_sums
 
 Array = npt.NDArray[Any]
 Params = dict[str, Array]

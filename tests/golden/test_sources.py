@@ -17,7 +17,7 @@ from dgrr.runtime.step.evaluate import evaluate
 from dgrr.runtime.step.loss_call import RunPoint
 from dgrr.runtime.step.state_digest import state_digest
 from dgrr.tape import AnyTensor
-from dgrr.tape.numerics.math import reference, reference_sums
+from dgrr.tape.numerics.math.reference import functions as reference, sums as reference_sums
 from dgrr.tape.record.op import Op
 
 pytestmark = pytest.mark.long

@@ -11,7 +11,7 @@ from dgrr.runtime.ir.passes import add_early
 from dgrr.runtime.lower.bind import Bound
 from dgrr.runtime.ranks import shards
 from dgrr.runtime.ranks.ranked_step import RankedStep
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import ops
 
 from ..runtime.fake_ranks import FakeRank, run_ranks

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from dgrr.runtime import SGD, Adam, CapturedStep, EagerStep, capture
 from dgrr.runtime.optim import Rule
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import DgrrError, nn, ops
 
 Arrays = dict[str, npt.NDArray[Any]]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dgrr.screen.panels import Described, Printed, facts, folded, grid, panel, text
+from dgrr.screen.panels import Printed, ShownAsPanel, facts, folded, grid, panel, text
 from dgrr.screen.showing import (
     PLAIN_WIDTH,
     LateRows,
@@ -172,7 +172,7 @@ def test_numbers_stand_to_the_right() -> None:
     assert html.count("text-align:right") == html.count("text-align:left") == 3
 
 
-class Thing(Described):
+class Thing(ShownAsPanel):
     def _title(self) -> str:
         return "Thing: 3 < 4"
 

@@ -10,7 +10,7 @@ import pytest
 from dgrr.tape import Tape
 from dgrr.tape.numerics.engine.kernel import Kernel, call
 from dgrr.tape.numerics.engine.launch import Words
-from dgrr.tape.numerics.engine.threads import Pool
+from dgrr.tape.numerics.engine.threads import HelperPool
 
 Array = npt.NDArray[Any]
 Run = Callable[..., int]
@@ -36,7 +36,7 @@ def run() -> Run:
 
 
 @pytest.fixture
-def unmanned(monkeypatch: pytest.MonkeyPatch) -> Pool:
+def unmanned(monkeypatch: pytest.MonkeyPatch) -> HelperPool:
     """A pool whose only helper never started."""
     monkeypatch.setattr("threading.Thread.start", lambda thread: None)
-    return Pool(1)
+    return HelperPool(1)

@@ -15,13 +15,13 @@ from ...base.completed_step import EMA, FROZEN, of_group
 from ...runtime.optim.groups import Groups, Optimizer
 from ...runtime.step.completed import completed
 from ...runtime.step.evaluate import NonFiniteError
+from ...runtime.step.recipe import OnNonfinite, Recipe
 from ...runtime.step.state_digest import state_digest
 from ...runtime.step.training_step import StateDict
-from ...runtime.step.update import OnNonfinite, Recipe
 from ...runtime.training.recorder_protocol import Digest, RunStart, TraceOptions
 from ...runtime.training.step_runner import StepMode, StepRunner
 from ...screen.curves import sparkline
-from ...screen.panels import Described
+from ...screen.panels import ShownAsPanel
 from ...screen.showing import counted
 from ..v2.format.digest import Algorithm, Batch
 from ..v2.read.reader import StepView, Trace
@@ -35,7 +35,7 @@ Path = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Continuation(Described):
+class Continuation(ShownAsPanel):
     """A run that went on from a past step: what it computed, and where it was recorded."""
 
     trace: str | None

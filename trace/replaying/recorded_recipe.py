@@ -8,7 +8,7 @@ from typing import Any
 from ...base.completed_step import EMA, FROZEN, of_group
 from ...runtime.optim.averages import HYPERPARAMETER as DECAY
 from ...runtime.optim.groups import Groups
-from ...runtime.step.update import OnNonfinite, Recipe
+from ...runtime.step.recipe import OnNonfinite, Recipe
 from ..v2.read.reader import StepView, Trace
 
 

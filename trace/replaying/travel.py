@@ -11,7 +11,7 @@ import numpy as np
 from ...base.arrays import Array
 from ...runtime.optim.groups import Optimizer
 from ...runtime.step.evaluate import Evaluation
-from ...runtime.step.update import OnNonfinite
+from ...runtime.step.recipe import OnNonfinite
 from ...runtime.training.step_runner import StepMode
 from ...screen.panels import facts, folded, panel
 from ...tape import NUMERICS, AnyTensor, Tape

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ....tape.ops.reduce import kernels_softmax
+from ....tape.ops.reduce.kernels import softmax as kernels_softmax
 from ..program import LoweredOp, Program
 
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 from ....tape.numerics.basic import arithmetic
 from ....tape.numerics.basic.copy import copy
 from ....tape.ops.elementwise.kernels import basic as kernels
-from ....tape.ops.linear.kernels import gemm
-from ....tape.ops.linear.kernels_product import Product
+from ....tape.ops.linear.kernels.gemm import gemm
+from ....tape.ops.linear.kernels.product import Product
 from ..program import LoweredOp, Program
 from .unit_factors import drop_unread
 

@@ -15,7 +15,7 @@ from ....tape.numerics.engine.launch import Words
 from ...ir.graph import Role
 from ...optim.state_ops import STATE_OPS
 from ...step.memory import aligned
-from ..layout import ArrayLayout
+from ..array_layout import ArrayLayout
 from ..program import LoweredOp, Program, StoragePlace
 
 

@@ -4,11 +4,11 @@ from math import sqrt
 
 import numpy as np
 
-from .graph import Call, exports
+from .graph import OpCall, exports
 
 
 @exports("attention_weights")
-def _attention_weights(c: Call) -> str:
+def _attention_weights(c: OpCall) -> str:
     """The softmax of scaled products; where a mask is false it is 0, in a row of falses everywhere."""
     rank, features = len(c.shape), c.shape[-1]
     given = c.attrs["scale"]
@@ -18,11 +18,11 @@ def _attention_weights(c: Call) -> str:
 
 
 @exports("masked_softmax")
-def _masked_softmax(c: Call) -> str:
+def _masked_softmax(c: OpCall) -> str:
     return _masked(c, c.x, c.inputs[1])
 
 
-def _masked(c: Call, scores: str, mask: str | None) -> str:
+def _masked(c: OpCall, scores: str, mask: str | None) -> str:
     """The softmax over what a mask keeps."""
     if c.attrs["is_causal"]:
         past = c.graph.constant(np.tri(*c.out.shape[-2:], dtype=bool))

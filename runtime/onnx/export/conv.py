@@ -5,7 +5,7 @@ from math import prod
 from typing import Any
 
 from ....tape.ops.conv.sizes import Window, window
-from .graph import Call, exports
+from .graph import OpCall, exports
 
 
 def _attributes(moved: Window) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def _attributes(moved: Window) -> dict[str, Any]:
     }
 
 
-def _applied(c: Call, kind: str, attributes: dict[str, Any]) -> str:
+def _applied(c: OpCall, kind: str, attributes: dict[str, Any]) -> str:
     """The operator on samples along one axis, as many axes as the op's may have."""
     axes = len(c.spec(1).shape) - 2
     rest: Sequence[str] = [name for name in c.inputs[1:] if name is not None]
@@ -29,13 +29,13 @@ def _applied(c: Call, kind: str, attributes: dict[str, Any]) -> str:
 
 
 @exports("conv")
-def _conv(c: Call) -> str:
+def _conv(c: OpCall) -> str:
     given = {name: c.attrs[name] for name in ("stride", "padding", "dilation", "groups")}
     return _applied(c, "Conv", _attributes(window("onnx.export", c.spec(1), **given)))
 
 
 @exports("conv_transpose")
-def _conv_transpose(c: Call) -> str:
+def _conv_transpose(c: OpCall) -> str:
     given = {name: c.attrs[name] for name in ("stride", "padding", "dilation", "groups")}
     more, axes = c.attrs["output_padding"], len(c.spec(1).shape) - 2
     attributes = _attributes(window("onnx.export", c.spec(1), **given))

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from ..same import ATTRIBUTES, BINARY, FOLDED, ORDERS, UNARY, WithAttribute
-from .graph import EXPORTERS, Call, exports
+from .graph import EXPORTERS, OpCall, exports
 
 SAME = {"pow": "Pow", "where": "Where", "stop_gradient": "Identity"}
 """Ops that an operator does by itself, of the same inputs, beside those of `same`."""
@@ -14,22 +14,22 @@ WITH_NUMBER = {"scale": ("Mul", "c"), "shift": ("Add", "c"), "power": ("Pow", "e
 """Ops that an operator does with a number, which is an attribute."""
 
 
-def _same(kind: str, c: Call) -> str:
+def _same(kind: str, c: OpCall) -> str:
     return c(kind, *[name for name in c.inputs if name is not None])
 
 
-def _with_number(kind: str, attribute: str, c: Call) -> str:
+def _with_number(kind: str, attribute: str, c: OpCall) -> str:
     return c(kind, c.x, c.number(c.attrs[attribute]))
 
 
-def _ordered(kind: str, c: Call) -> str:
+def _ordered(kind: str, c: OpCall) -> str:
     if c.spec(0).dtype != np.bool_:
         return c(kind, c.x, c.input(1))
     whole = c.graph.onnx.TensorProto.INT32
     return c(kind, c("Cast", c.x, to=whole), c("Cast", c.input(1), to=whole))
 
 
-def _with_attribute(kind: str, row: WithAttribute, c: Call) -> str:
+def _with_attribute(kind: str, row: WithAttribute, c: OpCall) -> str:
     value = type(row.default)(c.attrs[row.attribute])
     return c(kind, c.x, **{row.called: value})
 
@@ -42,75 +42,75 @@ EXPORTERS.update({op: partial(_with_number, kind, attribute) for op, (kind, attr
 
 
 @exports("not_equal")
-def _not_equal(c: Call) -> str:
+def _not_equal(c: OpCall) -> str:
     return c("Not", c("Equal", c.x, c.input(1)))
 
 
 @exports("sqrt")
-def _sqrt(c: Call) -> str:
+def _sqrt(c: OpCall) -> str:
     return c("Sqrt", c("Relu", c.x))
 
 
 @exports("rsqrt")
-def _rsqrt(c: Call) -> str:
+def _rsqrt(c: OpCall) -> str:
     return c("Reciprocal", c("Sqrt", c.x))
 
 
 @exports("trunc")
-def _trunc(c: Call) -> str:
+def _trunc(c: OpCall) -> str:
     return c("Mul", c("Sign", c.x), c("Floor", c("Abs", c.x)))
 
 
 @exports("square")
-def _square(c: Call) -> str:
+def _square(c: OpCall) -> str:
     return c("Mul", c.x, c.x)
 
 
 @exports("log1p")
-def _log1p(c: Call) -> str:
+def _log1p(c: OpCall) -> str:
     return c("Log", c("Add", c.x, c.number(1.0)))
 
 
 @exports("expm1")
-def _expm1(c: Call) -> str:
+def _expm1(c: OpCall) -> str:
     return c("Sub", c("Exp", c.x), c.number(1.0))
 
 
 @exports("safe_log")
-def _safe_log(c: Call) -> str:
+def _safe_log(c: OpCall) -> str:
     return c("Log", c("Add", c.x, c.number(c.attrs["eps"])))
 
 
 @exports("silu")
-def _silu(c: Call) -> str:
+def _silu(c: OpCall) -> str:
     return c("Mul", c.x, c("Sigmoid", c.x))
 
 
 @exports("clamp")
-def _clamp(c: Call) -> str:
+def _clamp(c: OpCall) -> str:
     return c("Clip", c.x, c.number(c.attrs["low"]), c.number(c.attrs["high"]))
 
 
 @exports("keep")
-def _keep(c: Call) -> str:
+def _keep(c: OpCall) -> str:
     chosen = c.input(1) if c.attrs["wanted"] else c("Not", c.input(1))
     return c("Where", chosen, c.x, c.number(0.0))
 
 
 @exports("logit_product")
-def _logit_product(c: Call) -> str:
+def _logit_product(c: OpCall) -> str:
     missed = c("And", c("Equal", c.x, c.number(np.inf)), c("Less", c.input(1), c.number(1.0)))
     lost = c("Or", c("Equal", c.input(1), c.number(0.0)), missed)
     return c("Where", lost, c.number(0.0), c("Mul", c.x, c.input(1)))
 
 
 @exports("cast")
-def _cast(c: Call) -> str:
+def _cast(c: OpCall) -> str:
     kind = c.graph.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(c.out.dtype))
     return c("Cast", c.x, to=kind)
 
 
 @exports("mse_loss")
-def _mse_loss(c: Call) -> str:
+def _mse_loss(c: OpCall) -> str:
     difference = c("Sub", c.x, c.input(1))
     return c("ReduceMean", c("Mul", difference, difference), keepdims=0)

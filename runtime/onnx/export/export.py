@@ -15,7 +15,7 @@ from ...step.batch import map_batch
 from ...step.forward import model_forward
 from ..package import OPSET, onnx
 from .any_batch import for_every_batch, sized
-from .graph import EXPORTERS, Call, ExportError, Graph
+from .graph import EXPORTERS, ExportError, Graph, OpCall
 
 for _family in ("attention", "conv", "elementwise", "linear", "norm", "pooling", "reduce", "shape"):
     import_module(f".{_family}", __package__)
@@ -110,7 +110,7 @@ def _exported(graph: Graph, node: Node, names: Mapping[int, str]) -> str:
     inputs = [None if x is None else names[next(parents)] for x in node.inputs]
     specs = [None if x is None else x.spec for x in node.inputs]
     try:
-        return EXPORTERS[node.op.name](Call(graph, inputs, specs, node.attrs, node.value.spec))
+        return EXPORTERS[node.op.name](OpCall(graph, inputs, specs, node.attrs, node.value.spec))
     except ExportError as error:
         raise _refused(node, str(error)) from None
 

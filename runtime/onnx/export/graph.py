@@ -39,7 +39,7 @@ class Graph:
 
 
 @dataclass(frozen=True)
-class Call:
+class OpCall:
     """One node of the tape: the names of its inputs in the graph, None for one that is left out, and what is known."""
 
     graph: Graph
@@ -84,7 +84,7 @@ class Call:
         return self.graph.constant(np.asarray(values, np.int64).reshape(-1))
 
 
-Exporter = Callable[[Call], str]
+Exporter = Callable[[OpCall], str]
 """Writes one op, and gives the name of its result."""
 
 EXPORTERS: dict[str, Exporter] = {}

@@ -1,15 +1,15 @@
 """Products of matrices."""
 
-from .graph import Call, exports
+from .graph import OpCall, exports
 
 
 @exports("matmul")
-def _matmul(c: Call) -> str:
+def _matmul(c: OpCall) -> str:
     return c("MatMul", c.x, c.input(1))
 
 
 @exports("linear")
-def _linear(c: Call) -> str:
+def _linear(c: OpCall) -> str:
     if len(c.shape) == 2:
         return c("Gemm", *[name for name in c.inputs if name is not None], transB=1)
     made = c("MatMul", c.x, c("Transpose", c.input(1), perm=[1, 0]))

@@ -5,15 +5,15 @@ from math import prod
 
 from ....tape.values.shape import normal_axes
 from ..same import REDUCTIONS
-from .graph import EXPORTERS, Call, exports
+from .graph import EXPORTERS, OpCall, exports
 
 
-def axes_of(c: Call) -> tuple[int, ...]:
+def axes_of(c: OpCall) -> tuple[int, ...]:
     """The axes that go, counted from the front."""
     return normal_axes("onnx.export", c.attrs["axis"], len(c.shape))
 
 
-def _reduction(kind: str, c: Call) -> str:
+def _reduction(kind: str, c: OpCall) -> str:
     axes = axes_of(c)
     return c(kind, c.x, c.sizes(*axes), keepdims=int(c.attrs["keepdims"])) if axes else c("Identity", c.x)
 
@@ -22,7 +22,7 @@ EXPORTERS.update({op.__name__: partial(_reduction, kind) for kind, op in REDUCTI
 
 
 @exports("var")
-def _var(c: Call) -> str:
+def _var(c: OpCall) -> str:
     axes = axes_of(c)
     if not axes:
         return c("Mul", c.x, c.number(0.0))
@@ -31,7 +31,7 @@ def _var(c: Call) -> str:
     return c("Div", total, c.number(prod(c.shape[axis] for axis in axes) - c.attrs["correction"]))
 
 
-def _position(kind: str, c: Call) -> str:
+def _position(kind: str, c: OpCall) -> str:
     """Positions count through the axes that go as if they were one, so that one is made of them."""
     axes = axes_of(c)
     if len(axes) == 1:
@@ -46,7 +46,7 @@ EXPORTERS["argmax"] = partial(_position, "ArgMax")
 EXPORTERS["argmin"] = partial(_position, "ArgMin")
 
 
-def _softmax(kind: str, c: Call) -> str:
+def _softmax(kind: str, c: OpCall) -> str:
     return c(kind, c.x, axis=c.attrs["axis"])
 
 
@@ -55,5 +55,5 @@ EXPORTERS["log_softmax"] = partial(_softmax, "LogSoftmax")
 
 
 @exports("cumsum")
-def _cumsum(c: Call) -> str:
+def _cumsum(c: OpCall) -> str:
     return c("CumSum", c.x, c.sizes(c.attrs["axis"]))

@@ -6,35 +6,35 @@ from typing import Any, cast
 import numpy as np
 
 from ....tape.ops.shape.padding import sources
-from .graph import Call, exports
+from .graph import OpCall, exports
 
 FAR = (1 << 63) - 1
 """Behind the end of every axis; its negative before the beginning."""
 
 
 @exports("reshape", "flatten")
-def _reshape(c: Call) -> str:
+def _reshape(c: OpCall) -> str:
     return c("Reshape", c.x, c.sizes(*c.out.shape), allowzero=1)
 
 
 @exports("broadcast_to")
-def _broadcast_to(c: Call) -> str:
+def _broadcast_to(c: OpCall) -> str:
     return c("Expand", c.x, c.sizes(*c.out.shape))
 
 
 @exports("transpose2d")
-def _transpose2d(c: Call) -> str:
+def _transpose2d(c: OpCall) -> str:
     return c("Transpose", c.x, perm=[1, 0])
 
 
 @exports("permute")
-def _permute(c: Call) -> str:
+def _permute(c: OpCall) -> str:
     order = [axis % len(c.shape) for axis in c.attrs["axes"]]
     return c("Transpose", c.x, perm=order) if order else c("Identity", c.x)
 
 
 @exports("swapaxes")
-def _swapaxes(c: Call) -> str:
+def _swapaxes(c: OpCall) -> str:
     rank = len(c.shape)
     order = list(range(rank))
     first, second = c.attrs["axis1"] % rank, c.attrs["axis2"] % rank
@@ -43,7 +43,7 @@ def _swapaxes(c: Call) -> str:
 
 
 @exports("narrow")
-def _narrow(c: Call) -> str:
+def _narrow(c: OpCall) -> str:
     axis = int(c.attrs["axis"]) % len(c.shape)
     start = int(c.attrs["start"])
     start += c.shape[axis] if start < 0 else 0
@@ -51,13 +51,13 @@ def _narrow(c: Call) -> str:
 
 
 @exports("gather_row")
-def _gather_row(c: Call) -> str:
+def _gather_row(c: OpCall) -> str:
     row = c("Slice", c.x, c.sizes(c.attrs["i"]), c.sizes(c.attrs["i"] + 1 or FAR), c.sizes(0))
     return c("Reshape", row, c.sizes(*c.out.shape), allowzero=1)
 
 
 @exports("getitem")
-def _getitem(c: Call) -> str:
+def _getitem(c: OpCall) -> str:
     """A slice along every axis that is named; axes of one index, and new ones, are a matter of the shape."""
     starts, ends, axes, steps = list[int](), list[int](), list[int](), list[int]()
     for axis, part in enumerate(_parts(c.attrs["index"], len(c.shape))):
@@ -86,12 +86,12 @@ def _parts(index: Any, rank: int) -> list[Any]:
 
 
 @exports("append")
-def _append(c: Call) -> str:
+def _append(c: OpCall) -> str:
     return c("Concat", c.x, c.input(1), axis=c.attrs["axis"])
 
 
 @exports("pad")
-def _pad(c: Call) -> str:
+def _pad(c: OpCall) -> str:
     """By Pad, but along axes that it leaves open, where each place names its element."""
     if not c.shape:
         return c("Identity", c.x)
@@ -111,23 +111,23 @@ def _pad(c: Call) -> str:
 
 
 @exports("take", "embedding")
-def _take(c: Call) -> str:
+def _take(c: OpCall) -> str:
     return c("Gather", c.x, c.input(1), axis=c.attrs.get("axis", 0))
 
 
 @exports("take_along_axis")
-def _take_along_axis(c: Call) -> str:
+def _take_along_axis(c: OpCall) -> str:
     return c("GatherElements", c.x, c.input(1), axis=c.attrs["axis"])
 
 
 @exports("scatter_add_along_axis")
-def _scatter_add_along_axis(c: Call) -> str:
+def _scatter_add_along_axis(c: OpCall) -> str:
     zeros = c.graph.constant(np.zeros(c.out.shape, c.out.dtype))
     return c("ScatterElements", zeros, c.input(1), c.x, axis=c.attrs["axis"], reduction="add")
 
 
 @exports("one_hot")
-def _one_hot(c: Call) -> str:
+def _one_hot(c: OpCall) -> str:
     depth, values = c.sizes(c.attrs["num_classes"]), c.graph.constant(np.asarray([0, 1], c.out.dtype))
     made = c("OneHot", c("Reshape", c.x, c.sizes(-1)), depth, values, axis=-1)
     return c("Reshape", made, c.sizes(*c.out.shape), allowzero=1)

@@ -8,7 +8,7 @@ from typing_extensions import TypeIs
 
 from ....tape import AnyVar, DomainError, ops
 from ....tape.numerics.math import elementary
-from ....tape.numerics.math.reference import reading
+from ....tape.numerics.math.reference.functions import reading
 from ....tape.numerics.simd.rebound import rebound
 from ....tape.var.var import Var
 from ..kinds import LARGEST_COUNT

@@ -7,7 +7,7 @@ from ....base.arrays import Array, Arrays
 from ....tape.errors import DomainError
 from ....tape.record.kinds.values import NOT_NEGATIVE, one_of, optional
 from ..arrays import check_float
-from ..kinds import COUNT, Figures
+from ..kinds import COUNT, Hyperparameters
 from .landscape import Closure, Landscape, Place, flat, require_finite
 from .line_search import Point, strong_wolfe
 from .memory import Memory
@@ -24,7 +24,7 @@ KINDS = {
 
 
 @dataclass(frozen=True)
-class LBFGS(Figures, kinds=KINDS):
+class LBFGS(Hyperparameters, kinds=KINDS):
     """Steps along the direction of the limited-memory method of Broyden, Fletcher, Goldfarb and Shanno.
 
     One call of `step` makes up to ``max_iter`` iterations. Each takes the direction ``d = -H @ g``, where the inverse

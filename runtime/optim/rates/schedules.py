@@ -23,7 +23,7 @@ from ....tape.numerics.engine.kernel import Kernel
 from ....tape.numerics.engine.launch import Words, launch
 from ....tape.record.kinds.values import NOT_NEGATIVE
 from ..arrays import prepared_words
-from ..kinds import Figures, count as as_count, count_from
+from ..kinds import Hyperparameters, count as as_count, count_from
 from ..laws.in_ops import in_ops
 from ..laws.known import HYPER
 from ..state_ops import FLOAT64, STATE_OPS, StateOp, first
@@ -51,7 +51,7 @@ class ScheduleNodes(Protocol):
         ...
 
 
-class Schedule(Figures):
+class Schedule(Hyperparameters):
     """A learning rate as a function of the count of updates done before.
 
     Its rate is a formula, ``class Linear(Schedule, formula=linear)``, which takes the count and the fields, or it is

@@ -11,7 +11,7 @@ from ..kernels import bias_corr
 from ..laws.in_ops import in_ops, whole_power
 from ..laws.pointwise import Law, PointLaw
 from ..state_ops import FLOAT64, STATE_OPS, WORK, StateOp
-from .fields import FieldRule
+from .field_rule import FieldRule
 from .registry import enter
 from .rule import Rule
 

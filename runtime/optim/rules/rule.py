@@ -23,7 +23,7 @@ from ..arrays import (
     prepared_words,
 )
 from ..kernels import step_inc
-from ..kinds import Figures, count
+from ..kinds import Hyperparameters, count
 from ..laws.known import HYPER
 from ..laws.ops_law import OpsLaw
 from ..laws.pointwise import CONSTANTS, Law
@@ -43,7 +43,7 @@ _Operands: TypeAlias = tuple[Array, list[Array], Array]
 """A parameter, its buffers, its gradient."""
 
 
-class Rule(Figures, ABC, kinds={"lr": RATE}):
+class Rule(Hyperparameters, ABC, kinds={"lr": RATE}):
     """An optimizer as a frozen record of hyperparameters; the state is a dict of arrays that it is handed.
 
     Shapes: parameters of any shape; gradients and buffers have that of their parameter.

@@ -10,7 +10,7 @@ from ....tape.values.spec import Spec
 from ..laws import formulas
 from ..laws.in_ops import in_ops
 from ..laws.ops_law import OpsLaw
-from .fields import FieldRule
+from .field_rule import FieldRule
 from .registry import enter
 
 

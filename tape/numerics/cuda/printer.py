@@ -31,38 +31,38 @@ FUNCTIONS = {"exp_of": elementary.exp, "log_of": elementary.log}
 """What sources call, and the formulas."""
 
 
-class Value:
+class PrintedValue:
     """A name in the function being printed."""
 
     def __init__(self, page: "Page", name: str) -> None:
         self.page, self.name = page, name
 
-    def __add__(self, other: Any) -> "Value":
+    def __add__(self, other: Any) -> "PrintedValue":
         return self.page.number("add", self, other)
 
-    def __sub__(self, other: Any) -> "Value":
+    def __sub__(self, other: Any) -> "PrintedValue":
         return self.page.number("sub", self, other)
 
-    def __mul__(self, other: Any) -> "Value":
+    def __mul__(self, other: Any) -> "PrintedValue":
         return self.page.number("mul", self, other)
 
-    def __truediv__(self, other: Any) -> "Value":
+    def __truediv__(self, other: Any) -> "PrintedValue":
         return self.page.number("div", self, other)
 
-    def __neg__(self) -> "Value":
+    def __neg__(self) -> "PrintedValue":
         return self.page.line(self.page.real, f"-{self.name}")
 
-    def __abs__(self) -> "Value":
+    def __abs__(self) -> "PrintedValue":
         rest = self.page.word((1 << self.page.sign) - 1)
         return self.page.line(self.page.real, f"from_bits(bits({self.name}) & {rest})")
 
-    def __lt__(self, other: Any) -> "Value":
+    def __lt__(self, other: Any) -> "PrintedValue":
         return self._compared("<", other)
 
-    def __le__(self, other: Any) -> "Value":
+    def __le__(self, other: Any) -> "PrintedValue":
         return self._compared("<=", other)
 
-    def __gt__(self, other: Any) -> "Value":
+    def __gt__(self, other: Any) -> "PrintedValue":
         return self._compared(">", other)
 
     def __eq__(self, other: Any) -> Any:
@@ -73,7 +73,7 @@ class Value:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def _compared(self, sign: str, other: Any) -> "Value":
+    def _compared(self, sign: str, other: Any) -> "PrintedValue":
         return self.page.line("bool", f"{self.name} {sign} {self.page.shown(other)}")
 
 
@@ -86,17 +86,17 @@ class Page:
         self.real, self.bits, self.sign = ("double", "unsigned long long", 63) if wide else ("float", "unsigned", 31)
         self._float, self._word = ("", "ull") if wide else ("f", "u")
 
-    def line(self, kind: str, expression: str) -> Value:
+    def line(self, kind: str, expression: str) -> PrintedValue:
         """A value of its own name."""
         name = f"v{len(self.lines)}"
         self.lines.append(f"  const {kind} {name} = {expression};")
-        return Value(self, name)
+        return PrintedValue(self, name)
 
-    def number(self, function: str, *operands: Any) -> Value:
+    def number(self, function: str, *operands: Any) -> PrintedValue:
         """What a function of numbers gives."""
         return self.line(self.real, f"{function}({', '.join(map(self.shown, operands))})")
 
-    def whole(self, sign: str) -> Callable[[Any, Any], Value]:
+    def whole(self, sign: str) -> Callable[[Any, Any], PrintedValue]:
         """An operation of words."""
         return lambda x, y: self.line(self.bits, f"{self.shown(x)} {sign} {self.shown(y)}")
 
@@ -106,7 +106,7 @@ class Page:
 
     def shown(self, value: Any) -> str:
         """An operand: a name, or a number in hexadecimal."""
-        if isinstance(value, Value):
+        if isinstance(value, PrintedValue):
             return value.name
         if isinstance(value, int):
             return self.word(value)
@@ -132,7 +132,7 @@ class Page:
             **{name: self.whole(sign) for name, sign in WORDS.items()},
         }
 
-    def _polynomial(self, x: Value, coefficients: tuple[Any, ...]) -> Any:
+    def _polynomial(self, x: PrintedValue, coefficients: tuple[Any, ...]) -> Any:
         value: Any = coefficients[0]
         for coefficient in coefficients[1:]:
             value = self.number("fused", value, x, coefficient)
@@ -171,7 +171,7 @@ def _numbers(value: Any) -> Any:
 def printed(name: str, text: Text, table: Constants[Any]) -> str:
     """A function of one number, for the element type of a table of constants."""
     page = Page(table)
-    result: Value = rebound(text, page.operations())(Value(page, "x"))
+    result: PrintedValue = rebound(text, page.operations())(PrintedValue(page, "x"))
     return "\n".join([f"DEV {page.real} {name}({page.real} x) {{", *page.lines, f"  return {result.name};", "}"])
 
 

@@ -39,7 +39,7 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class CudaForm:
     """A CPU kernel on a CUDA device: launches in this order, and bytes of memory between them.
 
     ``launches(dtype, words)`` may be empty where there is nothing to fill. ``scratch(dtype, words)`` bytes begin at a
@@ -50,7 +50,7 @@ class Form:
     scratch: Callable[[np.dtype[Any], Words], int]
 
 
-written: dict[str, Form] = {}
+written: dict[str, CudaForm] = {}
 """The forms by the names of their CPU kernels; the modules beside the sources put them here."""
 
 REALS = {4: "float", 8: "double"}

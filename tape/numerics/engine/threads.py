@@ -10,7 +10,7 @@ from ....base import system
 from .machine import LINE, PARKED, STOP, YIELD, help_out
 
 
-class Pool:
+class HelperPool:
     """Helpers, and the control block through which `machine.run` talks to them.
 
     One thread has the helpers at a time, for the length of a call; another that comes meanwhile runs its call
@@ -67,7 +67,7 @@ class Loan:
 
     __slots__ = ("_pool",)
 
-    def __init__(self, pool: Pool | None) -> None:
+    def __init__(self, pool: HelperPool | None) -> None:
         self._pool = pool
 
     def __enter__(self) -> int:
@@ -88,7 +88,7 @@ class Threads:
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self._pool: Pool | None = None
+        self._pool: HelperPool | None = None
         self._starting = threading.Lock()
 
     def lent(self, *, wanted: bool = True) -> "Loan":
@@ -97,10 +97,10 @@ class Threads:
             return NO_HELPERS
         return Loan(self._pool or self._started())
 
-    def _started(self) -> Pool:
+    def _started(self) -> HelperPool:
         with self._starting:
             if self._pool is None:
-                self._pool = Pool(self.count - 1)
+                self._pool = HelperPool(self.count - 1)
             return self._pool
 
     def set(self, count: int) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ...numerics.cuda.rows import row_launches
-from ...numerics.cuda.written import Form, Launch, Words, written
+from ...numerics.cuda.written import CudaForm, Launch, Words, written
 from . import kernels as at
 
 SOURCE = "tape/ops/attention/attention.cu"
@@ -24,5 +24,5 @@ def grad_launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
     return row_launches(SOURCE, "scaled_softmax_grad", dtype.itemsize, rows, n, (0, 1, 2), words[:3])
 
 
-written["masked_softmax"] = Form(softmax_launches, lambda dtype, words: 0)
-written["scaled_softmax_grad"] = Form(grad_launches, lambda dtype, words: 0)
+written["masked_softmax"] = CudaForm(softmax_launches, lambda dtype, words: 0)
+written["scaled_softmax_grad"] = CudaForm(grad_launches, lambda dtype, words: 0)

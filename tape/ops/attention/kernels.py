@@ -28,7 +28,7 @@ from ...numerics.simd.vectors import (
     store_part,
     transform,
 )
-from ..reduce.kernels_softmax import row_max
+from ..reduce.kernels.softmax import row_max
 
 # Positions of the words: rows of scores and keys in each; the scale; queries of each matrix of scores; whether a
 # query sees no keys behind its own position; rows of the mask, 0 if there is none. Row r has row r mod that.

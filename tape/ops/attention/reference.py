@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ....base.arrays import Array
-from ...numerics.math.reference import exp, tanh
-from ...numerics.math.reference_sums import matmul, row_max, row_sum
+from ...numerics.math.reference.functions import exp, tanh
+from ...numerics.math.reference.sums import matmul, row_max, row_sum
 
 
 def attention_weights(

@@ -20,9 +20,9 @@ from ...var.var import Gradual
 from ..elementwise.arithmetic import add
 from ..reduce.reduce import reduce_sum
 from ..shape.slicing import getitem
-from . import reference
 from .lowering import lower_adjoint, lower_forward, lower_weight
-from .reference import DEFAULTS
+from .reference import conv as reference
+from .reference.conv import DEFAULTS
 from .sizes import (
     KINDS,
     SIZES,

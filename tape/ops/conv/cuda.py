@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ...numerics.cuda.tiles import BLOCK, PROCESSORS, VECTOR_BYTES, X_FAST, X_VECTOR, Tile
-from ...numerics.cuda.written import REALS, SCRATCH, WORDS, Form, Launch, Triple, Words, blocks_of, written
+from ...numerics.cuda.written import REALS, SCRATCH, WORDS, CudaForm, Launch, Triple, Words, blocks_of, written
 from .kernels import words as at
 
 SOURCE = "tape/ops/conv/convolutions.cu"
@@ -170,7 +170,7 @@ def _none(dtype: np.dtype[Any], words: Words) -> int:
     return 0
 
 
-written["pack_weights"] = Form(pack_launches, _none)
-written["convolve"] = Form(launches, _none)
-written["interleave"] = Form(interleave_launches, _none)
-written["convolve_weights"] = Form(weight_launches, weight_scratch)
+written["pack_weights"] = CudaForm(pack_launches, _none)
+written["convolve"] = CudaForm(launches, _none)
+written["interleave"] = CudaForm(interleave_launches, _none)
+written["convolve_weights"] = CudaForm(weight_launches, weight_scratch)

@@ -6,7 +6,7 @@ from ...numerics.sizes import Sizes
 from ...record.lowering import FUSED, Slot, StridedStep, call, permuted, reshaped, view
 from ...values.spec import Spec
 from .kernels.forward import convolve, interleave, pack_weights
-from .kernels.plan import Plan, PlanAxis, adjoint, forward
+from .kernels.plan import ConvPlan, PlanAxis, adjoint, forward
 from .kernels.weight_grad import convolve_weights
 from .kernels.words import Workspace, interleave_words, weight_words, words
 from .sizes import Window
@@ -34,7 +34,7 @@ def lower_weight(x: Slot, g: Slot, window: Window) -> Slot:
     axes, groups = _forward_axes(window, window.spatial(x.shape), window.spatial(g.shape)), window.groups
     source, cotangents = _joined(x, len(axes)), _joined(g, len(axes))
     channels, outputs = source.shape[1] // groups, cotangents.shape[1] // groups
-    plan = Plan(source.shape[0], groups, channels, outputs, axes, x.dtype.itemsize)
+    plan = ConvPlan(source.shape[0], groups, channels, outputs, axes, x.dtype.itemsize)
     out = Spec((groups, plan.depth, outputs), x.dtype)
     layout, work = Workspace(words(plan), plan.gradient_bytes), plan.flops // FUSED
     y = Slot(out, StridedStep(convolve_weights, (source, cotangents), out, layout, work, strided=()))
@@ -58,11 +58,11 @@ def _shaped(x: Slot, shape: Sizes) -> Slot:
 
 def _convolved(
     x: Slot, weight: Slot, bias: Slot | None, axes: tuple[PlanAxis, ...], groups: int, *, swapped: bool
-) -> tuple[Slot, Plan]:
+) -> tuple[Slot, ConvPlan]:
     """(samples, channels, *classes, *results), and its plan; the weight is packed first, for all parts and samples."""
     source = _joined(x, len(axes))
     channels, outputs = source.shape[1] // groups, weight.shape[1] if swapped else weight.shape[0] // groups
-    plan = Plan(
+    plan = ConvPlan(
         source.shape[0], groups, channels, outputs, axes, x.dtype.itemsize, swapped=swapped, bias=bias is not None
     )
     packed = call(pack_weights, [weight], (groups * plan.padded * plan.depth,), *weight_words(plan))

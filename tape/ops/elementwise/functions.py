@@ -5,7 +5,7 @@
 
 import numpy as np
 
-from ...numerics.math import reference
+from ...numerics.math.reference import functions as reference
 from ...record.kinds.values import POSITIVE
 from ...record.lowering import Slot, elementwise
 from ...record.op import op

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ....base.arrays import Array
-from ...numerics.math import reference
+from ...numerics.math.reference import functions as reference
 from ...record.lowering import Slot, elementwise
 from ...record.op import op
 from ...record.pointwise_op import SPECIAL, pointwise_op

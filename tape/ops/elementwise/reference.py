@@ -3,7 +3,7 @@
 import numpy as np
 
 from ....base.arrays import Array
-from ...numerics.math import reference
+from ...numerics.math.reference import functions as reference
 
 
 def powered(x: Array, exponent: float) -> Array:

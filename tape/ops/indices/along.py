@@ -18,7 +18,7 @@ from ...values.dtypes import i64
 from ...values.shape import normal_axis
 from ...values.spec import Spec
 from ...var.var import Gradual, Var
-from . import kernels_along as kernels
+from .kernels import along as kernels
 from .take import extent, outside
 
 BOTH = {"x": 0, "indices": 0}

@@ -22,7 +22,8 @@ from ...values.shape import normal_axis
 from ...values.spec import Spec
 from ...var.method_types import UnknownAxis
 from ...var.var import Gradual, Var
-from . import kernels, reference
+from . import reference
+from .kernels import rows as kernels
 
 OUTSIDE = "{op}: argument 'indices': expected {low} to {high}, got {{value}} at position {{position}}"
 

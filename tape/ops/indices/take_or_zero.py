@@ -17,7 +17,8 @@ from ...values.dtypes import i64
 from ...values.shape import normal_axis
 from ...values.spec import Spec
 from ...var.var import Gradual
-from . import kernels, reference
+from . import reference
+from .kernels import rows as kernels
 from .take import extent, scattered
 
 SELECTS = {"batch": "the indices select from the batch"}

@@ -4,8 +4,8 @@ from math import prod
 
 from ...record.lowering import FUSED, Slot, StridedStep, reshaped
 from ...values.spec import Spec
-from .kernels import gemm as gemm_kernel
-from .kernels_product import Product
+from .kernels.gemm import gemm as gemm_kernel
+from .kernels.product import Product
 
 
 def gemm(a: Slot, b: Slot, bias: Slot | None = None) -> Slot:

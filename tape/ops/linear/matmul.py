@@ -9,7 +9,7 @@ import numpy as np
 
 from ....base.arrays import Array
 from ...errors import DTypeError, ShapeError
-from ...numerics.math import reference_sums
+from ...numerics.math.reference import sums as reference_sums
 from ...numerics.sizes import Sizes
 from ...record.lowering import Slot, permuted, reshaped, view
 from ...record.op import op

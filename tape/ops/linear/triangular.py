@@ -17,7 +17,8 @@ from ...values.spec import Spec
 from ...var.var import Var
 from ..elementwise.arithmetic import add, mul, neg, sub
 from ..shape.reshape import swap_last
-from . import kernels_triangular as kernels, reference
+from . import reference
+from .kernels import triangular as kernels
 from .matmul import matmul
 from .triangles import tril, triu
 

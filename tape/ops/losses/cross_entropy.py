@@ -10,8 +10,8 @@ import numpy as np
 
 from ....base.arrays import Array
 from ...errors import BoundsError, DTypeError
-from ...numerics.math import reference_sums
 from ...numerics.math.exact import difference, quotient
+from ...numerics.math.reference import sums as reference_sums
 from ...numerics.simd import sums
 from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot, call, elementwise
@@ -24,7 +24,7 @@ from ..elementwise.arithmetic import add, divide, mul, neg, power, scale, sub
 from ..elementwise.exponential import exp
 from ..elementwise.functions import shift
 from ..elementwise.kernels import basic as arithmetic, functions as kernels_functions
-from ..reduce import kernels_softmax
+from ..reduce.kernels import softmax as kernels_softmax
 from ..reduce.reduce import broadcast_to, reduce_sum
 from ..reduce.softmax import WORK, log_softmax, softmax
 from . import reference

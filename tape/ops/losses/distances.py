@@ -5,8 +5,8 @@ from typing import Any, overload
 import numpy as np
 
 from ....base.arrays import Array
-from ...numerics.math import reference_sums
 from ...numerics.math.exact import quotient
+from ...numerics.math.reference import sums as reference_sums
 from ...record.composed import composed, fitted
 from ...record.kinds.values import NOT_NEGATIVE
 from ...record.samples import Sample

@@ -7,7 +7,7 @@ import numpy as np
 
 from ....base.arrays import Array
 from ...errors import BoundsError
-from ...numerics.math import reference_sums
+from ...numerics.math.reference import sums as reference_sums
 from ...record.kinds.values import Values
 from ...record.samples import Make, bad
 from ...record.types import C, F, S

@@ -15,7 +15,7 @@ import numpy as np
 
 from ....base.arrays import Array
 from ...numerics.engine.kernel import Kernel
-from ...numerics.math import reference_sums
+from ...numerics.math.reference import sums as reference_sums
 from ...numerics.simd import sums
 from ...record.derivative import NoGradient, RecordFunction, names_of, taking
 from ...record.lowering import Slot, call, elementwise

@@ -7,7 +7,7 @@ from typing import Any, overload
 import numpy as np
 
 from ....base.arrays import Array
-from ...numerics.math import reference_sums
+from ...numerics.math.reference import sums as reference_sums
 from ...record.derivative import NO_GRAD
 from ...record.op import OPS
 from ...record.types import C, F, S

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ....base.arrays import Array
-from ...numerics.math import reference_sums
 from ...numerics.math.exact import difference, quotient
+from ...numerics.math.reference import sums as reference_sums
 from ...numerics.simd import sums
 from ...record.derivative import NO_GRAD
 from ...record.lowering import Slot, call

@@ -8,7 +8,7 @@ import numpy as np
 
 from ....base.arrays import Array
 from ...errors import ShapeError
-from ...numerics.math import reference_sums
+from ...numerics.math.reference import sums as reference_sums
 from ...record.kinds.values import NOT_NEGATIVE, Given, ValueKind, Values, Wrong
 from ...record.op import OPS
 from ...values.shape import can_broadcast

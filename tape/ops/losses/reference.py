@@ -3,7 +3,7 @@
 import numpy as np
 
 from ....base.arrays import Array
-from ...numerics.math.reference_sums import log_sum, row_max, row_sum, softmax
+from ...numerics.math.reference.sums import log_sum, row_max, row_sum, softmax
 
 
 def cross_entropy(x: Array, labels: Array) -> Array:

@@ -15,7 +15,7 @@ from ...values.shape import normal_axis
 from ...values.spec import Spec
 from ..elementwise.kernels.basic import mul
 from ..reduce.reduce import lower_reduction
-from . import kernels, kernels_columns as column_kernels, kernels_grad as gradient_kernels
+from .kernels import columns as column_kernels, grad as gradient_kernels, rows as kernels
 
 WORK = 12
 """Arithmetic operations per element, for the choice of threads."""

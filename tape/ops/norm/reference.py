@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 
 from ....base.arrays import Array
-from ...numerics.math.reference_sums import chain, reduce_sum, row_sum
+from ...numerics.math.reference.sums import chain, reduce_sum, row_sum
 
 FormFields = tuple[float, int, int, bool]
 

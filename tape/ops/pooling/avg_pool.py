@@ -16,10 +16,10 @@ from ...record.types import F, like
 from ...values.spec import Spec
 from ...var.var import Gradual
 from ..elementwise.kernels import basic as elementwise_kernels
-from . import reference
 from .kernels import sums as kernels_sums
 from .kernels.windows import WindowAxis
 from .pool_op import pool_op
+from .reference import pools as reference
 from .rules import Rules, axes_of, counted_axes, pooled, through
 from .samples import overhanging, plain, ruled, ruled_overhanging
 

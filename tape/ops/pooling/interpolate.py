@@ -16,10 +16,10 @@ from ...record.samples import Make, Sample, bad
 from ...record.types import F, like
 from ...values.spec import Spec
 from ...var.var import Gradual
-from . import reference_interpolate as reference
 from .kernels import sums, weights
 from .kernels.upsample import WeightedAxis
 from .kernels.windows import WindowAxis
+from .reference import interpolate as reference
 from .rules import sizes_for, through, weighted
 
 Scales = tuple[float, ...]

@@ -12,9 +12,9 @@ from ...record.types import F
 from ...values.dtypes import i64
 from ...values.spec import Spec
 from ...var.var import Gradual
-from . import reference
 from .kernels import argmax as largest, sums
 from .pool_op import pool_op
+from .reference import pools as reference
 from .rules import Rules, axes_of, pooled, sliding_rules, through
 from .samples import (
     overhanging,

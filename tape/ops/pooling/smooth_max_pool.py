@@ -20,9 +20,9 @@ from ...values.spec import Spec
 from ...var.var import Gradual
 from ..elementwise.arithmetic import add, mul, scale, sub
 from ..elementwise.kernels import basic as elementwise_kernels
-from . import reference
 from .kernels import smooth
 from .pool_op import pool_op
+from .reference import pools as reference
 from .rules import Rules, axes_of, pooled, sliding_rules, through
 from .samples import plain, special
 

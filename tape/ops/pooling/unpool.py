@@ -21,8 +21,8 @@ from ...values.spec import Spec
 from ...var.var import Gradual
 from ..indices.take_or_zero import take_or_zero
 from ..shape.reshape import reshape
-from . import reference
 from .kernels import unpool as kernels
+from .reference import pools as reference
 from .rules import KERNEL, SIZES, sizes_for
 
 

@@ -13,10 +13,10 @@ from ...record.samples import Make, Sample, bad
 from ...record.types import F, like
 from ...values.spec import Spec
 from ...var.var import Gradual
-from . import reference_upsample as reference
 from .kernels import sums as pooling_kernels
 from .kernels.weights import linear
 from .kernels.windows import WindowAxis, nearest
+from .reference import upsample as reference
 from .rules import SIZES, through, weighted
 from .samples import x_errors
 

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from ....base.arrays import Array
-from ...numerics.math import random, reference
+from ...numerics.math import random
 from ...numerics.math.philox import WORD, words
+from ...numerics.math.reference import functions as reference
 from ...numerics.sizes import Sizes
 
 

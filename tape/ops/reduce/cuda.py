@@ -7,7 +7,7 @@ import numpy as np
 from ...numerics.cuda.columns import column_launches
 from ...numerics.cuda.rows import ROW_BLOCK, ROWS_AT_ONCE, row_launches
 from ...numerics.cuda.tiles import PROCESSORS
-from ...numerics.cuda.written import REALS, SCRATCH, Form, Launch, Words, blocks_of, written
+from ...numerics.cuda.written import REALS, SCRATCH, CudaForm, Launch, Words, blocks_of, written
 
 SOURCE = "tape/ops/reduce/rows.cu"
 COLUMNS = "tape/ops/reduce/columns.cu"
@@ -23,12 +23,12 @@ ARRAYS = {
 """The kernels of ``rows, n``, and how many arrays their tables have."""
 
 
-def _form(name: str, arrays: int) -> Form:
+def _form(name: str, arrays: int) -> CudaForm:
     def launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
         rows, n = words[:2]
         return row_launches(SOURCE, name, dtype.itemsize, rows, n, tuple(range(arrays)), (rows, n))
 
-    return Form(launches, lambda dtype, words: 0)
+    return CudaForm(launches, lambda dtype, words: 0)
 
 
 PLAIN, SQUARES, DIFFERENCES = range(3)
@@ -38,7 +38,7 @@ AS_IT_IS, OVER_N, ROOT = range(3)
 """What becomes of a sum."""
 
 
-def _sum_form(arrays: int, term: int, finish: int, *, one_row: bool = False) -> Form:
+def _sum_form(arrays: int, term: int, finish: int, *, one_row: bool = False) -> CudaForm:
     """A sum along rows, of which the CPU's words are rows and n, or n alone."""
 
     def sizes(words: Words) -> tuple[int, int, bool]:
@@ -62,15 +62,15 @@ def _sum_form(arrays: int, term: int, finish: int, *, one_row: bool = False) -> 
         rows, n, apart = sizes(words)
         return rows * blocks_of(n, ROW_BLOCK) * dtype.itemsize if apart else 0
 
-    return Form(launches, scratch)
+    return CudaForm(launches, scratch)
 
 
-def _column_form(name: str) -> Form:
+def _column_form(name: str) -> CudaForm:
     def launches(dtype: np.dtype[Any], words: Words) -> tuple[Launch, ...]:
         outer, rows, columns = words[:3]
         return column_launches(COLUMNS, name, dtype.itemsize, (outer, rows, columns), (0, 1), words[:3])
 
-    return Form(launches, lambda dtype, words: 0)
+    return CudaForm(launches, lambda dtype, words: 0)
 
 
 written.update({name: _form(name, arrays) for name, arrays in ARRAYS.items()})

@@ -24,7 +24,8 @@ from ...values.spec import Spec
 from ...var.method_types import typed_as
 from ...var.var import Gradual, position, reduction
 from ..shape.reshape import reshape
-from . import kernels_extremes as kernels, reference
+from .kernels import extremes as kernels
+from .reference import reductions as reference
 from .rows import from_rows, infer_rows, lower_rows, row_samples, to_rows, without
 
 INT64 = i64.dtype

@@ -23,8 +23,9 @@ from ..elementwise.arithmetic import divide, mul, scale, sub
 from ..elementwise.exponential import exp
 from ..elementwise.kernels import basic as elementwise_kernels
 from ..elementwise.select import keep, not_equal
-from . import kernels_softmax as softmax_kernels, reference
+from .kernels import softmax as softmax_kernels
 from .reduce import broadcast_to, lower_reduction, reduce_mean, reduce_sum, reduced, spread_along
+from .reference import reductions as reference
 from .rows import infer_rows, lower_rows, row_samples
 from .softmax import WORK
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ....base.arrays import Array
 from ...numerics.math.exact import quotient
-from ...numerics.math.reference_sums import reduce_sum as sum_reference
+from ...numerics.math.reference.sums import reduce_sum as sum_reference
 from ...record.composed import composed, fitted
 from ...record.kinds.values import AXES, Values
 from ...record.samples import Make, Sample
@@ -20,10 +20,10 @@ from ..elementwise.clamp import absolute
 from ..elementwise.functions import square
 from ..elementwise.reference import powered
 from ..elementwise.select import cast, equal, where
-from . import reference
 from .extremes import reduce_max
 from .moments import MOMENT_KINDS, infer_moment, var
 from .reduce import reduce_sum
+from .reference import reductions as reference
 from .rows import infer_rows
 
 REDUCED = {"batch": "by default the batch is reduced"}

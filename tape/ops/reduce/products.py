@@ -23,8 +23,9 @@ from ...var.var import Gradual, Var, reduction
 from ..elementwise.arithmetic import mul
 from ..indices.take import scatter_add, take
 from ..shape.slicing import getitem
-from . import kernels_products as kernels, reference
+from .kernels import products as kernels
 from .reduce import broadcast_to, reduce_sum, spread_along
+from .reference import reductions as reference
 from .rows import from_rows, infer_rows, lower_rows, row_samples, to_rows
 
 

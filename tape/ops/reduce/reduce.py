@@ -10,7 +10,7 @@ from typing import Any, overload
 import numpy as np
 
 from ...errors import ShapeError
-from ...numerics.math import reference_sums
+from ...numerics.math.reference import sums as reference_sums
 from ...numerics.simd import sums
 from ...numerics.sizes import Sizes
 from ...record.kinds.values import AXES

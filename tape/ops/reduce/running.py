@@ -28,8 +28,9 @@ from ..indices.take import take
 from ..shape.padding import pad
 from ..shape.reshape import reshape
 from ..shape.slicing import narrow
-from . import kernels_running as kernels, reference_running as reference
+from .kernels import running as kernels
 from .products import backwards
+from .reference import running as reference
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

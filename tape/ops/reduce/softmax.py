@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...numerics.engine.kernel import Kernel
-from ...numerics.math import reference_sums
+from ...numerics.math.reference import sums as reference_sums
 from ...record.kinds.values import AXIS
 from ...record.lowering import Slot, call, permuted
 from ...record.op import op
@@ -19,7 +19,7 @@ from ...values.shape import normal_axis
 from ...var.var import Var
 from ..elementwise.arithmetic import mul, sub
 from ..elementwise.exponential import exp
-from . import kernels_softmax as kernels
+from .kernels import softmax as kernels
 from .reduce import broadcast_to, reduce_sum
 
 WORK = 50

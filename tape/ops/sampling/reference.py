@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ....base.arrays import Array
-from ...numerics.math import reference_sums
+from ...numerics.math.reference import sums as reference_sums
 
 
 def grid_sample(

@@ -19,7 +19,7 @@ from .reshape import reshape
 from .slicing import getitem
 
 
-class Windows:
+class SlidingWindows:
     """Where windows of some sizes lie in planes of others."""
 
     def __init__(self, name: str, sizes: Sizes, kernel: Sizes, dilation: Any, padding: Any, stride: Any) -> None:
@@ -62,14 +62,14 @@ def _numbers(name: str, argument: str, given: Any, axes: int, least: int) -> Siz
     return numbers
 
 
-def _unfolding(x: Any, kernel_size: Sizes, dilation: PerAxis, padding: PerAxis, stride: PerAxis) -> Windows:
+def _unfolding(x: Any, kernel_size: Sizes, dilation: PerAxis, padding: PerAxis, stride: PerAxis) -> SlidingWindows:
     rank = len(kernel_size)
     if len(x.shape) <= rank:
         raise ShapeError(
             f"unfold: argument 'x': expected channels and {rank} axes as 'kernel_size' has, got {tuple(x.shape)}"
         )
     sizes = tuple(x.shape)[len(x.shape) - rank :]
-    return Windows("unfold", sizes, kernel_size, dilation, padding, stride)
+    return SlidingWindows("unfold", sizes, kernel_size, dilation, padding, stride)
 
 
 def _reference_unfold(
@@ -158,12 +158,12 @@ def unfold(
 
 def _folding(
     x: Any, output_size: Sizes, kernel_size: Sizes, dilation: PerAxis, padding: PerAxis, stride: PerAxis
-) -> Windows:
+) -> SlidingWindows:
     if len(output_size) != len(kernel_size) or min(output_size, default=0) < 0:
         raise ShapeError(
             f"fold: argument 'output_size': expected {len(kernel_size)} sizes as 'kernel_size' has, got {output_size}"
         )
-    windows = Windows("fold", output_size, kernel_size, dilation, padding, stride)
+    windows = SlidingWindows("fold", output_size, kernel_size, dilation, padding, stride)
     count, cells = prod(windows.counts), prod(kernel_size)
     shape = tuple(x.shape)
     if len(shape) < 2 or shape[-1] != count or shape[-2] % cells:

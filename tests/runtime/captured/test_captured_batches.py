@@ -12,7 +12,7 @@ import pytest
 
 from dgrr.runtime import SGD, Adam, CapturedStep, EagerStep, capture
 from dgrr.runtime.optim import Cosine, Rule
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import DomainError, ShapeError, ops
 
 from ..stepping import MODEL, RULES, Batch, batch_of, loss_fn, new_step, outcome, same_training

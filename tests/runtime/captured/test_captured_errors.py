@@ -7,7 +7,7 @@ import pytest
 
 from dgrr.runtime import SGD, Adam, EagerStep, NonFiniteError, capture
 from dgrr.runtime.optim import Rule
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import BoundsError, ops
 
 from ..stepping import MODEL, RULES, Loss, batch_of, loss_fn, new_step, outcome

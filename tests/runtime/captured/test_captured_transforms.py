@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dgrr.runtime import SGD, CapturedStep, EagerStep
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import grad, hvp, jacobian, jvp, ops, vjp
 
 RNG = np.random.default_rng(0)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from dgrr.runtime import Adam, CaptureError, EagerStep
-from dgrr.runtime.captured.forward import CapturedForward
+from dgrr.runtime.captured.captured_forward import CapturedForward
 from dgrr.runtime.captured.kept import OFTEN
 from dgrr.runtime.step.forward import Forward, eager_forward, loss_forward, model_forward
 from dgrr.runtime.step.loss_call import RunPoint
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import BoundsError, DomainError, TapeError, nn, ops
 
 from ..stepping import batch_of, bits

@@ -9,7 +9,7 @@ import pytest
 from dgrr.base.completed_step import StepTape, TapeNode
 from dgrr.runtime import SGD, Adam, CapturedStep, EagerStep, Trainer, capture, completed
 from dgrr.runtime.ir.step_tape import eager_tape
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import DomainError, grad, nn, ops
 from dgrr.trace import OpDigests, open_recorder, open_trace
 

@@ -19,7 +19,7 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 
-from dgrr.runtime.cuda.driver import Clear, Copy, Node
+from dgrr.runtime.cuda.driver import Clear, Copy, KernelNode
 from dgrr.tape.numerics.cuda.code import Wanted
 from dgrr.tape.numerics.cuda.entry import NAME
 from dgrr.tape.numerics.cuda.translator import process_environment
@@ -65,7 +65,7 @@ def named(source: str, defines: Sequence[tuple[str, int | str]], architecture: s
 
 
 @cache
-def translated(code: bytes) -> Callable[[Node, int], None]:
+def translated(code: bytes) -> Callable[[KernelNode, int], None]:
     """What runs one thread of a translated kernel."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -84,7 +84,7 @@ def translated(code: bytes) -> Callable[[Node, int], None]:
     registers = [ctypes.c_int32.from_address(engine.get_global_value_address(name)) for name in SREGS]
     kept = [engine]
 
-    def run(node: Node, thread: int) -> None:
+    def run(node: KernelNode, thread: int) -> None:
         assert kept
         for register, value in zip(
             registers, (thread % node.block[0], thread // node.block[0], node.block[0]), strict=True
@@ -146,17 +146,17 @@ class HostGpu:
             return translated(code)
         return getattr(self._shim.library(program["source"], [tuple(d) for d in program["defines"]]), f"host_{name}")
 
-    def graph(self, nodes: Sequence[Node | Copy | Clear]) -> Any:
+    def graph(self, nodes: Sequence[KernelNode | Copy | Clear]) -> Any:
         return list(nodes)
 
-    def launch(self, graph: Sequence[Node | Copy | Clear]) -> None:
+    def launch(self, graph: Sequence[KernelNode | Copy | Clear]) -> None:
         left = set(range(len(graph)))
         while left:
             i = self._random.choice([i for i in left if not left & set(graph[i].after)])
             self._run(graph[i])
             left.remove(i)
 
-    def _run(self, node: Node | Copy | Clear) -> None:
+    def _run(self, node: KernelNode | Copy | Clear) -> None:
         if isinstance(node, Copy):
             ctypes.memmove(node.target, node.source, node.nbytes)
         elif isinstance(node, Clear):

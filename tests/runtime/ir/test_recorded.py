@@ -13,7 +13,7 @@ from dgrr.runtime.ir import IRError, IRGraph, IRNode, Role, gradient_name, verif
 from dgrr.runtime.ir.passes import eliminate_common_subexpressions, eliminate_dead_code
 from dgrr.runtime.ir.record import gradients_graph, record, step_graph
 from dgrr.runtime.step.batch import batch_arrays
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import AnyTensor, nn, ops
 
 Array = npt.NDArray[Any]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dgrr.runtime import SGD, Adam, AdamW, CapturedStep, EagerStep
 from dgrr.runtime.optim import Cosine
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import DgrrError, ops
 
 Arrays = dict[str, npt.NDArray[Any]]

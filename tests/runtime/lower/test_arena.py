@@ -6,7 +6,7 @@ from itertools import combinations
 import pytest
 from hypothesis import given, strategies as st
 
-from dgrr.runtime.lower.arena import Block, overlaps, place
+from dgrr.runtime.lower.arena import ArenaBlock, overlaps, place
 from dgrr.runtime.step.memory import ALIGNMENT, aligned
 
 pytestmark = pytest.mark.quick
@@ -21,7 +21,7 @@ def lives(draw: st.DrawFn) -> list[Life]:
     return [(i, nbytes, first, first + n) for i, (nbytes, first, n) in enumerate(sorted(spans, key=lambda s: s[1]))]
 
 
-def clashing(blocks: Sequence[Block]) -> set[tuple[int, int]]:
+def clashing(blocks: Sequence[ArenaBlock]) -> set[tuple[int, int]]:
     """Every pair that is alive at one op and shares a byte, found by trying all pairs, ops and bytes' lines."""
     found = set[tuple[int, int]]()
     for a, b in combinations(blocks, 2):
@@ -78,7 +78,7 @@ def test_a_planted_overlap_is_found(wanted: list[Life], data: st.DataObject) -> 
     for _ in range(data.draw(st.integers(1, 3))):
         i = data.draw(st.integers(0, len(blocks) - 1))
         b, offset = blocks[i], 64 * data.draw(st.integers(0, 40))
-        blocks[i] = Block(b.owner, offset, b.nbytes, b.first, b.last)
+        blocks[i] = ArenaBlock(b.owner, offset, b.nbytes, b.first, b.last)
     found = {(min(a.owner, b.owner), max(a.owner, b.owner)) for a, b in overlaps(blocks)}
     expected = clashing(blocks)
     assert found <= expected
@@ -88,18 +88,18 @@ def test_a_planted_overlap_is_found(wanted: list[Life], data: st.DataObject) -> 
 @pytest.mark.parametrize(
     ("other", "clash"),
     [
-        (Block(1, 64, 64, 2, 3), True),
-        (Block(1, 0, 64, 2, 3), False),
-        (Block(1, 128, 64, 2, 3), False),
-        (Block(1, 0, 192, 0, 0), False),
-        (Block(1, 0, 192, 0, 1), True),
-        (Block(1, 64, 64, 5, 6), True),
-        (Block(1, 64, 64, 6, 6), False),
-        (Block(1, 120, 8, 3, 3), True),
+        (ArenaBlock(1, 64, 64, 2, 3), True),
+        (ArenaBlock(1, 0, 64, 2, 3), False),
+        (ArenaBlock(1, 128, 64, 2, 3), False),
+        (ArenaBlock(1, 0, 192, 0, 0), False),
+        (ArenaBlock(1, 0, 192, 0, 1), True),
+        (ArenaBlock(1, 64, 64, 5, 6), True),
+        (ArenaBlock(1, 64, 64, 6, 6), False),
+        (ArenaBlock(1, 120, 8, 3, 3), True),
     ],
 )
-def test_overlap_is_of_bytes_and_of_ops(other: Block, clash: bool) -> None:
-    block = Block(0, 64, 64, 1, 5)
+def test_overlap_is_of_bytes_and_of_ops(other: ArenaBlock, clash: bool) -> None:
+    block = ArenaBlock(0, 64, 64, 1, 5)
     assert bool(overlaps([block, other])) is bool(overlaps([other, block])) is clash
 
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given, strategies as st
 
-from dgrr.runtime.lower.layout import ArrayLayout
+from dgrr.runtime.lower.array_layout import ArrayLayout
 
 pytestmark = pytest.mark.quick
 

@@ -11,7 +11,7 @@ from dgrr.runtime import SGD, Adam, CapturedStep, EagerStep
 from dgrr.runtime.lower.compile import PASSES
 from dgrr.runtime.lower.lower import stored
 from dgrr.runtime.lower.program import Program
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import ops
 
 from .models import history

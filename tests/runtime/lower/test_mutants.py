@@ -20,13 +20,13 @@ import dgrr.runtime.lower.passes.unit_factors as units
 import dgrr.runtime.lower.plan as plan
 from dgrr.runtime import Adam, CapturedStep, EagerStep, evaluate
 from dgrr.runtime.ir import Role, passes
+from dgrr.runtime.lower.array_layout import ArrayLayout
 from dgrr.runtime.lower.compile import GRAPH_PASSES, PROGRAM_PASSES
-from dgrr.runtime.lower.layout import ArrayLayout
 from dgrr.runtime.lower.lower import Lowering
 from dgrr.runtime.lower.program import Program, StoragePlace
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import ops
-from dgrr.tape.ops.reduce import kernels_softmax
+from dgrr.tape.ops.reduce.kernels import softmax as kernels_softmax
 
 from .models import history
 

@@ -9,7 +9,7 @@ import pytest
 from dgrr.runtime import Adam, CapturedStep
 from dgrr.runtime.lower.compile import PASSES
 from dgrr.runtime.lower.plan import BindingPlan
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import ops
 
 pytestmark = pytest.mark.quick

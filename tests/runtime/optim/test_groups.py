@@ -10,7 +10,7 @@ import pytest
 from dgrr.runtime import SGD, Adam, AdamW, capture
 from dgrr.runtime.optim import Cosine
 from dgrr.runtime.optim.groups import grouped
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import DomainError
 
 NAMES = ("embed.weight", "0.weight", "0.bias", "1.weight", "1.bias")

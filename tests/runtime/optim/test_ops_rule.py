@@ -11,7 +11,7 @@ import pytest
 from dgrr.runtime import SGD, EagerStep, Trainer, capture
 from dgrr.runtime.ir import Role
 from dgrr.runtime.optim import Cosine, OpsRule, Rule, WarmUp, ops_rule
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import DomainError, DTypeError, ShapeError, TapeError, ops
 
 from .user_rules import Plain, RMSprop, Unit, Waves

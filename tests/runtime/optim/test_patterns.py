@@ -7,7 +7,7 @@ import pytest
 
 from dgrr.runtime import SGD, AdamW
 from dgrr.runtime.optim.groups import Groups
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import DomainError
 
 PARAMS: dict[str, Any] = {name: np.ones(shape) for name, shape in

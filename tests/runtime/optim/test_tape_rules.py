@@ -14,7 +14,7 @@ from dgrr.runtime.optim import (
     Rule,
     ops_rule,
 )
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import DomainError, ShapeError
 from dgrr.trace import open_trace, replay
 

@@ -25,8 +25,8 @@ from dgrr.runtime.optim import (
 )
 from dgrr.runtime.ranks.ranked_step import RankedStep
 from dgrr.runtime.ranks.shards import Shards
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.runtime.step.training_step import StateError
-from dgrr.runtime.step.update import Recipe
 from dgrr.tape import DomainError, NonFiniteError, ops
 from dgrr.tape.values.spec import Spec
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dgrr.runtime import SGD, CapturedStep, EagerStep, capture
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import DgrrError, DTypeError, ShapeError, nn, ops
 
 pytestmark = pytest.mark.quick

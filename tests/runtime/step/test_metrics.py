@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from dgrr.runtime import SGD, Adam, CapturedStep, EagerStep, capture
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import DgrrError, Tape, nn, ops
 
 from ..stepping import Loss, batch_of, bits

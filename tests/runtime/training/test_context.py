@@ -10,7 +10,7 @@ import pytest
 
 from dgrr.runtime import SGD, Adam, CapturedStep, Dataset, EagerStep, Trainer, capture
 from dgrr.runtime.ir.graph import IRGraph
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import TapeError, ops
 from dgrr.tape.numerics.math import random
 from dgrr.trace import replay

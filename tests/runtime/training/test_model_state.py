@@ -9,7 +9,7 @@ import pytest
 
 from dgrr.runtime import SGD, Adam, CapturedStep, Dataset, EagerStep, Trainer, capture, evaluate
 from dgrr.runtime.step.loss_call import RunPoint, takes_context
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import DomainError, DTypeError, GradientError, NonFiniteError, ShapeError, Tape, ops
 from dgrr.tape.numerics.math.random import uniform
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pytest
 
 from dgrr.runtime import SGD, Adam, CaptureError, Trainer, capture, state_digest
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.runtime.training.checkpoint import CheckpointError
 from dgrr.runtime.training.step_runner import StepMode
 from dgrr.tape import DomainError, nn, ops

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dgrr.runtime import SGD, EagerStep, capture
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import (
     AnyVar,
     BoundsError,

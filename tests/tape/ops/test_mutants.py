@@ -16,7 +16,7 @@ from dgrr.tape import AnyTensor, DTypeError, GradientError, ShapeError, Var, ops
 from dgrr.tape.numerics.basic import arithmetic
 from dgrr.tape.numerics.engine.intrinsics import real, word
 from dgrr.tape.numerics.engine.kernel import KERNELS, Kernel, kernel, share, vector
-from dgrr.tape.numerics.math import reference_sums
+from dgrr.tape.numerics.math.reference import sums as reference_sums
 from dgrr.tape.numerics.simd import sums
 from dgrr.tape.ops.elementwise.kernels import basic as kernels
 from dgrr.tape.record.derivative import NO_GRAD, Derivative

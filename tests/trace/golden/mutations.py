@@ -14,7 +14,7 @@ import pytest
 from dgrr.runtime import SGD, Adam, AdamW, Dataset, Trainer
 from dgrr.runtime.optim import Constant, Cosine, Rule
 from dgrr.runtime.step.evaluate import evaluations
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import NUMERICS, AnyTensor, AnyVar, Tape, nn, ops
 from dgrr.tape.record.op import Op
 from dgrr.trace.golden.runs import record_step

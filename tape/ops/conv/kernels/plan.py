@@ -61,7 +61,7 @@ def adjoint(source: int, size: int, kernel: int, stride: int, low: int, dilation
 
 
 @dataclass(frozen=True)
-class Plan:
+class ConvPlan:
     """A convolution of ``samples`` of ``groups``, each of so many channels of the source and of the outputs.
 
     A weight lies as (groups, outputs, channels, taps), or if ``swapped`` as (groups, channels, outputs, taps).

@@ -8,7 +8,7 @@ from math import prod
 from ....numerics.engine.launch import Words
 from ....numerics.simd.codegen import CACHE_LINE
 from ....numerics.sizes import Sizes
-from .plan import Plan
+from .plan import ConvPlan
 
 # Positions of the words of `convolve` and `convolve_weights`.
 (
@@ -29,7 +29,7 @@ from .plan import Plan
 LINES, SOURCE_LINE, LINE, APART, INTERLEAVED_ROWS, ROW_TABLE = range(6)
 
 
-def words(plan: Plan) -> Words:
+def words(plan: ConvPlan) -> Words:
     """The words of the kernels that compute results and weight gradients."""
     first, middle, last = plan.first, plan.rest[:-1], plan.rest[-1]
     row = prod(axis.source for axis in plan.rest)
@@ -47,7 +47,7 @@ def words(plan: Plan) -> Words:
     )  # fmt: skip
 
 
-def weight_words(plan: Plan) -> Sequence[int]:
+def weight_words(plan: ConvPlan) -> Sequence[int]:
     """The words of the kernel that packs weights."""
     pitch = plan.taps if plan.swapped else plan.depth
     sizes = (plan.groups, plan.outputs, prod(plan.classes), plan.depth, *plan.tiles, plan.padded)
@@ -55,7 +55,7 @@ def weight_words(plan: Plan) -> Sequence[int]:
     return (*sizes, pitch, plan.outputs * plan.depth, *_classes(plan), *offsets)
 
 
-def interleave_words(plan: Plan, size: Sizes) -> Sequence[int]:
+def interleave_words(plan: ConvPlan, size: Sizes) -> Sequence[int]:
     """The words of the kernel that puts the classes of results between each other, as elements of ``size``."""
     *outer, last = plan.axes
     rows: list[int] = []
@@ -72,7 +72,7 @@ def interleave_words(plan: Plan, size: Sizes) -> Sequence[int]:
     return (lines, prod(plan.classes) * plan.results, prod(size), last.classes, len(rows) // 3, *rows)
 
 
-def _terms(plan: Plan) -> Iterator[list[tuple[int, int]]]:
+def _terms(plan: ConvPlan) -> Iterator[list[tuple[int, int]]]:
     """For each class where its terms lie, in the order of the contract: in the image, and in the weight."""
     axes, (lowest, span) = (plan.first, *plan.rest), plan.ahead
     taps = list(product(*(axis.taps for axis in axes)))
@@ -87,7 +87,7 @@ def _terms(plan: Plan) -> Iterator[list[tuple[int, int]]]:
         yield [(c * plan.planes * plan.plane + at, c * pitch + t) for c in range(plan.channels) for at, t in places]
 
 
-def _classes(plan: Plan) -> list[int]:
+def _classes(plan: ConvPlan) -> list[int]:
     """For each class its terms, and those of the classes before it."""
     numbers, before = list[int](), 0
     for terms in _terms(plan):
@@ -96,7 +96,7 @@ def _classes(plan: Plan) -> list[int]:
     return numbers
 
 
-def _middle_rows(plan: Plan) -> list[int]:
+def _middle_rows(plan: ConvPlan) -> list[int]:
     """For the axes between first and last, for each combination of taps and each result: the source's row, or -1.
 
     A row begins so many elements behind the first one.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.runtime.lower.layout import ArrayLayout
+from dgrr.runtime.lower.array_layout import ArrayLayout
 from dgrr.runtime.lower.program import StoragePlace
 from dgrr.tape.numerics.engine.kernel import KERNELS
 from dgrr.tape.numerics.engine.launch import Words

@@ -10,7 +10,7 @@ from dgrr.runtime import SGD, CapturedStep, EagerStep
 from dgrr.runtime.lower.compile import PASSES
 from dgrr.runtime.lower.program import Program
 from dgrr.runtime.optim import Rule
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 
 from ..models import history
 

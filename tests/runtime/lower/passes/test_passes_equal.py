@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 
 from dgrr.runtime.ir.verify import SWITCH
 from dgrr.runtime.lower.compile import PASSES
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 
 from ..models import LOSSES, MODELS, MOVES, RULES, SHAPES, Model, history
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from dgrr.runtime import SGD, CapturedStep
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import ops
 from dgrr.tape.numerics.engine.chain import Chain
-from dgrr.tape.ops.linear.kernels_product import Product
+from dgrr.tape.ops.linear.kernels.product import Product
 from dgrr.tape.var.op_table import OPS
 
 from .programs import BATCH, PARAMS, Loss, kernels, normal, programs

@@ -7,11 +7,11 @@ import pytest
 
 from dgrr.runtime import SGD, EagerStep, capture
 from dgrr.runtime.ir.graph import IRGraph, Role, Value
-from dgrr.runtime.lower.layout import ArrayLayout
+from dgrr.runtime.lower.array_layout import ArrayLayout
 from dgrr.runtime.lower.passes import shared_steps as shared
 from dgrr.runtime.lower.program import LoweredOp, Program, StoragePlace
 from dgrr.runtime.optim.kernels import assign
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import ops
 from dgrr.tape.numerics.engine.launch import Words
 from dgrr.tape.ops.elementwise.kernels.basic import neg

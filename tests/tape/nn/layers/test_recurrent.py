@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from dgrr.runtime import Adam, CapturedStep, EagerStep
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import Context, DomainError, DTypeError, Random, ShapeError, Tape, nn, ops
 
 Array = npt.NDArray[Any]

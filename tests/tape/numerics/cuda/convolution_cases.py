@@ -9,7 +9,7 @@ from dgrr.base.arrays import Array
 from dgrr.tape.numerics.engine.kernel import Kernel
 from dgrr.tape.numerics.engine.launch import Words, launch
 from dgrr.tape.ops.conv.kernels.forward import convolve, interleave, pack_weights
-from dgrr.tape.ops.conv.kernels.plan import Plan, adjoint, forward
+from dgrr.tape.ops.conv.kernels.plan import ConvPlan, adjoint, forward
 from dgrr.tape.ops.conv.kernels.weight_grad import convolve_weights
 from dgrr.tape.ops.conv.kernels.words import interleave_words, weight_words, words
 
@@ -90,7 +90,7 @@ def checked(host: Host, conv: Conv, kind: str, dtype: Any, *, bias: bool) -> Ite
     for name, source, axes, extra in (("forward", x, ahead, biases), ("adjoint", g, back, [])):
         swapped = name == "adjoint"
         sizes = (outputs, channels) if swapped else (channels, outputs)
-        plan = Plan(n, groups, *sizes, axes, dtype.itemsize, swapped=swapped, bias=bool(extra))
+        plan = ConvPlan(n, groups, *sizes, axes, dtype.itemsize, swapped=swapped, bias=bool(extra))
         place = (groups * plan.padded * plan.depth,)
         own, cpus = both(host, pack_weights, Words(*weight_words(plan)), place, [weight], 0)
         shape = (n, groups * sizes[1], *plan.classes, *(axis.results for axis in axes))
@@ -101,7 +101,7 @@ def checked(host: Host, conv: Conv, kind: str, dtype: Any, *, bias: bool) -> Ite
             between = Words(*interleave_words(plan, size))
             got, want = both(host, interleave, between, (n, groups * channels, *size), [want], 0)
             yield "interleave", wrong(got, want)
-    plan = Plan(n, groups, channels, outputs, ahead, dtype.itemsize)
+    plan = ConvPlan(n, groups, channels, outputs, ahead, dtype.itemsize)
     shape = (groups, plan.depth, outputs)
     got, want = both(host, convolve_weights, words(plan), shape, [x, g], plan.gradient_bytes)
     yield "weights", wrong(got, want)

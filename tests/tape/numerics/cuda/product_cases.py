@@ -9,10 +9,10 @@ from dgrr.base.arrays import Array
 from dgrr.tape.numerics.cuda.tiles import BLOCK, TILES
 from dgrr.tape.numerics.cuda.written import Words
 from dgrr.tape.numerics.engine.launch import launch
-from dgrr.tape.ops.linear.cuda_choice import ChosenTile
-from dgrr.tape.ops.linear.cuda_products import launches_of
-from dgrr.tape.ops.linear.kernels import gemm
-from dgrr.tape.ops.linear.kernels_product import B_ROW, Product
+from dgrr.tape.ops.linear.cuda.choice import ChosenTile
+from dgrr.tape.ops.linear.cuda.products import launches_of
+from dgrr.tape.ops.linear.kernels.gemm import gemm
+from dgrr.tape.ops.linear.kernels.product import B_ROW, Product
 
 from .host import Host, output, values, wrong
 

@@ -6,7 +6,7 @@ import pytest
 from dgrr.tape.ops import cuda_forms
 from dgrr.tape.ops.conv import cuda as cuda_convolutions
 from dgrr.tape.ops.conv.kernels import words
-from dgrr.tape.ops.conv.kernels.plan import Plan, forward
+from dgrr.tape.ops.conv.kernels.plan import ConvPlan, forward
 
 from .convolution_cases import SMALL, TILED, Conv, checked
 from .host import KINDS, PACKAGE, Host, enumerators, needs_cuda
@@ -41,7 +41,7 @@ def plan_words(conv: Conv, itemsize: int) -> tuple[int, ...]:
     ends = zip(conv.size, conv.kernel, conv.stride, conv.low, conv.high, conv.dilation, strict=True)
     out = tuple((i + a + b - (d * (k - 1) + 1)) // s + 1 for i, k, s, a, b, d in ends)
     axes = tuple(map(forward, conv.size, out, conv.kernel, conv.stride, conv.low, conv.dilation))
-    plan = Plan(conv.samples, conv.groups, conv.channels, conv.outputs, axes, itemsize)
+    plan = ConvPlan(conv.samples, conv.groups, conv.channels, conv.outputs, axes, itemsize)
     return tuple(words.words(plan).values.tolist())
 
 

@@ -14,7 +14,7 @@ from dgrr.tape.numerics.engine.kernel import KERNELS
 from dgrr.tape.ops import cuda_forms
 from dgrr.tape.ops.attention import cuda as cuda_attention
 from dgrr.tape.ops.conv import cuda as cuda_convolutions
-from dgrr.tape.ops.linear import cuda_products
+from dgrr.tape.ops.linear.cuda import products as cuda_products
 from dgrr.tape.ops.norm import cuda as cuda_norms
 from dgrr.tape.ops.reduce import cuda as cuda_rows
 

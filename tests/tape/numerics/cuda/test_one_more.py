@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dgrr.tape.numerics.cuda.code import Wanted, ptx_of
-from dgrr.tape.numerics.cuda.written import REALS, Form, Launch, blocks_of
+from dgrr.tape.numerics.cuda.written import REALS, CudaForm, Launch, blocks_of
 from dgrr.tape.numerics.engine.kernel import KERNELS, Kernel
 from dgrr.tape.numerics.engine.launch import Words, launch
 
@@ -37,7 +37,7 @@ KERNEL(256, 1) made_up_cubes(PARAMETER Call call, Report) {
 HOST_ENTRY(made_up_cubes)
 """
 
-FORM = Form(
+FORM = CudaForm(
     lambda dtype, words: (Launch("cubes.cu", "made_up_cubes", (("REAL", REALS[dtype.itemsize]),),
                                  (blocks_of(words[0], 256), 1, 1), (256, 1, 1), 0, (0, 1), words[:1]),),
     lambda dtype, words: 0,

@@ -10,7 +10,7 @@ from dgrr.tape.numerics.coefficients import FLOAT32, FLOAT64
 from dgrr.tape.numerics.cuda.printer import FUNCTIONS, header, printed
 from dgrr.tape.numerics.cuda.written import Launch
 from dgrr.tape.numerics.math import elementary
-from dgrr.tape.numerics.math.reference import reading
+from dgrr.tape.numerics.math.reference.functions import reading
 
 from .host import HEADERS, Host, needs_cuda
 

@@ -5,9 +5,10 @@ import pytest
 
 from dgrr.tape.numerics.cuda.tiles import TILES
 from dgrr.tape.ops import cuda_forms
-from dgrr.tape.ops.linear import cuda_products, kernels_product
-from dgrr.tape.ops.linear.cuda_choice import chosen
-from dgrr.tape.ops.linear.kernels_product import Product
+from dgrr.tape.ops.linear.cuda import products as cuda_products
+from dgrr.tape.ops.linear.cuda.choice import chosen
+from dgrr.tape.ops.linear.kernels import product as kernels_product
+from dgrr.tape.ops.linear.kernels.product import Product
 
 from .host import KINDS, NO_FAULT, PACKAGE, Host, enumerators, needs_cuda, output, wrong
 from .product_cases import EPILOGUES, SHAPES, case, way, wrong_bits

@@ -14,7 +14,7 @@ from dgrr.tape.numerics.engine import machine
 from dgrr.tape.numerics.engine.intrinsics import word
 from dgrr.tape.numerics.engine.kernel import KERNELS, Kernel, kernel, vector
 from dgrr.tape.numerics.engine.launch import Words
-from dgrr.tape.numerics.engine.threads import Pool
+from dgrr.tape.numerics.engine.threads import HelperPool
 
 Array = npt.NDArray[Any]
 
@@ -53,9 +53,9 @@ class Program:
 
 
 @contextmanager
-def pool(helpers: int) -> Iterator[Pool]:
+def pool(helpers: int) -> Iterator[HelperPool]:
     """A pool of its own."""
-    made = Pool(helpers)
+    made = HelperPool(helpers)
     made.wake()
     try:
         yield made
@@ -68,7 +68,7 @@ def counting(parts: int, *statuses: int) -> tuple[Array, tuple[Kernel, Sequence[
     return counts, (machine_counts, [counts], Words(*(statuses or (0,) * parts)), parts)
 
 
-def publish(made: Pool, program: Program, generation: int, parts: int, following: int) -> None:
+def publish(made: HelperPool, program: Program, generation: int, parts: int, following: int) -> None:
     """What a running step says to its helpers."""
     at = {word: word // 8 for word in (machine.CURRENT, machine.STATUS, machine.TICKET)}
     made._words[at[machine.CURRENT]] = program.rows.ctypes.data

@@ -14,7 +14,7 @@ import pytest
 from dgrr.tape import AnyTensor, get_threads, ops, set_threads
 from dgrr.tape.numerics.engine import launch, threads as pool_module
 from dgrr.tape.numerics.engine.machine import help_out
-from dgrr.tape.numerics.engine.threads import NO_HELPERS, THREADS, Pool, Threads
+from dgrr.tape.numerics.engine.threads import NO_HELPERS, THREADS, HelperPool, Threads
 
 PATIENCE = 20.0
 """Seconds after which something that should happen at once has not."""
@@ -28,18 +28,18 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
-def asleep(pool: Pool) -> bool:
+def asleep(pool: HelperPool) -> bool:
     return all(parked[0] == 1 for parked in pool._parked)
 
 
 @pytest.fixture
-def pool() -> Iterator[Pool]:
-    made = Pool(2)
+def pool() -> Iterator[HelperPool]:
+    made = HelperPool(2)
     yield made
     made.stop()
 
 
-def test_idle_helpers_fall_asleep_and_use_no_time(pool: Pool) -> None:
+def test_idle_helpers_fall_asleep_and_use_no_time(pool: HelperPool) -> None:
     wait_for(lambda: asleep(pool))
     before = time.process_time()
     time.sleep(0.3)
@@ -54,7 +54,7 @@ def test_sleeping_helpers_wake_and_fall_asleep_again(monkeypatch: pytest.MonkeyP
         return help_out(control, parked)
 
     monkeypatch.setattr(pool_module, "help_out", counted)
-    pool = Pool(2)
+    pool = HelperPool(2)
     try:
         for woken in range(4):
             wait_for(lambda: asleep(pool) and len(nights) >= 2 * (woken + 1))  # noqa: B023
@@ -65,7 +65,7 @@ def test_sleeping_helpers_wake_and_fall_asleep_again(monkeypatch: pytest.MonkeyP
     assert min(nights.count(helper) for helper in nights) >= 3  # every helper slept and woke again
 
 
-def test_waking_many_times_is_waking_once(pool: Pool) -> None:
+def test_waking_many_times_is_waking_once(pool: HelperPool) -> None:
     wait_for(lambda: asleep(pool))
 
     def wake_often() -> None:
@@ -85,7 +85,7 @@ def test_waking_many_times_is_waking_once(pool: Pool) -> None:
 @pytest.mark.parametrize("sleeping", [True, False])
 def test_a_stopped_pool_has_no_threads_left(sleeping: bool) -> None:
     for _ in range(20):
-        pool = Pool(3)
+        pool = HelperPool(3)
         if sleeping:
             wait_for(partial(asleep, pool))
         pool.stop()
@@ -93,7 +93,7 @@ def test_a_stopped_pool_has_no_threads_left(sleeping: bool) -> None:
 
 
 def test_a_pool_may_be_stopped_twice_and_used_no_more() -> None:
-    pool = Pool(2)
+    pool = HelperPool(2)
     pool.stop()
     pool.wake()
     pool.stop()
@@ -101,7 +101,7 @@ def test_a_pool_may_be_stopped_twice_and_used_no_more() -> None:
 
 
 def test_helpers_do_not_hold_a_program_up() -> None:
-    pool = Pool(1)
+    pool = HelperPool(1)
     assert all(thread.daemon for thread in pool._threads)
     assert [thread.name for thread in pool._threads] == ["dgrr-1"]
     pool.stop()
@@ -190,7 +190,7 @@ def test_helpers_that_are_stuck_delay_nothing(four_threads: None, monkeypatch: p
     x: Any = AnyTensor(np.linspace(-1, 1, 1000))
     expected = ops.exp(x).numpy().tobytes()
     set_threads(4)
-    monkeypatch.setattr(Pool, "_work", lambda pool, i: pool._gates[i].acquire())
+    monkeypatch.setattr(HelperPool, "_work", lambda pool, i: pool._gates[i].acquire())
     for _ in range(100):
         assert ops.exp(x).numpy().tobytes() == expected
     pool = THREADS._pool

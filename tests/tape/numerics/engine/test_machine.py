@@ -12,7 +12,7 @@ from dgrr.tape.numerics.engine import machine
 from dgrr.tape.numerics.engine.intrinsics import word
 from dgrr.tape.numerics.engine.kernel import vector
 from dgrr.tape.numerics.engine.launch import Words
-from dgrr.tape.numerics.engine.threads import Pool
+from dgrr.tape.numerics.engine.threads import HelperPool
 
 from .programs import Program, counting, pool, publish, unlisted
 
@@ -95,13 +95,13 @@ def test_the_most_parts() -> None:
 # ------------------------------------------------------------------ one helper, on this thread
 
 
-def state(made: Pool) -> tuple[int, int, int]:
+def state(made: HelperPool) -> tuple[int, int, int]:
     """Next part, parts done by helpers, whether the helper sleeps."""
     words = made._words
     return int(words[0] & 0xFFFF), int(words[machine.DONE // 8]), int(words[machine.PARKED // 8])
 
 
-def test_a_helper_claims_what_is_left_and_falls_asleep(unmanned: Pool) -> None:
+def test_a_helper_claims_what_is_left_and_falls_asleep(unmanned: HelperPool) -> None:
     counts, call = counting(5, 0, 0, 8, 6, 0)
     publish(unmanned, program := Program(call), 3, 5, 2)
     assert machine.help_out(unmanned.control, unmanned.control + machine.PARKED) == 0
@@ -112,7 +112,7 @@ def test_a_helper_claims_what_is_left_and_falls_asleep(unmanned: Pool) -> None:
 
 
 @pytest.mark.parametrize(("parts", "following"), [(0, 0), (5, 5), (1, 1)])
-def test_a_helper_leaves_alone_what_is_claimed(unmanned: Pool, parts: int, following: int) -> None:
+def test_a_helper_leaves_alone_what_is_claimed(unmanned: HelperPool, parts: int, following: int) -> None:
     counts, call = counting(5)
     publish(unmanned, Program(call), 1, parts, following)
     assert machine.help_out(unmanned.control, unmanned.control + machine.PARKED) == 0
@@ -120,7 +120,7 @@ def test_a_helper_leaves_alone_what_is_claimed(unmanned: Pool, parts: int, follo
     assert state(unmanned) == (following, 0, 1)
 
 
-def test_a_helper_ends_when_told(unmanned: Pool) -> None:
+def test_a_helper_ends_when_told(unmanned: HelperPool) -> None:
     counts, call = counting(5)
     publish(unmanned, Program(call), 1, 5, 1)
     unmanned._words[machine.STOP // 8] = 1
@@ -128,7 +128,7 @@ def test_a_helper_ends_when_told(unmanned: Pool) -> None:
     assert not counts.any()
 
 
-def test_a_step_whose_helpers_never_come_completes_alone(unmanned: Pool) -> None:
+def test_a_step_whose_helpers_never_come_completes_alone(unmanned: HelperPool) -> None:
     counts, call = counting(6, 0, 0, 4, 0, 2, 0)
     for n in range(1, 4):
         assert Program(call).run(unmanned.control) == [1, 2, 0]
@@ -136,7 +136,7 @@ def test_a_step_whose_helpers_never_come_completes_alone(unmanned: Pool) -> None
     assert state(unmanned)[1] == 0
 
 
-def test_a_thread_that_finds_the_helpers_taken_runs_alone(unmanned: Pool) -> None:
+def test_a_thread_that_finds_the_helpers_taken_runs_alone(unmanned: HelperPool) -> None:
     counts, call = counting(6, 0, 0, 4, 0, 2, 0)
     unmanned._words[machine.BUSY // 8] = 1
     assert Program(call).run(unmanned.control) == [1, 2, 0]
@@ -156,7 +156,7 @@ def test_threads_that_run_at_once_run_every_part_once() -> None:
     assert [set(counts.tolist()) for counts, _ in calls] == [{500}] * 4
 
 
-def test_generations_begin_anew_without_harm(unmanned: Pool) -> None:
+def test_generations_begin_anew_without_harm(unmanned: HelperPool) -> None:
     counts, call = counting(3)
     for generation in ((1 << 31) - 2, -1):
         unmanned._words[0] = generation << 32

@@ -11,7 +11,7 @@ import pytest
 from dgrr.tape.numerics.engine import machine
 from dgrr.tape.numerics.engine.kernel import vector
 from dgrr.tape.numerics.engine.launch import Words
-from dgrr.tape.numerics.engine.threads import Pool
+from dgrr.tape.numerics.engine.threads import HelperPool
 
 from .programs import Array, Program, pool, publish, unlisted
 from .test_environment import WORDS, control, under
@@ -140,7 +140,7 @@ def test_flags_of_the_caller_change_nothing_and_come_back(flags: int, parts: int
 
 
 @pytest.mark.parametrize("flags", WORDS.values(), ids=WORDS)
-def test_flags_of_a_helper_change_nothing_and_come_back(unmanned: Pool, flags: int) -> None:
+def test_flags_of_a_helper_change_nothing_and_come_back(unmanned: HelperPool, flags: int) -> None:
     out, program = rounding(4)
     publish(unmanned, program, 1, 4, 0)
     with under(flags):

@@ -118,7 +118,7 @@ def test_only_the_kernels_that_inline_an_edited_file_are_compiled_anew(tree: Pat
     assert compiled_by(tree, OPS) >= {"_fill", "argmax_rows", "sin"}
     assert compiled_by(tree, OPS) == set()
     edit(tape / "numerics" / "simd" / "minmax.py")  # inlined by what looks for extremes
-    edit(tape / "ops" / "reduce" / "kernels_softmax.py")  # another family's
+    edit(tape / "ops" / "reduce" / "kernels" / "softmax.py")  # another family's
     assert compiled_by(tree, OPS) == {"argmax_rows"}
     edit(tape / "numerics" / "math" / "trigonometry.py")  # inlined by functions, by way of another file
     assert compiled_by(tree, OPS) == {"sin"}

@@ -16,7 +16,7 @@ from dgrr.runtime import Adam, CapturedStep, capture
 from dgrr.tape import Tape, get_threads, nn, ops, set_threads
 from dgrr.tape.numerics.engine import launch
 from dgrr.tape.numerics.engine.machine import PARTS
-from dgrr.tape.ops.linear.kernels_product import Product
+from dgrr.tape.ops.linear.kernels.product import Product
 
 STEP = """
 import numpy as np

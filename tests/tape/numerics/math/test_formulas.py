@@ -13,7 +13,7 @@ from numba import njit, types
 from dgrr.tape.numerics.coefficients import FLOAT32, FLOAT64
 from dgrr.tape.numerics.engine.numba_internals import INLINED
 from dgrr.tape.numerics.math import elementary, inverse, trigonometry
-from dgrr.tape.numerics.math.reference import reading
+from dgrr.tape.numerics.math.reference.functions import reading
 from dgrr.tape.numerics.simd import operations
 
 Array = npt.NDArray[Any]

@@ -11,7 +11,8 @@ import pytest
 from numba import njit
 
 from dgrr.tape import Tape, ops
-from dgrr.tape.numerics.math import inverse, reference
+from dgrr.tape.numerics.math import inverse
+from dgrr.tape.numerics.math.reference import functions as reference
 
 DTYPES = (np.float32, np.float64)
 MAX_ULP = {

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from dgrr.runtime import SGD, CapturedStep
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import AnyTensor, ShapeError, Tape, TapeError, gradcheck, ops
 from dgrr.tape.numerics.math.exact import inverse_root
 from dgrr.tape.record.samples import Make

@@ -14,12 +14,12 @@ import pytest
 
 from dgrr.tape.numerics.engine.kernel import Kernel
 from dgrr.tape.numerics.engine.launch import Words
-from dgrr.tape.ops.conv import reference_dense
 from dgrr.tape.ops.conv.kernels import plan as kernels_plan
 from dgrr.tape.ops.conv.kernels.forward import convolve, interleave, pack_weights
-from dgrr.tape.ops.conv.kernels.plan import Plan, PlanAxis, adjoint, forward
+from dgrr.tape.ops.conv.kernels.plan import ConvPlan, PlanAxis, adjoint, forward
 from dgrr.tape.ops.conv.kernels.weight_grad import convolve_weights
 from dgrr.tape.ops.conv.kernels.words import Workspace, interleave_words, weight_words, words
+from dgrr.tape.ops.conv.reference import dense as reference_dense
 
 Array = npt.NDArray[Any]
 Sizes = tuple[int, ...]
@@ -101,7 +101,7 @@ def kernel_call(
     return out
 
 
-def results(run: Run, plan: Plan, x: Array, weight: Array, bias: Array | None, parts: int) -> Array:
+def results(run: Run, plan: ConvPlan, x: Array, weight: Array, bias: Array | None, parts: int) -> Array:
     """(samples, channels, *classes, *results) by the kernels."""
     packed = (plan.groups * plan.padded * plan.depth,)
     weights = kernel_call(run, pack_weights, packed, [weight], Words(*weight_words(plan)), 0, parts)
@@ -113,13 +113,13 @@ def results(run: Run, plan: Plan, x: Array, weight: Array, bias: Array | None, p
 def run_conv(run: Run, case: Case, x: Array, weight: Array, bias: Array | None = None, parts: int = 1) -> Array:
     axes = case.axes(forward, case.size, case.out)
     sizes = (case.samples, case.groups, case.channels, case.outputs)
-    y = results(run, Plan(*sizes, axes, x.itemsize, bias=bias is not None), x, weight, bias, parts)
+    y = results(run, ConvPlan(*sizes, axes, x.itemsize, bias=bias is not None), x, weight, bias, parts)
     return y.reshape(*y.shape[:2], *case.out)
 
 
 def run_input_grad(run: Run, case: Case, g: Array, weight: Array, parts: int = 1) -> Array:
     axes = case.axes(adjoint, case.out, case.size)
-    plan = Plan(case.samples, case.groups, case.outputs, case.channels, axes, g.itemsize, swapped=True)
+    plan = ConvPlan(case.samples, case.groups, case.outputs, case.channels, axes, g.itemsize, swapped=True)
     y = results(run, plan, g, weight, None, parts)
     shape = (case.samples, case.groups * case.channels, *case.size)
     return kernel_call(run, interleave, shape, [y], Words(*interleave_words(plan, case.size)), 0, parts)
@@ -127,7 +127,7 @@ def run_input_grad(run: Run, case: Case, g: Array, weight: Array, parts: int = 1
 
 def run_weight_grad(run: Run, case: Case, x: Array, g: Array, parts: int = 1) -> Array:
     sizes = (case.samples, case.groups, case.channels, case.outputs)
-    plan = Plan(*sizes, case.axes(forward, case.size, case.out), x.itemsize)
+    plan = ConvPlan(*sizes, case.axes(forward, case.size, case.out), x.itemsize)
     shape = (case.groups, plan.depth, case.outputs)
     y = kernel_call(run, convolve_weights, shape, [x, g], words(plan), plan.gradient_bytes, parts)
     return np.array(y.transpose(0, 2, 1).reshape(case.groups * case.outputs, case.channels, *case.kernel))

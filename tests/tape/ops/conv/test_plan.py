@@ -7,7 +7,7 @@ import pytest
 
 from dgrr.tape.numerics.simd import codegen as simd
 from dgrr.tape.ops.conv.kernels import plan as kernels_plan, tile
-from dgrr.tape.ops.conv.kernels.plan import Plan, PlanAxis, adjoint, forward
+from dgrr.tape.ops.conv.kernels.plan import ConvPlan, PlanAxis, adjoint, forward
 from dgrr.tape.ops.conv.kernels.words import Workspace, words
 
 WIDTHS = (16, 32, 64)
@@ -31,8 +31,8 @@ def _adjoint(size: int, positions: int, *rest: int) -> PlanAxis:
     return adjoint(positions, size, *rest)
 
 
-def plan_of(channels: int, *axes: PlanAxis, outputs: int = 1, itemsize: int = 4) -> Plan:
-    return Plan(1, 1, channels, outputs, axes, itemsize)
+def plan_of(channels: int, *axes: PlanAxis, outputs: int = 1, itemsize: int = 4) -> ConvPlan:
+    return ConvPlan(1, 1, channels, outputs, axes, itemsize)
 
 
 def test_an_image_that_fits_holds_all_rows() -> None:

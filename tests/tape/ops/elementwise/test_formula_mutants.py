@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dgrr.tape.numerics.math import elementary, inverse, trigonometry
-from dgrr.tape.numerics.math.reference import reading
+from dgrr.tape.numerics.math.reference.functions import reading
 
 from .test_truths import bits, ulps
 from .truths import NEAR, Near

@@ -11,7 +11,8 @@ import pytest
 from numba import njit
 
 from dgrr.tape.numerics import coefficients
-from dgrr.tape.numerics.math import elementary, reference
+from dgrr.tape.numerics.math import elementary
+from dgrr.tape.numerics.math.reference import functions as reference
 
 DTYPES = (np.float32, np.float64)
 NAMES = ("log1p", "expm1", "erf", "softplus")

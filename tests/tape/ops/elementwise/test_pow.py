@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dgrr.tape import Tape, ops
-from dgrr.tape.numerics.math import reference
+from dgrr.tape.numerics.math.reference import functions as reference
 
 DTYPES = (np.float32, np.float64)
 MAX_ULP = 0.85

@@ -11,7 +11,7 @@ import pytest
 
 from dgrr.tape.numerics.coefficients import FLOAT32, FLOAT64
 from dgrr.tape.numerics.engine.launch import Words, launch
-from dgrr.tape.numerics.math import reference
+from dgrr.tape.numerics.math.reference import functions as reference
 from dgrr.tape.ops.elementwise.kernels import trigonometry as kernels_trigonometry
 
 MAX_ULP = 0.85

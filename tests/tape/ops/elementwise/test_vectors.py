@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dgrr.tape.numerics.engine.launch import Words
-from dgrr.tape.numerics.math import reference
+from dgrr.tape.numerics.math.reference import functions as reference
 from dgrr.tape.ops.elementwise.kernels import basic as kernels, powers
 from dgrr.tape.ops.elementwise.reference import powered
 

@@ -12,11 +12,11 @@ import pytest
 from numba import njit
 
 from dgrr.tape.numerics.engine.launch import Words
-from dgrr.tape.numerics.math import reference_sums
+from dgrr.tape.numerics.math.reference import sums as reference_sums
 from dgrr.tape.numerics.simd.operations import fma
 from dgrr.tape.ops.elementwise.kernels.basic import relu, where_positive
-from dgrr.tape.ops.linear.kernels import gemm
-from dgrr.tape.ops.linear.kernels_product import Product
+from dgrr.tape.ops.linear.kernels.gemm import gemm
+from dgrr.tape.ops.linear.kernels.product import Product
 
 Array = npt.NDArray[Any]
 Run = Callable[..., int]

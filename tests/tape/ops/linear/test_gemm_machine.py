@@ -16,9 +16,9 @@ from llvmlite import ir
 
 from dgrr.tape.numerics.engine.kernel import call
 from dgrr.tape.numerics.simd import codegen as simd
-from dgrr.tape.ops.linear import tile as linear_tile
-from dgrr.tape.ops.linear.kernels import gemm
-from dgrr.tape.ops.linear.kernels_product import Product
+from dgrr.tape.ops.linear.kernels import tile as linear_tile
+from dgrr.tape.ops.linear.kernels.gemm import gemm
+from dgrr.tape.ops.linear.kernels.product import Product
 
 pytestmark = pytest.mark.long
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dgrr.tape.numerics.engine.launch import Words
-from dgrr.tape.numerics.math import reference_sums
+from dgrr.tape.numerics.math.reference import sums as reference_sums
 from dgrr.tape.ops.losses import reference
-from dgrr.tape.ops.reduce.kernels_softmax import cross_entropy_grad, cross_entropy_rows, cross_entropy_rows_with_grad
+from dgrr.tape.ops.reduce.kernels.softmax import cross_entropy_grad, cross_entropy_rows, cross_entropy_rows_with_grad
 
 FLOATS = (np.float32, np.float64)
 PARTS = (1, 2, 7)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from dgrr.tape.numerics.engine.launch import Words
-from dgrr.tape.ops.norm import kernels, kernels_columns, kernels_grad, reference
+from dgrr.tape.ops.norm import reference
 from dgrr.tape.ops.norm.form import Form
+from dgrr.tape.ops.norm.kernels import columns as kernels_columns, grad as kernels_grad, rows as kernels
 
 from ..reduce.test_rows import FLOATS, LONG, PARTS, ROWS, filled, numbers, same
 

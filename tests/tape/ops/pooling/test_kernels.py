@@ -10,9 +10,9 @@ import pytest
 
 from dgrr.tape.numerics.engine.kernel import Kernel
 from dgrr.tape.numerics.engine.launch import Words
-from dgrr.tape.ops.pooling import reference
 from dgrr.tape.ops.pooling.kernels import argmax, sums as kernels_sums
 from dgrr.tape.ops.pooling.kernels.windows import PATTERNS, WindowAxis, adaptive, nearest, outputs, sliding, words
+from dgrr.tape.ops.pooling.reference import pools as reference
 
 FLOATS = (np.float32, np.float64)
 PARTS = (1, 2, 7)

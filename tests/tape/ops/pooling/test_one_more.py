@@ -10,11 +10,11 @@ from dgrr.tape.numerics.engine.intrinsics import real
 from dgrr.tape.numerics.engine.kernel import KERNELS, kernel
 from dgrr.tape.numerics.simd.lanes import inlined
 from dgrr.tape.numerics.simd.minmax import smaller
-from dgrr.tape.ops.pooling import reference
 from dgrr.tape.ops.pooling.kernels.fold import room, visit_share
 from dgrr.tape.ops.pooling.kernels.sums import _fold_line
 from dgrr.tape.ops.pooling.max_pool import max_pool_grad, max_pool_pick
 from dgrr.tape.ops.pooling.pool_op import pool_op
+from dgrr.tape.ops.pooling.reference import pools as reference
 from dgrr.tape.ops.pooling.rules import axes_of, pooled, through
 from dgrr.tape.record import F
 from dgrr.tape.var.op_table import OPS

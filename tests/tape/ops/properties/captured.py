@@ -11,7 +11,7 @@ import numpy as np
 from dgrr.runtime import SGD, CapturedStep, EagerStep, evaluate
 from dgrr.runtime.ir.verify import SWITCH
 from dgrr.runtime.lower.compile import PASSES
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import DgrrError, ops
 from dgrr.tape.record.op import Op
 from dgrr.tape.var.op_table import OPS

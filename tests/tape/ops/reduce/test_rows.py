@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from dgrr.tape.numerics.engine.launch import Words
-from dgrr.tape.numerics.math import reference_sums
+from dgrr.tape.numerics.math.reference import sums as reference_sums
 from dgrr.tape.numerics.simd.sums import mean_columns, mean_rows, mean_squared_difference, sum_columns, sum_rows
 from dgrr.tape.ops.losses import reference
-from dgrr.tape.ops.reduce.kernels_softmax import log_softmax, softmax
+from dgrr.tape.ops.reduce.kernels.softmax import log_softmax, softmax
 
 FLOATS = (np.float32, np.float64)
 PARTS = (1, 2, 7)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dgrr.runtime import SGD, CapturedStep, evaluate
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import AnyTensor, DomainError, DTypeError, ShapeError, Tape, TapeError, ops
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import dgrr.trace
 from dgrr.runtime import SGD
-from dgrr.runtime.step.update import Recipe
+from dgrr.runtime.step.recipe import Recipe
 from dgrr.runtime.training import recorder_protocol
 from dgrr.trace import (
     CompletedStep,

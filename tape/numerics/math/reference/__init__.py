@@ -1,0 +1,1 @@
+"""What elementary functions and sums give, to the last bit: what kernels are held to."""

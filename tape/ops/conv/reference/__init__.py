@@ -1,0 +1,1 @@
+"""What convolutions give, to the last bit: written slowly and plainly, apart from the kernels."""

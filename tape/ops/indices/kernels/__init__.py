@@ -1,0 +1,1 @@
+"""The kernels that take and add what indices name."""

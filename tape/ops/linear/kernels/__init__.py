@@ -1,0 +1,1 @@
+"""The kernels of matrix products and of triangular systems."""

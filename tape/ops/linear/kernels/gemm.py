@@ -1,0 +1,165 @@
+"""Matrix products: per output element one fma chain over the contraction index, in blocks of 256.
+
+``total = s_0, then total + s_1, …`` where ``s_b`` is the chain ``acc = fma(a, b, acc)`` from +0 over block b.
+The block of the contract is also the block of the cache: the loops are those of Goto and van de Geijn
+(Anatomy of High-Performance Matrix Multiplication, ACM TOMS 34, 2008), with the running total in the output.
+Tiles, blocks of rows and shares split outputs only, so they cannot be seen in the bits.
+"""
+
+# numba's functions carry no types.
+# pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+from numba import njit
+
+from ....numerics.engine.intrinsics import entry, word
+from ....numerics.engine.kernel import kernel, share
+from ....numerics.simd.codegen import CACHE_LINE
+from ....numerics.simd.pack import (
+    PANEL_VECTORS,
+    block_pitch,
+    itemsize,
+    pack_block,
+    pack_panel,
+    panel_memory,
+    vector_size,
+)
+from ....numerics.simd.sums import CHAIN_BLOCK
+from .gemm_reference import gemm_reference
+from .product import (
+    A_COLUMN,
+    A_GROUP,
+    A_MATRIX,
+    A_ROW,
+    B_COLUMN,
+    B_GROUP,
+    B_MATRIX,
+    B_ROW,
+    BATCH,
+    BIAS,
+    BLOCK_BYTES,
+    FIRST_OPTIONAL,
+    MASK,
+    OUT,
+    PACKED,
+    RELU,
+    A,
+    B,
+    K,
+    M,
+    N,
+    matrix,
+)  # fmt: skip
+from .tile import MIDDLE, NARROW, SHORT, TALL, TileCall, compute_tile, rows_of
+
+ROWS_TOGETHER = 4
+"""Rows that shares do not split."""
+
+FEW_ROWS = 8
+"""Rows for which copying b costs more than it saves."""
+
+
+@njit(inline="always")
+def _advanced(address, distance):
+    """An address moved by a distance in bytes; what is absent stays so."""
+    return address + distance if address else 0
+
+
+@njit(inline="always")
+def _panel(table, call, rows):
+    """All tiles of one panel: as high as possible, such that the last ones have few rows left over."""
+    tall, middle, short = rows_of(TALL), rows_of(MIDDLE), rows_of(SHORT)
+    narrow = call.columns * itemsize(table) <= vector_size()
+    i = 0
+    while i < rows:
+        left = rows - i
+        out = call.out + i * call.out_row
+        mask = _advanced(call.mask, i * call.out_row)
+        here = TileCall(
+            call.a + i * call.a_row, call.a_row, call.a_column, call.b, call.b_row, call.depth, out, call.out_row,
+            left, call.columns, call.adds, call.bias, call.relu, mask,
+        )  # fmt: skip
+        if narrow:
+            compute_tile(table, NARROW, here)
+            i += rows_of(NARROW)
+        elif left >= tall + middle or tall <= left < tall + short:
+            compute_tile(table, TALL, here)
+            i += tall
+        elif left > short:
+            compute_tile(table, MIDDLE, here)
+            i += middle
+        else:
+            compute_tile(table, SHORT, here)
+            i += short
+
+
+@njit(inline="always")
+def _block(table, ints, a, b, out, bias, mask, first, rows, left, right, panel, block):
+    """The sums of one block of terms for some rows, in columns ``left`` to ``right``."""
+    size, width, k = itemsize(table), PANEL_VECTORS * vector_size() // itemsize(table), word(ints, K)
+    a_row, a_column, b_row, b_column = word(ints, A_ROW), word(ints, A_COLUMN), word(ints, B_ROW), word(ints, B_COLUMN)
+    depth, last = min(k - first, CHAIN_BLOCK), first + CHAIN_BLOCK >= k
+    if block:
+        pack_block(table, a, a_row, a_column, rows, depth, block)
+        a, a_row, a_column = block, block_pitch(table), size
+    for j in range(left, right, width):
+        columns = min(right - j, width)
+        source, source_row = b + j * b_column, b_row
+        if rows > FEW_ROWS or b_column != size or columns < width:
+            pack_panel(table, source, b_row, b_column, depth, columns, panel)
+            source, source_row = panel, PANEL_VECTORS * vector_size()
+        call = TileCall(
+            a, a_row, a_column, source, source_row, depth, out + j * size, word(ints, N) * size, rows, columns,
+            int(first > 0), _advanced(bias * last, j * size), word(ints, RELU) * last, _advanced(mask * last, j * size),
+        )  # fmt: skip
+        _panel(table, call, rows)
+
+
+@njit(inline="always")
+def _rectangle(table, ints, batch, top, bottom, left, right, panel, block):
+    """Rows ``top`` to ``bottom`` and columns ``left`` to ``right`` of one product, a block of rows after the other."""
+    m, n, size, with_bias = word(ints, M), word(ints, N), itemsize(table), word(ints, BIAS)
+    a_first = matrix(ints, entry(table, A), batch, A_GROUP, A_MATRIX)
+    b = matrix(ints, entry(table, B), batch, B_GROUP, B_MATRIX)
+    bias = entry(table, FIRST_OPTIONAL) if with_bias else 0
+    height = BLOCK_BYTES // size
+    for i in range(top, bottom, height):
+        a = a_first + i * word(ints, A_ROW)
+        start = (batch * m + i) * n * size
+        mask = entry(table, FIRST_OPTIONAL + with_bias) + start if word(ints, MASK) else 0
+        for first in range(0, max(word(ints, K), 1), CHAIN_BLOCK):
+            a_here, b_here = a + first * word(ints, A_COLUMN), b + first * word(ints, B_ROW)
+            rows, out = min(bottom - i, height), entry(table, OUT) + start
+            _block(table, ints, a_here, b_here, out, bias, mask, first, rows, left, right, panel, block)
+
+
+@njit(inline="always")
+def _own_block(table, ints, part):
+    """Where this part packs rows of a; 0 if it does not."""
+    packed = word(ints, PACKED)
+    if packed == 0:
+        return 0
+    scratch = entry(table, FIRST_OPTIONAL + word(ints, BIAS) + word(ints, MASK))
+    return (scratch + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE + part * packed
+
+
+@kernel
+def gemm(table, ints, part, parts):
+    """A `Product`; shares are ranges of rows or, of wide products, columns, counted through all matrices."""
+    m, n = word(ints, M), word(ints, N)
+    panel, block = panel_memory(), _own_block(table, ints, part)
+    by_rows, extent = m >= n, max(m, n)
+    unit = ROWS_TOGETHER if by_rows else vector_size() // itemsize(table)
+    units = (extent + unit - 1) // unit
+    start, count = share(word(ints, BATCH) * units, part, parts)
+    stop = start + count
+    while start < stop:
+        batch, first = start // units, start % units
+        last = min(units, first + stop - start)
+        begin, end = first * unit, min(last * unit, extent)
+        top, bottom = (begin, end) if by_rows else (0, m)
+        left, right = (0, n) if by_rows else (begin, end)
+        _rectangle(table, ints, batch, top, bottom, left, right, panel, block)
+        start += last - first
+    return 0
+
+
+gemm.variants["reference"] = gemm_reference  # a plan can run it in place of this one

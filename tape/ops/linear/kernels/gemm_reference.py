@@ -1,0 +1,70 @@
+"""The product as the bit contract states it, one element after the other: slow, and the same bits as `gemm`.
+
+It takes gemm's table and words, so that a plan can run it in gemm's place.
+"""
+
+# numba's functions carry no types.
+# pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+from numba import njit
+
+from ....numerics.engine.intrinsics import real, word
+from ....numerics.engine.kernel import kernel, share, vector
+from ....numerics.simd.operations import fma, select
+from ....numerics.simd.pack import itemsize
+from ....numerics.simd.sums import CHAIN_BLOCK
+from .product import (
+    A_COLUMN,
+    A_GROUP,
+    A_MATRIX,
+    A_ROW,
+    B_COLUMN,
+    B_GROUP,
+    B_MATRIX,
+    B_ROW,
+    BATCH,
+    BIAS,
+    FIRST_OPTIONAL,
+    MASK,
+    OUT,
+    RELU,
+    A,
+    B,
+    K,
+    M,
+    N,
+    matrix,
+)
+
+
+@njit(inline="always")
+def _total(table, a, a_step, b, b_step, depth):
+    """``sum_k a[k] * b[k]`` by blocks, from starts and by steps in elements."""
+    total = real(table, 0.0)
+    for first in range(0, depth, CHAIN_BLOCK):
+        chain = real(table, 0.0)
+        for k in range(first, min(first + CHAIN_BLOCK, depth)):
+            chain = fma(vector(table, A, a + k * a_step, 1)[0], vector(table, B, b + k * b_step, 1)[0], chain)
+        total = chain if first == 0 else total + chain
+    return total
+
+
+@kernel
+def gemm_reference(table, ints, part, parts):
+    """`gemm`, one element after the other; shares are ranges of rows counted through all matrices."""
+    m, n, size, zero = word(ints, M), word(ints, N), itemsize(table), real(table, 0.0)
+    start, count = share(word(ints, BATCH) * m, part, parts)
+    for row in range(start, start + count):
+        batch, i = row // m, row % m
+        a = (matrix(ints, 0, batch, A_GROUP, A_MATRIX) + i * word(ints, A_ROW)) // size
+        for j in range(n):
+            b = (matrix(ints, 0, batch, B_GROUP, B_MATRIX) + j * word(ints, B_COLUMN)) // size
+            total = _total(table, a, word(ints, A_COLUMN) // size, b, word(ints, B_ROW) // size, word(ints, K))
+            if word(ints, BIAS):
+                total = total + vector(table, FIRST_OPTIONAL, j, 1)[0]
+            if word(ints, RELU):
+                total = select(total <= zero, zero, total)
+            if word(ints, MASK):
+                kept = vector(table, FIRST_OPTIONAL + word(ints, BIAS), row * n + j, 1)[0] > zero
+                total = select(kept, total, zero)
+            vector(table, OUT, row * n + j, 1)[0] = total
+    return 0

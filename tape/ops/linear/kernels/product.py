@@ -1,0 +1,100 @@
+"""What the kernels of matrix products are told: a `Product`, the words that say it, and the positions in them."""
+
+# numba's functions carry no types.
+# pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+from dataclasses import KW_ONLY, dataclass
+from functools import lru_cache
+
+from numba import njit
+
+from ....numerics.engine.intrinsics import word
+from ....numerics.engine.launch import Words
+from ....numerics.simd.codegen import CACHE_LINE
+from ....numerics.simd.sums import CHAIN_BLOCK
+from ....numerics.sizes import Sizes
+
+# Positions of the words: sizes; matrices in a group; strides in bytes (group, matrix, row, column) of a and b; what
+# follows the sums; bytes of packed rows of a for each part, 0 if a is read where it lies.
+BATCH, M, N, K, GROUP, A_GROUP, A_MATRIX, A_ROW, A_COLUMN, B_GROUP, B_MATRIX, B_ROW, B_COLUMN = range(13)
+BIAS, RELU, MASK, PACKED = range(13, 17)
+
+OUT, A, B, FIRST_OPTIONAL = range(4)
+"""Positions of the table."""
+
+BLOCK_BYTES = 2048
+"""Bytes of a column of a block of rows of a: with 256 columns it fills half of a usual second-level cache."""
+
+LAYOUTS_KEPT = 1024
+"""Products and stride patterns for which the words are kept ready."""
+
+PAGE = 4096
+"""Rows this many bytes apart, or a multiple, fall into the same set of a first-level cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A matrix product ``out[b] = a[b] @ b[b]`` of (batch, m, k) by (batch, k, n) and what is done to its totals.
+
+    In this order: ``bias[j]`` is added; ``relu`` replaces what is ``<= 0`` by +0; ``mask`` keeps a total where
+    ``mask[b, i, j] > 0``, else it becomes +0. Arrays of the kernel: out, a, b, then bias and mask if there are
+    any, then `scratch` bytes if that is not 0. All but a and b are row-major.
+
+    The batch may have two axes, of which the second has ``group`` elements: heads of a sequence lie that way.
+    """
+
+    batch: int
+    m: int
+    n: int
+    k: int
+    itemsize: int
+    _: KW_ONLY
+    bias: bool = False
+    relu: bool = False
+    mask: bool = False
+    group: int = 1
+
+    @property
+    def flops(self) -> int:
+        """Its multiplications and additions."""
+        return 2 * self.batch * self.m * self.n * self.k
+
+    def words(self, strides: tuple[Sizes, ...]) -> Words:
+        """The words for operands with these strides in bytes; without a batch axis one matrix serves all.
+
+        >>> Product(1, 2, 3, 4, itemsize=4).words(((16, 4), (12, 4))).values.tolist()
+        [1, 2, 3, 4, 1, 0, 0, 16, 4, 0, 0, 12, 4, 0, 0, 0, 0]
+        """
+        return _words(self, strides[:2])
+
+    def scratch(self, strides: tuple[Sizes, ...], parts: int) -> int:
+        """Bytes of memory that ``parts`` shares need to work in; 0 if none, as for all small products."""
+        packed = _packed_bytes(self, strides[0])
+        return packed * parts + CACHE_LINE if packed else 0
+
+
+@lru_cache(LAYOUTS_KEPT)
+def _words(product: Product, strides: tuple[Sizes, ...]) -> Words:
+    sizes = (product.batch, product.m, product.n, product.k, product.group)
+    a, b = ((*(*s[:-2], 0, 0)[:2], *s[-2:]) for s in strides)  # one axis of the batch counts groups of one
+    finish = (int(product.bias), int(product.relu), int(product.mask))
+    return Words(*sizes, *a, *b, *finish, _packed_bytes(product, strides[0]))
+
+
+def _packed_bytes(product: Product, a: Sizes) -> int:
+    """Bytes of a block of rows of a for one part; 0 if a is better read where it lies."""
+    size = product.itemsize
+    if product.n * size < 1024 or product.m < 16 or product.k < 64:
+        return 0
+    conflicting = a[-1] == size and a[-2] % PAGE == 0
+    transposed = a[-2] == size and a[-1] != size
+    if not (conflicting or transposed):
+        return 0
+    rows = min(BLOCK_BYTES // size, -(-product.m // CACHE_LINE) * CACHE_LINE)
+    return rows * (CHAIN_BLOCK * size + CACHE_LINE)
+
+
+@njit(inline="always")
+def matrix(ints, operand, batch, group_stride, matrix_stride):
+    """The address of one matrix of an operand; the words at the last two positions are its batch strides."""
+    group = word(ints, GROUP)
+    return operand + batch // group * word(ints, group_stride) + batch % group * word(ints, matrix_stride)

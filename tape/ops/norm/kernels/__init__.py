@@ -1,0 +1,1 @@
+"""The kernels of normalisations and their gradients."""

@@ -1,0 +1,1 @@
+"""The kernels of reductions other than sums, and of running ones."""

@@ -1,0 +1,1 @@
+"""What reductions give, to the last bit: written slowly and plainly, apart from the kernels."""

@@ -25,7 +25,7 @@ from .batch_stream import Cursor, Feed
 from .callback_list import CallbackList
 from .checkpoint import Checkpoint, write_checkpoint
 from .evaluation import Forwards
-from .held_out import HeldOut
+from .fit_validation import FitValidation
 from .history import History
 from .interrupt import held_interrupt
 from .progress import Reporter, reporting
@@ -47,7 +47,7 @@ from .result import Result
 from .save_place import SavePlace, restored
 from .step_runner import StepMode, StepRunner
 from .trace_session import Journal
-from .trained import TrainedArrays
+from .trained_arrays import TrainedArrays
 from .watch import Watch
 
 
@@ -190,7 +190,7 @@ class Trainer(TrainedArrays):
         self._loss: float | None = None
         self._feed: Feed | None = None
         self._last: Feed | None = None
-        self._validation: HeldOut | None = None
+        self._validation: FitValidation | None = None
         self._loaded: Checkpoint | None = None
         self._journal = self._new_journal(None)
         self._agreed = self._in_trace = self._measures_norm = False
@@ -245,7 +245,7 @@ class Trainer(TrainedArrays):
         ``loss_fn`` does another thing than when it was captured, for which it is recorded again at the captured steps
         2, 4, 8, … and after the last one.
         """
-        observed = HeldOut.of(validation, validate_every, batches)
+        observed = FitValidation.of(validation, validate_every, batches)
         together, own = self._step.recipe.accumulate, self._run.own
         start = self._start(batches)
         feed = Feed(batches, steps=steps, epochs=epochs, accumulate=together, cursor=start, own=own)
@@ -377,7 +377,7 @@ class Trainer(TrainedArrays):
             if tell(self, epoch, self._loss):
                 feed.stop()
 
-    def _validate(self, feed: Feed, validation: HeldOut, check: Callable[[], None]) -> None:
+    def _validate(self, feed: Feed, validation: FitValidation, check: Callable[[], None]) -> None:
         figures = validation.figures(self._forwards, check)
         self.history.add_validation(figures)
         for tell in self._callbacks.on_validation:

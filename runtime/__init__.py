@@ -1,6 +1,7 @@
 """How a step becomes a run: optimizers, data, the trainer."""
 
 from ..base.diagnosis import Remark
+from ..base.keep import Keep
 from . import data
 from .captured.captured_function import CapturedFunction, capture_function
 from .captured.captured_step import CapturedStep, capture
@@ -41,6 +42,7 @@ __all__ = [
     "EarlyStopping",
     "Evaluation",
     "History",
+    "Keep",
     "ManyShapesWarning",
     "NonFiniteError",
     "Recorder",

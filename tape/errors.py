@@ -1,22 +1,6 @@
 """Every error of the engine. Each text names the op, the argument, what was expected, what was given and the fix."""
 
-
-class DgrrError(Exception):
-    """Base of all errors that the engine raises on purpose."""
-
-    _placed = False
-
-    def raised_in(self, layer: str) -> None:
-        """Put the name of the layer that it passes on its way out before the text: ``0: …``, then ``encoder.0: …``.
-
-        >>> error = ShapeError("relu: argument 'x': …")
-        >>> error.raised_in("0")
-        >>> error.raised_in("encoder")
-        >>> print(error)
-        encoder.0: relu: argument 'x': …
-        """
-        self.args = (f"{layer}{'.' if self._placed else ': '}{self}", *self.args[1:])
-        self._placed = True
+from ..base.errors import DgrrError as DgrrError, DomainError as DomainError
 
 
 class ShapeError(DgrrError, ValueError):
@@ -37,10 +21,6 @@ class MissingAttributeError(DgrrError, AttributeError):
 
 class TapeError(DgrrError, RuntimeError):
     """A Var used with a tape that it does not belong to, or after that tape was reset."""
-
-
-class DomainError(DgrrError, ValueError):
-    """An attribute outside the values for which an op is defined."""
 
 
 class BoundsError(DgrrError, IndexError):

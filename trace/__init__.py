@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..base.completed_step import CompletedStep, StepTape, TapeNode
+    from ..base.keep import Keep
     from .auditing.audit import audit
     from .auditing.certificate import Audit
     from .auditing.check import check_certificate
@@ -55,6 +56,7 @@ _HOMES = {
     "Continuation": ".replaying.continued",
     "Finding": ".v2.check.report",
     "InvalidTraceError": ".v2.errors",
+    "Keep": "..base.keep",
     "Limits": ".v2.format.limits",
     "NonFiniteError": ".v2.errors",
     "NotRecordedError": ".v2.errors",
@@ -111,6 +113,7 @@ __all__ = [
     "Continuation",
     "Finding",
     "InvalidTraceError",
+    "Keep",
     "Limits",
     "NonFiniteError",
     "NotRecordedError",

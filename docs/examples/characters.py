@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dgrr.runtime import Adam, Dataset, Trainer
+from dgrr.runtime import Adam, Dataset, Keep, Trainer
 from dgrr.tape import AnyVar, Context, Tape, nn, ops
 from dgrr.trace import replay
 
@@ -91,7 +91,7 @@ def main() -> None:
     batches = text.batches(BATCH, seed=SEED)
     print(f"{len(text)} stretches of {TOKENS} characters of an alphabet of {len(ALPHABET)}\n{MODEL}")
     trainer = Trainer(
-        loss_fn, MODEL.init(SEED), Adam(lr=3e-3), seed=SEED, trace=args.trace, record="digest", overwrite=True
+        loss_fn, MODEL.init(SEED), Adam(lr=3e-3), seed=SEED, trace=Keep(args.trace, record="digest", overwrite=True)
     )
     result = trainer.fit(batches, epochs=args.epochs)
     last = result.losses[-len(batches) :].mean()

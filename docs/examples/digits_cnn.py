@@ -8,7 +8,7 @@ accuracy of `ACCURACY`, with the same digest on every machine.
 import argparse
 from typing import Any
 
-from dgrr.runtime import Adam, Dataset, Trainer, data
+from dgrr.runtime import Adam, Dataset, Keep, Trainer, data
 from dgrr.tape import nn, ops
 from dgrr.trace import replay
 
@@ -58,9 +58,7 @@ def main() -> None:
         Adam(lr=2e-3),
         model_state=MODEL.init_state(),
         seed=SEED,
-        trace=args.trace,
-        overwrite=True,
-        record="digest",
+        trace=Keep(args.trace, record="digest", overwrite=True),
     )
     print(f"{len(train)} digits to train on, {len(test)} to test\n{MODEL}")
     result = trainer.fit(train.batches(BATCH, seed=SEED), epochs=args.epochs)

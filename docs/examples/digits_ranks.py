@@ -9,7 +9,7 @@ One process, then four that share the work (pip install "dgrr[mpi]" mpich); both
 import argparse
 from typing import Any
 
-from dgrr.runtime import Adam, Trainer, data
+from dgrr.runtime import Adam, Keep, Trainer, data
 from dgrr.runtime.ranks import init
 from dgrr.tape import nn, ops
 from dgrr.trace import replay
@@ -46,9 +46,7 @@ def main() -> None:
         accumulate=TOGETHER,
         order="tree",
         ranks=ranks,
-        trace=args.trace,
-        overwrite=True,
-        record="digest",
+        trace=Keep(args.trace, record="digest", overwrite=True),
     )
     result = trainer.fit(train.batches(BATCH, seed=SEED), epochs=args.epochs)
     accuracy = trainer.evaluate(test, metric="accuracy", model=MODEL)  # each rank a part of the digits

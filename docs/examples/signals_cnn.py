@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dgrr.runtime import Adam, Dataset, Trainer
+from dgrr.runtime import Adam, Dataset, Keep, Trainer
 from dgrr.tape import Random, Tape, nn, ops
 from dgrr.trace import replay
 
@@ -70,7 +70,7 @@ def main() -> None:
 
     train, test = signals(300, seed=1), signals(100, seed=2)
     trainer = Trainer(
-        loss_fn, MODEL.init(SEED), Adam(lr=3e-3), seed=SEED, trace=args.trace, record="digest", overwrite=True
+        loss_fn, MODEL.init(SEED), Adam(lr=3e-3), seed=SEED, trace=Keep(args.trace, record="digest", overwrite=True)
     )
     print(f"{len(train)} signals to train on, {len(test)} to test\n{MODEL}")
     result = trainer.fit(train.batches(BATCH, seed=SEED), epochs=args.epochs)

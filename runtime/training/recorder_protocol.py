@@ -5,28 +5,24 @@ The runtime does not import the trace package. The package that writes traces re
 """
 
 import os
-from collections.abc import Collection, Mapping
-from datetime import timedelta
+from collections.abc import Mapping
 from importlib.metadata import entry_points
-from numbers import Real
 from os import PathLike
-from typing import Any, Literal, NamedTuple, Protocol, get_args, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, cast, get_args, runtime_checkable
 
 from typing_extensions import TypeIs
 
 from ...base.arrays import Arrays
 from ...base.completed_step import CompletedStep
+from ...base.keep import Keep, Path
 from ...tape import NUMERICS, DgrrError, DomainError
 from ..step.recipe import Recipe
 
 GROUP = "dgrr.recorder"
 """Entry point group."""
 
-Mode = Literal["digest", "grads"]
-Digest = Literal["xxh3-128", "sha256"]
-KeyframeEvery = int | timedelta
-RecordOps = Literal["first", "every"] | Collection[int] | int | None
-Path = str | PathLike[str]
+Kept = Literal["digest", "grads"]
+"""What a trainer that is given a bare path keeps of each step."""
 
 
 class RecorderError(DgrrError, RuntimeError):
@@ -59,100 +55,59 @@ class RecorderFactory(Protocol):
     """Makes the recorder of a run when its first step is about to be done."""
 
     def open_recorder(self, **run: Any) -> Recorder:
-        """A recorder that begins with the run: its keywords are those of `dgrr.trace.open_recorder` but the path."""
+        """A recorder that begins with the run, whose keywords are those of `dgrr.trace.open_recorder`."""
         ...
 
 
-def is_path(trace: object) -> TypeIs[Path]:
-    """Whether a trace is given by its path, not by its recorder."""
-    return isinstance(trace, str | PathLike)
+Traced = Keep | Recorder | RecorderFactory
+"""What says where a run is recorded."""
 
 
-def check_trace(trace: object) -> None:
-    """Raise DomainError for what is neither a path, a recorder, a maker of one nor None."""
-    if trace is None or is_path(trace) or isinstance(trace, Recorder | RecorderFactory):
-        return
-    raise DomainError(
-        "Trainer: argument 'trace': expected a path; a recorder: an object with wants_tape, step, commit, seal and "
-        f"close; or an object with open_recorder, which makes one; got {trace!r}"
-    )
+def traced(trace: Path | Traced | None, record: Kept | None) -> Traced | None:
+    """Where a trainer records its run, of a bare path as it is kept. Raises DomainError for what says nothing of it."""
+    if record not in (None, *get_args(Kept)):
+        raise DomainError(f"Trainer: argument 'record': expected 'digest' or 'grads', got {record!r}")
+    if isinstance(trace, str | PathLike):
+        return Keep(trace, record=record or "grads")
+    if trace is None:
+        return None
+    if not isinstance(cast(object, trace), Traced):
+        raise DomainError(
+            "Trainer: argument 'trace': expected a path; a Keep; a recorder: an object with wants_tape, step, commit, "
+            f"seal and close; or an object with open_recorder, which makes one; got {trace!r}"
+        )
+    if record is not None:
+        cure = f"say it there, Keep(…, record={record!r})" if isinstance(trace, Keep) else "leave it out"
+        raise DomainError(
+            "Trainer: argument 'record': expected None beside a 'trace' that says itself what is kept, got "
+            f"{record!r}; {cure}"
+        )
+    return trace
 
 
-def is_taken(trace: object) -> TypeIs[Path]:
-    """Whether a trace is given by its path, and something stands there already."""
-    return is_path(trace) and os.path.exists(trace)
+def is_taken(trace: object) -> TypeIs[Keep]:
+    """Whether a trace has a path at which something stands already."""
+    return isinstance(trace, Keep) and os.path.exists(trace.path)
 
 
-def taken(where: str, trace: Path, checkpoint: Path | None = None) -> DomainError:
+def taken(where: str, trace: Keep, checkpoint: Path | None = None) -> DomainError:
     """The refusal of a path where something stands, with the ways out: to go on, elsewhere, anew."""
     go_on = "" if checkpoint is None else f"load {str(checkpoint)!r} to go on, "
     return DomainError(
-        f"{where}: {str(trace)!r} is there already, and a finished trace is never overwritten: {go_on}choose another "
-        "path, or pass overwrite=True to replace it"
+        f"{where}: {str(trace.path)!r} is there already, and a finished trace is never overwritten: {go_on}choose "
+        f"another path, or pass trace=Keep({str(trace.path)!r}, overwrite=True) to replace it"
     )
-
-
-class TraceOptions(NamedTuple):
-    """What a trace keeps of a run.
-
-    Args:
-        record, record_ops: of each step.
-        keyframe_every, keyframe_budget: how often the whole state; None leaves it to the recorder.
-        digest: by what it is digested.
-    """
-
-    record: Mode = "grads"
-    record_ops: RecordOps = None
-    keyframe_every: KeyframeEvery | None = None
-    keyframe_budget: int | None = None
-    digest: Digest = "xxh3-128"
-
-    def check(self) -> None:
-        """Raise DomainError for what is none of these."""
-        if self.record not in get_args(Mode):
-            raise DomainError(f"Trainer: argument 'record': expected 'digest' or 'grads', got {self.record!r}")
-        if self.digest not in get_args(Digest):
-            raise DomainError(f"Trainer: argument 'digest': expected 'xxh3-128' or 'sha256', got {self.digest!r}")
-        if not (self.keyframe_every is None or _is_distance(self.keyframe_every)):
-            expected = "expected a whole number of at least 1, or a timedelta above 0"
-            raise DomainError(f"Trainer: argument 'keyframe_every': {expected}, got {self.keyframe_every!r}")
-        if self.keyframe_budget is not None and not _is_whole(self.keyframe_budget, 0):
-            expected = "expected a whole number of bytes of at least 0"
-            raise DomainError(f"Trainer: argument 'keyframe_budget': {expected}, got {self.keyframe_budget!r}")
-
-    @property
-    def keywords(self) -> dict[str, Any]:
-        """As recorders take them where they begin a trace and where they go on with one."""
-        kept: dict[str, Any] = {"record": self.record, "record_ops": self.record_ops}
-        chosen = {"keyframe_every": self.keyframe_every, "keyframe_budget": self.keyframe_budget}
-        return kept | {name: value for name, value in chosen.items() if value is not None}
-
-    @property
-    def beginning(self) -> dict[str, Any]:
-        """What they take besides where they begin one."""
-        return {} if self.digest == "xxh3-128" else {"digest": self.digest}
-
-
-def _is_distance(every: object) -> bool:
-    return every > timedelta(0) if isinstance(every, timedelta) else _is_whole(every, 1)
-
-
-def _is_whole(value: Any, least: int) -> bool:
-    """Whether it is a whole number of at least so much, whatever its type."""
-    return isinstance(value, Real) and float(value).is_integer() and float(value) >= least
 
 
 class RunStart(NamedTuple):
     """What a recorder is told before the first step, or where it goes on.
 
     Args:
-        kept: what the trace keeps.
         seed: of the run.
         recipe: how a step updates.
         arrays: ``params``, ``state`` and ``model_state``, each an array by name, as they are now.
     """
 
-    kept: TraceOptions
     seed: int
     recipe: Recipe
     arrays: Mapping[str, Arrays]
@@ -163,32 +118,39 @@ class RunStart(NamedTuple):
         groups = self.recipe.groups(self.arrays["params"]).recorded()
         one = groups[0] if len(groups) == 1 else None
         law = {"rule": one.rule if one else groups, "hyperparameters": list(one.hyperparameters) if one else []}
-        kept = self.kept.keywords
+        told: dict[str, Any] = {"seed": self.seed, "numerics": NUMERICS, "clip_value": self.recipe.clip_value}
         if self.recipe.on_nonfinite != "stop":
-            kept["on_nonfinite"] = self.recipe.on_nonfinite
-        known = {"seed": self.seed, "numerics": NUMERICS, "clip_value": self.recipe.clip_value}
-        return {**kept, **self.arrays, **law, **known}
+            told["on_nonfinite"] = self.recipe.on_nonfinite
+        return {**self.arrays, **law, **told}
 
 
-def open_recorder(trace: Path | RecorderFactory, run: RunStart, *, overwrite: bool = False) -> Recorder:
+def open_recorder(trace: Keep | RecorderFactory, run: RunStart, *, overwrite: bool = False) -> Recorder:
     """A recorder for a run that starts here. Raises RecorderError if not one package makes them.
 
-    With ``overwrite`` a trace of the same name, finished or not, is begun anew, else the recorder refuses.
+    With ``overwrite`` a trace of the same name, finished or not, is begun anew, as where its `Keep` says so.
     """
     if isinstance(trace, RecorderFactory):
-        return trace.open_recorder(overwrite=overwrite, **run.keywords, **run.kept.beginning)
-    made: Recorder = _registered().open_recorder(trace, overwrite=overwrite, **run.keywords, **run.kept.beginning)
+        return trace.open_recorder(**run.keywords)
+    begun = {"digest": trace.digest, "overwrite": overwrite or trace.overwrite}
+    made: Recorder = _registered().open_recorder(trace.path, **run.keywords, **_each_step(trace), **begun)
     return made
 
 
-def resume_recorder(path: Path, run: RunStart, *, steps: int) -> Recorder:
+def resume_recorder(trace: Keep, run: RunStart, *, steps: int) -> Recorder:
     """A recorder that goes on with an unfinished trace after ``steps`` steps.
 
     Steps that the trace holds beyond that are cut off. Raises RecorderError as `open_recorder` does; the
     recorder refuses a trace of another run, or one that does not hold as many steps, and leaves it as it was.
     """
-    made: Recorder = _registered().resume_recorder(path, steps=steps, **run.keywords)
+    made: Recorder = _registered().resume_recorder(trace.path, steps=steps, **run.keywords, **_each_step(trace))
     return made
+
+
+def _each_step(trace: Keep) -> dict[str, Any]:
+    """What recorders take both where they begin a trace and where they go on with one."""
+    chosen = {"keyframe_every": trace.keyframe_every, "keyframe_budget": trace.keyframe_budget}
+    told = {name: value for name, value in chosen.items() if value is not None}
+    return {"record": trace.record, "record_ops": trace.ops, **told}
 
 
 def _registered() -> Any:

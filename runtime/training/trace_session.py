@@ -4,17 +4,16 @@ from collections.abc import Callable
 from typing import Any
 
 from ...base.completed_step import CompletedStep, StepTape
+from ...base.keep import Keep
 from ...tape import DomainError
 from ..step.completed import completed
 from ..step.evaluate import NonFiniteError
 from ..step.training_step import TrainingStep
 from .recorder_protocol import (
-    Path,
     Recorder,
     RecorderFactory,
     RunStart,
-    TraceOptions,
-    is_path,
+    Traced,
     is_taken,
     open_recorder,
     resume_recorder,
@@ -26,24 +25,15 @@ class Journal:
     """A context that seals the trace at its end, or at a non-finite value; another error leaves it readable.
 
     Args:
-        trace: its path, what makes its recorder, or its recorder, begun or resumed by the caller; None records nothing.
-        kept, seed, overwrite: of a run whose trace is begun here.
+        trace: what is kept and where, what makes its recorder, or its recorder, begun or resumed by the caller; None
+            records nothing.
+        seed: of the run.
         loaded: the steps done before, where the run goes on from a checkpoint; else None.
         writes: whether this process writes the trace; of several ranks the others give the first what they have.
     """
 
-    def __init__(
-        self,
-        trace: Path | Recorder | RecorderFactory | None,
-        *,
-        kept: TraceOptions,
-        seed: int,
-        loaded: int | None,
-        overwrite: bool,
-        writes: bool = True,
-    ) -> None:
-        self._trace, self._loaded, self._overwrite = trace, loaded, overwrite
-        self._kept, self._seed, self._writes = kept, seed, writes
+    def __init__(self, trace: Traced | None, *, seed: int, loaded: int | None, writes: bool = True) -> None:
+        self._trace, self._seed, self._loaded, self._writes = trace, seed, loaded, writes
         self._recorder: Recorder | None = None
 
     def begin(self, step: TrainingStep) -> None:
@@ -55,20 +45,20 @@ class Journal:
         else:
             self._recorder = self._opened(self._trace, step)
 
-    def _opened(self, trace: Path | RecorderFactory, step: TrainingStep) -> Recorder:
-        run = RunStart(self._kept, self._seed, step.recipe, step.whole_arrays())
+    def _opened(self, trace: Keep | RecorderFactory, step: TrainingStep) -> Recorder:
+        run = RunStart(self._seed, step.recipe, step.whole_arrays())
         if not self._writes:
             return Unwritten()
         if self._loaded:
-            if not is_path(trace):
+            if not isinstance(trace, Keep):
                 raise DomainError(
                     f"fit: argument 'trace': expected a path for a run that goes on after {self._loaded} steps, got "
                     f"{trace!r}, which begins with the run"
                 )
             return resume_recorder(trace, run, steps=self._loaded)
-        if is_taken(trace) and not self._overwrite:
+        if is_taken(trace) and not trace.overwrite:
             raise taken("fit", trace)
-        return open_recorder(trace, run, overwrite=self._overwrite or self._loaded == 0)
+        return open_recorder(trace, run, overwrite=self._loaded == 0)
 
     def tape(self, number: int, make: Callable[[], StepTape]) -> StepTape | None:
         """The tape of the step about to be done, if the recorder wants it."""

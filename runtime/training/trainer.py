@@ -1,13 +1,13 @@
 """The trainer: steps over batches, recorded and saved if asked, with the same bits in every mode."""
 
 from collections.abc import Callable, Iterable, Sequence
-from os import PathLike
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from ...base.arrays import Arrays
+from ...base.keep import Keep, Path
 from ...tape import NUMERICS, DomainError
 from ..captured.kept import PLAN_BYTES
 from ..captured.replayed_step import Device, OnShapeChange
@@ -25,29 +25,16 @@ from .batch_stream import Cursor, Feed
 from .callback_list import CallbackList
 from .checkpoint import Checkpoint, write_checkpoint
 from .evaluation import Forwards
-from .held_out import HeldOut
+from .fit_validation import FitValidation
 from .history import History
 from .interrupt import held_interrupt
 from .progress import Reporter, reporting
-from .recorder_protocol import (
-    Digest,
-    KeyframeEvery,
-    Mode,
-    Path,
-    Recorder,
-    RecorderFactory,
-    RecordOps,
-    TraceOptions,
-    check_trace,
-    is_path,
-    is_taken,
-    taken,
-)
+from .recorder_protocol import Kept, Traced, is_taken, taken, traced
 from .result import Result
 from .save_place import SavePlace, restored
 from .step_runner import StepMode, StepRunner
 from .trace_session import Journal
-from .trained import TrainedArrays
+from .trained_arrays import TrainedArrays
 from .watch import Watch
 
 
@@ -73,23 +60,10 @@ class Trainer(TrainedArrays):
             the step once for each shape of batch, and replays it; "eager" runs every step op by op; "capture"
             captures every step anew, which is slow and of use to find faults only. A captured ``loss_fn`` must not
             depend on anything but its arguments; if it does, that is found (docs/captured_steps.md) and an error.
-        trace: where to record the run: a new path, or a recorder that was begun with the start of this run, or resumed
-            where it was loaded, or an object whose ``open_recorder`` makes it. The trace is complete when `fit`
-            returns.
-        record: what is kept where `trace` is a path: "grads" records gradients, so that every update can be proved
-            from the file alone; "digest" records digests, which need the model and the data for the proof.
-        record_ops: the steps of which the trace also has a digest of every value and gradient, so that a comparison
-            names the first op that differs: "first", "every", their numbers, or every step until so many bytes are
-            written. Each costs about a second step.
-        keyframe_every: after how many steps the trace also has the whole state, from which `dgrr.trace.at` rebuilds the
-            steps behind it; fewer make that quicker, and the trace larger. Of a state above 1 MiB rounded up to a
-            multiple of 16. A ``timedelta`` says after how much time instead. None leaves it to the recorder: 4096.
-        keyframe_budget: how many bytes these states may take, the first excepted: their distance doubles whenever half
-            of what is left is used up.
-        digest: by what the trace is digested: "xxh3-128", which finds accidents, or "sha256", which takes longer, and
-            whose last digest can be published or signed.
-        overwrite: whether the trace may replace what stands at its path: a finished trace, which stays until the new
-            one is sealed, or an unfinished one, which is begun anew. Without, `fit` refuses both.
+        trace: where to record the run: a new path; a `Keep`, which says besides the path what the trace keeps; a
+            recorder that was begun with the start of this run, or resumed where it was loaded; or an object whose
+            ``open_recorder`` makes it. The trace is complete when `fit` returns.
+        record: what is kept of each step where `trace` is a path: "grads", the default, or "digest"; see `Keep`.
         model_state: what a model keeps from step to step besides its parameters, as ``model.init_state()`` gives it;
             copied. ``loss_fn`` gets it as ``ctx.state``.
         seed: of ``ctx.random``; noted in the trace and in checkpoints.
@@ -117,8 +91,8 @@ class Trainer(TrainedArrays):
 
     Raises:
         CudaError: a device "cuda" that is not there, or a kernel that has no form for it.
-        DomainError: an argument outside these; a trace that is there already, without ``overwrite`` and without a
-            checkpoint to go on from.
+        DomainError: an argument outside these; a trace that is there already, which its `Keep` does not overwrite, and
+            without a checkpoint to go on from.
 
     A run that survives its process; the same program, started again, goes on where it was::
 
@@ -138,13 +112,8 @@ class Trainer(TrainedArrays):
         *,
         model_state: Arrays | None = None,
         mode: StepMode = "replay",
-        trace: Path | Recorder | RecorderFactory | None = None,
-        record: Mode = "grads",
-        record_ops: RecordOps = None,
-        keyframe_every: KeyframeEvery | None = None,
-        keyframe_budget: int | None = None,
-        digest: Digest = "xxh3-128",
-        overwrite: bool = False,
+        trace: Path | Traced | None = None,
+        record: Kept | None = None,
         seed: int = 0,
         warmup: int = 0,
         on_shape_change: OnShapeChange = "recapture",
@@ -157,19 +126,17 @@ class Trainer(TrainedArrays):
         on_nonfinite: OnNonfinite = "stop",
         ranks: Exchange | None = None,
         callbacks: Sequence[Any] = (),
-        checkpoint: str | PathLike[str] | None = None,
+        checkpoint: Path | None = None,
         checkpoint_every: int | None = None,
         device: Device = "cpu",
         plan_bytes: int = PLAN_BYTES,
     ) -> None:
-        self._kept = TraceOptions(record, record_ops, keyframe_every, keyframe_budget, digest)
-        self._kept.check()
-        check_trace(trace)
+        self._trace = traced(trace, record)
         self._place = SavePlace(checkpoint, checkpoint_every)
-        _require_ranks(ranks, record_ops)
+        _require_ranks(ranks, self._trace)
         self._ranks, self._writes = ranks, ranks is None or ranks.rank == 0
-        if self._writes and is_taken(trace) and not overwrite and not self._place.exists():
-            raise taken("Trainer: argument 'trace'", trace)
+        if self._writes and is_taken(self._trace) and not self._trace.overwrite and not self._place.exists():
+            raise taken("Trainer: argument 'trace'", self._trace)
         recipe = Recipe(
             *(optimizer, accumulate, clip_norm, clip_value),
             frozen=frozen,
@@ -179,25 +146,24 @@ class Trainer(TrainedArrays):
         )
         state = (model_state, seed, ranks, device, plan_bytes)
         self._run = StepRunner(loss_fn, params, recipe, mode, warmup, on_shape_change, *state)
-        self._trace, self._seed, self._callbacks = trace, seed, CallbackList(callbacks)
+        self._seed, self._callbacks = seed, CallbackList(callbacks)
         shared: dict[str, Any] = {"eager": mode == "eager", "ranks": ranks, "plan_bytes": plan_bytes}
         self._forwards = Forwards(self._run.step, **shared)
         self._averaged = Forwards(self._run.step, averages=True, **shared)
-        self._overwrite = overwrite
         self.steps = 0
         self.history = History(self._step.groups, 0)
         """What the fit in progress, or the last one, has measured."""
         self._loss: float | None = None
         self._feed: Feed | None = None
         self._last: Feed | None = None
-        self._validation: HeldOut | None = None
+        self._validation: FitValidation | None = None
         self._loaded: Checkpoint | None = None
         self._journal = self._new_journal(None)
         self._agreed = self._in_trace = self._measures_norm = False
 
     def about(self) -> dict[str, object]:
         """What is to be said of it to people: parameters, optimizer, mode, files, how far it has come."""
-        files = {"trace": self._trace if is_path(self._trace) else None, "checkpoint": self._place.path}
+        files = {"trace": self._trace.path if isinstance(self._trace, Keep) else None, "checkpoint": self._place.path}
         last = {"last loss": None if self._loss is None else f"{self._loss:.6g}"}
         more = {**files, **last}
         return {**super().about(), **{name: value for name, value in more.items() if value is not None}}
@@ -245,7 +211,7 @@ class Trainer(TrainedArrays):
         ``loss_fn`` does another thing than when it was captured, for which it is recorded again at the captured steps
         2, 4, 8, … and after the last one.
         """
-        observed = HeldOut.of(validation, validate_every, batches)
+        observed = FitValidation.of(validation, validate_every, batches)
         together, own = self._step.recipe.accumulate, self._run.own
         start = self._start(batches)
         feed = Feed(batches, steps=steps, epochs=epochs, accumulate=together, cursor=start, own=own)
@@ -285,12 +251,13 @@ class Trainer(TrainedArrays):
     def _begin(self) -> None:
         """Get ready for a fit. Raises DomainError if it would hide an earlier trace or checkpoint."""
         goes_on = self._in_trace and self._trace is not None
-        if goes_on and not is_path(self._trace):
+        if goes_on and not isinstance(self._trace, Keep):
             raise DomainError(
                 "fit: argument 'trace': expected a path, in which a second fit goes on, got a recorder, which holds an "
                 "earlier fit and cannot be reopened; make a new Trainer with its own trace"
             )
-        if self._writes and self._loaded is None and not goes_on and is_taken(self._trace) and not self._overwrite:
+        begins = self._writes and self._loaded is None and not goes_on
+        if begins and is_taken(self._trace) and not self._trace.overwrite:
             raise taken("fit", self._trace, self._place.path)
         if self._writes:
             self._place.require_free()
@@ -306,14 +273,7 @@ class Trainer(TrainedArrays):
             agree_on_run(self._ranks, self.steps, {**law, **asked, "steps done": self.steps}, data, step)
 
     def _new_journal(self, loaded: int | None) -> Journal:
-        return Journal(
-            self._trace,
-            kept=self._kept,
-            seed=self._seed,
-            loaded=loaded,
-            overwrite=self._overwrite,
-            writes=self._writes,
-        )
+        return Journal(self._trace, seed=self._seed, loaded=loaded, writes=self._writes)
 
     def _train_epochs(self, feed: Feed, reporter: Reporter, check: Callable[[], None]) -> list[Any]:
         """The loss of every step that is left, each done, recorded and told."""
@@ -377,7 +337,7 @@ class Trainer(TrainedArrays):
             if tell(self, epoch, self._loss):
                 feed.stop()
 
-    def _validate(self, feed: Feed, validation: HeldOut, check: Callable[[], None]) -> None:
+    def _validate(self, feed: Feed, validation: FitValidation, check: Callable[[], None]) -> None:
         figures = validation.figures(self._forwards, check)
         self.history.add_validation(figures)
         for tell in self._callbacks.on_validation:
@@ -386,7 +346,7 @@ class Trainer(TrainedArrays):
 
     # ------------------------------------------------------------------ checkpoints
 
-    def save(self, path: str | PathLike[str]) -> None:
+    def save(self, path: Path) -> None:
         """Save the run between two steps, so that `load` goes on from here to the bit.
 
         The file has its name only when it is whole and on the disk; what it replaces stays until then. A trace
@@ -401,7 +361,7 @@ class Trainer(TrainedArrays):
             digest = state_digest(arrays["params"], arrays["state"], arrays["model_state"])
             write_checkpoint(path, Checkpoint(self._law(), self.steps, self._loss, cursor, digest, arrays, callbacks))
 
-    def load(self, path: str | PathLike[str]) -> None:
+    def load(self, path: Path) -> None:
         """Go back to where a checkpoint was saved, to the bit.
 
         If it was saved within a `fit`, or by one at its end, the next `fit` continues that one; if between two fits, it
@@ -427,7 +387,7 @@ class Trainer(TrainedArrays):
             self._place.note(self._place.path)
 
 
-def _require_ranks(ranks: object, record_ops: RecordOps) -> None:
+def _require_ranks(ranks: object, trace: Traced | None) -> None:
     """Raise DomainError for what are no ranks, or what they cannot record."""
     if ranks is None:
         return
@@ -435,8 +395,8 @@ def _require_ranks(ranks: object, record_ops: RecordOps) -> None:
         raise DomainError(
             f"Trainer: argument 'ranks': expected what dgrr.runtime.ranks.init() returns, or None, got {ranks!r}"
         )
-    if record_ops is not None:
+    if isinstance(trace, Keep) and trace.ops is not None:
         raise DomainError(
-            "Trainer: argument 'record_ops': expected None with ranks, of which none has all values of a step, got "
-            f"{record_ops!r}; replay the trace in one process to see them"
+            "Trainer: argument 'trace': expected a Keep without 'ops' with ranks, of which none has all values of a "
+            f"step, got ops={trace.ops!r}; replay the trace in one process to see them"
         )

@@ -32,7 +32,7 @@ class Described:
     ...     by: float
     >>> Scale(0)
     Traceback (most recent call last):
-    dgrr.tape.errors.DomainError: Scale: argument 'by': expected a positive finite number, got 0
+    dgrr.base.errors.DomainError: Scale: argument 'by': expected a positive finite number, got 0
     """
 
     kinds: ClassVar[Kinds] = {}

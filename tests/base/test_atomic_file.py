@@ -11,7 +11,7 @@ import pytest
 
 from dgrr.base import system
 from dgrr.base.atomic_file import replacing, require_replaceable
-from dgrr.runtime import SGD, Trainer
+from dgrr.runtime import SGD, Keep, Trainer
 from dgrr.tape import NUMERICS, nn
 from dgrr.trace import TraceWriteError, open_recorder, resume_recorder
 from dgrr.trace.file_version import TraceFileError
@@ -55,7 +55,7 @@ def resume(path: Path) -> None:
 
 
 def trained(trace: Path | None = None) -> Trainer:
-    trainer = Trainer(lambda p, x: (p["w"] * x).sum(), PARAMS, SGD(0.1), trace=trace, overwrite=trace is not None)
+    trainer = Trainer(lambda p, x: (p["w"] * x).sum(), PARAMS, SGD(0.1), trace=trace and Keep(trace, overwrite=True))
     trainer.fit([np.ones(2)], steps=1)
     return trainer
 

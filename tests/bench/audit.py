@@ -19,7 +19,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from dgrr.runtime import Adam, Dataset, Trainer
+from dgrr.runtime import Adam, Dataset, Keep, Trainer
 from dgrr.tape import nn, ops
 from dgrr.tests.trace.auditing.forgeries import passed
 from dgrr.trace import audit, replay
@@ -53,7 +53,9 @@ def seconds(run: Callable[[], Any]) -> tuple[float, Any]:
 def costs(mode: Any, given: argparse.Namespace, folder: Path) -> list[tuple[str, ...]]:
     """The rows of one record mode."""
     path, table = folder / f"{mode}.dgrr", list[tuple[str, ...]]()
-    trainer = Trainer(loss_fn, MODEL.init(seed=0), Adam(1e-3), trace=path, record=mode, keyframe_every=given.keyframes)
+    trainer = Trainer(
+        loss_fn, MODEL.init(seed=0), Adam(1e-3), trace=Keep(path, record=mode, keyframe_every=given.keyframes)
+    )
     training = trainer.fit(batches(), steps=given.steps, progress=False).seconds
     table.append((mode, "training", f"{training:.1f}", "", f"{path.stat().st_size / 1e6:.0f} MB"))
     whole, _ = seconds(lambda: replay(path, loss_fn=loss_fn, batches=batches()))

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from dgrr.runtime import Adam, Trainer
+from dgrr.runtime import Adam, Keep, Trainer
 from dgrr.runtime.training.checkpoint import read_checkpoint
 from dgrr.trace import Verdict, open_trace, replay, validate
 
@@ -50,9 +50,7 @@ def train(folder: Path, size: int) -> None:
         {"w": np.linspace(-1, 1, size)},
         Adam(0.01),
         mode="eager",
-        trace=folder / "t",
-        record="grads",
-        keyframe_every=KEYFRAME_EVERY,
+        trace=Keep(folder / "t", record="grads", keyframe_every=KEYFRAME_EVERY),
         checkpoint=folder / "c",
         checkpoint_every=SAVE_EVERY,
     )

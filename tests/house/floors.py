@@ -9,8 +9,8 @@ from textwrap import TextWrapper
 FLOORS: dict[str, list[list[str]]] = {
     ".": [["base"], ["screen"], ["tape"], ["runtime"], ["trace"]],
     "base": [
-        ["arrays", "computing", "interruption", "kernel_cache", "system"],
-        ["atomic_file", "completed_step", "diagnosis", "ulp"],
+        ["arrays", "computing", "errors", "interruption", "kernel_cache", "system"],
+        ["atomic_file", "completed_step", "diagnosis", "keep", "ulp"],
     ],
     "screen": [
         ["showing"],
@@ -169,8 +169,8 @@ FLOORS: dict[str, list[list[str]]] = {
             "step_runner",
         ],
         ["checkpoint", "evaluation", "history", "trace_session"],
-        ["evaluator", "held_out", "result", "save_place", "watch"],
-        ["trained"],
+        ["evaluator", "fit_validation", "result", "save_place", "watch"],
+        ["trained_arrays"],
         ["trainer"],
         ["callbacks"],
     ],

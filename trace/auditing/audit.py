@@ -110,11 +110,11 @@ def audit(
     What is wrong with a step is not raised: it is in the answer. At Ctrl-C the certificate holds what was done.
 
     >>> from tempfile import TemporaryDirectory
-    >>> from dgrr.runtime import SGD, Trainer
+    >>> from dgrr.runtime import SGD, Keep, Trainer
     >>> def loss_fn(p, x):
     ...     return (p["w"] * x).sum()
     >>> with TemporaryDirectory() as folder:
-    ...     run = Trainer(loss_fn, {"w": np.ones(2)}, SGD(0.5), trace=f"{folder}/run", keyframe_every=5)
+    ...     run = Trainer(loss_fn, {"w": np.ones(2)}, SGD(0.5), trace=Keep(f"{folder}/run", keyframe_every=5))
     ...     _ = run.fit([np.ones(2)], steps=20)
     ...     found = audit(f"{folder}/run", loss_fn, [np.ones(2)], sample=4, nonce=b"drawn by dice")
     >>> found.ok, len(found.sample), found.complete

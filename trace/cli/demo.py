@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
-from ...runtime import SGD, Adam, NonFiniteError, Result, Trainer, data
+from ...runtime import SGD, Adam, Keep, NonFiniteError, Result, Trainer, data
 from ...runtime.optim import Rule
 from ...screen.curves import plotted
 from ...tape import AnyVar, nn, ops
@@ -91,9 +91,7 @@ class Demo:
             loss_fn,
             MODEL.init(self.args.seed),
             OPTIMIZERS[self.args.optimizer],
-            trace=self.out,
-            record=self.args.record,
-            overwrite=self.args.overwrite or os.path.exists(self.out),
+            trace=Keep(self.out, record=self.args.record, overwrite=self.args.overwrite or os.path.exists(self.out)),
             seed=self.args.seed,
         )
         layers = f"{sum(a.size for a in trainer.params.values()):,} parameters in {len(MODEL.layers)} layers"

@@ -52,10 +52,10 @@ def diff_with_model(
     it; unproven where a rule is neither built in nor given, or a step cannot be computed from what is recorded.
 
     >>> from tempfile import TemporaryDirectory
-    >>> from dgrr.runtime import SGD, Trainer
+    >>> from dgrr.runtime import SGD, Keep, Trainer
     >>> with TemporaryDirectory() as folder:
     ...     path, batches = f"{folder}/run", [np.ones(2)]
-    ...     run = Trainer(lambda p, x: (p["w"] * x).sum(), {"w": np.ones(2)}, SGD(0.1), trace=path, record_ops="first")
+    ...     run = Trainer(lambda p, x: (p["w"] * x).sum(), {"w": np.ones(2)}, SGD(0.1), trace=Keep(path, ops="first"))
     ...     _ = run.fit(batches, steps=3)
     ...     found = diff_with_model(path, lambda p, x: (p["w"] - x).sum(), batches)
     >>> found.cause.value, found.step, found.op.node.op, found.op.was.op

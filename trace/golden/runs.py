@@ -15,7 +15,7 @@ from ...runtime.step.batch import batch_arrays
 from ...runtime.step.completed import completed
 from ...runtime.step.evaluate import evaluate
 from ...runtime.step.loss_call import LossFn, RunPoint
-from ...runtime.training.recorder_protocol import RunStart, TraceOptions
+from ...runtime.training.recorder_protocol import RunStart
 from ...tape import NUMERICS, AnyVar, DTypeError, Var, ops
 from .recording import GoldenRecording
 
@@ -62,7 +62,7 @@ def record_function(recording: GoldenRecording, fn: Callable[..., Any], arrays: 
 def record_steps(recording: GoldenRecording, step: CapturedStep, batches: Iterable[Any]) -> npt.NDArray[Any]:
     """Record a captured step, trained on batches; the losses."""
     losses: list[Any] = []
-    run = RunStart(TraceOptions("digest"), step.seed, step.recipe, step.arrays)
+    run = RunStart(step.seed, step.recipe, step.arrays)
     with recording.open_recorder(**run.keywords) as recorder:
         for number, batch in enumerate(batches):
             tape = step.tape(batch) if recorder.wants_tape(number) else None

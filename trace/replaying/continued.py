@@ -12,13 +12,14 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...base.completed_step import EMA, FROZEN, of_group
+from ...base.keep import Digest, Keep
 from ...runtime.optim.groups import Groups, Optimizer
 from ...runtime.step.completed import completed
 from ...runtime.step.evaluate import NonFiniteError
 from ...runtime.step.recipe import OnNonfinite, Recipe
 from ...runtime.step.state_digest import state_digest
 from ...runtime.step.training_step import StateDict
-from ...runtime.training.recorder_protocol import Digest, RunStart, TraceOptions
+from ...runtime.training.recorder_protocol import RunStart
 from ...runtime.training.step_runner import StepMode, StepRunner
 from ...screen.curves import sparkline
 from ...screen.panels import ShownAsPanel
@@ -143,10 +144,10 @@ def continue_from(
     if trace is None:
         losses = [runner(batch) for batch in every]
     else:
-        kept = TraceOptions(record, digest=origin.digest)
-        kept.check()
-        run = RunStart(kept, origin.seed, runner.step.recipe, runner.step.arrays)
-        recorder = open_recorder(trace, parent=origin.parent, **run.keywords, **kept.beginning)
+        kept = Keep(trace, record=record, digest=origin.digest)
+        run = RunStart(origin.seed, runner.step.recipe, runner.step.arrays)
+        told = {"digest": kept.digest, "parent": origin.parent, **run.keywords}
+        recorder = open_recorder(kept.path, record=kept.record, **told)
         losses = _recorded(runner, recorder, every, origin.step)
     runner.require_same()
     ended = runner.step.state_dict()

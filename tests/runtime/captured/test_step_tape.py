@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dgrr.base.completed_step import StepTape, TapeNode
-from dgrr.runtime import SGD, Adam, CapturedStep, EagerStep, Trainer, capture, completed
+from dgrr.runtime import SGD, Adam, CapturedStep, EagerStep, Keep, Trainer, capture, completed
 from dgrr.runtime.ir.step_tape import eager_tape
 from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import DomainError, grad, nn, ops
@@ -110,7 +110,7 @@ def test_leaves_stay_as_they_were() -> None:
 @pytest.mark.parametrize("mode", ["eager", "replay", "capture"])
 def test_traces_of_every_mode_have_the_same_digests(mode: Any, tmp_path: Path) -> None:
     batches = [(X + k, LABELS) for k in range(3)]
-    Trainer(loss_fn, W, SGD(0.1), mode=mode, trace=tmp_path / "t", record_ops="every").fit(batches)
+    Trainer(loss_fn, W, SGD(0.1), mode=mode, trace=Keep(tmp_path / "t", ops="every")).fit(batches)
     expected = EagerStep(loss_fn, W, Recipe(SGD(0.1)))
     with open_trace(tmp_path / "t") as trace:
         for k, batch in enumerate(batches):
@@ -125,15 +125,15 @@ def test_traces_of_every_mode_have_the_same_digests(mode: Any, tmp_path: Path) -
     [("first", [0]), ("every", [0, 1, 2]), ([2, 0], [0, 2]), (0, []), (1, [0]), (1150, [0, 1]), (None, [])],
 )
 def test_which_steps(asked: Any, steps: list[int], tmp_path: Path) -> None:
-    Trainer(loss_fn, W, SGD(0.1), trace=tmp_path / "t", record_ops=asked).fit([BATCH] * 3)
+    Trainer(loss_fn, W, SGD(0.1), trace=Keep(tmp_path / "t", ops=asked)).fit([BATCH] * 3)
     with open_trace(tmp_path / "t") as trace:
         assert [k for k in range(3) if trace.ops(k) is not None] == steps
 
 
 @pytest.mark.parametrize("asked", ["some", True, [-1], [0.5], -1, b"every", {"first": 1}])
 def test_what_record_ops_cannot_be(asked: Any, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="recorder: record_ops: expected 'first', 'every', the numbers of steps, a "):
-        Trainer(loss_fn, W, SGD(0.1), trace=tmp_path / "t", record_ops=asked).fit([BATCH])
+    with pytest.raises(DomainError, match="Keep: argument 'ops': expected 'first', 'every', the numbers of steps, a "):
+        Trainer(loss_fn, W, SGD(0.1), trace=Keep(tmp_path / "t", ops=asked)).fit([BATCH])
     assert not list(tmp_path.iterdir())
 
 
@@ -145,16 +145,16 @@ class Factory:
 
     def open_recorder(self, **run: Any) -> Any:
         self.asked.append(run)
-        return open_recorder(self.path, **{**run, "record": "bare"})
+        return open_recorder(self.path, record="bare", record_ops="first", **run)
 
 
 def test_a_trace_may_be_what_makes_its_recorder(tmp_path: Path) -> None:
     factory = Factory(tmp_path / "t")
-    trainer = Trainer(loss_fn, W, SGD(0.1), trace=factory, record_ops="first", seed=5, clip_value=0.5)
+    trainer = Trainer(loss_fn, W, SGD(0.1), trace=factory, seed=5, clip_value=0.5)
     assert not factory.asked
     trainer.fit([BATCH] * 2)
     (run,) = factory.asked
-    names = "record record_ops overwrite params state model_state seed rule hyperparameters numerics clip_value"
+    names = "params state model_state seed rule hyperparameters numerics clip_value"
     assert sorted(run) == sorted(names.split())
     assert (run["rule"], run["seed"], run["clip_value"]) == ("sgd@1", 5, 0.5)
     with open_trace(tmp_path / "t") as trace:
@@ -179,7 +179,7 @@ def test_a_step_by_hand_is_recorded(tmp_path: Path) -> None:
             tape = step.tape(BATCH)
             step(BATCH)
             recorder.step(completed(step, k, BATCH, tape))
-    Trainer(loss_fn, W, SGD(0.1), trace=tmp_path / "b", record_ops="every").fit([BATCH] * 3)
+    Trainer(loss_fn, W, SGD(0.1), trace=Keep(tmp_path / "b", ops="every")).fit([BATCH] * 3)
     with open_trace(tmp_path / "a") as a, open_trace(tmp_path / "b") as b:
         assert [view.link for view in a] == [view.link for view in b]
         assert [view.ops() for view in a] == [view.ops() for view in b]

@@ -12,6 +12,8 @@ from dgrr.runtime import Adam, Callback, Dataset, Trainer
 from dgrr.runtime.data import Batches
 from dgrr.trace import UnsealedTraceWarning, open_trace, replay, validate
 
+from ...keeping import kept
+
 DATA = Dataset(np.arange(22.0).reshape(11, 2))
 FIRST, ALL = 8, 19
 """Steps of the first fit and of both; an epoch has 6, so that the first ends within one."""
@@ -26,7 +28,7 @@ def batches() -> Batches[Any]:
 
 
 def new_trainer(path: Path | None, **options: Any) -> Trainer:
-    return Trainer(loss_fn, {"w": np.ones(2)}, Adam(0.1), trace=path, **options)
+    return Trainer(loss_fn, {"w": np.ones(2)}, Adam(0.1), **({} if path is None else kept(path, options)))
 
 
 def links(path: Path) -> list[bytes]:
@@ -44,7 +46,7 @@ def whole(folder: Path, **options: Any) -> list[bytes]:
 KEPT: list[dict[str, Any]] = [
     {},
     {"record": "digest", "digest": "sha256", "ema": 0.9},
-    {"record_ops": "first", "keyframe_every": 3},
+    {"ops": "first", "keyframe_every": 3},
     {"keyframe_every": 2, "keyframe_budget": 200, "mode": "eager"},
 ]
 

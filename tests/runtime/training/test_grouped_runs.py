@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.runtime import SGD, AdamW, CheckpointError, Trainer
+from dgrr.runtime import SGD, AdamW, CheckpointError, Keep, Trainer
 from dgrr.runtime.optim import Cosine
 from dgrr.runtime.training.step_runner import StepMode
 from dgrr.tape import GradientError, nn, ops
@@ -82,14 +82,14 @@ def test_every_update_and_gradient_is_proven(run: Path) -> None:
 
 
 def test_a_digest_trace_is_executed_again(tmp_path: Path) -> None:
-    trainer(trace=tmp_path / "t", record="digest", record_ops="first").fit(batches(), progress=False)
+    trainer(trace=Keep(tmp_path / "t", record="digest", ops="first")).fit(batches(), progress=False)
     report = replay(tmp_path / "t", loss_fn=loss_fn, batches=batches())
     assert (report.update, report.gradient) == ("proven", "proven"), report
 
 
 def test_op_digests_are_those_of_an_eager_run(tmp_path: Path) -> None:
     for mode in MODES[::2]:
-        trainer(mode=mode, trace=tmp_path / mode, record_ops="first").fit(batches(), steps=1, progress=False)
+        trainer(mode=mode, trace=Keep(tmp_path / mode, ops="first")).fit(batches(), steps=1, progress=False)
     with open_trace(tmp_path / "eager") as a, open_trace(tmp_path / "replay") as b:
         one, other = a.ops(0), b.ops(0)
         assert one is not None

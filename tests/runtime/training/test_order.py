@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dgrr.runtime import SGD, Adam, CaptureError, Trainer, capture, state_digest
+from dgrr.runtime import SGD, Adam, CaptureError, Keep, Trainer, capture, state_digest
 from dgrr.runtime.step.recipe import Recipe
 from dgrr.runtime.training.checkpoint import CheckpointError
 from dgrr.runtime.training.step_runner import StepMode
@@ -126,7 +126,7 @@ def test_another_word_is_refused() -> None:
 
 def test_a_trace_says_the_order_and_replay_follows_it(tmp_path: Path) -> None:
     path = tmp_path / "tree.dgrr"
-    trained(trace=path, record_ops="first")
+    trained(trace=Keep(path, ops="first"))
     assert validate(path).ok
     with open_trace(path) as trace:
         assert [(view.micro_batches, view.order) for view in trace] == [(5, "tree")] * 3

@@ -6,17 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.runtime import SGD, Callback, Trainer
+from dgrr.runtime import SGD, Callback, Keep, Trainer
 from dgrr.tape import DomainError
 from dgrr.trace import TraceWriteError, open_trace
 
+from ...keeping import kept
 from .saving import DATA, SaveAt, new_trainer as digits_trainer
 
 BATCHES = [np.full(2, float(k)) for k in range(3)]
 
 
 def new_trainer(path: Path, **options: Any) -> Trainer:
-    return Trainer(lambda p, x: (p["w"] * x).sum(), {"w": np.ones(2)}, SGD(0.5), trace=path, **options)
+    return Trainer(lambda p, x: (p["w"] * x).sum(), {"w": np.ones(2)}, SGD(0.5), **kept(path, options))
 
 
 @pytest.fixture
@@ -33,8 +34,8 @@ def steps_of(path: Path) -> int:
 
 
 WAYS_OUT = (
-    "{!r} is there already, and a finished trace is never overwritten: {}choose another path, or pass overwrite=True "
-    "to replace it"
+    "{0!r} is there already, and a finished trace is never overwritten: {1}choose another path, or pass "
+    "trace=Keep({0!r}, overwrite=True) to replace it"
 )
 
 
@@ -109,8 +110,10 @@ def test_an_overwriting_run_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     path, saved = tmp_path / "run.dgrr", tmp_path / "run.ckpt"
     whole = digits_trainer(trace=path).fit(DATA.batches(6, seed=3), epochs=2)
     with pytest.raises(InterruptedError):
-        digits_trainer(trace=path, overwrite=True, callbacks=[SaveAt(5, saved)]).fit(DATA.batches(6, seed=3), epochs=2)
-    trainer = digits_trainer(trace=path, overwrite=True)
+        digits_trainer(trace=Keep(path, overwrite=True), callbacks=[SaveAt(5, saved)]).fit(
+            DATA.batches(6, seed=3), epochs=2
+        )
+    trainer = digits_trainer(trace=Keep(path, overwrite=True))
     trainer.load(saved)
     assert trainer.fit(DATA.batches(6, seed=3), epochs=2).state_digest == whole.state_digest
     assert steps_of(path) == 8

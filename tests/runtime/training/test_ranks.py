@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dgrr.base.completed_step import CompletedStep
-from dgrr.runtime import Adam, Dataset, Trainer
+from dgrr.runtime import Adam, Dataset, Keep, Trainer
 from dgrr.runtime.data import Epochs
 from dgrr.runtime.training.callbacks.early_stopping import EarlyStopping
 from dgrr.runtime.training.step_runner import StepMode
@@ -222,10 +222,10 @@ def test_what_are_no_ranks_is_refused() -> None:
 
 def test_what_ranks_cannot_do_is_refused() -> None:
     with pytest.raises(DomainError) as error:
-        new_trainer(FakeRank.alone(), record_ops="first")
+        new_trainer(FakeRank.alone(), trace=Keep("t", ops="first"))
     assert str(error.value) == (
-        "Trainer: argument 'record_ops': expected None with ranks, of which none has all values of a step, got "
-        "'first'; replay the trace in one process to see them"
+        "Trainer: argument 'trace': expected a Keep without 'ops' with ranks, of which none has all values of a step, "
+        "got ops='first'; replay the trace in one process to see them"
     )
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 
 from dgrr.base.completed_step import CompletedStep
-from dgrr.runtime import SGD, Adam, NonFiniteError, RecorderError, Trainer, gradients, state_digest
+from dgrr.runtime import SGD, Adam, Keep, NonFiniteError, RecorderError, Trainer, gradients, state_digest
 from dgrr.runtime.optim import Rule
 from dgrr.runtime.training import recorder_protocol
 from dgrr.tape import NUMERICS, DomainError, nn, ops
@@ -126,7 +126,7 @@ def test_a_recorder_is_opened_with_the_start_of_the_run(registered: Registered) 
     ((path, options),) = registered.opened
     assert path == "run.dgrr"
     assert [options.pop(name) for name in ("record", "rule", "seed")] == ["digest", "adam@1", 7]
-    assert options.pop("overwrite") is False
+    assert (options.pop("overwrite"), options.pop("digest")) == (False, "xxh3-128")
     assert options.pop("clip_value") is options.pop("record_ops") is None
     assert options.pop("hyperparameters") == ["lr", "beta1", "beta2", "eps", "weight_decay"]
     assert options.pop("numerics") == NUMERICS
@@ -232,9 +232,30 @@ def test_a_trace_is_a_path_or_a_recorder() -> None:
     with pytest.raises(DomainError) as caught:
         Trainer(loss_fn, MODEL.init(0), Adam(), trace=5)  # type: ignore[arg-type]
     assert str(caught.value) == (
-        "Trainer: argument 'trace': expected a path; a recorder: an object with wants_tape, step, commit, seal and "
-        "close; or an object with open_recorder, which makes one; got 5"
+        "Trainer: argument 'trace': expected a path; a Keep; a recorder: an object with wants_tape, step, commit, seal "
+        "and close; or an object with open_recorder, which makes one; got 5"
     )
+
+
+@pytest.mark.parametrize("trace", [Keep("run.dgrr"), Registered()], ids=["keep", "recorder"])
+def test_what_is_kept_is_said_once(trace: Any) -> None:
+    cure = "say it there, Keep(…, record='grads')" if isinstance(trace, Keep) else "leave it out"
+    with pytest.raises(DomainError) as caught:
+        Trainer(loss_fn, MODEL.init(0), Adam(), trace=trace, record="grads")
+    assert str(caught.value) == (
+        "Trainer: argument 'record': expected None beside a 'trace' that says itself what is kept, got 'grads'; " + cure
+    )
+
+
+@pytest.mark.parametrize("record", ["digest", "grads", "full"])
+def test_what_is_kept_and_where_reaches_the_recorder(registered: Registered, record: Any) -> None:
+    keep = Keep(
+        "run.dgrr", record=record, ops=[1], keyframe_every=7, keyframe_budget=9, digest="sha256", overwrite=True
+    )
+    Trainer(loss_fn, MODEL.init(0), Adam(), trace=keep).fit(BATCHES[:1])
+    ((path, options),) = registered.opened
+    names = ("record", "record_ops", "keyframe_every", "keyframe_budget", "digest", "overwrite")
+    assert (path, *[options[name] for name in names]) == ("run.dgrr", record, [1], 7, 9, "sha256", True)
 
 
 def test_without_a_trace_no_recorder_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.runtime import SGD, Trainer
+from dgrr.runtime import SGD, Keep, Trainer
 from dgrr.trace import (
     AuditError,
     CertificateError,
@@ -411,7 +411,7 @@ def test_traces_that_are_not_audited(run: Made, folder: Path) -> None:
 
 def test_a_run_of_a_trainer_as_users_have_it(tmp_path: Path) -> None:
     path = tmp_path / "run"
-    trainer = Trainer(loss_fn, {"w": np.ones(4)}, SGD(0.001), trace=path, record="digest", keyframe_every=5)
+    trainer = Trainer(loss_fn, {"w": np.ones(4)}, SGD(0.001), trace=Keep(path, record="digest", keyframe_every=5))
     trainer.fit(BATCHES, steps=12, progress=False)
     found = audit(path, loss_fn, BATCHES, sample=4, nonce=NONCE)
     assert found and "XXH3-128, stop no forger" in found.notes[-1]

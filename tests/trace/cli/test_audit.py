@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.runtime import SGD, Trainer
+from dgrr.runtime import SGD, Keep, Trainer
 from dgrr.trace.auditing.read_certificate import read_certificate
 from dgrr.trace.cli import main
 
@@ -60,7 +60,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.delitem(sys.modules, "model_of_audit", raising=False)
     model = importlib.import_module("model_of_audit")
     for name, rule in (("run.dgrr", SGD(0.5)), ("mine.dgrr", model.Plain())):
-        trainer = Trainer(model.loss_fn, {"w": np.ones(3)}, rule, trace=name, record="digest", keyframe_every=4)
+        trainer = Trainer(model.loss_fn, {"w": np.ones(3)}, rule, trace=Keep(name, record="digest", keyframe_every=4))
         trainer.fit(model.BATCHES, steps=12)
     return model
 

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.xdist_group("answers as JSON")  # one process sees whic
 
 MODEL = """
 import numpy as np
-from dgrr.runtime import SGD, Trainer, capture
+from dgrr.runtime import SGD, Keep, Trainer, capture
 
 PARAMS = {"w": np.ones(3)}
 BATCHES = [np.arange(3.0), np.ones(3)]
@@ -61,7 +61,7 @@ def broken():
 
 
 def train(trace):
-    Trainer(loss_fn, PARAMS, SGD(0.1), trace=trace, clip_norm=0.5, record_ops="first").fit(BATCHES, steps=4)
+    Trainer(loss_fn, PARAMS, SGD(0.1), trace=Keep(trace, ops="first"), clip_norm=0.5).fit(BATCHES, steps=4)
 
 
 def train_otherwise(trace):
@@ -73,7 +73,7 @@ def train_with_a_parameter_too_many(trace):
 
 
 def train_on_other_ops(trace):
-    options = {"trace": trace, "clip_norm": 0.5, "record_ops": "first"}
+    options = {"trace": Keep(trace, ops="first"), "clip_norm": 0.5}
     Trainer(lambda p, x: (p["w"] * x * 2).sum(), PARAMS, SGD(0.1), **options).fit(BATCHES, steps=4)
 """
 

@@ -14,6 +14,8 @@ from dgrr.tape import nn
 from dgrr.trace import at, replay
 from dgrr.trace.cli import main
 
+from ...keeping import kept
+
 MODULE = """
 import numpy as np
 from dgrr.runtime.optim import ops_rule
@@ -58,7 +60,9 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def record(model: Any, path: str, rule: Any, **options: Any) -> None:
     params, state = {"w": np.ones(3)}, {"calls": np.zeros(())}
-    run = Trainer(model.loss_fn, params, rule, model_state=state, mode="eager", trace=path, record="digest", **options)
+    run = Trainer(
+        model.loss_fn, params, rule, model_state=state, mode="eager", **kept(path, {"record": "digest", **options})
+    )
     run.fit(model.BATCHES, steps=3, progress=False)
 
 

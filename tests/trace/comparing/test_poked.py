@@ -10,6 +10,8 @@ from dgrr.runtime import SGD, Callback, Trainer
 from dgrr.tape import nn
 from dgrr.trace import compare
 
+from ...keeping import kept
+
 MODEL = nn.Linear(3, 2)
 BATCHES = list(np.random.default_rng(0).standard_normal((5, 4, 3)).astype(np.float32))
 
@@ -21,7 +23,7 @@ class Poke(Callback):
 
 
 def train(path: Path, **options: Any) -> Path:
-    Trainer(lambda p, x: MODEL(p, x).abs().mean(), MODEL.init(0), SGD(0.1), trace=path, **options).fit(BATCHES)
+    Trainer(lambda p, x: MODEL(p, x).abs().mean(), MODEL.init(0), SGD(0.1), **kept(path, options)).fit(BATCHES)
     return path
 
 
@@ -36,7 +38,7 @@ def train(path: Path, **options: Any) -> Path:
     ],
 )
 def test_a_poked_parameter(tmp_path: Path, ops: Any, text: str) -> None:
-    a, b = train(tmp_path / "a", record_ops=ops), train(tmp_path / "b", record_ops=ops, callbacks=[Poke()])
+    a, b = train(tmp_path / "a", ops=ops), train(tmp_path / "b", ops=ops, callbacks=[Poke()])
     found = compare(a, b)
     assert found.sentence is not None
     assert found.sentence.startswith(f"step 3 is the first that differs: {text}")

@@ -10,6 +10,8 @@ import pytest
 from dgrr.runtime import SGD, Trainer
 from dgrr.trace import Cause, Comparison, Verdict, bisect_with_model, compare, diff_with_model
 
+from ...keeping import kept
+
 STEPS, FAULTY = 6, 3
 ABSORBED, KEPT = 2.0**20, 0.0
 """What the faulty value is added to: beside the first, its last bits are rounded away."""
@@ -42,7 +44,7 @@ def model(beside: float, faulty: int | None = None, struck: tuple[int, ...] = (0
 def run(tmp_path: Path) -> Callable[..., Path]:
     def record(beside: float, faulty: int | None = None, struck: tuple[int, ...] = (0, 1), **options: Any) -> Path:
         path = tmp_path / f"{beside}-{faulty}-{len(options)}"
-        options = {"trace": path, "mode": "eager", "record": "digest", **options}
+        options = kept(path, {"mode": "eager", "record": "digest", **options})
         trainer = Trainer(model(beside, faulty, struck), {"w": np.full(4, 0.3)}, SGD(0.01), **options)
         trainer.fit(BATCHES, steps=STEPS, progress=False)
         return path
@@ -61,7 +63,7 @@ def is_the_fault(found: Comparison) -> None:
 
 
 def test_a_fault_that_reaches_a_gradient_is_in_the_state_chain(run: Run) -> None:
-    ops_of = {"record_ops": "every"}
+    ops_of = {"ops": "every"}
     is_the_fault(compare(run(KEPT, **ops_of), run(KEPT, FAULTY, **ops_of)))
     found = compare(run(KEPT), run(KEPT, FAULTY))
     assert (found.cause, found.step, found.op) == (Cause.GRADIENT, FAULTY, None)
@@ -75,7 +77,7 @@ def test_a_fault_that_rounding_absorbs_leaves_no_trace_without_digests_of_ops(ru
 
 
 def test_a_fault_that_rounding_absorbs_is_found_in_digests_of_ops(run: Run) -> None:
-    a, b = run(ABSORBED, record_ops="every"), run(ABSORBED, FAULTY, record_ops="every")
+    a, b = run(ABSORBED, ops="every"), run(ABSORBED, FAULTY, ops="every")
     assert compare(a, b).same  # by the links alone, which do not hold what the ops made on the way
     found = compare(a, b, proven=True)
     is_the_fault(found)
@@ -110,7 +112,7 @@ def test_the_first_step_is_named_although_results_differ_at_a_later_one(tmp_path
     """What rounding absorbs at step 3 comes before what shows at step 5, whatever finds them."""
     paths = tmp_path / "a", tmp_path / "b"
     for path, loss_fn in zip(paths, (model(ABSORBED), later(model(ABSORBED, FAULTY), FAULTY + 2)), strict=True):
-        options: Any = {"trace": path, "mode": "eager", "record": "digest", "record_ops": recorded}
+        options = kept(path, {"mode": "eager", "record": "digest", "ops": recorded})
         Trainer(loss_fn, {"w": np.full(4, 0.3)}, SGD(0.01), **options).fit(BATCHES, steps=STEPS, progress=False)
     assert compare(*paths).step == FAULTY + 2
     found = compare(*paths, proven=True)
@@ -122,7 +124,7 @@ def test_the_first_step_is_named_although_results_differ_at_a_later_one(tmp_path
 def test_the_first_step_is_named_although_one_run_is_longer(tmp_path: Path, end: int) -> None:
     paths = tmp_path / "a", tmp_path / "b"
     for path, faulty, steps in zip(paths, (None, FAULTY), (STEPS, end), strict=True):
-        options: Any = {"trace": path, "mode": "eager", "record_ops": "every"}
+        options = kept(path, {"mode": "eager", "ops": "every"})
         trainer = Trainer(model(ABSORBED, faulty), {"w": np.full(4, 0.3)}, SGD(0.01), **options)
         trainer.fit(BATCHES, steps=steps, progress=False)
     is_the_fault(compare(*paths, proven=True))
@@ -133,7 +135,7 @@ def test_digests_of_two_kinds_name_no_op(tmp_path: Path) -> None:
     paths = tmp_path / "a", tmp_path / "b"
     runs: Any = (model(KEPT), {}), (later_value(model(KEPT), FAULTY), {"digest": "sha256"})
     for path, (loss_fn, digest) in zip(paths, runs, strict=True):
-        options: Any = {"trace": path, "mode": "eager", "record_ops": "every", **digest}
+        options = kept(path, {"mode": "eager", "ops": "every", **digest})
         Trainer(loss_fn, {"w": np.full(4, 0.3)}, SGD(0.01), **options).fit(BATCHES, steps=STEPS, progress=False)
     for proven in (False, True):
         found = compare(*paths, proven=proven)
@@ -142,20 +144,20 @@ def test_digests_of_two_kinds_name_no_op(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("recorded", "found"), [([FAULTY], True), ([FAULTY - 1], False)])
 def test_it_is_found_at_steps_whose_ops_are_recorded(run: Run, recorded: list[int], found: bool) -> None:
-    a, b = run(ABSORBED, record_ops=recorded), run(ABSORBED, FAULTY, record_ops=recorded)
+    a, b = run(ABSORBED, ops=recorded), run(ABSORBED, FAULTY, ops=recorded)
     assert compare(a, b, proven=True).same is not found
 
 
 @pytest.mark.parametrize(("struck", "found"), [((0,), True), ((1,), False)])
 def test_digests_of_ops_tell_of_the_computation_that_made_them(run: Run, struck: tuple[int, ...], found: bool) -> None:
     """A fault in the training computation alone, which rounding absorbs there, is in no digest."""
-    a, b = run(ABSORBED, record_ops="every"), run(ABSORBED, FAULTY, struck, record_ops="every")
+    a, b = run(ABSORBED, ops="every"), run(ABSORBED, FAULTY, struck, ops="every")
     assert compare(a, b, proven=True).same is not found
 
 
 def test_the_model_as_it_is_now_is_held_by_the_results_of_each_step(run: Run) -> None:
     """So what is absorbed is not among them; what is not, is found, and its op too."""
-    absorbed = run(ABSORBED, FAULTY, record_ops="every")
+    absorbed = run(ABSORBED, FAULTY, ops="every")
     assert diff_with_model(absorbed, model(ABSORBED), BATCHES).same
     assert bisect_with_model(absorbed, model(ABSORBED), BATCHES).same
-    is_the_fault(bisect_with_model(run(KEPT, FAULTY, record_ops="every"), model(KEPT), BATCHES))
+    is_the_fault(bisect_with_model(run(KEPT, FAULTY, ops="every"), model(KEPT), BATCHES))

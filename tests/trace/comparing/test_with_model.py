@@ -14,6 +14,8 @@ from dgrr.trace import Cause, NotRecordedError, Verdict, compare, diff_with_mode
 from dgrr.trace.comparing import with_model
 from dgrr.trace.v2.write.rollback import rollback_v2
 
+from ...keeping import kept
+
 STEPS = 7
 
 
@@ -41,7 +43,7 @@ def params() -> dict[str, Any]:
 
 def train(path: Path, loss_fn: Callable[..., Any] = loss_fn, *, steps: int = STEPS, **options: Any) -> Path:
     options = {"mode": "eager", "optimizer": Adam(1e-2)} | options
-    Trainer(loss_fn, params(), options.pop("optimizer"), trace=path, **options).fit(
+    Trainer(loss_fn, params(), options.pop("optimizer"), **kept(path, options)).fit(
         batches(), steps=steps, progress=False
     )
     return path
@@ -175,7 +177,7 @@ def hidden(p: Any, batch: Any, *, activation: Any = ops.tanh) -> Any:
 
 @pytest.mark.parametrize("mode", ["eager", "replay"])
 def test_the_first_op_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
-    path = train(tmp_path / "t", hidden, record_ops="every", mode=mode)
+    path = train(tmp_path / "t", hidden, ops="every", mode=mode)
     assert diff_with_model(path, hidden, batches()).same
     found = diff_with_model(path, lambda p, batch: hidden(p, batch, activation=ops.sigmoid), batches())
     assert (found.cause, found.step) == (Cause.MODEL, 0)
@@ -202,7 +204,7 @@ def test_an_op_that_computes_otherwise(tmp_path: Path) -> None:
 
         return loss_fn
 
-    path = train(tmp_path / "t", scaled([1.0] * 99), record_ops="every")
+    path = train(tmp_path / "t", scaled([1.0] * 99), ops="every")
     found = diff_with_model(path, scaled([1.0] * 4 + [2.0] * 9), batches())
     assert (found.cause, found.step) == (Cause.GRADIENT, 4)
     assert found.op is not None

@@ -18,6 +18,8 @@ from dgrr.trace.cli import main
 from dgrr.trace.exporting import long_form, tables
 from dgrr.trace.exporting.weights import weights_before
 
+from ...keeping import kept
+
 RecordRun = Callable[..., Path]
 
 
@@ -117,7 +119,7 @@ def train(path: Path, steps: int, **options: Any) -> Any:
         return (p["w"] * p["w"] * x).sum(), ctx.state
 
     rule, params = options.pop("rule", SGD(0.125)), {"w": np.ones(2)}
-    trainer = Trainer(loss_fn, params, rule, model_state={"seen": np.zeros(())}, mode="eager", trace=path, **options)
+    trainer = Trainer(loss_fn, params, rule, model_state={"seen": np.zeros(())}, mode="eager", **kept(path, options))
     if steps:
         trainer.fit(batches, steps=steps, progress=False)
     return loss_fn, batches, trainer

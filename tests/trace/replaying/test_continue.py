@@ -12,6 +12,8 @@ from dgrr.runtime.optim import Cosine, ops_rule
 from dgrr.tape import nn, ops
 from dgrr.trace import Trace, TraceWriteError, at, open_trace, replay, validate
 
+from ...keeping import kept
+
 RNG = np.random.default_rng(3)
 DATA = Dataset(RNG.standard_normal((20, 3)), RNG.integers(0, 2, 20))
 MODEL = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm(4), nn.Dropout(0.25), nn.Linear(4, 2))
@@ -29,7 +31,7 @@ def train(path: Path, steps: int = 9, **options: Any) -> Trainer:
     chosen: dict[str, Any] = {"record": "digest", "keyframe_every": 4, "seed": 11, "clip_norm": 0.5, **options}
     rule = chosen.pop("rule", Adam(0.05))
     params = MODEL.init(seed=0, dtype=np.float64)
-    trainer = Trainer(loss_fn, params, rule, model_state=MODEL.init_state(np.float64), trace=path, **chosen)
+    trainer = Trainer(loss_fn, params, rule, model_state=MODEL.init_state(np.float64), **kept(path, chosen))
     trainer.fit(batches(), steps=steps, progress=False)
     return trainer
 

@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.runtime import SGD, Adam, Trainer
+from dgrr.runtime import SGD, Adam, Keep, Trainer
 from dgrr.tape import DomainError
 from dgrr.trace import Verdict, at, bisect_with_model, compare, open_trace, replay, validate
 from dgrr.trace.cli.main import main
+
+from ...keeping import kept
 
 RecordRun = Callable[..., Path]
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -31,7 +33,7 @@ def loss_fn(p: Any, x: Any) -> Any:
 def train(path: Path, *, steps: int = 6, **options: Any) -> Path:
     chosen: dict[str, Any] = {"digest": "sha256", "mode": "eager", **options}
     rule = chosen.pop("rule", SGD(0.1))
-    Trainer(loss_fn, {"w": np.ones(4)}, rule, trace=path, **chosen).fit(BATCHES, steps=steps, progress=False)
+    Trainer(loss_fn, {"w": np.ones(4)}, rule, **kept(path, chosen)).fit(BATCHES, steps=steps, progress=False)
     return path
 
 
@@ -116,9 +118,9 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_all_of_it_works_on_traces_of_sha256(tmp_path: Path) -> None:
     """Reading, comparing, bisecting, going back and going on, of what the trainer records."""
-    options: dict[str, Any] = {"record": "digest", "keyframe_every": 2, "record_ops": "every", "rule": Adam(0.1)}
+    options: dict[str, Any] = {"record": "digest", "keyframe_every": 2, "ops": "every", "rule": Adam(0.1)}
     a = train(tmp_path / "a", **options)
-    b = train(tmp_path / "b", **options | {"record_ops": None}, steps=5)
+    b = train(tmp_path / "b", **options | {"ops": None}, steps=5)
     with open_trace(a) as trace:
         assert trace.header.algorithm.size == 32
         found = trace.ops(3)
@@ -140,9 +142,7 @@ def test_all_of_it_works_on_traces_of_sha256(tmp_path: Path) -> None:
         {"w": np.ones(4)},
         Adam(0.1),
         mode="eager",
-        trace=tmp_path / "r",
-        record="digest",
-        digest="sha256",
+        trace=Keep(tmp_path / "r", record="digest", digest="sha256"),
         **saved,
     )
     trainer.load(tmp_path / "c")
@@ -152,8 +152,8 @@ def test_all_of_it_works_on_traces_of_sha256(tmp_path: Path) -> None:
 
 def test_another_digest_is_refused() -> None:
     with pytest.raises(DomainError) as caught:
-        Trainer(loss_fn, {"w": np.ones(4)}, SGD(0.1), digest="md5")  # type: ignore[arg-type]
-    assert str(caught.value) == "Trainer: argument 'digest': expected 'xxh3-128' or 'sha256', got 'md5'"
+        Keep("run.dgrr", digest="md5")  # type: ignore[arg-type]
+    assert str(caught.value) == "Keep: argument 'digest': expected 'xxh3-128' or 'sha256', got 'md5'"
 
 
 def recipe() -> list[str]:

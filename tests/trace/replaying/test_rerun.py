@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.runtime import SGD, Adam, Trainer
+from dgrr.runtime import SGD, Adam, Keep, Trainer
 from dgrr.runtime.optim import Cosine, WarmUp
 from dgrr.tape import ops
 from dgrr.trace import Report, Verdict, at, replay
@@ -33,9 +33,9 @@ def noisy(p: Any, batch: Any, ctx: Any) -> Any:
 
 
 OPTIONS: dict[str, dict[str, Any]] = {
-    "digest": {"record": "digest"},
+    "digest": {"keep": {"record": "digest"}},
     "grads": {},
-    "sha256": {"record": "digest", "digest": "sha256"},
+    "sha256": {"keep": {"record": "digest", "digest": "sha256"}},
     "eager": {"mode": "eager"},
     "chain": {"accumulate": 2},
     "tree": {"accumulate": 3, "order": "tree"},
@@ -49,8 +49,17 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def train(path: Path, *, loss_fn: Any = loss_fn, optimizer: Any = None, batches: Any = BATCHES, **options: Any) -> Path:
-    Trainer(loss_fn, PARAMS, optimizer or Adam(0.01), trace=path, **options).fit(batches, progress=False)
+def train(
+    path: Path,
+    *,
+    loss_fn: Any = loss_fn,
+    optimizer: Any = None,
+    batches: Any = BATCHES,
+    keep: dict[str, Any] | None = None,
+    **options: Any,
+) -> Path:
+    trace = Keep(path, **keep or {})
+    Trainer(loss_fn, PARAMS, optimizer or Adam(0.01), trace=trace, **options).fit(batches, progress=False)
     return path
 
 
@@ -107,7 +116,7 @@ def test_another_batch_is_said_in_the_same_words(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("record", ["digest", "grads"])
 def test_a_forged_gradient_is_said_in_the_same_words(record: str, tmp_path: Path) -> None:
-    path = train(tmp_path / "t", record=record)
+    path = train(tmp_path / "t", keep={"record": record})
     forge_gradient(path, tmp_path / "f", 4, "w")
     fast, slow = said(tmp_path / "f", loss_fn=loss_fn, batches=BATCHES)
     assert (fast.verdict, fast.findings[0].step) == (Verdict.GRADIENT, 4)

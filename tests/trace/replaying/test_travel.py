@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.runtime import SGD, Adam, Trainer
+from dgrr.runtime import SGD, Adam, Keep, Trainer
 from dgrr.runtime.ir.step_tape import tape_of
 from dgrr.runtime.optim import StepDecay, ops_rule
 from dgrr.tape import NUMERICS, DomainError, nn, ops
@@ -26,6 +26,8 @@ from dgrr.trace import (
 )
 from dgrr.trace.replaying import travel
 from dgrr.trace.v2.write.forge import forge_gradient
+
+from ...keeping import kept
 
 MODEL = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm(4), nn.ReLU(), nn.Dropout(0.25), nn.Linear(4, 2))
 RNG = np.random.default_rng(5)
@@ -66,7 +68,6 @@ class Kept:
         self.done: list[CompletedStep] = []
 
     def open_recorder(self, **run: Any) -> Any:
-        run.pop("overwrite")
         self.keep(run["params"], run["state"], run["model_state"])
         return Keeping(self, open_recorder(self.path, **{**run, **self.options}))
 
@@ -239,7 +240,7 @@ def test_keyframe_every_of_a_trainer(tmp_path: Path) -> None:
 
     def fit(name: str, **options: Any) -> Path:
         rule, path = SGD(0.5), tmp_path / name
-        run = Trainer(quick, {"w": np.ones(2)}, rule, mode="eager", trace=path, record="digest", **options)
+        run = Trainer(quick, {"w": np.ones(2)}, rule, mode="eager", **kept(path, {"record": "digest", **options}))
         run.fit([np.ones(2)], steps=9, progress=False)
         return path
 
@@ -259,9 +260,9 @@ def test_a_resumed_run_keeps_its_keyframes(tmp_path: Path) -> None:
         return False
 
     def trainer(*callbacks: Any) -> Trainer:
-        files: dict[str, Any] = {"trace": tmp_path / "t", "checkpoint": tmp_path / "c", "checkpoint_every": 3}
+        files: dict[str, Any] = {"checkpoint": tmp_path / "c", "checkpoint_every": 3}
         options: dict[str, Any] = {"keyframe_every": 4, "mode": "eager", "record": "digest", "callbacks": callbacks}
-        return Trainer(quick, {"w": np.ones(2)}, SGD(0.5), **files, **options)
+        return Trainer(quick, {"w": np.ones(2)}, SGD(0.5), **files, **kept(tmp_path / "t", options))
 
     with pytest.raises(KeyboardInterrupt):
         trainer(stop).fit([np.ones(2)], epochs=9, progress=False)
@@ -276,9 +277,9 @@ def test_a_resumed_run_keeps_its_keyframes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("given", [0, -1, 1.5])
 def test_keyframe_every_is_a_number_of_steps(given: Any) -> None:
     with pytest.raises(DomainError) as caught:
-        Trainer(loss_fn, {"w": np.ones(2)}, SGD(0.5), keyframe_every=given)
+        Keep("t", keyframe_every=given)
     expected = "expected a whole number of at least 1, or a timedelta above 0"
-    assert str(caught.value) == f"Trainer: argument 'keyframe_every': {expected}, got {given!r}"
+    assert str(caught.value) == f"Keep: argument 'keyframe_every': {expected}, got {given!r}"
 
 
 # ------------------------------------------------------------------ what is another one

@@ -12,6 +12,8 @@ from dgrr.runtime.optim import StepDecay
 from dgrr.tape import NUMERICS, AnyVar, nn, ops
 from dgrr.trace import CompletedStep, open_recorder
 
+from ...keeping import kept
+
 MODEL = nn.Sequential(nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10))
 TRAIN, _ = data.digits()
 STEPS = 40
@@ -37,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _digits(path: Path, decay: float, **options: Any) -> Path:
     rule = Adam(StepDecay(0.01, every=PART, factor=decay))
-    trainer = Trainer(loss_fn, MODEL.init(0), rule, trace=path, seed=0, record_ops="first", **options)
+    trainer = Trainer(loss_fn, MODEL.init(0), rule, seed=0, **kept(path, {"ops": "first", **options}))
     trainer.fit(model_run()[1], steps=STEPS)
     return path
 

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.runtime import SGD, Trainer
+from dgrr.runtime import SGD, Keep, Trainer
 from dgrr.tape import DomainError
 from dgrr.trace import at, compare, open_trace, replay, validate
 from dgrr.trace.v2.write import keyframe_schedule
 from dgrr.trace.v2.write.keyframe_schedule import KeyframeSchedule
+
+from ....keeping import kept
 
 RecordRun = Callable[..., Path]
 
@@ -87,7 +89,7 @@ def test_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def train(path: Path, **options: Any) -> None:
-    trainer = Trainer(loss_fn, {"w": np.ones(4)}, SGD(0.1, momentum=0.9), mode="eager", trace=path, **options)
+    trainer = Trainer(loss_fn, {"w": np.ones(4)}, SGD(0.1, momentum=0.9), mode="eager", **kept(path, options))
     trainer.fit([np.arange(4.0), np.ones(4)], steps=24, progress=False)
 
 
@@ -133,9 +135,9 @@ def test_a_budget_holds_for_a_resumed_run_too(tmp_path: Path) -> None:
 
         place = path.with_suffix(".ckpt")
         callback = type("Dies", (), {"on_step": staticmethod(tell)})()
-        kept: dict[str, Any] = {"record": "digest", "keyframe_every": 1, "keyframe_budget": 700}
+        keep = Keep(path, record="digest", keyframe_every=1, keyframe_budget=700)
         saved: dict[str, Any] = {"checkpoint": place, "checkpoint_every": 5, "callbacks": [callback]}
-        trainer = Trainer(loss_fn, {"w": np.ones(4)}, SGD(0.1), mode="eager", trace=path, **kept, **saved)
+        trainer = Trainer(loss_fn, {"w": np.ones(4)}, SGD(0.1), mode="eager", trace=keep, **saved)
         if place.exists():
             trainer.load(place)
         trainer.fit([np.ones(4)], steps=24, progress=False)
@@ -151,17 +153,17 @@ def test_a_budget_holds_for_a_resumed_run_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize("given", [0, -1, 1.5, timedelta(0), timedelta(seconds=-1), "30s"])
 def test_what_is_no_distance(given: Any) -> None:
     with pytest.raises(DomainError) as caught:
-        Trainer(loss_fn, {"w": np.ones(2)}, SGD(0.5), keyframe_every=given)
+        Keep("t", keyframe_every=given)
     expected = "expected a whole number of at least 1, or a timedelta above 0"
-    assert str(caught.value) == f"Trainer: argument 'keyframe_every': {expected}, got {given!r}"
+    assert str(caught.value) == f"Keep: argument 'keyframe_every': {expected}, got {given!r}"
 
 
 @pytest.mark.parametrize("given", [-1, 0.5, "1GB"])
 def test_what_is_no_budget(given: Any) -> None:
     with pytest.raises(DomainError) as caught:
-        Trainer(loss_fn, {"w": np.ones(2)}, SGD(0.5), keyframe_budget=given)
+        Keep("t", keyframe_budget=given)
     expected = "expected a whole number of bytes of at least 0"
-    assert str(caught.value) == f"Trainer: argument 'keyframe_budget': {expected}, got {given!r}"
+    assert str(caught.value) == f"Keep: argument 'keyframe_budget': {expected}, got {given!r}"
 
 
 def test_a_recorder_refuses_them_too(record_run: RecordRun) -> None:

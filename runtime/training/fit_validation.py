@@ -12,7 +12,7 @@ from .evaluation import Forwards, measured
 _WHERE = "fit: argument 'validation'"
 
 
-class HeldOut:
+class FitValidation:
     """Loss and metrics on batches of their own."""
 
     def __init__(self, data: object, every: int | None) -> None:

@@ -146,7 +146,7 @@ def continue_from(
     else:
         kept = Keep(trace, record=record, digest=origin.digest)
         run = RunStart(origin.seed, runner.step.recipe, runner.step.arrays)
-        told = {"digest": kept.digest, "parent": origin.parent, **run.keywords}
+        told: dict[str, Any] = {"digest": kept.digest, "parent": origin.parent, **run.keywords}
         recorder = open_recorder(kept.path, record=kept.record, **told)
         losses = _recorded(runner, recorder, every, origin.step)
     runner.require_same()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dgrr.trace
-from dgrr.runtime import SGD
+from dgrr.runtime import SGD, Keep
 from dgrr.runtime.step.recipe import Recipe
 from dgrr.runtime.training import recorder_protocol
 from dgrr.trace import (
@@ -65,9 +65,9 @@ def test_the_entry_point_is_the_package() -> None:
 def test_the_runtime_opens_and_resumes_through_the_entry_point(tmp_path: Path) -> None:
     params, rule = {"w": np.ones(2)}, SGD(0.5)
     arrays: dict[str, Any] = {"params": params, "state": rule.init(params), "model_state": {}}
-    run = recorder_protocol.RunStart(recorder_protocol.TraceOptions(), 3, Recipe(rule), arrays)
-    recorder_protocol.open_recorder(tmp_path / "t", run).close()
-    recorder = recorder_protocol.resume_recorder(tmp_path / "t", run, steps=0)
+    run, keep = recorder_protocol.RunStart(3, Recipe(rule), arrays), Keep(tmp_path / "t")
+    recorder_protocol.open_recorder(keep, run).close()
+    recorder = recorder_protocol.resume_recorder(keep, run, steps=0)
     assert isinstance(recorder, Recorder)
     assert isinstance(recorder, recorder_protocol.Recorder)
     recorder.commit()

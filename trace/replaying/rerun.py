@@ -3,7 +3,6 @@
 What does not agree, or cannot be captured, is left to those who compute op by op and say what differs.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
@@ -140,9 +139,9 @@ class Rerun:
 
 
 def _at_rate(rule: Rule, rate: Table) -> Rule:
-    return cast(Callable[..., Rule], replace)(rule, lr=rate)  # not every rule is a dataclass to type checkers
+    return replace(cast(Any, rule), lr=rate)  # type: ignore[no-any-return]
 
 
 def _copied(_: str, array: Any) -> Any:
     """An array that whoever gave it may write to."""
-    return array.copy() if isinstance(array, np.ndarray) else array
+    return cast(Array, array).copy() if isinstance(array, np.ndarray) else array

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from mutate import mutated
 
-from dgrr.runtime import SGD, Adam, Trainer
+from dgrr.runtime import SGD, Adam, Keep, Trainer
 from dgrr.tape import DgrrError, ops
 from dgrr.trace import (
     NotRecordedError,
@@ -43,8 +43,6 @@ from dgrr.trace.replaying.replay_state import UnknownRuleError
 from dgrr.trace.v2.write.resume import Unfinished
 from dgrr.trace.v2.write.rollback import rollback_v2
 
-from ..keeping import kept
-
 ALLOWANCE, SECONDS = 256 << 20, 10
 ALLOWED = (TraceFileError, NotRecordedError, UnknownRuleError, DgrrError)
 """What reading may raise for what is in a file."""
@@ -59,19 +57,20 @@ def loss_fn(p: Any, batch: Any) -> Any:
 
 BATCHES = [tuple(np.random.default_rng(k).standard_normal((4, n)).astype(np.float32) for n in (3, 2)) for k in range(4)]
 PARAMS = {"w": np.full((2, 3), 0.25, np.float32), "b": np.zeros(2, np.float32)}
-RUNS: tuple[dict[str, Any], ...] = (
-    {"optimizer": Adam(1e-2), "record": "grads", "clip_value": 0.5, "ops": "every"},
-    {"optimizer": SGD(0.1, momentum=0.5), "record": "digest", "clip_norm": 0.1, "ops": [1]},
-    {"optimizer": SGD(0.1), "record": "grads", "accumulate": 2},
+RUNS: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
+    ({"optimizer": Adam(1e-2), "clip_value": 0.5}, {"ops": "every"}),
+    ({"optimizer": SGD(0.1, momentum=0.5), "clip_norm": 0.1}, {"record": "digest", "ops": [1]}),
+    ({"optimizer": SGD(0.1), "accumulate": 2}, {}),
 )
+"""How they train, and what is kept of them."""
 
 
 def seeds(folder: Path) -> list[bytes]:
     """Whole traces of several kinds."""
     made: list[bytes] = []
-    for i, options in enumerate(RUNS):
+    for i, (options, kept) in enumerate(RUNS):
         path = folder / f"seed{i}"
-        Trainer(loss_fn, PARAMS, **kept(path, options)).fit(BATCHES, progress=False)
+        Trainer(loss_fn, PARAMS, **options, trace=Keep(path, **kept)).fit(BATCHES, progress=False)
         made.append(path.read_bytes())
     return made
 

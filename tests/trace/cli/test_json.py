@@ -61,7 +61,8 @@ def broken():
 
 
 def train(trace):
-    Trainer(loss_fn, PARAMS, SGD(0.1), trace=Keep(trace, ops="first"), clip_norm=0.5).fit(BATCHES, steps=4)
+    trace = Keep(trace, ops="first") if isinstance(trace, str) else trace
+    Trainer(loss_fn, PARAMS, SGD(0.1), trace=trace, clip_norm=0.5).fit(BATCHES, steps=4)
 
 
 def train_otherwise(trace):

@@ -69,8 +69,8 @@ def test_words_are_kept_ready() -> None:
 GUARD_PAGES = """
 import ctypes, mmap
 import numpy as np
-from dgrr.tape.ops.linear.kernels import gemm
-from dgrr.tape.ops.linear.kernels_product import Product
+from dgrr.tape.ops.linear.kernels.gemm import gemm
+from dgrr.tape.ops.linear.kernels.product import Product
 from dgrr.tape.numerics.engine.kernel import call
 
 libc = ctypes.CDLL(None, use_errno=True)

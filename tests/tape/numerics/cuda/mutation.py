@@ -9,7 +9,7 @@ from .host import HEADERS, PACKAGE, Host, HostError
 
 def mutated(folder: Path, programs: Path, file: str, old: str, new: str) -> Host:
     """A host of the sources with one place changed."""
-    sources = (PACKAGE / "tape/ops").glob("*/*.cu")
+    sources = (PACKAGE / "tape/ops").rglob("*.cu")
     for path in (*HEADERS.glob("*.cuh"), *sources):
         shutil.copy(path, folder)
     text = (folder / file).read_text()

@@ -19,10 +19,10 @@ from .step.training_step import StateError
 from .training.callbacks.best_checkpoint import BestCheckpoint
 from .training.callbacks.callback import Callback
 from .training.callbacks.early_stopping import EarlyStopping
-from .training.checkpoint import CheckpointError
 from .training.history import History
 from .training.recorder_protocol import Recorder, RecorderError, RecorderFactory
 from .training.result import Result
+from .training.saving.checkpoint import CheckpointError
 from .training.trainer import Trainer
 
 __all__ = [

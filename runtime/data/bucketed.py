@@ -10,7 +10,7 @@ from ...base.arrays import Array
 from ...tape.errors import DomainError, DTypeError, ShapeError
 from ...tape.numerics.math.random import SEEDS, coordinate, permutation
 from .digest import arrays_digest
-from .epochs import Epochs, epoch_number, whole
+from .epochs import Epochs, epoch_number, whole_number
 from .orders import Indices
 from .samples import Sample, as_array
 
@@ -37,7 +37,7 @@ class Buckets(Epochs[Sample]):
         self._sequences = _read(sequences)
         self._targets = [_rows(target, k, len(self._sequences)) for k, target in enumerate(targets)]
         own = np.array([len(each) for each in self._sequences], np.int64)
-        self.size, self.drop_last = whole("buckets", "argument 'size'", size), drop_last
+        self.size, self.drop_last = whole_number("buckets", "argument 'size'", size), drop_last
         self.lengths = _lengths(own, lengths)
         """The length that the sequences of each bucket are padded to."""
         self.seed = None if seed is None else coordinate("buckets", "seed", seed, SEEDS)
@@ -158,10 +158,10 @@ def _rows(target: npt.ArrayLike, k: int, n: int) -> Array:
 def _lengths(own: Indices, lengths: int | Sequence[int]) -> list[int]:
     """The lengths of the buckets that have sequences."""
     if isinstance(lengths, int | np.integer):
-        count = whole("buckets", "argument 'lengths'", lengths)
+        count = whole_number("buckets", "argument 'lengths'", lengths)
         ends = np.maximum(1, np.sort(own)[-(-np.arange(1, count + 1) * len(own) // count) - 1])
     else:
-        ends = np.array([whole("buckets", "argument 'lengths'", each) for each in lengths], np.int64)
+        ends = np.array([whole_number("buckets", "argument 'lengths'", each) for each in lengths], np.int64)
         if len(ends) == 0 or (np.diff(ends) <= 0).any():
             raise DomainError(f"buckets: argument 'lengths': expected them in ascending order, got {list(lengths)}")
         if own.max() > ends[-1]:

@@ -12,7 +12,7 @@ from ...base.arrays import Array
 from ...tape.errors import DomainError, ShapeError
 from ...tape.numerics.math.random import SEEDS, coordinate, permutation
 from .digest import arrays_digest
-from .epochs import Epochs, epoch_number, whole
+from .epochs import Epochs, epoch_number, whole_number
 from .orders import Indices, cut, fixed_order, fold_sizes, order_to_cut, part_sizes
 from .sample_map import SampleMap, applied
 from .samples import AnySample, NamedSample, S, Sample, as_array, stacked
@@ -126,7 +126,7 @@ class Dataset(Generic[S]):
         ((array([0, 1]),), (array([3, 4]),), (array([4, 0]),))
         """
         if isinstance(index, Integral):
-            index = slice(whole("take", "argument 'index'", index, least=0))
+            index = slice(whole_number("take", "argument 'index'", index, least=0))
         chosen = np.arange(len(self))[index if isinstance(index, slice) else _as_index(index)]
         return self._of(chosen)
 
@@ -251,7 +251,7 @@ class Batches(Epochs[S]):
     """
 
     def __init__(self, dataset: Dataset[S], size: int, *, seed: int | None = None, drop_last: bool = False) -> None:
-        self.dataset, self.size, self.drop_last = dataset, whole("batches", "size", size), drop_last
+        self.dataset, self.size, self.drop_last = dataset, whole_number("batches", "size", size), drop_last
         self.seed = None if seed is None else coordinate("batches", "seed", seed, SEEDS)
         if len(self) == 0:
             rule = f"at least {size} samples" if drop_last else "at least one sample"

@@ -86,7 +86,12 @@ class RankEpochs(Epochs[B]):
     """
 
     def __init__(self, batches: Epochs[B], together: int, own: Container[int], *, rest: bool = False) -> None:
-        self._batches, self._together, self._own, self._rest = batches, whole("share", "together", together), own, rest
+        self._batches, self._together, self._own, self._rest = (
+            batches,
+            whole_number("share", "together", together),
+            own,
+            rest,
+        )
 
     def epoch(self, k: int) -> Iterator[B]:
         """The batches of this rank in epoch ``k``, whatever was iterated before."""
@@ -140,7 +145,7 @@ class Prefetch(Epochs[B]):
     """
 
     def __init__(self, batches: Epochs[B], n: int = 2) -> None:
-        self._batches, self._n = batches, whole("prefetch", "n", n)
+        self._batches, self._n = batches, whole_number("prefetch", "n", n)
 
     def epoch(self, k: int) -> Iterator[B]:
         """The batches of epoch ``k``, whatever was iterated before; the thread begins with the first one."""
@@ -164,7 +169,7 @@ class Prefetch(Epochs[B]):
         return f"Prefetch({self._batches!r}, {self._n})"
 
 
-def whole(op: str, argument: str, value: object, least: int = 1) -> int:
+def whole_number(op: str, argument: str, value: object, least: int = 1) -> int:
     """A whole number as an int. Raises DomainError for others, or one below ``least``."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...tape.errors import DomainError
 from ...tape.numerics.math.random import SEEDS, coordinate
-from .epochs import Epochs, LengthError, epoch_number, whole
+from .epochs import Epochs, LengthError, epoch_number, whole_number
 from .random import picks
 from .sample_map import SampleMap, applied
 from .samples import as_sample, stacked
@@ -111,9 +111,9 @@ class StreamBatches(Epochs[Any]):
     ) -> None:
         if (seed is None) != (buffer is None):
             raise DomainError(f"batches: expected both seed and buffer or neither, got {seed} and {buffer}")
-        self.stream, self.size, self.drop_last = stream, whole("batches", "size", size), drop_last
+        self.stream, self.size, self.drop_last = stream, whole_number("batches", "size", size), drop_last
         self.seed = None if seed is None else coordinate("batches", "seed", seed, SEEDS)
-        self.buffer = None if buffer is None else whole("batches", "buffer", buffer)
+        self.buffer = None if buffer is None else whole_number("batches", "buffer", buffer)
 
     def epoch(self, k: int) -> Iterator[Any]:
         """The batches of epoch ``k``, whatever was iterated before; the stream is opened for the first of them.

@@ -73,11 +73,11 @@ def _chosen(where: str, predicate: Any, params: Arrays, labels: list[str]) -> Ch
     label = _label(predicate, labels)
     labels.append(label)
     return ChosenNames(
-        tuple([name for name, value in params.items() if _asked(where, label, predicate, name, value)]), label
+        tuple([name for name, value in params.items() if _holds(where, label, predicate, name, value)]), label
     )
 
 
-def _asked(where: str, label: str, predicate: Callable[[str, Array], Any], name: str, value: Array) -> bool:
+def _holds(where: str, label: str, predicate: Callable[[str, Array], Any], name: str, value: Array) -> bool:
     said: Any = predicate(name, value)
     if not isinstance(said, BOOLS):
         raise DomainError(f"{where}: {label}: expected True or False for parameter {name!r}, got {said!r}")

@@ -5,7 +5,7 @@ from ...screen.panels import ShownAsPanel
 from ...screen.showing import counted
 from ..optim.groups import Optimizer
 from ..step.training_step import TrainingStep
-from .evaluator import Evaluator
+from .evaluating.evaluator import Evaluator
 from .step_runner import StepRunner
 
 

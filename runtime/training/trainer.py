@@ -23,15 +23,15 @@ from ..step.state_digest import state_digest
 from ..step.tree import Order
 from .batch_stream import Cursor, Feed
 from .callback_list import CallbackList
-from .checkpoint import Checkpoint, write_checkpoint
-from .evaluation import Forwards
-from .fit_validation import FitValidation
+from .evaluating.fit_validation import FitValidation
+from .evaluating.forwards import Forwards
 from .history import History
 from .interrupt import held_interrupt
 from .progress import Reporter, reporting
 from .recorder_protocol import Kept, Traced, is_taken, taken, traced
 from .result import Result
-from .save_place import SavePlace, restored
+from .saving.checkpoint import Checkpoint, write_checkpoint
+from .saving.save_place import SavePlace, restored
 from .step_runner import StepMode, StepRunner
 from .trace_session import Journal
 from .trained_arrays import TrainedArrays

@@ -6,7 +6,7 @@ from operator import index
 from typing import Any
 
 from ..errors import ShapeError, TapeError
-from ..record.kinds import MISFIT, Kind, shown, whole
+from ..record.kinds import MISFIT, Kind, integer, shown
 from ..values.tensor import AnyTensor
 from ..values.unique import Unique
 from ..var.var import SomeVar
@@ -51,7 +51,7 @@ class Nodes(Unique):
             return self._nodes[key.id]
         if isinstance(key, str):
             return self._nodes[named(self._nodes, key)]
-        if whole(key) is MISFIT:
+        if integer(key) is MISFIT:
             raise TapeError(f"node: expected a Var, an id or a name, got {shown(key)}")
         id = index(key)
         if not 0 <= id < len(self._nodes):

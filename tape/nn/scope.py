@@ -61,10 +61,10 @@ def missing(layer: Any, p: Params, name: str) -> MissingParameterError:
     wanted = prefix + name
     who = f"p[{name!r}]" if layer is None else f"{layer!r}: argument 'p'"
     own = {prefix + each for each in (() if layer is None else layer.own_parameters())}
-    return MissingParameterError(f"{who}: expected a parameter {wanted!r}, got {_given(whole, wanted, prefix, own)}")
+    return MissingParameterError(f"{who}: expected a parameter {wanted!r}, got {_listed(whole, wanted, prefix, own)}")
 
 
-def _given(whole: Any, wanted: str, prefix: str, own: Collection[str]) -> str:
+def _listed(whole: Any, wanted: str, prefix: str, own: Collection[str]) -> str:
     """What there is, and what was meant perhaps."""
     if not _is_mapping(whole):
         return f"{type(whole).__name__}; give a dict of Vars by name, as tape.params makes it"

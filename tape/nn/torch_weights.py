@@ -77,7 +77,7 @@ def load_torch(
     >>> found.params["weight"]
     array([[1., 1.]], dtype=float32)
     """
-    given = _given(_read(source), rename or {})
+    given = _by_new_names(_read(source), rename or {})
     places = _by_name(model)
     _require_names(places, given)
     there = {name: [place for place in found if place.torch in given] for name, found in places.items()}
@@ -113,7 +113,7 @@ def to_torch(model: Layer, params: Arrays, state: Arrays | None = None) -> dict[
     return made
 
 
-def _given(source: Mapping[str, Any], rename: Mapping[str, str]) -> dict[str, Array]:
+def _by_new_names(source: Mapping[str, Any], rename: Mapping[str, str]) -> dict[str, Array]:
     """The arrays by their new names. Raises DomainError for two that get the same."""
     taken = dict[str, str]()
     for name in source:

@@ -43,6 +43,14 @@ from .elementwise.functions import (
     sin as sin,
     square as square,
 )
+from .elementwise.integer import (
+    floor_divide as floor_divide,
+    logical_and as logical_and,
+    logical_not as logical_not,
+    logical_or as logical_or,
+    logical_xor as logical_xor,
+    remainder as remainder,
+)
 from .elementwise.inverse import (
     acos as acos,
     acosh as acosh,
@@ -72,14 +80,6 @@ from .elementwise.select import (
     less_equal as less_equal,
     not_equal as not_equal,
     where as where,
-)
-from .elementwise.whole import (
-    floor_divide as floor_divide,
-    logical_and as logical_and,
-    logical_not as logical_not,
-    logical_or as logical_or,
-    logical_xor as logical_xor,
-    remainder as remainder,
 )
 from .indices.along import scatter_add_along_axis as scatter_add_along_axis, take_along_axis as take_along_axis
 from .indices.take import embedding as embedding, index_add as index_add, scatter_add as scatter_add, take as take

@@ -148,7 +148,7 @@ def _with_plain_attributes(
             if kind is not None and not kind.takes(value):
                 kwargs[name] = plain(name, kind, value)
         if limits and (kwargs or len(args) > plain_alone):
-            require_kinds(signature, limits, _given(signature, limits, args, kwargs))
+            require_kinds(signature, limits, _with_shapes(signature, limits, args, kwargs))
         try:
             return function(*args, **kwargs)
         except TypeError:
@@ -165,12 +165,14 @@ def _right_by_itself(signature: Signature, limits: Kinds) -> int:
     return min([signature.places[name] for name in limits], default=len(signature.names))
 
 
-def _given(signature: Signature, limits: Kinds, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def _with_shapes(
+    signature: Signature, limits: Kinds, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
     """The values of attributes by name, and the shapes of inputs where a kind asks for them.
 
     Raises DTypeError for a call that misfits.
     """
-    given = signature.given(args, kwargs)
+    given = signature.bound(args, kwargs)
     if all([isinstance(kind, Values) for kind in limits.values()]):  # noqa: C419  (a generator takes longer)
         return given
     inputs = {name: _operand(COMPOSED[signature.name], name, given[name]) for name in signature.inputs}

@@ -90,8 +90,8 @@ def _sources(signature: Signature, given: Sequence[str]) -> dict[str, Source]:
     for name in signature.attributes:
         known[name] = partial(_attribute, name)
     if len(given) == 1:
-        return {**known, given[0]: _given}
-    return {**known, **{name: partial(_given_one, i) for i, name in enumerate(given)}}
+        return {**known, given[0]: _direction}
+    return {**known, **{name: partial(_direction_of, i) for i, name in enumerate(given)}}
 
 
 def _output(given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
@@ -110,9 +110,9 @@ def _attribute(name: str, given: Any, inputs: Sequence[Any], output: Any, attrs:
     return attrs[name]
 
 
-def _given(given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
+def _direction(given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
     return given
 
 
-def _given_one(i: int, given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
+def _direction_of(i: int, given: Any, inputs: Sequence[Any], output: Any, attrs: Mapping[str, Any]) -> Any:
     return given[i]

@@ -30,7 +30,7 @@ def pointwise_op(
     *along: RecordFunction | NoGradient,
     jvp: RecordFunction | None = None,
     word: int | None = None,
-    whole: Callable[..., Slot] | None = None,
+    integer: Callable[..., Slot] | None = None,
     work: int = 1,
     positive: bool = False,
     at: Sequence[Sequence[float]] = (),
@@ -43,7 +43,7 @@ def pointwise_op(
         along: of each input, what a direction at it becomes; none where no input has a derivative.
         jvp: what the directions at all inputs become together, where that has other bits than their sum.
         word: which function the kernel computes, where it is one of several.
-        whole: the lowering for whole numbers.
+        integer: the lowering for whole numbers.
         work: how many additions take as long.
         positive: whether samples of one input are drawn above 0.
         at: rows of numbers that these have besides.
@@ -55,8 +55,8 @@ def pointwise_op(
         attributes = {name: hint for name, hint in _arguments(function).items() if name not in inputs}
 
         def lower(*slots: Slot, **attrs: Any) -> Slot:
-            if whole is not None and slots[0].dtype == i64.dtype:
-                return whole(*slots)
+            if integer is not None and slots[0].dtype == i64.dtype:
+                return integer(*slots)
             numbers = [hint(attrs[name]) for name, hint in attributes.items()] if word is None else [word]
             return elementwise(kernel, *slots, attrs=numbers, work=work)
 

@@ -62,7 +62,7 @@ def _of_types(signature: Signature, sample: Sample) -> Iterator[Bad]:
 
 
 def _of_kinds(signature: Signature, kinds: Kinds, sample: Sample) -> Iterator[Bad]:
-    given = given_by(signature, sample)
+    given = values_of(signature, sample)
     for argument, kind in kinds.items():
         for wrong in kind.wrong(given):
             text = f"{signature.name}: {wrong.text(argument)}"
@@ -82,7 +82,7 @@ def _of_kinds(signature: Signature, kinds: Kinds, sample: Sample) -> Iterator[Ba
         yield Bad(ShapeError, text, [scalar], {**sample.attrs, **dict.fromkeys(axes, -1)})
 
 
-def given_by(signature: Signature, sample: Sample) -> dict[str, Any]:
+def values_of(signature: Signature, sample: Sample) -> dict[str, Any]:
     """The shapes and attributes of a sample by name, with the defaults of those that it leaves out."""
     shapes = [None if a is None else a.shape for a in sample.arrays]
     defaults = dict(zip(signature.names, signature.tail, strict=True))

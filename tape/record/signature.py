@@ -114,7 +114,7 @@ class Signature:
             for name, kind, value in given
         }
 
-    def given(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    def bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Every argument of a call by name, with the defaults of those left out. Raises DTypeError for a misfit."""
         many = len(args)
         made = dict(zip(self.names, args + self.tail[many:], strict=False))

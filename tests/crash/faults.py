@@ -27,7 +27,7 @@ import runs
 from services import NAMES, Fault, hooked
 
 from dgrr.runtime import SGD, Trainer
-from dgrr.runtime.training.checkpoint import CheckpointError, read_checkpoint
+from dgrr.runtime.training.saving.checkpoint import CheckpointError, read_checkpoint
 from dgrr.trace import TraceWriteError, Verdict, open_trace, recover, replay, validate
 from dgrr.trace.auditing.read_certificate import CertificateError, read_certificate
 from dgrr.trace.cli.fork import run as fork

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from dgrr.runtime import Adam, Keep, Trainer
-from dgrr.runtime.training.checkpoint import read_checkpoint
+from dgrr.runtime.training.saving.checkpoint import read_checkpoint
 from dgrr.trace import Verdict, open_trace, replay, validate
 
 STEPS, SAVE_EVERY, KEYFRAME_EVERY = 30, 4, 10

@@ -24,7 +24,7 @@ import faults
 import runs
 from services import hooked
 
-from dgrr.runtime.training.checkpoint import read_checkpoint
+from dgrr.runtime.training.saving.checkpoint import read_checkpoint
 from dgrr.trace import InvalidTraceError, Verdict, open_trace, validate
 from dgrr.trace.file_version import TraceFileError
 from dgrr.trace.v1.reader import TraceReader

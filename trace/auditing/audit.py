@@ -123,10 +123,10 @@ def audit(
     file = None if certificate is None else os.fspath(certificate)
     asked = Asked(sample, nonce, jobs, file, resume, Expected(seed, numerics), progress)
     name = getattr(loss_fn, "__qualname__", type(loss_fn).__name__)
-    return audit_run(Run(os.fspath(path), partial(_given, loss_fn, batches), tuple(rules)), name, asked)
+    return audit_run(Run(os.fspath(path), partial(_made, loss_fn, batches), tuple(rules)), name, asked)
 
 
-def _given(loss_fn: LossFn, batches: Batches) -> tuple[LossFn, Batches]:
+def _made(loss_fn: LossFn, batches: Batches) -> tuple[LossFn, Batches]:
     return loss_fn, batches
 
 

@@ -106,7 +106,7 @@ class _Search:
         part = self._parts[number]
         with open_trace(self._path) as anew:
             found = named(compare_from(part.start, trace, anew), name, self._computed[number], part.start)
-        return self._told(found, number) if found.step is not None else found
+        return self._with_uncomputed(found, number) if found.step is not None else found
 
     def _agrees(self, number: int) -> bool:
         """Compute a part; of one that differs its trace is kept, in the place of the last such."""
@@ -131,7 +131,7 @@ class _Search:
             cure = "use diff_with_model(…, params=…), which computes all steps"
             raise NotRecordedError(f"bisect_with_model: the trace holds no states to begin from: {cure}") from None
 
-    def _told(self, found: Comparison, number: int) -> Comparison:
+    def _with_uncomputed(self, found: Comparison, number: int) -> Comparison:
         """An answer that says which steps before the one it names were computed."""
         left = [part for i, part in enumerate(self._parts[:number]) if i not in self._computed]
         found.uncomputed = list(_joined(left))

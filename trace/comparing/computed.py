@@ -122,7 +122,7 @@ def _train(
             return Anew(agrees=False, ended=(Cause.DATA, _NO_MORE))
         made = execution.compute(view, state, batch)
         try:
-            done = _completed(trace, view, state, execution.recorded(batch), made)
+            done = _advanced(trace, view, state, execution.recorded(batch), made)
             recorder.step(replace(done, step=view.step - steps.start))
         except NonFiniteError as error:
             return Anew(agrees=False, ended=(Cause.GRADIENT, f"computed now, {error.tensor!r} is not finite"))
@@ -136,7 +136,7 @@ def _train(
     return Anew(agrees)
 
 
-def _completed(trace: Trace, view: StepView, state: ReplayState, batch: Batch, made: ComputedStep) -> CompletedStep:
+def _advanced(trace: Trace, view: StepView, state: ReplayState, batch: Batch, made: ComputedStep) -> CompletedStep:
     """A step of the run, computed now, clipped and applied to the state as the recorded one was."""
     grads, clip = made.consumed(view)
     try:

@@ -18,7 +18,7 @@ _NAMED = (Cause.MODEL, Cause.DATA, Cause.GRADIENT, Cause.ENVIRONMENT)
 def sentence(pair: Pair, step: int, cause: Cause, found: StepDifference, op: OpDifference | None) -> str:
     """What differs first, and the first op of it, in a sentence."""
     first = f"; first {op.short}" if op is not None and cause in _NAMED else ""
-    return f"{opening(pair.first, step)}: {_told(pair, step, cause, found, op)}{first}"
+    return f"{opening(pair.first, step)}: {_in_words(pair, step, cause, found, op)}{first}"
 
 
 def opening(first: int, step: int) -> str:
@@ -30,7 +30,7 @@ def opening(first: int, step: int) -> str:
     return f"{f'from step {first} on, ' if first else ''}step {step} is the first that differs"
 
 
-def _told(pair: Pair, step: int, cause: Cause, found: StepDifference, op: OpDifference | None) -> str:
+def _in_words(pair: Pair, step: int, cause: Cause, found: StepDifference, op: OpDifference | None) -> str:
     if cause is Cause.DATA:
         parts = found.told.get("micro_batches")
         return "it was given another batch" + (f", of {parts[1]} parts, not {parts[0]}" if parts else "")

@@ -31,7 +31,7 @@ def to_pandas(trace: Trace, form: Form = "wide") -> Any:
     return pandas.DataFrame(
         {
             name: pandas.Categorical.from_codes(column.codes, column.words) if isinstance(column, Coded) else column
-            for name, column in _whole(trace, form).items()
+            for name, column in _joined_table(trace, form).items()
         }
     )
 
@@ -39,7 +39,7 @@ def to_pandas(trace: Trace, form: Form = "wide") -> Any:
 def to_arrow(trace: Trace, form: Form = "wide") -> Any:
     """A `pyarrow.Table`; words are dictionaries. See `Trace.to_arrow`."""
     require_form("trace.to_arrow", form)
-    return arrow_table("trace.to_arrow", _whole(trace, form))
+    return arrow_table("trace.to_arrow", _joined_table(trace, form))
 
 
 def to_polars(trace: Trace, form: Form = "wide") -> Any:
@@ -51,7 +51,7 @@ def to_polars(trace: Trace, form: Form = "wide") -> Any:
             name: polars.Series([*column.words, None], dtype=polars.Categorical).gather(_last_for_none(column))
             if isinstance(column, Coded)
             else column
-            for name, column in _whole(trace, form).items()
+            for name, column in _joined_table(trace, form).items()
         }
     )
 
@@ -75,7 +75,7 @@ def _last_for_none(column: Coded) -> Array:
     return np.where(column.codes < 0, len(column.words), column.codes)
 
 
-def _whole(trace: Trace, form: Form) -> Columns:
+def _joined_table(trace: Trace, form: Form) -> Columns:
     """All pieces of a table as one."""
     first, *others = tables(trace, form)
     for piece in others:

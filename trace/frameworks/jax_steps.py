@@ -122,7 +122,7 @@ class JaxRun(RecordedRun):
             ValueError: a name, dtype or shape is another than at the beginning.
             NonFiniteError: the loss or a gradient is not finite.
         """
-        told = self._rule.told(hyper or {})
+        told = self._rule.hyperparameters(hyper or {})
         done = CompletedStep(
             step=self.steps,
             loss=self._trees.leaf("loss", loss).reshape(()),
@@ -145,7 +145,7 @@ class _Rule:
         given = {name: float(value) for name, value in hyper.items()}
         self.hyper = given if self._law is None else _complete(self._law, given)
 
-    def told(self, changed: Mapping[str, float]) -> dict[str, float]:
+    def hyperparameters(self, changed: Mapping[str, float]) -> dict[str, float]:
         """All hyperparameters of a step."""
         unknown = ", ".join(sorted(changed.keys() - self.hyper.keys()))
         if unknown:

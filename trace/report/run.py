@@ -145,16 +145,16 @@ class _Scalars:
 def _scalars(trace: Trace) -> _Scalars:
     """Loss, metrics, hyperparameters and clipping of every step."""
     losses, rows, shown, nonfinite = list[Any](), list[dict[str, float]](), list[dict[str, float]](), list[int]()
-    for view in _whole(trace):
+    for view in _up_to_damage(trace):
         losses.append(view.loss)
-        rows.append(_told(view))
+        rows.append(_of_step(view))
         shown.append(_metrics(view))
         if view.nonfinite:
             nonfinite.append(view.step)
     return _Scalars(np.array(losses), by_name(rows), by_name(shown), nonfinite)
 
 
-def _whole(trace: Trace) -> Iterator[StepView]:
+def _up_to_damage(trace: Trace) -> Iterator[StepView]:
     """The steps up to the first that is damaged."""
     with suppress(InvalidTraceError):
         yield from trace
@@ -167,7 +167,7 @@ def _metrics(view: StepView) -> dict[str, float]:
     return {}
 
 
-def _told(view: StepView) -> dict[str, float]:
+def _of_step(view: StepView) -> dict[str, float]:
     clip = {} if view.clip is None else {"clip threshold": view.clip[0], "clip scale": view.clip[1]}
     return {**view.hyper, **clip, "micro-batches": float(view.micro_batches)}
 

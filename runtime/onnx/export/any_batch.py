@@ -93,16 +93,16 @@ class Merged:
     def _computed(self, what: str, values: Sequence[Array]) -> str:
         """The name of a constant that depends on the size."""
         if len({value.shape for value in values}) == 1 and values[0].dtype == INT64:
-            return self._whole(what, values)
+            return self._integers(what, values)
         firsts = [_first(value, values) for value in values]
         if len({(first.dtype, first.shape, first.tobytes()) for first in firsts}) > 1 or any(
             (value != first).any() for value, first in zip(values, firsts, strict=True)
         ):
             raise _depends(what)
         shapes = [np.array(value.shape, INT64) for value in values]
-        return self._node("Expand", self._constant(firsts[0]), self._whole(what, shapes))
+        return self._node("Expand", self._constant(firsts[0]), self._integers(what, shapes))
 
-    def _whole(self, what: str, values: Sequence[Array]) -> str:
+    def _integers(self, what: str, values: Sequence[Array]) -> str:
         """Whole numbers that grow by as much from each size to the next, as a sum of what stays and a multiple."""
         step, rest = np.divmod(values[1] - values[0], self._sizes[1] - self._sizes[0])
         base = values[0] - step * self._sizes[0]

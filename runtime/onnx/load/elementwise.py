@@ -47,7 +47,7 @@ def _identity(n: Operator) -> Any:
 @imports("Dropout", constants=(1, 2))
 def _dropout(n: Operator) -> Any:
     """What it is given: dropout leaves all in evaluation."""
-    if n.given(2) and n.constant(2).any():
+    if n.has(2) and n.constant(2).any():
         raise n.error("expected dropout in evaluation, got training_mode=True")
     return n.var(0)
 

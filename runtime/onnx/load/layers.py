@@ -18,7 +18,7 @@ def _gemm(n: Operator) -> Any:
     made = ops.matmul(a, b)
     alpha, beta = n.get("alpha", 1.0), n.get("beta", 1.0)
     made = made if alpha == 1 else made * alpha
-    if not n.given(2):
+    if not n.has(2):
         return made
     return made + (n.var(2) if beta == 1 else n.var(2) * beta)
 
@@ -92,7 +92,7 @@ def _layer_norm(n: Operator) -> Any:
         return norm(x, n.var(1), n.optional(2), n.get("epsilon", 1e-5))
     flat = norm(ops.flatten(x, axis), None, None, n.get("epsilon", 1e-5))
     made = ops.reshape(flat, tuple(x.shape)) * n.var(1)
-    return made + n.var(2) if n.given(2) else made
+    return made + n.var(2) if n.has(2) else made
 
 
 @imports("MaxPool")

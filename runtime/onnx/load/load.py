@@ -55,7 +55,7 @@ class OnnxModel(nn.Layer):
     def own_parameters(self) -> dict[str, nn.Parameter]:
         """The initialisers that are arrays of floats; numbers are constants, and so are scales, bounds and values."""
         others = self._counted | self._inputs_at(CONSTANTS)
-        return {name: _started(a) for name, a in self.arrays.items() if _trained(a) and name not in others}
+        return {name: _started(a) for name, a in self.arrays.items() if _is_parameter(a) and name not in others}
 
     def own_state(self) -> dict[str, nn.Parameter]:
         """What batch normalisation has counted: it is used and never changed."""
@@ -130,7 +130,7 @@ def _first(error: Exception) -> str:
     return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
-def _trained(array: Array) -> bool:
+def _is_parameter(array: Array) -> bool:
     return array.dtype in FLOATS and array.ndim > 0
 
 

@@ -30,13 +30,13 @@ class Operator:
         self.kind, self.name, self.inputs, self.attributes = kind, name, inputs, attributes
         self.opset, self.outputs, self._tape = opset, outputs, tape
 
-    def given(self, place: int) -> bool:
+    def has(self, place: int) -> bool:
         """Whether there is such an input."""
         return place < len(self.inputs) and self.inputs[place] is not None
 
     def var(self, place: int) -> AnyVar:
         """An input as a Var."""
-        if not self.given(place):
+        if not self.has(place):
             raise self.error(f"expected an input {place}, got none")
         return self.on_tape(self.inputs[place])
 
@@ -51,11 +51,11 @@ class Operator:
 
     def optional(self, place: int) -> AnyVar | None:
         """An input that may be left out."""
-        return self.var(place) if self.given(place) else None
+        return self.var(place) if self.has(place) else None
 
     def constant(self, place: int, default: Any = None) -> Array:
         """An input that must be known, such as a shape. Raises ImportedModelError for one that is computed of x."""
-        value = self.inputs[place] if self.given(place) else default
+        value = self.inputs[place] if self.has(place) else default
         if isinstance(value, Var):
             raise self.error(
                 f"expected input {place} to be constant, got one that depends on the input of the model or on its "
@@ -65,7 +65,7 @@ class Operator:
 
     def numbers(self, place: int) -> tuple[int, ...] | None:
         """A constant list of whole numbers; None if it is left out."""
-        return tuple(int(n) for n in self.constant(place).reshape(-1)) if self.given(place) else None
+        return tuple(int(n) for n in self.constant(place).reshape(-1)) if self.has(place) else None
 
     def number(self, place: int, default: float) -> float:
         """A constant number."""

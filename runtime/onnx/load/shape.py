@@ -134,7 +134,7 @@ def _expand(n: Operator) -> Any:
 def _pad(n: Operator) -> Any:
     x = n.var(0)
     widths = n.get("pads", None) or n.numbers(1) or ()
-    axes = (n.numbers(3) if n.given(3) else None) or tuple(range(len(x.shape)))
+    axes = (n.numbers(3) if n.has(3) else None) or tuple(range(len(x.shape)))
     pairs = [(0, 0)] * len(x.shape)
     for place, axis in enumerate(axes):
         pairs[axis] = (widths[place], widths[place + len(axes)])

@@ -5,7 +5,7 @@ from typing import Any
 
 from ... import ops
 from ...errors import DomainError, ShapeError
-from ...record.kinds import MISFIT, whole
+from ...record.kinds import MISFIT, integer
 from ...values.shape import Dim
 from ...var.var import Var
 from ..context import Context
@@ -59,7 +59,7 @@ class Linear(Layer[In, Out]):
 
 def _size(where: str, given: type[Dim] | int) -> int:
     """A size given as a number or as a Dim."""
-    size = whole(getattr(given, "size", None) if isinstance(given, type) else given)
+    size = integer(getattr(given, "size", None) if isinstance(given, type) else given)
     if size is MISFIT:
         name = getattr(given, "__name__", repr(given))
         raise ShapeError(f"{where}: expected a number or a Dim with a size, got {name}; write class In(Dim, size=...)")

@@ -96,7 +96,7 @@ class Page:
         """What a function of numbers gives."""
         return self.line(self.real, f"{function}({', '.join(map(self.shown, operands))})")
 
-    def whole(self, sign: str) -> Callable[[Any, Any], PrintedValue]:
+    def integer(self, sign: str) -> Callable[[Any, Any], PrintedValue]:
         """An operation of words."""
         return lambda x, y: self.line(self.bits, f"{self.shown(x)} {sign} {self.shown(y)}")
 
@@ -129,7 +129,7 @@ class Page:
             "constants": lambda x: SimpleNamespace(**fields),
             "bits_of": lambda x: self.line(self.bits, f"bits({self.shown(x)})"),
             "float_of": lambda x: self.number("from_bits", x),
-            **{name: self.whole(sign) for name, sign in WORDS.items()},
+            **{name: self.integer(sign) for name, sign in WORDS.items()},
         }
 
     def _polynomial(self, x: PrintedValue, coefficients: tuple[Any, ...]) -> Any:

@@ -127,7 +127,7 @@ def polynomial(context, x, coefficients):
     return x(x, coefficients), generate
 
 
-def whole(instruction):
+def integer(instruction):
     """The form of an instruction on whole numbers, in the type of the first."""
 
     def form(context, x, y):

@@ -97,37 +97,37 @@ def float_of(x: Bits) -> Number:
     return cast(Number, _viewed(x, "f"))
 
 
-@compiled_as(forms.whole("add"))
+@compiled_as(forms.integer("add"))
 def add(x: Bits, y: Bits | int) -> Bits:
     """``x + y`` in the type of x, wrapping."""
     return cast(Bits, cast(Any, x) + _like(x, y))
 
 
-@compiled_as(forms.whole("sub"))
+@compiled_as(forms.integer("sub"))
 def sub(x: Bits, y: Bits | int) -> Bits:
     """``x - y`` in the type of x, wrapping."""
     return cast(Bits, cast(Any, x) - _like(x, y))
 
 
-@compiled_as(forms.whole("shl"))
+@compiled_as(forms.integer("shl"))
 def shl(x: Bits, y: Bits | int) -> Bits:
     """``x << y`` in the type of x."""
     return cast(Bits, cast(Any, x) << _like(x, y))
 
 
-@compiled_as(forms.whole("lshr"))
+@compiled_as(forms.integer("lshr"))
 def lshr(x: Bits, y: Bits | int) -> Bits:
     """``x >> y`` in the type of x, filled with zeros."""
     return cast(Bits, _viewed(_viewed(x, "u") >> _viewed(_like(x, y), "u"), "i"))
 
 
-@compiled_as(forms.whole("and_"))
+@compiled_as(forms.integer("and_"))
 def bitand(x: Bits, y: Bits | int) -> Bits:
     """``x & y`` in the type of x."""
     return cast(Bits, cast(Any, x) & _like(x, y))
 
 
-@compiled_as(forms.whole("or_"))
+@compiled_as(forms.integer("or_"))
 def bitor(x: Bits, y: Bits | int) -> Bits:
     """``x | y`` in the type of x."""
     return cast(Bits, cast(Any, x) | _like(x, y))

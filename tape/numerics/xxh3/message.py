@@ -60,7 +60,7 @@ def _merged(sums, secret, begin):
 
 
 @inlined
-def _finish(out, sums, n):
+def _write_merged(out, sums, n):
     _write(out, _merged(sums, _LOW_SECRET, times(n, PRIME64_1)), _merged(sums, _HIGH_SECRET, ~times(n, PRIME64_2)))
 
 
@@ -106,7 +106,7 @@ def _ended(out, sums, seen, field, one, head, head_bytes, data, n):
     for i in range((length - 1 - BLOCK * blocks) // STRIPE):
         sums, seen = take_stripe(sums, seen, field, one, message + BLOCK * blocks + STRIPE * i, i)
     sums, seen = take_last(sums, seen, field, one, message + length - STRIPE)
-    _finish(out, sums, length)
+    _write_merged(out, sums, length)
     return has_sign(seen)
 
 

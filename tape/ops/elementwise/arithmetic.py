@@ -20,12 +20,17 @@ from ...record.types import A, F, S
 from ...values.spec import Spec
 from ...var.var import Var
 from . import reference
-from .kernels import basic as kernels, functions as kernels_functions, powers as kernels_powers, whole as kernels_whole
+from .kernels import (
+    basic as kernels,
+    functions as kernels_functions,
+    integer as kernels_integer,
+    powers as kernels_powers,
+)
 
 
-def _whole(which: int) -> Callable[..., Slot]:
+def _integer(which: int) -> Callable[..., Slot]:
     """What the kernel of whole numbers has in the place of one of floats."""
-    return lambda *slots: elementwise(kernels_whole.whole, slots[0], slots[-1], attrs=(which,))
+    return lambda *slots: elementwise(kernels_integer.integer, slots[0], slots[-1], attrs=(which,))
 
 
 def _operands(make: Make) -> list[Sample]:
@@ -35,7 +40,7 @@ def _operands(make: Make) -> list[Sample]:
 
 
 @pointwise_op(
-    arithmetic.add, lambda d: d, lambda d: d, whole=_whole(kernels_whole.ADD), samples=_operands, covers=("add",)
+    arithmetic.add, lambda d: d, lambda d: d, integer=_integer(kernels_integer.ADD), samples=_operands, covers=("add",)
 )
 def add(a: Var[A, *S], b: Var[A, *S]) -> Var[A, *S]:
     """``a + b``; whole numbers wrap. Operands of one shape; ``+`` on Vars broadcasts.
@@ -54,7 +59,7 @@ def add(a: Var[A, *S], b: Var[A, *S]) -> Var[A, *S]:
     lambda d: d,
     lambda d: neg(d),
     jvp=lambda da, db: sub(da, db),
-    whole=_whole(kernels_whole.SUB),
+    integer=_integer(kernels_integer.SUB),
     samples=_operands,
     covers=("sub",),
 )
@@ -74,7 +79,7 @@ def sub(a: Var[A, *S], b: Var[A, *S]) -> Var[A, *S]:
     kernels.mul,
     lambda d, b: mul(d, b),
     lambda d, a: mul(d, a),
-    whole=_whole(kernels_whole.MUL),
+    integer=_integer(kernels_integer.MUL),
     samples=_operands,
     covers=("mul",),
 )
@@ -111,7 +116,7 @@ def div(a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
 @pointwise_op(
     kernels.neg,
     lambda d: neg(d),
-    whole=_whole(kernels_whole.NEGATE),
+    integer=_integer(kernels_integer.NEGATE),
     samples=lambda make: [*unary(SPECIAL)(make), Sample((np.array([3, -4, 0, -(2**63)]),))],
 )
 def neg(x: Var[A, *S]) -> Var[A, *S]:

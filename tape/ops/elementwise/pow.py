@@ -14,9 +14,9 @@ from ...var.var import Var
 from .arithmetic import mul
 from .exponential import log
 from .functions import shift
+from .integer import logical_and
 from .kernels import pow as kernels
 from .select import equal, greater_equal, keep
-from .whole import logical_and
 
 BASES = (*SPECIAL, 1.0, -1.0, -2.0, 0.5, -0.5)
 EXPONENTS = (0.0, -0.0, 1.0, -1.0, 2.0, 3.0, -3.0, 0.5, -1.5, np.inf, -np.inf, np.nan, 8388609.0, 1e30)

@@ -67,7 +67,7 @@ def loss(
         shown, doc = get_overloads(terms)[0], inspect.cleandoc(terms.__doc__ or "")
         signature, limits = Signature(shown, exact=False), {**(kinds or {}), "reduction": reduction}
         form = None if mean is None else Mean(shown, doc, limits, mean)
-        whole = _as(shown, terms, _whole(terms, signature, form))
+        whole = _as(shown, terms, _under_reductions(terms, signature, form))
         whole.__doc__ = doc.replace("\n\nSource:", f"\n\n{SENTENCE}\n\nSource:") if reduction is REDUCTION else doc
         samples = _samples(signature, draw or {}, settings)
         return composed(
@@ -95,13 +95,13 @@ def _as(shown: Function, source: Function, made: Any) -> Function:
     return function
 
 
-def _whole(terms: Function, signature: Signature, mean: Mean | None) -> Function:
+def _under_reductions(terms: Function, signature: Signature, mean: Mean | None) -> Function:
     """The loss under every reduction."""
 
-    finished = _finished(terms, reduced)
+    finished = _reducing(terms, reduced)
 
     def whole(*args: Any, **kwargs: Any) -> Any:
-        given = signature.given(args, kwargs)
+        given = signature.bound(args, kwargs)
         meant = mean if mean is not None and mean.is_meant(given) else None
         if meant and meant.takes(given):
             return meant(given)
@@ -112,7 +112,7 @@ def _whole(terms: Function, signature: Signature, mean: Mean | None) -> Function
     return whole
 
 
-def _finished(terms: RecordFunction, reduce: Function) -> Callable[[Mapping[str, Any]], Any]:
+def _reducing(terms: RecordFunction, reduce: Function) -> Callable[[Mapping[str, Any]], Any]:
     """What makes the terms of what is given and reduces them, unless they are reduced already."""
     made, names = cast(Function, terms), names_of(terms)
     if "reduction" in names:
@@ -122,7 +122,7 @@ def _finished(terms: RecordFunction, reduce: Function) -> Callable[[Mapping[str,
 
 def _reference(terms: RecordFunction, signature: Signature, mean: Mean | None) -> Function:
     """The loss under every reduction, slow and obvious."""
-    defaults, finished = dict(zip(signature.names, signature.tail, strict=True)), _finished(terms, reference_reduced)
+    defaults, finished = dict(zip(signature.names, signature.tail, strict=True)), _reducing(terms, reference_reduced)
 
     def reference(*arrays: Array, **attrs: Any) -> Array:
         given = {**defaults, **dict(zip(signature.inputs, arrays, strict=False)), **attrs}

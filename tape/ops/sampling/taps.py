@@ -30,19 +30,19 @@ def _place(coordinate: Any, size: int, align_corners: bool) -> Any:
     return scale(moved, (size - 1) / 2) if align_corners else sub(scale(moved, size / 2), 0.5)
 
 
-def _whole(x: Any) -> Any:
+def _truncated(x: Any) -> Any:
     """The whole number towards zero, as a float without a gradient."""
     return cast(cast(x, "int64"), x.dtype)
 
 
 def _floor(x: Any) -> Any:
-    towards_zero = _whole(x)
+    towards_zero = _truncated(x)
     return sub(towards_zero, cast(greater(towards_zero, x), x.dtype))
 
 
 def _is_odd(x: Any) -> Any:
     """1 for odd whole numbers of at least 0, 0 for even ones."""
-    return sub(x, scale(_whole(scale(x, 0.5)), 2.0))
+    return sub(x, scale(_truncated(scale(x, 0.5)), 2.0))
 
 
 def _nearest(x: Any) -> Any:
@@ -67,7 +67,7 @@ def _reflected(x: Any, low: float, span: int) -> Any:
     if span == 0:
         return scale(x, 0.0)
     distance = absolute(sub(x, low))
-    turns = _whole(div(distance, float(span)))
+    turns = _truncated(div(distance, float(span)))
     rest, odd = sub(distance, scale(turns, float(span))), _is_odd(turns)
     return add(add(mul(rest, sub(1.0, scale(odd, 2.0))), scale(odd, float(span))), low)
 

@@ -10,7 +10,7 @@ from ....base.arrays import Array
 from ...errors import BoundsError, DTypeError, ShapeError
 from ...numerics.sizes import Sizes
 from ...record.composed import composed, fitted
-from ...record.kinds import MISFIT, whole
+from ...record.kinds import MISFIT, integer
 from ...record.samples import Sample, bad
 from ...record.types import D
 from ...values.dtypes import boolean, i64
@@ -42,7 +42,7 @@ def _plain(part: Any) -> Any:
     found: Any = as_array(given.array if isinstance(part, AnyTensor) else given, "index: argument 'index'")
     if isinstance(part, list) and not found.size:
         found = found.astype(np.int64)
-    if found.ndim == 0 and (number := whole(found.item())) is not MISFIT:
+    if found.ndim == 0 and (number := integer(found.item())) is not MISFIT:
         return number
     if found.dtype.kind not in "iub" or not found.ndim:
         raise DTypeError(

@@ -13,7 +13,7 @@ import numpy as np
 from ....base.arrays import Array
 from ...errors import BoundsError, ShapeError
 from ...numerics.sizes import Sizes
-from ...record.kinds import MISFIT, shown, whole
+from ...record.kinds import MISFIT, integer, shown
 from ...record.kinds.values import AXIS
 from ...record.lowering import Slot, call, view
 from ...record.op import op
@@ -84,7 +84,7 @@ def _parts(shape: Sizes, index: Any) -> list[Any]:
 
 def require_whole(name: str, part: Any) -> None:
     """Raises ShapeError for a slice of anything but whole numbers, or without a step."""
-    bounds = [whole(bound) for bound in (part.start, part.stop, part.step) if bound is not None]
+    bounds = [integer(bound) for bound in (part.start, part.stop, part.step) if bound is not None]
     if MISFIT in bounds or (part.step is not None and bounds[-1] == 0):
         raise ShapeError(
             f"{name}: argument 'index': expected slices of whole numbers with a step other than 0, got {shown(part)}"

@@ -1,5 +1,5 @@
 """What an attribute may be: `types` from its annotation, `values` from the record's ``kinds``."""
 
-from .types import LEAST, MISFIT, MOST, Kind, require_in_range, shown, whole
+from .types import LEAST, MISFIT, MOST, Kind, integer, require_in_range, shown
 
-__all__ = ["LEAST", "MISFIT", "MOST", "Kind", "require_in_range", "shown", "whole"]
+__all__ = ["LEAST", "MISFIT", "MOST", "Kind", "integer", "require_in_range", "shown"]

@@ -128,7 +128,7 @@ SHORT = Repr()
 SHORT.maxother = SHORT.maxstring = SHORT.maxlong = SHORT.maxtuple = SHORT.maxlist = 40
 
 
-def whole(value: Any) -> Any:
+def integer(value: Any) -> Any:
     """A whole number, by `operator.index`, or MISFIT; a bool is none."""
     if isinstance(value, bool | np.bool_):
         return MISFIT
@@ -148,7 +148,7 @@ def number(value: Any) -> Any:
     """A float, a whole number as it is, or MISFIT."""
     if isinstance(value, ARRAYS) and value.ndim == 0:
         return number(value[()])
-    return float(value) if isinstance(value, FRACTIONS) else whole(value)
+    return float(value) if isinstance(value, FRACTIONS) else integer(value)
 
 
 def _truth(value: Any) -> Any:
@@ -179,7 +179,7 @@ def _element_type(value: Any) -> Any:
 
 
 ARMS: dict[Any, Arm] = {
-    int: Arm(whole, "a whole number", "whole numbers", frozenset({int})),
+    int: Arm(integer, "a whole number", "whole numbers", frozenset({int})),
     float: Arm(number, "a number", "numbers", frozenset({int, float})),
     bool: Arm(_truth, "True or False", "bools", frozenset({bool})),
     str: Arm(_text, "a string", "strings", frozenset({str})),

@@ -9,7 +9,7 @@ import pytest
 
 from dgrr.runtime import Callback, Stream, Trainer, state_digest
 from dgrr.runtime.data import SampleRandom
-from dgrr.runtime.training import checkpoint
+from dgrr.runtime.training.saving import checkpoint
 from dgrr.trace import open_trace
 
 from .saving import DATA, EPOCHS, SaveAt, new_trainer

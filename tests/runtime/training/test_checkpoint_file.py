@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from dgrr.runtime import SGD, Adam, CheckpointError, EarlyStopping, Trainer, state_digest
-from dgrr.runtime.training import checkpoint
+from dgrr.runtime.training.saving import checkpoint
 from dgrr.tape import NUMERICS, DomainError
 
 from .saving import DATA, RULE, SaveAt, new_trainer

@@ -9,7 +9,7 @@ import pytest
 
 from dgrr.runtime import SGD, Adam, CaptureError, Keep, Trainer, capture, state_digest
 from dgrr.runtime.step.recipe import Recipe
-from dgrr.runtime.training.checkpoint import CheckpointError
+from dgrr.runtime.training.saving.checkpoint import CheckpointError
 from dgrr.runtime.training.step_runner import StepMode
 from dgrr.tape import DomainError, nn, ops
 from dgrr.trace import at, compare, open_trace, replay, validate

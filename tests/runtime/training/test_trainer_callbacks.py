@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dgrr.runtime import SGD, Callback, Result, Trainer
-from dgrr.runtime.training.checkpoint import read_checkpoint
+from dgrr.runtime.training.saving.checkpoint import read_checkpoint
 from dgrr.tape import DomainError
 from dgrr.trace import open_trace
 

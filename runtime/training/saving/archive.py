@@ -11,7 +11,7 @@ from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
 import numpy as np
 
-from ...base.arrays import Array
+from ....base.arrays import Array
 
 _READERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 _NONSENSE = (ValueError, TypeError, LookupError, ArithmeticError, EOFError, RuntimeError, MemoryError, StructError)

@@ -14,7 +14,7 @@ from ...record.samples import Bad, Make, Sample, Samples, bad
 from ...record.types import S, W
 from ...values.dtypes import boolean
 from ...var.var import Var
-from .kernels import whole as kernels
+from .kernels import integer as kernels
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -24,7 +24,7 @@ NUMBERS = bad(DTypeError, "argument 'a': expected bool, got float32; convert wit
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
 
 
-def whole_pairs(make: Make) -> list[Sample]:
+def integer_pairs(make: Make) -> list[Sample]:
     """Small numbers of both signs, and the ends of the range beside what makes them wrap or divides them by 0."""
     small = np.array([7, -7, 7, -7, 6, 0, 5])
     ends = np.array([LEAST, LEAST, MOST, MOST, LEAST, 3])
@@ -49,7 +49,7 @@ def _of_pairs(
     )
 
 
-@_of_pairs(kernels.whole, kernels.FLOOR_DIVIDE, np.floor_divide, whole_pairs, FLOATS)
+@_of_pairs(kernels.integer, kernels.FLOOR_DIVIDE, np.floor_divide, integer_pairs, FLOATS)
 def floor_divide(a: Var[W, *S], b: Var[W, *S]) -> Var[W, *S]:
     """``a // b`` of whole numbers, rounded down: 0 for b = 0, and ``-2**63 // -1`` wraps. ``//`` on Vars broadcasts.
 
@@ -62,7 +62,7 @@ def floor_divide(a: Var[W, *S], b: Var[W, *S]) -> Var[W, *S]:
     ...
 
 
-@_of_pairs(kernels.whole, kernels.REMAINDER, np.remainder, whole_pairs, FLOATS)
+@_of_pairs(kernels.integer, kernels.REMAINDER, np.remainder, integer_pairs, FLOATS)
 def remainder(a: Var[W, *S], b: Var[W, *S]) -> Var[W, *S]:
     """``a % b`` of whole numbers, ``a - (a // b) * b``: 0 for b = 0. ``%`` on Vars broadcasts.
 

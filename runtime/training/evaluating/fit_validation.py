@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self, cast
 
-from ...tape import DomainError
-from ..data import Dataset, Epochs
-from ..step.loss_result import VALIDATION
-from .batch_stream import require_batches
-from .evaluation import Forwards, measured
+from ....tape import DomainError
+from ...data import Dataset, Epochs
+from ...step.loss_result import VALIDATION
+from ..batch_stream import require_batches
+from .evaluate import measured
+from .forwards import Forwards
 
 _WHERE = "fit: argument 'validation'"
 

@@ -17,12 +17,12 @@ from zipfile import ZipFile
 
 import numpy as np
 
-from ...base.arrays import Array
-from ...base.atomic_file import replacing
-from ...tape import DgrrError
-from ..step.training_step import StateDict
+from ....base.arrays import Array
+from ....base.atomic_file import replacing
+from ....tape import DgrrError
+from ...step.training_step import StateDict
+from ..batch_stream import Cursor
 from .archive import Archive, NonsenseError, as_nonsense
-from .batch_stream import Cursor
 
 VERSION = 3
 """Of the file; version 1 had no callbacks, and a cursor no `first` and `begun` before version 3."""

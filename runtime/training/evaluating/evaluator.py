@@ -3,10 +3,12 @@
 from collections.abc import Iterable
 from typing import Any
 
-from ...tape import DomainError
-from ...tape.values.unique import Unique
-from ..data import Dataset
-from .evaluation import BATCH, Forwards, Metric, Model, evaluated, predicted
+from ....tape import DomainError
+from ....tape.values.unique import Unique
+from ...data import Dataset
+from .evaluate import BATCH, Metric, evaluated
+from .forwards import Forwards, Model
+from .predict import predicted
 
 
 class Evaluator(Unique):

@@ -9,7 +9,7 @@ from ....numerics.engine.kernel import kernel, share, vector, vector_as
 from ....numerics.simd.lanes import inlined
 
 ADD, SUB, MUL, FLOOR_DIVIDE, REMAINDER, NEGATE = range(6)
-"""What `whole` computes."""
+"""What `integer` computes."""
 AND, OR, XOR, NOT = range(4)
 """What `logical` computes."""
 BYTE, SET = np.uint8(0), np.uint8(1)
@@ -27,7 +27,7 @@ def _divided(a, b):
 
 
 @kernel
-def whole(table, ints, part, parts):
+def integer(table, ints, part, parts):
     """``out`` is the function ints[1] of a and b, for int64, wrapping."""
     start, n = share(word(ints, 0), part, parts)
     out, a, b, which = vector(table, 0, start, n), vector(table, 1, start, n), vector(table, 2, start, n), word(ints, 1)

@@ -6,9 +6,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ...tape import DomainError
-from ..step.training_step import StateError, TrainingStep
-from .callback_list import CallbackList
+from ....tape import DomainError
+from ...step.training_step import StateError, TrainingStep
+from ..callback_list import CallbackList
 from .checkpoint import Checkpoint, CheckpointError, read_checkpoint
 
 FilePath = str | PathLike[str]

@@ -1,0 +1,1 @@
+"""Runs that survive their process: checkpoints, their files, and where `fit` writes them."""

@@ -1,8 +1,8 @@
-"""The base of all errors that are raised on purpose, and that of a value outside those that are taken."""
+"""The root of all errors that are raised on purpose, and those that every wing raises."""
 
 
 class DgrrError(Exception):
-    """Base of all errors that the engine raises on purpose."""
+    """Root of all errors that dgrr raises on purpose: of the engine, of a training, of a trace, of a command."""
 
     _placed = False
 
@@ -20,4 +20,12 @@ class DgrrError(Exception):
 
 
 class DomainError(DgrrError, ValueError):
-    """An attribute outside the values for which an op is defined."""
+    """A value outside those that are taken: of an attribute, of an argument, in a text or a file."""
+
+
+class DTypeError(DgrrError, TypeError):
+    """A type that does not fit, of elements or of an argument; nothing is converted silently."""
+
+
+class NonFiniteError(DgrrError, ArithmeticError):
+    """A value, a loss or a gradient that is infinite or NaN; the text says which was the first."""

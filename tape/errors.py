@@ -1,6 +1,11 @@
 """Every error of the engine. Each text names the op, the argument, what was expected, what was given and the fix."""
 
-from ..base.errors import DgrrError as DgrrError, DomainError as DomainError
+from ..base.errors import (
+    DgrrError as DgrrError,
+    DomainError as DomainError,
+    DTypeError as DTypeError,
+    NonFiniteError as NonFiniteError,
+)
 
 
 class ShapeError(DgrrError, ValueError):
@@ -9,10 +14,6 @@ class ShapeError(DgrrError, ValueError):
 
 class BroadcastWarning(UserWarning):
     """An operator repeats both of its operands, one of which has fewer axes: maybe a column and a row by accident."""
-
-
-class DTypeError(DgrrError, TypeError):
-    """A type that does not fit, of elements or of an argument; nothing is converted silently."""
 
 
 class MissingAttributeError(DgrrError, AttributeError):
@@ -29,7 +30,3 @@ class BoundsError(DgrrError, IndexError):
 
 class GradientError(DgrrError, RuntimeError):
     """A backward pass that cannot be: a wrong seed, a wrong contribution, nothing to differentiate."""
-
-
-class NonFiniteError(DgrrError, ArithmeticError):
-    """A value, a loss or a gradient that is infinite or NaN; the text says which was the first."""

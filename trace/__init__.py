@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..base.completed_step import CompletedStep, StepTape, TapeNode
+    from ..base.errors import NonFiniteError
     from ..base.keep import Keep
     from .auditing.audit import audit
     from .auditing.certificate import Audit
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from .v2.check.report import Finding, Report
     from .v2.errors import (
         InvalidTraceError,
-        NonFiniteError,
+        NonFiniteStepError,
         NotRecordedError,
         RepeatedStepWarning,
         TraceWriteError,
@@ -58,7 +59,8 @@ _HOMES = {
     "InvalidTraceError": ".v2.errors",
     "Keep": "..base.keep",
     "Limits": ".v2.format.limits",
-    "NonFiniteError": ".v2.errors",
+    "NonFiniteError": "..base.errors",
+    "NonFiniteStepError": ".v2.errors",
     "NotRecordedError": ".v2.errors",
     "OpDifference": ".comparing.ops",
     "OpDigests": ".v2.read.op_digests",
@@ -116,6 +118,7 @@ __all__ = [
     "Keep",
     "Limits",
     "NonFiniteError",
+    "NonFiniteStepError",
     "NotRecordedError",
     "OpDifference",
     "OpDigests",

@@ -7,13 +7,14 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from ..base import system
+from ..base.errors import DgrrError
 from .exit_codes import Exit
 
 MAGIC = b"DGRR"
 PREFIX_SIZE = 8  # magic, u16 version, and two bytes that belong to the version
 
 
-class TraceFileError(Exception):
+class TraceFileError(DgrrError):
     """What keeps a command from its answer; `exit` is the code that it ends with instead."""
 
     def __init__(self, message: str, exit: Exit = Exit.IO) -> None:

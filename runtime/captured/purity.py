@@ -26,7 +26,7 @@ CURE = (
 )
 
 
-class ArraysChanged(Exception):  # noqa: N818
+class ArraysChanged(DgrrError):  # noqa: N818
     """What was captured took other arrays than the function would take now, and is the same otherwise."""
 
 

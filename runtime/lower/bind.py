@@ -9,6 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ...base.arrays import Array
+from ...base.errors import DgrrError
 from ...tape.errors import DomainError
 from ...tape.numerics.engine import machine
 from ...tape.numerics.engine.launch import Words
@@ -23,7 +24,7 @@ ARRAYS = id(np.ndarray)
 """What the machine knows arrays by."""
 
 
-class Fault(Exception):  # noqa: N818
+class Fault(DgrrError):  # noqa: N818
     """An op that reported a status other than 0."""
 
     def __init__(self, op: LoweredOp, status: int) -> None:

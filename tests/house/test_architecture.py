@@ -270,7 +270,6 @@ ONE_NAME = {
     "Difference": "of two files, and of a step from the one before it, in rooms that never meet",
     "Header": "of a file of version 1, and of one of version 2",
     "Linear": "a layer, and a schedule of rates: in `nn` and in `optim`, as everywhere",
-    "NonFiniteError": "what a step refuses, and what a recorder does, which knows no engine",
     "Recorder": "the protocol of the trainer, and the class that fulfils it",
     "Run": "as each of three commands has it",
     "Start": "of what is computed again, and of what another framework trains",

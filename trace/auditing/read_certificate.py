@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ...base import system
+from ...base.errors import DgrrError
 from ..exit_codes import Exit
 from ..file_version import TraceFileError, open_regular
 from ..v2.check.report import Finding
@@ -34,7 +35,7 @@ _RESULT = {"unit": int, "first": int, "last": int, "verdict": str, "text": str, 
 _MAY_BE_NULL = ("text", "step", "tensor")
 
 
-class CertificateError(Exception):
+class CertificateError(DgrrError):
     """A certificate cannot be read, or says what cannot be."""
 
     def __init__(self, path: str, text: str, verdict: Verdict = Verdict.CORRUPT) -> None:

@@ -2,6 +2,7 @@
 
 import os
 
+from ...base.errors import DgrrError
 from ..file_version import os_errors_named
 from ..replaying.expected import Expected
 from ..replaying.validate import validate
@@ -12,7 +13,7 @@ from ..v2.verdict import Verdict
 from .certificate import AuditedTrace
 
 
-class AuditError(Exception):
+class AuditError(DgrrError):
     """A trace cannot be audited: `finding` has the verdict, and says why."""
 
     def __init__(self, finding: Finding) -> None:

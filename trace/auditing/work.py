@@ -13,6 +13,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple, TypeAlias, cast
 
+from ...base.errors import DgrrError
 from ...tape import set_threads
 from ..replaying.execution import Batches, LossFn
 from ..replaying.replay_state import Rules
@@ -28,7 +29,7 @@ _TO_END = 5.0
 """Seconds that a process has to end when it is told to."""
 
 
-class WorkerError(Exception):
+class WorkerError(DgrrError):
     """A process that computed units ended before its work was done."""
 
 

@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable
 from typing import NoReturn
 
+from ...base.errors import DgrrError
 from ..comparing.policy import Policy
 from ..replaying.expected import start_digits
 from ..replaying.expected_root import root_digits
 
 
-class UsageError(Exception):
+class UsageError(DgrrError):
     """A wrong command line, with the text for people.
 
     `before` is what people are shown before it: where the parser has found it, how the command is used.

@@ -9,10 +9,11 @@ from ...runtime import NonFiniteError
 from ...runtime.optim.groups import Optimizer, require_optimizer
 from ...tape import DgrrError
 from ..exit_codes import Exit
+from ..file_version import TraceFileError
 from ..replaying.continued import Continuation
 from ..replaying.travel import PastStep
 from ..showing.state import is_written
-from ..v2.errors import TraceWriteError
+from ..v2.errors import NotRecordedError, TraceWriteError
 from ..v2.format.constants import PARTIAL_SUFFIX
 from ..v2.read.reader import open_trace
 from .answer import Answer, done, failed
@@ -61,8 +62,9 @@ def _forked(past: PastStep, args: argparse.Namespace) -> Answer:
 
 def _optimizer(spec: str) -> Optimizer:
     """The optimizer that ``MODULE:FUNCTION`` returns. Raises UsageError."""
+    made = called("--optimizer", spec)
     try:
-        return require_optimizer(called("--optimizer", spec))
+        return require_optimizer(made)
     except DgrrError as error:
         raise UsageError(f"argument --optimizer: {spec}(): {error}") from None
 
@@ -76,6 +78,8 @@ def _trained(
         return past.continue_with(optimizer, steps=args.steps, hyper=hyper, trace=args.out, record=args.record)
     except (NonFiniteError, TraceWriteError) as error:
         return error
+    except (TraceFileError, NotRecordedError):  # what the file says, not the arguments
+        raise
     except (ValueError, DgrrError) as error:
         raise UsageError(str(error)) from error
 

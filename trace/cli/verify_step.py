@@ -59,8 +59,9 @@ def standard_normal(shape: tuple[int, int], ordinal: int) -> Array:
 
 def run(spec: str | None, replays: int) -> Answer:
     """Verify a step and say how every check went."""
+    given = None if spec is None else load_step(ARGUMENT, spec)
     try:
-        step = reference_step() if spec is None else load_step(ARGUMENT, spec)
+        step = reference_step() if given is None else given
         report = step.verify(replays)
     except DgrrError as error:
         raise UsageError(str(error)) from error

@@ -9,8 +9,8 @@ from ...base.completed_step import CompletedStep, RuleGroup
 from ...runtime.ir.step_tape import tape_of
 from ...tape import NUMERICS, DgrrError
 from ..replaying.execution import CannotExecuteError, ComputedStep, Execution, LossFn
-from ..replaying.replay_state import ReplayState, Rules, UnknownRuleError
-from ..v2.errors import NonFiniteError
+from ..replaying.replay_state import ReplayState, Rules
+from ..v2.errors import NonFiniteStepError
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import Algorithm, Batch
 from ..v2.read.reader import StepView, Trace
@@ -124,7 +124,7 @@ def _train(
         try:
             done = _advanced(trace, view, state, execution.recorded(batch), made)
             recorder.step(replace(done, step=view.step - steps.start))
-        except NonFiniteError as error:
+        except NonFiniteStepError as error:
             return Anew(agrees=False, ended=(Cause.GRADIENT, f"computed now, {error.tensor!r} is not finite"))
         if recorder.link_behind(previous, view.step) != view.link:
             agrees = False
@@ -141,7 +141,7 @@ def _advanced(trace: Trace, view: StepView, state: ReplayState, batch: Batch, ma
     grads, clip = made.consumed(view)
     try:
         state.advance(view, grads, made.buffers)
-    except (UnknownRuleError, DgrrError) as error:
+    except DgrrError as error:
         raise CannotExecuteError(f"step {view.step} cannot be applied: {error}") from error
     return CompletedStep(
         step=view.step,

@@ -7,9 +7,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from ...base.arrays import Arrays
-from ...tape import DgrrError
+from ...base.errors import DgrrError
 from ..replaying.execution import Batches, CannotExecuteError, Execution, LossFn
-from ..replaying.replay_state import Rules, UnknownRuleError, by_name, recorded_groups
+from ..replaying.replay_state import Rules, by_name, recorded_groups
 from ..v2.errors import NotRecordedError
 from ..v2.read.reader import Trace, open_trace
 from ..v2.verdict import Verdict
@@ -85,9 +85,10 @@ def _start(trace: Trace, params: Arrays | None, model_state: Arrays | None, rule
     if params is None:
         return _recorded_start(trace)
     given = {name: np.array(value) for name, value in params.items()}
+    first = trace[0]  # read outside: what is wrong with the file is said as such
     try:
-        groups = recorded_groups(trace, trace[0], by_name(rules))
-    except (UnknownRuleError, DgrrError) as error:
+        groups = recorded_groups(trace, first, by_name(rules))
+    except DgrrError as error:
         raise CannotExecuteError(f"the start cannot be made: {error}") from error
     names = [name for group in groups.groups for name in group.names]
     state = groups.init(given) if given.keys() >= {*names} else {}  # another model, as the schemas will say

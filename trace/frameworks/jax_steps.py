@@ -120,7 +120,7 @@ class JaxRun(RecordedRun):
         Raises:
             TypeError: a leaf is no array of a dtype that is recorded, or is traced.
             ValueError: a name, dtype or shape is another than at the beginning.
-            NonFiniteError: the loss or a gradient is not finite.
+            NonFiniteStepError: the loss or a gradient is not finite.
         """
         told = self._rule.hyperparameters(hyper or {})
         done = CompletedStep(

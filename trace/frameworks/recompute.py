@@ -15,6 +15,7 @@ from ...screen.panels import Printed
 from ...tape.errors import DgrrError
 from ..comparing.policy import Policy, PolicyLike, Tolerance
 from ..comparing.tensors import histogram_line, ulp_histogram
+from ..file_version import TraceFileError
 from ..v2.check.difference import Difference
 from ..v2.check.report import Finding
 from ..v2.errors import InvalidTraceError, NotRecordedError
@@ -230,6 +231,8 @@ class _Recomputing:
         for view in self._trace:
             try:
                 self._step(view)
+            except (TraceFileError, NotRecordedError):  # of what cannot be read the law says nothing
+                raise
             except DgrrError as error:
                 text = f"the law refuses the recorded step: {error}"
                 self._report.findings.append(Finding(Verdict.UPDATE, text, view.step))

@@ -3,7 +3,7 @@
 from types import TracebackType
 from typing import Self
 
-from ..v2.errors import NonFiniteError
+from ..v2.errors import NonFiniteStepError
 from ..v2.write.recorder import Recorder
 
 
@@ -40,6 +40,6 @@ class RecordedRun:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None or issubclass(kind, NonFiniteError):
+        if kind is None or issubclass(kind, NonFiniteStepError):
             self.seal()
         self.close()

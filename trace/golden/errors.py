@@ -1,9 +1,10 @@
 """What can be wrong with a golden file, or with the run that is held against it."""
 
+from ...base.errors import DgrrError
 from ..comparing.result import Comparison
 
 
-class GoldenError(Exception):
+class GoldenError(DgrrError):
     """A golden file that a run does not agree with, or that cannot be read or written."""
 
 

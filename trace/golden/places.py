@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from ...base.errors import DgrrError
 from .names import module_folder
 from .settings import FOLDER
 
@@ -10,7 +11,7 @@ MARKS = ("pyproject.toml", "pytest.ini", "tox.ini", "setup.cfg", "setup.py", ".g
 """What stands in the root of a project."""
 
 
-class TwoSetsError(Exception):
+class TwoSetsError(DgrrError):
     """A module has golden files in two places, or would have them."""
 
 

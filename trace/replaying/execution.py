@@ -6,6 +6,7 @@ from itertools import count, islice, tee
 from typing import Any, TypeAlias
 
 from ...base.arrays import Array
+from ...base.errors import DgrrError
 from ...runtime.data import Epochs
 from ...runtime.optim import clip_by_global_norm, clip_by_value
 from ...runtime.step.batch import batch_arrays
@@ -28,7 +29,7 @@ _MOST_TOGETHER = 1 << 16
 """Micro-batches of a step that are gathered; a file may claim four thousand million."""
 
 
-class CannotExecuteError(Exception):
+class CannotExecuteError(DgrrError):
     """A step cannot be computed again, for what the file says of it."""
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ...base.arrays import Array, Arrays
+from ...base.errors import DgrrError
 from ...runtime.step.batch import batch_arrays, map_batch
 from ..v2.check.difference import first_difference
 from ..v2.check.report import Finding
@@ -29,7 +30,7 @@ _LONGEST = 400
 _ANEW = "give those of the run from its beginning, made anew where they can be iterated only once"
 
 
-class FailedError(Exception):
+class FailedError(DgrrError):
     """Ends a replay with its first finding."""
 
     def __init__(self, verdict: Verdict, text: str, step: int, tensor: str | None = None) -> None:

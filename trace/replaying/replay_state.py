@@ -10,6 +10,7 @@ from typing_extensions import TypeIs
 from ... import runtime
 from ...base.arrays import Array
 from ...base.completed_step import EMA, FROZEN, of_group
+from ...base.errors import DgrrError
 from ...runtime.optim import Rule
 from ...runtime.optim.averages import HYPERPARAMETER, Averages, ema_key
 from ...runtime.optim.groups import Groups, ParameterGroup
@@ -23,7 +24,7 @@ Rules: TypeAlias = Collection[type[Rule]]
 """Classes of rules that users wrote."""
 
 
-class UnknownRuleError(LookupError):
+class UnknownRuleError(DgrrError, LookupError):
     """The trace was recorded with an optimizer rule that this library does not have."""
 
 

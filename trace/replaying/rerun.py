@@ -10,6 +10,7 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...base.completed_step import of_group
+from ...base.errors import DgrrError
 from ...runtime.optim import Rule, Table
 from ...runtime.optim.groups import Groups
 from ...runtime.step.batch import batch_arrays, map_batch
@@ -31,7 +32,7 @@ LONGEST = 1 << 20
 """The largest count of steps up to which rates are looked up."""
 
 
-class CannotRunError(Exception):
+class CannotRunError(DgrrError):
     """Steps that no captured step does as they were recorded."""
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from ...base.arrays import Array
+from ...base.errors import DgrrError
 from ...runtime.optim.groups import Optimizer
 from ...runtime.step.evaluate import Evaluation
 from ...runtime.step.recipe import OnNonfinite
@@ -32,7 +33,7 @@ _STATISTICS = ("norm", "min", "max", "non-finite")
 _COLUMNS = (*_HEAD, *(f"{what} {column}" for what in ("value", "gradient") for column in _STATISTICS))
 
 
-class RebuildError(Exception):
+class RebuildError(DgrrError):
     """A past step cannot be rebuilt, or is not the recorded one: `finding` has the verdict, the step and the tensor."""
 
     def __init__(self, finding: Finding) -> None:

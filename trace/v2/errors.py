@@ -1,5 +1,6 @@
 """What can go wrong with a trace, as exceptions and warnings."""
 
+from ...base.errors import DgrrError, NonFiniteError
 from ..file_version import TraceFileError
 from .verdict import Verdict
 
@@ -22,15 +23,15 @@ class DamageError(InvalidTraceError):
         super().__init__(Verdict.CORRUPT, text, offset)
 
 
-class NotRecordedError(LookupError):
+class NotRecordedError(DgrrError, LookupError):
     """The value asked for was not recorded in this trace; it is never guessed."""
 
 
-class TraceWriteError(Exception):
+class TraceWriteError(DgrrError):
     """A trace cannot be begun, or a write or fsync failed and the writer has stopped."""
 
 
-class NonFiniteError(ArithmeticError):
+class NonFiniteStepError(NonFiniteError):
     """A loss or gradient is not finite: `step`, `tensor` and flat `element` (None: the loss) say where."""
 
     def __init__(self, step: int, tensor: str, element: int | None, value: float) -> None:

@@ -3,10 +3,11 @@
 from dataclasses import KW_ONLY, asdict, dataclass
 from typing import Any
 
+from ....base.errors import DgrrError
 from ....tape.values.tables import Table, Tabled
 
 
-class CheckError(Exception):
+class CheckError(DgrrError):
     """What is wrong, as a check says it: the node, value or step is named."""
 
 

@@ -12,13 +12,14 @@ from zipfile import ZIP_STORED, BadZipFile, ZipFile
 import numpy as np
 
 from ....base.arrays import Array
+from ....base.errors import DgrrError
 
 _READERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 _NONSENSE = (ValueError, TypeError, LookupError, ArithmeticError, EOFError, RuntimeError, MemoryError, StructError)
 """What zipfile, numpy and json raise for bytes that make no sense; RuntimeError is also too deep a nest."""
 
 
-class NonsenseError(ValueError):
+class NonsenseError(DgrrError, ValueError):
     """What was read is not what anybody writes."""
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ....base import kernel_cache
+from ....base.errors import DgrrError
 from ..engine.disk_cache import UNUSED_DAYS
 
 PACKAGE = Path(__file__).parents[3]
@@ -36,7 +37,7 @@ OPTIONS = (
 INCLUDE = re.compile(r'^#include "(\w+\.cuh)"', re.MULTILINE)
 
 
-class CudaCompileError(RuntimeError):
+class CudaCompileError(DgrrError, RuntimeError):
     """A source that NVRTC refuses, with what it says."""
 
 

@@ -10,7 +10,7 @@ from dgrr.runtime import SGD, Adam, NonFiniteError, Trainer
 from dgrr.tape import DomainError, ops
 from dgrr.trace import (
     CompletedStep,
-    NonFiniteError as RecordedNonFiniteError,
+    NonFiniteStepError,
     Verdict,
     at,
     compare,
@@ -126,7 +126,7 @@ def test_a_recorder_stops_unless_it_is_told(tmp_path: Path) -> None:
     recorder = open_recorder(
         tmp_path / "t", params={"w": np.ones(1)}, state={}, rule="sgd@1", hyperparameters=[], numerics=1
     )
-    with pytest.raises(RecordedNonFiniteError, match="got nan in 'loss' of step 0; nothing of it was written"):
+    with pytest.raises(NonFiniteStepError, match="got nan in 'loss' of step 0; nothing of it was written"):
         recorder.step(CompletedStep(step=0, loss=np.array(np.nan), **told))
     assert recorder.steps == 0
     recorder.close()

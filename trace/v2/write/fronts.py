@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ....base.arrays import Array
 from ....base.completed_step import CompletedStep, of_group
-from ..errors import NonFiniteError
+from ..errors import NonFiniteStepError
 from ..format.constants import BATCH_ID_LENGTH, RecordMode, StepFlag
 from ..format.digest import Algorithm, InputDigest, state_root
 from ..format.layout import FrameLayout
@@ -62,7 +62,7 @@ class StepFronts:
         """The front of a step behind the link ``previous``.
 
         Raises:
-            NonFiniteError: the loss or a gradient is not finite, and that is an error.
+            NonFiniteStepError: the loss or a gradient is not finite, and that is an error.
             ValueError: an array has another dtype or shape than the schema says.
         """
         loss, broken = scalar_loss(done.step, done.loss)
@@ -99,7 +99,7 @@ class StepFronts:
         scalars: StepScalars,
         present: tuple[int, ...],
         given: Sequence[Array],
-        broken: NonFiniteError | None,
+        broken: NonFiniteStepError | None,
     ) -> tuple[bytes, list[Array]]:
         broken = broken or self._tensors.nonfinite(done.step, present, given)
         if broken is not None:

@@ -93,7 +93,7 @@ def open_recorder(
             step until so many bytes are written.
         record_values: of the first and of the last step, gradients and then what stands after the step are written
             too, in so many bytes; where `record` keeps them anyway, nothing more.
-        on_nonfinite: whether a loss or gradient that is not finite is recorded, or raises NonFiniteError.
+        on_nonfinite: whether a loss or gradient that is not finite is recorded, or raises NonFiniteStepError.
         parent: the trace that the run goes on from; its root and the number of steps before the run.
 
     Raises:

@@ -107,7 +107,7 @@ class Recorder:
         """Record one step, after its update. Arrays are read before the call returns and not changed.
 
         Raises:
-            NonFiniteError: the loss or a gradient is not finite, and is not to be recorded; nothing of the step was
+            NonFiniteStepError: the loss or a gradient is not finite, and is not to be recorded; nothing of the step was
                 written.
             ValueError: a step out of order, an array of another dtype or shape than the trace began with, or metrics
                 that no trace can hold.

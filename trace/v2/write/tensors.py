@@ -9,7 +9,7 @@ import numpy as np
 
 from ....base.arrays import Array, Arrays
 from ....base.completed_step import CompletedStep, RuleGroup, of_group
-from ..errors import NonFiniteError
+from ..errors import NonFiniteStepError
 from ..format.constants import TensorRole
 from ..format.digest import NUMPY_DTYPES, Algorithm, TensorDigest, canonical_nan, dtype_name, surely_finite
 from ..format.limits import Limits
@@ -105,16 +105,16 @@ class RecordedTensors:
         pairs = [(tensor, tensor.taken(arrays[tensor.name])) for tensors, arrays in given for tensor in tensors]
         return Snapshot([array for _, array in pairs], [tensor.digest.of_bytes(array.data) for tensor, array in pairs])
 
-    def nonfinite(self, step: int, present: Sequence[int], grads: Sequence[Array]) -> NonFiniteError | None:
+    def nonfinite(self, step: int, present: Sequence[int], grads: Sequence[Array]) -> NonFiniteStepError | None:
         """The first element of a gradient that is not finite."""
         for i, grad in zip(present, grads, strict=False):
             if not surely_finite(grad) and not np.isfinite(grad).all():
                 element = int(np.argmin(np.isfinite(grad)))
-                return NonFiniteError(step, self._params[i].name, element, float(grad.flat[element]))
+                return NonFiniteStepError(step, self._params[i].name, element, float(grad.flat[element]))
         return None
 
 
-def scalar_loss(step: int, loss: Array) -> tuple[Array, NonFiniteError | None]:
+def scalar_loss(step: int, loss: Array) -> tuple[Array, NonFiniteStepError | None]:
     """The loss as an array without axes, in canonical form, and whether it is not finite.
 
     Raises:
@@ -125,7 +125,7 @@ def scalar_loss(step: int, loss: Array) -> tuple[Array, NonFiniteError | None]:
         raise ValueError(f"recorder.step: loss: expected a float32 or float64 scalar, got {loss.dtype} {loss.shape}")
     if isfinite(loss):
         return loss, None
-    return canonical_nan(loss), NonFiniteError(step, "loss", None, float(loss))
+    return canonical_nan(loss), NonFiniteStepError(step, "loss", None, float(loss))
 
 
 def schema_of(

@@ -16,6 +16,7 @@ from dgrr.runtime.training import recorder_protocol
 from dgrr.trace import (
     CompletedStep,
     NonFiniteError,
+    NonFiniteStepError,
     NotRecordedError,
     Recorder,
     TraceWriteError,
@@ -158,7 +159,7 @@ def test_nothing_of_a_non_finite_step_is_written(
 ) -> None:
     with begin(tmp_path / "t", state_every=4) as recorder:
         step(recorder)
-        with pytest.raises(NonFiniteError, match=text) as caught:
+        with pytest.raises(NonFiniteStepError, match=text) as caught:
             step(recorder, **changes)
     assert (caught.value.step, caught.value.tensor, caught.value.element) == (1, tensor, element)
     assert (validate(tmp_path / "t").verdict, validate(tmp_path / "t").steps) == (Verdict.OK, 1)

@@ -1,12 +1,12 @@
 """Plots with matplotlib, which comes with the extra ``dgrr[plot]``."""
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..base.packages import package
 from .curves import Scale
 
 SMOOTHED = 200
@@ -20,12 +20,7 @@ def axes(call: str, ax: Any = None) -> Any:
     """
     if ax is not None:
         return ax
-    try:
-        pyplot = import_module("matplotlib.pyplot")
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            f'{call}: expected matplotlib to be installed: pip install "dgrr[plot]"', name="matplotlib"
-        ) from None
+    pyplot = package(call, "matplotlib.pyplot")
     return pyplot.subplots(figsize=(7, 3.5), layout="constrained")[1]
 
 

@@ -1,7 +1,6 @@
 """A table of numbers: columns are arrays, and it prints."""
 
 from collections.abc import Mapping
-from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import numpy.typing as npt
 from rich.table import Table as RichTable
 
+from ...base.packages import package
 from ...screen.showing import counted
 from ...tape import DomainError
 from ...tape.values.tables import Table
@@ -48,13 +48,7 @@ class Figures:
 
     def to_pandas(self) -> Any:
         """A pandas DataFrame. Raises ModuleNotFoundError where pandas is not installed."""
-        try:
-            pandas = import_module("pandas")
-        except ModuleNotFoundError:
-            raise ModuleNotFoundError(
-                "history.to_pandas: expected pandas to be installed: pip install pandas, or use columns, or to_csv",
-                name="pandas",
-            ) from None
+        pandas = package("history.to_pandas", "pandas", instead=", or use columns, or to_csv")
         return pandas.DataFrame(self._columns)
 
     def to_csv(self, path: str | PathLike[str]) -> None:

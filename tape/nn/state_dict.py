@@ -7,7 +7,6 @@ names, since the format itself sorts them, and the order of parameters decides b
 import json
 import os
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy.typing as npt
 
 from ...base.arrays import Array
 from ...base.atomic_file import replacing
+from ...base.packages import package
 from ..errors import DomainError, DTypeError
 from ..values.dtypes import DTYPES, FLOATS
 from ..values.tensor import dense
@@ -143,10 +143,5 @@ def _loaded(name: str, file: Any) -> Array:
 
 
 def _safetensors(call: str) -> Any:
-    try:
-        import_module("safetensors.numpy")
-        return import_module("safetensors")
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            f"{call}: expected safetensors to be installed: pip install 'dgrr[safetensors]'", name="safetensors"
-        ) from None
+    package(call, "safetensors.numpy")
+    return package(call, "safetensors")

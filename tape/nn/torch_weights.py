@@ -6,12 +6,12 @@ input one below another, output before input, and a block calls its attention ``
 
 import os
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from ...base.arrays import Array, Arrays
+from ...base.packages import package
 from ..errors import DomainError, DTypeError
 from ..values.tables import Table
 from .layer import Layer
@@ -206,14 +206,7 @@ def _read(source: object) -> Mapping[str, Any]:
 
 def _read_saved(path: str) -> Mapping[str, Any]:
     """What ``torch.save`` wrote. PyTorch raises errors of any kind for what it does not read."""
-    try:
-        torch = import_module("torch")
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            f"load_torch: expected PyTorch to be installed to read {path!r}: pip install 'dgrr[torch]', "
-            "or give a file of safetensors",
-            name="torch",
-        ) from None
+    torch = package("load_torch", "torch", instead=f", or give a file of safetensors in the place of {path!r}")
     try:
         made: Any = torch.load(path, map_location="cpu", weights_only=True)
     except (OSError, MemoryError):

@@ -4,13 +4,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from rich.table import Table as RichTable
 
 from ...base.arrays import Array
+from ...base.packages import package
 from ...screen.panels import grid, panel
 from ...screen.showing import LIMIT, drawn, rendered, shown_rows
 from ..errors import DomainError
@@ -51,12 +51,7 @@ class Table:
 
     def to_pandas(self) -> Any:
         """The rows as a pandas DataFrame. Raises ModuleNotFoundError where pandas is not installed."""
-        try:
-            pandas = import_module("pandas")
-        except ModuleNotFoundError:
-            raise ModuleNotFoundError(
-                "Table.to_pandas: expected pandas to be installed: pip install pandas, or use to_dicts()", name="pandas"
-            ) from None
+        pandas = package("Table.to_pandas", "pandas", instead=", or use to_dicts()")
         return pandas.DataFrame(self.to_dicts(), columns=list(self.columns))
 
     def to_string(self, limit: int | None = None, width: int | None = None) -> str:

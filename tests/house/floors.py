@@ -9,7 +9,7 @@ from textwrap import TextWrapper
 FLOORS: dict[str, list[list[str]]] = {
     ".": [["base"], ["screen"], ["tape"], ["runtime"], ["trace"]],
     "base": [
-        ["arrays", "computing", "errors", "interruption", "kernel_cache", "system"],
+        ["arrays", "computing", "errors", "interruption", "kernel_cache", "packages", "system"],
         ["atomic_file", "completed_step", "diagnosis", "keep", "ulp"],
     ],
     "screen": [

@@ -34,13 +34,13 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, 
         for name, plot in calls.items():
             with pytest.raises(ModuleNotFoundError) as caught:
                 plot()
-            assert str(caught.value) == f'{name}: expected matplotlib to be installed: pip install "dgrr[plot]"'
+            assert str(caught.value) == f"{name}: expected matplotlib to be installed: pip install 'dgrr[plot]'"
 
 
 @pytest.fixture
 def figures(monkeypatch: pytest.MonkeyPatch) -> Any:
     """matplotlib, drawing to nothing."""
-    matplotlib = pytest.importorskip("matplotlib", reason='matplotlib is not installed: pip install "dgrr[plot]"')
+    matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'dgrr[plot]'")
     matplotlib.use("Agg")
     from matplotlib import pyplot
 

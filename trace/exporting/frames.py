@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import Array
+from ...base.packages import package
 from ..v2.read.reader import Form, Trace
 from .columns import Coded, Columns
-from .packages import package
 from .tables import require_form, tables
 
 

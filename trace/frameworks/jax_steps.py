@@ -7,12 +7,13 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...base.completed_step import CompletedStep
+from ...base.packages import package
 from ...runtime.optim import Rule
 from ..v2.write.open_recorder import Mode
 from ..v2.write.recorder import Recorder
 from .laws import FUSED, corrections
 from .run import RecordedRun
-from .shared import Framework, Start, TraceLike, begin, named_arrays, required
+from .shared import Framework, Start, TraceLike, begin, named_arrays
 
 
 def record_jax(
@@ -68,7 +69,7 @@ def record_jax(
     >>> open_trace(path).loss.tolist()
     [1.0, 1.0, 1.0]
     """
-    jax = required("jax", "record_jax")
+    jax = package("record_jax", "jax")
     trees = _Trees(jax)
     told = _Rule(trees, rule, hyper, count)
     start = Start(

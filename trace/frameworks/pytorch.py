@@ -9,6 +9,7 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...base.completed_step import CompletedStep
+from ...base.packages import package
 from ..v2.write.open_recorder import Mode
 from ..v2.write.ops_schedule import RecordOps
 from ..v2.write.recorder import Recorder
@@ -16,7 +17,7 @@ from .pytorch_arrays import array
 from .pytorch_layers import LayerTape
 from .pytorch_optimizer import TorchOptimizer
 from .run import RecordedRun
-from .shared import Framework, Start, TraceLike, begin, leaves, named_arrays, required
+from .shared import Framework, Start, TraceLike, begin, leaves, named_arrays
 
 
 def record_torch(
@@ -72,7 +73,7 @@ def record_torch(
     >>> len(open_trace(path))
     4
     """
-    torch = required("torch", "record_torch")
+    torch = package("record_torch", "torch")
     _check("model", model, torch.nn.Module, "torch.nn.Module")
     _check("optimizer", optimizer, torch.optim.Optimizer, "torch.optim.Optimizer")
     params = dict(model.named_parameters())

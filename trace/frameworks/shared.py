@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from os import PathLike
 from typing import Any, TypeAlias, cast
 
@@ -22,17 +21,6 @@ POLICY = "rtol=1e-4,atol=1e-6"
 
 TraceLike: TypeAlias = str | PathLike[str] | RecorderFactory
 """Where a run is recorded: the path of its trace, or what opens its recorder."""
-
-
-def required(package: str, command: str) -> Any:
-    """A package that an extra of this one installs. Raises ModuleNotFoundError that says how, where it is missing."""
-    try:
-        return import_module(package)
-    except ModuleNotFoundError as error:
-        if error.name != package:
-            raise
-        text = f"{command}: expected the package {package!r}, which is not installed: pip install 'dgrr[{package}]'"
-        raise ModuleNotFoundError(text, name=package) from None
 
 
 @dataclass(frozen=True, slots=True)

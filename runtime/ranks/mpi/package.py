@@ -1,7 +1,8 @@
 """MPI, which not everybody has: the package mpi4py, and a library of MPI that it finds."""
 
-from importlib import import_module
 from typing import Any
+
+from ....base.packages import package
 
 LIBRARY = "pip install mpich (a runtime from the same index), or load the MPI of the site"
 
@@ -12,11 +13,9 @@ def mpi(call: str) -> Any:
     Raises ModuleNotFoundError that says how to get it, ImportError where it finds no library of MPI.
     """
     try:
-        return import_module("mpi4py.MPI")
+        return package(call, "mpi4py.MPI", instead=f", and {LIBRARY}")
     except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            f"{call}: expected mpi4py to be installed: pip install 'dgrr[mpi]', and {LIBRARY}", name="mpi4py"
-        ) from None
+        raise
     except (ImportError, RuntimeError) as error:
         first = str(error).strip().partition("\n")[0] or type(error).__name__
         raise ImportError(f"{call}: expected a library of MPI that mpi4py can load, got: {first}; {LIBRARY}") from error

@@ -200,5 +200,5 @@ def test_pandas_is_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ModuleNotFoundError) as caught:
         fitted().to_pandas()
     assert str(caught.value) == (
-        "history.to_pandas: expected pandas to be installed: pip install pandas, or use columns, or to_csv"
+        "history.to_pandas: expected pandas to be installed: pip install 'dgrr[pandas]', or use columns, or to_csv"
     )

@@ -77,7 +77,7 @@ def test_without_pandas_there_is_no_data_frame(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(ModuleNotFoundError) as caught:
         TABLE.to_pandas()
     assert str(caught.value) == (
-        "Table.to_pandas: expected pandas to be installed: pip install pandas, or use to_dicts()"
+        "Table.to_pandas: expected pandas to be installed: pip install 'dgrr[pandas]', or use to_dicts()"
     )
 
 

@@ -1,25 +1,23 @@
-"""What is said where a framework is not installed, and that nothing imports one before it is asked for."""
+"""What is said where a package of an extra is not installed, and that nothing imports one before it is asked for."""
 
 import subprocess
 import sys
 
 import pytest
 
-from dgrr.trace.frameworks.shared import required
+from dgrr.base.packages import package
 
 
-@pytest.mark.parametrize(("command", "package"), [("record_torch", "torch"), ("record_jax", "jax")])
-def test_a_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch, command: str, package: str) -> None:
+@pytest.mark.parametrize(("command", "framework"), [("record_torch", "torch"), ("record_jax", "jax")])
+def test_a_missing_framework_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, command: str, framework: str) -> None:
     from dgrr import trace
 
-    monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
+    monkeypatch.setitem(sys.modules, framework, None)  # as if it were not installed
     arguments = {"record_torch": (None, None, "run.dgrr"), "record_jax": (None, "run.dgrr")}[command]
     options = {"record_torch": {}, "record_jax": {"rule": "sgd@1", "hyper": {}}}[command]
     with pytest.raises(ModuleNotFoundError) as caught:
         getattr(trace, command)(*arguments, **options)
-    assert str(caught.value) == (
-        f"{command}: expected the package '{package}', which is not installed: pip install 'dgrr[{package}]'"
-    )
+    assert str(caught.value) == f"{command}: expected {framework} to be installed: pip install 'dgrr[{framework}]'"
 
 
 def test_what_is_missing_inside_a_package_is_said_as_it_is(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -28,7 +26,7 @@ def test_what_is_missing_inside_a_package_is_said_as_it_is(tmp_path_factory: pyt
     sys.path.insert(0, str(folder))
     try:
         with pytest.raises(ModuleNotFoundError, match="No module named 'nothing_of_this_name'"):
-            required("broken_framework", "here")
+            package("here", "broken_framework")
     finally:
         sys.path.remove(str(folder))
 

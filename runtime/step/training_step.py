@@ -49,7 +49,7 @@ class SeveralSteps(NamedTuple):
 
     rows: int
     """Of the first array of each batch."""
-    losses: Sequence[np.floating[Any]]
+    losses: Array | Sequence[np.floating[Any]]
     metrics: Sequence[Mapping[str, float]]
     norms: Sequence[float]
     """Of the gradients before they were clipped; none where they were not measured."""

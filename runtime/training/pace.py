@@ -26,7 +26,10 @@ class Pace:
             return 1
         return min(self._in_time, watched, *[period - steps % period for period in self._periods])
 
-    def took(self, seconds: float, steps: int) -> None:
-        """A launch of so many steps has taken so long."""
+    def took(self, seconds: float, steps: int, asked: int) -> None:
+        """A launch has done so many of the steps that it was asked for, and taken so long.
+
+        One that did fewer met a batch or a look that ended it, and so may the next: it is not asked for many more.
+        """
         fitting = int(SECONDS * steps / seconds) if seconds > 0 else MOST
-        self._in_time = max(1, min(MOST, 2 * self._in_time, fitting))
+        self._in_time = max(1, min(MOST, 2 * (self._in_time if steps == asked else steps), fitting))

@@ -197,7 +197,8 @@ class Trainer(TrainedArrays):
                 history, which takes time. With ``clip_norm`` it is known anyway.
             progress: None shows a bar on a terminal and in a notebook, True lines elsewhere too, False nothing.
 
-        Ctrl-C takes effect between two steps; a trace then stays readable up to the last step.
+        Steps run several in one launch where nobody looks between them (docs/training.md). Ctrl-C takes effect between
+        two launches, within 0.05 seconds; a trace then stays readable up to the last step.
 
         A second fit of a trainer has counts of its own, and goes on in the trace, where that is a path. The same
         batches of an `Epochs`, such as ``dataset.batches``, go on where they were; an epoch that was begun is ended
@@ -290,7 +291,7 @@ class Trainer(TrainedArrays):
                 while batches:
                     began = perf_counter()
                     done = self._train(batches)
-                    pace.took(perf_counter() - began, len(done.losses))
+                    pace.took(perf_counter() - began, len(done.losses), len(batches))
                     losses.extend(done.losses)
                     self._finish_steps(feed, done, reporter, check)
                     check()

@@ -450,13 +450,23 @@ def test_a_launch_is_bounded_by_time_and_by_those_who_look(monkeypatch: pytest.M
     assert [rhythm.room(steps, 99) for steps in (0, 5)] == [1, 1]
     lengths = list[int]()
     for _ in range(5):
-        rhythm.took(1e-6 * rhythm.room(0, 99), rhythm.room(0, 99))
+        n = rhythm.room(0, 99)
+        rhythm.took(1e-6 * n, n, n)
         lengths.append(rhythm.room(0, 99))
     assert lengths == [2, 4, 8, 10, 10]
     assert [rhythm.room(steps, 99) for steps in (7, 9, 10)] == [3, 1, 10]
     assert rhythm.room(0, 4) == 4
-    rhythm.took(0.08, 16)
-    assert rhythm.room(0, 99) == 10
-    rhythm.took(0.8, 16)
+    rhythm.took(0.1, 16, 16)
+    assert rhythm.room(0, 99) == 8
+    rhythm.took(0.8, 16, 16)
     assert rhythm.room(0, 99) == 1
     assert pace.Pace(alone=True, periods=[]).room(0, 99) == 1
+
+
+def test_where_launches_end_early_little_is_asked_for() -> None:
+    rhythm = pace.Pace(alone=False, periods=[])
+    for _ in range(10):
+        rhythm.took(1e-6, rhythm.room(0, 99), rhythm.room(0, 99))
+    assert rhythm.room(0, 99) == pace.MOST
+    rhythm.took(1e-6, 1, pace.MOST)
+    assert rhythm.room(0, 99) == 2

@@ -50,6 +50,10 @@ class InputBuffers:
         self._flat = bool(places) and places == [f"batch[{i}]" for i in range(len(places))]
         kind = example.__class__
         self._names: list[Any] = list(example) if kind is dict else []
+        n = len(self.inputs)
+        whole = [(address(b), 0, 1, 8 * k, n, 1, b.nbytes) for k, b in enumerate(self.inputs)]
+        self._whole = np.array(whole, np.int64).reshape(-1, machine.SOURCE)
+        """What `machine.run_steps` needs to know of inputs that lie whole, their places counted from the first one."""
         self._samples: Samples[Any] | None = None
         self._in_place: Array | None = None
         self._named = bool(places) and places == [f"batch[{name!r}]" for name in self._names]
@@ -82,12 +86,11 @@ class InputBuffers:
         objects = np.fromiter(chain.from_iterable(batches), object, n * len(batches))
         places = np.empty((len(batches), n), np.int64)
         found: int = machine.find_arrays(address(objects), len(batches), n, ARRAYS, self.feeds, address(places))
-        first = address(places)
-        rows = [
-            (int(feed[machine.BUFFER]), 0, 1, first + 8 * k, n, 1, int(feed[machine.NBYTES]))
-            for k, feed in enumerate(self._feeds)
-        ]
-        return Sources(np.array(rows, np.int64).reshape(-1, machine.SOURCE), found, (objects, places))
+        if not found:
+            return NOWHERE
+        table = self._whole.copy()
+        table[:, machine.PLACES] += address(places)
+        return Sources(table, found, (objects, places))
 
     def _of_samples(self, batches: SampleBatches[Any]) -> "Sources":
         if not batches.full_steps:

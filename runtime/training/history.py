@@ -50,16 +50,17 @@ class History:
         self._starts.append((number, len(self._losses)))
 
     def add_steps(
-        self, losses: Sequence[float], metrics: Sequence[Mapping[str, float]], norms: Sequence[float]
+        self, losses: Column | Sequence[Any], metrics: Sequence[Mapping[str, float]], norms: Sequence[float]
     ) -> None:
         """Steps are done, together since the last ones: each has its share of the time."""
-        first, now = len(self._losses), perf_counter()
+        first, n, now = len(self._losses), len(losses), perf_counter()
         last = self._seconds[-1] if self._seconds else self._began
-        self._metrics |= {first + i: row for i, row in enumerate(metrics) if row}
+        if metrics[0]:
+            self._metrics |= zip(range(first, first + n), metrics, strict=True)
         self._norms += norms
-        self._losses += losses
-        n = len(losses)
-        self._seconds += [last + (now - last) * i / n for i in range(1, n)] + [now] * (n > 0)
+        self._losses += map(float, losses)
+        self._seconds += [last + (now - last) * i / n for i in range(1, n)]
+        self._seconds.append(now)
 
     def note_nonfinite(self) -> None:
         """The loss of the last step, or a gradient as the optimizer consumed it, was infinite or NaN."""

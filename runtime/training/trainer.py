@@ -287,7 +287,7 @@ class Trainer(TrainedArrays):
         losses, pace = list[Any](), self._new_pace()
         for epoch, take in feed.epochs():
             self.history.begin_epoch(epoch)
-            while batches := take(pace.room(self.steps, self._watch.room)):
+            while batches := take(pace.room(self.steps)):
                 while batches:
                     began = perf_counter()
                     done = self._train(batches)
@@ -306,7 +306,7 @@ class Trainer(TrainedArrays):
         told = bool(self._callbacks.on_step) or self._trace is not None or recipe.on_nonfinite == "record"
         measured = self._measures_norm and recipe.clip_norm is None
         every = [None if validation is None else validation.every, self._place.every]
-        return Pace(alone=told or measured, periods=[int(n) for n in every if n is not None])
+        return Pace(self._watch, alone=told or measured, periods=[int(n) for n in every if n is not None])
 
     def _train(self, batches: Sequence[Any]) -> SeveralSteps:
         """Do the first of these steps: as many as one launch can have, or one."""
@@ -344,7 +344,7 @@ class Trainer(TrainedArrays):
             self.steps += n
             feed.count_steps(n)
             self._loss = float(done.losses[-1])
-            self.history.add_steps(list(map(float, done.losses)), done.metrics, done.norms)
+            self.history.add_steps(done.losses, done.metrics, done.norms)
             reporter.steps(n)
         if done.error is not None:
             raise self._where(done.error) from None

@@ -170,7 +170,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ],
         ["evaluating", "history", "saving", "trace_session"],
         ["result", "watch"],
-        ["trained_arrays"],
+        ["pace", "trained_arrays"],
         ["trainer"],
         ["callbacks"],
     ],

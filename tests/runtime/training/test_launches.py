@@ -444,29 +444,44 @@ def test_the_trace_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 # ------------------------------------------------------------------ how long
 
 
+class Unwatched:
+    """A `Watch` that looks at nothing."""
+
+    room = 99
+
+
+def rhythm(room: int = 99, **options: Any) -> pace.Pace:
+    watch: Any = Unwatched()
+    watch.room = room
+    return pace.Pace(watch, **{"alone": False, "periods": [], **options})
+
+
+def launch(made: pace.Pace, seconds: float) -> int:
+    """The length of the next launch, of which each step takes so long."""
+    n = made.room(0)
+    made.took(seconds * n, n, n)
+    return n
+
+
 def test_a_launch_is_bounded_by_time_and_by_those_who_look(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pace, "SECONDS", 0.05)
-    rhythm = pace.Pace(alone=False, periods=[10])
-    assert [rhythm.room(steps, 99) for steps in (0, 5)] == [1, 1]
-    lengths = list[int]()
-    for _ in range(5):
-        n = rhythm.room(0, 99)
-        rhythm.took(1e-6 * n, n, n)
-        lengths.append(rhythm.room(0, 99))
-    assert lengths == [2, 4, 8, 10, 10]
-    assert [rhythm.room(steps, 99) for steps in (7, 9, 10)] == [3, 1, 10]
-    assert rhythm.room(0, 4) == 4
-    rhythm.took(0.1, 16, 16)
-    assert rhythm.room(0, 99) == 8
-    rhythm.took(0.8, 16, 16)
-    assert rhythm.room(0, 99) == 1
-    assert pace.Pace(alone=True, periods=[]).room(0, 99) == 1
+    made = rhythm(periods=[10])
+    assert [launch(made, 1e-6) for _ in range(6)] == [1, 2, 4, 8, 10, 10]
+    assert [made.room(steps) for steps in (7, 9, 10)] == [3, 1, 10]
+    made = rhythm(room=12)
+    assert [launch(made, 1e-6) for _ in range(6)] == [1, 2, 4, 8, 12, 12]
+    made = rhythm()
+    assert [launch(made, 0.006) for _ in range(6)] == [1, 2, 4, 8, 8, 8]
+    assert [launch(made, 1.0) for _ in range(2)] == [8, 1]
+    assert [launch(made, 1e-6) for _ in range(9)] == [1, 2, 4, 8, 16, 32, 64, 64, 64]
+    assert [launch(rhythm(alone=True), 1e-6) for _ in range(3)] == [1, 1, 1]
 
 
 def test_where_launches_end_early_little_is_asked_for() -> None:
-    rhythm = pace.Pace(alone=False, periods=[])
+    made = rhythm()
     for _ in range(10):
-        rhythm.took(1e-6, rhythm.room(0, 99), rhythm.room(0, 99))
-    assert rhythm.room(0, 99) == pace.MOST
-    rhythm.took(1e-6, 1, pace.MOST)
-    assert rhythm.room(0, 99) == 2
+        launch(made, 1e-6)
+    made.took(1e-6, 10, 64)
+    assert made.room(0) == 20
+    made.took(1e-6, 1, 20)
+    assert [launch(made, 1e-6) for _ in range(8)] == [1, 1, 1, 1, 1, 2, 4, 8]

@@ -158,16 +158,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["export", "load"],
     ],
     "runtime/training": [
-        [
-            "batch_stream",
-            "callback_list",
-            "figures",
-            "interrupt",
-            "pace",
-            "progress",
-            "recorder_protocol",
-            "step_runner",
-        ],
+        ["batch_stream", "callback_list", "figures", "interrupt", "progress", "recorder_protocol", "step_runner"],
         ["evaluating", "history", "saving", "trace_session"],
         ["result", "watch"],
         ["pace", "trained_arrays"],

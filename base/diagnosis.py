@@ -54,7 +54,16 @@ def is_looked_at(count: int) -> bool:
     >>> [count for count in range(70) if is_looked_at(count)]
     [0, 1, 2, 3, 4, 5, 6, 7, 15, 31, 63]
     """
-    return count < 8 or count & (count + 1) == 0
+    return looked_at_from(count) == count
+
+
+def looked_at_from(count: int) -> int:
+    """After how many steps, at least ``count``, gradients are looked at next.
+
+    >>> [looked_at_from(count) for count in (3, 7, 8, 15, 16)]
+    [3, 7, 15, 15, 31]
+    """
+    return count if count < 8 else (1 << count.bit_length()) - 1
 
 
 class Looks:

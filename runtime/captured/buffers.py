@@ -1,19 +1,35 @@
 """What a plan is bound to: the input buffers for batches of one signature, and arrays at fixed addresses."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from itertools import chain, takewhile
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...base.arrays import Array
+from ...tape.numerics.engine import machine
+from ..data.samples import SampleBatches, Samples
 from ..ir.graph import Role
 from ..ir.record import Recorded
-from ..lower.bind import Bound, bind
+from ..lower.bind import ARRAYS, Bound, bind
 from ..lower.lower import stored
 from ..lower.plan import BindingPlan
-from ..step.batch import BatchSignature, batch_arrays, map_batch
+from ..step.batch import BatchSignature, batch_arrays, batch_signature, map_batch
 from ..step.memory import line_aligned, side_by_side
 from ..step.training_step import StateDict
+
+
+class Sources(NamedTuple):
+    """Where the batches of several steps lie."""
+
+    table: Array
+    """What `machine.run_steps` takes."""
+    steps: int
+    held: Any
+    """What it has addresses of."""
+
+
+NOWHERE = Sources(np.empty((0, machine.SOURCE), np.int64), 0, None)
 
 
 class InputBuffers:
@@ -34,6 +50,12 @@ class InputBuffers:
         self._flat = bool(places) and places == [f"batch[{i}]" for i in range(len(places))]
         kind = example.__class__
         self._names: list[Any] = list(example) if kind is dict else []
+        n = len(self.inputs)
+        whole = [(address(b), 0, 1, 8 * k, n, 1, b.nbytes) for k, b in enumerate(self.inputs)]
+        self._whole = np.array(whole, np.int64).reshape(-1, machine.SOURCE)
+        """What `machine.run_steps` needs to know of inputs that lie whole, their places counted from the first one."""
+        self._samples: Samples[Any] | None = None
+        self._in_place: Array | None = None
         self._named = bool(places) and places == [f"batch[{name!r}]" for name in self._names]
 
     @property
@@ -51,6 +73,50 @@ class InputBuffers:
         else:
             found = (batch,) if self._single else ()
         return found if found and len(found) == len(self.inputs) else None
+
+    def sources(self, batches: Sequence[Any]) -> "Sources":
+        """Where the first of several steps' batches lie, as many as can be copied from there as they are."""
+        if isinstance(batches, SampleBatches):
+            return self._of_samples(batches)
+        return self.of_arrays(list(takewhile(lambda flat: flat is not None, map(self.flat, batches))))
+
+    def of_arrays(self, batches: Sequence[Any]) -> "Sources":
+        """The same of batches as `flat` gives them."""
+        n = len(self.inputs)
+        objects = np.fromiter(chain.from_iterable(batches), object, n * len(batches))
+        places = np.empty((len(batches), n), np.int64)
+        found: int = machine.find_arrays(address(objects), len(batches), n, ARRAYS, self.feeds, address(places))
+        if not found:
+            return NOWHERE
+        table = self._whole.copy()
+        table[:, machine.PLACES] += address(places)
+        return Sources(table, found, (objects, places))
+
+    def _of_samples(self, batches: SampleBatches[Any]) -> "Sources":
+        if not batches.full_steps:
+            return NOWHERE
+        if self._samples is not batches.samples:
+            self._samples, self._in_place = batches.samples, self._lie_in(batches)
+        if self._in_place is None:
+            return NOWHERE
+        places = np.ascontiguousarray(batches.places)
+        table = self._in_place.copy()
+        table[:, machine.PLACES] += address(places)
+        return Sources(table, batches.full_steps, (places, batches.samples))
+
+    def _lie_in(self, batches: SampleBatches[Any]) -> Array | None:
+        """What `machine.run_steps` needs to know of the inputs, the places of samples counted from the first one."""
+        size, together, columns = batches.size, batches.together, batches.samples.columns
+        if batch_signature(batches[0]) != self.signature:
+            return None
+        lie = [(column, k) for k in range(together) for column in columns]
+        if any(column.dtype != buffer.dtype for (column, _), buffer in zip(lie, self.inputs, strict=True)):
+            return None
+        rows = [
+            (address(b), address(c), c.strides[0], 8 * size * k, size * together, size, b.nbytes // size)
+            for (c, k), b in zip(lie, self.inputs, strict=True)
+        ]
+        return np.array(rows, np.int64)
 
     def feed(self, batch: Any) -> None:
         """Copy a batch of this signature into the input buffers; lists, numbers and other integers are converted."""
@@ -87,6 +153,11 @@ def bound_to(
     ``results`` are arrays in which values that ops make are to lie, by their roots.
     """
     return bind(plan, outside_of(plan, recorded, inputs, constants, arrays) | {**(results or {})})
+
+
+def address(array: Array) -> int:
+    """Where the elements of an array lie."""
+    return int(array.ctypes.data)
 
 
 def _feed(buffer: Array, sizes: Array) -> tuple[int, ...]:

@@ -1,8 +1,10 @@
 """The plans of a captured step for batches of one signature."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from ...base.arrays import Array
 from ...base.completed_step import StepTape, TapeNode
@@ -28,7 +30,7 @@ from ..lower.plan import BindingPlan
 from ..step.batch import BatchSignature
 from ..step.eager import mean_metrics
 from ..step.memory import line_aligned
-from ..step.training_step import TrainingStep
+from ..step.training_step import SeveralSteps, TrainingStep
 from .buffers import InputBuffers, bound_to, outside_of
 from .held import hold, hold_alike
 from .purity import ArraysChanged, PurityLooks, require_equal
@@ -223,6 +225,27 @@ class Executable:
         if self._clip is not None:
             self.bound.fetch(self._clip)
         return self._clip
+
+    def run_many(self, sources: Array, n: int, values: Sequence[Array]) -> tuple[list[Array], Fault | None]:
+        """So many steps on the batches of ``sources``: copies of values of all that ran whole, and what ended them."""
+        kept = [(value, np.empty((n, *value.shape), value.dtype)) for value in values]
+        done, fault = self.bound.run_many(sources, kept, n)
+        return [copies[:done] for _, copies in kept], fault
+
+    def several(self, sources: Array, n: int, rows: int) -> tuple[SeveralSteps, Fault | None]:
+        """The same with all that a step has to show."""
+        clips = [] if self._clip is None else [self._clip]
+        shown = [array for made in self._metrics for array in made.values()]
+        (losses, *more), fault = self.run_many(sources, n, [self.loss, *clips, *shown])
+        norms = more.pop(0)[:, 0].tolist() if clips else []
+        return SeveralSteps(rows, losses, self._metrics_of(len(losses), iter(more)), norms), fault
+
+    def _metrics_of(self, n: int, columns: Iterator[Array]) -> list[dict[str, float]]:
+        """The metrics of each of several runs, of which every output is a column."""
+        if not self._metrics:
+            return [{}] * n
+        made = [{name: next(columns).astype(np.float64).tolist() for name in each} for each in self._metrics]
+        return [mean_metrics([{name: c[i] for name, c in each.items()} for each in made]) for i in range(n)]
 
     @property
     def metrics(self) -> dict[str, float]:

@@ -57,6 +57,10 @@ class PurityLooks:
             return True
         return self._looked()
 
+    def ahead(self, most: int) -> int:
+        """Of so many runs about to be, how many come before the next look: one launch may have them, counted as one."""
+        return 0 if self._reads.differ() else min(most, self._next - 1 - self.runs)
+
     @property
     def changed(self) -> bool:
         """Whether anything that is seen at once has changed since the last run."""

@@ -1,6 +1,6 @@
 """A step that replays: recorded once for each signature of its batches, then run from fixed tables."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -14,12 +14,13 @@ from ...tape.graph.backward import DenseGrads
 from ...tape.numerics.engine.kernel import Kernel
 from ..lower.bind import Fault
 from ..lower.compile import compile_graph, without
-from ..step.batch import BatchSignature, batch_arrays, batch_signature
+from ..step.batch import BatchSignature, batch_arrays, batch_signature, row_count
 from ..step.eager import eager_gradients
 from ..step.evaluate import NonFiniteError
 from ..step.loss_call import LossFn
 from ..step.recipe import Recipe
-from ..step.training_step import StateDict, TrainingStep
+from ..step.training_step import SeveralSteps, StateDict, TrainingStep
+from .buffers import NOWHERE, Sources
 from .kept import AT_ONCE, PLAN_BYTES, KeptPlans
 from .plans import Executable, Kind, Plans, refused
 
@@ -121,7 +122,7 @@ class ReplayedStep(TrainingStep):
         Raises DomainError if no batch has been bound yet, NonFiniteError as a single step does.
         """
         counts = [min(LAUNCH, n - first) for first in range(0, n, LAUNCH)]
-        losses = [self._many(self._standing(self.bound_plans("replay"), count), [], count) for count in counts]
+        losses = [self._losses(self._standing(self.bound_plans("replay"), count), NOWHERE, count) for count in counts]
         return np.concatenate(losses) if losses else np.empty(0, self.bound_plans("replay").step.loss.dtype)
 
     def steps(self, batches: Iterable[Any]) -> npt.NDArray[np.floating[Any]]:
@@ -138,9 +139,26 @@ class ReplayedStep(TrainingStep):
                 raise ShapeError(
                     f"steps: batch {i}: expected {shown(plans.signature)}, got {shown(batch_signature(batch))}"
                 )
-        columns = zip(*(batch_arrays(batch) for batch in every), strict=True)
-        stacked = [np.array([np.asarray(a) for a in c], b.dtype) for c, b in zip(columns, plans.inputs, strict=True)]
-        return self._many(plans, stacked, len(every))
+        flats = [
+            [np.array(a, b.dtype, order="C") for a, b in zip(batch_arrays(e), plans.inputs, strict=True)] for e in every
+        ]
+        return self._losses(plans, plans.of_arrays(flats), len(every))
+
+    def several(self, batches: Sequence[Any]) -> SeveralSteps | None:
+        """Train on the first of several steps' batches in one launch: those that the plan at hand takes as they are.
+
+        As many as come before the next look at the loss function. None where a step has to run alone: on a GPU, on a
+        batch of another shape, to be looked at.
+        """
+        plans = self._plans
+        if plans is None or self.mirror is not None:
+            return None
+        sources = plans.sources(batches)
+        n = plans.looks.ahead(sources.steps)
+        if n < 2 or not plans.looks.count(n):
+            return None
+        done, fault = plans.step.several(sources.table, n, row_count(plans.bound))
+        return done if fault is None else done._replace(error=self._error(plans.step, fault, plans.bound))
 
     def grads(self, batch: Any) -> DenseGrads[AnyTensor]:
         """The gradient of every value that depends on a parameter, by name or id; no update.
@@ -226,12 +244,10 @@ class ReplayedStep(TrainingStep):
             plans = self.bind(batch)
         return plans
 
-    def _many(self, plans: Plans, stacked: list[Array], n: int) -> npt.NDArray[np.floating[Any]]:
-        executable = plans.step
-        losses = np.empty(n, executable.loss.dtype)
-        fault = executable.bound.run_many(plans.inputs, stacked, executable.loss, losses)
+    def _losses(self, plans: Plans, sources: Sources, n: int) -> npt.NDArray[np.floating[Any]]:
+        (losses,), fault = plans.step.run_many(sources.table, n, [plans.step.loss])
         if fault is not None:
-            raise self._error(executable, fault, plans.bound)
+            raise self._error(plans.step, fault, plans.bound)
         return losses
 
     def _error(self, executable: Executable, fault: Fault, batch: Any) -> Exception:

@@ -17,7 +17,7 @@ from ...tape.numerics.engine.kernel import Kernel
 from ...tape.numerics.engine.launch import Words
 from ...tape.ops.cuda_forms import FORMS
 from ..ir.graph import Role
-from ..lower.bind import BoundPlan, Fault, bytes_of
+from ..lower.bind import BoundPlan, Fault, Kept, bytes_of
 from ..lower.plan import BindingPlan, operand_strides
 from ..lower.program import LoweredOp, Program
 from ..step.memory import line_aligned, owned_block
@@ -73,17 +73,18 @@ class CudaBound(BoundPlan):
         self.run()
         return True
 
-    def run_many(self, inputs: Sequence[Array], stacked: Sequence[Array], loss: Array, losses: Array) -> Fault | None:
-        """A step for each of ``losses``, on each of the stacked batches if there are any; the fault that ended it."""
-        for i in range(len(losses)):
-            for buffer, batches in zip(inputs, stacked, strict=False):
-                np.copyto(buffer, batches[i])
+    def run_many(self, sources: Array, kept: Kept, n: int) -> tuple[int, Fault | None]:
+        """So many steps, on the batches of ``sources``; how many ran whole, and the fault that ended them."""
+        for i in range(n):
+            for source in sources.tolist():
+                _gather(source, i)
             try:
                 self.run()
             except Fault as fault:
-                return fault
-            losses[i] = loss[()]
-        return None
+                return i, fault
+            for value, copies in kept:
+                copies[i] = value
+        return n, None
 
     # ------------------------------------------------------------------ values
 
@@ -232,6 +233,14 @@ class CudaBound(BoundPlan):
     def _bytes(self, root: int, way: int) -> Touch:
         begin = self._where[root]
         return Touch(begin, begin + max(1, self.plan.program.layout(root).nbytes), way)
+
+
+def _gather(source: Sequence[int], step: int) -> None:
+    """What `machine.run_steps` does before a step, for one input."""
+    target, base, stride, places, advance, rows, nbytes = source
+    for i in range(rows):
+        place = ctypes.c_int64.from_address(places + 8 * (step * advance + i)).value
+        ctypes.memmove(target + i * nbytes, base + stride * place, nbytes)
 
 
 class CallArguments(ctypes.Structure):

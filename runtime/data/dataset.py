@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
+from functools import cached_property
 from numbers import Integral
 from typing import Any, Generic, Self, cast, overload
 
@@ -15,7 +16,7 @@ from .digest import arrays_digest
 from .epochs import Epochs, epoch_number, whole_number
 from .orders import Indices, cut, fixed_order, fold_sizes, order_to_cut, part_sizes
 from .sample_map import SampleMap, applied
-from .samples import AnySample, NamedSample, S, Sample, as_array, stacked
+from .samples import AnySample, NamedSample, S, Sample, SampleBatches, Samples, as_array, stacked
 
 
 class Dataset(Generic[S]):
@@ -200,6 +201,17 @@ class Dataset(Generic[S]):
         arrays = ", ".join(f"{key}{column.dtype}{[len(self), *column.shape[1:]]}" for key, column in parts)
         return ".".join([f"Dataset({arrays})", *(each.name for each in self._maps)])
 
+    @property
+    def in_place(self) -> Samples[S] | None:
+        """Its samples where they lie in the arrays; None where not each is one piece of memory, or is made by `map`."""
+        if type(self) is not Dataset or self._maps or not all(column.flags.c_contiguous for column in self._columns):
+            return None
+        return Samples(self._columns, self._formed)
+
+    def places(self, order: Indices) -> Indices:
+        """Where the samples of an order lie in the arrays."""
+        return order if self._rows is None else self._rows[order]
+
     # ------------------------------------------------------------------ how it is made
 
     def _of(self, chosen: Indices) -> Self:
@@ -277,13 +289,29 @@ class Batches(Epochs[S]):
         """
         return self._batches(epoch_number(k), filter(wanted, range(len(self))))
 
+    def in_place(self, k: int) -> SampleBatches[S] | None:
+        """The batches of epoch ``k`` as a sequence that is not read before; None where `Dataset.in_place` is."""
+        samples = None if type(self) is not Batches else self._samples
+        if samples is None:
+            return None
+        count = min(len(self) * self.size, len(self.dataset))
+        return SampleBatches(samples, self.dataset.places(self._order(k))[:count], self.size)
+
+    @cached_property
+    def _samples(self) -> Samples[S] | None:
+        return self.dataset.in_place
+
+    def _order(self, k: int) -> Indices:
+        n = len(self.dataset)
+        return np.arange(n) if self.seed is None else permutation(n, seed=self.seed, step=k)
+
     def _batches(self, k: int, numbers: Iterable[int]) -> Iterator[S]:
         samples, size = self.dataset.at_epoch(k), self.size
         starts = (number * size for number in numbers)
         if self.seed is None:
             yield from (samples[start : start + size] for start in starts)
             return
-        order = permutation(len(samples), seed=self.seed, step=k)
+        order = self._order(k)
         yield from (samples[order[start : start + size]] for start in starts)
 
     def digest(self) -> str:

@@ -1,9 +1,11 @@
 """What a sample is - several arrays in turn, or some by name - and how samples become a batch."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeAlias, cast, overload
 
 import numpy as np
+import numpy.typing as npt
 from typing_extensions import TypeVar
 
 from ...base.arrays import Array
@@ -18,6 +20,64 @@ NamedSample: TypeAlias = dict[str, Array]
 AnySample: TypeAlias = Sample | NamedSample
 
 S = TypeVar("S", bound=AnySample, default=Sample)
+
+
+@dataclass(frozen=True, eq=False)
+class Samples(Generic[S]):
+    """Samples that lie in arrays, each of them in one piece.
+
+    Args:
+        columns: the arrays, whose first axes count the samples.
+        form: makes a sample, or a batch, of one array from each.
+    """
+
+    columns: Sequence[Array]
+    form: Callable[[list[Array]], S]
+
+    def batch(self, places: npt.NDArray[np.int64]) -> S:
+        """The samples at these places."""
+        return self.form([column[places] for column in self.columns])
+
+
+@dataclass(frozen=True, eq=False)
+class SampleBatches(Sequence[Any], Generic[S]):
+    """The batches of steps in turn, none of which is read before it is asked for.
+
+    Args:
+        samples: where they come from.
+        places: of the samples, batch by batch; the last one may be smaller.
+        size: samples in a batch.
+        together: batches of a step; of several it is given a tuple. A rest of fewer is left out.
+    """
+
+    samples: Samples[S]
+    places: npt.NDArray[np.int64]
+    size: int
+    together: int = 1
+
+    def __len__(self) -> int:
+        return -(-len(self.places) // self.size) // self.together
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> "SampleBatches[S]": ...
+    def __getitem__(self, index: int | slice) -> Any:
+        """The batch of a step, or the batches of several steps in turn."""
+        step = self.size * self.together
+        if isinstance(index, slice):
+            first, stop, _ = index.indices(len(self))
+            return replace(self, places=self.places[first * step : stop * step])
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        starts = range(index * step, index * step + step, self.size)
+        batches = tuple([self.samples.batch(self.places[start : start + self.size]) for start in starts])
+        return batches if self.together > 1 else batches[0]
+
+    @property
+    def full_steps(self) -> int:
+        """Of how many steps all batches are full; the others come behind them."""
+        return len(self.places) // (self.size * self.together)
 
 
 def as_array(value: Any, where: str) -> Array:

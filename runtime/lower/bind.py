@@ -24,6 +24,10 @@ ARRAYS = id(np.ndarray)
 """What the machine knows arrays by."""
 
 
+Kept = Sequence[tuple[Array, Array]]
+"""Values that every one of several steps leaves, each with an array that has room for those of all."""
+
+
 class Fault(DgrrError):  # noqa: N818
     """An op that reported a status other than 0."""
 
@@ -45,8 +49,8 @@ class BoundPlan(Protocol):
         """Copy a batch into its buffers and run; False, and nothing done, if it does not fit. Raises Fault."""
         ...
 
-    def run_many(self, inputs: Sequence[Array], stacked: Sequence[Array], loss: Array, losses: Array) -> Fault | None:
-        """A step for each of ``losses``, on each of the stacked batches if there are any; the fault that ended it."""
+    def run_many(self, sources: Array, kept: Kept, n: int) -> tuple[int, Fault | None]:
+        """So many steps, on the batches of ``sources``; how many ran whole, and the fault that ended them."""
         ...
 
     def value(self, id: int) -> Array:
@@ -101,14 +105,12 @@ class Bound:
             raise self.last_fault()
         return not failed
 
-    def run_many(self, inputs: Sequence[Array], stacked: Sequence[Array], loss: Array, losses: Array) -> Fault | None:
-        """A step for each of ``losses``, on each of the stacked batches if there are any; the fault that ended it."""
-        pairs = zip(inputs, stacked, strict=False)
-        feeds = np.array([(b.ctypes.data, s.ctypes.data, b.nbytes) for b, s in pairs], np.int64).reshape(-1, 3)
-        out, n = np.array([loss.ctypes.data, losses.ctypes.data, loss.itemsize], np.int64), len(losses)
-        with THREADS.lent() as control:
-            done = machine.run_steps(self.rows_address, self.count, control, self.fault, feeds, out, n)
-        return self.last_fault() if done < n else None
+    def run_many(self, sources: Array, kept: Kept, n: int) -> tuple[int, Fault | None]:
+        """So many steps, on the batches of ``sources``; how many ran whole, and the fault that ended them."""
+        out = np.array([(a.ctypes.data, copies.ctypes.data, a.nbytes) for a, copies in kept], np.int64)
+        with THREADS.lent(wanted=self.shared) as control:
+            done = machine.run_steps(self.rows_address, self.count, control, self.fault, sources, out, n)
+        return done, self.last_fault() if done < n else None
 
     def fetch(self, *arrays: Array) -> None:
         """They lie there already."""

@@ -1,6 +1,6 @@
 """Batches: nested tuples, lists and dicts of arrays, taken apart and put together again."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from typing import Any, cast
 
 import numpy as np
@@ -50,3 +50,12 @@ def batch_signature(batch: Any) -> BatchSignature:
 
     map_batch(note, batch)
     return tuple(found)
+
+
+def row_count(batch: Any) -> int:
+    """The rows of a batch's first array; 0 of what has none."""
+    first = next(batch_arrays(batch), None)
+    try:
+        return len(first) if isinstance(first, Sized) else 0
+    except TypeError:  # an array of no dimension
+        return 0

@@ -44,6 +44,19 @@ class LastStep(NamedTuple):
     scale: float | None
 
 
+class SeveralSteps(NamedTuple):
+    """What steps in turn have left, each in its place."""
+
+    rows: int
+    """Of the first array of each batch."""
+    losses: Array | Sequence[np.floating[Any]]
+    metrics: Sequence[Mapping[str, float]]
+    norms: Sequence[float]
+    """Of the gradients before they were clipped; none where they were not measured."""
+    error: Exception | None = None
+    """What ended the step behind them."""
+
+
 class TrainingStep(Unique, ShownAsPanel):
     """A loss function with parameters, optimizer state and a state of the model of its own.
 
@@ -128,6 +141,10 @@ class TrainingStep(Unique, ShownAsPanel):
         Raises NonFiniteError, and changes nothing, if the loss or a gradient is infinite or NaN and the recipe does not
         take such values.
         """
+
+    def several(self, batches: Sequence[Any]) -> SeveralSteps | None:
+        """Train on the first of several steps' batches at once, as many as can be; None where each has to run alone."""
+        return None
 
     def is_worth(self, batch: Any) -> bool:
         """Whether this step is to run the batch; else an eager one does, with the same bits."""

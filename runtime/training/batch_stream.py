@@ -1,18 +1,24 @@
 """What a fit takes from its batches - epoch after epoch, several at once where asked - and how far it has come."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sized
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count, islice
 from typing import Any, cast
 
 import numpy as np
 
 from ...tape import DomainError
-from ..data import Dataset, Epochs
+from ..data import Batches, Dataset, Epochs
+from ..data.samples import SampleBatches
 from ..data.shares import of_groups
 
 SIZE = 64
 """Of the batches in the advice that errors give."""
+
+
+Take = Callable[[int], Sequence[Any]]
+"""Gives the batches of the next steps of an epoch, so many at most; none at its end."""
 
 
 @dataclass(frozen=True)
@@ -119,17 +125,17 @@ class Feed:
             bounds.append(length // self._accumulate * self._epochs - self._begun // self._accumulate)
         return max(0, min(bounds) - self._count) if bounds else None
 
-    def count_step(self) -> None:
-        """The step on the batches given last is done."""
-        self._taken += self._accumulate
-        self._count += 1
+    def count_steps(self, n: int) -> None:
+        """The next steps, so many, are done."""
+        self._taken += n * self._accumulate
+        self._count += n
 
     def stop(self) -> None:
         """Give no more batches."""
         self._stopped = True
 
-    def epochs(self) -> Iterator[tuple[int, Iterator[Any]]]:
-        """Number and batches of every epoch that is left; each step is to be counted before the next is asked for.
+    def epochs(self) -> Iterator[tuple[int, Take]]:
+        """Number and batches of every epoch that is left; the steps of each are to be counted before the next.
 
         Raises DomainError if an epoch gives no step, or fewer batches than were taken before.
         """
@@ -142,7 +148,7 @@ class Feed:
                 return
             if epoch > first:
                 self._epoch, self._taken = epoch, 0
-            yield epoch, self._steps_of_epoch(epoch)
+            yield epoch, partial(self._taken_of, self._opened(epoch))
 
     def _ended(self, epoch: int) -> bool:
         return self._done or (self._epochs is not None and epoch - self._first >= self._epochs)
@@ -158,14 +164,46 @@ class Feed:
                 for _ in self._batches:
                     pass
 
-    def _steps_of_epoch(self, epoch: int) -> Iterator[Any]:
-        """The batches of the epoch that are left, as many as are needed."""
-        items, n = self._items(epoch), self._accumulate if self._own is None else len(self._own)
-        _skip(items, self._taken // self._accumulate * n, self._epoch)
-        while not self._done and len(together := tuple(islice(items, n))) == n:
-            yield together if n > 1 or self._own is not None else together[0]
-        if self._taken == 0:
+    def _taken_of(self, opened: Take, most: int) -> Sequence[Any]:
+        """The batches of the next steps of an epoch: as many as are needed, at most ``most``."""
+        left = most if self._steps is None else min(most, self._steps - self._count)
+        found: Sequence[Any] = () if self._done else opened(left)
+        if not len(found) and self._taken == 0:
             raise DomainError(self._nothing())
+        return found
+
+    def _opened(self, epoch: int) -> Take:
+        """What is left of an epoch. Only what nobody sees, or reads, is taken several steps at a time."""
+        batches, n, taken = self._batches, self._accumulate, self._taken // self._accumulate * self._accumulate
+        if self._own is not None:
+            items, n = self._items(epoch), len(self._own)
+            return partial(self._of_iterator, _skipped(items, taken // self._accumulate * n, epoch), n)
+        in_place = batches.in_place(epoch) if isinstance(batches, Batches) else None
+        if in_place is not None:
+            _require_taken(len(in_place), taken, epoch)
+            return partial(self._of_steps, replace(in_place, together=n))
+        if type(batches) in (list, tuple):
+            every = cast(Sequence[Any], batches)
+            _require_taken(len(every), taken, epoch)
+            return partial(self._of_list, every)
+        return partial(self._of_iterator, _skipped(self._items(epoch), taken, epoch), n)
+
+    def _of_steps(self, steps: SampleBatches[Any], most: int) -> Sequence[Any]:
+        first = self._taken // self._accumulate
+        return steps[first : first + most]
+
+    def _of_list(self, batches: Sequence[Any], most: int) -> Sequence[Any]:
+        n = self._accumulate
+        first = self._taken // n * n
+        found = batches[first : first + most * n]
+        return found if n == 1 else [tuple(found[i : i + n]) for i in range(0, len(found) - n + 1, n)]
+
+    def _of_iterator(self, items: Iterator[Any], n: int, most: int) -> Sequence[Any]:
+        """Those of one step: it may be seen how far an iterator has come."""
+        together = tuple(islice(items, n))
+        if len(together) < n:
+            return ()
+        return [together if n > 1 or self._own is not None else together[0]]
 
     def _items(self, epoch: int) -> Iterator[Any]:
         """The batches of an epoch, or of each step of it those that are wanted."""
@@ -200,9 +238,14 @@ def _length(batches: Iterable[Any]) -> int | None:
         return None
 
 
-def _skip(items: Iterator[Any], taken: int, epoch: int) -> None:
-    """Pass over the batches that were taken before."""
-    there = sum(1 for _ in islice(items, taken))
+def _skipped(items: Iterator[Any], taken: int, epoch: int) -> Iterator[Any]:
+    """The batches behind those that were taken before."""
+    _require_taken(sum(1 for _ in islice(items, taken)), taken, epoch)
+    return items
+
+
+def _require_taken(there: int, taken: int, epoch: int) -> None:
+    """Raise DomainError if an epoch has fewer batches than were taken before."""
     if there < taken:
         raise DomainError(
             f"fit: argument 'batches': expected at least {taken} batches in epoch {epoch}, from where the checkpoint "

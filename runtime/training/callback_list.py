@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from inspect import isclass, isroutine, signature
 from json import dumps
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from ...tape import DomainError
 
@@ -12,7 +12,17 @@ MOMENTS = ("on_begin", "on_step", "on_validation", "on_epoch", "on_end")
 
 Call = Callable[..., Any]
 
+M = TypeVar("M", bound=Call)
+
 _WHERE = "Trainer: argument 'callbacks'"
+
+_NOTHING = set[Call]()
+
+
+def nothing(method: M) -> M:
+    """Mark a moment's method that does nothing: it is not called, so steps need not stop for it."""
+    _NOTHING.add(method)
+    return method
 
 
 class CallbackList:
@@ -35,7 +45,7 @@ class CallbackList:
             if isroutine(callback):
                 found += [callback] if moment == "on_epoch" else []
             elif callable(method := getattr(callback, moment, None)):
-                found.append(method)
+                found += [] if getattr(method, "__func__", None) in _NOTHING else [method]
         return found
 
     def state(self) -> list[tuple[str, Any]]:

@@ -21,8 +21,9 @@ class History:
     A row of ``steps`` has the number of the step and of its epoch, both from 0 as callbacks are told them, loss and
     metrics before its update, its learning rate - of several groups of parameters one each, as ``lr *.bias`` -, where
     it was measured the norm of its gradients, the figures of the validation that followed it, and the seconds since
-    the fit began; steps count from the beginning of the run. A row of ``epochs`` has the number of the last step,
-    means over the epoch's steps, the last learning rates and validation, and the seconds at its end.
+    the fit began, of which steps of one launch have equal shares; steps count from the beginning of the run. A row of
+    ``epochs`` has the number of the last step, means over the epoch's steps, the last learning rates and validation,
+    and the seconds at its end.
 
     >>> from dgrr.runtime import SGD, Trainer
     >>> trainer = Trainer(lambda p, x: (p["w"] * x).sum(), {"w": np.zeros(2)}, SGD(0.5))
@@ -48,14 +49,18 @@ class History:
         """The steps that follow are of this epoch."""
         self._starts.append((number, len(self._losses)))
 
-    def add_step(self, loss: float, metrics: Mapping[str, float], norm: float | None) -> None:
-        """A step is done."""
-        if metrics:
-            self._metrics[len(self._losses)] = metrics
-        if norm is not None:
-            self._norms.append(norm)
-        self._losses.append(loss)
-        self._seconds.append(perf_counter())
+    def add_steps(
+        self, losses: Column | Sequence[Any], metrics: Sequence[Mapping[str, float]], norms: Sequence[float]
+    ) -> None:
+        """Steps are done, together since the last ones: each has its share of the time."""
+        first, n, now = len(self._losses), len(losses), perf_counter()
+        last = self._seconds[-1] if self._seconds else self._began
+        if metrics[0]:
+            self._metrics |= zip(range(first, first + n), metrics, strict=True)
+        self._norms += norms
+        self._losses += map(float, losses)
+        self._seconds += [last + (now - last) * i / n for i in range(1, n)]
+        self._seconds.append(now)
 
     def note_nonfinite(self) -> None:
         """The loss of the last step, or a gradient as the optimizer consumed it, was infinite or NaN."""

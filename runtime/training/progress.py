@@ -20,10 +20,10 @@ EVERY = 0.1
 
 
 class Reporter(Protocol):
-    """Told of every step and every epoch."""
+    """Told of all steps and every epoch."""
 
-    def step(self) -> None:
-        """One step is done."""
+    def steps(self, n: int) -> None:
+        """So many more steps are done."""
 
     def epoch(self, number: int, figures: Mapping[str, float]) -> None:
         """One epoch is done; ``figures`` are its means and the last validation."""
@@ -32,7 +32,7 @@ class Reporter(Protocol):
 class Silent:
     """Shows nothing."""
 
-    def step(self) -> None:
+    def steps(self, n: int) -> None:
         """Nothing."""
 
     def epoch(self, number: int, figures: Mapping[str, float]) -> None:
@@ -46,9 +46,9 @@ class Lines:
         self._console, self._of = console, "?" if epochs is None else epochs
         self._steps, self._counted, self._since = 0, 0, perf_counter()
 
-    def step(self) -> None:
+    def steps(self, n: int) -> None:
         """Count."""
-        self._steps += 1
+        self._steps += n
 
     def epoch(self, number: int, figures: Mapping[str, float]) -> None:
         """Print the epoch's line; one of which a resumed fit had nothing left to do has none."""
@@ -72,9 +72,9 @@ class Bar:
         self._steps, self._drawn, self._began = 0, 0, perf_counter()
         self._next = self._began
 
-    def step(self) -> None:
+    def steps(self, n: int) -> None:
         """Advance the bar, if it is time to."""
-        self._steps += 1
+        self._steps += n
         now = perf_counter()
         if now >= self._next:
             self._next = now + EVERY

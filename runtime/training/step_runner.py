@@ -1,6 +1,6 @@
 """Three ways to run a training step, with the same bits: op by op, captured each time, captured and replayed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal, get_args
 
@@ -18,7 +18,7 @@ from ..ranks.ranked_step import RankedStep
 from ..step.eager import EagerStep
 from ..step.loss_call import LossFn
 from ..step.recipe import Recipe
-from ..step.training_step import TrainingStep
+from ..step.training_step import SeveralSteps, TrainingStep
 
 StepMode = Literal["eager", "capture", "replay"]
 
@@ -95,6 +95,15 @@ class StepRunner:
         """Train on one batch and return its loss, taken before the update. Raises as `CapturedStep` does."""
         self.step = self._next(batch)
         return self.step(batch)
+
+    def several(self, batches: Sequence[Any]) -> SeveralSteps | None:
+        """Train on the first of several steps' batches at once, as many as can be; None where each has to run alone."""
+        if len(batches) < 2 or self.mode != "replay" or self._warmup > 0:
+            return None
+        done = self._captured.several(batches)
+        if done is not None:
+            self.step = self._captured
+        return done
 
     def tape(self, batch: Any) -> StepTape:
         """Every value of the next step on this batch and its gradient. Trains nothing.

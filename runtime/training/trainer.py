@@ -16,10 +16,12 @@ from ..optim.groups import Optimizer
 from ..optim.patterns import Pattern
 from ..ranks.exchange import Exchange
 from ..ranks.same_run import agree_on_program, agree_on_run
+from ..step.batch import row_count
 from ..step.evaluate import NonFiniteError
 from ..step.loss_call import LossFn
 from ..step.recipe import OnNonfinite, Recipe
 from ..step.state_digest import state_digest
+from ..step.training_step import SeveralSteps
 from ..step.tree import Order
 from .batch_stream import Cursor, Feed
 from .callback_list import CallbackList
@@ -27,6 +29,7 @@ from .evaluating.fit_validation import FitValidation
 from .evaluating.forwards import Forwards
 from .history import History
 from .interrupt import held_interrupt
+from .pace import Pace
 from .progress import Reporter, reporting
 from .recorder_protocol import Kept, Traced, is_taken, taken, traced
 from .result import Result
@@ -194,7 +197,8 @@ class Trainer(TrainedArrays):
                 history, which takes time. With ``clip_norm`` it is known anyway.
             progress: None shows a bar on a terminal and in a notebook, True lines elsewhere too, False nothing.
 
-        Ctrl-C takes effect between two steps; a trace then stays readable up to the last step.
+        Steps run several in one launch where nobody looks between them (docs/training.md). Ctrl-C takes effect between
+        two launches, within 0.05 seconds; a trace then stays readable up to the last step.
 
         A second fit of a trainer has counts of its own, and goes on in the trace, where that is a path. The same
         batches of an `Epochs`, such as ``dataset.batches``, go on where they were; an epoch that was begun is ended
@@ -280,20 +284,36 @@ class Trainer(TrainedArrays):
         for tell in self._callbacks.on_begin:
             tell(self, feed.cursor.steps)
         self._save_where_asked()
-        losses = list[Any]()
-        for epoch, every in feed.epochs():
+        losses, pace = list[Any](), self._new_pace()
+        for epoch, take in feed.epochs():
             self.history.begin_epoch(epoch)
-            for batch in every:
-                losses.append(self._train(batch))
-                feed.count_step()
-                self._finish_step(feed, float(losses[-1]), reporter, check)
-                check()
+            while batches := take(pace.room(self.steps)):
+                while batches:
+                    began = perf_counter()
+                    done = self._train(batches)
+                    pace.took(perf_counter() - began, len(done.losses), len(batches))
+                    losses.extend(done.losses)
+                    self._finish_steps(feed, done, reporter, check)
+                    check()
+                    batches = batches[len(done.losses) :]
             self._finish_epoch(feed, epoch, reporter, check)
         self._run.require_same()
         self._save_where_asked()
         return losses
 
-    def _train(self, batch: Any) -> Any:
+    def _new_pace(self) -> Pace:
+        recipe, validation = self._step.recipe, self._validation
+        told = bool(self._callbacks.on_step) or self._trace is not None or recipe.on_nonfinite == "record"
+        measured = self._measures_norm and recipe.clip_norm is None
+        every = [None if validation is None else validation.every, self._place.every]
+        return Pace(self._watch, alone=told or measured, periods=[int(n) for n in every if n is not None])
+
+    def _train(self, batches: Sequence[Any]) -> SeveralSteps:
+        """Do the first of these steps: as many as one launch can have, or one."""
+        done = self._run.several(batches)
+        return self._train_one(batches[0]) if done is None else done
+
+    def _train_one(self, batch: Any) -> SeveralSteps:
         if not self._agreed:
             self._agreed = True
             if self._ranks is not None and not self._run.is_eager:
@@ -304,23 +324,38 @@ class Trainer(TrainedArrays):
             tape = self._journal.tape(self.steps, lambda: self._run.tape(batch))
             loss = self._run(batch)
         except NonFiniteError as error:
-            raise NonFiniteError(
-                f"fit: step {self.steps}: {error}; lower the learning rate or look at the batch"
-            ) from None
-        self._watch.step(self._run.step, self.steps, batch)
-        self._journal.step(self.steps, self._run.step, batch, tape)
-        self.steps += 1
-        return loss
-
-    def _finish_step(self, feed: Feed, loss: float, reporter: Reporter, check: Callable[[], None]) -> None:
-        self._loss = loss
+            raise self._where(error) from None
         step = self._run.step
-        self.history.add_step(loss, step.metrics, step.gradient_norm() if self._measures_norm else None)
-        if not step.is_finite:
+        self._journal.step(self.steps, step, batch, tape)
+        norms = [step.gradient_norm()] if self._measures_norm else []
+        return SeveralSteps(row_count(batch), [loss], [step.metrics], norms)
+
+    def _where(self, error: Exception) -> Exception:
+        """An error of the next step, with the number of that step if it is a value that is not finite."""
+        if not isinstance(error, NonFiniteError):
+            return error
+        return NonFiniteError(f"fit: step {self.steps}: {error}; lower the learning rate or look at the batch")
+
+    def _finish_steps(self, feed: Feed, done: SeveralSteps, reporter: Reporter, check: Callable[[], None]) -> None:
+        """Note and tell what was done, then raise what ended the step behind it."""
+        n, step = len(done.losses), self._run.step
+        if n:
+            self._watch.steps(step, self.steps, done.rows, n)
+            self.steps += n
+            feed.count_steps(n)
+            self._loss = float(done.losses[-1])
+            self.history.add_steps(done.losses, done.metrics, done.norms)
+            reporter.steps(n)
+        if done.error is not None:
+            raise self._where(done.error) from None
+        self._tell(feed, check)
+
+    def _tell(self, feed: Feed, check: Callable[[], None]) -> None:
+        """Look at the last step where somebody wants to."""
+        if not self._run.step.is_finite:
             self.history.note_nonfinite()
-        reporter.step()
         for tell in self._callbacks.on_step:
-            if tell(self, self.steps - 1, loss):
+            if tell(self, self.steps - 1, self._loss):
                 feed.stop()
         if self._validation is not None and self._validation.is_due(self.steps):
             self._validate(feed, self._validation, check)

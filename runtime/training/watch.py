@@ -1,13 +1,9 @@
 """What a trainer measures besides its history, for what is worth a look; cheap, since few steps are looked at."""
 
-from collections.abc import Sized
-from typing import Any
-
 import numpy as np
 
 from ...base.arrays import Array
-from ...base.diagnosis import Looks, Remark, clipping, is_looked_at, short_batches
-from ..step.batch import batch_arrays
+from ...base.diagnosis import Looks, Remark, clipping, looked_at_from, short_batches
 from ..step.training_step import TrainingStep
 from .history import History
 
@@ -24,16 +20,22 @@ class Watch:
         self._looks, self._rows = Looks(self._trained), list[int]()
         self._before = self._copied()
 
-    def step(self, step: TrainingStep, number: int, batch: Any) -> None:
-        """A step is done on a batch."""
+    @property
+    def room(self) -> int:
+        """How many steps may be done before they are told: up to the next that is looked at, which comes alone."""
         count = len(self._rows)
-        self._rows.append(_length(batch))
+        return max(1, looked_at_from(count) - count)
+
+    def steps(self, step: TrainingStep, number: int, rows: int, n: int) -> None:
+        """So many steps are done, each on a batch of so many rows; ``number`` is that of the first."""
+        count = len(self._rows)
+        self._rows += [rows] * n
         if not self._trained:
             return
-        if is_looked_at(count):
+        if looked_at_from(count) == count:
             self._looks.add(number, step.consumed)
             self._looks.add_update(self._before, self._trained)
-        self._before = self._copied() if is_looked_at(count + 1) else {}
+        self._before = self._copied() if looked_at_from(count + n) == count + n else {}
 
     def findings(self, history: History, clip_norm: float | None) -> tuple[Remark, ...]:
         """What is worth a look in the fit."""
@@ -49,12 +51,3 @@ class Watch:
 
     def _goes_on(self, step: TrainingStep) -> bool:
         return bool(self._trained) and step.point.step > 0
-
-
-def _length(batch: Any) -> int:
-    """The rows of a batch's first array; 0 of what has none."""
-    first = next(batch_arrays(batch), None)
-    try:
-        return len(first) if isinstance(first, Sized) else 0
-    except TypeError:  # an array of no dimension
-        return 0

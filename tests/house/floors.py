@@ -161,7 +161,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["batch_stream", "callback_list", "figures", "interrupt", "progress", "recorder_protocol", "step_runner"],
         ["evaluating", "history", "saving", "trace_session"],
         ["result", "watch"],
-        ["trained_arrays"],
+        ["pace", "trained_arrays"],
         ["trainer"],
         ["callbacks"],
     ],

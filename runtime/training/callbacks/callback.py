@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from ..callback_list import nothing
 from ..result import Result
 from ..trainer import Trainer
 
@@ -41,17 +42,21 @@ class Callback:
     2
     """
 
+    @nothing
     def on_begin(self, trainer: Trainer, steps: int) -> None:
         """A fit begins, of which ``steps`` steps were done before: 0, unless it goes on from a checkpoint."""
 
+    @nothing
     def on_step(self, trainer: Trainer, step: int, loss: float) -> bool | None:
         """Step number ``step``, from 0, is done and recorded; ``loss`` was taken before its update."""
         return None
 
+    @nothing
     def on_validation(self, trainer: Trainer, step: int, figures: Mapping[str, float]) -> bool | None:
         """After step number ``step`` the validation gave ``figures``: ``validation_loss``, and the metrics so named."""
         return None
 
+    @nothing
     def on_epoch(self, trainer: Trainer, epoch: int, loss: float) -> bool | None:
         """Epoch number ``epoch``, from 0, has ended or was cut short; ``loss`` is that of its last step.
 
@@ -59,5 +64,6 @@ class Callback:
         """
         return None
 
+    @nothing
     def on_end(self, trainer: Trainer, result: Result) -> None:
         """The fit has ended without an error; its trace is sealed."""

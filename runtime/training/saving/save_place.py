@@ -23,12 +23,12 @@ class SavePlace:
             raise DomainError(f"{where}: expected a whole number of at least 1, got {every!r}")
         if every is not None and path is None:
             raise DomainError(f"{where}: expected a checkpoint to save to beside it, got none")
-        self.path, self._every = path, every
+        self.path, self.every = path, every
         self._own = False
 
     def is_due(self, steps: int) -> bool:
         """Whether to save after so many steps."""
-        return self._every is not None and steps % self._every == 0
+        return self.every is not None and steps % self.every == 0
 
     def exists(self) -> bool:
         """Whether there is a checkpoint."""

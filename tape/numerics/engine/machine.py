@@ -55,6 +55,12 @@ FEED = 5
 BUFFER, NBYTES, RANK, EXTENT, ELEMENT = range(FEED)
 """What a feed says of an input: address and bytes of its buffer, rank, address of the sizes, ``id`` of the dtype."""
 
+SOURCE = 7
+TARGET, BASE, STRIDE, PLACES, ADVANCE, ROWS, ROW_BYTES = range(SOURCE)
+"""What a source says of an input of several steps: address of its buffer; a row of a batch lies at ``base + stride *
+place``; address of the places of the first step's rows; from those of one step to the next; rows of a batch; bytes of a
+row. A batch that lies whole somewhere is one row, and its place the address."""
+
 SPINS = 400
 """Looks at a word before a waiting thread lets others run: about 20 us."""
 YIELDS = 200
@@ -205,23 +211,45 @@ def _run_fed(rows, count, control, fault, feeds, kind, batch):
     return failed
 
 
-def _run_steps(rows, count, control, fault, feeds, losses, steps):
-    """Several steps: before each, its batch is moved into the input buffers; after it, its loss is kept.
+@njit(inline="always")
+def _gather(source, step):
+    """The rows of a step's batch into the buffer of the input, one behind the other."""
+    target, nbytes, places = source[TARGET], source[ROW_BYTES], source[PLACES] + 8 * step * source[ADVANCE]
+    for i in range(source[ROWS]):
+        move(target + i * nbytes, source[BASE] + source[STRIDE] * word(places, i), nbytes)
 
-    ``feeds`` has a row (buffer address, address of the batches one behind the other, bytes of a batch) for
-    each input, and ``losses`` the like for the loss. Returns how many steps ran whole.
+
+def _run_steps(rows, count, control, fault, sources, kept, steps):
+    """Several steps: before each, its batch is gathered into the input buffers; after it, what is kept of it is moved.
+
+    ``sources`` has a row for each input, and ``kept`` a row for each value: its address, that of its copies, which lie
+    one behind the other, its bytes. Returns how many steps ran whole.
     """
     outer = enter_environment()
     done = 0
     while done < steps:
-        for feed in feeds:
-            move(feed[0], feed[1] + done * feed[2], feed[2])
+        for source in sources:
+            _gather(source, done)
         if _run_rows(rows, count, control, fault.ctypes.data) != 0:
             break
-        move(losses[1] + done * losses[2], losses[0], losses[2])
+        for value in kept:
+            move(value[1] + done * value[2], value[0], value[2])
         done += 1
     leave_environment(outer)
     return done
+
+
+def _find_arrays(objects, batches, inputs, kind, feeds, places):
+    """How many batches in turn fit their feeds, as for `_run_fed`; where the elements of their arrays lie is written to
+    ``places``. ``objects`` is the address of the objects of all batches, batch by batch.
+    """
+    for i in range(batches):
+        for k in range(inputs):
+            array = word(objects, inputs * i + k)
+            if not _fits(array, kind, feeds + 8 * FEED * k):
+                return i
+            put_word(places, inputs * i + k, word(array + DATA_FIELD, 0))
+    return batches
 
 
 help_out: Any = njit(nogil=True)(_help)
@@ -233,9 +261,12 @@ run: Any = njit(nogil=True)(_run)
 _run_fed_dispatcher: Any = njit(nogil=True)(_run_fed)
 
 run_steps: Any = njit(nogil=True)(_run_steps)
-"""``run_steps(rows, count, control, fault, feeds, losses, steps)``: several steps in one call."""
+"""``run_steps(rows, count, control, fault, sources, kept, steps)``: several steps in one call."""
 
-for _dispatcher in (help_out, run, _run_fed_dispatcher, run_steps):
+find_arrays: Any = njit(_find_arrays)
+"""``find_arrays(objects, batches, inputs, kind, feeds, places)``: where the batches lie, of as many as fit."""
+
+for _dispatcher in (help_out, run, _run_fed_dispatcher, run_steps, find_arrays):
     keep_on_disk(_dispatcher, _dispatcher.py_func)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from dgrr.runtime import SGD, Trainer
 from dgrr.runtime.data import Batches, Dataset, Epochs, Stream
-from dgrr.runtime.training.batch_stream import Cursor, Feed
+from dgrr.runtime.training.batch_stream import Cursor, Feed, Take
 from dgrr.tape import DomainError
 
 LEFT: list[tuple[dict[str, Any], Cursor, int | None]] = [
@@ -28,18 +28,23 @@ def feed(batches: Any, cursor: Cursor, **options: Any) -> Feed:
     return Feed(batches, **given, cursor=cursor)
 
 
-def counted(there: Feed, epoch: Iterator[Any]) -> Iterator[Any]:
-    """The batches of an epoch, each one a step."""
-    for batch in epoch:
-        there.count_step()
-        yield batch
+def counted(there: Feed, take: Take, most: int = 1) -> Iterator[Any]:
+    """The batches of an epoch, those of so many steps at a time."""
+    while batches := take(most):
+        assert len(batches) <= most
+        yield from batches
+        there.count_steps(len(batches))
 
 
+@pytest.mark.parametrize("most", [1, 2, 50])
+@pytest.mark.parametrize("batches", [list(range(5)), Dataset(np.arange(9)).batches(2, seed=4)], ids=["list", "data"])
 @pytest.mark.parametrize(("options", "cursor", "left"), LEFT)
-def test_how_many_steps_are_left(options: dict[str, Any], cursor: Cursor, left: int | None) -> None:
-    there = feed(list(range(5)), cursor, **options)
+def test_how_many_steps_are_left(
+    options: dict[str, Any], cursor: Cursor, left: int | None, batches: Any, most: int
+) -> None:
+    there = feed(batches, cursor, **options)
     assert there.left == left
-    assert sum(len(list(counted(there, epoch))) for _, epoch in there.epochs()) == left
+    assert sum(len(list(counted(there, take, most))) for _, take in there.epochs()) == left
 
 
 def test_without_a_length_only_steps_are_known() -> None:

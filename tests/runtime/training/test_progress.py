@@ -52,7 +52,7 @@ def shown(wanted: bool | None, made: Console, total: int | None = 4, epochs: int
         for number, ended in enumerate(EPOCHS):
             for loss in (0.5, 0.25):
                 figures = {"loss": loss}
-                reporter.step()
+                reporter.steps(1)
             reporter.epoch(number, ended)
 
 
@@ -88,9 +88,9 @@ def test_a_bar_on_a_terminal(wanted: bool | None) -> None:
 def test_between_epochs_the_bar_shows_the_running_means() -> None:
     made, out = console(True)
     with reporting(None, 4, None, lambda: {"loss": 0.125}, made) as reporter:
-        reporter.step()
-        reporter.step()
-        reporter.step()
+        reporter.steps(1)
+        reporter.steps(1)
+        reporter.steps(1)
     last = out.getvalue().rpartition("epoch 1/?")[2]
     assert "3/4" in last
     assert "loss 0.1250" in last
@@ -108,7 +108,7 @@ def test_the_figures_are_read_ten_times_a_second(monkeypatch: pytest.MonkeyPatch
     with reporting(None, None, None, look, made) as reporter:
         for _ in range(1000):
             now[0] += 1 / 64
-            reporter.step()
+            reporter.steps(1)
     assert len(looks) == 1 + 999 // 7  # the first step, and then every seventh, after 7/64 of a second
 
 
@@ -141,7 +141,7 @@ def test_an_error_ends_the_display_and_goes_on(terminal: bool) -> None:
 
     def interrupted() -> None:
         with reporting(True, 4, 1, dict, made) as reporter:
-            reporter.step()
+            reporter.steps(1)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -45,12 +45,21 @@ class Adding:
 
     def steps(self, xs: Array, ys: Array) -> tuple[int, list[float]]:
         """How many steps ran, and their losses; those that did not run leave -1."""
-        n = len(xs)
+        places = np.arange(len(xs))
+        return self.gathered(
+            [
+                (self.x.ctypes.data, xs.ctypes.data, 8, places.ctypes.data, 1, 1, 8),
+                (self.y.ctypes.data, ys.ctypes.data, 16, places.ctypes.data, 1, 1, 16),
+            ],
+            len(xs),
+        )
+
+    def gathered(self, sources: list[tuple[int, ...]], n: int) -> tuple[int, list[float]]:
+        """The same from where the sources say."""
         losses = np.full(n, -1.0)
-        feeds = [(self.x.ctypes.data, xs.ctypes.data, 8), (self.y.ctypes.data, ys.ctypes.data, 16)]
-        out = np.array([self.total.ctypes.data, losses.ctypes.data, 8], np.int64)
+        kept = np.array([(self.total.ctypes.data, losses.ctypes.data, 8)], np.int64)
         rows, fault = self.program.rows, self.program.fault
-        done = machine.run_steps(rows.ctypes.data, 1, 0, fault, np.array(feeds, np.int64), out, n)
+        done = machine.run_steps(rows.ctypes.data, 1, 0, fault, np.array(sources, np.int64), kept, n)
         return done, losses.tolist()
 
 
@@ -59,6 +68,18 @@ def test_every_step_has_its_batch_and_leaves_its_loss() -> None:
     xs, ys = np.array([1.0, 2.0, 3.0]), np.array([[1.0, 0.0], [0.5, 0.5], [2.0, 3.0]])
     assert adding.steps(xs, ys) == (3, [1.0, 3.0, 18.0])
     assert (adding.x.tolist(), adding.y.tolist()) == ([3.0], [2.0, 3.0])
+
+
+def test_rows_of_a_batch_lie_anywhere() -> None:
+    adding = Adding()
+    xs, ys = np.array([1.0, 2.0, 3.0]), np.array([[10.0, -1.0], [20.0, -1.0], [30.0, -1.0], [40.0, -1.0]])
+    x_places, y_places = np.array([xs[2:].ctypes.data, xs[1:].ctypes.data]), np.array([3, 1, 9, 0, 2, 9])
+    sources = [
+        (adding.x.ctypes.data, 0, 1, x_places.ctypes.data, 1, 1, 8),
+        (adding.y.ctypes.data, ys.ctypes.data, 16, y_places.ctypes.data, 3, 2, 8),
+    ]
+    assert adding.gathered(sources, 2) == (2, [3.0 * (40 + 20), 3.0 * (40 + 20) + 2.0 * (10 + 30)])
+    assert adding.y.tolist() == [10.0, 30.0]
 
 
 def test_steps_end_at_the_one_that_fails() -> None:
@@ -117,6 +138,17 @@ def test_what_does_not_fit_is_refused_and_nothing_is_done(y: Any) -> None:
     fed = Fed()
     assert fed.run(np.array([2.0]), y) == -1
     assert (fed.total.tolist(), fed.x.tolist(), fed.y.tolist()) == ([0.0], [0.0], [0.0, 0.0])
+
+
+def test_arrays_are_found_up_to_the_first_batch_that_does_not_fit() -> None:
+    fed = Fed()
+    batches = [np.ones(1), np.ones(2), np.zeros(1), np.zeros(2), np.ones(1), np.ones(3), np.ones(1), np.ones(2)]
+    objects, places = np.fromiter(batches, object, 8), np.full(8, -1)
+    given = (fed.feeds.ctypes.data, places.ctypes.data)
+    assert machine.find_arrays(objects.ctypes.data, 4, 2, id(np.ndarray), *given) == 2
+    assert places[:4].tolist() == [array.ctypes.data for array in batches[:4]]
+    assert machine.find_arrays(objects.ctypes.data, 2, 2, id(np.ndarray), *given) == 2
+    assert machine.find_arrays(objects.ctypes.data, 0, 2, id(np.ndarray), *given) == 0
 
 
 # ------------------------------------------------------------------ flags

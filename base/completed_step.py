@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from .arrays import Array, Arrays
 
@@ -12,14 +12,6 @@ FROZEN = "frozen@1"
 
 EMA = "ema@1"
 """The rule of running averages of params; their group has state alone, and stands behind those of the params."""
-
-
-class RuleGroup(NamedTuple):
-    """A rule, the names of its hyperparameters, and those of the params and optimizer state that are updated by it."""
-
-    rule: str
-    hyperparameters: tuple[str, ...]
-    tensors: tuple[str, ...]
 
 
 def of_group(name: str, number: int) -> str:

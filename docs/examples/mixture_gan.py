@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dgrr.runtime import Adam, CapturedStep, capture
-from dgrr.tape import NUMERICS, Random, Tape, nn, ops
+from dgrr.tape import Random, Tape, nn, ops
 from dgrr.trace import CompletedStep, Recorder, open_recorder, replay
 
 SHARE = 0.8
@@ -82,8 +82,7 @@ def moves(discriminator: CapturedStep, generator: CapturedStep) -> Iterator[tupl
 
 def recorder(player: CapturedStep, path: Path) -> Recorder:
     """The trace of a player who is at the beginning."""
-    law: dict[str, Any] = {"rule": RULE.rule, "hyperparameters": RULE.names, "numerics": NUMERICS}
-    return open_recorder(path, params=player.params, state=player.state, seed=player.seed, **law)
+    return open_recorder(path, player.as_run())
 
 
 def record(trace: Recorder, player: CapturedStep, batch: Any) -> None:

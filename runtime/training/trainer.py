@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import Arrays
-from ...base.keep import Keep, Path
+from ...base.keep import Keep
+from ...base.run import OnNonfinite
+from ...base.system import FilePath
 from ...tape import NUMERICS, DomainError
 from ..captured.kept import PLAN_BYTES
 from ..captured.replayed_step import Device, OnShapeChange
@@ -18,7 +20,7 @@ from ..ranks.exchange import Exchange
 from ..ranks.same_run import agree_on_program, agree_on_run
 from ..step.evaluate import NonFiniteError
 from ..step.loss_call import LossFn
-from ..step.recipe import OnNonfinite, Recipe
+from ..step.recipe import Recipe
 from ..step.state_digest import state_digest
 from ..step.tree import Order
 from .batch_stream import Cursor, Feed
@@ -112,7 +114,7 @@ class Trainer(TrainedArrays):
         *,
         model_state: Arrays | None = None,
         mode: StepMode = "replay",
-        trace: Path | Traced | None = None,
+        trace: FilePath | Traced | None = None,
         record: Kept | None = None,
         seed: int = 0,
         warmup: int = 0,
@@ -126,7 +128,7 @@ class Trainer(TrainedArrays):
         on_nonfinite: OnNonfinite = "stop",
         ranks: Exchange | None = None,
         callbacks: Sequence[Any] = (),
-        checkpoint: Path | None = None,
+        checkpoint: FilePath | None = None,
         checkpoint_every: int | None = None,
         device: Device = "cpu",
         plan_bytes: int = PLAN_BYTES,
@@ -273,7 +275,7 @@ class Trainer(TrainedArrays):
             agree_on_run(self._ranks, self.steps, {**law, **asked, "steps done": self.steps}, data, step)
 
     def _new_journal(self, loaded: int | None) -> Journal:
-        return Journal(self._trace, seed=self._seed, loaded=loaded, writes=self._writes)
+        return Journal(self._trace, loaded=loaded, writes=self._writes)
 
     def _train_epochs(self, feed: Feed, reporter: Reporter, check: Callable[[], None]) -> list[Any]:
         """The loss of every step that is left, each done, recorded and told."""
@@ -346,7 +348,7 @@ class Trainer(TrainedArrays):
 
     # ------------------------------------------------------------------ checkpoints
 
-    def save(self, path: Path) -> None:
+    def save(self, path: FilePath) -> None:
         """Save the run between two steps, so that `load` goes on from here to the bit.
 
         The file has its name only when it is whole and on the disk; what it replaces stays until then. A trace
@@ -361,7 +363,7 @@ class Trainer(TrainedArrays):
             digest = state_digest(arrays["params"], arrays["state"], arrays["model_state"])
             write_checkpoint(path, Checkpoint(self._law(), self.steps, self._loss, cursor, digest, arrays, callbacks))
 
-    def load(self, path: Path) -> None:
+    def load(self, path: FilePath) -> None:
         """Go back to where a checkpoint was saved, to the bit.
 
         If it was saved within a `fit`, or by one at its end, the next `fit` continues that one; if between two fits, it

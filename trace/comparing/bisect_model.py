@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from ...base.run import Run
 from ...tape import NUMERICS
 from ..file_version import TraceFileError
 from ..replaying.execution import Batches, CannotExecuteError, Execution, LossFn
@@ -13,7 +14,7 @@ from ..v2.errors import NotRecordedError
 from ..v2.read.reader import Trace, open_trace
 from ..v2.verdict import Verdict
 from .compare import compare, compare_from, file_notes, unreadable
-from .computed import Anew, Start, called, named, record_anew, recorded_state
+from .computed import Anew, called, named, record_anew, recorded_run
 from .result import Cause, Comparison
 from .words import opening
 
@@ -124,9 +125,9 @@ class _Search:
             made.replace(self._path)
         return anew.agrees
 
-    def _start(self, step: int) -> Start:
+    def _start(self, step: int) -> Run:
         try:
-            return recorded_state(self._trace, step)
+            return recorded_run(self._trace, step)
         except NotRecordedError:
             cure = "use diff_with_model(…, params=…), which computes all steps"
             raise NotRecordedError(f"bisect_with_model: the trace holds no states to begin from: {cure}") from None

@@ -12,21 +12,21 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...base.completed_step import EMA, FROZEN, of_group
-from ...base.keep import Digest, Keep
+from ...base.keep import Keep
+from ...base.run import OnNonfinite, Parent
 from ...runtime.optim.groups import Groups, Optimizer
 from ...runtime.step.completed import completed
 from ...runtime.step.evaluate import NonFiniteError
-from ...runtime.step.recipe import OnNonfinite, Recipe
+from ...runtime.step.recipe import Recipe
 from ...runtime.step.state_digest import state_digest
 from ...runtime.step.training_step import StateDict
-from ...runtime.training.recorder_protocol import RunStart
 from ...runtime.training.step_runner import StepMode, StepRunner
 from ...screen.curves import sparkline
 from ...screen.panels import ShownAsPanel
 from ...screen.showing import counted
-from ..v2.format.digest import Algorithm, Batch
+from ..v2.format.digest import Batch
 from ..v2.read.reader import StepView, Trace
-from ..v2.write.open_recorder import Parent, open_recorder
+from ..v2.write.open_recorder import open_recorder
 from ..v2.write.recorder import Recorder
 from .execution import Batches, LossFn, epochs
 from .recorded_recipe import recorded_recipe, settings_of
@@ -72,7 +72,7 @@ class Origin:
         self, trace: Trace, view: StepView, loss_fn: LossFn, ahead: Iterator[tuple[Batch, ...]], rules: Rules
     ) -> None:
         self.loss_fn, self.step, self.seed = loss_fn, view.step, trace.header.seed
-        self.digest: Digest = "sha256" if trace.header.algorithm is Algorithm.SHA256 else "xxh3-128"
+        self.digest = trace.header.algorithm.word
         self.parent = Parent(trace.root, view.step)
         self._trace, self._view, self._ahead, self._rules = trace, view, ahead, rules
         self._groups = [group for group in trace.schema.rules if group.rule not in (EMA, FROZEN)]
@@ -144,10 +144,8 @@ def continue_from(
     if trace is None:
         losses = [runner(batch) for batch in every]
     else:
-        kept = Keep(trace, record=record, digest=origin.digest)
-        run = RunStart(origin.seed, runner.step.recipe, runner.step.arrays)
-        told: dict[str, Any] = {"digest": kept.digest, "parent": origin.parent, **run.keywords}
-        recorder = open_recorder(kept.path, record=kept.record, **told)
+        run = replace(runner.step.as_run(), parent=origin.parent)
+        recorder = open_recorder(Keep(trace, record=record, digest=origin.digest), run)
         losses = _recorded(runner, recorder, every, origin.step)
     runner.require_same()
     ended = runner.step.state_dict()

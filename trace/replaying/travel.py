@@ -10,9 +10,9 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...base.errors import DgrrError
+from ...base.run import OnNonfinite
 from ...runtime.optim.groups import Optimizer
 from ...runtime.step.evaluate import Evaluation
-from ...runtime.step.recipe import OnNonfinite
 from ...runtime.training.step_runner import StepMode
 from ...screen.panels import facts, folded, panel
 from ...tape import NUMERICS, AnyTensor, Tape

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dgrr.runtime import SGD, Trainer
-from dgrr.trace import CompletedStep, open_recorder
+from dgrr.trace import CompletedStep, Keep, Run, open_recorder
 
 BATCHES = [np.linspace(0.1, 0.9, 4) + i for i in range(5)]
 
@@ -18,7 +18,7 @@ def loss_fn(p: Any, x: Any) -> Any:
 
 
 class Recorded:
-    """A trainer's recorder, with options that a trainer does not hand on; and a forger's.
+    """A trainer's recorder; and a forger's.
 
     At the steps of `forged` it changes the weights behind the back of the rule and writes the changed ones down. From
     there on all is honest.
@@ -27,10 +27,9 @@ class Recorded:
     def __init__(self, path: Path, forged: Collection[int], **options: Any) -> None:
         self.path, self.forged, self.options = path, forged, options
 
-    def open_recorder(self, **run: Any) -> Any:
+    def open_recorder(self, run: Run) -> Any:
         """As a trainer asks for it."""
-        run.pop("overwrite", None)
-        recorder = open_recorder(self.path, **{**run, **self.options})
+        recorder = open_recorder(Keep(self.path, **self.options), run)
         step = recorder.step
 
         def forging(done: CompletedStep) -> None:

@@ -15,11 +15,13 @@ import pytest
 
 from dgrr.runtime import SGD
 from dgrr.tape import NUMERICS
-from dgrr.trace import CompletedStep, Recorder, open_recorder, open_trace
+from dgrr.trace import CompletedStep, Recorder, open_trace
 from dgrr.trace.cli import main
 from dgrr.trace.showing.follow import follow
 from dgrr.trace.showing.overview import Run
 from dgrr.trace.v2.write.forge import flip_bit
+
+from ...keeping import recorder_of
 
 RecordRun = Callable[..., Path]
 Said = Callable[..., tuple[int, str, str]]
@@ -45,7 +47,7 @@ class Running:
         self.state = self.rule.init(self.params)
         law = {"rule": self.rule.rule, "hyperparameters": list(self.rule.hyperparameters()), "numerics": NUMERICS}
         given: Any = law | {"record": "grads"} | options
-        self.recorder: Recorder = open_recorder(path, params=self.params, state=self.state, **given)
+        self.recorder: Recorder = recorder_of(path, params=self.params, state=self.state, **given)
 
     def on(self, w: Any = (3.0, -4.0, 0.5), b: Any = (0.0, 0.0), **more: Any) -> None:
         """One more step, with these gradients."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.trace import NonFiniteError, open_trace, record_torch, replay
+from dgrr.trace import Keep, NonFiniteError, Run, open_trace, record_torch, replay
 from dgrr.trace.v2.format.digest import Algorithm, InputDigest
 
 from .pytorch_runs import Made, batches, cross_entropy, network, sgd, torch, train
@@ -386,24 +386,22 @@ class Factory:
     """What opens a recorder elsewhere, and is told the policy."""
 
     def __init__(self, path: Path, **options: Any) -> None:
-        self.path, self.options, self.told = path, options, dict[str, Any]()
+        self.keep, self.told = Keep(path, **{"record": "full", **options}), list[Run]()
         self.default_policy = "bitwise"
 
-    def open_recorder(self, **run: Any) -> Any:
+    def open_recorder(self, run: Run) -> Any:
         from dgrr.trace import open_recorder
 
-        self.told = run
-        return open_recorder(self.path, **{**run, **self.options})
+        self.told.append(run)
+        return open_recorder(self.keep, run)
 
 
 def test_a_factory_opens_the_recorder_and_is_told_the_policy(path: Path) -> None:
     factory = Factory(path, created_at=0, salt=bytes(16))
     train(factory, sgd)
     assert factory.default_policy == "rtol=1e-4,atol=1e-6"
-    assert set(factory.told) == {
-        *("record", "overwrite", "params", "state", "model_state", "seed", "rule", "hyperparameters", "numerics"),
-        *("clip_value", "record_ops"),
-    }
+    (run,) = factory.told
+    assert ([group.rule for group in run.rules], run.numerics, run.clip_value) == (["sgd@1"], 0, None)
     first = path.read_bytes()
     train(Factory(path, created_at=0, salt=bytes(16), overwrite=True), sgd)
     assert path.read_bytes() == first

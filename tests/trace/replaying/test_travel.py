@@ -18,6 +18,7 @@ from dgrr.trace import (
     NotRecordedError,
     RebuildError,
     Recorder,
+    Run,
     Trace,
     Verdict,
     at,
@@ -67,9 +68,9 @@ class Kept:
         self.before: list[dict[str, Any]] = []
         self.done: list[CompletedStep] = []
 
-    def open_recorder(self, **run: Any) -> Any:
-        self.keep(run["params"], run["state"], run["model_state"])
-        return Keeping(self, open_recorder(self.path, **{**run, **self.options}))
+    def open_recorder(self, run: Run) -> Any:
+        self.keep(run.params, run.state, run.model_state)
+        return Keeping(self, open_recorder(Keep(self.path, **self.options), run))
 
     def keep(self, params: Any, state: Any, model_state: Any) -> None:
         self.before.append(deepcopy({"params": params, "state": state, "model_state": model_state}))

@@ -17,11 +17,11 @@ from dgrr.trace import (
     Recorder,
     TraceWriteError,
     Verdict,
-    open_recorder,
     open_trace,
-    resume_recorder,
     validate,
 )
+
+from ....keeping import recorder_of, resumed
 
 STATE: dict[str, Any] = {"step": np.array(0), "corrections": np.array([0.5, 0.25])}
 NAMES: dict[str, Any] = {"rule": "none@1", "hyperparameters": ["lr"], "numerics": 1, "record": "grads"}
@@ -33,12 +33,12 @@ def params_after(steps: int) -> dict[str, Any]:
 
 
 def begin(path: Path, **options: Any) -> Recorder:
-    return open_recorder(path, params=params_after(0), state=STATE, **(NAMES | options))
+    return recorder_of(path, params=params_after(0), state=STATE, **(NAMES | options))
 
 
 def resume(path: Path, steps: int, **changes: Any) -> Recorder:
     told: dict[str, Any] = {"steps": steps, "params": params_after(steps), "state": STATE}
-    return resume_recorder(path, **(told | NAMES | changes))
+    return resumed(path, **(told | NAMES | changes))
 
 
 def go_on(recorder: Recorder) -> None:

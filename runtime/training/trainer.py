@@ -34,7 +34,7 @@ from .recorder_protocol import Kept, Traced, is_taken, taken, traced
 from .result import Result
 from .saving.checkpoint import Checkpoint, write_checkpoint
 from .saving.save_place import SavePlace, restored
-from .step_runner import StepMode, StepRunner
+from .step_runner import StepMode, StepOptions, StepRunner
 from .trace_session import Journal
 from .trained_arrays import TrainedArrays
 from .watch import Watch
@@ -146,9 +146,11 @@ class Trainer(TrainedArrays):
             on_nonfinite=on_nonfinite,
             order=order,
         )
-        state = (model_state, seed, ranks, device, plan_bytes)
-        self._run = StepRunner(loss_fn, params, recipe, mode, warmup, on_shape_change, *state)
-        self._seed, self._callbacks = seed, CallbackList(callbacks)
+        how = StepOptions(
+            mode, warmup=warmup, on_shape_change=on_shape_change, ranks=ranks, device=device, plan_bytes=plan_bytes
+        )
+        self._run = StepRunner(loss_fn, params, recipe, how, model_state=model_state, seed=seed)
+        self._callbacks = CallbackList(callbacks)
         shared: dict[str, Any] = {"eager": mode == "eager", "ranks": ranks, "plan_bytes": plan_bytes}
         self._forwards = Forwards(self._run.step, **shared)
         self._averaged = Forwards(self._run.step, averages=True, **shared)
@@ -381,7 +383,7 @@ class Trainer(TrainedArrays):
 
     def _law(self) -> dict[str, Any]:
         """What decides the run besides its data."""
-        return {"numerics": NUMERICS, "seed": self._seed, **self._step.recipe.law}
+        return {"numerics": NUMERICS, "seed": self._step.seed, **self._step.recipe.law}
 
     def _save_where_asked(self) -> None:
         if self._place.path is not None:

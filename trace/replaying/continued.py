@@ -20,7 +20,7 @@ from ...runtime.step.evaluate import NonFiniteError
 from ...runtime.step.recipe import Recipe
 from ...runtime.step.state_digest import state_digest
 from ...runtime.step.training_step import StateDict
-from ...runtime.training.step_runner import StepMode, StepRunner
+from ...runtime.training.step_runner import StepMode, StepOptions, StepRunner
 from ...screen.curves import sparkline
 from ...screen.panels import ShownAsPanel
 from ...screen.showing import counted
@@ -136,7 +136,7 @@ def continue_from(
     recipe = origin.recipe(rule, hyper, on_nonfinite)
     chosen = origin.loss_fn if loss_fn is None else loss_fn
     runner = StepRunner(
-        chosen, before["params"], recipe, mode, 0, "recapture", before["model_state"] or None, origin.seed
+        chosen, before["params"], recipe, StepOptions(mode), model_state=before["model_state"], seed=origin.seed
     )
     state = origin.state_for(runner.step.groups, before["state"], runner.step.state)
     runner.step.load_state_dict({**before, "state": state})

@@ -151,9 +151,8 @@ class Trainer(TrainedArrays):
         )
         self._run = StepRunner(loss_fn, params, recipe, how, model_state=model_state, seed=seed)
         self._callbacks = CallbackList(callbacks)
-        shared: dict[str, Any] = {"eager": mode == "eager", "ranks": ranks, "plan_bytes": plan_bytes}
-        self._forwards = Forwards(self._run.step, **shared)
-        self._averaged = Forwards(self._run.step, averages=True, **shared)
+        self._forwards = Forwards(self._run.step, how)
+        self._averaged = Forwards(self._run.step, how, averages=True)
         self.steps = 0
         self.history = History(self._step.groups, 0)
         """What the fit in progress, or the last one, has measured."""

@@ -5,12 +5,12 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self, get_args
 
 from ...base.arrays import Arrays
+from ...base.completed_step import Order
 from ...base.run import OnNonfinite
 from ...tape.errors import DomainError
 from ..optim.averages import require_decay
 from ..optim.groups import Groups, Optimizer, frozen_names, grouped, require_frozen, require_optimizer
 from ..optim.patterns import Pattern, Settled, settled_frozen, settled_rules
-from .tree import Order
 
 
 @dataclass(frozen=True)

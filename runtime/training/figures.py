@@ -1,7 +1,6 @@
 """A table of numbers: columns are arrays, and it prints."""
 
 from collections.abc import Mapping
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy.typing as npt
 from rich.table import Table as RichTable
 
 from ...base.packages import package
+from ...base.system import FilePath
 from ...screen.showing import counted
 from ...tape import DomainError
 from ...tape.values.tables import Table
@@ -51,7 +51,7 @@ class Figures:
         pandas = package("history.to_pandas", "pandas", instead=", or use columns, or to_csv")
         return pandas.DataFrame(self._columns)
 
-    def to_csv(self, path: str | PathLike[str]) -> None:
+    def to_csv(self, path: FilePath) -> None:
         """Write the table as comma-separated values, each number in full, nothing where there is none."""
         lines = [",".join(self._columns)]
         lines += [",".join("" if x != x else repr(x) for x in row) for row in self._rows(0)]

@@ -7,21 +7,18 @@ The runtime does not import the trace package. The package that writes traces re
 import os
 from importlib.metadata import entry_points
 from os import PathLike
-from typing import Literal, Protocol, cast, get_args, runtime_checkable
+from typing import Protocol, cast, get_args, runtime_checkable
 
 from typing_extensions import TypeIs
 
 from ...base.completed_step import CompletedStep
-from ...base.keep import Keep
+from ...base.keep import Keep, Mode
 from ...base.run import Run
 from ...base.system import FilePath
 from ...tape import DgrrError, DomainError
 
 GROUP = "dgrr.recorder"
 """Entry point group."""
-
-Kept = Literal["digest", "grads"]
-"""What a trainer that is given a bare path keeps of each step."""
 
 
 class RecorderError(DgrrError, RuntimeError):
@@ -62,10 +59,10 @@ Traced = Keep | Recorder | RecorderFactory
 """What says where a run is recorded."""
 
 
-def traced(trace: FilePath | Traced | None, record: Kept | None) -> Traced | None:
+def traced(trace: FilePath | Traced | None, record: Mode | None) -> Traced | None:
     """Where a trainer records its run, of a bare path as it is kept. Raises DomainError for what says nothing of it."""
-    if record not in (None, *get_args(Kept)):
-        raise DomainError(f"Trainer: argument 'record': expected 'digest' or 'grads', got {record!r}")
+    if record not in (None, *get_args(Mode)):
+        raise DomainError(f"Trainer: argument 'record': expected 'digest', 'grads', 'full' or 'bare', got {record!r}")
     if isinstance(trace, str | PathLike):
         return Keep(trace, record=record or "grads")
     if trace is None:

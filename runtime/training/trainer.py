@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import Arrays
-from ...base.keep import Keep
+from ...base.completed_step import Order
+from ...base.keep import Keep, Mode
 from ...base.run import OnNonfinite
 from ...base.system import FilePath
 from ...tape import NUMERICS, DomainError
@@ -22,7 +23,6 @@ from ..step.evaluate import NonFiniteError
 from ..step.loss_call import LossFn
 from ..step.recipe import Recipe
 from ..step.state_digest import state_digest
-from ..step.tree import Order
 from .batch_stream import Cursor, Feed
 from .callback_list import CallbackList
 from .evaluating.fit_validation import FitValidation
@@ -30,7 +30,7 @@ from .evaluating.forwards import Forwards
 from .history import History
 from .interrupt import held_interrupt
 from .progress import Reporter, reporting
-from .recorder_protocol import Kept, Traced, is_taken, taken, traced
+from .recorder_protocol import Traced, is_taken, taken, traced
 from .result import Result
 from .saving.checkpoint import Checkpoint, write_checkpoint
 from .saving.save_place import SavePlace, restored
@@ -65,7 +65,7 @@ class Trainer(TrainedArrays):
         trace: where to record the run: a new path; a `Keep`, which says besides the path what the trace keeps; a
             recorder that was begun with the start of this run, or resumed where it was loaded; or an object whose
             ``open_recorder`` makes it. The trace is complete when `fit` returns.
-        record: what is kept of each step where `trace` is a path: "grads", the default, or "digest"; see `Keep`.
+        record: what is kept of each step where `trace` is a path, by default "grads"; see `Keep`.
         model_state: what a model keeps from step to step besides its parameters, as ``model.init_state()`` gives it;
             copied. ``loss_fn`` gets it as ``ctx.state``.
         seed: of ``ctx.random``; noted in the trace and in checkpoints.
@@ -115,7 +115,7 @@ class Trainer(TrainedArrays):
         model_state: Arrays | None = None,
         mode: StepMode = "replay",
         trace: FilePath | Traced | None = None,
-        record: Kept | None = None,
+        record: Mode | None = None,
         seed: int = 0,
         warmup: int = 0,
         on_shape_change: OnShapeChange = "recapture",

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...base.arrays import Array, Arrays
 from ...base.packages import package
+from ...base.system import FilePath
 from ..errors import DomainError, DTypeError
 from ..values.tables import Table
 from .layer import Layer
@@ -52,7 +53,7 @@ class _Place(NamedTuple):
 
 
 def load_torch(
-    source: str | os.PathLike[str] | Mapping[str, Any], model: Layer, rename: Mapping[str, str] | None = None
+    source: FilePath | Mapping[str, Any], model: Layer, rename: Mapping[str, str] | None = None
 ) -> TorchWeights:
     """The parameters and state of a model from PyTorch's ``state_dict`` of the same model.
 
@@ -200,7 +201,7 @@ def _read(source: object) -> Mapping[str, Any]:
             f"load_torch: argument 'source': expected a state_dict or the path of one, got {type(source).__name__}; "
             "give module.state_dict()"
         )
-    path = os.fspath(cast(str | os.PathLike[str], source))
+    path = os.fspath(cast(FilePath, source))
     return load(path) if path.endswith(".safetensors") else _read_saved(path)
 
 

@@ -11,6 +11,7 @@ from time import monotonic
 import numpy as np
 
 from ... import __version__
+from ...base.system import FilePath
 from ...tape import NUMERICS
 from ..progress import showing
 from ..replaying.execution import Batches, LossFn
@@ -63,14 +64,14 @@ class Asked:
 
 
 def audit(
-    path: str | os.PathLike[str],
+    path: FilePath,
     loss_fn: LossFn,
     batches: Batches,
     *,
     sample: int | None = None,
     nonce: bytes | None = None,
     jobs: int = 1,
-    certificate: str | os.PathLike[str] | None = None,
+    certificate: FilePath | None = None,
     resume: bool = False,
     rules: Rules = (),
     seed: int | None = None,

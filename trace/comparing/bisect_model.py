@@ -1,11 +1,11 @@
 """A trace bisected against the model as it is now: parts of the run computed from the states that begin them."""
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ...base.run import Run
+from ...base.system import FilePath
 from ...tape import NUMERICS
 from ..file_version import TraceFileError
 from ..replaying.execution import Batches, CannotExecuteError, Execution, LossFn
@@ -19,9 +19,7 @@ from .result import Cause, Comparison
 from .words import opening
 
 
-def bisect_with_model(
-    path: str | os.PathLike[str], loss_fn: LossFn, batches: Batches, *, rules: Rules = ()
-) -> Comparison:
+def bisect_with_model(path: FilePath, loss_fn: LossFn, batches: Batches, *, rules: Rules = ()) -> Comparison:
     """Find a step of a recorded run that the model as it is now computes otherwise, to the bit, in few computed steps.
 
     The keyframes of a trace cut its run into P parts. Each begins at a recorded state, so it is computed without those

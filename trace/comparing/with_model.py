@@ -1,6 +1,5 @@
 """A trace held against the model as it is now: the run is trained anew up to the first step that differs."""
 
-import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -9,6 +8,7 @@ import numpy as np
 from ...base.arrays import Arrays
 from ...base.errors import DgrrError
 from ...base.run import Run
+from ...base.system import FilePath
 from ..replaying.execution import Batches, CannotExecuteError, Execution, LossFn
 from ..replaying.replay_state import Rules, by_name, recorded_groups
 from ..v2.errors import NotRecordedError
@@ -21,7 +21,7 @@ from .result import Comparison
 
 
 def diff_with_model(
-    path: str | os.PathLike[str],
+    path: FilePath,
     loss_fn: LossFn,
     batches: Batches,
     *,

@@ -6,14 +6,15 @@ from copy import copy
 from dataclasses import dataclass, replace
 from itertools import islice
 from json import dumps
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from ...base.arrays import Array
 from ...base.completed_step import EMA, FROZEN, of_group
-from ...base.keep import Keep
+from ...base.keep import Keep, Mode
 from ...base.run import OnNonfinite, Parent
+from ...base.system import FilePath
 from ...runtime.optim.groups import Groups, Optimizer
 from ...runtime.step.completed import completed
 from ...runtime.step.evaluate import NonFiniteError
@@ -31,8 +32,6 @@ from ..v2.write.recorder import Recorder
 from .execution import Batches, LossFn, epochs
 from .recorded_recipe import recorded_recipe, settings_of
 from .replay_state import Rules, UnknownRuleError, by_name, recorded_groups
-
-Path = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,11 +122,11 @@ def continue_from(
     *,
     hyper: Mapping[str, float] | None,
     steps: int,
-    trace: Path | None,
+    trace: FilePath | None,
     loss_fn: LossFn | None,
     batches: Batches | None,
     mode: StepMode,
-    record: Literal["digest", "grads"],
+    record: Mode,
     on_nonfinite: OnNonfinite,
 ) -> Continuation:
     """Train from a state on. See `PastStep.continue_with`."""

@@ -1,16 +1,17 @@
 """Time travel: the whole tape of a past step, rebuilt to the bit from the nearest keyframe at or before it."""
 
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 
 from ...base.arrays import Array
 from ...base.errors import DgrrError
+from ...base.keep import Mode
 from ...base.run import OnNonfinite
+from ...base.system import FilePath
 from ...runtime.optim.groups import Optimizer
 from ...runtime.step.evaluate import Evaluation
 from ...runtime.training.step_runner import StepMode
@@ -97,11 +98,11 @@ class PastStep:
         *,
         steps: int,
         hyper: Mapping[str, float] | None = None,
-        trace: str | os.PathLike[str] | None = None,
+        trace: FilePath | None = None,
         loss_fn: LossFn | None = None,
         batches: Batches | None = None,
         mode: StepMode = "replay",
-        record: Literal["digest", "grads"] = "grads",
+        record: Mode = "grads",
         on_nonfinite: OnNonfinite = "stop",
     ) -> Continuation:
         """What if: train on from the state before this step, by another rule, loss function or batches.

@@ -8,6 +8,7 @@ from typing import Any
 
 from ... import __version__
 from ...base.atomic_file import replacing, require_replaceable
+from ...base.system import FilePath
 from ..comparing.result import Comparison
 from ..replaying.replay import replay
 from ..replaying.replay_state import Rules
@@ -35,8 +36,8 @@ class Written:
 
 
 def write_report(
-    paths: Sequence[str | os.PathLike[str]],
-    out: str | os.PathLike[str],
+    paths: Sequence[FilePath],
+    out: FilePath,
     *,
     make_run: MakeRun | None = None,
     rules: Rules = (),

@@ -18,7 +18,7 @@ from ..replaying.validate import validate
 from ..v2.check.report import Report
 from ..v2.errors import InvalidTraceError, NotRecordedError, UnsealedTraceWarning
 from ..v2.format.constants import TensorRole
-from ..v2.read.locate import Mode
+from ..v2.read.locate import ReadMode
 from ..v2.read.reader import Trace, open_trace
 from ..v2.verdict import Verdict
 from .gradients import GradientFigures, gradient_figures
@@ -185,7 +185,7 @@ def overview(path: str, *, whole: bool = True) -> Run:
     return replace(run, report=report, state="damaged" if broken else run.state)
 
 
-def _read(path: str, mode: Mode, *, whole: bool) -> Run:
+def _read(path: str, mode: ReadMode, *, whole: bool) -> Run:
     with read(path, mode) as trace:
         run = of_trace(trace)
         if not whole:
@@ -194,7 +194,7 @@ def _read(path: str, mode: Mode, *, whole: bool) -> Run:
         return replace(run, gradients=tuple(gradients), seen=seen, findings=diagnosed(trace))
 
 
-def read(path: str, mode: Mode = "point_in_time") -> Trace:
+def read(path: str, mode: ReadMode = "point_in_time") -> Trace:
     """Open a trace, up to its first damage; that it is unfinished is said with what is shown of it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnsealedTraceWarning)

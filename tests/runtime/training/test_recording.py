@@ -5,13 +5,14 @@ import sys
 from dataclasses import fields
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 from dgrr.base.completed_step import CompletedStep
+from dgrr.base.keep import Mode
 from dgrr.runtime import SGD, Adam, Keep, NonFiniteError, RecorderError, Trainer, gradients, state_digest
 from dgrr.runtime.optim import Rule
 from dgrr.runtime.training import recorder_protocol
@@ -19,7 +20,6 @@ from dgrr.tape import NUMERICS, DomainError, nn, ops
 from dgrr.trace import NotRecordedError, RuleGroup, Run, TraceWriteError, open_recorder, open_trace, replay
 
 Arrays = dict[str, npt.NDArray[Any]]
-Mode = Literal["digest", "grads"]
 MODEL = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
 STEPS = 5
 

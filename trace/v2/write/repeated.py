@@ -4,12 +4,12 @@ They stand in the file behind the checkpoint, and in what earlier resumptions cu
 go on behind what is kept: steps of a life that had parted from this one before would differ for that reason alone.
 """
 
-import os
 from collections.abc import Iterator
 from json import dumps
 from typing import NamedTuple
 
 from ....base import system
+from ....base.system import FilePath
 from ...file_version import TraceFileError, open_regular
 from ..errors import InvalidTraceError
 from ..format.constants import FrameType
@@ -67,7 +67,7 @@ class Repeated:
         TraceFileError: a file that was cut off from this one cannot be read.
     """
 
-    def __init__(self, path: str | os.PathLike[str], kept: Walk, behind: WholeFrames, moved: int) -> None:
+    def __init__(self, path: FilePath, kept: Walk, behind: WholeFrames, moved: int) -> None:
         self._kept, self._layout = kept, kept.layout
         self._places: dict[int, _Place] = {}
         tails = torn_files(path)

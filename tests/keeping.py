@@ -5,7 +5,7 @@ from os import PathLike
 from typing import Any
 
 from dgrr.runtime import Keep
-from dgrr.trace import Recorder, RuleGroup, Run, open_recorder, resume_recorder
+from dgrr.trace import RuleGroup, Run, TraceRecorder, open_recorder, resume_recorder
 
 NAMES = {field.name for field in fields(Keep)} - {"path"}
 
@@ -22,11 +22,11 @@ def parts(path: str | PathLike[str], *, rule: str, hyperparameters: Any = (), **
     return keep, Run(rules=[RuleGroup(rule, tuple(hyperparameters))], **options)
 
 
-def recorder_of(path: str | PathLike[str], **options: Any) -> Recorder:
+def recorder_of(path: str | PathLike[str], **options: Any) -> TraceRecorder:
     """The recorder of a run that begins."""
     return open_recorder(*parts(path, **options))
 
 
-def resumed(path: str | PathLike[str], *, steps: int, **options: Any) -> Recorder:
+def resumed(path: str | PathLike[str], *, steps: int, **options: Any) -> TraceRecorder:
     """The recorder of a run that goes on behind so many steps."""
     return resume_recorder(*parts(path, **options), steps=steps)

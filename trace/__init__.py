@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from .v2.read.reader import StepView, Trace, open_trace
     from .v2.verdict import Verdict
     from .v2.write.open_recorder import open_recorder, resume_recorder
-    from .v2.write.recorder import Recorder
+    from .v2.write.recorder import TraceRecorder
     from .v2.write.recover import Recovery, recover
 
 _HOMES = {
@@ -69,7 +69,7 @@ _HOMES = {
     "PastStep": ".replaying.travel",
     "Policy": ".comparing.policy",
     "RebuildError": ".replaying.travel",
-    "Recorder": ".v2.write.recorder",
+    "TraceRecorder": ".v2.write.recorder",
     "Recovery": ".v2.write.recover",
     "RepeatedStepWarning": ".v2.errors",
     "Report": ".v2.check.report",
@@ -130,7 +130,6 @@ __all__ = [
     "PastStep",
     "Policy",
     "RebuildError",
-    "Recorder",
     "Recovery",
     "RepeatedStepWarning",
     "Report",
@@ -142,6 +141,7 @@ __all__ = [
     "TensorDifference",
     "Trace",
     "TraceFileError",
+    "TraceRecorder",
     "TraceWriteError",
     "UnknownRuleError",
     "UnsealedTraceWarning",

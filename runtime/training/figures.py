@@ -11,7 +11,7 @@ from ...base.packages import package
 from ...base.system import FilePath
 from ...screen.showing import counted
 from ...tape import DomainError
-from ...tape.values.tables import Table
+from ...tape.values.tables import PlainTable
 
 Column = npt.NDArray[Any]
 
@@ -60,11 +60,11 @@ class Figures:
     def _rows(self, first: int) -> list[tuple[Any, ...]]:
         return list(zip(*(column[first:].tolist() for column in self._columns.values()), strict=True))
 
-    def _shown(self) -> Table:
+    def _shown(self) -> PlainTable:
         first, names = max(0, len(self) - SHOWN), self.columns
         title = self._title if not first else f"{self._title}, the last {SHOWN} of {len(self)}"
         rows = [{n: None if x != x else x for n, x in zip(names, row, strict=True)} for row in self._rows(first)]
-        return Table(title, names, rows)
+        return PlainTable(title, names, rows)
 
     def __rich__(self) -> RichTable:
         return self._shown().__rich__()

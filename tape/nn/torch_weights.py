@@ -14,7 +14,7 @@ from ...base.arrays import Array, Arrays
 from ...base.packages import package
 from ...base.system import FilePath
 from ..errors import DomainError, DTypeError
-from ..values.tables import Table
+from ..values.tables import PlainTable
 from .layer import Layer
 from .layers.sequences.attention import MultiHeadAttention
 from .layers.sequences.transformer import TransformerBlock
@@ -33,7 +33,7 @@ class TorchWeights(NamedTuple):
 
     params: dict[str, Array]
     state: dict[str, Array]
-    table: Table
+    table: PlainTable
     """One row for each of them: its name here, its name there, its shape here."""
 
 
@@ -85,7 +85,7 @@ def load_torch(
     arrays = {name: _one(name, found, given) for name, found in there.items()}
     params, state = load_state_dict(model, arrays)
     rows = [{"name": n, "PyTorch": found[0].torch, "shape": arrays[n].shape} for n, found in there.items()]
-    return TorchWeights(params, state, Table("", ("name", "PyTorch", "shape"), rows))
+    return TorchWeights(params, state, PlainTable("", ("name", "PyTorch", "shape"), rows))
 
 
 def to_torch(model: Layer, params: Arrays, state: Arrays | None = None) -> dict[str, Array]:

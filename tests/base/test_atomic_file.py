@@ -14,7 +14,7 @@ from dgrr.runtime import SGD, Keep, Trainer
 from dgrr.tape import NUMERICS, nn
 from dgrr.trace import RuleGroup, Run, TraceWriteError, open_recorder, resume_recorder
 from dgrr.trace.file_version import TraceFileError
-from dgrr.trace.v1.writer import TraceWriter
+from dgrr.trace.v1.writer import WriterV1
 from dgrr.trace.v2.write.forge import flip_bit, forge_gradient
 from dgrr.trace.v2.write.rollback import rollback_v2
 
@@ -75,7 +75,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "rollback": lambda path: rollback_v2(a_trace(path), 1, path),
     "flip_bit": lambda path: flip_bit(a_trace(path), path, 0, 0),
     "forge_gradient": lambda path: forge_gradient(a_trace(path), path, 0, "w"),
-    "version 1": lambda path: TraceWriter(str(path), 0, 0.1, 0),
+    "version 1": lambda path: WriterV1(str(path), 0, 0.1, 0),
 }
 
 

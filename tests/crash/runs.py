@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dgrr.trace import CompletedStep, Keep, Recorder, RuleGroup, Run, open_recorder, open_trace, resume_recorder
+from dgrr.trace import CompletedStep, Keep, RuleGroup, Run, TraceRecorder, open_recorder, open_trace, resume_recorder
 
 SIZE = 5000
 """Elements of the parameter: a step has 40 kB, and is written at once."""
@@ -28,17 +28,17 @@ def after(steps: int, size: int) -> Run:
     return Run(params(steps, size), {}, [RuleGroup("none@1")], numerics=1)
 
 
-def begin(path: Path, *, size: int = SIZE, **options: Any) -> Recorder:
+def begin(path: Path, *, size: int = SIZE, **options: Any) -> TraceRecorder:
     """Begin the run's trace."""
     return open_recorder(kept(path, **options), after(0, size))
 
 
-def resume(path: Path, steps: int, *, size: int = SIZE, **options: Any) -> Recorder:
+def resume(path: Path, steps: int, *, size: int = SIZE, **options: Any) -> TraceRecorder:
     """Go on behind so many steps."""
     return resume_recorder(kept(path, **options), after(steps, size), steps=steps)
 
 
-def step(recorder: Recorder, size: int = SIZE) -> None:
+def step(recorder: TraceRecorder, size: int = SIZE) -> None:
     """Record the next step."""
     number, after = recorder.steps, params(recorder.steps + 1, size)
     loss, batch = np.array(1 / (number + 1)), (np.full(2, float(number)),)

@@ -15,9 +15,9 @@ from dgrr.runtime import SGD, Keep, Trainer
 from dgrr.trace import (
     CompletedStep,
     InvalidTraceError,
-    Recorder,
     RuleGroup,
     Run,
+    TraceRecorder,
     TraceWriteError,
     Verdict,
     open_recorder,
@@ -27,7 +27,7 @@ from dgrr.trace import (
     validate,
 )
 from dgrr.trace.file_version import TraceFileError
-from dgrr.trace.v1.writer import TraceWriter
+from dgrr.trace.v1.writer import WriterV1
 from dgrr.trace.v2.format.constants import HEADER_LENGTH, FrameType
 
 from .services import Fault, Hook, hooked
@@ -37,7 +37,7 @@ RUN = Run(PARAMS, {}, [RuleGroup("none@1")], numerics=1)
 SEAL = b"\xdaGRF" + bytes([FrameType.SEAL])
 
 
-def steps(recorder: Recorder, count: int) -> None:
+def steps(recorder: TraceRecorder, count: int) -> None:
     for step in range(recorder.steps, count):
         loss, batch = np.array(1.0), (np.zeros(1),)
         recorder.step(CompletedStep(step=step, loss=loss, hyper={}, grads=PARAMS, params=PARAMS, state={}, batch=batch))
@@ -198,6 +198,6 @@ def test_a_writer_that_cannot_begin_or_end_holds_no_file(tmp_path: Path) -> None
     with hooked(refusing("fsync")), pytest.raises(TraceWriteError, match="fsync failed"), recorder:
         steps(recorder, 1)
     with hooked(refusing("write")), pytest.raises(TraceFileError, match="cannot write"):
-        TraceWriter(str(tmp_path / "v1"), 0, 0.1, 0)
+        WriterV1(str(tmp_path / "v1"), 0, 0.1, 0)
     assert descriptors() == before
     assert os.listdir(tmp_path) == ["t.partial"]

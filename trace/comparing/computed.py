@@ -18,7 +18,7 @@ from ..v2.format.digest import Batch
 from ..v2.read.reader import StepView, Trace
 from ..v2.verdict import Verdict
 from ..v2.write.open_recorder import open_recorder
-from ..v2.write.recorder import Recorder
+from ..v2.write.recorder import TraceRecorder
 from ..v2.write.tensors import schema_of
 from .result import Cause, Comparison
 from .words import opening
@@ -112,7 +112,7 @@ def record_anew(
 
 
 def _train(
-    trace: Trace, steps: range, recorder: Recorder, execution: Execution, state: ReplayState, *, whole: bool
+    trace: Trace, steps: range, recorder: TraceRecorder, execution: Execution, state: ReplayState, *, whole: bool
 ) -> Anew:
     previous = trace[steps.start - 1].link if steps.start else recorder.link
     agrees = True

@@ -12,7 +12,7 @@ from ...base.packages import package
 from ...base.run import RuleGroup, Run
 from ...runtime.optim import Rule
 from ..v2.format.constants import FOREIGN_NUMERICS
-from ..v2.write.recorder import Recorder
+from ..v2.write.recorder import TraceRecorder
 from .laws import FUSED, corrections
 from .run import RecordedRun
 from .shared import Framework, TraceLike, begin, named_arrays
@@ -92,7 +92,7 @@ class JaxRun(RecordedRun):
     gradient was not finite it is sealed.
     """
 
-    def __init__(self, trees: "_Trees", rule: "_Rule", recorder: Recorder) -> None:
+    def __init__(self, trees: "_Trees", rule: "_Rule", recorder: TraceRecorder) -> None:
         super().__init__(recorder)
         self._trees, self._rule = trees, rule
 

@@ -13,7 +13,7 @@ from ...base.keep import Mode
 from ...base.packages import package
 from ...base.run import RuleGroup, Run
 from ..v2.format.constants import FOREIGN_NUMERICS
-from ..v2.write.recorder import Recorder
+from ..v2.write.recorder import TraceRecorder
 from .pytorch_arrays import array
 from .pytorch_layers import LayerTape
 from .pytorch_optimizer import TorchOptimizer
@@ -107,7 +107,7 @@ class TorchRun(RecordedRun):
     readable; where a loss or a gradient was not finite it is sealed.
     """
 
-    def __init__(self, torch: Any, model: Any, optimizer: Any, reader: TorchOptimizer, recorder: Recorder) -> None:
+    def __init__(self, torch: Any, model: Any, optimizer: Any, reader: TorchOptimizer, recorder: TraceRecorder) -> None:
         super().__init__(recorder)
         self._handed = list[_Handed]()
         self._calls = list[dict[str, Array]]()

@@ -16,7 +16,7 @@ from ...base.system import FilePath
 from ...runtime import RecorderFactory
 from ..v2.format.constants import FRAMEWORK_EVENT
 from ..v2.write.open_recorder import open_recorder
-from ..v2.write.recorder import Recorder
+from ..v2.write.recorder import TraceRecorder
 
 POLICY = "rtol=1e-4,atol=1e-6"
 """How close two runs of a framework that promises no bits are by default."""
@@ -67,7 +67,7 @@ class Framework:
             raise ValueError(f"the EVENT {FRAMEWORK_EVENT!r} is not what a recorder writes: {error}") from None
 
 
-def begin(command: str, trace: TraceLike, run: Run, framework: Framework, record: Mode | None) -> Recorder:
+def begin(command: str, trace: TraceLike, run: Run, framework: Framework, record: Mode | None) -> TraceRecorder:
     """Open the recorder of a run, and write down which framework computes it.
 
     A factory that has an attribute ``default_policy`` finds `POLICY` there before it is asked for a recorder.
@@ -81,7 +81,7 @@ def begin(command: str, trace: TraceLike, run: Run, framework: Framework, record
     return recorder
 
 
-def _opened(command: str, trace: TraceLike, run: Run, record: Mode | None) -> Recorder:
+def _opened(command: str, trace: TraceLike, run: Run, record: Mode | None) -> TraceRecorder:
     if isinstance(trace, str | PathLike):
         return open_recorder(Keep(trace, record=record or "full"), run)
     if not isinstance(cast(object, trace), Keep | RecorderFactory):
@@ -96,7 +96,7 @@ def _opened(command: str, trace: TraceLike, run: Run, record: Mode | None) -> Re
         return open_recorder(trace, run)
     if hasattr(trace, "default_policy"):
         cast(Any, trace).default_policy = POLICY
-    return cast(Recorder, trace.open_recorder(run))
+    return cast(TraceRecorder, trace.open_recorder(run))
 
 
 def named_arrays(where: str, batch: object, convert: Callable[[Any], Array | None]) -> dict[str, Array]:

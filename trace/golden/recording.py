@@ -6,7 +6,7 @@ from ...base.keep import Keep
 from ...base.run import Run
 from ..comparing.policy import Policy, PolicyLike
 from ..v2.write.open_recorder import open_recorder
-from ..v2.write.recorder import Recorder
+from ..v2.write.recorder import TraceRecorder
 from .errors import GoldenError
 from .marker import Marker
 from .names import salt
@@ -38,7 +38,7 @@ class GoldenRecording:
         """How close the run must be to its golden trace."""
         return self._marker.policy or Policy.parse(self.default_policy)
 
-    def open_recorder(self, run: Run) -> Recorder:
+    def open_recorder(self, run: Run) -> TraceRecorder:
         """The recorder of a run.
 
         Raises ValueError for a second run, and what that function raises.

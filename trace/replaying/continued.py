@@ -28,7 +28,7 @@ from ...screen.showing import counted
 from ..v2.format.digest import Batch
 from ..v2.read.reader import StepView, Trace
 from ..v2.write.open_recorder import open_recorder
-from ..v2.write.recorder import Recorder
+from ..v2.write.recorder import TraceRecorder
 from .execution import Batches, LossFn, epochs
 from .recorded_recipe import recorded_recipe, settings_of
 from .replay_state import Rules, UnknownRuleError, by_name, recorded_groups
@@ -162,7 +162,7 @@ def _exactly(batches: Iterator[Any], steps: int) -> Iterator[Any]:
         raise ValueError(f"trace.continue_with: argument 'batches': expected those of {steps} steps, got {done}")
 
 
-def _recorded(runner: StepRunner, recorder: Recorder, batches: Iterator[Any], first: int) -> list[Any]:
+def _recorded(runner: StepRunner, recorder: TraceRecorder, batches: Iterator[Any], first: int) -> list[Any]:
     """Train on batches and record each step; the losses. A value that is not finite ends the trace before its step."""
     losses: list[Any] = []
     with recorder:

@@ -18,7 +18,7 @@ from ...runtime.training.step_runner import StepMode
 from ...screen.panels import facts, folded, panel
 from ...tape import NUMERICS, AnyTensor, Tape
 from ...tape.graph.backward import DenseGrads
-from ...tape.values.tables import Table, statistics
+from ...tape.values.tables import PlainTable, statistics
 from ..v2.check.report import Finding
 from ..v2.errors import NotRecordedError
 from ..v2.format.constants import TensorRole
@@ -81,7 +81,7 @@ class PastStep:
         """The gradient of every node of `tape`, as `backward_dense` gives it: neither averaged nor clipped."""
         return self.passes[0].dense
 
-    def table(self, micro_batch: int = 0) -> Table:
+    def table(self, micro_batch: int = 0) -> PlainTable:
         """One row per node: id, name, op, shape, and the statistics of its value and of its gradient."""
         made = self.passes[micro_batch]
         rows = [
@@ -90,7 +90,7 @@ class PastStep:
             | _figures("gradient", gradient)
             for row, gradient in zip(made.tape.summary(), made.dense, strict=True)
         ]
-        return Table(f"step {self.step}: values and gradients", _COLUMNS, rows)
+        return PlainTable(f"step {self.step}: values and gradients", _COLUMNS, rows)
 
     def continue_with(
         self,

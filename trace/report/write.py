@@ -18,7 +18,7 @@ from ..v2.read.reader import open_trace
 from . import differences
 from .packing import Pack
 from .page import page
-from .run import MakeRun, Run, collected
+from .run import MakeRun, PageRun, collected
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def write_report(
     with ExitStack() as stack:
         traces = [stack.enter_context(open_trace(name, mode="point_in_time")) for name in names]
         found = differences.compared(traces)
-        runs = list[Run]()
+        runs = list[PageRun]()
         for i, trace in enumerate(traces):
             make, steps = (make_run, rebuild) if i == 0 else (None, None)
             _require_steps(trace.path, len(trace), steps or ())

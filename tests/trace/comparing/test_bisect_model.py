@@ -26,7 +26,7 @@ from dgrr.trace import (
 from dgrr.trace.comparing import bisect_model
 from dgrr.trace.comparing.bisect_model import parts_of, search, spread
 from dgrr.trace.replaying.execution import Execution
-from dgrr.trace.v2.write.recorder import Recorder
+from dgrr.trace.v2.write.recorder import TraceRecorder
 from dgrr.trace.v2.write.rollback import rollback_v2
 
 from ...keeping import recorder_of
@@ -57,7 +57,7 @@ class Keyframes:
     def __init__(self, path: Path, **kept: Any) -> None:
         self.path, self.kept = path, kept
 
-    def open_recorder(self, run: Run) -> Recorder:
+    def open_recorder(self, run: Run) -> TraceRecorder:
         return open_recorder(Keep(self.path, **{"keyframe_every": EVERY, **self.kept}), run)
 
 
@@ -296,8 +296,8 @@ def test_a_state_that_is_damaged_is_the_verdict(train: Train, tmp_path: Path) ->
 
 def test_links_that_lie(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
     path = train(steps=9)
-    real = Recorder.link_behind
-    monkeypatch.setattr(Recorder, "link_behind", lambda self, p, k: b"" if k == 6 else real(self, p, k))
+    real = TraceRecorder.link_behind
+    monkeypatch.setattr(TraceRecorder, "link_behind", lambda self, p, k: b"" if k == 6 else real(self, p, k))
     found = bisect_with_model(path, loss_fn, batches())
     assert (found.verdict, found.cause) == (Verdict.CHAIN, None)
     assert found.sentence.startswith("the link of step 6 is not that of what it links: ")

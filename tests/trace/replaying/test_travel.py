@@ -17,9 +17,9 @@ from dgrr.trace import (
     InvalidTraceError,
     NotRecordedError,
     RebuildError,
-    Recorder,
     Run,
     Trace,
+    TraceRecorder,
     Verdict,
     at,
     open_recorder,
@@ -79,7 +79,7 @@ class Kept:
 class Keeping:
     """Records the steps of a run, and keeps them."""
 
-    def __init__(self, run: Kept, recorder: Recorder) -> None:
+    def __init__(self, run: Kept, recorder: TraceRecorder) -> None:
         self.run, self.recorder = run, recorder
 
     def wants_tape(self, step: int) -> bool:

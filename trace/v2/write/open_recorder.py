@@ -14,7 +14,7 @@ from ..format.digest import Algorithm
 from ..format.header import UNKNOWN_DIGEST, Header
 from ..format.schema import CLIP_EVENT, Schema
 from .environment import describe_environment
-from .recorder import Recorder
+from .recorder import TraceRecorder
 from .resume import Unfinished
 from .tensors import RecordedTensors, schema_of
 from .writer import TraceWriter
@@ -22,7 +22,7 @@ from .writer import TraceWriter
 _SMALL_STATE = 1 << 20
 
 
-def open_recorder(keep: Keep | FilePath, run: Run) -> Recorder:
+def open_recorder(keep: Keep | FilePath, run: Run) -> TraceRecorder:
     """Begin a trace: create `PATH.partial` with header, SCHEMA, KEYFRAME 0 and the environment.
 
     Args:
@@ -42,7 +42,7 @@ def open_recorder(keep: Keep | FilePath, run: Run) -> Recorder:
     start = tensors.whole(run.params, run.state, run.model_state)
     writer = TraceWriter.create(keep.path, header, schema, commit_every=keep.commit_every, overwrite=keep.overwrite)
     with _closed_on_error(writer):
-        recorder = Recorder(writer, tensors, start, keep, run)
+        recorder = TraceRecorder(writer, tensors, start, keep, run)
         recorder.event("environment", environment)
         if run.clip_value is not None:  # a copy, for readers that are older than the rule in the schema
             recorder.event(CLIP_EVENT, repr(float(run.clip_value)))
@@ -68,7 +68,7 @@ def _header(keep: Keep, run: Run, schema: Schema, environment: bytes) -> Header:
     )
 
 
-def resume_recorder(keep: Keep | FilePath, run: Run, *, steps: int) -> Recorder:
+def resume_recorder(keep: Keep | FilePath, run: Run, *, steps: int) -> TraceRecorder:
     """Go on with the trace of a run: `PATH.partial`, cut after its first `steps` steps, or a copy of a finished `PATH`.
 
     A finished trace of `steps` steps stays as it is until the longer one is sealed and replaces it.
@@ -105,7 +105,7 @@ def resume_recorder(keep: Keep | FilePath, run: Run, *, steps: int) -> Recorder:
         }
         writer = unfinished.go_on(keep.commit_every, dumps(note, sort_keys=True))
     with _closed_on_error(writer):
-        recorder = Recorder(writer, tensors, now, keep, run, repeated=unfinished.repeated)
+        recorder = TraceRecorder(writer, tensors, now, keep, run, repeated=unfinished.repeated)
         writer.flush()
     return recorder
 

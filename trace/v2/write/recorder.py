@@ -24,7 +24,7 @@ from .tensors import RecordedTensors, Snapshot
 from .writer import TraceWriter
 
 
-class Recorder:
+class TraceRecorder:
     """Writes one run: what the trainer calls after every step.
 
     Made by `open_recorder` or `resume_recorder`. A `with` block seals the trace, or closes it on an error.

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.trace import CompletedStep, Recorder, TraceWriteError, Verdict, open_trace, replay, validate
+from dgrr.trace import CompletedStep, TraceRecorder, TraceWriteError, Verdict, open_trace, replay, validate
 from dgrr.trace.v2.write.file import PartialFile
 
 from ....keeping import recorder_of
@@ -23,12 +23,12 @@ RecordRun = Callable[..., Path]
 PARAMS = {"w": np.arange(8000.0)}
 
 
-def begin(path: Path, **options: Any) -> Recorder:
+def begin(path: Path, **options: Any) -> TraceRecorder:
     options = {"record": "grads", "rule": "none@1", "hyperparameters": [], "numerics": 1} | options
     return recorder_of(path, params=PARAMS, state={}, **options)
 
 
-def go_on(recorder: Recorder, steps: int = 1) -> None:
+def go_on(recorder: TraceRecorder, steps: int = 1) -> None:
     for _ in range(steps):
         recorder.step(
             CompletedStep(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.trace import CompletedStep, NonFiniteError, Recorder, open_trace, validate
+from dgrr.trace import CompletedStep, NonFiniteError, TraceRecorder, open_trace, validate
 from dgrr.trace.v2.write.fronts import StepFronts
 
 from ....keeping import recorder_of
@@ -57,7 +57,7 @@ def completed(number: int, change: Change) -> CompletedStep:
     return CompletedStep(**(given | change))
 
 
-def begun(path: Path, record: str, every: int) -> Recorder:
+def begun(path: Path, record: str, every: int) -> TraceRecorder:
     return recorder_of(
         path,
         record=record,

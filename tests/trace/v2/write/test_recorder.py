@@ -17,9 +17,9 @@ from dgrr.trace import (
     NonFiniteError,
     NonFiniteStepError,
     NotRecordedError,
-    Recorder,
     RuleGroup,
     Run,
+    TraceRecorder,
     TraceWriteError,
     Verdict,
     open_trace,
@@ -35,7 +35,7 @@ PARAMS: dict[str, Any] = {"w": np.ones((2, 2), np.float32), "b": np.zeros(2, np.
 STATE: dict[str, Any] = {"step": np.array(0), "corrections": np.array([0.5, 0.25])}
 
 
-def begin(path: Path, **options: Any) -> Recorder:
+def begin(path: Path, **options: Any) -> TraceRecorder:
     options = {
         "record": "grads",
         "params": PARAMS,
@@ -47,7 +47,7 @@ def begin(path: Path, **options: Any) -> Recorder:
     return recorder_of(path, **options)
 
 
-def step(recorder: Recorder, **changes: Any) -> None:
+def step(recorder: TraceRecorder, **changes: Any) -> None:
     arguments: dict[str, Any] = {
         "step": recorder.steps,
         "loss": np.array(1.5, np.float32),
@@ -71,7 +71,7 @@ def test_the_runtime_opens_and_resumes_through_the_entry_point(tmp_path: Path) -
     keep = Keep(tmp_path / "t")
     recorder_protocol.open_recorder(keep, run).close()
     recorder = recorder_protocol.resume_recorder(keep, run, steps=0)
-    assert isinstance(recorder, Recorder)
+    assert isinstance(recorder, TraceRecorder)
     assert isinstance(recorder, recorder_protocol.Recorder)
     recorder.commit()
     recorder.seal()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dgrr.base import system
-from dgrr.trace import CompletedStep, Recorder, TraceWriteError, open_trace, validate
+from dgrr.trace import CompletedStep, TraceRecorder, TraceWriteError, open_trace, validate
 
 from ....keeping import recorder_of, resumed
 
@@ -20,16 +20,16 @@ def params_after(steps: int) -> dict[str, Any]:
     return {"w": np.full((2, 2), float(steps), np.float32)}
 
 
-def begin(path: Path) -> Recorder:
+def begin(path: Path) -> TraceRecorder:
     return recorder_of(path, params=params_after(0), state=STATE, salt=bytes(16), created_at=0, **NAMES)
 
 
-def resume(path: Path, steps: int, **changes: Any) -> Recorder:
+def resume(path: Path, steps: int, **changes: Any) -> TraceRecorder:
     told: dict[str, Any] = {"steps": steps, "params": params_after(steps), "state": STATE}
     return resumed(path, **(told | NAMES | changes))
 
 
-def train(recorder: Recorder, until: int) -> None:
+def train(recorder: TraceRecorder, until: int) -> None:
     for step in range(recorder.steps, until):
         after = params_after(step + 1)
         told: dict[str, Any] = {"loss": np.array(1.0), "hyper": {"lr": 0.5}, "grads": after, "batch": (np.arange(3),)}

@@ -15,12 +15,12 @@ from ..v2.format.constants import FOREIGN_NUMERICS
 from ..v2.write.recorder import TraceRecorder
 from .laws import FUSED, corrections
 from .run import RecordedRun
-from .shared import Framework, TraceLike, begin, named_arrays
+from .shared import Framework, TraceTarget, begin, named_arrays
 
 
 def record_jax(
     params: Any,
-    trace: TraceLike,
+    trace: TraceTarget,
     *,
     rule: str,
     hyper: Mapping[str, float],

@@ -18,13 +18,13 @@ from .pytorch_arrays import array
 from .pytorch_layers import LayerTape
 from .pytorch_optimizer import TorchOptimizer
 from .run import RecordedRun
-from .shared import Framework, TraceLike, begin, leaves, named_arrays
+from .shared import Framework, TraceTarget, begin, leaves, named_arrays
 
 
 def record_torch(
     model: Any,
     optimizer: Any,
-    trace: TraceLike,
+    trace: TraceTarget,
     *,
     record: Mode | None = None,
     seed: int | None = None,

@@ -22,7 +22,7 @@ POLICY = "rtol=1e-4,atol=1e-6"
 """How close two runs of a framework that promises no bits are by default."""
 
 
-TraceLike: TypeAlias = FilePath | Keep | RecorderFactory
+TraceTarget: TypeAlias = FilePath | Keep | RecorderFactory
 """Where a run is recorded: the path of its trace, what is kept there, or what opens its recorder."""
 
 
@@ -67,7 +67,7 @@ class Framework:
             raise ValueError(f"the EVENT {FRAMEWORK_EVENT!r} is not what a recorder writes: {error}") from None
 
 
-def begin(command: str, trace: TraceLike, run: Run, framework: Framework, record: Mode | None) -> TraceRecorder:
+def begin(command: str, trace: TraceTarget, run: Run, framework: Framework, record: Mode | None) -> TraceRecorder:
     """Open the recorder of a run, and write down which framework computes it.
 
     A factory that has an attribute ``default_policy`` finds `POLICY` there before it is asked for a recorder.
@@ -81,7 +81,7 @@ def begin(command: str, trace: TraceLike, run: Run, framework: Framework, record
     return recorder
 
 
-def _opened(command: str, trace: TraceLike, run: Run, record: Mode | None) -> TraceRecorder:
+def _opened(command: str, trace: TraceTarget, run: Run, record: Mode | None) -> TraceRecorder:
     if isinstance(trace, str | PathLike):
         return open_recorder(Keep(trace, record=record or "full"), run)
     if not isinstance(cast(object, trace), Keep | RecorderFactory):

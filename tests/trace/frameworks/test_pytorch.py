@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dgrr.tape import DomainError
 from dgrr.trace import Keep, NonFiniteError, Run, open_trace, record_torch, replay
 from dgrr.trace.v2.format.digest import Algorithm, InputDigest
 
@@ -341,7 +342,7 @@ def test_what_is_no_model_or_optimizer_is_refused(path: Path) -> None:
     with pytest.raises(TypeError, match="argument 'optimizer': expected a torch.optim.Optimizer, got float"):
         record_torch(model, 0.1, path)
     with pytest.raises(
-        TypeError, match=r"argument 'trace': expected a path, or an object that .*golden_trace\(\); got 3"
+        TypeError, match=r"argument 'trace': expected a path, a Keep, or an object that .*golden_trace\(\); got 3"
     ):
         record_torch(model, sgd(model.parameters()), 3)  # type: ignore[arg-type]
 
@@ -405,6 +406,16 @@ def test_a_factory_opens_the_recorder_and_is_told_the_policy(path: Path) -> None
     first = path.read_bytes()
     train(Factory(path, created_at=0, salt=bytes(16), overwrite=True), sgd)
     assert path.read_bytes() == first
+
+
+def test_what_is_kept_is_said_once(path: Path) -> None:
+    for trace in (Keep(path), Factory(path)):
+        with pytest.raises(DomainError) as caught:
+            train(trace, sgd, record="grads")
+        assert str(caught.value) == (
+            "record_torch: argument 'record': expected None beside a 'trace' that says itself what is kept, got 'grads'"
+        )
+    assert not list(path.parent.iterdir())
 
 
 def test_what_the_model_becomes_after_its_last_step_is_no_part_of_the_run(path: Path) -> None:

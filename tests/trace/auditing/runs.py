@@ -1,6 +1,7 @@
 """Honest and forged runs of a small model, for audits."""
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,13 @@ class Recorded:
     """
 
     def __init__(self, path: Path, forged: Collection[int], **options: Any) -> None:
-        self.path, self.forged, self.options = path, forged, options
+        self.path, self.forged = path, forged
+        self.numerics = options.pop("numerics", None)
+        self.options = options
 
     def open_recorder(self, run: Run) -> Any:
         """As a trainer asks for it."""
+        run = run if self.numerics is None else replace(run, numerics=self.numerics)
         recorder = open_recorder(Keep(self.path, **self.options), run)
         step = recorder.step
 

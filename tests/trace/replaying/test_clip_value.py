@@ -96,12 +96,6 @@ def test_a_step_that_holds_no_bound_is_corrupt(tmp_path: Path, bound: float) -> 
     assert f"the bound of clipping by value in STEP 0 is {bound}" in report.findings[0].text
 
 
-@pytest.mark.parametrize("bound", [-1.0, np.nan])
-def test_a_recorder_refuses_what_is_no_bound(tmp_path: Path, bound: float) -> None:
-    with pytest.raises(ValueError, match=r"recorder: clip_value: expected a number of at least 0 or None, got"):
-        train(tmp_path / "t", clip_value=bound)
-
-
 def test_a_reader_without_the_rule_reads_on_and_calls_it_unproven(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import IO
 
 from . import system
+from .system import FilePath
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Generator[IO[bytes], None, None]:
+def replacing(path: FilePath) -> Generator[IO[bytes], None, None]:
     """A new file, to write and read, which takes the name ``path`` once it is on the disk.
 
     What stood under the name stays until then, and for good if an error is raised inside or the system refuses. After
@@ -50,7 +51,7 @@ def _named(temporary: Path, target: Path) -> Generator[None, None, None]:
         raise
 
 
-def require_replaceable(path: str | os.PathLike[str]) -> None:
+def require_replaceable(path: FilePath) -> None:
     """Refuse a name under which there is something other than a regular file, or a link to one.
 
     A rename onto a device or a FIFO would take its place, and opening a FIFO waits for a reader.
@@ -61,7 +62,7 @@ def require_replaceable(path: str | os.PathLike[str]) -> None:
             raise OSError(errno.EINVAL, "it exists and is not a regular file", os.fspath(path))
 
 
-def sync_folder(folder: str | os.PathLike[str]) -> None:
+def sync_folder(folder: FilePath) -> None:
     """Let the names in a folder, made or changed, outlive a power cut. Raises OSError that says so."""
     try:
         system.fsync_folder(folder)

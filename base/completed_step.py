@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, TypeAlias
 
 from .arrays import Array, Arrays
+
+Order: TypeAlias = Literal["chain", "tree"]
+"""How what micro-batches give is added: one after the other, or level by level in pairs."""
 
 FROZEN = "frozen@1"
 """The rule of params that have no gradient and are never updated; their group has no state and comes last."""
@@ -12,14 +15,6 @@ FROZEN = "frozen@1"
 
 EMA = "ema@1"
 """The rule of running averages of params; their group has state alone, and stands behind those of the params."""
-
-
-class RuleGroup(NamedTuple):
-    """A rule, the names of its hyperparameters, and those of the params and optimizer state that are updated by it."""
-
-    rule: str
-    hyperparameters: tuple[str, ...]
-    tensors: tuple[str, ...]
 
 
 def of_group(name: str, number: int) -> str:
@@ -100,6 +95,6 @@ class CompletedStep:
     batch: Any
     clip: tuple[float, float] | None = None
     micro_batches: int = 1
-    order: Literal["chain", "tree"] = "chain"
+    order: Order = "chain"
     metrics: Mapping[str, float] = field(default_factory=dict[str, float])
     tape: StepTape | None = None

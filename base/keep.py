@@ -1,21 +1,25 @@
 """What is kept of a run, and where: what a trainer and a recorder are both told."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
 from numbers import Real
 from os import PathLike
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from .errors import DomainError
+from .system import FilePath
 
-Path = str | PathLike[str]
-Mode = Literal["digest", "grads", "full", "bare"]
+Mode: TypeAlias = Literal["digest", "grads", "full", "bare"]
 """What is kept of each step: digests, gradients too, or the state too. Of "bare", not even the state of keyframes."""
-Digest = Literal["xxh3-128", "sha256"]
-Ops = Literal["first", "every"] | Collection[int] | int | None
+Digest: TypeAlias = Literal["xxh3-128", "sha256"]
+Ops: TypeAlias = Literal["first", "every"] | Collection[int] | int | None
 """The first step, every step, those of a list, every step while so many bytes last, or none."""
-KeyframeEvery = int | timedelta
+KeyframeEvery: TypeAlias = int | timedelta
+"""A distance between keyframes: steps, or time of the run."""
+
+COMMIT_EVERY = 1024
+"""After how many steps a trace is brought to the disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +34,24 @@ class Keep:
         ops: the steps of which the trace also has a digest of every value and gradient, so that a comparison names the
             first op that differs: "first", "every", their numbers, or every step until so many bytes are written. Each
             costs about a second step.
+        values: how many bytes of elements are kept of the first and of the last step beside those that ``record``
+            keeps: of gradients, and then of what stands after the step.
+        state_every: after how many steps the whole state is digested; None: each step up to 1 MiB of state, else 16.
         keyframe_every: after how many steps the trace also has the whole state, from which `dgrr.trace.at` rebuilds the
-            steps behind it; fewer make that quicker, and the trace larger. Of a state above 1 MiB rounded up to a
-            multiple of 16. A ``timedelta`` says after how much time instead. None leaves it to the recorder: 4096.
+            steps behind it; fewer make that quicker, and the trace larger. Rounded up to a multiple of ``state_every``.
+            A ``timedelta`` says after how much time instead.
         keyframe_budget: how many bytes these states may take, the first excepted: their distance doubles whenever half
             of what is left is used up. None: any number.
         digest: by what the trace is digested: "xxh3-128", which finds accidents, or "sha256", which takes longer, and
             whose last digest can be published or signed.
         overwrite: whether the trace may replace what stands at its path: a finished trace, which stays until the new
             one is sealed, or an unfinished one, which is begun anew.
+        commit_every: after how many steps what was recorded is brought to the disk, so that it outlives a power cut;
+            None: when the trace is sealed.
+        created_at: the time in its header, in nanoseconds since 1970; None: now. With a ``salt`` the same run on the
+            same machine gives the same bytes.
+        salt: the 16 bytes that tell its frames from those of other traces; None: random ones.
+        largest_payload: frames of more bytes are written in parts.
 
     Raises DomainError for what is none of these.
 
@@ -46,35 +59,33 @@ class Keep:
     False
     """
 
-    path: Path
+    path: FilePath
     _: KW_ONLY
     record: Mode = "grads"
     ops: Ops = None
-    keyframe_every: KeyframeEvery | None = None
+    values: int = 0
+    state_every: int | None = None
+    keyframe_every: KeyframeEvery = 4096
     keyframe_budget: int | None = None
     digest: Digest = "xxh3-128"
     overwrite: bool = False
+    commit_every: int | None = COMMIT_EVERY
+    created_at: int | None = None
+    salt: bytes | None = None
+    largest_payload: int = 1 << 26
 
     def __post_init__(self) -> None:
-        every, budget = self.keyframe_every, self.keyframe_budget
-        if not isinstance(cast(object, self.path), str | PathLike):
-            raise self._refused("path", "a path")
-        if self.record not in get_args(Mode):
-            raise self._refused("record", "'digest', 'grads', 'full' or 'bare'")
-        if not _is_choice_of_steps(self.ops):
-            raise self._refused("ops", "'first', 'every', the numbers of steps, a number of bytes or None")
-        if not (every is None or _is_distance(every)):
-            raise self._refused("keyframe_every", "a whole number of at least 1, or a timedelta above 0")
-        if budget is not None and not _is_whole(budget, 0):
-            raise self._refused("keyframe_budget", "a whole number of bytes of at least 0")
-        if self.digest not in get_args(Digest):
-            raise self._refused("digest", "'xxh3-128' or 'sha256'")
+        for name, kind in _KINDS.items():
+            if not kind.has(getattr(self, name)):
+                raise DomainError(f"Keep: argument {name!r}: expected {kind.said}, got {getattr(self, name)!r}")
 
-    def _refused(self, name: str, expected: str) -> DomainError:
-        return DomainError(f"Keep: argument {name!r}: expected {expected}, got {getattr(self, name)!r}")
+    @classmethod
+    def of(cls, trace: "FilePath | Keep") -> "Keep":
+        """What is said of a run by a path, or by a `Keep`."""
+        return trace if isinstance(trace, Keep) else cls(trace)
 
 
-def _is_choice_of_steps(ops: object) -> bool:
+def _is_choice_of_steps(ops: Any) -> bool:
     if ops is None or ops in ("first", "every") or (type(ops) is int and ops >= 0):
         return True
     if isinstance(ops, str | bytes) or not isinstance(ops, Collection):
@@ -82,10 +93,40 @@ def _is_choice_of_steps(ops: object) -> bool:
     return all(type(step) is int and step >= 0 for step in cast(Collection[object], ops))
 
 
-def _is_distance(every: object) -> bool:
-    return every > timedelta(0) if isinstance(every, timedelta) else _is_whole(every, 1)
-
-
-def _is_whole(value: Any, least: int) -> bool:
-    """Whether it is a whole number of at least so much, whatever its type."""
+def _is_integer(value: Any, least: int) -> bool:
+    """Whether it is an integer of at least so much, whatever its type."""
     return isinstance(value, Real) and float(value).is_integer() and float(value) >= least
+
+
+class _Kind(NamedTuple):
+    """What a field may be, in words and as a test."""
+
+    said: str
+    has: Callable[[Any], bool]
+
+
+def _integer(least: int, of: str = "", *, optional: bool = False) -> _Kind:
+    words = f"a whole number{of} of at least {least}" + (" or None" if optional else "")
+    return _Kind(words, lambda value: (optional and value is None) or _is_integer(value, least))
+
+
+_KINDS = {
+    "path": _Kind("a path", lambda path: isinstance(path, str | PathLike)),
+    "record": _Kind("'digest', 'grads', 'full' or 'bare'", lambda record: record in get_args(Mode)),
+    "ops": _Kind("'first', 'every', the numbers of steps, a number of bytes or None", _is_choice_of_steps),
+    "values": _integer(0, " of bytes"),
+    "state_every": _integer(1, optional=True),
+    "keyframe_every": _Kind(
+        "a whole number of at least 1, or a timedelta above 0",
+        lambda every: every > timedelta(0) if isinstance(every, timedelta) else _is_integer(every, 1),
+    ),
+    "keyframe_budget": _integer(0, " of bytes", optional=True),
+    "digest": _Kind("'xxh3-128' or 'sha256'", lambda digest: digest in get_args(Digest)),
+    "commit_every": _integer(1, optional=True),
+    "created_at": _integer(0, optional=True),
+    "salt": _Kind("16 bytes or None", lambda salt: salt is None or (isinstance(salt, bytes) and len(salt) == 16)),
+    "largest_payload": _Kind(
+        "a multiple of 8 from 4096 to 2^30",
+        lambda size: _is_integer(size, 1 << 12) and size <= 1 << 30 and not size % 8,
+    ),
+}

@@ -13,11 +13,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 from typing_extensions import Buffer
 
-FilePath = str | os.PathLike[str]
+FilePath: TypeAlias = str | os.PathLike[str]
+"""What names a file."""
 
 
 def _module(name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from ..base.diagnosis import Remark
 from ..base.keep import Keep
+from ..base.run import Run
 from . import data
 from .captured.captured_function import CapturedFunction, capture_function
 from .captured.captured_step import CapturedStep, capture
@@ -50,6 +51,7 @@ __all__ = [
     "RecorderFactory",
     "Remark",
     "Result",
+    "Run",
     "StateError",
     "Stream",
     "Trainer",

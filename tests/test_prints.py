@@ -12,7 +12,7 @@ from dgrr.runtime import Adam, EarlyStopping, Trainer, capture, capture_function
 from dgrr.tape import AnyVar, Tape, nn, ops
 from dgrr.tape.inspect import compare as comparing
 from dgrr.tape.transforms.gradcheck import gradcheck
-from dgrr.tape.values.tables import Table
+from dgrr.tape.values.tables import PlainTable
 from dgrr.trace import Verdict, at, compare, open_trace, recover, replay
 from dgrr.trace.auditing.audit import audit
 
@@ -234,7 +234,7 @@ def test_many_rows_are_counted_not_shown(long: Any, rows: int, make: Callable[..
 
 
 def test_all_rows_where_they_are_asked_for(long: Any) -> None:
-    text = Table("all", ("id", "what"), [{"id": n, "what": "word " * 20} for n in range(100)]).to_string(width=80)
+    text = PlainTable("all", ("id", "what"), [{"id": n, "what": "word " * 20} for n in range(100)]).to_string(width=80)
     assert [int(line[:2]) for line in text.splitlines()[3:] if line[:2].strip()] == list(range(100))
     assert "more" not in text
     assert max(map(len, text.splitlines())) <= 80

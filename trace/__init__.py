@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from ..base.completed_step import CompletedStep, StepTape, TapeNode
     from ..base.errors import NonFiniteError
     from ..base.keep import Keep
+    from ..base.run import Parent, RuleGroup, Run
     from .auditing.audit import audit
     from .auditing.certificate import Audit
     from .auditing.check import check_certificate
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from .v2.read.reader import StepView, Trace, open_trace
     from .v2.verdict import Verdict
     from .v2.write.open_recorder import open_recorder, resume_recorder
-    from .v2.write.recorder import Recorder
+    from .v2.write.recorder import TraceRecorder
     from .v2.write.recover import Recovery, recover
 
 _HOMES = {
@@ -64,13 +65,16 @@ _HOMES = {
     "NotRecordedError": ".v2.errors",
     "OpDifference": ".comparing.ops",
     "OpDigests": ".v2.read.op_digests",
+    "Parent": "..base.run",
     "PastStep": ".replaying.travel",
     "Policy": ".comparing.policy",
     "RebuildError": ".replaying.travel",
-    "RepeatedStepWarning": ".v2.errors",
-    "Recorder": ".v2.write.recorder",
+    "TraceRecorder": ".v2.write.recorder",
     "Recovery": ".v2.write.recover",
+    "RepeatedStepWarning": ".v2.errors",
     "Report": ".v2.check.report",
+    "RuleGroup": "..base.run",
+    "Run": "..base.run",
     "StepTape": "..base.completed_step",
     "StepView": ".v2.read.reader",
     "TapeNode": "..base.completed_step",
@@ -122,19 +126,22 @@ __all__ = [
     "NotRecordedError",
     "OpDifference",
     "OpDigests",
+    "Parent",
     "PastStep",
     "Policy",
     "RebuildError",
-    "Recorder",
     "Recovery",
     "RepeatedStepWarning",
     "Report",
+    "RuleGroup",
+    "Run",
     "StepTape",
     "StepView",
     "TapeNode",
     "TensorDifference",
     "Trace",
     "TraceFileError",
+    "TraceRecorder",
     "TraceWriteError",
     "UnknownRuleError",
     "UnsealedTraceWarning",

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from dgrr.runtime import Adam, CapturedStep, capture
-from dgrr.tape import NUMERICS, Random, Tape, nn, ops
-from dgrr.trace import CompletedStep, Recorder, open_recorder, replay
+from dgrr.tape import Random, Tape, nn, ops
+from dgrr.trace import CompletedStep, TraceRecorder, open_recorder, replay
 
 SHARE = 0.8
 """How many of the generator's points lie nearer than `NEAR` to a centre."""
@@ -80,13 +80,12 @@ def moves(discriminator: CapturedStep, generator: CapturedStep) -> Iterator[tupl
             yield mover, other.params
 
 
-def recorder(player: CapturedStep, path: Path) -> Recorder:
+def recorder(player: CapturedStep, path: Path) -> TraceRecorder:
     """The trace of a player who is at the beginning."""
-    law: dict[str, Any] = {"rule": RULE.rule, "hyperparameters": RULE.names, "numerics": NUMERICS}
-    return open_recorder(path, params=player.params, state=player.state, seed=player.seed, **law)
+    return open_recorder(path, player.as_run())
 
 
-def record(trace: Recorder, player: CapturedStep, batch: Any) -> None:
+def record(trace: TraceRecorder, player: CapturedStep, batch: Any) -> None:
     """Write down the step that a player has just taken."""
     hyper = RULE.hyperparameters(trace.steps + 1)
     arrays = {"grads": player.consumed, "params": player.params, "state": player.state, "batch": batch}

@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from ...base.arrays import Arrays
+from ...base.completed_step import Order
 from ...screen.panels import facts, folded, panel, text
 from ...screen.showing import counted, size
 from ...tape import DomainError
@@ -15,7 +16,6 @@ from ..optim.groups import Optimizer
 from ..optim.patterns import Pattern
 from ..step.loss_call import LossFn
 from ..step.recipe import Recipe
-from ..step.tree import Order
 from .kept import PLAN_BYTES
 from .profile import Profile, profile
 from .replayed_step import Device, OnShapeChange, ReplayedStep

@@ -12,7 +12,7 @@ from ...tape.numerics.engine import machine
 from ...tape.numerics.engine.threads import THREADS
 from ...tape.ops.linear.kernels.product import Product
 from ...tape.record.op import OPS
-from ...tape.values.tables import Table, Tabled
+from ...tape.values.tables import PlainTable, Tabled
 from ...tape.values.tensor import AnyTensor
 from ..lower.bind import Bound
 from ..lower.program import LoweredOp
@@ -48,7 +48,7 @@ class Profile(Tabled):
         """The sum of all calls."""
         return sum(call.seconds for call in self.calls)
 
-    def table(self) -> Table:
+    def table(self) -> PlainTable:
         """One row per kernel, the slowest first; the roofline is what peak and bandwidth allow."""
         kernels: dict[str, list[KernelCall]] = {}
         for call in self.calls:
@@ -56,7 +56,7 @@ class Profile(Tabled):
         rows = [self._row(kernel, calls) for kernel, calls in kernels.items()]
         columns = ("kernel", "calls", "us", "share", "bytes", "flops", "roofline")
         title = f"profile of one step: {self.seconds * 1e6:.1f} us in {len(self.calls)} calls"
-        return Table(title, columns, sorted(rows, key=lambda row: -float(row["us"])))
+        return PlainTable(title, columns, sorted(rows, key=lambda row: -float(row["us"])))
 
     def _row(self, kernel: str, calls: list[KernelCall]) -> dict[str, Any]:
         seconds = sum(call.seconds for call in calls)

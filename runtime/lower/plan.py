@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...tape.numerics.engine.launch import Words, parts_for
-from ...tape.values.tables import Table, Tabled
+from ...tape.values.tables import PlainTable, Tabled
 from ..ir.graph import Role
 from ..step.memory import aligned
 from .arena import ArenaBlock, overlaps, place
@@ -44,14 +44,14 @@ class BindingPlan(Tabled):
         """Pairs of blocks that share a byte at one op: none, in a right plan."""
         return overlaps(self.blocks)
 
-    def table(self) -> Table:
+    def table(self) -> PlainTable:
         """One row per value that has memory: shape, role, offset, bytes, lifetime."""
         rows = [self._row(root) for root in self.program.places if self.program.root(root) == root]
         title = (
             f"plan of {self.program.graph.name}: arena {self.arena_bytes:,} bytes for {self.static_bytes:,} of statics"
         )
         columns = ("value", "name", "role", "shape", "dtype", "offset", "bytes", "first", "last")
-        return Table(title, columns, rows)
+        return PlainTable(title, columns, rows)
 
     def _row(self, root: int) -> dict[str, Any]:
         layout, value = self.program.layout(root), self.program.graph.values.get(root)

@@ -10,7 +10,7 @@ from ...tape.numerics.engine.chain import Chain
 from ...tape.numerics.engine.kernel import Kernel
 from ...tape.numerics.engine.launch import Words
 from ...tape.record.lowering import StridedLayout
-from ...tape.values.tables import Table, Tabled
+from ...tape.values.tables import PlainTable, Tabled
 from ..ir.graph import IRGraph, Role
 from .array_layout import ArrayLayout
 
@@ -118,10 +118,10 @@ class Program(Tabled):
                 found.setdefault(root, []).append(op)
         return found
 
-    def table(self) -> Table:
+    def table(self) -> PlainTable:
         """One row per op: what it runs, on what, and where it comes from."""
         columns = ("op", "kernel", "outputs", "inputs", "shape", "node")
-        return Table(f"lowered {self.graph.name}", columns, list(self._rows()))
+        return PlainTable(f"lowered {self.graph.name}", columns, list(self._rows()))
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         for i, op in enumerate(self.ops):

@@ -5,9 +5,10 @@ from typing import Any, Generic, NamedTuple
 
 from typing_extensions import TypeVar
 
+from ...base.completed_step import Order
 from ...tape.errors import DomainError
 from ...tape.record.op import OPS
-from .tree import Order, Sums
+from .tree import Sums
 
 T = TypeVar("T", default=Any)
 """A Var or a tensor."""

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 
 from ...base.arrays import Array, Arrays
+from ...base.completed_step import Order
 from ...tape import AnyTensor
 from ..optim import clip_by_global_norm, clip_by_value
 from .accumulate import Accumulation, Means
@@ -13,7 +14,6 @@ from .evaluate import START, Evaluation, NonFiniteError, evaluations
 from .loss_call import LossFn, RunPoint
 from .recipe import Recipe
 from .training_step import LastStep, TrainingStep
-from .tree import Order
 
 
 class EagerStep(TrainingStep):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import Array, Arrays
+from ...base.completed_step import Order
 from ...screen.panels import ShownAsPanel
 from ...screen.showing import LIMIT, counted, more
 from ...tape import (
@@ -20,7 +21,6 @@ from ...tape.graph.backward import DenseGrads
 from ...tape.values.tables import norm
 from .batch import map_batch
 from .loss_call import LossFn, RunPoint, call_loss
-from .tree import Order
 
 START = RunPoint()
 

@@ -2,16 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Literal, Self, get_args
+from typing import Any, Self, get_args
 
 from ...base.arrays import Arrays
+from ...base.completed_step import Order
+from ...base.run import OnNonfinite
 from ...tape.errors import DomainError
 from ..optim.averages import require_decay
 from ..optim.groups import Groups, Optimizer, frozen_names, grouped, require_frozen, require_optimizer
 from ..optim.patterns import Pattern, Settled, settled_frozen, settled_rules
-from .tree import Order
-
-OnNonfinite = Literal["stop", "record"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Recipe:
         object.__setattr__(self, "ema", require_decay(self.ema))
         if self.accumulate != int(self.accumulate) or self.accumulate < 1:
             raise DomainError(f"accumulate: expected a whole number of at least 1, got {self.accumulate!r}")
-        if self.on_nonfinite not in ("stop", "record"):
+        if self.on_nonfinite not in get_args(OnNonfinite):
             raise DomainError(f"on_nonfinite: expected 'stop' or 'record', got {self.on_nonfinite!r}")
         if self.order not in get_args(Order):
             raise DomainError(f"order: expected 'chain' or 'tree', got {self.order!r}")

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.arrays import Array, Arrays
+from ...base.run import Run
 from ...screen.panels import ShownAsPanel
 from ...screen.showing import counted, size
-from ...tape import DgrrError
+from ...tape import NUMERICS, DgrrError
 from ...tape.values.by_name import require_flat
 from ...tape.values.dtypes import element_dtype
 from ...tape.values.spec import Spec
@@ -237,6 +238,20 @@ class TrainingStep(Unique, ShownAsPanel):
     def whole_arrays(self) -> StateDict:
         """The same, with all of the optimizer's state, of which a rank holds its share; all ranks call it."""
         return self.arrays
+
+    def as_run(self) -> Run:
+        """What a recorder is told of the run, as it is now; all ranks call it."""
+        arrays = self.whole_arrays()
+        return Run(
+            arrays["params"],
+            arrays["state"],
+            self.groups.recorded(),
+            numerics=NUMERICS,
+            model_state=arrays["model_state"],
+            clip_value=self.recipe.clip_value,
+            seed=self.seed,
+            on_nonfinite=self.recipe.on_nonfinite,
+        )
 
     def state_dict(self) -> StateDict:
         """A copy of everything that training changes: ``{"params": …, "state": …, "model_state": …}``."""

@@ -6,17 +6,15 @@ with w a power of two, and consecutive micro-batches make only few sums that are
 """
 
 from collections.abc import Callable
-from typing import Any, Generic, Literal
+from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
+from ...base.completed_step import Order
 from ...tape.errors import DomainError
 from ...tape.record.op import OPS
 
 T = TypeVar("T", default=Any)
-
-Order = Literal["chain", "tree"]
-"""One after the other, or level by level in pairs."""
 
 
 def added(a: Any, b: Any) -> Any:

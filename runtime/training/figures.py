@@ -1,7 +1,6 @@
 """A table of numbers: columns are arrays, and it prints."""
 
 from collections.abc import Mapping
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +8,10 @@ import numpy.typing as npt
 from rich.table import Table as RichTable
 
 from ...base.packages import package
+from ...base.system import FilePath
 from ...screen.showing import counted
 from ...tape import DomainError
-from ...tape.values.tables import Table
+from ...tape.values.tables import PlainTable
 
 Column = npt.NDArray[Any]
 
@@ -51,7 +51,7 @@ class Figures:
         pandas = package("history.to_pandas", "pandas", instead=", or use columns, or to_csv")
         return pandas.DataFrame(self._columns)
 
-    def to_csv(self, path: str | PathLike[str]) -> None:
+    def to_csv(self, path: FilePath) -> None:
         """Write the table as comma-separated values, each number in full, nothing where there is none."""
         lines = [",".join(self._columns)]
         lines += [",".join("" if x != x else repr(x) for x in row) for row in self._rows(0)]
@@ -60,11 +60,11 @@ class Figures:
     def _rows(self, first: int) -> list[tuple[Any, ...]]:
         return list(zip(*(column[first:].tolist() for column in self._columns.values()), strict=True))
 
-    def _shown(self) -> Table:
+    def _shown(self) -> PlainTable:
         first, names = max(0, len(self) - SHOWN), self.columns
         title = self._title if not first else f"{self._title}, the last {SHOWN} of {len(self)}"
         rows = [{n: None if x != x else x for n, x in zip(names, row, strict=True)} for row in self._rows(first)]
-        return Table(title, names, rows)
+        return PlainTable(title, names, rows)
 
     def __rich__(self) -> RichTable:
         return self._shown().__rich__()

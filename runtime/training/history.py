@@ -1,13 +1,13 @@
 """What a fit has measured: one row per step, and one per epoch."""
 
 from collections.abc import Mapping, Sequence
-from os import PathLike
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from rich.table import Table as RichTable
 
+from ...base.system import FilePath
 from ..optim.groups import Groups
 from .figures import Column, Figures
 
@@ -176,7 +176,7 @@ class History:
         """The steps as a pandas DataFrame. Raises ModuleNotFoundError where pandas is not installed."""
         return self.steps.to_pandas()
 
-    def to_csv(self, path: str | PathLike[str]) -> None:
+    def to_csv(self, path: FilePath) -> None:
         """Write the steps as comma-separated values; see `Figures.to_csv`."""
         self.steps.to_csv(path)
 

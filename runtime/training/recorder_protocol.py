@@ -5,24 +5,20 @@ The runtime does not import the trace package. The package that writes traces re
 """
 
 import os
-from collections.abc import Mapping
 from importlib.metadata import entry_points
 from os import PathLike
-from typing import Any, Literal, NamedTuple, Protocol, cast, get_args, runtime_checkable
+from typing import Protocol, cast, get_args, runtime_checkable
 
 from typing_extensions import TypeIs
 
-from ...base.arrays import Arrays
 from ...base.completed_step import CompletedStep
-from ...base.keep import Keep, Path
-from ...tape import NUMERICS, DgrrError, DomainError
-from ..step.recipe import Recipe
+from ...base.keep import Keep, Mode
+from ...base.run import Run
+from ...base.system import FilePath
+from ...tape import DgrrError, DomainError
 
 GROUP = "dgrr.recorder"
 """Entry point group."""
-
-Kept = Literal["digest", "grads"]
-"""What a trainer that is given a bare path keeps of each step."""
 
 
 class RecorderError(DgrrError, RuntimeError):
@@ -54,8 +50,8 @@ class Recorder(Protocol):
 class RecorderFactory(Protocol):
     """Makes the recorder of a run when its first step is about to be done."""
 
-    def open_recorder(self, **run: Any) -> Recorder:
-        """A recorder that begins with the run, whose keywords are those of `dgrr.trace.open_recorder`."""
+    def open_recorder(self, run: Run) -> Recorder:
+        """A recorder that begins with the run."""
         ...
 
 
@@ -63,10 +59,10 @@ Traced = Keep | Recorder | RecorderFactory
 """What says where a run is recorded."""
 
 
-def traced(trace: Path | Traced | None, record: Kept | None) -> Traced | None:
+def traced(trace: FilePath | Traced | None, record: Mode | None) -> Traced | None:
     """Where a trainer records its run, of a bare path as it is kept. Raises DomainError for what says nothing of it."""
-    if record not in (None, *get_args(Kept)):
-        raise DomainError(f"Trainer: argument 'record': expected 'digest' or 'grads', got {record!r}")
+    if record not in (None, *get_args(Mode)):
+        raise DomainError(f"Trainer: argument 'record': expected 'digest', 'grads', 'full' or 'bare', got {record!r}")
     if isinstance(trace, str | PathLike):
         return Keep(trace, record=record or "grads")
     if trace is None:
@@ -90,7 +86,7 @@ def is_taken(trace: object) -> TypeIs[Keep]:
     return isinstance(trace, Keep) and os.path.exists(trace.path)
 
 
-def taken(where: str, trace: Keep, checkpoint: Path | None = None) -> DomainError:
+def taken(where: str, trace: Keep, checkpoint: FilePath | None = None) -> DomainError:
     """The refusal of a path where something stands, with the ways out: to go on, elsewhere, anew."""
     go_on = "" if checkpoint is None else f"load {str(checkpoint)!r} to go on, "
     return DomainError(
@@ -99,61 +95,31 @@ def taken(where: str, trace: Keep, checkpoint: Path | None = None) -> DomainErro
     )
 
 
-class RunStart(NamedTuple):
-    """What a recorder is told before the first step, or where it goes on.
-
-    Args:
-        seed: of the run.
-        recipe: how a step updates.
-        arrays: ``params``, ``state`` and ``model_state``, each an array by name, as they are now.
-    """
-
-    seed: int
-    recipe: Recipe
-    arrays: Mapping[str, Arrays]
-
-    @property
-    def keywords(self) -> dict[str, Any]:
-        """As `dgrr.trace.open_recorder` takes it, the arithmetic as traces name it."""
-        groups = self.recipe.groups(self.arrays["params"]).recorded()
-        one = groups[0] if len(groups) == 1 else None
-        law = {"rule": one.rule if one else groups, "hyperparameters": list(one.hyperparameters) if one else []}
-        told: dict[str, Any] = {"seed": self.seed, "numerics": NUMERICS, "clip_value": self.recipe.clip_value}
-        if self.recipe.on_nonfinite != "stop":
-            told["on_nonfinite"] = self.recipe.on_nonfinite
-        return {**self.arrays, **law, **told}
-
-
-def open_recorder(trace: Keep | RecorderFactory, run: RunStart, *, overwrite: bool = False) -> Recorder:
-    """A recorder for a run that starts here. Raises RecorderError if not one package makes them.
-
-    With ``overwrite`` a trace of the same name, finished or not, is begun anew, as where its `Keep` says so.
-    """
+def open_recorder(trace: Keep | RecorderFactory, run: Run) -> Recorder:
+    """A recorder for a run that starts here. Raises RecorderError if not one package makes them."""
     if isinstance(trace, RecorderFactory):
-        return trace.open_recorder(**run.keywords)
-    begun = {"digest": trace.digest, "overwrite": overwrite or trace.overwrite}
-    made: Recorder = _registered().open_recorder(trace.path, **run.keywords, **_each_step(trace), **begun)
-    return made
+        return trace.open_recorder(run)
+    return _registered().open_recorder(trace, run)
 
 
-def resume_recorder(trace: Keep, run: RunStart, *, steps: int) -> Recorder:
+def resume_recorder(trace: Keep, run: Run, *, steps: int) -> Recorder:
     """A recorder that goes on with an unfinished trace after ``steps`` steps.
 
     Steps that the trace holds beyond that are cut off. Raises RecorderError as `open_recorder` does; the
     recorder refuses a trace of another run, or one that does not hold as many steps, and leaves it as it was.
     """
-    made: Recorder = _registered().resume_recorder(trace.path, steps=steps, **run.keywords, **_each_step(trace))
-    return made
+    return _registered().resume_recorder(trace, run, steps=steps)
 
 
-def _each_step(trace: Keep) -> dict[str, Any]:
-    """What recorders take both where they begin a trace and where they go on with one."""
-    chosen = {"keyframe_every": trace.keyframe_every, "keyframe_budget": trace.keyframe_budget}
-    told = {name: value for name, value in chosen.items() if value is not None}
-    return {"record": trace.record, "record_ops": trace.ops, **told}
+class _Registered(Protocol):
+    """What the entry point names."""
+
+    def open_recorder(self, keep: Keep, run: Run) -> Recorder: ...
+
+    def resume_recorder(self, keep: Keep, run: Run, *, steps: int) -> Recorder: ...
 
 
-def _registered() -> Any:
+def _registered() -> _Registered:
     """What the one entry point names. Raises RecorderError for none or several: which to take is not ours to guess."""
     found = entry_points(group=GROUP)
     if len(found) != 1:
@@ -164,4 +130,4 @@ def _registered() -> Any:
             "recorder: trace=open_recorder(…)"
         )
     (entry,) = found
-    return entry.load()
+    return cast(_Registered, entry.load())

@@ -1,6 +1,7 @@
 """Three ways to run a training step, with the same bits: op by op, captured each time, captured and replayed."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Literal, get_args
 
@@ -23,14 +24,16 @@ from ..step.training_step import SeveralSteps, TrainingStep
 StepMode = Literal["eager", "capture", "replay"]
 
 
-class StepRunner:
-    """Runs each step in one mode, always on the same arrays of parameters and state.
+@dataclass(frozen=True)
+class StepOptions:
+    """How steps run, with the same bits.
 
     Args:
-        ranks: the other ranks, with which each step is done together.
         mode: "eager" runs op by op; "capture" records, compiles and runs each step once; "replay" runs ``warmup``
             steps op by op, then captures once per signature of the batch, and replays.
+        warmup: see mode.
         on_shape_change: of captured steps that are kept: capture a batch of another signature too, or refuse it.
+        ranks: the other ranks, with which each step is done together.
         device: where captured steps run: "cpu" or "cuda".
         plan_bytes: how much memory the plans of captured steps may take; what is not worth one runs op by op.
 
@@ -38,45 +41,60 @@ class StepRunner:
         DomainError: an argument outside these.
     """
 
+    mode: StepMode = "replay"
+    _: KW_ONLY
+    warmup: int = 0
+    on_shape_change: OnShapeChange = "recapture"
+    ranks: Exchange | None = None
+    device: Device = "cpu"
+    plan_bytes: int = PLAN_BYTES
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("mode", StepMode), ("device", Device), ("on_shape_change", OnShapeChange)):
+            if getattr(self, name) not in get_args(allowed):
+                raise self._refused(name, f"one of {', '.join(map(repr, get_args(allowed)))}", getattr(self, name))
+        if self.warmup != int(self.warmup) or self.warmup < 0:
+            raise self._refused("warmup", "a whole number of at least 0", self.warmup)
+        if self.device == "cpu":
+            return
+        if self.mode != "replay" or self.warmup:
+            given = f"mode={self.mode!r}" if self.mode != "replay" else f"warmup={self.warmup}"
+            raise DomainError(
+                f"Trainer: argument 'device': expected mode='replay' and warmup=0 with {self.device!r}, where steps "
+                f"run only as they are captured, got {given}"
+            )
+        if self.ranks is not None:
+            raise self._refused("ranks", f"None with the device {self.device!r}", self.ranks)
+
+    def _refused(self, name: str, expected: str, given: object) -> DomainError:
+        return DomainError(f"Trainer: argument {name!r}: expected {expected}, got {given!r}")
+
+
+class StepRunner:
+    """Runs each step as the options say, always on the same arrays of parameters and state."""
+
     def __init__(
         self,
         loss_fn: LossFn,
         params: Arrays,
         recipe: Recipe,
-        mode: StepMode,
-        warmup: int,
-        on_shape_change: OnShapeChange,
+        options: StepOptions,
+        *,
         model_state: Arrays | None = None,
         seed: int = 0,
-        ranks: Exchange | None = None,
-        device: Device = "cpu",
-        plan_bytes: int = PLAN_BYTES,
     ) -> None:
-        _require("mode", mode, StepMode)
-        _require("device", device, Device)
-        _require("on_shape_change", on_shape_change, OnShapeChange)
-        if warmup != int(warmup) or warmup < 0:
-            raise DomainError(f"Trainer: argument 'warmup': expected a whole number of at least 0, got {warmup!r}")
-        if device != "cpu" and (mode != "replay" or warmup):
-            given = f"mode={mode!r}" if mode != "replay" else f"warmup={warmup}"
-            raise DomainError(
-                f"Trainer: argument 'device': expected mode='replay' and warmup=0 with {device!r}, where steps run "
-                f"only as they are captured, got {given}"
-            )
-        if device != "cpu" and ranks is not None:
-            raise DomainError(f"Trainer: argument 'ranks': expected None with the device {device!r}, got {ranks!r}")
-        self.mode, self._warmup = mode, int(warmup)
-        state: dict[str, Any] = {"model_state": model_state, "seed": seed, "on_shape_change": on_shape_change}
-        state["plan_bytes"] = plan_bytes
+        self.mode, self._warmup = options.mode, int(options.warmup)
+        told: dict[str, Any] = {"model_state": model_state, "seed": seed}
+        told |= {"on_shape_change": options.on_shape_change, "plan_bytes": options.plan_bytes}
         self._captured: TrainingStep
         self._eager: TrainingStep
         self._tape: Callable[[Any], StepTape]
-        if ranks is None:
-            self._captured = captured = CapturedStep(loss_fn, params, recipe, device=device, **state)
+        if options.ranks is None:
+            self._captured = captured = CapturedStep(loss_fn, params, recipe, device=options.device, **told)
             self._eager = EagerStep.beside(captured)
-            self._tape = partial(eager_tape, self._eager) if mode == "eager" else captured.tape
+            self._tape = partial(eager_tape, self._eager) if self.is_eager else captured.tape
         else:
-            self._captured = ranked = RankedStep(loss_fn, params, recipe, ranks, **state)
+            self._captured = ranked = RankedStep(loss_fn, params, recipe, options.ranks, **told)
             self._eager, self._tape = ranked.op_by_op(), _no_tape
         self.step: TrainingStep = self._captured
         """Parameters, state and recipe; after a step, its loss and gradients."""
@@ -136,9 +154,3 @@ def _no_tape(batch: Any) -> StepTape:
         "fit: argument 'trace': expected a recorder that wants no tapes with ranks, of which none has all values of a "
         "step; replay the trace in one process to see them"
     )
-
-
-def _require(name: str, value: object, allowed: Any) -> None:
-    if value not in get_args(allowed):
-        expected = ", ".join(repr(choice) for choice in get_args(allowed))
-        raise DomainError(f"Trainer: argument {name!r}: expected one of {expected}, got {value!r}")

@@ -1,6 +1,7 @@
 """The trace of one fit: opened before its first step, told of every step, sealed when the fit ends well."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ...base.completed_step import CompletedStep, StepTape
@@ -12,7 +13,6 @@ from ..step.training_step import TrainingStep
 from .recorder_protocol import (
     Recorder,
     RecorderFactory,
-    RunStart,
     Traced,
     is_taken,
     open_recorder,
@@ -27,13 +27,12 @@ class Journal:
     Args:
         trace: what is kept and where, what makes its recorder, or its recorder, begun or resumed by the caller; None
             records nothing.
-        seed: of the run.
         loaded: the steps done before, where the run goes on from a checkpoint; else None.
         writes: whether this process writes the trace; of several ranks the others give the first what they have.
     """
 
-    def __init__(self, trace: Traced | None, *, seed: int, loaded: int | None, writes: bool = True) -> None:
-        self._trace, self._seed, self._loaded, self._writes = trace, seed, loaded, writes
+    def __init__(self, trace: Traced | None, *, loaded: int | None, writes: bool = True) -> None:
+        self._trace, self._loaded, self._writes = trace, loaded, writes
         self._recorder: Recorder | None = None
 
     def begin(self, step: TrainingStep) -> None:
@@ -46,7 +45,7 @@ class Journal:
             self._recorder = self._opened(self._trace, step)
 
     def _opened(self, trace: Keep | RecorderFactory, step: TrainingStep) -> Recorder:
-        run = RunStart(self._seed, step.recipe, step.whole_arrays())
+        run = step.as_run()
         if not self._writes:
             return Unwritten()
         if self._loaded:
@@ -58,7 +57,9 @@ class Journal:
             return resume_recorder(trace, run, steps=self._loaded)
         if is_taken(trace) and not trace.overwrite:
             raise taken("fit", trace)
-        return open_recorder(trace, run, overwrite=self._loaded == 0)
+        if isinstance(trace, Keep) and self._loaded == 0:
+            trace = replace(trace, overwrite=True)
+        return open_recorder(trace, run)
 
     def tape(self, number: int, make: Callable[[], StepTape]) -> StepTape | None:
         """The tape of the step about to be done, if the recorder wants it."""

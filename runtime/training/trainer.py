@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import Arrays
-from ...base.keep import Keep, Path
+from ...base.completed_step import Order
+from ...base.keep import Keep, Mode
+from ...base.run import OnNonfinite
+from ...base.system import FilePath
 from ...tape import NUMERICS, DomainError
 from ..captured.kept import PLAN_BYTES
 from ..captured.replayed_step import Device, OnShapeChange
@@ -19,7 +22,7 @@ from ..ranks.same_run import agree_on_program, agree_on_run
 from ..step.batch import row_count
 from ..step.evaluate import NonFiniteError
 from ..step.loss_call import LossFn
-from ..step.recipe import OnNonfinite, Recipe
+from ..step.recipe import Recipe
 from ..step.state_digest import state_digest
 from ..step.training_step import SeveralSteps
 from ..step.tree import Order
@@ -31,11 +34,11 @@ from .history import History
 from .interrupt import held_interrupt
 from .pace import Pace
 from .progress import Reporter, reporting
-from .recorder_protocol import Kept, Traced, is_taken, taken, traced
+from .recorder_protocol import Traced, is_taken, taken, traced
 from .result import Result
 from .saving.checkpoint import Checkpoint, write_checkpoint
 from .saving.save_place import SavePlace, restored
-from .step_runner import StepMode, StepRunner
+from .step_runner import StepMode, StepOptions, StepRunner
 from .trace_session import Journal
 from .trained_arrays import TrainedArrays
 from .watch import Watch
@@ -66,7 +69,7 @@ class Trainer(TrainedArrays):
         trace: where to record the run: a new path; a `Keep`, which says besides the path what the trace keeps; a
             recorder that was begun with the start of this run, or resumed where it was loaded; or an object whose
             ``open_recorder`` makes it. The trace is complete when `fit` returns.
-        record: what is kept of each step where `trace` is a path: "grads", the default, or "digest"; see `Keep`.
+        record: what is kept of each step where `trace` is a path, by default "grads"; see `Keep`.
         model_state: what a model keeps from step to step besides its parameters, as ``model.init_state()`` gives it;
             copied. ``loss_fn`` gets it as ``ctx.state``.
         seed: of ``ctx.random``; noted in the trace and in checkpoints.
@@ -115,8 +118,8 @@ class Trainer(TrainedArrays):
         *,
         model_state: Arrays | None = None,
         mode: StepMode = "replay",
-        trace: Path | Traced | None = None,
-        record: Kept | None = None,
+        trace: FilePath | Traced | None = None,
+        record: Mode | None = None,
         seed: int = 0,
         warmup: int = 0,
         on_shape_change: OnShapeChange = "recapture",
@@ -129,7 +132,7 @@ class Trainer(TrainedArrays):
         on_nonfinite: OnNonfinite = "stop",
         ranks: Exchange | None = None,
         callbacks: Sequence[Any] = (),
-        checkpoint: Path | None = None,
+        checkpoint: FilePath | None = None,
         checkpoint_every: int | None = None,
         device: Device = "cpu",
         plan_bytes: int = PLAN_BYTES,
@@ -147,12 +150,13 @@ class Trainer(TrainedArrays):
             on_nonfinite=on_nonfinite,
             order=order,
         )
-        state = (model_state, seed, ranks, device, plan_bytes)
-        self._run = StepRunner(loss_fn, params, recipe, mode, warmup, on_shape_change, *state)
-        self._seed, self._callbacks = seed, CallbackList(callbacks)
-        shared: dict[str, Any] = {"eager": mode == "eager", "ranks": ranks, "plan_bytes": plan_bytes}
-        self._forwards = Forwards(self._run.step, **shared)
-        self._averaged = Forwards(self._run.step, averages=True, **shared)
+        how = StepOptions(
+            mode, warmup=warmup, on_shape_change=on_shape_change, ranks=ranks, device=device, plan_bytes=plan_bytes
+        )
+        self._run = StepRunner(loss_fn, params, recipe, how, model_state=model_state, seed=seed)
+        self._callbacks = CallbackList(callbacks)
+        self._forwards = Forwards(self._run.step, how)
+        self._averaged = Forwards(self._run.step, how, averages=True)
         self.steps = 0
         self.history = History(self._step.groups, 0)
         """What the fit in progress, or the last one, has measured."""
@@ -277,7 +281,7 @@ class Trainer(TrainedArrays):
             agree_on_run(self._ranks, self.steps, {**law, **asked, "steps done": self.steps}, data, step)
 
     def _new_journal(self, loaded: int | None) -> Journal:
-        return Journal(self._trace, seed=self._seed, loaded=loaded, writes=self._writes)
+        return Journal(self._trace, loaded=loaded, writes=self._writes)
 
     def _train_epochs(self, feed: Feed, reporter: Reporter, check: Callable[[], None]) -> list[Any]:
         """The loss of every step that is left, each done, recorded and told."""
@@ -381,7 +385,7 @@ class Trainer(TrainedArrays):
 
     # ------------------------------------------------------------------ checkpoints
 
-    def save(self, path: Path) -> None:
+    def save(self, path: FilePath) -> None:
         """Save the run between two steps, so that `load` goes on from here to the bit.
 
         The file has its name only when it is whole and on the disk; what it replaces stays until then. A trace
@@ -396,7 +400,7 @@ class Trainer(TrainedArrays):
             digest = state_digest(arrays["params"], arrays["state"], arrays["model_state"])
             write_checkpoint(path, Checkpoint(self._law(), self.steps, self._loss, cursor, digest, arrays, callbacks))
 
-    def load(self, path: Path) -> None:
+    def load(self, path: FilePath) -> None:
         """Go back to where a checkpoint was saved, to the bit.
 
         If it was saved within a `fit`, or by one at its end, the next `fit` continues that one; if between two fits, it
@@ -414,7 +418,7 @@ class Trainer(TrainedArrays):
 
     def _law(self) -> dict[str, Any]:
         """What decides the run besides its data."""
-        return {"numerics": NUMERICS, "seed": self._seed, **self._step.recipe.law}
+        return {"numerics": NUMERICS, "seed": self._step.seed, **self._step.recipe.law}
 
     def _save_where_asked(self) -> None:
         if self._place.path is not None:

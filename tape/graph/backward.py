@@ -16,7 +16,7 @@ from ...screen.plotting import norms
 from ...screen.showing import LateRows, counted
 from ..errors import DTypeError, GradientError, ShapeError, TapeError
 from ..record.op import OPS
-from ..values.tables import Table, statistics
+from ..values.tables import PlainTable, statistics
 from ..values.tensor import AnyTensor
 from ..values.unique import Unique
 from ..var.var import Var
@@ -170,7 +170,7 @@ class DenseGrads(Unique, Generic[G]):
         """The gradients that exist, by node id."""
         return {id: g for id, g in enumerate(self._gradients) if g is not None}
 
-    def table(self, sort: str | None = None, *, op: str = "*", name: str = "*", nonfinite: bool = False) -> Table:
+    def table(self, sort: str | None = None, *, op: str = "*", name: str = "*", nonfinite: bool = False) -> PlainTable:
         """One row per node that has a gradient: name, op, shape, and the statistics of the gradient.
 
         ``sort`` is a column: statistics from the greatest down, the others upwards; by default in order of ids.
@@ -178,7 +178,7 @@ class DenseGrads(Unique, Generic[G]):
         or a NaN. Raises DomainError for a column that is not there.
         """
         rows = [self._row(id, g) for id, g in self.reached().items() if self._matches(id, op, name)]
-        table = Table("gradients", COLUMNS, [row for row in rows if row["non-finite"] or not nonfinite])
+        table = PlainTable("gradients", COLUMNS, [row for row in rows if row["non-finite"] or not nonfinite])
         return table if sort is None else table.sorted(sort, descending=sort in DESCENDING)
 
     def __repr__(self) -> str:
@@ -191,13 +191,13 @@ class DenseGrads(Unique, Generic[G]):
         """The first and the last gradients in a notebook."""
         return self._overview().to_html()
 
-    def _overview(self) -> Table:
+    def _overview(self) -> PlainTable:
         """To be shown at once: its title has the totals, and rows that are not shown are not made."""
         reached, spoiled = self.reached(), self.first_nonfinite()
         title = f"gradients: {len(reached):,} of {counted(len(self), 'node')} reached, "
         title += "all finite" if spoiled is None else f"the first not finite at node {spoiled.node.id}"
         rows = LateRows(list(reached), lambda id: self._row(id, reached[id]))
-        return Table(title, COLUMNS, rows)
+        return PlainTable(title, COLUMNS, rows)
 
     def plot(self, ax: Any = None) -> Any:
         """The norm of every gradient by the id of its node, on a logarithmic scale; gives matplotlib's axes.

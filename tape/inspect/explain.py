@@ -7,12 +7,12 @@ from typing import Any
 from ..errors import GradientError
 from ..graph.node import Node
 from ..location import CodePosition, Location
-from ..values.tables import Table, norm
+from ..values.tables import PlainTable, norm
 
 COLUMNS = ("id", "name", "op", "shape", "from", "value", "gradient", "line")
 
 
-def explain(nodes: Sequence[Node], start: int, gradients: Iterable[Any], loss: int | None = None) -> Table:
+def explain(nodes: Sequence[Node], start: int, gradients: Iterable[Any], loss: int | None = None) -> PlainTable:
     """One row per node on a path from node ``start`` to the loss.
 
     The loss is the last node that has a gradient, unless it is given. ``from`` are the parents on the path,
@@ -26,7 +26,7 @@ def explain(nodes: Sequence[Node], start: int, gradients: Iterable[Any], loss: i
     title = f"from {nodes[start].title} to {nodes[end].title}"
     if known[start] is None:
         title = f"no gradient arrives at {nodes[start].title}: {_reason(nodes, start, end, path)}"
-    return Table(title, COLUMNS, rows)
+    return PlainTable(title, COLUMNS, rows)
 
 
 def _last(gradients: Sequence[Any]) -> int:

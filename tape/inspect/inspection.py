@@ -7,7 +7,7 @@ from ..errors import GradientError, TapeError
 from ..graph.backward import DenseGrads
 from ..graph.nodes import Nodes
 from ..graph.nonfinite import NonFiniteReport, first_value
-from ..values.tables import Table
+from ..values.tables import PlainTable
 from ..var.var import AnyVar
 from .dot import dot
 from .explain import explain
@@ -31,7 +31,7 @@ class Inspection(Nodes, ABC):
         """The first and the last nodes in a notebook."""
         return overview(f"Tape #{self.number}", self._nodes).to_html()
 
-    def summary(self) -> Table:
+    def summary(self) -> PlainTable:
         """One row per node: id, name, op, shape, dtype, parents, bytes."""
         return summary(repr(self), self._nodes)
 
@@ -39,7 +39,7 @@ class Inspection(Nodes, ABC):
         """The first node whose value has an infinity or a NaN; None if there is none."""
         return first_value(self._nodes)
 
-    def explain(self, key: AnyVar | int | str, grads: DenseGrads[Any] | None = None) -> Table:
+    def explain(self, key: AnyVar | int | str, grads: DenseGrads[Any] | None = None) -> PlainTable:
         """The nodes on the way from a node to the loss, with the norms of values and gradients.
 
         If no gradient arrives at the node, the title says why. The loss is the last node on the tape, or with

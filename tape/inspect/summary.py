@@ -6,21 +6,21 @@ from typing import Any
 
 from ...screen.showing import LateRows, counted, size
 from ..graph.node import Node
-from ..values.tables import Table
+from ..values.tables import PlainTable
 
 COLUMNS = ("id", "name", "op", "shape", "dtype", "parents", "bytes", "grad")
 
 
-def summary(title: str, nodes: Sequence[Node]) -> Table:
+def summary(title: str, nodes: Sequence[Node]) -> PlainTable:
     """One row per node: id, name, op, shape, dtype, parents, bytes, whether it requires a gradient."""
-    return Table(title, COLUMNS, [_row(node) for node in nodes])
+    return PlainTable(title, COLUMNS, [_row(node) for node in nodes])
 
 
-def overview(title: str, nodes: Sequence[Node]) -> Table:
+def overview(title: str, nodes: Sequence[Node]) -> PlainTable:
     """The same to be shown at once: its title has the totals, and rows that are not shown are not made."""
     trained = sum(prod(node.value.sizes) for node in nodes if node.op is None and node.requires_grad)
     totals = f"{counted(len(nodes), 'node')}, {size(sum(map(_bytes, nodes)))}, {trained:,} elements to train"
-    return Table(f"{title}: {totals}", COLUMNS, LateRows(range(len(nodes)), lambda i: _row(nodes[i])))
+    return PlainTable(f"{title}: {totals}", COLUMNS, LateRows(range(len(nodes)), lambda i: _row(nodes[i])))
 
 
 def _bytes(node: Node) -> int:

@@ -16,7 +16,7 @@ from ..errors import DgrrError, DomainError, DTypeError
 from ..record.described import Described
 from ..values.dtypes import Float
 from ..values.shape import Dim
-from ..values.tables import Table
+from ..values.tables import PlainTable
 from ..var.method_types import UnknownAxis
 from ..var.var import AnyVar, Var
 from .context import Context
@@ -186,9 +186,9 @@ class Layer(Described, ABC, Generic[In, Out]):
             raise DomainError(f"{type(self).__name__}: part: argument 'name': expected one of {have}, got {name!r}")
         return applied(parts[name], name, p, x, ctx, more)
 
-    def table(self) -> Table:
+    def table(self) -> PlainTable:
         """One row per layer that has no parts, and the total."""
-        return Table("", ("layer", "description", "parameters", "count"), list(self._rows("")))
+        return PlainTable("", ("layer", "description", "parameters", "count"), list(self._rows("")))
 
     def _rows(self, prefix: str) -> Iterator[dict[str, Any]]:
         named, parts = self.own_parameters(), self.children()

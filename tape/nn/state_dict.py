@@ -5,7 +5,6 @@ names, since the format itself sorts them, and the order of parameters decides b
 """
 
 import json
-import os
 from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from ...base.arrays import Array
 from ...base.atomic_file import replacing
 from ...base.packages import package
+from ...base.system import FilePath
 from ..errors import DomainError, DTypeError
 from ..values.dtypes import DTYPES, FLOATS
 from ..values.tensor import dense
@@ -36,7 +36,7 @@ NUMPY_TYPES = ("F64", "F32", "F16", "I64", "I32", "I16", "I8", "U64", "U32", "U1
 """What safetensors calls the element types that numpy has."""
 
 
-def save(path: str | os.PathLike[str], params: ArrayLikes, state: ArrayLikes | None = None) -> None:
+def save(path: FilePath, params: ArrayLikes, state: ArrayLikes | None = None) -> None:
     """Write parameters and state to one file; it is whole, or the one that stood there before.
 
     The bytes of the file are a function of the arrays, their names and their order alone.
@@ -59,7 +59,7 @@ def merged(call: str, params: Mapping[str, A], state: Mapping[str, A]) -> dict[s
     return {**params, **state}
 
 
-def load(path: str | os.PathLike[str]) -> dict[str, Array]:
+def load(path: FilePath) -> dict[str, Array]:
     """The arrays of a file that `save` or another library wrote, by name; `load_state_dict` fits them to a model.
 
     Raises DomainError for a file that is damaged or of another format, DTypeError for element types that numpy has

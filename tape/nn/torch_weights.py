@@ -12,8 +12,9 @@ import numpy as np
 
 from ...base.arrays import Array, Arrays
 from ...base.packages import package
+from ...base.system import FilePath
 from ..errors import DomainError, DTypeError
-from ..values.tables import Table
+from ..values.tables import PlainTable
 from .layer import Layer
 from .layers.sequences.attention import MultiHeadAttention
 from .layers.sequences.transformer import TransformerBlock
@@ -32,7 +33,7 @@ class TorchWeights(NamedTuple):
 
     params: dict[str, Array]
     state: dict[str, Array]
-    table: Table
+    table: PlainTable
     """One row for each of them: its name here, its name there, its shape here."""
 
 
@@ -52,7 +53,7 @@ class _Place(NamedTuple):
 
 
 def load_torch(
-    source: str | os.PathLike[str] | Mapping[str, Any], model: Layer, rename: Mapping[str, str] | None = None
+    source: FilePath | Mapping[str, Any], model: Layer, rename: Mapping[str, str] | None = None
 ) -> TorchWeights:
     """The parameters and state of a model from PyTorch's ``state_dict`` of the same model.
 
@@ -84,7 +85,7 @@ def load_torch(
     arrays = {name: _one(name, found, given) for name, found in there.items()}
     params, state = load_state_dict(model, arrays)
     rows = [{"name": n, "PyTorch": found[0].torch, "shape": arrays[n].shape} for n, found in there.items()]
-    return TorchWeights(params, state, Table("", ("name", "PyTorch", "shape"), rows))
+    return TorchWeights(params, state, PlainTable("", ("name", "PyTorch", "shape"), rows))
 
 
 def to_torch(model: Layer, params: Arrays, state: Arrays | None = None) -> dict[str, Array]:
@@ -200,7 +201,7 @@ def _read(source: object) -> Mapping[str, Any]:
             f"load_torch: argument 'source': expected a state_dict or the path of one, got {type(source).__name__}; "
             "give module.state_dict()"
         )
-    path = os.fspath(cast(str | os.PathLike[str], source))
+    path = os.fspath(cast(FilePath, source))
     return load(path) if path.endswith(".safetensors") else _read_saved(path)
 
 

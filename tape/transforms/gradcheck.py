@@ -12,7 +12,7 @@ from ...screen.panels import Printed
 from ..errors import GradientError
 from ..record.op import Op
 from ..tape import Tape
-from ..values.tables import Table
+from ..values.tables import PlainTable
 from ..var.var import AnyVar, Var
 
 STEPS = {np.dtype(np.float32): 2.0**-7, np.dtype(np.float64): 2.0**-20}
@@ -71,10 +71,10 @@ class GradcheckReport(Printed):
         """The derivatives at kinks, right or wrong."""
         return [e for e in self.elements if e.kink]
 
-    def table(self) -> Table:
+    def table(self) -> PlainTable:
         """One row per derivative that does not agree."""
         columns = tuple(field.name for field in fields(Element))
-        return Table("gradcheck", columns, [asdict(e) for e in self.failures])
+        return PlainTable("gradcheck", columns, [asdict(e) for e in self.failures])
 
     def __str__(self) -> str:
         counts = f"{len(self.elements)} derivatives, {len(self.failures)} wrong, {len(self.kinks)} at kinks"

@@ -17,7 +17,7 @@ from ..errors import DomainError
 
 
 @dataclass(frozen=True, repr=False)
-class Table:
+class PlainTable:
     """A titled table; ``rows`` are dicts with one entry per column.
 
     Printed, and in a notebook, it shows at most 40 of them, the first and the last; `to_string` shows all.
@@ -33,10 +33,10 @@ class Table:
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
         return iter(self.rows)
 
-    def sorted(self, column: str, descending: bool = False) -> "Table":
+    def sorted(self, column: str, descending: bool = False) -> "PlainTable":
         """The same rows by a column, those without an entry there last. Raises DomainError for another column.
 
-        >>> [row["n"] for row in Table("", ("n",), [{"n": 2}, {"n": None}, {"n": 3}]).sorted("n", descending=True)]
+        >>> [row["n"] for row in PlainTable("", ("n",), [{"n": 2}, {"n": None}, {"n": 3}]).sorted("n", descending=True)]
         [3, 2, None]
         """
         if column not in self.columns:
@@ -51,7 +51,7 @@ class Table:
 
     def to_pandas(self) -> Any:
         """The rows as a pandas DataFrame. Raises ModuleNotFoundError where pandas is not installed."""
-        pandas = package("Table.to_pandas", "pandas", instead=", or use to_dicts()")
+        pandas = package("PlainTable.to_pandas", "pandas", instead=", or use to_dicts()")
         return pandas.DataFrame(self.to_dicts(), columns=list(self.columns))
 
     def to_string(self, limit: int | None = None, width: int | None = None) -> str:
@@ -59,7 +59,7 @@ class Table:
 
         ``width`` is that of the text in columns; None stands for that of the terminal, or 160 where there is none.
 
-        >>> print(Table("", ("n",), [{"n": n} for n in range(9)]).to_string(limit=4))
+        >>> print(PlainTable("", ("n",), [{"n": n} for n in range(9)]).to_string(limit=4))
         ┏━━━━━━┓
         ┃    n ┃
         ┡━━━━━━┩
@@ -106,7 +106,7 @@ class Tabled(ABC):
     """What shows itself by its table: printed, by the table's title where it is one of several, and in a notebook."""
 
     @abstractmethod
-    def table(self) -> Table:
+    def table(self) -> PlainTable:
         """The table."""
 
     def __str__(self) -> str:

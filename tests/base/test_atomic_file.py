@@ -4,7 +4,6 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,15 +12,14 @@ from dgrr.base import system
 from dgrr.base.atomic_file import replacing, require_replaceable
 from dgrr.runtime import SGD, Keep, Trainer
 from dgrr.tape import NUMERICS, nn
-from dgrr.trace import TraceWriteError, open_recorder, resume_recorder
+from dgrr.trace import RuleGroup, Run, TraceWriteError, open_recorder, resume_recorder
 from dgrr.trace.file_version import TraceFileError
-from dgrr.trace.v1.writer import TraceWriter
+from dgrr.trace.v1.writer import WriterV1
 from dgrr.trace.v2.write.forge import flip_bit, forge_gradient
 from dgrr.trace.v2.write.rollback import rollback_v2
 
 PARAMS = {"w": np.ones(2)}
-LAW = {"rule": "sgd@1", "hyperparameters": ["lr"], "numerics": NUMERICS}
-RUN: dict[str, Any] = {"params": PARAMS, "state": {}, "record": "grads", **LAW}
+RUN = Run(PARAMS, {}, [RuleGroup("sgd@1", ("lr",))], numerics=NUMERICS)
 NO_FILE = "it exists and is not a regular file"
 
 
@@ -47,11 +45,11 @@ def test_what_can_be_replaced(tmp_path: Path) -> None:
 
 
 def record(path: Path, *, overwrite: bool = True) -> None:
-    open_recorder(path, overwrite=overwrite, **RUN).seal()
+    open_recorder(Keep(path, overwrite=overwrite), RUN).seal()
 
 
 def resume(path: Path) -> None:
-    resume_recorder(path, steps=0, **RUN).seal()
+    resume_recorder(path, RUN, steps=0).seal()
 
 
 def trained(trace: Path | None = None) -> Trainer:
@@ -77,7 +75,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "rollback": lambda path: rollback_v2(a_trace(path), 1, path),
     "flip_bit": lambda path: flip_bit(a_trace(path), path, 0, 0),
     "forge_gradient": lambda path: forge_gradient(a_trace(path), path, 0, "w"),
-    "version 1": lambda path: TraceWriter(str(path), 0, 0.1, 0),
+    "version 1": lambda path: WriterV1(str(path), 0, 0.1, 0),
 }
 
 

@@ -23,7 +23,7 @@ from dgrr.trace.v1.compiled import train_block
 from dgrr.trace.v1.reader import BLOCK_RECORDS, TraceReader
 from dgrr.trace.v1.train import train
 from dgrr.trace.v1.validation.validate import validate
-from dgrr.trace.v1.writer import TraceWriter
+from dgrr.trace.v1.writer import WriterV1
 
 STEPS = 2**20
 SEED, LEARNING_RATE = 42, 0.01
@@ -65,7 +65,7 @@ def c_records(c: ctypes.CDLL, file_crc_by_bytes: int) -> None:
 
 def our_file(path: Path) -> None:
     """Train into a file."""
-    with TraceWriter(str(path), SEED, LEARNING_RATE, 0) as writer:
+    with WriterV1(str(path), SEED, LEARNING_RATE, 0) as writer:
         train(writer, STEPS, LEARNING_RATE, SEED)
         writer.seal()
 

@@ -36,7 +36,7 @@ from dgrr.trace.golden.claims import claim
 from dgrr.trace.showing.overview import read
 from dgrr.trace.showing.state import state_of
 from dgrr.trace.v1.reader import TraceReader
-from dgrr.trace.v1.writer import TraceWriter as WriterV1
+from dgrr.trace.v1.writer import WriterV1
 from dgrr.trace.v2.write.rollback import rollback_v2
 
 ROOT = Path(runs.__file__).parents[2]

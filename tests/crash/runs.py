@@ -6,20 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from dgrr.trace import CompletedStep, Recorder, open_recorder, open_trace, resume_recorder
+from dgrr.trace import CompletedStep, Keep, RuleGroup, Run, TraceRecorder, open_recorder, open_trace, resume_recorder
 
 SIZE = 5000
 """Elements of the parameter: a step has 40 kB, and is written at once."""
 STEPS, COMMIT_EVERY, KEYFRAME_EVERY = 7, 2, 4
-LAW: dict[str, Any] = {
-    "state": {},
-    "record": "grads",
-    "rule": "none@1",
-    "hyperparameters": [],
-    "numerics": 1,
-    "commit_every": COMMIT_EVERY,
-    "keyframe_every": KEYFRAME_EVERY,
-}
 
 
 def params(steps: int, size: int = SIZE) -> dict[str, Any]:
@@ -27,17 +18,27 @@ def params(steps: int, size: int = SIZE) -> dict[str, Any]:
     return {"w": np.full(size, float(steps)), "b": np.full(2, -float(steps), np.float32)}
 
 
-def begin(path: Path, *, size: int = SIZE, **options: Any) -> Recorder:
+def kept(path: Path, **options: Any) -> Keep:
+    """What is kept of the run."""
+    return Keep(path, **{"commit_every": COMMIT_EVERY, "keyframe_every": KEYFRAME_EVERY} | options)
+
+
+def after(steps: int, size: int) -> Run:
+    """The run as it goes on from there."""
+    return Run(params(steps, size), {}, [RuleGroup("none@1")], numerics=1)
+
+
+def begin(path: Path, *, size: int = SIZE, **options: Any) -> TraceRecorder:
     """Begin the run's trace."""
-    return open_recorder(path, params=params(0, size), **LAW | options)
+    return open_recorder(kept(path, **options), after(0, size))
 
 
-def resume(path: Path, steps: int, *, size: int = SIZE, **options: Any) -> Recorder:
+def resume(path: Path, steps: int, *, size: int = SIZE, **options: Any) -> TraceRecorder:
     """Go on behind so many steps."""
-    return resume_recorder(path, steps=steps, params=params(steps, size), **LAW | options)
+    return resume_recorder(kept(path, **options), after(steps, size), steps=steps)
 
 
-def step(recorder: Recorder, size: int = SIZE) -> None:
+def step(recorder: TraceRecorder, size: int = SIZE) -> None:
     """Record the next step."""
     number, after = recorder.steps, params(recorder.steps + 1, size)
     loss, batch = np.array(1 / (number + 1)), (np.full(2, float(number)),)

@@ -3,6 +3,7 @@
 import errno
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,13 @@ import numpy as np
 import pytest
 
 from dgrr.base.atomic_file import replacing
-from dgrr.runtime import SGD, Trainer
+from dgrr.runtime import SGD, Keep, Trainer
 from dgrr.trace import (
     CompletedStep,
     InvalidTraceError,
-    Recorder,
+    RuleGroup,
+    Run,
+    TraceRecorder,
     TraceWriteError,
     Verdict,
     open_recorder,
@@ -24,31 +27,24 @@ from dgrr.trace import (
     validate,
 )
 from dgrr.trace.file_version import TraceFileError
-from dgrr.trace.v1.writer import TraceWriter
+from dgrr.trace.v1.writer import WriterV1
 from dgrr.trace.v2.format.constants import HEADER_LENGTH, FrameType
 
 from .services import Fault, Hook, hooked
 
 PARAMS = {"w": np.arange(5000.0)}
-LAW: dict[str, Any] = {
-    "params": PARAMS,
-    "state": {},
-    "record": "grads",
-    "rule": "none@1",
-    "hyperparameters": [],
-    "numerics": 1,
-}
+RUN = Run(PARAMS, {}, [RuleGroup("none@1")], numerics=1)
 SEAL = b"\xdaGRF" + bytes([FrameType.SEAL])
 
 
-def steps(recorder: Recorder, count: int) -> None:
+def steps(recorder: TraceRecorder, count: int) -> None:
     for step in range(recorder.steps, count):
         loss, batch = np.array(1.0), (np.zeros(1),)
         recorder.step(CompletedStep(step=step, loss=loss, hyper={}, grads=PARAMS, params=PARAMS, state={}, batch=batch))
 
 
 def record(path: Path, count: int = 3) -> bytes:
-    with open_recorder(path, **LAW) as recorder:
+    with open_recorder(path, RUN) as recorder:
         steps(recorder, count)
     return path.read_bytes()
 
@@ -82,21 +78,21 @@ def test_header_and_what_precedes_a_seal_are_on_the_disk_before_more_is_written(
             written += len(data)
         return service(*args)
 
-    with hooked(hook), open_recorder(tmp_path / "t", **LAW, commit_every=None) as recorder:
+    with hooked(hook), open_recorder(Keep(tmp_path / "t", commit_every=None), RUN) as recorder:
         steps(recorder, 3)
     assert checked == ["header", "seal"]
 
 
 def test_a_file_that_is_overwritten_is_empty_on_the_disk_first(tmp_path: Path) -> None:
     calls = list[str]()
-    open_recorder(tmp_path / "t", **LAW).close()
+    open_recorder(tmp_path / "t", RUN).close()
 
     def hook(name: str, service: Callable[..., Any], *args: Any) -> Any:
         calls.append(name)
         return service(*args)
 
     with hooked(hook):
-        open_recorder(tmp_path / "t", **LAW, overwrite=True).close()
+        open_recorder(Keep(tmp_path / "t", overwrite=True), RUN).close()
     after = calls[calls.index("truncate") :]
     assert after[:2] == ["truncate", "fsync"]
     assert "write" not in calls[: calls.index("truncate")]
@@ -137,24 +133,24 @@ def test_a_recovery_that_cannot_read_is_none(tmp_path: Path) -> None:
 def test_a_resumption_that_cannot_read_changes_nothing(tmp_path: Path) -> None:
     """Whichever of its three passes it is in: each reading fails once, by itself."""
     partial = tmp_path / "t.partial"
-    recorder = open_recorder(tmp_path / "t", **LAW)
+    recorder = open_recorder(tmp_path / "t", RUN)
     steps(recorder, 2)
     recorder.close()
     partial.write_bytes(partial.read_bytes() + b"torn")
     before, calls = partial.read_bytes(), Fault(-1, "EIO", errno.EIO)
     with hooked(calls):
-        resume_recorder(tmp_path / "t", steps=2, **LAW).close()
+        resume_recorder(tmp_path / "t", RUN, steps=2).close()
     last = calls.names.index("truncate")
     partial.write_bytes(before)
     (tmp_path / "t.torn").unlink()
     readings = [number for number, name in enumerate(calls.names[:last]) if name == "pread"]
     for number in readings:
         with hooked(Fault(number, "EIO", errno.EIO)), pytest.raises(TraceWriteError, match="Input/output error"):
-            resume_recorder(tmp_path / "t", steps=2, **LAW)
+            resume_recorder(tmp_path / "t", RUN, steps=2)
         assert partial.read_bytes() == before
         assert os.listdir(tmp_path) == ["t.partial"]
     assert len(readings) > 20
-    resume_recorder(tmp_path / "t", steps=2, **LAW).seal()
+    resume_recorder(tmp_path / "t", RUN, steps=2).seal()
 
 
 def test_errors_name_the_file(tmp_path: Path) -> None:
@@ -173,7 +169,7 @@ def test_errors_name_the_file(tmp_path: Path) -> None:
 
 
 def test_a_close_that_loses_what_was_written_is_an_error(tmp_path: Path) -> None:
-    recorder = open_recorder(tmp_path / "t", **LAW)
+    recorder = open_recorder(tmp_path / "t", RUN)
 
     def closing(name: str, service: Callable[..., Any], *args: Any) -> Any:
         answer = service(*args)
@@ -184,7 +180,7 @@ def test_a_close_that_loses_what_was_written_is_an_error(tmp_path: Path) -> None
     with hooked(closing), pytest.raises(TraceWriteError, match=r"t\.partial: cannot close it: Input/output error"):
         recorder.close()
     recorder.close()
-    with hooked(closing), open_recorder(tmp_path / "t", **LAW) as again:
+    with hooked(closing), open_recorder(tmp_path / "t", RUN) as again:
         steps(again, 1)  # what is sealed is on the disk before
     assert validate(tmp_path / "t").ok
 
@@ -197,11 +193,11 @@ def test_a_writer_that_cannot_begin_or_end_holds_no_file(tmp_path: Path) -> None
     before = descriptors()
     wide = {f"tensor{i}": np.zeros(1) for i in range(1000)}  # a SCHEMA that is written at once
     with hooked(refusing("write")), pytest.raises(TraceWriteError, match="write failed"):
-        open_recorder(tmp_path / "wide", **LAW | {"params": wide})
-    recorder = open_recorder(tmp_path / "t", **LAW)
+        open_recorder(tmp_path / "wide", replace(RUN, params=wide))
+    recorder = open_recorder(tmp_path / "t", RUN)
     with hooked(refusing("fsync")), pytest.raises(TraceWriteError, match="fsync failed"), recorder:
         steps(recorder, 1)
     with hooked(refusing("write")), pytest.raises(TraceFileError, match="cannot write"):
-        TraceWriter(str(tmp_path / "v1"), 0, 0.1, 0)
+        WriterV1(str(tmp_path / "v1"), 0, 0.1, 0)
     assert descriptors() == before
     assert os.listdir(tmp_path) == ["t.partial"]

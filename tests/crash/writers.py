@@ -9,7 +9,7 @@ from pathlib import Path
 
 import runs
 
-from dgrr.trace import Recorder, TraceWriteError, Verdict, validate
+from dgrr.trace import TraceRecorder, TraceWriteError, Verdict, validate
 
 
 def forked(act: Callable[[], int]) -> int:
@@ -29,7 +29,7 @@ def ended(child: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def race(path: Path, begin: Callable[[Path], Recorder], at: float) -> int:
+def race(path: Path, begin: Callable[[Path], TraceRecorder], at: float) -> int:
     """Begin at a given time what others begin too, and go on if nobody was faster."""
     time.sleep(max(0.0, at - time.monotonic()))
     try:
@@ -45,7 +45,7 @@ def race(path: Path, begin: Callable[[Path], Recorder], at: float) -> int:
 
 def one_of_many(folder: Path) -> None:
     """Of processes that begin, resume or overwrite at the same time, one does."""
-    starts: dict[str, Callable[[Path], Recorder]] = {
+    starts: dict[str, Callable[[Path], TraceRecorder]] = {
         "begin": runs.begin,
         "overwrite": lambda path: runs.begin(path, overwrite=True),
         "resume": lambda path: runs.resume(path, 2),

@@ -11,7 +11,9 @@ import pytest
 from dgrr.runtime import SGD, Adam
 from dgrr.runtime.optim import Rule
 from dgrr.tape import NUMERICS
-from dgrr.trace import CompletedStep, open_recorder
+from dgrr.trace import CompletedStep
+
+from ..keeping import recorder_of
 
 Arrays = dict[str, Any]
 Said = dict[str, Any]
@@ -65,9 +67,7 @@ def _record(
     state = rule.init(params)
     options = {"record": "grads", "salt": bytes(16), "created_at": 7, "numerics": NUMERICS} | options
     hyperparameters = list(rule.hyperparameters())
-    recorder = open_recorder(
-        path, params=params, state=state, rule=rule.rule, hyperparameters=hyperparameters, **options
-    )
+    recorder = recorder_of(path, params=params, state=state, rule=rule.rule, hyperparameters=hyperparameters, **options)
     for said in islice(_trained(rng, rule, params, state, diverge), steps):
         recorder.step(CompletedStep(**said))
         if events and said["step"] == 1:

@@ -11,6 +11,7 @@ from time import monotonic
 import numpy as np
 
 from ... import __version__
+from ...base.system import FilePath
 from ...tape import NUMERICS
 from ..progress import showing
 from ..replaying.execution import Batches, LossFn
@@ -26,7 +27,7 @@ from .check import require_same
 from .examine import computed, stretches
 from .read_certificate import CertificateError, read_certificate
 from .subject import AuditError, audited_trace
-from .work import Result, Run, results
+from .work import AuditedRun, Result, results
 
 _SAMPLE = 32
 _NONCE = 16
@@ -63,14 +64,14 @@ class Asked:
 
 
 def audit(
-    path: str | os.PathLike[str],
+    path: FilePath,
     loss_fn: LossFn,
     batches: Batches,
     *,
     sample: int | None = None,
     nonce: bytes | None = None,
     jobs: int = 1,
-    certificate: str | os.PathLike[str] | None = None,
+    certificate: FilePath | None = None,
     resume: bool = False,
     rules: Rules = (),
     seed: int | None = None,
@@ -123,14 +124,14 @@ def audit(
     file = None if certificate is None else os.fspath(certificate)
     asked = Asked(sample, nonce, jobs, file, resume, Expected(seed, numerics), progress)
     name = getattr(loss_fn, "__qualname__", type(loss_fn).__name__)
-    return audit_run(Run(os.fspath(path), partial(_made, loss_fn, batches), tuple(rules)), name, asked)
+    return audit_run(AuditedRun(os.fspath(path), partial(_made, loss_fn, batches), tuple(rules)), name, asked)
 
 
 def _made(loss_fn: LossFn, batches: Batches) -> tuple[LossFn, Batches]:
     return loss_fn, batches
 
 
-def audit_run(run: Run, model: str, asked: Asked) -> Audit:
+def audit_run(run: AuditedRun, model: str, asked: Asked) -> Audit:
     """The same of a run that is made in each process; `model` names it in the certificate."""
     by_name(run.rules)
     trace_of = audited_trace(run.path, asked.expected)
@@ -183,7 +184,7 @@ def _begun(trace: AuditedTrace, model: str, asked: Asked) -> Audit:
     return earlier
 
 
-def _require_pickled(run: Run, jobs: int) -> None:
+def _require_pickled(run: AuditedRun, jobs: int) -> None:
     problem = run.unpicklable() if jobs > 1 else None
     if problem is not None:
         raise ValueError(

@@ -1,11 +1,11 @@
 """The certificate of an audit: what was drawn, what was found, and what follows from it, as JSON."""
 
 import json
-import os
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ...base.atomic_file import replacing
+from ...base.system import FilePath
 from ...screen.panels import Printed
 from ..exit_codes import Exit
 from ..v2.check.report import Finding
@@ -131,7 +131,7 @@ class Audit(Printed):
             "claims": [claim.to_dict() for claim in claims(units, self.size)] if self.complete else [],
         }
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: FilePath) -> None:
         """Write the certificate; a file that is there is replaced as a whole. Raises OSError."""
         with replacing(path) as file:
             file.write(f"{json.dumps(self.to_dict(), indent=1, ensure_ascii=False)}\n".encode(errors="replace"))

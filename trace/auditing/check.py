@@ -2,6 +2,7 @@
 
 import os
 
+from ...base.system import FilePath
 from ..replaying.expected import Expected
 from ..v2.verdict import Verdict
 from .certificate import Audit, AuditedTrace
@@ -9,7 +10,7 @@ from .read_certificate import CertificateError, read_certificate
 from .subject import audited_trace
 
 
-def check_certificate(certificate: str | os.PathLike[str], path: str | os.PathLike[str]) -> Audit:
+def check_certificate(certificate: FilePath, path: FilePath) -> Audit:
     """The audit that a certificate tells of, if it is one of this trace and true to itself; no step is computed again.
 
     The trace is validated. The certificate must name its digests; its sample must be what they and the nonce give,

@@ -15,20 +15,20 @@ from .units import Units
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class UnitStretch:
     """Units, in ascending order, that are reached from the KEYFRAME before step `keyframe`."""
 
     keyframe: int
     units: tuple[int, ...]
 
 
-def stretches(trace: Trace, units: Units, sample: Sequence[int]) -> list[Stretch]:
+def stretches(trace: Trace, units: Units, sample: Sequence[int]) -> list[UnitStretch]:
     """The units of a sample by the KEYFRAME from which they are reached, in ascending order."""
     nearest = groupby(sorted(sample), lambda unit: trace.last_keyframe(units[unit].start))
-    return [Stretch(keyframe, tuple(found)) for keyframe, found in nearest]
+    return [UnitStretch(keyframe, tuple(found)) for keyframe, found in nearest]
 
 
-def computed(trace: Trace, units: Units, stretch: Stretch) -> int:
+def computed(trace: Trace, units: Units, stretch: UnitStretch) -> int:
     """How many steps are executed for a stretch; where gradients are recorded, those on the way are only applied."""
     if trace.header.mode.has_gradients:
         return sum(len(units[unit]) for unit in stretch.units)
@@ -43,7 +43,7 @@ class Examiner:
         self._model = Model(trace, loss_fn, batches)
         self._next = 0  # the step whose batch comes next
 
-    def examined(self, units: Units, stretch: Stretch) -> Iterator[tuple[int, Finding | None]]:
+    def examined(self, units: Units, stretch: UnitStretch) -> Iterator[tuple[int, Finding | None]]:
         """Each unit with what is found first on the way to it or in it; None: all is as recorded.
 
         What is found does not depend on which other units are examined.

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from ...base import system
 from ...base.errors import DgrrError
+from ...base.system import FilePath
 from ..exit_codes import Exit
 from ..file_version import TraceFileError, open_regular
 from ..v2.check.report import Finding
@@ -43,7 +44,7 @@ class CertificateError(DgrrError):
         self.verdict = verdict
 
 
-def read_certificate(path: str | os.PathLike[str]) -> Audit:
+def read_certificate(path: FilePath) -> Audit:
     """The audit that a certificate tells of; what it derives from trace, nonce and results is derived again.
 
     Raises:

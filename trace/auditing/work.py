@@ -19,7 +19,7 @@ from ..replaying.execution import Batches, LossFn
 from ..replaying.replay_state import Rules
 from ..v2.check.report import Finding
 from ..v2.read.reader import Trace, open_trace
-from .examine import Examiner, Stretch
+from .examine import Examiner, UnitStretch
 from .units import Units
 
 Result: TypeAlias = tuple[int, Finding | None]
@@ -33,7 +33,7 @@ class WorkerError(DgrrError):
     """A process that computed units ended before its work was done."""
 
 
-class Run(NamedTuple):
+class AuditedRun(NamedTuple):
     """A trace, what makes the loss function and the batches of its run, and its rules."""
 
     path: str
@@ -49,7 +49,9 @@ class Run(NamedTuple):
         return None
 
 
-def results(trace: Trace, run: Run, units: Units, stretches: Sequence[Stretch], jobs: int) -> Iterator[Result]:
+def results(
+    trace: Trace, run: AuditedRun, units: Units, stretches: Sequence[UnitStretch], jobs: int
+) -> Iterator[Result]:
     """What is found in each unit of some stretches, in the order in which they are done.
 
     Raises:
@@ -61,7 +63,7 @@ def results(trace: Trace, run: Run, units: Units, stretches: Sequence[Stretch], 
     return _side_by_side(run, units, stretches, min(jobs, len(stretches)))
 
 
-def _side_by_side(run: Run, units: Units, stretches: Sequence[Stretch], jobs: int) -> Iterator[Result]:
+def _side_by_side(run: AuditedRun, units: Units, stretches: Sequence[UnitStretch], jobs: int) -> Iterator[Result]:
     left = iter(stretches)
     with _workers(run, units, jobs) as working:
         for connection in working:
@@ -77,7 +79,7 @@ def _side_by_side(run: Run, units: Units, stretches: Sequence[Stretch], jobs: in
                     working.remove(ready)
 
 
-def _send(connection: "Connection[Any, Any]", stretch: Stretch) -> None:
+def _send(connection: "Connection[Any, Any]", stretch: UnitStretch) -> None:
     with suppress(OSError):  # of a process that has died, which is found when it is to answer
         connection.send(stretch)
 
@@ -95,7 +97,7 @@ def _received(connection: "Connection[Any, Any]") -> Result | None:
 
 
 @contextmanager
-def _workers(run: Run, units: Units, jobs: int) -> Generator[list["Connection[Any, Any]"]]:
+def _workers(run: AuditedRun, units: Units, jobs: int) -> Generator[list["Connection[Any, Any]"]]:
     """A connection to each of so many processes; they are ended with the block."""
     context = get_context("spawn")
     started = list[Any]()
@@ -131,7 +133,7 @@ def _unheard() -> Generator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _work(connection: "Connection[Any, Any]", run: Run, units: Units) -> None:
+def _work(connection: "Connection[Any, Any]", run: AuditedRun, units: Units) -> None:
     """The life of a process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
     set_threads(1)
@@ -139,7 +141,7 @@ def _work(connection: "Connection[Any, Any]", run: Run, units: Units) -> None:
         with redirect_stdout(sys.stderr), open_trace(run.path) as trace:  # standard output is for the answer
             examiner = Examiner(trace, *run.make(), run.rules)
             while True:
-                stretch: Stretch = connection.recv()
+                stretch: UnitStretch = connection.recv()
                 for result in examiner.examined(units, stretch):
                     connection.send(result)
                 connection.send(None)

@@ -11,7 +11,7 @@ from ..auditing.certificate import Audit
 from ..auditing.check import check_certificate
 from ..auditing.read_certificate import CertificateError, read_certificate
 from ..auditing.subject import AuditError
-from ..auditing.work import Run, WorkerError
+from ..auditing.work import AuditedRun, WorkerError
 from ..exit_codes import Exit
 from ..replaying.expected import Expected
 from ..v2.errors import NotRecordedError
@@ -54,7 +54,7 @@ def _audited(path: str, args: argparse.Namespace) -> Audit:
         expected=Expected(args.seed, args.numerics),
         progress=True,
     )
-    run = Run(path, make if args.jobs > 1 else lambda: loaded, rules)
+    run = AuditedRun(path, make if args.jobs > 1 else lambda: loaded, rules)
     try:
         with current_folder():  # where the model may import more, in other processes too
             return audit_run(run, args.model, asked)

@@ -9,7 +9,7 @@ from rich.live import Live
 from ...screen.showing import styled, text_width
 from ..showing import folder as folders
 from ..showing.follow import follow
-from ..showing.overview import Run, overview
+from ..showing.overview import RunOverview, overview
 from .answer import Answer, done
 
 
@@ -35,7 +35,7 @@ def _followed(path: str) -> str:
     with ExitStack() as stack:
         live = stack.enter_context(Live(console=Console(), auto_refresh=False))
 
-        def draw(run: Run) -> None:
+        def draw(run: RunOverview) -> None:
             live.update(run.screen(live.console.width), refresh=True)
 
         path = follow(path, draw)

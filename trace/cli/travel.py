@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from ...tape import DgrrError, TapeError, nn
-from ...tape.values.tables import Table
+from ...tape.values.tables import PlainTable
 from ..exit_codes import Exit
 from ..replaying.travel import PastStep, RebuildError, at
 from ..v2.errors import NotRecordedError
@@ -72,7 +72,7 @@ def _shown(past: PastStep, args: argparse.Namespace) -> Answer:
     return done(result, dot or shown)
 
 
-def _table(past: PastStep, place: int, explain: str | None) -> Table:
+def _table(past: PastStep, place: int, explain: str | None) -> PlainTable:
     if explain is None:
         return past.table(place)
     made = past.passes[place]

@@ -8,17 +8,17 @@ from ..file_version import TraceFileError
 from ..replaying.validate import report_v1
 from ..v1.compare import Divergence, first_divergence
 from ..v1.inspect import inspection, replayed
-from ..v1.layout import Header, Record
+from ..v1.layout import HeaderV1, Record
 from ..v1.reader import TraceReader
 from ..v1.report import table, three_ways
 from ..v1.train import attempted_step, train as run_training
 from ..v1.validation.validate import Validation, require_valid, validate as checked
-from ..v1.writer import TraceWriter, partial_path
+from ..v1.writer import WriterV1, partial_path
 from .answer import Answer, done
 from .arguments import UsageError
 
 
-def _require_step(trace: TraceReader, header: Header, step: int) -> None:
+def _require_step(trace: TraceReader, header: HeaderV1, step: int) -> None:
     if step >= header.step_count:
         steps = f"it has steps 0 to {header.step_count - 1}" if header.step_count else "it has no steps"
         raise UsageError(f"argument --step: {trace.path} has no step {step}: {steps}")
@@ -37,7 +37,7 @@ def train(steps: int, lr: float, seed: int, out: str, created_at: int) -> Answer
 
     Codes: OK; DIVERGED where a value was not finite, with the steps before it in the trace; IO.
     """
-    with TraceWriter(out, seed, lr, created_at) as writer:
+    with WriterV1(out, seed, lr, created_at) as writer:
         trained = run_training(writer, steps, lr, seed)
         writer.seal()
     count, total = trained.step_count, trained.loss_total
@@ -96,7 +96,7 @@ def inspect(path: str, step: int) -> Answer:
     return done(result, inspection(header, step, raw))
 
 
-def _header_dict(path: str, header: Header) -> dict[str, Any]:
+def _header_dict(path: str, header: HeaderV1) -> dict[str, Any]:
     return {
         "path": path,
         "version": 1,
@@ -119,8 +119,8 @@ def _refuse_own_input(path: str, out: str) -> None:
             raise UsageError(f"argument --out: writing {out} would destroy the trace itself")
 
 
-def _write_prefix(trace: TraceReader, header: Header, steps: int, out: str) -> None:
-    with TraceWriter(out, header.seed, header.learning_rate, header.created_at) as writer:
+def _write_prefix(trace: TraceReader, header: HeaderV1, steps: int, out: str) -> None:
+    with WriterV1(out, header.seed, header.learning_rate, header.created_at) as writer:
         for records in trace.blocks(steps):
             writer.append(records)
         trace.check_size()

@@ -1,10 +1,11 @@
 """A trace bisected against the model as it is now: parts of the run computed from the states that begin them."""
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from ...base.run import Run
+from ...base.system import FilePath
 from ...tape import NUMERICS
 from ..file_version import TraceFileError
 from ..replaying.execution import Batches, CannotExecuteError, Execution, LossFn
@@ -13,14 +14,12 @@ from ..v2.errors import NotRecordedError
 from ..v2.read.reader import Trace, open_trace
 from ..v2.verdict import Verdict
 from .compare import compare, compare_from, file_notes, unreadable
-from .computed import Anew, Start, called, named, record_anew, recorded_state
+from .computed import Anew, called, named, record_anew, recorded_run
 from .result import Cause, Comparison
 from .words import opening
 
 
-def bisect_with_model(
-    path: str | os.PathLike[str], loss_fn: LossFn, batches: Batches, *, rules: Rules = ()
-) -> Comparison:
+def bisect_with_model(path: FilePath, loss_fn: LossFn, batches: Batches, *, rules: Rules = ()) -> Comparison:
     """Find a step of a recorded run that the model as it is now computes otherwise, to the bit, in few computed steps.
 
     The keyframes of a trace cut its run into P parts. Each begins at a recorded state, so it is computed without those
@@ -124,9 +123,9 @@ class _Search:
             made.replace(self._path)
         return anew.agrees
 
-    def _start(self, step: int) -> Start:
+    def _start(self, step: int) -> Run:
         try:
-            return recorded_state(self._trace, step)
+            return recorded_run(self._trace, step)
         except NotRecordedError:
             cure = "use diff_with_model(…, params=…), which computes all steps"
             raise NotRecordedError(f"bisect_with_model: the trace holds no states to begin from: {cure}") from None

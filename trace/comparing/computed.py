@@ -2,38 +2,31 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple, cast
 
-from ...base.arrays import Array
-from ...base.completed_step import CompletedStep, RuleGroup
+from ...base.arrays import Arrays
+from ...base.completed_step import CompletedStep
+from ...base.keep import Keep, Mode
+from ...base.run import RuleGroup, Run
 from ...runtime.ir.step_tape import tape_of
 from ...tape import NUMERICS, DgrrError
 from ..replaying.execution import CannotExecuteError, ComputedStep, Execution, LossFn
 from ..replaying.replay_state import ReplayState, Rules
 from ..v2.errors import NonFiniteStepError
 from ..v2.format.constants import TensorRole
-from ..v2.format.digest import Algorithm, Batch
+from ..v2.format.digest import Batch
 from ..v2.read.reader import StepView, Trace
 from ..v2.verdict import Verdict
 from ..v2.write.open_recorder import open_recorder
-from ..v2.write.recorder import Recorder
+from ..v2.write.recorder import TraceRecorder
 from ..v2.write.tensors import schema_of
 from .result import Cause, Comparison
 from .words import opening
 
-_DIGESTS: dict[Algorithm, Literal["xxh3-128", "sha256"]] = {Algorithm.XXH3_128: "xxh3-128", Algorithm.SHA256: "sha256"}
 _VALUES = 1 << 30
 """Bytes of elements kept of the last step computed now, beside those that the record mode keeps."""
 
 _NO_MORE = "there are no more batches; give those of the run from its beginning, made anew"
-
-
-class Start(NamedTuple):
-    """Everything that training changes, before a step."""
-
-    params: dict[str, Array]
-    state: dict[str, Array]
-    model_state: dict[str, Array]
 
 
 class Anew(NamedTuple):
@@ -68,24 +61,33 @@ def named(found: Comparison, name: str, anew: Anew, first: int = 0) -> Compariso
     return found
 
 
-def recorded_state(trace: Trace, step: int) -> Start:
-    """The KEYFRAME before a step. Raises NotRecordedError."""
+def recorded_run(trace: Trace, step: int) -> Run:
+    """The run as it goes on from the KEYFRAME before a step. Raises NotRecordedError."""
     values = trace.keyframe(step)
     roles = (TensorRole.PARAM, TensorRole.STATE, TensorRole.BUFFER)
-    return Start(*({t.name: values[t.name] for t in trace.schema.tensors if t.role is role} for role in roles))
+    return run_from(trace, *({t.name: values[t.name] for t in trace.schema.tensors if t.role is r} for r in roles))
 
 
-def groups_of(trace: Trace) -> list[RuleGroup]:
-    """The rules of the schema and what they update, as `open_recorder` takes them."""
+def run_from(trace: Trace, params: Arrays, state: Arrays, model_state: Arrays) -> Run:
+    """The run of a trace, with what this library computes it, from a state on."""
     names = [t.name for t in trace.schema.tensors]
-    return [
+    rules = [
         RuleGroup(group.rule, group.hyperparameters, tuple([names[i] for i in group.tensors]))
         for group in trace.schema.rules
     ]
+    return Run(
+        params,
+        state,
+        rules,
+        numerics=NUMERICS,
+        model_state=model_state,
+        clip_value=trace[0].clip_value,
+        seed=trace.header.seed,
+    )
 
 
 def record_anew(
-    trace: Trace, steps: range, path: Path, start: Start, execution: Execution, rules: Rules, *, whole: bool = False
+    trace: Trace, steps: range, path: Path, run: Run, execution: Execution, rules: Rules, *, whole: bool = False
 ) -> Anew:
     """Record steps computed now from the state before them, the whole or up to the first with another link.
 
@@ -94,24 +96,23 @@ def record_anew(
     Raises:
         CannotExecuteError: what is recorded does not say how a step was computed.
     """
-    header, first = trace.header, trace[0]
-    law: dict[str, Any] = {"rule": groups_of(trace), "hyperparameters": (), "clip_value": first.clip_value}
-    kept: dict[str, Any] = {
-        "record": header.mode.name.lower(),
-        "record_values": _VALUES,
-        "state_every": header.state_every,
-        "seed": header.seed,
-    }
-    digest = _DIGESTS[header.algorithm]
-    with open_recorder(path, **start._asdict(), **law, **kept, digest=digest, numerics=NUMERICS) as recorder:
-        if schema_of(**start._asdict(), **law) != trace.schema:
+    header = trace.header
+    keep = Keep(
+        path,
+        record=cast(Mode, header.mode.name.lower()),
+        values=_VALUES,
+        state_every=header.state_every,
+        digest=header.algorithm.word,
+    )
+    with open_recorder(keep, run) as recorder:
+        if schema_of(run) != trace.schema:
             return Anew(agrees=False)
-        state = ReplayState(trace, {**start.params, **start.state, **start.model_state}, rules)
+        state = ReplayState(trace, {**run.params, **run.state, **run.model_state}, rules)
         return _train(trace, steps, recorder, execution, state, whole=whole)
 
 
 def _train(
-    trace: Trace, steps: range, recorder: Recorder, execution: Execution, state: ReplayState, *, whole: bool
+    trace: Trace, steps: range, recorder: TraceRecorder, execution: Execution, state: ReplayState, *, whole: bool
 ) -> Anew:
     previous = trace[steps.start - 1].link if steps.start else recorder.link
     agrees = True

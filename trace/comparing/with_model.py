@@ -1,6 +1,5 @@
 """A trace held against the model as it is now: the run is trained anew up to the first step that differs."""
 
-import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -8,19 +7,21 @@ import numpy as np
 
 from ...base.arrays import Arrays
 from ...base.errors import DgrrError
+from ...base.run import Run
+from ...base.system import FilePath
 from ..replaying.execution import Batches, CannotExecuteError, Execution, LossFn
 from ..replaying.replay_state import Rules, by_name, recorded_groups
 from ..v2.errors import NotRecordedError
 from ..v2.read.reader import Trace, open_trace
 from ..v2.verdict import Verdict
 from .compare import compare
-from .computed import Start, called, named, record_anew, recorded_state
+from .computed import called, named, record_anew, recorded_run, run_from
 from .policy import Policy, PolicyLike
 from .result import Comparison
 
 
 def diff_with_model(
-    path: str | os.PathLike[str],
+    path: FilePath,
     loss_fn: LossFn,
     batches: Batches,
     *,
@@ -80,7 +81,7 @@ def diff_with_model(
         return named(compare(trace, anew, policy=policy), name, made)
 
 
-def _start(trace: Trace, params: Arrays | None, model_state: Arrays | None, rules: Rules) -> Start:
+def _start(trace: Trace, params: Arrays | None, model_state: Arrays | None, rules: Rules) -> Run:
     """The beginning as recorded; or as given, with the state that the rule begins with."""
     if params is None:
         return _recorded_start(trace)
@@ -92,12 +93,12 @@ def _start(trace: Trace, params: Arrays | None, model_state: Arrays | None, rule
         raise CannotExecuteError(f"the start cannot be made: {error}") from error
     names = [name for group in groups.groups for name in group.names]
     state = groups.init(given) if given.keys() >= {*names} else {}  # another model, as the schemas will say
-    return Start(given, state, {name: np.array(value) for name, value in (model_state or {}).items()})
+    return run_from(trace, given, state, {name: np.array(value) for name, value in (model_state or {}).items()})
 
 
-def _recorded_start(trace: Trace) -> Start:
+def _recorded_start(trace: Trace) -> Run:
     try:
-        return recorded_state(trace, 0)
+        return recorded_run(trace, 0)
     except NotRecordedError:
         cure = "give params=…, and model_state=… if the model has one"
         raise NotRecordedError(f"diff_with_model: the trace holds no values of its beginning: {cure}") from None

@@ -74,7 +74,7 @@ def notes(pair: Pair, step: int, cause: Cause, found: StepDifference, op: OpDiff
     missing = [side for side, ops in zip("ab", pair.ops(step), strict=True) if ops is None]
     said: list[str] = []
     if missing:
-        said.append(f"which op: not recorded in {' and '.join(missing)} at step {step} (record_ops)")
+        said.append(f"which op: not recorded in {' and '.join(missing)} at step {step} (Keep.ops)")
     elif op is None:
         said.append(
             "every op agrees: what differs is made of their results (means of micro-batches, clipping, the rule)"

@@ -11,13 +11,13 @@ from typing import IO, Any, Literal, TypeAlias, get_args
 
 from ...base.atomic_file import replacing
 from ...base.packages import package
+from ...base.system import FilePath
 from ..json_value import json_value
 from ..v2.read.reader import Form, Trace, TraceLike, open_trace
 from .columns import Columns
 from .frames import arrow_table
 from .tables import require_form, tables
 
-FilePath = str | os.PathLike[str]
 Format: TypeAlias = Literal["csv", "json", "parquet", "tensorboard"]
 
 

@@ -7,27 +7,28 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...base.completed_step import CompletedStep
+from ...base.keep import Mode
 from ...base.packages import package
+from ...base.run import RuleGroup, Run
 from ...runtime.optim import Rule
-from ..v2.write.open_recorder import Mode
-from ..v2.write.recorder import Recorder
+from ..v2.format.constants import FOREIGN_NUMERICS
+from ..v2.write.recorder import TraceRecorder
 from .laws import FUSED, corrections
 from .run import RecordedRun
-from .shared import Framework, Start, TraceLike, begin, named_arrays
+from .shared import Framework, TraceTarget, begin, named_arrays
 
 
 def record_jax(
     params: Any,
-    trace: TraceLike,
+    trace: TraceTarget,
     *,
     rule: str,
     hyper: Mapping[str, float],
     state: Any = None,
     model_state: Any = None,
     count: int = 0,
-    record: Mode = "full",
+    record: Mode | None = None,
     seed: int = 0,
-    overwrite: bool = False,
 ) -> "JaxRun":
     """Record a JAX program: it hands over params, gradients and loss after every step, outside of ``jax.jit``.
 
@@ -38,7 +39,8 @@ def record_jax(
 
     Args:
         params: a pytree of arrays, before the first step.
-        trace: a path, or what opens the recorder: ``golden_trace()``.
+        trace: a path; a `Keep`, which says besides the path what the trace keeps; or what opens the recorder:
+            ``golden_trace()``.
         rule: ``sgd@1``, ``adam@1`` or ``adamw@1`` for an optimizer that follows the law of that name, whose updates
             `recompute` computes again; a name and a version of your own, such as ``my_lion@1``, for any other.
         hyper: its hyperparameters, such as ``{"lr": 1e-3}``. Of a law those that are left out have its defaults.
@@ -46,10 +48,9 @@ def record_jax(
             (optax: ``mu`` and ``nu``), ``{"momentum": …}`` for SGD with momentum; of any other rule, any pytree.
         model_state: a pytree of what the model keeps besides its params.
         count: how many updates there were before.
-        record: what is kept of each step: digests, gradients too, or the state too. Digests have no tolerance, and a
-            framework that promises no bits needs one.
+        record: what is kept of each step where `trace` is a path: "full", the default, "grads" or "digest". Digests
+            have no tolerance, and a framework that promises no bits needs one.
         seed: of the run, for people.
-        overwrite: replace a trace that is there.
 
     Raises:
         ModuleNotFoundError: JAX is not installed.
@@ -72,16 +73,16 @@ def record_jax(
     jax = package("record_jax", "jax")
     trees = _Trees(jax)
     told = _Rule(trees, rule, hyper, count)
-    start = Start(
-        Framework("jax", jax.__version__, _settings(jax)),
+    run = Run(
         trees.params(params),
         told.state(state, 0),
-        trees.arrays("model_state", model_state),
-        rule,
-        list(told.hyper),
+        [RuleGroup(rule, tuple(told.hyper))],
+        numerics=FOREIGN_NUMERICS,
+        model_state=trees.arrays("model_state", model_state),
+        seed=seed,
     )
-    options: dict[str, Any] = {"record": record, "record_ops": None, "overwrite": overwrite}
-    return JaxRun(trees, told, begin("record_jax", trace, start, seed=seed, **options))
+    framework = Framework("jax", jax.__version__, _settings(jax))
+    return JaxRun(trees, told, begin("record_jax", trace, run, framework, record))
 
 
 class JaxRun(RecordedRun):
@@ -91,7 +92,7 @@ class JaxRun(RecordedRun):
     gradient was not finite it is sealed.
     """
 
-    def __init__(self, trees: "_Trees", rule: "_Rule", recorder: Recorder) -> None:
+    def __init__(self, trees: "_Trees", rule: "_Rule", recorder: TraceRecorder) -> None:
         super().__init__(recorder)
         self._trees, self._rule = trees, rule
 

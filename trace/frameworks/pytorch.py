@@ -9,26 +9,25 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...base.completed_step import CompletedStep
+from ...base.keep import Mode
 from ...base.packages import package
-from ..v2.write.open_recorder import Mode
-from ..v2.write.ops_schedule import RecordOps
-from ..v2.write.recorder import Recorder
+from ...base.run import RuleGroup, Run
+from ..v2.format.constants import FOREIGN_NUMERICS
+from ..v2.write.recorder import TraceRecorder
 from .pytorch_arrays import array
 from .pytorch_layers import LayerTape
 from .pytorch_optimizer import TorchOptimizer
 from .run import RecordedRun
-from .shared import Framework, Start, TraceLike, begin, leaves, named_arrays
+from .shared import Framework, TraceTarget, begin, leaves, named_arrays
 
 
 def record_torch(
     model: Any,
     optimizer: Any,
-    trace: TraceLike,
+    trace: TraceTarget,
     *,
-    record: Mode = "full",
-    record_ops: RecordOps = None,
+    record: Mode | None = None,
     seed: int | None = None,
-    overwrite: bool = False,
 ) -> "TorchRun":
     """Record a PyTorch training loop: every ``optimizer.step()`` from now on, until the ``with`` block ends.
 
@@ -44,13 +43,11 @@ def record_torch(
         model: the ``torch.nn.Module`` that holds all that the optimizer updates.
         optimizer: the ``torch.optim.Optimizer``. Parameter groups may have options of their own; schedulers may change
             them from step to step.
-        trace: a path, or what opens the recorder: ``golden_trace()``.
-        record: what is kept of each step: digests, gradients too, or the state too. Digests have no tolerance, and a
-            framework that promises no bits needs one.
-        record_ops: the steps at which the outputs of all layers and their gradients are digested: "first", "every",
-            their numbers, or as many bytes as may be spent.
+        trace: a path; a `Keep`, which says besides the path what the trace keeps, its ``ops`` being the outputs of all
+            layers and their gradients; or what opens the recorder: ``golden_trace()``.
+        record: what is kept of each step where `trace` is a path: "full", the default, "grads" or "digest". Digests
+            have no tolerance, and a framework that promises no bits needs one.
         seed: of the run, for people; default: ``torch.initial_seed()``.
-        overwrite: replace a trace that is there.
 
     Raises:
         ModuleNotFoundError: PyTorch is not installed.
@@ -81,10 +78,13 @@ def record_torch(
     reader = TorchOptimizer(torch, optimizer, params)
     framework = Framework("torch", torch.__version__, _settings(torch, params), reader.groups, reader.counts)
     begins = _state(model, params, reader, 0)
-    start = Start(framework, **begins, rule=reader.rule, hyperparameters=list(reader.hyper()))
-    chosen = torch.initial_seed() % 2**64 if seed is None else seed
-    options: dict[str, Any] = {"record": record, "record_ops": record_ops, "overwrite": overwrite}
-    return TorchRun(torch, model, optimizer, reader, begin("record_torch", trace, start, seed=chosen, **options))
+    run = Run(
+        **begins,
+        rules=[RuleGroup(reader.rule, tuple(reader.hyper()))],
+        numerics=FOREIGN_NUMERICS,
+        seed=torch.initial_seed() % 2**64 if seed is None else seed,
+    )
+    return TorchRun(torch, model, optimizer, reader, begin("record_torch", trace, run, framework, record))
 
 
 @dataclass(slots=True, eq=False)
@@ -107,7 +107,7 @@ class TorchRun(RecordedRun):
     readable; where a loss or a gradient was not finite it is sealed.
     """
 
-    def __init__(self, torch: Any, model: Any, optimizer: Any, reader: TorchOptimizer, recorder: Recorder) -> None:
+    def __init__(self, torch: Any, model: Any, optimizer: Any, reader: TorchOptimizer, recorder: TraceRecorder) -> None:
         super().__init__(recorder)
         self._handed = list[_Handed]()
         self._calls = list[dict[str, Array]]()

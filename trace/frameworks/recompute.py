@@ -1,6 +1,5 @@
 """Updates that another framework made, computed again by the kernels of this package: how far apart the two are."""
 
-import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import Array
+from ...base.system import FilePath
 from ...base.ulp import ulp_distances
 from ...runtime.optim import Rule
 from ...screen.panels import Printed
@@ -131,7 +131,7 @@ class Recomputation(Printed):
         }
 
 
-def recompute(path: str | os.PathLike[str], *, policy: "PolicyLike | None" = None) -> Recomputation:
+def recompute(path: FilePath, *, policy: "PolicyLike | None" = None) -> Recomputation:
     """Compute every update of a trace of another framework again, and say how far it is from what was recorded.
 
     From the recorded state before a step and the recorded gradients, the law that the trace names makes the state after

@@ -4,7 +4,7 @@ from types import TracebackType
 from typing import Self
 
 from ..v2.errors import NonFiniteStepError
-from ..v2.write.recorder import Recorder
+from ..v2.write.recorder import TraceRecorder
 
 
 class RecordedRun:
@@ -13,7 +13,7 @@ class RecordedRun:
     After an error it stays unfinished and readable; where a loss or a gradient was not finite it is sealed.
     """
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: TraceRecorder) -> None:
         self._recorder = recorder
 
     @property

@@ -8,19 +8,22 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from ...base.arrays import Array, Arrays
+from ...base.arrays import Array
+from ...base.errors import DomainError
+from ...base.keep import Keep, Mode
+from ...base.run import Run
+from ...base.system import FilePath
 from ...runtime import RecorderFactory
-from ..v2.format.constants import FOREIGN_NUMERICS, FRAMEWORK_EVENT
-from ..v2.write.open_recorder import Mode, open_recorder
-from ..v2.write.ops_schedule import RecordOps
-from ..v2.write.recorder import Recorder
+from ..v2.format.constants import FRAMEWORK_EVENT
+from ..v2.write.open_recorder import open_recorder
+from ..v2.write.recorder import TraceRecorder
 
 POLICY = "rtol=1e-4,atol=1e-6"
 """How close two runs of a framework that promises no bits are by default."""
 
 
-TraceLike: TypeAlias = str | PathLike[str] | RecorderFactory
-"""Where a run is recorded: the path of its trace, or what opens its recorder."""
+TraceTarget: TypeAlias = FilePath | Keep | RecorderFactory
+"""Where a run is recorded: the path of its trace, what is kept there, or what opens its recorder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,56 +67,36 @@ class Framework:
             raise ValueError(f"the EVENT {FRAMEWORK_EVENT!r} is not what a recorder writes: {error}") from None
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
-    """What a trace begins with: the state before the first step, and the rule that updates it."""
-
-    framework: Framework
-    params: Arrays
-    state: Arrays
-    model_state: Arrays
-    rule: str
-    hyperparameters: Sequence[str]
-
-
-def begin(
-    command: str, trace: TraceLike, start: Start, *, seed: int, record: Mode, record_ops: RecordOps, overwrite: bool
-) -> Recorder:
+def begin(command: str, trace: TraceTarget, run: Run, framework: Framework, record: Mode | None) -> TraceRecorder:
     """Open the recorder of a run, and write down which framework computes it.
 
     A factory that has an attribute ``default_policy`` finds `POLICY` there before it is asked for a recorder.
 
     Raises:
-        TypeError: what is neither a path nor opens recorders.
-        ValueError, TraceWriteError: as `open_recorder`.
+        TypeError: what is no path, no `Keep` and opens no recorders.
+        ValueError, TraceWriteError: as `open_recorder`; a `record` beside what says itself what is kept.
     """
-    run: dict[str, Any] = {
-        "record": record,
-        "record_ops": record_ops,
-        "overwrite": overwrite,
-        "params": start.params,
-        "state": start.state,
-        "model_state": start.model_state,
-        "rule": start.rule,
-        "hyperparameters": start.hyperparameters,
-        "clip_value": None,
-        "numerics": FOREIGN_NUMERICS,
-        "seed": seed,
-    }
-    recorder = _opened(command, trace, run)
-    recorder.event(FRAMEWORK_EVENT, start.framework.encode())
+    recorder = _opened(command, trace, run, record)
+    recorder.event(FRAMEWORK_EVENT, framework.encode())
     return recorder
 
 
-def _opened(command: str, trace: TraceLike, run: dict[str, Any]) -> Recorder:
+def _opened(command: str, trace: TraceTarget, run: Run, record: Mode | None) -> TraceRecorder:
     if isinstance(trace, str | PathLike):
-        return open_recorder(trace, **run)
-    if not isinstance(cast(object, trace), RecorderFactory):
-        expected = "expected a path, or an object that opens recorders, such as golden_trace()"
+        return open_recorder(Keep(trace, record=record or "full"), run)
+    if not isinstance(cast(object, trace), Keep | RecorderFactory):
+        expected = "expected a path, a Keep, or an object that opens recorders, such as golden_trace()"
         raise TypeError(f"{command}: argument 'trace': {expected}; got {trace!r}")
+    if record is not None:
+        raise DomainError(
+            f"{command}: argument 'record': expected None beside a 'trace' that says itself what is kept, got "
+            f"{record!r}"
+        )
+    if isinstance(trace, Keep):
+        return open_recorder(trace, run)
     if hasattr(trace, "default_policy"):
         cast(Any, trace).default_policy = POLICY
-    return cast(Recorder, trace.open_recorder(**run))
+    return cast(TraceRecorder, trace.open_recorder(run))
 
 
 def named_arrays(where: str, batch: object, convert: Callable[[Any], Array | None]) -> dict[str, Array]:

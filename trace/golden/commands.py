@@ -1,10 +1,10 @@
 """Golden traces without a test runner: a function that trains, recorded to a golden file, and held against one."""
 
 from collections.abc import Callable
-from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from ...base.system import FilePath
 from ..comparing.compare import compare
 from ..comparing.policy import Policy, PolicyLike
 from ..comparing.result import Comparison
@@ -16,7 +16,7 @@ Train = Callable[[GoldenRecording], object]
 """What trains with what it is given as ``trace=``."""
 
 
-def record(path: str | PathLike[str], train: Train, *, policy: "PolicyLike | None" = None) -> Outcome:
+def record(path: FilePath, train: Train, *, policy: "PolicyLike | None" = None) -> Outcome:
     """Record what a function trains to a golden file, with its text beside it.
 
     A file with which the run agrees stays as it is. Says whether it was "written" anew, "updated" or "verified".
@@ -30,7 +30,7 @@ def record(path: str | PathLike[str], train: Train, *, policy: "PolicyLike | Non
         return keep(Path(path), made.path, made.policy, "all", write_missing=True)
 
 
-def check(path: str | PathLike[str], train: Train, *, policy: "PolicyLike | None" = None) -> Comparison:
+def check(path: FilePath, train: Train, *, policy: "PolicyLike | None" = None) -> Comparison:
     """Record what a function trains, and compare it with a golden file.
 
     A file that is missing or damaged is a verdict too.

@@ -3,12 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, cast
 
+from ...base.keep import Ops
 from ..comparing.policy import Policy
-
-RecordOps: TypeAlias = Literal["every"] | list[int] | None
-"""The steps whose ops are recorded."""
 
 _ARGUMENTS = ("policy", "every", "at")
 
@@ -21,7 +19,7 @@ class Marker:
     """
 
     policy: Policy | None
-    record_ops: RecordOps
+    ops: Ops
 
 
 def marker_of(marks: Iterable[tuple[tuple[Any, ...], Mapping[str, Any]]]) -> Marker:
@@ -30,13 +28,13 @@ def marker_of(marks: Iterable[tuple[tuple[Any, ...], Mapping[str, Any]]]) -> Mar
     Raises ValueError for an argument that there is not, or one of another type; the text says what was expected.
 
     >>> marker_of([((), {"policy": "ulp=4", "at": [0, 49]})])
-    Marker(policy=Policy(patterns=(('*', Tolerance(ulp=4, rtol=None, atol=None)),)), record_ops=[0, 49])
+    Marker(policy=Policy(patterns=(('*', Tolerance(ulp=4, rtol=None, atol=None)),)), ops=[0, 49])
     """
     given: dict[str, Any] = {}
     for args, named in marks:
         _check_names(args, named)
         given = {**named, **given}
-    return Marker(_policy(given.get("policy")), _record_ops(given.get("every", "op"), given.get("at")))
+    return Marker(_policy(given.get("policy")), _ops(given.get("every", "op"), given.get("at")))
 
 
 def _check_names(args: Sequence[Any], named: Mapping[str, Any]) -> None:
@@ -54,7 +52,7 @@ def _policy(given: Any) -> Policy | None:
         raise ValueError(f"marker golden: {error}") from None
 
 
-def _record_ops(every: Any, at: Any) -> RecordOps:
+def _ops(every: Any, at: Any) -> Ops:
     if every not in ("op", "step"):
         raise ValueError(f"marker golden: argument 'every': expected 'op' or 'step', got {every!r}")
     if at is None:

@@ -1,11 +1,12 @@
 """A run that is recorded to be held against its golden file: what a trainer takes as ``trace=``."""
 
 from pathlib import Path
-from typing import Any
 
+from ...base.keep import Keep
+from ...base.run import Run
 from ..comparing.policy import Policy, PolicyLike
 from ..v2.write.open_recorder import open_recorder
-from ..v2.write.recorder import Recorder
+from ..v2.write.recorder import TraceRecorder
 from .errors import GoldenError
 from .marker import Marker
 from .names import salt
@@ -37,8 +38,8 @@ class GoldenRecording:
         """How close the run must be to its golden trace."""
         return self._marker.policy or Policy.parse(self.default_policy)
 
-    def open_recorder(self, **run: Any) -> Recorder:
-        """The recorder of a run, which the arguments of `dgrr.trace.open_recorder` say, apart from its path.
+    def open_recorder(self, run: Run) -> TraceRecorder:
+        """The recorder of a run.
 
         Raises ValueError for a second run, and what that function raises.
         """
@@ -49,11 +50,17 @@ class GoldenRecording:
         self._begun = True
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.unlink(missing_ok=True)
-        bare = {"record": "bare", "record_values": VALUES}
-        compared = bare if self.policy.bitwise else {"record": "full"}
-        fixed = {"created_at": 0, "salt": salt(self.name), "commit_every": None, "overwrite": True}
-        wanted: dict[str, Any] = {**run, **compared, **fixed, "record_ops": self._marker.record_ops}
-        return open_recorder(self.path, **wanted)
+        keep = Keep(
+            self.path,
+            record="bare" if self.policy.bitwise else "full",
+            ops=self._marker.ops,
+            values=VALUES if self.policy.bitwise else 0,
+            overwrite=True,
+            commit_every=None,
+            created_at=0,
+            salt=salt(self.name),
+        )
+        return open_recorder(keep, run)
 
     def require_sealed(self) -> None:
         """Raise GoldenError if no run was recorded, or one that has not ended."""

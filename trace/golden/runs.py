@@ -9,13 +9,13 @@ import numpy.typing as npt
 
 from ...base.arrays import Array, Arrays
 from ...base.completed_step import CompletedStep
+from ...base.run import RuleGroup, Run
 from ...runtime.captured.captured_step import CapturedStep
 from ...runtime.ir.step_tape import tape_of
 from ...runtime.step.batch import batch_arrays
 from ...runtime.step.completed import completed
 from ...runtime.step.evaluate import evaluate
 from ...runtime.step.loss_call import LossFn, RunPoint
-from ...runtime.training.recorder_protocol import RunStart
 from ...tape import NUMERICS, AnyVar, DTypeError, Var, ops
 from .recording import GoldenRecording
 
@@ -30,8 +30,8 @@ def record_step(
     params = {name: np.asarray(array) for name, array in params.items()}
     made = evaluate(loss_fn, params, batch, RunPoint(0, seed, model_state))
     made.require_finite()
-    run: dict[str, Any] = {"params": params, "state": {}, "model_state": model_state, "seed": seed}
-    with recording.open_recorder(rule=NO_RULE, hyperparameters=(), numerics=NUMERICS, **run) as recorder:
+    run = Run(params, {}, [RuleGroup(NO_RULE)], numerics=NUMERICS, model_state=model_state, seed=seed)
+    with recording.open_recorder(run) as recorder:
         done = CompletedStep(
             step=0,
             loss=made.loss,
@@ -62,8 +62,7 @@ def record_function(recording: GoldenRecording, fn: Callable[..., Any], arrays: 
 def record_steps(recording: GoldenRecording, step: CapturedStep, batches: Iterable[Any]) -> npt.NDArray[Any]:
     """Record a captured step, trained on batches; the losses."""
     losses: list[Any] = []
-    run = RunStart(step.seed, step.recipe, step.arrays)
-    with recording.open_recorder(**run.keywords) as recorder:
+    with recording.open_recorder(step.as_run()) as recorder:
         for number, batch in enumerate(batches):
             tape = step.tape(batch) if recorder.wants_tape(number) else None
             losses.append(step(batch))

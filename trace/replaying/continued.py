@@ -6,33 +6,32 @@ from copy import copy
 from dataclasses import dataclass, replace
 from itertools import islice
 from json import dumps
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from ...base.arrays import Array
 from ...base.completed_step import EMA, FROZEN, of_group
-from ...base.keep import Digest, Keep
+from ...base.keep import Keep, Mode
+from ...base.run import OnNonfinite, Parent
+from ...base.system import FilePath
 from ...runtime.optim.groups import Groups, Optimizer
 from ...runtime.step.completed import completed
 from ...runtime.step.evaluate import NonFiniteError
-from ...runtime.step.recipe import OnNonfinite, Recipe
+from ...runtime.step.recipe import Recipe
 from ...runtime.step.state_digest import state_digest
 from ...runtime.step.training_step import StateDict
-from ...runtime.training.recorder_protocol import RunStart
-from ...runtime.training.step_runner import StepMode, StepRunner
+from ...runtime.training.step_runner import StepMode, StepOptions, StepRunner
 from ...screen.curves import sparkline
 from ...screen.panels import ShownAsPanel
 from ...screen.showing import counted
-from ..v2.format.digest import Algorithm, Batch
+from ..v2.format.digest import Batch
 from ..v2.read.reader import StepView, Trace
-from ..v2.write.open_recorder import Parent, open_recorder
-from ..v2.write.recorder import Recorder
+from ..v2.write.open_recorder import open_recorder
+from ..v2.write.recorder import TraceRecorder
 from .execution import Batches, LossFn, epochs
 from .recorded_recipe import recorded_recipe, settings_of
 from .replay_state import Rules, UnknownRuleError, by_name, recorded_groups
-
-Path = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,7 +71,7 @@ class Origin:
         self, trace: Trace, view: StepView, loss_fn: LossFn, ahead: Iterator[tuple[Batch, ...]], rules: Rules
     ) -> None:
         self.loss_fn, self.step, self.seed = loss_fn, view.step, trace.header.seed
-        self.digest: Digest = "sha256" if trace.header.algorithm is Algorithm.SHA256 else "xxh3-128"
+        self.digest = trace.header.algorithm.word
         self.parent = Parent(trace.root, view.step)
         self._trace, self._view, self._ahead, self._rules = trace, view, ahead, rules
         self._groups = [group for group in trace.schema.rules if group.rule not in (EMA, FROZEN)]
@@ -123,11 +122,11 @@ def continue_from(
     *,
     hyper: Mapping[str, float] | None,
     steps: int,
-    trace: Path | None,
+    trace: FilePath | None,
     loss_fn: LossFn | None,
     batches: Batches | None,
     mode: StepMode,
-    record: Literal["digest", "grads"],
+    record: Mode,
     on_nonfinite: OnNonfinite,
 ) -> Continuation:
     """Train from a state on. See `PastStep.continue_with`."""
@@ -136,7 +135,7 @@ def continue_from(
     recipe = origin.recipe(rule, hyper, on_nonfinite)
     chosen = origin.loss_fn if loss_fn is None else loss_fn
     runner = StepRunner(
-        chosen, before["params"], recipe, mode, 0, "recapture", before["model_state"] or None, origin.seed
+        chosen, before["params"], recipe, StepOptions(mode), model_state=before["model_state"], seed=origin.seed
     )
     state = origin.state_for(runner.step.groups, before["state"], runner.step.state)
     runner.step.load_state_dict({**before, "state": state})
@@ -144,10 +143,8 @@ def continue_from(
     if trace is None:
         losses = [runner(batch) for batch in every]
     else:
-        kept = Keep(trace, record=record, digest=origin.digest)
-        run = RunStart(origin.seed, runner.step.recipe, runner.step.arrays)
-        told: dict[str, Any] = {"digest": kept.digest, "parent": origin.parent, **run.keywords}
-        recorder = open_recorder(kept.path, record=kept.record, **told)
+        run = replace(runner.step.as_run(), parent=origin.parent)
+        recorder = open_recorder(Keep(trace, record=record, digest=origin.digest), run)
         losses = _recorded(runner, recorder, every, origin.step)
     runner.require_same()
     ended = runner.step.state_dict()
@@ -165,7 +162,7 @@ def _exactly(batches: Iterator[Any], steps: int) -> Iterator[Any]:
         raise ValueError(f"trace.continue_with: argument 'batches': expected those of {steps} steps, got {done}")
 
 
-def _recorded(runner: StepRunner, recorder: Recorder, batches: Iterator[Any], first: int) -> list[Any]:
+def _recorded(runner: StepRunner, recorder: TraceRecorder, batches: Iterator[Any], first: int) -> list[Any]:
     """Train on batches and record each step; the losses. A value that is not finite ends the trace before its step."""
     losses: list[Any] = []
     with recorder:

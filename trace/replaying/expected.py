@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..file_version import TraceFileError, os_errors_named
-from ..v1.layout import HEADER_SIZE, Header as HeaderV1
+from ..v1.layout import HEADER_SIZE, HeaderV1
 from ..v2.check.report import Finding, Report
 from ..v2.read.reader import open_trace
 from ..v2.verdict import Verdict

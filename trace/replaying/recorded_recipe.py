@@ -6,9 +6,10 @@ from glob import escape
 from typing import Any
 
 from ...base.completed_step import EMA, FROZEN, of_group
+from ...base.run import OnNonfinite
 from ...runtime.optim.averages import HYPERPARAMETER as DECAY
 from ...runtime.optim.groups import Groups
-from ...runtime.step.recipe import OnNonfinite, Recipe
+from ...runtime.step.recipe import Recipe
 from ..v2.read.reader import StepView, Trace
 
 

@@ -1,11 +1,11 @@
 """Replay: every update of a trace recomputed from its gradients, and every gradient from the model."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
 from ...base.arrays import Array
+from ...base.system import FilePath
 from ...tape import NUMERICS
 from ..progress import showing
 from ..v2.check.difference import first_difference
@@ -29,7 +29,7 @@ _CHECKS = (Verdict.UPDATE, Verdict.GRADIENT, Verdict.DATA)
 
 
 def replay(
-    path: str | os.PathLike[str],
+    path: FilePath,
     *,
     loss_fn: LossFn | None = None,
     batches: Batches | None = None,

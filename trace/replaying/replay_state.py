@@ -1,6 +1,5 @@
 """The state of a run, recomputed from a keyframe by the rules the schema names."""
 
-import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TypeAlias
@@ -11,6 +10,7 @@ from ... import runtime
 from ...base.arrays import Array
 from ...base.completed_step import EMA, FROZEN, of_group
 from ...base.errors import DgrrError
+from ...base.system import FilePath
 from ...runtime.optim import Rule
 from ...runtime.optim.averages import HYPERPARAMETER, Averages, ema_key
 from ...runtime.optim.groups import Groups, ParameterGroup
@@ -134,7 +134,7 @@ def by_name(rules: Iterable[object]) -> dict[str, type[Rule]]:
     return found
 
 
-def state_after(path: str | os.PathLike[str], step: int, *, rules: Rules = ()) -> dict[str, Array]:
+def state_after(path: FilePath, step: int, *, rules: Rules = ()) -> dict[str, Array]:
     """Every param and optimizer state after `step`, recomputed from the last keyframe before it.
 
     `rules` are as for `replay`.

@@ -15,7 +15,7 @@ from ...runtime.optim import Rule, Table
 from ...runtime.optim.groups import Groups
 from ...runtime.step.batch import batch_arrays, map_batch
 from ...runtime.step.completed import completed
-from ...runtime.training.step_runner import StepRunner
+from ...runtime.training.step_runner import StepOptions, StepRunner
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import Batch
 from ..v2.read.reader import StepView, Trace
@@ -118,7 +118,7 @@ class Rerun:
         trace, of_role = self._trace, self._state.of_role
         params, state, buffers = map(of_role, (TensorRole.PARAM, TensorRole.STATE, TensorRole.BUFFER))
         recipe, seed = recorded_recipe(trace, view, groups), trace.header.seed
-        runner = StepRunner(self._loss_fn, params, recipe, "replay", 0, "recapture", buffers or None, seed)
+        runner = StepRunner(self._loss_fn, params, recipe, StepOptions(), model_state=buffers, seed=seed)
         runner.step.load_state_dict({"params": params, "state": state, "model_state": buffers})
         for part in runner.step.arrays.values():
             self._state.values.update(part)

@@ -1,23 +1,24 @@
 """Time travel: the whole tape of a past step, rebuilt to the bit from the nearest keyframe at or before it."""
 
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 
 from ...base.arrays import Array
 from ...base.errors import DgrrError
+from ...base.keep import Mode
+from ...base.run import OnNonfinite
+from ...base.system import FilePath
 from ...runtime.optim.groups import Optimizer
 from ...runtime.step.evaluate import Evaluation
-from ...runtime.step.recipe import OnNonfinite
 from ...runtime.training.step_runner import StepMode
 from ...screen.panels import facts, folded, panel
 from ...tape import NUMERICS, AnyTensor, Tape
 from ...tape.graph.backward import DenseGrads
-from ...tape.values.tables import Table, statistics
+from ...tape.values.tables import PlainTable, statistics
 from ..v2.check.report import Finding
 from ..v2.errors import NotRecordedError
 from ..v2.format.constants import TensorRole
@@ -80,7 +81,7 @@ class PastStep:
         """The gradient of every node of `tape`, as `backward_dense` gives it: neither averaged nor clipped."""
         return self.passes[0].dense
 
-    def table(self, micro_batch: int = 0) -> Table:
+    def table(self, micro_batch: int = 0) -> PlainTable:
         """One row per node: id, name, op, shape, and the statistics of its value and of its gradient."""
         made = self.passes[micro_batch]
         rows = [
@@ -89,7 +90,7 @@ class PastStep:
             | _figures("gradient", gradient)
             for row, gradient in zip(made.tape.summary(), made.dense, strict=True)
         ]
-        return Table(f"step {self.step}: values and gradients", _COLUMNS, rows)
+        return PlainTable(f"step {self.step}: values and gradients", _COLUMNS, rows)
 
     def continue_with(
         self,
@@ -97,11 +98,11 @@ class PastStep:
         *,
         steps: int,
         hyper: Mapping[str, float] | None = None,
-        trace: str | os.PathLike[str] | None = None,
+        trace: FilePath | None = None,
         loss_fn: LossFn | None = None,
         batches: Batches | None = None,
         mode: StepMode = "replay",
-        record: Literal["digest", "grads"] = "grads",
+        record: Mode = "grads",
         on_nonfinite: OnNonfinite = "stop",
     ) -> Continuation:
         """What if: train on from the state before this step, by another rule, loss function or batches.

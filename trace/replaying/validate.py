@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ...base.system import FilePath
 from ..exit_codes import Exit
 from ..file_version import TraceFileError, TruncatedFileError, version_of
 from ..v2.check.report import Finding, Report
@@ -20,7 +21,7 @@ _VERDICTS = {Exit.IO: Verdict.IO, Exit.VALIDATION: Verdict.CORRUPT, Exit.REPLAY:
 
 
 def validate(
-    path: str | os.PathLike[str],
+    path: FilePath,
     *,
     expect_root: str | None = None,
     steps: int | None = None,

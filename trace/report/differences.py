@@ -9,7 +9,7 @@ from ..comparing.compare import compare
 from ..comparing.result import Comparison
 from ..v2.read.reader import Trace
 from .packing import Pack
-from .run import Run
+from .run import PageRun
 
 SAME, OTHER, UNKNOWN = 0, 1, 2
 
@@ -24,7 +24,7 @@ def steps_of(comparisons: Sequence[Comparison]) -> list[int]:
     return [found.step + k for found in comparisons if found.step is not None for k in (-1, 0, 1)]
 
 
-def packed(first: Run, other: Run, found: Comparison, pack: Pack) -> dict[str, Any]:
+def packed(first: PageRun, other: PageRun, found: Comparison, pack: Pack) -> dict[str, Any]:
     """A comparison as the page has it; `gradients` by column and param of the other run: 0 same, 1 other, 2 unknown."""
     one_digest = first.trace.header.algorithm is other.trace.header.algorithm
     return {
@@ -34,7 +34,7 @@ def packed(first: Run, other: Run, found: Comparison, pack: Pack) -> dict[str, A
     }
 
 
-def _gradients(first: Run, other: Run) -> Any:
+def _gradients(first: PageRun, other: PageRun) -> Any:
     marks = np.full(other.tensors.digests.shape, UNKNOWN, np.uint8)
     rows = {step: i for i, step in enumerate(first.tensors.columns)}
     params = {name: i for i, name in enumerate(first.tensors.params)}

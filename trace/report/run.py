@@ -31,7 +31,7 @@ MakeRun: TypeAlias = Callable[[], tuple[LossFn, Batches]]
 
 
 @dataclass
-class Run:
+class PageRun:
     """What a page shows of a run; `collected` makes it of an open trace."""
 
     trace: Trace
@@ -94,7 +94,7 @@ def collected(
     rebuild: Iterable[int] | None = None,
     special: Iterable[int] = (),
     progress: bool = False,
-) -> Run:
+) -> PageRun:
     """Read a run once from its beginning to its end, and rebuild some of its steps where its model is given.
 
     Args:
@@ -115,7 +115,7 @@ def collected(
     steps = walk(trace, loss_fn, batches, rules=rules)
     for walked in showing(steps, "report", len(trace), wanted=progress):
         tensors.add(walked)
-    run = Run(
+    run = PageRun(
         trace,
         proofs,
         views.losses,
@@ -175,7 +175,7 @@ def _of_step(view: StepView) -> dict[str, float]:
 # ------------------------------------------------------------------ steps that are computed again
 
 
-def _worth(run: Run) -> list[int]:
+def _worth(run: PageRun) -> list[int]:
     """The steps that most is learned of: the first, the last, and the one with the greatest gradient."""
     if not len(run.losses):
         return []
@@ -185,7 +185,7 @@ def _worth(run: Run) -> list[int]:
     return sorted({0, len(run.losses) - 1, *worst})
 
 
-def _rebuild(run: Run, make_run: MakeRun, rules: Rules, steps: Iterable[int]) -> None:
+def _rebuild(run: PageRun, make_run: MakeRun, rules: Rules, steps: Iterable[int]) -> None:
     for step in dict.fromkeys(steps):
         try:
             past = at(run.trace, step, *make_run(), rules=rules)

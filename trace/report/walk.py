@@ -27,7 +27,7 @@ class Walked:
 
 
 @dataclass
-class Walk:
+class RunWalk:
     """All steps of a trace in their order. `notes` say what could not be known, and from which step on."""
 
     trace: Trace
@@ -87,11 +87,11 @@ class Walk:
         return done.grads, done.buffers
 
 
-def walk(trace: Trace, loss_fn: LossFn | None = None, batches: Batches | None = None, *, rules: Rules = ()) -> Walk:
+def walk(trace: Trace, loss_fn: LossFn | None = None, batches: Batches | None = None, *, rules: Rules = ()) -> RunWalk:
     """The steps of a trace; the model computes gradients again where the trace records none."""
     if loss_fn is None or batches is None or trace.header.mode.has_gradients:
-        return Walk(trace, None, rules)
-    return Walk(trace, Model(trace, loss_fn, batches), rules)
+        return RunWalk(trace, None, rules)
+    return RunWalk(trace, Model(trace, loss_fn, batches), rules)
 
 
 def _copied(state: ReplayState) -> dict[str, Array]:

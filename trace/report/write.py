@@ -8,6 +8,7 @@ from typing import Any
 
 from ... import __version__
 from ...base.atomic_file import replacing, require_replaceable
+from ...base.system import FilePath
 from ..comparing.result import Comparison
 from ..replaying.replay import replay
 from ..replaying.replay_state import Rules
@@ -17,7 +18,7 @@ from ..v2.read.reader import open_trace
 from . import differences
 from .packing import Pack
 from .page import page
-from .run import MakeRun, Run, collected
+from .run import MakeRun, PageRun, collected
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,8 @@ class Written:
 
 
 def write_report(
-    paths: Sequence[str | os.PathLike[str]],
-    out: str | os.PathLike[str],
+    paths: Sequence[FilePath],
+    out: FilePath,
     *,
     make_run: MakeRun | None = None,
     rules: Rules = (),
@@ -81,7 +82,7 @@ def write_report(
     with ExitStack() as stack:
         traces = [stack.enter_context(open_trace(name, mode="point_in_time")) for name in names]
         found = differences.compared(traces)
-        runs = list[Run]()
+        runs = list[PageRun]()
         for i, trace in enumerate(traces):
             make, steps = (make_run, rebuild) if i == 0 else (None, None)
             _require_steps(trace.path, len(trace), steps or ())

@@ -8,7 +8,7 @@ from ..file_version import TraceFileError
 from ..v2.errors import InvalidTraceError
 from ..v2.format.constants import PARTIAL_SUFFIX
 from ..v2.verdict import Verdict
-from .overview import Run, overview
+from .overview import RunOverview, overview
 from .state import is_written
 
 SECONDS = 1.0
@@ -18,7 +18,7 @@ _SHARE = 4
 """How many times longer than a look the pause behind it is at least."""
 
 
-def follow(path: str, tell: Callable[[Run], None], seconds: float = SECONDS) -> str:
+def follow(path: str, tell: Callable[[RunOverview], None], seconds: float = SECONDS) -> str:
     """Tell of a run whenever it has more steps, until nobody writes it any more; the path that the trace has then.
 
     The run is the one that is being recorded at the path, `PATH.partial`, if there is one.
@@ -39,7 +39,7 @@ def follow(path: str, tell: Callable[[Run], None], seconds: float = SECONDS) -> 
         time.sleep(max(seconds, _SHARE * (time.monotonic() - began)))
 
 
-def _look(final: str) -> Run | None:
+def _look(final: str) -> RunOverview | None:
     """The run as its file stands now; None while its writer has not written its head."""
     partial = final + PARTIAL_SUFFIX
     try:

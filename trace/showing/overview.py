@@ -18,7 +18,7 @@ from ..replaying.validate import validate
 from ..v2.check.report import Report
 from ..v2.errors import InvalidTraceError, NotRecordedError, UnsealedTraceWarning
 from ..v2.format.constants import TensorRole
-from ..v2.read.locate import Mode
+from ..v2.read.locate import ReadMode
 from ..v2.read.reader import Trace, open_trace
 from ..v2.verdict import Verdict
 from .gradients import GradientFigures, gradient_figures
@@ -32,7 +32,7 @@ CURVE = 200
 
 
 @dataclass(frozen=True)
-class Run:
+class RunOverview:
     """What a trace says of a run; `losses` has NaN for a step that is not whole."""
 
     path: str
@@ -166,7 +166,7 @@ def _words(proofs: dict[str, Any]) -> list[str]:
     return list(dict.fromkeys(proofs.values()))
 
 
-def overview(path: str, *, whole: bool = True) -> Run:
+def overview(path: str, *, whole: bool = True) -> RunOverview:
     """What is to be shown of a run; of an unfinished one, or up to the first damage, what can be read.
 
     With ``whole`` the file is validated and its gradients are read, which takes the longer the larger it is.
@@ -185,7 +185,7 @@ def overview(path: str, *, whole: bool = True) -> Run:
     return replace(run, report=report, state="damaged" if broken else run.state)
 
 
-def _read(path: str, mode: Mode, *, whole: bool) -> Run:
+def _read(path: str, mode: ReadMode, *, whole: bool) -> RunOverview:
     with read(path, mode) as trace:
         run = of_trace(trace)
         if not whole:
@@ -194,17 +194,17 @@ def _read(path: str, mode: Mode, *, whole: bool) -> Run:
         return replace(run, gradients=tuple(gradients), seen=seen, findings=diagnosed(trace))
 
 
-def read(path: str, mode: Mode = "point_in_time") -> Trace:
+def read(path: str, mode: ReadMode = "point_in_time") -> Trace:
     """Open a trace, up to its first damage; that it is unfinished is said with what is shown of it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnsealedTraceWarning)
         return open_trace(path, mode=mode)
 
 
-def of_trace(trace: Trace) -> Run:
+def of_trace(trace: Trace) -> RunOverview:
     """What an open trace says of its run."""
     params = [spec for spec in trace.schema.tensors if spec.role is TensorRole.PARAM]
-    return Run(
+    return RunOverview(
         path=trace.path,
         state=state_of(trace),
         bytes=os.stat(trace.path).st_size,

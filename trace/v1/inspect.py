@@ -2,12 +2,12 @@
 
 from ...base.ulp import ulp_distance
 from .compiled import sample, updated
-from .layout import FLOAT_FIELDS, Header, Record, record_crc32, record_offset
+from .layout import FLOAT_FIELDS, HeaderV1, Record, record_crc32, record_offset
 from .report import table, three_ways
 from .validation.diagnosis import derived_error, derived_x
 
 
-def header_rows(header: Header) -> list[tuple[str, str]]:
+def header_rows(header: HeaderV1) -> list[tuple[str, str]]:
     """Return the header's fields for people."""
     return [
         ("seed", str(header.seed)),
@@ -19,7 +19,7 @@ def header_rows(header: Header) -> list[tuple[str, str]]:
     ]
 
 
-def _derived_rows(header: Header, step: int, record: Record) -> list[tuple[str, str]]:
+def _derived_rows(header: HeaderV1, step: int, record: Record) -> list[tuple[str, str]]:
     seed_x, seed_y = sample(header.seed, step)
     x = derived_x(record)
     return [
@@ -30,7 +30,7 @@ def _derived_rows(header: Header, step: int, record: Record) -> list[tuple[str, 
     ]
 
 
-def inspection(header: Header, step: int, raw: bytes) -> str:
+def inspection(header: HeaderV1, step: int, raw: bytes) -> str:
     """Return header and record `raw` of `step` as text, every float in three ways."""
     record = Record.unpack(raw)
     fields = [("step_id", f"{record.step_id:<24} {'':<26} {record.step_id:016x}")]
@@ -50,7 +50,7 @@ def inspection(header: Header, step: int, raw: bytes) -> str:
     return "\n".join(parts)
 
 
-def replayed(header: Header, record: Record) -> str:
+def replayed(header: HeaderV1, record: Record) -> str:
     """Return the update of a step, recomputed and compared with what is recorded, as text."""
     rows: list[tuple[str, str]] = []
     for name, before, gradient, stored in (

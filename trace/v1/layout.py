@@ -29,7 +29,7 @@ assert HEADER_STRUCT.size == HEADER_SIZE
 assert RECORD_STRUCT.size == RECORD_DTYPE.itemsize == RECORD_SIZE
 
 
-class Header(NamedTuple):
+class HeaderV1(NamedTuple):
     """The header's fields in file order, as stored: nothing is checked here."""
 
     magic: bytes
@@ -44,7 +44,7 @@ class Header(NamedTuple):
     reserved: bytes
 
     @classmethod
-    def unpack(cls, raw: bytes) -> "Header":
+    def unpack(cls, raw: bytes) -> "HeaderV1":
         """Read the fields out of 64 bytes."""
         return cls._make(HEADER_STRUCT.unpack(raw))
 

@@ -7,7 +7,7 @@ import numpy as np
 from .compiled import gradients, sample, train_block, updated
 from .layout import RECORD_WORDS
 from .reader import BLOCK_RECORDS
-from .writer import TraceWriter
+from .writer import WriterV1
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Trained:
     loss_total: float
 
 
-def train(writer: TraceWriter, steps: int, learning_rate: float, seed: int) -> Trained:
+def train(writer: WriterV1, steps: int, learning_rate: float, seed: int) -> Trained:
     """Append the records of up to `steps` steps from w = b = 0; fewer where a value is not finite.
 
     Ctrl-C is answered between blocks, every fraction of a millisecond.

@@ -23,7 +23,7 @@ def partial_path(path: str) -> str:
     return path + ".partial"
 
 
-class TraceWriter:
+class WriterV1:
     """A context that takes records and leaves a sealed trace, or nothing.
 
     Args of the constructor: the final path, and the seed, learning rate and creation time (unix seconds) of
@@ -85,7 +85,7 @@ class TraceWriter:
         with os_errors_named("sync the name of", self.path):
             sync_folder(os.path.dirname(self.path) or ".")
 
-    def __enter__(self) -> "TraceWriter":
+    def __enter__(self) -> "WriterV1":
         return self
 
     def __exit__(

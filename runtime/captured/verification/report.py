@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, asdict, dataclass
 from typing import Any
 
 from ....base.errors import DgrrError
-from ....tape.values.tables import Table, Tabled
+from ....tape.values.tables import PlainTable, Tabled
 
 
 class CheckError(DgrrError):
@@ -40,11 +40,11 @@ class VerifyReport(Tabled):
         """The checks that did not hold."""
         return [check for check in self.checks if not check.held]
 
-    def table(self) -> Table:
+    def table(self) -> PlainTable:
         """One row per check."""
         columns = ("check", "held", "detail")
         rows = [{"check": c.name, "held": "yes" if c.held else "NO", "detail": c.detail} for c in self.checks]
-        return Table(f"verification: {len(self.checks)} checks, {len(self.failures)} failed", columns, rows)
+        return PlainTable(f"verification: {len(self.checks)} checks, {len(self.failures)} failed", columns, rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain types: whether every check held, and each with its name, whether it held, and its detail.

@@ -1,6 +1,5 @@
 """``export``: a model and its parameters as an ONNX file."""
 
-import os
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
@@ -9,6 +8,7 @@ import numpy as np
 
 from ....base.arrays import Arrays
 from ....base.atomic_file import replacing
+from ....base.system import FilePath
 from ....tape.graph.node import Node
 from ...ir.forward import ForwardRecording, record_forward
 from ...step.batch import map_batch
@@ -25,7 +25,7 @@ def export(
     model: Callable[..., Any],
     params: Arrays,
     x: Any,
-    path: str | os.PathLike[str] | None = None,
+    path: FilePath | None = None,
     *,
     state: Arrays | None = None,
     dynamic_batch: bool = False,

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any, cast
 
 from ....base.arrays import Array
+from ....base.system import FilePath
 from ....tape import AnyVar, Context, DgrrError, Tape, Var, nn
 from ....tape.values.dtypes import FLOATS
 from ...step.batch import batch_arrays
@@ -83,7 +84,7 @@ class OnnxModel(nn.Layer):
         return {name: p[name] if name in p else state.get(name, a) for name, a in self.arrays.items()}
 
 
-def load(source: str | os.PathLike[str] | bytes) -> tuple[OnnxModel, dict[str, Array], dict[str, Array]]:
+def load(source: FilePath | bytes) -> tuple[OnnxModel, dict[str, Array], dict[str, Array]]:
     """``(model, params, state)`` of an ONNX file, to be evaluated, trained further, recorded and proven.
 
     Initialisers that are arrays of floats are its parameters; what batch normalisation has counted is its state, used

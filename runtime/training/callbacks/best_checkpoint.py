@@ -1,8 +1,8 @@
 """Keeping the best state of a fit."""
 
-from os import PathLike
 from typing import Literal
 
+from ....base.system import FilePath
 from ..trainer import Trainer
 from .monitor import Monitor
 
@@ -34,7 +34,7 @@ class BestCheckpoint(Monitor):
 
     def __init__(
         self,
-        path: str | PathLike[str],
+        path: FilePath,
         monitor: str = "validation_loss",
         *,
         min_delta: float = 0.0,

@@ -8,11 +8,10 @@ from typing import Any
 
 from ....tape import AnyVar, DomainError
 from ...captured.captured_forward import CapturedForward
-from ...captured.kept import PLAN_BYTES
 from ...optim.averages import averaged
-from ...ranks.exchange import Exchange
 from ...step.forward import Forward, eager_forward, loss_forward, model_forward
 from ...step.training_step import TrainingStep
+from ..step_runner import StepOptions
 
 Model = Callable[..., AnyVar]
 """``model(p, x)`` or ``model(p, x, ctx)``."""
@@ -24,20 +23,14 @@ MODELS_KEPT = 8
 class Forwards:
     """Forward passes over the arrays of a step: op by op, or captured at the first batch of each signature.
 
-    With ``averages`` they take the running averages of the parameters. ``ranks`` are those that share the batches.
+    With ``averages`` they take the running averages of the parameters.
     """
 
-    def __init__(
-        self,
-        step: TrainingStep,
-        *,
-        eager: bool,
-        averages: bool = False,
-        ranks: Exchange | None = None,
-        plan_bytes: int = PLAN_BYTES,
-    ) -> None:
-        self._plan_bytes = plan_bytes
-        self._step, self._eager, self._averages, self.ranks = step, eager, averages, ranks
+    def __init__(self, step: TrainingStep, options: StepOptions, *, averages: bool = False) -> None:
+        self._step, self._averages = step, averages
+        self._eager, self._plan_bytes = options.mode == "eager", options.plan_bytes
+        self.ranks = options.ranks
+        """Those that share the batches."""
         self._models: dict[Any, tuple[Any, Callable[[Any], Any]]] = {}
 
     @cached_property

@@ -19,6 +19,7 @@ import numpy as np
 
 from ....base.arrays import Array
 from ....base.atomic_file import replacing
+from ....base.system import FilePath
 from ....tape import DgrrError
 from ...step.training_step import StateDict
 from ..batch_stream import Cursor
@@ -58,7 +59,7 @@ class Checkpoint:
     """Class and state of the callbacks that have one."""
 
 
-def write_checkpoint(path: str | os.PathLike[str], checkpoint: Checkpoint) -> None:
+def write_checkpoint(path: FilePath, checkpoint: Checkpoint) -> None:
     """Save a checkpoint: under another name, on the disk, then renamed; the one before stays until then."""
     with replacing(path) as file:
         with ZipFile(file, "w") as archive:
@@ -68,7 +69,7 @@ def write_checkpoint(path: str | os.PathLike[str], checkpoint: Checkpoint) -> No
         _sign(file)
 
 
-def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
+def read_checkpoint(path: FilePath) -> Checkpoint:
     """A checkpoint that was saved.
 
     Raises CheckpointError for a file that is damaged, no checkpoint, or of another version; OSError if it cannot
@@ -176,7 +177,7 @@ def _sign(file: IO[bytes]) -> None:
     file.write(pack("<H", _SIGNATURE) + signature)
 
 
-def _require_whole(path: str | os.PathLike[str], file: IO[bytes]) -> None:
+def _require_whole(path: FilePath, file: IO[bytes]) -> None:
     size = file.seek(0, os.SEEK_END) - 2 - _SIGNATURE
     expected = pack("<H", _SIGNATURE) + _digest(file, size) if size > 0 else b""
     if not expected or file.read() != expected:

@@ -2,16 +2,14 @@
 
 import os
 from collections.abc import Mapping
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from ....base.system import FilePath
 from ....tape import DomainError
 from ...step.training_step import StateError, TrainingStep
 from ..callback_list import CallbackList
 from .checkpoint import Checkpoint, CheckpointError, read_checkpoint
-
-FilePath = str | PathLike[str]
 
 
 class SavePlace:

@@ -11,7 +11,7 @@ from dgrr.runtime import SGD, Adam, CapturedStep, EagerStep, Keep, Trainer, capt
 from dgrr.runtime.ir.step_tape import eager_tape
 from dgrr.runtime.step.recipe import Recipe
 from dgrr.tape import DomainError, grad, nn, ops
-from dgrr.trace import OpDigests, open_recorder, open_trace
+from dgrr.trace import OpDigests, Run, open_recorder, open_trace
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((6, 4)).astype(np.float32)
@@ -131,7 +131,7 @@ def test_which_steps(asked: Any, steps: list[int], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("asked", ["some", True, [-1], [0.5], -1, b"every", {"first": 1}])
-def test_what_record_ops_cannot_be(asked: Any, tmp_path: Path) -> None:
+def test_what_ops_cannot_be(asked: Any, tmp_path: Path) -> None:
     with pytest.raises(DomainError, match="Keep: argument 'ops': expected 'first', 'every', the numbers of steps, a "):
         Trainer(loss_fn, W, SGD(0.1), trace=Keep(tmp_path / "t", ops=asked)).fit([BATCH])
     assert not list(tmp_path.iterdir())
@@ -141,11 +141,11 @@ class Factory:
     """Makes the recorder when the run is known."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.asked = path, list[dict[str, Any]]()
+        self.path, self.asked = path, list[Run]()
 
-    def open_recorder(self, **run: Any) -> Any:
+    def open_recorder(self, run: Run) -> Any:
         self.asked.append(run)
-        return open_recorder(self.path, record="bare", record_ops="first", **run)
+        return open_recorder(Keep(self.path, record="bare", ops="first"), run)
 
 
 def test_a_trace_may_be_what_makes_its_recorder(tmp_path: Path) -> None:
@@ -154,9 +154,7 @@ def test_a_trace_may_be_what_makes_its_recorder(tmp_path: Path) -> None:
     assert not factory.asked
     trainer.fit([BATCH] * 2)
     (run,) = factory.asked
-    names = "params state model_state seed rule hyperparameters numerics clip_value"
-    assert sorted(run) == sorted(names.split())
-    assert (run["rule"], run["seed"], run["clip_value"]) == ("sgd@1", 5, 0.5)
+    assert ([group.rule for group in run.rules], run.seed, run.clip_value) == (["sgd@1"], 5, 0.5)
     with open_trace(tmp_path / "t") as trace:
         assert len(trace) == 2 and trace.ops(0) is not None
 
@@ -173,8 +171,7 @@ def test_a_maker_of_recorders_cannot_go_on(tmp_path: Path) -> None:
 
 def test_a_step_by_hand_is_recorded(tmp_path: Path) -> None:
     step = capture(loss_fn, W, SGD(0.1), BATCH)
-    run: dict[str, Any] = {"rule": "sgd@1", "hyperparameters": list(step.recipe.rule.names), "numerics": 1}
-    with open_recorder(tmp_path / "a", record="grads", record_ops="every", **step.arrays, **run) as recorder:
+    with open_recorder(Keep(tmp_path / "a", ops="every"), step.as_run()) as recorder:
         for k in range(3):
             tape = step.tape(BATCH)
             step(BATCH)

@@ -25,7 +25,9 @@ from dgrr.runtime.optim import (
     make_rule,
 )
 from dgrr.tape import NUMERICS, ops
-from dgrr.trace import CompletedStep, Verdict, open_recorder, open_trace, replay
+from dgrr.trace import CompletedStep, Verdict, open_trace, replay
+
+from ...keeping import recorder_of
 
 Array = npt.NDArray[Any]
 
@@ -130,7 +132,7 @@ def record(path: Path, shift: int) -> Path:
     rule = AdamW(WarmUp(Cosine(0.1, steps=4), steps=2))
     params = {name: array.copy() for name, array in START.items()}
     state, rng = rule.init(params), np.random.default_rng(0)
-    with open_recorder(
+    with recorder_of(
         path, record="grads", params=params, state=state, rule=rule.rule, hyperparameters=rule.names, numerics=NUMERICS
     ) as recorder:
         for k in range(6):

@@ -19,7 +19,7 @@ import numpy as np
 from dgrr.runtime import Adam, Callback, Dataset, Trainer
 from dgrr.runtime.optim import Cosine
 from dgrr.tape import nn, ops
-from dgrr.trace import Recorder
+from dgrr.trace import TraceRecorder
 
 MODEL = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
 RNG = np.random.default_rng(6)
@@ -54,8 +54,8 @@ class KillAt(Callback):
 
 CALLS = {
     "begin": (Trainer, "_train"),
-    "step": (Recorder, "step"),
-    "seal": (Recorder, "seal"),
+    "step": (TraceRecorder, "step"),
+    "seal": (TraceRecorder, "seal"),
     "write_array": (np.lib.format, "write_array"),
     "fsync": (os, "fsync"),
     "replace": (os, "replace"),

@@ -11,14 +11,16 @@ from dgrr.tape import DomainError, ops
 from dgrr.trace import (
     CompletedStep,
     NonFiniteStepError,
+    Run,
     Verdict,
     at,
     compare,
-    open_recorder,
     open_trace,
     replay,
     validate,
 )
+
+from ...keeping import recorder_of
 
 GOOD, BAD = np.array([1.0, 2.0]), np.array([np.inf, -1.0])
 PARAMS = {"w": np.array([0.5, -0.5]), "b": np.array([0.1])}
@@ -97,7 +99,7 @@ def test_nans_are_recorded_in_one_form(tmp_path: Path) -> None:
         told: dict[str, Any] = {"hyper": {"lr": 0.5}, "grads": {"w": w}, "params": {"w": w}, "state": {}, "batch": w}
         start: dict[str, Any] = {"params": {"w": np.ones(2)}, "state": {}, "rule": "sgd@1", "hyperparameters": ["lr"]}
         options: dict[str, Any] = {"record": "full", "numerics": 1, "on_nonfinite": "record"}
-        with open_recorder(tmp_path / str(i), **start, **options) as recorder:
+        with recorder_of(tmp_path / str(i), **start, **options) as recorder:
             recorder.step(CompletedStep(step=0, loss=nan, clip=(1.0, float(nan)), **told))
             links.append(recorder.link)
         assert validate(tmp_path / str(i)).ok
@@ -123,23 +125,16 @@ def test_a_run_that_stops_is_as_before(tmp_path: Path) -> None:
 def test_a_recorder_stops_unless_it_is_told(tmp_path: Path) -> None:
     w = np.array([np.nan])
     told: dict[str, Any] = {"hyper": {}, "grads": {}, "params": {"w": w}, "state": {}, "batch": w}
-    recorder = open_recorder(
+    recorder = recorder_of(
         tmp_path / "t", params={"w": np.ones(1)}, state={}, rule="sgd@1", hyperparameters=[], numerics=1
     )
     with pytest.raises(NonFiniteStepError, match="got nan in 'loss' of step 0; nothing of it was written"):
         recorder.step(CompletedStep(step=0, loss=np.array(np.nan), **told))
     assert recorder.steps == 0
     recorder.close()
-    with pytest.raises(ValueError, match="recorder: on_nonfinite: expected 'stop' or 'record', got 'skip'"):
-        open_recorder(
-            tmp_path / "u",
-            params={"w": np.ones(1)},
-            state={},
-            rule="sgd@1",
-            hyperparameters=[],
-            numerics=1,
-            on_nonfinite="skip",  # type: ignore[arg-type]
-        )
+    with pytest.raises(DomainError) as caught:
+        Run({}, {}, [], numerics=1, on_nonfinite="skip")  # type: ignore[arg-type]
+    assert str(caught.value) == "Run: argument 'on_nonfinite': expected 'stop' or 'record', got 'skip'"
 
 
 def test_another_word_is_refused() -> None:

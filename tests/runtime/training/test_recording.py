@@ -5,21 +5,21 @@ import sys
 from dataclasses import fields
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 from dgrr.base.completed_step import CompletedStep
+from dgrr.base.keep import Mode
 from dgrr.runtime import SGD, Adam, Keep, NonFiniteError, RecorderError, Trainer, gradients, state_digest
 from dgrr.runtime.optim import Rule
 from dgrr.runtime.training import recorder_protocol
 from dgrr.tape import NUMERICS, DomainError, nn, ops
-from dgrr.trace import NotRecordedError, TraceWriteError, open_recorder, open_trace, replay
+from dgrr.trace import NotRecordedError, RuleGroup, Run, TraceWriteError, open_recorder, open_trace, replay
 
 Arrays = dict[str, npt.NDArray[Any]]
-Mode = Literal["digest", "grads"]
 MODEL = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
 STEPS = 5
 
@@ -67,15 +67,15 @@ class Registered:
     """An entry point, what it names, and a recorder, in one: it writes down what it is told."""
 
     def __init__(self) -> None:
-        self.opened: list[tuple[Any, dict[str, Any]]] = []
+        self.opened: list[tuple[Keep, Run]] = []
         self.calls: list[Any] = []
         self.refuses_seal = False
 
     def load(self) -> "Registered":
         return self
 
-    def open_recorder(self, path: Any, **options: Any) -> "Registered":
-        self.opened.append((path, options))
+    def open_recorder(self, keep: Keep, run: Run) -> "Registered":
+        self.opened.append((keep, run))
         return self
 
     def wants_tape(self, step: int) -> bool:
@@ -123,18 +123,15 @@ def test_the_installed_package_registers_the_recorder_of_traces(tmp_path: Path) 
 
 def test_a_recorder_is_opened_with_the_start_of_the_run(registered: Registered) -> None:
     recorded_fit(BATCHES)
-    ((path, options),) = registered.opened
-    assert path == "run.dgrr"
-    assert [options.pop(name) for name in ("record", "rule", "seed")] == ["digest", "adam@1", 7]
-    assert (options.pop("overwrite"), options.pop("digest")) == (False, "xxh3-128")
-    assert options.pop("clip_value") is options.pop("record_ops") is None
-    assert options.pop("hyperparameters") == ["lr", "beta1", "beta2", "eps", "weight_decay"]
-    assert options.pop("numerics") == NUMERICS
-    assert {name: list(arrays) for name, arrays in options.items()} == {
-        "params": list(MODEL.init(0)),
-        "state": list(Adam().init(MODEL.init(0))),
-        "model_state": [],
-    }
+    ((keep, run),) = registered.opened
+    assert keep == Keep("run.dgrr", record="digest")
+    names, state = tuple(MODEL.init(0)), tuple(Adam().init(MODEL.init(0)))
+    assert (tuple(run.params), tuple(run.state), run.model_state) == (names, state, {})
+    (group,) = run.rules
+    assert (group.rule, set(group.tensors or ())) == ("adam@1", {*names, *state})
+    assert group.hyperparameters == ("lr", "beta1", "beta2", "eps", "weight_decay")
+    assert (run.numerics, run.seed, run.clip_value, run.on_nonfinite) == (NUMERICS, 7, None, "stop")
+    assert run.parent is None
 
 
 @pytest.mark.parametrize("rule", [SGD(0.1, momentum=0.5), Adam(0.01)], ids=str)
@@ -207,8 +204,8 @@ def test_a_recorder_can_be_given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     Trainer(loss_fn, MODEL.init(0), Adam(0.01), trace=tmp_path / "found").fit(BATCHES)
     monkeypatch.setattr(recorder_protocol, "entry_points", lambda group: pytest.fail("looked"))
     rule, params = Adam(0.01), MODEL.init(0)
-    law: dict[str, Any] = {"rule": rule.rule, "hyperparameters": list(rule.names), "numerics": NUMERICS}
-    given = open_recorder(tmp_path / "given", record="grads", params=params, state=rule.init(params), **law)
+    run = Run(params, rule.init(params), [RuleGroup(rule.rule, rule.names)], numerics=NUMERICS)
+    given = open_recorder(tmp_path / "given", run)
     trainer = Trainer(loss_fn, params, rule, trace=given)
     trainer.fit(BATCHES)
     with open_trace(tmp_path / "found") as one, open_trace(tmp_path / "given") as other:
@@ -253,9 +250,8 @@ def test_what_is_kept_and_where_reaches_the_recorder(registered: Registered, rec
         "run.dgrr", record=record, ops=[1], keyframe_every=7, keyframe_budget=9, digest="sha256", overwrite=True
     )
     Trainer(loss_fn, MODEL.init(0), Adam(), trace=keep).fit(BATCHES[:1])
-    ((path, options),) = registered.opened
-    names = ("record", "record_ops", "keyframe_every", "keyframe_budget", "digest", "overwrite")
-    assert (path, *[options[name] for name in names]) == ("run.dgrr", record, [1], 7, 9, "sha256", True)
+    ((told, _),) = registered.opened
+    assert told == keep
 
 
 def test_without_a_trace_no_recorder_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -229,8 +229,8 @@ def test_bits_do_not_depend_on_threads() -> None:
 
 def test_the_recording_mode_is_checked_at_once() -> None:
     with pytest.raises(DomainError) as caught:
-        Trainer(loss_fn, start(), Adam(), record="full")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    assert str(caught.value) == "Trainer: argument 'record': expected 'digest' or 'grads', got 'full'"
+        Trainer(loss_fn, start(), Adam(), record="some")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    assert str(caught.value) == "Trainer: argument 'record': expected 'digest', 'grads', 'full' or 'bare', got 'some'"
 
 
 # Evaluation.

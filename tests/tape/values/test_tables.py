@@ -11,12 +11,12 @@ from rich.console import Console
 
 from dgrr.screen.showing import cell
 from dgrr.tape import DomainError, Tape
-from dgrr.tape.values.tables import Table, statistics
+from dgrr.tape.values.tables import PlainTable, statistics
 
 pytestmark = pytest.mark.quick
 
 ROWS: list[dict[str, Any]] = [{"name": "w", "size": 3, "norm": 1.23456}, {"name": None, "size": 4, "norm": 0.5}]
-TABLE = Table("gradients", ("name", "size", "norm"), ROWS)
+TABLE = PlainTable("gradients", ("name", "size", "norm"), ROWS)
 
 
 def test_a_table_is_its_rows() -> None:
@@ -34,7 +34,7 @@ def test_a_printed_table_has_title_columns_and_cells() -> None:
 
 
 def test_a_table_without_title_or_rows() -> None:
-    text = str(Table("", ("name", "size"), []))
+    text = str(PlainTable("", ("name", "size"), []))
     assert "name" in text.splitlines()[1]
 
 
@@ -47,7 +47,7 @@ def test_a_table_on_a_terminal() -> None:
 
 def test_rows_by_a_column() -> None:
     rows = [{"name": name, "size": size} for name, size in (("b", 2), (None, None), ("a", 2), ("c", 3))]
-    table = Table("t", ("name", "size"), rows)
+    table = PlainTable("t", ("name", "size"), rows)
     assert [row["name"] for row in table.sorted("name")] == ["a", "b", "c", None]
     assert [row["name"] for row in table.sorted("size", descending=True)] == ["c", "b", "a", None]
     assert [row["name"] for row in table] == ["b", None, "a", "c"]
@@ -77,13 +77,13 @@ def test_without_pandas_there_is_no_data_frame(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(ModuleNotFoundError) as caught:
         TABLE.to_pandas()
     assert str(caught.value) == (
-        "Table.to_pandas: expected pandas to be installed: pip install 'dgrr[pandas]', or use to_dicts()"
+        "PlainTable.to_pandas: expected pandas to be installed: pip install 'dgrr[pandas]', or use to_dicts()"
     )
 
 
 @pytest.mark.parametrize("text", ["w[a]", "[bold]x", "[/x]", ":smile:", "layer[red].w[/red]", "a\\[b]"])
 def test_cells_are_shown_as_they_are(text: str) -> None:
-    assert text in str(Table("", ("name",), [{"name": text}]))
+    assert text in str(PlainTable("", ("name",), [{"name": text}]))
 
 
 def test_any_name_of_a_node_can_be_shown() -> None:

@@ -1,13 +1,14 @@
 """Honest and forged runs of a small model, for audits."""
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dgrr.runtime import SGD, Trainer
-from dgrr.trace import CompletedStep, open_recorder
+from dgrr.trace import CompletedStep, Keep, Run, open_recorder
 
 BATCHES = [np.linspace(0.1, 0.9, 4) + i for i in range(5)]
 
@@ -18,19 +19,21 @@ def loss_fn(p: Any, x: Any) -> Any:
 
 
 class Recorded:
-    """A trainer's recorder, with options that a trainer does not hand on; and a forger's.
+    """A trainer's recorder; and a forger's.
 
     At the steps of `forged` it changes the weights behind the back of the rule and writes the changed ones down. From
     there on all is honest.
     """
 
     def __init__(self, path: Path, forged: Collection[int], **options: Any) -> None:
-        self.path, self.forged, self.options = path, forged, options
+        self.path, self.forged = path, forged
+        self.numerics = options.pop("numerics", None)
+        self.options = options
 
-    def open_recorder(self, **run: Any) -> Any:
+    def open_recorder(self, run: Run) -> Any:
         """As a trainer asks for it."""
-        run.pop("overwrite", None)
-        recorder = open_recorder(self.path, **{**run, **self.options})
+        run = run if self.numerics is None else replace(run, numerics=self.numerics)
+        recorder = open_recorder(Keep(self.path, **self.options), run)
         step = recorder.step
 
         def forging(done: CompletedStep) -> None:

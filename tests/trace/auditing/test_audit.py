@@ -23,9 +23,9 @@ from dgrr.trace import (
 )
 from dgrr.trace.auditing import audit as auditing, work
 from dgrr.trace.auditing.audit import Asked, audit_run
-from dgrr.trace.auditing.examine import Examiner, Stretch
+from dgrr.trace.auditing.examine import Examiner, UnitStretch
 from dgrr.trace.auditing.units import Units
-from dgrr.trace.auditing.work import Run, WorkerError
+from dgrr.trace.auditing.work import AuditedRun, WorkerError
 from dgrr.trace.v2.format.digest import Algorithm, state_root, tensor_digest
 from dgrr.trace.v2.write.forge import flip_bit, forge_gradient
 
@@ -115,7 +115,7 @@ def of_every_unit(path: Path, *, together: bool) -> list[Any]:
             chosen = tuple(unit for unit, its in enumerate(nearest) if its == keyframe)
             for some in [chosen] if together else [(unit,) for unit in chosen]:
                 examiner = Examiner(trace, loss_fn, BATCHES, ())
-                found.update(examiner.examined(units, Stretch(keyframe, some)))
+                found.update(examiner.examined(units, UnitStretch(keyframe, some)))
     return [found[unit] for unit in range(len(units))]
 
 
@@ -243,7 +243,7 @@ def test_a_keyframe_that_does_not_follow_from_its_step(run: Made, tmp_path: Path
     with pytest.raises(AuditError, match="audit: chain: the root of KEYFRAME 4 is not that of STEP 3"):
         audit(tmp_path / "spliced", loss_fn, BATCHES)
     with open_trace(tmp_path / "spliced") as trace:
-        found = dict(Examiner(trace, loss_fn, BATCHES, ()).examined(Units(STEPS, 1), Stretch(4, (5, 6))))
+        found = dict(Examiner(trace, loss_fn, BATCHES, ()).examined(Units(STEPS, 1), UnitStretch(4, (5, 6))))
     assert found[5] == found[6] and found[5] is not None
     assert str(found[5]) == "update: step 3, 'w': the keyframe behind it holds another state"
 
@@ -276,7 +276,7 @@ def test_side_by_side_the_certificate_is_the_same(run: Made, folder: Path, modul
     path, certificates = run(state=(5,), gradient=(10,)), [folder / "one.json", folder / "two.json"]
     for jobs, certificate in zip((1, 2), certificates, strict=True):
         found = audit_run(
-            Run(str(path), module.run, ()),
+            AuditedRun(str(path), module.run, ()),
             "audited_model:run",
             Asked(sample=9, nonce=NONCE, jobs=jobs, certificate=str(certificate)),
         )
@@ -287,7 +287,7 @@ def test_side_by_side_the_certificate_is_the_same(run: Made, folder: Path, modul
 def test_a_process_that_ends_is_told_of(run: Made, module: Any) -> None:
     asked = Asked(sample=9, nonce=NONCE, jobs=2)
     with pytest.raises(WorkerError, match="audit: a process ended: ValueError: no data"):
-        audit_run(Run(str(run()), module.fails, ()), "m:f", asked)
+        audit_run(AuditedRun(str(run()), module.fails, ()), "m:f", asked)
 
 
 def test_a_process_that_dies_is_told_of() -> None:

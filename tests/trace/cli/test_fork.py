@@ -12,7 +12,7 @@ import pytest
 from dgrr.runtime import SGD, Trainer
 from dgrr.trace import open_trace, replay
 from dgrr.trace.cli import main
-from dgrr.trace.v2.write.recorder import Recorder
+from dgrr.trace.v2.write.recorder import TraceRecorder
 
 MODULE = """
 import numpy as np
@@ -139,8 +139,8 @@ def test_a_fork_that_fails_leaves_no_file(
 
         return recorded
 
-    step = Recorder.step
-    monkeypatch.setattr(Recorder, "step", steps_of(1))
+    step = TraceRecorder.step
+    monkeypatch.setattr(TraceRecorder, "step", steps_of(1))
     before = sorted(Path().iterdir())
     assert main(FORK) == code
     assert sorted(Path().iterdir()) == before

@@ -12,8 +12,10 @@ import pytest
 
 from dgrr.runtime import SGD, Trainer
 from dgrr.tape import NUMERICS
-from dgrr.trace import CompletedStep, open_recorder
+from dgrr.trace import CompletedStep
 from dgrr.trace.cli import main, report
+
+from ...keeping import recorder_of
 
 MODULE = """
 import numpy as np
@@ -114,7 +116,7 @@ def begin() -> tuple[Any, Callable[[int], None]]:
     """A recorder, and what records a step."""
     params = {"w": np.ones(2, np.float32)}
     options: dict[str, Any] = {"record": "grads", "numerics": NUMERICS, "rule": "mine@1", "hyperparameters": ["lr"]}
-    recorder = open_recorder("new.dgrr", params=params, state={}, **options)
+    recorder = recorder_of("new.dgrr", params=params, state={}, **options)
 
     def step(number: int) -> None:
         said: dict[str, Any] = {"loss": np.array(1.0, np.float32), "hyper": {"lr": 1.0}, "grads": params, "state": {}}

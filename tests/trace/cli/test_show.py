@@ -15,11 +15,13 @@ import pytest
 
 from dgrr.runtime import SGD
 from dgrr.tape import NUMERICS
-from dgrr.trace import CompletedStep, Recorder, open_recorder, open_trace
+from dgrr.trace import CompletedStep, TraceRecorder, open_trace
 from dgrr.trace.cli import main
 from dgrr.trace.showing.follow import follow
-from dgrr.trace.showing.overview import Run
+from dgrr.trace.showing.overview import RunOverview
 from dgrr.trace.v2.write.forge import flip_bit
+
+from ...keeping import recorder_of
 
 RecordRun = Callable[..., Path]
 Said = Callable[..., tuple[int, str, str]]
@@ -45,7 +47,7 @@ class Running:
         self.state = self.rule.init(self.params)
         law = {"rule": self.rule.rule, "hyperparameters": list(self.rule.hyperparameters()), "numerics": NUMERICS}
         given: Any = law | {"record": "grads"} | options
-        self.recorder: Recorder = open_recorder(path, params=self.params, state=self.state, **given)
+        self.recorder: TraceRecorder = recorder_of(path, params=self.params, state=self.state, **given)
 
     def on(self, w: Any = (3.0, -4.0, 0.5), b: Any = (0.0, 0.0), **more: Any) -> None:
         """One more step, with these gradients."""
@@ -189,9 +191,9 @@ def test_on_a_terminal_of_80_columns(tmp_path: Path) -> None:
 
 def test_a_run_is_followed_to_its_end(tmp_path: Path) -> None:
     run = Running(tmp_path / "run.dgrr", [4.0, 2.0, 1.0])
-    told: list[Run] = []
+    told: list[RunOverview] = []
 
-    def tell(found: Run) -> None:
+    def tell(found: RunOverview) -> None:
         told.append(found)
         if run.step < 3:
             run.on()
@@ -218,7 +220,7 @@ def test_a_later_run_at_the_same_path_is_the_one_that_is_followed(tmp_path: Path
     run = recorded(path, [3.0, 2.0], overwrite=True)
     steps: list[int] = []
 
-    def tell(found: Run) -> None:
+    def tell(found: RunOverview) -> None:
         steps.append(found.steps)
         run.recorder.seal()
 

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.trace import CompletedStep, OpDigests, Trace, open_recorder
+from dgrr.trace import CompletedStep, OpDigests, Trace
+
+from ...keeping import recorder_of
 
 Told = dict[str, Any]
 Mutation = Callable[[int, Told], None]
@@ -55,7 +57,7 @@ def write(tmp_path: Path) -> Write:
             begin(params)
         law = {"rule": "sgd@1", "hyperparameters": ["lr", "momentum"], "numerics": 1, "record": "full"}
         start = {"params": params, "state": {"step": np.array(0)}, "model_state": {"mean": np.zeros(2, dtype)}}
-        recorder = open_recorder(path, **start, **{**law, **options})
+        recorder = recorder_of(path, **start, **{**law, **options})
         for step in range(steps):
             told = _told(step, params, dtype, micro_batches)
             if mutate is not None:

@@ -4,19 +4,21 @@ from pathlib import Path
 
 import numpy as np
 
-from dgrr.trace import open_recorder, open_trace
+from dgrr.trace import open_trace
 from dgrr.trace.v2.format.constants import BATCH_ID_LENGTH, StepFlag
 from dgrr.trace.v2.format.digest import state_root
 from dgrr.trace.v2.format.keyframe import encode_keyframe
 from dgrr.trace.v2.format.step import StepRecord, encode_step
 from dgrr.trace.v2.write.writer import TraceWriter
 
+from ...keeping import recorder_of
+
 
 def long_trace(path: Path, steps: int, *, differs_from: int | None = None) -> Path:
     """A bare trace of so many steps; from `differs_from` on, the loss of each is another."""
     law = {"rule": "sgd@1", "hyperparameters": ["lr"], "numerics": 1, "record": "bare", "state_every": 1 << 20}
     model = path.with_name(f"{path.name}.model")
-    recorder = open_recorder(model, params={"w": np.zeros(1)}, state={"step": np.array(0)}, **law)  # type: ignore[arg-type]
+    recorder = recorder_of(model, params={"w": np.zeros(1)}, state={"step": np.array(0)}, **law)  # type: ignore[arg-type]
     recorder.seal()
     with open_trace(model) as trace:
         header, schema = trace.header, trace.schema

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.runtime import SGD, Adam, Trainer
+from dgrr.runtime import SGD, Adam, Keep, Trainer
 from dgrr.tape import ops
 from dgrr.trace import (
     Cause,
     CompletedStep,
     NotRecordedError,
+    Run,
     Verdict,
     bisect_with_model,
     diff_with_model,
@@ -25,8 +26,10 @@ from dgrr.trace import (
 from dgrr.trace.comparing import bisect_model
 from dgrr.trace.comparing.bisect_model import parts_of, search, spread
 from dgrr.trace.replaying.execution import Execution
-from dgrr.trace.v2.write.recorder import Recorder
+from dgrr.trace.v2.write.recorder import TraceRecorder
 from dgrr.trace.v2.write.rollback import rollback_v2
+
+from ...keeping import recorder_of
 
 STEPS, EVERY = 64, 4
 """A run of 16 parts."""
@@ -54,8 +57,8 @@ class Keyframes:
     def __init__(self, path: Path, **kept: Any) -> None:
         self.path, self.kept = path, kept
 
-    def open_recorder(self, **run: Any) -> Recorder:
-        return open_recorder(self.path, **{**run, "keyframe_every": EVERY, **self.kept})
+    def open_recorder(self, run: Run) -> TraceRecorder:
+        return open_recorder(Keep(self.path, **{"keyframe_every": EVERY, **self.kept}), run)
 
 
 Train = Callable[..., Path]
@@ -64,7 +67,7 @@ Train = Callable[..., Path]
 @pytest.fixture
 def train(tmp_path: Path) -> Train:
     def run(loss_fn: Callable[..., Any] = loss_fn, *, steps: int = STEPS, **options: Any) -> Path:
-        names = ("record", "state_every", "record_ops", "keyframe_every", "digest")
+        names = ("record", "state_every", "ops", "keyframe_every", "digest")
         made = Keyframes(tmp_path / "t", **{name: options.pop(name) for name in names if name in options})
         params = {"w": np.full((2, 3), 0.1), "b": np.zeros(2)}
         options = {"mode": "eager", "optimizer": SGD(0.01, momentum=0.9)} | options
@@ -185,7 +188,7 @@ def test_the_op_is_named_where_ops_are_recorded(train: Train) -> None:
     def model(activation: Any) -> Callable[..., Any]:
         return lambda p, batch: ops.mse_loss(activation(ops.linear(batch[0], p["w"], p["b"])), batch[1])
 
-    path = train(model(ops.tanh), record_ops="every", steps=8)
+    path = train(model(ops.tanh), ops="every", steps=8)
     found = bisect_with_model(path, model(ops.sigmoid), batches())
     assert (found.cause, found.step, found.op and found.op.node.op) == (Cause.MODEL, 0, "sigmoid")
     path.unlink()
@@ -193,7 +196,7 @@ def test_the_op_is_named_where_ops_are_recorded(train: Train) -> None:
     def scaled(by: list[float]) -> Callable[..., Any]:
         return lambda p, batch: loss_fn(p, batch) * batch[0].tape.const(np.float64(by.pop(0)))
 
-    path = train(scaled([1.0] * 99), record_ops="every", steps=8)
+    path = train(scaled([1.0] * 99), ops="every", steps=8)
     found = bisect_with_model(path, scaled([1.0] * 6 + [2.0]), batches())  # steps 0 to 3, then 4, 5, 6
     assert (found.cause, found.step, found.op and (found.op.what, found.op.node.op)) == (
         Cause.GRADIENT,
@@ -293,8 +296,8 @@ def test_a_state_that_is_damaged_is_the_verdict(train: Train, tmp_path: Path) ->
 
 def test_links_that_lie(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
     path = train(steps=9)
-    real = Recorder.link_behind
-    monkeypatch.setattr(Recorder, "link_behind", lambda self, p, k: b"" if k == 6 else real(self, p, k))
+    real = TraceRecorder.link_behind
+    monkeypatch.setattr(TraceRecorder, "link_behind", lambda self, p, k: b"" if k == 6 else real(self, p, k))
     found = bisect_with_model(path, loss_fn, batches())
     assert (found.verdict, found.cause) == (Verdict.CHAIN, None)
     assert found.sentence.startswith("the link of step 6 is not that of what it links: ")
@@ -303,7 +306,7 @@ def test_links_that_lie(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_link_behind_needs_a_step(tmp_path: Path) -> None:
     law: dict[str, Any] = {"rule": "sgd@1", "hyperparameters": ["lr"], "numerics": 1}
     start: dict[str, Any] = {"params": {"w": np.ones(2)}, "state": {"step": np.array(0)}}
-    with open_recorder(tmp_path / "u", **start, **law) as recorder:
+    with recorder_of(tmp_path / "u", **start, **law) as recorder:
         begun = recorder.link
         with pytest.raises(ValueError, match="^recorder.link_behind: expected a step to be recorded before$"):
             recorder.link_behind(b"", 3)

@@ -276,7 +276,7 @@ def test_the_first_op_is_named(write: Write, give_ops: GiveOps) -> None:
 def test_ops_that_one_trace_lacks_are_said_to_be_missing(write: Write, give_ops: GiveOps) -> None:
     found = with_ops(write, give_ops, None)
     assert found.op is None
-    assert "which op: not recorded in b at step 3 (record_ops)" in found.notes
+    assert "which op: not recorded in b at step 3 (Keep.ops)" in found.notes
 
 
 def test_where_all_ops_agree_the_rest_of_the_step_differs(write: Write, give_ops: GiveOps) -> None:

@@ -374,12 +374,12 @@ def test_values_of_some_steps_are_enough_for_a_tolerance(write: Write) -> None:
 
         return changed
 
-    a = write("a", record="bare", record_values=1 << 16)
-    near = write("b", moved(0.25), record="bare", record_values=1 << 16)
+    a = write("a", record="bare", values=1 << 16)
+    near = write("b", moved(0.25), record="bare", values=1 << 16)
     found = compare(a, near, policy="atol=0.5")
     assert found.same, found
     assert any("not recorded, so not compared" in note for note in found.notes)
-    far = write("c", moved(0.75), record="bare", record_values=1 << 16)
+    far = write("c", moved(0.75), record="bare", values=1 << 16)
     found = compare(a, far, policy="atol=0.5")
     assert (found.step, found.tensors[0].title, found.tensors[0].differing) == (0, "gradient of 'w'", 6)
     assert compare(a, write("d", moved(0.25), record="bare"), policy="atol=0.5").verdict is Verdict.UNPROVEN

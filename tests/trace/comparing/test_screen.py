@@ -42,7 +42,7 @@ diverged (gradient): step 3 is the first that differs: from equal data and the e
   it computes another loss
   a: {a}
   b: {b}
-  which op: not recorded in a and b at step 3 (record_ops)
+  which op: not recorded in a and b at step 3 (Keep.ops)
 loss, f32: differs by 5.96e-08, relatively 1.19e-07, 1 ULP
   a 0.5 (0x1.0000000000000p-1, bits 3f000000)
   b 0.50000006 (0x1.0000020000000p-1, bits 3f000001)

@@ -10,11 +10,11 @@ import pytest
 from dgrr.runtime import SGD, Adam, Trainer
 from dgrr.runtime.optim import StepDecay
 from dgrr.tape import NUMERICS, ops
-from dgrr.trace import Cause, NotRecordedError, Verdict, compare, diff_with_model, open_recorder, open_trace
+from dgrr.trace import Cause, NotRecordedError, Verdict, compare, diff_with_model, open_trace
 from dgrr.trace.comparing import with_model
 from dgrr.trace.v2.write.rollback import rollback_v2
 
-from ...keeping import kept
+from ...keeping import kept, recorder_of
 
 STEPS = 7
 
@@ -216,18 +216,18 @@ def test_ops_of_one_side_alone(tmp_path: Path) -> None:
     path = train(tmp_path / "t")
     found = diff_with_model(path, other_loss_fn, batches())
     assert found.op is None
-    assert "which op: not recorded in a at step 0 (record_ops)" in found.notes
+    assert "which op: not recorded in a at step 0 (Keep.ops)" in found.notes
 
 
 def test_a_bare_trace_needs_its_beginning(tmp_path: Path) -> None:
     path = tmp_path / "t"
     rule, values = Adam(1e-2), params()
     state = rule.init(values)
-    recorder = open_recorder(
+    recorder = recorder_of(
         path,
         record="bare",
-        record_ops="every",
-        record_values=1 << 20,
+        ops="every",
+        values=1 << 20,
         params=values,
         state=state,
         rule=rule.rule,

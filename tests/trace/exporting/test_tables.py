@@ -13,12 +13,12 @@ import pytest
 
 from dgrr.runtime import SGD, Adam, Trainer
 from dgrr.tape import NUMERICS, nn
-from dgrr.trace import CompletedStep, RebuildError, export, open_recorder, open_trace
+from dgrr.trace import CompletedStep, RebuildError, export, open_trace
 from dgrr.trace.cli import main
 from dgrr.trace.exporting import long_form, tables
 from dgrr.trace.exporting.weights import weights_before
 
-from ...keeping import kept
+from ...keeping import kept, recorder_of
 
 RecordRun = Callable[..., Path]
 
@@ -46,7 +46,7 @@ def test_metrics_are_columns(tmp_path: Path) -> None:
     """NaN where a step has none; of a column's name, said to be a metric."""
     run: dict[str, Any] = {"rule": "sgd@1", "hyperparameters": ["lr"], "numerics": NUMERICS, "state": {}}
     told: dict[str, Any] = {"hyper": {"lr": 0.5}, "grads": {}, "params": {}, "state": {}, "batch": np.ones(1)}
-    with open_recorder(tmp_path / "t", params={}, **run) as recorder:
+    with recorder_of(tmp_path / "t", params={}, **run) as recorder:
         for step, metrics in enumerate([{"lr": 2.0}, {}, {"accuracy": 0.25, "lr": 3.0}]):
             recorder.step(CompletedStep(step=step, loss=np.array(1.0), metrics=metrics, **told))
     export(tmp_path / "t", tmp_path / "wide.csv", "csv")
@@ -259,7 +259,7 @@ def test_weights_that_are_not_what_was_recorded(tmp_path: Path) -> None:
     rule = SGD(0.5)
     law: dict[str, Any] = {"rule": rule.rule, "hyperparameters": list(rule.hyperparameters()), "numerics": NUMERICS}
     state = rule.init(start)
-    with open_recorder(tmp_path / "run", record="grads", params=start, state=state, **law) as recorder:
+    with recorder_of(tmp_path / "run", record="grads", params=start, state=state, **law) as recorder:
         for step in range(2):
             params = {"w": start["w"].copy()}
             rule.step(params, grads, state)

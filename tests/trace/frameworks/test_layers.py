@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dgrr.base.completed_step import StepTape
-from dgrr.trace import OpDigests, compare, open_trace, record_torch
+from dgrr.trace import Keep, OpDigests, compare, open_trace, record_torch
 from dgrr.trace.frameworks.pytorch_layers import LayerTape
 
 from .pytorch_runs import batches, cross_entropy, network, sgd, torch, train
@@ -143,7 +143,7 @@ def test_nothing_is_noted_of_a_validation_or_where_it_is_not_wanted() -> None:
 def test_a_compiled_model_is_one_layer(tmp_path: Path) -> None:
     """Its code stays as it is: hooks inside would cut it into pieces."""
     compiled = torch.compile(network(), backend="eager", fullgraph=True)
-    train(tmp_path / "run.dgrr", sgd, model=compiled, record_ops="first", steps=2)
+    train(Keep(tmp_path / "run.dgrr", record="full", ops="first"), sgd, model=compiled, steps=2)
     ops = ops_of(tmp_path / "run.dgrr", 0)
     assert [node.op for node in ops.nodes if node.op != "leaf"] == ["torch.OptimizedModule"]
     assert len([node for node in ops.nodes if node.name.startswith("_orig_mod.")]) == 4
@@ -176,7 +176,7 @@ def ops_of(path: Path, step: int) -> OpDigests:
 
 
 def test_the_trace_holds_the_digests_at_the_steps_that_were_asked_for(tmp_path: Path) -> None:
-    train(tmp_path / "run.dgrr", sgd, record_ops=[1, 3])
+    train(Keep(tmp_path / "run.dgrr", record="full", ops=[1, 3]), sgd)
     ops = ops_of(tmp_path / "run.dgrr", 3)
     assert [node.scope for node in ops.nodes if node.op != "leaf"] == ["0", "1", "2"]
     assert all(ops.grads[i] is not None for i, node in enumerate(ops.nodes) if node.scope)
@@ -226,7 +226,7 @@ def with_relu(call: int, what: str) -> Any:
 def test_a_comparison_names_the_first_layer_that_differs(tmp_path: Path, what: str) -> None:
     paths = tmp_path / "a.dgrr", tmp_path / "b.dgrr"
     for path, call in zip(paths, (-1, 2), strict=True):
-        train(path, sgd, model=with_relu(call, what), record_ops="every")
+        train(Keep(path, record="full", ops="every"), sgd, model=with_relu(call, what))
     found = compare(*paths)
     assert found.step == 2 and found.op is not None
     assert (found.op.what, found.op.node.op, found.op.node.scope) == (what, "torch.OneUlp", "1")
@@ -239,7 +239,7 @@ def test_another_layer_is_another_model(tmp_path: Path) -> None:
     for path, p in zip(paths, (0.0, 0.5), strict=True):
         model = network()
         model[1] = nn.Sequential(nn.ReLU(), nn.Dropout(p))
-        train(path, sgd, model=model, record_ops="first")
+        train(Keep(path, record="full", ops="first"), sgd, model=model)
     found = compare(*paths)
     assert found.cause is not None and found.cause.value == "model"
     assert found.op is not None and (found.op.node.scope, found.op.node.attrs) == ("1.1", "p=0.5, inplace=False")
@@ -247,7 +247,7 @@ def test_another_layer_is_another_model(tmp_path: Path) -> None:
 
 def test_runs_of_one_seed_are_the_same_and_those_of_two_are_not(tmp_path: Path) -> None:
     for name in ("a", "b"):
-        train(tmp_path / f"{name}.dgrr", sgd, record_ops="every")
+        train(Keep(tmp_path / f"{name}.dgrr", record="full", ops="every"), sgd)
     assert compare(tmp_path / "a.dgrr", tmp_path / "b.dgrr")
     model = network()
     with torch.no_grad():
@@ -270,7 +270,7 @@ def test_only_the_steps_that_are_wanted_are_noted(tmp_path: Path) -> None:
     """What the layers keep is let go with the step."""
     model = network()
     optimizer = sgd(model.parameters())
-    with record_torch(model, optimizer, tmp_path / "run.dgrr", record_ops=[1]) as run:
+    with record_torch(model, optimizer, Keep(tmp_path / "run.dgrr", ops=[1])) as run:
         noted = []
         for batch in batches(3):
             optimizer.zero_grad()

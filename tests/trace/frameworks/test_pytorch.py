@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.trace import NonFiniteError, open_trace, record_torch, replay
+from dgrr.tape import DomainError
+from dgrr.trace import Keep, NonFiniteError, Run, open_trace, record_torch, replay
 from dgrr.trace.v2.format.digest import Algorithm, InputDigest
 
 from .pytorch_runs import Made, batches, cross_entropy, network, sgd, torch, train
@@ -341,7 +342,7 @@ def test_what_is_no_model_or_optimizer_is_refused(path: Path) -> None:
     with pytest.raises(TypeError, match="argument 'optimizer': expected a torch.optim.Optimizer, got float"):
         record_torch(model, 0.1, path)
     with pytest.raises(
-        TypeError, match=r"argument 'trace': expected a path, or an object that .*golden_trace\(\); got 3"
+        TypeError, match=r"argument 'trace': expected a path, a Keep, or an object that .*golden_trace\(\); got 3"
     ):
         record_torch(model, sgd(model.parameters()), 3)  # type: ignore[arg-type]
 
@@ -386,27 +387,35 @@ class Factory:
     """What opens a recorder elsewhere, and is told the policy."""
 
     def __init__(self, path: Path, **options: Any) -> None:
-        self.path, self.options, self.told = path, options, dict[str, Any]()
+        self.keep, self.told = Keep(path, **{"record": "full", **options}), list[Run]()
         self.default_policy = "bitwise"
 
-    def open_recorder(self, **run: Any) -> Any:
+    def open_recorder(self, run: Run) -> Any:
         from dgrr.trace import open_recorder
 
-        self.told = run
-        return open_recorder(self.path, **{**run, **self.options})
+        self.told.append(run)
+        return open_recorder(self.keep, run)
 
 
 def test_a_factory_opens_the_recorder_and_is_told_the_policy(path: Path) -> None:
     factory = Factory(path, created_at=0, salt=bytes(16))
     train(factory, sgd)
     assert factory.default_policy == "rtol=1e-4,atol=1e-6"
-    assert set(factory.told) == {
-        *("record", "overwrite", "params", "state", "model_state", "seed", "rule", "hyperparameters", "numerics"),
-        *("clip_value", "record_ops"),
-    }
+    (run,) = factory.told
+    assert ([group.rule for group in run.rules], run.numerics, run.clip_value) == (["sgd@1"], 0, None)
     first = path.read_bytes()
     train(Factory(path, created_at=0, salt=bytes(16), overwrite=True), sgd)
     assert path.read_bytes() == first
+
+
+def test_what_is_kept_is_said_once(path: Path) -> None:
+    for trace in (Keep(path), Factory(path)):
+        with pytest.raises(DomainError) as caught:
+            train(trace, sgd, record="grads")
+        assert str(caught.value) == (
+            "record_torch: argument 'record': expected None beside a 'trace' that says itself what is kept, got 'grads'"
+        )
+    assert not list(path.parent.iterdir())
 
 
 def test_what_the_model_becomes_after_its_last_step_is_no_part_of_the_run(path: Path) -> None:

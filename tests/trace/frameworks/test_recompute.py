@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from dgrr.base.ulp import ulp_distances
-from dgrr.trace import InvalidTraceError, open_recorder, recompute, record_torch, replay
+from dgrr.trace import InvalidTraceError, recompute, record_torch, replay
 
+from ...keeping import recorder_of
 from .pytorch_runs import Made, batches, cross_entropy, network, sgd, torch, train
 from .test_pytorch import Factory, two_groups
 
@@ -164,7 +165,7 @@ def test_digests_leave_updates_unproven(path: Path, record: Any) -> None:
 
 
 def test_the_first_step_is_computed_again_where_its_values_are_recorded(path: Path) -> None:
-    train(Factory(path, record="digest", record_values=1 << 16), sgd)
+    train(Factory(path, record="digest", values=1 << 16), sgd)
     report = recompute(path)
     assert report.checked == 1 and {tuple(d.worst) for d in report.distances} == {(0,)}
 
@@ -178,7 +179,7 @@ def test_another_optimizer_is_unproven(path: Path) -> None:
 
 def test_a_trace_of_this_package_is_refused(path: Path) -> None:
     arrays = {"params": {"w": np.ones(2)}, "state": {"step": np.array(0)}}
-    open_recorder(path, **arrays, rule="sgd@1", hyperparameters=[], numerics=1).seal()
+    recorder_of(path, **arrays, rule="sgd@1", hyperparameters=[], numerics=1).seal()
     with pytest.raises(InvalidTraceError, match=r"expected a run of another framework, .*; got one of dgrr: replay it"):
         recompute(path)
 
@@ -188,7 +189,7 @@ def test_a_trace_of_this_package_is_refused(path: Path) -> None:
 )
 def test_an_event_of_another_form_is_refused(path: Path, text: str) -> None:
     arrays = {"params": {"w": np.ones(2)}, "state": {"step": np.array(0)}}
-    recorder = open_recorder(path, **arrays, rule="sgd@1", hyperparameters=[], numerics=0)
+    recorder = recorder_of(path, **arrays, rule="sgd@1", hyperparameters=[], numerics=0)
     recorder.event("framework", text)
     recorder.seal()
     with pytest.raises(InvalidTraceError, match="the EVENT 'framework' is not what a recorder writes"):

@@ -224,7 +224,7 @@ def has(**values: Any) -> Change:
 
 def numerics(run: Run, patch: pytest.MonkeyPatch) -> None:
     """The arithmetic has another version."""
-    patch.setattr("dgrr.runtime.training.recorder_protocol.NUMERICS", NUMERICS + 1)
+    patch.setattr("dgrr.runtime.step.training_step.NUMERICS", NUMERICS + 1)
 
 
 def trainer(**values: Any) -> Change:

@@ -68,7 +68,7 @@ def test_long_names_are_cut_and_stay_different() -> None:
         ("pass", "the test takes golden_trace and records nothing: give it to a run, as trace=golden_trace()"),
         ("golden_trace()", "nothing was recorded: give it to a run, as trace=golden_trace()"),
         (
-            "golden_trace().open_recorder(params={}, state={}, rule='sgd@1', hyperparameters=[], numerics=1)",
+            "golden_trace().open_recorder(__import__('dgrr.trace').trace.Run({}, {}, [], numerics=1))",
             "the run was not finished, so nothing was compared",
         ),
     ],

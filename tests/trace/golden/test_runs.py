@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dgrr.base.keep import Ops
 from dgrr.runtime import Adam, Trainer, capture
 from dgrr.tape import AnyTensor, DTypeError, NonFiniteError, Tape, nn, ops
 from dgrr.tape.record.op import Op
 from dgrr.trace import Trace, compare, open_trace
 from dgrr.trace.comparing.policy import Policy
-from dgrr.trace.golden.marker import Marker, RecordOps
+from dgrr.trace.golden.marker import Marker
 from dgrr.trace.golden.traces import GoldenTest, GoldenTraces
 
 from . import toy
@@ -33,10 +34,10 @@ def traces(tmp_path: Path) -> Make:
     """A maker of `GoldenTraces`, each as if in a run of its own."""
     made = iter("abcdef")
 
-    def make(policy: str = "bitwise", record_ops: RecordOps = "every") -> GoldenTraces:
+    def make(policy: str = "bitwise", ops: Ops = "every") -> GoldenTraces:
         folder = tmp_path / next(made)
         test = GoldenTest("test_x.py::test_y", "test_x", "test_y", folder / "present", folder / "claims")
-        return GoldenTraces(test, Marker(Policy.parse(policy), record_ops))
+        return GoldenTraces(test, Marker(Policy.parse(policy), ops))
 
     return make
 
@@ -165,8 +166,8 @@ def test_a_captured_step_is_recorded_as_a_trainer_does_it(traces: Make) -> None:
 
 
 @pytest.mark.parametrize(("asked", "recorded"), [("every", [0, 1, 2]), ([0, 2], [0, 2]), (None, [])])
-def test_ops_are_recorded_at_the_steps_that_are_asked(traces: Make, asked: RecordOps, recorded: list[int]) -> None:
-    golden = traces(record_ops=asked)
+def test_ops_are_recorded_at_the_steps_that_are_asked(traces: Make, asked: Ops, recorded: list[int]) -> None:
+    golden = traces(ops=asked)
     golden.steps(capture(loss_fn, MODEL.init(0), Adam(0.01), BATCHES[0]), BATCHES)
     with opened(golden) as trace:
         assert [k for k in range(3) if trace.ops(k) is not None] == recorded

@@ -5,8 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dgrr.trace import CompletedStep, open_recorder, open_trace
+from dgrr.trace import CompletedStep, open_trace
 from dgrr.trace.golden.sidecar import agrees, sidecar
+
+from ...keeping import recorder_of
 
 pytestmark = pytest.mark.quick
 
@@ -15,7 +17,7 @@ def trace(path: Path, steps: int, tensors: int = 1) -> Path:
     """A trace of some steps, the loss of each its number."""
     params = {f"layer{i}": np.zeros((2, 3), np.float32) for i in range(tensors)}
     run = {"params": params, "state": {}, "rule": "sgd@1", "hyperparameters": ["lr"], "numerics": 3, "seed": 7}
-    with open_recorder(path, salt=bytes(16), created_at=0, **run) as recorder:
+    with recorder_of(path, salt=bytes(16), created_at=0, **run) as recorder:
         for step in range(steps):
             told = {"hyper": {"lr": 0.1}, "grads": {}, "params": params, "state": {}, "batch": ()}
             recorder.step(CompletedStep(step=step, loss=np.array(step / 10, np.float32), **told))

@@ -13,13 +13,14 @@ from dgrr.trace import (
     InvalidTraceError,
     NotRecordedError,
     Verdict,
-    open_recorder,
     open_trace,
     replay,
     state_after,
     validate,
 )
 from dgrr.trace.v2.write.forge import forge_gradient
+
+from ...keeping import recorder_of
 
 RecordRun = Callable[..., Path]
 
@@ -78,7 +79,7 @@ def test_forging_what_is_not_there(record_run: RecordRun, tmp_path: Path) -> Non
 
 def test_an_unknown_rule_is_unproven(tmp_path: Path) -> None:
     params = {"w": np.zeros(2)}
-    with open_recorder(
+    with recorder_of(
         tmp_path / "t.dgrr",
         record="grads",
         params=params,
@@ -110,7 +111,7 @@ def test_a_wrong_hyperparameter_or_correction_is_answered_update(tmp_path: Path)
         params = {"w": np.ones(2)}
         state = rule.init(params)
         hyper = rule.hyperparameters()
-        with open_recorder(
+        with recorder_of(
             tmp_path / lie,
             record="grads",
             params=params,
@@ -182,7 +183,7 @@ def test_a_tolerance_applies_to_recorded_values_only(tmp_path: Path, record_run:
     for off, verdict in ((1, Verdict.OK), (3, Verdict.UPDATE)):
         params = {"w": np.ones(2)}
         state = rule.init(params)
-        with open_recorder(
+        with recorder_of(
             tmp_path / "off.dgrr",
             record="full",
             params=params,

@@ -11,8 +11,10 @@ import pytest
 from dgrr import runtime
 from dgrr.runtime import Adam, Dataset
 from dgrr.tape import NUMERICS, ops
-from dgrr.trace import CompletedStep, Verdict, open_recorder, open_trace, replay, validate
+from dgrr.trace import CompletedStep, Verdict, open_trace, replay, validate
 from dgrr.trace.v2.write.forge import forge_gradient
+
+from ...keeping import recorder_of
 
 RecordRun = Callable[..., Path]
 
@@ -39,7 +41,7 @@ def train(path: Path, *, steps: int = 7, dtype: type = np.float32, clip: float =
     params = {"w": np.full((2, 3), 0.1, dtype), "b": np.zeros(2, dtype)}
     state = rule.init(params)
     options = {"record": "grads", "numerics": NUMERICS} | options
-    with open_recorder(
+    with recorder_of(
         path,
         params=params,
         state=state,

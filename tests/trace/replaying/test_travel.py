@@ -17,8 +17,9 @@ from dgrr.trace import (
     InvalidTraceError,
     NotRecordedError,
     RebuildError,
-    Recorder,
+    Run,
     Trace,
+    TraceRecorder,
     Verdict,
     at,
     open_recorder,
@@ -67,9 +68,9 @@ class Kept:
         self.before: list[dict[str, Any]] = []
         self.done: list[CompletedStep] = []
 
-    def open_recorder(self, **run: Any) -> Any:
-        self.keep(run["params"], run["state"], run["model_state"])
-        return Keeping(self, open_recorder(self.path, **{**run, **self.options}))
+    def open_recorder(self, run: Run) -> Any:
+        self.keep(run.params, run.state, run.model_state)
+        return Keeping(self, open_recorder(Keep(self.path, **self.options), run))
 
     def keep(self, params: Any, state: Any, model_state: Any) -> None:
         self.before.append(deepcopy({"params": params, "state": state, "model_state": model_state}))
@@ -78,7 +79,7 @@ class Kept:
 class Keeping:
     """Records the steps of a run, and keeps them."""
 
-    def __init__(self, run: Kept, recorder: Recorder) -> None:
+    def __init__(self, run: Kept, recorder: TraceRecorder) -> None:
         self.run, self.recorder = run, recorder
 
     def wants_tape(self, step: int) -> bool:

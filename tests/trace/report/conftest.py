@@ -10,9 +10,9 @@ import pytest
 from dgrr.runtime import Adam, Trainer, data
 from dgrr.runtime.optim import StepDecay
 from dgrr.tape import NUMERICS, AnyVar, nn, ops
-from dgrr.trace import CompletedStep, open_recorder
+from dgrr.trace import CompletedStep
 
-from ...keeping import kept
+from ...keeping import kept, recorder_of
 
 MODEL = nn.Sequential(nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10))
 TRAIN, _ = data.digits()
@@ -69,7 +69,7 @@ def record(path: Path, params: dict[str, Any], steps: int, told: Told, *, seal: 
     """A run of what `told` says of each step, by a rule that nobody knows."""
     options: dict[str, Any] = {"record": "grads", "salt": bytes(16), "created_at": 7, "numerics": NUMERICS}
     start = {name: array.copy() for name, array in params.items()}
-    recorder = open_recorder(
+    recorder = recorder_of(
         path, params=start, state={}, rule="mine@1", hyperparameters=["lr"], on_nonfinite="record", **options
     )
     for step in range(steps):

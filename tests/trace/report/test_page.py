@@ -10,7 +10,7 @@ import pytest
 from dgrr.trace import at, open_trace, write_report
 from dgrr.trace.report import write
 from dgrr.trace.report.chosen import chosen
-from dgrr.trace.report.run import Run
+from dgrr.trace.report.run import PageRun
 from dgrr.trace.report.tensors import TensorFigures
 
 from ...browser import Browser
@@ -378,7 +378,7 @@ def large(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = record(folder / "many.dgrr", shapes, 1, lambda step: {"grads": shapes})
     made = write.collected
 
-    def grown(*given: Any, **more: Any) -> Run:
+    def grown(*given: Any, **more: Any) -> PageRun:
         run, rng = made(*given, **more), np.random.default_rng(0)
         run.losses = np.exp(-np.linspace(0, 5, 10_000)) + 0.1 * rng.random(10_000)
         run.hyper = {"lr": np.linspace(1, 0, 10_000)}

@@ -15,7 +15,7 @@ from dgrr.trace.file_version import TraceFileError, open_regular, version_of
 from dgrr.trace.v1 import reader as reader_module
 from dgrr.trace.v1.reader import TraceReader
 from dgrr.trace.v1.validation.validate import validate
-from dgrr.trace.v1.writer import TraceWriter
+from dgrr.trace.v1.writer import WriterV1
 
 DGRR = Path(sys.executable).parent / "dgrr"
 
@@ -196,7 +196,7 @@ def test_a_failing_fsync_or_rename_is_an_io_error(dgrr, tmp_path, monkeypatch, n
 def test_short_writes_are_continued(tmp_path, monkeypatch, golden):
     writev = os.writev
     monkeypatch.setattr(os, "writev", lambda fd, buffers: writev(fd, [buffers[0][:5]]))
-    with TraceWriter(str(tmp_path / "t"), 42, 0.01, 0) as writer:
+    with WriterV1(str(tmp_path / "t"), 42, 0.01, 0) as writer:
         writer.append(np.frombuffer(golden[64:], np.uint64).reshape(1, 9))
         writer.seal()
     assert (tmp_path / "t").read_bytes() == golden
@@ -211,7 +211,7 @@ def test_short_reads_are_continued(dgrr, tmp_path, monkeypatch, golden):
 
 def test_until_it_is_sealed_a_trace_has_another_name_and_is_invalid(dgrr, tmp_path, golden):
     out = tmp_path / "t"
-    with TraceWriter(str(out), 42, 0.01, 0) as writer:
+    with WriterV1(str(out), 42, 0.01, 0) as writer:
         partial = tmp_path / "t.partial"
         assert dgrr("validate", partial).code == 0  # no steps yet
         writer.append(np.frombuffer(golden[64:], np.uint64).reshape(1, 9))

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dgrr.trace.v1.layout import Header, Record, header_crc32, record_crc32
-from dgrr.trace.v1.writer import TraceWriter
+from dgrr.trace.v1.layout import HeaderV1, Record, header_crc32, record_crc32
+from dgrr.trace.v1.writer import WriterV1
 
 pytestmark = pytest.mark.quick
 
@@ -23,14 +23,14 @@ def test_the_file_is_what_the_page_says(golden):
 def test_the_writer_writes_it(golden, tmp_path):
     out = tmp_path / "golden.dgrr"
     records = np.frombuffer(golden[64:], "<u8").reshape(1, 9).astype(np.uint64)
-    with TraceWriter(str(out), 42, 0.01, 0) as writer:
+    with WriterV1(str(out), 42, 0.01, 0) as writer:
         writer.append(records)
         writer.seal()
     assert out.read_bytes() == golden
 
 
 def test_its_fields_are_read(golden):
-    header, record = Header.unpack(golden[:64]), Record.unpack(golden[64:])
+    header, record = HeaderV1.unpack(golden[:64]), Record.unpack(golden[64:])
     assert header == (b"DGRR", 1, 0, 42, 1, 0.01, 0x6522DF69, 0x08AA6BCA, 0, bytes(16))
     assert record == (0, 0.5, 0.1, -7.6, -3.8, 0.576, 0.138, 3.61, 0x39D21761, 0)
     assert header_crc32(golden[:64]) == 0x08AA6BCA

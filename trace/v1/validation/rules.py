@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ....base.ulp import ulp_distance
 from ...exit_codes import Exit
 from .. import compiled
-from ..layout import FLOAT_FIELDS, Header, Record, record_crc32
+from ..layout import FLOAT_FIELDS, HeaderV1, Record, record_crc32
 from ..report import table, three_ways
 from .diagnosis import diagnose, with_fma
 
@@ -26,7 +26,7 @@ class Broken:
     step: int
     raw: bytes
     before: Record | None
-    header: Header
+    header: HeaderV1
     ulp_tol: int
 
     @property

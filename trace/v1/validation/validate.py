@@ -15,7 +15,7 @@ import numpy as np
 from ...exit_codes import Exit
 from ...file_version import MAGIC, TraceFileError
 from ..compiled import scan_block
-from ..layout import HEADER_SIZE, MAX_STEP_COUNT, RECORD_SIZE, VERSION, Header, Record, header_crc32
+from ..layout import HEADER_SIZE, MAX_STEP_COUNT, RECORD_SIZE, VERSION, HeaderV1, Record, header_crc32
 from ..reader import BLOCK_RECORDS, TraceReader
 from .diagnosis import diagnose
 from .rules import Broken, Failure, explain
@@ -43,7 +43,7 @@ class Validation:
     """The answer of `validate`: the failures in file order, and what a valid trace is told about."""
 
     path: str
-    header: Header
+    header: HeaderV1
     failures: list[Failure]
     unlisted_records: int
     loss_total: float
@@ -66,11 +66,11 @@ def _invalid(path: str, text: str) -> TraceFileError:
     return TraceFileError(f"{path} is not valid:\n  {text}", Exit.VALIDATION)
 
 
-def _readable_header(trace: TraceReader) -> Header:
+def _readable_header(trace: TraceReader) -> HeaderV1:
     """Return the header's fields, or raise where they mean nothing: too short, no magic, another version."""
     if trace.size < HEADER_SIZE:
         raise _invalid(trace.path, f"truncated header: the file has {trace.size} bytes, a header has {HEADER_SIZE}")
-    header = Header.unpack(trace.header)
+    header = HeaderV1.unpack(trace.header)
     if header.magic != MAGIC:
         raise _invalid(trace.path, f"magic is {header.magic!r}, expected {MAGIC!r}: not a DGRR trace")
     if header.version != VERSION:
@@ -78,7 +78,7 @@ def _readable_header(trace: TraceReader) -> Header:
     return header
 
 
-def _size_failure(trace: TraceReader, header: Header) -> str | None:
+def _size_failure(trace: TraceReader, header: HeaderV1) -> str | None:
     """Say how the size differs from what step_count asks for: truncated, torn or trailing bytes."""
     if header.step_count > MAX_STEP_COUNT:
         return f"step_count is {header.step_count}, more than a file can hold ({MAX_STEP_COUNT})"
@@ -94,7 +94,7 @@ def _size_failure(trace: TraceReader, header: Header) -> str | None:
     return None
 
 
-def _header_failures(raw: bytes, header: Header) -> Iterator[str]:
+def _header_failures(raw: bytes, header: HeaderV1) -> Iterator[str]:
     computed = header_crc32(raw)
     if header.header_crc32 != computed:
         yield f"header_crc32 is {header.header_crc32:08x}, bytes 0..35 give {computed:08x}: corruption"
@@ -106,7 +106,7 @@ def _header_failures(raw: bytes, header: Header) -> Iterator[str]:
         yield f"learning_rate is {header.learning_rate!r}, expected finite and above 0"
 
 
-def scan(trace: TraceReader, header: Header, count: int, ulp_tol: int) -> Scan:
+def scan(trace: TraceReader, header: HeaderV1, count: int, ulp_tol: int) -> Scan:
     """Check the first `count` records, block by block, and compute the CRC of the bytes read."""
     previous, losses = np.zeros(2, np.uint64), np.zeros(2, np.float64)
     tally, findings = np.zeros(3, np.int64), np.zeros((LISTED_RECORDS, 2), np.int64)
@@ -122,7 +122,7 @@ def scan(trace: TraceReader, header: Header, count: int, ulp_tol: int) -> Scan:
     return Scan(crc, float(losses[0]), broken, listed, foreign, first_foreign)
 
 
-def _record_failures(trace: TraceReader, header: Header, scanned: Scan, ulp_tol: int) -> list[Failure]:
+def _record_failures(trace: TraceReader, header: HeaderV1, scanned: Scan, ulp_tol: int) -> list[Failure]:
     failures: list[Failure] = []
     for step, rules in scanned.findings:
         before = Record.unpack(trace.record(step - 1)) if step else None
@@ -130,7 +130,7 @@ def _record_failures(trace: TraceReader, header: Header, scanned: Scan, ulp_tol:
     return failures
 
 
-def _reexecution(trace: TraceReader, header: Header, scanned: Scan) -> str:
+def _reexecution(trace: TraceReader, header: HeaderV1, scanned: Scan) -> str:
     if not scanned.foreign_count:
         return f"all steps follow from seed {header.seed}, bit for bit"
     step = scanned.first_foreign

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 
 from ....base import system
+from ....base.system import FilePath
 from ...file_version import TraceFileError, open_regular
 from ..errors import DamageError, InvalidTraceError
 from ..format.constants import VERSION
@@ -21,7 +22,7 @@ from .report import Finding, Report
 from .told import OnlyTold
 
 
-def validate_v2(path: str | os.PathLike[str], *, limits: Limits | None = None) -> Report:
+def validate_v2(path: FilePath, *, limits: Limits | None = None) -> Report:
     """Check a file of version 2 from its first byte to its last; never raises for what is in the file.
 
     `structure` and `chain` are proven or failed; the update law, gradients and data are left to `replay`.

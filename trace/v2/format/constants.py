@@ -19,7 +19,6 @@ TAG_ROOT: Final = b"DGRRroot"
 TAG_DATA: Final = b"DGRRdata"
 
 STEPS_PER_INDEX: Final = 1024
-DEFAULT_PAYLOAD: Final = 1 << 26
 SMALLEST_PAYLOAD: Final = 1 << 12
 LARGEST_PAYLOAD: Final = 1 << 30
 FRAMEWORK_EVENT: Final = "framework"

@@ -18,6 +18,7 @@ import xxhash
 from typing_extensions import Buffer
 
 from ....base.arrays import Array
+from ....base.keep import Digest
 from .constants import DTYPE_CODES, TAG_DATA, TAG_ROOT, U32
 
 Batch: TypeAlias = Mapping[str, Array] | Sequence[Array] | Array
@@ -56,6 +57,16 @@ class Algorithm(IntEnum):
 
     XXH3_128 = 1
     SHA256 = 2
+
+    @classmethod
+    def named(cls, digest: Digest) -> Self:
+        """The one that `Keep` calls so."""
+        return cls[digest.upper().replace("-", "_")]
+
+    @property
+    def word(self) -> Digest:
+        """What `Keep` calls it."""
+        return "xxh3-128" if self is Algorithm.XXH3_128 else "sha256"
 
     @property
     def size(self) -> int:

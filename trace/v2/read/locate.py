@@ -17,7 +17,7 @@ from .salvaged import Salvaged
 from .scan import Prologue, Walk, read_step
 from .source import Frame, FrameSource
 
-Mode: TypeAlias = Literal["strict", "tolerate_tail", "point_in_time", "salvage"]
+ReadMode: TypeAlias = Literal["strict", "tolerate_tail", "point_in_time", "salvage"]
 
 
 _OF_STEP = (FrameType.OPS, FrameType.VALUES, FrameType.METRICS)
@@ -33,7 +33,7 @@ class Locator:
     `seal`: None in an unsealed file; `damage`: what ended the pass over a damaged one, where the mode allows it.
     """
 
-    def __init__(self, frames: FrameSource, mode: Mode) -> None:
+    def __init__(self, frames: FrameSource, mode: ReadMode) -> None:
         self.frames = frames
         self._prologue = _prologue(frames)
         self.schema = self._prologue.schema
@@ -167,7 +167,7 @@ class Locator:
         listed = len(seal.indexes) * STEPS_PER_INDEX
         return seal if frame.end == source.size and listed - STEPS_PER_INDEX <= seal.steps <= listed else None
 
-    def _scan(self, mode: Mode) -> Walk | Salvaged:
+    def _scan(self, mode: ReadMode) -> Walk | Salvaged:
         walk = Walk(self.frames)
         try:
             for _ in walk:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ....base import system
 from ....base.atomic_file import sync_folder
+from ....base.system import FilePath
 from ...file_version import TraceFileError, open_regular
 from ..format.constants import PARTIAL_SUFFIX, SEAL_MAGIC, SEAL_TAIL
 from ..format.limits import Limits
@@ -12,7 +13,7 @@ from .scan import Walk
 from .source import FrameSource, Source
 
 
-def publish_sealed(path: str | os.PathLike[str]) -> bool:
+def publish_sealed(path: FilePath) -> bool:
     """Give `PATH.partial` its final name if it is sealed and its writer is gone; whether that was done.
 
     Nothing is done, and nothing raised, where there is no such file, it is damaged, or the system refuses.

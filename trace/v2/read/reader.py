@@ -11,7 +11,8 @@ import numpy as np
 
 from ....base import system
 from ....base.arrays import Array
-from ....base.completed_step import of_group
+from ....base.completed_step import Order, of_group
+from ....base.system import FilePath
 from ....screen.curves import sparkline
 from ....screen.panels import facts, folded, grid, panel
 from ....screen.plotting import curve
@@ -25,7 +26,7 @@ from ..format.layout import BodyExtent
 from ..format.limits import Limits
 from ..format.schema import CLIPPING
 from ..format.step import StepRecord
-from .locate import Locator, Mode
+from .locate import Locator, ReadMode
 from .op_digests import OpDigests
 from .publish_sealed import publish_sealed
 from .recorded import RecordedValues, What
@@ -34,7 +35,7 @@ from .source import Frame, FrameSource, Source
 Form: TypeAlias = Literal["wide", "long"]
 """What a row of a table of steps is: a step, or a number of it."""
 
-TraceLike: TypeAlias = "str | os.PathLike[str] | Trace"
+TraceLike: TypeAlias = "FilePath | Trace"
 """A trace by its path, or open."""
 
 
@@ -76,7 +77,7 @@ class StepView:
         return StepFlag.NON_FINITE in self.record.flags
 
     @property
-    def order(self) -> Literal["chain", "tree"]:
+    def order(self) -> Order:
         """How what the micro-batches gave was added: one after the other, or level by level in pairs."""
         return "tree" if StepFlag.TREE in self.record.flags else "chain"
 
@@ -157,7 +158,7 @@ class Trace(Sequence[StepView]):
     the reading of a damaged file in the modes that allow it, or, in mode `salvage`, the first that is wrong with it.
     """
 
-    def __init__(self, descriptor: int, path: str, limits: Limits, mode: Mode) -> None:
+    def __init__(self, descriptor: int, path: str, limits: Limits, mode: ReadMode) -> None:
         self.path = path
         self._descriptor = descriptor
         self._frames = FrameSource(Source(descriptor, limits, path))
@@ -323,7 +324,7 @@ class Trace(Sequence[StepView]):
         """The same as a `polars.DataFrame` (extra `polars`)."""
         return _exporting("frames").to_polars(self, form)
 
-    def to_parquet(self, path: str | os.PathLike[str], form: Form = "wide") -> None:
+    def to_parquet(self, path: FilePath, form: Form = "wide") -> None:
         """Write the same to a file, as `dgrr.trace.export(trace, path, "parquet")` does."""
         _exporting("files").export(self, path, "parquet", form=form)
 
@@ -400,7 +401,7 @@ def _exporting(module: str) -> Any:
     return import_module(f"...exporting.{module}", __package__)
 
 
-def open_trace(path: str | os.PathLike[str], *, limits: Limits | None = None, mode: Mode = "strict") -> Trace:
+def open_trace(path: FilePath, *, limits: Limits | None = None, mode: ReadMode = "strict") -> Trace:
     """Open a trace of version 2 for reading; use it in a `with` statement.
 
     A missing PATH whose `PATH.partial` exists is read from there, with a warning; or, if that is sealed and its writer
@@ -426,7 +427,7 @@ def open_trace(path: str | os.PathLike[str], *, limits: Limits | None = None, mo
     return open_file(name, limits or Limits(), mode)
 
 
-def open_file(name: str, limits: Limits, mode: Mode) -> Trace:
+def open_file(name: str, limits: Limits, mode: ReadMode) -> Trace:
     """Open the file of that very name, whatever stands beside it. See `open_trace`."""
     descriptor = open_regular(name)
     try:

@@ -13,6 +13,7 @@ from typing_extensions import Buffer
 
 from ....base import system
 from ....base.atomic_file import replacing, require_replaceable, sync_folder
+from ....base.system import FilePath
 from ...file_version import TraceFileError, open_regular
 from ..errors import InvalidTraceError, TraceWriteError
 from ..format.constants import PARTIAL_SUFFIX
@@ -52,7 +53,7 @@ class PartialFile:
         _open.add(self)
 
     @classmethod
-    def create(cls, path: str | os.PathLike[str], *, overwrite: bool) -> Self:
+    def create(cls, path: FilePath, *, overwrite: bool) -> Self:
         """Begin an empty file, also in the place of a `.partial` that nobody writes and that holds no step.
 
         Raises:
@@ -80,7 +81,7 @@ class PartialFile:
         return file
 
     @classmethod
-    def reopen(cls, path: str | os.PathLike[str]) -> Self:
+    def reopen(cls, path: FilePath) -> Self:
         """Take over an unfinished file as it is, or a copy of the finished one, for reading; writing begins with `cut`.
 
         A copy that was interrupted is completed. The finished file stays as it is until `publish` replaces it.
@@ -297,14 +298,14 @@ class Tails(NamedTuple):
     """The name that the next one gets."""
 
 
-def torn_files(path: str | os.PathLike[str]) -> Tails:
+def torn_files(path: FilePath) -> Tails:
     """`PATH.torn`, `PATH.torn.1` and so on, as far as there are such files."""
     torn = f"{os.fspath(path)}{_TORN_SUFFIX}"
     there = list(takewhile(os.path.isfile, chain([torn], (f"{torn}.{number}" for number in count(1)))))
     return Tails(there, f"{torn}.{len(there)}" if there else torn)
 
 
-def is_torn(name: str | os.PathLike[str]) -> bool:
+def is_torn(name: FilePath) -> bool:
     """Whether a file is, by its name, what a resumed run cut off."""
     return re.search(rf"{re.escape(_TORN_SUFFIX)}(\.\d+)?$", os.fspath(name)) is not None
 
@@ -324,7 +325,7 @@ def _without_steps(partial: Path) -> bool:
         return False
 
 
-def _writable(path: str | os.PathLike[str]) -> Path:
+def _writable(path: FilePath) -> Path:
     """The path, if both its names are free or those of files."""
     for name in (Path(path), _partial(Path(path))):
         try:

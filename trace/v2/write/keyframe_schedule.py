@@ -2,10 +2,8 @@
 
 from datetime import timedelta
 from time import monotonic
-from typing import TypeAlias
 
-Every: TypeAlias = int | timedelta
-"""A distance between keyframes: steps, or time of the run."""
+from ....base.keep import KeyframeEvery
 
 
 class KeyframeSchedule:
@@ -21,20 +19,20 @@ class KeyframeSchedule:
         state_every: a keyframe may stand only before its multiples.
         last: the step before which the last one stands; -1: none.
         written: how many were written already.
-
-    Raises:
-        ValueError: a distance below one step or not above 0 seconds, or a budget below 0.
     """
 
     def __init__(
-        self, every: Every, budget: int | None, *, nbytes: int, state_every: int, last: int = -1, written: int = 0
+        self,
+        every: KeyframeEvery,
+        budget: int | None,
+        *,
+        nbytes: int,
+        state_every: int,
+        last: int = -1,
+        written: int = 0,
     ) -> None:
-        if not (every > timedelta(0) if isinstance(every, timedelta) else every >= 1):
-            raise ValueError(f"recorder: keyframe_every: expected at least 1 step, or a time above 0, got {every!r}")
-        if budget is not None and budget < 0:
-            raise ValueError(f"recorder: keyframe_budget: expected a number of bytes of at least 0, got {budget!r}")
         whole = every if isinstance(every, timedelta) else -(-every // state_every) * state_every
-        self._every: Every = whole
+        self._every: KeyframeEvery = whole
         self._state_every = state_every
         self._left = None if budget is None else budget // max(nbytes, 1)
         self._phase = 0 if self._left is None else -(-self._left // 2)

@@ -1,31 +1,15 @@
 """Which steps of a run have a digest of every value and gradient recorded."""
 
-from collections.abc import Collection
-from typing import Literal, TypeAlias, cast
-
-from typing_extensions import TypeIs
-
-RecordOps: TypeAlias = Literal["first", "every"] | Collection[int] | int | None
-"""The first step, every step, those of a list, every step while so many bytes last, or none."""
+from ....base.keep import Ops
 
 
 class OpsSchedule:
-    """The steps that `record_ops` asks for. Raises ValueError for what is no such request."""
+    """The steps that `Keep.ops` asks for."""
 
-    def __init__(self, record_ops: RecordOps) -> None:
-        self._every = record_ops == "every"
-        self._left, self._steps = 0, frozenset[int]()
-        if type(record_ops) is int and record_ops >= 0:
-            self._left = record_ops
-        elif record_ops == "first":
-            self._steps = frozenset([0])
-        elif _is_steps(record_ops):
-            self._steps = frozenset(record_ops)
-        elif record_ops is not None and not self._every:
-            raise ValueError(
-                "recorder: record_ops: expected 'first', 'every', the numbers of steps, a number of bytes or None, "
-                f"got {record_ops!r}"
-            )
+    def __init__(self, ops: Ops) -> None:
+        self._every = ops == "every"
+        self._left = ops if isinstance(ops, int) else 0
+        self._steps = frozenset([0] if ops == "first" else () if ops is None or isinstance(ops, str | int) else ops)
 
     def wants(self, step: int) -> bool:
         """Whether the digests of a step are asked for."""
@@ -34,9 +18,3 @@ class OpsSchedule:
     def spend(self, nbytes: int) -> None:
         """Count bytes that were written."""
         self._left -= nbytes
-
-
-def _is_steps(given: object) -> TypeIs[Collection[int]]:
-    if isinstance(given, str | bytes) or not isinstance(given, Collection):
-        return False
-    return all(type(step) is int and step >= 0 for step in cast(Collection[object], given))

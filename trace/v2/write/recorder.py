@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import Literal, Self, TypeAlias, get_args
+from typing import Self
 from warnings import warn
 
 from ....base.completed_step import CompletedStep, StepTape
+from ....base.keep import Keep
+from ....base.run import Run
 from ..errors import RepeatedStepWarning
 from ..format.digest import raw, state_root, tensor_digest
 from ..format.keyframe import encode_keyframe
@@ -15,16 +17,14 @@ from ..format.step import StepRecord, decode_step, encode_step
 from ..format.values import encode_values
 from .fronts import StepFronts
 from .kept_values import kept_values
-from .keyframe_schedule import Every, KeyframeSchedule
+from .keyframe_schedule import KeyframeSchedule
 from .ops_schedule import OpsSchedule
 from .repeated import Repeated
 from .tensors import RecordedTensors, Snapshot
 from .writer import TraceWriter
 
-OnNonfinite: TypeAlias = Literal["stop", "record"]
 
-
-class Recorder:
+class TraceRecorder:
     """Writes one run: what the trainer calls after every step.
 
     Made by `open_recorder` or `resume_recorder`. A `with` block seals the trace, or closes it on an error.
@@ -35,33 +35,27 @@ class Recorder:
         writer: TraceWriter,
         tensors: RecordedTensors,
         start: Snapshot,
+        keep: Keep,
+        run: Run,
         *,
-        keyframe_every: Every,
-        keyframe_budget: int | None = None,
-        clip_value: float | None,
-        schedule: OpsSchedule,
-        record_values: int = 0,
-        on_nonfinite: OnNonfinite = "stop",
         repeated: Repeated | None = None,
     ) -> None:
         """`start` is the state before the next step; the keyframes are those of `KeyframeSchedule`.
 
         `repeated` are steps that were recorded before the run was resumed, with which those recorded now are compared.
         """
-        if on_nonfinite not in get_args(OnNonfinite):
-            raise ValueError(f"recorder: on_nonfinite: expected 'stop' or 'record', got {on_nonfinite!r}")
         self._repeated = repeated
-        self._schedule, self._values_budget = schedule, record_values // 2
+        self._schedule, self._values_budget = OpsSchedule(keep.ops), keep.values // 2
         self._writer = writer
         self._tensors = tensors
         self._layout = writer.layout
         self._mode = writer.header.mode
         self._algorithm = writer.header.algorithm
-        stops = on_nonfinite == "stop"
-        self._fronts = StepFronts(self._layout, self._algorithm, tensors, clip_value, stops=stops)
+        stops = run.on_nonfinite == "stop"
+        self._fronts = StepFronts(self._layout, self._algorithm, tensors, run.clip_value, stops=stops)
         self._keyframes = KeyframeSchedule(
-            keyframe_every,
-            keyframe_budget,
+            keep.keyframe_every,
+            keep.keyframe_budget,
             nbytes=self._layout.keyframe_bytes + self._layout.keyframe_front(0),
             state_every=self._layout.state_every,
             last=writer.last_keyframe,

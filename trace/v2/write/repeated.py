@@ -4,12 +4,12 @@ They stand in the file behind the checkpoint, and in what earlier resumptions cu
 go on behind what is kept: steps of a life that had parted from this one before would differ for that reason alone.
 """
 
-import os
 from collections.abc import Iterator
 from json import dumps
 from typing import NamedTuple
 
 from ....base import system
+from ....base.system import FilePath
 from ...file_version import TraceFileError, open_regular
 from ..errors import InvalidTraceError
 from ..format.constants import FrameType
@@ -23,7 +23,7 @@ from ..verdict import Verdict
 from .file import torn_files
 
 
-class Difference(NamedTuple):
+class RepeatedDifference(NamedTuple):
     """A step that was computed otherwise once more: `what` of it, and of which `tensor`, if it is one.
 
     `file` is where the old one is kept.
@@ -67,7 +67,7 @@ class Repeated:
         TraceFileError: a file that was cut off from this one cannot be read.
     """
 
-    def __init__(self, path: str | os.PathLike[str], kept: Walk, behind: WholeFrames, moved: int) -> None:
+    def __init__(self, path: FilePath, kept: Walk, behind: WholeFrames, moved: int) -> None:
         self._kept, self._layout = kept, kept.layout
         self._places: dict[int, _Place] = {}
         tails = torn_files(path)
@@ -78,7 +78,7 @@ class Repeated:
     def __len__(self) -> int:
         return len(self._places)
 
-    def difference(self, step: int, front: bytes) -> Difference | None:
+    def difference(self, step: int, front: bytes) -> RepeatedDifference | None:
         """What differs first in a step whose new front is given, in the order in which it is computed.
 
         None where nothing does, or where nothing is known of the step. Links hold all before them: after the first
@@ -88,7 +88,7 @@ class Repeated:
         if before is None or before.link == front[: self._layout.digest_size]:
             return None
         self._places.clear()
-        return Difference(step, *self._first_other(step, before, front), before.file)
+        return RepeatedDifference(step, *self._first_other(step, before, front), before.file)
 
     def _first_other(self, step: int, before: _Place, front: bytes) -> tuple[str, str | None]:
         try:

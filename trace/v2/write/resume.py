@@ -3,12 +3,12 @@
 Everything is read and compared before the file is touched, so a refusal leaves it as it was.
 """
 
-import os
 from collections.abc import Sequence
 from itertools import zip_longest
 from types import TracebackType
 from typing import Self
 
+from ....base.system import FilePath
 from ...file_version import TraceFileError
 from ..check.validate import checked
 from ..errors import DamageError, InvalidTraceError, TraceWriteError
@@ -39,7 +39,7 @@ class Unfinished:
     there or in what was cut off before. A `with` block closes the file, unless `go_on` has handed it to a writer.
     """
 
-    def __init__(self, path: str | os.PathLike[str], steps: int) -> None:
+    def __init__(self, path: FilePath, steps: int) -> None:
         """Read the file and choose what is kept.
 
         Raises:

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....base.arrays import Array, Arrays
-from ....base.completed_step import CompletedStep, RuleGroup, of_group
+from ....base.completed_step import CompletedStep, of_group
+from ....base.run import Run
 from ..errors import NonFiniteStepError
 from ..format.constants import TensorRole
 from ..format.digest import NUMPY_DTYPES, Algorithm, TensorDigest, canonical_nan, dtype_name, surely_finite
@@ -128,40 +129,30 @@ def scalar_loss(step: int, loss: Array) -> tuple[Array, NonFiniteStepError | Non
     return canonical_nan(loss), NonFiniteStepError(step, "loss", None, float(loss))
 
 
-def schema_of(
-    params: Arrays,
-    state: Arrays,
-    model_state: Arrays,
-    rule: str | Sequence[RuleGroup],
-    hyperparameters: Sequence[str],
-    clip_value: float | None,
-) -> Schema:
-    """The schema of a run with one rule for all params, or with groups of them; the model's state are its buffers.
+def schema_of(run: Run) -> Schema:
+    """The schema of a run; the model's state are its buffers.
 
     Raises:
         ValueError, TypeError: a name, dtype, shape or rule breaks a rule of the format.
     """
-    specs = [TensorSpec(n, TensorRole.PARAM, dtype_name(a.dtype), a.shape) for n, a in params.items()]
-    specs += [TensorSpec(n, TensorRole.STATE, dtype_name(a.dtype), a.shape) for n, a in state.items()]
-    one = [RuleGroup(rule, tuple(hyperparameters), (*params, *state))] if isinstance(rule, str) else rule
-    groups = _groups(one, [spec.name for spec in specs], state)
-    buffers = [TensorSpec(n, TensorRole.BUFFER, dtype_name(a.dtype), a.shape) for n, a in model_state.items()]
-    if clip_value is not None and not clip_value >= 0:
-        raise ValueError(f"recorder: clip_value: expected a number of at least 0 or None, got {clip_value!r}")
-    schema = Schema((*specs, *buffers), groups if clip_value is None else (CLIPPING, *groups))
+    parts = ((TensorRole.PARAM, run.params), (TensorRole.STATE, run.state), (TensorRole.BUFFER, run.model_state))
+    specs = [TensorSpec(n, role, dtype_name(a.dtype), a.shape) for role, arrays in parts for n, a in arrays.items()]
+    groups = _groups(run)
+    schema = Schema(tuple(specs), groups if run.clip_value is None else (CLIPPING, *groups))
     schema.check(Limits())
     return schema
 
 
-def _groups(given: Sequence[RuleGroup], names: Sequence[str], state: Arrays) -> tuple[Group, ...]:
-    position = {name: i for i, name in enumerate(names)}
+def _groups(run: Run) -> tuple[Group, ...]:
+    position = {name: i for i, name in enumerate((*run.params, *run.state))}
     found = list[Group]()
-    for number, group in enumerate(given):
-        unknown = [name for name in group.tensors if name not in position]
+    for number, group in enumerate(run.rules):
+        own = tuple(position) if group.tensors is None else group.tensors
+        unknown = [name for name in own if name not in position]
         if unknown:
             raise ValueError(f"recorder: group {number}: expected names of params and state, got {unknown[0]!r}")
         corrections = of_group(CORRECTIONS, number)
-        count = state[corrections].size if corrections in group.tensors and corrections in state else 0
-        tensors = tuple(sorted(position[name] for name in group.tensors))
+        count = run.state[corrections].size if corrections in own and corrections in run.state else 0
+        tensors = tuple(sorted(position[name] for name in own))
         found.append(Group(group.rule, tuple(group.hyperparameters), count, tensors))
     return tuple(found)

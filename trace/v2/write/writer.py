@@ -1,6 +1,5 @@
 """Writing a trace: frames in order, chained, batched into few writes, indexed and sealed."""
 
-import os
 import time
 from collections.abc import Iterator, Sequence
 from typing import Self
@@ -8,6 +7,8 @@ from typing import Self
 from typing_extensions import Buffer
 
 from ....base.completed_step import TapeNode
+from ....base.keep import COMMIT_EVERY
+from ....base.system import FilePath
 from ..errors import TraceWriteError
 from ..format.constants import COMMIT, HEADER_LENGTH, MORE, STEPS_PER_INDEX, TAG_RUN, FrameType
 from ..format.control_frames import EventRecord, IndexRecord, SealRecord
@@ -24,7 +25,6 @@ from .file import PartialFile
 HELD_BYTES = 256 << 10
 WRITTEN_AT_ONCE = 32 << 10
 HELD_SECONDS = 0.1
-COMMIT_EVERY = 1024
 
 
 class TraceWriter:
@@ -57,7 +57,7 @@ class TraceWriter:
     @classmethod
     def create(
         cls,
-        path: str | os.PathLike[str],
+        path: FilePath,
         header: Header,
         schema: Schema,
         *,

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.trace import CompletedStep, StepTape, TapeNode, open_recorder, open_trace, replay, validate
+from dgrr.trace import CompletedStep, StepTape, TapeNode, open_trace, replay, validate
 
+from ....keeping import recorder_of
 from .minimal import Minimal
 
 GOLDEN = Path(__file__).parents[3] / "golden"
@@ -44,7 +45,7 @@ def test_a_reader_older_than_a_rule_reads_on(tmp_path: Path) -> None:
     """`Minimal` knows nothing of `clip_value@1`."""
     params = {"w": np.array([1.0, -2.0])}
     run: dict[str, Any] = {"params": params, "state": {}, "rule": "sgd@1", "hyperparameters": ["lr"], "numerics": 1}
-    with open_recorder(tmp_path / "t", record="grads", clip_value=0.25, **run) as recorder:
+    with recorder_of(tmp_path / "t", record="grads", clip_value=0.25, **run) as recorder:
         told: dict[str, Any] = {"params": params, "state": {}, "batch": params, "hyper": {"lr": 0.5}}
         recorder.step(CompletedStep(step=0, loss=np.array(2.0), grads={"w": np.array([0.25, -0.125])}, **told))
     file = Minimal((tmp_path / "t").read_bytes())
@@ -65,8 +66,8 @@ def test_digests_of_every_value(tmp_path: Path, record: Any, mode: int) -> None:
     leaf = TapeNode("leaf", "float64", (2,), name="w")
     two = (leaf, TapeNode("mul", "float64", (2,), (0, 0), "", "", "blök.0", 'n.py:7: "\\\t'))
     lists = (two, (*two, TapeNode("sum", "float64", (), (1,), "axis=None")), two)
-    options: dict[str, Any] = {"record": record, "record_ops": "every", "record_values": 64}
-    with open_recorder(tmp_path / "t", params={"w": w}, state={"step": step}, **run, **options) as recorder:
+    options: dict[str, Any] = {"record": record, "ops": "every", "values": 64}
+    with recorder_of(tmp_path / "t", params={"w": w}, state={"step": step}, **run, **options) as recorder:
         for k, nodes in enumerate(lists):
             values = [w * (k + i) for i in range(len(nodes))]
             grads = [None, *[w / (k + i) for i in range(1, len(nodes))]]
@@ -193,7 +194,7 @@ def _recorded(path: Path, steps: int, count: int, **options: Any) -> Minimal:
     state, buffers = {"step": np.zeros((), np.int64), "m": np.zeros(2000)}, {"seen": np.zeros(3, np.float32)}
     run: dict[str, Any] = {"rule": "none@1", "hyperparameters": ["lr", "x"], "numerics": 1, "salt": bytes(16)}
     run |= {"params": params, "state": state, "model_state": buffers, "on_nonfinite": "record"}
-    with open_recorder(path, **run, **options) as recorder:
+    with recorder_of(path, **run, **options) as recorder:
         for k in range(steps):
             for array in (params["p00"], state["m"], buffers["seen"]):
                 array += 1
@@ -210,7 +211,7 @@ def _recorded(path: Path, steps: int, count: int, **options: Any) -> Minimal:
 
 @pytest.mark.parametrize("record", ["digest", "grads", "full", "bare"])
 def test_every_mode_with_buffers_and_frames_in_parts(tmp_path: Path, record: Any) -> None:
-    options: dict[str, Any] = {"state_every": 2, "keyframe_every": 4, "largest_payload": 8192, "record_values": 4096}
+    options: dict[str, Any] = {"state_every": 2, "keyframe_every": 4, "largest_payload": 8192, "values": 4096}
     if record == "bare":
         options["keyframe_every"] = 8
     file = _recorded(tmp_path / "t", 6, 70, record=record, **options)

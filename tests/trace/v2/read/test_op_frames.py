@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.trace import CompletedStep, InvalidTraceError, StepTape, TapeNode, open_recorder, open_trace, validate
+from dgrr.trace import CompletedStep, InvalidTraceError, StepTape, TapeNode, open_trace, validate
 from dgrr.trace.v2.format.limits import Limits
 from dgrr.trace.v2.format.nodes import decode_nodes
 from dgrr.trace.v2.write.rollback import rollback_v2
 
+from ....keeping import recorder_of
 from .test_damage import frame_bounds
 from .test_hostile import frame
 
@@ -34,7 +35,7 @@ def ops_front(nodes_at: int, count: int = 2, bitmap: int = 0b10, digests: int = 
 
 def recorded(path: Path, **options: Any) -> bytes:
     run: dict[str, Any] = {"rule": "sgd@1", "hyperparameters": ["lr"], "numerics": 1, "salt": bytes(16)}
-    recorder = open_recorder(path, record="digest", params={"w": W}, state={}, **run, **options)
+    recorder = recorder_of(path, record="digest", params={"w": W}, state={}, **run, **options)
     nodes = (TapeNode(*_tupled(LEAF)), TapeNode(*_tupled(MUL)))
     for k in range(2):
         tape = StepTape(nodes, [W, W * W], [None, W])
@@ -157,7 +158,7 @@ def test_metrics_that_no_trace_can_hold(tmp_path: Path) -> None:
         "a\n": "recorder.step: metrics: name 'a\\n' has control characters",
         "x" * 256: "recorder.step: metrics: names of metrics have 1 to 255 bytes, got 256",
     }
-    with open_recorder(tmp_path / "t", **run) as recorder:
+    with recorder_of(tmp_path / "t", **run) as recorder:
         for name, text in refused.items():
             with pytest.raises(ValueError, match=re.escape(text)):
                 recorder.step(CompletedStep(step=0, loss=np.array(1.0), metrics={name: 0.5}, **told))
@@ -208,7 +209,7 @@ def test_lists_of_nodes_that_lie(front: bytes) -> None:
 
 
 def test_every_flipped_bit_and_every_truncation_is_found(tmp_path: Path) -> None:
-    recorded(tmp_path / "t", record_ops="every", record_values=1000)
+    recorded(tmp_path / "t", ops="every", values=1000)
     data = (tmp_path / "t.partial").read_bytes()
     first = frame_bounds(data)[3:]
     starts = {start for start, _ in first}
@@ -225,7 +226,7 @@ def test_every_flipped_bit_and_every_truncation_is_found(tmp_path: Path) -> None
 
 def test_a_changed_value_is_found_by_readers(tmp_path: Path) -> None:
     """A body is covered by the digest in its STEP, whatever the frame's own chain says."""
-    recorded(tmp_path / "t", record_ops="first", record_values=1000)
+    recorded(tmp_path / "t", ops="first", values=1000)
     data = bytearray((tmp_path / "t.partial").read_bytes())
     ((_, end),) = [b for b in frame_bounds(bytes(data)) if data[b[0] + 4] == VALUES]
     data[end - 24] ^= 1
@@ -238,7 +239,7 @@ def test_a_changed_value_is_found_by_readers(tmp_path: Path) -> None:
 
 
 def test_a_child_keeps_what_is_told_of_its_steps(tmp_path: Path) -> None:
-    recorded(tmp_path / "t", record_ops="every", record_values=1000)
+    recorded(tmp_path / "t", ops="every", values=1000)
     for steps in (1, 2):
         child = tmp_path / f"child{steps}"
         rollback_v2(tmp_path / "t.partial", steps, child)

@@ -14,12 +14,13 @@ from dgrr.trace import (
     Limits,
     NotRecordedError,
     UnsealedTraceWarning,
-    open_recorder,
     open_trace,
     validate,
 )
 from dgrr.trace.file_version import TraceFileError
 from dgrr.trace.v2.write import writer
+
+from ....keeping import recorder_of
 
 pytestmark = pytest.mark.quick
 
@@ -108,7 +109,7 @@ def test_payloads_are_split_and_joined(tmp_path: Path, record: str, seal: bool) 
     rng = np.random.default_rng(0)
     params = {"a": rng.standard_normal(3000), "b": rng.standard_normal((1, 7)), "c": np.zeros((0, 3))}
     arguments: dict[str, Any] = {"params": params, "state": {}}
-    recorder = open_recorder(
+    recorder = recorder_of(
         tmp_path / "t",
         record=record,
         rule="none@1",

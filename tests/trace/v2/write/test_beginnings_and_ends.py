@@ -18,18 +18,19 @@ from dgrr.trace import (
     TraceWriteError,
     UnsealedTraceWarning,
     Verdict,
-    open_recorder,
     open_trace,
     validate,
 )
 from dgrr.trace.cli import main
+
+from ....keeping import recorder_of
 
 RecordRun = Callable[..., Path]
 PARAMS = {"w": np.ones(3)}
 
 
 def begin(path: Path, **options: Any) -> Any:
-    return open_recorder(path, params=PARAMS, state={}, rule="none@1", hyperparameters=[], numerics=1, **options)
+    return recorder_of(path, params=PARAMS, state={}, rule="none@1", hyperparameters=[], numerics=1, **options)
 
 
 def beginning(folder: Path) -> bytes:

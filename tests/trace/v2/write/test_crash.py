@@ -14,19 +14,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.trace import CompletedStep, Recorder, TraceWriteError, Verdict, open_recorder, open_trace, replay, validate
+from dgrr.trace import CompletedStep, TraceRecorder, TraceWriteError, Verdict, open_trace, replay, validate
 from dgrr.trace.v2.write.file import PartialFile
+
+from ....keeping import recorder_of
 
 RecordRun = Callable[..., Path]
 PARAMS = {"w": np.arange(8000.0)}
 
 
-def begin(path: Path, **options: Any) -> Recorder:
+def begin(path: Path, **options: Any) -> TraceRecorder:
     options = {"record": "grads", "rule": "none@1", "hyperparameters": [], "numerics": 1} | options
-    return open_recorder(path, params=PARAMS, state={}, **options)
+    return recorder_of(path, params=PARAMS, state={}, **options)
 
 
-def go_on(recorder: Recorder, steps: int = 1) -> None:
+def go_on(recorder: TraceRecorder, steps: int = 1) -> None:
     for _ in range(steps):
         recorder.step(
             CompletedStep(
@@ -45,13 +47,13 @@ WRITER = """
 import sys
 import numpy as np
 from dgrr.runtime import SGD
-from dgrr.trace import CompletedStep, open_recorder
+from dgrr.trace import CompletedStep, Keep, RuleGroup, Run, open_recorder
 rule = SGD(1e-2, momentum=0.9)
 rng = np.random.default_rng(0)
 params = {"w": rng.standard_normal(int(sys.argv[2]))}
 state = rule.init(params)
-recorder = open_recorder(sys.argv[1], record="grads", params=params, state=state, rule=rule.rule,
-    hyperparameters=list(rule.hyperparameters()), numerics=1, commit_every=10, overwrite=True)
+run = Run(params, state, [RuleGroup(rule.rule, rule.names)], numerics=1)
+recorder = open_recorder(Keep(sys.argv[1], commit_every=10, overwrite=True), run)
 print("ready", flush=True)
 for step in range(10**9):
     grads = {"w": rng.standard_normal(params["w"].shape)}

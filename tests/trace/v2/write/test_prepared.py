@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.trace import CompletedStep, NonFiniteError, Recorder, open_recorder, open_trace, validate
+from dgrr.trace import CompletedStep, NonFiniteError, TraceRecorder, open_trace, validate
 from dgrr.trace.v2.write.fronts import StepFronts
+
+from ....keeping import recorder_of
 
 RNG = np.random.default_rng(3)
 
@@ -55,8 +57,8 @@ def completed(number: int, change: Change) -> CompletedStep:
     return CompletedStep(**(given | change))
 
 
-def begun(path: Path, record: str, every: int) -> Recorder:
-    return open_recorder(
+def begun(path: Path, record: str, every: int) -> TraceRecorder:
+    return recorder_of(
         path,
         record=record,
         params=PARAMS,

@@ -11,21 +11,23 @@ import pytest
 
 import dgrr.trace
 from dgrr.runtime import SGD, Keep
-from dgrr.runtime.step.recipe import Recipe
 from dgrr.runtime.training import recorder_protocol
 from dgrr.trace import (
     CompletedStep,
     NonFiniteError,
     NonFiniteStepError,
     NotRecordedError,
-    Recorder,
+    RuleGroup,
+    Run,
+    TraceRecorder,
     TraceWriteError,
     Verdict,
-    open_recorder,
     open_trace,
     replay,
     validate,
 )
+
+from ....keeping import recorder_of
 
 pytestmark = pytest.mark.quick
 
@@ -33,7 +35,7 @@ PARAMS: dict[str, Any] = {"w": np.ones((2, 2), np.float32), "b": np.zeros(2, np.
 STATE: dict[str, Any] = {"step": np.array(0), "corrections": np.array([0.5, 0.25])}
 
 
-def begin(path: Path, **options: Any) -> Recorder:
+def begin(path: Path, **options: Any) -> TraceRecorder:
     options = {
         "record": "grads",
         "params": PARAMS,
@@ -42,10 +44,10 @@ def begin(path: Path, **options: Any) -> Recorder:
         "hyperparameters": ["lr"],
         "numerics": 1,
     } | options
-    return open_recorder(path, **options)
+    return recorder_of(path, **options)
 
 
-def step(recorder: Recorder, **changes: Any) -> None:
+def step(recorder: TraceRecorder, **changes: Any) -> None:
     arguments: dict[str, Any] = {
         "step": recorder.steps,
         "loss": np.array(1.5, np.float32),
@@ -65,11 +67,11 @@ def test_the_entry_point_is_the_package() -> None:
 
 def test_the_runtime_opens_and_resumes_through_the_entry_point(tmp_path: Path) -> None:
     params, rule = {"w": np.ones(2)}, SGD(0.5)
-    arrays: dict[str, Any] = {"params": params, "state": rule.init(params), "model_state": {}}
-    run, keep = recorder_protocol.RunStart(3, Recipe(rule), arrays), Keep(tmp_path / "t")
+    run = Run(params, rule.init(params), [RuleGroup(rule.rule, rule.names)], numerics=1, seed=3)
+    keep = Keep(tmp_path / "t")
     recorder_protocol.open_recorder(keep, run).close()
     recorder = recorder_protocol.resume_recorder(keep, run, steps=0)
-    assert isinstance(recorder, Recorder)
+    assert isinstance(recorder, TraceRecorder)
     assert isinstance(recorder, recorder_protocol.Recorder)
     recorder.commit()
     recorder.seal()
@@ -319,16 +321,16 @@ def _told(step: int, w: Any, grad: Any) -> CompletedStep:
 
 
 def test_values_of_a_run_of_one_step_are_written_once(tmp_path: Path) -> None:
-    run: dict[str, Any] = {"rule": "sgd@1", "hyperparameters": ["lr"], "numerics": 1, "record_values": 100}
-    with open_recorder(tmp_path / "t", record="bare", params={"w": np.ones(2)}, state={}, **run) as recorder:
+    run: dict[str, Any] = {"rule": "sgd@1", "hyperparameters": ["lr"], "numerics": 1, "values": 100}
+    with recorder_of(tmp_path / "t", record="bare", params={"w": np.ones(2)}, state={}, **run) as recorder:
         recorder.step(_told(0, np.zeros(2), np.ones(2)))
     assert validate(tmp_path / "t").ok
 
 
 def test_values_that_changed_since_their_step_are_left_out(tmp_path: Path) -> None:
     w, grad = np.array([3.0, 4.0]), np.ones(2)
-    run: dict[str, Any] = {"rule": "sgd@1", "hyperparameters": ["lr"], "numerics": 1, "record_values": 100}
-    with open_recorder(tmp_path / "t", record="bare", params={"w": np.ones(2)}, state={}, **run) as recorder:
+    run: dict[str, Any] = {"rule": "sgd@1", "hyperparameters": ["lr"], "numerics": 1, "values": 100}
+    with recorder_of(tmp_path / "t", record="bare", params={"w": np.ones(2)}, state={}, **run) as recorder:
         recorder.step(_told(0, np.zeros(2), np.ones(2)))
         recorder.step(_told(1, w, grad))
         grad += 1

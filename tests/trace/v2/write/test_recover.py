@@ -22,7 +22,6 @@ from dgrr.trace import (
     TraceWriteError,
     Verdict,
     compare,
-    open_recorder,
     open_trace,
     recover,
     replay,
@@ -32,6 +31,7 @@ from dgrr.trace.cli.main import main
 from dgrr.trace.file_version import TraceFileError
 from dgrr.trace.v2.write.rollback import rollback_v2
 
+from ....keeping import recorder_of
 from ..read.test_damage import frame_bounds
 from ..read.test_hostile import frame
 
@@ -312,7 +312,7 @@ def with_ops(path: Path, steps: int = 4) -> bytes:
     w = np.array([1.0, -2.0])
     leaf = TapeNode("leaf", "float64", (2,), (), "", "w", "", "")
     mul = TapeNode("mul", "float64", (2,), (0, 0), "", "", "", "n.py:7: w * w")
-    recorder = open_recorder(
+    recorder = recorder_of(
         path,
         record="digest",
         params={"w": w},
@@ -322,8 +322,8 @@ def with_ops(path: Path, steps: int = 4) -> bytes:
         numerics=1,
         salt=bytes(16),
         keyframe_every=2,
-        record_ops="every",
-        record_values=1 << 10,
+        ops="every",
+        values=1 << 10,
     )
     for k in range(steps):
         tape = StepTape((leaf, mul), [w, w * w + k], [None, w])

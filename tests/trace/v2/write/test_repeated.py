@@ -18,10 +18,10 @@ from dgrr.trace import (
     open_trace,
     recover,
     replay,
-    resume_recorder,
     validate,
 )
 
+from ....keeping import resumed
 from .test_halves import links
 from .test_recover import STEP, bounds_of
 
@@ -132,7 +132,7 @@ def repeat_step_4(run: Path, **changes: Any) -> None:
         for k in range(4):
             rule.step(params, trace[k].gradients(), state)
         law: dict[str, Any] = {"rule": rule.rule, "hyperparameters": list(rule.hyperparameters()), "numerics": NUMERICS}
-        with resume_recorder(run, steps=4, params=params, state=state, record="grads", **law) as recorder:
+        with resumed(run, steps=4, params=params, state=state, record="grads", **law) as recorder:
             grads = trace[4].gradients()
             rule.step(params, grads, state)
             told: dict[str, Any] = {"hyper": rule.hyperparameters(), "grads": grads, "batch": BATCHES[4]}

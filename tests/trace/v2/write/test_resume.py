@@ -13,7 +13,9 @@ from hypothesis import given, settings, strategies as st
 
 from dgrr.runtime import SGD, Adam
 from dgrr.tape import NUMERICS
-from dgrr.trace import CompletedStep, Recorder, Verdict, open_recorder, replay, resume_recorder, validate
+from dgrr.trace import CompletedStep, TraceRecorder, Verdict, replay, validate
+
+from ....keeping import recorder_of, resumed
 
 SCHEMA, KEYFRAME, STEP, COMMIT, INDEX, SEAL, EVENT = range(1, 8)
 STEPS = 9
@@ -102,18 +104,18 @@ class Run:
             self.told.append(told)
             self.states.append((copied(params), copied(state)))
 
-    def begin(self, path: Path) -> Recorder:
+    def begin(self, path: Path) -> TraceRecorder:
         params, state = self.states[0]
         options: dict[str, Any] = {"salt": bytes(16), "created_at": 7} | self.names | self.options
-        return open_recorder(path, params=params, state=state, **options)
+        return recorder_of(path, params=params, state=state, **options)
 
-    def resume(self, path: Path, steps: int) -> Recorder:
+    def resume(self, path: Path, steps: int) -> TraceRecorder:
         params, state = self.states[steps]
         options: dict[str, Any] = {"params": params, "state": state} | self.names
         options |= {n: self.options[n] for n in ("record", "keyframe_every", "commit_every") if n in self.options}
-        return resume_recorder(path, steps=steps, **options)
+        return resumed(path, steps=steps, **options)
 
-    def go_on(self, recorder: Recorder, until: int | None = None) -> None:
+    def go_on(self, recorder: TraceRecorder, until: int | None = None) -> None:
         for k in range(recorder.steps, len(self.told) if until is None else until):
             params, state = self.states[k + 1]
             recorder.step(CompletedStep(step=k, params=params, state=state, **self.told[k]))

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from dgrr.base import system
-from dgrr.trace import CompletedStep, Recorder, TraceWriteError, open_recorder, open_trace, resume_recorder, validate
+from dgrr.trace import CompletedStep, TraceRecorder, TraceWriteError, open_trace, validate
+
+from ....keeping import recorder_of, resumed
 
 STATE: dict[str, Any] = {"step": np.array(0)}
 NAMES: dict[str, Any] = {"rule": "none@1", "hyperparameters": ["lr"], "numerics": 1, "record": "grads"}
@@ -18,16 +20,16 @@ def params_after(steps: int) -> dict[str, Any]:
     return {"w": np.full((2, 2), float(steps), np.float32)}
 
 
-def begin(path: Path) -> Recorder:
-    return open_recorder(path, params=params_after(0), state=STATE, salt=bytes(16), created_at=0, **NAMES)
+def begin(path: Path) -> TraceRecorder:
+    return recorder_of(path, params=params_after(0), state=STATE, salt=bytes(16), created_at=0, **NAMES)
 
 
-def resume(path: Path, steps: int, **changes: Any) -> Recorder:
+def resume(path: Path, steps: int, **changes: Any) -> TraceRecorder:
     told: dict[str, Any] = {"steps": steps, "params": params_after(steps), "state": STATE}
-    return resume_recorder(path, **(told | NAMES | changes))
+    return resumed(path, **(told | NAMES | changes))
 
 
-def train(recorder: Recorder, until: int) -> None:
+def train(recorder: TraceRecorder, until: int) -> None:
     for step in range(recorder.steps, until):
         after = params_after(step + 1)
         told: dict[str, Any] = {"loss": np.array(1.0), "hyper": {"lr": 0.5}, "grads": after, "batch": (np.arange(3),)}
@@ -91,7 +93,7 @@ def test_a_copy_that_was_broken_off_is_made_again(path: Path, copied: int) -> No
 
 
 def test_another_run_that_is_unfinished_beside_it_is_left_alone(path: Path) -> None:
-    other = open_recorder(path, overwrite=True, params=params_after(0), state=STATE, **NAMES)
+    other = recorder_of(path, overwrite=True, params=params_after(0), state=STATE, **NAMES)
     train(other, 2)
     other.close()
     before = files(path.parent)

@@ -14,14 +14,14 @@ import pytest
 from dgrr.trace import (
     CompletedStep,
     NonFiniteError,
-    Recorder,
+    TraceRecorder,
     TraceWriteError,
     Verdict,
-    open_recorder,
     open_trace,
-    resume_recorder,
     validate,
 )
+
+from ....keeping import recorder_of, resumed
 
 STATE: dict[str, Any] = {"step": np.array(0), "corrections": np.array([0.5, 0.25])}
 NAMES: dict[str, Any] = {"rule": "none@1", "hyperparameters": ["lr"], "numerics": 1, "record": "grads"}
@@ -32,16 +32,16 @@ def params_after(steps: int) -> dict[str, Any]:
     return {"w": np.full((2, 2), float(steps), np.float32), "b": np.zeros(2, np.float32)}
 
 
-def begin(path: Path, **options: Any) -> Recorder:
-    return open_recorder(path, params=params_after(0), state=STATE, **(NAMES | options))
+def begin(path: Path, **options: Any) -> TraceRecorder:
+    return recorder_of(path, params=params_after(0), state=STATE, **(NAMES | options))
 
 
-def resume(path: Path, steps: int, **changes: Any) -> Recorder:
+def resume(path: Path, steps: int, **changes: Any) -> TraceRecorder:
     told: dict[str, Any] = {"steps": steps, "params": params_after(steps), "state": STATE}
-    return resume_recorder(path, **(told | NAMES | changes))
+    return resumed(path, **(told | NAMES | changes))
 
 
-def go_on(recorder: Recorder) -> None:
+def go_on(recorder: TraceRecorder) -> None:
     for step in range(recorder.steps, STEPS):
         after = params_after(step + 1)
         told: dict[str, Any] = {"loss": np.array(1.0), "hyper": {"lr": 0.5}, "grads": after, "batch": (np.arange(3),)}
@@ -259,13 +259,13 @@ def test_one_writer_at_a_time(path: Path) -> None:
     recorder.close()
 
 
-def begin_anew(path: Path, steps: int) -> Recorder:
+def begin_anew(path: Path, steps: int) -> TraceRecorder:
     return begin(path, overwrite=True)
 
 
 @pytest.mark.parametrize("again", [resume, begin_anew])
 def test_a_file_that_gets_its_final_name_just_now_is_left_alone(
-    path: Path, monkeypatch: pytest.MonkeyPatch, again: Callable[[Path, int], Recorder]
+    path: Path, monkeypatch: pytest.MonkeyPatch, again: Callable[[Path, int], TraceRecorder]
 ) -> None:
     before, real = partial(path).read_bytes(), fcntl.flock
 

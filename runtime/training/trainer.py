@@ -25,7 +25,6 @@ from ..step.loss_call import LossFn
 from ..step.recipe import Recipe
 from ..step.state_digest import state_digest
 from ..step.training_step import SeveralSteps
-from ..step.tree import Order
 from .batch_stream import Cursor, Feed
 from .callback_list import CallbackList
 from .evaluating.fit_validation import FitValidation

@@ -96,15 +96,15 @@ def heat(
         x_range=Range1d(0, max(steps, 1), bounds="auto"),
         y_range=Range1d(len(params), 0),
     )
-    picture = _pooled(_codes(magnitudes, found, ends), place, count)
-    picture[_pooled(found.broken, place, count)] = BROKEN
-    picture[_pooled(found.differs, place, count)] = OTHER
+    picture = pooled(_codes(magnitudes, found, ends), place, count)
+    picture[pooled(found.broken, place, count)] = BROKEN
+    picture[pooled(found.differs, place, count)] = OTHER
     for k in range(1, count):  # where steps are apart unevenly a bin may have none
         picture[:, k] = np.where(picture[:, k].any(), picture[:, k], picture[:, k - 1])
     mapper = LinearColorMapper(palette=_COLOURS, low=0, high=256)
     made.image([picture], x=0, y=0, dw=max(steps, 1), dh=len(params), color_mapper=mapper)
     for kind, shape in _SHAPES.items():
-        _mark(made, _pooled(getattr(found, kind), place, count), steps / count, shape)
+        _mark(made, pooled(getattr(found, kind), place, count), steps / count, shape)
     shade(made, parting, told=False)
     _name(made, params)
     if ends is not None:
@@ -128,7 +128,7 @@ def _codes(magnitudes: Array | None, found: Marks, ends: tuple[float, float] | N
     return codes
 
 
-def _pooled(cells: Array, place: Array, count: int) -> Array:
+def pooled(cells: Array, place: Array, count: int) -> Array:
     """Params × bins: the greatest of the steps that share a bin."""
     found = np.zeros((cells.shape[1], count), cells.dtype)
     begins = np.flatnonzero(np.diff(place, prepend=-1))

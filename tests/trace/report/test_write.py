@@ -15,7 +15,7 @@ import pytest
 
 from dgrr.runtime import SGD, Trainer
 from dgrr.trace import Verdict, at, open_trace, state_after, write_report
-from dgrr.trace.report.charts.heat import MOST_BINS, bins, marks, pooled, scale
+from dgrr.trace.report.charts.heat import FIRST, MOST_BINS, ZERO as GREY, Cells, bins, marks, picture, pooled, scale
 from dgrr.trace.report.charts.plots import library
 from dgrr.trace.report.chosen import chosen
 from dgrr.trace.report.codes import ABSENT, NON_FINITE, ZERO, decode, encode
@@ -387,8 +387,16 @@ def test_steps_that_share_a_column_of_a_map_show_the_greatest_and_every_mark() -
     place = bins(range(10_000), 10_000)
     assert place.max() == MOST_BINS - 1 and (np.bincount(place) == 10).all()
     for cells, step, row in ((found.exploding, 5003, 1), (found.dead, 2001, 0), (found.broken, 7777, 1)):
-        assert np.argwhere(pooled(cells, place, MOST_BINS)).tolist() == [[row, step // 10]]
-    assert pooled(rows, place, MOST_BINS)[1, 500] == 500
+        assert np.argwhere(pooled(cells, place)).tolist() == [[row, step // 10]]
+    assert pooled(rows, place)[1, 500] == 500
+
+
+def test_what_is_not_known_is_empty_in_a_map() -> None:
+    rows = np.array([[1.0, 0.0], [np.nan, np.nan], [10.0, 100.0], [1.0, 1.0]])
+    shown = picture(Cells([0, 3, 6, 9], 10, ["a", "b"], rows, marks(rows)), (1.0, 100.0))
+    assert shown.tolist() == [[FIRST, 0, FIRST + 126, FIRST], [GREY, 0, FIRST + 251, FIRST]]
+    apart = picture(Cells([0, 1, 2, 9], 10, ["a", "b"], rows, marks(rows)), (1.0, 100.0))
+    assert apart[:, 1].tolist() == apart[:, 0].tolist()  # of a step between two that are kept the one before stands
 
 
 def test_without_bokeh_it_is_said_what_to_install(digits: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

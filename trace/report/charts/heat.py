@@ -79,34 +79,28 @@ def bins(columns: Sequence[int], steps: int) -> Array:
     return np.minimum(np.array(columns, np.int64) * count // max(steps, 1), count - 1)
 
 
-def heat(
-    columns: Sequence[int],
-    steps: int,
-    params: Sequence[str],
-    magnitudes: Array | None,
-    found: Marks,
-    parting: int | None,
-) -> dict[str, Any]:
-    """A map as the page has it; without magnitudes one of the cells that differ."""
-    place = bins(columns, steps)
-    count = int(place[-1]) + 1 if len(place) else 1
-    ends = None if magnitudes is None else scale(magnitudes)
-    made = plot(
-        _height(len(params)) + _AROUND,
-        x_range=Range1d(0, max(steps, 1), bounds="auto"),
-        y_range=Range1d(len(params), 0),
-    )
-    picture = pooled(_codes(magnitudes, found, ends), place, count)
-    picture[pooled(found.broken, place, count)] = BROKEN
-    picture[pooled(found.differs, place, count)] = OTHER
-    for k in range(1, count):  # where steps are apart unevenly a bin may have none
-        picture[:, k] = np.where(picture[:, k].any(), picture[:, k], picture[:, k - 1])
-    mapper = LinearColorMapper(palette=_COLOURS, low=0, high=256)
-    made.image([picture], x=0, y=0, dw=max(steps, 1), dh=len(params), color_mapper=mapper)
+class Cells(NamedTuple):
+    """What is known of a run, steps × params: the steps are `columns`, of so many; `magnitudes` or what differs."""
+
+    columns: Sequence[int]
+    steps: int
+    params: Sequence[str]
+    magnitudes: Array | None
+    marks: Marks
+
+
+def heat(cells: Cells, wide: int, parting: int | None) -> dict[str, Any]:
+    """A map as the page has it, as wide as so many steps."""
+    rows = len(cells.params)
+    x_range, y_range = Range1d(0, max(wide, 1), bounds="auto"), Range1d(rows, 0)
+    made = plot(_height(rows) + _AROUND, x_range=x_range, y_range=y_range)
+    ends = None if cells.magnitudes is None else scale(cells.magnitudes)
+    colours = LinearColorMapper(palette=_COLOURS, low=0, high=256)
+    made.image([picture(cells, ends)], x=0, y=0, dw=max(cells.steps, 1), dh=rows, color_mapper=colours)
     for kind, shape in _SHAPES.items():
-        _mark(made, pooled(getattr(found, kind), place, count), steps / count, shape)
+        _mark(made, pooled(getattr(cells.marks, kind), bins(cells.columns, cells.steps)), cells.steps, shape)
     shade(made, parting, told=False)
-    _name(made, params)
+    _name(made, cells.params)
     if ends is not None:
         bar = LogColorMapper(palette=viridis(252), low=ends[0], high=ends[1])
         made.add_layout(
@@ -114,6 +108,17 @@ def heat(
             "below",
         )
     return {"item": item(made), "scale": ends}
+
+
+def picture(cells: Cells, ends: tuple[float, float] | None) -> Array:
+    """Params × bins: places in the palette."""
+    place, found = bins(cells.columns, cells.steps), cells.marks
+    made = pooled(_codes(cells.magnitudes, found, ends), place)
+    made[pooled(found.broken, place)] = BROKEN
+    made[pooled(found.differs, place)] = OTHER
+    for k in np.setdiff1d(np.arange(made.shape[1]), place):  # steps are apart unevenly, and none is of this bin
+        made[:, k] = made[:, k - 1]
+    return made
 
 
 def _codes(magnitudes: Array | None, found: Marks, ends: tuple[float, float] | None) -> Array:
@@ -128,16 +133,16 @@ def _codes(magnitudes: Array | None, found: Marks, ends: tuple[float, float] | N
     return codes
 
 
-def pooled(cells: Array, place: Array, count: int) -> Array:
+def pooled(cells: Array, place: Array) -> Array:
     """Params × bins: the greatest of the steps that share a bin."""
-    found = np.zeros((cells.shape[1], count), cells.dtype)
+    found = np.zeros((cells.shape[1], int(place[-1]) + 1 if place.size else 1), cells.dtype)
     begins = np.flatnonzero(np.diff(place, prepend=-1))
     if begins.size:
         found[:, place[begins]] = np.maximum.reduceat(cells, begins, axis=0).T
     return found
 
 
-def _mark(made: Any, cells: Array, wide: float, shape: str) -> None:
+def _mark(made: Any, cells: Array, steps: int, shape: str) -> None:
     """Marks, white in black so that they stand out from every colour, and no nearer than they can be told apart."""
     least = max(1, cells.shape[1] // 60)
     xs, ys = list[float](), list[float]()
@@ -145,7 +150,7 @@ def _mark(made: Any, cells: Array, wide: float, shape: str) -> None:
         before = -least
         for bin_ in np.flatnonzero(marked).tolist():
             if bin_ - before >= least:
-                xs.append((bin_ + 0.5) * wide)
+                xs.append((bin_ + 0.5) * steps / cells.shape[1])
                 ys.append(row + 0.5)
                 before = bin_
     if not xs:
@@ -156,7 +161,7 @@ def _mark(made: Any, cells: Array, wide: float, shape: str) -> None:
 
 
 def _height(rows: int) -> int:
-    return rows * min(max(560 // max(rows, 1), 4), 22)
+    return rows * min(max(560 // max(rows, 1), 4 if rows <= 3000 else 1), 22)
 
 
 def _name(made: Any, params: Sequence[str]) -> None:

@@ -4,13 +4,13 @@ from typing import Any
 
 from ..differences import OTHER, UNKNOWN, gradients
 from ..run import Run
-from .heat import Marks, differing, heat, marks
+from .heat import Cells, Marks, differing, heat, marks
 
 _Found = tuple[str, str, Any, Marks]
 
 
-def maps(run: Run, first: Run | None, steps: int, parting: int | None) -> list[dict[str, Any]]:
-    """Those of which anything is known, as the page has them; `first` is the run that this one is held against."""
+def maps(run: Run, first: Run | None, wide: int, parting: int | None) -> list[dict[str, Any]]:
+    """Those of which anything is known, as wide as the longest run; `first` is what this run is held against."""
     of = run.tensors
     found: list[_Found] = [
         ("gradient", "norm of the gradient", of.norms, marks(of.norms, of.exploding)),
@@ -22,7 +22,11 @@ def maps(run: Run, first: Run | None, steps: int, parting: int | None) -> list[d
             ("differs", "gradients that differ from those of A", None, differing(others != UNKNOWN, others == OTHER))
         )
     return [
-        {"name": name, "text": text, **heat(of.columns, steps, of.params, magnitudes, cells, parting)}
-        for name, text, magnitudes, cells in found
-        if cells.known.any()
+        {
+            "name": name,
+            "text": text,
+            **heat(Cells(of.columns, len(run.losses), of.params, magnitudes, marked), wide, parting),
+        }
+        for name, text, magnitudes, marked in found
+        if marked.known.any()
     ]

@@ -77,6 +77,10 @@ def _written(write: Callable[[], Written]) -> Written:
     try:
         with current_folder():  # where the model may import more
             return write()
+    except ModuleNotFoundError as error:
+        if error.name != "bokeh":
+            raise
+        raise UsageError(str(error).removeprefix("write_report: ")) from None
     except ValueError as error:
         text = str(error).removeprefix("write_report: ")
         for name in ("out", "rebuild"):

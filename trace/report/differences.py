@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.arrays import Array
 from ..comparing.compare import compare
 from ..comparing.result import Comparison
 from ..v2.read.reader import Trace
@@ -26,15 +27,14 @@ def steps_of(comparisons: Sequence[Comparison]) -> list[int]:
 
 def packed(first: PageRun, other: PageRun, found: Comparison, pack: Pack) -> dict[str, Any]:
     """A comparison as the page has it; `gradients` by column and param of the other run: 0 same, 1 other, 2 unknown."""
-    one_digest = first.trace.header.algorithm is other.trace.header.algorithm
-    return {
-        **found.to_dict(),
-        "text": str(found),
-        "gradients": pack.add(_gradients(first, other)) if one_digest else None,
-    }
+    marks = gradients(first, other)
+    return {**found.to_dict(), "text": str(found), "gradients": None if marks is None else pack.add(marks)}
 
 
-def _gradients(first: PageRun, other: PageRun) -> Any:
+def gradients(first: PageRun, other: PageRun) -> Array | None:
+    """Steps × params of the other run: 0 same, 1 other, 2 unknown; None where digests are of two kinds."""
+    if first.trace.header.algorithm is not other.trace.header.algorithm:
+        return None
     marks = np.full(other.tensors.digests.shape, UNKNOWN, np.uint8)
     rows = {step: i for i, step in enumerate(first.tensors.columns)}
     params = {name: i for i, name in enumerate(first.tensors.params)}

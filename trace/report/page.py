@@ -17,10 +17,9 @@ SCRIPTS = (
     "data",
     "dom",
     "table",
-    "lines",
+    "charts",
     "losses",
     "marks",
-    "heat",
     "gradients",
     "tensors",
     "histograms",
@@ -35,21 +34,21 @@ SCRIPTS = (
 """The page's own scripts, in the order in which they need each other."""
 
 
-def page(title: str, data: Mapping[str, Any], arrays: Sequence[str]) -> str:
-    """The whole file."""
-    style = _text("uplot", "uPlot.min.css") + _text("page", "style.css")
-    own = "\n".join(_text("page", f"{name}.js") for name in SCRIPTS)
-    script = f'{_text("uplot", "uPlot.iife.min.js")}\n(() => {{\n"use strict";\n{own}\n}})();'
+def page(title: str, data: Mapping[str, Any], arrays: Sequence[str], library: str) -> str:
+    """The whole file; `library` is the script that draws."""
+    own = "\n".join(_text(f"{name}.js") for name in SCRIPTS)
+    script = f'(() => {{\n"use strict";\n{own}\n}})();'
+    scripts = f"script-src '{_hash(script)}' '{_hash(library)}'"
     slots = {
         "title": escaped(title),
-        "policy": f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src '{_hash(script)}'",
-        "style": style,
+        "policy": f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; {scripts}",
+        "style": _text("style.css"),
         "data": in_script(data),
         "arrays": "\n".join(_array(i, text) for i, text in enumerate(arrays)),
-        "licence": _text("uplot", "LICENSE"),
         "script": script,
+        "library": library,
     }
-    made = _text("page", "page.html")
+    made = _text("page.html")
     for name, text in slots.items():
         before, _, after = made.partition(f"<!--{name}-->")
         made = f"{before}{text}{after}"
@@ -78,10 +77,10 @@ def _array(number: int, text: str) -> str:
     return f'<script type="text/plain" id="array{number}">{text}</script>'
 
 
-def _text(folder: str, name: str) -> str:
-    return (Path(__file__).parent / folder / name).read_text(encoding="utf-8")
+def _text(name: str) -> str:
+    return (Path(__file__).parent / "page" / name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:
-    """What the policy calls a script or style by."""
+    """What the policy calls a script by."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...base.arrays import Array
+from ...base.completed_step import of_group
 from ...runtime.ir.step_tape import tape_of
 from ..comparing.settings import environment_of
 from ..diagnosed import diagnosed
@@ -22,6 +23,7 @@ from ..v2.errors import InvalidTraceError, NotRecordedError
 from ..v2.read.reader import StepView, Trace
 from .chosen import chosen
 from .graph import rebuilt_graph, recorded_graph
+from .groups import groups
 from .packing import Pack
 from .tensors import TensorFigures
 from .walk import walk
@@ -64,14 +66,7 @@ class PageRun:
             },
             "created": header.created_at,
             "environment": {key: _text(value) for key, value in environment_of(self.trace).items()},
-            "rules": [
-                {
-                    "rule": group.rule,
-                    "hyperparameters": list(group.hyperparameters),
-                    "tensors": [schema.tensors[i].name for i in group.tensors],
-                }
-                for group in schema.groups
-            ],
+            "rules": self._rules(),
             "tensors": [[t.name, t.role.name.lower(), t.dtype, list(t.shape), t.nbytes] for t in schema.tensors],
             "events": _events(self.trace),
             "loss": pack.add(self.losses.astype(np.float64)),
@@ -83,6 +78,20 @@ class PageRun:
             "graph": self.graph,
             "rebuilt": self.rebuilt,
         }
+
+    def _rules(self) -> list[dict[str, Any]]:
+        """The rule of each group of params, and what its hyperparameters are called in `hyper`."""
+        schema = self.trace.schema
+        patterns = groups(schema)
+        return [
+            {
+                "rule": group.rule,
+                "params": patterns.get(of_group("", i), ""),
+                "hyper": {name: of_group(name, i) for name in group.hyperparameters},
+                "count": sum(place < schema.params for place in group.tensors),
+            }
+            for i, group in enumerate(schema.rules)
+        ]
 
 
 def collected(

@@ -88,7 +88,7 @@ class TensorFigures:
             "params": self.params,
             "norms": _codes(pack, self.norms),
             "ratios": _codes(pack, self.ratios),
-            "exploding": pack.add(self._thresholds()),
+            "exploding": pack.add(encode(self.exploding)),
             "total": pack.add(self._totals()),
             "details": pack.add(np.array(self._kept.details, np.uint32)),
             "gradient_figures": _floats(pack, self.grad_figures),
@@ -97,11 +97,12 @@ class TensorFigures:
             "counts": pack.add(np.array(self._counts, np.uint32)),
         }
 
-    def _thresholds(self) -> Array:
-        """From which code of its norm on a gradient is marked as exploding, by param."""
+    @property
+    def exploding(self) -> Array:
+        """From which norm on a gradient is marked as exploding, by param."""
         known = np.where(np.isfinite(self.norms) & (self.norms > 0), self.norms, np.nan)
         usual = np.array([np.nanmedian(column) if np.isfinite(column).any() else np.inf for column in known.T])
-        return encode(usual * EXPLODING)
+        return usual * EXPLODING
 
     def _totals(self) -> Array:
         """The norm of all gradients of a step together; NaN where none is known."""

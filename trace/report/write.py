@@ -4,10 +4,12 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from ... import __version__
 from ...base.atomic_file import replacing, require_replaceable
+from ...base.packages import package
 from ...base.system import FilePath
 from ..comparing.result import Comparison
 from ..replaying.replay import replay
@@ -64,6 +66,7 @@ def write_report(
     Raises:
         ValueError: no traces, ``out`` is one of them, or there is no such step.
         TraceFileError: a trace cannot be opened, or is of another version.
+        ModuleNotFoundError: bokeh, which draws, is not installed.
         OSError: the page cannot be written.
 
     >>> from tempfile import TemporaryDirectory
@@ -79,6 +82,7 @@ def write_report(
     names = [os.fspath(path) for path in paths]
     _require_paths(names, os.fspath(out))
     require_replaceable(out)
+    drawn = _drawing()
     with ExitStack() as stack:
         traces = [stack.enter_context(open_trace(name, mode="point_in_time")) for name in names]
         found = differences.compared(traces)
@@ -101,13 +105,22 @@ def write_report(
                 for run, comparison in zip(runs[1:], found, strict=True)
             ],
         }
+        data["charts"] = drawn.charts(runs, data["runs"], found, pack)
         title = f"{', '.join(os.path.basename(trace.path) for trace in traces)} - dgrr report"
-        text = page(title, data, pack.texts).encode(errors="replace")  # a path may hold what no text can
+        text = page(title, data, pack.texts, drawn.library()).encode(
+            errors="replace"
+        )  # a path may hold what no text can
         sealed = all(trace.sealed for trace in traces)
     with replacing(out) as file:
         file.write(text)
     rebuilt = tuple(graph["step"] for graph in runs[0].rebuilt)
     return Written(os.fspath(out), len(text), tuple(run.proofs for run in runs), tuple(found), rebuilt, sealed)
+
+
+def _drawing() -> Any:
+    """What draws. Raises ModuleNotFoundError that says how to get it."""
+    package("write_report", "bokeh")
+    return import_module("dgrr.trace.report.charts.of_page")
 
 
 def _proofs(path: str, make_run: MakeRun | None, rules: Rules, *, recompute: bool, progress: bool) -> Report:

@@ -67,6 +67,15 @@ def test_two_runs_and_rebuilt_steps(model: Any, capsys: pytest.CaptureFixture[st
     assert '"gradient":"proven"' in Path("both.html").read_text()
 
 
+def test_without_bokeh_one_line_says_what_to_install(
+    model: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "bokeh", None)
+    assert main(["report", "run.dgrr"]) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error == "dgrr: expected bokeh to be installed: pip install 'dgrr[report]'"
+
+
 @pytest.mark.parametrize(
     ("command", "code", "text"),
     [

@@ -40,17 +40,28 @@ def trouble(troubled: Path, folder: Path, browser: Browser) -> Path:
 
 
 def see(browser: Browser, section: str) -> None:
-    """Go to a section, and wait until it is drawn."""
+    """Go to a section, and wait until it, and the first of its charts, are drawn."""
     browser.js("document.getElementById(arguments[0]).scrollIntoView({behavior: 'instant'})", section)
-    drawn = "const s = document.getElementById(arguments[0]); return s.querySelector('canvas, svg, table, p, dl')"
+    drawn = "const s = document.getElementById(arguments[0]); return s.querySelector('svg, table, p, dl, [data-drawn]')"
     browser.until(lambda: browser.js(drawn, section), f"{section} is drawn")
+    for chart in browser.all(f"#{section} .chart:not(.hidden)")[:1]:
+        drawn_chart(browser, chart)
     browser.js("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
+def drawn_chart(browser: Browser, chart: Any) -> None:
+    """Wait until a chart that is in sight is drawn."""
+    drawn = "const c = arguments[0]; return c.dataset.drawn || c.querySelector('[data-drawn], svg, p')"
+    browser.until(lambda: browser.js(drawn, chart), "a chart is drawn")
+
+
 def walk_through(browser: Browser) -> None:
-    """See every section."""
+    """See every section, and every chart."""
     for section in browser.js("return [...document.querySelectorAll('main section')].map(s => s.id)"):
         see(browser, section)
+        for chart in browser.all(f"#{section} .chart:not(.hidden)"):
+            browser.js("arguments[0].scrollIntoView({behavior: 'instant', block: 'center'})", chart)
+            drawn_chart(browser, chart)
 
 
 def text(browser: Browser, selector: str) -> str:
@@ -157,13 +168,14 @@ def test_every_way_to_a_step(browser: Browser, one: Path, digits: Path) -> None:
 def test_a_click_in_a_chart_and_in_the_map(browser: Browser, one: Path) -> None:
     browser.open(one)
     see(browser, "loss")
-    over = browser.find("#loss .u-over")
+    chart = browser.find("#loss .chart")
     actions = pytest.importorskip("selenium.webdriver").ActionChains
-    actions(browser.driver).move_to_element_with_offset(over, -over.size["width"] // 2 + 8, 0).click().perform()
+    actions(browser.driver).move_to_element_with_offset(chart, -chart.size["width"] // 2 + 60, 0).click().perform()
     at_step(browser, 0)
     see(browser, "gradients")
-    heat = browser.find("#gradients .heat canvas")
-    actions(browser.driver).move_to_element_with_offset(heat, heat.size["width"] // 2 - 3, -20).click().perform()
+    heat = browser.find("#gradients .heat")
+    row = 30 + 22 + 11 - heat.size["height"] // 2  # below the tools, in the second of the rows
+    actions(browser.driver).move_to_element_with_offset(heat, heat.size["width"] // 2 - 20, row).click().perform()
     at_step(browser, STEPS - 1)
     assert text(browser, "#gradients .tip").startswith(f"step {STEPS - 1}, 0.bias: norm of the gradient")
 
@@ -212,7 +224,7 @@ def test_every_control_has_a_name_and_is_reached_by_tab(browser: Browser, one: P
     browser.open(one)
     walk_through(browser)
     unnamed = browser.js(
-        "return [...document.querySelectorAll('button, input, select, [role=button], [role=img]')].filter(e =>"
+        "return [...document.querySelectorAll('button, input, select, [role=button], [role=group]')].filter(e =>"
         " !(e.ariaLabel || e.textContent.trim() || e.closest('label')?.textContent.trim() || e.labels?.length))"
         ".map(e => e.outerHTML.slice(0, 80))"
     )
@@ -220,7 +232,7 @@ def test_every_control_has_a_name_and_is_reached_by_tab(browser: Browser, one: P
     browser.js("window.scrollTo(0, 0); document.activeElement.blur()")
     reached = set()
     where = "const e = document.activeElement; return e.closest('section')?.id || e.id || e.tagName"
-    for _ in range(30):
+    for _ in range(60):
         browser.press("TAB")
         reached.add(browser.js(where))
     assert {"A", "step", "slider", "loss", "gradients"} <= reached
@@ -253,7 +265,7 @@ def test_every_chart_is_a_table_too(browser: Browser, one: Path, digits: Path) -
         losses = [float(f"{float(loss):.8g}") for loss in trace.loss]
     assert [float(row[1]) for row in rows(browser, "loss")] == losses
     browser.press("t")
-    browser.until(lambda: browser.all("#loss canvas"), "a chart again")
+    browser.until(lambda: browser.all("#loss .chart:not(.hidden)"), "a chart again")
     assert browser.console() == []
 
 
@@ -280,12 +292,23 @@ def test_a_table_is_sorted_and_searched(browser: Browser, one: Path) -> None:
     assert found and set(found) == {name for name in before if "bias" in name}
 
 
-def test_smoothing_draws_both(browser: Browser, one: Path) -> None:
+def line(browser: Browser, column: str) -> list[float]:
+    """The numbers that the line of the loss is drawn of."""
+    found = "Bokeh.documents.map(d => d.get_model_by_name('linear') && d.get_model_by_name('line0')).find(Boolean)"
+    return [float(x) for x in browser.js(f"return Array.from({found}.data[arguments[0]], String)", column)]
+
+
+def test_smoothing_draws_both(browser: Browser, one: Path, digits: Path) -> None:
     browser.open(one)
     see(browser, "loss")
     slider = "document.querySelector('#loss input[type=range]')"
     browser.js(f"{slider}.value = 0.9; {slider}.dispatchEvent(new Event('input'))")
-    browser.until(lambda: "raw" in text(browser, "#loss .u-legend"), "the raw line beside the smoothed one")
+    browser.until(lambda: "raw" in text(browser, "#loss output"), "the raw line beside the smoothed one")
+    with open_trace(digits) as trace:
+        losses = trace.loss.astype(np.float64)
+    expected = [np.average(losses[: k + 1], weights=0.9 ** np.arange(k, -1, -1)) for k in range(STEPS)]
+    assert line(browser, "y") == losses.tolist()
+    assert line(browser, "smooth") == pytest.approx(expected, rel=1e-12)
 
 
 # ------------------------------------------------------------------ the graph, and rebuilt steps
@@ -392,6 +415,9 @@ def large(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder / "many.html"
 
 
+FIRST_CHART = "return performance.getEntriesByName('dgrr-plot')[0]?.startTime"
+
+
 def test_ten_thousand_steps_of_two_hundred_tensors(
     browser: Browser, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -399,7 +425,7 @@ def test_ten_thousand_steps_of_two_hundred_tensors(
     opened, mapped = list[float](), list[float]()
     for _ in range(3):  # the machine may be busy, so the best of three
         browser.open(page)
-        opened.append(browser.js("return performance.getEntriesByName('dgrr-ready')[0].startTime"))
+        opened.append(browser.until(lambda: browser.js(FIRST_CHART), "the first chart"))
         began = browser.js("return performance.now()")
         see(browser, "gradients")
         mapped.append(browser.js("return performance.now() - arguments[0]", began))

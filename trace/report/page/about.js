@@ -90,7 +90,7 @@ function differenceSection() {
 
 function difference(found, i) {
   const parts = [
-    el("h3", {}, swatch(0), ` ${runLabel(0)}  and  `, swatch(i), ` ${runLabel(i)}`),
+    el("h3", {}, swatch(lookOf(0)), ` ${runLabel(0)}  and  `, swatch(lookOf(i)), ` ${runLabel(i)}`),
     callout(
       found.same ? "good" : "bad",
       el(
@@ -131,8 +131,8 @@ function difference(found, i) {
         `First op that differs: #${found.op.index} ${found.op.node.op}${found.op.node.scope ? ` in layer ${found.op.node.scope}` : ""}; ${found.op.node.place || "its line is not recorded"}`,
       ),
     );
-  if (found.tensors.length) parts.push(tensorDifferences(found));
-  if (!found.same) parts.push(gap(found, i));
+  if (found.tensors.length) parts.push(tensorDifferences(found, i));
+  if (!found.same) parts.push(gap(i));
   parts.push(
     ...found.notes.map((text) => el("p", { className: "note" }, text)),
     el("details", {}, el("summary", {}, "As dgrr diff says it"), el("pre", { className: "mono scroll" }, found.text)),
@@ -142,7 +142,7 @@ function difference(found, i) {
 
 const plainText = (value) => (value === null ? "none" : typeof value === "string" ? value : JSON.stringify(value));
 
-function tensorDifferences(found) {
+function tensorDifferences(found, i) {
   const of = found.tensors;
   const what = { loss: "loss", grad: "gradient", before: "before the step", after: "after the step" };
   return dataTable(
@@ -154,7 +154,7 @@ function tensorDifferences(found) {
       numbers("by at most", (k) => number(of[k].max_abs)),
       numbers("relatively", (k) => number(of[k].max_rel)),
       words("worst: A", (k) => (of[k].worst.length ? of[k].worst[0].a : of[k].recorded ? "–" : "not recorded")),
-      words("worst: B", (k) => (of[k].worst.length ? of[k].worst[0].b : "–")),
+      words(`worst: ${letter(i)}`, (k) => (of[k].worst.length ? of[k].worst[0].b : "–")),
     ],
     of.length,
     {
@@ -166,27 +166,12 @@ function tensorDifferences(found) {
 }
 
 /** How far the losses are apart. */
-function gap(found, i) {
-  const [a, b] = [array(runs[0].loss), array(runs[i].loss)];
-  const steps = Math.min(a.length, b.length);
-  const line = {
-    label: "|A - B|",
-    xs: Array.from({ length: steps }, (_, k) => k),
-    ys: Array.from({ length: steps }, (_, k) => Math.abs(a[k] - b[k])),
-    run: i,
-    gaps: true,
-  };
-  const keep = {};
-  const made = figure({
+function gap(i) {
+  return lineChart(report.charts.gaps[i - 1], {
     caption: "Distance of the losses, on a logarithmic axis; steps with equal losses have no point.",
     tools: [el("h3", {}, "Distance of the losses")],
-    chart: (place) => drawLines(place, [line], { log: true, height: 200, from: found.step }),
-    table: (place) => linesTable(place, "distance of the losses", [line], keep),
-  });
-  on("step", () => {
-    if (made.element.querySelector(".uplot")) followStep(made.element);
-  });
-  return made.element;
+    look: () => ({ log: true }),
+  }).element;
 }
 
 // ------------------------------------------------------------------ the rule, the environment, the tensors
@@ -233,8 +218,8 @@ function about(run, i) {
 }
 
 function rule(run, group) {
-  const values = group.hyperparameters.map((name) => {
-    const reference = run.hyper[name];
+  const values = Object.entries(group.hyper).map(([name, key]) => {
+    const reference = run.hyper[key];
     return reference && "constant" in reference
       ? `${name} ${shown(number(reference.constant), 6)}`
       : `${name} (changes)`;
@@ -243,7 +228,7 @@ function rule(run, group) {
     "p",
     {},
     el("code", {}, group.rule),
-    ` of ${shown(group.tensors.length)} tensors`,
+    ` of ${group.params ? `${group.params}, ` : ""}${shown(group.count)} params`,
     values.length ? `: ${values.join(", ")}` : "",
   );
 }

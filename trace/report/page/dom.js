@@ -18,25 +18,14 @@ function svg(tag, attributes = {}, ...children) {
   return made;
 }
 
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-const runColour = (i) => colour(`run${i % 4}`);
-const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3]];
-
 /** The line that a run is drawn by, for a legend: readable by its dashes as well as by its colour. */
-function swatch(i) {
+function swatch({ colour, dash }) {
   const made = svg("svg", { class: "swatch", viewBox: "0 0 40 12", "aria-hidden": "true" });
-  const line = svg("line", {
-    x1: 0,
-    y1: 6,
-    x2: 40,
-    y2: 6,
-    "stroke-width": 4,
-    "stroke-dasharray": DASHES[i % 4].join(" "),
-  });
-  line.style.stroke = `var(--run${i % 4})`;
-  made.append(line);
+  made.append(svg("line", { x1: 0, y1: 6, x2: 40, y2: 6, stroke: colour, "stroke-width": 4, "stroke-dasharray": dash.join(" ") }));
   return made;
 }
+
+const lookOf = (i) => report.charts.loss.lines[i];
 
 // ------------------------------------------------------------------ what the page remembers
 
@@ -97,16 +86,16 @@ function goTo(step) {
   });
 }
 
+const system = matchMedia("(prefers-color-scheme: dark)");
+
+/** Dark or light, as was asked for, else as the system has it. */
 function setTheme(theme) {
   state.theme = theme;
-  if (theme) document.documentElement.dataset.theme = theme;
-  else delete document.documentElement.dataset.theme;
+  document.documentElement.dataset.theme = theme || (system.matches ? "dark" : "light");
   tell("theme");
 }
 
-function isDark() {
-  return state.theme ? state.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-}
+const isDark = () => document.documentElement.dataset.theme === "dark";
 
 // ------------------------------------------------------------------ what is drawn when it is in sight
 
@@ -160,10 +149,15 @@ function section(id, title, ...children) {
 /**
  * A chart that can be read as a table too.
  *
- * `chart` and `table` are functions that fill an element; `tools` stand before the button that changes between them.
+ * `chart` and `table` are functions that fill an element; `tools` stand before the button that changes between them,
+ * `also` below.
  */
-function figure({ caption, tools = [], chart, table }) {
+function figure({ caption, label, tools = [], chart, table, also = [] }) {
   const picture = el("div", { className: "chart" });
+  if (label) {
+    picture.setAttribute("role", "group");
+    picture.setAttribute("aria-label", `${label}; the button Table shows the numbers`);
+  }
   const rows = el("div", { className: "hidden" });
   const button = el("button", { type: "button" }, "Table");
   button.setAttribute("aria-pressed", "false");
@@ -173,6 +167,7 @@ function figure({ caption, tools = [], chart, table }) {
     el("div", { className: "tools" }, ...tools, el("span", { className: "right" }, button)),
     picture,
     rows,
+    ...also,
     el("figcaption", {}, caption),
   );
   const redraw = inSight(made, () => {
@@ -192,14 +187,8 @@ function figure({ caption, tools = [], chart, table }) {
   };
   button.addEventListener("click", () => show(button.getAttribute("aria-pressed") !== "true"));
   on("tables", () => show(state.tables));
-  on("theme", redraw);
-  let width = 0;
-  new ResizeObserver(() => {
-    if (Math.abs(made.clientWidth - width) < 2) return;
-    width = made.clientWidth;
-    redraw();
-  }).observe(made);
-  return { element: made, redraw };
+  on("theme", () => repaint(picture));
+  return { element: made, picture, redraw };
 }
 
 function select(label, options, change) {

@@ -11,19 +11,10 @@ function colourBar(low, high) {
   return el("span", {}, shown(low, 2), bar, shown(high, 2));
 }
 
-/** What the colours and the marks mean, and how many cells have each. */
-function heatLegend(map, counts) {
-  const made = el("div", { className: "legend" });
-  if (map.range) made.append(colourBar(...map.range.map(magnitude)));
-  for (const [kind, text, count] of counts) {
-    const mark = el("canvas", { width: 20, height: 18 });
-    const context = mark.getContext("2d");
-    context.fillStyle = { [DEAD]: "#46464a", [DIFFERS]: "#e69f00", [BROKEN]: "#9e1b32", [EXPLODING]: "#b5de2b" }[kind];
-    context.fillRect(0, 0, 20, 18);
-    drawMark(context, kind, 10, 9, 9);
-    made.append(el("span", {}, mark, `${text} (${shown(count)})`));
-  }
-  return made;
+/** What the marks mean, and how many cells have each. */
+function heatLegend(counts) {
+  const made = counts.map(([kind, text, count]) => el("span", {}, el("b", {}, SIGNS_OF[kind]), `${text} (${shown(count)})`));
+  return el("div", { className: "legend" }, ...made);
 }
 
 function countMarks(map) {
@@ -43,52 +34,28 @@ function countMarks(map) {
   return counts;
 }
 
-/** The maps that there are of a run, by their names. */
+/** The maps of a run, with what is told of a cell. */
 function heatMaps(i) {
   const figures = runs[i].figures;
   const about = { columns: array(figures.columns), rows: figures.params };
   const cell = (column, row) => column * about.rows.length + row;
-  const found = [];
-  const add = (name, text, reference, more) => {
-    if (!reference) return;
-    const codes = array(reference);
-    found.push({
-      name,
-      text,
-      make: () => ({
-        ...about,
-        codes,
-        range: rangeOf(codes),
-        ...more,
-        describe: (column, row) =>
-          `step ${shown(about.columns[column])}, ${about.rows[row]}: ${text} ${shown(magnitude(codes[cell(column, row)]), 3)}`,
-      }),
-    });
-  };
-  add("gradient", "norm of the gradient", figures.norms, { thresholds: array(figures.exploding) });
-  add("ratio", "norm of the update by that of the weights", figures.ratios, {});
-  const different = i > 0 ? report.differences[i - 1].gradients : null;
-  if (different) {
-    const others = array(different);
-    const marks = Uint8Array.from(others, (x) => (x === 1 ? DIFFERS : 0));
-    const says = ["the same bits as in A", "other bits than in A", "not to be compared"];
-    found.push({
-      name: "differs",
-      text: "gradients that differ from those of A",
-      make: () => ({
-        ...about,
-        marks,
-        known: (at) => others[at] !== 2,
-        describe: (column, row) =>
-          `step ${shown(about.columns[column])}, ${about.rows[row]}: ${says[others[cell(column, row)]]}`,
-      }),
-    });
-  }
-  return found;
+  const said = (column, row) => `step ${shown(about.columns[column])}, ${about.rows[row]}:`;
+  const says = ["the same bits as in A", "other bits than in A", "not to be compared"];
+  return report.charts.maps[i].map((map) => {
+    if (map.name === "differs") {
+      const others = array(report.differences[i - 1].gradients);
+      const describe = (column, row) => `${said(column, row)} ${says[others[cell(column, row)]]}`;
+      return { ...map, ...about, marks: Uint8Array.from(others, (x) => (x === 1 ? DIFFERS : 0)), describe };
+    }
+    const codes = array(map.name === "gradient" ? figures.norms : figures.ratios);
+    const thresholds = map.name === "gradient" ? array(figures.exploding) : null;
+    const describe = (column, row) => `${said(column, row)} ${map.text} ${shown(magnitude(codes[cell(column, row)]), 3)}`;
+    return { ...map, ...about, codes, thresholds, describe };
+  });
 }
 
 function heatSection() {
-  let run = runs.findIndex((_, i) => heatMaps(i).length);
+  let run = report.charts.maps.findIndex((maps) => maps.length);
   if (run < 0) {
     section(
       "gradients",
@@ -105,7 +72,8 @@ function heatSection() {
   let map = null;
   let row = 0;
   const keep = {};
-  const heat = el("div", { className: "heat", tabIndex: 0, role: "img" });
+  const heat = el("div", { className: "heat", tabIndex: 0, role: "group" });
+  const tip = el("div", { className: "tip hidden" });
   const legend = el("div");
   const said = el("p", { className: "note mono", "aria-live": "polite" });
   const kinds = select("show", [], (value) => {
@@ -125,7 +93,7 @@ function heatSection() {
   const tools = runs.length > 1 ? [chooser.element, kinds.element] : [kinds.element];
 
   function offer() {
-    const maps = heatMaps(run);
+    const maps = report.charts.maps[run];
     kinds.input.replaceChildren(...maps.map((found) => el("option", { value: found.name }, found.text)));
     if (!maps.some((found) => found.name === which)) which = maps.length ? maps[0].name : "";
     kinds.input.value = which;
@@ -133,7 +101,9 @@ function heatSection() {
 
   function change() {
     const found = heatMaps(run).find((one) => one.name === which);
-    map = found ? found.make() : null;
+    map = found || null;
+    heat.replaceChildren();
+    heat.model = heat.asked = undefined;
     if (!map) {
       heat.replaceChildren(el("p", { className: "muted" }, "Nothing is known of the gradients of this run."));
       legend.replaceChildren();
@@ -151,7 +121,7 @@ function heatSection() {
           text,
           counts.get(kind) || 0,
         ]);
-    legend.replaceChildren(heatLegend(map, kindsOf));
+    legend.replaceChildren(heatLegend(kindsOf));
     made.redraw();
   }
 
@@ -160,23 +130,32 @@ function heatSection() {
     said.textContent = column < 0 ? "" : map.describe(column, row);
   }
 
-  heat.addEventListener("mousemove", (event) => {
-    const cell = map && heat.cellAt(event);
-    heat.show(
-      cell,
-      event.clientX - heat.getBoundingClientRect().left,
-      event.clientY - heat.getBoundingClientRect().top,
-    );
-  });
-  heat.addEventListener("mouseleave", () => heat.show && heat.show(null));
-  heat.addEventListener("click", (event) => {
-    const cell = map && heat.cellAt(event);
-    if (cell) {
-      row = cell.row;
-      goTo(map.columns[cell.column]);
-      speak();
-    }
-  });
+  /** The cell at a place of the plot. */
+  function cellAt({ x, y }) {
+    const cell = { column: lastUpTo(map.columns, Math.floor(x)), row: Math.floor(y) };
+    return cell.column >= 0 && x < mostSteps && cell.row >= 0 && cell.row < map.rows.length ? cell : null;
+  }
+
+  function point(event) {
+    const cell = cellAt(event);
+    tip.classList.toggle("hidden", !cell);
+    if (!cell) return;
+    tip.textContent = map.describe(cell.column, cell.row);
+    const left = event.sx > heat.clientWidth * 0.6;
+    tip.style.left = left ? "" : `${event.sx + 14}px`;
+    tip.style.right = left ? `${heat.clientWidth - event.sx + 14}px` : "";
+    tip.style.top = `${event.sy + 50}px`;
+  }
+
+  function choose(event) {
+    const cell = cellAt(event);
+    if (!cell) return;
+    row = cell.row;
+    point(event);
+    speak();
+  }
+
+  heat.addEventListener("mouseleave", () => tip.classList.add("hidden"));
   heat.addEventListener("keydown", (event) => {
     if (!map || (event.key !== "ArrowUp" && event.key !== "ArrowDown")) return;
     row = Math.min(Math.max(row + (event.key === "ArrowDown" ? 1 : -1), 0), map.rows.length - 1);
@@ -187,15 +166,21 @@ function heatSection() {
   const made = figure({
     caption:
       "A row for each param, a column for each step (or for several, of which the greatest counts); a click goes to the step. " +
-      "Colours are decimal logarithms: dark is little, bright is much. Empty: no gradient, or not known." +
-      (firstDifference === null ? "" : " Dashed: the steps from which the runs differ."),
+      "Colours are decimal logarithms, from the 2nd to the 98th percentile: dark is little, bright is much, grey zero, red not finite. " +
+      "Empty: no gradient, or not known." +
+      (!firstDifference ? "" : " Dashed: the steps from which the runs differ."),
     tools,
     chart: (place) => {
       if (heat.parentNode !== place) place.replaceChildren(heat);
-      if (map) {
-        drawHeat(heat, map);
+      if (!map) return;
+      drawPlot(heat, map.item, (plot) => {
+        follow(heat);
         speak();
-      }
+        if (tip.parentNode === heat) return;
+        heat.append(tip);
+        plot.on_event("mousemove", point);
+        plot.on_event("tap", choose);
+      });
     },
     table: (place) => {
       if (map) place.append(heatTable(run, map, keep));
@@ -205,10 +190,10 @@ function heatSection() {
   offer();
   change();
   on("step", () => {
-    if (heat.follow) heat.follow();
+    follow(heat);
     speak();
   });
-  on("theme", change);
+  on("theme", () => repaint(heat));
 }
 
 /** A row for each param: the first, the median, the greatest and the last magnitude, and how many of each mark. */

@@ -38,6 +38,7 @@ function histogramSection() {
 
   const figures = ["weights", "gradients"].map((what) =>
     figure({
+      label: `histogram of the ${what}`,
       caption: what === "weights" ? "Weights before the step, in 40 bins." : "Gradient of the step, in 40 bins.",
       tools: [el("h3", {}, what === "weights" ? "Weights" : "Gradient")],
       chart: (place) => drawHistogram(place, histograms(run, param, what)),
@@ -53,7 +54,7 @@ function histogramSection() {
   const redraw = () => {
     for (const one of figures) one.redraw();
     const known = [...new Set(runs[run].figures.histograms.map((found) => found.step))];
-    steps.textContent = `Kept of the steps ${known.map((step) => shown(step)).join(", ")}. Dashed: the first of them; filled: the last one up to the chosen step.`;
+    steps.textContent = `Kept of the steps ${known.map((step) => shown(step)).join(", ")}. Dashed: the first of them; filled: the last one up to the chosen step; height: share of the elements by width.`;
   };
   section(
     "histograms",
@@ -83,99 +84,24 @@ function histograms(i, param, what) {
 
 const edge = (one, bin) => number(one.low) + ((number(one.high) - number(one.low)) * bin) / BINS;
 
-/** Both on one axis, as shares of the elements by width, so that bins of unequal widths compare. */
-function drawHistogram(place, { first, chosen }) {
-  if (!chosen) {
-    place.replaceChildren(el("p", { className: "muted" }, "Not known."));
-    return;
-  }
-  const outline = (one) => {
-    const width = edge(one, 1) - edge(one, 0) || 1;
-    const total = one.counts.reduce((a, b) => a + b, 0) || 1;
-    const points = [[edge(one, 0), 0]];
-    for (let bin = 0; bin < BINS; bin++) {
-      points.push(
-        [edge(one, bin), one.counts[bin] / total / width],
-        [edge(one, bin + 1), one.counts[bin] / total / width],
-      );
-    }
-    points.push([edge(one, BINS), 0]);
-    return points;
-  };
-  const axis = {
-    stroke: colour("muted"),
-    grid: { stroke: colour("grid"), width: 1 },
-    ticks: { stroke: colour("line"), width: 1 },
-    font: "12px system-ui, sans-serif",
-  };
-  const lines = first.step === chosen.step ? [chosen] : [chosen, first];
-  const data = lines.map((one) => {
-    const points = outline(one);
-    return [points.map((p) => p[0]), points.map((p) => p[1])];
+/** The outline of a histogram, as shares of the elements by width, so that bins of unequal widths compare. */
+function outline(one) {
+  const width = edge(one, 1) - edge(one, 0) || 1;
+  const total = one.counts.reduce((a, b) => a + b, 0) || 1;
+  const x = [edge(one, 0)];
+  const y = [0];
+  one.counts.forEach((count, bin) => {
+    x.push(edge(one, bin), edge(one, bin + 1));
+    y.push(count / total / width, count / total / width);
   });
-  const ends = (k) => [
-    Math.min(...data.map((one) => Math.min(...one[k]))),
-    Math.max(...data.map((one) => Math.max(...one[k]))),
-  ];
-  const [xs, ys] = [ends(0), ends(1)];
-  const slack = (xs[1] - xs[0] || 1) * 0.03;
-  const made = new uPlot(
-    {
-      mode: 2,
-      width: Math.max(place.clientWidth, 240),
-      height: 220,
-      padding: [8, 12, 0, 0],
-      scales: {
-        x: { time: false, auto: false, range: [xs[0] - slack, xs[1] + slack] },
-        y: { auto: false, range: [0, ys[1] * 1.05 || 1] },
-      },
-      axes: [
-        { ...axis, values: (_, ticks) => ticks.map((t) => shown(t, 3)) },
-        { ...axis, size: 60, values: (_, ticks) => ticks.map((t) => shown(t, 3)) },
-      ],
-      cursor: { show: false },
-      legend: { show: false },
-      series: [
-        {},
-        ...lines.map((one, i) => ({
-          label: `step ${one.step}`,
-          stroke: colour(i ? "muted" : "run0"),
-          fill: i ? undefined : `${colour("run0")}55`,
-          width: 1.6,
-          dash: i ? [5, 4] : [],
-          facets: [
-            { scale: "x", auto: false },
-            { scale: "y", auto: false },
-          ],
-          paths: (u, s) => outlinePath(u, s),
-        })),
-      ],
-    },
-    [null, ...data],
-    undefined,
-  );
-  made.root.setAttribute("role", "img");
-  made.root.setAttribute("aria-label", "histogram; the button Table shows the numbers");
-  const legend = el(
-    "p",
-    { className: "note" },
-    `filled: step ${shown(chosen.step)}${lines.length > 1 ? `; dashed: step ${shown(first.step)}` : ""}; height: share of the elements by width`,
-  );
-  place.replaceChildren(made.root, legend);
-  place.chart = made;
+  return { x: [...x, edge(one, BINS)], y: [...y, 0] };
 }
 
-function outlinePath(u, s) {
-  const [xs, ys] = u.data[s];
-  const stroke = new Path2D();
-  xs.forEach((x, i) => {
-    const at = [u.valToPos(x, "x", true), u.valToPos(ys[i], "y", true)];
-    if (i) stroke.lineTo(...at);
-    else stroke.moveTo(...at);
+function drawHistogram(place, { first, chosen }) {
+  return drawPlot(place, report.charts.histogram, () => {
+    named(place, "chosen").data = chosen ? outline(chosen) : { x: [], y: [] };
+    named(place, "first").data = chosen && first.step !== chosen.step ? outline(first) : { x: [], y: [] };
   });
-  const fill = new Path2D(stroke);
-  fill.closePath();
-  return { stroke, fill: u.series[s].fill ? fill : null, clip: null, flags: 3 };
 }
 
 function histogramTable(place, caption, { chosen }, keep) {

@@ -9,7 +9,7 @@ function head() {
     el(
       "div",
       { className: "run" },
-      swatch(i),
+      swatch(lookOf(i)),
       el("span", {}, runs.length > 1 ? `${letter(i)}  ${run.path}` : run.path),
       verdictOf(run.proofs),
     ),
@@ -56,22 +56,8 @@ function watching() {
 }
 
 function foot() {
-  const licence = document.getElementById("licence").textContent;
-  document
-    .getElementById("foot")
-    .append(
-      el(
-        "p",
-        {},
-        `Made by dgrr ${report.version}. This file needs no network. Figures of tensors are rounded for people to read; the digests in the trace are what is exact.`,
-      ),
-      el(
-        "details",
-        {},
-        el("summary", {}, "Licence of uPlot, which draws the charts"),
-        el("pre", { className: "mono" }, licence.trim()),
-      ),
-    );
+  const text = `Made by dgrr ${report.version}, drawn by Bokeh. This file needs no network. Figures of tensors are rounded for people to read; the digests in the trace are what is exact.`;
+  document.getElementById("foot").append(el("p", {}, text));
 }
 
 setTheme(state.theme);
@@ -89,7 +75,7 @@ aboutSection();
 foot();
 document.getElementById("steps").append(el("div", { className: "bar" }, navigation(), picker()));
 document.addEventListener("keydown", pressed);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => tell("theme"));
+system.addEventListener("change", () => setTheme(state.theme));
 if (state.scroll) window.scrollTo(0, state.scroll);
 performance.mark("dgrr-ready");
 document.documentElement.dataset.ready = "true";

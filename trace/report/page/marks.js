@@ -1,4 +1,4 @@
-// What is marked of a magnitude, and the colours that magnitudes have.
+// What is marked of a magnitude, and the colours that magnitudes have in the graph.
 
 const VIRIDIS = [
   [68, 1, 84],
@@ -38,69 +38,4 @@ function marksOf(code, threshold) {
   return code >= threshold ? EXPLODING : 0;
 }
 
-/** From the least to the greatest code, but for the outermost of each thousand, which would take the colours away. */
-function rangeOf(codes) {
-  const counts = new Uint32Array(65536);
-  let total = 0;
-  for (let i = 0; i < codes.length; i++)
-    if (codes[i] !== ZERO && codes[i] < ABSENT) {
-      counts[codes[i]]++;
-      total++;
-    }
-  if (!total) return [32501, 32502];
-  const edge = total / 1000;
-  const ends = [0, 0];
-  for (let code = 1, sum = 0; code < ABSENT; code++) {
-    sum += counts[code];
-    if (sum > edge) {
-      ends[0] = code;
-      break;
-    }
-  }
-  for (let code = ABSENT - 1, sum = 0; code > 0; code--) {
-    sum += counts[code];
-    if (sum > edge) {
-      ends[1] = code;
-      break;
-    }
-  }
-  return ends[1] > ends[0] ? ends : [ends[0] - 325, ends[0] + 325];
-}
-
-/** A mark, drawn white in black, so that it stands out from every colour. */
-function drawMark(context, kind, x, y, size) {
-  const r = size / 2;
-  context.beginPath();
-  if (kind === DEAD) context.arc(x, y, r * 0.75, 0, 7);
-  if (kind === EXPLODING) {
-    context.moveTo(x, y - r);
-    context.lineTo(x + r, y + r * 0.8);
-    context.lineTo(x - r, y + r * 0.8);
-    context.closePath();
-  }
-  if (kind === BROKEN) {
-    context.moveTo(x - r, y - r);
-    context.lineTo(x + r, y + r);
-    context.moveTo(x + r, y - r);
-    context.lineTo(x - r, y + r);
-  }
-  if (kind === DIFFERS) {
-    context.moveTo(x - r, y - r / 3);
-    context.lineTo(x + r, y - r / 3);
-    context.moveTo(x - r, y + r / 3);
-    context.lineTo(x + r, y + r / 3);
-    context.moveTo(x - r / 2, y + r);
-    context.lineTo(x + r / 2, y - r);
-  }
-  context.lineJoin = "round";
-  context.strokeStyle = "#000";
-  context.lineWidth = 4;
-  context.stroke();
-  context.strokeStyle = "#fff";
-  context.lineWidth = 1.8;
-  context.stroke();
-  if (kind === EXPLODING) {
-    context.fillStyle = "#fff";
-    context.fill();
-  }
-}
+const SIGNS_OF = { [DEAD]: "○", [EXPLODING]: "▲", [BROKEN]: "✕", [DIFFERS]: "≠" };

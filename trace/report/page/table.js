@@ -31,17 +31,20 @@ function dataTable(columns, count, options = {}) {
   const table = el(
     "table",
     { className: "data" },
-    el("caption", {}, options.caption || ""),
     el("thead", {}, el("tr", {}, ...heads)),
     body,
   );
   const pages = el("div", { className: "pages" });
-  const made = el(
-    "div",
-    {},
-    pages,
-    el("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": options.caption || "table" }, table),
-  );
+  const place = el("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": options.caption || "table" }, table);
+  const more = el("span", { className: "more" });
+  const made = el("div", {}, pages, el("p", { className: "caption" }, options.caption || "", more), place);
+  const hint = () => {
+    const wider = place.scrollWidth > place.clientWidth + 1;
+    more.textContent = wider ? `scrolls sideways: ${columns.length} columns →` : "";
+    place.classList.toggle("wider", wider && place.scrollLeft + place.clientWidth < place.scrollWidth - 1);
+  };
+  place.addEventListener("scroll", hint);
+  new ResizeObserver(hint).observe(place);
 
   function rows() {
     let found = Array.from({ length: count }, (_, i) => i);

@@ -1,0 +1,1 @@
+"""The charts of a page, as models of Bokeh."""

@@ -1,0 +1,79 @@
+"""What every plot of a page has, as models of Bokeh, which draws them; their colours are those of the page's style."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from bokeh.embed import json_item
+from bokeh.models import BoxAnnotation, Label, Plot, Span
+from bokeh.plotting import figure
+from bokeh.resources import Resources
+
+DASHES: tuple[list[int], ...] = ([], [7, 4], [2, 3], [10, 3, 2, 3])
+COLOURS = ("#1f7fc4", "#d2601a", "#149068", "#b0559a")
+"""Of the runs, one after the other; each is readable on the page's light ground as well as on its dark one."""
+
+PARTING = "#d0493f"
+CHOSEN = "#808890"
+
+
+def library() -> str:
+    """The script of Bokeh alone, without widgets and tables."""
+    return "\n".join(Resources(mode="inline", components=["bokeh"], log_level="error").js_raw)
+
+
+def plot(height: int, **options: Any) -> Any:
+    """An empty plot over the steps, as wide as its place: a drag looks closer, the line is the chosen step."""
+    made = figure(
+        height=height,
+        sizing_mode="stretch_width",
+        tools="xbox_zoom,xpan,reset,save",
+        active_drag="xbox_zoom",
+        toolbar_location="above",
+        min_border_right=16,
+        **options,
+    )
+    made.toolbar.logo = None
+    made.add_layout(Span(name="chosen", dimension="height", line_color=CHOSEN, line_width=1.5))
+    return made
+
+
+def shade(made: Any, parting: int | None, *, told: bool = True) -> None:
+    """The steps from which runs differ, where these are not all."""
+    if not parting:
+        return
+    look = {"line_color": PARTING, "line_dash": [5, 4]}
+    if not told:
+        made.add_layout(BoxAnnotation(left=parting, fill_color=None, **look, line_width=2))
+        return
+    made.add_layout(BoxAnnotation(left=parting, fill_color=PARTING, fill_alpha=0.07, **look))
+    text = f"differs from step {parting:,} on"
+    made.add_layout(
+        Label(x=parting, y=4, y_units="screen", x_offset=6, text=text, text_color=PARTING, text_font_size="12px")
+    )
+
+
+def item(root: Plot) -> dict[str, Any]:
+    """A plot as the page has it: the same plot is always the same text, whatever was drawn before it."""
+    found: dict[str, Any] = dict(json_item(root))
+    names: dict[str, str] = {}
+    _collect(found["doc"]["roots"], names)
+    return {"doc": _renamed(found["doc"], names), "root_id": names[found["root_id"]]}
+
+
+def _collect(part: object, names: dict[str, str]) -> None:
+    for value in _parts(part):
+        if isinstance(value, dict) and "type" in value and isinstance(value.get("id"), str):
+            names.setdefault(value["id"], f"m{len(names)}")
+        _collect(value, names)
+
+
+def _renamed(part: Any, names: dict[str, str]) -> Any:
+    if isinstance(part, dict):
+        return {k: names.get(v, v) if k == "id" else _renamed(v, names) for k, v in part.items()}
+    return [_renamed(value, names) for value in part] if isinstance(part, list) else part
+
+
+def _parts(part: object) -> Sequence[object]:
+    if isinstance(part, dict):
+        return list(part.values())
+    return part if isinstance(part, list) else ()

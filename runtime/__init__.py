@@ -19,6 +19,7 @@ from .step.training_step import StateError
 from .training.callbacks.best_checkpoint import BestCheckpoint
 from .training.callbacks.callback import Callback
 from .training.callbacks.early_stopping import EarlyStopping
+from .training.callbacks.reduce_lr_on_plateau import ReduceLROnPlateau
 from .training.history import History
 from .training.recorder_protocol import Recorder, RecorderError, RecorderFactory
 from .training.result import Result
@@ -48,6 +49,7 @@ __all__ = [
     "Recorder",
     "RecorderError",
     "RecorderFactory",
+    "ReduceLROnPlateau",
     "Remark",
     "Result",
     "StateError",

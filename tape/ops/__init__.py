@@ -13,11 +13,18 @@ from .attention.rotary import rotary as rotary
 from .attention.scaled_dot_product import scaled_dot_product_attention as scaled_dot_product_attention
 from .conv.conv import conv as conv, conv_transpose as conv_transpose
 from .elementwise.activation import (
+    celu as celu,
     elu as elu,
     gelu as gelu,
+    hardswish as hardswish,
     leaky_relu as leaky_relu,
+    logsigmoid as logsigmoid,
+    mish as mish,
+    relu6 as relu6,
+    selu as selu,
     silu as silu,
     softplus as softplus,
+    softsign as softsign,
 )
 from .elementwise.arithmetic import (
     add as add,

@@ -95,24 +95,6 @@ def _hard_sigmoid(n: Operator) -> Any:
     return ops.clamp(n.var(0) * n.get("alpha", 0.2) + n.get("beta", 0.5), 0.0, 1.0)
 
 
-@imports("HardSwish")
-def _hard_swish(n: Operator) -> Any:
-    x = n.var(0)
-    return x * ops.clamp(x * (1 / 6) + 0.5, 0.0, 1.0)
-
-
-@imports("Softsign")
-def _softsign(n: Operator) -> Any:
-    x = n.var(0)
-    return x / (ops.absolute(x) + 1.0)
-
-
-@imports("Mish")
-def _mish(n: Operator) -> Any:
-    x = n.var(0)
-    return x * ops.tanh(ops.softplus(x))
-
-
 @imports("Clip", constants=(1, 2))
 def _clip(n: Operator) -> Any:
     low = n.get("min", None) if n.opset < 11 else n.number(1, -np.inf)

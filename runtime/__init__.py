@@ -9,6 +9,7 @@ from .captured.kept import ManyShapesWarning
 from .captured.purity import CaptureError
 from .cuda.driver import CudaError
 from .data import Batches, Dataset, Stream
+from .generating import Generator
 from .optim import SGD, Adam, AdamW, clip_by_global_norm, clip_by_value, make_rule
 from .step.completed import completed
 from .step.eager import EagerStep
@@ -42,6 +43,7 @@ __all__ = [
     "EagerStep",
     "EarlyStopping",
     "Evaluation",
+    "Generator",
     "History",
     "Keep",
     "ManyShapesWarning",

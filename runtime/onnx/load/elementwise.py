@@ -113,3 +113,42 @@ def _cast(n: Operator) -> Any:
     if n.attributes["to"] not in kinds:
         raise n.error("expected a cast to float32, float64, int64 or bool, got one to another type")
     return ops.cast(n.var(0), np.dtype(kinds[n.attributes["to"]]))
+
+
+@imports("CastLike")
+def _cast_like(n: Operator) -> Any:
+    return ops.cast(n.var(0), n.var(1).dtype)
+
+
+@imports("Mod")
+def _mod(n: Operator) -> Any:
+    """The rest has the sign of the divisor, or by ``fmod`` of what is divided."""
+    a, b = together(n.var(0), n.var(1))
+    if not n.get("fmod", 0):
+        return ops.remainder(a, b)
+    if a.dtype.kind == "i":
+        rest = ops.remainder(a, b)
+        other = (rest != 0) & ((a < 0) != (b < 0))
+        return ops.where(other, rest - b, rest)
+    size, rest = ops.absolute(b), a - ops.trunc(a / b) * b
+    over = ops.sign(rest) * ops.sign(a) < 0.0  # the quotient was rounded to the next whole number
+    return ops.where(over, rest + ops.sign(a) * size, rest)
+
+
+@imports("IsNaN")
+def _is_nan(n: Operator) -> Any:
+    return n.var(0) != n.var(0)
+
+
+@imports("IsInf")
+def _is_inf(n: Operator) -> Any:
+    x = n.var(0)
+    above, below = n.get("detect_positive", 1), n.get("detect_negative", 1)
+    found = ops.absolute(x) if above and below else x if above else -x
+    return found == np.inf if above or below else n.on_tape(np.zeros(tuple(x.shape), np.bool_))
+
+
+@imports("Swish")
+def _swish(n: Operator) -> Any:
+    x = n.var(0)
+    return x * ops.sigmoid(x * n.get("alpha", 1.0))

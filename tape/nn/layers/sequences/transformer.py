@@ -178,7 +178,7 @@ class TransformerDecoderBlock(Stacked, kinds={"context_dim": SIZE}):
         attentions = {"norm1": self._norm, "attention": self._attention(self.causal), "norm2": self._norm}
         return {**attentions, "cross_attention": across, "norm3": self._norm, **self._mapping}
 
-    def __call__(
+    def __call__(  # type: ignore[override]  # it reads two sequences
         self,
         p: Params,
         x: AnyVar,

@@ -109,13 +109,13 @@ def _unit(a: Any) -> Any:
 @composed(
     reference=lambda a: reference.solve(a, _unit(a)),
     samples=lambda make: [Sample(s.arrays[:1]) for s in _equations(make)],
-    errors=(bad(SingularMatrixError, "expected matrices with an inverse, got one without, matrix 0", (2, 2)),),
     batch_axis={"a": -3},
 )
 def inverse(a: Var[F, *Bs, N, N]) -> Var[F, *Bs, N, N]:
     """The inverse of a square matrix, or of each of several: `solve` for the unit matrix.
 
-    To multiply something by it, `solve` takes half the time and is more exact. (`inv` is ``1 / x`` of each element.)
+    To multiply something by it, `solve` takes half the time and is more exact. (`inv` is ``1 / x`` of each element.) A
+    matrix without one is the error that `solve` has.
 
     Source: torch.inverse, numpy.linalg.inv.
 

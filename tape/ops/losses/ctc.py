@@ -28,7 +28,7 @@ NEVER: Any = -np.inf
 """The logarithm of the probability of what cannot be."""
 BLANK = Beside(
     "a class of log_probs",
-    lambda given: 0 <= given["blank"] < given["log_probs"][-1],
+    lambda given: not given["log_probs"] or 0 <= given["blank"] < given["log_probs"][-1],
     lambda given: (-1, given["log_probs"][-1]),
     -1,
 )

@@ -18,7 +18,7 @@ ort = pytest.importorskip("onnxruntime")
 
 WITHOUT = {
     "bernoulli", "cholesky", "dropout", "floor_divide", "index_add", "integers", "max_pool_indices", "mse_grad",
-    "normal", "permutation", "remainder", "scatter_add", "smooth_max_pool", "solve_triangular", "uniform",
+    "normal", "permutation", "remainder", "scatter_add", "smooth_max_pool", "solve", "solve_triangular", "uniform",
 }  # fmt: skip
 """Public ops that have no form in ONNX: losses that are for training, draws, and what the standard has not."""
 
@@ -32,6 +32,7 @@ ELSEWHERE = {
 SAMPLES = {
     "argmax": (9, 10, 14, 15),
     "argmin": (9, 10, 14, 15),
+    "atan2": (4,),
     "cast": (6,),
     "conv_transpose": (2,),
     "layer_norm": (3,),
@@ -41,7 +42,7 @@ SAMPLES = {
     "reduce_mean": (8, 9),
 }
 """Samples that onnxruntime refuses or computes otherwise: zeros of either sign in order, casts of what no whole number
-is, means of nothing, paddings of more than a stride."""
+is, means of nothing, paddings of more than a stride, quotients of infinities."""
 
 ORDERED = {
     "argmax", "argmin", "argsort", "clamp", "cumargmax", "cumargmin", "max_pool", "maximum", "minimum", "reduce_max",

@@ -10,6 +10,7 @@ from .captured.kept import ManyShapesWarning
 from .captured.purity import CaptureError
 from .cuda.driver import CudaError
 from .data import Batches, Dataset, Stream
+from .generating import Generator
 from .optim import SGD, Adam, AdamW, clip_by_global_norm, clip_by_value, make_rule
 from .step.completed import completed
 from .step.eager import EagerStep
@@ -20,6 +21,7 @@ from .step.training_step import StateError
 from .training.callbacks.best_checkpoint import BestCheckpoint
 from .training.callbacks.callback import Callback
 from .training.callbacks.early_stopping import EarlyStopping
+from .training.callbacks.reduce_lr_on_plateau import ReduceLROnPlateau
 from .training.history import History
 from .training.recorder_protocol import Recorder, RecorderError, RecorderFactory
 from .training.result import Result
@@ -42,6 +44,7 @@ __all__ = [
     "EagerStep",
     "EarlyStopping",
     "Evaluation",
+    "Generator",
     "History",
     "Keep",
     "ManyShapesWarning",
@@ -49,6 +52,7 @@ __all__ = [
     "Recorder",
     "RecorderError",
     "RecorderFactory",
+    "ReduceLROnPlateau",
     "Remark",
     "Result",
     "Run",

@@ -12,6 +12,7 @@ from .errors import (
     MissingAttributeError,
     NonFiniteError,
     ShapeError,
+    SingularMatrixError,
     TapeError,
 )
 from .graph.hooks import HookHandle
@@ -57,6 +58,7 @@ __all__ = [
     "Random",
     "Shape",
     "ShapeError",
+    "SingularMatrixError",
     "SomeVar",
     "Tape",
     "TapeError",

@@ -28,5 +28,9 @@ class BoundsError(DgrrError, IndexError):
     """An index outside the axis it points into."""
 
 
+class SingularMatrixError(DgrrError, ArithmeticError):
+    """A matrix without an inverse, where one is needed."""
+
+
 class GradientError(DgrrError, RuntimeError):
     """A backward pass that cannot be: a wrong seed, a wrong contribution, nothing to differentiate."""

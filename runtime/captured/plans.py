@@ -8,10 +8,10 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...base.completed_step import StepTape, TapeNode
-from ...tape import AnyTensor, BoundsError, DomainError
+from ...tape import AnyTensor, DgrrError, DomainError
 from ...tape.graph.backward import DenseGrads
 from ...tape.graph.node import LEAF
-from ...tape.record.lowering import out_of_bounds
+from ...tape.record import lowering
 from ..ir.graph import IRGraph, gradient_name
 from ..ir.record import (
     Recording,
@@ -256,6 +256,6 @@ class Executable:
         return mean_metrics([{name: float(array[()]) for name, array in made.items()} for made in self._metrics])
 
 
-def refused(bound: BoundPlan, fault: Fault) -> BoundsError:
-    """The error that a kernel's status stands for: an index out of range."""
-    return out_of_bounds(fault.op.refusal, [bound.value(x) for x in fault.op.inputs], fault.status - 1)
+def refused(bound: BoundPlan, fault: Fault) -> DgrrError:
+    """The error that a kernel's status stands for."""
+    return lowering.refused(fault.op.refusal, [bound.value(x) for x in fault.op.inputs], fault.status - 1)

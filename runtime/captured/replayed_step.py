@@ -14,6 +14,7 @@ from ...tape.graph.backward import DenseGrads
 from ...tape.numerics.engine.kernel import Kernel
 from ..lower.bind import Fault
 from ..lower.compile import compile_graph, without
+from ..optim.groups import Groups
 from ..step.batch import BatchSignature, batch_arrays, batch_signature, row_count
 from ..step.eager import eager_gradients
 from ..step.evaluate import NonFiniteError
@@ -55,6 +56,8 @@ class ReplayedStep(TrainingStep):
         self.mirror: Mirror | None = None
         super().__init__(loss_fn, params, recipe, model_state, seed)
         self.device: Device = device
+        if device == "cuda":
+            _require_counted(self.groups)
         self.mirror = None if device == "cpu" else mirror_of(self._arrays, device)
         """What is trained, on the GPU that steps run on; None where they run here."""
         self._on_shape_change: OnShapeChange = on_shape_change
@@ -265,6 +268,16 @@ class ReplayedStep(TrainingStep):
         if self._plans is None:
             raise DomainError(f"{what}: expected a batch to be bound, got none; call step(batch) first")
         return self._plans
+
+
+def _require_counted(groups: Groups) -> None:
+    """Raise DomainError for a rate that is set between steps: a GPU would not see it."""
+    for schedule in (group.rule.schedule for group in groups.groups):
+        if schedule is not None and schedule.is_set:
+            raise DomainError(
+                f"device: expected rates that follow the count of steps on 'cuda', got {schedule!r}, which is set "
+                "between steps; use device='cpu'"
+            )
 
 
 def mirror_of(arrays: StateDict, device: str) -> "Mirror":

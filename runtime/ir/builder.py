@@ -122,7 +122,7 @@ class Builder:
 
     def learning_rate(self, schedule: Schedule, base: int, step: int) -> int:
         """As `ScheduleNodes.learning_rate`."""
-        inputs = [base, self._number("schedule", schedule.numbers), step]
+        inputs = [base, self._number("schedule", schedule.numbers, in_place=schedule.is_set), step]
         return self._node(schedule.kernel.name, inputs, {"attributes": tuple(schedule.ints.values.tolist())})[0]
 
     def by_ops(self, function: Callable[..., AnyVar], inputs: Sequence[int]) -> int:
@@ -181,9 +181,11 @@ class Builder:
     def _new(self, spec: Spec, role: Role, name: str = "") -> int:
         return self.declare(Value(self._free, spec.shape, spec.dtype, role, name))
 
-    def _number(self, name: str, numbers: Sequence[float] | Array) -> int:
-        data, id = np.array(numbers, FLOAT64), self._free
-        return self.declare(Value(id, data.shape, data.dtype, Role.CONST, name, self.constant(id, data)))
+    def _number(self, name: str, numbers: Sequence[float] | Array, *, in_place: bool = False) -> int:
+        id = self._free
+        data = np.asarray(numbers) if in_place else np.array(numbers, FLOAT64)
+        content = self.held(id, data) if in_place else self.constant(id, data)
+        return self.declare(Value(id, data.shape, data.dtype, Role.CONST, name, content))
 
     def _in_place(self, op: str, inputs: Sequence[int], attrs: Mapping[str, Any] | None = None) -> list[int]:
         """A primitive that overwrites its first inputs, which are parameters or state."""

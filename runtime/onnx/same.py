@@ -11,9 +11,10 @@ Rows = Mapping[str, Function]
 UNARY: Rows = {
     "Abs": ops.absolute, "Acos": ops.acos, "Acosh": ops.acosh, "Asin": ops.asin, "Asinh": ops.asinh, "Atan": ops.atan,
     "Atanh": ops.atanh, "Ceil": ops.ceil, "Cos": ops.cos, "Cosh": ops.cosh, "Erf": ops.erf, "Exp": ops.exp,
-    "Floor": ops.floor, "Log": ops.log, "Neg": ops.neg, "Not": ops.logical_not, "Reciprocal": ops.inv,
-    "Relu": ops.relu, "Round": ops.round, "Sigmoid": ops.sigmoid, "Sign": ops.sign, "Sin": ops.sin, "Sinh": ops.sinh,
-    "Softplus": ops.softplus, "Tan": ops.tan, "Tanh": ops.tanh,
+    "Floor": ops.floor, "HardSwish": ops.hardswish, "Log": ops.log, "Mish": ops.mish, "Neg": ops.neg,
+    "Not": ops.logical_not, "Reciprocal": ops.inv, "Relu": ops.relu, "Round": ops.round,
+    "Sigmoid": ops.sigmoid, "Sign": ops.sign, "Sin": ops.sin, "Sinh": ops.sinh,
+    "Softplus": ops.softplus, "Softsign": ops.softsign, "Tan": ops.tan, "Tanh": ops.tanh,
 }  # fmt: skip
 
 BINARY: Rows = {
@@ -46,6 +47,7 @@ class WithAttribute(NamedTuple):
 
 
 ATTRIBUTES: Mapping[str, WithAttribute] = {
+    "Celu": WithAttribute(ops.celu, "alpha", "alpha", 1.0),
     "Elu": WithAttribute(ops.elu, "alpha", "alpha", 1.0),
     "Gelu": WithAttribute(ops.gelu, "approximate", "approximate", "none"),
     "LeakyRelu": WithAttribute(ops.leaky_relu, "negative_slope", "alpha", 0.01),

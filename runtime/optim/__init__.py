@@ -19,6 +19,7 @@ from .methods.rmsprop import RMSprop
 from .methods.sgd import SGD
 from .rates.decays import Constant, Cosine, Exponential, Linear, OneCycle, Polynomial, StepDecay
 from .rates.functions import FunctionSchedule
+from .rates.held import HeldRate
 from .rates.piecewise import CosineRestarts, Joined, MultiStep, Table
 from .rates.rated import Rate, rate
 from .rates.schedules import Schedule
@@ -45,6 +46,7 @@ __all__ = [
     "CosineRestarts",
     "Exponential",
     "FunctionSchedule",
+    "HeldRate",
     "Joined",
     "Law",
     "Linear",

@@ -2,7 +2,25 @@
 
 from . import initializers as init
 from .layer import Layer, SameShape, Sequential
-from .layers.activation import ELU, GELU, LeakyReLU, LogSoftmax, ReLU, Sigmoid, SiLU, Softmax, Softplus, Tanh
+from .layers.activation import (
+    CELU,
+    ELU,
+    GELU,
+    SELU,
+    Hardswish,
+    LeakyReLU,
+    LogSigmoid,
+    LogSoftmax,
+    Mish,
+    ReLU,
+    ReLU6,
+    Sigmoid,
+    SiLU,
+    Softmax,
+    Softplus,
+    Softsign,
+    Tanh,
+)
 from .layers.batch_norm import BatchNorm
 from .layers.containers import Flatten, Identity, Residual, Unflatten
 from .layers.dropout import Dropout
@@ -14,7 +32,7 @@ from .layers.sequences.attention import MultiHeadAttention
 from .layers.sequences.cells import GRUCell, LSTMCell, RNNCell
 from .layers.sequences.positions import LearnedPositions, Rotary, SinusoidalPositions
 from .layers.sequences.recurrent import GRU, LSTM, RNN
-from .layers.sequences.transformer import TransformerBlock
+from .layers.sequences.transformer import TransformerBlock, TransformerDecoderBlock
 from .layers.spatial.adaptive_pool import (
     AdaptiveAvgPool,
     AdaptiveAvgPool1d,
@@ -32,12 +50,14 @@ from .state_dict import load, load_state_dict, save
 from .torch_weights import TorchWeights, load_torch, to_torch
 
 __all__ = [
+    "CELU",
     "ELU",
     "GELU",
     "GLU",
     "GRU",
     "LSTM",
     "RNN",
+    "SELU",
     "AdaptiveAvgPool",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
@@ -60,6 +80,7 @@ __all__ = [
     "Flatten",
     "GRUCell",
     "GroupNorm",
+    "Hardswish",
     "Identity",
     "InstanceNorm",
     "LPPool",
@@ -69,10 +90,12 @@ __all__ = [
     "LeakyReLU",
     "LearnedPositions",
     "Linear",
+    "LogSigmoid",
     "LogSoftmax",
     "MaxPool",
     "MaxPool1d",
     "MaxPool2d",
+    "Mish",
     "MultiHeadAttention",
     "PReLU",
     "Pad",
@@ -82,6 +105,7 @@ __all__ = [
     "RMSNorm",
     "RNNCell",
     "ReLU",
+    "ReLU6",
     "Residual",
     "Rotary",
     "SameShape",
@@ -92,11 +116,13 @@ __all__ = [
     "SmoothMaxPool",
     "Softmax",
     "Softplus",
+    "Softsign",
     "SwiGLU",
     "Tanh",
     "Tied",
     "TorchWeights",
     "TransformerBlock",
+    "TransformerDecoderBlock",
     "Unflatten",
     "Upsample",
     "UpsampleBilinear",

@@ -1,7 +1,7 @@
 """What a model needs beside its parameters and its input: whether it trains, random numbers, running statistics."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -92,12 +92,22 @@ def _kind(draw: str, dtype: npt.DTypeLike) -> str:
         ) from None
 
 
+class PlaceInSequence(NamedTuple):
+    """Where the one element stands that a model is given, of a sequence of which layers keep what came before."""
+
+    position: AnyVar
+    """An int64 without axes."""
+    length: int
+    """How many positions there may be."""
+
+
 class Context:
     """What a step hands to a model: ``loss_fn(p, batch, ctx)``, and from there ``model(p, x, ctx)``.
 
     ``ctx.training`` tells training from evaluation, ``ctx.step`` counts steps, ``ctx.random`` draws, ``ctx.state``
     maps names to the Vars of what is neither parameter nor input, such as running statistics. A layer that changes
-    one calls ``ctx.update``; the step returns ``(loss, ctx.state)``.
+    one calls ``ctx.update``; the step returns ``(loss, ctx.state)``. ``ctx.place`` says which element of a sequence the
+    one is that a model is given where it keeps what came before, as in `dgrr.runtime.Generator`; else it is None.
     """
 
     def __init__(
@@ -106,8 +116,9 @@ class Context:
         random: Random | None = None,
         state: Mapping[str, AnyVar] | None = None,
         step: AnyVar | None = None,
+        place: PlaceInSequence | None = None,
     ) -> None:
-        self.training = training
+        self.training, self.place = training, place
         self._random, self._state, self._step, self._prefix = random, State(state or {}), step, ""
 
     @property
@@ -156,7 +167,7 @@ class Context:
         return self._scoped(prefix, None if self._random is None else self._random.afresh(seed))
 
     def _scoped(self, prefix: str, random: Random | None) -> "Context":
-        scoped = Context(self.training, random, step=self._step)
+        scoped = Context(self.training, random, step=self._step, place=self.place)
         scoped._state, scoped._prefix = self._state, self._prefix + prefix
         return scoped
 

@@ -17,15 +17,18 @@ from ..errors import DomainError, DTypeError
 from ..values.tables import PlainTable
 from .layer import Layer
 from .layers.sequences.attention import MultiHeadAttention
-from .layers.sequences.transformer import TransformerBlock
+from .layers.sequences.transformer import TransformerBlock, TransformerDecoderBlock
 from .layers.tied import Tied
 from .state_dict import load, load_state_dict, merged
 
-PARTS: Mapping[type[Layer], Mapping[str, str]] = {TransformerBlock: {"attention": "self_attn"}}
+PARTS: Mapping[type[Layer], Mapping[str, str]] = {
+    TransformerBlock: {"attention": "self_attn"},
+    TransformerDecoderBlock: {"attention": "self_attn", "cross_attention": "multihead_attn"},
+}
 """What PyTorch calls parts of a layer, where it calls them otherwise."""
 
 COUNTS = "num_batches_tracked"
-"""What PyTorch's batch norms count and nothing here needs."""
+"""What PyTorch's batch norms count, as an integer; here those without momentum alone, as a float."""
 
 
 class TorchWeights(NamedTuple):
@@ -49,6 +52,8 @@ class _Place(NamedTuple):
     def read(self, whole: Array) -> Array:
         """The array of the model."""
         part = whole if self.rows is None else whole[self.rows]
+        if self.name.rpartition(".")[2] == COUNTS:
+            return part.astype(np.float32)
         return part.T if self.transposed else part
 
 
@@ -107,10 +112,11 @@ def to_torch(model: Layer, params: Arrays, state: Arrays | None = None) -> dict[
                 f"to_torch: argument 'params': expected {place.name!r}, got {', '.join(arrays) or 'none'}"
             )
         value = np.asarray(arrays[place.name])
+        value = value.astype(np.int64) if place.name.rpartition(".")[2] == COUNTS else value
         parts.setdefault(place.torch, []).append(value.T if place.transposed else value)
     made = {name: np.concatenate(found) if len(found) > 1 else found[0].copy() for name, found in parts.items()}
     for name in [name for name in made if name.rpartition(".")[2] == "running_mean"]:
-        made[name.removesuffix("running_mean") + COUNTS] = np.zeros((), np.int64)
+        made.setdefault(name.removesuffix("running_mean") + COUNTS, np.zeros((), np.int64))
     return made
 
 

@@ -13,11 +13,18 @@ from .attention.rotary import rotary as rotary
 from .attention.scaled_dot_product import scaled_dot_product_attention as scaled_dot_product_attention
 from .conv.conv import conv as conv, conv_transpose as conv_transpose
 from .elementwise.activation import (
+    celu as celu,
     elu as elu,
     gelu as gelu,
+    hardswish as hardswish,
     leaky_relu as leaky_relu,
+    logsigmoid as logsigmoid,
+    mish as mish,
+    relu6 as relu6,
+    selu as selu,
     silu as silu,
     softplus as softplus,
+    softsign as softsign,
 )
 from .elementwise.arithmetic import (
     add as add,
@@ -86,6 +93,8 @@ from .indices.take import embedding as embedding, index_add as index_add, scatte
 from .indices.take_or_zero import take_or_zero as take_or_zero
 from .linear.einsum import einsum as einsum
 from .linear.matmul import linear as linear, matmul as matmul
+from .linear.orthogonal import qr as qr
+from .linear.systems import cholesky_solve as cholesky_solve, inverse as inverse, solve as solve
 from .linear.triangles import (
     diagonal as diagonal,
     outer as outer,
@@ -100,6 +109,7 @@ from .losses.binary import (
     sigmoid_focal_loss as sigmoid_focal_loss,
 )
 from .losses.cross_entropy import cross_entropy as cross_entropy, soft_cross_entropy as soft_cross_entropy
+from .losses.ctc import ctc_loss as ctc_loss
 from .losses.distances import (
     cosine_embedding_loss as cosine_embedding_loss,
     cosine_similarity as cosine_similarity,

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...base.arrays import Array
-from ..errors import BoundsError
+from ..errors import BoundsError, DgrrError, SingularMatrixError
 from ..numerics.engine import launch
 from ..numerics.engine.kernel import REFUSED, Kernel, fill
 from ..numerics.engine.launch import Words
@@ -53,9 +53,8 @@ class KernelStep:
     """A call of a kernel on contiguous arrays: the output, then the inputs.
 
     ``element`` is the type of the kernel's pointer table, ``aliases`` the inputs whose buffer the output may
-    share; ``pointwise`` says that each element comes from the elements at its position. A non-zero status is a
-    BoundsError: ``refusal`` is its text, of which ``{position}`` and ``{value}`` are filled in from the indices,
-    which are the second input, or the only one.
+    share; ``pointwise`` says that each element comes from the elements at its position. A non-zero status is an
+    error: ``refusal`` is its text, see `refused`.
     """
 
     kernel: Kernel
@@ -236,14 +235,23 @@ def _kernel_runner(step: KernelStep) -> Runner:
             status = launch.run(address, ints, (out, *arrays), launch.parts_for(work))
             out.setflags(write=False)
         if status:
-            raise out_of_bounds(refusal, arrays, status - 1)
+            raise refused(refusal, arrays, status - 1)
         return out
 
     return run_step
 
 
-def out_of_bounds(refusal: str, inputs: Sequence[Array], position: int) -> BoundsError:
-    """The error of a kernel that refuses an element of its second input, or of its only one."""
+class Singular(str):
+    """The text about a matrix without an inverse, of which ``{position}`` is its number among all."""
+
+
+def refused(refusal: str, inputs: Sequence[Array], position: int) -> DgrrError:
+    """The error of a kernel that refuses an element of its second input, or of its only one, or a `Singular` matrix.
+
+    ``{position}`` and ``{value}`` of the text are filled in.
+    """
+    if isinstance(refusal, Singular):
+        return SingularMatrixError(refusal.format(position=position))
     indices = inputs[min(1, len(inputs) - 1)]
     return BoundsError(refusal.format(position=position, value=indices.flat[position]))
 

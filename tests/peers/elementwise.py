@@ -74,6 +74,12 @@ ROWS = [
         away(0.0, negative_slope=lambda draw: draw.real(-0.5, 0.5)), KINK),
     Row("elu", lambda t, x, alpha: t.nn.functional.elu(x, alpha), away(0.0, alpha=lambda draw: draw.real(0.1, 2.0)),
         KINK),
+    *(Row(name, lambda t, x, name=name: getattr(t.nn.functional, name)(x), sized("x"))
+      for name in ("selu", "mish", "softsign", "logsigmoid")),
+    Row("celu", lambda t, x, alpha: t.nn.functional.celu(x, alpha),
+        away(0.0, alpha=lambda draw: draw.one_of(0.25, 0.5, 1.0, 2.0)), "alpha is a float64 in the gradient too"),
+    Row("relu6", lambda t, x: t.nn.functional.relu6(x), away(0.0, 6.0)),
+    Row("hardswish", lambda t, x: t.nn.functional.hardswish(x), away(-3.0, 3.0)),
     Row("clamp", lambda t, x, low, high: t.clamp(x, low, high), clamped, "no gradient at the bounds themselves"),
     Row("scale", lambda t, x, c: x * c, sized("x", c=lambda draw: draw.real(-2.0, 2.0))),
     Row("power", lambda t, x, exponent: t.pow(x, exponent),

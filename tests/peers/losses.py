@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from dgrr.tape import ops
+
 from .reductions import chances, kinked, labelled, pair, softly_classified
 from .row import Arguments, Arrays, Attrs, Draw, Row
 
@@ -276,7 +278,25 @@ def gaussian_peer(t: Any, mean: Any, targets: Any, var: Any, **given: Any) -> An
     return terms if given["reduction"] == "none" else getattr(terms, given["reduction"])()
 
 
+def spoken(draw: Draw) -> tuple[Arrays, Attrs]:
+    times, batch, classes, labels = (draw.integer(*ends) for ends in ((1, 8), (1, 3), (2, 5), (0, 3)))
+    arrays: Arrays = {
+        "log_probs": draw.normal(times, batch, classes),
+        "targets": draw.indices(1, classes, batch, labels),
+        "input_lengths": draw.indices(1, times + 1, batch),
+        "target_lengths": draw.indices(0, labels + 1, batch),
+    }
+    return arrays, {"blank": 0, "zero_infinity": True}
+
+
+def ctc(t: Any, log_probs: Any, **given: Any) -> Any:
+    return t.nn.functional.ctc_loss(t.log_softmax(log_probs, -1), **given)
+
+
 ROWS = [
+    Row("ctc_loss", ctc, reduced_by(spoken),
+        "the peer's gradient is that of the logits, of which a softmax was taken; targets in rows",
+        ours=lambda log_probs, **given: ops.ctc_loss(ops.log_softmax(log_probs), **given)),
     Row("mse_loss", by_name("mse_loss"), reduced_by(pair)),
     Row("l1_loss", by_name("l1_loss"), reduced_by(pair)),
     Row("huber_loss", by_name("huber_loss"), reduced_by(kinked)),

@@ -180,6 +180,34 @@ def solve_triangular(t: Any, a: Any, b: Any, upper: bool, transpose: bool, unitr
     return t.linalg.solve_triangular(given, b, upper=upper != transpose, unitriangular=unitriangular)
 
 
+def equations(draw: Draw) -> tuple[Arrays, Attrs]:
+    """Of matrices that are far from singular, whose pivots are not on the diagonal."""
+    batch, (n, columns) = draw.shape((0, 2), (1, 3)), draw.integers(2, 1, 5)
+    a = (draw.normal(*batch, n, n) + 4 * n * np.eye(n))[..., draw.rng.permutation(n), :]
+    return {"a": a, "b": draw.normal(*batch, n, columns)}, {}
+
+
+def factored(draw: Draw) -> tuple[Arrays, Attrs]:
+    arrays, _ = equations(draw)
+    a, b = arrays["a"], arrays["b"]
+    assert a is not None and b is not None
+    upper = draw.one_of(False, True)
+    factor = draw.normal(*a.shape) + 4 * np.eye(a.shape[-1])
+    return {"b": b, "factor": np.triu(factor) if upper else np.tril(factor)}, {"upper": upper}
+
+
+def cholesky_solve(t: Any, b: Any, factor: Any, upper: bool) -> Any:
+    """The peer's gradient is that of a matrix that is symmetric: here written out."""
+    lower = factor.triu().mT if upper else factor.tril()
+    half = t.linalg.solve_triangular(lower, b, upper=False)
+    return t.linalg.solve_triangular(lower.mT, half, upper=True)
+
+
+def of_full_rank(draw: Draw) -> tuple[Arrays, Attrs]:
+    rows, columns = draw.integers(2, 1, 5)
+    return {"a": draw.normal(*draw.shape((0, 2), (1, 3)), rows, columns) + 4 * np.eye(rows, columns)}, {}
+
+
 ROWS = [
     Row("argsort", lambda t, x, axis, descending: t.argsort(x, dim=axis, descending=descending, stable=True), with_ties,
         "-0 < +0"),
@@ -205,4 +233,8 @@ ROWS = [
     Row("cholesky", lambda t, a: t.linalg.cholesky((a + a.mT) / 2), definite,
         "the gradient is a lower triangle", ours=lambda a: ops.cholesky(halved(a))),
     Row("solve_triangular", solve_triangular, systems),
+    Row("solve", lambda t, a, b: t.linalg.solve(a, b), equations),
+    Row("inverse", lambda t, a: t.inverse(a), lambda draw: ({"a": equations(draw)[0]["a"]}, {})),
+    Row("cholesky_solve", cholesky_solve, factored),
+    Row("qr", lambda t, a: list(t.linalg.qr(a)), of_full_rank, ours=lambda a: list(ops.qr(a))),
 ]  # fmt: skip

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dgrr.tape import ShapeError, Tape, nn, ops
+from dgrr.tape import Context, ShapeError, Tape, nn, ops
 
 torch = pytest.importorskip("torch", reason="the comparison needs PyTorch: pip install -e '.[test,torch]'")
 
@@ -63,7 +63,8 @@ def compare(
     sum((x * torch.tensor(seed)).sum() for x, seed in zip(expected, seeds, strict=True)).backward()
     wanted_grads = names({name: value.grad for name, value in peer.named_parameters()})
     for name, value in params.items():
-        close(grads[value], wanted_grads[name], f"gradient by {name}")
+        wanted = wanted_grads[name]
+        close(grads[value], torch.as_tensor(wanted), f"gradient by {name}")
     for name, leaf in given.items():
         if beside[name].requires_grad:
             close(grads[leaf], beside[name].grad, f"gradient by {name}")
@@ -93,6 +94,110 @@ def test_recurrent_layers(name: str, kind: str) -> None:
         layer, peer, p, {"x": x, **starts},
         lambda params, **given: run(lambda x, s: layer(params, x, state=s, return_state=True), **given),
         lambda **given: run(peer, **given),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("name", ["RNN", "GRU", "LSTM"])
+def test_one_sequence_without_a_batch(name: str, batch_first: bool) -> None:
+    layer = getattr(nn, name)(FEATURES, HIDDEN, 2, bidirectional=True, batch_first=batch_first)
+    peer = getattr(torch.nn, name)(FEATURES, HIDDEN, 2, bidirectional=True, batch_first=batch_first)
+    arrays = {"x": rng().standard_normal((N, FEATURES))}
+    arrays |= {f"state{i}": rng().standard_normal((4, HIDDEN)) for i in range(1 + (name == "LSTM"))}
+
+    def run(call: Callable[..., Any], x: Any, **state: Any) -> list[Any]:
+        y, after = call(x, tuple(state.values()) if len(state) > 1 else state["state0"])
+        return [y, *flat(after)]
+
+    compare(
+        layer, peer, filled(peer, layer), arrays,
+        lambda params, **given: run(lambda x, s: layer(params, x, state=s, return_state=True), **given),
+        lambda **given: run(peer, **given),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [{}, {"num_layers": 2, "bidirectional": True}, {"bias": False}])
+def test_an_lstm_that_projects(options: dict[str, Any]) -> None:
+    layer, peer = (made(FEATURES, 5, proj_size=2, **options) for made in (nn.LSTM, torch.nn.LSTM))
+    count = options.get("num_layers", 1) * (1 + options.get("bidirectional", False))
+    arrays = {"x": (N, BATCH, FEATURES), "h": (count, BATCH, 2), "c": (count, BATCH, 5)}
+
+    def run(call: Callable[..., Any], x: Any, h: Any, c: Any) -> list[Any]:
+        y, after = call(x, (h, c))
+        return [y, *after]
+
+    compare(
+        layer, peer, filled(peer, layer), {name: rng().standard_normal(shape) for name, shape in arrays.items()},
+        lambda params, **given: run(lambda x, s: layer(params, x, state=s, return_state=True), **given),
+        lambda **given: run(peer, **given),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["LayerNorm", "GroupNorm", "InstanceNorm", "BatchNorm"])
+def test_norms_without_a_bias(name: str) -> None:
+    sizes = (2, FEATURES) if name == "GroupNorm" else (FEATURES,)
+    affine = {} if name == "LayerNorm" else {"affine": True}
+    ending = "1d" if name in ("InstanceNorm", "BatchNorm") else ""
+    layer = getattr(nn, name)(*sizes, bias=False, **affine)
+    peer = getattr(torch.nn, name + ending)(*sizes, bias=False, **affine)
+    p = layer.init(3, np.float64)
+    assert list(p) == ["weight"] == [name for name, _ in peer.named_parameters()]
+    peer.double().load_state_dict({"weight": torch.tensor(p["weight"])}, strict=False)
+    x = rng().standard_normal((3, FEATURES) if name == "LayerNorm" else (3, FEATURES, 5))
+
+    def ours(params: Any, x: Any) -> list[Any]:
+        state = {n: x.tape.const(a) for n, a in layer.init_state(np.float64).items()}
+        return [layer(params, x, Context(training=True, state=state))]
+
+    compare(layer, peer, p, {"x": x}, ours, lambda x: [peer(x)])
+
+
+def test_batch_norm_without_momentum_keeps_the_mean_over_all_steps() -> None:
+    layer, peer = nn.BatchNorm(FEATURES, momentum=None), torch.nn.BatchNorm1d(FEATURES, momentum=None).double()
+    state = nn.load_torch(peer.state_dict(), layer).state
+    assert list(state) == ["running_mean", "running_var", "num_batches_tracked"]
+    for step in range(1, 4):
+        x, tape = rng().standard_normal((5, FEATURES)) * step, Tape[Any]()
+        ctx = Context(training=True, state={name: tape.const(a.astype(np.float64)) for name, a in state.items()})
+        close(layer(tape.params(layer.init(0, np.float64)), tape.const(x), ctx), peer(torch.tensor(x)), "value")
+        state = {name: value.numpy() for name, value in ctx.state.items()}
+        there = nn.to_torch(layer, layer.init(0), state)
+        for name in state:
+            close(there[name], peer.state_dict()[name], f"{name} after step {step}")
+        assert there["num_batches_tracked"] == step
+
+
+@pytest.mark.parametrize("row", [0, 2, -1])
+def test_an_embedding_with_a_row_for_padding(row: int) -> None:
+    layer, peer = nn.Embedding(4, 3, padding_idx=row), torch.nn.Embedding(4, 3, padding_idx=row)
+    indices = np.array([[0, 1, 3], [3, 2, 2]])
+    p = filled(peer, layer)
+    assert np.array_equal(layer.init(0)["weight"] == 0, np.arange(4)[:, None].repeat(3, 1) == row % 4)
+    compare(layer, peer, p, {"x": indices}, lambda params, x: [layer(params, x)], lambda x: [peer(x)])
+
+
+@pytest.mark.parametrize("pre_norm", [True, False])
+@pytest.mark.parametrize("masks", [False, True])
+def test_a_decoder_block(pre_norm: bool, masks: bool) -> None:
+    layer = nn.TransformerDecoderBlock(6, 2, 8, activation=nn.ReLU(), pre_norm=pre_norm)
+    peer = torch.nn.TransformerDecoderLayer(6, 2, 8, 0.0, batch_first=True, norm_first=pre_norm).double()
+    with torch.no_grad():
+        for value in peer.parameters():
+            value.copy_(torch.tensor(rng().standard_normal(tuple(value.shape)) / 2))
+    p = nn.load_torch(peer.state_dict(), layer).params
+    there = {name: torch.tensor(a) for name, a in nn.to_torch(layer, p).items()}
+    assert there.keys() == peer.state_dict().keys()
+    assert all(torch.equal(a, there[name]) for name, a in peer.state_dict().items())
+    inputs = {"x": rng().standard_normal((2, 5, 6)), "context": rng().standard_normal((2, 4, 6))}
+    seen = np.arange(4) < np.array([[4], [2]])
+    ours: Any = {"context_key_mask": seen} if masks else {}
+    theirs: Any = {"memory_key_padding_mask": torch.tensor(~seen)} if masks else {}
+    before = torch.triu(torch.ones(5, 5, dtype=torch.bool), 1)
+    compare(
+        layer, peer, p, inputs,
+        lambda params, x, context: [layer(params, x, context=context, **ours)],
+        lambda x, context: [peer(x, context, tgt_mask=before, tgt_is_causal=True, **theirs)],
+        lambda grads: nn.load_torch({name: a.numpy() for name, a in grads.items()}, layer).params,
     )  # fmt: skip
 
 

@@ -17,9 +17,8 @@ onnx = pytest.importorskip("onnx")
 ort = pytest.importorskip("onnxruntime")
 
 WITHOUT = {
-    "atan2", "bernoulli", "cholesky", "cumargmax", "cumargmin", "cumprod", "dropout", "floor_divide", "index_add",
-    "integers", "argsort", "max_pool_indices", "mse_grad", "normal", "permutation", "remainder", "scatter_add",
-    "smooth_max_pool", "solve_triangular", "take_or_zero", "uniform",
+    "bernoulli", "cholesky", "dropout", "floor_divide", "index_add", "integers", "max_pool_indices", "mse_grad",
+    "normal", "permutation", "remainder", "scatter_add", "smooth_max_pool", "solve", "solve_triangular", "uniform",
 }  # fmt: skip
 """Public ops that have no form in ONNX: losses that are for training, draws, and what the standard has not."""
 
@@ -33,6 +32,7 @@ ELSEWHERE = {
 SAMPLES = {
     "argmax": (9, 10, 14, 15),
     "argmin": (9, 10, 14, 15),
+    "atan2": (4,),
     "cast": (6,),
     "conv_transpose": (2,),
     "layer_norm": (3,),
@@ -42,9 +42,12 @@ SAMPLES = {
     "reduce_mean": (8, 9),
 }
 """Samples that onnxruntime refuses or computes otherwise: zeros of either sign in order, casts of what no whole number
-is, means of nothing, paddings of more than a stride."""
+is, means of nothing, paddings of more than a stride, quotients of infinities."""
 
-ORDERED = {"argmax", "argmin", "clamp", "max_pool", "maximum", "minimum", "reduce_max", "reduce_min"}
+ORDERED = {
+    "argmax", "argmin", "argsort", "clamp", "cumargmax", "cumargmin", "max_pool", "maximum", "minimum", "reduce_max",
+    "reduce_min",
+}  # fmt: skip
 """Ops for which the standard leaves open what a NaN does."""
 
 
@@ -99,6 +102,33 @@ def test_an_op_without_a_form_is_refused_by_name(name: str) -> None:
     _, arrays, attrs = next(samples(name))
     with pytest.raises(ExportError, match=f"^onnx.export: op '{name}': expected an op that ONNX has, got node"):
         export(lambda p, x: OPS[name](*x, **attrs), {}, tuple(a for a in arrays if a is not None))
+
+
+@pytest.mark.parametrize(
+    ("model", "arguments"),
+    [
+        (lambda p, x: ops.sort(x, 1, descending=True), "x"),
+        (lambda p, x: ops.topk(x, 2, 1), "x"),
+        (lambda p, x: ops.topk(x, 3, -1, largest=False), "x"),
+        (lambda p, x: ops.cummax(x, 1), "x"),
+        (lambda p, x: ops.cummin(x, 0), "x"),
+        (lambda p, x: ops.grid_sample(*x), "planes"),
+        (lambda p, x: ops.grid_sample(*x, "bicubic", "reflection", True), "planes"),
+        (lambda p, x: ops.grid_sample(*x, "nearest", "border"), "planes"),
+    ],
+)
+def test_what_is_made_of_several_ops(model: Any, arguments: str) -> None:
+    rng = np.random.default_rng(0)
+    x: Any = rng.integers(0, 4, (3, 5, 4)).astype(np.float32)
+    if arguments == "planes":
+        x = rng.standard_normal((2, 3, 5, 4), np.float32), rng.uniform(-1.3, 1.3, (2, 3, 6, 2)).astype(np.float32)
+    several = x if isinstance(x, tuple) else (x,)
+    given = tuple(AnyTensor(a) for a in several)
+    expected = model({}, given if isinstance(x, tuple) else given[0])
+    for found, wanted in zip(
+        computed(export(model, {}, x), *several), expected if isinstance(expected, tuple) else (expected,), strict=True
+    ):
+        np.testing.assert_allclose(found, wanted.numpy(), rtol=1e-5, atol=1e-5)
 
 
 def test_the_cross_entropy_of_infinite_logits() -> None:

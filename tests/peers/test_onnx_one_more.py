@@ -14,7 +14,6 @@ from dgrr.runtime.onnx.load import elementwise as loading
 from dgrr.runtime.onnx.load.operator import IMPORTERS
 from dgrr.tape import Var, ops
 from dgrr.tape.numerics.engine.kernel import KERNELS
-from dgrr.tape.numerics.math import elementary
 from dgrr.tape.record import F, Number, S, constant, pointwise, pointwise_op, select
 from dgrr.tape.var.op_table import OPS
 
@@ -23,34 +22,34 @@ ort = pytest.importorskip("onnxruntime")
 
 
 @pointwise
-def celus(x: Number) -> Number:
-    """``x`` above 0, else ``exp(x) - 1``."""
-    return select(x > constant(x, 0.0), x, elementary.expm1(x))
+def far(x: Number) -> Number:
+    """``x`` beyond 1/2, else 0."""
+    return select(abs(x) > constant(x, 0.5), x, constant(x, 0.0))
 
 
-@pointwise_op(celus, lambda d, x: ops.mul(d, ops.exp(ops.minimum(x, ops.scale(x, 0.0)))))
-def celu(x: Var[F, *S]) -> Var[F, *S]:
-    """``x`` above 0, else ``exp(x) - 1``.
+@pointwise_op(far, lambda d, x: ops.where(ops.greater(ops.abs(x), 0.5), d, 0.0))
+def hardshrink(x: Var[F, *S]) -> Var[F, *S]:
+    """``x`` beyond 1/2, else 0.
 
-    Source: torch.nn.functional.celu, for the factor 1.
+    Source: torch.nn.functional.hardshrink.
 
     >>> from dgrr.tape import Tape
-    >>> celu(Tape().leaf([1.0, 0.0])).numpy()
+    >>> hardshrink(Tape().leaf([1.0, 0.25])).numpy()
     array([1., 0.])
     """
 
 
-CELU = OPS.pop("celu")
-del KERNELS["celus"]
+HARDSHRINK = OPS.pop("hardshrink")
+del KERNELS["far"]
 
-ROW = {"Celu": celu}
+ROW = {"Shrink": hardshrink}
 
 
 @pytest.fixture
 def _with_the_row(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The table as if the row stood in it."""
     before = [(table, dict(table)) for table in cast(list[dict[str, Any]], [EXPORTERS, IMPORTERS, same.UNARY])]
-    monkeypatch.setitem(OPS, "celu", CELU)
+    monkeypatch.setitem(OPS, "hardshrink", HARDSHRINK)
     cast(dict[str, Any], same.UNARY).update(ROW)
     for module in (exporting, loading):
         reload(module)
@@ -63,9 +62,9 @@ def _with_the_row(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("_with_the_row")
 def test_one_more_operator_is_written_run_elsewhere_and_read_again() -> None:
     x = np.linspace(-2, 2, 6, dtype=np.float32).reshape(2, 3)
-    made = export(lambda p, x: celu(x) * p["w"], {"w": np.ones((2, 3), np.float32)}, x)
-    assert [node.op_type for node in made.graph.node] == ["Celu", "Mul", "Identity"]
-    expected = np.where(x > 0, x, np.expm1(x))
+    made = export(lambda p, x: hardshrink(x) * p["w"], {"w": np.ones((2, 3), np.float32)}, x)
+    assert [node.op_type for node in made.graph.node] == ["Shrink", "Mul", "Identity"]
+    expected = np.where(np.abs(x) > 0.5, x, 0)
     (elsewhere,) = ort.InferenceSession(made.SerializeToString()).run(None, {"x": x})
     np.testing.assert_allclose(elsewhere, expected, rtol=1e-6)
     model, params, _ = load(made.SerializeToString())
@@ -73,7 +72,7 @@ def test_one_more_operator_is_written_run_elsewhere_and_read_again() -> None:
 
 
 def test_without_the_row_both_ways_are_refused() -> None:
-    assert "celu" not in EXPORTERS and "Celu" not in IMPORTERS
+    assert "hardshrink" not in EXPORTERS and "Shrink" not in IMPORTERS
 
 
 def test_every_row_is_in_both_tables() -> None:

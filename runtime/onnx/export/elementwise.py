@@ -7,10 +7,11 @@ import numpy as np
 from ..same import ATTRIBUTES, BINARY, FOLDED, ORDERS, UNARY, WithAttribute
 from .graph import EXPORTERS, OpCall, exports
 
-SAME = {"pow": "Pow", "where": "Where", "stop_gradient": "Identity"}
+SAME = {"pow": "Pow", "selu": "Selu", "stop_gradient": "Identity"}
 """Ops that an operator does by itself, of the same inputs, beside those of `same`."""
 
-WITH_NUMBER = {"scale": ("Mul", "c"), "shift": ("Add", "c"), "power": ("Pow", "exponent"), "divide": ("Div", "n")}
+WITH_NUMBER = {"scale": ("Mul", "c"), "shift": ("Add", "c"), "power": ("Pow", "exponent"), "divide": ("Div", "n"),
+               "over": ("Div", "c")}  # fmt: skip
 """Ops that an operator does with a number, which is an attribute."""
 
 
@@ -39,6 +40,15 @@ EXPORTERS.update({op.__name__: partial(_ordered, kind) for kind, op in ORDERS.it
 EXPORTERS.update({row.op.__name__: partial(_with_attribute, kind, row) for kind, row in ATTRIBUTES.items()})
 EXPORTERS.update({op: partial(_same, kind) for op, kind in SAME.items()})
 EXPORTERS.update({op: partial(_with_number, kind, attribute) for op, (kind, attribute) in WITH_NUMBER.items()})
+
+
+@exports("where")
+def _where(c: OpCall) -> str:
+    """Of bools by logic, as runtimes do not choose among them."""
+    condition, a, b = c.x, c.input(1), c.input(2)
+    if c.out.dtype != np.bool_:
+        return c("Where", condition, a, b)
+    return c("Or", c("And", condition, a), c("And", c("Not", condition), b))
 
 
 @exports("not_equal")
@@ -86,9 +96,35 @@ def _silu(c: OpCall) -> str:
     return c("Mul", c.x, c("Sigmoid", c.x))
 
 
+@exports("logsigmoid")
+def _logsigmoid(c: OpCall) -> str:
+    return c("Neg", c("Softplus", c("Neg", c.x)))
+
+
+@exports("relu6")
+def _relu6(c: OpCall) -> str:
+    return c("Clip", c.x, c.number(0.0), c.number(6.0))
+
+
 @exports("clamp")
 def _clamp(c: OpCall) -> str:
     return c("Clip", c.x, c.number(c.attrs["low"]), c.number(c.attrs["high"]))
+
+
+@exports("atan2")
+def _atan2(c: OpCall) -> str:
+    """Of y and x: half a turn is added where x is negative, with the sign of y, and a quarter where it is 0."""
+    y, x, zero = c.x, c.input(1), c.number(0.0)
+    signed = c("Where", _is_negative(c, y), c.number(-np.pi), c.number(np.pi))
+    left = _is_negative(c, x)
+    turned = c("Add", c("Atan", c("Div", y, x)), c("Where", left, signed, zero))
+    upright = c("Where", c("Equal", y, zero), c("Where", left, signed, y), c("Mul", signed, c.number(0.5)))
+    return c("Where", c("Equal", x, zero), upright, turned)
+
+
+def _is_negative(c: OpCall, x: str) -> str:
+    """Whether it is below 0, or -0: its inverse is."""
+    return c("Less", c("Where", c("Equal", x, c.number(0.0)), c("Reciprocal", x), x), c.number(0.0))
 
 
 @exports("keep")

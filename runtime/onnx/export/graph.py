@@ -22,10 +22,11 @@ class Graph:
         self.onnx, self.nodes, self.constants = onnx, list[Any](), list[Any]()
         self._constants: dict[Any, str] = {}
 
-    def node(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        """The name of the one output of a new node; an empty input is one that is left out."""
+    def node(self, kind: str, *inputs: str, result: int = 0, **attributes: Any) -> str:
+        """The name of one of the outputs of a new node, the first or a later one; an empty input is left out."""
         name = f"{kind.lower()}_{len(self.nodes)}"
-        self.nodes.append(self.onnx.helper.make_node(kind, list(inputs), [name], name=name, **attributes))
+        outputs = [*[f"{name}_{place}" for place in range(result)], name]
+        self.nodes.append(self.onnx.helper.make_node(kind, list(inputs), outputs, name=name, **attributes))
         return name
 
     def constant(self, value: Array, name: str = "") -> str:

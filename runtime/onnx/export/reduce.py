@@ -3,6 +3,8 @@
 from functools import partial
 from math import prod
 
+import numpy as np
+
 from ....tape.values.shape import normal_axes
 from ..same import REDUCTIONS
 from .graph import EXPORTERS, OpCall, exports
@@ -57,3 +59,60 @@ EXPORTERS["log_softmax"] = partial(_softmax, "LogSoftmax")
 @exports("cumsum")
 def _cumsum(c: OpCall) -> str:
     return c("CumSum", c.x, c.sizes(c.attrs["axis"]))
+
+
+def _delayed(c: OpCall, x: str, by: int, first: str) -> str:
+    """``x`` moved so many places further along the axis, with a number in the first ones."""
+    axis = c.attrs["axis"] % len(c.shape)
+    kept = c("Slice", x, c.sizes(0), c.sizes(c.shape[axis] - by), c.sizes(axis))
+    return c("Pad", kept, c.sizes(by, 0), first, c.sizes(axis))
+
+
+def _spans(c: OpCall) -> list[int]:
+    """1, 2, 4, …: what is known of so many neighbours gives that of twice as many."""
+    n = c.shape[c.attrs["axis"] % len(c.shape)]
+    return [1 << k for k in range(max(n - 1, 0).bit_length())]
+
+
+@exports("cumprod")
+def _cumprod(c: OpCall) -> str:
+    made, one = c.x, c.number(1.0)
+    for by in _spans(c):
+        made = c("Mul", made, _delayed(c, made, by, one))
+    return c("Identity", made)
+
+
+def _last_extreme(c: OpCall, *, largest: bool) -> str:
+    """Where along the axis the extreme so far stands last: of two neighbours the later, unless the other is better."""
+    kind, worst = ("GreaterOrEqual", -np.inf) if largest else ("LessOrEqual", np.inf)
+    axis, rank = c.attrs["axis"] % len(c.shape), len(c.shape)
+    values, first = c.x, c.graph.constant(np.asarray(worst, c.spec(0).dtype))
+    places = np.arange(c.shape[axis]).reshape([-1 if a == axis else 1 for a in range(rank)])
+    indices = c("Expand", c.graph.constant(places), c.sizes(*c.shape))
+    for by in _spans(c):
+        before = _delayed(c, values, by, first)
+        stays = c(kind, values, before)
+        indices = c("Where", stays, indices, _delayed(c, indices, by, c.graph.constant(np.asarray(0))))
+        values = c("Where", stays, values, before)
+    return c("Identity", indices)
+
+
+EXPORTERS["cumargmax"] = partial(_last_extreme, largest=True)
+EXPORTERS["cumargmin"] = partial(_last_extreme, largest=False)
+
+
+@exports("running_place")
+def _running_place(c: OpCall) -> str:
+    """In the whole array: so many rows of the axis further, from the place of the first."""
+    axis = c.attrs["axis"] % len(c.shape)
+    firsts = np.arange(prod(c.shape)).reshape(c.shape).take([0] if c.shape[axis] else [], axis)
+    along = c("Mul", _last_extreme(c, largest=c.attrs["largest"]), c.sizes(prod(c.shape[axis + 1 :])))
+    return c("Add", along, c.graph.constant(firsts))
+
+
+@exports("argsort")
+def _argsort(c: OpCall) -> str:
+    axis = c.attrs["axis"] % len(c.shape)
+    whole = c("Cast", c.x, to=c.graph.onnx.TensorProto.INT64) if c.spec(0).dtype == np.bool_ else c.x
+    n = c.sizes(c.shape[axis])
+    return c("TopK", whole, n, axis=axis, largest=int(c.attrs["descending"]), sorted=1, result=1)

@@ -115,6 +115,20 @@ def _take(c: OpCall) -> str:
     return c("Gather", c.x, c.input(1), axis=c.attrs.get("axis", 0))
 
 
+@exports("take_or_zero")
+def _take_or_zero(c: OpCall) -> str:
+    """Indices outside become 0, and what is found there +0."""
+    indices, axis = c.input(1), c.attrs.get("axis", 0) % len(c.shape)
+    low, high = (c.graph.constant(np.asarray(value)) for value in (0, c.shape[axis]))
+    inside = c("And", c("GreaterOrEqual", indices, low), c("Less", indices, high))
+    if not c.shape[axis]:
+        return c("Expand", c.number(0.0), c.sizes(*c.out.shape))
+    found = c("Gather", c.x, c("Where", inside, indices, low), axis=axis)
+    rank = len(c.spec(1).shape)
+    wide = c.sizes(*[1] * axis, *c.spec(1).shape, *[1] * (len(c.out.shape) - axis - rank))
+    return c("Where", c("Reshape", inside, wide, allowzero=1), found, c.number(0.0))
+
+
 @exports("take_along_axis")
 def _take_along_axis(c: OpCall) -> str:
     return c("GatherElements", c.x, c.input(1), axis=c.attrs["axis"])

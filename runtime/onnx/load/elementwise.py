@@ -95,24 +95,6 @@ def _hard_sigmoid(n: Operator) -> Any:
     return ops.clamp(n.var(0) * n.get("alpha", 0.2) + n.get("beta", 0.5), 0.0, 1.0)
 
 
-@imports("HardSwish")
-def _hard_swish(n: Operator) -> Any:
-    x = n.var(0)
-    return x * ops.clamp(x * (1 / 6) + 0.5, 0.0, 1.0)
-
-
-@imports("Softsign")
-def _softsign(n: Operator) -> Any:
-    x = n.var(0)
-    return x / (ops.absolute(x) + 1.0)
-
-
-@imports("Mish")
-def _mish(n: Operator) -> Any:
-    x = n.var(0)
-    return x * ops.tanh(ops.softplus(x))
-
-
 @imports("Clip", constants=(1, 2))
 def _clip(n: Operator) -> Any:
     low = n.get("min", None) if n.opset < 11 else n.number(1, -np.inf)
@@ -131,3 +113,42 @@ def _cast(n: Operator) -> Any:
     if n.attributes["to"] not in kinds:
         raise n.error("expected a cast to float32, float64, int64 or bool, got one to another type")
     return ops.cast(n.var(0), np.dtype(kinds[n.attributes["to"]]))
+
+
+@imports("CastLike")
+def _cast_like(n: Operator) -> Any:
+    return ops.cast(n.var(0), n.var(1).dtype)
+
+
+@imports("Mod")
+def _mod(n: Operator) -> Any:
+    """The rest has the sign of the divisor, or by ``fmod`` of what is divided."""
+    a, b = together(n.var(0), n.var(1))
+    if not n.get("fmod", 0):
+        return ops.remainder(a, b)
+    if a.dtype.kind == "i":
+        rest = ops.remainder(a, b)
+        other = (rest != 0) & ((a < 0) != (b < 0))
+        return ops.where(other, rest - b, rest)
+    size, rest = ops.absolute(b), a - ops.trunc(a / b) * b
+    over = ops.sign(rest) * ops.sign(a) < 0.0  # the quotient was rounded to the next whole number
+    return ops.where(over, rest + ops.sign(a) * size, rest)
+
+
+@imports("IsNaN")
+def _is_nan(n: Operator) -> Any:
+    return n.var(0) != n.var(0)
+
+
+@imports("IsInf")
+def _is_inf(n: Operator) -> Any:
+    x = n.var(0)
+    above, below = n.get("detect_positive", 1), n.get("detect_negative", 1)
+    found = ops.absolute(x) if above and below else x if above else -x
+    return found == np.inf if above or below else n.on_tape(np.zeros(tuple(x.shape), np.bool_))
+
+
+@imports("Swish")
+def _swish(n: Operator) -> Any:
+    x = n.var(0)
+    return x * ops.sigmoid(x * n.get("alpha", 1.0))

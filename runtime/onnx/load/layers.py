@@ -1,5 +1,6 @@
 """Products, convolutions, norms, pools."""
 
+from math import prod
 from typing import Any, cast
 
 from ....tape import ops
@@ -114,6 +115,19 @@ def _average_pool(n: Operator) -> Any:
     if over and max(map(max, pairs)):  # the standard has a last window that begins in the padding, PyTorch and we not
         raise n.error("expected windows over the end or padding, got both")
     return ops.avg_pool(x, kernel, strides, pairs, bool(n.get("count_include_pad", 0)), over, dilations)
+
+
+@imports("LpPool")
+def _lp_pool(n: Operator) -> Any:
+    """Padded cells are 0."""
+    x, kernel, p = n.var(0), tuple(n.attributes["kernel_shape"]), float(n.get("p", 2))
+    strides, dilations = _spatial(n, kernel)
+    reach = tuple(d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True))
+    pairs = tuple(_pairs(n, tuple(x.shape)[2:], reach, strides))
+    if n.get("ceil_mode", 0):
+        raise n.error("expected windows that end within the padding, got ceil_mode=1")
+    means = ops.avg_pool(ops.power(ops.absolute(x), p), kernel, strides, pairs, True, False, dilations)
+    return ops.power(means * float(prod(kernel)), 1 / p)
 
 
 @imports("GlobalAveragePool")

@@ -15,7 +15,18 @@ from ...step.batch import batch_arrays
 from ..package import onnx
 from .operator import CONSTANTS, IMPORTERS, ImportedModelError, Operator
 
-for _family in ("elementwise", "layers", "reduce", "shape"):
+for _family in (
+    "attention",
+    "elementwise",
+    "indices",
+    "layers",
+    "losses",
+    "norms",
+    "planes",
+    "recurrent",
+    "reduce",
+    "shape",
+):
     import_module(f".{_family}", __package__)
 
 STATISTICS = {"BatchNormalization": (3, 4)}
@@ -164,7 +175,7 @@ def _computed(node: Any, known: Mapping[str, Any], tape: Tape[Any], opset: int) 
     several: Any = cast(Any, made) if isinstance(made, tuple) else (made,)
     if len(several) < sum(1 for name in node.output if name):
         raise operator.error(f"expected {len(several)} outputs to be asked for, got {len(node.output)}")
-    return dict(zip(node.output, several, strict=False))
+    return {name: value for name, value in zip(node.output, several, strict=False) if name}
 
 
 def _plain(value: Any) -> Any:

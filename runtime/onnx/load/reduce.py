@@ -56,8 +56,17 @@ def _softmax(n: Operator) -> Any:
     return ops.reshape(op(ops.reshape(x, (prod(sizes[:axis]), prod(sizes[axis:]))), -1), sizes)
 
 
-@imports("CumSum")
-def _cumsum(n: Operator) -> Any:
-    if n.get("exclusive", 0) or n.get("reverse", 0):
-        raise n.error("expected a plain sum, got one that is exclusive or reversed")
-    return ops.cumsum(n.var(0), int(n.number(1, 0)))
+def _running(op: Callable[..., Any], first: float, n: Operator) -> Any:
+    """From the last element if reversed; without the element itself if exclusive."""
+    x = n.var(0)
+    axis = int(n.number(1, 0)) % len(x.shape)
+    x = ops.flip(x, axis) if n.get("reverse", 0) else x
+    if n.get("exclusive", 0):
+        widths = tuple([(1, -1) if a == axis else (0, 0) for a in range(len(x.shape))])
+        x = ops.pad(x, widths, first)
+    made = op(x, axis)
+    return ops.flip(made, axis) if n.get("reverse", 0) else made
+
+
+IMPORTERS["CumSum"] = partial(_running, ops.cumsum, 0.0)
+IMPORTERS["CumProd"] = partial(_running, ops.cumprod, 1.0)

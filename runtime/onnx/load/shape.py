@@ -159,3 +159,17 @@ def _space_to_depth(n: Operator) -> Any:
     order = (0, 3, 5, 1, 2, 4) if n.get("mode", "DCR") == "DCR" else (0, 1, 3, 5, 2, 4)
     parts = ops.permute(ops.reshape(x, (b, c, h // size, size, w // size, size)), order)
     return ops.reshape(parts, (b, c * size**2, h // size, w // size))
+
+
+@imports("Tile")
+def _tile(n: Operator) -> Any:
+    return ops.tile(n.var(0), n.numbers(1) or ())
+
+
+@imports("EyeLike")
+def _eye_like(n: Operator) -> Any:
+    x, kinds = n.var(0), {1: np.float32, 7: np.int64, 9: np.bool_, 11: np.float64}
+    kind = n.get("dtype", None)
+    if kind is not None and kind not in kinds:
+        raise n.error("expected ones of float32, float64, int64 or bool, got those of another type")
+    return np.eye(*x.shape, k=n.get("k", 0), dtype=x.dtype if kind is None else kinds[kind])

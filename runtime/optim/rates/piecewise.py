@@ -150,6 +150,11 @@ class Joined(Schedule, kinds={"at": BETWEEN}):
     schedules: Sequence[Schedule]
     at: Sequence[int]
 
+    @property
+    def is_set(self) -> bool:
+        """Whether one of them is."""
+        return any(schedule.is_set for schedule in self.schedules)
+
     def hyper(self, base: Vector, step: Array) -> Vector:
         """As `Schedule.hyper`: of the schedule that is on."""
         on = sum(int(step) > begin for begin in self.at)

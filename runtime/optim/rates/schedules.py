@@ -98,6 +98,11 @@ class Schedule(Hyperparameters):
         return self.within[0]._formula
 
     @property
+    def is_set(self) -> bool:
+        """Whether somebody sets the rate between steps, so that its numbers are read where they lie."""
+        return False
+
+    @property
     def kernel(self) -> Kernel:
         """The kernel of the formula; its table is ``(out, base, numbers, step)``, its words are `ints`."""
         return cast(Rate, self.formula).kernel

@@ -6,12 +6,13 @@ from ....tape import ops
 from ....tape.record.kinds.values import Values
 from ..kinds import COUNT, FRACTION
 from .functions import FunctionSchedule
+from .held import HeldRate
 from .schedules import Rise, Schedule
 
 OF_FORMULA = Values(
     "a schedule of a formula (others stand behind a Linear in Joined)",
-    lambda given: given.formula is not None,
-    [FunctionSchedule(ops.sqrt)],
+    lambda given: given.formula is not None and not given.is_set,
+    [FunctionSchedule(ops.sqrt), HeldRate(0.1)],
 )
 
 

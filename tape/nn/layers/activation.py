@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ... import ops
-from ...record.kinds.values import FINITE
+from ...record.kinds.values import FINITE, POSITIVE
 from ..kinds import either
 from ..layer import Features
 from ..op_layer import Activation
@@ -109,6 +109,92 @@ class ELU(Activation[Features], op=ops.elu, kinds={"alpha": FINITE}):
     """
 
     alpha: float = 1.0
+
+
+@dataclass(frozen=True)
+class CELU(Activation[Features], op=ops.celu, kinds={"alpha": POSITIVE}):
+    """``x`` where it is positive, else ``alpha * (e ** (x / alpha) - 1)``.
+
+    Source: Barron (2017), Continuously differentiable exponential linear units; torch.nn.CELU.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.CELU(2.0)({}, Tape().leaf([2.0, -1.0])).numpy().round(4)
+    array([ 2.    , -0.7869])
+    """
+
+    alpha: float = 1.0
+
+
+@dataclass(frozen=True)
+class SELU(Activation[Features], op=ops.selu):
+    """``λ x`` where x is positive, else ``λ α (e ** x - 1)``, with λ = 1.0507… and α = 1.6733….
+
+    Source: Klambauer, Unterthiner, Mayr and Hochreiter (2017); torch.nn.SELU.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.SELU()({}, Tape().leaf([2.0, -1.0])).numpy().round(4)
+    array([ 2.1014, -1.1113])
+    """
+
+
+@dataclass(frozen=True)
+class ReLU6(Activation[Features], op=ops.relu6):
+    """``min(6, max(0, x))``.
+
+    Source: Krizhevsky (2010); torch.nn.ReLU6.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.ReLU6()({}, Tape().leaf([-1.0, 2.0, 8.0])).numpy()
+    array([0., 2., 6.])
+    """
+
+
+@dataclass(frozen=True)
+class Hardswish(Activation[Features], op=ops.hardswish):
+    """``x * relu6(x + 3) / 6``.
+
+    Source: Howard and others (2019), Searching for MobileNetV3; torch.nn.Hardswish.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.Hardswish()({}, Tape().leaf([-4.0, 1.5, 4.0])).numpy()
+    array([-0.   ,  1.125,  4.   ])
+    """
+
+
+@dataclass(frozen=True)
+class Mish(Activation[Features], op=ops.mish):
+    """``x * tanh(softplus(x))``.
+
+    Source: Misra (2020); torch.nn.Mish.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.Mish()({}, Tape().leaf([0.0, 1.0])).numpy().round(4)
+    array([0.    , 0.8651])
+    """
+
+
+@dataclass(frozen=True)
+class Softsign(Activation[Features], op=ops.softsign):
+    """``x / (1 + |x|)``.
+
+    Source: Glorot and Bengio (2010); torch.nn.Softsign.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.Softsign()({}, Tape().leaf([1.0, -3.0])).numpy()
+    array([ 0.5 , -0.75])
+    """
+
+
+@dataclass(frozen=True)
+class LogSigmoid(Activation[Features], op=ops.logsigmoid):
+    """The logarithm of `Sigmoid`, more exact than ``log`` of it.
+
+    Source: torch.nn.LogSigmoid.
+
+    >>> from dgrr.tape import Tape, nn
+    >>> nn.LogSigmoid()({}, Tape().leaf([0.0, -100.0])).numpy().round(4)
+    array([  -0.6931, -100.    ])
+    """
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,12 @@
 """Normalisation by the statistics of the batch, and by running ones once training is over."""
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from math import inf, nan
 
 from ... import ops
 from ...numerics.math.exact import difference
-from ...record.kinds.values import Values
+from ...record.kinds.values import Values, optional
 from ...var.var import AnyVar
 from ..checks import require_several
 from ..context import Context
@@ -15,16 +16,22 @@ from ..layer import Params, context
 from ..parameters import Parameter
 from .norm import Norm
 
+Part = Callable[[AnyVar], AnyVar]
+
+COUNT = "num_batches_tracked"
+"""The steps so far, in the element type of the running statistics."""
+
 SHARE = Values("a number from 0 to 1", lambda share: 0 <= share <= 1, (-0.1, 1.5, inf, nan))
 
 
 @dataclass(frozen=True)
-class BatchNorm(Norm, kinds={"channels": SIZE, "momentum": SHARE}):
+class BatchNorm(Norm, kinds={"channels": SIZE, "momentum": optional(SHARE)}):
     """Each channel normalised over batch and spatial axes, then scaled and moved.
 
     In training the mean and the biased variance are those of the batch, and the state becomes
     ``(1 - momentum) * running + momentum * batch``, with the unbiased variance, as in PyTorch; in evaluation the
-    running ones are used. Without ``track_running_stats`` there is no state, and always those of the batch are used.
+    running ones are used. ``momentum=None`` is 1 / k in the k-th step, which the state counts: the running ones are the
+    means over all steps. Without ``track_running_stats`` there is no state, and always those of the batch are used.
 
     Source: Ioffe and Szegedy (2015); torch.nn.BatchNorm2d.
     Raises:
@@ -41,15 +48,19 @@ class BatchNorm(Norm, kinds={"channels": SIZE, "momentum": SHARE}):
 
     channels: int
     eps: float = 1e-5
-    momentum: float = 0.1
+    momentum: float | None = 0.1
     _: KW_ONLY
     affine: bool = True
     track_running_stats: bool = True
+    bias: bool = True
 
     def own_state(self) -> dict[str, Parameter]:
-        """``running_mean`` and ``running_var``, unless switched off."""
+        """``running_mean`` and ``running_var``, and without momentum ``num_batches_tracked``; unless switched off."""
+        if not self.track_running_stats:
+            return {}
         start = {"running_mean": zeros(), "running_var": ones()}
-        return {name: Parameter((self.channels,), s) for name, s in start.items()} if self.track_running_stats else {}
+        running = {name: Parameter((self.channels,), s) for name, s in start.items()}
+        return running if self.momentum is not None else {**running, COUNT: Parameter((), zeros())}
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """(batch, channels, …) to the same shape. Raises ShapeError for a batch of which no variance can be taken."""
@@ -68,6 +79,16 @@ class BatchNorm(Norm, kinds={"channels": SIZE, "momentum": SHARE}):
 
     def _track(self, x: AnyVar, axes: tuple[int, ...], ctx: Context) -> None:
         batch = {"running_mean": ops.reduce_mean(x, axes), "running_var": ops.var(x, axes, correction=1)}
+        kept, new = self._shares(ctx)
         for name, statistic in batch.items():
-            kept = ops.scale(ctx.state[name], difference(1.0, self.momentum))
-            ctx.update(name, ops.add(kept, ops.scale(statistic, self.momentum)))
+            ctx.update(name, ops.add(kept(ctx.state[name]), new(statistic)))
+
+    def _shares(self, ctx: Context) -> tuple[Part, Part]:
+        """What becomes of the running statistics, and of those of the batch, before they are added."""
+        if self.momentum is not None:
+            old, share = difference(1.0, self.momentum), self.momentum
+            return lambda running: ops.scale(running, old), lambda batch: ops.scale(batch, share)
+        count = ctx.state[COUNT] + 1.0
+        ctx.update(COUNT, count)
+        new = ops.inv(count)
+        return lambda running: running * (1.0 - new), lambda batch: batch * new

@@ -16,7 +16,7 @@ from ..parameters import Initialiser, Parameter
 
 
 class Norm(Layer, kinds={"eps": NOT_NEGATIVE}):
-    """What norms have in common: ``eps``, and parameters that can be switched off.
+    """What norms have in common: ``eps``, and parameters that can be switched off, all or the bias alone.
 
     That x fits, the layer checks: without parameters nothing else tells how many channels there are.
 
@@ -34,10 +34,13 @@ class Norm(Layer, kinds={"eps": NOT_NEGATIVE}):
 
     eps: float
     affine: bool
+    bias: bool = True
 
     def own_parameters(self) -> dict[str, Parameter]:
         """``weight`` and, where the norm has one, ``bias``; none unless ``affine``."""
-        return {name: Parameter((self._count,), start, "norm") for name, start in self.STARTS.items() if self.affine}
+        return {
+            name: Parameter((self._count,), start, "norm") for name, start in self.STARTS.items() if self._has(name)
+        }
 
     def values(self, p: Params, x: AnyVar) -> tuple[AnyVar | None, AnyVar | None]:
         """``weight`` and ``bias``, None for one that the norm has not. Raises ShapeError for x of another size."""
@@ -52,8 +55,11 @@ class Norm(Layer, kinds={"eps": NOT_NEGATIVE}):
         count: int = getattr(self, self.COUNT)
         return count
 
+    def _has(self, name: str) -> bool:
+        return self.affine and name in self.STARTS and (self.bias or name != "bias")
+
     def _value(self, p: Params, name: str) -> AnyVar | None:
-        return parameter(p, self, name) if self.affine and name in self.STARTS else None
+        return parameter(p, self, name) if self._has(name) else None
 
 
 @dataclass(frozen=True)
@@ -86,6 +92,9 @@ class LayerNorm(FeatureNorm):
     >>> nn.LayerNorm(2, eps=0.0, affine=False)({}, Tape().leaf([1.0, 3.0])).numpy()
     array([-1.,  1.])
     """
+
+    _: KW_ONLY
+    bias: bool = True
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """(…, size) to the same shape."""
@@ -129,6 +138,7 @@ class GroupNorm(Norm, kinds={"num_groups": SIZE, "channels": multiple_of("num_gr
     eps: float = 1e-5
     _: KW_ONLY
     affine: bool = True
+    bias: bool = True
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """(batch, channels, …) to the same shape."""
@@ -160,6 +170,7 @@ class InstanceNorm(Norm, kinds={"channels": SIZE}):
     eps: float = 1e-5
     _: KW_ONLY
     affine: bool = False
+    bias: bool = True
 
     def __call__(self, p: Params, x: AnyVar, ctx: Context | None = None) -> AnyVar:
         """(batch, channels, …), or (channels, length), to the same shape."""

@@ -1,6 +1,6 @@
 """Attention of several heads, with the projections before and behind it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,7 +12,9 @@ from ...record.samples import Make, Sample, bad
 from ...record.types import Bs, F, K, M, N
 from ...values.dtypes import boolean
 from ...var.var import AnyVar, Gradual, Var, shape_of
-from ..elementwise.arithmetic import add
+from ..elementwise.arithmetic import add, sub
+from ..elementwise.integer import logical_and
+from ..elementwise.select import equal, greater, less_equal, where
 from ..linear.matmul import matmul
 from ..reduce.reduce import broadcast_to
 from ..shape.reshape import reshape, swapaxes
@@ -262,6 +264,38 @@ def weights_and_values(
     mask = None if mask is None else _for_heads(mask, len(leading) + 2)
     seen = None if key_mask is None else _for_queries(key_mask)
     return weights_of(query, _shared(key, num_heads), mask, is_causal, None, softcap, window, seen), held
+
+
+def next_weights_and_values(
+    x: Any,
+    weights: Sequence[Any],
+    biases: Sequence[Any],
+    heads: tuple[int, int],
+    kept: tuple[Any, Any],
+    position: Any,
+    softcap: float | None,
+    window: int | None,
+) -> tuple[AnyVar, AnyVar, tuple[Any, Any]]:
+    """The weights and values of heads for one more place, and the keys and values kept with its own.
+
+    ``kept`` are (*Bs, G, length, K / H), of which those before ``position`` are there, an int64 without axes.
+    """
+    num_heads, groups = heads
+    query, *new = (
+        _heads(_projected(x, w, b), count)
+        for w, b, count in zip(weights, biases, (num_heads, groups, groups), strict=True)
+    )
+    length = shape_of(kept[0])[-2]
+    places: Any = np.arange(length)
+    here = broadcast_to(position, (length,))
+    own = reshape(equal(places, here), (length, 1))
+    keys, values = (where(own, one, before) for one, before in zip(new, kept, strict=True))
+    seen: Any = less_equal(places, here)
+    if window is not None:
+        nearest: Any = np.full(length, window)
+        seen = logical_and(seen, greater(places, sub(here, nearest)))
+    found = weights_of(query, _shared(keys, num_heads), reshape(seen, (1, length)), False, None, softcap, None)
+    return found, _shared(values, num_heads), (keys, values)
 
 
 def joined_heads(weights: AnyVar, value: AnyVar, wo: Any, bo: Any) -> Any:

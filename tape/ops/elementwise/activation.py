@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...record.derivative import NO_GRAD
-from ...record.kinds.values import FINITE, one_of
+from ...record.kinds.values import FINITE, POSITIVE, one_of
 from ...record.lowering import elementwise
 from ...record.op import op
 from ...record.pointwise_op import SPECIAL, pointwise_op, read
@@ -16,16 +16,19 @@ from ...record.samples import Make, Sample, Samples, unary
 from ...record.types import F, S
 from ...var.var import Var
 from .arithmetic import add, mul, neg, scale, sub, where_positive
+from .clamp import absolute, clamp, where_inside
 from .exponential import exp, sigmoid, tanh
-from .functions import erf, shift, square
+from .functions import erf, inv, shift, square
 from .kernels import functions as kernels
-from .kernels.functions import GELU_CUBIC, ROOT_HALF, ROOT_TWO_OVER_PI
+from .kernels.functions import GELU_CUBIC, ROOT_HALF, ROOT_TWO_OVER_PI, SELU_ALPHA, SELU_SCALE
 
 GELU_CUBIC_SLOPE = 0.134145
 """``3 * GELU_CUBIC``: a literal, as Python's arithmetic follows the rounding mode of the calling thread."""
 
 NORMAL_PEAK = 0.3989422804014327
 """1 / √(2 pi): the density of the normal distribution at 0."""
+
+SIXTH = 0.16666666666666666
 
 
 @pointwise_op(
@@ -180,4 +183,119 @@ def elu(x: Var[F, *S], alpha: float = 1.0) -> Var[F, *S]:
 )
 def elu_slope(x: Var[F, *S], alpha: float) -> Var[F, *S]:
     """1 where ``x > 0``, else ``alpha * e ** x``: the slope of elu."""
+    ...
+
+
+@pointwise_op(kernels.over, lambda d, x, c: over(d, c), private=True, samples=_with("c", 0.5, -3.0))
+def over(x: Var[F, *S], c: float = 1.0) -> Var[F, *S]:
+    """``x / c``: what celu is a function of."""
+    ...
+
+
+@pointwise_op(
+    kernels.celu,
+    lambda d, x, alpha: mul(d, elu_slope(over(x, alpha), 1.0)),
+    kinds={"alpha": POSITIVE},
+    samples=_with("alpha", 0.5, 3.0),
+    instead={"alpha": "ops.relu(x) + alpha * ops.expm1(ops.minimum(x / alpha, 0.0))"},
+    work=30,
+)
+def celu(x: Var[F, *S], alpha: float = 1.0) -> Var[F, *S]:
+    """``x`` where it is positive, else ``alpha * (e ** (x / alpha) - 1)``, whose slope at 0 is 1 for every alpha.
+
+    Source: Barron (2017), Continuously differentiable exponential linear units; torch.nn.functional.celu.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.celu(Tape().leaf([2.0, -1.0]), 2.0).numpy().round(4)
+    array([ 2.    , -0.7869])
+    """
+    ...
+
+
+@pointwise_op(kernels.selu, lambda d, x: mul(d, scale(elu_slope(x, SELU_ALPHA), SELU_SCALE)), work=30)
+def selu(x: Var[F, *S]) -> Var[F, *S]:
+    """``λ x`` where x is positive, else ``λ α (e ** x - 1)``, with λ = 1.0507… and α = 1.6733….
+
+    Source: Klambauer, Unterthiner, Mayr and Hochreiter (2017); torch.nn.functional.selu.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.selu(Tape().leaf([2.0, -1.0])).numpy().round(4)
+    array([ 2.1014, -1.1113])
+    """
+    ...
+
+
+@pointwise_op(kernels.relu6, lambda d, x: where_inside(d, x, 0.0, 6.0), at=[(6.0, 5.5, 7.0)])
+def relu6(x: Var[F, *S]) -> Var[F, *S]:
+    """``min(6, max(0, x))``; NaN stays. The gradient at 0 and at 6 is 0.
+
+    Source: Krizhevsky (2010); torch.nn.functional.relu6.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.relu6(Tape().leaf([-1.0, 2.0, 8.0])).numpy()
+    array([0., 2., 6.])
+    """
+    ...
+
+
+def _along_hardswish(d: Any, x: Any) -> Any:
+    gate = scale(clamp(shift(x, 3.0), 0.0, 6.0), SIXTH)
+    return mul(d, add(gate, where_inside(scale(x, SIXTH), x, -3.0, 3.0)))
+
+
+@pointwise_op(kernels.hardswish, _along_hardswish, at=[(3.0, -3.0, 4.0, -4.0)])
+def hardswish(x: Var[F, *S]) -> Var[F, *S]:
+    """``x * relu6(x + 3) / 6``; NaN at -inf.
+
+    Source: Howard and others (2019), Searching for MobileNetV3; torch.nn.functional.hardswish.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.hardswish(Tape().leaf([-4.0, 1.5, 4.0])).numpy()
+    array([-0.   ,  1.125,  4.   ])
+    """
+    ...
+
+
+def _along_mish(d: Any, x: Any) -> Any:
+    """``d (t + x s (1 - t²))`` with s the sigmoid and t the hyperbolic tangent of softplus."""
+    t = tanh(softplus(x))
+    return mul(d, add(t, mul(mul(x, sigmoid(x)), shift(neg(square(t)), 1.0))))
+
+
+@pointwise_op(kernels.mish, _along_mish, work=80)
+def mish(x: Var[F, *S]) -> Var[F, *S]:
+    """``x * tanh(softplus(x))``; NaN at -inf.
+
+    Source: Misra (2020); torch.nn.functional.mish.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.mish(Tape().leaf([0.0, 1.0])).numpy().round(4)
+    array([0.    , 0.8651])
+    """
+    ...
+
+
+@pointwise_op(kernels.softsign, lambda d, x: mul(d, square(inv(shift(absolute(x), 1.0)))))
+def softsign(x: Var[F, *S]) -> Var[F, *S]:
+    """``x / (1 + |x|)``; NaN at infinities.
+
+    Source: Glorot and Bengio (2010); torch.nn.functional.softsign.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.softsign(Tape().leaf([1.0, -3.0])).numpy()
+    array([ 0.5 , -0.75])
+    """
+    ...
+
+
+@pointwise_op(kernels.logsigmoid, lambda d, x: mul(d, sigmoid(neg(x))), at=[(1000.0, -1000.0, 30.0, -30.0)], work=50)
+def logsigmoid(x: Var[F, *S]) -> Var[F, *S]:
+    """``log(1 / (1 + e ** -x))``, without overflow or loss on either side.
+
+    Source: torch.nn.functional.logsigmoid.
+
+    >>> from dgrr.tape import Tape, ops
+    >>> ops.logsigmoid(Tape().leaf([0.0, -100.0])).numpy().round(4)
+    array([  -0.6931, -100.    ])
+    """
     ...

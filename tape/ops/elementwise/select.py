@@ -140,6 +140,8 @@ def greater_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     samples=lambda make: [
         Sample((make.mask(4, 5), make(4, 5), make(4, 5))),
         Sample((make.mask(), make(), make())),
+        Sample((make.mask(4, 5), make.indices(9, 4, 5), -make.indices(9, 4, 5))),
+        Sample((make.mask(7), make.mask(7), make.mask(7))),
     ],
     errors=(
         bad(DTypeError, "argument 'condition': expected bool, got float32", (2,), (2,), (2,)),
@@ -153,7 +155,7 @@ def greater_equal(a: Var[D, *S], b: Var[D, *S]) -> Var[boolean, *S]:
     ),
     repeats=True,
 )
-def where(condition: Var[boolean, *S], a: Var[F, *S], b: Var[F, *S]) -> Var[F, *S]:
+def where(condition: Var[boolean, *S], a: Var[D, *S], b: Var[D, *S]) -> Var[D, *S]:
     """``a`` where the condition holds, else ``b``; what is not selected cannot be seen, not even a NaN.
 
     Operands of several shapes are broadcast, as by operators.

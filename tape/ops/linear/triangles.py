@@ -32,7 +32,7 @@ def _below(x: Any, diagonal: int) -> Any:
 
 
 def _where(mask: Any, x: Any) -> Any:
-    zero: Any = 0.0
+    zero: Any = 0  # of whichever type x has
     return where(mask, x, zero)
 
 
@@ -45,20 +45,17 @@ def _parts(make: Make) -> list[Sample]:
         Sample((special,), {"diagonal": -1}),
         Sample((make(2, 3),), {"diagonal": 9}),
         Sample((make(0, 3),)),
+        Sample((make.indices(9, 3, 4),), {"diagonal": 1}),
+        Sample((make.mask(4, 3),)),
     ]
-
-
-def _refused(name: str) -> tuple[Any, ...]:
-    return ()
 
 
 @composed(
     reference=lambda x, diagonal=0: np.tril(x, diagonal),
     samples=_parts,
-    errors=_refused("tril"),
     batch_axis={"x": -3},
 )
-def tril(x: Var[F, *Bs, M, N], diagonal: int = 0) -> Var[F, *Bs, M, N]:
+def tril(x: Var[D, *Bs, M, N], diagonal: int = 0) -> Var[D, *Bs, M, N]:
     """The lower triangle of each matrix: 0 above a diagonal, which lies so many columns to the right of the main one.
 
     Source: numpy.tril, whose ``k`` is ``diagonal``; torch.tril.
@@ -69,17 +66,16 @@ def tril(x: Var[F, *Bs, M, N], diagonal: int = 0) -> Var[F, *Bs, M, N]:
            [3., 4.]])
     """
     (x,) = fitted("tril", x)
-    made: Var[F, *Bs, M, N] = _where(_below(x, diagonal), x)
+    made: Var[D, *Bs, M, N] = _where(_below(x, diagonal), x)
     return made
 
 
 @composed(
     reference=lambda x, diagonal=0: np.triu(x, diagonal),
     samples=_parts,
-    errors=_refused("triu"),
     batch_axis={"x": -3},
 )
-def triu(x: Var[F, *Bs, M, N], diagonal: int = 0) -> Var[F, *Bs, M, N]:
+def triu(x: Var[D, *Bs, M, N], diagonal: int = 0) -> Var[D, *Bs, M, N]:
     """The upper triangle of each matrix: 0 below a diagonal, which lies so many columns to the right of the main one.
 
     Source: numpy.triu, whose ``k`` is ``diagonal``; torch.triu.
@@ -90,7 +86,7 @@ def triu(x: Var[F, *Bs, M, N], diagonal: int = 0) -> Var[F, *Bs, M, N]:
            [0., 4.]])
     """
     (x,) = fitted("triu", x)
-    made: Var[F, *Bs, M, N] = _where(~_below(x, diagonal - 1), x)
+    made: Var[D, *Bs, M, N] = _where(~_below(x, diagonal - 1), x)
     return made
 
 

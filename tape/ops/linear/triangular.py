@@ -166,7 +166,7 @@ def solve_triangular(
 
     With ``transpose`` it is ``a.T @ x = b``, and ``upper`` says what a is, not a.T. Only that triangle of a is read;
     with ``unitriangular`` not its diagonal either, which is then 1. A zero on the diagonal divides. Positive definite
-    equations are `cholesky` and two of these; there is no general ``solve``, ``inv`` or ``det``.
+    equations are `cholesky` and `cholesky_solve`, others `solve`.
 
     Source: torch.linalg.solve_triangular, with the transpose of scipy.linalg.solve_triangular; derivatives by Giles
     (2008), Collected matrix derivative results for forward and reverse mode algorithmic differentiation.

@@ -15,6 +15,7 @@ from dgrr.runtime.optim import (
     CosineRestarts,
     Exponential,
     FunctionSchedule,
+    HeldRate,
     Joined,
     Linear,
     Lion,
@@ -51,6 +52,7 @@ RULES: list[Rule] = [
 
 SCHEDULES: list[Schedule] = [
     Constant(0.3),
+    HeldRate(0.3),
     StepDecay(0.1, every=7, factor=0.3),
     Exponential(0.1, 0.9),
     Polynomial(0.3, 9, 2.5),

@@ -63,7 +63,9 @@ def test_printing_a_model_with_parts() -> None:
         ("1", "-", 0),
         ("", "total", 42),
     ]
-    assert "BatchNorm(channels=2, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True)" in str(model)
+    assert "BatchNorm(channels=2, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, bias=True)" in str(
+        model
+    )
 
 
 REFUSED: list[tuple[Callable[[], nn.Layer], str]] = [
@@ -229,7 +231,7 @@ REFUSED: list[tuple[Callable[[], nn.Layer], str]] = [
     *(
         (
             lambda momentum=momentum: nn.BatchNorm(2, momentum=momentum),  # type: ignore[misc]
-            f"BatchNorm: argument 'momentum': expected a number from 0 to 1, got {momentum}",
+            f"BatchNorm: argument 'momentum': expected a number from 0 to 1 or None, got {momentum}",
         )
         for momentum in (-0.1, 1.5, math.nan)
     ),

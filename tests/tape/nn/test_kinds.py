@@ -29,6 +29,7 @@ FREE = {
     "Softmax": {"axis"},
     "Tied": {"names"},
     "TransformerBlock": {"embed_dim", "num_heads", "dropout", "num_kv_heads", "softcap", "window"},
+    "TransformerDecoderBlock": {"embed_dim", "num_heads", "dropout", "num_kv_heads", "softcap", "window"},
     "Unflatten": {"axis", "sizes"},
     "Upsample": {"mode"},
     "Linear": {"in_features", "out_features"},

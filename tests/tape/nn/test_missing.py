@@ -32,6 +32,7 @@ CASES: list[tuple[nn.Layer, Any]] = [
     (nn.BatchNorm(4), IMAGES),
     (nn.MultiHeadAttention(4, 2), SEQUENCES),
     (nn.TransformerBlock(4, 2, 8), SEQUENCES),
+    (nn.TransformerDecoderBlock(4, 2, 8), SEQUENCES),
     (nn.LearnedPositions(10, 4), SEQUENCES),
     (nn.RNNCell(4, 3), ROWS),
     (nn.LSTMCell(4, 3), ROWS),
@@ -50,7 +51,8 @@ def call(layer: Any, params: dict[str, Any], x: Any) -> Any:
     tape: Tape[Any] = Tape()
     state = {name: tape.const(value) for name, value in layer.init_state(np.float64).items()}
     ctx = Context(True, Random(tape.const(np.array(0)), seed=0), state)
-    more = {"other": tape.const(x)} if isinstance(layer, nn.Bilinear) else {}
+    second = {nn.Bilinear: "other", nn.TransformerDecoderBlock: "context"}.get(type(layer))
+    more = {} if second is None else {second: tape.const(x)}
     return layer(tape.params(params), tape.const(x), ctx, **more)
 
 

@@ -89,7 +89,8 @@ def faults(name: str, argument: str, call: Any, value: Any) -> Iterator[str]:
             yield f"{title}: {error}"
     except DgrrError as error:
         text = str(error)
-        other = "argument" in text and isinstance(value, ELSEWHERE)
+        whole = getattr(value, "dtype", None) == np.uint64
+        other = "argument" in text and (whole or isinstance(value, ELSEWHERE))
         if not text.startswith(f"{name}: ") or not (f"argument {argument!r}" in text or other):
             yield f"{title}: {text}"
     except Exception as error:

@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
+from ....errors import DomainError
+from ....numerics.sizes import Sizes
 from ....ops.attention.masks import SCORES
-from ....ops.attention.multi_head import joined_heads, weights_and_values
+from ....ops.attention.multi_head import joined_heads, next_weights_and_values, weights_and_values
 from ....record.kinds.values import PROBABILITY
 from ....var.var import AnyVar
 from ...checks import refuse
-from ...context import Context
+from ...context import Context, PlaceInSequence
 from ...initializers import xavier_uniform, zeros
 from ...kinds import SIZE, multiple_of
 from ...layer import Layer, Params, parameter
@@ -107,11 +110,35 @@ class MultiHeadAttention(Layer, kinds=KINDS):
         """
         wq, wk, wv, wo = (parameter(p, self, f"w{name}") for name in PROJECTIONS)
         bq, bk, bv, bo = (parameter(p, self, f"b{name}") if self.bias else None for name in PROJECTIONS)
+        if ctx is not None and ctx.place is not None and context is None:
+            return self._next(x, (wq, wk, wv, wo), (bq, bk, bv, bo), ctx, ctx.place)
         weights, values = weights_and_values(
             x, wq, wk, wv, wo, self.num_heads, mask, self.causal, bq, bk, bv, bo, context, value, key_mask,
             self.num_kv_heads, self.softcap, self.window, self._placed,
         )  # fmt: skip
         y: AnyVar = joined_heads(dropped(self, weights, self.dropout, ctx), values, wo, bo)
+        return y
+
+    def own_cache(self, batch: Sizes, length: int) -> dict[str, Sizes]:
+        """The shapes of ``keys`` and ``values``, which are kept where a sequence comes one place after the other."""
+        groups = self.num_kv_heads or self.num_heads
+        return dict.fromkeys(("keys", "values"), (*batch, groups, length, self.embed_dim // self.num_heads))
+
+    def _next(self, x: AnyVar, weights: Any, biases: Any, ctx: Context, place: PlaceInSequence) -> AnyVar:
+        """One place of a sequence, of which the keys and values before it are kept."""
+        if not self.causal or self.rotary is not None or tuple(x.shape)[-2] != 1:
+            raise DomainError(
+                f"{self!r}: expected causal attention without rotary, and one place of x, where keys and values are "
+                f"kept, got shape {tuple(x.shape)}"
+            )
+        heads = self.num_heads, self.num_kv_heads or self.num_heads
+        kept = ctx.state["keys"], ctx.state["values"]
+        found, values, kept = next_weights_and_values(
+            x, weights[:3], biases[:3], heads, kept, place.position, self.softcap, self.window
+        )
+        for name, value in zip(("keys", "values"), kept, strict=True):
+            ctx.update(name, value)
+        y: AnyVar = joined_heads(found, values, weights[3], biases[3])
         return y
 
     def _placed(self, heads: AnyVar) -> AnyVar:

@@ -1,6 +1,6 @@
 """One step of recurrent layers: the new state of a sequence, from an input and the state before."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple, cast
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from .... import ops
 from ....errors import DomainError, ShapeError
+from ....numerics.sizes import Sizes
 from ....var.var import AnyVar
 from ...context import Context
 from ...initializers import uniform_fan_in
@@ -76,13 +77,13 @@ def zeros_beside(x: AnyVar, *shape: int) -> AnyVar:
     return made
 
 
-def listed(layer: Layer, state: Any, count: int, shape: tuple[int, ...]) -> Memory:
+def listed(layer: Layer, state: Any, shapes: Sequence[Sizes]) -> Memory:
     """A state that was given: one Var, or as many as the layer keeps. Raises DomainError or ShapeError for another."""
     given: Any = cast(Any, state) if isinstance(state, tuple | list) else (state,)
-    if len(given) != count:
-        names = "(h, c)" if count == 2 else "h"
+    if len(given) != len(shapes):
+        names = "(h, c)" if len(shapes) == 2 else "h"
         raise DomainError(f"{layer!r}: argument 'state': expected {names}, got {len(given)} values")
-    for each in given:
+    for each, shape in zip(given, shapes, strict=True):
         if tuple(each.shape) != shape:
             raise ShapeError(f"{layer!r}: argument 'state': expected shape {shape}, got {tuple(each.shape)}")
     return tuple(given)
@@ -132,7 +133,7 @@ class Cell(Stepped):
     def moved(self, p: Params, x: AnyVar, state: Any) -> Memory:
         """The state after an input; zeros before the first."""
         shape, kept = (*tuple(x.shape)[:-1], self.hidden_size), self.unit.kept
-        before = (zeros_beside(x, *shape),) * kept if state is None else listed(self, state, kept, shape)
+        before = (zeros_beside(x, *shape),) * kept if state is None else listed(self, state, (shape,) * kept)
         bias_ih, bias_hh = (parameter(p, self, f"bias_{of}") if self.bias else None for of in ("ih", "hh"))
         inputs = projected(x, parameter(p, self, "weight_ih"), bias_ih)
         return self.unit.step(inputs, before, parameter(p, self, "weight_hh"), bias_hh)

@@ -10,11 +10,17 @@ from ....errors import ShapeError
 from ....ops.attention.positions import turns
 from ....record.kinds.values import POSITIVE
 from ....var.var import AnyVar
-from ...context import Context
+from ...context import Context, PlaceInSequence
 from ...initializers import normal
 from ...kinds import SIZE
 from ...layer import Layer, Params, parameter
 from ...parameters import Parameter
+
+
+def _row(table: AnyVar, place: PlaceInSequence) -> AnyVar:
+    """The row of a table that is of the one element of a sequence."""
+    made: AnyVar = ops.take(table, ops.reshape(place.position, (1,)))
+    return made
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,8 @@ class LearnedPositions(Layer, kinds={"max_length": SIZE, "size": SIZE}):
                 f"LearnedPositions: argument 'x': expected shape (*Bs, n, {self.size}) with n of at most "
                 f"{self.max_length}, got {shape}"
             )
-        rows = ops.narrow(parameter(p, self, "weight"), 0, shape[-2], 0)
+        weight, place = parameter(p, self, "weight"), None if ctx is None else ctx.place
+        rows = ops.narrow(weight, 0, shape[-2], 0) if place is None else _row(weight, place)
         return ops.add(x, ops.broadcast_to(rows, shape))
 
 
@@ -88,8 +95,11 @@ class SinusoidalPositions(Positions):
             raise ShapeError(
                 f"SinusoidalPositions: argument 'x': expected shape (*Bs, n, size) with an even size, got {shape}"
             )
-        table = np.stack(turns(0, shape[-2], shape[-1] // 2, float(self.base), x.dtype), -1).reshape(shape[-2:])
-        return ops.add(x, ops.broadcast_to(x.tape.const(table), shape))
+        place = None if ctx is None else ctx.place
+        length = shape[-2] if place is None else place.length
+        table = np.stack(turns(0, length, shape[-1] // 2, float(self.base), x.dtype), -1).reshape(length, shape[-1])
+        rows = x.tape.const(table)
+        return ops.add(x, ops.broadcast_to(rows if place is None else _row(rows, place), shape))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ from typing import Any, ClassVar, cast
 
 from .... import ops
 from ....errors import DTypeError, ShapeError
-from ....record.kinds.values import PROBABILITY
+from ....numerics.sizes import Sizes
+from ....record.kinds.values import PROBABILITY, Beside
 from ....values.dtypes import boolean
 from ....var.var import AnyVar, Var
 from ...context import Context
@@ -16,6 +17,13 @@ from ...layer import Params, parameter
 from ...parameters import Parameter
 from ..dropout import dropped
 from .cells import ELMAN, GRU_UNIT, LSTM_UNIT, Memory, Stepped, Unit, listed, projected, zeros_beside
+
+SMALLER = Beside(
+    "0, or less than hidden_size",
+    lambda given: 0 <= given["proj_size"] < given["hidden_size"],
+    lambda given: (-1, given["hidden_size"]),
+    -1,
+)
 
 
 def along(x: AnyVar, axis: int) -> list[AnyVar]:
@@ -31,6 +39,13 @@ def _placed(value: Any, x: AnyVar) -> AnyVar:
     """A Var, or an array on the tape of ``x``."""
     held: Any = cast(Any, value) if isinstance(value, Var) else x.tape.const(value)
     made: AnyVar = held
+    return made
+
+
+def _with_axis(x: AnyVar, axis: int) -> AnyVar:
+    """``x`` with an axis of one element before another axis."""
+    shape = tuple(x.shape)
+    made: AnyVar = ops.reshape(x, (*shape[:axis], 1, *shape[axis:]))
     return made
 
 
@@ -50,6 +65,11 @@ class Recurrent(Stepped, kinds={"num_layers": SIZE, "dropout": PROBABILITY}):
     dropout: float
     bidirectional: bool
 
+    @property
+    def sizes(self) -> Sizes:
+        """How many elements each part of the state has: h, which is what the layer gives, and what else it keeps."""
+        return (self.hidden_size,) * self.unit.kept
+
     def _passes(self) -> Iterator[tuple[int, str]]:
         """The number of each layer with the ending of the names of its parameters, once for each direction."""
         for number in range(self.num_layers):
@@ -57,14 +77,16 @@ class Recurrent(Stepped, kinds={"num_layers": SIZE, "dropout": PROBABILITY}):
 
     def own_parameters(self) -> dict[str, Parameter]:
         """``weight_ih_l0``, ``weight_hh_l0``, ``bias_ih_l0``, ``bias_hh_l0``, then ``…_l0_reverse``, ``…_l1``."""
-        rows, start = self.unit.gates * self.hidden_size, uniform_fan_in(self.hidden_size)
+        rows, start, given = self.unit.gates * self.hidden_size, uniform_fan_in(self.hidden_size), self.sizes[0]
         named = dict[str, Parameter]()
         for number, ending in self._passes():
-            features = self.hidden_size * (1 + self.bidirectional) if number else self.input_size
+            features = given * (1 + self.bidirectional) if number else self.input_size
             named[f"weight_ih{ending}"] = Parameter((rows, features), start)
-            named[f"weight_hh{ending}"] = Parameter((rows, self.hidden_size), start)
+            named[f"weight_hh{ending}"] = Parameter((rows, given), start)
             for of in ("ih", "hh") if self.bias else ():
                 named[f"bias_{of}{ending}"] = Parameter((rows,), start, "bias")
+            if given != self.hidden_size:
+                named[f"weight_hr{ending}"] = Parameter((given, self.hidden_size), start)
         return named
 
     def __call__(
@@ -82,6 +104,8 @@ class Recurrent(Stepped, kinds={"num_layers": SIZE, "dropout": PROBABILITY}):
         Where ``mask`` (n, batch), or (batch, n) with ``batch_first``, is false, the state is that of the place before.
         """
         self._require_sequences(x, mask)
+        if len(x.shape) == 2:
+            return self._of_one(p, x, ctx, state, mask, return_state)
         time = int(self.batch_first)
         batch, kept = tuple(x.shape)[1 - time], None if mask is None else self._along_mask(x, mask, time)
         starts, ends = self._starts(x, batch, state), list[Memory]()
@@ -96,31 +120,50 @@ class Recurrent(Stepped, kinds={"num_layers": SIZE, "dropout": PROBABILITY}):
             ends += [end for _, end in found]
         return (x, self._stacked(ends)) if return_state else x
 
+    def _of_one(self, p: Params, x: AnyVar, ctx: Context | None, state: Any, mask: Any, return_state: bool) -> Any:
+        """The same of one sequence, without an axis for the batch."""
+        batch = 1 - int(self.batch_first)
+        parts: Any = cast(Any, state) if isinstance(state, tuple | list) else (state,)
+        starts = None if state is None else tuple(_with_axis(_placed(part, x), 1) for part in parts)
+        held = None if mask is None else _with_axis(_placed(mask, x), batch)
+        y, ends = self(p, _with_axis(x, batch), ctx, state=starts, mask=held, return_state=True)
+        y = y[(slice(None),) * batch + (0,)]
+        if not return_state:
+            return y
+        return y, ends[:, 0] if self.unit.kept == 1 else tuple([end[:, 0] for end in ends])
+
     def _run(
-        self, p: Params, x: AnyVar, ending: str, state: Memory, kept: list[AnyVar] | None, time: int
+        self, p: Params, x: AnyVar, ending: str, state: Memory, kept: list[Memory] | None, time: int
     ) -> tuple[AnyVar, Memory]:
         """One layer in one direction: h at each place, and the state at the end."""
         bias_ih, bias_hh = (parameter(p, self, f"bias_{of}{ending}") if self.bias else None for of in ("ih", "hh"))
         inputs = along(projected(x, parameter(p, self, f"weight_ih{ending}"), bias_ih), time)
         weight, step, found = parameter(p, self, f"weight_hh{ending}"), self.unit.step, dict[int, AnyVar]()
+        narrow = parameter(p, self, f"weight_hr{ending}") if self.sizes[0] != self.hidden_size else None
         places = range(len(inputs))
         for t in reversed(places) if ending.endswith("_reverse") else places:
             new = step(inputs[t], state, weight, bias_hh)
-            state = new if kept is None else tuple(map(ops.where, [kept[t]] * len(new), new, state))
+            new = new if narrow is None else (projected(new[0], narrow, None), *new[1:])
+            state = new if kept is None else tuple(map(ops.where, kept[t], new, state))
             found[t] = state[0]
         return ops.stack([found[t] for t in places], time), state
 
-    def _along_mask(self, x: AnyVar, mask: Any, time: int) -> list[AnyVar]:
-        """The mask of each place, repeated for all elements of the state."""
+    def _along_mask(self, x: AnyVar, mask: Any, time: int) -> list[Memory]:
+        """The mask of each place, repeated for all elements of each part of the state."""
         held = _placed(mask, x)
-        return along(ops.broadcast_to(held[:, :, None], (*tuple(held.shape), self.hidden_size)), time)
+        repeated = {
+            n: along(ops.broadcast_to(held[:, :, None], (*tuple(held.shape), n)), time)
+            for n in dict.fromkeys(self.sizes)
+        }
+        return list(zip(*[repeated[n] for n in self.sizes], strict=True))
 
     def _starts(self, x: AnyVar, batch: int, state: Any) -> list[Memory]:
         """The state before the first place, of each layer and direction."""
         count = self.num_layers * (1 + self.bidirectional)
         if state is None:
-            return [(zeros_beside(x, batch, self.hidden_size),) * self.unit.kept] * count
-        whole = listed(self, state, self.unit.kept, (count, batch, self.hidden_size))
+            zeros = {n: zeros_beside(x, batch, n) for n in dict.fromkeys(self.sizes)}
+            return [tuple([zeros[n] for n in self.sizes])] * count
+        whole = listed(self, state, [(count, batch, n) for n in self.sizes])
         return list(zip(*[along(_placed(part, x), 0) for part in whole], strict=True))
 
     def _stacked(self, ends: list[Memory]) -> Any:
@@ -129,14 +172,15 @@ class Recurrent(Stepped, kinds={"num_layers": SIZE, "dropout": PROBABILITY}):
 
     def _require_sequences(self, x: AnyVar, mask: Any) -> None:
         shape = tuple(x.shape)
-        axes = "(batch, n, {})" if self.batch_first else "(n, batch, {})"
-        if len(shape) != 3 or shape[-1] != self.input_size or not shape[int(self.batch_first)]:
+        axes = "(batch, n, {0}) or (n, {0})" if self.batch_first else "(n, batch, {0}) or (n, {0})"
+        time = int(self.batch_first and len(shape) == 3)
+        if len(shape) not in (2, 3) or shape[-1] != self.input_size or not shape[time]:
             wanted = axes.format(self.input_size)
             raise ShapeError(f"{self!r}: argument 'x': expected shape {wanted} with n of at least 1, got {shape}")
         if mask is None:
             return
-        if tuple(mask.shape) != shape[:2]:
-            raise ShapeError(f"{self!r}: argument 'mask': expected shape {shape[:2]}, got {tuple(mask.shape)}")
+        if tuple(mask.shape) != shape[:-1]:
+            raise ShapeError(f"{self!r}: argument 'mask': expected shape {shape[:-1]}, got {tuple(mask.shape)}")
         if mask.dtype != boolean.dtype:
             raise DTypeError(f"{self!r}: argument 'mask': expected bool, got {mask.dtype}; convert with ops.cast")
 
@@ -153,7 +197,7 @@ class RNN(Recurrent, kinds={"nonlinearity": either("tanh", "relu")}):
     Source: Elman (1990), Finding structure in time; torch.nn.RNN, whose names, layouts and defaults these are.
     Shapes: x (n, batch, input_size) -> (n, batch, D hidden_size), D 2 if ``bidirectional``, else 1; ``state``
         (D num_layers, batch, hidden_size), zeros unless given; ``mask`` (n, batch); with ``batch_first`` x, mask and
-        the result begin with batch, n
+        the result begin with batch, n; of one sequence all are without the axis of the batch
 
     >>> import numpy as np
     >>> from dgrr.tape import Tape, nn
@@ -210,11 +254,14 @@ class GRU(Gated):
 
 
 @dataclass(frozen=True)
-class LSTM(Gated):
+class LSTM(Gated, kinds={"proj_size": SMALLER}):
     """`LSTMCell` along sequences; everything else is as in `RNN`. ``state`` is the pair (h, c).
+
+    With ``proj_size`` h is a product ``h @ weight_hr.T`` of so many elements, which the layer gives and remembers.
 
     Source: Hochreiter and Schmidhuber (1997), with the forget gate of Gers, Schmidhuber and Cummins (2000);
         torch.nn.LSTM, whose names, layouts and defaults these are.
+    Shapes: as of `RNN`, h with ``proj_size`` in the place of ``hidden_size``
     Raises:
         DomainError: when called, dropout needs a context and none is given, or ``state`` is no pair.
 
@@ -228,3 +275,11 @@ class LSTM(Gated):
     """
 
     UNIT: ClassVar[Unit] = LSTM_UNIT
+
+    _: KW_ONLY
+    proj_size: int = 0
+
+    @property
+    def sizes(self) -> Sizes:
+        """Those of h and c."""
+        return self.proj_size or self.hidden_size, self.hidden_size

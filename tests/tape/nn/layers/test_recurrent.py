@@ -136,8 +136,25 @@ def test_a_capture_grows_with_the_sequence_and_its_kernels_do_not() -> None:
 
 
 REFUSED: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
-    (X[0], {}, ShapeError, r"argument 'x': expected shape \(n, batch, 4\) with n of at least 1, got \(3, 4\)$"),
-    (X[:0], {}, ShapeError, r"argument 'x': expected shape \(n, batch, 4\) with n of at least 1, got \(0, 3, 4\)$"),
+    (
+        X[0, 0],
+        {},
+        ShapeError,
+        r"argument 'x': expected shape \(n, batch, 4\) or \(n, 4\) with n of at least 1, got \(4,\)$",
+    ),
+    (
+        X[:0, 0],
+        {},
+        ShapeError,
+        r"argument 'x': expected shape \(n, batch, 4\) or \(n, 4\) with n of at least 1, got \(0, 4\)$",
+    ),
+    (
+        X[:0],
+        {},
+        ShapeError,
+        r"argument 'x': expected shape \(n, batch, 4\) or \(n, 4\) with n of at least 1, got \(0, 3, 4\)$",
+    ),
+    (X[:, 0], {"mask": MASK}, ShapeError, r"argument 'mask': expected shape \(5,\), got \(5, 3\)$"),
     (X[..., :3], {}, ShapeError, r"argument 'x': expected shape \(n, batch, 4\) .*, got \(5, 3, 3\)$"),
     (X, {"mask": MASK.T}, ShapeError, r"argument 'mask': expected shape \(5, 3\), got \(3, 5\)$"),
     (

@@ -22,7 +22,7 @@ FORMULAS = {
 TYPES = (np.float32, np.float64)
 NUMBERS = {"scale": [-0.3], "divide": [3.0], "shift": [0.7], "leaky": [0.01], "clamp": [-0.5, 1.25],
            "where_inside": [-0.5, 1.25], "broken_power": [-1.7], "elu": [0.75], "elu_slope": [0.75],
-           "huber_terms": [0.75]}  # fmt: skip
+           "huber_terms": [0.75], "over": [0.7], "celu": [0.75]}  # fmt: skip
 """Of formulas that take numbers behind their arrays."""
 
 

@@ -40,6 +40,10 @@ EXACT: dict[str, Callable[..., Array]] = {
     "minimum": lambda a, b: extreme(a, b, -1),
     "winner_share": lambda g, a, b: np.where(a > b, g, np.where(a < b, g.dtype.type(0), g / 2)),
     "clamp": lambda x, low, high: extreme(np.full_like(x, high), extreme(np.full_like(x, low), x, 1), -1),
+    "over": np.divide,
+    "relu6": lambda x: np.where(x <= 0, x.dtype.type(0), np.where(x > 6, x.dtype.type(6), x)),
+    "hardswish": lambda x: x * np.divide(np.clip(x + 3, 0, 6), 6),
+    "softsign": lambda x: np.divide(x, np.absolute(x) + 1),
     "where_inside": lambda g, x, low, high: np.where((x > low) & (x < high), g, g.dtype.type(0)),
     "equal": np.equal,
     "not_equal": np.not_equal,
@@ -71,6 +75,10 @@ def _sigmoid(x: Any) -> Any:
     return 1 / (1 + mpmath.exp(-x))
 
 
+LAMBDA = mpmath.mpf("1.0507009873554804934193349852946")
+ALPHA = mpmath.mpf("1.6732632423543772848170429916717")
+"""Of selu, by the fixed point of Klambauer and others."""
+
 NEAR: dict[str, Near] = {
     "exp": Near(mpmath.exp, 0.8),
     "log": Near(mpmath.log, 0.8),
@@ -87,6 +95,10 @@ NEAR: dict[str, Near] = {
     "gelu": Near(_gelu, 1.5, of=lambda x: x),
     "gelu_tanh": Near(_gelu_tanh, 2.0, of=lambda x: x),
     "elu": Near(lambda x, alpha: x if x > 0 else alpha * mpmath.expm1(x), 2.0),
+    "celu": Near(lambda x, alpha: x if x > 0 else alpha * mpmath.expm1(x / alpha), 2.5),
+    "selu": Near(lambda x: LAMBDA * (x if x > 0 else ALPHA * mpmath.expm1(x)), 2.5),
+    "mish": Near(lambda x: x * mpmath.tanh(mpmath.log1p(mpmath.exp(x))), 4.0),
+    "logsigmoid": Near(lambda x: -mpmath.log1p(mpmath.exp(-x)), 1.6),
     "elu_slope": Near(lambda x, alpha: mpmath.mpf(1) if x > 0 else alpha * mpmath.exp(x), 1.6),
 }
 """Smooth functions, and the bounds that docs/numerics.md gives those that it names."""

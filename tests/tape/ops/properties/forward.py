@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from dgrr.tape import ShapeError, get_threads, set_threads
+from dgrr.tape import ShapeError, SingularMatrixError, get_threads, set_threads
 from dgrr.tape.numerics.engine import launch
 from dgrr.tape.record.lowering import KernelStep
 
@@ -140,8 +140,19 @@ def check_strides(op: Record) -> None:
         for layout, make in VIEWS.items():
             views = [None if a is None else make(a) for a in case.arrays]
             dense = [None if v is None else np.array(v, order="C", copy=True) for v in views]
-            got, expected = run_on(op, views, case.attrs), run_on(op, dense, case.attrs)
-            assert_same_bits(got, expected, f"{case.label}, inputs {layout}")
+            got, expected = _outcome(op, views, case.attrs), _outcome(op, dense, case.attrs)
+            if isinstance(expected, str):
+                assert got == expected, f"{case.label}, inputs {layout}"
+            else:
+                assert_same_bits(got, expected, f"{case.label}, inputs {layout}")
+
+
+def _outcome(op: Record, arrays: Any, attrs: Any) -> Any:
+    """The result, or what is said of rows that are alike where a matrix needs an inverse."""
+    try:
+        return run_on(op, arrays, attrs)
+    except SingularMatrixError as error:
+        return str(error)
 
 
 @contextmanager

@@ -38,8 +38,6 @@ class Pace:
 
         What ended it early, a batch of another kind or a look, may end the next one too.
         """
-        if self._alone:
-            return
         fitting = SECONDS * steps / seconds if seconds > 0 else MOST
         length = self._length if steps == asked else steps if steps > 1 else UNFIT
         self._length = min(2 * length, MOST, max(1.0, fitting))

@@ -56,7 +56,7 @@ def item(root: Plot) -> dict[str, Any]:
     """A plot as the page has it: the same plot is always the same text, whatever was drawn before it."""
     found: dict[str, Any] = dict(json_item(root))
     names: dict[str, str] = {}
-    _collect(found["doc"]["roots"], names)
+    _collect(found["doc"], names)
     return {"doc": _renamed(found["doc"], names), "root_id": names[found["root_id"]]}
 
 

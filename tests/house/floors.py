@@ -237,6 +237,14 @@ FLOORS: dict[str, list[list[str]]] = {
         ["traces"],
         ["plugin"],
     ],
+    "trace/report": [
+        ["chosen", "codes", "figures", "groups", "packing", "page", "walk"],
+        ["graph", "tensors"],
+        ["run"],
+        ["differences"],
+        ["charts"],
+        ["write"],
+    ],
     "trace/v1": [
         ["compiled", "layout", "report"],
         ["file_crc", "reader"],

@@ -98,6 +98,14 @@ def test_all_of_it_is_drawn_without_an_error(
     assert browser.js("return performance.getEntriesByType('resource').length") == 0
 
 
+def test_a_request_would_be_refused(browser: Browser, one: Path) -> None:
+    browser.open(one)
+    asked = "return fetch(arguments[0]).then(() => 'let', () => 'refused')"
+    assert browser.js(asked, "data:,x") == "refused"
+    browser.open("about:blank")
+    assert browser.js(asked, "data:,x") == "let"
+
+
 def test_an_error_would_be_seen(browser: Browser, one: Path, folder: Path) -> None:
     broken = folder / "broken.html"
     broken.write_text(one.read_text().replace('"use strict";', '"use strict"; nothing();'))
@@ -247,8 +255,15 @@ def test_dark_and_light(browser: Browser, one: Path) -> None:
     assert dark != light
     browser.open(one)
     assert browser.js(ground) == light
+    see(browser, "loss")
+    corner = browser.js(
+        "const r = document.querySelector('#loss .chart').getBoundingClientRect(); return [r.right, r.top]"
+    )
+    beside = (int(corner[0]) - 4, int(corner[1]) + 100)  # what is right of the axes
+    assert browser.picture().getpixel(beside) == (255, 255, 255)
     browser.press("d")
     assert browser.js(ground) == dark
+    browser.until(lambda: max(browser.picture().getpixel(beside)) < 64, "a chart in the dark")
 
 
 def test_every_chart_is_a_table_too(browser: Browser, one: Path, digits: Path) -> None:
@@ -265,7 +280,8 @@ def test_every_chart_is_a_table_too(browser: Browser, one: Path, digits: Path) -
         losses = [float(f"{float(loss):.8g}") for loss in trace.loss]
     assert [float(row[1]) for row in rows(browser, "loss")] == losses
     browser.press("t")
-    browser.until(lambda: browser.all("#loss .chart:not(.hidden)"), "a chart again")
+    see(browser, "loss")
+    browser.until(lambda: browser.all("#loss .chart:not(.hidden)[data-drawn]"), "a chart again")
     assert browser.console() == []
 
 

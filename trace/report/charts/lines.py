@@ -9,7 +9,7 @@ from bokeh.models import ColumnDataSource, CrosshairTool, Range1d
 from .plots import COLOURS, DASHES, PARTING, item, plot, shade
 
 
-class Line(NamedTuple):
+class Drawn(NamedTuple):
     """A quantity of a run: `ys` as the page has its numbers, at the steps `xs`, or at each where there are none."""
 
     run: int
@@ -19,7 +19,7 @@ class Line(NamedTuple):
 
 
 def lines(
-    title: str, drawn: Sequence[Line], *, parting: int | None, height: int = 200, axes: Sequence[str] = ("linear",)
+    title: str, drawn: Sequence[Drawn], *, parting: int | None, height: int = 200, axes: Sequence[str] = ("linear",)
 ) -> dict[str, Any]:
     """A chart as the page has it: for each axis a plot of the same numbers, of which the first is shown."""
     empty: dict[str, list[float]] = {"x": [], "y": [], "smooth": []}
@@ -38,7 +38,7 @@ def lines(
 
 def _plot(
     axis: str,
-    drawn: Sequence[Line],
+    drawn: Sequence[Drawn],
     sources: Sequence[ColumnDataSource],
     broken: ColumnDataSource,
     height: int,

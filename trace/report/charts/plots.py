@@ -1,5 +1,6 @@
 """What every plot of a page has, as models of Bokeh, which draws them; their colours are those of the page's style."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -54,9 +55,9 @@ def shade(made: Any, parting: int | None, *, told: bool = True) -> None:
 
 def item(root: Plot) -> dict[str, Any]:
     """A plot as the page has it: the same plot is always the same text, whatever was drawn before it."""
-    found: dict[str, Any] = dict(json_item(root))
+    found: dict[str, Any] = json.loads(json.dumps(json_item(root)))  # lists where it has tuples
     names: dict[str, str] = {}
-    _collect(found["doc"]["roots"], names)
+    _collect(found["doc"], names)
     return {"doc": _renamed(found["doc"], names), "root_id": names[found["root_id"]]}
 
 

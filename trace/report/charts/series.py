@@ -11,7 +11,7 @@ from ...comparing.result import Comparison
 from ..groups import groups
 from ..packing import Pack
 from ..run import PageRun
-from .lines import Line, lines
+from .lines import Drawn, lines
 
 _BOTH = ("linear", "log")
 
@@ -33,7 +33,7 @@ def letter(i: int) -> str:
 
 def loss(runs: Sequence[PageRun], packed: Sequence[Mapping[str, Any]], parting: int | None) -> dict[str, Any]:
     """The losses, to be seen on either axis."""
-    drawn = [Line(i, label(runs, i), run["loss"]) for i, run in enumerate(packed)]
+    drawn = [Drawn(i, label(runs, i), run["loss"]) for i, run in enumerate(packed)]
     return lines("Loss", drawn, parting=parting, height=340, axes=_BOTH)
 
 
@@ -47,7 +47,7 @@ def gaps(runs: Sequence[PageRun], comparisons: Sequence[Comparison], pack: Pack)
         steps = min(len(runs[0].losses), len(runs[i].losses))
         with np.errstate(invalid="ignore"):
             apart = np.abs(runs[0].losses[:steps].astype(np.float64) - runs[i].losses[:steps])
-        line = Line(i, f"|A − {letter(i)}|", pack.add(apart))
+        line = Drawn(i, f"|A − {letter(i)}|", pack.add(apart))
         found.append(lines("Distance of the losses", [line], parting=comparison.step, axes=("log",)))
     return found
 
@@ -63,7 +63,7 @@ def rates(runs: Sequence[PageRun], packed: Sequence[Mapping[str, Any]], parting:
             value = next(run.hyper[same[0]][0] for run in runs if same[0] in run.hyper)
             words.append(f"{_title(runs, same)} {value:.6g}")
     total = [
-        Line(i, label(runs, i), run["figures"]["total"], run["figures"]["columns"])
+        Drawn(i, label(runs, i), run["figures"]["total"], run["figures"]["columns"])
         for i, run in enumerate(packed)
         if run["figures"]["norms"] is not None
     ]
@@ -76,7 +76,7 @@ def _chart(
     runs: Sequence[PageRun], packed: Sequence[Mapping[str, Any]], kind: str, same: Sequence[str], parting: int | None
 ) -> dict[str, Any]:
     name = same[0]
-    drawn = [Line(i, label(runs, i), run[kind][name]) for i, run in enumerate(packed) if name in run[kind]]
+    drawn = [Drawn(i, label(runs, i), run[kind][name]) for i, run in enumerate(packed) if name in run[kind]]
     return lines(_title(runs, same) if kind == "hyper" else name, drawn, parting=parting)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from dgrr.runtime import SGD, capture, capture_function
 from dgrr.tape import ShapeError, SingularMatrixError, Tape, TapeError, ops
+from dgrr.tape.ops.linear import reference
 
 TEXT = "solve: argument 'a': expected matrices with an inverse, got one without, matrix {}"
 rng = np.random.default_rng(0)
@@ -21,6 +22,15 @@ def test_what_is_left_over_is_rounding(n: int, dtype: Any, bound: float) -> None
     x = ops.solve(Tape().leaf(a), b).numpy().astype(np.float64)
     left = np.abs(a.astype(np.float64) @ x - b).max()
     assert left <= bound * 40 * n * (np.abs(a) @ np.abs(x)).max()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_matrices_without_a_heavy_diagonal_have_the_bits_of_the_reference(dtype: Any) -> None:
+    """Any row may have the pivot, and it may be little larger than the others."""
+    a, b = rng.standard_normal((5, 9, 9)).astype(dtype), rng.standard_normal((5, 9, 2)).astype(dtype)
+    assert ops.solve(Tape().leaf(a), b).numpy().tobytes() == reference.solve(a, b).tobytes()
+    q, r = (factor.numpy() for factor in ops.qr(Tape().leaf(a)))
+    assert np.concatenate([q, r], -1).tobytes() == reference.reflections(a).tobytes()
 
 
 def test_pivots_are_the_largest_of_their_column() -> None:

@@ -99,7 +99,8 @@ def _rewritten(
     )
     checks = [op for op in program.ops if op.kernel is finite and places[op.inputs[0]].root == wholes[-1]]
     gone = {*ops, *checks} if len(checks) == len(ops) else set(ops)
-    check = replace(checks[-1], inputs=(wholes[-1],), words=Words(size)) if len(gone) > len(ops) else None
+    work = sum(op.work for op in checks)
+    check = replace(checks[-1], inputs=(wholes[-1],), words=Words(size), work=work) if len(gone) > len(ops) else None
     made: list[LoweredOp] = []
     for op in program.ops:
         if op is ops[0]:

@@ -7,6 +7,7 @@ import pytest
 
 from dgrr.runtime import SGD, Adam
 from dgrr.runtime.lower.compile import PASSES, without
+from dgrr.runtime.lower.program import Program
 from dgrr.runtime.optim import Rule
 from dgrr.tape import DomainError, ops
 
@@ -142,6 +143,17 @@ THREE = {"a": normal(3), "b": normal(70), "c": normal(2, 2)}
 )
 def test_neighbouring_updates_and_their_checks_are_one_call(rule: Rule, name: str) -> None:
     assert change(used("a", "b", "c"), "grouped-updates", params=THREE, rule=rule) == {name: -2, "finite": -2}
+
+
+def test_joined_calls_are_worth_threads_for_all_that_they_do() -> None:
+    before, after = programs(used("a", "b", "c"), "grouped-updates", params=THREE, rule=Adam(0.1))
+
+    def work(program: Program, name: str) -> list[int]:
+        return [op.work for op in program.ops if op.kernel.name == name and op.element == np.float32]
+
+    for name in ("adam_step", "finite"):
+        assert len(work(before, name)) == 3
+        assert work(after, name) == [sum(work(before, name))]
 
 
 @pytest.mark.parametrize(

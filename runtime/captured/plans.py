@@ -226,17 +226,25 @@ class Executable:
             self.bound.fetch(self._clip)
         return self._clip
 
-    def run_many(self, sources: Array, n: int, values: Sequence[Array]) -> tuple[list[Array], Fault | None]:
-        """So many steps on the batches of ``sources``: copies of values of all that ran whole, and what ended them."""
+    def run_many(
+        self, sources: Array, n: int, values: Sequence[Array], behind: Array | None = None
+    ) -> tuple[list[Array], Fault | None]:
+        """So many steps on the batches of ``sources``: copies of values of all that ran whole, and what ended them.
+
+        ``behind`` are rows that are run behind each step.
+        """
         kept = [(value, np.empty((n, *value.shape), value.dtype)) for value in values]
-        done, fault = self.bound.run_many(sources, kept, n)
+        bound = self.bound if behind is None else self.on_cpu.with_rows(behind)
+        done, fault = bound.run_many(sources, kept, n)
         return [copies[:done] for _, copies in kept], fault
 
-    def several(self, sources: Array, n: int, rows: int) -> tuple[SeveralSteps, Fault | None]:
+    def several(
+        self, sources: Array, n: int, rows: int, behind: Array | None = None
+    ) -> tuple[SeveralSteps, Fault | None]:
         """The same with all that a step has to show."""
         clips = [] if self._clip is None else [self._clip]
         shown = [array for made in self._metrics for array in made.values()]
-        (losses, *more), fault = self.run_many(sources, n, [self.loss, *clips, *shown])
+        (losses, *more), fault = self.run_many(sources, n, [self.loss, *clips, *shown], behind)
         norms = more.pop(0)[:, 0].tolist() if clips else []
         return SeveralSteps(rows, losses, self._metrics_of(len(losses), iter(more)), norms), fault
 

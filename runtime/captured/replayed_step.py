@@ -16,6 +16,7 @@ from ..lower.bind import Fault
 from ..lower.compile import compile_graph, without
 from ..optim.groups import Groups
 from ..step.batch import BatchSignature, batch_arrays, batch_signature, row_count
+from ..step.completed import LaunchRecorder, completed
 from ..step.eager import eager_gradients
 from ..step.evaluate import NonFiniteError
 from ..step.loss_call import LossFn
@@ -147,20 +148,29 @@ class ReplayedStep(TrainingStep):
         ]
         return self._losses(plans, plans.of_arrays(flats), len(every))
 
-    def several(self, batches: Sequence[Any]) -> SeveralSteps | None:
+    def several(
+        self, batches: Sequence[Any], number: int, recorder: LaunchRecorder | None = None
+    ) -> SeveralSteps | None:
         """Train on the first of several steps' batches in one launch: those that the plan at hand takes as they are.
 
         As many as come before the next look at the loss function. None where a step has to run alone: on a GPU, on a
-        batch of another shape, to be looked at.
+        batch of another shape, to be looked at, to be recorded alone. ``number`` is that of the first.
         """
         plans = self._plans
         if plans is None or self.mirror is not None:
             return None
         sources = plans.sources(batches)
-        n = plans.looks.ahead(sources.steps)
+        n, behind = plans.looks.ahead(sources.steps), None
+        if recorder is not None and n > 1:
+            hyper = self.groups.hyperparameters_of(range(number + 1, number + n + 1))
+            behind = recorder.rows(completed(self, number, plans.bound), hyper)
+            n = 0 if behind is None else behind.steps
         if n < 2 or not plans.looks.count(n):
             return None
-        done, fault = plans.step.several(sources.table, n, row_count(plans.bound))
+        rows = None if behind is None else behind.rows
+        done, fault = plans.step.several(sources.table, n, row_count(plans.bound), rows)
+        if recorder is not None and len(done.losses):
+            recorder.recorded(completed(self, number + len(done.losses) - 1, plans.bound), behind)
         return done if fault is None else done._replace(error=self._error(plans.step, fault, plans.bound))
 
     def grads(self, batch: Any) -> DenseGrads[AnyTensor]:

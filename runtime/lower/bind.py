@@ -1,7 +1,7 @@
 """Binding: a plan over real memory becomes the table that the machine runs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -106,11 +106,23 @@ class Bound:
         return not failed
 
     def run_many(self, sources: Array, kept: Kept, n: int) -> tuple[int, Fault | None]:
-        """So many steps, on the batches of ``sources``; how many ran whole, and the fault that ended them."""
+        """So many steps, on the batches of ``sources``; how many ran whole, and the fault that ended them.
+
+        A fault of the rows of others ends them too, without a word: it is theirs, and the step before it ran whole.
+        """
         out = np.array([(a.ctypes.data, copies.ctypes.data, a.nbytes) for a, copies in kept], np.int64)
         with THREADS.lent(wanted=self.shared) as control:
             done = machine.run_steps(self.rows_address, self.count, control, self.fault, sources, out, n)
-        return done, self.last_fault() if done < n else None
+        if done == n or self.fault[1] < len(self.plan.program.ops):
+            return done, self.last_fault() if done < n else None
+        for array, copies in kept:
+            copies[done] = array
+        return done + 1, None
+
+    def with_rows(self, behind: Array) -> "Bound":
+        """The same with rows of others that are run behind each step."""
+        shared = self.shared or bool((behind[:, machine.PARTS] > 1).any())
+        return replace(self, rows=np.concatenate([self.rows, behind]), shared=shared, kept=[*self.kept, behind])
 
     def fetch(self, *arrays: Array) -> None:
         """They lie there already."""

@@ -103,6 +103,10 @@ class Groups:
         """Every hyperparameter of an update, from 1, by name, with the number of its group but for the first."""
         return self._hyperparameters(step) if self._fixed is None else self._fixed.copy()
 
+    def hyperparameters_of(self, steps: range) -> list[dict[str, float]]:
+        """The same of several updates; one dict for all where none follows a schedule."""
+        return [self._fixed.copy()] * len(steps) if self._fixed is not None else list(map(self._hyperparameters, steps))
+
     @cached_property
     def _fixed(self) -> dict[str, float] | None:
         """The hyperparameters where none follows a schedule, looked up once."""

@@ -1,9 +1,40 @@
 """A step that was done, as recorders are told of it."""
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
+from ...base.arrays import Array
 from ...base.completed_step import CompletedStep, StepTape
 from .training_step import TrainingStep
+
+
+class LaunchRows(Protocol):
+    """Rows of the machine that record a step, to be run behind each of several steps in one launch."""
+
+    @property
+    def rows(self) -> Array:
+        """The rows."""
+        ...
+
+    @property
+    def steps(self) -> int:
+        """How many steps they can record."""
+        ...
+
+
+@runtime_checkable
+class LaunchRecorder(Protocol):
+    """A recorder that can record several steps in the launch that does them."""
+
+    def rows(self, first: CompletedStep, hyper: Sequence[Mapping[str, float]]) -> LaunchRows | None:
+        """What records steps, of which the first will be like ``first``, and each has hyperparameters of its own.
+
+        All have the arrays of the first, where they lie. None, where they are to be recorded one by one.
+        """
+        ...
+
+    def recorded(self, last: CompletedStep, rows: Any) -> None:
+        """The launch has ended behind this step, which is recorded now if a row of the recorder has ended it."""
 
 
 def completed(step: TrainingStep, number: int, batch: Any, tape: StepTape | None = None) -> CompletedStep:

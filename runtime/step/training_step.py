@@ -143,8 +143,11 @@ class TrainingStep(Unique, ShownAsPanel):
         take such values.
         """
 
-    def several(self, batches: Sequence[Any]) -> SeveralSteps | None:
-        """Train on the first of several steps' batches at once, as many as can be; None where each has to run alone."""
+    def several(self, batches: Sequence[Any], number: int, recorder: Any = None) -> SeveralSteps | None:
+        """Train on the first of several steps' batches at once, as many as can be; None where each has to run alone.
+
+        ``number`` is that of the first; a `LaunchRecorder` records them.
+        """
         return None
 
     def is_worth(self, batch: Any) -> bool:

@@ -16,6 +16,7 @@ from ..captured.replayed_step import Device, OnShapeChange
 from ..ir.step_tape import eager_tape
 from ..ranks.exchange import Exchange
 from ..ranks.ranked_step import RankedStep
+from ..step.completed import LaunchRecorder
 from ..step.eager import EagerStep
 from ..step.loss_call import LossFn
 from ..step.recipe import Recipe
@@ -114,11 +115,11 @@ class StepRunner:
         self.step = self._next(batch)
         return self.step(batch)
 
-    def several(self, batches: Sequence[Any]) -> SeveralSteps | None:
+    def several(self, batches: Sequence[Any], number: int, recorder: LaunchRecorder | None) -> SeveralSteps | None:
         """Train on the first of several steps' batches at once, as many as can be; None where each has to run alone."""
         if len(batches) < 2 or self.mode != "replay" or self._warmup > 0:
             return None
-        done = self._captured.several(batches)
+        done = self._captured.several(batches, number, recorder)
         if done is not None:
             self.step = self._captured
         return done

@@ -7,7 +7,7 @@ from typing import Any
 from ...base.completed_step import CompletedStep, StepTape
 from ...base.keep import Keep
 from ...tape import DomainError
-from ..step.completed import completed
+from ..step.completed import LaunchRecorder, completed
 from ..step.evaluate import NonFiniteError
 from ..step.training_step import TrainingStep
 from .recorder_protocol import (
@@ -34,6 +34,8 @@ class Journal:
     def __init__(self, trace: Traced | None, *, loaded: int | None, writes: bool = True) -> None:
         self._trace, self._loaded, self._writes = trace, loaded, writes
         self._recorder: Recorder | None = None
+        self.launches: LaunchRecorder | None = None
+        """What records steps in the launch that does them, if the recorder can."""
 
     def begin(self, step: TrainingStep) -> None:
         """Open the trace, or go on with it, unless that was done; ``step`` is in the state before the next step."""
@@ -43,6 +45,12 @@ class Journal:
             self._recorder = self._trace if self._writes else Unwritten()
         else:
             self._recorder = self._opened(self._trace, step)
+        self.launches = self._recorder if isinstance(self._recorder, LaunchRecorder) else None
+
+    @property
+    def takes_launches(self) -> bool:
+        """Whether several steps may be done in one launch: nothing is recorded, or what has been begun records them."""
+        return self._trace is None or self.launches is not None
 
     def _opened(self, trace: Keep | RecorderFactory, step: TrainingStep) -> Recorder:
         run = step.as_run()
@@ -89,7 +97,7 @@ class Journal:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        recorder, self._recorder = self._recorder, None
+        recorder, self._recorder, self.launches = self._recorder, None, None
         if recorder is None or kind is None:
             return
         if not issubclass(kind, NonFiniteError):

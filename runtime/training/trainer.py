@@ -306,14 +306,16 @@ class Trainer(TrainedArrays):
 
     def _new_pace(self) -> Pace:
         recipe, validation = self._step.recipe, self._validation
-        told = bool(self._callbacks.on_step) or self._trace is not None or recipe.on_nonfinite == "record"
+        told = bool(self._callbacks.on_step) or recipe.on_nonfinite == "record"
         measured = self._measures_norm and recipe.clip_norm is None
         every = [None if validation is None else validation.every, self._place.every]
         return Pace(self._watch, alone=told or measured, periods=[int(n) for n in every if n is not None])
 
     def _train(self, batches: Sequence[Any]) -> SeveralSteps:
         """Do the first of these steps: as many as one launch can have, or one."""
-        done = self._run.several(batches)
+        journal, done = self._journal, None
+        if journal.takes_launches:
+            done = self._run.several(batches, self.steps, journal.launches)
         return self._train_one(batches[0]) if done is None else done
 
     def _train_one(self, batch: Any) -> SeveralSteps:

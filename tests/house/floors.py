@@ -9,7 +9,7 @@ from textwrap import TextWrapper
 FLOORS: dict[str, list[list[str]]] = {
     ".": [["base"], ["screen"], ["tape"], ["runtime"], ["trace"]],
     "base": [
-        ["arrays", "computing", "errors", "interruption", "kernel_cache", "packages", "system"],
+        ["arrays", "computing", "crc32", "errors", "interruption", "kernel_cache", "packages", "system"],
         ["atomic_file", "completed_step", "diagnosis", "keep", "run", "ulp"],
     ],
     "screen": [
@@ -44,7 +44,8 @@ FLOORS: dict[str, list[list[str]]] = {
         ["coefficients", "interrupts", "literals", "sizes"],
         ["engine", "exact_fma"],
         ["simd"],
-        ["basic", "math", "xxh3"],
+        ["basic", "math", "prepared"],
+        ["crc32", "xxh3"],
         ["cuda"],
     ],
     "tape/numerics/engine": [
@@ -268,10 +269,12 @@ FLOORS: dict[str, list[list[str]]] = {
     ],
     "trace/v2/write": [
         ["environment", "file", "halves", "kept_values", "keyframe_schedule", "ops_schedule", "tensors"],
-        ["prepared", "repeated", "writer"],
-        ["fronts", "resume", "rewrite"],
-        ["forge", "recorder", "rollback", "salvage"],
-        ["open_recorder", "recover"],
+        ["repeated", "scalar_names", "writer"],
+        ["prepared_front", "resume", "rewrite"],
+        ["forge", "prepared_frame", "prepared_steps", "rollback", "salvage"],
+        ["fronts", "prepared_frames", "recover"],
+        ["recorder"],
+        ["open_recorder"],
     ],
 }
 """Folder -> the floors inside it, each with its folders and modules."""

@@ -192,15 +192,18 @@ def compilers(path: Path) -> list[str]:
 
 
 FORMATS = re.compile(r"trace/(exit_codes\.py|file_version\.py|v1/|v2/)")
-"""What reads and writes traces, and knows nothing of what computes a run; the kernels of their digests alone."""
+"""What reads and writes traces, and knows nothing of what computes a run; the kernels that make frames alone."""
+
+OF_FRAMES = re.compile(r"dgrr\.tape\.numerics\.(crc32|prepared|xxh3)\.")
+"""What is known of the engine where steps are recorded in one call."""
 
 
 def test_the_formats_import_no_engine() -> None:
     formats = [path for path in sources() if FORMATS.match(name(path))]
     found = [(name(path), module) for path in formats for module, _ in imports(path)]
     engine = [(path, module) for path, module in found if wing(module) in ("tape", "runtime")]
-    assert [module for _, module in engine if not module.startswith("dgrr.tape.numerics.xxh3.")] == []
-    assert {path for path, _ in engine} == {"trace/v2/write/prepared.py"}
+    assert [module for _, module in engine if not OF_FRAMES.match(module)] == []
+    assert {path for path, _ in engine} == {"trace/v2/write/prepared_frame.py", "trace/v2/write/prepared_front.py"}
 
 
 def test_imports_inside_the_package_are_relative() -> None:

@@ -1,20 +1,21 @@
 """All that numba compiles for version 1: CRC, data, model, the training loop and the scan of the validator.
 
-It stands in one file, apart from the order of floats (`dgrr.base.ulp`), because numba's cache notices a change of the
-file that defines a function, not of the files whose functions it calls. Nothing here uses fastmath: every operation
-rounds once, in the order written, and no multiplication is contracted with an addition.
+It stands in one file, apart from the order of floats (`dgrr.base.ulp`) and the register of CRC-32 (`dgrr.base.crc32`),
+because numba's cache notices a change of the file that defines a function, not of the files whose functions it calls.
+Nothing here uses fastmath: every operation rounds once, in the order written, and no multiplication is contracted with
+an addition.
 """
 
 import math
+import zlib
 from pathlib import Path
 from typing import Any, TypeAlias
-from zlib import crc32
 
 import numpy as np
 from numba import config, njit
 from numpy.typing import NDArray
 
-from ...base import kernel_cache, ulp
+from ...base import crc32, kernel_cache, ulp
 
 Word: TypeAlias = np.uint64
 Int: TypeAlias = int | np.uint64
@@ -25,8 +26,11 @@ Words: TypeAlias = NDArray[np.uint64]
 _inlined = njit(forceinline=True)
 
 
-FOLDER = kernel_cache.folder() / f"v1-{crc32(Path(ulp.__file__).read_bytes()):08x}"
-"""Where numba keeps what is compiled below: another folder for another `ulp.py`, whose changes it does not notice."""
+_TEXTS = b"".join(Path(str(module.__file__)).read_bytes() for module in (crc32, ulp))
+
+FOLDER = kernel_cache.folder() / f"v1-{zlib.crc32(_TEXTS):08x}"
+"""Where numba keeps what is compiled below: another folder for other modules of `base`, whose changes it does not
+notice."""
 
 _settings: Any = config  # its attributes are made at run time, out of sight of type checkers
 _settings.CACHE_DIR, _caller_s = str(FOLDER), _settings.CACHE_DIR
@@ -65,42 +69,13 @@ def _ulps(a: float, b: float) -> Word:
 
 # --- CRC-32 -------------------------------------------------------------------------------------------------
 
-
-def _crc_tables() -> NDArray[np.uint32]:
-    """Return tables (16, 256): row k is the effect of a byte on the CRC register, k bytes later."""
-    row = np.arange(256, dtype=np.uint32)
-    for _ in range(8):
-        row = (row >> np.uint32(1)) ^ np.where(row & np.uint32(1), np.uint32(0xEDB88320), np.uint32(0))
-    tables = [row]
-    for _ in range(15):
-        tables.append((tables[-1] >> np.uint32(8)) ^ row[tables[-1] & np.uint32(0xFF)])
-    return np.array(tables)
-
-
-_T = _crc_tables()
+_T = crc32.TABLES
+_feed, _feed_two = _inlined(crc32.feed), _inlined(crc32.feed_two)
 
 
 @_inlined
 def _byte(word: Word, index: int) -> Word:
     return (word >> Word(8 * index)) & Word(0xFF)
-
-
-@_inlined
-def _feed(word: Word, crc: Word) -> Word:
-    """Feed the 8 bytes of a word to the CRC register: "slicing by 8" (Kounavis and Berry, 2005)."""
-    word ^= crc
-    low = _T[7, _byte(word, 0)] ^ _T[6, _byte(word, 1)] ^ _T[5, _byte(word, 2)] ^ _T[4, _byte(word, 3)]
-    high = _T[3, _byte(word, 4)] ^ _T[2, _byte(word, 5)] ^ _T[1, _byte(word, 6)] ^ _T[0, _byte(word, 7)]
-    return Word(low ^ high)
-
-
-@_inlined
-def _feed_two(first: Word, second: Word, crc: Word) -> Word:
-    """Feed 16 bytes in one round; the two words do not wait for each other."""
-    word = first ^ crc
-    low = _T[15, _byte(word, 0)] ^ _T[14, _byte(word, 1)] ^ _T[13, _byte(word, 2)] ^ _T[12, _byte(word, 3)]
-    high = _T[11, _byte(word, 4)] ^ _T[10, _byte(word, 5)] ^ _T[9, _byte(word, 6)] ^ _T[8, _byte(word, 7)]
-    return Word(low ^ high) ^ _feed(second, Word(0))
 
 
 @_inlined

@@ -11,9 +11,9 @@ The arithmetic is that of zlib's `crc32_combine`: polynomials over GF(2) modulo 
 
 import zlib
 
+from ...base.crc32 import POLYNOMIAL
 from .layout import RECORD_CRC_SPAN, RECORD_SIZE
 
-POLYNOMIAL = 0xEDB88320
 _ONE = 1 << 31
 _X_TO_THE_8 = 1 << 23
 _ANY_BODY = bytes(RECORD_CRC_SPAN)

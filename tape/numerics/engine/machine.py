@@ -177,7 +177,7 @@ def _run(rows, count, control, fault):
 
 
 @njit(inline="always")
-def _fits(array, kind, feed):
+def fits(array, kind, feed):
     """Whether the object at an address has the type ``kind``, of arrays, and is in row-major order with the rank, sizes
     and element type of a feed."""
     if word(array, KIND) != kind:
@@ -200,7 +200,7 @@ def _run_fed(rows, count, control, fault, feeds, kind, batch):
     addresses and no arrays because handing over an array costs as much as a small kernel.
     """
     for k in range(len(batch)):
-        if not _fits(address_of(batch[k]), kind, feeds + 8 * FEED * k):
+        if not fits(address_of(batch[k]), kind, feeds + 8 * FEED * k):
             return -1
     for k in range(len(batch)):
         feed = feeds + 8 * FEED * k
@@ -246,7 +246,7 @@ def _find_arrays(objects, batches, inputs, kind, feeds, places):
     for i in range(batches):
         for k in range(inputs):
             array = word(objects, inputs * i + k)
-            if not _fits(array, kind, feeds + 8 * FEED * k):
+            if not fits(array, kind, feeds + 8 * FEED * k):
                 return i
             put_word(places, inputs * i + k, word(array + DATA_FIELD, 0))
     return batches

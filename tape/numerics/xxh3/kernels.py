@@ -5,17 +5,17 @@ Each array is an item of `ITEM` words. Long arrays are shared among threads by t
 
 # numba's functions carry no types.
 # pyright: basic, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
-from ..engine.intrinsics import DATA_FIELD, move, put_word, word
+from ..engine.intrinsics import move, put_word, word
 from ..engine.kernel import kernel, share
 from ..simd.lanes import inlined
 from .constants import DIGEST, STRIPE
 from .message import digest, digest_of_sums, sum_blocks
 
 ITEM = 11
-HEAD, HEAD_BYTES, OBJECT, NBYTES, FIELD, ONE, OUT, AGAIN, SUMS, BLOCKS, BROKEN = range(ITEM)
-"""Address and bytes of the head; the numpy array and the bytes of its elements; which bits of a word are exponents, and
-the lowest of them; where the digest goes, and where else (or 0); where what the blocks add goes, if that is made
-beforehand (or 0), and how many blocks that are; whether `xxh3_sums` has met a number that is not finite."""
+HEAD, HEAD_BYTES, DATA, NBYTES, FIELD, ONE, OUT, AGAIN, SUMS, BLOCKS, BROKEN = range(ITEM)
+"""Address and bytes of the head; where the address of the elements stands, and their bytes; which bits of a word are
+exponents, and the lowest of them; where the digest goes, and where else (or 0); where what the blocks add goes, if that
+is made beforehand (or 0), and how many blocks that are; whether `xxh3_sums` has met a number that is not finite."""
 
 COUNT, ITEMS, TOTAL = range(3)
 """The words of a call: how many items there are, their address, how many blocks are made beforehand."""
@@ -24,7 +24,7 @@ COUNT, ITEMS, TOTAL = range(3)
 @inlined
 def _elements(item):
     """The address of an array's elements."""
-    return word(word(item, OBJECT) + DATA_FIELD, 0)
+    return word(word(item, DATA), 0)
 
 
 @kernel

@@ -54,10 +54,15 @@ from dgrr.runtime.optim import (
 )
 from dgrr.runtime.optim.averages import Averages
 from dgrr.tape import AnyTensor, ops, set_threads
+from dgrr.tape.numerics.crc32.checksums import Checksum, Checksums
 from dgrr.tape.numerics.engine.disk_cache import stamp_of
 from dgrr.tape.numerics.engine.intrinsics import word
 from dgrr.tape.numerics.engine.kernel import KERNELS, Kernel, vector
 from dgrr.tape.numerics.engine.numba_internals import KernelCache
+from dgrr.tape.numerics.prepared.given import Given
+from dgrr.tape.numerics.prepared.moves import Appended, Counter, Move, Moves
+from dgrr.tape.numerics.prepared.places import place_of
+from dgrr.tape.numerics.prepared.program import Program
 from dgrr.tape.numerics.xxh3.digests import LONG, Digests, Message
 from dgrr.tape.ops import OPS
 from dgrr.tape.record.samples import Make
@@ -221,7 +226,11 @@ def _digested() -> None:
     """What recorders of traces run, on several threads."""
     set_threads(2)
     data, out = np.zeros(4 * LONG, np.uint8), np.zeros(16, np.uint8)
-    assert Digests([[Message(data[:8], data.nbytes, out, data)]]).run() == 0
+    digests = Digests([Message(data[:8], data.nbytes, out, place_of(data))])
+    held, used, given = np.zeros(64, np.uint8), np.zeros(1, np.int64), Given([(data.dtype, data.shape)])
+    given.take((data,))
+    sums, moves = Checksums([Checksum(out, out[:4])]), Moves([Move(out, given.place(0))], [Counter(used)])
+    assert Program(given, digests, sums, moves, Appended([(place_of(out), 16)], held, used)).run() == 0
 
 
 def rules() -> list[Rule]:

@@ -106,8 +106,12 @@ HEADER: Final = struct.Struct("<4sHHIHH16sqQBBBBIIIQ32s32s32sQ76s")
 #: sync, type, flags, part, seq, step, payload length, front length, link, front CRC
 HEAD: Final = struct.Struct("<4sBBHQQII8sI")
 HEAD_LENGTH: Final = 48
+SEQ_AT, STEP_AT, LINK_AT, FRONT_CRC_AT, HEAD_CRC_AT = (
+    struct.calcsize(before) for before in ("<4sBBH", "<4sBBHQ", "<4sBBHQQII", "<4sBBHQQII8s", "<4sBBHQQII8sI")
+)
 #: dtype code of the loss, flags, zero, micro-batches, loss bits, clip threshold, clip scale
 STEP_FIXED: Final = struct.Struct("<BBHIQdd")
+LOSS_AT, CLIP_AT = struct.calcsize("<BBHI"), struct.calcsize("<BBHIQ")
 BATCH_ID_LENGTH: Final = 16
 COMMIT: Final = struct.Struct("<QQ")
 #: offset of the NODES frame, number of nodes, zero

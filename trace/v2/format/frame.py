@@ -4,8 +4,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 from zlib import crc32
 
+import numpy as np
 from typing_extensions import Buffer
 
+from ....base.arrays import Array
 from ..errors import DamageError, InvalidTraceError
 from ..verdict import Verdict
 from .constants import HEAD, HEAD_LENGTH, MORE, SYNC, U32, pad8
@@ -53,27 +55,29 @@ def decode_head(data: bytes, salt_crc: int, offset: int) -> Head:
 
 
 class FrameEncoder:
-    """Numbers and chains the frames of one file.
+    """Numbers and chains the frames of one file, in arrays that compiled code may go on with.
 
     `chain` is the digest that ends the last frame made so far, `seq` the number of the next frame.
     """
 
-    __slots__ = ("_hash", "_salt_crc", "chain", "seq")
+    __slots__ = ("_hash", "chain", "salt_crc", "seq")
 
     def __init__(self, salt: bytes, chain: bytes, hash: Callable[[Buffer], bytes], seq: int = 0) -> None:
-        self._salt_crc = crc32(salt)
+        self.salt_crc = crc32(salt)
         self._hash = hash
-        self.chain = chain
-        self.seq = seq
+        self.chain: Array = np.frombuffer(bytearray(chain), np.uint8)
+        self.seq: Array = np.array([seq], np.int64)
 
     def encode(
         self, type: int, step: int, front: bytes, body_length: int = 0, flags: int = 0, part: int = 0
     ) -> tuple[bytes, bytes]:
         """The bytes before the body (head and front) and behind it (padding and chain digest)."""
-        length = len(front) + body_length
-        head = HEAD.pack(*(SYNC, type, flags, part, self.seq, step, length, len(front), self.chain[:8], crc32(front)))
-        head += U32.pack(crc32(head, self._salt_crc))
-        self.seq += 1
+        length, chain = len(front) + body_length, self.chain.tobytes()
+        fields = (SYNC, type, flags, part, int(self.seq[0]), step, length, len(front), chain[:8], crc32(front))
+        head = HEAD.pack(*fields)
+        head += U32.pack(crc32(head, self.salt_crc))
         opening = head + front
-        self.chain = self._hash(self.chain + opening)
-        return opening, bytes(-length % 8) + self.chain
+        closing = self._hash(chain + opening)
+        self.seq += 1
+        self.chain[:] = np.frombuffer(closing, np.uint8)
+        return opening, bytes(-length % 8) + closing

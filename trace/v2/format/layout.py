@@ -53,6 +53,12 @@ class FrameLayout:
         digests = present + self.schema.buffers + (self.states + 1 if self.due(step) else 0)
         return self.digests_at + digests * self.digest_size
 
+    def recorded(self, tensors: int, *, due: bool) -> int:
+        """Of so many tensors that a STEP has digests of, how many are in its body; they come first."""
+        if not self.mode.has_gradients:
+            return 0
+        return tensors - self.states if due and self.mode is not RecordMode.FULL else tensors
+
     def keyframe_front(self, opaque: int) -> int:
         """Bytes of the front of a KEYFRAME with `opaque` bytes of generator and cursor."""
         return U32_PAIR.size + pad8(opaque) + self.keyframe_digests

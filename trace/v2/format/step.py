@@ -68,11 +68,16 @@ class StepScalars(NamedTuple):
 
     def put(self, layout: FrameLayout, front: Any) -> None:
         """Write them to their places in a front."""
-        code = 1 if self.loss.dtype.itemsize == 4 else 2
+        code = loss_code(self.loss.dtype)
         bits = self.loss.view(_LOSS_BITS[code][0]).item()
         fixed = (code, self.flags, 0, self.micro_batches, bits, *(self.clip or (0.0, 0.0)))
         STEP_FIXED.pack_into(front, layout.scalars_at, *fixed)
         struct.pack_into(f"<{layout.scalars}d", front, layout.hyper_at, *self.hyper)
+
+
+def loss_code(dtype: np.dtype[Any]) -> int:
+    """The code of a loss's dtype, float32 or float64."""
+    return 1 if dtype.itemsize == 4 else 2
 
 
 def bitmap(layout: FrameLayout, present: Iterable[int]) -> bytes:

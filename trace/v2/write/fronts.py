@@ -1,28 +1,22 @@
-"""The front of each step of a run, from what was computed: in one prepared call where that can be, else from parts."""
+"""The front of a step: in one prepared call, or of its parts, which says what is wrong with them."""
 
-from collections.abc import Sequence
-from math import nan
 from typing import NamedTuple
 
+import numpy as np
+
 from ....base.arrays import Array
-from ....base.completed_step import CompletedStep, of_group
+from ....base.completed_step import CompletedStep
 from ..errors import NonFiniteStepError
-from ..format.constants import BATCH_ID_LENGTH, RecordMode, StepFlag
+from ..format.constants import BATCH_ID_LENGTH, StepFlag
 from ..format.digest import Algorithm, InputDigest, state_root
 from ..format.layout import FrameLayout
 from ..format.step import StepRecord, StepScalars, encode_step
-from .prepared import PreparedFronts
-from .tensors import CORRECTIONS, RecordedTensors, scalar_loss
+from .prepared_front import PreparedFront, StepKind
+from .prepared_steps import PreparedSteps
+from .scalar_names import ScalarNames
+from .tensors import RecordedTensors, scalar_loss
 
 _NO_BATCH_ID = bytes(BATCH_ID_LENGTH)
-
-_FLAGS = {
-    (False, False): StepFlag(0),
-    (False, True): StepFlag.TREE,
-    (True, False): StepFlag.CLIPPED,
-    (True, True): StepFlag.CLIPPED | StepFlag.TREE,
-}
-"""What is said of a step that was clipped or not, and whose gradients were added in a tree or not."""
 
 
 class MadeFront(NamedTuple):
@@ -52,64 +46,50 @@ class StepFronts:
     ) -> None:
         self._layout, self._algorithm, self._tensors, self._stops = layout, algorithm, tensors, stops
         self._input_digest = InputDigest(algorithm)
-        self._bound = () if clip_value is None else (float(clip_value),)
-        groups = list(enumerate(layout.schema.rules))
-        self._hyperparameters = [of_group(name, i) for i, group in groups for name in group.hyperparameters]
-        self._corrections = [of_group(CORRECTIONS, i) for i, group in groups if group.corrections]
-        self._prepared = PreparedFronts(layout, tensors) if algorithm is Algorithm.XXH3_128 else None
+        self.names = ScalarNames.of(layout.schema, clip_value)
+        self._link, self._step = np.zeros(algorithm.size, np.uint8), np.zeros(1, np.int64)
+        prepares = algorithm is Algorithm.XXH3_128
+        self._prepared = PreparedSteps(self.names, tensors, layout.state_every, self._made) if prepares else None
+
+    def _made(self, kind: StepKind) -> PreparedFront:
+        return PreparedFront(kind, self._layout, self.names, self._tensors, self._link, self._step)
 
     def make(self, previous: bytes, done: CompletedStep) -> MadeFront:
-        """The front of a step behind the link ``previous``.
+        """The front of a step behind the link ``previous``: in one call where it can be. Raises as `by_parts` does."""
+        if self._prepared is not None:
+            self._link.data[: len(previous)], self._step[0] = previous, done.step
+            made = self._prepared.run(done)
+            if made is not None:
+                prepared, arrays = made
+                return MadeFront(bytes(prepared.front), list(arrays[prepared.body]))
+        return self.by_parts(previous, done)
+
+    def by_parts(self, previous: bytes, done: CompletedStep) -> MadeFront:
+        """The same, made of its parts.
 
         Raises:
             NonFiniteStepError: the loss or a gradient is not finite, and that is an error.
             ValueError: an array has another dtype or shape than the schema says.
         """
         loss, broken = scalar_loss(done.step, done.loss)
-        if broken is not None and self._stops:
-            raise broken
+        self._allow(broken)
         present, due = self._tensors.present(done.grads), self._layout.due(done.step)
-        arrays = self._tensors.arrays(done, present, due=due)
-        front, scalars = None, self._scalars(done, loss)
-        if self._prepared is not None and broken is None:
-            front = self._prepared.make(previous, done, scalars, present, arrays, due=due)
-        if front is None:
-            front, arrays = self._by_parts(previous, done, scalars, present, arrays, broken)
-        return MadeFront(front, self._body(arrays, due=due))
-
-    def _body(self, arrays: list[Array], *, due: bool) -> list[Array]:
-        """The tensors of a front whose values are recorded too."""
-        mode = self._layout.mode
-        if not mode.has_gradients:
-            return []
-        return arrays[: len(arrays) - self._layout.states] if due and mode is not RecordMode.FULL else arrays
-
-    def _scalars(self, done: CompletedStep, loss: Array) -> StepScalars:
-        clip = None if done.clip is None else (done.clip[0], done.clip[1] if done.clip[1] == done.clip[1] else nan)
-        hyper = [*self._bound, *map(done.hyper.__getitem__, self._hyperparameters)]
-        for name in self._corrections:
-            hyper += done.state[name].tolist()
-        flags = _FLAGS[done.clip is not None, done.order == "tree" and done.micro_batches > 1]
-        return StepScalars(loss, flags, done.micro_batches, clip, hyper)
-
-    def _by_parts(
-        self,
-        previous: bytes,
-        done: CompletedStep,
-        scalars: StepScalars,
-        present: tuple[int, ...],
-        given: Sequence[Array],
-        broken: NonFiniteStepError | None,
-    ) -> tuple[bytes, list[Array]]:
+        given = self._tensors.arrays(done, present, due=due)
         broken = broken or self._tensors.nonfinite(done.step, present, given)
+        self._allow(broken)
+        scalars = self.names.of_step(done, loss)
         if broken is not None:
-            if self._stops:
-                raise broken
             scalars = scalars._replace(flags=scalars.flags | StepFlag.NON_FINITE)
-        tensors = self._tensors.in_front(present, due=self._layout.due(done.step))
+        tensors = self._tensors.in_front(present, due=due)
         arrays = [tensor.taken(array) for tensor, array in zip(tensors, given, strict=True)]
         digests = [tensor.digest.of_bytes(array.data) for tensor, array in zip(tensors, arrays, strict=True)]
-        return self._encoded(previous, done, scalars, present, digests), arrays
+        front = self._encoded(previous, done, scalars, present, digests)
+        return MadeFront(front, arrays[: self._layout.recorded(len(arrays), due=due)])
+
+    def _allow(self, broken: NonFiniteStepError | None) -> None:
+        """Raise what is not finite, if that is an error."""
+        if broken is not None and self._stops:
+            raise broken
 
     def _encoded(
         self, previous: bytes, done: CompletedStep, scalars: StepScalars, present: tuple[int, ...], digests: list[bytes]

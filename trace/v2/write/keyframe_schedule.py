@@ -1,5 +1,6 @@
 """When the whole state is written: after so many steps or so much time, within a budget of bytes."""
 
+import sys
 from datetime import timedelta
 from time import monotonic
 
@@ -49,6 +50,12 @@ class KeyframeSchedule:
         if isinstance(self._every, timedelta):
             return monotonic() - self._since >= self._every.total_seconds()
         return steps - self._last >= self._every
+
+    def room(self, steps: int) -> int:
+        """How many steps may be done at once, after so many, before a keyframe is due; those by the clock can wait."""
+        if self._left == 0 or isinstance(self._every, timedelta):
+            return sys.maxsize
+        return max(1, self._last + self._every - steps)
 
     def wrote(self, steps: int) -> None:
         """A keyframe was written."""

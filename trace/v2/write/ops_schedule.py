@@ -1,5 +1,7 @@
 """Which steps of a run have a digest of every value and gradient recorded."""
 
+import sys
+
 from ....base.keep import Ops
 
 
@@ -14,6 +16,12 @@ class OpsSchedule:
     def wants(self, step: int) -> bool:
         """Whether the digests of a step are asked for."""
         return self._every or self._left > 0 or step in self._steps
+
+    def room(self, step: int) -> int:
+        """How many steps from one on are before the next whose digests are asked for."""
+        if self._every or self._left > 0:
+            return 0
+        return min((each - step for each in self._steps if each >= step), default=sys.maxsize)
 
     def spend(self, nbytes: int) -> None:
         """Count bytes that were written."""

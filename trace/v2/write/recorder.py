@@ -1,6 +1,6 @@
 """Recording the steps of a run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Self
@@ -10,7 +10,7 @@ from ....base.completed_step import CompletedStep, StepTape
 from ....base.keep import Keep
 from ....base.run import Run
 from ..errors import RepeatedStepWarning
-from ..format.digest import raw, state_root, tensor_digest
+from ..format.digest import Algorithm, raw, state_root, tensor_digest
 from ..format.keyframe import encode_keyframe
 from ..format.metrics import encode_metrics
 from ..format.step import StepRecord, decode_step, encode_step
@@ -19,6 +19,7 @@ from .fronts import StepFronts
 from .kept_values import kept_values
 from .keyframe_schedule import KeyframeSchedule
 from .ops_schedule import OpsSchedule
+from .prepared_frames import PreparedFrames, StepRows
 from .repeated import Repeated
 from .tensors import RecordedTensors, Snapshot
 from .writer import TraceWriter
@@ -53,6 +54,8 @@ class TraceRecorder:
         self._algorithm = writer.header.algorithm
         stops = run.on_nonfinite == "stop"
         self._fronts = StepFronts(self._layout, self._algorithm, tensors, run.clip_value, stops=stops)
+        prepares = self._algorithm is Algorithm.XXH3_128
+        self._prepared = PreparedFrames(self._fronts.names, tensors, writer) if prepares else None
         self._keyframes = KeyframeSchedule(
             keep.keyframe_every,
             keep.keyframe_budget,
@@ -62,7 +65,7 @@ class TraceRecorder:
             written=writer.keyframes,
         )
         self._last: CompletedStep | None = None
-        self._last_front = b""
+        self._last_front: bytes | memoryview = b""
         self._last_digests: Sequence[bytes] = start.digests
         if self._keyframes.is_due(writer.steps):
             self._keyframe(start)
@@ -107,24 +110,63 @@ class TraceRecorder:
                 that no trace can hold.
             TraceWriteError: the file cannot be written; the writer has stopped.
         """
-        if done.step != self._writer.steps:
-            raise ValueError(
-                f"recorder.step: expected step {self._writer.steps}, got {done.step}; record each step once"
-            )
+        steps = self._writer.steps
+        if done.step != steps:
+            raise ValueError(f"recorder.step: expected step {steps}, got {done.step}; record each step once")
         self._last, self._last_front, self._last_digests = None, b"", []
-        front, body = self._fronts.make(self._writer.link, done)
         shown = encode_metrics(done.metrics) if done.metrics else b""
-        self._writer.step(front, [raw(array) for array in body])
-        self._last, self._last_front = done, front
+        made = None if self._prepared is None else self._prepared.write(done)
+        self._last_front = made or self._write_by_parts(done)
+        self._last = done
         if shown:
             self._writer.metrics(shown)
         if self._repeated is not None:
-            self._compare_repeated(self._repeated, front)
+            self._compare_repeated(self._repeated, bytes(self._last_front))
         if done.tape is not None and self.wants_tape(done.step):
             self.record_tape(done.tape)
         if done.step == 0:
             self._keep_values(done)
-        if self._keyframes.is_due(self._writer.steps):
+        self._keep_state_if_due(done)
+
+    def _write_by_parts(self, done: CompletedStep) -> bytes:
+        """Append the STEP of a step that cannot be made in one call; its front."""
+        front, body = self._fronts.by_parts(self._writer.link, done)
+        self._writer.step(front, [raw(array) for array in body])
+        return front
+
+    def rows(self, first: CompletedStep, hyper: Sequence[Mapping[str, float]]) -> StepRows | None:
+        """What records several steps in one launch: rows of the machine, run behind each step.
+
+        ``first`` is as the first of them will be: all have its arrays, where they lie, and hyperparameters of their
+        own. Behind the launch `recorded` is to be called. None, where steps are to be recorded one by one.
+
+        Raises:
+            TraceWriteError: the file takes no more.
+        """
+        self._writer.check_alive()
+        alone = self._repeated is not None or first.step == 0 or bool(first.metrics) or first.clip is not None
+        if self._prepared is None or alone or first.step != self._writer.steps:
+            return None
+        room = min(self._keyframes.room(first.step), self._schedule.room(first.step))
+        return self._prepared.rows(first, hyper[:room])
+
+    def recorded(self, last: CompletedStep, rows: StepRows) -> None:
+        """The launch has ended behind this step. It is recorded now if a row of the recorder has ended the launch.
+
+        Raises:
+            As `step`.
+        """
+        steps = self._writer.steps
+        self._writer.made(rows.nbytes, steps=steps - rows.first)
+        if steps == last.step:
+            self.step(last)
+            return
+        self._last, self._last_front, self._last_digests = last, rows.front, []
+        self._keep_state_if_due(last)
+
+    def _keep_state_if_due(self, done: CompletedStep) -> None:
+        """Write a KEYFRAME behind a step, if it is time."""
+        if self._keyframes.is_due(done.step + 1):
             self._keyframe(self._tensors.whole(done.params, done.state, done.model_state))
 
     def _compare_repeated(self, repeated: Repeated, front: bytes) -> None:
@@ -209,12 +251,13 @@ class TraceRecorder:
             return self._tensors.whole(last.params, last.state, last.model_state).digests
         size, buffers = self._layout.digest_size, self._layout.schema.buffers
         first = self._layout.digests_at + size * len(last.grads)
-        found = [self._last_front[i : i + size] for i in range(first, len(self._last_front) - size, size)]
+        front = bytes(self._last_front)
+        found = [front[i : i + size] for i in range(first, len(front) - size, size)]
         return found[buffers:] + found[:buffers]
 
     @property
     def _last_record(self) -> StepRecord:
-        return decode_step(self._layout, self._writer.steps - 1, self._last_front, 0)
+        return decode_step(self._layout, self._writer.steps - 1, bytes(self._last_front), 0)
 
     def _keyframe(self, now: Snapshot) -> None:
         root = state_root(self._algorithm, now.digests)

@@ -1,6 +1,6 @@
 """The tensors of a run as a recorder meets them: held against the schema, made canonical, digested."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, NamedTuple
@@ -68,15 +68,21 @@ class RecordedTensors:
         self._params = all_of(TensorRole.PARAM, "param")
         self._state = all_of(TensorRole.STATE, "optimizer state")
         self._buffers = all_of(TensorRole.BUFFER, "model state")
-        self._names = [[tensor.name for tensor in part] for part in (self._buffers, self._params, self._state)]
+        parts = (self._buffers, self._params, self._state)
+        self.names: list[list[str]] = [[tensor.name for tensor in part] for part in parts]
+        """Those of buffers, params and state."""
         self._present: dict[tuple[str, ...], tuple[int, ...]] = {}
 
-    def present(self, grads: Arrays) -> tuple[int, ...]:
+    def state_kinds(self, names: Collection[str]) -> list[tuple[np.dtype[Any], tuple[int, ...]]]:
+        """Dtype and shape of the optimizer state of these names."""
+        return [(tensor.dtype, tensor.shape) for tensor in self._state if tensor.name in names]
+
+    def present(self, grads: Collection[str]) -> tuple[int, ...]:
         """The positions of the params that have a gradient. Raises ValueError for a gradient of no param."""
         names = tuple(grads)
         if names not in self._present:
-            params = self._names[1]
-            unknown = grads.keys() - set(params)
+            params = self.names[1]
+            unknown = set(grads) - set(params)
             if unknown:
                 raise ValueError(f"recorder.step: gradients of unknown params: {', '.join(sorted(unknown))}")
             self._present[names] = tuple(i for i, name in enumerate(params) if name in grads)
@@ -88,7 +94,7 @@ class RecordedTensors:
 
     def arrays(self, done: CompletedStep, present: Sequence[int], *, due: bool) -> list[Array]:
         """The arrays of `in_front` after a step, as they are."""
-        buffers, params, state = self._names
+        buffers, params, state = self.names
         grads = params if len(present) == len(params) else map(params.__getitem__, present)
         found = [*map(done.grads.__getitem__, grads), *map(done.model_state.__getitem__, buffers)]
         if due:
@@ -115,6 +121,11 @@ class RecordedTensors:
         return None
 
 
+def is_loss(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bool:
+    """Whether a loss may be such an array."""
+    return shape == () and dtype in _LOSS_DTYPES
+
+
 def scalar_loss(step: int, loss: Array) -> tuple[Array, NonFiniteStepError | None]:
     """The loss as an array without axes, in canonical form, and whether it is not finite.
 
@@ -122,7 +133,7 @@ def scalar_loss(step: int, loss: Array) -> tuple[Array, NonFiniteStepError | Non
         ValueError: it is no float32 or float64 scalar.
     """
     loss = np.asarray(loss)
-    if loss.shape != () or loss.dtype not in _LOSS_DTYPES:
+    if not is_loss(loss.dtype, loss.shape):
         raise ValueError(f"recorder.step: loss: expected a float32 or float64 scalar, got {loss.dtype} {loss.shape}")
     if isfinite(loss):
         return loss, None

@@ -1,11 +1,14 @@
 """Writing a trace: frames in order, chained, batched into few writes, indexed and sealed."""
 
-import time
 from collections.abc import Iterator, Sequence
+from math import gcd
+from time import monotonic
 from typing import Self
 
+import numpy as np
 from typing_extensions import Buffer
 
+from ....base.arrays import Array
 from ....base.completed_step import TapeNode
 from ....base.keep import COMMIT_EVERY
 from ....base.system import FilePath
@@ -33,22 +36,30 @@ class TraceWriter:
     Made by `create` or `behind`. `steps`: steps in the file; `link`: S[steps - 1]; `last_keyframe`: the number of
     the last KEYFRAME (-1: none), `keyframes` how many there are. `commit_every`: an fsync and a COMMIT after so many
     steps; None: never before the SEAL, unless asked.
+
+    Where the file ends lies in arrays that a `PreparedStep` shares: `frames`, `last_link`, `step_count`; and in `held`,
+    whose first `held_bytes` are frames that are held back.
     """
 
     def __init__(self, file: PartialFile, header: Header, schema: Schema, commit_every: int | None) -> None:
         self.header = header
         self.schema = schema
         self.layout = FrameLayout(schema, header.algorithm, header.mode, header.state_every)
-        self.steps = 0
-        self.link = b""
+        self.step_count: Array = np.zeros(1, np.int64)
+        self._steps = self.step_count.data
+        self.last_link: Array = np.zeros(header.algorithm.size, np.uint8)
         self.last_keyframe = -1
         self.keyframes = 0
         self._commit_every = commit_every
+        self._marks_every = gcd(STEPS_PER_INDEX, commit_every or STEPS_PER_INDEX)
         self._file = file
-        self._frames = FrameEncoder(header.salt, header.first_link(), header.algorithm.hash)
-        self._held = bytearray()
+        self.check_alive = file.check_alive
+        self.frames = FrameEncoder(header.salt, header.first_link(), header.algorithm.hash)
+        self.held: Array = np.empty(HELD_BYTES + WRITTEN_AT_ONCE, np.uint8)
+        self.held_bytes: Array = np.zeros(1, np.int64)
+        self._used = self.held_bytes.data
         self._offset = 0
-        self._flushed_at = time.monotonic()
+        self._flushed_at = monotonic()
         self._step_offsets: list[int] = []
         self._keyframes: list[tuple[int, int]] = []
         self._indexes: list[int] = []
@@ -80,17 +91,27 @@ class TraceWriter:
         """Go on behind the frames that a walk has met, which are all that is left in the file."""
         header = walk.frames.header
         writer = cls(file, header, walk.schema, commit_every)
-        writer.steps = walk.steps
-        writer.link = walk.link
+        writer.step_count[0] = walk.steps
+        writer.last_link[:] = np.frombuffer(walk.link, np.uint8)
         writer.last_keyframe = walk.keyframes[-1][0]
         writer.keyframes = len(walk.keyframes)
-        writer._frames = FrameEncoder(header.salt, walk.chain, header.algorithm.hash, walk.seq)
+        writer.frames = FrameEncoder(header.salt, walk.chain, header.algorithm.hash, walk.seq)
         writer._offset = walk.end
         listed_next = walk.expected_index()
         writer._step_offsets = list(listed_next.steps)
         writer._keyframes = list(listed_next.keyframes)
         writer._indexes = list(walk.indexes)
         return writer
+
+    @property
+    def steps(self) -> int:
+        """How many steps are in the file."""
+        return self._steps[0]
+
+    @property
+    def link(self) -> bytes:
+        """The link of the last step in the state chain."""
+        return self.last_link.tobytes()
 
     @property
     def closed(self) -> bool:
@@ -104,9 +125,9 @@ class TraceWriter:
 
     def keyframe(self, front: bytes, root: bytes, body: Sequence[memoryview]) -> None:
         """Append the KEYFRAME before the next step."""
-        if not self.link:
+        if self.last_keyframe < 0:
             hash = self.header.algorithm.hash
-            self.link = hash(TAG_RUN + hash(self.schema.encode()) + root)
+            self._set_link(hash(TAG_RUN + hash(self.schema.encode()) + root))
         self.last_keyframe = self.steps
         self.keyframes += 1
         self._keyframes.append((self.steps, self._offset))
@@ -116,9 +137,30 @@ class TraceWriter:
         """Append the next STEP; then INDEX and COMMIT where they are due."""
         self._step_offsets.append(self._offset)
         self._append(FrameType.STEP, front, body)
-        self.link = front[: self.layout.digest_size]
-        self.steps += 1
+        self._set_link(front[: self.layout.digest_size])
+        self.step_count += 1
         self.marks()
+
+    def room(self, nbytes: int) -> int:
+        """How many STEPs of so many bytes may be held back before something else is to be done."""
+        every = self._commit_every or STEPS_PER_INDEX
+        before_marks = min(STEPS_PER_INDEX - len(self._step_offsets), every - self._steps[0] % every)
+        return min((len(self.held) - self._used[0]) // nbytes, before_marks)
+
+    def made(self, nbytes: int, pieces: Sequence[Buffer] = (), steps: int = 1) -> None:
+        """The same for STEPs that a `PreparedStep` has made: held back, or one to be written in these pieces."""
+        end = self._offset + steps * nbytes
+        self._step_offsets += range(self._offset, end, nbytes)
+        self._offset = end
+        if pieces:
+            self._write(pieces)
+        else:
+            self._flush_if_due()
+        if self._steps[0] % self._marks_every == 0:
+            self.marks()
+
+    def _set_link(self, link: bytes) -> None:
+        self.last_link[:] = np.frombuffer(link, np.uint8)
 
     def marks(self, committed: int = 0) -> None:
         """Append the INDEX and the COMMIT that are due behind the last step.
@@ -187,10 +229,7 @@ class TraceWriter:
 
     def flush(self) -> None:
         """Hand everything held back to the system."""
-        held, self._held = self._held, bytearray()
-        if held:
-            self._file.write([held])
-        self._flushed_at = time.monotonic()
+        self._write([])
 
     def _synced(self) -> None:
         self.flush()
@@ -211,7 +250,7 @@ class TraceWriter:
         if len(front) + length > self.header.largest_payload:
             self._append_parts(type, number, front, body)
             return
-        opening, closing = self._frames.encode(type, number, front, length)
+        opening, closing = self.frames.encode(type, number, front, length)
         self._hold([opening, *body, closing], len(opening) + length + len(closing))
 
     def _append_parts(self, type: FrameType, step: int, front: bytes, body: Sequence[memoryview]) -> None:
@@ -223,21 +262,34 @@ class TraceWriter:
         parts = list(_cut(body, len(front), largest))
         for part, (length, views) in enumerate(parts):
             flags = MORE if part < len(parts) - 1 else 0
-            opening, closing = self._frames.encode(type, step, b"" if part else front, length, flags, part)
+            opening, closing = self.frames.encode(type, step, b"" if part else front, length, flags, part)
             self._hold([opening, *views, closing], len(opening) + length + len(closing))
 
     def _hold(self, buffers: Sequence[Buffer], length: int) -> None:
-        self._file.check_alive()
+        self.check_alive()
         self._offset += length
         if length >= WRITTEN_AT_ONCE:
-            held, self._held = self._held, bytearray()
-            self._file.write([held, *buffers])
-            self._flushed_at = time.monotonic()
+            self._write(buffers)
             return
+        held, used = self.held.data, self._used[0]
         for buffer in buffers:
-            self._held += buffer
-        if len(self._held) >= HELD_BYTES or time.monotonic() - self._flushed_at >= HELD_SECONDS:
+            used, begin = used + memoryview(buffer).nbytes, used
+            held[begin:used] = buffer
+        self._used[0] = used
+        self._flush_if_due()
+
+    def _flush_if_due(self) -> None:
+        """Hold nothing for longer than `HELD_SECONDS`, nor more than `HELD_BYTES`: there is room for the next frame."""
+        if self._used[0] >= HELD_BYTES or monotonic() - self._flushed_at >= HELD_SECONDS:
             self.flush()
+
+    def _write(self, buffers: Sequence[Buffer]) -> None:
+        """Write what is held back, and these behind it."""
+        held = self.held.data[: self._used[0]]
+        self._used[0] = 0
+        if held or buffers:
+            self._file.write([held, *buffers])
+        self._flushed_at = monotonic()
 
 
 def _cut(body: Sequence[memoryview], taken: int, largest: int) -> Iterator[tuple[int, list[memoryview]]]:

@@ -9,6 +9,8 @@ import pytest
 import xxhash
 
 from dgrr.tape import get_threads, set_threads
+from dgrr.tape.numerics.prepared.places import place_of
+from dgrr.tape.numerics.prepared.program import Program
 from dgrr.tape.numerics.xxh3.digests import LONG, Digests, Message
 from dgrr.tape.numerics.xxh3.message import MOST_HEAD
 
@@ -28,10 +30,8 @@ def threads() -> Iterator[None]:
 def digests_of(pairs: Sequence[tuple[Bytes, Any]]) -> list[bytes]:
     """The digests of heads and arrays, made in one call."""
     outs = np.zeros((len(pairs), 16), np.uint8)
-    made = Digests([[Message(head, data.nbytes, out) for (head, data), out in zip(pairs, outs, strict=True)]])
-    for i, (_, data) in enumerate(pairs):
-        made.point(i, data)
-    assert made.run() == 0
+    messages = [Message(head, data.nbytes, out, place_of(data)) for (head, data), out in zip(pairs, outs, strict=True)]
+    assert Program(Digests(messages)).run() == 0
     return [out.tobytes() for out in outs]
 
 
@@ -66,7 +66,7 @@ def test_long_arrays_shared_among_threads(count: int) -> None:
 
 def test_the_number_of_threads_may_change_between_two_runs() -> None:
     head, data, out = part(0, 24), part(5, 4 * LONG), np.zeros(16, np.uint8)
-    made = Digests([[Message(head, data.nbytes, out, data)]])
+    made = Program(Digests([Message(head, data.nbytes, out, place_of(data))]))
     for count in (1, 2, 1, 3):
         set_threads(count)
         out[:] = 0
@@ -74,13 +74,14 @@ def test_the_number_of_threads_may_change_between_two_runs() -> None:
         assert out.tobytes() == xxhash.xxh3_128_digest(head.tobytes() + data.tobytes())
 
 
-def test_a_stage_digests_the_digests_of_the_one_before() -> None:
+def test_digests_of_the_digests_before() -> None:
     digests = np.zeros(8 + 3 * 16, np.uint8)
     places = [digests[8 + 16 * i :][:16] for i in range(3)]
     root, copy = np.zeros(16, np.uint8), np.zeros(16, np.uint8)
     parts = [part(7 * i, 100 * i) for i in range(3)]
-    inputs = [Message(part(0, 0), p.nbytes, out, p, again=copy) for p, out in zip(parts, places, strict=True)]
-    assert Digests([inputs, [Message(part(0, 0), digests.nbytes, root, digests)]]).run() == 0
+    inputs = [Message(part(0, 0), p.nbytes, out, place_of(p), copy) for p, out in zip(parts, places, strict=True)]
+    joined = Message(part(0, 0), digests.nbytes, root, place_of(digests))
+    assert Program(Digests(inputs), Digests([joined])).run() == 0
     expected = [xxhash.xxh3_128_digest(p.tobytes()) for p in parts]
     assert root.tobytes() == xxhash.xxh3_128_digest(bytes(8) + b"".join(expected))
     assert copy.tobytes() == expected[-1]
@@ -94,7 +95,8 @@ def test_the_first_array_with_an_infinity_or_nan_is_named(dtype: type[np.floatin
     for n in (1, 7, 27, 28, 55, 56, 57, 250, 300, 5000, 40000):
         arrays = [np.full(n, sign * largest, dtype) for sign in (1, -1, 1)]
         head, outs = part(0, 16), np.zeros((3, 16), np.uint8)
-        made = Digests([[Message(head, a.nbytes, o, a, numbers=a.dtype) for a, o in zip(arrays, outs, strict=True)]])
+        pairs = zip(arrays, outs, strict=True)
+        made = Program(Digests([Message(head, a.nbytes, o, place_of(a), numbers=a.dtype) for a, o in pairs]))
         assert made.run() == 0
         for i in (2, 1, 0):
             for k in {0, n // 2, n - 1}:
@@ -109,9 +111,10 @@ def test_the_first_array_with_an_infinity_or_nan_is_named(dtype: type[np.floatin
 def test_too_long_a_head_is_refused() -> None:
     out = np.zeros(16, np.uint8)
     with pytest.raises(ValueError, match="^Message: head: expected at most 960 bytes, got 968$"):
-        Digests([[Message(part(0, 968), 8, out, part(0, 8))]])
+        Digests([Message(part(0, 968), 8, out, place_of(out))])
 
 
 def test_other_dtypes_have_no_nan() -> None:
     data, out = np.full(100, -1, np.int64), np.zeros(16, np.uint8)
-    assert Digests([[Message(part(0, 0), data.nbytes, out, data, numbers=data.dtype)]]).run() == 0
+    message = Message(part(0, 0), data.nbytes, out, place_of(data), numbers=data.dtype)
+    assert Program(Digests([message])).run() == 0

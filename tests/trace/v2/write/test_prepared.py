@@ -1,13 +1,20 @@
-"""Fronts made in one compiled call against those made of their parts: of every kind of step, the same bytes."""
+"""Steps recorded by one compiled call against those made of their parts: of every kind of step, the same files."""
 
+import copy
+import dataclasses
+import itertools
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dgrr.trace import CompletedStep, NonFiniteError, TraceRecorder, open_trace, validate
+from dgrr.tape.numerics.engine import machine
+from dgrr.trace import CompletedStep, NonFiniteError, TraceRecorder, TraceWriteError, open_trace, validate
+from dgrr.trace.v2.format.constants import MORE, SYNC, FrameType
+from dgrr.trace.v2.write import writer
 from dgrr.trace.v2.write.fronts import StepFronts
+from dgrr.trace.v2.write.writer import HELD_BYTES
 
 from ....keeping import recorder_of
 
@@ -57,34 +64,95 @@ def completed(number: int, change: Change) -> CompletedStep:
     return CompletedStep(**(given | change))
 
 
-def begun(path: Path, record: str, every: int) -> TraceRecorder:
-    return recorder_of(
-        path,
-        record=record,
-        params=PARAMS,
-        state=STATE,
-        model_state=MODEL_STATE,
-        rule="none@1",
-        hyperparameters=["lr"],
-        numerics=1,
-        state_every=every,
-    )
+def begun(path: Path, record: str, every: int = 1, **chosen: Any) -> TraceRecorder:
+    given: dict[str, Any] = {"params": PARAMS, "state": STATE, "model_state": MODEL_STATE}
+    law: dict[str, Any] = {"rule": "none@1", "hyperparameters": ["lr"], "numerics": 1}
+    same: dict[str, Any] = {"salt": bytes(range(16)), "created_at": 1}
+    return recorder_of(path, record=record, state_every=every, **(given | law | same | chosen))
 
 
-@pytest.mark.parametrize("every", [1, 3])
-@pytest.mark.parametrize("record", ["digest", "grads", "full"])
-def test_both_ways_write_the_same(record: str, every: int, tmp_path: Path) -> None:
-    steps = [completed(i, change) for i, change in enumerate(STEPS)]
-    with begun(tmp_path / "a", record, every) as one, begun(tmp_path / "b", record, every) as other:
-        other._fronts._prepared = None
+def both_ways(folder: Path, steps: list[CompletedStep], record: str, every: int = 1, **chosen: Any) -> bytes:
+    """The file of some steps, of which those made of their parts have the same bytes."""
+    with begun(folder / "a", record, every, **chosen) as one, begun(folder / "b", record, every, **chosen) as other:
+        other._prepared = None
         for done in steps:
             one.step(done)
             other.step(done)
             assert one._last_front == other._last_front
-    assert (tmp_path / "a").stat().st_size == (tmp_path / "b").stat().st_size
-    with open_trace(tmp_path / "a") as a, open_trace(tmp_path / "b") as b:
-        assert [s.link for s in a] == [s.link for s in b]
-    assert validate(tmp_path / "a").ok
+            assert one._last_record.link == one.link == other.link
+    made = (folder / "a").read_bytes()
+    assert made == (folder / "b").read_bytes()
+    report = validate(folder / "a")
+    assert (report.ok, report.steps) == (True, len(steps))
+    return made
+
+
+@pytest.mark.parametrize("every", [1, 3])
+@pytest.mark.parametrize("record", ["digest", "grads", "full", "bare"])
+def test_both_ways_write_the_same_files(record: str, every: int, tmp_path: Path) -> None:
+    both_ways(tmp_path, [completed(i, change) for i, change in enumerate(STEPS)], record, every)
+
+
+@pytest.mark.parametrize("record", ["digest", "grads"])
+def test_files_with_indexes_commits_keyframes_and_metrics_between(record: str, tmp_path: Path) -> None:
+    small = {name: array for name, array in PARAMS.items() if name != "big"}
+    own: Change = {"params": small, "grads": small}
+    steps = [completed(i, own | ({"metrics": {"a": float(i)}} if i % 100 == 7 else {})) for i in range(2100)]
+    chosen = {"params": small, "keyframe_every": 300, "commit_every": 700, "clip_value": 2.5}
+    assert len(both_ways(tmp_path, steps, record, **chosen)) > 2 * HELD_BYTES
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_bias_corrections_are_read_where_they_lie(dtype: Any, tmp_path: Path) -> None:
+    """In steps whose state is digested, and others."""
+    states = [STATE | {"corrections": np.array([0.1 * i, 0.3 * i], dtype)} for i in range(7)]
+    steps = [completed(i, {"state": state}) for i, state in enumerate(states)]
+    both_ways(tmp_path, steps, "digest", 3, state=states[0])
+    with open_trace(tmp_path / "a") as trace:
+        assert [trace[i].corrections for i in range(7)] == [tuple(state["corrections"].tolist()) for state in states]
+
+
+def test_frames_that_are_cut_are_made_of_parts(tmp_path: Path) -> None:
+    made = both_ways(tmp_path, [completed(i, {}) for i in range(3)], "grads", largest_payload=4096)
+    assert made.count(SYNC + bytes([FrameType.STEP, MORE])) > 3 * 20
+
+
+def test_steps_that_are_not_finite_are_recorded_where_that_is_asked_for(tmp_path: Path) -> None:
+    nan = np.full((3, 4), np.nan, np.float32)
+    changes = [{}, {"grads": {**PARAMS, "w": nan}}, {"loss": np.array(np.inf)}, {}]
+    steps = [completed(i, change) for i, change in enumerate(changes)]
+    both_ways(tmp_path, steps, "grads", on_nonfinite="record")
+
+
+def test_what_is_held_back_is_written_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a tenth of a second, or when it is too much; a frame that is too long to be held brings it along."""
+    clock = [0.0]
+    monkeypatch.setattr(writer, "monotonic", lambda: clock[0])
+    with begun(tmp_path / "t", "digest") as recorder:
+        partial = tmp_path / "t.partial"
+
+        def grown(change: Change, seconds: float = 0.0) -> int:
+            clock[0] += seconds
+            before = partial.stat().st_size
+            recorder.step(completed(recorder.steps, change))
+            return partial.stat().st_size - before
+
+        assert grown({}, 1) > 0
+        assert [grown({}), grown({}, 0.05), grown({}, 0.04)] == [0, 0, 0]
+        four = grown({}, 0.02)
+        assert four == 4 * (four // 4) > 0
+        steps = HELD_BYTES // (four // 4)
+        assert [grown({}) for _ in range(steps + 1)] == [0] * steps + [(steps + 1) * (four // 4)]
+
+
+def test_a_file_that_takes_no_more_is_told_before_anything_is_counted(tmp_path: Path) -> None:
+    recorder = begun(tmp_path / "t", "digest")
+    recorder.step(completed(0, {}))
+    recorder.close()
+    for _ in range(2):
+        with pytest.raises(TraceWriteError, match="takes no more data: it was closed"):
+            recorder.step(completed(1, {}))
+        assert recorder.steps == 1
 
 
 @pytest.mark.parametrize(("every", "by_parts"), [(1, [6, 9, 10, 11]), (3, [6, 9, 11])])
@@ -125,3 +193,110 @@ def test_a_nan_that_comes_later_is_found(tmp_path: Path) -> None:
         grad[1, 2] = -np.inf
         with pytest.raises(NonFiniteError, match="got -inf in 'w' at flat element 6 of step 2"):
             recorder.step(completed(2, {"grads": {**PARAMS, "w": grad}}))
+
+
+class Run:
+    """A run whose arrays stay where they are, step by step."""
+
+    def __init__(self) -> None:
+        self.params, self.grads = {"w": some(3, 4), "b": some(4)}, {"w": some(3, 4), "b": some(4)}
+        self.state = {"m": some(3, 4), "corrections": np.array([0.5, 0.25])}
+        self.loss, self.batch = np.array(1.0, np.float32), (some(2, 3), np.arange(2))
+
+    def done(self, step: int) -> CompletedStep:
+        own = {"params": self.params, "grads": self.grads, "state": self.state, "model_state": {}}
+        return completed(step, {**own, "loss": self.loss, "batch": self.batch, "hyper": {"lr": 0.5 + step}})
+
+    def train(self) -> None:
+        for array in (self.loss, *self.params.values(), *self.grads.values(), *self.state.values(), *self.batch):
+            array += 1
+
+    def begun(self, path: Path, record: str, every: int, **chosen: Any) -> TraceRecorder:
+        return begun(path, record, every, params=self.params, state=self.state, model_state={}, **chosen)
+
+
+def launch(run: Run, recorder: TraceRecorder, steps: int) -> int:
+    """Do as many of these steps as one launch may have, or one; how many."""
+    first = recorder.steps
+    rows = recorder.rows(run.done(first), [run.done(i).hyper for i in range(first, first + steps)])
+    if rows is None:
+        run.train()
+        recorder.step(run.done(first))
+        return 1
+    for i in range(rows.steps):
+        run.train()
+        assert machine.run(rows.rows.ctypes.data, len(rows.rows), 0, np.zeros(2, np.int64)) == 0
+        assert recorder.steps == first + i + 1
+    recorder.recorded(run.done(first + rows.steps - 1), rows)
+    return rows.steps
+
+
+@pytest.mark.parametrize("every", [1, 5])
+@pytest.mark.parametrize("record", ["digest", "grads"])
+def test_several_steps_in_one_launch(record: str, every: int, tmp_path: Path) -> None:
+    """Launches end before steps whose state is due, INDEX, COMMIT and KEYFRAME; the first step is alone."""
+    chosen = {"commit_every": 60, "keyframe_every": 100, "clip_value": 1.5}
+    one, other, lengths = Run(), Run(), list[int]()
+    for name in ("params", "grads", "state", "batch"):
+        setattr(other, name, copy.deepcopy(getattr(one, name)))
+    with one.begun(tmp_path / "a", record, every, **chosen) as single:
+        for step in range(190):
+            one.train()
+            single.step(one.done(step))
+    with other.begun(tmp_path / "b", record, every, **chosen) as several:
+        while several.steps < 190:
+            lengths.append(launch(other, several, min(50, 190 - several.steps)))
+        assert several._last_record.hyper == (1.5, 189.5)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    ends = [1, 51, 60, 100, 120, 170, 180, 190] if every == 1 else [1, 4, 5, 9, 10, 14]
+    assert list(itertools.accumulate(lengths))[: len(ends)] == ends
+
+
+def test_steps_that_are_recorded_alone(tmp_path: Path) -> None:
+    run = Run()
+    with run.begun(tmp_path / "t", "digest", 1, ops=[9, 12]) as recorder:
+        hyper = [run.done(0).hyper] * 80
+
+        def room(done: CompletedStep | None = None) -> int:
+            rows = recorder.rows(run.done(recorder.steps) if done is None else done, hyper)
+            return 0 if rows is None else rows.steps
+
+        assert room() == 0  # the first
+        recorder.step(run.done(0))
+        assert room() == 8  # up to the one whose ops are wanted
+        assert room(run.done(3)) == 0  # not the next
+        for change in ({"metrics": {"a": 1.0}}, {"clip": (1.0, 0.5)}, {"batch": (some(9),)}, {"grads": {}}):
+            assert room(dataclasses.replace(run.done(1), **change)) == 0
+        for step in range(1, 13):
+            recorder.step(run.done(step))
+        assert room() == 64
+    with pytest.raises(TraceWriteError, match="takes no more"):
+        room()
+
+
+def test_rows_end_at_what_is_not_finite_and_count_nothing(tmp_path: Path) -> None:
+    run = Run()
+    with run.begun(tmp_path / "t", "digest", 1) as recorder:
+        recorder.step(run.done(0))
+        rows, fault = recorder.rows(run.done(1), [run.done(1).hyper] * 5), np.zeros(2, np.int64)
+        assert rows is not None
+        args = (rows.rows.ctypes.data, len(rows.rows), 0, fault)
+        assert machine.run(*args) == 0
+        run.params["b"][2] = np.inf
+        assert machine.run(*args) == 1
+        recorder.recorded(run.done(2), rows)
+        assert recorder.steps == 3
+    assert (validate(tmp_path / "t").ok, validate(tmp_path / "t").steps) == (True, 3)
+
+
+def test_no_launch_records_more_than_can_be_held_back(tmp_path: Path) -> None:
+    run = Run()
+    run.params["w"], run.grads["w"] = some(40, 100), some(40, 100)
+    with run.begun(tmp_path / "t", "grads", 1) as recorder:
+        recorder.step(run.done(0))
+        rows = recorder.rows(run.done(1), [run.done(1).hyper] * 64)
+        assert rows is not None
+        left = len(recorder._writer.held) - int(recorder._writer.held_bytes[0])
+        assert rows.steps == left // rows.nbytes < 20
+        assert launch(run, recorder, 64) == rows.steps
+    assert validate(tmp_path / "t").ok

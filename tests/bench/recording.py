@@ -1,56 +1,245 @@
-"""What recording a step costs: ``python tests/bench/recording.py [--model digits|tiny]``.
+"""What recording costs: ``python tests/bench/recording.py [--models NAME …] [--calls]``.
 
-Runs without a trace, with digests and with gradients alternate; the table shows medians of the time of a step.
+For each model, the time of a step as it is captured; in a `Trainer` that records nothing, digests, gradients, or
+digests and the ops of the first step; of a step that is replayed, with the model from a trace of digests, and from
+recorded gradients alone; and of the hash alone, over the very arrays whose digests a step has. Rounds alternate; the
+table shows medians, in microseconds, beside what recording may take: the bare step, its hash and two microseconds. With
+``--calls`` it is the Python calls of a step that are counted instead, and in brackets those of them in the trace wing.
 """
 
 import argparse
+import sys
 import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import cycle, islice
 from pathlib import Path
 from statistics import median
+from time import perf_counter
+from types import FrameType
 from typing import Any
 
 import numpy as np
+from engines.dgrr_engine import captured
+from engines.dgrr_models import loss_fn_of, renamed
+from engines.models import LEARNING_RATE, MODELS, Batch, Model, Params, Transformer
 from rich.console import Console
 from rich.table import Table
 
-from dgrr.runtime import Adam, Trainer
-from dgrr.tape import AnyVar, nn, ops
+from dgrr import trace
+from dgrr.runtime import Adam, CapturedStep, Keep, Trainer
+from dgrr.tape import get_threads, set_threads
+from dgrr.tape.numerics.prepared.places import place_of
+from dgrr.tape.numerics.prepared.program import Program
+from dgrr.tape.numerics.xxh3.digests import Digests, Message
 
-ROUNDS = 7
-MODELS = {
-    "digits": (nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 10)), 460),
-    "tiny": (nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 10)), 2000),
+NAMES = ("8-8-8", "64-128-128-10", "784-512-512-10", "cnn-8x8", "transformer")
+GPT = Transformer(symbols=64, tokens=64, width=128, heads=4, hidden=512, blocks=4, batch=16, goal=0)
+RECORDED: dict[str, Model] = {**{name: MODELS[name] for name in NAMES}, "gpt-4x128": GPT}
+WARM = 5
+"""Steps of each run before its time is taken."""
+ALLOWED = 2e-6
+"""Seconds that recording a step may take besides hashing."""
+WING = str(Path(trace.__file__).parent)
+FEWEST, MOST = 20, 5000
+"""Steps of a round."""
+
+
+@dataclass(eq=False)
+class Case:
+    """A model, and the folder of the traces of its runs."""
+
+    model: Model
+    folder: Path
+
+    @cached_property
+    def step(self) -> CapturedStep:
+        """The bare step, once run."""
+        step = captured(self.model, self.model.params())
+        step(self.batches[0])
+        return step
+
+    @cached_property
+    def batches(self) -> list[Batch]:
+        """Those that are taken in turn."""
+        return self.model.batches()
+
+    @cached_property
+    def params(self) -> Params:
+        """Start values."""
+        return renamed(self.model.params())
+
+    def stream(self, steps: int) -> list[Batch]:
+        """A batch for each step."""
+        return list(islice(cycle(self.batches), steps))
+
+    def fit(self, steps: int, keep: Keep | None = None) -> Trainer:
+        """A run of so many steps."""
+        trainer = Trainer(loss_fn_of(self.model), self.params, Adam(LEARNING_RATE), trace=keep)
+        trainer.fit(self.stream(steps), progress=False)
+        return trainer
+
+    def keep(self, name: str) -> Keep:
+        """What is kept of a run of a column."""
+        chosen: dict[str, Any] = {"digest": {"record": "digest"}, "ops": {"record": "digest", "ops": "first"}}
+        return Keep(self.folder / name, overwrite=True, **chosen.get(name, {"record": "grads"}))
+
+
+def bare(case: Case, steps: int) -> float:
+    """Seconds of a captured step."""
+    step, batches = case.step, case.stream(steps)
+    began = perf_counter()
+    for batch in batches:
+        step(batch)
+    return (perf_counter() - began) / steps
+
+
+def hashed(case: Case, steps: int) -> float:
+    """Seconds that it takes to digest what a step has digests of."""
+    program = Program(Digests(messages(case)))
+    program.run()
+    began = perf_counter()
+    for _ in range(steps):
+        program.run()
+    return (perf_counter() - began) / steps
+
+
+def messages(case: Case) -> list[Message]:
+    """The arrays of a step, each with as long a head as a digest has."""
+    step, out = case.step, np.zeros(16, np.uint8)
+    arrays = (*case.batches[0], *step.consumed.values(), *step.params.values(), *step.state.values())
+    heads = [np.zeros(8 + 8 * array.ndim, np.uint8) for array in arrays]
+    return [Message(h, a.nbytes, out, place_of(a), numbers=a.dtype) for h, a in zip(heads, arrays, strict=True)]
+
+
+def of_fit(name: str | None) -> Callable[[Case, int], float]:
+    """Seconds of a step of a run, from one that was told to the last: the beginning and the end are left out."""
+
+    def seconds(case: Case, steps: int) -> float:
+        told = case.fit(steps + WARM, None if name is None else case.keep(name)).history.steps["seconds"]
+        first = int(np.searchsorted(told, told[WARM - 1], "right")) - 1  # the last of those told together
+        return float(told[-1] - told[first]) / (len(told) - 1 - first)
+
+    return seconds
+
+
+def of_replay(name: str) -> Callable[[Case, int], float]:
+    """Seconds of a step more that is replayed."""
+
+    def seconds(case: Case, steps: int) -> float:
+        few, many = (replayed(case, name, n) for n in (WARM, WARM + steps))
+        return (many - few) / steps
+
+    return seconds
+
+
+def replayed(case: Case, name: str, steps: int) -> float:
+    """Seconds that the replay of a run takes: of digests with the model, of gradients from these alone."""
+    case.fit(steps, case.keep(name))
+    model = {"loss_fn": loss_fn_of(case.model), "batches": case.stream(steps)} if name == "digest" else {}
+    began = perf_counter()
+    report = trace.replay(case.folder / name, **model)
+    took = perf_counter() - began
+    if not report.ok:
+        raise SystemExit(f"the replay of {name} did not hold: {report}")
+    return took
+
+
+COLUMNS: dict[str, Callable[[Case, int], float]] = {
+    "bare": bare,
+    "hash": hashed,
+    "trainer": of_fit(None),
+    "digest": of_fit("digest"),
+    "grads": of_fit("grads"),
+    "ops": of_fit("ops"),
+    "replay with model": of_replay("digest"),
+    "replay of grads": of_replay("grads"),
 }
 
 
-def seconds_a_step(model: nn.Sequential, steps: int, record: Any, folder: Path) -> float:
-    """The time of one step of a whole run."""
-    rng = np.random.default_rng(0)
-    features = model.parameters()["0.weight"].shape[1]
-    batch = (rng.standard_normal((64, features)).astype(np.float32), rng.integers(0, 10, 64))
+def times(case: Case, rounds: int, seconds: float) -> dict[str, float]:
+    """The median seconds of a step by column; in each round a column has about so many seconds."""
+    once = bare(case, FEWEST)
+    steps = min(MOST, max(FEWEST, round(seconds / once)))
+    found = [{name: column(case, steps) for name, column in COLUMNS.items()} for _ in range(rounds)]
+    return {name: median(row[name] for row in found) for name in COLUMNS}
 
-    def loss_fn(p: Any, batch: Any) -> AnyVar:
-        return ops.cross_entropy(model(p, batch[0]), batch[1])
 
-    trace = folder / "run.dgrr" if record else None
-    trainer = Trainer(loss_fn, model.init(seed=0), Adam(1e-3), trace=trace, record=record or "grads")
-    return trainer.fit([batch] * steps, progress=False).seconds / steps
+# Python calls.
+
+
+@contextmanager
+def counting(found: Counter[str]) -> Iterator[None]:
+    """Count the Python functions that are called, by the file that they stand in."""
+
+    def note(frame: FrameType, event: str, arg: object) -> None:
+        if event == "call":
+            found[frame.f_code.co_filename] += 1
+
+    sys.setprofile(note)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
+
+
+def calls(act: Callable[[int], object]) -> tuple[float, float]:
+    """Of each step more of a run, the Python calls, and those of them in the trace wing."""
+    few, many = Counter[str](), Counter[str]()
+    for found, n in ((few, 300), (many, 2300)):
+        with counting(found):
+            act(n)
+    many.subtract(few)
+    own = sum(count for file, count in many.items() if WING in file)
+    return many.total() / 2000, own / 2000
+
+
+def counted(case: Case) -> dict[str, tuple[float, float]]:
+    """Python calls by column."""
+    acts: dict[str, Callable[[int], object]] = {"bare": lambda n: bare(case, n), "trainer": case.fit}
+    for name in ("digest", "grads", "ops"):
+        acts[name] = lambda n, name=name: case.fit(n, case.keep(name))
+    for act in acts.values():
+        act(2)
+    return {name: calls(act) for name, act in acts.items()}
+
+
+# Tables.
+
+
+def shown_times(name: str, case: Case, found: dict[str, float]) -> Table:
+    """The times of a model."""
+    nbytes = sum(message.nbytes for message in messages(case))
+    limit = found["bare"] + found["hash"] + ALLOWED
+    title = f"{name}: {nbytes / 1e6:.3f} MB hashed at {nbytes / found['hash'] / 1e9:.1f} GB/s, {get_threads()} threads"
+    table = Table("", "us", "over bare", "over bare + hash + 2 us", title=title)
+    for column, seconds in found.items():
+        table.add_row(column, f"{seconds * 1e6:.2f}", f"{seconds / found['bare']:.2f}", f"{seconds / limit:.2f}")
+    return table
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", choices=list(MODELS), default="digits")
-    model, steps = MODELS[parser.parse_args().model]
-    modes = (None, "digest", "grads")
-    with tempfile.TemporaryDirectory() as folder:
-        seconds_a_step(model, 20, "grads", Path(folder))
-        rounds = [{m: seconds_a_step(model, steps, m, Path(folder)) for m in modes} for _ in range(ROUNDS)]
-    times = {m: median(r[m] for r in rounds) * 1e6 for m in modes}
-    table = Table("recorded", "step [us]", "recording [us]", "share of the step")
-    for mode, time in times.items():
-        cost = time - times[None]
-        table.add_row(mode or "nothing", f"{time:.1f}", f"{cost:.1f}", f"{cost / times[None]:.1%}")
-    Console().print(table)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", nargs="+", choices=RECORDED, default=list(RECORDED))
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=0.2, help="of each column in a round")
+    parser.add_argument("--threads", type=int, default=get_threads())
+    parser.add_argument("--folder", type=Path, help="where traces are written; default: a temporary one")
+    parser.add_argument("--calls", action="store_true", help="count Python calls instead")
+    args = parser.parse_args()
+    set_threads(args.threads)
+    console = Console()
+    for name in args.models:
+        with tempfile.TemporaryDirectory(dir=args.folder) as folder:
+            case = Case(RECORDED[name], Path(folder))
+            if args.calls:
+                every = counted(case).items()
+                console.print(f"{name}:", ", ".join(f"{column} {n:.1f} ({own:.1f})" for column, (n, own) in every))
+            else:
+                console.print(shown_times(name, case, times(case, args.rounds, args.seconds)))
 
 
 if __name__ == "__main__":

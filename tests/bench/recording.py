@@ -33,7 +33,7 @@ from dgrr import trace
 from dgrr.runtime import Adam, CapturedStep, Keep, Trainer
 from dgrr.tape import get_threads, set_threads
 from dgrr.tape.numerics.prepared.places import place_of
-from dgrr.tape.numerics.prepared.program import Program
+from dgrr.tape.numerics.prepared.prepared_calls import PreparedCalls
 from dgrr.tape.numerics.xxh3.digests import Digests, Message
 
 NAMES = ("8-8-8", "64-128-128-10", "784-512-512-10", "cnn-8x8", "transformer")
@@ -99,7 +99,7 @@ def bare(case: Case, steps: int) -> float:
 
 def hashed(case: Case, steps: int) -> float:
     """Seconds that it takes to digest what a step has digests of."""
-    program = Program(Digests(messages(case)))
+    program = PreparedCalls(Digests(messages(case)))
     program.run()
     began = perf_counter()
     for _ in range(steps):

@@ -13,7 +13,7 @@ from ..engine.intrinsics import move, put_word, stack_words, word
 from ..engine.kernel import kernel
 from ..engine.launch import Words
 from ..prepared.places import address_of
-from ..prepared.program import Row, row
+from ..prepared.prepared_calls import Row, row
 from ..simd.lanes import inlined
 
 COUNT, ITEMS = range(2)
@@ -65,9 +65,9 @@ class Checksums:
     """Checksums made in turn: one may be of bytes that the one before is among.
 
     >>> from zlib import crc32
-    >>> from ..prepared.program import Program
+    >>> from ..prepared.prepared_calls import PreparedCalls
     >>> data, out = np.arange(11, dtype=np.uint8), np.zeros(4, np.uint8)
-    >>> Program(Checksums([Checksum(data, out, crc32(b"salt"))])).run()
+    >>> PreparedCalls(Checksums([Checksum(data, out, crc32(b"salt"))])).run()
     0
     >>> int.from_bytes(out.tobytes(), "little") == crc32(b"salt" + data.tobytes())
     True

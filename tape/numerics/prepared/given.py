@@ -12,8 +12,8 @@ from ..engine.intrinsics import DATA_FIELD, put_word, word
 from ..engine.kernel import kernel
 from ..engine.launch import Words
 from ..engine.machine import FEED, fits
-from .places import Place, address_of
-from .program import Row, row
+from .places import BytePlace, address_of
+from .prepared_calls import Row, row
 
 FIRST_ITEM = tuple.__basicsize__
 """Where in a tuple its items begin."""
@@ -38,9 +38,9 @@ def take_given(table, ints, part, parts):
 class Given:
     """Arrays of these dtypes and shapes, in row-major order; a run that is given others ends before anything is done.
 
-    >>> from .program import Program
+    >>> from .prepared_calls import PreparedCalls
     >>> given = Given([(np.dtype(np.int64), (2,)), (np.dtype(np.float32), ())])
-    >>> program = Program(given)
+    >>> program = PreparedCalls(given)
     >>> def run(*arrays):
     ...     given.take(arrays)
     ...     return program.run()
@@ -65,9 +65,9 @@ class Given:
         """Have the next run use these, as many as there are kinds; the caller keeps the tuple until then."""
         self._told[0] = id(arrays)
 
-    def place(self, number: int) -> Place:
+    def place(self, number: int) -> BytePlace:
         """Where the elements of one of them lie."""
-        return Place(address_of(self._found) + 8 * number, self)
+        return BytePlace(address_of(self._found) + 8 * number, self)
 
     def rows(self) -> list[Row]:
         """The call that looks at them."""

@@ -11,8 +11,8 @@ from ....base.arrays import Array
 from ..engine.intrinsics import move, put_word, word
 from ..engine.kernel import kernel
 from ..engine.launch import Words
-from .places import Place, address_of
-from .program import Row, row
+from .places import BytePlace, address_of
+from .prepared_calls import Row, row
 
 COUNT, MOVED, COUNTERS, COUNTED = range(4)
 """Of `move_bytes`: how many moves, and where they stand; how many counters, and where these
@@ -56,7 +56,7 @@ class Move(NamedTuple):
     """The first ``out.nbytes`` bytes of a place, copied over those of ``out``."""
 
     out: Array
-    source: Place
+    source: BytePlace
 
 
 class Counter(NamedTuple):
@@ -70,10 +70,10 @@ class Moves:
     """Copies in turn; behind them counters are raised.
 
     >>> from .places import place_of
-    >>> from .program import Program
+    >>> from .prepared_calls import PreparedCalls
     >>> x, out, count = np.arange(3), np.zeros(2, np.int64), np.array([7])
     >>> tail = x[1:]
-    >>> Program(Moves([Move(out, place_of(tail))], [Counter(count)])).run(), out, count
+    >>> PreparedCalls(Moves([Move(out, place_of(tail))], [Counter(count)])).run(), out, count
     (0, array([1, 2]), array([8]))
     """
 
@@ -93,14 +93,14 @@ class Appended:
     """Pieces, each a place and how many bytes, copied behind the ``used[0]`` bytes of a buffer that has room for them.
 
     >>> from .places import place_of
-    >>> from .program import Program
+    >>> from .prepared_calls import PreparedCalls
     >>> buffer, used = np.zeros(5, np.uint8), np.array([1])
-    >>> append = Program(Appended([(place_of(np.array([7, 8], np.uint8)), 2)], buffer, used))
+    >>> append = PreparedCalls(Appended([(place_of(np.array([7, 8], np.uint8)), 2)], buffer, used))
     >>> append.run(), append.run(), buffer, used
     (0, 0, array([0, 7, 8, 7, 8], dtype=uint8), array([5]))
     """
 
-    def __init__(self, pieces: Sequence[tuple[Place, int]], buffer: Array, used: Array) -> None:
+    def __init__(self, pieces: Sequence[tuple[BytePlace, int]], buffer: Array, used: Array) -> None:
         table = np.array([(0, place.address, nbytes) for place, nbytes in pieces], np.int64).reshape(-1, MOVE)
         self._kept = (pieces, buffer, used, table)
         self._words = Words(len(table), address_of(table), address_of(buffer), address_of(used))

@@ -6,16 +6,16 @@ from ....base.arrays import Array
 from ..engine.intrinsics import DATA_FIELD
 
 
-class Place(NamedTuple):
+class BytePlace(NamedTuple):
     """The address of a word that holds the address of some bytes, and what keeps that word in memory."""
 
     address: int
     keeper: object
 
 
-def place_of(array: Array) -> Place:
+def place_of(array: Array) -> BytePlace:
     """The place of an array's elements, which are in row-major order."""
-    return Place(id(array) + DATA_FIELD, array)
+    return BytePlace(id(array) + DATA_FIELD, array)
 
 
 def address_of(array: Array) -> int:

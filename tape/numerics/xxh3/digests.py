@@ -9,8 +9,8 @@ from ....base.arrays import Array
 from ..engine.kernel import Kernel
 from ..engine.launch import MAX_PARTS, PARALLEL_WORK, Words
 from ..engine.threads import THREADS
-from ..prepared.places import Place, address_of
-from ..prepared.program import Row, row
+from ..prepared.places import BytePlace, address_of
+from ..prepared.prepared_calls import Row, row
 from .constants import BLOCK, STRIPE
 from .kernels import (
     AGAIN,
@@ -55,7 +55,7 @@ class Message(NamedTuple):
     head: Array
     nbytes: int
     out: Array
-    data: Place
+    data: BytePlace
     again: Array | None = None
     numbers: np.dtype[Any] | None = None
 

@@ -62,7 +62,7 @@ from dgrr.tape.numerics.engine.numba_internals import KernelCache
 from dgrr.tape.numerics.prepared.given import Given
 from dgrr.tape.numerics.prepared.moves import Appended, Counter, Move, Moves
 from dgrr.tape.numerics.prepared.places import place_of
-from dgrr.tape.numerics.prepared.program import Program
+from dgrr.tape.numerics.prepared.prepared_calls import PreparedCalls
 from dgrr.tape.numerics.xxh3.digests import LONG, Digests, Message
 from dgrr.tape.ops import OPS
 from dgrr.tape.record.samples import Make
@@ -230,7 +230,7 @@ def _digested() -> None:
     held, used, given = np.zeros(64, np.uint8), np.zeros(1, np.int64), Given([(data.dtype, data.shape)])
     given.take((data,))
     sums, moves = Checksums([Checksum(out, out[:4])]), Moves([Move(out, given.place(0))], [Counter(used)])
-    assert Program(given, digests, sums, moves, Appended([(place_of(out), 16)], held, used)).run() == 0
+    assert PreparedCalls(given, digests, sums, moves, Appended([(place_of(out), 16)], held, used)).run() == 0
 
 
 def rules() -> list[Rule]:

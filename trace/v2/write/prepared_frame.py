@@ -9,7 +9,7 @@ from ....base.completed_step import CompletedStep
 from ....tape.numerics.crc32.checksums import Checksum, Checksums
 from ....tape.numerics.prepared.moves import Appended, Counter, Move, Moves
 from ....tape.numerics.prepared.places import place_of
-from ....tape.numerics.prepared.program import Part, Program
+from ....tape.numerics.prepared.prepared_calls import PreparedCalls, PreparedPart
 from ....tape.numerics.xxh3.constants import DIGEST
 from ....tape.numerics.xxh3.digests import Digests
 from ..format.constants import (
@@ -53,7 +53,7 @@ class PreparedFrame(PreparedFront):
         self.is_held = self.nbytes < WRITTEN_AT_ONCE
         """Whether a frame is short enough to be held back."""
 
-    def _parts(self) -> Iterator[Part]:
+    def _parts(self) -> Iterator[PreparedPart]:
         yield from super()._parts()
         yield self._numbered()
         yield Checksums(self._checksums())
@@ -105,7 +105,7 @@ class PreparedFrame(PreparedFront):
         if arrays is None or not self.is_held:
             return None
         self._given.take(arrays)
-        if Program(self._given).run():
+        if PreparedCalls(self._given).run():
             return None
         self._tell(first.clip, hyper)
         return self._program.rows()[1:]

@@ -13,8 +13,8 @@ from ....base.arrays import Array
 from ....base.completed_step import CompletedStep
 from ....tape.numerics.prepared.given import Given
 from ....tape.numerics.prepared.moves import Move, Moves
-from ....tape.numerics.prepared.places import Place, address_of, place_of
-from ....tape.numerics.prepared.program import Part, Program
+from ....tape.numerics.prepared.places import BytePlace, address_of, place_of
+from ....tape.numerics.prepared.prepared_calls import PreparedCalls, PreparedPart
 from ....tape.numerics.xxh3.constants import DIGEST
 from ....tape.numerics.xxh3.digests import Digests, Message
 from ..format.constants import CLIP_AT, LOSS_AT, STEP_FIXED, TAG_DATA, TAG_ROOT, U32, U64
@@ -121,10 +121,10 @@ class PreparedFront:
     # ------------------------------------------------------------------ the program
 
     @cached_property
-    def _program(self) -> Program:
-        return Program(*self._parts())
+    def _program(self) -> PreparedCalls:
+        return PreparedCalls(*self._parts())
 
-    def _parts(self) -> Iterator[Part]:
+    def _parts(self) -> Iterator[PreparedPart]:
         """What is done, in turn: first the arrays are looked at."""
         yield self._given
         yield self._scalars()
@@ -138,7 +138,7 @@ class PreparedFront:
             Move(self._before_link[:DIGEST], place_of(self._link)),
             Move(self._before_link[DIGEST:], place_of(self._step)),
             Move(front[layout.scalars_at + LOSS_AT :][: self._nbytes[0]], self._given.place(0)),
-            Move(front[layout.hyper_at :][: self._numbers.size], Place(address_of(self._told_at), self._told_at)),
+            Move(front[layout.hyper_at :][: self._numbers.size], BytePlace(address_of(self._told_at), self._told_at)),
         ]
         at, every = layout.hyper_at + self._numbers.size, len(self._nbytes)
         for i in range(every - self._corrections, every):
@@ -246,7 +246,7 @@ def _bytes(data: bytes) -> Array:
     return np.frombuffer(bytearray(data), np.uint8)
 
 
-def _message(kind: ArrayKind, place: Place, out: Array, again: Array | None = None) -> Message:
+def _message(kind: ArrayKind, place: BytePlace, out: Array, again: Array | None = None) -> Message:
     dtype, shape = kind
     head = _bytes(preamble(dtype_name(dtype), shape))
     return Message(head, dtype.itemsize * prod(shape), out, place, again, numbers=dtype)

@@ -10,7 +10,7 @@ import xxhash
 
 from dgrr.tape import get_threads, set_threads
 from dgrr.tape.numerics.prepared.places import place_of
-from dgrr.tape.numerics.prepared.program import Program
+from dgrr.tape.numerics.prepared.prepared_calls import PreparedCalls
 from dgrr.tape.numerics.xxh3.digests import LONG, Digests, Message
 from dgrr.tape.numerics.xxh3.message import MOST_HEAD
 
@@ -31,7 +31,7 @@ def digests_of(pairs: Sequence[tuple[Bytes, Any]]) -> list[bytes]:
     """The digests of heads and arrays, made in one call."""
     outs = np.zeros((len(pairs), 16), np.uint8)
     messages = [Message(head, data.nbytes, out, place_of(data)) for (head, data), out in zip(pairs, outs, strict=True)]
-    assert Program(Digests(messages)).run() == 0
+    assert PreparedCalls(Digests(messages)).run() == 0
     return [out.tobytes() for out in outs]
 
 
@@ -66,7 +66,7 @@ def test_long_arrays_shared_among_threads(count: int) -> None:
 
 def test_the_number_of_threads_may_change_between_two_runs() -> None:
     head, data, out = part(0, 24), part(5, 4 * LONG), np.zeros(16, np.uint8)
-    made = Program(Digests([Message(head, data.nbytes, out, place_of(data))]))
+    made = PreparedCalls(Digests([Message(head, data.nbytes, out, place_of(data))]))
     for count in (1, 2, 1, 3):
         set_threads(count)
         out[:] = 0
@@ -81,7 +81,7 @@ def test_digests_of_the_digests_before() -> None:
     parts = [part(7 * i, 100 * i) for i in range(3)]
     inputs = [Message(part(0, 0), p.nbytes, out, place_of(p), copy) for p, out in zip(parts, places, strict=True)]
     joined = Message(part(0, 0), digests.nbytes, root, place_of(digests))
-    assert Program(Digests(inputs), Digests([joined])).run() == 0
+    assert PreparedCalls(Digests(inputs), Digests([joined])).run() == 0
     expected = [xxhash.xxh3_128_digest(p.tobytes()) for p in parts]
     assert root.tobytes() == xxhash.xxh3_128_digest(bytes(8) + b"".join(expected))
     assert copy.tobytes() == expected[-1]
@@ -96,7 +96,7 @@ def test_the_first_array_with_an_infinity_or_nan_is_named(dtype: type[np.floatin
         arrays = [np.full(n, sign * largest, dtype) for sign in (1, -1, 1)]
         head, outs = part(0, 16), np.zeros((3, 16), np.uint8)
         pairs = zip(arrays, outs, strict=True)
-        made = Program(Digests([Message(head, a.nbytes, o, place_of(a), numbers=a.dtype) for a, o in pairs]))
+        made = PreparedCalls(Digests([Message(head, a.nbytes, o, place_of(a), numbers=a.dtype) for a, o in pairs]))
         assert made.run() == 0
         for i in (2, 1, 0):
             for k in {0, n // 2, n - 1}:
@@ -117,4 +117,4 @@ def test_too_long_a_head_is_refused() -> None:
 def test_other_dtypes_have_no_nan() -> None:
     data, out = np.full(100, -1, np.int64), np.zeros(16, np.uint8)
     message = Message(part(0, 0), data.nbytes, out, place_of(data), numbers=data.dtype)
-    assert Program(Digests([message])).run() == 0
+    assert PreparedCalls(Digests([message])).run() == 0

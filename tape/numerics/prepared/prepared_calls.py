@@ -19,7 +19,7 @@ Row = list[int]
 """A row of `machine.run`."""
 
 
-class Part(Protocol):
+class PreparedPart(Protocol):
     """What gives rows, and keeps what they point to."""
 
     def rows(self) -> list[Row]:
@@ -32,13 +32,13 @@ def row(kernel: Kernel, words: Words, parts: int = 1) -> Row:
     return [kernel.address(_WORD), address_of(_TABLE), words.address, parts]
 
 
-class Program:
+class PreparedCalls:
     """Parts that run in turn, up to the first that reports a status.
 
     >>> from ..xxh3.digests import Digests, Message
     >>> from .places import place_of
     >>> x, head, out = np.arange(3.0), np.zeros(16, np.uint8), np.empty(16, np.uint8)
-    >>> program = Program(Digests([Message(head, x.nbytes, out, place_of(x), numbers=x.dtype)]))
+    >>> program = PreparedCalls(Digests([Message(head, x.nbytes, out, place_of(x), numbers=x.dtype)]))
     >>> program.run()
     0
     >>> x[1] = np.nan
@@ -46,7 +46,7 @@ class Program:
     1
     """
 
-    def __init__(self, *parts: Part) -> None:
+    def __init__(self, *parts: PreparedPart) -> None:
         self._parts = parts
         self._fault = np.zeros(2, np.int64)
         self._fault_address = address_of(self._fault)

@@ -10,7 +10,7 @@ from dgrr.tape import get_threads, set_threads
 from dgrr.tape.numerics.prepared.given import Given
 from dgrr.tape.numerics.prepared.moves import Appended, Counter, Move, Moves
 from dgrr.tape.numerics.prepared.places import place_of
-from dgrr.tape.numerics.prepared.program import Program
+from dgrr.tape.numerics.prepared.prepared_calls import PreparedCalls
 
 X = np.arange(6.0).reshape(2, 3)
 
@@ -48,7 +48,7 @@ def threads() -> Iterator[None]:
 def test_arrays_that_are_not_of_their_kind_are_refused(other: Any, status: int) -> None:
     kind, count = (X.dtype, X.shape), np.zeros(1, np.int64)
     given = Given([kind, kind])
-    program = Program(given, Moves([], [Counter(count)]))
+    program = PreparedCalls(given, Moves([], [Counter(count)]))
     arrays = (X, other)
     given.take(arrays)
     assert program.run() == status
@@ -57,7 +57,7 @@ def test_arrays_that_are_not_of_their_kind_are_refused(other: Any, status: int) 
 
 def test_arrays_are_read_where_they_lie_at_each_run() -> None:
     given, out = Given([(X.dtype, X.shape)]), np.zeros(2)
-    program = Program(given, Moves([Move(out, given.place(0))]))
+    program = PreparedCalls(given, Moves([Move(out, given.place(0))]))
     for i in range(3):
         arrays = (X + i,)
         given.take(arrays)
@@ -68,14 +68,14 @@ def test_arrays_are_read_where_they_lie_at_each_run() -> None:
 def test_copies_are_made_in_turn() -> None:
     a, b, c = np.array([1]), np.array([2]), np.array([3])
     counters = [Counter(a), Counter(a, 5), Counter(c, -1)]
-    assert Program(Moves([Move(b, place_of(a)), Move(c, place_of(b))], counters)).run() == 0
+    assert PreparedCalls(Moves([Move(b, place_of(a)), Move(c, place_of(b))], counters)).run() == 0
     assert (a, b, c) == (7, 1, 0)
 
 
 def test_pieces_are_appended_behind_what_is_there() -> None:
     buffer, used = np.zeros(16, np.uint8), np.array([3])
     pieces = [(place_of(part), n) for part, n in ((X.view(np.uint8)[0], 0), (np.array([1, 2, 3], np.uint8), 2))]
-    program = Program(Appended([*pieces, (place_of(buffer), 3)], buffer, used))
+    program = PreparedCalls(Appended([*pieces, (place_of(buffer), 3)], buffer, used))
     buffer[:3] = 7, 8, 9
     assert [program.run(), program.run()] == [0, 0]
     assert buffer.tolist() == [7, 8, 9, 1, 2, 7, 8, 9, 1, 2, 7, 8, 9, 0, 0, 0]
@@ -89,7 +89,7 @@ def test_rows_are_asked_for_again_with_other_threads() -> None:
             return super().rows()
 
     asked, count = list[int](), np.zeros(1, np.int64)
-    program = Program(Noted([], [Counter(count)]))
+    program = PreparedCalls(Noted([], [Counter(count)]))
     for threads in (1, 1, 2, 2, 1):
         set_threads(threads)
         assert program.run() == 0

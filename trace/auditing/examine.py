@@ -37,9 +37,6 @@ class Counted(NamedTuple):
     applied: int
 
 
-NONE = Counted(0, 0)
-
-
 def counted(trace: Trace, units: Units, every: Sequence[UnitStretch]) -> Counted:
     """The steps that are done for some stretches."""
     drawn = sum(len(units[unit]) for stretch in every for unit in stretch.units)
@@ -57,11 +54,13 @@ class Examiner:
         batches: Batches,
         rules: Rules,
         mode: RunMode = "replay",
-        counted: Counted = NONE,
+        counted: Counted | None = None,
     ) -> None:
         self._trace = trace
         self._model = Model(trace, loss_fn, batches)
-        self._run = Recomputed(trace, self._model, rules, _other, mode=mode, **counted._asdict())
+        executed, applied = counted or Counted(0, 0)
+        way = {"executed": executed, "applied": applied}
+        self._run = Recomputed(trace, self._model, rules, _other, mode=mode, **way)
         self._next = 0  # the step whose batch comes next
         self._broken: Finding | None = None
 

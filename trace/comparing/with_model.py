@@ -85,11 +85,9 @@ def diff_with_model(
         if made.agrees and not anew.exists():
             notes = [*file_notes("a", trace), "every step was computed"]
             return Comparison(trace.path, name, Verdict.OK, f"equal to the bit: {len(trace)} steps", notes=notes)
-        return (
-            named_part(trace, anew, made, name)
-            if made.first
-            else named(compare(trace, anew, policy=policy), name, made)
-        )
+        if made.first:
+            return named_part(trace, anew, made, name)
+        return named(compare(trace, anew, policy=policy), name, made)
 
 
 def _start(trace: Trace, params: Arrays | None, model_state: Arrays | None, rules: Rules) -> Run:

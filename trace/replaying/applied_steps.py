@@ -109,7 +109,7 @@ class _Kind:
         self._update()
         for mine, recorded in self._buffers:
             np.copyto(mine, recorded)
-        front, corrections = view.front, b"".join(map(np.ndarray.tobytes, self._corrections))
+        front, corrections = view.front, b"".join([array.tobytes() for array in self._corrections])
         return front[self._at] == self._digests() and front[self._corrections_at] == corrections
 
 
@@ -118,7 +118,7 @@ def _in_body(trace: Trace, view: StepView) -> tuple[dict[int, Array], dict[int, 
 
     Raises CannotPrepareError for arrays that do not lie as kernels take them.
     """
-    tensors, found = trace.schema.tensors, ({}, {})
+    tensors, grads, buffers = trace.schema.tensors, dict[int, Array](), dict[int, Array]()
     extents = [e for e in view.extents() if e.what == "grad" or tensors[e.tensor].role is TensorRole.BUFFER]
     memory = line_aligned(sum(e.nbytes for e in extents))
     for e in extents:
@@ -126,8 +126,8 @@ def _in_body(trace: Trace, view: StepView) -> tuple[dict[int, Array], dict[int, 
         if e.offset % dtype.itemsize:
             raise CannotPrepareError
         array = memory[e.offset : e.offset + e.nbytes].view(dtype).reshape(tensors[e.tensor].shape)
-        found[e.what != "grad"][e.tensor] = array
-    return *found, memory.data
+        (grads if e.what == "grad" else buffers)[e.tensor] = array
+    return grads, buffers, memory.data
 
 
 def _corrections(trace: Trace, state: ReplayState) -> list[Array]:

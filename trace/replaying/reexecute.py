@@ -113,12 +113,6 @@ class Model:
             raise FailedError(Verdict.DATA, f"the batch is not the one that was recorded{cure}", view.step)
         self.agreed = True
 
-    def next_batch(self, view: StepView) -> tuple[Batch, ...]:
-        """The micro-batches of a step, which are the recorded ones; in turn, as `take`."""
-        batch = self.take(view)
-        self.require_recorded(view, batch)
-        return batch
-
     def _other_dtype(self, batch: Batch, digest: bytes) -> str:
         """What to say of a batch that is the recorded one once all its arrays of one dtype are of another."""
         present = {np.asarray(array).dtype for array in batch_arrays(batch)}

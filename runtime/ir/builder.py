@@ -136,6 +136,11 @@ class Builder:
                 ids[node.id] = self._copied(node, ids)
         return ids[result.id]
 
+    def told(self, numbers: Array) -> int:
+        """As `ScheduleNodes.told`."""
+        id = self._free
+        return self.declare(Value(id, numbers.shape, numbers.dtype, Role.CONST, "hyper", self.held(id, numbers)))
+
     def _copied(self, node: Node, ids: Mapping[int, int]) -> int:
         """A node of another tape as one of this graph, with a new id."""
         spec, id = node.value.spec, self._free

@@ -16,6 +16,7 @@ from ...tape import NUMERICS
 from ..progress import showing
 from ..replaying.execution import Batches, LossFn
 from ..replaying.expected import Expected
+from ..replaying.recomputed import RunMode, require_mode
 from ..replaying.replay_state import Rules, by_name
 from ..v2.check.report import Finding
 from ..v2.errors import NotRecordedError
@@ -24,7 +25,7 @@ from ..v2.read.reader import Trace, open_trace
 from ..v2.verdict import Verdict
 from .certificate import Audit, AuditedTrace, require_nonce, require_sample
 from .check import require_same
-from .examine import computed, stretches
+from .examine import counted, stretches
 from .read_certificate import CertificateError, read_certificate
 from .subject import AuditError, audited_trace
 from .work import AuditedRun, Result, results
@@ -73,6 +74,7 @@ def audit(
     jobs: int = 1,
     certificate: FilePath | None = None,
     resume: bool = False,
+    mode: RunMode = "replay",
     rules: Rules = (),
     seed: int | None = None,
     numerics: int | None = None,
@@ -96,7 +98,8 @@ def audit(
             No result depends on it.
         certificate: a new file for the certificate; it is written as units are done, at most every second.
         resume: go on where the certificate in that file ends, if it is there; sample and nonce are then its own.
-        rules: the classes of rules that are not built in, as for `replay`.
+        mode: how steps are done again, as for `replay`.
+        rules: the classes of rules that are not built in, likewise.
         seed: the seed that the run is known to have, as for `replay`.
         numerics: the numerics version that it is known to have.
         progress: whether a bar is shown on a terminal.
@@ -105,7 +108,7 @@ def audit(
         AuditError: the trace is not in order or not sealed, or of another numerics version; or a process died.
         NotRecordedError: the trace holds no states: its record mode is "bare".
         CertificateError: the certificate that is to be gone on with cannot be read, or is of another audit.
-        ValueError: an argument is out of its range, or cannot be pickled for several processes.
+        ValueError: another mode; an argument is out of its range, or cannot be pickled for several processes.
         TraceFileError, OSError: a file cannot be read or written.
 
     What is wrong with a step is not raised: it is in the answer. At Ctrl-C the certificate holds what was done.
@@ -123,8 +126,9 @@ def audit(
     """
     file = None if certificate is None else os.fspath(certificate)
     asked = Asked(sample, nonce, jobs, file, resume, Expected(seed, numerics), progress)
+    require_mode("audit", mode)
     name = getattr(loss_fn, "__qualname__", type(loss_fn).__name__)
-    return audit_run(AuditedRun(os.fspath(path), partial(_made, loss_fn, batches), tuple(rules)), name, asked)
+    return audit_run(AuditedRun(os.fspath(path), partial(_made, loss_fn, batches), tuple(rules), mode), name, asked)
 
 
 def _made(loss_fn: LossFn, batches: Batches) -> tuple[LossFn, Batches]:
@@ -141,7 +145,7 @@ def audit_run(run: AuditedRun, model: str, asked: Asked) -> Audit:
         _require_computable(trace)
         units = trace_of.units
         left = stretches(trace, units, [unit for unit in found.sample if unit not in found.found])
-        steps = sum(computed(trace, units, stretch) for stretch in left)
+        steps = counted(trace, units, left).executed
         found.notes.append(f"{steps} of {trace_of.steps} steps computed, from {len(left)} recorded states")
         if trace.header.algorithm is not Algorithm.SHA256:
             found.notes.append(_NO_FORGER)

@@ -16,10 +16,11 @@ from typing import Any, NamedTuple, TypeAlias, cast
 from ...base.errors import DgrrError
 from ...tape import set_threads
 from ..replaying.execution import Batches, LossFn
+from ..replaying.recomputed import RunMode
 from ..replaying.replay_state import Rules
 from ..v2.check.report import Finding
 from ..v2.read.reader import Trace, open_trace
-from .examine import Examiner, UnitStretch
+from .examine import Counted, Examiner, UnitStretch, counted
 from .units import Units
 
 Result: TypeAlias = tuple[int, Finding | None]
@@ -34,11 +35,12 @@ class WorkerError(DgrrError):
 
 
 class AuditedRun(NamedTuple):
-    """A trace, what makes the loss function and the batches of its run, and its rules."""
+    """A trace, what makes the loss function and the batches of its run, its rules, and how its steps are done again."""
 
     path: str
     make: Callable[[], tuple[LossFn, Batches]]
     rules: Rules
+    mode: RunMode = "replay"
 
     def unpicklable(self) -> str | None:
         """Why it cannot be handed to another process; None if it can."""
@@ -58,14 +60,18 @@ def results(
         WorkerError: a process died.
     """
     if jobs == 1 or len(stretches) < 2:
-        examiner = Examiner(trace, *run.make(), run.rules)
+        examiner = Examiner(trace, *run.make(), run.rules, run.mode, counted(trace, units, stretches))
         return (result for stretch in stretches for result in examiner.examined(units, stretch))
-    return _side_by_side(run, units, stretches, min(jobs, len(stretches)))
+    jobs = min(jobs, len(stretches))
+    executed, applied = counted(trace, units, stretches)
+    return _side_by_side(run, units, stretches, Counted(executed // jobs, applied // jobs), jobs)
 
 
-def _side_by_side(run: AuditedRun, units: Units, stretches: Sequence[UnitStretch], jobs: int) -> Iterator[Result]:
+def _side_by_side(
+    run: AuditedRun, units: Units, stretches: Sequence[UnitStretch], counted: Counted, jobs: int
+) -> Iterator[Result]:
     left = iter(stretches)
-    with _workers(run, units, jobs) as working:
+    with _workers(run, units, counted, jobs) as working:
         for connection in working:
             _send(connection, next(left))
         while working:
@@ -97,7 +103,7 @@ def _received(connection: "Connection[Any, Any]") -> Result | None:
 
 
 @contextmanager
-def _workers(run: AuditedRun, units: Units, jobs: int) -> Generator[list["Connection[Any, Any]"]]:
+def _workers(run: AuditedRun, units: Units, counted: Counted, jobs: int) -> Generator[list["Connection[Any, Any]"]]:
     """A connection to each of so many processes; they are ended with the block."""
     context = get_context("spawn")
     started = list[Any]()
@@ -106,7 +112,7 @@ def _workers(run: AuditedRun, units: Units, jobs: int) -> Generator[list["Connec
         for _ in range(jobs):
             mine, other = context.Pipe()
             connections.append(mine)
-            process = context.Process(target=_work, args=(other, run, units), daemon=True)
+            process = context.Process(target=_work, args=(other, run, units, counted), daemon=True)
             with _unheard():
                 process.start()
             started.append(process)
@@ -133,13 +139,13 @@ def _unheard() -> Generator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _work(connection: "Connection[Any, Any]", run: AuditedRun, units: Units) -> None:
+def _work(connection: "Connection[Any, Any]", run: AuditedRun, units: Units, counted: Counted) -> None:
     """The life of a process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
     set_threads(1)
     try:
         with redirect_stdout(sys.stderr), open_trace(run.path) as trace:  # standard output is for the answer
-            examiner = Examiner(trace, *run.make(), run.rules)
+            examiner = Examiner(trace, *run.make(), run.rules, run.mode, counted)
             while True:
                 stretch: UnitStretch = connection.recv()
                 for result in examiner.examined(units, stretch):

@@ -8,8 +8,7 @@ from typing import NoReturn
 
 from ...base.errors import DgrrError
 from ..comparing.policy import Policy
-from ..replaying.expected import start_digits
-from ..replaying.expected_root import root_digits
+from ..replaying.expected import root_digits, start_digits
 
 
 class UsageError(DgrrError):

@@ -54,7 +54,7 @@ def _audited(path: str, args: argparse.Namespace) -> Audit:
         expected=Expected(args.seed, args.numerics),
         progress=True,
     )
-    run = AuditedRun(path, make if args.jobs > 1 else lambda: loaded, rules)
+    run = AuditedRun(path, make if args.jobs > 1 else lambda: loaded, rules, args.mode or "replay")
     try:
         with current_folder():  # where the model may import more, in other processes too
             return audit_run(run, args.model, asked)

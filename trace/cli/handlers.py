@@ -135,21 +135,26 @@ def compare(args: argparse.Namespace) -> Answer:
     policy: str = args.policy or (f"ulp={args.ulp_tol}" if args.ulp_tol else "bitwise")
     if args.model is not None:
         return _compare_model(args, policy)
-    if args.rule:
-        args.parser.error("argument --rule: it goes with --model")
+    _require_model(args)
     return _compare_traces(args, policy)
 
 
 def bisect(args: argparse.Namespace) -> Answer:
     """``dgrr bisect``."""
     if args.model is None:
-        if args.rule:
-            args.parser.error("argument --rule: it goes with --model")
+        _require_model(args)
         return _compare_traces(args, "bitwise")
     _require_model_version(args)
     from . import v2
 
-    return v2.bisect_model(args.paths[0], args.model, args.rule, proven=args.proven)
+    return v2.bisect_model(args.paths[0], args.model, args.rule, args.mode, proven=args.proven)
+
+
+def _require_model(args: argparse.Namespace) -> None:
+    """Refuse what says of a model how it is run, without one."""
+    for option in ("rule", "mode"):
+        if getattr(args, option):
+            args.parser.error(f"argument --{option}: it goes with --model")
 
 
 def _compare_traces(args: argparse.Namespace, policy: str) -> Answer:
@@ -174,7 +179,7 @@ def _compare_model(args: argparse.Namespace, policy: str) -> Answer:
     _require_model_version(args)
     from . import v2
 
-    return v2.compare_model(args.paths[0], policy, args.model, args.rule, proven=args.proven)
+    return v2.compare_model(args.paths[0], policy, args.model, args.rule, args.mode, proven=args.proven)
 
 
 def _require_model_version(args: argparse.Namespace) -> None:
@@ -209,7 +214,7 @@ def export(args: argparse.Namespace) -> Answer:
     if _known_version(path) == 1:
         args.parser.error(f"argument PATH: {path} is of version 1, whose steps dgrr inspect shows")
     weights = args.format == "safetensors"
-    for option in ("form",) if weights else ("step", "model", "rule"):
+    for option in ("form",) if weights else ("step", "model", "mode", "rule"):
         if getattr(args, option) not in (None, []):
             wrong = "it is not for" if weights else "it goes with"
             args.parser.error(f"argument --{option}: {wrong} --format safetensors")
@@ -228,7 +233,7 @@ def audit(args: argparse.Namespace) -> Answer:
     if _known_version(path) == 1:
         args.parser.error(f"argument PATH: {path} is of version 1, all of which dgrr validate computes again")
     if args.check is not None:
-        for option in ("rule", "sample", "nonce", "out", "resume", "seed", "numerics"):
+        for option in ("rule", "mode", "sample", "nonce", "out", "resume", "seed", "numerics"):
             if getattr(args, option) is not args.parser.get_default(option):
                 args.parser.error(f"argument --{option}: not allowed with argument --check")
     if args.resume and args.out is None:

@@ -125,6 +125,11 @@ def add_train(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_mode(parser: argparse.ArgumentParser) -> None:
+    mode = "how steps are done again: captured, where they are many (replay, default), or all of them op by op"
+    parser.add_argument("--mode", choices=("replay", "eager"), help=mode)
+
+
 def add_validate(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``validate``."""
     parser.add_argument("path", type=path, metavar="PATH", help="the trace")
@@ -137,8 +142,7 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
     _add_ulp_tol(parser)
     model = "execute the gradients again, too: what returns (loss_fn, batches) when it is called"
     parser.add_argument("--model", metavar="MODULE:FUNCTION", help=model)
-    mode = "how the model is executed: as captured steps (replay, default), or all of it op by op"
-    parser.add_argument("--mode", choices=("replay", "eager"), help=mode)
+    _add_mode(parser)
     parser.add_argument("--rule", metavar="MODULE:NAME", action="append", default=[], help=_RULE)
     seed = "the seed that the run is known to have; default: the one that the trace names"
     parser.add_argument("--seed", type=integer(0, _UINT64), metavar="UINT64", help=seed)
@@ -193,6 +197,7 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     model = "compute the second run now: what returns (loss_fn, batches) when it is called"
     parser.add_argument("--model", metavar="MODULE:FUNCTION", help=model)
     parser.add_argument("--rule", metavar="MODULE:NAME", action="append", default=[], help=_RULE)
+    _add_mode(parser)
 
 
 def add_at(parser: argparse.ArgumentParser) -> None:
@@ -203,6 +208,7 @@ def add_at(parser: argparse.ArgumentParser) -> None:
     model = "what returns (loss_fn, batches) when it is called"
     parser.add_argument("--model", metavar="MODULE:FUNCTION", required=True, help=model)
     parser.add_argument("--rule", metavar="MODULE:NAME", action="append", default=[], help=_RULE)
+    _add_mode(parser)
     views = parser.add_mutually_exclusive_group()
     views.add_argument("--table", action="store_true", help="show every node, its value and its gradient; the default")
     explain = "show the way from one node, by its name or number, to the loss"
@@ -230,6 +236,7 @@ def add_fork(parser: argparse.ArgumentParser) -> None:
     optimizer = "what returns another optimizer when it is called"
     changed.add_argument("--optimizer", metavar="MODULE:FUNCTION", help=optimizer)
     parser.add_argument("--rule", metavar="MODULE:NAME", action="append", default=[], help=_RULE)
+    _add_mode(parser)
     record = f"what the new trace holds of each step: digests alone, or gradients too; {_DEFAULT}"
     parser.add_argument("--record", choices=("digest", "grads"), default="grads", help=record)
 
@@ -249,6 +256,7 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     model = "with safetensors: what returns (loss_fn, batches), where gradients are not recorded"
     parser.add_argument("--model", metavar="MODULE:FUNCTION", help=model)
     parser.add_argument("--rule", metavar="MODULE:NAME", action="append", default=[], help=_RULE)
+    _add_mode(parser)
 
 
 def add_audit(parser: argparse.ArgumentParser) -> None:
@@ -260,6 +268,7 @@ def add_audit(parser: argparse.ArgumentParser) -> None:
     check = "compute nothing: hold this certificate of an audit against the trace"
     what.add_argument("--check", type=path, metavar="CERTIFICATE", help=check)
     parser.add_argument("--rule", metavar="MODULE:NAME", action="append", default=[], help=_RULE)
+    _add_mode(parser)
     sample = "how many units to draw: steps, or what lies between two recorded states; default: 32"
     parser.add_argument("--sample", type=integer(1, _MAX_SAMPLE), metavar="N", help=sample)
     nonce = "what the maker of the trace did not know, in hexadecimal digits; default: drawn here, and shown"
@@ -283,6 +292,7 @@ def add_bisect(parser: argparse.ArgumentParser) -> None:
     model = "compute steps of the run now: what returns (loss_fn, batches) when it is called"
     parser.add_argument("--model", metavar="MODULE:FUNCTION", help=model)
     parser.add_argument("--rule", metavar="MODULE:NAME", action="append", default=[], help=_RULE)
+    _add_mode(parser)
     parser.add_argument("--proven", action="store_true", help="validate the files first")
     git = "end as git bisect run expects: 0 the same, 4 different, 125 where neither is known"
     parser.add_argument("--git", action="store_true", help=git)
@@ -300,6 +310,7 @@ def add_report(parser: argparse.ArgumentParser) -> None:
     rebuild = "a step to rebuild; may be given several times; default: the first, the last, the greatest gradient's"
     parser.add_argument("--rebuild", type=integer(0, _UINT64), metavar="K", action="append", default=[], help=rebuild)
     parser.add_argument("--rule", metavar="MODULE:NAME", action="append", default=[], help=_RULE)
+    _add_mode(parser)
     watch = "write the page again every so many seconds while a run goes on, 10 if not said; proofs come with its end"
     parser.add_argument("--watch", type=integer(1, 86400), nargs="?", const=10, metavar="SECONDS", help=watch)
 

@@ -31,6 +31,7 @@ def run(args: argparse.Namespace) -> Answer:
     rules = [load_rule(rule) for rule in args.rule]
     make_run = None if args.model is None else _maker(args.model)
     options: dict[str, Any] = {"make_run": make_run, "rules": rules, "rebuild": args.rebuild or None}
+    options["mode"] = args.mode or "replay"
     if args.watch is not None:
         _watch(args, options)
     return _answered(_written(partial(write_report, args.paths, args.out, progress=True, **options)))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from ...tape import DgrrError, TapeError, nn
 from ...tape.values.tables import PlainTable
 from ..exit_codes import Exit
+from ..replaying.recomputed import RunMode
 from ..replaying.travel import PastStep, RebuildError, at
 from ..v2.errors import NotRecordedError
 from ..v2.read.reader import open_trace
@@ -26,7 +27,7 @@ def run(path: str, args: argparse.Namespace) -> Answer:
 def from_step(path: str, args: argparse.Namespace, answer: Callable[[PastStep], Answer]) -> Answer:
     """What is to be said of the step that is asked for, once it is rebuilt; or why it cannot be rebuilt."""
     try:
-        past = _rebuilt(path, args.step, args.model, args.rule)
+        past = _rebuilt(path, args.step, args.model, args.rule, args.mode or "replay")
     except RebuildError as error:
         verdict = error.finding.verdict
         return failed(verdict.exit_code, f"{path}: {error.finding}", verdict.value)
@@ -35,14 +36,14 @@ def from_step(path: str, args: argparse.Namespace, answer: Callable[[PastStep], 
     return answer(past)
 
 
-def _rebuilt(path: str, step: int, model: str, rules: Sequence[str]) -> PastStep:
+def _rebuilt(path: str, step: int, model: str, rules: Sequence[str], mode: RunMode) -> PastStep:
     with open_trace(path, mode="tolerate_tail") as trace:
         step_of(trace, step)
         loss_fn, batches = load_run("--model", model)
         classes = [load_rule(rule) for rule in rules]
         try:
             with current_folder():  # where the model may import more
-                return at(trace, step, loss_fn, batches, rules=classes)
+                return at(trace, step, loss_fn, batches, rules=classes, mode=mode)
         except ValueError as error:
             raise UsageError(str(error)) from error
 

@@ -135,19 +135,21 @@ def compare(a: str, b: str, policy: str, *, proven: bool) -> Answer:
     return _compared(compare_traces(a, b, policy=policy, proven=proven))
 
 
-def compare_model(path: str, policy: str, model: str, rules: Sequence[str], *, proven: bool) -> Answer:
+def compare_model(
+    path: str, policy: str, model: str, rules: Sequence[str], mode: str | None, *, proven: bool
+) -> Answer:
     """Show where a trace parts from what its model computes now."""
     from ..comparing.with_model import diff_with_model  # compiled, and so loaded only where it is needed
 
-    return _with_model(partial(diff_with_model, policy=policy), path, model, rules, proven=proven)
+    return _with_model(partial(diff_with_model, policy=policy), path, model, rules, mode, proven=proven)
 
 
-def bisect_model(path: str, model: str, rules: Sequence[str], *, proven: bool) -> Answer:
+def bisect_model(path: str, model: str, rules: Sequence[str], mode: str | None, *, proven: bool) -> Answer:
     """Show a step of a trace that its model computes otherwise now, from as few computed steps as find it."""
     from ..comparing.bisect_model import bisect_with_model  # compiled, likewise
 
     with _no_bytecode():
-        return _with_model(bisect_with_model, path, model, rules, proven=proven)
+        return _with_model(bisect_with_model, path, model, rules, mode, proven=proven)
 
 
 @contextmanager
@@ -161,7 +163,13 @@ def _no_bytecode() -> Generator[None]:
 
 
 def _with_model(
-    compared: Callable[..., Comparison], path: str, model: str, rules: Sequence[str], *, proven: bool
+    compared: Callable[..., Comparison],
+    path: str,
+    model: str,
+    rules: Sequence[str],
+    mode: str | None,
+    *,
+    proven: bool,
 ) -> Answer:
     classes = [load_rule(rule) for rule in rules]
     loss_fn, batches = load_run("--model", model)
@@ -171,7 +179,7 @@ def _with_model(
 
     def computed() -> Comparison:
         try:
-            return compared(path, loss_fn, batches, rules=classes)
+            return compared(path, loss_fn, batches, rules=classes, mode=mode or "replay")
         except NotRecordedError as error:
             raise UsageError(f"argument --model: {error}") from error
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from ...tape import DgrrError, nn
 from ..exit_codes import Exit
 from ..exporting.weights import Weights, weights_before
+from ..replaying.recomputed import RunMode
 from ..replaying.replay_state import UnknownRuleError
 from ..replaying.travel import RebuildError
 from ..v2.errors import NotRecordedError
@@ -36,7 +37,7 @@ def _written(trace: Trace, args: argparse.Namespace) -> Answer:
     step = len(trace) if args.step is None else args.step
     if step > len(trace):
         raise UsageError(f"argument --step: {trace.path} has no state before step {step}: expected 0 to {len(trace)}")
-    found = _made(trace, step, args.model, args.rule)
+    found = _made(trace, step, args.model, args.rule, args.mode or "replay")
     try:
         nn.save(args.out, found.params, found.model_state)
     except DgrrError as error:
@@ -46,8 +47,8 @@ def _written(trace: Trace, args: argparse.Namespace) -> Answer:
     return replace(answer, error=tail_missing(trace))
 
 
-def _made(trace: Trace, step: int, model: str | None, rules: Sequence[str]) -> Weights:
+def _made(trace: Trace, step: int, model: str | None, rules: Sequence[str], mode: RunMode) -> Weights:
     loss_fn, batches = (None, None) if model is None else load_run("--model", model)
     classes = [load_rule(rule) for rule in rules]
     with current_folder():  # where the model may import more
-        return weights_before(trace, step, loss_fn, batches, rules=classes)
+        return weights_before(trace, step, loss_fn, batches, rules=classes, mode=mode)

@@ -9,17 +9,25 @@ from ...base.system import FilePath
 from ...tape import NUMERICS
 from ..file_version import TraceFileError
 from ..replaying.execution import Batches, CannotExecuteError, Execution, LossFn
+from ..replaying.recomputed import RunMode, require_mode
 from ..replaying.replay_state import Rules, by_name
 from ..v2.errors import NotRecordedError
 from ..v2.read.reader import Trace, open_trace
 from ..v2.verdict import Verdict
-from .compare import compare, compare_from, file_notes, unreadable
-from .computed import Anew, called, named, record_anew, recorded_run
+from .compare import compare, file_notes, unreadable
+from .computed import Anew, called, named_part, record_anew, recorded_run
 from .result import Cause, Comparison
 from .words import opening
 
 
-def bisect_with_model(path: FilePath, loss_fn: LossFn, batches: Batches, *, rules: Rules = ()) -> Comparison:
+def bisect_with_model(
+    path: FilePath,
+    loss_fn: LossFn,
+    batches: Batches,
+    *,
+    mode: RunMode = "replay",
+    rules: Rules = (),
+) -> Comparison:
     """Find a step of a recorded run that the model as it is now computes otherwise, to the bit, in few computed steps.
 
     The keyframes of a trace cut its run into P parts. Each begins at a recorded state, so it is computed without those
@@ -36,11 +44,12 @@ def bisect_with_model(path: FilePath, loss_fn: LossFn, batches: Batches, *, rule
         path: the trace.
         loss_fn: the function the run was trained with, as it is now.
         batches: the batches of the run, from its beginning; iterated anew for each part that is computed.
+        mode: how steps are done again, as for `replay`.
         rules: the classes of rules that are not built in.
 
     Raises:
         NotRecordedError: the trace holds no states to begin from.
-        ValueError: `batches` can be iterated but once; or no class of rules.
+        ValueError: another mode; `batches` can be iterated but once; or no class of rules.
 
     What `loss_fn` raises is not caught. For what is in the file nothing is raised: the verdict says it, as of
     `diff_with_model`; of another numerics version nothing is computed.
@@ -61,6 +70,7 @@ def bisect_with_model(path: FilePath, loss_fn: LossFn, batches: Batches, *, rule
         raise ValueError(
             f"bisect_with_model: batches: expected what can be iterated again, such as a list, got a {kind}"
         )
+    require_mode("bisect_with_model", mode)
     by_name(rules)
     readable = compare(path, path)
     if not readable:
@@ -73,7 +83,7 @@ def bisect_with_model(path: FilePath, loss_fn: LossFn, batches: Batches, *, rule
         if trace.header.numerics != NUMERICS:
             return _other_numerics(trace, name)
         try:
-            return _Search(trace, loss_fn, batches, rules, Path(folder) / "anew.dgrr").answer(name)
+            return _Search(trace, loss_fn, batches, mode, rules, Path(folder) / "anew.dgrr").answer(name)
         except CannotExecuteError as error:
             return Comparison(trace.path, name, Verdict.UNPROVEN, str(error))
         except TraceFileError as error:
@@ -89,9 +99,11 @@ def _other_numerics(trace: Trace, name: str) -> Comparison:
 class _Search:
     """The parts of a run, and what is known of those that were computed."""
 
-    def __init__(self, trace: Trace, loss_fn: LossFn, batches: Batches, rules: Rules, anew: Path) -> None:
+    def __init__(
+        self, trace: Trace, loss_fn: LossFn, batches: Batches, mode: RunMode, rules: Rules, anew: Path
+    ) -> None:
         self._trace, self._loss_fn, self._batches, self._rules = trace, loss_fn, batches, rules
-        self._path = anew
+        self._mode, self._path = mode, anew
         self._parts = parts_of(trace)
         self._computed: dict[int, Anew] = {}
 
@@ -102,9 +114,8 @@ class _Search:
             text = f"equal to the bit: {len(trace)} steps"
             how = f"every step was computed, in parts from {len(self._parts)} recorded states"
             return Comparison(trace.path, name, Verdict.OK, text, notes=[*file_notes("a", trace), how])
-        part = self._parts[number]
-        with open_trace(self._path) as anew:
-            found = named(compare_from(part.start, trace, anew), name, self._computed[number], part.start)
+        part, made = self._parts[number], self._computed[number]
+        found = named_part(trace, self._path, made, name, part.start)
         return self._with_uncomputed(found, number) if found.step is not None else found
 
     def _agrees(self, number: int) -> bool:
@@ -115,10 +126,10 @@ class _Search:
             execution.pass_over(part.start)
         start = self._start(part.start)
         made = self._path.with_name("part.dgrr")
-        anew = record_anew(self._trace, part, made, start, execution, self._rules)
+        anew = record_anew(self._trace, part, made, start, execution, self._rules, mode=self._mode)
         self._computed[number] = anew
         if anew.agrees:
-            made.unlink()
+            made.unlink(missing_ok=True)
         else:
             made.replace(self._path)
         return anew.agrees

@@ -225,12 +225,14 @@ class _Comparing:
         pair, length = self.pair, len(self.pair.steps)
         final = pair.final()
         if final:
-            cause, text = Cause.UPDATE, f"all {length} steps are equal, but not the final state: {counted(final)}"
-            return self._diverged(cause, text, step=length - 1, tensors=final)
+            steps = pair.first + length
+            text = f"all {steps} steps are equal, but not the final state: {counted(final)}"
+            return self._diverged(Cause.UPDATE, text, step=steps - 1, tensors=final)
         how = "to the bit" if pair.policy.bitwise else f"within {pair.policy}"
-        if len(self.a) != len(self.b):
-            longer = "a" if len(self.a) > len(self.b) else "b"
-            text = f"equal {how} for {length} steps; then {longer} goes on, to {max(len(self.a), len(self.b))}"
+        lengths = len(self.a), pair.first + len(self.b)
+        if lengths[0] != lengths[1]:
+            longer = "a" if lengths[0] > lengths[1] else "b"
+            text = f"equal {how} for {length} steps; then {longer} goes on, to {max(lengths)}"
             return self._diverged(Cause.LENGTH, text, step=pair.first + length)
         undecided = sorted(pair.unknown - pair.known)
         if undecided or not pair.one_digest:

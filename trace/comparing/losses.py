@@ -54,15 +54,21 @@ class LossCurves:
         }
 
 
-def loss_curves(a: Trace, b: Trace, step: int | None) -> LossCurves:
-    """Read at most 40 losses of each trace, and those around a step."""
-    length = max(len(a), len(b))
+def loss_curves(a: Trace, b: Trace, step: int | None, first: int = 0) -> LossCurves:
+    """Read at most 40 losses of each trace, and those around a step.
+
+    ``first`` is the step of ``a`` that step 0 of ``b`` is; before it the losses of ``a`` are those of both.
+    """
+    length = max(len(a), first + len(b))
     count = min(length, WIDTH)
     steps = tuple(round(i * (length - 1) / max(count - 1, 1)) for i in range(count))
-    curves = [tuple(_loss(trace, k) for k in steps) for trace in (a, b)]
+
+    def of_b(k: int) -> float | None:
+        return _loss(a, k) if k < first else _loss(b, k - first)
+
     before = None if not step else _loss(a, step - 1)
-    first = (None, None) if step is None else (_loss(a, step), _loss(b, step))
-    return LossCurves(steps, curves[0], curves[1], before, first)
+    parted = (None, None) if step is None else (_loss(a, step), of_b(step))
+    return LossCurves(steps, tuple(_loss(a, k) for k in steps), tuple(map(of_b, steps)), before, parted)
 
 
 def _loss(trace: Trace, step: int) -> float | None:

@@ -72,7 +72,9 @@ class Pair:
 
     def start(self) -> list[TensorDifference]:
         """What differs before the first step that is compared."""
-        digests = self.a.keyframe_digests(self.first), self.b.keyframe_digests(0)
+        a, first = self.a, self.first
+        recorded = a.keyframe_digests(first) if a.has_keyframe(first) else a[first - 1].state_digests
+        digests = recorded, self.b.keyframe_digests(0)
         return list(self._tensors(self.first, "before", *digests))
 
     def views(self, k: int) -> tuple[StepView, StepView]:
@@ -102,7 +104,7 @@ class Pair:
     def final(self) -> list[TensorDifference]:
         """What differs in the final state, where both traces hold its digests."""
         a, b = self.a.seal, self.b.seal
-        if a is None or b is None or not (a.final and b.final and len(self.a) == len(self.b)):
+        if a is None or b is None or not (a.final and b.final and len(self.a) == self.first + len(self.b)):
             return []
         names = [t.name for t in self.a.schema.tensors]
         left, right = (dict(zip(names, seal.final[:-1], strict=True)) for seal in (a, b))

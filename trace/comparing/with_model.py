@@ -10,12 +10,13 @@ from ...base.errors import DgrrError
 from ...base.run import Run
 from ...base.system import FilePath
 from ..replaying.execution import Batches, CannotExecuteError, Execution, LossFn
+from ..replaying.recomputed import RunMode, require_mode
 from ..replaying.replay_state import Rules, by_name, recorded_groups
 from ..v2.errors import NotRecordedError
 from ..v2.read.reader import Trace, open_trace
 from ..v2.verdict import Verdict
-from .compare import compare
-from .computed import called, named, record_anew, recorded_run, run_from
+from .compare import compare, file_notes
+from .computed import called, named, named_part, record_anew, recorded_run, run_from
 from .policy import Policy, PolicyLike
 from .result import Comparison
 
@@ -27,13 +28,14 @@ def diff_with_model(
     *,
     params: Arrays | None = None,
     model_state: Arrays | None = None,
+    mode: RunMode = "replay",
     rules: Rules = (),
     policy: PolicyLike = "bitwise",
 ) -> Comparison:
     """Train a recorded run anew with the model as it is now, and compare the two.
 
-    The run is computed op by op from its beginning, by the recorded rule and hyperparameters; where no bit may differ
-    it ends with the first step that does. In the answer `a` is the trace and `b` the run computed now. `b` is told
+    The run is computed from its beginning, by the recorded rule and hyperparameters; where no bit may differ it ends
+    with the first step that does. In the answer `a` is the trace and `b` the run computed now. `b` is told
     what `a` was, so that causes are data, model, start, gradient, update, numerics or environment.
 
     Args:
@@ -42,12 +44,13 @@ def diff_with_model(
         batches: the batches of the run, from its beginning; iterated again when they end, epoch after epoch.
         params: the start values, for a trace that holds only their digests.
         model_state: the start of the model's state, likewise.
+        mode: how steps are done again where no bit may differ, as for `replay`; else op by op.
         rules: the classes of rules that are not built in.
         policy: as of `compare`.
 
     Raises:
         NotRecordedError: the trace does not hold its start values, and `params` are not given.
-        ValueError: another policy, or no class of rules.
+        ValueError: another mode, another policy, or no class of rules.
 
     What `loss_fn` raises is not caught. For what is in the file nothing is raised: the verdict says
     it; unproven where a rule is neither built in nor given, or a step cannot be computed from what is recorded.
@@ -65,6 +68,7 @@ def diff_with_model(
     readable = compare(path, path, policy=policy)
     if not readable:
         return readable
+    require_mode("diff_with_model", mode)
     by_name(rules)
     name = called(loss_fn)
     with open_trace(path, mode="tolerate_tail") as trace, TemporaryDirectory() as folder:
@@ -75,9 +79,14 @@ def diff_with_model(
         try:
             start, execution = _start(trace, params, model_state, rules), Execution(trace, loss_fn, batches)
             steps, whole = range(len(trace)), not Policy.parse(policy).bitwise
-            made = record_anew(trace, steps, anew, start, execution, rules, whole=whole)
+            made = record_anew(trace, steps, anew, start, execution, rules, mode=mode, whole=whole)
         except CannotExecuteError as error:
             return Comparison(trace.path, name, Verdict.UNPROVEN, str(error))
+        if made.agrees and not anew.exists():
+            notes = [*file_notes("a", trace), "every step was computed"]
+            return Comparison(trace.path, name, Verdict.OK, f"equal to the bit: {len(trace)} steps", notes=notes)
+        if made.first:
+            return named_part(trace, anew, made, name)
         return named(compare(trace, anew, policy=policy), name, made)
 
 

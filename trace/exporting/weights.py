@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from ...base.arrays import Array
 from ..replaying.execution import Batches, LossFn
+from ..replaying.recomputed import RunMode
 from ..replaying.replay_state import Rules, state_after
 from ..replaying.travel import RebuildError, at
 from ..v2.check.report import Finding
@@ -22,7 +23,13 @@ class Weights(NamedTuple):
 
 
 def weights_before(
-    trace: Trace, step: int, loss_fn: LossFn | None = None, batches: Batches | None = None, *, rules: Rules = ()
+    trace: Trace,
+    step: int,
+    loss_fn: LossFn | None = None,
+    batches: Batches | None = None,
+    *,
+    mode: RunMode = "replay",
+    rules: Rules = (),
 ) -> Weights:
     """The weights before a step, or, for the number of all steps, behind the last.
 
@@ -37,7 +44,7 @@ def weights_before(
     """
     if not 0 <= step <= len(trace):
         raise IndexError(f"trace: expected a step from 0 to {len(trace)}, got {step}")
-    values = _values(trace, step, loss_fn, batches, rules)
+    values = _values(trace, step, loss_fn, batches, mode, rules)
     _compare(trace, step, values)
     roles = {spec.name: spec.role for spec in trace.schema.tensors}
     params, buffers = (
@@ -47,11 +54,12 @@ def weights_before(
     return Weights(params, buffers)
 
 
-def _values(trace: Trace, step: int, loss_fn: LossFn | None, batches: Batches | None, rules: Rules) -> dict[str, Array]:
-    mode = trace.header.mode
-    if mode.has_keyframes and trace.has_keyframe(step):
+def _values(
+    trace: Trace, step: int, loss_fn: LossFn | None, batches: Batches | None, mode: RunMode, rules: Rules
+) -> dict[str, Array]:
+    if trace.header.mode.has_keyframes and trace.has_keyframe(step):
         return trace.keyframe(step)
-    if mode.has_gradients:
+    if trace.header.mode.has_gradients:
         return state_after(trace.path, step - 1, rules=rules)
     if loss_fn is None or batches is None:
         raise NotRecordedError(
@@ -59,9 +67,9 @@ def _values(trace: Trace, step: int, loss_fn: LossFn | None, batches: Batches | 
             "and the batches of the run (--model), from which it is computed again"
         )
     if step < len(trace):
-        past = at(trace, step, loss_fn, batches, rules=rules)
+        past = at(trace, step, loss_fn, batches, rules=rules, mode=mode)
         return {**past.params, **past.state, **past.model_state}
-    done = at(trace, step - 1, loss_fn, batches, rules=rules).continue_with(steps=1, mode="eager")
+    done = at(trace, step - 1, loss_fn, batches, rules=rules, mode=mode).continue_with(steps=1, mode="eager")
     return {**done.params, **done.state, **done.model_state}
 
 

@@ -62,7 +62,7 @@ class Execution:
 
     def __init__(self, trace: Trace, loss_fn: LossFn, batches: Batches) -> None:
         self._trace = trace
-        self._loss_fn = loss_fn
+        self.loss_fn = loss_fn
         self._given = batches
         self.together = 1
         self._batches = epochs(batches, self.together)
@@ -141,7 +141,7 @@ class Execution:
             text = "the trace has no tensor 'step' of one integer, from which the model's random draws follow"
             raise CannotExecuteError(text)
         point = RunPoint(int(count), self._trace.header.seed, state.of_role(TensorRole.BUFFER))
-        return list(evaluations(self._loss_fn, params, batch, point, self._trace.schema.frozen, view.order))
+        return list(evaluations(self.loss_fn, params, batch, point, self._trace.schema.frozen, view.order))
 
 
 def _clip_event(trace: Trace) -> float | None:

@@ -1,6 +1,6 @@
 """Re-execution of recorded steps: batches, losses and gradients held against a trace."""
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from itertools import product
 from traceback import format_exception_only
@@ -19,7 +19,7 @@ from ..v2.format.digest import NUMPY_DTYPES, Batch, InputDigest, TensorDigest
 from ..v2.read.reader import StepView, Trace
 from ..v2.verdict import Verdict
 from .execution import Batches, CannotExecuteError, ComputedStep, Execution, LossFn
-from .replay_state import ReplayState, UnknownRuleError
+from .replay_state import ReplayState
 
 Made: TypeAlias = tuple[dict[str, Array], dict[str, Array]]
 """The gradients of a step, and the buffers after it."""
@@ -60,30 +60,6 @@ def blaming(verdict: Verdict, what: str, step: int) -> Generator[None]:
         raise FailedError(verdict, f"{what}: {text}", step) from error
 
 
-def advance(state: ReplayState, view: StepView, grads: Mapping[str, Array], buffers: Mapping[str, Array]) -> None:
-    """Apply the update of a step to the state before it.
-
-    Raises:
-        FailedError: the rule is not known, or refuses what it is given.
-    """
-    with blaming(Verdict.UPDATE, "the rule refuses the recorded step", view.step):
-        try:
-            state.advance(view, grads, buffers)
-        except UnknownRuleError as error:
-            raise FailedError(Verdict.UNPROVEN, str(error), view.step) from error
-
-
-def compare_corrections(state: ReplayState, view: StepView) -> None:
-    """Hold the bias corrections of a step against those of the state after it. Raises FailedError."""
-    recomputed = state.corrections()
-    if recomputed is None:
-        text = f"bias corrections: recorded {view.corrections}, and no tensor 'corrections' to hold them"
-        raise FailedError(Verdict.UPDATE, text, view.step)
-    if not np.array_equal(recomputed, view.corrections, equal_nan=True):
-        text = f"bias corrections: recorded {view.corrections}, recomputed {recomputed}"
-        raise FailedError(Verdict.UPDATE, text, view.step)
-
-
 class Executed(NamedTuple):
     """A step that was computed again, and is the recorded one."""
 
@@ -98,7 +74,7 @@ class Model:
     """The loss function and the batches of a run, each step held against what is recorded of it."""
 
     def __init__(self, trace: Trace, loss_fn: LossFn, batches: Batches) -> None:
-        self._trace = trace
+        self._trace, self.loss_fn = trace, loss_fn
         self._execution = Execution(trace, loss_fn, batches)
         self.agreed = False
         """Whether a batch was the recorded one, since some were passed over."""
@@ -136,12 +112,6 @@ class Model:
             cure = cure or ("" if self.agreed else f"; {_ANEW}")
             raise FailedError(Verdict.DATA, f"the batch is not the one that was recorded{cure}", view.step)
         self.agreed = True
-
-    def next_batch(self, view: StepView) -> tuple[Batch, ...]:
-        """The micro-batches of a step, which are the recorded ones; in turn, as `take`."""
-        batch = self.take(view)
-        self.require_recorded(view, batch)
-        return batch
 
     def _other_dtype(self, batch: Batch, digest: bytes) -> str:
         """What to say of a batch that is the recorded one once all its arrays of one dtype are of another."""

@@ -1,10 +1,8 @@
 """Replay: every update of a trace recomputed from its gradients, and every gradient from the model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
 
-from ...base.arrays import Array
 from ...base.system import FilePath
 from ...tape import NUMERICS
 from ..progress import showing
@@ -12,15 +10,13 @@ from ..v2.check.difference import first_difference
 from ..v2.check.report import Finding, Report
 from ..v2.errors import InvalidTraceError, NotRecordedError
 from ..v2.format.constants import VERSION, RecordMode
-from ..v2.format.digest import Batch
 from ..v2.read.reader import StepView, Trace, open_trace
 from ..v2.verdict import Verdict
 from .execution import Batches, LossFn
-from .expected import require_expected
-from .expected_root import require_root
-from .reexecute import FailedError, Made, Model, advance, compare_corrections
-from .replay_state import ReplayState, Rules, by_name
-from .rerun import Rerun
+from .expected import require_expected, require_root
+from .recomputed import Recomputed, RunMode, require_mode
+from .reexecute import FailedError, Model
+from .replay_state import Rules, by_name
 from .validate import validate
 
 _READABLE = (Verdict.OK, Verdict.UNSEALED, Verdict.TORN_TAIL)
@@ -34,7 +30,7 @@ def replay(
     loss_fn: LossFn | None = None,
     batches: Batches | None = None,
     ulp_tol: int = 0,
-    mode: Literal["replay", "eager"] = "replay",
+    mode: RunMode = "replay",
     rules: Rules = (),
     seed: int | None = None,
     numerics: int | None = None,
@@ -55,9 +51,9 @@ def replay(
         loss_fn: the function the run was trained with.
         batches: the batches of the run; iterated again when they end, epoch after epoch.
         ulp_tol: elementwise tolerance where values are recorded; digests have none.
-        mode: how the model is executed, with the same bits: "replay" as captured steps, as `Trainer` does, and op by op
-            from the first one that is not the recorded one; "eager" op by op, which a ``loss_fn`` with a state of its
-            own needs, as only runs of that mode may have.
+        mode: how steps are done, with the same bits: "replay", where they are many, as captured ones, as `Trainer`
+            does, and op by op from the first one that is not the recorded one; "eager" op by op, which a ``loss_fn``
+            with a state of its own needs, as only runs of that mode may have.
         rules: the classes of rules that the run was trained by and that are not built in, as `ops_rule` makes them.
         seed: the seed that the run is known to have; without it the one that the trace names is believed, and
             random numbers of the model are drawn from it. Another in the trace is a finding, `data`.
@@ -75,8 +71,7 @@ def replay(
     """
     if (loss_fn is None) != (batches is None):
         raise ValueError("replay: expected both loss_fn and batches or neither; re-execution needs both")
-    if mode not in ("replay", "eager"):
-        raise ValueError(f"replay: mode: expected 'replay' or 'eager', got {mode!r}")
+    require_mode("replay", mode)
     if ulp_tol < 0:
         raise ValueError(f"replay: ulp_tol: expected at least 0, got {ulp_tol}")
     by_name(rules)
@@ -97,8 +92,7 @@ def replay(
                 return report
             if trace.has_keyframe(0):  # else it was cut before anything was recorded
                 model = None if loss_fn is None or batches is None else Model(trace, loss_fn, batches)
-                captured = None if mode == "eager" else loss_fn
-                _Replay(trace, report, ulp_tol, model, rules, captured).run(progress=progress)
+                _Replay(trace, report, model, rules, mode, ulp_tol).run(progress=progress)
     except InvalidTraceError as error:
         report.findings.append(Finding(error.verdict, error.text))
     except MemoryError:
@@ -111,137 +105,60 @@ class _Replay:
     """One replay: the state that is carried along, and what the report can say at its end."""
 
     def __init__(
-        self,
-        trace: Trace,
-        report: Report,
-        ulp_tol: int,
-        model: Model | None,
-        rules: Rules,
-        captured: LossFn | None,
+        self, trace: Trace, report: Report, model: Model | None, rules: Rules, mode: RunMode, ulp_tol: int
     ) -> None:
-        self.trace = trace
-        self.report = report
-        self.ulp_tol = ulp_tol
-        self.model = model
-        self.recorded = trace.header.mode.has_gradients
-        self.executes = model is not None and trace.header.numerics == NUMERICS
-        self.updates = self.recorded or self.executes
-        self.checked = 0  # steps whose state is proven
-        self.names = [t.name for t in trace.schema.tensors]
+        self._trace, self._report, self._model, self._ulp_tol = trace, report, model, ulp_tol
         if ulp_tol and trace.header.mode is not RecordMode.FULL and not trace.last_keyframe(len(trace)):
             raise ValueError(
                 "replay: ulp_tol: this trace records digests of its states but no values after the "
                 "beginning, and digests have no tolerance; use 0, or record with record='full'"
             )
-        self.state = ReplayState(trace, trace.keyframe(0), rules)
-        self.rerun: Rerun | None = None
-        if captured is not None and self.executes and not ulp_tol:
-            self.rerun = Rerun(trace, captured, self.state, rules)
+        steps = {"applied" if model is None else "executed": len(trace)}
+        self._run = Recomputed(trace, model, rules, self._other, mode=mode, ulp_tol=ulp_tol, **steps)
 
     def run(self, *, progress: bool) -> None:
         """Replay all steps; say in the report what is proven, what failed, and what could not be checked."""
-        report = self.report
+        report, trace, run = self._report, self._trace, self._run
         try:
-            for view in showing(self.trace, "replay", len(self.trace), wanted=progress):
+            run.begin(0)
+            views = trace if run.updates or self._model is not None else ()
+            for view in showing(views, "replay", len(trace), wanted=progress):
                 if view.step == 0 and view.order == "tree":
                     report.notes.append(f"the {view.micro_batches} micro-batches of a step were added in a tree")
-                self._step(view)
-            self._final()
+                run.step(view, None if self._model is None else self._model.take(view))
         except FailedError as failed:
             report.findings.append(failed.finding)
             if failed.finding.verdict in _CHECKS:
                 setattr(report, failed.finding.verdict.value, "failed")
             return
         report.findings += self._unproven()
-        report.update = "proven" if self.checked == len(self.trace) and self.updates else "not proven"
-        if self.model is not None:
+        report.update = "proven" if run.checked == len(trace) and run.updates else "not proven"
+        if self._model is not None:
             report.data = "proven"
-            report.notes += self.model.left_over(len(self.trace))
-            report.gradient = "proven" if self.executes else "not proven"
+            report.notes += self._model.left_over(len(trace))
+            report.gradient = "proven" if run.executes else "not proven"
 
-    def _step(self, view: StepView) -> None:
-        if self.model is None:
-            self._op_by_op(view, None)
-            return
-        batch = self.model.take(view)
-        if self.rerun is None:
-            self._op_by_op(view, batch)
-        elif self.rerun.agrees(view, batch):
-            self.model.agreed = True
-            self.checked = self.checked if view.root is None else view.step + 1
-        else:
-            again, self.rerun = self.rerun.back(), None
-            for done in again:
-                self._op_by_op(*done)
-
-    def _op_by_op(self, view: StepView, batch: tuple[Batch, ...] | None) -> None:
-        made: Made = ({}, {})
-        if self.recorded:
-            made = (view.gradients(), view.buffers())
-        if self.model is not None and batch is not None:
-            self.model.require_recorded(view, batch)
-            if self.executes:
-                executed = self.model.execute(view, self.state, batch, made, self.ulp_tol)
-                made = made if self.recorded else (executed.grads, executed.buffers)
-        if self.updates:
-            self._update(view, *made)
-
-    def _update(self, view: StepView, grads: Mapping[str, Array], buffers: Mapping[str, Array]) -> None:
-        advance(self.state, view, grads, buffers)
-        if self.ulp_tol:
-            self._compare_values(view)
-            return
-        compare_corrections(self.state, view)
-        if view.root is not None:
-            self._compare_digests(view.step, view.record.state_in_order(self.trace.layout))
-
-    def _compare_digests(self, step: int, recorded: Sequence[bytes]) -> None:
-        name = self.state.first_other(recorded)
-        if name is not None:
-            raise FailedError(Verdict.UPDATE, self._update_text(step, name), step, name)
-        self.checked = step + 1
-
-    def _update_text(self, step: int, name: str) -> str:
-        since = "" if self.checked == step else f" since step {self.checked}"
-        text = f"the recorded state is not what {self._rules()} makes of the recorded gradients{since}"
+    def _other(self, view: StepView, name: str) -> str:
+        """What to say of a state that is not the recorded one."""
+        step, checked = view.step, self._run.checked
+        since = "" if checked == step else f" since step {checked}"
+        rules = ", ".join(group.rule for group in self._trace.schema.groups)
+        text = f"the recorded state is not what {rules} makes of the recorded gradients{since}"
         try:
-            recorded = self.trace.tensor(name, step=step, what="after")
+            recorded = self._trace.tensor(name, step=step, what="after")
         except NotRecordedError:
             return f"{text}; element and values: not recorded"
-        return f"{text}; {first_difference(recorded, self.state.values[name])}"
-
-    def _rules(self) -> str:
-        return ", ".join(group.rule for group in self.trace.schema.groups)
-
-    def _compare_values(self, view: StepView) -> None:
-        """Compare where the whole state is recorded, and go on from what is recorded."""
-        step = view.step
-        recorded = self.trace.keyframe(step + 1) if self.trace.has_keyframe(step + 1) else view.after()
-        if len(recorded) < len(self.names):
-            return
-        for name in self.names:
-            difference = first_difference(recorded[name], self.state.values[name], self.ulp_tol)
-            if difference is not None:
-                text = f"more than {self.ulp_tol} ULP from what {self._rules()} makes; {difference}"
-                raise FailedError(Verdict.UPDATE, text, step, name)
-        self.state.values.update(recorded)
-        self.checked = step + 1
-
-    def _final(self) -> None:
-        """Hold the state after the last step against the SEAL."""
-        seal, last = self.trace.seal, len(self.trace) - 1
-        if seal is not None and seal.final and self.updates and last >= 0 and not self.ulp_tol:
-            self._compare_digests(last, seal.final[:-1])
+        return f"{text}; {first_difference(recorded, self._run.state.values[name])}"
 
     def _unproven(self) -> list[Finding]:
-        steps = len(self.trace)
-        if self.model is not None and not self.executes:
-            text = f"recorded under numerics version {self.trace.header.numerics}, this library has {NUMERICS}"
+        steps, checked = len(self._trace), self._run.checked
+        if self._model is not None and not self._run.executes:
+            text = f"recorded under numerics version {self._trace.header.numerics}, this library has {NUMERICS}"
             return [Finding(Verdict.NUMERICS, f"{text}: gradients were not re-executed")]
-        if not self.updates:
+        if not self._run.updates:
             text = "the trace records digests only: pass the model and its batches to prove the updates"
             return [Finding(Verdict.UNPROVEN, text)]
-        if self.checked < steps:
-            text = f"no state is recorded after steps {self.checked} to {steps - 1}: updates not proven"
+        if checked < steps:
+            text = f"no state is recorded after steps {checked} to {steps - 1}: updates not proven"
             return [Finding(Verdict.UNPROVEN, text)]
         return []

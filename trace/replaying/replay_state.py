@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TypeAlias
 
+import numpy as np
 from typing_extensions import TypeIs
 
 from ... import runtime
@@ -31,14 +32,20 @@ class UnknownRuleError(DgrrError, LookupError):
 class ReplayState:
     """Every tensor of a trace before a step; `advance` applies one step in place.
 
-    `values`: name → array, in the order of the schema; at first as given, such as those of a keyframe.
+    `values`: name → array, in the order of the schema; at first as given, such as those of a keyframe. They stay the
+    same arrays until others are to be held, which `held` counts.
     """
 
     def __init__(self, trace: Trace, values: dict[str, Array], rules: Rules = ()) -> None:
         self._trace, self._rules = trace, by_name(rules)
-        self.values = values
+        self.values, self.held = values, 0
         self._tensors = trace.schema.tensors
         self._made: tuple[tuple[float, ...], Groups] | None = None
+
+    @property
+    def count(self) -> int:
+        """How many steps were done."""
+        return int(self.values["step"])
 
     def of_role(self, role: TensorRole) -> dict[str, Array]:
         """The tensors of one role by name: the arrays themselves."""
@@ -54,7 +61,17 @@ class ReplayState:
         if self._made is None or self._made[0] != view.record.hyper:
             self._made = view.record.hyper, recorded_groups(self._trace, view, self._rules)
         self._made[1].step(self.of_role(TensorRole.PARAM), grads, self.of_role(TensorRole.STATE))
-        self.values |= buffers
+        self.put(buffers)
+
+    def put(self, values: Mapping[str, Array]) -> None:
+        """Give tensors other elements."""
+        for name, array in values.items():
+            np.copyto(self.values[name], array)
+
+    def hold(self, arrays: Mapping[str, Array]) -> None:
+        """Have tensors lie in other arrays, which hold the same elements."""
+        self.values.update(arrays)
+        self.held += 1
 
     def first_other(self, recorded: Sequence[bytes]) -> str | None:
         """The first tensor that is not what digests, in the order of the schema, say of it; None if all are."""

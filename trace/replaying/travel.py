@@ -26,8 +26,9 @@ from ..v2.read.reader import StepView, Trace, TraceLike, open_trace
 from ..v2.verdict import Verdict
 from .continued import Continuation, Origin, continue_from
 from .execution import Batches, LossFn
-from .reexecute import Executed, FailedError, Made, Model, advance
-from .replay_state import ReplayState, Rules
+from .recomputed import Recomputed, RunMode, require_mode
+from .reexecute import FailedError, Model
+from .replay_state import Rules
 
 _HEAD = ("id", "name", "op", "shape")
 _STATISTICS = ("norm", "min", "max", "non-finite")
@@ -170,7 +171,13 @@ def _figures(what: str, tensor: AnyTensor | None) -> dict[str, Any]:
 
 
 def at(
-    trace: TraceLike, step: int, loss_fn: LossFn | None = None, batches: Batches | None = None, *, rules: Rules = ()
+    trace: TraceLike,
+    step: int,
+    loss_fn: LossFn | None = None,
+    batches: Batches | None = None,
+    *,
+    mode: RunMode = "replay",
+    rules: Rules = (),
 ) -> PastStep:
     """The whole tape of a past step, with every value and every gradient, to the bit.
 
@@ -183,12 +190,14 @@ def at(
         step: its number; -1 is the last.
         loss_fn: the function the run was trained with.
         batches: the batches of the run, from its beginning; iterated again when they end, epoch after epoch.
-        rules: the classes of rules that are not built in, as for `replay`.
+        mode: how the steps between are done again, as for `replay`; the step itself is computed op by op.
+        rules: the classes of rules that are not built in, likewise.
 
     Raises:
         RebuildError: the step cannot be computed again, or something rebuilt is not what was recorded.
         NotRecordedError: the trace holds no state to begin with: its record mode is "bare".
-        ValueError: no loss function or no batches are given, or something among `rules` is no class of rules.
+        ValueError: no loss function or no batches are given; another mode; something among `rules` is no class of
+            rules.
         IndexError: there is no such step.
         TraceFileError: the trace cannot be read.
 
@@ -209,12 +218,13 @@ def at(
             f"trace.at: argument {missing!r}: a trace holds no tape, so the step is computed again: give the loss "
             "function of the run, and its batches from the beginning"
         )
+    require_mode("trace.at", mode)
     with ExitStack() as stack:
         opened = trace if isinstance(trace, Trace) else stack.enter_context(open_trace(trace, mode="tolerate_tail"))
         view = opened[step]
         _require_state(opened)
         try:
-            return _rebuilt(opened, view, Model(opened, loss_fn, batches), rules, loss_fn)
+            return _rebuilt(opened, view, loss_fn, batches, rules, mode)
         except FailedError as failed:
             raise RebuildError(failed.finding) from failed.__cause__
 
@@ -226,46 +236,22 @@ def _require_state(trace: Trace) -> None:
         )
 
 
-def _rebuilt(trace: Trace, view: StepView, model: Model, rules: Rules, loss_fn: LossFn) -> PastStep:
+def _rebuilt(trace: Trace, view: StepView, loss_fn: LossFn, batches: Batches, rules: Rules, mode: RunMode) -> PastStep:
     if trace.header.numerics != NUMERICS:
         text = f"recorded under numerics version {trace.header.numerics}, this library has {NUMERICS}"
         raise FailedError(Verdict.NUMERICS, f"{text}: no step can be computed again", view.step)
-    keyframe = trace.last_keyframe(view.step)
-    state = ReplayState(trace, trace.keyframe(keyframe), rules)
-    model.pass_over(view.step if trace.header.mode.has_gradients else keyframe)
-    if keyframe:
-        _compare(trace, trace[keyframe - 1], state, "the keyframe behind it holds another state")
+    keyframe, records = trace.last_keyframe(view.step), trace.header.mode.has_gradients
+    text = f"the state rebuilt from the keyframe before step {keyframe} is another one"
+    model = Model(trace, loss_fn, batches)
+    way = {"applied" if records else "executed": view.step - keyframe}
+    run = Recomputed(trace, model, rules, lambda past, name: text, mode=mode, **way)
+    model.pass_over(view.step if records else keyframe)
+    run.begin(keyframe)
     for past in (trace[i] for i in range(keyframe, view.step)):
-        advance(state, past, *_made(trace, past, model, state))
-        _compare(trace, past, state, f"the state rebuilt from the keyframe before step {keyframe} is another one")
+        run.step(past, None if records else model.take(past))
     origin = Origin(trace, view, loss_fn, model.ahead(), rules)
-    done, loss = _executed(view, model, state, _recorded(trace, view)), cast(np.floating[Any], view.loss)
+    done, loss = run.execute(view, model.take(view)), cast(np.floating[Any], view.loss)
     roles = (TensorRole.PARAM, TensorRole.STATE, TensorRole.BUFFER)
-    params, rest, buffers = (state.of_role(role) for role in roles)
+    params, rest, buffers = (run.state.of_role(role) for role in roles)
     passes = done.computed.passes
     return PastStep(trace.path, view.step, keyframe, loss, passes, done.grads, params, rest, buffers, origin)
-
-
-def _made(trace: Trace, past: StepView, model: Model, state: ReplayState) -> Made:
-    """The gradients and buffers of a step on the way: those recorded, else computed again."""
-    if trace.header.mode.has_gradients:
-        return _recorded(trace, past)
-    done = _executed(past, model, state, ({}, {}))
-    return done.grads, done.buffers
-
-
-def _recorded(trace: Trace, view: StepView) -> Made:
-    return (view.gradients(), view.buffers()) if trace.header.mode.has_gradients else ({}, {})
-
-
-def _executed(view: StepView, model: Model, state: ReplayState, recorded: Made) -> Executed:
-    return model.execute(view, state, model.next_batch(view), recorded, 0)
-
-
-def _compare(trace: Trace, past: StepView, state: ReplayState, text: str) -> None:
-    """Hold the state after a step against its digests, where they are due."""
-    if past.root is None:
-        return
-    name = state.first_other(past.record.state_in_order(trace.layout))
-    if name is not None:
-        raise FailedError(Verdict.UPDATE, text, past.step, name)

@@ -11,8 +11,7 @@ from ..v2.check.report import Finding, Report
 from ..v2.check.validate import validate_v2
 from ..v2.format.constants import VERSION
 from ..v2.verdict import Verdict
-from .expected import Expected, require_expected
-from .expected_root import hold_root, require_root
+from .expected import Expected, hold_root, require_expected, require_root
 
 if TYPE_CHECKING:
     from ..v1.validation.validate import Validation

@@ -16,6 +16,7 @@ from ..diagnosed import diagnosed
 from ..exporting.columns import by_name
 from ..progress import showing
 from ..replaying.execution import Batches, LossFn
+from ..replaying.recomputed import RunMode
 from ..replaying.replay_state import Rules
 from ..replaying.travel import RebuildError, at
 from ..v2.check.report import Report
@@ -100,6 +101,7 @@ def collected(
     *,
     make_run: MakeRun | None = None,
     rules: Rules = (),
+    mode: RunMode = "replay",
     rebuild: Iterable[int] | None = None,
     special: Iterable[int] = (),
     progress: bool = False,
@@ -111,6 +113,7 @@ def collected(
         proofs: what is proven of it.
         make_run: makes the loss function and the batches.
         rules: the classes of rules that are not built in.
+        mode: how steps are done again, as for `replay`.
         rebuild: the steps to rebuild; None: the first, the last and the one with the greatest gradient.
         special: steps that are shown closely, whatever else is.
         progress: whether a bar is shown on a terminal.
@@ -121,7 +124,7 @@ def collected(
     kept = chosen(len(views.losses), schema.params, len(schema.tensors), closely)
     tensors = TensorFigures(trace, kept)
     loss_fn, batches = (None, None) if make_run is None else make_run()
-    steps = walk(trace, loss_fn, batches, rules=rules)
+    steps = walk(trace, loss_fn, batches, rules=rules, mode=mode)
     for walked in showing(steps, "report", len(trace), wanted=progress):
         tensors.add(walked)
     run = PageRun(
@@ -136,7 +139,7 @@ def collected(
         recorded_graph(trace, len(views.losses)),
     )
     if make_run is not None:
-        _rebuild(run, make_run, rules, _worth(run) if rebuild is None else rebuild)
+        _rebuild(run, make_run, rules, mode, _worth(run) if rebuild is None else rebuild)
     return run
 
 
@@ -194,10 +197,10 @@ def _worth(run: PageRun) -> list[int]:
     return sorted({0, len(run.losses) - 1, *worst})
 
 
-def _rebuild(run: PageRun, make_run: MakeRun, rules: Rules, steps: Iterable[int]) -> None:
+def _rebuild(run: PageRun, make_run: MakeRun, rules: Rules, mode: RunMode, steps: Iterable[int]) -> None:
     for step in dict.fromkeys(steps):
         try:
-            past = at(run.trace, step, *make_run(), rules=rules)
+            past = at(run.trace, step, *make_run(), rules=rules, mode=mode)
         except (RebuildError, NotRecordedError) as error:
             run.notes.append(f"step {step} cannot be rebuilt: {error}")
             continue

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ...base.arrays import Array, Arrays
+from ...base.arrays import Arrays
 from ...tape import NUMERICS
 from ..replaying.execution import Batches, LossFn
-from ..replaying.reexecute import FailedError, Model, advance
-from ..replaying.replay_state import ReplayState, Rules
+from ..replaying.recomputed import Recomputed, RunMode
+from ..replaying.reexecute import FailedError, Model
+from ..replaying.replay_state import Rules
 from ..v2.errors import InvalidTraceError
 from ..v2.format.constants import TensorRole
 from ..v2.read.reader import StepView, Trace
@@ -33,6 +34,7 @@ class RunWalk:
     trace: Trace
     model: Model | None = None
     rules: Rules = ()
+    mode: RunMode = "replay"
     notes: list[str] = field(default_factory=list[str])
 
     def __iter__(self) -> Iterator[Walked]:
@@ -42,28 +44,23 @@ class RunWalk:
             self.notes.append(f"the file is damaged: {error}")
 
     def _steps(self) -> Iterator[Walked]:
-        state = self._begin()
+        run, records = self._begin(), self.trace.header.mode.has_gradients
         for view in self.trace:
-            grads, buffers = dict[str, Array](), dict[str, Array]()
-            try:
-                grads, buffers = self._made(view, state)
-                before = {} if state is None else _copied(state)
-                if state is not None and self._has_gradients:
-                    advance(state, view, grads, buffers)
-                yield Walked(view, grads, before, {} if state is None else state.values)
-            except FailedError as failed:
-                self.notes.append(f"not known from step {view.step} on: {failed.finding}")
-                state = None
-                yield Walked(view, grads, {}, {})
+            if run is not None:
+                before = {name: array.copy() for name, array in run.state.of_role(TensorRole.PARAM).items()}
+                try:
+                    run.step(view, None if self.model is None else self.model.take(view))
+                    yield Walked(view, run.grads, before, run.state.values)
+                    continue
+                except FailedError as failed:
+                    self.notes.append(f"not known from step {view.step} on: {failed.finding}")
+                    run = None
+            yield Walked(view, view.gradients() if records else {}, {}, {})
 
-    @property
-    def _has_gradients(self) -> bool:
-        return self.trace.header.mode.has_gradients or self.model is not None
-
-    def _begin(self) -> ReplayState | None:
+    def _begin(self) -> Recomputed | None:
         """The state before step 0; None where it cannot be carried on."""
-        mode = self.trace.header.mode
-        if not self._has_gradients:
+        mode, steps = self.trace.header.mode, len(self.trace)
+        if not mode.has_gradients and self.model is None:
             self.notes.append(
                 "gradients and weights are not recorded: record the run with record='grads', or give its model"
             )
@@ -76,23 +73,25 @@ class RunWalk:
                 f"this library has {NUMERICS}"
             )
             return None
-        return ReplayState(self.trace, self.trace.keyframe(0), self.rules)
-
-    def _made(self, view: StepView, state: ReplayState | None) -> tuple[dict[str, Array], dict[str, Array]]:
-        if self.trace.header.mode.has_gradients:
-            return view.gradients(), view.buffers()
-        if self.model is None or state is None:
-            return {}, {}
-        done = self.model.execute(view, state, self.model.next_batch(view), ({}, {}), 0)
-        return done.grads, done.buffers
+        way = {"applied" if self.model is None else "executed": steps}
+        run = Recomputed(self.trace, self.model, self.rules, _other, mode=self.mode, **way)
+        run.begin(0)
+        return run
 
 
-def walk(trace: Trace, loss_fn: LossFn | None = None, batches: Batches | None = None, *, rules: Rules = ()) -> RunWalk:
+def _other(view: StepView, name: str) -> str:
+    return "the recorded state is not what the rule makes of the gradients"
+
+
+def walk(
+    trace: Trace,
+    loss_fn: LossFn | None = None,
+    batches: Batches | None = None,
+    *,
+    rules: Rules = (),
+    mode: RunMode = "replay",
+) -> RunWalk:
     """The steps of a trace; the model computes gradients again where the trace records none."""
     if loss_fn is None or batches is None or trace.header.mode.has_gradients:
-        return RunWalk(trace, None, rules)
-    return RunWalk(trace, Model(trace, loss_fn, batches), rules)
-
-
-def _copied(state: ReplayState) -> dict[str, Array]:
-    return {name: array.copy() for name, array in state.of_role(TensorRole.PARAM).items()}
+        return RunWalk(trace, None, rules, mode)
+    return RunWalk(trace, Model(trace, loss_fn, batches), rules, mode)

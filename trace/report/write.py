@@ -12,6 +12,7 @@ from ...base.atomic_file import replacing, require_replaceable
 from ...base.packages import package
 from ...base.system import FilePath
 from ..comparing.result import Comparison
+from ..replaying.recomputed import RunMode, require_mode
 from ..replaying.replay import replay
 from ..replaying.replay_state import Rules
 from ..replaying.validate import validate
@@ -43,6 +44,7 @@ def write_report(
     *,
     make_run: MakeRun | None = None,
     rules: Rules = (),
+    mode: RunMode = "replay",
     rebuild: Iterable[int] | None = None,
     refresh: float | None = None,
     progress: bool = False,
@@ -58,13 +60,14 @@ def write_report(
         make_run: returns the loss function and the batches of the first run each time it is called: then its gradients
             are proven, and ``rebuild`` steps are computed again, every node of them.
         rules: the classes of rules that are not built in, as for `replay`.
+        mode: how steps are done again, likewise.
         rebuild: the steps of the first run to compute again; None: the first, the last and the one with the greatest
             gradient.
         refresh: of a run that goes on: nothing is recomputed, and the page loads itself again after so many seconds.
         progress: whether bars are shown on a terminal, of the replay of each run and of the reading that follows.
 
     Raises:
-        ValueError: no traces, ``out`` is one of them, or there is no such step.
+        ValueError: another mode, no traces, ``out`` is one of them, or there is no such step.
         TraceFileError: a trace cannot be opened, or is of another version.
         ModuleNotFoundError: bokeh, which draws, is not installed.
         OSError: the page cannot be written.
@@ -80,6 +83,7 @@ def write_report(
     ('proven', True)
     """
     names = [os.fspath(path) for path in paths]
+    require_mode("write_report", mode)
     _require_paths(names, os.fspath(out))
     require_replaceable(out)
     drawn = _drawing()
@@ -90,11 +94,10 @@ def write_report(
         for i, trace in enumerate(traces):
             make, steps = (make_run, rebuild) if i == 0 else (None, None)
             _require_steps(trace.path, len(trace), steps or ())
-            proofs = _proofs(trace.path, make, rules, recompute=refresh is None, progress=progress)
+            proofs = _proofs(trace.path, make, rules, mode, recompute=refresh is None, progress=progress)
             special = differences.steps_of(found)
-            runs.append(
-                collected(trace, proofs, make_run=make, rules=rules, rebuild=steps, special=special, progress=progress)
-            )
+            given: Any = {"make_run": make, "rules": rules, "mode": mode, "rebuild": steps, "special": special}
+            runs.append(collected(trace, proofs, progress=progress, **given))
         pack = Pack()
         data: dict[str, Any] = {
             "version": __version__,
@@ -123,11 +126,13 @@ def _drawing() -> Any:
     return import_module("dgrr.trace.report.charts.of_page")
 
 
-def _proofs(path: str, make_run: MakeRun | None, rules: Rules, *, recompute: bool, progress: bool) -> Report:
+def _proofs(
+    path: str, make_run: MakeRun | None, rules: Rules, mode: RunMode, *, recompute: bool, progress: bool
+) -> Report:
     if not recompute:
         return validate(path)
     loss_fn, batches = (None, None) if make_run is None else make_run()
-    return replay(path, loss_fn=loss_fn, batches=batches, rules=rules, progress=progress)
+    return replay(path, loss_fn=loss_fn, batches=batches, rules=rules, mode=mode, progress=progress)
 
 
 def _require_paths(names: Sequence[str], out: str) -> None:

@@ -50,6 +50,10 @@ class ScheduleNodes(Protocol):
         """The result of a function of ops."""
         ...
 
+    def told(self, numbers: Vector) -> int:
+        """A vector that is read where it lies, at each run."""
+        ...
+
 
 class Schedule(Hyperparameters):
     """A learning rate as a function of the count of updates done before.

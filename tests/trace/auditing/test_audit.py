@@ -26,6 +26,7 @@ from dgrr.trace.auditing.audit import Asked, audit_run
 from dgrr.trace.auditing.examine import Examiner, UnitStretch
 from dgrr.trace.auditing.units import Units
 from dgrr.trace.auditing.work import AuditedRun, WorkerError
+from dgrr.trace.replaying import recomputed
 from dgrr.trace.v2.format.digest import Algorithm, state_root, tensor_digest
 from dgrr.trace.v2.write.forge import flip_bit, forge_gradient
 
@@ -106,7 +107,15 @@ def test_a_run_without_steps(run: Made) -> None:
 
 
 def of_every_unit(path: Path, *, together: bool) -> list[Any]:
-    """What is found in each unit, examined with the others of its stretch or alone."""
+    """What is found in each unit, examined with the others of its stretch or alone; prepared steps find the same."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recomputed, "WORTH", 0)
+        fast, slow = (_of_every_unit(path, mode, together=together) for mode in ("replay", "eager"))
+    assert fast == slow
+    return fast
+
+
+def _of_every_unit(path: Path, mode: Any, *, together: bool) -> list[Any]:
     with open_trace(path) as trace:
         units = Units(len(trace), trace.header.state_every)
         found: dict[int, Any] = {}
@@ -114,7 +123,7 @@ def of_every_unit(path: Path, *, together: bool) -> list[Any]:
         for keyframe in sorted(set(nearest)):
             chosen = tuple(unit for unit, its in enumerate(nearest) if its == keyframe)
             for some in [chosen] if together else [(unit,) for unit in chosen]:
-                examiner = Examiner(trace, loss_fn, BATCHES, ())
+                examiner = Examiner(trace, loss_fn, BATCHES, (), mode)
                 found.update(examiner.examined(units, UnitStretch(keyframe, some)))
     return [found[unit] for unit in range(len(units))]
 
@@ -173,6 +182,18 @@ def test_what_is_found_does_not_depend_on_the_other_units(run: Made, options: di
     together = of_every_unit(path, together=True)
     assert together == of_every_unit(path, together=False)
     assert any(together) and not all(together)
+
+
+def test_a_step_behind_others_that_are_applied_is_found_as_op_by_op(run: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Step 1 is captured, step 2 applied, and step 3, which is another one, done again from the state before it."""
+    monkeypatch.setattr(recomputed, "WORTH", 0)
+    found = list[Any]()
+    with open_trace(run(record="grads", gradient=(3,))) as trace:
+        for mode in ("replay", "eager"):
+            examiner = Examiner(trace, loss_fn, BATCHES, (), mode)  # type: ignore[arg-type]
+            found.append(dict(examiner.examined(Units(STEPS, 1), UnitStretch(0, (1, 3)))))
+    assert found[0] == found[1]
+    assert found[0][1] is None and found[0][3].tensor == "loss"
 
 
 def test_the_first_of_several_in_a_unit_is_told(run: Made) -> None:

@@ -46,13 +46,18 @@ class CountingSource:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.ranges: list[tuple[int, int]] = []
-        read = Source.read
+        read, read_into = Source.read, Source.read_into
 
         def counted(source: Source, offset: int, length: int) -> bytes:
             self.ranges.append((offset, offset + length))
             return read(source, offset, length)
 
+        def counted_into(source: Source, offset: int, memory: memoryview) -> None:
+            self.ranges.append((offset, offset + len(memory)))
+            read_into(source, offset, memory)
+
         monkeypatch.setattr(Source, "read", counted)
+        monkeypatch.setattr(Source, "read_into", counted_into)
 
     def times(self, start: int, length: int) -> int:
         """How often the bytes from `start` on were read; every one of them as often."""

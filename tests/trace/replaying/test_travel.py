@@ -218,7 +218,7 @@ def test_only_steps_behind_the_keyframe_are_computed(runs: dict[str, Kept], mode
     """From a trace with gradients no step but the one that is asked for."""
     for step, others in enumerate(computed):
         watched = Watched()
-        at(runs[mode].path, step, watched, BATCHES)
+        at(runs[mode].path, step, watched, BATCHES, mode="eager")
         assert watched.calls == 2 * (others + 1), step
 
 

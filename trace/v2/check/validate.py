@@ -10,7 +10,7 @@ from ..errors import DamageError, InvalidTraceError
 from ..format.constants import VERSION
 from ..format.digest import TensorDigest
 from ..format.keyframe import KeyframeRecord
-from ..format.layout import FrameLayout
+from ..format.layout import BodyExtent, FrameLayout
 from ..format.limits import Limits
 from ..format.step import StepRecord
 from ..format.values import ValuesRecord
@@ -92,10 +92,24 @@ def check_body(
         extents = list(record.extents)
     else:
         return
-    for e in extents:
-        if digests[e.tensor].of_blocks(frames.body_blocks(frame, e.offset, e.nbytes)) != e.digest:
+    for e, found in zip(extents, _found(frames, digests, frame, extents), strict=True):
+        if found != e.digest:
             name = layout.schema.tensors[e.tensor].name
             raise DamageError(f"the digest of '{name}' ({e.what}) of frame {frame.seq} is wrong", frame.offset)
+
+
+def _found(
+    frames: FrameSource, digests: list[TensorDigest], frame: Frame, extents: list[BodyExtent]
+) -> Iterator[bytes]:
+    """The digest of each tensor of a body, which is read at once, if it is no longer than a block."""
+    length = extents[-1].offset + extents[-1].nbytes if extents else 0
+    if length > frames.source.limits.block:
+        for e in extents:
+            yield digests[e.tensor].of_blocks(frames.body_views(frame, e.offset, e.nbytes))
+        return
+    for memory in frames.body_views(frame, 0, length) if length else [memoryview(b"")]:
+        for e in extents:
+            yield digests[e.tensor].of_bytes(memory[e.offset : e.offset + e.nbytes])
 
 
 def _finding(error: InvalidTraceError) -> Finding:

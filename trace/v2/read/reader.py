@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from importlib import import_module
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, overload
@@ -66,10 +67,7 @@ class StepView:
     @property
     def hyper(self) -> dict[str, float]:
         """Hyperparameter → value used; those of groups of params but the first have its number, as `lr#1`."""
-        schema = self._trace.schema
-        clipping = CLIPPING.hyperparameters if schema.clips_by_value else ()
-        names = [of_group(name, i) for i, group in enumerate(schema.rules) for name in group.hyperparameters]
-        return dict(zip((*clipping, *names), self.record.hyper, strict=True))
+        return dict(zip(self._trace.hyperparameters, self.record.hyper, strict=True))
 
     @property
     def nonfinite(self) -> bool:
@@ -107,9 +105,21 @@ class StepView:
         return {t.name: d for t, d in zip(self._trace.schema.tensors, digests, strict=True)}
 
     @property
+    def front(self) -> bytes:
+        """All that is recorded of the step but values of tensors, as the file has it."""
+        return self._frame.front
+
+    @property
     def content(self) -> bytes:
-        """All that is recorded of the step but gradients, states and what batch it had: what the state chain holds."""
+        """What the state chain holds of the step: its front without link and batch id."""
         return self._frame.front[self._trace.layout.scalars_at :]
+
+    def body_into(self, memory: memoryview) -> None:
+        """Read the first bytes of the body to a place; none of them is held against its digest.
+
+        Raises InvalidTraceError.
+        """
+        self._trace.body_into(self._frame, memory)
 
     def grad(self, name: str) -> Array:
         """The recorded gradient of a param. Raises NotRecordedError."""
@@ -169,6 +179,13 @@ class Trace(Sequence[StepView]):
         self.seal = self._locator.seal
         self.damage = self._locator.damage
         self._recorded = RecordedValues(self._locator)
+
+    @cached_property
+    def hyperparameters(self) -> tuple[str, ...]:
+        """The names of a step's `hyper`, in their order."""
+        clipping = CLIPPING.hyperparameters if self.schema.clips_by_value else ()
+        groups = enumerate(self.schema.rules)
+        return *clipping, *[of_group(name, i) for i, group in groups for name in group.hyperparameters]
 
     @property
     def sealed(self) -> bool:
@@ -252,9 +269,9 @@ class Trace(Sequence[StepView]):
         """
         return self._recorded.metrics(self._checked(step))
 
-    def at(self, step: int, loss_fn: Any = None, batches: Iterable[Any] | None = None, *, rules: Any = ()) -> Any:
+    def at(self, step: int, loss_fn: Any = None, batches: Iterable[Any] | None = None, **options: Any) -> Any:
         """The whole tape of a past step, rebuilt to the bit: a `PastStep`. See `dgrr.trace.at`."""
-        return import_module("...", __package__).at(self, step, loss_fn, batches, rules=rules)
+        return import_module("...", __package__).at(self, step, loss_fn, batches, **options)
 
     def gradients(self, step: int) -> dict[str, Array]:
         """All recorded gradients of a step by name. Raises NotRecordedError in mode `digest`."""
@@ -390,6 +407,10 @@ class Trace(Sequence[StepView]):
         if not 0 <= index < len(self):
             raise IndexError(f"trace: expected a step from 0 to {len(self) - 1}, got {step}")
         return index
+
+    def body_into(self, frame: Frame, memory: memoryview) -> None:
+        """As many bytes of a body as there is room for, as they are. Raises InvalidTraceError."""
+        self._frames.body_into(frame, memory)
 
     def load(self, frame: Frame, extent: BodyExtent) -> Array:
         """One tensor of a body, held against its digest. Raises InvalidTraceError."""

@@ -14,11 +14,15 @@ from ..format.header import Header, decode_header
 from ..format.limits import Limits
 from ..verdict import Verdict
 
+WINDOW = 1 << 13
+"""Bytes that are read at once where few are asked for: heads and fronts that follow one another."""
+
 
 class Source:
     """A regular file of which at most `size` bytes are read (at first: its size), always with explicit offsets.
 
-    `name`: what errors of the system call it, where nobody else does.
+    `name`: what errors of the system call it, where nobody else does. No file is mapped into memory: one that is cut
+    meanwhile would end the process.
     """
 
     def __init__(self, descriptor: int, limits: Limits, name: str = "") -> None:
@@ -26,6 +30,7 @@ class Source:
         self._name = name and f" {name}"
         self.size = os.fstat(descriptor).st_size
         self.limits = limits
+        self._window, self._at = b"", 0
 
     def read(self, offset: int, length: int) -> bytes:
         """Exactly `length` bytes.
@@ -34,15 +39,34 @@ class Source:
             DamageError: the file ends before.
             InvalidTraceError: `io`: the system cannot read.
         """
+        start = offset - self._at
+        if start >= 0 and start + length <= len(self._window):
+            return self._window[start : start + length]
         if offset + length > self.size:
             raise DamageError("the file ends inside a frame", offset)
         try:
-            data = system.pread(self._descriptor, length, offset)
+            data = system.pread(self._descriptor, max(length, min(WINDOW, self.size - offset)), offset)
         except OSError as error:
             raise InvalidTraceError(Verdict.IO, f"cannot read{self._name}: {error.strerror}", offset) from error
         if len(data) < length:
             raise DamageError("the file was cut while it was read", offset)
-        return data
+        if length == len(data):
+            return data
+        self._window, self._at = data, offset
+        return data[:length]
+
+    def read_into(self, offset: int, memory: memoryview) -> None:
+        """As many bytes as there is room for. Raises as `read`."""
+        if offset + len(memory) > self.size:
+            raise DamageError("the file ends inside a frame", offset)
+        done = 0
+        try:
+            while done < len(memory) and (more := system.pread_into(self._descriptor, memory[done:], offset + done)):
+                done += more
+        except OSError as error:
+            raise InvalidTraceError(Verdict.IO, f"cannot read{self._name}: {error.strerror}", offset) from error
+        if done < len(memory):
+            raise DamageError("the file was cut while it was read", offset)
 
     def blocks(self, offset: int, length: int) -> Iterator[bytes]:
         """The same in blocks of bounded size."""
@@ -75,6 +99,7 @@ class FrameSource:
         self.algorithm: Algorithm = self.header.algorithm
         self.first_link = self.header.first_link()
         self._salt_crc = crc32(self.header.salt)
+        self._memory = memoryview(b"")
         self._part_span = HEAD_LENGTH + self.header.largest_payload + self.algorithm.size
 
     def head(self, offset: int) -> Head:
@@ -159,6 +184,26 @@ class FrameSource:
         if any(trailer[:padding]) or trailer[padding:] != hasher.digest():
             raise DamageError("the padding or the chain digest of a frame is wrong", offset)
         return b"".join(kept), trailer[padding:]
+
+    def body_into(self, frame: Frame, memory: memoryview, offset: int = 0) -> None:
+        """The bytes of the body from `offset` on, as many as there is room for."""
+        largest, at, done = self.header.largest_payload, len(frame.front) + offset, 0
+        while done < len(memory):
+            part, inside = divmod(at + done, largest)
+            count = min(largest - inside, len(memory) - done)
+            start = frame.offset + part * self._part_span + HEAD_LENGTH + inside
+            self.source.read_into(start, memory[done : done + count])
+            done += count
+
+    def body_views(self, frame: Frame, offset: int, length: int) -> Iterator[memoryview]:
+        """`length` bytes of the body from `offset` on, in blocks of bounded size, each valid until the next one."""
+        block = self.source.limits.block
+        for start in range(0, length, block):
+            count = min(block, length - start)
+            if len(self._memory) < count:
+                self._memory = memoryview(bytearray(count))
+            self.body_into(frame, self._memory[:count], offset + start)
+            yield self._memory[:count]
 
     def body_blocks(self, frame: Frame, offset: int, length: int) -> Iterator[bytes]:
         """`length` bytes of the body from `offset` on, in blocks of bounded size."""

@@ -7,12 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dgrr.base.run import RuleGroup, Run
 from dgrr.runtime import SGD, Adam, Keep, Trainer
 from dgrr.runtime.optim import Cosine, WarmUp
-from dgrr.tape import ops
-from dgrr.trace import Report, Verdict, at, replay
-from dgrr.trace.replaying.replay import _Replay
+from dgrr.tape import NUMERICS, ops
+from dgrr.trace import CompletedStep, Report, Verdict, at, open_recorder, open_trace, replay
+from dgrr.trace.comparing.computed import run_from
+from dgrr.trace.replaying.recomputed import Recomputed
+from dgrr.trace.v2.format.constants import TensorRole
+from dgrr.trace.v2.format.digest import state_root
 from dgrr.trace.v2.write.forge import forge_gradient
+
+from ...fuzz.surgery import STEP, File
+
+PARTS = (TensorRole.PARAM, TensorRole.STATE)
 
 RNG = np.random.default_rng(0)
 PARAMS = {"w": RNG.standard_normal((3, 2)), "b": np.zeros(2)}
@@ -66,13 +74,13 @@ def train(
 @pytest.fixture
 def by_parts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The steps that are computed op by op."""
-    made, real = list[int](), _Replay._op_by_op
+    made, real = list[int](), Recomputed._op_by_op
 
-    def noted(self: _Replay, view: Any, batch: Any) -> None:
+    def noted(self: Recomputed, view: Any, batch: Any) -> None:
         made.append(view.step)
         real(self, view, batch)
 
-    monkeypatch.setattr(_Replay, "_op_by_op", noted)
+    monkeypatch.setattr(Recomputed, "_op_by_op", noted)
     return made
 
 
@@ -180,5 +188,117 @@ def test_a_run_that_goes_on_from_another(tmp_path: Path, by_parts: list[int]) ->
     """Whose count of steps does not begin at 0, nor its rates."""
     path = train(tmp_path / "t", **OPTIONS["rates"])
     at(path, 4, loss_fn, BATCHES).continue_with(OPTIONS["rates"]["optimizer"], steps=5, trace=tmp_path / "c")
+    by_parts.clear()
     assert replay(tmp_path / "c", loss_fn=loss_fn, batches=BATCHES[4:]).ok
     assert by_parts == []
+
+
+# ------------------------------------------------------------------ by recorded gradients
+
+
+@pytest.mark.parametrize("name", [name for name in OPTIONS if name != "digest" and name != "sha256"])
+def test_recorded_gradients_are_applied_by_one_update(name: str, tmp_path: Path, by_parts: list[int]) -> None:
+    """Once a step of the kind was done op by op; where rates change, of fixed rates and of those told."""
+    path = train(tmp_path / "t", **OPTIONS[name])
+    report = replay(path)
+    assert (report.update, report.verdict) == ("proven", Verdict.OK), report
+    assert by_parts == ([0, 1] if name == "rates" else [0])
+    other = replay(path, mode="eager")
+    assert str(report) == str(other)
+
+
+@pytest.mark.parametrize("digest", ["xxh3-128", "sha256"])
+@pytest.mark.parametrize("record", ["grads", "full"])
+def test_a_forged_update_is_said_in_the_same_words(record: str, digest: str, tmp_path: Path) -> None:
+    path = train(tmp_path / "t", keep={"record": record, "digest": digest})
+    forge_gradient(path, tmp_path / "f", 4, "w")
+    fast, slow = said(tmp_path / "f")
+    assert (fast.verdict, fast.findings[0].step, fast.findings[0].tensor) == (Verdict.UPDATE, 4, "w")
+    assert fast.findings == slow.findings
+
+
+def recorded(path: Path, rates: list[float], decays: list[float] | None = None) -> Path:
+    """A run by the numbers of each step, whatever they are."""
+    params, grads = {"w": np.ones(3)}, {"w": np.array([1.0, -2.0, 0.5])}
+    state = SGD(0.1).init(params)
+    run = Run(params, state, [RuleGroup("sgd@1", SGD.names)], numerics=NUMERICS)
+    with open_recorder(Keep(path, record="grads"), run) as recorder:
+        for step, rate in enumerate(rates):
+            rule = SGD(0.1, weight_decay=0.0 if decays is None else decays[step])
+            hyper = {**rule.hyperparameters(), "lr": rate}
+            params["w"] = params["w"] - rate * (grads["w"] + hyper["weight_decay"] * params["w"])
+            state["step"] = np.asarray(state["step"] + 1)
+            told: dict[str, Any] = {"loss": np.array(1.0), "hyper": hyper, "grads": grads, "batch": np.ones(1)}
+            recorder.step(CompletedStep(step=step, params=params, state=state, **told))
+    return path
+
+
+def test_rates_are_told_and_other_numbers_are_not(tmp_path: Path, by_parts: list[int]) -> None:
+    path = recorded(tmp_path / "rates", [0.5, 0.5, 0.25, 0.125, 0.125, 1.0])
+    assert replay(path).ok and by_parts == [0, 2]
+    by_parts.clear()
+    path = recorded(tmp_path / "decays", [0.5] * 6, [0.0, 0.0, 0.5, 0.5, 0.25, 0.25])
+    assert replay(path).ok and by_parts == [0, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("rate", [-0.5, np.nan, np.inf])
+def test_a_rate_that_the_rule_refuses_is_said_in_the_same_words(rate: float, tmp_path: Path) -> None:
+    with np.errstate(all="ignore"):
+        path = recorded(tmp_path / "t", [0.5, 0.25, 0.125, rate, 0.5])
+    fast, slow = said(path)
+    assert (fast.verdict, fast.findings[0].step) == (Verdict.UPDATE, 3)
+    assert "the rule refuses the recorded step" in fast.findings[0].text
+    assert fast.findings == slow.findings
+
+
+def test_a_gradient_of_a_frozen_param_is_refused(tmp_path: Path) -> None:
+    path = train(tmp_path / "t", frozen=["b"])
+    with open_trace(path) as trace:
+        view, schema = trace[0], trace.schema
+        params, state = ({t.name: trace.keyframe(0)[t.name] for t in schema.tensors if t.role is r} for r in PARTS)
+        grads = {**view.gradients(), "b": np.ones(2)}
+        with open_recorder(Keep(tmp_path / "f", record="grads"), run_from(trace, params, state, {})) as recorder:
+            for step in range(3):
+                told: dict[str, Any] = {"loss": view.record.loss, "hyper": view.hyper, "batch": np.ones(1)}
+                given = view.gradients() if step == 0 else grads
+                recorder.step(CompletedStep(step=step, grads=given, params=params, state=state, **told))
+    fast, slow = said(tmp_path / "f")
+    assert fast.verdict is Verdict.UPDATE and fast.findings == slow.findings
+
+
+def forged_correction(path: Path, step: int) -> None:
+    """Another bias correction in a step behind which no state is digested."""
+    file = File.parse(path.read_bytes())
+    with open_trace(path) as trace:
+        at = trace.layout.hyper_at + 8 * trace.schema.hyperparameters
+    frame = [frame for frame in file.frames if frame.kind == STEP][step]
+    frame.front = frame.front[:at] + np.float64(0.5).tobytes() + frame.front[at + 8 :]
+    file = File.parse(file.encode())
+    link = [frame for frame in file.frames if frame.kind == STEP][-1].front[: file.digest_size]
+    seal = file.frames[-1]
+    seal.front = seal.front[:16] + link + seal.front[16 + len(link) :]
+    path.write_bytes(file.encode())
+
+
+def forged_end(path: Path) -> None:
+    """Another final state in the SEAL."""
+    file = File.parse(path.read_bytes())
+    with open_trace(path) as trace:
+        assert trace.seal is not None
+        digests, at = [*trace.seal.final[:-1]], 16 + trace.layout.digest_size
+        digests[1] = bytes(len(digests[1]))
+        final = b"".join(digests) + state_root(trace.header.algorithm, digests)
+    seal = file.frames[-1]
+    seal.front = seal.front[:at] + final + seal.front[at + len(final) :]
+    path.write_bytes(file.encode())
+
+
+@pytest.mark.parametrize("forge", [lambda path: forged_correction(path, 6), forged_end], ids=["correction", "end"])
+@pytest.mark.parametrize("model", [{}, {"loss_fn": loss_fn, "batches": BATCHES}], ids=["file", "model"])
+def test_what_no_state_of_a_step_shows_is_said_in_the_same_words(forge: Any, model: Any, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    Trainer(loss_fn, PARAMS, Adam(0.01), trace=Keep(path, state_every=5)).fit(BATCHES, progress=False)
+    assert all(report.ok for report in said(path, **model))
+    forge(path)
+    fast, slow = said(path, **model)
+    assert fast.verdict is Verdict.UPDATE and fast.findings == slow.findings

@@ -1,0 +1,240 @@
+"""Steps of a recorded run computed again in turn, each held against all that is recorded of it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from ...base.arrays import Array
+from ...tape import NUMERICS
+from ..v2.check.difference import first_difference
+from ..v2.format.digest import Batch
+from ..v2.read.reader import StepView, Trace
+from ..v2.verdict import Verdict
+from .applied_steps import AppliedSteps
+from .captured_steps import CapturedSteps
+from .reexecute import Executed, FailedError, Made, Model, blaming
+from .replay_state import ReplayState, Rules, UnknownRuleError
+
+RunMode: TypeAlias = Literal["replay", "eager"]
+"""How steps are done again, with the same bits: prepared, or all of them op by op."""
+
+WORTH = 32
+"""Steps from which on it is worth it to prepare them; fewer are done op by op."""
+
+_KEYFRAME = "the keyframe behind it holds another state"
+
+
+def require_mode(command: str, mode: str) -> None:
+    """Raise ValueError for another mode."""
+    if mode not in get_args(RunMode):
+        raise ValueError(f"{command}: mode: expected 'replay' or 'eager', got {mode!r}")
+
+
+class Recomputed:
+    """The state of a run, carried on from a KEYFRAME: by the model, or by recorded gradients.
+
+    Many steps are prepared: those of a model captured, those of gradients as one update. Where these do not give all
+    that is recorded, op by op it is said what differs. A loss function with a state of its own, as only runs of the
+    mode "eager" may have, needs that mode here too.
+
+    Args:
+        model: for the steps that are done with their batch.
+        rules: classes that users wrote.
+        other: what to say of a step whose state is not the recorded one, of which the name of a tensor is given.
+        executed, applied: how many steps are to be done by the model, and by recorded gradients.
+        ulp_tol: elementwise tolerance where values are recorded; digests have none.
+    """
+
+    def __init__(
+        self,
+        trace: Trace,
+        model: Model | None,
+        rules: Rules,
+        other: Callable[[StepView, str], str],
+        *,
+        mode: RunMode = "replay",
+        executed: int = 0,
+        applied: int = 0,
+        ulp_tol: int = 0,
+    ) -> None:
+        self._trace, self._model, self._rules, self._other, self._ulp_tol = trace, model, rules, other, ulp_tol
+        self.records = trace.header.mode.has_gradients
+        self.executes = model is not None and trace.header.numerics == NUMERICS
+        self.updates = self.records or self.executes
+        prepares = mode == "replay" and not ulp_tol
+        self._captures, self._applies = prepares and executed >= WORTH, prepares and applied >= WORTH
+        self._captured: CapturedSteps | None = None
+        self._applied: AppliedSteps | None = None
+        self.state = ReplayState(trace, {}, rules)
+        self.next = 0
+        """The step before which the state is."""
+        self.checked = 0
+        """Behind so many steps a state was last found to be the recorded one."""
+        self.grads: Mapping[str, Array] = {}
+        """Those of the last step as the optimizer consumed them: valid until the next one."""
+
+    def begin(self, keyframe: int) -> None:
+        """Go on from the KEYFRAME before a step.
+
+        Raises:
+            FailedError: it is not the state that was recorded behind the step before it.
+            InvalidTraceError, NotRecordedError: it cannot be read.
+        """
+        values = self._trace.keyframe(keyframe)
+        if self.state.values:
+            self.state.put(values)
+        else:
+            self.state.values = values
+        self.next = self.checked = keyframe
+        if keyframe:
+            self._compare_digests(self._trace[keyframe - 1], lambda view, name: _KEYFRAME)
+        model = self._model
+        if self._captures and model is not None and self.executes:
+            self._captured = self._captured or CapturedSteps(self._trace, model.loss_fn, self.state, self._rules)
+            self._captured.forget()
+        if self._applies and self.records:
+            self._applied = self._applied or AppliedSteps(self._trace, self.state, self._rules)
+
+    def step(self, view: StepView, batch: tuple[Batch, ...] | None = None) -> None:
+        """Do the next step: by the model, if micro-batches are given, else by the gradients that are recorded.
+
+        Raises:
+            FailedError: something is not what is recorded of it; as long as that is before the update, `next` stays.
+            InvalidTraceError: the file is damaged there.
+        """
+        if batch is None or not self.executes:
+            if batch is not None and self._model is not None:
+                self._model.require_recorded(view, batch)
+            self._apply(view)
+        elif self._captured is not None:
+            self._capture(self._captured, view, batch)
+        else:
+            self._op_by_op(view, batch)
+
+    def execute(self, view: StepView, batch: tuple[Batch, ...], recorded: Made | None = None) -> Executed:
+        """Compute the next step op by op up to its update; ``recorded`` are its gradients and buffers, if read before.
+
+        Raises as `step`.
+        """
+        assert self._model is not None
+        self._model.require_recorded(view, batch)
+        return self._model.execute(view, self.state, batch, recorded or self._recorded(view), self._ulp_tol)
+
+    # ------------------------------------------------------------------ prepared
+
+    def _capture(self, captured: CapturedSteps, view: StepView, batch: tuple[Batch, ...]) -> None:
+        if captured.agrees(view, batch) and self._ends_as_recorded(view):
+            assert self._model is not None
+            self._model.agreed = True
+            self.grads = captured.grads
+            self._as_recorded(view)
+            return
+        again, self._captured = captured.back(), None
+        for done in again:
+            self._op_by_op(*done)
+        self._captures = False  # op by op they are as recorded
+
+    def _ends_as_recorded(self, view: StepView) -> bool:
+        """Of the last step, whose front may have no digests of the state, those of the SEAL."""
+        if view.step != len(self._trace) - 1 or self._trace.layout.due(view.step):
+            return True
+        digests = self.digests_after(view)
+        return digests is None or self.state.first_other(digests) is None
+
+    def _apply(self, view: StepView) -> None:
+        agrees = None if self._applied is None else self._applied.done(view)
+        if self._captured is not None:
+            self._captured.forget()
+        if self._applied is None or agrees is None:
+            self._op_by_op(view, None)
+            if self._applied is not None:
+                self._applied.prepare(view)
+            return
+        self.grads, self.next = self._applied.grads, view.step + 1
+        if agrees and self._ends_as_recorded(view):
+            self._as_recorded(view)
+            return
+        self._recorded(view)  # which raises where it is not what its digests say
+        self._compare(view)
+
+    # ------------------------------------------------------------------ op by op
+
+    def _recorded(self, view: StepView) -> Made:
+        """The gradients and buffers that the trace holds."""
+        return (view.gradients(), view.buffers()) if self.records else ({}, {})
+
+    def _op_by_op(self, view: StepView, batch: tuple[Batch, ...] | None) -> None:
+        made = self._recorded(view)
+        if batch is not None:
+            executed = self.execute(view, batch, made)
+            made = made if self.records else (executed.grads, executed.buffers)
+        if self.updates:
+            self._advance(view, *made)
+            self._compare(view)
+
+    def _advance(self, view: StepView, grads: Mapping[str, Array], buffers: Mapping[str, Array]) -> None:
+        self.grads = grads
+        with blaming(Verdict.UPDATE, "the rule refuses the recorded step", view.step):
+            try:
+                self.state.advance(view, grads, buffers)
+            except UnknownRuleError as error:
+                raise FailedError(Verdict.UNPROVEN, str(error), view.step) from error
+        self.next = view.step + 1
+
+    # ------------------------------------------------------------------ held against what is recorded
+
+    def _as_recorded(self, view: StepView) -> None:
+        """The step was found to be as recorded, with the state behind it, if that is recorded."""
+        self.next = view.step + 1
+        if self._trace.layout.due(view.step) or self.digests_after(view) is not None:
+            self.checked = self.next
+
+    def _compare(self, view: StepView) -> None:
+        if self._ulp_tol:
+            self._compare_values(view)
+            return
+        self._compare_corrections(view)
+        self._compare_digests(view, self._other)
+
+    def _compare_corrections(self, view: StepView) -> None:
+        recomputed = self.state.corrections()
+        if recomputed is None:
+            text = f"bias corrections: recorded {view.corrections}, and no tensor 'corrections' to hold them"
+            raise FailedError(Verdict.UPDATE, text, view.step)
+        if not np.array_equal(recomputed, view.corrections, equal_nan=True):
+            text = f"bias corrections: recorded {view.corrections}, recomputed {recomputed}"
+            raise FailedError(Verdict.UPDATE, text, view.step)
+
+    def _compare_digests(self, view: StepView, other: Callable[[StepView, str], str]) -> None:
+        """Hold the state after a step against its digests, where there are any."""
+        digests = self.digests_after(view)
+        if digests is None:
+            return
+        name = self.state.first_other(digests)
+        if name is not None:
+            raise FailedError(Verdict.UPDATE, other(view, name), view.step, name)
+        self.checked = view.step + 1
+
+    def digests_after(self, view: StepView) -> Sequence[bytes] | None:
+        """Those of the state after a step: of the STEP, or, behind the last, of the SEAL; None where none are due."""
+        if view.root is not None:
+            return view.record.state_in_order(self._trace.layout)
+        seal = self._trace.seal
+        is_last = view.step == len(self._trace) - 1
+        return seal.final[:-1] if is_last and seal is not None and seal.final else None
+
+    def _compare_values(self, view: StepView) -> None:
+        """Compare where the whole state is recorded, and go on from what is recorded."""
+        trace, step = self._trace, view.step
+        recorded = trace.keyframe(step + 1) if trace.has_keyframe(step + 1) else view.after()
+        if len(recorded) < len(self.state.values):
+            return
+        for name, found in self.state.values.items():
+            difference = first_difference(recorded[name], found, self._ulp_tol)
+            if difference is not None:
+                rules = ", ".join(group.rule for group in trace.schema.groups)
+                text = f"more than {self._ulp_tol} ULP from what {rules} makes; {difference}"
+                raise FailedError(Verdict.UPDATE, text, step, name)
+        self.state.put(recorded)
+        self.checked = step + 1

@@ -10,6 +10,8 @@ from ...base.errors import DgrrError
 from ...runtime.captured.captured_update import CapturedUpdate
 from ...runtime.optim.groups import Groups
 from ...runtime.step.memory import line_aligned
+from ...tape.numerics.prepared.places import place_of
+from ...tape.numerics.prepared.prepared_calls import PreparedCalls
 from ...tape.numerics.xxh3.constants import DIGEST
 from ...tape.numerics.xxh3.digests import Digests, Message
 from ..v2.format.constants import TensorRole
@@ -70,9 +72,7 @@ class AppliedSteps:
             if key not in self._known:
                 self._known[key] = None
                 self._known[key] = _Kind(self._trace, self._state, groups, view)
-        except KeyboardInterrupt:
-            raise
-        except BaseException:  # a user's rule may raise anything: its steps are done op by op
+        except Exception:  # a user's rule may raise anything: its steps are done op by op
             return
 
     def _key(self, view: StepView) -> tuple[bytes, bool]:
@@ -144,15 +144,15 @@ class _AllDigests:
     def __init__(self, algorithm: Algorithm, arrays: list[tuple[TensorSpec, Array]]) -> None:
         self._by_parts = [(TensorDigest(algorithm, spec.dtype, spec.shape), array) for spec, array in arrays]
         self._out = np.empty(DIGEST * len(arrays), np.uint8)
-        self._at_once: Digests | None = None
+        self._at_once: PreparedCalls | None = None
         if algorithm is Algorithm.XXH3_128:
-            self._at_once = Digests([[self._message(i, spec, array) for i, (spec, array) in enumerate(arrays)]])
-            for i, (_, array) in enumerate(arrays):
-                self._at_once.point(i, array)
+            messages = [self._message(i, spec, array) for i, (spec, array) in enumerate(arrays)]
+            self._at_once = PreparedCalls(Digests(messages))
 
     def _message(self, i: int, spec: TensorSpec, array: Array) -> Message:
         head: Any = np.frombuffer(bytearray(preamble(spec.dtype, spec.shape)), np.uint8)
-        return Message(head, array.nbytes, self._out[DIGEST * i :][:DIGEST], numbers=array.dtype)
+        out = self._out[DIGEST * i :][:DIGEST]
+        return Message(head, array.nbytes, out, place_of(array), numbers=array.dtype)
 
     def __call__(self) -> bytes:
         if self._at_once is not None and not self._at_once.run():

@@ -34,7 +34,8 @@ def train(path: Path, *, event: str | None = None, altered: float | None = None,
         if event is not None:
             recorder.event("clip_value", event)
         if altered is not None:
-            recorder._fronts._bound = (altered,)
+            recorder._fronts.names = recorder._fronts.names._replace(bound=(altered,))
+            recorder._prepared = None
         for step, batch in enumerate(BATCHES):
             loss, grads = gradients(loss_fn, params, batch)
             grads = clip_by_value(grads, BOUND)

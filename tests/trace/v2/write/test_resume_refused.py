@@ -146,7 +146,7 @@ def test_a_disk_that_cannot_read(path: Path, monkeypatch: pytest.MonkeyPatch) ->
     real, last = os.pread, frame_offsets(path, 3)[-1]
 
     def failing(descriptor: int, length: int, offset: int) -> bytes:
-        if offset >= last:
+        if offset + length > last:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         return real(descriptor, length, offset)
 

@@ -17,7 +17,7 @@ from dgrr.tape.numerics.engine.side_by_side import Task
 from dgrr.trace import Verdict
 from dgrr.trace.cli import main, warm
 from dgrr.trace.cli.answer import Answer
-from dgrr.trace.cli.commands import COMMANDS
+from dgrr.trace.cli.commands import commands
 from dgrr.trace.exit_codes import Exit
 from dgrr.trace.json_value import json_value
 from dgrr.trace.v2.write.forge import flip_bit
@@ -285,7 +285,7 @@ def test_every_table_was_used_by_some_answer() -> None:
         pytest.skip("the tests before this one were left out")
     named = {name for name in HELD.tables if name != "answer"}
     assert named - HELD.used == set()
-    assert {command.name for command in COMMANDS} <= named
+    assert {command.name for command in commands()} <= named
 
 
 def test_what_is_printed_on_the_way_goes_to_standard_error(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -309,7 +309,7 @@ def test_ctrl_c(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPa
     def interrupt(path: str) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["dgrr.trace.cli.handlers"], "version_of", interrupt)
+    monkeypatch.setattr(sys.modules["dgrr.trace.cli.formats"], "version_of", interrupt)
     assert main(["validate", "t", "--json"]) == 130
     answer = json.loads(capsys.readouterr().out)
     HELD.check(answer)

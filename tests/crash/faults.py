@@ -303,7 +303,7 @@ def check_trained(folder: Path, failed: str) -> None:
         assert validate(folder / "t.partial").steps >= saved, "the trace is behind the checkpoint"
 
 
-FORK = {"step": 2, "steps": 2, "model": "faults:run_of_forks", "rule": [], "set": [], "optimizer": None}
+FORK = {"step": 2, "steps": 2, "model": "faults:run_of_forks", "rule": [], "mode": None, "set": [], "optimizer": None}
 
 
 def trained(folder: Path) -> None:

@@ -42,11 +42,6 @@ class Remark:
     def __str__(self) -> str:
         return f"{self.text}; {self.advice}"
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain types, by the names of the attributes."""
-        fields = ("kind", "text", "advice", "names", "steps")
-        return {name: getattr(self, name) for name in fields}
-
 
 def is_looked_at(count: int) -> bool:
     """Whether gradients are looked at after so many steps: the first 8, then at powers of two less one.

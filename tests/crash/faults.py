@@ -30,7 +30,7 @@ from dgrr.runtime import SGD, Trainer
 from dgrr.runtime.training.saving.checkpoint import CheckpointError, read_checkpoint
 from dgrr.trace import TraceWriteError, Verdict, open_trace, recover, replay, validate
 from dgrr.trace.auditing.read_certificate import CertificateError, read_certificate
-from dgrr.trace.cli.fork import run as fork
+from dgrr.trace.cli.commands.making.fork import run as fork
 from dgrr.trace.file_version import TraceFileError
 from dgrr.trace.golden.claims import claim
 from dgrr.trace.showing.overview import read
@@ -303,7 +303,7 @@ def check_trained(folder: Path, failed: str) -> None:
         assert validate(folder / "t.partial").steps >= saved, "the trace is behind the checkpoint"
 
 
-FORK = {"step": 2, "steps": 2, "model": "faults:run_of_forks", "rule": [], "set": [], "optimizer": None}
+FORK = {"step": 2, "steps": 2, "model": "faults:run_of_forks", "rule": [], "mode": None, "set": [], "optimizer": None}
 
 
 def trained(folder: Path) -> None:
@@ -314,7 +314,7 @@ def trained(folder: Path) -> None:
 
 
 def fork_it(folder: Path) -> None:
-    fork(str(folder / "t"), argparse.Namespace(**FORK, record="grads", out=str(folder / "new")))
+    fork(argparse.Namespace(**FORK, path=str(folder / "t"), record="grads", out=str(folder / "new")))
 
 
 def check_forked(folder: Path, failed: str) -> None:

@@ -174,7 +174,7 @@ def test_readme_names_all_that_it_links_to_in_one_place() -> None:
     assert sorted({*re.findall(r"\[([^\]\n]+)\]", text)}) == sorted(named)
 
 
-@pytest.mark.parametrize("module_name", ["dgrr.trace", "dgrr.trace.cli", "dgrr.trace.cli.export"])
+@pytest.mark.parametrize("module_name", ["dgrr.trace", "dgrr.trace.cli", "dgrr.trace.cli.commands.looking.export"])
 def test_reading_traces_needs_no_numba(module_name: str) -> None:
     program = f"import sys, {module_name}; assert 'numba' not in sys.modules and 'llvmlite' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True)

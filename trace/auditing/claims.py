@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
+from ..json_value import Plain
 from .units import Units
 
 SHARES = ((1, 1000), (1, 100), (1, 10))
@@ -11,7 +11,7 @@ SHARES = ((1, 1000), (1, 100), (1, 10))
 
 
 @dataclass(frozen=True, slots=True)
-class AuditClaim:
+class AuditClaim(Plain):
     """A trace with at least so many forged steps would have passed with at most the probability `passes`.
 
     `share` of all steps; None stands for a single step. `units`: the fewest that can hold these steps.
@@ -21,10 +21,6 @@ class AuditClaim:
     steps: int
     units: int
     passes: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain types, by the names of the attributes."""
-        return {"share": self.share, "steps": self.steps, "units": self.units, "passes": self.passes}
 
 
 def claims(units: Units, sample: int) -> list[AuditClaim]:

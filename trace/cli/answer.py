@@ -3,10 +3,12 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from ... import __version__
 from ..exit_codes import Exit
 from ..json_value import json_value
+from ..v2.verdict import Verdict
 
 _VERDICTS = {
     Exit.OK: "ok",
@@ -67,3 +69,18 @@ def done(result: Mapping[str, object], text: str) -> Answer:
 def failed(code: Exit, error: str, verdict: str = "", before: str = "dgrr: ") -> Answer:
     """The answer of a command that was kept from its answer."""
     return Answer(code, verdict or _VERDICTS[code], error=error, before=before)
+
+
+class Judged(Protocol):
+    """What ends in one word: a report, a comparison, a recovery, an audit."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The word."""
+        ...
+
+
+def judged(found: Judged, result: Mapping[str, object], *, answers: bool) -> Answer:
+    """What was found, which answers what was asked, or is what is wrong."""
+    stream = {"text" if answers else "error": str(found)}
+    return Answer(found.verdict.exit_code, found.verdict.value, result, **stream, before="")

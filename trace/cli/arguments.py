@@ -1,14 +1,22 @@
-"""Parsing a command line: numbers and paths as people write them, errors as exceptions."""
+"""Parsing a command line: numbers and paths as people write them, what several commands take, errors as exceptions."""
 
 import argparse
 import math
 import re
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from ...base.errors import DgrrError
-from ..comparing.policy import Policy
-from ..replaying.expected import root_digits, start_digits
+
+TRACE = "trace.dgrr"
+"""The trace of version 1's commands where none is named."""
+
+DEFAULT = "default: %(default)s"
+# The format's limits; the trace modules that own them load numba.
+UINT32 = 2**32 - 1
+UINT64 = 2**64 - 1
+INT64 = 2**63 - 1
+MAX_STEPS = (INT64 - 64) // 72
 
 
 class UsageError(DgrrError):
@@ -28,6 +36,112 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise UsageError."""
         raise UsageError(message, f"{self.format_usage()}{self.prog}: error: ")
+
+    def trace(self, help: str = "the trace") -> None:
+        """The trace by its place."""
+        self.add_argument("path", type=path, metavar="PATH", help=help)
+
+    def trace_or_option(self, step: str, *, required: bool = False) -> None:
+        """The trace, by its place or by the option of version 1, and a step of it."""
+        self.add_argument("path", type=path, nargs="?", metavar="PATH", help=f"the trace; default: {TRACE}")
+        self.step(step, "S", required=required)
+        self.add_argument("--trace", type=path, metavar="PATH", help="the same as PATH")
+        self.set_defaults(paths_of=_one_path)
+
+    def require_model(self, args: argparse.Namespace) -> None:
+        """Refuse what says of a model how it is run, without one."""
+        for option in ("rule", "mode"):
+            if getattr(args, option):
+                self.error(f"argument --{option}: it goes with --model")
+
+    def two_traces(self) -> None:
+        """Both traces, or one where the other is computed."""
+        traces = "the two traces, the reference first; one of them where --model is given"
+        self.add_argument("paths", type=path, nargs="*", metavar="PATH", help=traces)
+        self.set_defaults(paths_of=_two_paths, a=None, b=None)
+
+    def number(self, option: str, low: int, high: int, metavar: str, help: str, **more: Any) -> None:
+        """A whole number."""
+        self.add_argument(option, type=integer(low, high), metavar=metavar, help=help, **more)
+
+    def step(self, help: str, metavar: str = "K", **more: Any) -> None:
+        """A step of the trace."""
+        self.number("--step", 0, UINT64, metavar, help, **more)
+
+    def new_file(self, help: str, metavar: str = "NEW", **more: Any) -> None:
+        """The file that is written."""
+        self.add_argument("-o", "--out", type=path, metavar=metavar, help=help, **more)
+
+    def model(self, help: str = "what returns (loss_fn, batches) when it is called", **more: Any) -> None:
+        """What a function of the user's returns."""
+        self.add_argument("--model", metavar="MODULE:FUNCTION", help=help, **more)
+
+    def rules(self) -> None:
+        """The user's own rules."""
+        rule = "the class of an optimizer rule that is not built in; may be given several times"
+        self.add_argument("--rule", metavar="MODULE:NAME", action="append", default=[], help=rule)
+
+    def mode(self) -> None:
+        """How steps are done again."""
+        mode = "how steps are done again: captured, where they are many (replay, default), or all of them op by op"
+        self.add_argument("--mode", choices=("replay", "eager"), help=mode)
+
+    def policy(self) -> None:
+        """How close is the same."""
+        words = "how close values must be: bitwise, ulp=N, or rtol=X,atol=Y; default: bitwise"
+        self.add_argument("--policy", type=policy, metavar="POLICY", help=words)
+
+    def ulp_tolerance(self) -> None:
+        """The same in version 1's words."""
+        tolerance = "allowed distance in units in the last place; default: %(default)s, to the bit"
+        self.number("--ulp-tol", 0, UINT64, "N", tolerance, default=0)
+
+    def record(self, whose: str) -> None:
+        """What is recorded of each step."""
+        held = f"what {whose} holds of each step: digests alone, or gradients too; {DEFAULT}"
+        self.add_argument("--record", choices=("digest", "grads"), default="grads", help=held)
+
+    def seed_and_numerics(self) -> None:
+        """What a model depends on, and a trace cannot vouch for."""
+        seed = "the seed that the run is known to have; default: the one that the trace names"
+        self.number("--seed", 0, UINT64, "UINT64", seed)
+        numerics = "the numerics version that the run is known to have; default: the one that the trace names"
+        self.number("--numerics", 0, UINT32, "N", numerics)
+
+    def expectations(self) -> None:
+        """What else a run is known to have."""
+        root = "the last digest that the trace is known to have, published or signed: 64 hexadecimal digits of SHA-256"
+        self.add_argument("--expect-root", type=sha256, metavar="HEX", help=root)
+        self.number("--steps", 0, UINT64, "N", "how many the run is known to have")
+        start = "the state root that the run is known to begin with: 32 or 64 hexadecimal digits"
+        self.add_argument("--expect-start", type=state_root, metavar="HEX", help=start)
+        rule = "a rule of the run, such as adam@1; once for each group of parameters, in their order"
+        self.add_argument("--expect-rule", metavar="RULE", action="append", default=[], help=rule)
+
+
+def paths_of(args: argparse.Namespace) -> list[str]:
+    """The files that a command is about: those by their places."""
+    return [args.path] if "path" in args else args.paths
+
+
+def _one_path(args: argparse.Namespace) -> list[str]:
+    if args.path is not None and args.trace is not None:
+        args.parser.error(f"argument --trace: the trace is named already, {args.path!r}")
+    return [args.path or args.trace or TRACE]
+
+
+def _two_paths(args: argparse.Namespace) -> list[str]:
+    given = {"--a": args.a, "--b": args.b}
+    if not args.paths and any(given.values()):
+        missing = [option for option, value in given.items() if value is None]
+        if missing:
+            args.parser.error(f"the following arguments are required: {', '.join(missing)}")
+        return [args.a, args.b]
+    expected = "two traces, PATH_A and PATH_B" if args.model is None else "one trace beside --model"
+    if any(given.values()) or len(args.paths) != (2 if args.model is None else 1):
+        count = len(args.paths) + sum(value is not None for value in given.values())
+        args.parser.error(f"expected {expected}, got {count}")
+    return list(args.paths)
 
 
 def _plain(text: str) -> str:
@@ -88,6 +202,8 @@ def path(text: str) -> str:
 
 def sha256(text: str) -> str:
     """The last digest of a trace."""
+    from ..replaying.expected import root_digits  # these know traces, and so are loaded only where they are given
+
     try:
         return root_digits(text)
     except ValueError as error:
@@ -96,6 +212,8 @@ def sha256(text: str) -> str:
 
 def state_root(text: str) -> str:
     """The state root of a trace."""
+    from ..replaying.expected import start_digits
+
     try:
         return start_digits(text)
     except ValueError as error:
@@ -104,6 +222,8 @@ def state_root(text: str) -> str:
 
 def policy(text: str) -> str:
     """How close two traces must be, as `dgrr.trace.compare` takes it."""
+    from ..comparing.policy import Policy
+
     try:
         Policy.parse(text)
     except ValueError as error:

@@ -1,6 +1,6 @@
-"""``dgrr demo``: train real digits, record the run, prove it by replay, and see damage and forgery found.
+"""Training real digits, recording the run, proving it by replay, and seeing damage and forgery found.
 
-The command ends with 0 only if every check held: the trace is valid, every update and every gradient was
+`dgrr demo` ends with 0 only if every check held: the trace is valid, every update and every gradient was
 recomputed to the bit, a flipped bit and an altered gradient were found. With its default arguments it also
 holds the accuracy and the state digest, which is the same on every machine, to their published values.
 """
@@ -15,19 +15,18 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
-from ...runtime import SGD, Adam, Keep, NonFiniteError, Result, Trainer, data
+from ...runtime import SGD, Adam, Keep, Result, Trainer, data
 from ...runtime.optim import Rule
 from ...screen.curves import plotted
 from ...tape import AnyVar, nn, ops
 from ..exit_codes import Exit
-from ..file_version import TraceFileError
 from ..replaying.replay import replay
 from ..replaying.validate import validate
 from ..v2.check.report import Report
 from ..v2.read.reader import open_trace
 from ..v2.verdict import Verdict
 from ..v2.write.forge import flip_bit, forge_gradient
-from .answer import Answer, done, failed
+from .answer import Answer, done
 from .misread import BESIDE, Misread, drawn_digits, misread
 
 ACCURACY = 0.97
@@ -69,9 +68,9 @@ class DemoCheck:
 class Demo:
     """One run of the demo."""
 
-    def __init__(self, args: Namespace) -> None:
+    def __init__(self, args: Namespace, out: Path) -> None:
         self.args = args
-        self.out = Path(args.out)
+        self.out = out
         self.train, self.test = data.digits()
         self.checks: list[DemoCheck] = []
 
@@ -196,33 +195,3 @@ class Demo:
 
 def _first(report: Report) -> str:
     return f" ({report.findings[0].text})" if report.findings else ""
-
-
-def run(args: Namespace) -> Answer:
-    """Run the demo; it prints every step on its way, and the answer holds what it found."""
-    out = Path(args.out)
-    try:
-        there = next((name for name in (out, _unfinished(out)) if name.is_file()), None)
-        if there is not None and not args.overwrite and not (args.own and there == out):
-            text = f"{there} is there already: choose another --out, or pass --overwrite to replace it"
-            return failed(Exit.IO, text)
-        return Demo(args).run()
-    except KeyboardInterrupt:
-        return failed(Exit.INTERRUPTED, f"interrupted; {_good(out)}")
-    except NonFiniteError as error:
-        return failed(Exit.DIVERGED, str(error))
-
-
-def _unfinished(out: Path) -> Path:
-    """Where the trace is until it ends, and stays where it is interrupted."""
-    return out.with_name(f"{out.name}.partial")
-
-
-def _good(out: Path) -> str:
-    """How far the trace of an interrupted run is good."""
-    partial = _unfinished(out)
-    try:
-        with open_trace(partial, mode="tolerate_tail") as trace:
-            return f"{partial} is readable and holds {len(trace)} whole steps"
-    except TraceFileError:  # not begun, or cut within its head; or sealed before the interrupt came
-        return f"{out} is complete" if out.exists() else "nothing was recorded"

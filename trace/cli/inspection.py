@@ -8,8 +8,7 @@ from typing import Any
 from ...base.ulp import exact
 from ..v2.errors import NotRecordedError
 from ..v2.read.reader import StepView, Trace
-
-Plain = dict[str, Any]
+from .arguments import UsageError
 
 
 def trace_lines(trace: Trace) -> list[str]:
@@ -31,7 +30,7 @@ def trace_lines(trace: Trace) -> list[str]:
     return lines
 
 
-def trace_dict(trace: Trace) -> Plain:
+def trace_dict(trace: Trace) -> dict[str, Any]:
     """The same for programs."""
     header, tensors = trace.header, trace.schema.tensors
     return {
@@ -66,6 +65,14 @@ def _keyframes(numbers: Sequence[int], steps: int) -> str:
     return f"{len(numbers)} keyframe{'' if len(numbers) == 1 else 's'}, at most {apart} steps apart"
 
 
+def step_of(trace: Trace, step: int) -> StepView:
+    """A step of a trace. Raises UsageError where there is no such step."""
+    if step >= len(trace):
+        there = f"it has steps 0 to {len(trace) - 1}" if len(trace) else "it has no steps"
+        raise UsageError(f"argument --step: {trace.path} has no step {step}: {there}")
+    return trace[step]
+
+
 def step_lines(trace: Trace, view: StepView) -> list[str]:
     """Everything that is recorded of a step."""
     lines = [f"{trace.path}: step {view.step}", f"  loss {exact(view.loss)}"]
@@ -86,7 +93,7 @@ def step_lines(trace: Trace, view: StepView) -> list[str]:
     return lines
 
 
-def step_dict(view: StepView) -> Plain:
+def step_dict(view: StepView) -> dict[str, Any]:
     """The same for programs."""
     return {
         "step": view.step,
@@ -108,7 +115,7 @@ def step_dict(view: StepView) -> Plain:
     }
 
 
-def _ops(view: StepView) -> list[Plain] | None:
+def _ops(view: StepView) -> list[dict[str, Any]] | None:
     """Everything the step computed; None where it is not recorded."""
     found = view.ops()
     if found is None:

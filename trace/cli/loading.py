@@ -12,9 +12,13 @@ from functools import reduce
 from importlib import import_module
 from inspect import iscoroutine
 from textwrap import shorten
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from .arguments import UsageError
+
+if TYPE_CHECKING:
+    from ...runtime import CapturedStep
+    from ...runtime.optim import Rule
 
 T = TypeVar("T")
 
@@ -57,15 +61,41 @@ def load_function(option: str, spec: str) -> Callable[..., Any]:
     return found
 
 
-def load_run(option: str, spec: str) -> tuple[Callable[..., Any], Any]:
-    """The loss function and the batches of a run, as the function returns them. Raises UsageError."""
-    made = called(option, spec)
+def load_run(spec: str) -> tuple[Callable[..., Any], Any]:
+    """The loss function and the batches of a run, as the function of ``--model`` returns them. Raises UsageError."""
+    made = called("--model", spec)
     if not _is_run(made):
         raise UsageError(
-            f"argument {option}: {spec}(): expected (loss_fn, batches), a function and what can be iterated, "
+            f"argument --model: {spec}(): expected (loss_fn, batches), a function and what can be iterated, "
             f"got {described(made)}"
         )
     return made[0], made[1]
+
+
+def load_step(option: str, spec: str) -> "CapturedStep":
+    """The step that a function returns. Raises UsageError."""
+    from ...runtime import CapturedStep  # compiled, and so loaded only where it is needed
+
+    step = called(option, spec)
+    if not isinstance(step, CapturedStep):
+        expected = "expected a CapturedStep, as dgrr.runtime.capture makes it"
+        raise UsageError(f"argument {option}: {spec}(): {expected}, got {described(step)}")
+    return step
+
+
+def load_rules(specs: Sequence[str]) -> "list[type[Rule]]":
+    """The classes of rules that ``--rule`` names. Raises UsageError."""
+    return [_load_rule(spec) for spec in specs]
+
+
+def _load_rule(spec: str) -> "type[Rule]":
+    from ..replaying.replay_state import is_rule  # compiled, likewise
+
+    found = load("--rule", spec, "NAME")
+    if not is_rule(found):
+        expected = "expected a class of rules, as ops_rule makes it"
+        raise UsageError(f"argument --rule: {spec}: {expected}, got {described(found)}")
+    return found
 
 
 def guarded(where: str, run: Callable[[], T]) -> T:
@@ -80,7 +110,17 @@ def guarded(where: str, run: Callable[[], T]) -> T:
 
 
 @contextmanager
-def current_folder() -> Generator[None, None, None]:
+def users_code() -> Generator[None]:
+    """Run what may import more of the current folder; a ValueError is a wrong command line."""
+    with current_folder():
+        try:
+            yield
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+
+
+@contextmanager
+def current_folder() -> Generator[None]:
     """Let modules of the current folder be imported."""
     folder = os.getcwd()
     sys.path.insert(0, folder)

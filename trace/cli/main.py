@@ -8,10 +8,11 @@ from contextlib import ExitStack, redirect_stdout
 from typing import TextIO
 
 from ...base import system
+from ...base.errors import DgrrError
 from ...base.interruption import interruptible
 from ..exit_codes import Exit
 from ..file_version import TraceFileError, TruncatedFileError
-from ..v2.errors import InvalidTraceError, TraceWriteError
+from ..v2.errors import InvalidTraceError, NotRecordedError, TraceWriteError
 from ..v2.verdict import Verdict
 from .answer import Answer, failed
 from .arguments import UsageError
@@ -78,18 +79,10 @@ def _answered(args: argparse.Namespace) -> Answer:
             stack.enter_context(interruptible())
             if args.json:  # the answer alone is to stand on standard output
                 stack.enter_context(redirect_stdout(sys.stderr))
-            answer: Answer = args.command.handler(args)
+            answer: Answer = args.command.run(args)
             return answer
-    except UsageError as error:
-        return failed(Exit.USAGE, str(error), before=error.before)
-    except InvalidTraceError as error:
-        return failed(error.exit, str(error), error.verdict.value)
-    except TruncatedFileError as error:
-        return failed(error.exit, str(error), Verdict.TORN_TAIL.value)
-    except TraceFileError as error:
-        return failed(error.exit, str(error))
-    except TraceWriteError as error:
-        return failed(Exit.IO, str(error))
+    except DgrrError as error:
+        return _kept_from_it(error, args.paths)
     except KeyboardInterrupt:
         return failed(Exit.INTERRUPTED, "interrupted")
     except BrokenPipeError:
@@ -99,6 +92,28 @@ def _answered(args: argparse.Namespace) -> Answer:
         return failed(Exit.IO, f"{where}{error.strerror or error}")
     except SystemExit as end:  # how rich, which shows the progress of a training, ends at a closed pipe
         raise BrokenPipeError from end
+
+
+def _kept_from_it(error: DgrrError, paths: Sequence[str]) -> Answer:
+    """What an error says, under the verdict that it has. Raises one that is none of a command line or a file."""
+    text = str(error)
+    if finding := getattr(error, "finding", None):  # what was found in a trace
+        return failed(finding.verdict.exit_code, f"{paths[0]}: {finding}", finding.verdict.value)
+    match error:
+        case UsageError():
+            return failed(Exit.USAGE, text, before=error.before)
+        case InvalidTraceError():
+            return failed(error.exit, text, error.verdict.value)
+        case TruncatedFileError():
+            return failed(error.exit, text, Verdict.TORN_TAIL.value)
+        case TraceFileError():
+            return failed(error.exit, text)
+        case TraceWriteError():
+            return failed(Exit.IO, text)
+        case NotRecordedError():
+            return failed(Exit.UNPROVEN, f"{paths[0]}: {text}")
+        case _:
+            raise error
 
 
 def _discard(stream: TextIO) -> None:

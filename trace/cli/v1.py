@@ -1,8 +1,10 @@
 """What `dgrr` answers for traces of version 1: files that are not valid are refused by every command."""
 
+import argparse
 import os
 from typing import Any
 
+from ..comparing.policy import Policy
 from ..exit_codes import Exit
 from ..file_version import TraceFileError
 from ..replaying.validate import report_v1
@@ -10,8 +12,7 @@ from ..v1.compare import Divergence, first_divergence
 from ..v1.inspect import inspection, replayed
 from ..v1.layout import HeaderV1, Record
 from ..v1.reader import TraceReader
-from ..v1.report import table, three_ways
-from ..v1.train import attempted_step, train as run_training
+from ..v1.report import about, losses, table, three_ways
 from ..v1.validation.validate import Validation, require_valid, validate as checked
 from ..v1.writer import WriterV1, partial_path
 from .answer import Answer, done
@@ -24,56 +25,27 @@ def _require_step(trace: TraceReader, header: HeaderV1, step: int) -> None:
         raise UsageError(f"argument --step: {trace.path} has no step {step}: {steps}")
 
 
-def _losses(total: float, steps: int) -> str:
-    return f"total {total!r}, mean {total / steps!r}" if steps else "none"
-
-
-def _about(steps: int, seed: int, learning_rate: float) -> str:
-    return f"{steps} steps, seed {seed}, learning rate {learning_rate!r}"
-
-
-def train(steps: int, lr: float, seed: int, out: str, created_at: int) -> Answer:
-    """Train for `steps` steps with learning rate `lr` on the data of `seed`, and write the trace to `out`.
-
-    Codes: OK; DIVERGED where a value was not finite, with the steps before it in the trace; IO.
-    """
-    with WriterV1(out, seed, lr, created_at) as writer:
-        trained = run_training(writer, steps, lr, seed)
-        writer.seal()
-    count, total = trained.step_count, trained.loss_total
-    rows = [("w", three_ways(trained.w)), ("b", three_ways(trained.b)), ("loss", _losses(total, count))]
-    text = f"{out}: {_about(count, seed, lr)}\n{table(rows)}"
-    about = {"steps": count, "seed": seed, "learning_rate": lr}
-    result = {**about, "w": trained.w, "b": trained.b, "loss_total": total}
-    if count == steps:
-        return done(result, text)
-    values = attempted_step(trained, lr, seed)
-    named = ", ".join(f"{name} is {value!r}" for name, value in values.items() if value - value != 0)
-    error = (
-        f"training stopped: step {count} is not finite ({named}); {out} holds the steps before it; try a smaller --lr"
-    )
-    return Answer(Exit.DIVERGED, "diverged", result, text, error)
-
-
-def validate(path: str) -> Answer:
+def validate(args: argparse.Namespace) -> Answer:
     """Check every rule of the format over the whole file. Codes: OK, IO, VALIDATION, REPLAY."""
+    path = args.paths[0]
     with TraceReader(path) as trace:
         validation = checked(trace)
     report, header = report_v1(validation), validation.header
     if validation.failures:
         text = validation.failure_text()
-        return Answer(report.exit_code, report.verdict.value, {"report": report.to_dict()}, error=text)
-    losses = _losses(validation.loss_total, header.step_count)
-    about = f"{path}: valid, {_about(header.step_count, header.seed, header.learning_rate)}"
-    rows = [("loss", losses), ("re-execution", validation.reexecution)]
-    return done({"report": report.to_dict()}, f"{about}\n{table(rows)}")
+        return Answer(report.exit_code, report.verdict.value, {"report": report}, error=text)
+    total = losses(validation.loss_total, header.step_count)
+    head = f"{path}: valid, {about(header.step_count, header.seed, header.learning_rate)}"
+    rows = [("loss", total), ("re-execution", validation.reexecution)]
+    return done({"report": report}, f"{head}\n{table(rows)}")
 
 
-def replay(path: str, step: int, ulp_tol: int, seed: int | None) -> Answer:
-    """Recompute every update and show that of `step`. Codes: OK, USAGE, IO, VALIDATION, REPLAY.
+def replay(args: argparse.Namespace) -> Answer:
+    """Recompute every update and show that of one step. Codes: OK, USAGE, IO, VALIDATION, REPLAY.
 
-    `seed`: the seed that the run is known to have; another in the header is a failure.
+    `--seed` is the one that the run is known to have; another in the header is a failure.
     """
+    path, step, ulp_tol, seed = args.paths[0], args.step, args.ulp_tol, args.seed
     with TraceReader(path) as trace:
         validation = require_valid(trace, ulp_tol)
         header = validation.header
@@ -82,12 +54,13 @@ def replay(path: str, step: int, ulp_tol: int, seed: int | None) -> Answer:
     if seed not in (None, header.seed):
         raise TraceFileError(f"{path}: seed: expected {seed}, the trace says {header.seed}", Exit.REPLAY)
     replayed_text = f"step {step} replayed, and with it the chain 0..{step}; allowed distance {ulp_tol} ULP"
-    result = {"report": report_v1(validation).to_dict(), "step": _record_dict(record)}
+    result = {"report": report_v1(validation), "step": _record_dict(record)}
     return done(result, f"{path}: {replayed_text}\n{replayed(header, record)}")
 
 
-def inspect(path: str, step: int) -> Answer:
-    """Show all that is recorded of `step`. Codes: OK, USAGE, IO, VALIDATION, REPLAY."""
+def inspect(args: argparse.Namespace) -> Answer:
+    """Show all that is recorded of a step. Codes: OK, USAGE, IO, VALIDATION, REPLAY."""
+    path, step = args.paths[0], args.step
     with TraceReader(path) as trace:
         header = require_valid(trace).header
         _require_step(trace, header, step)
@@ -127,11 +100,9 @@ def _write_prefix(trace: TraceReader, header: HeaderV1, steps: int, out: str) ->
         writer.seal()
 
 
-def rollback(path: str, step: int, out: str | None) -> Answer:
-    """Show the state before `step`; write the trace of the steps before it to `out`, if that is given.
-
-    Codes: OK, USAGE, IO, VALIDATION, REPLAY.
-    """
+def rollback(args: argparse.Namespace) -> Answer:
+    """Show the state before a step; write the steps before it to a trace. Codes: OK, USAGE, IO, VALIDATION, REPLAY."""
+    path, step, out = args.paths[0], args.step, args.out
     with TraceReader(path) as trace:
         if out is not None:
             _refuse_own_input(path, out)
@@ -163,11 +134,13 @@ def _divergence_text(found: Divergence, ulp_tol: int) -> str:
     return f"first difference: step {found.step}, {found.field}\n{table([*rows, distance])}"
 
 
-def compare(a: str, b: str, ulp_tol: int) -> Answer:
-    """Find the first step where w_after, b_after or loss differ by more than `ulp_tol`.
-
-    Codes: OK, IO, VALIDATION, REPLAY, DIVERGED.
-    """
+def compare(args: argparse.Namespace, policy: str) -> Answer:
+    """Find the first step where w_after, b_after or loss differ. Codes: OK, IO, VALIDATION, REPLAY, DIVERGED."""
+    a, b = args.paths
+    tolerance = Policy.parse(policy).of("")
+    if not tolerance.bitwise and tolerance.ulp is None:
+        args.parser.error(f"argument --policy: {a} is of version 1: expected bitwise or ulp=N, got {policy!r}")
+    ulp_tol = tolerance.ulp or 0
     with TraceReader(a) as left, TraceReader(b) as right:
         validations = require_valid(left), require_valid(right)
         found = first_divergence(left, right, ulp_tol)

@@ -1,10 +1,8 @@
 """What `dgrr` answers for traces of version 2."""
 
-import sys
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import partial
-from typing import TYPE_CHECKING, Literal
+import argparse
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from ..comparing.compare import compare as compare_traces
 from ..comparing.result import Comparison
@@ -13,70 +11,46 @@ from ..replaying.validate import held
 from ..v2.check.report import Report
 from ..v2.check.validate import validate_v2
 from ..v2.errors import NotRecordedError
-from ..v2.read.reader import StepView, Trace, open_trace
-from ..v2.write.recover import recover as write_whole
+from ..v2.read.reader import open_trace
 from ..v2.write.rollback import rollback_v2
-from .answer import Answer, done
+from .answer import Answer, done, judged
 from .arguments import UsageError
-from .inspection import state_before, step_dict, step_lines, trace_dict, trace_lines
-from .loading import current_folder, described, guarded, load, load_run
+from .inspection import state_before, step_dict, step_lines, step_of, trace_dict, trace_lines
+from .loading import guarded, load_rules, load_run, users_code
 
 if TYPE_CHECKING:
-    from ...runtime.optim import Rule
+    from ..replaying.travel import PastStep
 
 
-def validate(path: str, expect_root: str | None, expected: Expected) -> Answer:
+def validate(args: argparse.Namespace) -> Answer:
     """Check structure, chains and digests of a trace."""
-    return _reported(held(validate_v2(path), expected, expect_root), {})
+    return _reported(held(validate_v2(args.paths[0]), _expected(args), args.expect_root), {})
 
 
-def replay(
-    path: str,
-    *,
-    step: int | None = None,
-    ulp_tol: int = 0,
-    model: str | None = None,
-    mode: Literal["replay", "eager"] = "replay",
-    rules: Sequence[str] = (),
-    seed: int | None = None,
-    numerics: int | None = None,
-    expect_root: str | None = None,
-    expected: Expected,
-) -> Answer:
-    """Recompute every update, with a model every gradient too; then show `step`."""
+def replay(args: argparse.Namespace) -> Answer:
+    """Recompute every update, with a model every gradient too; then show a step."""
     from ..replaying.replay import replay as recompute  # compiled, and so loaded only where it is needed
 
+    path, step, expected = args.paths[0], args.step, _expected(args)
     if step is not None:
         with open_trace(path, mode="tolerate_tail") as trace:
             step_of(trace, step)
-    loss_fn, batches = (None, None) if model is None else load_run("--model", model)
-    classes = [load_rule(rule) for rule in rules]
-
-    known = partial(recompute, seed=seed, numerics=numerics, expect_root=expect_root, progress=True)
-    known = partial(known, steps=expected.steps, expect_start=expected.start, expect_rules=expected.rules)
-    try:
-        with current_folder():  # where the model may import more
-            report = known(path, loss_fn=loss_fn, batches=batches, ulp_tol=ulp_tol, mode=mode, rules=classes)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    loss_fn, batches = (None, None) if args.model is None else load_run(args.model)
+    known = {"steps": expected.steps, "expect_start": expected.start, "expect_rules": expected.rules}
+    known |= {"seed": args.seed, "numerics": args.numerics, "expect_root": args.expect_root}
+    how = {"ulp_tol": args.ulp_tol, "mode": args.mode or "replay", "rules": load_rules(args.rule)}
+    with users_code():
+        report = recompute(path, loss_fn=loss_fn, batches=batches, progress=True, **known, **how)
     return _replayed(report, step) if report.ok and step is not None else _reported(report, {"step": None})
 
 
-def load_rule(spec: str) -> "type[Rule]":
-    """The class of rules that ``MODULE:NAME`` names. Raises UsageError."""
-    from ..replaying.replay_state import is_rule
-
-    found = load("--rule", spec, "NAME")
-    if not is_rule(found):
-        expected = "expected a class of rules, as ops_rule makes it"
-        raise UsageError(f"argument --rule: {spec}: {expected}, got {described(found)}")
-    return found
+def _expected(args: argparse.Namespace) -> Expected:
+    """What a run is known to have but its seed and numerics version."""
+    return Expected(steps=args.steps, start=args.expect_start, rules=tuple(args.expect_rule))
 
 
 def _reported(report: Report, more: Mapping[str, object]) -> Answer:
-    stream = {"text" if report.ok else "error": str(report)}
-    result = {"report": report.to_dict(), **more}
-    return Answer(report.exit_code, report.verdict.value, result, **stream, before="")
+    return judged(report, {"report": report, **more}, answers=report.ok)
 
 
 def _replayed(report: Report, step: int) -> Answer:
@@ -84,20 +58,21 @@ def _replayed(report: Report, step: int) -> Answer:
     with open_trace(report.path, mode="tolerate_tail") as trace:
         view = step_of(trace, step)
         lines = [str(report), *step_lines(trace, view)]
-        return done({"report": report.to_dict(), "step": step_dict(view)}, "\n".join(lines))
+        return done({"report": report, "step": step_dict(view)}, "\n".join(lines))
 
 
-def inspect(path: str, step: int | None) -> Answer:
+def inspect(args: argparse.Namespace) -> Answer:
     """Show header, schema and, of one step, everything that is recorded."""
-    with open_trace(path, mode="tolerate_tail") as trace:
-        if step is None:
+    with open_trace(args.paths[0], mode="tolerate_tail") as trace:
+        if args.step is None:
             return done({"trace": trace_dict(trace), "step": None}, "\n".join(trace_lines(trace)))
-        view = step_of(trace, step)
+        view = step_of(trace, args.step)
         return done({"trace": trace_dict(trace), "step": step_dict(view)}, "\n".join(step_lines(trace, view)))
 
 
-def rollback(path: str, step: int, out: str | None) -> Answer:
-    """Show the state before `step`; write the steps before it to the trace `out`, if that is given."""
+def rollback(args: argparse.Namespace) -> Answer:
+    """Show the state before a step; write the steps before it to a new trace."""
+    path, step, out = args.paths[0], args.step, args.out
     with open_trace(path, mode="tolerate_tail") as trace:
         steps, state = len(trace), {} if step > len(trace) else state_before(trace, step)
     if step > steps:
@@ -119,81 +94,41 @@ def _write_child(path: str, step: int, out: str) -> None:
         raise UsageError(f"argument --out: {error}") from None
 
 
-def recover(paths: Sequence[str], out: str) -> Answer:
-    """Write what is whole of a trace, or of the halves of one, to `out`, and say what that is."""
-    try:
-        found = write_whole(paths, out)
-    except ValueError as error:
-        argument = "PATH" if "argument 'path'" in str(error) else "--out"
-        raise UsageError(f"argument {argument}: {error}") from None
-    stream = {"error" if found.lossy else "text": str(found)}
-    return Answer(found.exit_code, found.verdict.value, {"recovery": found.to_dict()}, **stream, before="")
-
-
-def compare(a: str, b: str, policy: str, *, proven: bool) -> Answer:
+def compare(args: argparse.Namespace, policy: str) -> Answer:
     """Show where two traces part first, why, and by how much."""
-    return _compared(compare_traces(a, b, policy=policy, proven=proven))
+    a, b = args.paths
+    return _compared(compare_traces(a, b, policy=policy, proven=args.proven))
 
 
-def compare_model(
-    path: str, policy: str, model: str, rules: Sequence[str], mode: str | None, *, proven: bool
-) -> Answer:
+def compare_with_model(args: argparse.Namespace, compared: Callable[..., Comparison]) -> Answer:
     """Show where a trace parts from what its model computes now."""
-    from ..comparing.with_model import diff_with_model  # compiled, and so loaded only where it is needed
-
-    return _with_model(partial(diff_with_model, policy=policy), path, model, rules, mode, proven=proven)
-
-
-def bisect_model(path: str, model: str, rules: Sequence[str], mode: str | None, *, proven: bool) -> Answer:
-    """Show a step of a trace that its model computes otherwise now, from as few computed steps as find it."""
-    from ..comparing.bisect_model import bisect_with_model  # compiled, likewise
-
-    with _no_bytecode():
-        return _with_model(bisect_with_model, path, model, rules, mode, proven=proven)
-
-
-@contextmanager
-def _no_bytecode() -> Generator[None]:
-    """Leave no bytecode of a user's modules: it is told apart from that of another commit by seconds and sizes."""
-    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    try:
-        yield
-    finally:
-        sys.dont_write_bytecode = before
-
-
-def _with_model(
-    compared: Callable[..., Comparison],
-    path: str,
-    model: str,
-    rules: Sequence[str],
-    mode: str | None,
-    *,
-    proven: bool,
-) -> Answer:
-    classes = [load_rule(rule) for rule in rules]
-    loss_fn, batches = load_run("--model", model)
-    damage = compare_traces(path, path, proven=True) if proven else None
+    path: str = args.paths[0]
+    rules = load_rules(args.rule)
+    loss_fn, batches = load_run(args.model)
+    damage = compare_traces(path, path, proven=True) if args.proven else None
     if damage is not None and not damage:
         return _compared(damage)
 
     def computed() -> Comparison:
         try:
-            return compared(path, loss_fn, batches, rules=classes, mode=mode or "replay")
+            return compared(path, loss_fn, batches, rules=rules, mode=args.mode or "replay")
         except NotRecordedError as error:
             raise UsageError(f"argument --model: {error}") from error
 
-    return _compared(guarded(f"argument --model: {model}: while computing", computed))
+    return _compared(guarded(f"argument --model: {args.model}: while computing", computed))
+
+
+def rebuilt(args: argparse.Namespace) -> "PastStep":
+    """The step that is asked for, as it was before its update. Raises UsageError, RebuildError, NotRecordedError."""
+    from ..replaying.travel import at  # compiled, likewise
+
+    with open_trace(args.path, mode="tolerate_tail") as trace:
+        step_of(trace, args.step)
+        loss_fn, batches = load_run(args.model)
+        rules = load_rules(args.rule)
+        with users_code():
+            return at(trace, args.step, loss_fn, batches, rules=rules, mode=args.mode or "replay")
 
 
 def _compared(found: Comparison) -> Answer:
-    stream = {"text" if found.same or found.cause is not None else "error": str(found)}
-    return Answer(found.verdict.exit_code, found.verdict.value, {"comparison": found.to_dict()}, **stream, before="")
-
-
-def step_of(trace: Trace, step: int) -> StepView:
-    """A step of a trace. Raises UsageError where there is no such step."""
-    if step >= len(trace):
-        there = f"it has steps 0 to {len(trace) - 1}" if len(trace) else "it has no steps"
-        raise UsageError(f"argument --step: {trace.path} has no step {step}: {there}")
-    return trace[step]
+    return judged(found, {"comparison": found}, answers=found.same or found.cause is not None)

@@ -1,7 +1,6 @@
-"""``dgrr cache warm``: compile ahead, for images and for CI, what a first step would else compile.
+"""Compiling ahead, for images and for CI, what a first step would else compile.
 
-With a model, what its captured step runs; without one, every op with its derivative in float32, the optimizers, and
-captured steps of three small networks.
+Every op with its derivative in float32, the optimizers, and captured steps of three small networks.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,10 +18,6 @@ from ...tape.numerics.engine.side_by_side import Task, compile_side_by_side
 from ...tape.ops import OPS
 from ...tape.record.op import Op
 from ...tape.record.samples import Make
-from ..exit_codes import Exit
-from . import cache
-from .answer import Answer, done
-from .verify_step import load_step
 
 FLOAT = np.dtype(np.float32)
 
@@ -49,22 +44,6 @@ NETWORKS: dict[str, tuple[nn.Layer, tuple[int, ...]]] = {
 RULES: tuple[Rule, ...] = (SGD(0.1), SGD(0.1, momentum=0.9), Adam(), AdamW())
 
 _DIED = "its process ended before it was compiled"
-
-
-def run(spec: str | None) -> Answer:
-    """Compile, and say what the folder then holds, and what could not be compiled."""
-    failures = compiled(tasks()) if spec is None else _compile_step(spec)
-    held = cache.contents()
-    result = {**held, "removed": 0, "failed": failures}
-    if not failures:
-        return done(result, cache.shown(held))
-    lines = ["not everything was compiled:", *(f"  {failure['task']}: {failure['error']}" for failure in failures)]
-    return Answer(Exit.IO, "failed", result, cache.shown(held), "\n".join(lines))
-
-
-def _compile_step(spec: str) -> list[dict[str, str]]:
-    load_step("--model", spec)
-    return []
 
 
 def compiled(given: Sequence[Task]) -> list[dict[str, str]]:

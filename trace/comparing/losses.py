@@ -1,10 +1,9 @@
 """The losses of two runs side by side: a few of them, as a curve of characters."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from ...screen.curves import Scale
-from ..json_value import json_value
+from ..json_value import Plain
 from ..v2.read.reader import Trace
 
 WIDTH = 40
@@ -12,7 +11,7 @@ WIDTH = 40
 
 
 @dataclass(frozen=True, slots=True)
-class LossCurves:
+class LossCurves(Plain):
     """At most 40 steps, evenly apart, and both losses there; None where a trace has ended."""
 
     steps: tuple[int, ...]
@@ -42,16 +41,6 @@ class LossCurves:
         now = f"a {_number(x, digits)}, b {_number(y, digits)}" if x != y else f"{_number(x, 9)} in both"
         before = "" if self.last_common is None else f"; before {_number(self.last_common, 9)} in both"
         return f"    {' ' * column}^ step {step}: {now}{before}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain types."""
-        return {
-            "steps": list(self.steps),
-            "a": [json_value(x) for x in self.a],
-            "b": [json_value(x) for x in self.b],
-            "last_common": json_value(self.last_common),
-            "first_different": [json_value(x) for x in self.first_different],
-        }
 
 
 def loss_curves(a: Trace, b: Trace, step: int | None, first: int = 0) -> LossCurves:

@@ -1,11 +1,12 @@
 """The first op at which two recorded steps part: its inputs agree and its output does not."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
 from ...base.completed_step import TapeNode
+from ..json_value import Plain
 from ..v2.read.op_digests import OpDigests
 
 LEAF = "leaf"
@@ -14,7 +15,7 @@ _WINDOW = 400
 
 
 @dataclass(frozen=True, slots=True)
-class OpDifference:
+class OpDifference(Plain):
     """The first op that differs, in order of execution: first all values, then the gradients on the way back.
 
     Args:
@@ -30,6 +31,8 @@ class OpDifference:
     >>> OpDifference("value", 3, TapeNode("exp", "float32", (2,), (2,), scope="head"), 9).short
     'exp in layer head'
     """
+
+    _keys: ClassVar = ("what", "index", "count", "inputs_agree", "others", "node", "was", "target")
 
     what: Literal["value", "grad", "added", "removed", "changed"]
     index: int
@@ -74,18 +77,6 @@ class OpDifference:
             return "it takes other inputs in b than in a" if other else f"in its place a has {said}{taken}"
         told = {"value": "its inputs agree, its value differs", "added": "b has it, a has not"}
         return told.get(self.what, "a has it, b has not") + taken
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain types."""
-        nodes = {"node": self.node, "was": self.was, "target": self.target}
-        return {
-            "what": self.what,
-            "index": self.index,
-            "count": self.count,
-            "inputs_agree": self.inputs_agree,
-            "others": list(self.others),
-            **{name: None if node is None else _plain_node(node) for name, node in nodes.items()},
-        }
 
 
 def first_op(a: OpDigests, b: OpDigests) -> OpDifference | None:
@@ -196,7 +187,3 @@ def _said(node: TapeNode) -> str:
 
 def _layer(node: TapeNode) -> str:
     return f" in layer {node.scope}" if node.scope else ""
-
-
-def _plain_node(node: TapeNode) -> dict[str, Any]:
-    return {**asdict(node), "shape": list(node.shape), "parents": list(node.parents)}

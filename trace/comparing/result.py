@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field
 from enum import Enum
 from textwrap import wrap
-from typing import Any
+from typing import ClassVar
 
 from ...screen.curves import ASCII, BLOCKS
 from ...screen.panels import Printed
 from ...screen.showing import characters
-from ..json_value import json_value
+from ..json_value import Plain
 from ..v2.verdict import Verdict
 from .losses import LossCurves
 from .ops import OpDifference
@@ -42,7 +42,7 @@ class Cause(Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Comparison(Printed):
+class Comparison(Plain, Printed):
     """What `compare` found. True if the two runs are the same.
 
     Args:
@@ -65,6 +65,11 @@ class Comparison(Printed):
       a: a.dgrr
       b: b.dgrr
     """
+
+    _keys: ClassVar = (
+        *("a", "b", "same", "verdict", "cause", "step", "sentence", "notes", "op", "tensors", "losses"),
+        *("settings", "environment", "uncomputed"),
+    )
 
     a: str
     b: str
@@ -120,25 +125,6 @@ class Comparison(Printed):
         more = f" and {len(rest) - _BY_NAME} more" if len(rest) > _BY_NAME else ""
         return lines + (_wrapped(f"also different: {', '.join(rest[:_BY_NAME])}{more}", "") if rest else [])
 
-    def to_dict(self) -> dict[str, Any]:
-        """The same in plain types, for JSON."""
-        return {
-            "a": self.a,
-            "b": self.b,
-            "same": self.same,
-            "verdict": self.verdict.value,
-            "cause": None if self.cause is None else self.cause.value,
-            "step": self.step,
-            "sentence": self.sentence,
-            "notes": list(self.notes),
-            "op": None if self.op is None else self.op.to_dict(),
-            "tensors": [tensor.to_dict() for tensor in self.tensors],
-            "losses": None if self.losses is None else self.losses.to_dict(),
-            "settings": _plain_pairs(self.settings),
-            "environment": _plain_pairs(self.environment),
-            "uncomputed": [list(steps) for steps in self.uncomputed],
-        }
-
 
 def _least(rows: Differing) -> int:
     """How many lines the table of these keys takes at least."""
@@ -147,7 +133,3 @@ def _least(rows: Differing) -> int:
 
 def _wrapped(text: str, indent: str) -> list[str]:
     return wrap(text, COLUMNS, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False)
-
-
-def _plain_pairs(rows: Differing) -> dict[str, list[Any]]:
-    return {key: [json_value(value) for value in pair] for key, pair in rows.items()}

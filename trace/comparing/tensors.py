@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from ...base.arrays import Array
 from ...base.ulp import FARTHEST, exact, ulp_distances
-from ..json_value import json_value
+from ..json_value import Plain
 from ..v2.format.digest import canonical
 from .policy import Tolerance
 
@@ -29,7 +29,7 @@ _TITLES: dict[What, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class DifferentElement:
+class DifferentElement(Plain):
     """One element: its index, both values, and how many ULP they are apart (None: no floats)."""
 
     index: tuple[int, ...]
@@ -68,7 +68,7 @@ class DifferentElement:
 
 
 @dataclass(frozen=True, slots=True)
-class TensorDifference:
+class TensorDifference(Plain):
     """A tensor that differs, and by how much where both traces hold its values.
 
     Args:
@@ -87,6 +87,11 @@ class TensorDifference:
     ["gradient of 'w', f32 (2,): its digests differ, its values are not recorded"]
     """
 
+    _keys: ClassVar = (
+        *("name", "what", "shape", "dtype", "only_in", "recorded", "differing", "max_abs", "max_rel"),
+        *("ulp_histogram", "worst"),
+    )
+
     name: str
     what: What
     shape: tuple[int, ...]
@@ -102,6 +107,11 @@ class TensorDifference:
     def recorded(self) -> bool:
         """Whether both traces hold the values."""
         return self.differing is not None
+
+    @property
+    def ulp_histogram(self) -> dict[int, int]:
+        """The histogram, by the first number of each bin."""
+        return dict(self.histogram)
 
     @property
     def title(self) -> str:
@@ -134,22 +144,6 @@ class TensorDifference:
         if near and self.shape:
             lines.append(f"  ULP {histogram_line(self.histogram)}")
         return lines + [f"  {line}" for element in self.worst[:worst] for line in element.lines()]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain types; a figure that is not finite is a text."""
-        return {
-            "name": self.name,
-            "what": self.what,
-            "shape": list(self.shape),
-            "dtype": self.dtype,
-            "only_in": self.only_in,
-            "recorded": self.recorded,
-            "differing": self.differing,
-            "max_abs": json_value(self.max_abs),
-            "max_rel": json_value(self.max_rel),
-            "ulp_histogram": {str(first): count for first, count in self.histogram},
-            "worst": [element.to_dict() for element in self.worst],
-        }
 
 
 def tensor_difference(

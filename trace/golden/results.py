@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..json_value import Plain
 from .names import SUFFIX
 
 OUTCOMES = ("verified", "written", "updated", "failed")
@@ -13,7 +14,7 @@ OUTCOMES = ("verified", "written", "updated", "failed")
 
 
 @dataclass
-class Results:
+class Results(Plain):
     """The golden files of one process; those of several processes are added.
 
     Args:
@@ -33,16 +34,6 @@ class Results:
     def take(self, folder: str, test: str) -> None:
         """Note a test that may use golden files of a folder."""
         self.takers.setdefault(folder, set()).add(test)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same in types that processes send each other."""
-        return {
-            "counts": dict(self.counts),
-            "used": sorted(self.used),
-            "takers": {folder: sorted(tests) for folder, tests in self.takers.items()},
-            "finished": sorted(self.finished),
-            "whole": self.whole,
-        }
 
     def add(self, sent: dict[str, Any]) -> None:
         """Add what another process has sent."""

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from rich.console import RenderableType
 
 from ...screen.showing import counted, drawn
 from ..file_version import MAGIC, TraceFileError, TruncatedFileError, version_of
+from ..json_value import Plain
 from ..v2.errors import InvalidTraceError
 from ..v2.format.constants import VERSION, TensorRole
 from ..v2.read.reader import Trace
@@ -23,7 +24,7 @@ _DIGITS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Plain):
     """One file of a folder: `state` is that of its run, or why it is not read: a verdict, another version."""
 
     path: str
@@ -35,10 +36,6 @@ class Entry:
     steps: int | None = None
     last_loss: Any = None
     state_root: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain types, by the names of the attributes."""
-        return asdict(self)
 
 
 def entries(folder: str, *, recursive: bool = False) -> list[Entry]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..json_value import Plain
 from ..v2.errors import InvalidTraceError, NotRecordedError
 from ..v2.read.reader import Trace
 
@@ -14,7 +15,7 @@ LOOKED_AT = 32
 
 
 @dataclass(frozen=True, slots=True)
-class GradientFigures:
+class GradientFigures(Plain):
     """What the gradients of a parameter were at the steps that were looked at.
 
     `largest` is the greatest magnitude of a finite element, at step `step`, and `last` that at the last step. `zeros`
@@ -28,11 +29,6 @@ class GradientFigures:
     last: float
     zeros: float
     nonfinite: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain types, by the names of the attributes."""
-        names = ("name", "largest", "step", "last", "zeros", "nonfinite")
-        return {name: getattr(self, name) for name in names}
 
     @property
     def remark(self) -> str:

@@ -14,6 +14,7 @@ from ...base.diagnosis import Remark, worth_a_look
 from ...screen.curves import plotted, sparkline
 from ...screen.showing import counted, drawn, facts_grid, rate, size
 from ..diagnosed import diagnosed
+from ..json_value import json_value
 from ..replaying.validate import validate
 from ..v2.check.report import Report
 from ..v2.errors import InvalidTraceError, NotRecordedError, UnsealedTraceWarning
@@ -83,7 +84,7 @@ class RunOverview:
     def to_dict(self) -> dict[str, Any]:
         """Plain types."""
         best, places = self.best, [int(i) for i in np.linspace(0, self.steps - 1, min(self.steps, CURVE))]
-        return {
+        found: dict[str, object] = {
             "path": self.path,
             "state": self.state,
             "steps": self.steps,
@@ -100,11 +101,12 @@ class RunOverview:
             "curve": {"steps": places, "losses": [self.losses[i] for i in places]},
             "steps_per_second": self.speed,
             "metrics": self.metrics,
-            "gradients": [row.to_dict() for row in self.gradients],
-            "findings": [finding.to_dict() for finding in self.findings],
+            "gradients": self.gradients,
+            "findings": self.findings,
             "state_root": self.state_root,
-            "report": None if self.report is None else self.report.to_dict(),
+            "report": self.report,
         }
+        return {name: json_value(value) for name, value in found.items()}
 
     def screen(self, width: int) -> RenderableType:
         """All of it for a rich console."""

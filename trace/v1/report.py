@@ -23,3 +23,13 @@ def table(rows: Iterable[tuple[str, str]]) -> str:
     pairs = list(rows)
     width = max(len(label) for label, _ in pairs)
     return "\n".join(f"    {label:<{width}}  {text}" for label, text in pairs)
+
+
+def about(steps: int, seed: int, learning_rate: float) -> str:
+    """What a run is, in a line."""
+    return f"{steps} steps, seed {seed}, learning rate {learning_rate!r}"
+
+
+def losses(total: float, steps: int) -> str:
+    """Their sum and their mean, where there are any."""
+    return f"total {total!r}, mean {total / steps!r}" if steps else "none"

@@ -32,7 +32,7 @@ def dgrr(capsys, tmp_path, monkeypatch):
 @pytest.fixture
 def refused(dgrr, tmp_path, monkeypatch):
     """Run a training that must be refused; should it be accepted, it does not run: it might fill the disk."""
-    monkeypatch.setattr("dgrr.trace.cli.v1.train", lambda *_: pytest.fail("the training was accepted"))
+    monkeypatch.setattr("dgrr.trace.v1.train.train", lambda *_: pytest.fail("the training was accepted"))
 
     def run(option, text):
         code, out, err = dgrr("train", f"{option}={text}")
@@ -186,7 +186,7 @@ def test_an_interrupt_anywhere_is_130(dgrr, monkeypatch):
     def interrupt(path):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["dgrr.trace.cli.handlers"], "version_of", interrupt)
+    monkeypatch.setattr(sys.modules["dgrr.trace.cli.formats"], "version_of", interrupt)
     assert dgrr("validate", "t") == (130, "", "dgrr: interrupted\n")
 
 

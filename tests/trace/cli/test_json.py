@@ -6,8 +6,9 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -17,9 +18,9 @@ from dgrr.tape.numerics.engine.side_by_side import Task
 from dgrr.trace import Verdict
 from dgrr.trace.cli import main, warm
 from dgrr.trace.cli.answer import Answer
-from dgrr.trace.cli.commands import COMMANDS
+from dgrr.trace.cli.commands import commands
 from dgrr.trace.exit_codes import Exit
-from dgrr.trace.json_value import json_value
+from dgrr.trace.json_value import Plain, json_value
 from dgrr.trace.v2.write.forge import flip_bit
 
 from .answer_tables import Tables
@@ -285,7 +286,7 @@ def test_every_table_was_used_by_some_answer() -> None:
         pytest.skip("the tests before this one were left out")
     named = {name for name in HELD.tables if name != "answer"}
     assert named - HELD.used == set()
-    assert {command.name for command in COMMANDS} <= named
+    assert {command.name for command in commands()} <= named
 
 
 def test_what_is_printed_on_the_way_goes_to_standard_error(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -309,7 +310,7 @@ def test_ctrl_c(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPa
     def interrupt(path: str) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["dgrr.trace.cli.handlers"], "version_of", interrupt)
+    monkeypatch.setattr(sys.modules["dgrr.trace.cli.formats"], "version_of", interrupt)
     assert main(["validate", "t", "--json"]) == 130
     answer = json.loads(capsys.readouterr().out)
     HELD.check(answer)
@@ -332,6 +333,41 @@ def test_numbers_that_json_does_not_have() -> None:
     assert [float(text) for text in made["result"]["list"][1:3]] == [math.inf, -math.inf]
     assert made["paths"] == ["x\udcff"]
     assert json_value([]) == []
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    names: frozenset[str]
+    loss: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outer(Plain):
+    _keys: ClassVar = ("twice", "inner", "verdict")
+
+    inner: Inner
+    count: int
+    verdict: Verdict = Verdict.OK
+
+    @property
+    def twice(self) -> int:
+        return 2 * self.count
+
+
+@dataclass(frozen=True, slots=True)
+class Fields(Plain):
+    outer: Outer
+    pair: tuple[int, int] = (1, 2)
+
+
+def test_results_give_their_plain_types() -> None:
+    """Fields, or the attributes that are named, through whatever they hold."""
+    outer = Outer(Inner(frozenset("ba"), math.nan), 3)
+    plain = {"twice": 6, "inner": {"names": ["a", "b"], "loss": "nan"}, "verdict": "ok"}
+    assert list(outer.to_dict().items()) == list(plain.items())
+    assert Fields(outer).to_dict() == {"outer": plain, "pair": [1, 2]}
+    answer = json.loads(Answer(Exit.OK, "ok", {"many": [Fields(outer)]}).to_json("validate", []))
+    assert answer["result"] == {"many": [{"outer": plain, "pair": [1, 2]}]}
 
 
 def test_the_tables_can_be_broken() -> None:

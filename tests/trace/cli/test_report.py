@@ -13,7 +13,8 @@ import pytest
 from dgrr.runtime import SGD, Trainer
 from dgrr.tape import NUMERICS
 from dgrr.trace import CompletedStep
-from dgrr.trace.cli import main, report
+from dgrr.trace.cli import main
+from dgrr.trace.cli.commands.looking import report
 
 from ...keeping import recorder_of
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dgrr.trace.cli import main, verify_step
+from dgrr.trace.cli import main, reference_step
 
 DGRR = Path(sys.executable).parent / "dgrr"
 
@@ -82,9 +82,9 @@ def test_the_reference_model():
 
 
 def test_the_reference_model_is_the_published_one():
-    step = verify_step.reference_step()
+    step = reference_step.reference_step()
     assert [node.op for node in step.graph.nodes][:4] == ["linear", "relu", "linear", "mse_loss"]
-    assert [array.shape for array in step.record(verify_step.reference_batch()).inputs] == [(64, 8), (64, 8)]
+    assert [array.shape for array in step.record(reference_step.reference_batch()).inputs] == [(64, 8), (64, 8)]
     assert [array.shape for array in step.params.values()] == [(8, 8), (8,), (8, 8), (8,)]
     assert step.recipe.rule.hyperparameters() == {
         "lr": 1e-3,
@@ -97,13 +97,13 @@ def test_the_reference_model_is_the_published_one():
 
 def test_the_data_are_standard_normal():
     """Moments of 100,000 numbers within five standard errors, no two streams alike, and float32."""
-    x = verify_step.standard_normal((1000, 100), ordinal=3).astype(np.float64)
+    x = reference_step.standard_normal((1000, 100), ordinal=3).astype(np.float64)
     assert abs(x.mean()) < 5 / x.size**0.5
     assert abs((x**2).mean() - 1) < 5 * (2 / x.size) ** 0.5
     assert abs((x**4).mean() - 3) < 5 * (96 / x.size) ** 0.5
     assert abs(np.corrcoef(x.reshape(-1)[:-1], x.reshape(-1)[1:])[0, 1]) < 5 / x.size**0.5
-    assert not np.isin(verify_step.standard_normal((64, 8), 0), verify_step.standard_normal((64, 8), 1)).any()
-    assert verify_step.standard_normal((64, 8), 0).dtype == np.float32
+    assert not np.isin(reference_step.standard_normal((64, 8), 0), reference_step.standard_normal((64, 8), 1)).any()
+    assert reference_step.standard_normal((64, 8), 0).dtype == np.float32
 
 
 def test_a_step_of_ones_own(dgrr):

@@ -1,18 +1,20 @@
 """The answer of `validate` and `replay`: one verdict, what is proven, and what was found."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
 from ....screen.panels import Printed
 from ...exit_codes import Exit
+from ...json_value import Plain
 from ..verdict import Verdict
 
 SHA256_DIGITS = 64
 Proof = Literal["proven", "failed", "not proven"]
+PROOFS = ("structure", "chain", "update", "gradient", "data")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Plain):
     """One thing that is wrong or could not be checked: its verdict, a sentence, and where."""
 
     verdict: Verdict
@@ -25,18 +27,19 @@ class Finding:
         where += [f"'{self.tensor}'"] if self.tensor is not None else []
         return f"{self.verdict.value}: {', '.join(where)}{': ' if where else ''}{self.text}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain types, by the names of the attributes; the verdict as its word."""
-        return {"verdict": self.verdict.value, "text": self.text, "step": self.step, "tensor": self.tensor}
-
 
 @dataclass(slots=True)
-class Report(Printed):
+class Report(Plain, Printed):
     """What was asked of a trace and how it went.
 
     `structure`, `chain`, `update`, `gradient` and `data` are each `proven`, `failed` or `not proven`.
     `findings` stand in file order, and the first decides the verdict. A report is true if it is ok.
+
+    >>> Report("run.dgrr", 2, steps=3, structure="proven").to_dict()["structure"]
+    'proven'
     """
+
+    _keys: ClassVar = ("path", "version", "steps", "verdict", *PROOFS, "findings", "notes", "root", "start")
 
     path: str
     version: int
@@ -79,30 +82,7 @@ class Report(Printed):
     @property
     def proofs(self) -> dict[str, Proof]:
         """What is proven of structure, chain, update, gradient and data, by these names."""
-        return {
-            "structure": self.structure,
-            "chain": self.chain,
-            "update": self.update,
-            "gradient": self.gradient,
-            "data": self.data,
-        }
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain types, by the names of the attributes; `version` is that of the format.
-
-        >>> Report("run.dgrr", 2, steps=3, structure="proven").to_dict()["structure"]
-        'proven'
-        """
-        about = {"path": self.path, "version": self.version, "steps": self.steps, "verdict": self.verdict.value}
-        findings = [finding.to_dict() for finding in self.findings]
-        return {
-            **about,
-            **self.proofs,
-            "findings": findings,
-            "notes": list(self.notes),
-            "root": self.root,
-            "start": self.start,
-        }
+        return {name: getattr(self, name) for name in PROOFS}
 
     def __str__(self) -> str:
         lines = [f"{self.path}: {self.verdict.value} (version {self.version}, {self.steps} steps)"]

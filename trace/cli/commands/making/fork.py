@@ -3,27 +3,58 @@
 import argparse
 import os
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from ...base import system
-from ...runtime import NonFiniteError
-from ...runtime.optim.groups import Optimizer, require_optimizer
-from ...tape import DgrrError
-from ..exit_codes import Exit
-from ..file_version import TraceFileError
-from ..replaying.continued import Continuation
-from ..replaying.travel import PastStep
-from ..showing.state import is_written
-from ..v2.errors import NotRecordedError, TraceWriteError
-from ..v2.format.constants import PARTIAL_SUFFIX
-from ..v2.read.reader import open_trace
-from .answer import Answer, done, failed
-from .arguments import UsageError
-from .loading import called, guarded
-from .travel import from_step
+from .....base import system
+from .....base.errors import DgrrError, NonFiniteError
+from ....exit_codes import Exit
+from ....file_version import TraceFileError
+from ....v2.errors import NotRecordedError, TraceWriteError
+from ....v2.format.constants import PARTIAL_SUFFIX
+from ...answer import Answer, done, failed
+from ...arguments import MAX_STEPS, Parser, UsageError, setting
+from ...formats import require_answer
+from ...loading import called, guarded
+
+if TYPE_CHECKING:
+    from .....runtime.optim.groups import Optimizer
+    from ....replaying.continued import Continuation
+    from ....replaying.travel import PastStep
+
+HELP = """
+Train on from a past step, with something changed, and record it.
+
+Modules are those of the current folder and the installed ones.
+
+examples:
+  dgrr fork run.dgrr --step 100 --steps 50 --model train:run --set lr=0.01 -o slower.dgrr
+  dgrr fork run.dgrr --step 100 --steps 50 --model train:run --optimizer train:sgd -o sgd.dgrr
+  dgrr fork run.dgrr --step 100 --steps 50 --model train:run -o same.dgrr   nothing changed: the same bits
+"""
 
 
-def run(path: str, args: argparse.Namespace) -> Answer:
+def add_arguments(parser: Parser) -> None:
+    parser.trace("the trace, which is only read")
+    parser.step("the step to begin before, from 0", required=True)
+    parser.model("what returns (loss_fn, batches) of the run, from its beginning, when it is called", required=True)
+    parser.number("--steps", 1, MAX_STEPS, "N", "how many to train", required=True)
+    parser.new_file("record them in this new trace; its steps count from 0", required=True)
+    changed = parser.add_mutually_exclusive_group()
+    hyper = "another value of a hyperparameter of the run's own rule, such as lr=0.01, and lr#1 of its second group"
+    changed.add_argument("--set", type=setting, metavar="NAME=VALUE", action="append", default=[], help=hyper)
+    optimizer = "what returns another optimizer when it is called"
+    changed.add_argument("--optimizer", metavar="MODULE:FUNCTION", help=optimizer)
+    parser.rules()
+    parser.mode()
+    parser.record("the new trace")
+
+
+def run(args: argparse.Namespace) -> Answer:
     """Rebuild the state before a step, train on from it, and say what came of it."""
+    require_answer(args, args.path)
+    from ....showing.state import is_written
+    from ...v2 import rebuilt
+
     unfinished = f"{args.out}{PARTIAL_SUFFIX}"
     if os.path.lexists(args.out):
         raise UsageError(f"argument --out: {args.out} is there already")
@@ -31,14 +62,14 @@ def run(path: str, args: argparse.Namespace) -> Answer:
         text = f"{unfinished} is there already, of a run that was not finished or still goes on"
         raise UsageError(f"argument --out: {text}; choose another name, or remove it")
     try:
-        return from_step(path, args, lambda past: _forked(past, args))
+        return _forked(rebuilt(args), args)
     finally:  # a trace that ended has its name; what failed is of no use
         if os.path.lexists(unfinished) and not is_written(unfinished):
             with suppress(OSError):
                 system.remove(unfinished)
 
 
-def _forked(past: PastStep, args: argparse.Namespace) -> Answer:
+def _forked(past: "PastStep", args: argparse.Namespace) -> Answer:
     optimizer = None if args.optimizer is None else _optimizer(args.optimizer)
     found = guarded(f"argument --model: {args.model}: while training", lambda: _trained(past, optimizer, args))
     if isinstance(found, NonFiniteError):
@@ -60,8 +91,10 @@ def _forked(past: PastStep, args: argparse.Namespace) -> Answer:
     return done(result, f"{args.out}: {numbered}; the last loss is {found.losses[-1]!s}{there}")
 
 
-def _optimizer(spec: str) -> Optimizer:
+def _optimizer(spec: str) -> "Optimizer":
     """The optimizer that ``MODULE:FUNCTION`` returns. Raises UsageError."""
+    from .....runtime.optim.groups import require_optimizer
+
     made = called("--optimizer", spec)
     try:
         return require_optimizer(made)
@@ -70,8 +103,8 @@ def _optimizer(spec: str) -> Optimizer:
 
 
 def _trained(
-    past: PastStep, optimizer: Optimizer | None, args: argparse.Namespace
-) -> Continuation | NonFiniteError | TraceWriteError:
+    past: "PastStep", optimizer: "Optimizer | None", args: argparse.Namespace
+) -> "Continuation | NonFiniteError | TraceWriteError":
     """What came of it; what is no fault of the command line is handed back too."""
     hyper = dict(args.set) or None
     try:
@@ -86,5 +119,7 @@ def _trained(
 
 def _loss_of(path: str, step: int) -> float | None:
     """The loss that a trace has of a step, if it has the step."""
+    from ....v2.read.reader import open_trace
+
     with open_trace(path, mode="tolerate_tail") as trace:
         return float(trace[step].loss) if step < len(trace) else None

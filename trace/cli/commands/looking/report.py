@@ -6,45 +6,68 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..file_version import TraceFileError, version_of
-from ..replaying.execution import Batches, LossFn
-from ..report.write import Written, write_report
-from ..v2.errors import UnsealedTraceWarning
-from ..v2.format.constants import PARTIAL_SUFFIX
-from .answer import Answer, done
-from .arguments import UsageError
-from .loading import current_folder, load_run
-from .v2 import load_rule
+from ....file_version import TraceFileError, version_of
+from ....v2.errors import UnsealedTraceWarning
+from ....v2.format.constants import PARTIAL_SUFFIX
+from ...answer import Answer, done
+from ...arguments import DEFAULT, UINT64, Parser, UsageError, path
+from ...formats import lacking
+from ...loading import current_folder, load_rules, load_run
+
+if TYPE_CHECKING:
+    from ....report.write import Written
+
+HELP = """
+Write a page that shows a run, or several over each other: one HTML file for a browser.
+
+Modules are those of the current folder and the installed ones.
+
+examples:
+  dgrr report run.dgrr                          report.html
+  dgrr report old.dgrr new.dgrr -o both.html    both, and where they part
+  dgrr report run.dgrr --model train:run        every gradient proven, three steps rebuilt node by node
+  dgrr report run.dgrr --watch                  while the run goes on
+"""
+
+
+def add_arguments(parser: Parser) -> None:
+    traces = "the traces; the first is the one that others are held against, and that --model is of"
+    parser.add_argument("paths", type=path, nargs="+", metavar="TRACE", help=traces)
+    parser.new_file(f"the page, which replaces one of that name; {DEFAULT}", "PAGE", default="report.html")
+    parser.model("prove every gradient, and rebuild whole steps: what returns (loss_fn, batches) when it is called")
+    rebuild = "a step to rebuild; may be given several times; default: the first, the last, the greatest gradient's"
+    parser.number("--rebuild", 0, UINT64, "K", rebuild, action="append", default=[])
+    parser.rules()
+    parser.mode()
+    watch = "write the page again every so many seconds while a run goes on, 10 if not said; proofs come with its end"
+    parser.number("--watch", 1, 86400, "SECONDS", watch, nargs="?", const=10)
 
 
 def run(args: argparse.Namespace) -> Answer:
     """Write the page; with ``--watch`` again and again, until every run is finished."""
-    for path in args.paths:
-        if os.path.exists(path) and version_of(path) == 1:
-            raise UsageError(f"argument TRACE: {path} is of version 1, whose steps dgrr inspect shows")
+    from ....report.write import write_report
+
+    for given in args.paths:
+        if os.path.exists(given) and version_of(given) == 1:
+            raise UsageError(f"argument TRACE: {lacking('report', given)}")
     if args.rebuild and args.model is None:
         raise UsageError(
             "argument --rebuild: a trace holds no tape: it goes with --model, which computes the step again"
         )
-    rules = [load_rule(rule) for rule in args.rule]
-    make_run = None if args.model is None else _maker(args.model)
+    rules = load_rules(args.rule)
+    make_run = None if args.model is None else partial(load_run, args.model)
     options: dict[str, Any] = {"make_run": make_run, "rules": rules, "rebuild": args.rebuild or None}
     options["mode"] = args.mode or "replay"
     if args.watch is not None:
-        _watch(args, options)
+        _watch(args, partial(write_report, rules=rules, refresh=float(args.watch)))
     return _answered(_written(partial(write_report, args.paths, args.out, progress=True, **options)))
 
 
-def _maker(model: str) -> Callable[[], tuple[LossFn, Batches]]:
-    return lambda: load_run("--model", model)
-
-
-def _watch(args: argparse.Namespace, options: dict[str, Any]) -> None:
+def _watch(args: argparse.Namespace, write: Callable[..., "Written"]) -> None:
     """Write the page whenever the traces have grown, until every run is finished; nothing is recomputed meanwhile."""
-    seen, wait = None, float(args.watch)
-    more = {"rules": options["rules"], "refresh": wait}
+    seen = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnsealedTraceWarning)  # that is what is watched
         while True:
@@ -53,12 +76,12 @@ def _watch(args: argparse.Namespace, options: dict[str, Any]) -> None:
             sizes = {path: os.stat(path).st_size for path in paths if os.path.exists(path)}
             if sizes != seen:
                 seen = sizes
-                if _finished(paths, partial(write_report, paths, args.out, **more)):
+                if _finished(paths, partial(write, paths, args.out)):
                     return
-            time.sleep(max(wait, 4 * (time.monotonic() - began)))
+            time.sleep(max(float(args.watch), 4 * (time.monotonic() - began)))
 
 
-def _finished(paths: Sequence[str], write: Callable[[], Written]) -> bool:
+def _finished(paths: Sequence[str], write: Callable[[], "Written"]) -> bool:
     """Write the page; whether every run was sealed. A file that was given its final name meanwhile is not."""
     try:
         return _written(write).sealed
@@ -74,7 +97,7 @@ def _current(path: str) -> str:
     return unfinished if os.path.exists(unfinished) else path
 
 
-def _written(write: Callable[[], Written]) -> Written:
+def _written(write: Callable[[], "Written"]) -> "Written":
     try:
         with current_folder():  # where the model may import more
             return write()
@@ -89,7 +112,7 @@ def _written(write: Callable[[], Written]) -> Written:
         raise UsageError(text) from error
 
 
-def _answered(page: Written) -> Answer:
+def _answered(page: "Written") -> Answer:
     lines = [f"{page.path}: {page.nbytes:,} bytes, open it in a browser"]
     lines += [f"  {proofs.path}: {proofs.verdict.value}, {proofs.steps} steps" for proofs in page.proofs]
     lines += [f"  {found.b}: {found.sentence}" for found in page.comparisons]

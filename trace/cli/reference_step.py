@@ -1,7 +1,5 @@
-"""``dgrr verify-step``: hold a captured training step to all that it promises, and say what does not hold.
-
-The step is what ``FUNCTION()`` of a module returns; without one it is that of the reference model: Linear 8-8,
-ReLU, Linear 8-8 on 64 standard normal samples, mean squared error, Adam at 1e-3, all from seed 0.
+"""The step of the reference model: Linear 8-8, ReLU, Linear 8-8 on 64 standard normal samples, mean squared error, Adam
+at 1e-3, all from seed 0.
 """
 
 from typing import Any
@@ -10,19 +8,12 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...runtime import Adam, CapturedStep, capture
-from ...tape import AnyTensor, AnyVar, DgrrError, nn, ops
+from ...tape import AnyTensor, AnyVar, nn, ops
 from ...tape.numerics.math.random import uniform
 from ...tape.record.op import OPS
-from ..exit_codes import Exit
-from .answer import Answer, done
-from .arguments import UsageError
-from .loading import called, described
 
 MODEL = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8))
 SAMPLES = 64
-
-ARGUMENT = "MODULE:FUNCTION"
-"""The positional argument, as errors name it."""
 
 
 def loss_fn(p: Any, batch: Any) -> AnyVar:
@@ -55,24 +46,3 @@ def standard_normal(shape: tuple[int, int], ordinal: int) -> Array:
     factor: AnyTensor = OPS["sqrt"](AnyTensor(-2 * logs.array / square))
     pairs = np.stack([x * factor.array, y * factor.array], axis=1)
     return pairs.reshape(-1)[:count].astype(np.float32).reshape(shape)
-
-
-def run(spec: str | None, replays: int) -> Answer:
-    """Verify a step and say how every check went."""
-    given = None if spec is None else load_step(ARGUMENT, spec)
-    try:
-        step = reference_step() if given is None else given
-        report = step.verify(replays)
-    except DgrrError as error:
-        raise UsageError(str(error)) from error
-    text = f"{report}\n{len(report.checks) - len(report.failures)} of {len(report.checks)} checks held"
-    return done(report.to_dict(), text) if report.ok else Answer(Exit.REPLAY, "failed", report.to_dict(), text)
-
-
-def load_step(option: str, spec: str) -> CapturedStep:
-    """The step that a function returns. Raises UsageError."""
-    step = called(option, spec)
-    if not isinstance(step, CapturedStep):
-        expected = "expected a CapturedStep, as dgrr.runtime.capture makes it"
-        raise UsageError(f"argument {option}: {spec}(): {expected}, got {described(step)}")
-    return step

@@ -1,0 +1,1 @@
+"""Commands that show what is recorded, or hand it to other programs."""

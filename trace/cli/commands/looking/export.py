@@ -1,0 +1,103 @@
+"""``dgrr export``: a table of the steps, or the weights before one of them, as a file for other programs."""
+
+import argparse
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from .....base.errors import DgrrError
+from ....exit_codes import Exit
+from ...answer import Answer, done, failed
+from ...arguments import Parser, UsageError
+from ...formats import require_answer
+from ...loading import current_folder, load_rules, load_run
+
+if TYPE_CHECKING:
+    from ....v2.read.reader import Form, Trace
+
+HELP = """
+Write what is recorded as a file for other programs.
+
+Modules are those of the current folder and the installed ones.
+
+examples:
+  dgrr export run.dgrr --format csv -o run.csv   a row for each step: loss, rate and so on
+  dgrr export run.dgrr --format parquet --form long -o run.parquet   norms of every gradient
+  dgrr export run.dgrr --format tensorboard -o runs/first   tensorboard --logdir runs
+  dgrr export run.dgrr --format safetensors --step 100 -o before100.safetensors
+"""
+
+
+def add_arguments(parser: Parser) -> None:
+    parser.trace()
+    formats = ("csv", "json", "parquet", "tensorboard", "safetensors")
+    format = "a table of the steps, or, as safetensors, the weights before one of them"
+    parser.add_argument("--format", choices=formats, required=True, help=format)
+    parser.new_file("write this new file; for tensorboard, this new folder", required=True)
+    form = "wide: a row for each step; long: a row for each number of each tensor; default: wide"
+    parser.add_argument("--form", choices=("wide", "long"), help=form)
+    parser.step("with safetensors: the weights before step K, from 0; default: those after the last step")
+    parser.model("with safetensors: what returns (loss_fn, batches), where gradients are not recorded")
+    parser.rules()
+    parser.mode()
+
+
+def run(args: argparse.Namespace) -> Answer:
+    """Write a table or weights, and say what is missing of a trace that is not whole."""
+    require_answer(args, args.path)
+    from ....v2.read.reader import open_trace
+
+    weights = args.format == "safetensors"
+    for option in ("form",) if weights else ("step", "model", "mode", "rule"):
+        if getattr(args, option) not in (None, []):
+            wrong = "it is not for" if weights else "it goes with"
+            args.parser.error(f"argument --{option}: {wrong} --format safetensors")
+    if os.path.lexists(args.out):
+        raise UsageError(f"argument --out: {args.out} is there already")
+    try:
+        with open_trace(args.path, mode="tolerate_tail") as trace:
+            answer = _weights(trace, args) if weights else _table(trace, args)
+            return answer if answer.error else replace(answer, error=_missing(trace))
+    except ModuleNotFoundError as error:
+        raise UsageError(f"argument --format: {error}") from None
+
+
+def _table(trace: "Trace", args: argparse.Namespace) -> Answer:
+    from ....exporting.files import export
+
+    form: Form = args.form or "wide"
+    export(trace, args.out, args.format, form=form)
+    result = {"format": args.format, "written": args.out, "form": form, "step": None}
+    return done(result, f"{args.out}: {len(trace)} steps of {trace.path}, as {args.format}, {form}")
+
+
+def _weights(trace: "Trace", args: argparse.Namespace) -> Answer:
+    from .....tape import nn
+    from ....exporting.weights import weights_before
+    from ....replaying.replay_state import UnknownRuleError
+
+    step = len(trace) if args.step is None else args.step
+    if step > len(trace):
+        raise UsageError(f"argument --step: {trace.path} has no state before step {step}: expected 0 to {len(trace)}")
+    loss_fn, batches = (None, None) if args.model is None else load_run(args.model)
+    rules = load_rules(args.rule)
+    try:
+        with current_folder():  # where the model may import more
+            found = weights_before(trace, step, loss_fn, batches, rules=rules, mode=args.mode or "replay")
+    except UnknownRuleError as error:
+        return failed(Exit.UNPROVEN, f"{args.path}: {error}")
+    try:
+        nn.save(args.out, found.params, found.model_state)
+    except DgrrError as error:
+        raise UsageError(f"argument --format: {error}") from error
+    where = f"before step {step}" if step < len(trace) else "after the last step"
+    result = {"format": args.format, "written": args.out, "form": None, "step": step}
+    return done(result, f"{args.out}: the weights of {trace.path} {where}")
+
+
+def _missing(trace: "Trace") -> str:
+    """What people are told of a trace that ends before its seal; nothing of one that is whole."""
+    if trace.sealed and trace.damage is None:
+        return ""
+    why = "" if trace.damage is None else f" ({trace.damage})"
+    return f"{trace.path}: its end is missing{why}: what was written holds its first {len(trace)} whole steps alone"

@@ -1,0 +1,23 @@
+"""``dgrr inspect``."""
+
+import argparse
+
+from ...answer import Answer
+from ...arguments import Parser
+from ...formats import format_of
+
+HELP = """
+Show all that is recorded of a trace or of a step.
+
+examples:
+  dgrr inspect run.dgrr             seed, optimizer, tensors, events
+  dgrr inspect run.dgrr --step 3    loss, digests, hyperparameters of step 3
+"""
+
+
+def add_arguments(parser: Parser) -> None:
+    parser.trace_or_option("a step to show, from 0; without one the trace as a whole is shown (version 2)")
+
+
+def run(args: argparse.Namespace) -> Answer:
+    return format_of(args).inspect(args)

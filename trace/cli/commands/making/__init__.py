@@ -1,0 +1,1 @@
+"""Commands that train, or write another trace; and the folder of compiled kernels."""

@@ -1,0 +1,1 @@
+"""Commands that hold a run against its rules, another run, or what its model computes now."""

@@ -1,0 +1,57 @@
+"""``dgrr bisect``."""
+
+import argparse
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from ...answer import Answer
+from ...arguments import Parser
+from ...formats import format_of, require_answer
+
+HELP = """
+Find the first different step in few reads, or in few computed steps.
+
+Modules are those of the current folder and the installed ones.
+
+examples:
+  dgrr bisect old.dgrr new.dgrr                    along the links of both
+  dgrr bisect old.dgrr --model train:run           from the recorded states
+  dgrr bisect --git old.dgrr --model train:run     behind git bisect run: which commit changed the numbers
+"""
+
+
+def add_arguments(parser: Parser) -> None:
+    parser.two_traces()
+    parser.model("compute steps of the run now: what returns (loss_fn, batches) when it is called")
+    parser.rules()
+    parser.mode()
+    parser.add_argument("--proven", action="store_true", help="validate the files first")
+    git = "end as git bisect run expects: 0 the same, 4 different, 125 where neither is known"
+    parser.add_argument("--git", action="store_true", help=git)
+
+
+def run(args: argparse.Namespace) -> Answer:
+    if args.model is not None:
+        return _with_model(args)
+    args.parser.require_model(args)
+    return format_of(args).compare(args, "bitwise")
+
+
+def _with_model(args: argparse.Namespace) -> Answer:
+    require_answer(args, args.paths[0])
+    from ....comparing.bisect_model import bisect_with_model
+    from ...v2 import compare_with_model
+
+    with _no_bytecode():
+        return compare_with_model(args, bisect_with_model)
+
+
+@contextmanager
+def _no_bytecode() -> Generator[None]:
+    """Leave no bytecode of a user's modules: it is told apart from that of another commit by seconds and sizes."""
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = before

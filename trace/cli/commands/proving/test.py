@@ -1,0 +1,88 @@
+"""``dgrr test``: a golden trace without a test runner."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from ....exit_codes import Exit
+from ....file_version import version_of
+from ...answer import Answer, done, failed, judged
+from ...arguments import Parser
+from ...loading import guarded, load_function
+
+if TYPE_CHECKING:
+    from ....golden.commands import Train
+    from ....golden.recording import GoldenRecording
+
+HELP = """
+Record a golden trace, or check a run against it.
+
+FUNCTION is called with one argument: def run(trace): Trainer(…, trace=trace).fit(…)
+Modules are those of the current folder and the installed ones.
+
+examples:
+  dgrr test record golden/digits.dgrr --model train:run    once; both files are committed
+  dgrr test check golden/digits.dgrr --model train:run     in CI: 0 the same, 4 another run
+"""
+
+_SAID = {
+    "written": "written",
+    "updated": "updated: the run is another",
+    "verified": "unchanged: the run is the same",
+}
+
+
+def add_arguments(parser: Parser) -> None:
+    action = "make the run the golden one, or hold it against the golden one"
+    parser.add_argument("action", choices=("record", "check"), help=action)
+    parser.trace("the golden file; its text lies beside it")
+    parser.model("what trains when it is called with what it is to give to its trainer as trace=", required=True)
+    parser.policy()
+
+
+def run(args: argparse.Namespace) -> Answer:
+    """``record`` makes what a function trains the golden file, ``check`` holds it against that file."""
+    from .....base.atomic_file import require_replaceable
+
+    train = _training(args.model)
+    if args.action == "record":
+        require_replaceable(args.path)  # before anything is trained
+        return _recorded(args.path, train, args.policy)
+    version_of(args.path)
+    return _checked(args, train)
+
+
+def _training(model: str) -> "Train":
+    """The user's function, which records one run."""
+    function = load_function("--model", model)
+
+    def trained(recording: "GoldenRecording") -> None:
+        function(recording)
+        recording.require_sealed()
+
+    return lambda recording: guarded(f"argument --model: {model}: while training", lambda: trained(recording))
+
+
+def _recorded(path: str, train: "Train", policy: str | None) -> Answer:
+    from ....golden.commands import record
+    from ....golden.errors import GoldenError
+
+    try:
+        outcome = record(path, train, policy=policy)
+    except GoldenError as error:
+        return failed(Exit.IO, f"{path}: {error}")
+    return done({"outcome": outcome, "comparison": None}, f"{path}: {_SAID[outcome]}")
+
+
+def _checked(args: argparse.Namespace, train: "Train") -> Answer:
+    from ....golden.commands import check
+    from ....golden.errors import GoldenError
+
+    try:
+        found = check(args.path, train, policy=args.policy)
+    except GoldenError as error:  # what is wrong is the text beside the file
+        return failed(Exit.VALIDATION, f"{args.path}: {error}")
+    found.b = f"{args.model}, computed now"  # its file is gone
+    result: dict[str, Any] = {"outcome": "verified" if found.same else "different", "comparison": found}
+    if found.same:
+        return done(result, f"{args.path}: verified: {found.sentence}")
+    return judged(found, result, answers=found.cause is not None)

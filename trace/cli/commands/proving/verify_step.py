@@ -1,0 +1,41 @@
+"""``dgrr verify-step``: hold a captured training step to all that it promises, and say what does not hold."""
+
+import argparse
+
+from .....base.errors import DgrrError
+from ....exit_codes import Exit
+from ...answer import Answer, done
+from ...arguments import DEFAULT, MAX_STEPS, Parser, UsageError
+from ...loading import load_step
+
+HELP = """
+Check a captured training step from its graph to its memory.
+
+Modules are those of the current folder and the installed ones.
+
+examples:
+  dgrr verify-step                 the reference model
+  dgrr verify-step train:make      what make() of train.py returns
+"""
+
+_ARGUMENT = "MODULE:FUNCTION"
+
+
+def add_arguments(parser: Parser) -> None:
+    step = "what returns a captured step when it is called; default: the reference model's step"
+    parser.add_argument("function", nargs="?", metavar=_ARGUMENT, help=step)
+    replays = f"how often the step is replayed, twice over; {DEFAULT}"
+    parser.number("--replays", 1, MAX_STEPS, "N", replays, default=20)
+
+
+def run(args: argparse.Namespace) -> Answer:
+    """Verify a step and say how every check went."""
+    from ...reference_step import reference_step
+
+    given = None if args.function is None else load_step(_ARGUMENT, args.function)
+    try:
+        report = (given or reference_step()).verify(args.replays)
+    except DgrrError as error:
+        raise UsageError(str(error)) from error
+    text = f"{report}\n{len(report.checks) - len(report.failures)} of {len(report.checks)} checks held"
+    return done(report.to_dict(), text) if report.ok else Answer(Exit.REPLAY, "failed", report.to_dict(), text)

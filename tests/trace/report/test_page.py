@@ -439,7 +439,7 @@ def test_ten_thousand_steps_of_two_hundred_tensors(
 ) -> None:
     page = large(folder, monkeypatch)
     opened, mapped = list[float](), list[float]()
-    for _ in range(3):  # the machine may be busy, so the best of three
+    for _ in range(5):  # the machine may be busy, so the best of five
         browser.open(page)
         opened.append(browser.until(lambda: browser.js(FIRST_CHART), "the first chart"))
         began = browser.js("return performance.now()")

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from bokeh.models import BasicTicker, ColorBar, FixedTicker, LinearColorMapper, LogColorMapper, NoOverlap, Range1d
+from bokeh.models import BasicTicker, FixedTicker, LinearColorMapper, LogColorMapper, NoOverlap, Range1d
+from bokeh.models.annotations import ColorBar
 from bokeh.palettes import viridis
 
 from ....base.arrays import Array
@@ -92,7 +93,7 @@ class Cells(NamedTuple):
 def heat(cells: Cells, wide: int, parting: int | None) -> dict[str, Any]:
     """A map as the page has it, as wide as so many steps."""
     rows = len(cells.params)
-    x_range, y_range = Range1d(0, max(wide, 1), bounds="auto"), Range1d(rows, 0)
+    x_range, y_range = Range1d(start=0, end=max(wide, 1), bounds="auto"), Range1d(start=rows, end=0)
     made = plot(_height(rows) + _AROUND, x_range=x_range, y_range=y_range)
     ends = None if cells.magnitudes is None else scale(cells.magnitudes)
     colours = LinearColorMapper(palette=_COLOURS, low=0, high=256)

@@ -10,7 +10,7 @@ from .plots import CHOSEN, COLOURS, item
 
 def outlines() -> dict[str, Any]:
     """Two outlines, of which the first is filled, the second dashed, as the page has them."""
-    made = figure(height=220, sizing_mode="stretch_width", toolbar_location=None, tools="", min_border_right=16)
+    made: Any = figure(height=220, sizing_mode="stretch_width", toolbar_location=None, tools="", min_border_right=16)
     made.y_range.start = 0
     empty: dict[str, list[float]] = {"x": [], "y": []}
     for name, look in (

@@ -51,6 +51,6 @@ def _plot(
         look = {"line_color": COLOURS[line.run % 4], "line_dash": DASHES[line.run % 4], "source": source}
         made.line("x", "y", name="raw", line_width=2, **look)
         made.line("x", "smooth", line_width=2, **look)
-    made.extra_y_ranges = {"top": Range1d(0, 1)}
+    made.extra_y_ranges = {"top": Range1d(start=0, end=1)}
     made.scatter("x", 0.95, source=broken, y_range_name="top", marker="x", size=9, line_width=2, line_color=PARTING)
     return made

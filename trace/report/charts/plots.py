@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from bokeh.embed import json_item
-from bokeh.models import BoxAnnotation, Label, Plot, Span
+from bokeh.model import Model
+from bokeh.models.annotations import BoxAnnotation, Label, Span
 from bokeh.plotting import figure
 from bokeh.resources import Resources
 
@@ -42,18 +43,21 @@ def shade(made: Any, parting: int | None, *, told: bool = True) -> None:
     """The steps from which runs differ, where these are not all."""
     if not parting:
         return
-    look = {"line_color": PARTING, "line_dash": [5, 4]}
+    fill, width = (PARTING, 1) if told else (None, 2)
+    made.add_layout(
+        BoxAnnotation(
+            left=parting, fill_color=fill, fill_alpha=0.07, line_color=PARTING, line_width=width, line_dash=[5, 4]
+        )
+    )
     if not told:
-        made.add_layout(BoxAnnotation(left=parting, fill_color=None, **look, line_width=2))
         return
-    made.add_layout(BoxAnnotation(left=parting, fill_color=PARTING, fill_alpha=0.07, **look))
     text = f"differs from step {parting:,} on"
     made.add_layout(
         Label(x=parting, y=4, y_units="screen", x_offset=6, text=text, text_color=PARTING, text_font_size="12px")
     )
 
 
-def item(root: Plot) -> dict[str, Any]:
+def item(root: Model) -> dict[str, Any]:
     """A plot as the page has it: the same plot is always the same text, whatever was drawn before it."""
     found: dict[str, Any] = json.loads(json.dumps(json_item(root)))  # lists where it has tuples
     names: dict[str, str] = {}

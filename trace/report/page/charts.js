@@ -1,7 +1,7 @@
 // Plots that Bokeh draws of the models in the data, filled with the numbers of the page.
 
-/** Bokeh stands behind this script, so that what needs no plot is there first. */
-const library = new Promise((there) => document.addEventListener("DOMContentLoaded", there));
+/** Plots are drawn one after the other; Bokeh stands behind this script, so that what needs no plot is there first. */
+let turn = new Promise((there) => document.addEventListener("DOMContentLoaded", there));
 
 /** Draw a plot into an element, once; `ready(model)` is told its root, now and whenever it is to be drawn again. */
 function drawPlot(place, item, ready) {
@@ -10,7 +10,7 @@ function drawPlot(place, item, ready) {
   place.asked = true;
   const target = el("div");
   place.append(target);
-  return library.then(() => Bokeh.embed.embed_item(item, target)).then((views) => {
+  turn = turn.then(() => Bokeh.embed.embed_item(item, target)).then((views) => {
     place.model = views.get_by_id(item.root_id).model;
     for (const plot of plotsOf(place)) {
       if (matchMedia("(pointer: coarse)").matches) plot.toolbar.active_drag = null; // a finger scrolls the page
@@ -21,6 +21,7 @@ function drawPlot(place, item, ready) {
     place.dataset.drawn = "true";
     performance.mark("dgrr-plot");
   });
+  return turn;
 }
 
 const plotsOf = (place) => (place.model ? place.model.children || [place.model] : []);

@@ -22,7 +22,7 @@ def lines(
     title: str, drawn: Sequence[Drawn], *, parting: int | None, height: int = 200, axes: Sequence[str] = ("linear",)
 ) -> dict[str, Any]:
     """A chart as the page has it: for each axis a plot of the same numbers, of which the first is shown."""
-    empty: dict[str, list[float]] = {"x": [], "y": [], "smooth": []}
+    empty: dict[str, Any] = {"x": [], "y": [], "smooth": []}
     sources = [ColumnDataSource(empty, name=f"line{i}") for i in range(len(drawn))]
     broken = ColumnDataSource({"x": []}, name="broken")
     plots = [_plot(axis, drawn, sources, broken, height, parting) for axis in axes]

@@ -172,4 +172,5 @@ def _eye_like(n: Operator) -> Any:
     kind = n.get("dtype", None)
     if kind is not None and kind not in kinds:
         raise n.error("expected ones of float32, float64, int64 or bool, got those of another type")
-    return np.eye(*x.shape, k=n.get("k", 0), dtype=x.dtype if kind is None else kinds[kind])
+    rows, columns = tuple(x.shape)
+    return np.eye(rows, columns, n.get("k", 0), np.dtype(x.dtype if kind is None else kinds[kind]))

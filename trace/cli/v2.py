@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..comparing.compare import compare as compare_traces
 from ..comparing.result import Comparison
@@ -36,9 +36,9 @@ def replay(args: argparse.Namespace) -> Answer:
         with open_trace(path, mode="tolerate_tail") as trace:
             step_of(trace, step)
     loss_fn, batches = (None, None) if args.model is None else load_run(args.model)
-    known = {"steps": expected.steps, "expect_start": expected.start, "expect_rules": expected.rules}
+    known: dict[str, Any] = {"steps": expected.steps, "expect_start": expected.start, "expect_rules": expected.rules}
     known |= {"seed": args.seed, "numerics": args.numerics, "expect_root": args.expect_root}
-    how = {"ulp_tol": args.ulp_tol, "mode": args.mode or "replay", "rules": load_rules(args.rule)}
+    how: dict[str, Any] = {"ulp_tol": args.ulp_tol, "mode": args.mode or "replay", "rules": load_rules(args.rule)}
     with users_code():
         report = recompute(path, loss_fn=loss_fn, batches=batches, progress=True, **known, **how)
     return _replayed(report, step) if report.ok and step is not None else _reported(report, {"step": None})

@@ -35,7 +35,7 @@ def feed_byte(byte: np.uint64, crc: np.uint64) -> np.uint64:
     """The register after one byte.
 
     >>> from zlib import crc32
-    >>> feed_byte(np.uint64(7), ONES) ^ ONES == crc32(bytes([7]))
+    >>> int(feed_byte(np.uint64(7), ONES) ^ ONES) == crc32(bytes([7]))
     True
     """
     return np.uint64(TABLES[0, (crc ^ byte) & _BYTE]) ^ (crc >> _1)
@@ -45,7 +45,7 @@ def feed(word: np.uint64, crc: np.uint64) -> np.uint64:
     """The register after the 8 bytes of a word.
 
     >>> from zlib import crc32
-    >>> feed(np.uint64(7), ONES) ^ ONES == crc32(bytes([7, 0, 0, 0, 0, 0, 0, 0]))
+    >>> int(feed(np.uint64(7), ONES) ^ ONES) == crc32(bytes([7, 0, 0, 0, 0, 0, 0, 0]))
     True
     """
     a = word ^ crc
@@ -58,7 +58,7 @@ def feed_two(first: np.uint64, second: np.uint64, crc: np.uint64) -> np.uint64:
     """The register after 16 bytes, whose two words do not wait for each other.
 
     >>> from zlib import crc32
-    >>> feed_two(np.uint64(7), np.uint64(9), ONES) ^ ONES == crc32(bytes([7, *[0] * 7, 9, *[0] * 7]))
+    >>> int(feed_two(np.uint64(7), np.uint64(9), ONES) ^ ONES) == crc32(bytes([7, *[0] * 7, 9, *[0] * 7]))
     True
     """
     a, b, t = first ^ crc, second, TABLES

@@ -4,6 +4,7 @@ import errno
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +132,7 @@ def test_a_recovery_that_cannot_read_is_none(tmp_path: Path) -> None:
 
 
 def test_a_resumption_that_cannot_read_changes_nothing(tmp_path: Path) -> None:
-    """Whichever of its three passes it is in: each reading fails once, by itself."""
+    """Whichever of its three passes it is in: from each reading on the disk gives nothing more."""
     partial = tmp_path / "t.partial"
     recorder = open_recorder(tmp_path / "t", RUN)
     steps(recorder, 2)
@@ -143,9 +144,10 @@ def test_a_resumption_that_cannot_read_changes_nothing(tmp_path: Path) -> None:
     last = calls.names.index("truncate")
     partial.write_bytes(before)
     (tmp_path / "t.torn").unlink()
-    readings = [number for number, name in enumerate(calls.names[:last]) if name == "pread"]
-    for number in readings:
-        with hooked(Fault(number, "EIO", errno.EIO)), pytest.raises(TraceWriteError, match="Input/output error"):
+    for read in range(calls.names[:last].count("pread")):
+        done = count()
+        broken = refusing("pread", lambda *_, done=done, read=read: next(done) >= read)
+        with hooked(broken), pytest.raises(TraceWriteError, match="Input/output error"):
             resume_recorder(tmp_path / "t", RUN, steps=2)
         assert partial.read_bytes() == before
         assert os.listdir(tmp_path) == ["t.partial"]

@@ -1,6 +1,5 @@
 """Traces that an NVIDIA H200 recorded, proven by the CPU at hand: every step is computed again, to the bit."""
 
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,7 +17,7 @@ MLP = nn.Sequential(nn.Linear(64, 16), nn.Tanh(), nn.Linear(16, 10))
 @pytest.fixture(autouse=True)
 def _recorded_under_version_2(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of what version 3 changed these networks have nothing, so each of their bits must be met by it too."""
-    monkeypatch.setattr(sys.modules[replay.__module__], "NUMERICS", 2)
+    monkeypatch.setattr("dgrr.trace.replaying.recomputed.NUMERICS", 2)
 
 
 def mlp_loss(p: Any, batch: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dgrr.runtime.ranks import init
-from dgrr.runtime.ranks.mpi import ending, package
+from dgrr.runtime.ranks.mpi import ending
 from dgrr.runtime.ranks.mpi.launch import launch
 from dgrr.tape import DomainError
 
@@ -26,7 +26,7 @@ def test_without_a_library_of_mpi_it_is_said_too(monkeypatch: pytest.MonkeyPatch
     def fails(name: str) -> Any:
         raise RuntimeError("cannot load MPI library\nlibmpi.so: cannot open shared object file")
 
-    monkeypatch.setattr(package, "import_module", fails)
+    monkeypatch.setattr("dgrr.base.packages.import_module", fails)
     text = "^ranks.init: expected a library of MPI that mpi4py can load, got: cannot load MPI library; pip "
     with pytest.raises(ImportError, match=text):
         init()

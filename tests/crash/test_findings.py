@@ -144,14 +144,15 @@ def test_a_resumption_that_cannot_read_changes_nothing(tmp_path: Path) -> None:
     last = calls.names.index("truncate")
     partial.write_bytes(before)
     (tmp_path / "t.torn").unlink()
-    for read in range(calls.names[:last].count("pread")):
+    readings = calls.names[:last].count("pread")
+    for read in range(readings):
         done = count()
         broken = refusing("pread", lambda *_, done=done, read=read: next(done) >= read)
         with hooked(broken), pytest.raises(TraceWriteError, match="Input/output error"):
             resume_recorder(tmp_path / "t", RUN, steps=2)
         assert partial.read_bytes() == before
         assert os.listdir(tmp_path) == ["t.partial"]
-    assert len(readings) > 20
+    assert readings > 10
     resume_recorder(tmp_path / "t", RUN, steps=2).seal()
 
 

@@ -65,10 +65,10 @@ def diff_with_model(
     >>> found.cause.value, found.step, found.op.node.op, found.op.was.op
     ('model', 0, 'sub', 'mul')
     """
+    require_mode("diff_with_model", mode)
     readable = compare(path, path, policy=policy)
     if not readable:
         return readable
-    require_mode("diff_with_model", mode)
     by_name(rules)
     name = called(loss_fn)
     with open_trace(path, mode="tolerate_tail") as trace, TemporaryDirectory() as folder:

@@ -239,7 +239,7 @@ import itertools
 import numpy as np
 from dgrr.runtime import SGD, Trainer
 
-BATCHES = [np.full(3, float(i)) for i in range(4)]
+BATCHES = [np.full(3, float(i)) for i in range(40)]
 
 
 def run():

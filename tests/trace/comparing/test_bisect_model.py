@@ -122,7 +122,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> Now:
 )
 def test_the_same_model(train: Train, now: Now, options: dict[str, Any]) -> None:
     path = train(**options)
-    found = bisect_with_model(path, loss_fn, batches())
+    found = bisect_with_model(path, loss_fn, batches(), mode="eager")
     steps = options.get("steps", STEPS)
     assert (found.same, found.sentence, found.uncomputed) == (True, f"equal to the bit: {steps} steps", []), found
     assert sorted(now.computed) == list(range(steps))
@@ -181,7 +181,7 @@ def test_no_step_is_called_the_first_while_one_before_it_is_not_computed(train: 
     assert found.sentence.startswith("from step 52 on, step 63 is the first that differs: ")
     assert found.notes[-1].startswith("not computed, and so perhaps different too: steps 4 to 27, 32 to 43, 48 to 51 (")
     assert found.to_dict()["uncomputed"] == [list(pair) for pair in found.uncomputed]
-    assert diff_with_model(path, loss_fn, batches()).step == 21  # in order, to the first
+    assert diff_with_model(path, loss_fn, batches(), mode="eager").step == 21  # in order, to the first
 
 
 def test_the_op_is_named_where_ops_are_recorded(train: Train) -> None:

@@ -19,7 +19,7 @@ def program() -> str:
     """The loop of the page, and its test."""
     blocks = re.findall(r"^```python\n(.*?)^```\n", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     loop, test = blocks[0], next(block for block in blocks if block.startswith("def test_"))
-    return loop.replace('\n\ntrain("golden.dgrr")\n', "\n") + "\n\n" + test
+    return loop.replace('\n\ntrain(kept("golden.dgrr"))\n', "\n") + "\n\n" + test
 
 
 @pytest.fixture(scope="module", autouse=True)

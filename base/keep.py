@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
 from numbers import Real
 from os import PathLike
-from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 from .errors import DomainError
 from .system import FilePath
@@ -98,7 +98,8 @@ def _is_integer(value: Any, least: int) -> bool:
     return isinstance(value, Real) and float(value).is_integer() and float(value) >= least
 
 
-class _Kind(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Kind:
     """What a field may be, in words and as a test."""
 
     said: str

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, takewhile
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -77,7 +77,7 @@ class InputBuffers:
     def sources(self, batches: Sequence[Any]) -> "Sources":
         """Where the first of several steps' batches lie, as many as can be copied from there as they are."""
         if isinstance(batches, SampleBatches):
-            return self._of_samples(batches)
+            return self._of_samples(cast(Any, batches))
         return self.of_arrays(list(takewhile(lambda flat: flat is not None, map(self.flat, batches))))
 
     def of_arrays(self, batches: Sequence[Any]) -> "Sources":

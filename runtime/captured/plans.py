@@ -245,7 +245,7 @@ class Executable:
         clips = [] if self._clip is None else [self._clip]
         shown = [array for made in self._metrics for array in made.values()]
         (losses, *more), fault = self.run_many(sources, n, [self.loss, *clips, *shown], behind)
-        norms = more.pop(0)[:, 0].tolist() if clips else []
+        norms: list[float] = more.pop(0)[:, 0].tolist() if clips else []
         return SeveralSteps(rows, losses, self._metrics_of(len(losses), iter(more)), norms), fault
 
     def _metrics_of(self, n: int, columns: Iterator[Array]) -> list[dict[str, float]]:

@@ -103,7 +103,8 @@ class _Search:
         self, trace: Trace, loss_fn: LossFn, batches: Batches, mode: RunMode, rules: Rules, anew: Path
     ) -> None:
         self._trace, self._loss_fn, self._batches, self._rules = trace, loss_fn, batches, rules
-        self._mode, self._path = mode, anew
+        self._mode: RunMode = mode
+        self._path = anew
         self._parts = parts_of(trace)
         self._computed: dict[int, Anew] = {}
 

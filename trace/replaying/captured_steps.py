@@ -3,7 +3,7 @@
 What does not agree, or cannot be captured, is left to those who compute op by op and say what differs.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -96,7 +96,7 @@ class CapturedSteps:
         """An array that whoever gave it may write to."""
         if not isinstance(array, np.ndarray):
             return array
-        kept: Array = array
+        kept = cast(Array, array)
         self._kept_bytes += kept.nbytes
         return kept.copy()
 

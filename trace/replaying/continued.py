@@ -12,7 +12,7 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...base.completed_step import EMA, FROZEN, of_group
-from ...base.keep import Keep, Mode
+from ...base.keep import Digest, Keep, Mode
 from ...base.run import OnNonfinite, Parent
 from ...base.system import FilePath
 from ...runtime.optim.groups import Groups, Optimizer
@@ -71,7 +71,7 @@ class Origin:
         self, trace: Trace, view: StepView, loss_fn: LossFn, ahead: Iterator[tuple[Batch, ...]], rules: Rules
     ) -> None:
         self.loss_fn, self.step, self.seed = loss_fn, view.step, trace.header.seed
-        self.digest = trace.header.algorithm.word
+        self.digest: Digest = trace.header.algorithm.word
         self.parent = Parent(trace.root, view.step)
         self._trace, self._view, self._ahead, self._rules = trace, view, ahead, rules
         self._groups = [group for group in trace.schema.rules if group.rule not in (EMA, FROZEN)]

@@ -61,16 +61,22 @@ def _cumsum(c: OpCall) -> str:
     return c("CumSum", c.x, c.sizes(c.attrs["axis"]))
 
 
+def _axis(c: OpCall) -> int:
+    """The one axis along which the op goes, counted from the front."""
+    axis: int = c.attrs["axis"]
+    return axis % len(c.shape)
+
+
 def _delayed(c: OpCall, x: str, by: int, first: str) -> str:
     """``x`` moved so many places further along the axis, with a number in the first ones."""
-    axis = c.attrs["axis"] % len(c.shape)
+    axis = _axis(c)
     kept = c("Slice", x, c.sizes(0), c.sizes(c.shape[axis] - by), c.sizes(axis))
     return c("Pad", kept, c.sizes(by, 0), first, c.sizes(axis))
 
 
 def _spans(c: OpCall) -> list[int]:
     """1, 2, 4, …: what is known of so many neighbours gives that of twice as many."""
-    n = c.shape[c.attrs["axis"] % len(c.shape)]
+    n = c.shape[_axis(c)]
     return [1 << k for k in range(max(n - 1, 0).bit_length())]
 
 
@@ -85,7 +91,7 @@ def _cumprod(c: OpCall) -> str:
 def _last_extreme(c: OpCall, *, largest: bool) -> str:
     """Where along the axis the extreme so far stands last: of two neighbours the later, unless the other is better."""
     kind, worst = ("GreaterOrEqual", -np.inf) if largest else ("LessOrEqual", np.inf)
-    axis, rank = c.attrs["axis"] % len(c.shape), len(c.shape)
+    axis, rank = _axis(c), len(c.shape)
     values, first = c.x, c.graph.constant(np.asarray(worst, c.spec(0).dtype))
     places = np.arange(c.shape[axis]).reshape([-1 if a == axis else 1 for a in range(rank)])
     indices = c("Expand", c.graph.constant(places), c.sizes(*c.shape))
@@ -104,7 +110,7 @@ EXPORTERS["cumargmin"] = partial(_last_extreme, largest=False)
 @exports("running_place")
 def _running_place(c: OpCall) -> str:
     """In the whole array: so many rows of the axis further, from the place of the first."""
-    axis = c.attrs["axis"] % len(c.shape)
+    axis = _axis(c)
     firsts = np.arange(prod(c.shape)).reshape(c.shape).take([0] if c.shape[axis] else [], axis)
     along = c("Mul", _last_extreme(c, largest=c.attrs["largest"]), c.sizes(prod(c.shape[axis + 1 :])))
     return c("Add", along, c.graph.constant(firsts))
@@ -112,7 +118,7 @@ def _running_place(c: OpCall) -> str:
 
 @exports("argsort")
 def _argsort(c: OpCall) -> str:
-    axis = c.attrs["axis"] % len(c.shape)
+    axis = _axis(c)
     whole = c("Cast", c.x, to=c.graph.onnx.TensorProto.INT64) if c.spec(0).dtype == np.bool_ else c.x
     n = c.sizes(c.shape[axis])
     return c("TopK", whole, n, axis=axis, largest=int(c.attrs["descending"]), sorted=1, result=1)

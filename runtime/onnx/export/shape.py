@@ -118,7 +118,8 @@ def _take(c: OpCall) -> str:
 @exports("take_or_zero")
 def _take_or_zero(c: OpCall) -> str:
     """Indices outside become 0, and what is found there +0."""
-    indices, axis = c.input(1), c.attrs.get("axis", 0) % len(c.shape)
+    indices = c.input(1)
+    axis: int = c.attrs.get("axis", 0) % len(c.shape)
     low, high = (c.graph.constant(np.asarray(value)) for value in (0, c.shape[axis]))
     inside = c("And", c("GreaterOrEqual", indices, low), c("Less", indices, high))
     if not c.shape[axis]:

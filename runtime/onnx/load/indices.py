@@ -38,7 +38,8 @@ def _require_reduction(n: Operator) -> bool:
 def _scatter_elements(n: Operator) -> Any:
     """Of indices that name no element twice, unless they are added."""
     x, indices, updates, added = n.var(0), n.var(1), n.var(2), _require_reduction(n)
-    sizes, axis = tuple(x.shape), n.get("axis", 0) % len(x.shape)
+    sizes = tuple(x.shape)
+    axis: int = n.get("axis", 0) % len(sizes)
     shape = tuple(indices.shape)
     rest = tuple([(0, 0) if a == axis else (0, sizes[a] - shape[a]) for a in range(len(sizes))])
 
@@ -62,7 +63,8 @@ def _flat(indices: AnyVar, sizes: tuple[int, ...]) -> AnyVar:
 
 @imports("GatherND")
 def _gather_nd(n: Operator) -> Any:
-    x, indices, batch = n.var(0), n.var(1), n.get("batch_dims", 0)
+    x, indices = n.var(0), n.var(1)
+    batch: int = n.get("batch_dims", 0)
     sizes, shape = tuple(x.shape), tuple(indices.shape)
     named = batch + shape[-1]
     flat: Any = _flat(indices, sizes[batch:named])
@@ -90,7 +92,8 @@ def _scatter_nd(n: Operator) -> Any:
 @imports("ReverseSequence")
 def _reverse_sequence(n: Operator) -> Any:
     x, lengths = n.var(0), n.constant(1)
-    time, batch = n.get("time_axis", 0), n.get("batch_axis", 1)
+    time: int = n.get("time_axis", 0)
+    batch: int = n.get("batch_axis", 1)
     places, rank = np.arange(tuple(x.shape)[time])[:, None], len(x.shape)
     turned = np.where(places < lengths, lengths - 1 - places, places)
     turned = turned if time < batch else turned.T

@@ -1,7 +1,7 @@
 """Planes read at places of a grid, and put together of windows."""
 
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 from ....tape import ops
 from .operator import Operator, imports
@@ -14,9 +14,11 @@ MODES = {"linear": "bilinear", "cubic": "bicubic"}
 def _grid_sample(n: Operator) -> Any:
     given, padding = str(n.get("mode", "linear")), n.get("padding_mode", "zeros")
     mode, corners = MODES.get(given, given), bool(n.get("align_corners", 0))
-    if len(n.var(0).shape) == 4:
-        return ops.grid_sample(n.var(0), n.var(1), mode, padding, corners)
-    return ops.grid_sample3d(n.var(0), n.var(1), "trilinear" if mode == "bilinear" else mode, padding, corners)
+    x, grid = n.var(0), n.var(1)
+    if len(x.shape) == 4:
+        return cast(Any, ops.grid_sample(x, grid, mode, padding, corners))
+    mode = "trilinear" if mode == "bilinear" else mode
+    return cast(Any, ops.grid_sample3d(x, grid, mode, padding, corners))
 
 
 @imports("AffineGrid")

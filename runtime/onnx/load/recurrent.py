@@ -4,8 +4,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ....tape import AnyVar, ops
 from ....tape.nn.layers.sequences.cells import Memory, gates, projected, zeros_beside
 from ....tape.nn.layers.sequences.recurrent import along
@@ -125,7 +123,7 @@ def _one_way(kind: RecurrentKind, n: Operator, x: AnyVar, way: int, back: bool, 
     of_x, of_h = (None if bias is None else ops.narrow(bias, start, rows, 0) for start in (0, rows))
     weights = DirectionWeights(n.var(2)[way], of_h, n.var(7)[way] if kind.kept == 2 and n.has(7) else None)
     inputs, found = along(projected(x, n.var(1)[way], of_x), 0), dict[int, AnyVar]()
-    for t in np.arange(len(inputs))[:: -1 if back else 1].tolist():
+    for t in range(len(inputs))[:: -1 if back else 1]:
         state = kind.step(n, inputs[t], state, weights)
         found[t] = state[0]
     return ops.stack([found[t] for t in range(len(inputs))], 0), state

@@ -4,7 +4,7 @@
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -62,7 +62,7 @@ def _divided(x: Any, r: Any, *, transpose: bool) -> Any:
 def _tall_vjp(gq: Any, gr: Any, q: Any, r: Any) -> Any:
     """Of as many rows as columns, or more."""
     m = sub(matmul(r, swap_last(triu(gr))), matmul(swap_last(gq), q))
-    symmetric = add(tril(m), swap_last(tril(m, -1)))
+    symmetric = cast(Any, add(tril(m), swap_last(tril(m, -1))))
     return _divided(add(gq, matmul(q, symmetric)), r, transpose=True)
 
 
@@ -80,7 +80,7 @@ def _vjp(g: Any, a: Any, y: Any) -> Any:
 def _tall_jvp(da: Any, q: Any, r: Any) -> tuple[Any, Any]:
     moved = _divided(da, r, transpose=False)
     c = matmul(swap_last(q), moved)
-    upper = add(triu(c), swap_last(tril(c, -1)))
+    upper = cast(Any, add(triu(c), swap_last(tril(c, -1))))
     return sub(moved, matmul(q, upper)), matmul(upper, r)
 
 

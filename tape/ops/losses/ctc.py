@@ -113,7 +113,7 @@ def _reference(
 
 def _reached(alpha: list[Any], said: list[Any], place: int, t: int) -> Any:
     """The logarithm of the probability of all that may stand before a place."""
-    real = type(alpha[0])
+    real = alpha[0].dtype.type
     if t == 0:
         return real(0.0 if place < 2 else NEVER)
     skipped = place > 2 and place % 2 == 1 and said[place] != said[place - 2]

@@ -117,7 +117,8 @@ def picture(cells: Cells, ends: tuple[float, float] | None) -> Array:
     made = pooled(_codes(cells.magnitudes, found, ends), place)
     made[pooled(found.broken, place)] = BROKEN
     made[pooled(found.differs, place)] = OTHER
-    for k in np.setdiff1d(np.arange(made.shape[1]), place):  # steps are apart unevenly, and none is of this bin
+    columns: int = made.shape[1]
+    for k in np.setdiff1d(np.arange(columns), place):  # steps are apart unevenly, and none is of this bin
         made[:, k] = made[:, k - 1]
     return made
 

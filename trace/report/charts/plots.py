@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from bokeh.embed import json_item
 from bokeh.model import Model
@@ -67,18 +67,22 @@ def item(root: Model) -> dict[str, Any]:
 
 def _collect(part: object, names: dict[str, str]) -> None:
     for value in _parts(part):
-        if isinstance(value, dict) and "type" in value and isinstance(value.get("id"), str):
-            names.setdefault(value["id"], f"m{len(names)}")
+        model = _fields(value)
+        if "type" in model and isinstance(model.get("id"), str):
+            names.setdefault(model["id"], f"m{len(names)}")
         _collect(value, names)
 
 
 def _renamed(part: Any, names: dict[str, str]) -> Any:
     if isinstance(part, dict):
-        return {k: names.get(v, v) if k == "id" else _renamed(v, names) for k, v in part.items()}
-    return [_renamed(value, names) for value in part] if isinstance(part, list) else part
+        return {k: names.get(v, v) if k == "id" else _renamed(v, names) for k, v in cast(dict[str, Any], part).items()}
+    return [_renamed(value, names) for value in cast(list[object], part)] if isinstance(part, list) else part
 
 
 def _parts(part: object) -> Sequence[object]:
-    if isinstance(part, dict):
-        return list(part.values())
-    return part if isinstance(part, list) else ()
+    return cast(list[object], part) if isinstance(part, list) else list(_fields(part).values())
+
+
+def _fields(part: object) -> dict[str, Any]:
+    """What an object of JSON holds; nothing for what is none."""
+    return cast(dict[str, Any], part) if isinstance(part, dict) else {}

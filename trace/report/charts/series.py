@@ -107,7 +107,7 @@ def _title(runs: Sequence[PageRun], same: Sequence[str]) -> str:
     """A hyperparameter with the patterns of its groups, where there are several groups and these do not all agree."""
     name = same[0].partition("#")[0]
     shown = "learning rate (lr)" if name == "lr" else name
-    patterns = next((groups(run.trace.schema) for run in runs if same[0] in run.hyper), {})
+    patterns = next((groups(run.trace.schema) for run in runs if same[0] in run.hyper), dict[str, str]())
     of = [patterns[one[len(name) :]] for one in same if one[len(name) :] in patterns]
     everywhere = sum(one.partition("#")[0] == name for one in _names(runs, "hyper"))
     return shown if not of or everywhere == len(same) else f"{shown} of {' and of '.join(of)}"

@@ -18,7 +18,7 @@ from ....tape.numerics.prepared.prepared_calls import PreparedCalls, PreparedPar
 from ....tape.numerics.xxh3.constants import DIGEST
 from ....tape.numerics.xxh3.digests import Digests, Message
 from ..format.constants import CLIP_AT, LOSS_AT, STEP_FIXED, TAG_DATA, TAG_ROOT, U32, U64
-from ..format.digest import batch_arrays, dtype_name, preamble
+from ..format.digest import Batch, batch_arrays, dtype_name, preamble
 from ..format.layout import FrameLayout
 from ..format.step import bitmap, loss_code
 from .scalar_names import ScalarNames, canonical_clip, step_flags
@@ -225,7 +225,7 @@ def _values(names: Sequence[str]) -> Callable[[Mapping[str, Any]], tuple[Any, ..
     return lambda found: tuple([found[name] for name in names])
 
 
-def _flattened(kind: StepKind) -> Callable[[Any], Sequence[Array] | None]:
+def _flattened(kind: StepKind) -> Callable[[Batch], Sequence[Array] | None]:
     """What gives the arrays of a batch of a kind in the order in which they are digested; None for a batch of another.
 
     Whether they are arrays, and of its dtypes and shapes, is not asked.

@@ -47,7 +47,8 @@ def run(args: argparse.Namespace) -> Answer:
 
     if args.save is not None and os.path.lexists(args.save):
         raise UsageError(f"argument --save: {args.save} is there already")
-    past, place = rebuilt(args), args.micro_batch
+    past = rebuilt(args)
+    place: int = args.micro_batch
     if place >= len(past.passes):
         expected = f"expected 0 to {len(past.passes) - 1}, got {place}"
         raise UsageError(f"argument --micro-batch: {expected}: step {past.step} has {len(past.passes)} of them")

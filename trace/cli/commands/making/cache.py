@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> Answer:
         kernel_cache.clear()
     except OSError as error:
         raise TraceFileError(f"{error.filename}: cannot be removed: {error.strerror}", Exit.IO) from None
-    result = {**_contents(), "removed": held["files"], "failed": []}
+    result: dict[str, Any] = {**_contents(), "removed": held["files"], "failed": []}
     return done(result, f"{held['folder']}: removed {_described(held)}")
 
 

@@ -29,7 +29,11 @@ def add_arguments(parser: Parser) -> None:
     parser.number("--batch", 1, MAX_STEPS, "N", f"samples in a batch; {DEFAULT}", default=64)
     parser.add_argument("--optimizer", choices=("adam", "sgd"), default="adam", help=DEFAULT)
     parser.record("the trace")
-    parser.set_defaults(paths_of=lambda args: [args.path or _OUT])
+    parser.set_defaults(paths_of=_paths_of)
+
+
+def _paths_of(args: argparse.Namespace) -> list[str]:
+    return [args.path or _OUT]
 
 
 def run(args: argparse.Namespace) -> Answer:

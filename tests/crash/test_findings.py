@@ -29,13 +29,14 @@ from dgrr.trace import (
 )
 from dgrr.trace.file_version import TraceFileError
 from dgrr.trace.v1.writer import WriterV1
-from dgrr.trace.v2.format.constants import HEADER_LENGTH, FrameType
+from dgrr.trace.v2.format import frames
+from dgrr.trace.v2.format.constants import HEADER_LENGTH
 
 from .services import Fault, Hook, hooked
 
 PARAMS = {"w": np.arange(5000.0)}
 RUN = Run(PARAMS, {}, [RuleGroup("none@1")], numerics=1)
-SEAL = b"\xdaGRF" + bytes([FrameType.SEAL])
+SEAL = b"\xdaGRF" + bytes([frames.SEAL.code])
 
 
 def steps(recorder: TraceRecorder, count: int) -> None:

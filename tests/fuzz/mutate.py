@@ -2,12 +2,21 @@
 
 import json
 import struct
+import zlib
 from collections.abc import Callable
 from copy import deepcopy
 from random import Random
 from typing import Any
 
-from surgery import KINDS, NODES, SCHEMA, File, Frame
+from surgery import SCHEMA, File, Frame
+
+from dgrr.trace.v2.errors import InvalidTraceError
+from dgrr.trace.v2.format.fields import Document
+from dgrr.trace.v2.format.frames import FRAMES
+from dgrr.trace.v2.format.header import decode_header
+from dgrr.trace.v2.format.layout import FrameLayout
+from dgrr.trace.v2.format.limits import Limits
+from dgrr.trace.v2.format.schema_json import decode_schema
 
 INTEGERS = (
     0,
@@ -57,7 +66,7 @@ def mutated(seeds: list[bytes], random: Random) -> bytes:
 
 
 def _frame(file: File, random: Random) -> Frame:
-    return random.choice(file.frames) if file.frames else Frame(random.choice(KINDS), 0, 0, 0, b"", b"")
+    return random.choice(file.frames) if file.frames else Frame(random.choice([*FRAMES]), 0, 0, 0, b"", b"")
 
 
 def change_front(file: File, random: Random) -> None:
@@ -77,7 +86,7 @@ def change_body(file: File, random: Random) -> None:
 
 
 def change_field(file: File, random: Random) -> None:
-    """A number somewhere in a front."""
+    """A number in a front: where a field is declared to begin, or somewhere."""
     frame = _frame(file, random)
     form, values = random.choice(
         (("<I", INTEGERS), ("<Q", INTEGERS), ("<B", INTEGERS), ("<H", INTEGERS), ("<d", FLOATS))
@@ -87,9 +96,25 @@ def change_field(file: File, random: Random) -> None:
         return
     at = random.randrange(len(frame.front) - size + 1)
     at -= at % min(size, 4)
+    declared = [begin for begin in fields_at(file, frame).values() if begin + size <= len(frame.front)]
+    if declared and random.random() < 0.5:
+        at = random.choice(declared)
     value: Any = random.choice(values)
     packed = struct.pack(form, value if form == "<d" else value % (1 << 8 * size))
     frame.front = frame.front[:at] + packed + frame.front[at + size :]
+
+
+def fields_at(file: File, frame: Frame) -> dict[str, int]:
+    """Where the fields of a front begin, by their declaration, as far as header and schema tell."""
+    try:
+        header = bytes(file.header)
+        layout = FrameLayout(
+            decode_schema(file.frames[0].front, Limits()),
+            decode_header(header + zlib.crc32(header).to_bytes(4, "little")),
+        )
+    except InvalidTraceError:
+        return {}
+    return FRAMES[frame.kind].front(layout).at if frame.kind in FRAMES else {}
 
 
 def change_header(file: File, random: Random) -> None:
@@ -113,7 +138,7 @@ def move_frames(file: File, random: Random) -> None:
     elif what == 3:
         del file.frames[at:]
     elif what == 4:
-        file.frames[at].kind = random.choice((*KINDS, 0, 77, 200))
+        file.frames[at].kind = random.choice((*FRAMES, 0, 77, 200))
     else:
         field = random.choice(("flags", "part", "step"))
         setattr(file.frames[at], field, random.choice((0, 1, 2, 255)) if field != "step" else random.choice(INTEGERS))
@@ -121,7 +146,9 @@ def move_frames(file: File, random: Random) -> None:
 
 def change_json(file: File, random: Random) -> None:
     """A value in the SCHEMA, or in a list of nodes, written canonically."""
-    frames = [frame for frame in file.frames if frame.kind in (SCHEMA, NODES)]
+    frames = [
+        frame for frame in file.frames if frame.kind in FRAMES and isinstance(FRAMES[frame.kind].fields[0], Document)
+    ]
     if not frames:
         return
     frame = random.choice(frames)

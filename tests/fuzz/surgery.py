@@ -13,20 +13,7 @@ from dataclasses import dataclass, field
 import xxhash
 
 HEADER, HEAD = 256, 48
-SCHEMA, KEYFRAME, STEP, COMMIT, INDEX, SEAL, EVENT, OPS, NODES, VALUES, METRICS = (
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-    7,
-    128,
-    129,
-    130,
-    131,
-)
-KINDS = (SCHEMA, KEYFRAME, STEP, COMMIT, INDEX, SEAL, EVENT, OPS, NODES, VALUES, METRICS)
+SCHEMA, KEYFRAME, STEP, COMMIT, SEAL = 1, 2, 3, 4, 6
 
 
 @dataclass

@@ -262,10 +262,14 @@ FLOORS: dict[str, list[list[str]]] = {
     ],
     "trace/v2/format": [
         ["constants", "limits"],
-        ["digest", "frame", "ops", "schema"],
-        ["header", "json_marks", "layout", "metrics"],
-        ["control_frames", "keyframe", "nodes", "schema_json", "step"],
-        ["values"],
+        ["digest", "frame", "schema"],
+        ["header", "json_marks"],
+        ["layout", "nodes", "schema_json"],
+        ["fields"],
+        ["frame_type"],
+        ["step"],
+        ["of_step"],
+        ["frames"],
     ],
     "trace/v2/write": [
         ["environment", "file", "halves", "kept_values", "keyframe_schedule", "ops_schedule", "tensors"],

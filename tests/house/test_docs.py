@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +23,8 @@ import dgrr.runtime
 import dgrr.screen
 import dgrr.tape
 import dgrr.trace
+from dgrr.trace.v2.format.fields import Document
+from dgrr.trace.v2.format.frames import FRAMES
 
 from .conftest import Run
 from .unprompted import unprompted
@@ -148,6 +151,15 @@ def test_the_ops_page_is_fresh() -> None:
     program = "import runpy; print(runpy.run_path('docs/generate_ops.py')['page'](), end='')"
     page = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert page == (ROOT / "docs" / "ops.md").read_text(), "run: python docs/generate_ops.py"
+
+
+def test_the_tables_of_the_trace_format_are_fresh() -> None:
+    """Each frame type has a row, and each with fields of its own a table."""
+    text = (ROOT / "docs" / "trace_format.md").read_text()
+    made: dict[str, Any] = runpy.run_path(str(ROOT / "docs" / "generate_trace_format.py"))
+    assert made["page"](text) == text, "run: python docs/generate_trace_format.py"
+    tables = set(re.findall(r"<!-- fields of (\w+) -->", text))
+    assert tables == {t.name for t in FRAMES.values() if not isinstance(t.fields[0], Document)}
 
 
 def test_readme_gives_the_digest_that_the_demo_holds() -> None:

@@ -98,7 +98,7 @@ def step_dict(view: StepView) -> dict[str, Any]:
     return {
         "step": view.step,
         "loss": view.loss,
-        "metrics": view.metrics(),
+        "metrics": {},
         "hyper": view.hyper,
         "corrections": view.corrections,
         "clip": None if view.clip is None else {"threshold": view.clip[0], "scale": view.clip[1]},
@@ -112,6 +112,7 @@ def step_dict(view: StepView) -> dict[str, Any]:
         "ops": _ops(view),
         "root": view.root,
         "link": view.link,
+        **view.shown(),
     }
 
 

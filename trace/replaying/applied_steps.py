@@ -17,6 +17,7 @@ from ...tape.numerics.xxh3.digests import Digests, Message
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import NUMPY_DTYPES, Algorithm, TensorDigest, preamble
 from ..v2.format.schema import TensorSpec
+from ..v2.format.step import STEP
 from ..v2.read.reader import StepView, Trace
 from ..v2.write.tensors import CORRECTIONS
 from .recorded_recipe import CannotPrepareError, RecordedRecipe, RulesOfSteps
@@ -77,7 +78,7 @@ class AppliedSteps:
 
     def _key(self, view: StepView) -> tuple[bytes, bool]:
         layout = self._trace.layout
-        return view.front[layout.bitmap_at : layout.digests_at], layout.due(view.step)
+        return view.front[STEP.front(layout).places["grads"]], layout.due(view.step)
 
 
 class _Kind:
@@ -97,11 +98,11 @@ class _Kind:
         after = [*buffers, *whole]
         digested = [(tensors[i], array) for i, array in grads.items()]
         digested += [(tensors[i], state.values[tensors[i].name]) for i in after]
-        layout, size = trace.layout, trace.layout.digest_size
+        declared, size = STEP.front(trace.layout), trace.layout.digest_size
         self._digests = _AllDigests(trace.header.algorithm, digested)
-        self._at = slice(layout.digests_at, layout.digests_at + size * len(digested))
+        self._at = slice(declared.fixed, declared.fixed + size * len(digested))
         self._corrections = _corrections(trace, state)
-        self._corrections_at = slice(layout.hyper_at + 8 * trace.schema.hyperparameters, layout.bitmap_at)
+        self._corrections_at = declared.places["corrections"]
 
     def done(self, view: StepView) -> bool:
         """Do a step; whether all of it is as recorded. Raises InvalidTraceError where its body cannot be read."""

@@ -14,6 +14,7 @@ from ...runtime.step.completed import completed
 from ...runtime.training.step_runner import StepOptions, StepRunner
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import Batch
+from ..v2.format.step import STEP
 from ..v2.read.reader import StepView, Trace
 from ..v2.write.fronts import StepFronts
 from ..v2.write.tensors import RecordedTensors
@@ -110,7 +111,7 @@ class CapturedSteps:
         self._made.runner(given)
         done = completed(self._made.runner.step, count, given)
         done.step, done.hyper = view.step, view.hyper
-        return self._made.fronts.make(b"", done).front[self._trace.layout.scalars_at :]
+        return STEP.front(self._trace.layout).chained(self._made.fronts.make(b"", done).front)
 
     def _make(self, view: StepView, groups: Groups) -> _Prepared:
         trace, of_role = self._trace, self._state.of_role

@@ -18,6 +18,7 @@ from ...runtime.optim.laws.known import HYPER
 from ...runtime.optim.rates.told_rate import ToldRate
 from ...runtime.step.recipe import Recipe
 from ...tape.record.kinds.values import NOT_NEGATIVE
+from ..v2.format.step import STEP
 from ..v2.read.reader import StepView, Trace
 from .replay_state import recorded_groups
 
@@ -65,7 +66,7 @@ class RulesOfSteps:
 
     def __init__(self, trace: Trace, rules: Mapping[str, type[Rule]]) -> None:
         self._trace, self._rules = trace, rules
-        self._at = slice(trace.layout.hyper_at, trace.layout.hyper_at + 8 * trace.schema.hyperparameters)
+        self._at = STEP.front(trace.layout).places["hyper"]
         self._hyper = b""
         self._made: Groups | None = None
         self._told: dict[int, ToldRate] = {}

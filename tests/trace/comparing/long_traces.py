@@ -7,7 +7,7 @@ import numpy as np
 from dgrr.trace import open_trace
 from dgrr.trace.v2.format.constants import BATCH_ID_LENGTH, StepFlag
 from dgrr.trace.v2.format.digest import state_root
-from dgrr.trace.v2.format.keyframe import encode_keyframe
+from dgrr.trace.v2.format.frames import KEYFRAME
 from dgrr.trace.v2.format.step import StepRecord, encode_step
 from dgrr.trace.v2.write.writer import TraceWriter
 
@@ -47,11 +47,13 @@ def long_trace(path: Path, steps: int, *, differs_from: int | None = None) -> Pa
             digests=(zero, *(digests if due else ())),
             root=zero if due else None,
         )
-        writer.step(encode_step(layout, hash, writer.link, record), [])
+        writer.step(encode_step(layout, writer.link, record), [])
     writer.seal()
     return path
 
 
 def _begin(writer: TraceWriter, digests: tuple[bytes, ...]) -> None:
     root = state_root(writer.header.algorithm, digests)
-    writer.keyframe(encode_keyframe(b"", b"", digests, root), root, [])
+    writer.keyframe(
+        KEYFRAME.front(writer.layout).encode(generator=b"", cursor=b"", digests=digests, root=root), root, []
+    )

@@ -9,7 +9,7 @@ import pytest
 
 from dgrr.trace import open_trace
 from dgrr.trace.comparing.settings import differing, environment_of, shown, step_of, table
-from dgrr.trace.v2.format.control_frames import EventRecord
+from dgrr.trace.v2.format.frames import EventRecord
 from dgrr.trace.v2.format.schema import Group
 
 Write = Callable[..., Path]

@@ -10,8 +10,8 @@ import numpy as np
 from dgrr.tape import NUMERICS
 from dgrr.trace.v2.format.constants import RecordMode, StepFlag, TensorRole
 from dgrr.trace.v2.format.digest import NUMPY_DTYPES, Algorithm, InputDigest, canonical, raw, state_root, tensor_digest
+from dgrr.trace.v2.format.frames import KEYFRAME
 from dgrr.trace.v2.format.header import Header
-from dgrr.trace.v2.format.keyframe import encode_keyframe
 from dgrr.trace.v2.format.limits import Limits
 from dgrr.trace.v2.format.schema import Group, Schema, TensorSpec
 from dgrr.trace.v2.format.step import StepRecord, encode_step
@@ -60,7 +60,9 @@ def write(
     digests = [tensor_digest(ALGORITHM, array) for array in arrays]
     root = state_root(ALGORITHM, digests)
     writer.keyframe(
-        encode_keyframe(b"", b"", digests, root), root, [raw(array) for array in arrays if mode.has_keyframes]
+        KEYFRAME.front(writer.layout).encode(generator=b"", cursor=b"", digests=digests, root=root),
+        root,
+        [raw(array) for array in arrays if mode.has_keyframes],
     )
     for number, said in enumerate(steps):
         _step(writer, roles, number, said)
@@ -92,7 +94,7 @@ def _step(writer: TraceWriter, roles: dict[str, TensorRole], number: int, said: 
         digests=tuple(tensor_digest(ALGORITHM, array) for array in (*grads, *buffers, *rest)),
         root=state_root(ALGORITHM, [tensor_digest(ALGORITHM, array) for array in (*rest, *buffers)]),
     )
-    front = encode_step(writer.layout, ALGORITHM.hash, writer.link, record)
+    front = encode_step(writer.layout, writer.link, record)
     mode = writer.header.mode
     body = grads + buffers + (rest if mode is RecordMode.FULL else []) if mode.has_gradients else []
     writer.step(front, [raw(array) for array in body])

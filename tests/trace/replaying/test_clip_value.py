@@ -94,7 +94,7 @@ def test_an_event_that_is_no_bound_is_corrupt(tmp_path: Path, text: str) -> None
 def test_a_step_that_holds_no_bound_is_corrupt(tmp_path: Path, bound: float) -> None:
     report = validate(train(tmp_path / "t", clip_value=BOUND, altered=bound))
     assert report.verdict is Verdict.CORRUPT
-    assert f"the bound of clipping by value in STEP 0 is {bound}" in report.findings[0].text
+    assert f"STEP 0: the bound of clipping by value is {bound}" in report.findings[0].text
 
 
 def test_a_reader_without_the_rule_reads_on_and_calls_it_unproven(

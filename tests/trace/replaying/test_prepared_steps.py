@@ -14,6 +14,7 @@ from dgrr.tape import NUMERICS, ops
 from dgrr.trace import CompletedStep, Report, Verdict, at, open_recorder, open_trace, replay
 from dgrr.trace.comparing.computed import run_from
 from dgrr.trace.replaying.recomputed import Recomputed
+from dgrr.trace.v2.format import step as declared
 from dgrr.trace.v2.format.constants import TensorRole
 from dgrr.trace.v2.format.digest import state_root
 from dgrr.trace.v2.write.forge import forge_gradient
@@ -270,7 +271,7 @@ def forged_correction(path: Path, step: int) -> None:
     """Another bias correction in a step behind which no state is digested."""
     file = File.parse(path.read_bytes())
     with open_trace(path) as trace:
-        at = trace.layout.hyper_at + 8 * trace.schema.hyperparameters
+        at = declared.STEP.front(trace.layout).at["corrections"]
     frame = [frame for frame in file.frames if frame.kind == STEP][step]
     frame.front = frame.front[:at] + np.float64(0.5).tobytes() + frame.front[at + 8 :]
     file = File.parse(file.encode())

@@ -11,8 +11,9 @@ import pytest
 from dgrr.runtime import SGD, Trainer
 from dgrr.tape import ops
 from dgrr.trace import open_trace, replay
-from dgrr.trace.v2.format.constants import HEAD_LENGTH, FrameType
+from dgrr.trace.v2.format.constants import HEAD_LENGTH
 from dgrr.trace.v2.format.limits import Limits
+from dgrr.trace.v2.format.step import STEP
 from dgrr.trace.v2.read.scan import Walk
 from dgrr.trace.v2.read.source import Frame, FrameSource, Source
 from dgrr.trace.v2.write.forge import forge_gradient
@@ -36,7 +37,7 @@ def steps_of(path: Path) -> list[Frame]:
     """The STEP frames of a file."""
     descriptor = os.open(path, os.O_RDONLY)
     walk = Walk(FrameSource(Source(descriptor, Limits())))
-    found = [frame for frame, _ in walk if frame.type == FrameType.STEP]
+    found = [frame for frame, _ in walk if frame.type == STEP.code]
     os.close(descriptor)
     return found
 

@@ -1,10 +1,10 @@
 """What a trace says and nothing in it proves: read by people, held against no digest of what was computed."""
 
+from typing import Any
+
 from ..format.constants import ENVIRONMENT_EVENT
-from ..format.control_frames import EventRecord
+from ..format.frames import FRAMES, EventRecord
 from ..format.header import Header
-from ..format.metrics import MetricsRecord
-from ..read.scan import Record
 
 
 class OnlyTold:
@@ -15,10 +15,10 @@ class OnlyTold:
         self._met = {"parent root"} if any(header.parent_root) else set[str]()
         self._environment = False
 
-    def take(self, record: Record) -> None:
-        """Note the next record."""
-        if isinstance(record, MetricsRecord):
-            self._met.add("metrics")
+    def take(self, type: int, record: Any) -> None:
+        """Note the next frame by its type, and what it says."""
+        if type in FRAMES and FRAMES[type].told:
+            self._met.add(FRAMES[type].told)
         self._environment |= isinstance(record, EventRecord) and record.kind == ENVIRONMENT_EVENT
 
     def notes(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 from ....base import system
 from ....base.system import FilePath
@@ -9,13 +10,11 @@ from ...file_version import TraceFileError, open_regular
 from ..errors import DamageError, InvalidTraceError
 from ..format.constants import VERSION
 from ..format.digest import TensorDigest
-from ..format.keyframe import KeyframeRecord
+from ..format.frames import KeyframeRecord
 from ..format.layout import BodyExtent, FrameLayout
 from ..format.limits import Limits
-from ..format.step import StepRecord
-from ..format.values import ValuesRecord
 from ..read.damage import judge
-from ..read.scan import Record, Walk
+from ..read.scan import Walk
 from ..read.source import Frame, FrameSource, Source
 from ..verdict import Verdict
 from .report import Finding, Report
@@ -50,7 +49,7 @@ def _check(report: Report, source: Source) -> None:
         walk = Walk(frames)
         for frame, record in checked(walk):
             report.steps = walk.steps
-            told.take(record)
+            told.take(frame.type, record)
             if isinstance(record, KeyframeRecord) and frame.step == 0:
                 report.start = record.root.hex()
     except DamageError as damage:
@@ -63,7 +62,7 @@ def _check(report: Report, source: Source) -> None:
     report.root = walk.chain.hex()
 
 
-def checked(walk: Walk) -> Iterator[tuple[Frame, Record]]:
+def checked(walk: Walk) -> Iterator[tuple[Frame, Any]]:
     """The walk, with every recorded value of a frame held against its digest before the frame is handed on.
 
     Raises:
@@ -71,7 +70,7 @@ def checked(walk: Walk) -> Iterator[tuple[Frame, Record]]:
     """
     digests = tensor_digests(walk.frames, walk.layout)
     for frame, record in walk:
-        check_body(walk.frames, walk.layout, digests, frame, record)
+        check_body(walk.frames, walk.layout, digests, frame, walk.extents)
         yield frame, record
 
 
@@ -81,17 +80,9 @@ def tensor_digests(frames: FrameSource, layout: FrameLayout) -> list[TensorDiges
 
 
 def check_body(
-    frames: FrameSource, layout: FrameLayout, digests: list[TensorDigest], frame: Frame, record: Record
+    frames: FrameSource, layout: FrameLayout, digests: list[TensorDigest], frame: Frame, extents: list[BodyExtent]
 ) -> None:
     """Hold every recorded value of a frame against its digest. Raises DamageError."""
-    if isinstance(record, StepRecord):
-        extents = layout.step_body(record.step, record.grads, record.digests)
-    elif isinstance(record, KeyframeRecord):
-        extents = layout.keyframe_body(record.digests)
-    elif isinstance(record, ValuesRecord):
-        extents = list(record.extents)
-    else:
-        return
     for e, found in zip(extents, _found(frames, digests, frame, extents), strict=True):
         if found != e.digest:
             name = layout.schema.tensors[e.tensor].name

@@ -29,24 +29,7 @@ RESUME_BYTES: Final = 1 << 16  # random generator and data cursor of a keyframe 
 FLOAT_ENVIRONMENT: Final = 0b111  # nearest even, subnormals kept, no contraction
 
 
-class FrameType(IntEnum):
-    """What a frame holds; types of 128 and above may be skipped by readers that do not know them."""
-
-    SCHEMA = 1
-    KEYFRAME = 2
-    STEP = 3
-    COMMIT = 4
-    INDEX = 5
-    SEAL = 6
-    EVENT = 7
-    OPS = 128
-    NODES = 129
-    VALUES = 130
-    METRICS = 131
-
-
-SKIPPABLE: Final = 128
-KNOWN: Final = frozenset(FrameType)
+SKIPPABLE: Final = 128  # and above: types that readers who do not know them skip
 MORE: Final = 1  # frame flag: further parts follow
 
 
@@ -109,19 +92,8 @@ HEAD_LENGTH: Final = 48
 SEQ_AT, STEP_AT, LINK_AT, FRONT_CRC_AT, HEAD_CRC_AT = (
     struct.calcsize(before) for before in ("<4sBBH", "<4sBBHQ", "<4sBBHQQII", "<4sBBHQQII8s", "<4sBBHQQII8sI")
 )
-#: dtype code of the loss, flags, zero, micro-batches, loss bits, clip threshold, clip scale
-STEP_FIXED: Final = struct.Struct("<BBHIQdd")
-LOSS_AT, CLIP_AT = struct.calcsize("<BBHI"), struct.calcsize("<BBHIQ")
 BATCH_ID_LENGTH: Final = 16
-COMMIT: Final = struct.Struct("<QQ")
-#: offset of the NODES frame, number of nodes, zero
-OPS: Final = struct.Struct("<QII")
-INDEX: Final = struct.Struct("<QIIQ")
-SEAL: Final = struct.Struct("<QII")
-SEAL_TAIL: Final = struct.Struct("<Q8s")
 U32: Final = struct.Struct("<I")
-U32_PAIR: Final = struct.Struct("<II")
-U64: Final = struct.Struct("<Q")
 
 if HEADER.size + U32.size != HEADER_LENGTH or HEAD.size + U32.size != HEAD_LENGTH:
     raise AssertionError("the structs of the header or of a frame's head do not have the documented size")

@@ -1,13 +1,14 @@
-"""Where everything stands in the payload of a STEP or KEYFRAME: derived from the schema, never believed.
+"""What follows from header and schema: when a state is due, and which tensors stand where in a body.
 
 A body is a run of tensors without padding. `BodyExtent` says which tensor stands at which offset of the body.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from .constants import BATCH_ID_LENGTH, STEP_FIXED, U32_PAIR, RecordMode, pad8
-from .digest import Algorithm
+from .constants import RecordMode
+from .header import Header
 from .schema import Schema
 
 
@@ -26,42 +27,28 @@ class BodyExtent:
 
 
 class FrameLayout:
-    """The lengths that follow from header and schema."""
+    """What fronts and bodies of one trace depend on; `fronts` are those of its types, once they are met."""
 
-    def __init__(self, schema: Schema, algorithm: Algorithm, mode: RecordMode, state_every: int) -> None:
-        size = algorithm.size
+    def __init__(self, schema: Schema, header: Header) -> None:
         self.schema = schema
-        self.digest_size = size
-        self.mode = mode
-        self.state_every = state_every
+        self.header = header
+        self.algorithm = header.algorithm
+        self.hash = header.algorithm.hash
+        self.digest_size = header.algorithm.size
+        self.mode = header.mode
+        self.state_every = header.state_every
         self.states = len(schema.tensors) - schema.buffers
-        self.bitmap_words = -(-schema.params // 64)
-        self.scalars_at = size + BATCH_ID_LENGTH
-        self.input_at = self.scalars_at + STEP_FIXED.size
-        self.hyper_at = self.input_at + size
-        self.scalars = schema.hyperparameters + schema.corrections
-        self.bitmap_at = self.hyper_at + 8 * self.scalars
-        self.digests_at = self.bitmap_at + 8 * self.bitmap_words
-        self.keyframe_digests = size * (len(schema.tensors) + 1)
+        self.fronts: dict[int, Any] = {}
 
     def due(self, step: int) -> bool:
         """Whether the state after `step` is digested."""
         return (step + 1) % self.state_every == 0
-
-    def step_front(self, step: int, present: int) -> int:
-        """Bytes of the front of a STEP with `present` gradients."""
-        digests = present + self.schema.buffers + (self.states + 1 if self.due(step) else 0)
-        return self.digests_at + digests * self.digest_size
 
     def recorded(self, tensors: int, *, due: bool) -> int:
         """Of so many tensors that a STEP has digests of, how many are in its body; they come first."""
         if not self.mode.has_gradients:
             return 0
         return tensors - self.states if due and self.mode is not RecordMode.FULL else tensors
-
-    def keyframe_front(self, opaque: int) -> int:
-        """Bytes of the front of a KEYFRAME with `opaque` bytes of generator and cursor."""
-        return U32_PAIR.size + pad8(opaque) + self.keyframe_digests
 
     def step_body(self, step: int, grads: Sequence[int], digests: Sequence[bytes]) -> list[BodyExtent]:
         """The body of a STEP: `digests` are those of the front, in its order."""
@@ -71,7 +58,7 @@ class FrameLayout:
         parts = [("grad", i) for i in grads] + [("after", i) for i in buffers]
         if self.mode is RecordMode.FULL and self.due(step):
             parts += [("after", i) for i in range(self.states)]
-        return self._extents(parts, digests)
+        return self.extents(parts, digests)
 
     @property
     def keyframe_bytes(self) -> int:
@@ -82,9 +69,10 @@ class FrameLayout:
         """The body of a KEYFRAME."""
         if not self.mode.has_keyframes:
             return []
-        return self._extents([("before", i) for i in range(len(self.schema.tensors))], digests)
+        return self.extents([("before", i) for i in range(len(self.schema.tensors))], digests)
 
-    def _extents(self, parts: Iterable[tuple[str, int]], digests: Sequence[bytes]) -> list[BodyExtent]:
+    def extents(self, parts: Iterable[tuple[str, int]], digests: Sequence[bytes]) -> list[BodyExtent]:
+        """A body of tensors, (what, position), that stand one behind the other."""
         extents: list[BodyExtent] = []
         offset = 0
         for (what, i), digest in zip(parts, digests, strict=False):

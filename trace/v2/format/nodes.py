@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from ....base.completed_step import TapeNode
-from ..errors import InvalidTraceError
-from ..verdict import Verdict
 from .digest import NUMPY_DTYPES
 from .json_marks import check_marks
 from .limits import Limits
@@ -21,11 +19,11 @@ def encode_nodes(nodes: Sequence[TapeNode]) -> bytes:
     return canonical_json({"nodes": [_row(node) for node in nodes]})
 
 
-def decode_nodes(front: bytes, limits: Limits, offset: int) -> tuple[TapeNode, ...]:
+def decode_nodes(front: bytes, limits: Limits) -> tuple[TapeNode, ...]:
     """Read a front whose CRC is right.
 
     Raises:
-        InvalidTraceError: `corrupt`: it is no list of nodes, not in its canonical form, or beyond the limits.
+        ValueError: it is no list of nodes, not in its canonical form, or beyond the limits.
     """
     try:
         check_marks(front, limits.json_depth, 3 * limits.nodes + 2, _COMMAS * limits.nodes)
@@ -37,7 +35,7 @@ def decode_nodes(front: bytes, limits: Limits, offset: int) -> tuple[TapeNode, .
         if encode_nodes(nodes) != front:
             raise ValueError("the JSON is not canonical")
     except (ValueError, TypeError, RecursionError) as error:
-        raise InvalidTraceError(Verdict.CORRUPT, f"a NODES frame cannot be read: {error}", offset) from error
+        raise ValueError(f"it cannot be read: {error}") from error
     return nodes
 
 

@@ -1,26 +1,48 @@
-"""The front of a STEP: scalars, bitmap and digests."""
+"""STEP: scalars, bitmap and digests of one step."""
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
-from typing_extensions import Buffer
 
 from ....base.arrays import Array
-from ..errors import InvalidTraceError
-from ..verdict import Verdict
-from .constants import BATCH_ID_LENGTH, STEP_FIXED, U64, StepFlag
-from .layout import FrameLayout
+from .constants import BATCH_ID_LENGTH, StepFlag
+from .digest import state_root
+from .fields import (
+    BITS,
+    BYTES,
+    CORRECTIONS,
+    DIGEST,
+    F64,
+    HYPERPARAMETERS,
+    STATES,
+    U8,
+    U16,
+    U32,
+    U64,
+    B,
+    DigestField,
+    Field,
+    Here,
+    P,
+    When,
+    bitmap,
+    zero,
+)
+from .frame_type import FramePlace, FrameType
+from .layout import BodyExtent, FrameLayout
 
-_FLAGS = sum(StepFlag)
-_LOSS_BITS = {1: ("<u4", "<f4"), 2: ("<u8", "<f8")}
+_FLAGS = [StepFlag(flags) for flags in range(sum(StepFlag) + 1)]
+_CLIPPED, _NON_FINITE, _TREE = map(int, (StepFlag.CLIPPED, StepFlag.NON_FINITE, StepFlag.TREE))
+_LOSS_BITS: dict[int, tuple[np.dtype[Any], np.dtype[Any]]] = {
+    1: (np.dtype("<u4"), np.dtype("<f4")),
+    2: (np.dtype("<u8"), np.dtype("<f8")),
+}
 
 
-@dataclass(frozen=True, slots=True)
-class StepRecord:
+class StepRecord(NamedTuple):
     """A decoded front. `grads` are the positions of the params that have a gradient.
 
     `digests` are those of gradients, buffers and (if due) params and state, in the order of the front;
@@ -57,6 +79,91 @@ class StepRecord:
         return after[buffers:] + after[:buffers]
 
 
+def _record(here: Here, said: dict[str, Any]) -> StepRecord:
+    code, flags, micro, bits = said["dtype"], said["flags"], said["micro_batches"], said["loss"]
+    threshold, scale = said["threshold"], said["scale"]
+    clipped = flags & _CLIPPED
+    if micro == 1 and flags & _TREE:
+        raise ValueError("one micro-batch is said to be added in a tree")
+    if code not in _LOSS_BITS or flags >= len(_FLAGS) or micro < 1 or (not clipped and (threshold or scale)):
+        raise ValueError("a scalar has an impossible value")
+    unsigned, floating = _LOSS_BITS[code]
+    if code == 1 and bits >> 32:
+        raise ValueError("its loss has more than 32 bits")
+    loss = np.array(bits, unsigned).view(floating)
+    if not isfinite(loss) and not flags & _NON_FINITE:
+        raise ValueError(f"its loss is {loss}, and its flag is not set")
+    hyper = said["hyper"]
+    if here.layout.schema.clips_by_value and not hyper[0] >= 0:
+        raise ValueError(f"the bound of clipping by value is {hyper[0]}")
+    return StepRecord(
+        here.step,
+        said["link"],
+        said["batch_id"],
+        loss,
+        _FLAGS[flags],
+        micro,
+        (threshold, scale) if clipped else None,
+        said["input_digest"],
+        hyper,
+        said["corrections"],
+        said["grads"],
+        said["gradients"] + said["buffers"] + said["state"],
+        said["root"],
+    )
+
+
+def _holds(layout: FrameLayout, record: StepRecord) -> None:
+    if record.root is not None and record.root != state_root(layout.algorithm, record.state_in_order(layout)):
+        raise ValueError("its state root is not that of its digests")
+
+
+def _body(layout: FrameLayout, record: StepRecord, step: object) -> list[BodyExtent]:
+    return layout.step_body(record.step, record.grads, record.digests)
+
+
+DUE = When("if the state is due", lambda here: not (here.step + 1) % here.layout.state_every)
+
+STEP = FrameType(
+    3,
+    "STEP",
+    FramePlace.STEP,
+    "what step k computed",
+    (
+        Field("link", DIGEST, None, "state chain link S[k]"),
+        Field("batch_id", BYTES, BATCH_ID_LENGTH, "batch id, opaque; zero: none"),
+        Field("dtype", U8, None, "dtype code of the loss, 1 or 2"),
+        Field(
+            "flags",
+            U8,
+            None,
+            "flags: bit 0 gradients were clipped by norm, bit 1 the loss or a gradient is not finite, bit 2 "
+            "micro-batches were added in a tree",
+        ),
+        zero(U16),
+        Field("micro_batches", U32, None, "number of micro-batches whose gradients were accumulated, at least 1"),
+        Field("loss", U64, None, "bits of the loss (`f32`: in the low half)"),
+        Field("threshold", F64, None, "threshold of clipping (not clipped: 0)"),
+        Field("scale", F64, None, "scale of clipping (not clipped: 0)"),
+        Field("input_digest", DIGEST, None, "input digest"),
+        Field("hyper", F64, HYPERPARAMETERS, "hyperparameters actually used, group by group"),
+        Field("corrections", F64, CORRECTIONS, "bias corrections, group by group"),
+        Field("grads", BITS, P, "bit `i mod 64` of word `i div 64` says that param i has a gradient; other bits zero"),
+        DigestField("gradients", "grads", "digest of each gradient present, in order"),
+        DigestField("buffers", B, "digest of each buffer after the step"),
+        DigestField("state", STATES, "digest of each param and state tensor after the step", DUE),
+        DigestField("root", None, "state root after the step", DUE),
+    ),
+    _record,
+    body=_body,
+    holds=_holds,
+    chained="dtype",
+)
+
+_ZERO = bytes(2)
+_FIXED = STEP.packed("dtype", "scale")
+
+
 class StepScalars(NamedTuple):
     """What the front of a STEP says besides digests; `hyper` are hyperparameters, then bias corrections."""
 
@@ -66,102 +173,39 @@ class StepScalars(NamedTuple):
     clip: tuple[float, float] | None
     hyper: Sequence[float]
 
-    def put(self, layout: FrameLayout, front: Any) -> None:
-        """Write them to their places in a front."""
-        code = loss_code(self.loss.dtype)
+    @property
+    def fixed(self) -> tuple[Any, ...]:
+        """The fields from the dtype of the loss to the scale of clipping."""
+        code = 1 if self.loss.dtype.itemsize == 4 else 2
         bits = self.loss.view(_LOSS_BITS[code][0]).item()
-        fixed = (code, self.flags, 0, self.micro_batches, bits, *(self.clip or (0.0, 0.0)))
-        STEP_FIXED.pack_into(front, layout.scalars_at, *fixed)
-        struct.pack_into(f"<{layout.scalars}d", front, layout.hyper_at, *self.hyper)
+        return (code, self.flags, _ZERO, self.micro_batches, bits, *(self.clip or (0.0, 0.0)))
+
+    def put(self, at: Mapping[str, int], front: Any) -> None:
+        """Write them to their places in a front, where its fields begin at these."""
+        _FIXED.pack_into(front, at["dtype"], *self.fixed)
+        struct.pack_into(f"<{len(self.hyper)}d", front, at["hyper"], *self.hyper)
 
 
-def loss_code(dtype: np.dtype[Any]) -> int:
-    """The code of a loss's dtype, float32 or float64."""
-    return 1 if dtype.itemsize == 4 else 2
+def step_link(layout: FrameLayout, previous: bytes, step: int, front: bytes) -> bytes:
+    """The link in the state chain that a front has as step number `step` behind the link `previous`."""
+    return _link(layout, previous, step, STEP.front(layout).chained(front))
 
 
-def bitmap(layout: FrameLayout, present: Iterable[int]) -> bytes:
-    """The params that have a gradient, a bit for each."""
-    return sum(1 << i for i in present).to_bytes(8 * layout.bitmap_words, "little")
+def _link(layout: FrameLayout, previous: bytes, step: int, content: bytes) -> bytes:
+    return layout.hash(previous + step.to_bytes(8, "little") + content)
 
 
-def run_content(layout: FrameLayout, step: int, front: bytes) -> bytes:
-    """What the state chain hashes of a step, the link before it excepted."""
-    return U64.pack(step) + front[layout.scalars_at :]
+def relinked(layout: FrameLayout, previous: bytes, step: int, front: bytes) -> bytes:
+    """A front that says this link."""
+    return step_link(layout, previous, step, front) + front[layout.digest_size :]
 
 
-def encode_step(layout: FrameLayout, hash: Callable[[Buffer], bytes], previous: bytes, record: StepRecord) -> bytes:
+def encode_step(layout: FrameLayout, previous: bytes, record: StepRecord) -> bytes:
     """The front of a STEP that follows the state chain link `previous`; `record.link` is not looked at."""
-    front = bytearray(layout.digests_at)
-    record.scalars.put(layout, front)
-    front[layout.input_at : layout.hyper_at] = record.input_digest
-    front[layout.bitmap_at :] = bitmap(layout, record.grads)
-    content = b"".join((front[layout.scalars_at :], *record.digests, record.root or b""))
-    return hash(previous + U64.pack(record.step) + content) + record.batch_id + content
-
-
-def present_grads(layout: FrameLayout, front: bytes, offset: int) -> tuple[int, ...]:
-    """The bitmap of a STEP as positions.
-
-    Raises:
-        InvalidTraceError: `corrupt`: too short for a bitmap, or the bitmap names tensors beyond the params.
-    """
-    words = front[layout.bitmap_at : layout.digests_at]
-    if len(words) < 8 * layout.bitmap_words:
-        raise InvalidTraceError(Verdict.CORRUPT, "a STEP is too short for its bitmap", offset)
-    present = _set_bits(words)
-    if present and present[-1] >= layout.schema.params:
-        raise InvalidTraceError(Verdict.CORRUPT, "the bitmap of a STEP names tensors that do not exist", offset)
-    return present
-
-
-@lru_cache(maxsize=64)  # all steps of most runs have the same
-def _set_bits(words: bytes) -> tuple[int, ...]:
-    return tuple(np.flatnonzero(np.unpackbits(np.frombuffer(words, np.uint8), bitorder="little")).tolist())
-
-
-def decode_step(layout: FrameLayout, step: int, front: bytes, offset: int) -> StepRecord:
-    """Read a front whose CRC is right.
-
-    Raises:
-        InvalidTraceError: `corrupt`: its length is not the derived one, or a field has an impossible value.
-    """
-    grads = present_grads(layout, front, offset)
-    if len(front) != layout.step_front(step, len(grads)):
-        raise InvalidTraceError(Verdict.CORRUPT, f"the front of STEP {step} has not the derived length", offset)
-    code, flags, zero, micro, bits, threshold, scale = STEP_FIXED.unpack_from(front, layout.scalars_at)
-    clipped = bool(flags & StepFlag.CLIPPED)
-    if micro == 1 and flags & StepFlag.TREE:
-        raise InvalidTraceError(
-            Verdict.CORRUPT, f"one micro-batch of STEP {step} is said to be added in a tree", offset
-        )
-    if code not in _LOSS_BITS or flags & ~_FLAGS or zero or micro < 1 or (not clipped and (threshold or scale)):
-        raise InvalidTraceError(Verdict.CORRUPT, f"a scalar of STEP {step} has an impossible value", offset)
-    unsigned, floating = _LOSS_BITS[code]
-    if code == 1 and bits >> 32:
-        raise InvalidTraceError(Verdict.CORRUPT, f"the loss of STEP {step} has more than 32 bits", offset)
-    loss = np.array(bits, unsigned).view(floating)
-    if not np.isfinite(loss) and not flags & StepFlag.NON_FINITE:
-        raise InvalidTraceError(Verdict.CORRUPT, f"the loss of STEP {step} is {loss}, and its flag is not set", offset)
-    size = layout.digest_size
-    digests = [front[i : i + size] for i in range(layout.digests_at, len(front), size)]
-    scalars = struct.unpack_from(f"<{layout.scalars}d", front, layout.hyper_at)
-    if layout.schema.clips_by_value and not scalars[0] >= 0:
-        text = f"the bound of clipping by value in STEP {step} is {scalars[0]}"
-        raise InvalidTraceError(Verdict.CORRUPT, text, offset)
-    hyper = layout.schema.hyperparameters
-    return StepRecord(
-        step=step,
-        link=front[:size],
-        batch_id=front[size : size + BATCH_ID_LENGTH],
-        loss=loss,
-        flags=StepFlag(flags),
-        micro_batches=micro,
-        clip=(threshold, scale) if clipped else None,
-        input_digest=front[layout.input_at : layout.hyper_at],
-        hyper=scalars[:hyper],
-        corrections=scalars[hyper:],
-        grads=grads,
-        root=digests.pop() if layout.due(step) else None,
-        digests=tuple(digests),
-    )
+    declared = STEP.front(layout)
+    at, front = declared.at, bytearray(declared.fixed)
+    record.scalars.put(at, front)
+    front[declared.places["input_digest"]] = record.input_digest
+    front[declared.places["grads"]] = bitmap(record.grads, layout.schema.params)
+    content = b"".join((front[at[STEP.chained] :], *record.digests, record.root or b""))
+    return _link(layout, previous, record.step, content) + record.batch_id + content

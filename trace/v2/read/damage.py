@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from zlib import crc32
 
 from ..errors import DamageError, InvalidTraceError
-from ..format.constants import ALIGNMENT, HEAD_LENGTH, SYNC, FrameType
+from ..format.constants import ALIGNMENT, HEAD_LENGTH, SYNC
 from ..format.frame import Head
+from ..format.frames import COMMIT, SEAL
 from ..verdict import Verdict
 from .source import FrameSource
 
@@ -53,7 +54,7 @@ def _commit_head(frames: FrameSource, offset: int) -> Head | None:
         if error.verdict is Verdict.IO:
             raise
         return None
-    return head if head.type in (FrameType.COMMIT, FrameType.SEAL) else None
+    return head if head.type in (COMMIT.code, SEAL.code) else None
 
 
 def _front_is_whole(frames: FrameSource, offset: int, head: Head) -> bool:

@@ -1,27 +1,35 @@
 """Finding frames: by the SEAL and its INDEX frames in a sealed file, by one pass in any other."""
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ....base.completed_step import TapeNode
 from ..errors import DamageError, InvalidTraceError, NotRecordedError
-from ..format.constants import EVENT_BYTES, HEADER_LENGTH, SEAL_MAGIC, SEAL_TAIL, STEPS_PER_INDEX, FrameType
-from ..format.control_frames import EventRecord, IndexRecord, SealRecord, decode_event, decode_index, decode_seal
+from ..format.constants import HEADER_LENGTH, SEAL_MAGIC, STEPS_PER_INDEX
 from ..format.frame import Head
-from ..format.keyframe import KeyframeRecord, decode_keyframe
-from ..format.nodes import decode_nodes
-from ..format.step import StepRecord
+from ..format.frame_type import FramePlace, FrameType, R
+from ..format.frames import (
+    EVENT,
+    FRAMES,
+    INDEX,
+    KEYFRAME,
+    SEAL,
+    SEAL_TAIL,
+    EventRecord,
+    IndexRecord,
+    KeyframeRecord,
+    SealRecord,
+)
+from ..format.of_step import NODES
+from ..format.step import STEP, StepRecord
 from ..verdict import Verdict
 from .damage import judge
+from .record import read_record
 from .salvaged import Salvaged
-from .scan import Prologue, Walk, read_step
+from .scan import Prologue, Walk
 from .source import Frame, FrameSource
 
 ReadMode: TypeAlias = Literal["strict", "tolerate_tail", "point_in_time", "salvage"]
-
-
-_OF_STEP = (FrameType.OPS, FrameType.VALUES, FrameType.METRICS)
-"""What tells more of a step; NODES are found by the OPS that name them."""
 
 _REFUSED = (Verdict.IO, Verdict.UNSUPPORTED)
 """Of what no mode reads on."""
@@ -84,35 +92,30 @@ class Locator:
         else:
             number, place = divmod(step, STEPS_PER_INDEX)
             offset = self._index(number).steps[place]
-        frame = self._frame(offset, FrameType.STEP)
-        if frame.step != step:
-            raise InvalidTraceError(Verdict.CORRUPT, f"expected STEP {step}, found STEP {frame.step}", offset)
-        return frame, read_step(self.frames, self.layout, frame)
+        return self._read(offset, STEP, step)
 
     def keyframe(self, step: int) -> tuple[Frame, KeyframeRecord]:
         """A KEYFRAME that exists."""
         offset = self._keyframe_offset(step)
         assert offset is not None
-        frame = self._frame(offset, FrameType.KEYFRAME)
-        if frame.step != step or frame.body_length != self.layout.keyframe_bytes:
-            raise InvalidTraceError(Verdict.CORRUPT, f"expected KEYFRAME {step}, found another", offset)
-        return frame, decode_keyframe(self.layout, self.frames.algorithm, step, frame.front, offset)
+        return self._read(offset, KEYFRAME, step)
 
     def of_step(self, step: int) -> dict[int, Frame]:
         """The frames that tell more of a step than its STEP, by type; one pass over the heads up to the next."""
         frame, _ = self.step(step)
         found: dict[int, Frame] = {}
         for offset, head in self._heads(frame.end):
-            if head.type in (FrameType.STEP, FrameType.SEAL):
+            declared = FRAMES.get(head.type)
+            if declared in (STEP, SEAL):
                 break
-            if head.type in _OF_STEP and head.step == step and not head.part:
-                found[head.type] = self._frame(offset, FrameType(head.type))
+            if declared and declared.place is FramePlace.AFTER and head.step == step and not head.part:
+                found[head.type] = self._frame(offset, declared)
         return found
 
     def nodes(self, offset: int) -> tuple[TapeNode, ...]:
         """The list of a NODES frame at an offset that an OPS frame names."""
-        frame = self._frame(offset, FrameType.NODES)
-        return decode_nodes(frame.front, self.frames.source.limits, offset)
+        frame = self._frame(offset, NODES)
+        return NODES.front(self.layout).decode(frame.step, frame.front, offset, self.frames.source.limits)
 
     def has_keyframe(self, step: int) -> bool:
         """Whether there is a KEYFRAME before `step`."""
@@ -137,8 +140,8 @@ class Locator:
     def events(self) -> Iterator[tuple[int, EventRecord]]:
         """Every EVENT with the number of steps before it; one pass over the heads."""
         for offset, head in self._heads(self._prologue.frame.end):
-            if head.type == FrameType.EVENT:
-                yield head.step, decode_event(self.frames.header, self.frames.frame(offset, EVENT_BYTES).front, offset)
+            if head.type == EVENT.code:
+                yield head.step, EVENT.front(self.layout).decode(head.step, self._frame(offset, EVENT).front, offset)
 
     def _heads(self, offset: int) -> Iterator[tuple[int, Head]]:
         """The heads of the frames from an offset on, those of parts too, up to the end or to damage."""
@@ -158,8 +161,8 @@ class Locator:
             offset, magic = SEAL_TAIL.unpack(source.read(source.size - size - SEAL_TAIL.size, SEAL_TAIL.size))
             if magic != SEAL_MAGIC or not HEADER_LENGTH < offset < source.size:
                 return None
-            frame = self._frame(offset, FrameType.SEAL)
-            seal = decode_seal(frame.front, offset, size, len(self.schema.tensors))
+            frame = self._frame(offset, SEAL)
+            seal = SEAL.front(self.layout).decode(frame.step, frame.front, offset)
         except InvalidTraceError as error:
             if error.verdict is Verdict.IO:
                 raise
@@ -187,18 +190,25 @@ class Locator:
         self.seal = walk.seal
         return walk
 
-    def _frame(self, offset: int, type: FrameType) -> Frame:
-        largest = self._prologue.largest_front(type, self.frames.source.size)
-        frame = self.frames.frame(offset, largest)
-        if frame.type != type:
-            raise InvalidTraceError(Verdict.CORRUPT, f"expected a frame of type {type.name}", offset)
+    def _frame(self, offset: int, expected: FrameType[Any]) -> Frame:
+        frame = self.frames.frame(offset, self._prologue.largest_front(expected.code))
+        if frame.type != expected.code:
+            raise InvalidTraceError(Verdict.CORRUPT, f"expected a frame of type {expected.name}", offset)
         return frame
+
+    def _read(self, offset: int, expected: FrameType[R], step: int) -> tuple[Frame, R]:
+        """A frame that stands at an offset, of this type and number, and what it says."""
+        frame = self._frame(offset, expected)
+        if frame.step != step:
+            text = f"expected {expected.name} {step}, found {expected.name} {frame.step}"
+            raise InvalidTraceError(Verdict.CORRUPT, text, offset)
+        return frame, read_record(self.layout, self.frames.source.limits, frame)[0]
 
     def _index(self, number: int) -> IndexRecord:
         assert self.seal is not None
         if self._cached is None or self._cached[0] != number:
             offset = self.seal.indexes[number]
-            index = decode_index(self._frame(offset, FrameType.INDEX).front, offset)
+            index = INDEX.front(self.layout).decode(0, self._frame(offset, INDEX).front, offset)
             steps = min(self.seal.steps - number * STEPS_PER_INDEX, STEPS_PER_INDEX)
             if index.first != number * STEPS_PER_INDEX or len(index.steps) != steps:
                 raise InvalidTraceError(Verdict.CORRUPT, f"INDEX {number} lists other steps", offset)

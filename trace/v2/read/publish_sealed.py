@@ -7,7 +7,8 @@ from ....base import system
 from ....base.atomic_file import sync_folder
 from ....base.system import FilePath
 from ...file_version import TraceFileError, open_regular
-from ..format.constants import PARTIAL_SUFFIX, SEAL_MAGIC, SEAL_TAIL
+from ..format.constants import PARTIAL_SUFFIX, SEAL_MAGIC
+from ..format.frames import SEAL_TAIL
 from ..format.limits import Limits
 from .scan import Walk
 from .source import FrameSource, Source

@@ -21,12 +21,12 @@ from ....screen.showing import counted, listed, shown_rows
 from ...file_version import open_regular
 from ..errors import NotRecordedError, UnsealedTraceWarning
 from ..format.constants import PARTIAL_SUFFIX, StepFlag, TensorRole
-from ..format.control_frames import EventRecord
+from ..format.frames import EventRecord
 from ..format.header import Header
 from ..format.layout import BodyExtent
 from ..format.limits import Limits
 from ..format.schema import CLIPPING
-from ..format.step import StepRecord
+from ..format.step import STEP, StepRecord
 from .locate import Locator, ReadMode
 from .op_digests import OpDigests
 from .publish_sealed import publish_sealed
@@ -112,7 +112,7 @@ class StepView:
     @property
     def content(self) -> bytes:
         """What the state chain holds of the step: its front without link and batch id."""
-        return self._frame.front[self._trace.layout.scalars_at :]
+        return STEP.front(self._trace.layout).chained(self._frame.front)
 
     def body_into(self, memory: memoryview) -> None:
         """Read the first bytes of the body to a place; none of them is held against its digest.
@@ -147,6 +147,10 @@ class StepView:
     def metrics(self) -> dict[str, float]:
         """What the loss function gave to be shown, by name; empty where nothing is recorded of it."""
         return self._trace.metrics(self.step)
+
+    def shown(self) -> dict[str, Any]:
+        """What else is told of the step and has no method of its own here, by the name of what tells it."""
+        return self._trace.shown(self.step)
 
     def extents(self) -> list[BodyExtent]:
         """What the body of the STEP holds, and where."""
@@ -268,6 +272,10 @@ class Trace(Sequence[StepView]):
             InvalidTraceError: the file is damaged there.
         """
         return self._recorded.metrics(self._checked(step))
+
+    def shown(self, step: int) -> dict[str, Any]:
+        """What is told of a step beside its STEP, as `dgrr inspect` shows it, by the name of what tells it."""
+        return self._recorded.shown(self._checked(step))
 
     def at(self, step: int, loss_fn: Any = None, batches: Iterable[Any] | None = None, **options: Any) -> Any:
         """The whole tape of a past step, rebuilt to the bit: a `PastStep`. See `dgrr.trace.at`."""

@@ -1,22 +1,22 @@
 """What is recorded of a step beside its STEP: values of tensors, and the digests of what it computed."""
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from ....base.arrays import Array
 from ....base.completed_step import TapeNode
 from ..errors import InvalidTraceError, NotRecordedError
-from ..format.constants import FrameType
 from ..format.digest import NUMPY_DTYPES, TensorDigest
+from ..format.frame_type import FrameType, R
+from ..format.frames import FRAMES
 from ..format.layout import BodyExtent
-from ..format.metrics import decode_metrics
-from ..format.ops import decode_ops
-from ..format.values import decode_values
+from ..format.of_step import METRICS, OPS, VALUES
 from ..verdict import Verdict
 from .locate import Locator
 from .op_digests import OpDigests
+from .record import read_record
 from .source import Frame
 
 What: TypeAlias = Literal["grad", "after", "before"]
@@ -46,10 +46,10 @@ class RecordedValues:
 
     def ops(self, step: int) -> OpDigests | None:
         """The digests of everything that a step computed; None where they are not recorded."""
-        frame = self._locator.of_step(step).get(FrameType.OPS)
-        if frame is None:
+        found = self._told(step, OPS)
+        if found is None:
             return None
-        record = decode_ops(frame.front, self._layout.digest_size, frame.offset)
+        frame, record, _ = found
         if record.nodes_at not in self._nodes:
             self._nodes[record.nodes_at] = self._locator.nodes(record.nodes_at)
         nodes = self._nodes[record.nodes_at]
@@ -59,10 +59,23 @@ class RecordedValues:
 
     def metrics(self, step: int) -> dict[str, float]:
         """The metrics of a step by name; none where none are recorded."""
-        frame = self._locator.of_step(step).get(FrameType.METRICS)
-        if frame is None:
-            return {}
-        return decode_metrics(step, frame.front, self._frames.source.limits, frame.offset).values
+        found = self._told(step, METRICS)
+        return {} if found is None else found[1].values
+
+    def shown(self, step: int) -> dict[str, Any]:
+        """What else is told of a step, by the names of the types of frames that are shown as they are."""
+        frames = self._locator.of_step(step)
+        shown = {d.name.lower(): (d, frames[code]) for code, d in FRAMES.items() if d.shown and code in frames}
+        return {name: d.shown(self._record(frame)[0]) for name, (d, frame) in shown.items() if d.shown}
+
+    def _told(self, step: int, kind: FrameType[R]) -> tuple[Frame, R, list[BodyExtent]] | None:
+        """A frame that tells more of a step, with what it says and its body, if there is one."""
+        frame = self._locator.of_step(step).get(kind.code)
+        return None if frame is None else (frame, *self._record(frame))
+
+    def _record(self, frame: Frame) -> tuple[Any, list[BodyExtent]]:
+        step = self._locator.step(frame.step)[1]
+        return read_record(self._layout, self._frames.source.limits, frame, step)
 
     def keyframe(self, step: int) -> dict[str, Array]:
         """The whole state of a KEYFRAME that exists."""
@@ -92,11 +105,8 @@ class RecordedValues:
     def _kept_values(self, step: int) -> list[_Body]:
         """The VALUES of a step, if there is one and it has them."""
         there = step >= 0 and self._locator.has_step(step)
-        frame = self._locator.of_step(step).get(FrameType.VALUES) if there else None
-        if frame is None:
-            return []
-        record = decode_values(self._layout, self._locator.step(step)[1], frame.front, frame.offset)
-        return [(frame, list(record.extents))]
+        found = self._told(step, VALUES) if there else None
+        return [] if found is None else [(found[0], found[2])]
 
     def _step_body(self, step: int) -> _Body:
         frame, record = self._locator.step(step)

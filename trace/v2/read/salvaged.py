@@ -5,9 +5,10 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from ..errors import InvalidTraceError
-from ..format.constants import HEAD_LENGTH, FrameType
-from ..format.control_frames import SealRecord, decode_seal
-from ..format.step import run_content
+from ..format.constants import HEAD_LENGTH
+from ..format.frames import KEYFRAME, SEAL, SealRecord
+from ..format.layout import FrameLayout
+from ..format.step import STEP, step_link
 from .source import Frame, FrameSource
 from .whole_frames import Hole, WholeFrames, require_damage
 
@@ -28,19 +29,18 @@ class Salvaged:
         self.offsets: array[int] = array("Q")
         self.chained: list[tuple[int, int]] = []
         self._link = b""
-        self._hash = frames.algorithm.hash
         self._most = frames.source.size // HEAD_LENGTH
         whole = WholeFrames(frames)
         self._layout = layout = whole.prologue.layout
         self.end = whole.prologue.frame.end
         for met in whole:
             if isinstance(met, Hole):
-                self._note(max((head.step + 1 for head, _ in met.heads if head.type == FrameType.STEP), default=0))
+                self._note(max((head.step + 1 for head, _ in met.heads if head.type == STEP.code), default=0))
                 continue
             self.offsets.append(met.offset)
             self.end = met.end
-            if met.type == FrameType.SEAL:
-                self.seal = _seal(met, layout.digest_size, len(layout.schema.tensors))
+            if met.type == SEAL.code:
+                self.seal = _seal(layout, met)
                 self._note(self.seal.steps if self.seal else 0)
                 break
             self._take(met)
@@ -58,19 +58,19 @@ class Salvaged:
         return iter(self.offsets[bisect_left(self.offsets, offset) :])
 
     def _take(self, frame: Frame) -> None:
-        if frame.type == FrameType.STEP and frame.step < self._most:
+        if frame.type == STEP.code and frame.step < self._most:
             if frame.step not in self.step_offsets:
                 self._join(frame)
             self.step_offsets.setdefault(frame.step, frame.offset)
             self._note(frame.step + 1)
-        elif frame.type == FrameType.KEYFRAME:
+        elif frame.type == KEYFRAME.code:
             self.keyframes.append((frame.step, frame.offset))
 
     def _join(self, frame: Frame) -> None:
         """Append a step to the last range, if its link goes on behind that one's last, or else begin another."""
         link, step = frame.front[: self._layout.digest_size], frame.step
         first, last = self.chained[-1] if self.chained else (step, -1)
-        if last == step - 1 >= 0 and link == self._hash(self._link + run_content(self._layout, step, frame.front)):
+        if last == step - 1 >= 0 and link == step_link(self._layout, self._link, step, frame.front):
             self.chained[-1] = first, step
         else:
             self.chained.append((step, step))
@@ -82,9 +82,9 @@ class Salvaged:
             self.steps = max(self.steps, steps)
 
 
-def _seal(frame: Frame, digest_size: int, tensors: int) -> SealRecord | None:
+def _seal(layout: FrameLayout, frame: Frame) -> SealRecord | None:
     try:
-        return decode_seal(frame.front, frame.offset, digest_size, tensors)
+        return SEAL.front(layout).decode(frame.step, frame.front, frame.offset)
     except InvalidTraceError as error:
         require_damage(error)
         return None

@@ -7,9 +7,10 @@ from zlib import crc32
 
 from ....base import system
 from ..errors import DamageError, InvalidTraceError
-from ..format.constants import HEAD_LENGTH, HEADER_LENGTH, KNOWN, SKIPPABLE, pad8
+from ..format.constants import HEAD_LENGTH, HEADER_LENGTH, SKIPPABLE, pad8
 from ..format.digest import Algorithm
 from ..format.frame import Head, decode_head
+from ..format.frames import FRAMES
 from ..format.header import Header, decode_header
 from ..format.limits import Limits
 from ..verdict import Verdict
@@ -228,4 +229,4 @@ class FrameSource:
 
 def _is_read(type: int) -> bool:
     """Whether the front of a frame of this type is read, not only checked."""
-    return type < SKIPPABLE or type in KNOWN
+    return type < SKIPPABLE or type in FRAMES

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..errors import InvalidTraceError
-from ..format.constants import ALIGNMENT, KNOWN, SKIPPABLE
+from ..format.constants import ALIGNMENT, SKIPPABLE
 from ..format.frame import Head
+from ..format.frames import FRAMES
 from ..verdict import Verdict
 from .damage import READ_AGAIN, sync_words
 from .scan import Prologue
@@ -68,9 +69,9 @@ class WholeFrames:
     def frame(self, offset: int) -> Frame:
         """The frame at an offset. Raises InvalidTraceError."""
         head = self.frames.head(offset)
-        if head.type < SKIPPABLE and head.type not in KNOWN:
+        if head.type < SKIPPABLE and head.type not in FRAMES:
             raise InvalidTraceError(Verdict.UNSUPPORTED, f"a frame of the unknown type {head.type}", offset)
-        return self.frames.frame(offset, self.prologue.largest_front(head.type, self.frames.source.size))
+        return self.frames.frame(offset, self.prologue.largest_front(head.type))
 
     def _whole(self, offset: int) -> Frame | None:
         try:

@@ -14,7 +14,7 @@ from ...file_version import open_regular
 from ..errors import NotRecordedError
 from ..format.digest import NUMPY_DTYPES, tensor_digest
 from ..format.limits import Limits
-from ..format.step import StepRecord
+from ..format.step import STEP, StepRecord
 from ..read.scan import Walk
 from ..read.source import FrameSource, Source
 from .rewrite import copy_trace, of_walk
@@ -77,7 +77,7 @@ class _Forger:
             return front, body
         self.done = True
         place = record.grads.index(self._tensor)
-        at = self._layout.digests_at + place * self._layout.digest_size
+        at = STEP.front(self._layout).fixed + place * self._layout.digest_size
         extents = self._layout.step_body(record.step, record.grads, record.digests)
         if not extents:
             return front[:at] + bytes([front[at] ^ 1]) + front[at + 1 :], body

@@ -112,4 +112,4 @@ class StepFronts:
             digests=tuple(digests),
             root=state_root(self._algorithm, state) if layout.due(done.step) else None,
         )
-        return encode_step(layout, self._algorithm.hash, previous, record)
+        return encode_step(layout, previous, record)

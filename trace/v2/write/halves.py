@@ -12,25 +12,12 @@ from typing import NamedTuple, TypeAlias
 from zlib import crc32
 
 from ..errors import InvalidTraceError
-from ..format.constants import KNOWN, FrameType
 from ..format.frame import Head
+from ..format.frames import EVENT, FRAMES, SEAL
+from ..format.step import STEP
 from ..read.source import Frame, FrameSource
 from ..read.whole_frames import Hole, WholeFrames
 from ..verdict import Verdict
-
-DERIVED = (FrameType.COMMIT, FrameType.INDEX)
-"""Frames that a writer makes anew."""
-
-_ORDER: dict[int, int] = {
-    FrameType.KEYFRAME: 0,
-    FrameType.EVENT: 1,
-    FrameType.STEP: 2,
-    FrameType.NODES: 3,
-    FrameType.OPS: 4,
-    FrameType.VALUES: 5,
-    FrameType.METRICS: 6,
-}
-"""Where frames of one number stand, whatever files they are of; those of types that nobody knows come last."""
 
 
 class Key(NamedTuple):
@@ -45,7 +32,12 @@ class Key(NamedTuple):
         """Of its type."""
         if self == UNKNOWN:
             return "unknown"
-        return FrameType(self.type).name if self.type in KNOWN else f"type {self.type}"
+        return FRAMES[self.type].name if self.type in FRAMES else f"type {self.type}"
+
+    @property
+    def derived(self) -> bool:
+        """Whether a writer makes it anew."""
+        return self.type in FRAMES and FRAMES[self.type].derived
 
 
 UNKNOWN = Key(-1, 0, 0)
@@ -54,12 +46,12 @@ UNKNOWN = Key(-1, 0, 0)
 
 def key_of_head(head: Head) -> Key:
     """The key of a frame of which the head is left. Of one step there may be several EVENTs."""
-    return Key(head.type, head.step, head.front_crc if head.type == FrameType.EVENT else 0)
+    return Key(head.type, head.step, head.front_crc if head.type == EVENT.code else 0)
 
 
 def key_of(frame: Frame) -> Key:
     """The key of a whole frame."""
-    return Key(frame.type, frame.step, crc32(frame.front) if frame.type == FrameType.EVENT else 0)
+    return Key(frame.type, frame.step, crc32(frame.front) if frame.type == EVENT.code else 0)
 
 
 class _Listing(NamedTuple):
@@ -86,18 +78,18 @@ class Half:
     @cached_property
     def listing(self) -> _Listing:
         """One pass over it, up to a SEAL."""
-        listing = _Listing([], [], {}, 0)
+        listing, order = _Listing([], [], {}, 0), {code: i for i, code in enumerate(FRAMES)}
         size, end = self.frames.algorithm.size, self.whole.prologue.frame.end
         for met in self.whole:
             end = met.end
             if isinstance(met, Hole):
                 listing.holes.append(met)
-            elif met.type == FrameType.SEAL:
+            elif met.type == SEAL.code:
                 listing.frames.append(((math.inf, 0), met.offset))
                 break
-            elif met.type not in DERIVED:
-                listing.frames.append(((met.step, _ORDER.get(met.type, len(_ORDER))), met.offset))
-                if met.type == FrameType.STEP:
+            elif not key_of(met).derived:
+                listing.frames.append(((met.step, order.get(met.type, len(order))), met.offset))
+                if met.type == STEP.code:
                     listing.links.setdefault(met.step, met.front[:size])
         return listing._replace(end=end)
 

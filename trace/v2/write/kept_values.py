@@ -7,8 +7,8 @@ from ....base.completed_step import CompletedStep
 from ..format.constants import TensorRole
 from ..format.digest import Algorithm, canonical, tensor_digest
 from ..format.layout import FrameLayout
+from ..format.of_step import recordable
 from ..format.step import StepRecord
-from ..format.values import recordable
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,11 +22,10 @@ from ..format.constants import (
     STEP_AT,
     SYNC,
     U32,
-    U64,
-    FrameType,
     pad8,
 )
 from ..format.digest import raw
+from ..format.step import STEP
 from .prepared_front import PreparedFront, StepKind, whole, zeros
 from .scalar_names import ScalarNames
 from .tensors import RecordedTensors
@@ -46,7 +45,7 @@ class PreparedFrame(PreparedFront):
         self._writer, self._opening = writer, self._memory[DIGEST:]
         self._head = self._opening[:HEAD_LENGTH]
         self.payload = len(self._front) + sum(self._nbytes[self.body])
-        HEAD.pack_into(self._head.data, 0, SYNC, FrameType.STEP, 0, 0, 0, 0, self.payload, len(self._front), b"", 0)
+        HEAD.pack_into(self._head.data, 0, SYNC, STEP.code, 0, 0, 0, 0, self.payload, len(self._front), b"", 0)
         self._closing = zeros(pad8(self.payload) - self.payload + DIGEST)
         self.nbytes = HEAD_LENGTH + self.payload + len(self._closing)
         """Of a whole frame."""
@@ -69,7 +68,7 @@ class PreparedFrame(PreparedFront):
             [
                 Move(self._memory[:DIGEST], place_of(frames.chain)),
                 Move(head[SEQ_AT:STEP_AT], place_of(frames.seq)),
-                Move(head[STEP_AT:][: U64.size], place_of(self._step)),
+                Move(head[STEP_AT:][: self._step.nbytes], place_of(self._step)),
                 Move(head[LINK_AT:FRONT_CRC_AT], place_of(frames.chain)),
             ]
         )

@@ -17,10 +17,11 @@ from ....tape.numerics.prepared.places import BytePlace, address_of, place_of
 from ....tape.numerics.prepared.prepared_calls import PreparedCalls, PreparedPart
 from ....tape.numerics.xxh3.constants import DIGEST
 from ....tape.numerics.xxh3.digests import Digests, Message
-from ..format.constants import CLIP_AT, LOSS_AT, STEP_FIXED, TAG_DATA, TAG_ROOT, U32, U64
+from ..format.constants import TAG_DATA, TAG_ROOT, U32
 from ..format.digest import Batch, batch_arrays, dtype_name, preamble
+from ..format.fields import bitmap
 from ..format.layout import FrameLayout
-from ..format.step import bitmap, loss_code
+from ..format.step import STEP, StepScalars
 from .scalar_names import ScalarNames, canonical_clip, step_flags
 from .tensors import RecordedTensors
 
@@ -30,7 +31,7 @@ ArrayKind = tuple[np.dtype[Any], tuple[int, ...]]
 MOST = 64
 """How many steps may be made in one launch."""
 
-_CLIP = struct.Struct("<dd")
+_CLIP = STEP.packed("threshold", "scale")
 
 
 class StepKind(NamedTuple):
@@ -75,6 +76,7 @@ class PreparedFront:
         before: int = 0,
     ) -> None:
         self._kind, self._layout, self._link, self._step, self._bound = kind, layout, link, step, names.bound
+        self._declared = STEP.front(layout)
         present = tensors.present(kind.grads)
         self._present, self._tensors = len(present), tensors.in_front(present, due=kind.due)
         corrections = tensors.state_kinds(names.corrections)
@@ -90,17 +92,16 @@ class PreparedFront:
 
     def _lay_out(self, present: Sequence[int], before: int) -> None:
         """Make the front, with all that is the same in every step."""
-        kind, layout = self._kind, self._layout
-        self._memory = zeros(before + layout.digests_at + DIGEST * (len(self._tensors) + kind.due))
+        kind, declared = self._kind, self._declared
+        self._memory = zeros(before + declared.fixed + DIGEST * (len(self._tensors) + kind.due))
         self._front = self._memory[before:]
         self.front: memoryview = self._front.data
         """The front of the last step."""
         flags = step_flags(clipped=kind.clipped, order=kind.order, micro_batches=kind.micro_batches)
-        fixed = (loss_code(kind.loss[0]), flags, 0, kind.micro_batches, 0, 0.0, 0.0)
-        STEP_FIXED.pack_into(self.front, layout.scalars_at, *fixed)
-        self._front[layout.bitmap_at : layout.digests_at] = _bytes(bitmap(layout, present))
-        self._clip_at = layout.scalars_at + CLIP_AT
-        self._before_link = zeros(DIGEST + U64.size)
+        scalars = StepScalars(np.zeros((), kind.loss[0]), flags, kind.micro_batches, None, ())
+        scalars.put(declared.at, self.front)
+        self._front[declared.places["grads"]] = _bytes(bitmap(present, self._layout.schema.params))
+        self._before_link = zeros(DIGEST + self._step.nbytes)
         self._data, self._data_places = _data_preimage(kind.names)
         self._root = _bytes(TAG_ROOT + bytes(DIGEST * (len(self._tensors) - self._present))) if kind.due else None
 
@@ -133,17 +134,17 @@ class PreparedFront:
 
     def _scalars(self) -> Moves:
         """What was before the step and what it is told, into their places."""
-        front, layout = self._front, self._layout
+        front, at = self._front, self._declared.at
         moves = [
             Move(self._before_link[:DIGEST], place_of(self._link)),
             Move(self._before_link[DIGEST:], place_of(self._step)),
-            Move(front[layout.scalars_at + LOSS_AT :][: self._nbytes[0]], self._given.place(0)),
-            Move(front[layout.hyper_at :][: self._numbers.size], BytePlace(address_of(self._told_at), self._told_at)),
+            Move(front[at["loss"] :][: self._nbytes[0]], self._given.place(0)),
+            Move(front[at["hyper"] :][: self._numbers.size], BytePlace(address_of(self._told_at), self._told_at)),
         ]
-        at, every = layout.hyper_at + self._numbers.size, len(self._nbytes)
+        begin, every = at["corrections"], len(self._nbytes)
         for i in range(every - self._corrections, every):
-            moves.append(Move(front[at:][: self._nbytes[i]], self._given.place(i)))
-            at += self._nbytes[i]
+            moves.append(Move(front[begin:][: self._nbytes[i]], self._given.place(i)))
+            begin += self._nbytes[i]
         return Moves(moves)
 
     def _inputs(self) -> Iterator[Message]:
@@ -158,7 +159,7 @@ class PreparedFront:
             if self._root is not None and i >= self._present:
                 place = (i - self._present - self._layout.schema.buffers) % (len(self._tensors) - self._present)
                 again = self._root[len(TAG_ROOT) + DIGEST * place :][:DIGEST]
-            out = self._front[self._layout.digests_at + DIGEST * i :][:DIGEST]
+            out = self._front[self._declared.fixed + DIGEST * i :][:DIGEST]
             yield _message((tensor.dtype, tensor.shape), self._given.place(self._first + i), out, again)
 
     def _looked_at(self) -> Message:
@@ -167,11 +168,11 @@ class PreparedFront:
 
     def _joined(self) -> Iterator[Digests]:
         """The digests of digests: of the batch and of the state, and then the link of the state chain."""
-        joined = [whole(self._data, self._front[self._layout.input_at :][:DIGEST])]
+        joined = [whole(self._data, self._front[self._declared.places["input_digest"]])]
         if self._root is not None:
             joined.append(whole(self._root, self._front[-DIGEST:]))
         yield Digests(joined)
-        content = self._front[self._layout.scalars_at :]
+        content = self._front[self._declared.at[STEP.chained] :]
         yield Digests([Message(self._before_link, content.nbytes, self._front[:DIGEST], place_of(content))])
 
     # ------------------------------------------------------------------ a step
@@ -208,7 +209,7 @@ class PreparedFront:
     def _tell(self, clip: tuple[float, float] | None, hyper: Sequence[Mapping[str, float]]) -> None:
         """What clipped the next steps, and the hyperparameters of each."""
         if clip is not None:
-            _CLIP.pack_into(self.front, self._clip_at, *canonical_clip(*clip))
+            _CLIP.pack_into(self.front, self._declared.at["threshold"], *canonical_clip(*clip))
         told, size = self._told, self._numbers.size
         alike = len(hyper) > 1 and len(set(map(id, hyper))) == 1  # as where no schedule says otherwise
         for i, each in enumerate(hyper[:1] if alike else hyper):

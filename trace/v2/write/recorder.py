@@ -1,7 +1,6 @@
 """Recording the steps of a run."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from types import TracebackType
 from typing import Self
 from warnings import warn
@@ -11,10 +10,9 @@ from ....base.keep import Keep
 from ....base.run import Run
 from ..errors import RepeatedStepWarning
 from ..format.digest import Algorithm, raw, state_root, tensor_digest
-from ..format.keyframe import encode_keyframe
-from ..format.metrics import encode_metrics
-from ..format.step import StepRecord, decode_step, encode_step
-from ..format.values import encode_values
+from ..format.frames import KEYFRAME
+from ..format.of_step import METRICS, VALUES, encode_metrics, encode_values
+from ..format.step import STEP, StepRecord, encode_step
 from .fronts import StepFronts
 from .kept_values import kept_values
 from .keyframe_schedule import KeyframeSchedule
@@ -59,7 +57,7 @@ class TraceRecorder:
         self._keyframes = KeyframeSchedule(
             keep.keyframe_every,
             keep.keyframe_budget,
-            nbytes=self._layout.keyframe_bytes + self._layout.keyframe_front(0),
+            nbytes=self._layout.keyframe_bytes + len(self._keyframe_front(start)[0]),
             state_every=self._layout.state_every,
             last=writer.last_keyframe,
             written=writer.keyframes,
@@ -88,8 +86,8 @@ class TraceRecorder:
         """
         if not self._last_front:
             raise ValueError("recorder.link_behind: expected a step to be recorded before")
-        record = replace(self._last_record, step=step)
-        return encode_step(self._layout, self._algorithm.hash, previous, record)[: self._layout.digest_size]
+        record = self._last_record._replace(step=step)
+        return encode_step(self._layout, previous, record)[: self._layout.digest_size]
 
     @property
     def path(self) -> str:
@@ -114,12 +112,12 @@ class TraceRecorder:
         if done.step != steps:
             raise ValueError(f"recorder.step: expected step {steps}, got {done.step}; record each step once")
         self._last, self._last_front, self._last_digests = None, b"", []
-        shown = encode_metrics(done.metrics) if done.metrics else b""
+        shown = encode_metrics(self._layout, done.metrics) if done.metrics else b""
         made = None if self._prepared is None else self._prepared.write(done)
         self._last_front = made or self._write_by_parts(done)
         self._last = done
         if shown:
-            self._writer.metrics(shown)
+            self._writer.told(METRICS, shown)
         if self._repeated is not None:
             self._compare_repeated(self._repeated, bytes(self._last_front))
         if done.tape is not None and self.wants_tape(done.step):
@@ -192,8 +190,8 @@ class TraceRecorder:
             return
         kept = kept_values(self._layout, self._algorithm, self._last_record, done, self._values_budget)
         if kept:
-            front = encode_values([(tensor.what, tensor.position) for tensor in kept])
-            self._writer.values(front, [raw(tensor.array) for tensor in kept])
+            front = encode_values(self._layout, [(tensor.what, tensor.position) for tensor in kept])
+            self._writer.told(VALUES, front, [raw(tensor.array) for tensor in kept])
 
     def commit(self) -> None:
         """Return once everything recorded so far is on the disk.
@@ -250,18 +248,21 @@ class TraceRecorder:
         if not self._layout.due(last.step):
             return self._tensors.whole(last.params, last.state, last.model_state).digests
         size, buffers = self._layout.digest_size, self._layout.schema.buffers
-        first = self._layout.digests_at + size * len(last.grads)
+        first = STEP.front(self._layout).fixed + size * len(last.grads)
         front = bytes(self._last_front)
         found = [front[i : i + size] for i in range(first, len(front) - size, size)]
         return found[buffers:] + found[:buffers]
 
     @property
     def _last_record(self) -> StepRecord:
-        return decode_step(self._layout, self._writer.steps - 1, bytes(self._last_front), 0)
+        return STEP.front(self._layout).decode(self._writer.steps - 1, bytes(self._last_front))
+
+    def _keyframe_front(self, now: Snapshot) -> tuple[bytes, bytes]:
+        """The front, and the state root in it."""
+        root = state_root(self._algorithm, now.digests)
+        return KEYFRAME.front(self._layout).encode(generator=b"", cursor=b"", digests=now.digests, root=root), root
 
     def _keyframe(self, now: Snapshot) -> None:
-        root = state_root(self._algorithm, now.digests)
-        front = encode_keyframe(b"", b"", now.digests, root)
         body = [raw(a) for a in now.arrays] if self._mode.has_keyframes else []
-        self._writer.keyframe(front, root, body)
+        self._writer.keyframe(*self._keyframe_front(now), body)
         self._keyframes.wrote(self._writer.steps)

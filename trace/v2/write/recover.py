@@ -16,8 +16,7 @@ from ..check.report import Finding, Report
 from ..check.validate import validate_v2
 from ..errors import InvalidTraceError
 from ..format.constants import PARTIAL_SUFFIX, VERSION
-from ..format.control_frames import EventRecord
-from ..format.keyframe import KeyframeRecord
+from ..format.frames import EventRecord, KeyframeRecord
 from ..format.limits import Limits
 from ..read.source import FrameSource, Source
 from ..verdict import Verdict

@@ -12,10 +12,9 @@ from ....base import system
 from ....base.system import FilePath
 from ...file_version import TraceFileError, open_regular
 from ..errors import InvalidTraceError
-from ..format.constants import FrameType
 from ..format.layout import FrameLayout
 from ..format.limits import Limits
-from ..format.step import StepRecord, decode_step, run_content
+from ..format.step import STEP, StepRecord, step_link
 from ..read.scan import Walk
 from ..read.source import Frame, FrameSource, Source
 from ..read.whole_frames import Hole, WholeFrames
@@ -93,7 +92,8 @@ class Repeated:
     def _first_other(self, step: int, before: _Place, front: bytes) -> tuple[str, str | None]:
         try:
             old = self._front(before)
-            records = decode_step(self._layout, step, old, 0), decode_step(self._layout, step, front, 0)
+            decode = STEP.front(self._layout).decode
+            records = decode(step, old), decode(step, front)
         except TraceFileError:  # somebody has removed it, and the link says enough
             return "something", None
         return next(_differences(self._layout, (old, front), records), ("something", None))
@@ -119,16 +119,16 @@ class Repeated:
 
     def _take(self, found: Iterator[Frame | Hole], name: str, moved: int) -> None:
         for met in found:
-            if not isinstance(met, Hole) and met.type == FrameType.STEP and met.step not in self._places:
+            if not isinstance(met, Hole) and met.type == STEP.code and met.step not in self._places:
                 self._take_step(met, name, moved)
 
     def _take_step(self, frame: Frame, name: str, moved: int) -> None:
-        layout, hash = self._layout, self._kept.frames.algorithm.hash
+        layout = self._layout
         before = self._kept.link if frame.step == self._kept.steps else b""
         if frame.step - 1 in self._places:
             before = self._places[frame.step - 1].link
         link = frame.front[: layout.digest_size]
-        if before and link == hash(before + run_content(layout, frame.step, frame.front)):
+        if before and link == step_link(layout, before, frame.step, frame.front):
             self._places[frame.step] = _Place(link, name, frame.offset + moved)
 
 
@@ -139,8 +139,9 @@ def _differences(
     tensors, (a, b) = layout.schema.tensors, records
     if a.input_digest != b.input_digest or a.micro_batches != b.micro_batches:
         yield "the batch", None
-    told = slice(layout.hyper_at, layout.hyper_at + 8 * layout.schema.hyperparameters)
-    if fronts[0][told] != fronts[1][told]:
+    declared = STEP.front(layout)
+    hyper = slice(declared.at["hyper"], declared.at["corrections"])
+    if fronts[0][hyper] != fronts[1][hyper]:
         yield "a hyperparameter", None
     if a.loss.tobytes() != b.loss.tobytes():
         yield "the loss", None
@@ -152,5 +153,5 @@ def _differences(
     for i, old, new in zip(order, a.digests[len(a.grads) :], b.digests[len(b.grads) :], strict=False):
         if old != new:
             yield f"'{tensors[i].name}' after the step", tensors[i].name
-    if fronts[0][layout.scalars_at :] != fronts[1][layout.scalars_at :]:
+    if declared.chained(fronts[0]) != declared.chained(fronts[1]):
         yield "the scale of clipping or a bias correction", None

@@ -6,21 +6,20 @@ Everything is read and compared before the file is touched, so a refusal leaves 
 from collections.abc import Sequence
 from itertools import zip_longest
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from ....base.system import FilePath
 from ...file_version import TraceFileError
 from ..check.validate import checked
 from ..errors import DamageError, InvalidTraceError, TraceWriteError
 from ..format.constants import STEPS_PER_INDEX, RecordMode
-from ..format.control_frames import SealRecord
-from ..format.keyframe import KeyframeRecord
+from ..format.frames import KeyframeRecord, SealRecord
 from ..format.limits import Limits
 from ..format.schema import Schema
 from ..format.step import StepRecord
 from ..read.damage import judge
 from ..read.reader import open_file
-from ..read.scan import Record, Walk
+from ..read.scan import Walk
 from ..read.source import FrameSource, Source
 from ..read.whole_frames import WholeFrames
 from ..verdict import Verdict
@@ -183,7 +182,7 @@ def _is_last_index(walk: Walk) -> bool:
     return len(walk.indexes) > walk.steps // STEPS_PER_INDEX
 
 
-def _digests(walk: Walk, record: Record, before: tuple[bytes, ...]) -> tuple[bytes, ...]:
+def _digests(walk: Walk, record: Any, before: tuple[bytes, ...]) -> tuple[bytes, ...]:
     """The digest of each tensor at this place of the file."""
     match record:
         case KeyframeRecord():

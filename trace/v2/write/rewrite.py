@@ -1,21 +1,18 @@
 """Copying a trace frame by frame into a new file, with new links, chains and marks."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ....base.completed_step import TapeNode
-from ..format.constants import U64
-from ..format.control_frames import EventRecord, SealRecord
-from ..format.keyframe import KeyframeRecord
-from ..format.metrics import MetricsRecord
-from ..format.ops import OpsRecord
-from ..format.step import StepRecord
-from ..format.values import ValuesRecord
-from ..read.scan import Record, Walk
+from ..format.frame_type import FramePlace
+from ..format.frames import FRAMES, EventRecord, KeyframeRecord, SealRecord
+from ..format.of_step import NODES, OpsRecord
+from ..format.step import StepRecord, relinked
+from ..read.scan import Walk
 from ..read.source import Frame, FrameSource
 from .writer import TraceWriter
 
-Copied: TypeAlias = tuple[FrameSource, Frame, Record]
+Copied: TypeAlias = tuple[FrameSource, Frame, Any]
 """A frame, what it says, and the file that it is of."""
 
 Edit: TypeAlias = Callable[[StepRecord, bytes, bytes], tuple[bytes, bytes]]
@@ -36,7 +33,7 @@ def copy_trace(copied: Iterable[Copied], writer: TraceWriter, steps: int, edit: 
     """Write the first `steps` steps, all that is told of them, their keyframes and events, and seal.
 
     Steps are numbered from 0 on. COMMIT and INDEX are made by the writer; frames of unknown types are left out, and
-    VALUES where steps are edited.
+    elements that are told of steps where these are edited.
     """
     final: Sequence[bytes] = ()
     nodes: dict[int, tuple[TapeNode, ...]] = {}
@@ -46,20 +43,18 @@ def copy_trace(copied: Iterable[Copied], writer: TraceWriter, steps: int, edit: 
                 writer.keyframe(frame.front, record.root, [memoryview(_body(frames, frame))])
             case StepRecord(step=step) if step < steps:
                 front, body = edit(record, frame.front, _body(frames, frame))
-                writer.step(_linked(writer, front), [memoryview(body)])
+                writer.step(relinked(writer.layout, writer.link, writer.steps, front), [memoryview(body)])
                 final = record.state_in_order(writer.layout) if record.root else ()
-            case tuple():
-                nodes[frame.offset] = record
-            case OpsRecord() if frame.step < steps:
-                writer.ops(nodes[record.nodes_at], record.values, record.grads)
-            case ValuesRecord(step=step) if step < steps and edit is keep:
-                writer.values(frame.front, [memoryview(_body(frames, frame))])
-            case MetricsRecord(step=step) if step < steps:
-                writer.metrics(frame.front)
             case EventRecord() if frame.step <= steps:
                 writer.event(record.kind, record.text)
             case SealRecord() if record.steps <= steps:
                 final = record.final[:-1]
+            case OpsRecord() if frame.step < steps:
+                writer.ops(nodes[record.nodes_at], record.values, record.grads)
+            case _ if frame.type == NODES.code:
+                nodes[frame.offset] = record
+            case _ if _is_told(frame) and frame.step < steps and (edit is keep or not frame.body_length):
+                writer.told(FRAMES[frame.type], frame.front, [memoryview(_body(frames, frame))])
             case _:
                 pass
     writer.seal(final)
@@ -69,8 +64,6 @@ def _body(frames: FrameSource, frame: Frame) -> bytes:
     return b"".join(frames.body_blocks(frame, 0, frame.body_length))
 
 
-def _linked(writer: TraceWriter, front: bytes) -> bytes:
-    layout = writer.layout
-    content = front[layout.scalars_at :]
-    link = writer.header.algorithm.hash(writer.link + U64.pack(writer.steps) + content)
-    return link + front[layout.digest_size :]
+def _is_told(frame: Frame) -> bool:
+    """Whether it tells more of a step."""
+    return frame.type in FRAMES and FRAMES[frame.type].place is FramePlace.AFTER

@@ -8,26 +8,23 @@ STEP the next one begins at the next KEYFRAME, which holds a whole state.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ..check.validate import check_body, tensor_digests
 from ..errors import InvalidTraceError
-from ..format.constants import EVENT_BYTES, METRICS_BYTES, TAG_RUN, FrameType
-from ..format.control_frames import EventRecord, SealRecord, decode_event, decode_seal
+from ..format.constants import TAG_RUN
 from ..format.digest import state_root
-from ..format.keyframe import KeyframeRecord, decode_keyframe
-from ..format.metrics import MetricsRecord, decode_metrics
-from ..format.nodes import decode_nodes
-from ..format.ops import OpsRecord, decode_ops
-from ..format.step import StepRecord, run_content
-from ..format.values import ValuesRecord, decode_values
-from ..read.scan import Record, read_step
+from ..format.frame_type import FramePlace
+from ..format.frames import EVENT, FRAMES, SEAL, KeyframeRecord, SealRecord
+from ..format.of_step import NODES, OpsRecord
+from ..format.step import STEP, StepRecord, step_link
+from ..read.record import read_record
 from ..read.source import Frame
 from ..read.whole_frames import Hole, require_damage
-from .halves import DERIVED, UNKNOWN, Half, Key, in_order, key_of, key_of_head
+from .halves import UNKNOWN, Half, Key, in_order, key_of, key_of_head
 from .rewrite import Copied
 
-Place: TypeAlias = tuple[Half, int]
+Spot: TypeAlias = tuple[Half, int]
 """A frame by its file and its offset."""
 
 
@@ -37,7 +34,7 @@ class Stretch:
 
     first: int
     end: int
-    places: list[Place]
+    places: list[Spot]
     chain: bytes
     """The file chain behind its last frame."""
     link: bytes | None
@@ -76,7 +73,7 @@ class Salvage:
         """Halves of which the second goes on with the step behind one of the first."""
         self._current: Stretch | None = None
         self._nodes: dict[tuple[Half, int], int] = {}
-        self._beginning: list[Place] = []
+        self._beginning: list[Spot] = []
         self._digests = tensor_digests(first.frames, self.layout)
         self._left: list[tuple[Half, Key, int]] = []
         self._taken: dict[Key, Half] = {}
@@ -105,7 +102,7 @@ class Salvage:
         first, *others = stretch.places
         for half, offset in (first, *(self._beginning if stretch.first else ()), *others):
             frame = half.whole.frame(offset)
-            record = self._decode(half, frame, last)
+            record, _ = read_record(self.layout, half.frames.source.limits, frame, last)
             last = record if isinstance(record, StepRecord) else last
             yield half.frames, frame, record
 
@@ -117,14 +114,14 @@ class Salvage:
         """Count what the heads that are left of it tell of a hole, and one unknown frame if they do not tell all."""
         for head, size in hole.heads:
             self._leave_out(half, key_of_head(head), size)
-            if head.type == FrameType.STEP:
+            if head.type == STEP.code:
                 self.seen = max(self.seen, head.step + 1)
         if hole.hides:
             self._left.append((half, UNKNOWN, hole.rest))
 
     def _leave_out(self, half: Half, key: Key, size: int) -> None:
         known = self._current is not None and self._current.root_step == self._current.end
-        if key.type not in DERIVED and not (key.type == FrameType.SEAL and known):
+        if not key.derived and not (key.type == SEAL.code and known):
             self._left.append((half, key, size))
 
     def _count_lost(self) -> None:
@@ -139,18 +136,19 @@ class Salvage:
         """Whether a whole frame fits the stretch, or begins one."""
         stretch = self._current
         try:
-            record = self._decode(half, frame, stretch.last if stretch else None)
-            check_body(half.frames, self.layout, self._digests, frame, record)
+            last = stretch.last if stretch else None
+            record, extents = read_record(self.layout, half.frames.source.limits, frame, last)
+            check_body(half.frames, self.layout, self._digests, frame, extents)
         except InvalidTraceError as error:
             require_damage(error)
             return False
+        if frame.type == NODES.code:
+            self._nodes[half, frame.offset] = len(record)
+            return True  # it is kept with the first OPS that names it
         if isinstance(record, StepRecord):
             self.seen = max(self.seen, record.step + 1)
         if isinstance(record, SealRecord):
             self.seen = max(self.seen, record.steps)
-        if isinstance(record, tuple):
-            self._nodes[half, frame.offset] = len(record)
-            return True  # it is kept with the first OPS that names it
         if isinstance(record, KeyframeRecord):
             fits = self._keyframe(half, frame, record)
         else:
@@ -159,32 +157,9 @@ class Salvage:
             self._taken.setdefault(key_of(frame), half)
         return fits
 
-    def _decode(self, half: Half, frame: Frame, last: StepRecord | None) -> Record:
-        """What a frame says. Raises InvalidTraceError where that is against the format."""
-        front, offset, layout = frame.front, frame.offset, self.layout
-        match frame.type:
-            case FrameType.KEYFRAME:
-                return decode_keyframe(layout, half.frames.algorithm, frame.step, front, offset)
-            case FrameType.STEP:
-                return read_step(half.frames, layout, frame)
-            case FrameType.SEAL:
-                return decode_seal(front, offset, layout.digest_size, len(layout.schema.tensors))
-            case FrameType.EVENT if len(front) <= EVENT_BYTES:
-                return decode_event(self.header, front, offset)
-            case FrameType.NODES:
-                return decode_nodes(front, half.frames.source.limits, offset)
-            case FrameType.OPS:
-                return decode_ops(front, layout.digest_size, offset)
-            case FrameType.VALUES if last is not None and last.step == frame.step:
-                return decode_values(layout, last, front, offset)
-            case FrameType.METRICS if len(front) <= METRICS_BYTES:
-                return decode_metrics(frame.step, front, half.frames.source.limits, offset)
-            case _:
-                return None
-
     def _keyframe(self, half: Half, frame: Frame, record: KeyframeRecord) -> bool:
         stretch, step = self._current, record.step
-        if frame.body_length != self.layout.keyframe_bytes or step % self.layout.state_every:
+        if step % self.layout.state_every:
             return False
         if stretch is not None and step == stretch.end:
             fits = stretch.last_keyframe != step and record.root == stretch.root
@@ -200,35 +175,37 @@ class Salvage:
         self.stretches.append(self._current)
         return True
 
-    def _fits(self, stretch: Stretch, half: Half, frame: Frame, record: Record) -> bool:
-        match record:
-            case StepRecord():
+    def _fits(self, stretch: Stretch, half: Half, frame: Frame, record: Any) -> bool:
+        declared = FRAMES.get(frame.type)
+        match declared and declared.place:
+            case FramePlace.STEP:
                 return self._step(stretch, half, frame, record)
-            case OpsRecord(nodes_at=at):
-                known = self._nodes.get((half, at)) == len(record.values) and not frame.body_length
-                fits = known and self._is_told_once(stretch, frame)
-                if fits and stretch.nodes.get(at) is not half:
-                    stretch.nodes[at] = half
-                    stretch.places.append((half, at))
-                return fits
-            case ValuesRecord():
-                length = sum(e.nbytes for e in record.extents)
-                return frame.body_length == length and self._is_told_once(stretch, frame)
-            case MetricsRecord():
-                return not frame.body_length and self._is_told_once(stretch, frame)
-            case EventRecord() if frame.step == stretch.end and not frame.body_length:
+            case FramePlace.AFTER:
+                return self._is_told_once(stretch, frame) and self._has_nodes(stretch, half, record)
+            case FramePlace.BETWEEN if declared is EVENT and frame.step == stretch.end:
                 if stretch.first == stretch.end == 0:
                     self._beginning.append((half, frame.offset))
                 return True
-            case SealRecord():
+            case FramePlace.LAST:
                 stretch.sealed = self._ends(stretch, record)
                 return stretch.sealed
             case _:
                 return False
 
+    def _has_nodes(self, stretch: Stretch, half: Half, record: Any) -> bool:
+        """Whether the list that OPS name is there; it is kept with the first of them."""
+        if not isinstance(record, OpsRecord):
+            return True
+        at = record.nodes_at
+        known = self._nodes.get((half, at)) == len(record.values)
+        if known and stretch.nodes.get(at) is not half:
+            stretch.nodes[at] = half
+            stretch.places.append((half, at))
+        return known
+
     def _step(self, stretch: Stretch, half: Half, frame: Frame, record: StepRecord) -> bool:
-        content = run_content(self.layout, frame.step, frame.front)
-        joined = stretch.link is None or record.link == self.header.algorithm.hash(stretch.link + content)
+        link = stretch.link
+        joined = link is None or record.link == step_link(self.layout, link, frame.step, frame.front)
         if record.step != stretch.end or not joined:
             if record.step >= stretch.end:
                 self._current = None  # steps are missing before it

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from math import gcd
 from time import monotonic
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from typing_extensions import Buffer
@@ -13,15 +13,16 @@ from ....base.completed_step import TapeNode
 from ....base.keep import COMMIT_EVERY
 from ....base.system import FilePath
 from ..errors import TraceWriteError
-from ..format.constants import COMMIT, HEADER_LENGTH, MORE, STEPS_PER_INDEX, TAG_RUN, FrameType
-from ..format.control_frames import EventRecord, IndexRecord, SealRecord
+from ..format.constants import HEADER_LENGTH, MORE, STEPS_PER_INDEX, TAG_RUN
 from ..format.digest import state_root
 from ..format.frame import FrameEncoder
+from ..format.frame_type import FrameType
+from ..format.frames import COMMIT, EVENT, INDEX, KEYFRAME, SCHEMA, SEAL, EventRecord
 from ..format.header import Header
 from ..format.layout import FrameLayout
-from ..format.nodes import encode_nodes
-from ..format.ops import OpsRecord
+from ..format.of_step import NODES, OPS, encode_ops
 from ..format.schema import Schema
+from ..format.step import STEP
 from ..read.scan import Walk
 from .file import PartialFile
 
@@ -44,7 +45,7 @@ class TraceWriter:
     def __init__(self, file: PartialFile, header: Header, schema: Schema, commit_every: int | None) -> None:
         self.header = header
         self.schema = schema
-        self.layout = FrameLayout(schema, header.algorithm, header.mode, header.state_every)
+        self.layout = FrameLayout(schema, header)
         self.step_count: Array = np.zeros(1, np.int64)
         self._steps = self.step_count.data
         self.last_link: Array = np.zeros(header.algorithm.size, np.uint8)
@@ -80,7 +81,7 @@ class TraceWriter:
         try:
             writer._hold([header.encode()], HEADER_LENGTH)
             writer._synced()  # a file that a power cut leaves begins with a header, or is empty
-            writer._append(FrameType.SCHEMA, schema.encode())
+            writer._append(SCHEMA, schema.encode())
         except BaseException:
             writer.discard()
             raise
@@ -131,12 +132,12 @@ class TraceWriter:
         self.last_keyframe = self.steps
         self.keyframes += 1
         self._keyframes.append((self.steps, self._offset))
-        self._append(FrameType.KEYFRAME, front, body)
+        self._append(KEYFRAME, front, body)
 
     def step(self, front: bytes, body: Sequence[memoryview]) -> None:
         """Append the next STEP; then INDEX and COMMIT where they are due."""
         self._step_offsets.append(self._offset)
-        self._append(FrameType.STEP, front, body)
+        self._append(STEP, front, body)
         self._set_link(front[: self.layout.digest_size])
         self.step_count += 1
         self.marks()
@@ -178,27 +179,23 @@ class TraceWriter:
         before = self._offset
         if nodes not in self._nodes:
             self._nodes[nodes] = self._offset
-            self._append(FrameType.NODES, encode_nodes(nodes), step=self.steps - 1)
-        record = OpsRecord(self._nodes[nodes], values, grads)
-        self._append(FrameType.OPS, record.encode(), step=self.steps - 1)
+            self.told(NODES, NODES.front(self.layout).encode(nodes=nodes))
+        self.told(OPS, encode_ops(self.layout, self._nodes[nodes], values, grads))
         return self._offset - before
 
-    def values(self, front: bytes, body: Sequence[memoryview]) -> None:
-        """Append VALUES of the last step."""
-        self._append(FrameType.VALUES, front, body, step=self.steps - 1)
-
-    def metrics(self, front: bytes) -> None:
-        """Append METRICS of the last step."""
-        self._append(FrameType.METRICS, front, step=self.steps - 1)
+    def told(self, kind: FrameType[Any], front: bytes, body: Sequence[memoryview] = ()) -> None:
+        """Append a frame that tells more of the last step."""
+        self._append(kind, front, body, step=self.steps - 1)
 
     def event(self, kind: str, text: str) -> None:
         """Append an EVENT. Raises ValueError for a bad kind or too long a text."""
-        self._append(FrameType.EVENT, EventRecord(kind, text).encode())
+        EventRecord(kind, text).check()
+        self._append(EVENT, EVENT.front(self.layout).encode(kind=kind, text=text))
 
     def commit(self) -> None:
         """Write and fsync everything, then append a COMMIT that says so."""
         self._synced()
-        self._append(FrameType.COMMIT, COMMIT.pack(self.steps, self._offset))
+        self._append(COMMIT, COMMIT.front(self.layout).encode(steps=self.steps, synced=self._offset))
         self.flush()
 
     def seal(self, final: Sequence[bytes] = ()) -> None:
@@ -208,10 +205,18 @@ class TraceWriter:
         """
         if self._step_offsets or self._keyframes:
             self._index()
-        root = (state_root(self.header.algorithm, final),) if final else ()
-        seal = SealRecord(self.steps, self.link, (*final, *root), tuple(self._indexes))
+        root = state_root(self.header.algorithm, final)
         self._synced()  # as a COMMIT, it says that all before it is on the disk
-        self._append(FrameType.SEAL, seal.encode(self._offset))
+        seal = SEAL.front(self.layout).encode(
+            steps=self.steps,
+            known=int(bool(final)),
+            link=self.link,
+            digests=final,
+            root=root,
+            indexes=self._indexes,
+            offset=self._offset,
+        )
+        self._append(SEAL, seal)
         self.flush()
         self._file.publish()
 
@@ -238,22 +243,26 @@ class TraceWriter:
     def _index(self) -> None:
         first = len(self._indexes) * STEPS_PER_INDEX
         previous = self._indexes[-1] if self._indexes else 0
-        index = IndexRecord(first, previous, tuple(self._step_offsets), tuple(self._keyframes))
+        index = INDEX.front(self.layout).encode(
+            first=first, previous=previous, steps=self._step_offsets, keyframes=self._keyframes
+        )
         self._indexes.append(self._offset)
         self._step_offsets.clear()
         self._keyframes.clear()
-        self._append(FrameType.INDEX, index.encode(), step=first)
+        self._append(INDEX, index, step=first)
 
-    def _append(self, type: FrameType, front: bytes, body: Sequence[memoryview] = (), step: int | None = None) -> None:
+    def _append(
+        self, kind: FrameType[Any], front: bytes, body: Sequence[memoryview] = (), step: int | None = None
+    ) -> None:
         number = self.steps if step is None else step
         length = sum(map(len, body))
         if len(front) + length > self.header.largest_payload:
-            self._append_parts(type, number, front, body)
+            self._append_parts(kind, number, front, body)
             return
-        opening, closing = self.frames.encode(type, number, front, length)
+        opening, closing = self.frames.encode(kind.code, number, front, length)
         self._hold([opening, *body, closing], len(opening) + length + len(closing))
 
-    def _append_parts(self, type: FrameType, step: int, front: bytes, body: Sequence[memoryview]) -> None:
+    def _append_parts(self, kind: FrameType[Any], step: int, front: bytes, body: Sequence[memoryview]) -> None:
         largest = self.header.largest_payload
         if len(front) > largest:
             raise TraceWriteError(
@@ -262,7 +271,7 @@ class TraceWriter:
         parts = list(_cut(body, len(front), largest))
         for part, (length, views) in enumerate(parts):
             flags = MORE if part < len(parts) - 1 else 0
-            opening, closing = self.frames.encode(type, step, b"" if part else front, length, flags, part)
+            opening, closing = self.frames.encode(kind.code, step, b"" if part else front, length, flags, part)
             self._hold([opening, *views, closing], len(opening) + length + len(closing))
 
     def _hold(self, buffers: Sequence[Buffer], length: int) -> None:

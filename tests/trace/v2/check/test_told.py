@@ -10,7 +10,7 @@ import pytest
 from dgrr.runtime import SGD, Trainer
 from dgrr.trace import at, open_trace, replay, validate
 from dgrr.trace.v2.check.told import OnlyTold
-from dgrr.trace.v2.format.control_frames import EventRecord
+from dgrr.trace.v2.format.frames import EVENT, EventRecord
 
 RecordRun = Callable[..., Path]
 BATCHES = [np.arange(4.0), np.ones(4), np.full(4, 2.0)]
@@ -56,9 +56,9 @@ def test_an_environment_of_which_the_text_is_gone(run: Callable[..., Path]) -> N
     with open_trace(run()) as trace:
         told = OnlyTold(trace.header)
     assert told.notes() == ["the text of the environment is not there, only its digest"]
-    told.take(EventRecord("note", "environment"))
+    told.take(EVENT.code, EventRecord("note", "environment"))
     assert told.notes()
-    told.take(EventRecord("environment", "{}"))
+    told.take(EVENT.code, EventRecord("environment", "{}"))
     assert told.notes() == []
 
 

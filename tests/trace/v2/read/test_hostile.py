@@ -253,7 +253,7 @@ def test_frames_in_the_wrong_place(tmp_path: Path) -> None:
     schema, chain = frame(xxhash.xxh3_128(b"DGRRfile" + head).digest(), 1, 0, 0, canonical(SCHEMA))
     for kind, text in (
         (3, "corrupt: the second frame is not a KEYFRAME"),
-        (1, "unsupported: a frame of the unknown type 1"),
+        (1, "corrupt: the second frame is not a KEYFRAME"),
         (77, "unsupported: a frame of the unknown type 77"),
         (200, "corrupt: the second frame is not a KEYFRAME"),
     ):

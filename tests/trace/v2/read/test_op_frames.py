@@ -71,15 +71,15 @@ def test_frames_that_tell_the_truth(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("front", "text"),
     [
-        (lambda at: ops_front(at, digests=2), "the length of an OPS frame does not follow from its bitmap"),
-        (lambda at: ops_front(at, digests=4), "the length of an OPS frame does not follow from its bitmap"),
-        (lambda at: ops_front(at, bitmap=0b110), "the length of an OPS frame does not follow from its bitmap"),
-        (lambda at: ops_front(at, digests=1), "an OPS frame is too short for its digests"),
-        (lambda at: ops_front(at, zero=1), "an OPS frame is too short for its digests"),
-        (lambda at: ops_front(at, count=1 << 31), "an OPS frame is too short for its digests"),
+        (lambda at: ops_front(at, digests=2), "OPS 1: its front of 56 bytes ends inside 'grads'"),
+        (lambda at: ops_front(at, digests=4), "OPS 1: its front has 88 bytes, 72 follow from its fields"),
+        (lambda at: ops_front(at, bitmap=0b110), "OPS 1: 'arrived': bit 2 of 2 is set"),
+        (lambda at: ops_front(at, digests=1), "OPS 1: its front of 40 bytes ends inside 'values'"),
+        (lambda at: ops_front(at, zero=1), "OPS 1: 'zero': expected 00000000, got 01000000"),
+        (lambda at: ops_front(at, count=1 << 31), "OPS 1: its front of 72 bytes ends inside 'arrived'"),
         (lambda at: ops_front(at, count=1, bitmap=1, digests=2), "an OPS frame names no NODES frame of its length"),
         (lambda at: ops_front(at + 8), "an OPS frame names no NODES frame of its length"),
-        (lambda at: b"\0" * 15, "an OPS frame is too short"),
+        (lambda at: b"\0" * 15, "OPS 1: its front of 15 bytes ends inside 'zero'"),
     ],
 )
 def test_ops_that_lie(tmp_path: Path, front: Callable[[int], bytes], text: str) -> None:
@@ -105,37 +105,46 @@ def test_frames_in_the_wrong_place(tmp_path: Path, frames: Any, text: str) -> No
 @pytest.mark.parametrize(
     ("front", "text"),
     [
-        (struct.pack("<II", 1, 0), "the length of a VALUES frame does not follow from its count"),
-        (struct.pack("<IIII", 1, 1, 0, 0), "the length of a VALUES frame does not follow from its count"),
-        (struct.pack("<III", 1, 0, 0), "the length of a VALUES frame does not follow from its count"),
-        (struct.pack("<IIII", 1, 0, 1, 0), "names a tensor that STEP 1 has no digest of, or names it twice"),
-        (struct.pack("<IIII", 1, 0, 0, 2), "names a tensor that STEP 1 has no digest of, or names it twice"),
-        (struct.pack("<6I", 2, 0, 0, 0, 0, 0), "names a tensor that STEP 1 has no digest of, or names it twice"),
-        (struct.pack("<IIII", 1, 0, 0, 0), "the body of a VALUES frame has not the derived length"),
+        (struct.pack("<II", 1, 0), "VALUES 1: its front of 8 bytes ends inside 'tensors'"),
+        (struct.pack("<IIII", 1, 1, 0, 0), "VALUES 1: 'zero': expected 00000000, got 01000000"),
+        (struct.pack("<III", 1, 0, 0), "VALUES 1: its front of 12 bytes ends inside 'tensors'"),
+        (
+            struct.pack("<IIII", 1, 0, 1, 0),
+            "VALUES 1: it names a tensor that its STEP has no digest of, or names it twice",
+        ),
+        (
+            struct.pack("<IIII", 1, 0, 0, 2),
+            "VALUES 1: it names a tensor that its STEP has no digest of, or names it twice",
+        ),
+        (
+            struct.pack("<6I", 2, 0, 0, 0, 0, 0),
+            "VALUES 1: it names a tensor that its STEP has no digest of, or names it twice",
+        ),
+        (struct.pack("<IIII", 1, 0, 0, 0), "the body of VALUES 1 has 0 bytes, expected 16"),
     ],
 )
 def test_values_that_lie(tmp_path: Path, front: bytes, text: str) -> None:
     assert text in followed_by(tmp_path, (VALUES, front, 1))
 
 
-LENGTH = "the length of a METRICS frame does not follow from its counts, or a name stands twice"
-UNREADABLE = "a METRICS frame cannot be read: "
+TOLD = "METRICS 1: "
+ENDS = TOLD + "its front of {} bytes ends inside '{}'"
 
 
 @pytest.mark.parametrize(
     ("front", "text"),
     [
-        (b"", UNREADABLE),
-        (struct.pack("<II", 0, 0), LENGTH),
-        (struct.pack("<IIdI1s", 1, 1, 0.5, 1, b"a"), LENGTH),
-        (struct.pack("<IIdI1sx", 1, 0, 0.5, 1, b"a"), LENGTH),
-        (struct.pack("<IIdI1s", 1 << 31, 0, 0.5, 1, b"a"), UNREADABLE),
-        (struct.pack("<IIddI1sI1s", 2, 0, 0.5, 1.5, 1, b"a", 1, b"a"), LENGTH),
-        (struct.pack("<IIdI1s", 1, 0, 0.5, 2, b"a"), LENGTH),
-        (struct.pack("<IIddI1s", 2, 0, 0.5, 1.5, 1, b"a"), UNREADABLE),
-        (struct.pack("<IIdI", 1, 0, 0.5, 0), UNREADABLE + "names of metrics have 1 to 255 bytes, got 0"),
-        (struct.pack("<IIdI1s", 1, 0, 0.5, 1, b"\xff"), UNREADABLE),
-        (struct.pack("<IIdI1s", 1, 0, 0.5, 1, b"\n"), UNREADABLE + "name '\\n' has control characters"),
+        (b"", ENDS.format(0, "n")),
+        (struct.pack("<II", 0, 0), TOLD + "it has no metric, or a name twice"),
+        (struct.pack("<IIdI1s", 1, 1, 0.5, 1, b"a"), TOLD + "'zero': expected 00000000, got 01000000"),
+        (struct.pack("<IIdI1sx", 1, 0, 0.5, 1, b"a"), TOLD + "its front has 22 bytes, 21 follow from its fields"),
+        (struct.pack("<IIdI1s", 1 << 31, 0, 0.5, 1, b"a"), ENDS.format(21, "values")),
+        (struct.pack("<IIddI1sI1s", 2, 0, 0.5, 1.5, 1, b"a", 1, b"a"), TOLD + "it has no metric, or a name twice"),
+        (struct.pack("<IIdI1s", 1, 0, 0.5, 2, b"a"), ENDS.format(21, "names")),
+        (struct.pack("<IIddI1s", 2, 0, 0.5, 1.5, 1, b"a"), ENDS.format(29, "names")),
+        (struct.pack("<IIdI", 1, 0, 0.5, 0), TOLD + "names of metrics have 1 to 255 bytes, got 0"),
+        (struct.pack("<IIdI1s", 1, 0, 0.5, 1, b"\xff"), TOLD + "'names': 'utf-8' codec can't decode"),
+        (struct.pack("<IIdI1s", 1, 0, 0.5, 1, b"\n"), TOLD + "name '\\n' has control characters"),
     ],
 )
 def test_metrics_that_lie(tmp_path: Path, front: bytes, text: str) -> None:
@@ -204,8 +213,8 @@ def test_metrics_that_no_trace_can_hold(tmp_path: Path) -> None:
     ],
 )
 def test_lists_of_nodes_that_lie(front: bytes) -> None:
-    with pytest.raises(InvalidTraceError, match="a NODES frame cannot be read"):
-        decode_nodes(front, Limits(), 0)
+    with pytest.raises(ValueError, match="it cannot be read: "):
+        decode_nodes(front, Limits())
 
 
 def test_every_flipped_bit_and_every_truncation_is_found(tmp_path: Path) -> None:

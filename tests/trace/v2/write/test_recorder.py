@@ -250,7 +250,7 @@ def test_errors_of_open(tmp_path: Path, options: dict[str, Any], text: str) -> N
     ("kind", "text", "error"),
     [
         ("Note", "x", "1 to 64 of the characters a-z0-9_-, got 'Note'"),
-        ("note", "x" * 65536, "at most 65536 bytes, got 65548; write a shorter text"),
+        ("note", "x" * 65536, "event: expected at most 65536 bytes in all, got 65548; write less"),
     ],
 )
 def test_errors_of_event(tmp_path: Path, kind: str, text: str, error: str) -> None:

@@ -1,0 +1,180 @@
+"""The frames that tell more of a step than its STEP: digests of its ops, elements of tensors, numbers to be shown."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan, nan
+from typing import Any, Final
+
+from ....base.completed_step import TapeNode
+from .constants import METRICS_BYTES
+from .fields import BITS, F64, JSON, TEXT, U32, U64, Bounds, DigestField, Document, Field, Here, Texts, pairs, zero
+from .frame_type import FramePlace, FrameType
+from .layout import BodyExtent, FrameLayout
+from .limits import Limits
+from .nodes import decode_nodes, encode_nodes
+from .schema import check_names
+from .step import StepRecord
+
+_KINDS = ("grad", "after")
+
+
+def _nodes(here: Here, said: dict[str, Any]) -> tuple[TapeNode, ...]:
+    nodes: tuple[TapeNode, ...] = said["nodes"]
+    return nodes
+
+
+NODES: Final = FrameType(
+    129,
+    "NODES",
+    FramePlace.AFTER,
+    "what the digests of OPS are of",
+    (Document("nodes", JSON, None, "what is listed", encode=encode_nodes, decode=decode_nodes),),
+    _nodes,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OpsRecord:
+    """The digests in the order of the nodes; None for a value without a gradient.
+
+    `nodes_at` is the offset of the NODES frame that lists what the digests are of.
+    """
+
+    nodes_at: int
+    values: tuple[bytes, ...]
+    grads: tuple[bytes | None, ...]
+
+
+def encode_ops(layout: FrameLayout, nodes_at: int, values: Sequence[bytes], grads: Sequence[bytes | None]) -> bytes:
+    """The front of OPS: digests of values, and of gradients where they arrived, of the nodes that are listed there."""
+    arrived = {i: digest for i, digest in enumerate(grads) if digest is not None}
+    return OPS.front(layout).encode(nodes_at=nodes_at, values=values, arrived=tuple(arrived), grads=[*arrived.values()])
+
+
+def _ops(here: Here, said: dict[str, Any]) -> OpsRecord:
+    grads = dict(zip(said["arrived"], said["grads"], strict=True))
+    return OpsRecord(said["nodes_at"], said["values"], tuple(map(grads.get, range(said["n"]))))
+
+
+OPS: Final = FrameType(
+    128,
+    "OPS",
+    FramePlace.AFTER,
+    "digests of every value and gradient of step k",
+    (
+        Field("nodes_at", U64, None, "offset of a NODES frame, at or before this one's step"),
+        Field(
+            "n",
+            U32,
+            None,
+            "number n of nodes, as many as that frame lists",
+            counts="values",
+            at_most=lambda bounds: bounds.limits.nodes,
+        ),
+        zero(U32),
+        Field("arrived", BITS, "n", "bit `i mod 64` of word `i div 64` says that a gradient of node i arrived"),
+        DigestField("values", "n", "digest of the value of each node"),
+        DigestField("grads", "arrived", "digest of each gradient that arrived, in order"),
+    ),
+    _ops,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ValuesRecord:
+    """The tensors that the body holds, as (position in the schema, 0: gradient, 1: after the step)."""
+
+    step: int
+    tensors: tuple[tuple[int, int], ...]
+
+
+def recordable(layout: FrameLayout, step: StepRecord) -> dict[tuple[str, int], bytes]:
+    """What a VALUES frame of a step may hold, (`grad` or `after`, position), and the digest of each."""
+    found = {("grad", i): digest for i, digest in step.grad_digests().items()}
+    buffers = step.digests[len(step.grads) :][: layout.schema.buffers]
+    found |= {("after", layout.states + i): digest for i, digest in enumerate(buffers)}
+    if step.root is not None:
+        found |= {("after", i): digest for i, digest in enumerate(step.state_in_order(layout))}
+    return found
+
+
+def _recordable(bounds: Bounds) -> int:
+    return len(bounds.layout.schema.tensors) + bounds.layout.schema.params
+
+
+def _values_body(layout: FrameLayout, record: ValuesRecord, step: StepRecord) -> list[BodyExtent]:
+    digests = recordable(layout, step)
+    parts = [(_KINDS[kind] if kind < len(_KINDS) else "", position) for position, kind in record.tensors]
+    if len(set(parts)) < len(parts) or not digests.keys() >= set(parts):
+        raise ValueError("it names a tensor that its STEP has no digest of, or names it twice")
+    return layout.extents(parts, [digests[part] for part in parts])
+
+
+def encode_values(layout: FrameLayout, chosen: Sequence[tuple[str, int]]) -> bytes:
+    """The front of VALUES for tensors (`grad` or `after`, position), whose elements follow in this order."""
+    return VALUES.front(layout).encode(tensors=[(position, _KINDS.index(what)) for what, position in chosen])
+
+
+VALUES: Final = FrameType(
+    130,
+    "VALUES",
+    FramePlace.AFTER,
+    "elements of some tensors of step k",
+    (
+        Field("n", U32, None, "number n of tensors", counts="tensors", at_most=_recordable),
+        zero(U32),
+        Field(
+            "tensors", pairs(U32), "n", "position in the schema, and what of it: 0 its gradient, 1 it after the step"
+        ),
+    ),
+    lambda here, said: ValuesRecord(here.step, said["tensors"]),
+    body=_values_body,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsRecord:
+    """The metrics of a step, in the order in which they were given."""
+
+    step: int
+    values: dict[str, float]
+
+
+def _metrics(here: Here, said: dict[str, Any]) -> MetricsRecord:
+    names = said["names"]
+    check_names(names, here.limits, "metrics")
+    if not names or len(set(names)) < len(names):
+        raise ValueError("it has no metric, or a name twice")
+    return MetricsRecord(here.step, dict(zip(names, said["values"], strict=True)))
+
+
+METRICS: Final = FrameType(
+    131,
+    "METRICS",
+    FramePlace.AFTER,
+    "numbers that step k gave to be shown",
+    (
+        Field("n", U32, None, "number n of metrics, at least 1", counts="values"),
+        zero(U32),
+        Field("values", F64, "n", "their values"),
+        Texts("names", TEXT, "n", "their names, each behind its length as u32"),
+    ),
+    _metrics,
+    largest=METRICS_BYTES,
+    told="metrics",
+    shown=lambda record: record.values,
+)
+
+
+def encode_metrics(layout: FrameLayout, values: Mapping[str, float]) -> bytes:
+    """The front of METRICS; a NaN in its canonical form.
+
+    Raises:
+        ValueError: a name that no tensor could have, or more than 64 KiB in all.
+    """
+    try:
+        check_names(list(values), Limits(), "metrics")
+    except ValueError as error:
+        raise ValueError(f"recorder.step: metrics: {error}") from None
+    numbers = [nan if isnan(value) else value for value in values.values()]
+    return METRICS.front(layout).encode(values=numbers, names=list(values))

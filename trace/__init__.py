@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from .v2.format.limits import Limits
     from .v2.read.op_digests import OpDigests
     from .v2.read.reader import StepView, Trace, open_trace
+    from .v2.repair.recover import Recovery, recover
     from .v2.verdict import Verdict
     from .v2.write.open_recorder import open_recorder, resume_recorder
     from .v2.write.recorder import TraceRecorder
-    from .v2.write.recover import Recovery, recover
 
 _HOMES = {
     "Audit": ".auditing.certificate",
@@ -70,7 +70,7 @@ _HOMES = {
     "Policy": ".comparing.policy",
     "RebuildError": ".replaying.travel",
     "TraceRecorder": ".v2.write.recorder",
-    "Recovery": ".v2.write.recover",
+    "Recovery": ".v2.repair.recover",
     "RepeatedStepWarning": ".v2.errors",
     "Report": ".v2.check.report",
     "RuleGroup": "..base.run",
@@ -99,7 +99,7 @@ _HOMES = {
     "recompute": ".frameworks.recompute",
     "record_jax": ".frameworks.jax_steps",
     "record_torch": ".frameworks.pytorch",
-    "recover": ".v2.write.recover",
+    "recover": ".v2.repair.recover",
     "replay": ".replaying.replay",
     "resume_recorder": ".v2.write.open_recorder",
     "state_after": ".replaying.replay_state",

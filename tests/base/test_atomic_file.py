@@ -15,8 +15,8 @@ from dgrr.tape import NUMERICS, nn
 from dgrr.trace import RuleGroup, Run, TraceWriteError, open_recorder, resume_recorder
 from dgrr.trace.file_version import TraceFileError
 from dgrr.trace.v1.writer import WriterV1
-from dgrr.trace.v2.write.forge import flip_bit, forge_gradient
-from dgrr.trace.v2.write.rollback import rollback_v2
+from dgrr.trace.v2.repair.forge import flip_bit, forge_gradient
+from dgrr.trace.v2.repair.rollback import rollback_v2
 
 PARAMS = {"w": np.ones(2)}
 RUN = Run(PARAMS, {}, [RuleGroup("sgd@1", ("lr",))], numerics=NUMERICS)

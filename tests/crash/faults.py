@@ -37,7 +37,7 @@ from dgrr.trace.showing.overview import read
 from dgrr.trace.showing.state import state_of
 from dgrr.trace.v1.reader import TraceReader
 from dgrr.trace.v1.writer import WriterV1
-from dgrr.trace.v2.write.rollback import rollback_v2
+from dgrr.trace.v2.repair.rollback import rollback_v2
 
 ROOT = Path(runs.__file__).parents[2]
 ALLOWED = (OSError, TraceFileError, TraceWriteError, CheckpointError)

@@ -40,8 +40,8 @@ from dgrr.trace import (
 )
 from dgrr.trace.file_version import TraceFileError
 from dgrr.trace.replaying.replay_state import UnknownRuleError
+from dgrr.trace.v2.repair.rollback import rollback_v2
 from dgrr.trace.v2.write.resume import Unfinished
-from dgrr.trace.v2.write.rollback import rollback_v2
 
 ALLOWANCE, SECONDS = 256 << 20, 10
 ALLOWED = (TraceFileError, NotRecordedError, UnknownRuleError, DgrrError)

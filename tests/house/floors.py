@@ -259,6 +259,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["read"],
         ["check"],
         ["write"],
+        ["repair"],
     ],
     "trace/v2/format": [
         ["constants", "limits"],
@@ -272,11 +273,10 @@ FLOORS: dict[str, list[list[str]]] = {
         ["frames"],
     ],
     "trace/v2/write": [
-        ["environment", "file", "halves", "kept_values", "keyframe_schedule", "ops_schedule", "tensors"],
+        ["environment", "file", "kept_values", "keyframe_schedule", "ops_schedule", "tensors"],
         ["repeated", "scalar_names", "writer"],
-        ["prepared_front", "resume", "rewrite"],
-        ["forge", "prepared_frame", "prepared_steps", "rollback", "salvage"],
-        ["fronts", "prepared_frames", "recover"],
+        ["prepared", "resume"],
+        ["fronts"],
         ["recorder"],
         ["open_recorder"],
     ],

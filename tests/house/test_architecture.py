@@ -205,7 +205,10 @@ def test_the_formats_import_no_engine() -> None:
     found = [(name(path), module) for path in formats for module, _ in imports(path)]
     engine = [(path, module) for path, module in found if wing(module) in ("tape", "runtime")]
     assert [module for _, module in engine if not OF_FRAMES.match(module)] == []
-    assert {path for path, _ in engine} == {"trace/v2/write/prepared_frame.py", "trace/v2/write/prepared_front.py"}
+    assert {path for path, _ in engine} == {
+        "trace/v2/write/prepared/prepared_frame.py",
+        "trace/v2/write/prepared/prepared_front.py",
+    }
 
 
 def test_imports_inside_the_package_are_relative() -> None:

@@ -24,8 +24,8 @@ from ..replaying.replay import replay
 from ..replaying.validate import validate
 from ..v2.check.report import Report
 from ..v2.read.reader import open_trace
+from ..v2.repair.forge import flip_bit, forge_gradient
 from ..v2.verdict import Verdict
-from ..v2.write.forge import flip_bit, forge_gradient
 from .answer import Answer, done
 from .misread import BESIDE, Misread, drawn_digits, misread
 

@@ -12,7 +12,7 @@ from ..v2.check.report import Report
 from ..v2.check.validate import validate_v2
 from ..v2.errors import NotRecordedError
 from ..v2.read.reader import open_trace
-from ..v2.write.rollback import rollback_v2
+from ..v2.repair.rollback import rollback_v2
 from .answer import Answer, done, judged
 from .arguments import UsageError
 from .inspection import state_before, step_dict, step_lines, step_of, trace_dict, trace_lines

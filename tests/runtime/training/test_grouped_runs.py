@@ -11,7 +11,7 @@ from dgrr.runtime.optim import Cosine
 from dgrr.runtime.training.step_runner import StepMode
 from dgrr.tape import GradientError, nn, ops
 from dgrr.trace import Verdict, at, diff_with_model, open_trace, replay, state_after, validate
-from dgrr.trace.v2.write.forge import forge_gradient
+from dgrr.trace.v2.repair.forge import forge_gradient
 
 MODEL = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2))
 RULES = {"*.bias": SGD(Cosine(0.1, steps=8), momentum=0.9), "*": AdamW(1e-2)}

@@ -28,7 +28,7 @@ from dgrr.trace.auditing.units import Units
 from dgrr.trace.auditing.work import AuditedRun, WorkerError
 from dgrr.trace.replaying import recomputed
 from dgrr.trace.v2.format.digest import Algorithm, state_root, tensor_digest
-from dgrr.trace.v2.write.forge import flip_bit, forge_gradient
+from dgrr.trace.v2.repair.forge import flip_bit, forge_gradient
 
 from ...fuzz.surgery import KEYFRAME, SEAL, File
 from .runs import BATCHES, loss_fn, record

@@ -21,7 +21,7 @@ from dgrr.trace.cli.answer import Answer
 from dgrr.trace.cli.commands import commands
 from dgrr.trace.exit_codes import Exit
 from dgrr.trace.json_value import Plain, json_value
-from dgrr.trace.v2.write.forge import flip_bit
+from dgrr.trace.v2.repair.forge import flip_bit
 
 from .answer_tables import Tables
 

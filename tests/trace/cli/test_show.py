@@ -19,7 +19,7 @@ from dgrr.trace import CompletedStep, TraceRecorder, open_trace
 from dgrr.trace.cli import main
 from dgrr.trace.showing.follow import follow
 from dgrr.trace.showing.overview import RunOverview
-from dgrr.trace.v2.write.forge import flip_bit
+from dgrr.trace.v2.repair.forge import flip_bit
 
 from ...keeping import recorder_of
 

@@ -11,7 +11,7 @@ import pytest
 
 from dgrr.trace import open_trace, validate
 from dgrr.trace.cli import main
-from dgrr.trace.v2.write.forge import flip_bit
+from dgrr.trace.v2.repair.forge import flip_bit
 
 RecordRun = Callable[..., Path]
 Said = tuple[int, str, str]

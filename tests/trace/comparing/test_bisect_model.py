@@ -26,8 +26,8 @@ from dgrr.trace import (
 from dgrr.trace.comparing import bisect_model
 from dgrr.trace.comparing.bisect_model import parts_of, search, spread
 from dgrr.trace.replaying.execution import Execution
+from dgrr.trace.v2.repair.rollback import rollback_v2
 from dgrr.trace.v2.write.recorder import TraceRecorder
-from dgrr.trace.v2.write.rollback import rollback_v2
 
 from ...keeping import recorder_of
 

@@ -12,7 +12,7 @@ from dgrr.runtime.optim import StepDecay
 from dgrr.tape import NUMERICS, ops
 from dgrr.trace import Cause, NotRecordedError, Verdict, compare, diff_with_model, open_trace
 from dgrr.trace.comparing import with_model
-from dgrr.trace.v2.write.rollback import rollback_v2
+from dgrr.trace.v2.repair.rollback import rollback_v2
 
 from ...keeping import kept, recorder_of
 

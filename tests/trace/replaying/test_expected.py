@@ -11,7 +11,7 @@ from dgrr.runtime import SGD, Trainer
 from dgrr.tape import NUMERICS, nn
 from dgrr.trace import Verdict, replay, validate
 from dgrr.trace.cli.main import main
-from dgrr.trace.v2.write.rollback import rollback_v2
+from dgrr.trace.v2.repair.rollback import rollback_v2
 
 RecordRun = Callable[..., Path]
 GOLDEN = Path(__file__).parents[2] / "golden" / "v1_one_step.dgrr"

@@ -17,7 +17,7 @@ from dgrr.trace.replaying.recomputed import Recomputed
 from dgrr.trace.v2.format import step as declared
 from dgrr.trace.v2.format.constants import TensorRole
 from dgrr.trace.v2.format.digest import state_root
-from dgrr.trace.v2.write.forge import forge_gradient
+from dgrr.trace.v2.repair.forge import forge_gradient
 
 from ...fuzz.surgery import STEP, File
 

@@ -16,7 +16,7 @@ from dgrr.trace.v2.format.limits import Limits
 from dgrr.trace.v2.format.step import STEP
 from dgrr.trace.v2.read.scan import Walk
 from dgrr.trace.v2.read.source import Frame, FrameSource, Source
-from dgrr.trace.v2.write.forge import forge_gradient
+from dgrr.trace.v2.repair.forge import forge_gradient
 
 BATCHES = [(np.full((4, 3), k + 1.0), np.full((4, 2), 0.5)) for k in range(3)]
 

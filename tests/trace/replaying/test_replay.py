@@ -18,7 +18,7 @@ from dgrr.trace import (
     state_after,
     validate,
 )
-from dgrr.trace.v2.write.forge import forge_gradient
+from dgrr.trace.v2.repair.forge import forge_gradient
 
 from ...keeping import recorder_of
 

@@ -12,7 +12,7 @@ from dgrr import runtime
 from dgrr.runtime import Adam, Dataset
 from dgrr.tape import NUMERICS, ops
 from dgrr.trace import CompletedStep, Verdict, open_trace, replay, validate
-from dgrr.trace.v2.write.forge import forge_gradient
+from dgrr.trace.v2.repair.forge import forge_gradient
 
 from ...keeping import recorder_of
 

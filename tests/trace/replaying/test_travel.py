@@ -26,7 +26,7 @@ from dgrr.trace import (
     open_trace,
 )
 from dgrr.trace.replaying import travel
-from dgrr.trace.v2.write.forge import forge_gradient
+from dgrr.trace.v2.repair.forge import forge_gradient
 
 from ...keeping import kept
 

@@ -13,7 +13,7 @@ from dgrr.runtime.optim import Cosine, OpsRule, Rule, ops_rule
 from dgrr.tape import ops
 from dgrr.trace import Verdict, open_trace, replay, state_after, validate
 from dgrr.trace.cli import main
-from dgrr.trace.v2.write.forge import forge_gradient
+from dgrr.trace.v2.repair.forge import forge_gradient
 
 MODULE = """
 import numpy as np

@@ -21,7 +21,7 @@ from dgrr.trace.report.chosen import chosen
 from dgrr.trace.report.codes import ABSENT, NON_FINITE, ZERO, decode, encode
 from dgrr.trace.report.figures import distance, figures, histogram, norm
 from dgrr.trace.report.page import page
-from dgrr.trace.v2.write.forge import flip_bit
+from dgrr.trace.v2.repair.forge import flip_bit
 
 from .conftest import HOSTILE, PART, STEPS, model_run, record
 

@@ -11,8 +11,8 @@ from ..format.constants import BATCH_ID_LENGTH, StepFlag
 from ..format.digest import Algorithm, InputDigest, state_root
 from ..format.layout import FrameLayout
 from ..format.step import StepRecord, StepScalars, encode_step
-from .prepared_front import PreparedFront, StepKind
-from .prepared_steps import PreparedSteps
+from .prepared.prepared_front import PreparedFront, StepKind
+from .prepared.prepared_steps import PreparedSteps
 from .scalar_names import ScalarNames
 from .tensors import RecordedTensors, scalar_loss
 

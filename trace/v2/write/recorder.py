@@ -17,7 +17,7 @@ from .fronts import StepFronts
 from .kept_values import kept_values
 from .keyframe_schedule import KeyframeSchedule
 from .ops_schedule import OpsSchedule
-from .prepared_frames import PreparedFrames, StepRows
+from .prepared.prepared_frames import PreparedFrames, StepRows
 from .repeated import Repeated
 from .tensors import RecordedTensors, Snapshot
 from .writer import TraceWriter

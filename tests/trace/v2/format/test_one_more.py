@@ -20,8 +20,8 @@ from dgrr.trace.v2.format.frame_type import FramePlace, FrameType
 from dgrr.trace.v2.format.frames import FRAMES
 from dgrr.trace.v2.format.of_step import OPS
 from dgrr.trace.v2.read.scan import Walk
-from dgrr.trace.v2.write.forge import forge_gradient
-from dgrr.trace.v2.write.rollback import rollback_v2
+from dgrr.trace.v2.repair.forge import forge_gradient
+from dgrr.trace.v2.repair.rollback import rollback_v2
 
 from ..read.test_damage import frame_bounds
 from ..read.test_op_frames import followed_by

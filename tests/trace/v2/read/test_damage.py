@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dgrr.trace import InvalidTraceError, Verdict, open_trace, validate
-from dgrr.trace.v2.write.forge import flip_bit
+from dgrr.trace.v2.repair.forge import flip_bit
 
 pytestmark = pytest.mark.long
 

@@ -25,7 +25,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> Answer:
     """Write what is whole of a trace, or of the halves of one, and say what that is."""
-    from ....v2.write.recover import recover
+    from ....v2.repair.recover import recover
 
     try:
         found = recover(args.paths, args.out)

@@ -13,8 +13,8 @@ from ..format.limits import Limits
 from ..read.damage import judge
 from ..read.scan import Walk
 from ..read.source import FrameSource, Source
+from ..write.writer import TraceWriter
 from .rewrite import copy_trace, of_walk
-from .writer import TraceWriter
 
 
 def rollback_v2(path: str | os.PathLike[str], step: int, out: str | os.PathLike[str]) -> int:

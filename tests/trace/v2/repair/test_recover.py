@@ -29,7 +29,7 @@ from dgrr.trace import (
 )
 from dgrr.trace.cli.main import main
 from dgrr.trace.file_version import TraceFileError
-from dgrr.trace.v2.write.rollback import rollback_v2
+from dgrr.trace.v2.repair.rollback import rollback_v2
 
 from ....keeping import recorder_of
 from ..read.test_damage import frame_bounds

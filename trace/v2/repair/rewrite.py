@@ -10,7 +10,7 @@ from ..format.of_step import NODES, OpsRecord
 from ..format.step import StepRecord, relinked
 from ..read.scan import Walk
 from ..read.source import Frame, FrameSource
-from .writer import TraceWriter
+from ..write.writer import TraceWriter
 
 Copied: TypeAlias = tuple[FrameSource, Frame, Any]
 """A frame, what it says, and the file that it is of."""

@@ -17,8 +17,8 @@ from ..format.limits import Limits
 from ..format.step import STEP, StepRecord
 from ..read.scan import Walk
 from ..read.source import FrameSource, Source
+from ..write.writer import TraceWriter
 from .rewrite import copy_trace, of_walk
-from .writer import TraceWriter
 
 _Path = str | os.PathLike[str]
 

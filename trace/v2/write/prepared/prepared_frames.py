@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ....base.arrays import Array
-from ....base.completed_step import CompletedStep
+from .....base.arrays import Array
+from .....base.completed_step import CompletedStep
+from ..scalar_names import ScalarNames
+from ..tensors import RecordedTensors
+from ..writer import TraceWriter
 from .prepared_frame import PreparedFrame
 from .prepared_front import MOST, StepKind
 from .prepared_steps import PreparedSteps
-from .scalar_names import ScalarNames
-from .tensors import RecordedTensors
-from .writer import TraceWriter
 
 
 class StepRows(NamedTuple):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dgrr.trace import InvalidTraceError, Verdict, open_trace, replay, validate
-from dgrr.trace.v2.write.rollback import rollback_v2
+from dgrr.trace.v2.repair.rollback import rollback_v2
 
 RecordRun = Callable[..., Path]
 

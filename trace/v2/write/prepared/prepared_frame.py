@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from typing_extensions import Buffer
 
-from ....base.arrays import Array
-from ....base.completed_step import CompletedStep
-from ....tape.numerics.crc32.checksums import Checksum, Checksums
-from ....tape.numerics.prepared.moves import Appended, Counter, Move, Moves
-from ....tape.numerics.prepared.places import place_of
-from ....tape.numerics.prepared.prepared_calls import PreparedCalls, PreparedPart
-from ....tape.numerics.xxh3.constants import DIGEST
-from ....tape.numerics.xxh3.digests import Digests
-from ..format.constants import (
+from .....base.arrays import Array
+from .....base.completed_step import CompletedStep
+from .....tape.numerics.crc32.checksums import Checksum, Checksums
+from .....tape.numerics.prepared.moves import Appended, Counter, Move, Moves
+from .....tape.numerics.prepared.places import place_of
+from .....tape.numerics.prepared.prepared_calls import PreparedCalls, PreparedPart
+from .....tape.numerics.xxh3.constants import DIGEST
+from .....tape.numerics.xxh3.digests import Digests
+from ...format.constants import (
     FRONT_CRC_AT,
     HEAD,
     HEAD_CRC_AT,
@@ -24,12 +24,12 @@ from ..format.constants import (
     U32,
     pad8,
 )
-from ..format.digest import raw
-from ..format.step import STEP
+from ...format.digest import raw
+from ...format.step import STEP
+from ..scalar_names import ScalarNames
+from ..tensors import RecordedTensors
+from ..writer import WRITTEN_AT_ONCE, TraceWriter
 from .prepared_front import PreparedFront, StepKind, whole, zeros
-from .scalar_names import ScalarNames
-from .tensors import RecordedTensors
-from .writer import WRITTEN_AT_ONCE, TraceWriter
 
 
 class PreparedFrame(PreparedFront):

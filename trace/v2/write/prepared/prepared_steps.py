@@ -6,12 +6,12 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from ....base.arrays import Array
-from ....base.completed_step import CompletedStep
-from ..format.digest import batch_arrays
+from .....base.arrays import Array
+from .....base.completed_step import CompletedStep
+from ...format.digest import batch_arrays
+from ..scalar_names import ScalarNames
+from ..tensors import RecordedTensors, is_loss
 from .prepared_front import PreparedFront, StepKind
-from .scalar_names import ScalarNames
-from .tensors import RecordedTensors, is_loss
 
 KINDS = 64
 """How many kinds of steps are kept prepared; with more, as batches of ever other shapes make them, all begin anew."""

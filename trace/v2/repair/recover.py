@@ -20,11 +20,11 @@ from ..format.frames import EventRecord, KeyframeRecord
 from ..format.limits import Limits
 from ..read.source import FrameSource, Source
 from ..verdict import Verdict
-from .file import is_torn
+from ..write.file import is_torn
+from ..write.writer import TraceWriter
 from .halves import Half, require_alike, require_joined
 from .rewrite import Copied, copy_trace
 from .salvage import Salvage, Stretch
-from .writer import TraceWriter
 
 _ALL = 1 << 64
 _Path = str | os.PathLike[str]

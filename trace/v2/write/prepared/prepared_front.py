@@ -9,21 +9,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....base.arrays import Array
-from ....base.completed_step import CompletedStep
-from ....tape.numerics.prepared.given import Given
-from ....tape.numerics.prepared.moves import Move, Moves
-from ....tape.numerics.prepared.places import BytePlace, address_of, place_of
-from ....tape.numerics.prepared.prepared_calls import PreparedCalls, PreparedPart
-from ....tape.numerics.xxh3.constants import DIGEST
-from ....tape.numerics.xxh3.digests import Digests, Message
-from ..format.constants import TAG_DATA, TAG_ROOT, U32
-from ..format.digest import Batch, batch_arrays, dtype_name, preamble
-from ..format.fields import bitmap
-from ..format.layout import FrameLayout
-from ..format.step import STEP, StepScalars
-from .scalar_names import ScalarNames, canonical_clip, step_flags
-from .tensors import RecordedTensors
+from .....base.arrays import Array
+from .....base.completed_step import CompletedStep
+from .....tape.numerics.prepared.given import Given
+from .....tape.numerics.prepared.moves import Move, Moves
+from .....tape.numerics.prepared.places import BytePlace, address_of, place_of
+from .....tape.numerics.prepared.prepared_calls import PreparedCalls, PreparedPart
+from .....tape.numerics.xxh3.constants import DIGEST
+from .....tape.numerics.xxh3.digests import Digests, Message
+from ...format.constants import TAG_DATA, TAG_ROOT, U32
+from ...format.digest import Batch, batch_arrays, dtype_name, preamble
+from ...format.fields import bitmap
+from ...format.layout import FrameLayout
+from ...format.step import STEP, StepScalars
+from ..scalar_names import ScalarNames, canonical_clip, step_flags
+from ..tensors import RecordedTensors
 
 ArrayKind = tuple[np.dtype[Any], tuple[int, ...]]
 """A dtype and a shape."""

@@ -1,0 +1,1 @@
+"""Steps recorded in prepared calls."""

@@ -2,7 +2,7 @@
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
@@ -12,7 +12,8 @@ from .layout import FrameLayout
 from .limits import Limits
 
 
-class Size(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Size:
     """A number that follows from header and schema, by its letter on the page."""
 
     text: str
@@ -44,7 +45,8 @@ Read: TypeAlias = Callable[[bytes, int, Here], tuple[Any, int]]
 """What a field says that begins at a place of a front, and where it ends."""
 
 
-class When(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class When:
     """A condition on which a field is there, in the words of the page."""
 
     text: str
@@ -67,7 +69,8 @@ def _numbers(found: Sequence[Any], count: int | None) -> Any:
     return found[0] if count is None else found
 
 
-class FieldUnit(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class FieldUnit:
     """What fields are counted in, and how so many of them (None: one, by itself) are written.
 
     `form`: as `struct` writes them, where a digest has so many bytes; `said`: what they say, from what `struct` reads,
@@ -142,7 +145,7 @@ def _words(count: int) -> int:
 
 U8, U16, U32, U64, F64 = map(_number, ("u8", "u16", "u32", "u64", "f64"), "BHIQd")
 BYTES = FieldUnit("B", lambda count, size: f"{count}s")
-JSON = BYTES._replace(name="JSON")
+JSON = replace(BYTES, name="JSON")
 TEXT = FieldUnit("UTF-8", BYTES.form, lambda found, count: found[0].decode(), lambda value, count: (value.encode(),))
 DIGEST = FieldUnit("D", lambda count, size: f"{size * (1 if count is None else count)}s")
 BITS = FieldUnit(

@@ -17,7 +17,7 @@ from dgrr.trace import (
     validate,
 )
 
-from ..write.test_recover import EVENT, KEYFRAME, SEAL, STEP, bounds_of, flipped, with_ops
+from ..repair.test_recover import EVENT, KEYFRAME, SEAL, STEP, bounds_of, flipped, with_ops
 from .test_damage import frame_bounds
 
 RecordRun = Callable[..., Path]

@@ -22,8 +22,8 @@ from dgrr.trace import (
 )
 
 from ....keeping import resumed
-from .test_halves import links
-from .test_recover import STEP, bounds_of
+from ..repair.test_halves import links
+from ..repair.test_recover import STEP, bounds_of
 
 Batch = np.ndarray[Any, np.dtype[np.float64]]
 BATCHES: list[Batch] = [np.array([1.0, 2.0 + i]) for i in range(12)]

@@ -247,7 +247,8 @@ class DigestField(Field):
 
     def bound(self, layout: FrameLayout) -> Read:
         """What reads them: how often, and how long, is decided once."""
-        times, size, name, holds = self.times, layout.digest_size, self.name, self.when and self.when.holds
+        times, size, name = self.times, layout.digest_size, self.name
+        holds = None if self.when is None else self.when.holds
         known = None if isinstance(times, str) else self.count(layout, {})
 
         def read(front: bytes, at: int, here: Here) -> tuple[Any, int]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from dgrr.runtime import Adam, CapturedStep, capture
 from dgrr.tape import Random, Tape, nn, ops
-from dgrr.trace import CompletedStep, TraceRecorder, open_recorder, replay
+from dgrr.trace import CompletedStep, Keep, TraceRecorder, open_recorder, replay
 
 SHARE = 0.8
 """How many of the generator's points lie nearer than `NEAR` to a centre."""
@@ -82,7 +82,7 @@ def moves(discriminator: CapturedStep, generator: CapturedStep) -> Iterator[tupl
 
 def recorder(player: CapturedStep, path: Path) -> TraceRecorder:
     """The trace of a player who is at the beginning."""
-    return open_recorder(path, player.as_run())
+    return open_recorder(Keep(path, record="digest"), player.as_run())
 
 
 def record(trace: TraceRecorder, player: CapturedStep, batch: Any) -> None:

@@ -16,6 +16,7 @@ from dgrr.tape import (
     MissingAttributeError,
     NonFiniteError,
     ShapeError,
+    SingularMatrixError,
     Tape,
     TapeError,
     ops,
@@ -34,6 +35,7 @@ FAMILY = {
     GradientError: RuntimeError,
     MissingAttributeError: AttributeError,
     NonFiniteError: ArithmeticError,
+    SingularMatrixError: ArithmeticError,
 }
 
 

@@ -50,8 +50,8 @@ def _max_unpool(n: Operator) -> Any:
 @imports("Col2Im")
 def _col2im(n: Operator) -> Any:
     x, plane, kernel = n.var(0), n.numbers(1), n.numbers(2)
-    assert plane, "the standard has it"
-    assert kernel, "the standard has it"
+    assert plane is not None, "the standard has it"
+    assert kernel is not None, "the standard has it"
     axes = len(kernel)
     pads = n.get("pads", (0,) * 2 * axes)
     wide = tuple([size + pads[a] + pads[axes + a] for a, size in enumerate(plane)])

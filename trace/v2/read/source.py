@@ -46,7 +46,7 @@ class Source:
         if offset + length > self.size:
             raise DamageError("the file ends inside a frame", offset)
         try:
-            data = self._pread(offset, length)
+            data = system.pread(self._descriptor, max(length, min(WINDOW, self.size - offset)), offset)
         except OSError as error:
             raise InvalidTraceError(Verdict.IO, f"cannot read{self._name}: {error.strerror}", offset) from error
         if len(data) < length:
@@ -55,16 +55,6 @@ class Source:
             return data
         self._window, self._at = data, offset
         return data[:length]
-
-    def _pread(self, offset: int, length: int) -> bytes:
-        """At least so many bytes if they are there, a window of them if all of it can be read."""
-        window = min(WINDOW, self.size - offset)
-        if window > length:
-            try:
-                return system.pread(self._descriptor, window, offset)
-            except OSError:  # of what is behind the bytes that are asked for, perhaps
-                pass
-        return system.pread(self._descriptor, length, offset)
 
     def read_into(self, offset: int, memory: memoryview) -> None:
         """As many bytes as there is room for. Raises as `read`."""

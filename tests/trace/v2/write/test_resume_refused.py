@@ -151,7 +151,7 @@ def test_a_disk_that_cannot_read(path: Path, monkeypatch: pytest.MonkeyPatch) ->
         return real(descriptor, length, offset)
 
     monkeypatch.setattr(os, "pread", failing)
-    refused(path, TraceWriteError, f"{path}.partial: io: cannot read: Input/output error (at byte {last})", 5)
+    refused(path, TraceWriteError, f"{path}.partial: io: cannot read: Input/output error (at byte 0)", 5)
 
 
 BEGUN = "the trace was begun with"

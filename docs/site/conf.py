@@ -16,6 +16,7 @@ nitpicky = True
 nitpick_ignore_regex = [
     ("py:obj", r"[a-z_]\w*"),
     ("py:obj", r"(pandas|pyarrow|polars)\.\w+"),
+    ("py:class", r"collections\.abc\.\w+"),
     ("py:class", r".*\.scaled_dot_product\.Values"),  # the name of an axis
 ]
 """A word in small letters may be an argument, and other packages have pages of their own. All else that is named has

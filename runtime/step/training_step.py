@@ -146,7 +146,7 @@ class TrainingStep(Unique, ShownAsPanel):
     def several(self, batches: Sequence[Any], number: int, recorder: Any = None) -> SeveralSteps | None:
         """Train on the first of several steps' batches at once, as many as can be; None where each has to run alone.
 
-        ``number`` is that of the first; a `LaunchRecorder` records them.
+        ``number`` is that of the first; a ``LaunchRecorder`` records them.
         """
         return None
 

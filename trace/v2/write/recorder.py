@@ -152,7 +152,7 @@ class TraceRecorder:
         """The launch has ended behind this step. It is recorded now if a row of the recorder has ended the launch.
 
         Raises:
-            As `step`.
+            TraceWriteError: the file cannot be written, or a step cannot be recorded, as of `step`.
         """
         steps = self._writer.steps
         self._writer.made(rows.nbytes, steps=steps - rows.first)

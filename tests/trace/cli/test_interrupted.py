@@ -61,7 +61,7 @@ def run(program: str) -> tuple[int, str, str]:
     return found.returncode, found.stdout, found.stderr
 
 
-@pytest.mark.parametrize("name", ["dgrr.trace", "numpy", "dgrr.trace.cli.commands"])
+@pytest.mark.parametrize("name", ["dgrr.trace", "ctypes", "dgrr.trace.cli.commands"])
 def test_while_a_module_is_imported(name: str) -> None:
     assert run(HURT.format(name=name, words=["--version"])) == (130, "", "dgrr: interrupted\n")
 

@@ -12,7 +12,6 @@ from .showing import Rows, are_numbers, cell, listed, more
 _FRAME = "overflow-x:auto;max-width:100%"
 _TABLE = '<table cellpadding="4" style="border-collapse:collapse;font-variant-numeric:tabular-nums">'
 _LEFT, _RIGHT = "text-align:left;vertical-align:top", "text-align:right;vertical-align:top"
-_PRE = "margin:0.3em 0;line-height:1.25;white-space:pre;overflow-x:auto"
 
 
 class ShownAsPanel(ABC):
@@ -36,15 +35,6 @@ class ShownAsPanel(ABC):
 
     def _repr_html_(self) -> str:
         return panel(self._title(), facts(self.about()))
-
-
-class Printed:
-    """What a notebook shows as the text that it prints."""
-
-    __slots__ = ()
-
-    def _repr_html_(self) -> str:
-        return panel("", text(str(self)))
 
 
 def panel(title: str, *parts: str) -> str:
@@ -76,11 +66,6 @@ def grid(columns: Sequence[str], first: Rows, last: Rows = (), skipped: int = 0)
     gap = f'<tr><td colspan="{len(columns)}" style="{_LEFT}">{escape(more(skipped))}</td></tr>' if skipped else ""
     body = "".join([*(_row(row, sides, "td") for row in first), gap, *(_row(row, sides, "td") for row in last)])
     return f"{_TABLE}<thead>{_row(columns, sides, 'th')}</thead><tbody>{body}</tbody></table>"
-
-
-def text(content: str) -> str:
-    """HTML of lines as they are."""
-    return f'<pre style="{_PRE}">{escape(content)}</pre>'
 
 
 def folded(title: str, part: str) -> str:

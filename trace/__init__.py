@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .replaying.travel import PastStep, RebuildError, at
     from .replaying.validate import validate
     from .report.write import Written, write_report
+    from .trace import Trace, open_trace
     from .v2.check.report import Finding, Report
     from .v2.errors import (
         InvalidTraceError,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     )
     from .v2.format.limits import Limits
     from .v2.read.op_digests import OpDigests
-    from .v2.read.reader import StepView, Trace, open_trace
+    from .v2.read.reader import StepView
     from .v2.repair.recover import Recovery, recover
     from .v2.verdict import Verdict
     from .v2.write.open_recorder import open_recorder, resume_recorder
@@ -79,7 +80,7 @@ _HOMES = {
     "StepView": ".v2.read.reader",
     "TapeNode": "..base.completed_step",
     "TensorDifference": ".comparing.tensors",
-    "Trace": ".v2.read.reader",
+    "Trace": ".trace",
     "TraceFileError": ".file_version",
     "TraceWriteError": ".v2.errors",
     "UnknownRuleError": ".replaying.replay_state",
@@ -95,7 +96,7 @@ _HOMES = {
     "diff_with_model": ".comparing.with_model",
     "export": ".exporting.files",
     "open_recorder": ".v2.write.open_recorder",
-    "open_trace": ".v2.read.reader",
+    "open_trace": ".trace",
     "recompute": ".frameworks.recompute",
     "record_jax": ".frameworks.jax_steps",
     "record_torch": ".frameworks.pytorch",

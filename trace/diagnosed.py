@@ -6,10 +6,10 @@ import numpy as np
 
 from ..base.diagnosis import Looks, Remark, clipping, is_looked_at
 from .v2.errors import InvalidTraceError, NotRecordedError
-from .v2.read.reader import Trace
+from .v2.read.reader import TraceReader
 
 
-def diagnosed(trace: Trace) -> tuple[Remark, ...]:
+def diagnosed(trace: TraceReader) -> tuple[Remark, ...]:
     """What is worth a look; nothing of a step that is damaged, and of gradients nothing where none are recorded."""
     found = list[Remark]()
     with suppress(InvalidTraceError, NotRecordedError):  # what is wrong with the file, `validate` says
@@ -20,7 +20,7 @@ def diagnosed(trace: Trace) -> tuple[Remark, ...]:
     return tuple(found)
 
 
-def _of_gradients(trace: Trace) -> list[Remark]:
+def _of_gradients(trace: TraceReader) -> list[Remark]:
     if not (trace.header.mode.has_gradients and len(trace)):
         return []
     frozen = trace.schema.frozen

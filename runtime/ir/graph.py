@@ -8,7 +8,7 @@ after the step. Step count, bias corrections and learning rate are values like a
 from dataclasses import dataclass
 from hashlib import sha256
 
-from ...screen.panels import Printed
+from ...base.printed import Printed
 from ...screen.showing import counted
 from .formats import dot, json
 from .formats.parse import parse

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...base.arrays import Array
-from ...screen.panels import Printed
+from ...base.printed import Printed
 from ..errors import NonFiniteError
 from ..location import CodePosition, Location
 from ..record.op import Op

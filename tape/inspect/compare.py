@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import Array
+from ...base.printed import Printed
 from ...base.ulp import exact, same_bits, ulp_distance
-from ...screen.panels import Printed
 from ..graph.backward import DenseGrads
 from ..graph.node import Node
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.arrays import Array
-from ...screen.panels import Printed
+from ...base.printed import Printed
 from ..errors import GradientError
 from ..record.op import Op
 from ..tape import Tape

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from ...screen.panels import facts, panel, text
+from ...base.printed import text
+from ...screen.panels import facts, panel
 from ..errors import TapeError
 from .handle import Handle
 

@@ -9,7 +9,7 @@ from textwrap import TextWrapper
 FLOORS: dict[str, list[list[str]]] = {
     ".": [["base"], ["screen"], ["tape"], ["runtime"], ["trace"]],
     "base": [
-        ["arrays", "computing", "crc32", "errors", "interruption", "kernel_cache", "packages", "system"],
+        ["arrays", "computing", "crc32", "errors", "interruption", "kernel_cache", "packages", "printed", "system"],
         ["atomic_file", "completed_step", "diagnosis", "keep", "run", "ulp"],
     ],
     "screen": [
@@ -209,7 +209,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["v1", "v2"],
         ["diagnosed", "replaying"],
         ["comparing", "exporting"],
-        ["auditing", "frameworks", "golden", "report", "showing"],
+        ["auditing", "frameworks", "golden", "report", "showing", "trace"],
         ["cli"],
     ],
     "trace/cli": [

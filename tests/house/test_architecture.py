@@ -26,11 +26,12 @@ LATE_IMPORTS = {
     "trace/golden/plugin.py",
     "trace/golden/traces.py",
     "trace/replaying/validate.py",
+    "trace/trace.py",
 }
 """Files, beside commands, that import in functions, so that what needs no compiled code, or no GPU, comes at once."""
 
-REACHES_UP = ROOT / "trace" / "v2" / "read" / "reader.py"
-"""Where methods of what is read import what stands above it: `Trace.at`, and tables and files of other libraries."""
+OF_FORMATS = ("trace/v1/", "trace/v2/")
+"""What reads and writes files, and knows no screen: how a trace shows itself is said above."""
 
 NUMBA = re.compile(r"tape/numerics/|tape/ops/\w+/kernels(/|\.py)|runtime/optim/(kernels|laws/known)\.py|trace/v1/")
 """Where numba may be imported."""
@@ -77,7 +78,7 @@ def _imports(path: Path) -> Iterator[tuple[str, ast.AST]]:
             module = ".".join([*base, *([node.module] if node.module else [])])
             yield module, node
             yield from ((f"{module}.{alias.name}", node) for alias in node.names)
-        elif isinstance(node, ast.Call) and path != REACHES_UP and (module := by_import_module(node, package)):
+        elif isinstance(node, ast.Call) and (module := by_import_module(node, package)):
             yield module, node
 
 
@@ -139,6 +140,12 @@ def not_below(path: Path, module: str) -> str:
 
 def test_a_module_imports_only_floors_below() -> None:
     assert [fault for path in sources() for module, _ in imports(path) if (fault := not_below(path, module))] == []
+
+
+def test_a_format_knows_no_screen() -> None:
+    of_formats = [path for path in sources() if name(path).startswith(OF_FORMATS)]
+    assert len(of_formats) > 60
+    assert [place(path, node) for path in of_formats for m, node in imports(path) if m.startswith("dgrr.screen")] == []
 
 
 def imported_modules() -> dict[str, set[str]]:

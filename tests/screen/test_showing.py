@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from dgrr.screen.panels import Printed, ShownAsPanel, facts, folded, grid, panel, text
+from dgrr.base.printed import Printed, text
+from dgrr.screen.panels import ShownAsPanel, facts, folded, grid, panel
 from dgrr.screen.showing import (
     PLAIN_WIDTH,
     LateRows,

@@ -11,6 +11,7 @@ from time import monotonic
 import numpy as np
 
 from ... import __version__
+from ...base.errors import DomainError
 from ...base.system import FilePath
 from ...tape import NUMERICS
 from ..progress import showing
@@ -21,7 +22,7 @@ from ..replaying.replay_state import Rules, by_name
 from ..v2.check.report import Finding
 from ..v2.errors import NotRecordedError
 from ..v2.format.digest import Algorithm
-from ..v2.read.reader import Trace, open_trace
+from ..v2.read.reader import TraceReader, open_reader
 from ..v2.verdict import Verdict
 from .certificate import Audit, AuditedTrace, require_nonce, require_sample
 from .check import require_same
@@ -56,9 +57,9 @@ class Asked:
 
     def __post_init__(self) -> None:
         if self.jobs < 1:
-            raise ValueError(f"audit: argument 'jobs': expected at least 1, got {self.jobs}")
+            raise DomainError(f"audit: argument 'jobs': expected at least 1, got {self.jobs}")
         if self.resume and self.certificate is None:
-            raise ValueError("audit: argument 'resume': it goes on with a certificate; give its file")
+            raise DomainError("audit: argument 'resume': it goes on with a certificate; give its file")
         if self.nonce is not None:
             require_nonce(self.nonce)
         require_sample(1, self.sample or _SAMPLE)
@@ -108,7 +109,7 @@ def audit(
         AuditError: the trace is not in order or not sealed, or of another numerics version; or a process died.
         NotRecordedError: the trace holds no states: its record mode is "bare".
         CertificateError: the certificate that is to be gone on with cannot be read, or is of another audit.
-        ValueError: another mode; an argument is out of its range, or cannot be pickled for several processes.
+        DomainError: another mode; an argument is out of its range, or cannot be pickled for several processes.
         TraceFileError, OSError: a file cannot be read or written.
 
     What is wrong with a step is not raised: it is in the answer. At Ctrl-C the certificate holds what was done.
@@ -141,7 +142,7 @@ def audit_run(run: AuditedRun, model: str, asked: Asked) -> Audit:
     trace_of = audited_trace(run.path, asked.expected)
     _require_pickled(run, asked.jobs)
     found = _begun(trace_of, model, asked)
-    with open_trace(run.path) as trace:
+    with open_reader(run.path) as trace:
         _require_computable(trace)
         units = trace_of.units
         left = stretches(trace, units, [unit for unit in found.sample if unit not in found.found])
@@ -155,7 +156,7 @@ def audit_run(run: AuditedRun, model: str, asked: Asked) -> Audit:
     return found
 
 
-def _require_computable(trace: Trace) -> None:
+def _require_computable(trace: TraceReader) -> None:
     if not trace.header.mode.has_keyframes:
         raise NotRecordedError(_BARE)
     if trace.header.numerics != NUMERICS:
@@ -171,7 +172,9 @@ def _begun(trace: AuditedTrace, model: str, asked: Asked) -> Audit:
     if asked.certificate is None or not os.path.lexists(asked.certificate):
         return new
     if not asked.resume:
-        raise ValueError(f"audit: argument 'certificate': {asked.certificate} is there already; resume goes on with it")
+        raise DomainError(
+            f"audit: argument 'certificate': {asked.certificate} is there already; resume goes on with it"
+        )
     earlier = read_certificate(asked.certificate)
     require_same(asked.certificate, earlier, trace)
     nonce = asked.nonce or earlier.nonce
@@ -191,7 +194,7 @@ def _begun(trace: AuditedTrace, model: str, asked: Asked) -> Audit:
 def _require_pickled(run: AuditedRun, jobs: int) -> None:
     problem = run.unpicklable() if jobs > 1 else None
     if problem is not None:
-        raise ValueError(
+        raise DomainError(
             f"audit: argument 'jobs': {jobs} processes need a loss function, batches and rules that can be pickled, "
             f"such as those of a module: {problem}"
         )

@@ -5,8 +5,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ...base.atomic_file import replacing
+from ...base.errors import DomainError
+from ...base.printed import Printed
 from ...base.system import FilePath
-from ...screen.panels import Printed
 from ..exit_codes import Exit
 from ..v2.check.report import Finding
 from ..v2.verdict import Verdict
@@ -166,14 +167,16 @@ def _result(units: Units, unit: int, found: Finding | None) -> dict[str, Any]:
 
 
 def require_sample(units: int, size: int) -> int:
-    """The size of a sample, at most as many as there are. Raises ValueError."""
+    """The size of a sample, at most as many as there are. Raises DomainError."""
     if not 1 <= size <= MOST_UNITS:
-        raise ValueError(f"audit: argument 'sample': expected 1 to {MOST_UNITS} units, got {size}; replay computes all")
+        raise DomainError(
+            f"audit: argument 'sample': expected 1 to {MOST_UNITS} units, got {size}; replay computes all"
+        )
     return min(size, units)
 
 
 def require_nonce(nonce: bytes) -> bytes:
-    """A nonce of a length that a certificate holds. Raises ValueError."""
+    """A nonce of a length that a certificate holds. Raises DomainError."""
     if not 1 <= len(nonce) <= LONGEST_NONCE:
-        raise ValueError(f"audit: argument 'nonce': expected 1 to {LONGEST_NONCE} bytes, got {len(nonce)}")
+        raise DomainError(f"audit: argument 'nonce': expected 1 to {LONGEST_NONCE} bytes, got {len(nonce)}")
     return nonce

@@ -11,7 +11,7 @@ from ..replaying.reexecute import FailedError, Model
 from ..replaying.replay_state import Rules
 from ..v2.check.report import Finding
 from ..v2.errors import InvalidTraceError
-from ..v2.read.reader import StepView, Trace
+from ..v2.read.reader import StepView, TraceReader
 from ..v2.verdict import Verdict
 from .units import Units
 
@@ -24,7 +24,7 @@ class UnitStretch:
     units: tuple[int, ...]
 
 
-def stretches(trace: Trace, units: Units, sample: Sequence[int]) -> list[UnitStretch]:
+def stretches(trace: TraceReader, units: Units, sample: Sequence[int]) -> list[UnitStretch]:
     """The units of a sample by the KEYFRAME from which they are reached, in ascending order."""
     nearest = groupby(sorted(sample), lambda unit: trace.last_keyframe(units[unit].start))
     return [UnitStretch(keyframe, tuple(found)) for keyframe, found in nearest]
@@ -37,7 +37,7 @@ class Counted(NamedTuple):
     applied: int
 
 
-def counted(trace: Trace, units: Units, every: Sequence[UnitStretch]) -> Counted:
+def counted(trace: TraceReader, units: Units, every: Sequence[UnitStretch]) -> Counted:
     """The steps that are done for some stretches."""
     drawn = sum(len(units[unit]) for stretch in every for unit in stretch.units)
     whole = sum(units[stretch.units[-1]].stop - stretch.keyframe for stretch in every)
@@ -49,7 +49,7 @@ class Examiner:
 
     def __init__(
         self,
-        trace: Trace,
+        trace: TraceReader,
         loss_fn: LossFn,
         batches: Batches,
         rules: Rules,

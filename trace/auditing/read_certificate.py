@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ...base import system
-from ...base.errors import DgrrError
+from ...base.errors import DgrrError, DomainError
 from ...base.system import FilePath
 from ..exit_codes import Exit
 from ..file_version import TraceFileError, open_regular
@@ -76,14 +76,14 @@ def _parsed(data: bytes) -> Audit:
     check_marks(data, _DEPTH, MOST_UNITS + 16, 9 * MOST_UNITS + 256)
     value = _object(json.loads(data.decode(), object_pairs_hook=_unique, parse_constant=_refuse), "the certificate")
     if value.get("certificate") != VERSION:
-        raise ValueError(f"expected 'certificate': {VERSION}, got {_shown(value.get('certificate'))}")
+        raise DomainError(f"expected 'certificate': {VERSION}, got {_shown(value.get('certificate'))}")
     if value.keys() != _KEYS:
-        raise ValueError(f"expected the keys {', '.join(sorted(_KEYS))}")
+        raise DomainError(f"expected the keys {', '.join(sorted(_KEYS))}")
     audit = _audit(value)
     derived = audit.to_dict()
     for key in derived:
         if json.dumps(value[key], sort_keys=True) != json.dumps(derived[key], sort_keys=True):
-            raise ValueError(f"it contradicts itself: {key!r} is not what follows from trace, nonce and results")
+            raise DomainError(f"it contradicts itself: {key!r} is not what follows from trace, nonce and results")
     return audit
 
 
@@ -92,17 +92,17 @@ def _audit(value: dict[str, Any]) -> Audit:
     for key in ("root", "state_chain"):
         _hex(trace[key], key, 32)
     if trace["state_every"] < 1:
-        raise ValueError("state_every: expected at least 1")
+        raise DomainError("state_every: expected at least 1")
     made = AuditedTrace(**trace)
     sample = _list(value["sample"], "sample")
     if len(sample) > min(len(made.units), MOST_UNITS) or not (sample or not made.steps):
-        raise ValueError(f"a sample of {len(sample)} of {len(made.units)} units")
+        raise DomainError(f"a sample of {len(sample)} of {len(made.units)} units")
     nonce = _hex(value["nonce"], "nonce", LONGEST_NONCE)
     if not isinstance(value["model"], str):
-        raise ValueError(f"model: expected a text, got {_shown(value['model'])}")
+        raise DomainError(f"model: expected a text, got {_shown(value['model'])}")
     versions = _fields(value["versions"], "versions", _VERSIONS)
     if versions["numerics"] != made.numerics:
-        raise ValueError(f"numerics {versions['numerics']} computes no steps of numerics {made.numerics}")
+        raise DomainError(f"numerics {versions['numerics']} computes no steps of numerics {made.numerics}")
     audit = Audit(made, nonce, len(sample), value["model"], versions)
     audit.found = _found(value["results"], frozenset(audit.sample))
     return audit
@@ -114,7 +114,7 @@ def _found(value: object, sample: frozenset[int]) -> dict[int, Finding | None]:
         result = _fields(item, "result", _RESULT)
         unit = result["unit"]
         if unit not in sample or unit in found:
-            raise ValueError(f"a result of unit {unit}, which is not in the sample, or is there twice")
+            raise DomainError(f"a result of unit {unit}, which is not in the sample, or is there twice")
         verdict = Verdict(result["verdict"])
         told = Finding(verdict, result["text"] or "", result["step"], result["tensor"])
         found[unit] = None if verdict is Verdict.OK else told
@@ -125,42 +125,42 @@ def _fields(value: object, what: str, kinds: Mapping[str, type]) -> dict[str, An
     """An object that has these keys and no others, each of its type."""
     found = _object(value, what)
     if found.keys() != kinds.keys():
-        raise ValueError(f"{what}: expected the keys {', '.join(kinds)}")
+        raise DomainError(f"{what}: expected the keys {', '.join(kinds)}")
     for key, kind in kinds.items():
         if type(found[key]) is not kind and not (found[key] is None and key in _MAY_BE_NULL):
-            raise ValueError(f"{what}: {key}: expected {kind.__name__}, got {_shown(found[key])}")
+            raise DomainError(f"{what}: {key}: expected {kind.__name__}, got {_shown(found[key])}")
         if kind is int and found[key] is not None and not 0 <= found[key] <= _LARGEST:
-            raise ValueError(f"{what}: {key}: expected 0 to 2^64 - 1, got {_shown(found[key])}")
+            raise DomainError(f"{what}: {key}: expected 0 to 2^64 - 1, got {_shown(found[key])}")
     return found
 
 
 def _object(value: object, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ValueError(f"{what}: expected an object, got {_shown(value)}")
+        raise DomainError(f"{what}: expected an object, got {_shown(value)}")
     return cast(dict[str, Any], value)
 
 
 def _list(value: object, what: str) -> Sequence[Any]:
     if not isinstance(value, list):
-        raise ValueError(f"{what}: expected a list, got {_shown(value)}")
+        raise DomainError(f"{what}: expected a list, got {_shown(value)}")
     return cast(Sequence[Any], value)
 
 
 def _hex(value: object, what: str, longest: int) -> bytes:
     if not isinstance(value, str) or not _HEX.fullmatch(value) or len(value) > 2 * longest:
-        raise ValueError(f"{what}: expected 1 to {longest} bytes in hexadecimal digits, got {_shown(value)}")
+        raise DomainError(f"{what}: expected 1 to {longest} bytes in hexadecimal digits, got {_shown(value)}")
     return bytes.fromhex(value)
 
 
 def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        raise ValueError("an object has a key twice")
+        raise DomainError("an object has a key twice")
     return made
 
 
 def _refuse(text: str) -> None:
-    raise ValueError(f"expected numbers, got {text}")
+    raise DomainError(f"expected numbers, got {text}")
 
 
 def _shown(value: object) -> str:

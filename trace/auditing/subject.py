@@ -8,7 +8,7 @@ from ..replaying.expected import Expected
 from ..replaying.validate import validate
 from ..v2.check.report import Finding
 from ..v2.format.constants import VERSION
-from ..v2.read.reader import open_trace
+from ..v2.read.reader import open_reader
 from ..v2.verdict import Verdict
 from .certificate import AuditedTrace
 
@@ -29,7 +29,7 @@ def audited_trace(path: str, expected: Expected) -> AuditedTrace:
         raise AuditError(findings[0])
     if report.version != VERSION:
         raise AuditError(Finding(Verdict.UNPROVEN, "a trace of version 1 holds no states to begin with: replay it"))
-    with open_trace(path) as trace:
+    with open_reader(path) as trace:
         header, seal = trace.header, trace.seal
         if seal is None:  # another file than the one that was validated
             raise AuditError(Finding(Verdict.UNSEALED, "the file has changed since it was validated"))

@@ -19,7 +19,7 @@ from ..replaying.execution import Batches, LossFn
 from ..replaying.recomputed import RunMode
 from ..replaying.replay_state import Rules
 from ..v2.check.report import Finding
-from ..v2.read.reader import Trace, open_trace
+from ..v2.read.reader import TraceReader, open_reader
 from .examine import Counted, Examiner, UnitStretch, counted
 from .units import Units
 
@@ -52,7 +52,7 @@ class AuditedRun(NamedTuple):
 
 
 def results(
-    trace: Trace, run: AuditedRun, units: Units, stretches: Sequence[UnitStretch], jobs: int
+    trace: TraceReader, run: AuditedRun, units: Units, stretches: Sequence[UnitStretch], jobs: int
 ) -> Iterator[Result]:
     """What is found in each unit of some stretches, in the order in which they are done.
 
@@ -144,7 +144,7 @@ def _work(connection: "Connection[Any, Any]", run: AuditedRun, units: Units, cou
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
     set_threads(1)
     try:
-        with redirect_stdout(sys.stderr), open_trace(run.path) as trace:  # standard output is for the answer
+        with redirect_stdout(sys.stderr), open_reader(run.path) as trace:  # standard output is for the answer
             examiner = Examiner(trace, *run.make(), run.rules, run.mode, counted)
             while True:
                 stretch: UnitStretch = connection.recv()

@@ -23,7 +23,7 @@ from ..exit_codes import Exit
 from ..replaying.replay import replay
 from ..replaying.validate import validate
 from ..v2.check.report import Report
-from ..v2.read.reader import open_trace
+from ..v2.read.reader import open_reader
 from ..v2.repair.forge import flip_bit, forge_gradient
 from ..v2.verdict import Verdict
 from .answer import Answer, done
@@ -134,7 +134,7 @@ class Demo:
         self._expect(f"gradient of {name} altered at step {step}", verdict, lambda: found(forged))
 
     def _middle_step(self) -> int:
-        with open_trace(self.out) as trace:
+        with open_reader(self.out) as trace:
             return len(trace) // 2
 
     def _reexecute(self, path: Path) -> Report:

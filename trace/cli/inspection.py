@@ -7,11 +7,11 @@ from typing import Any
 
 from ...base.ulp import exact
 from ..v2.errors import NotRecordedError
-from ..v2.read.reader import StepView, Trace
+from ..v2.read.reader import StepView, TraceReader
 from .arguments import UsageError
 
 
-def trace_lines(trace: Trace) -> list[str]:
+def trace_lines(trace: TraceReader) -> list[str]:
     """Header, schema and events."""
     header = trace.header
     lines = [
@@ -30,7 +30,7 @@ def trace_lines(trace: Trace) -> list[str]:
     return lines
 
 
-def trace_dict(trace: Trace) -> dict[str, Any]:
+def trace_dict(trace: TraceReader) -> dict[str, Any]:
     """The same for programs."""
     header, tensors = trace.header, trace.schema.tensors
     return {
@@ -65,7 +65,7 @@ def _keyframes(numbers: Sequence[int], steps: int) -> str:
     return f"{len(numbers)} keyframe{'' if len(numbers) == 1 else 's'}, at most {apart} steps apart"
 
 
-def step_of(trace: Trace, step: int) -> StepView:
+def step_of(trace: TraceReader, step: int) -> StepView:
     """A step of a trace. Raises UsageError where there is no such step."""
     if step >= len(trace):
         there = f"it has steps 0 to {len(trace) - 1}" if len(trace) else "it has no steps"
@@ -73,7 +73,7 @@ def step_of(trace: Trace, step: int) -> StepView:
     return trace[step]
 
 
-def step_lines(trace: Trace, view: StepView) -> list[str]:
+def step_lines(trace: TraceReader, view: StepView) -> list[str]:
     """Everything that is recorded of a step."""
     lines = [f"{trace.path}: step {view.step}", f"  loss {exact(view.loss)}"]
     lines += [f"  metric {name} {value!r} ({value.hex()})" for name, value in view.metrics().items()]
@@ -138,7 +138,7 @@ def _op_lines(view: StepView) -> list[str]:
     return lines
 
 
-def state_before(trace: Trace, step: int) -> dict[str, bytes]:
+def state_before(trace: TraceReader, step: int) -> dict[str, bytes]:
     """Tensor → digest before a step; empty where that state is not recorded."""
     if trace.has_keyframe(step):
         return trace.keyframe_digests(step)

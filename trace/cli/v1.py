@@ -11,7 +11,7 @@ from ..replaying.validate import report_v1
 from ..v1.compare import Divergence, first_divergence
 from ..v1.inspect import inspection, replayed
 from ..v1.layout import HeaderV1, Record
-from ..v1.reader import TraceReader
+from ..v1.reader import TraceReaderV1
 from ..v1.report import about, losses, table, three_ways
 from ..v1.validation.validate import Validation, require_valid, validate as checked
 from ..v1.writer import WriterV1, partial_path
@@ -19,7 +19,7 @@ from .answer import Answer, done
 from .arguments import UsageError
 
 
-def _require_step(trace: TraceReader, header: HeaderV1, step: int) -> None:
+def _require_step(trace: TraceReaderV1, header: HeaderV1, step: int) -> None:
     if step >= header.step_count:
         steps = f"it has steps 0 to {header.step_count - 1}" if header.step_count else "it has no steps"
         raise UsageError(f"argument --step: {trace.path} has no step {step}: {steps}")
@@ -28,7 +28,7 @@ def _require_step(trace: TraceReader, header: HeaderV1, step: int) -> None:
 def validate(args: argparse.Namespace) -> Answer:
     """Check every rule of the format over the whole file. Codes: OK, IO, VALIDATION, REPLAY."""
     path = args.paths[0]
-    with TraceReader(path) as trace:
+    with TraceReaderV1(path) as trace:
         validation = checked(trace)
     report, header = report_v1(validation), validation.header
     if validation.failures:
@@ -46,7 +46,7 @@ def replay(args: argparse.Namespace) -> Answer:
     `--seed` is the one that the run is known to have; another in the header is a failure.
     """
     path, step, ulp_tol, seed = args.paths[0], args.step, args.ulp_tol, args.seed
-    with TraceReader(path) as trace:
+    with TraceReaderV1(path) as trace:
         validation = require_valid(trace, ulp_tol)
         header = validation.header
         _require_step(trace, header, step)
@@ -61,7 +61,7 @@ def replay(args: argparse.Namespace) -> Answer:
 def inspect(args: argparse.Namespace) -> Answer:
     """Show all that is recorded of a step. Codes: OK, USAGE, IO, VALIDATION, REPLAY."""
     path, step = args.paths[0], args.step
-    with TraceReader(path) as trace:
+    with TraceReaderV1(path) as trace:
         header = require_valid(trace).header
         _require_step(trace, header, step)
         raw = trace.record(step)
@@ -92,7 +92,7 @@ def _refuse_own_input(path: str, out: str) -> None:
             raise UsageError(f"argument --out: writing {out} would destroy the trace itself")
 
 
-def _write_prefix(trace: TraceReader, header: HeaderV1, steps: int, out: str) -> None:
+def _write_prefix(trace: TraceReaderV1, header: HeaderV1, steps: int, out: str) -> None:
     with WriterV1(out, header.seed, header.learning_rate, header.created_at) as writer:
         for records in trace.blocks(steps):
             writer.append(records)
@@ -103,7 +103,7 @@ def _write_prefix(trace: TraceReader, header: HeaderV1, steps: int, out: str) ->
 def rollback(args: argparse.Namespace) -> Answer:
     """Show the state before a step; write the steps before it to a trace. Codes: OK, USAGE, IO, VALIDATION, REPLAY."""
     path, step, out = args.paths[0], args.step, args.out
-    with TraceReader(path) as trace:
+    with TraceReaderV1(path) as trace:
         if out is not None:
             _refuse_own_input(path, out)
         header = require_valid(trace).header
@@ -141,7 +141,7 @@ def compare(args: argparse.Namespace, policy: str) -> Answer:
     if not tolerance.bitwise and tolerance.ulp is None:
         args.parser.error(f"argument --policy: {a} is of version 1: expected bitwise or ulp=N, got {policy!r}")
     ulp_tol = tolerance.ulp or 0
-    with TraceReader(a) as left, TraceReader(b) as right:
+    with TraceReaderV1(a) as left, TraceReaderV1(b) as right:
         validations = require_valid(left), require_valid(right)
         found = first_divergence(left, right, ulp_tol)
         left.check_size()

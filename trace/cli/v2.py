@@ -11,7 +11,7 @@ from ..replaying.validate import held
 from ..v2.check.report import Report
 from ..v2.check.validate import validate_v2
 from ..v2.errors import NotRecordedError
-from ..v2.read.reader import open_trace
+from ..v2.read.reader import open_reader
 from ..v2.repair.rollback import rollback_v2
 from .answer import Answer, done, judged
 from .arguments import UsageError
@@ -33,7 +33,7 @@ def replay(args: argparse.Namespace) -> Answer:
 
     path, step, expected = args.paths[0], args.step, _expected(args)
     if step is not None:
-        with open_trace(path, mode="tolerate_tail") as trace:
+        with open_reader(path, mode="tolerate_tail") as trace:
             step_of(trace, step)
     loss_fn, batches = (None, None) if args.model is None else load_run(args.model)
     known: dict[str, Any] = {"steps": expected.steps, "expect_start": expected.start, "expect_rules": expected.rules}
@@ -55,7 +55,7 @@ def _reported(report: Report, more: Mapping[str, object]) -> Answer:
 
 def _replayed(report: Report, step: int) -> Answer:
     """A report, and a step that is shown with it."""
-    with open_trace(report.path, mode="tolerate_tail") as trace:
+    with open_reader(report.path, mode="tolerate_tail") as trace:
         view = step_of(trace, step)
         lines = [str(report), *step_lines(trace, view)]
         return done({"report": report, "step": step_dict(view)}, "\n".join(lines))
@@ -63,7 +63,7 @@ def _replayed(report: Report, step: int) -> Answer:
 
 def inspect(args: argparse.Namespace) -> Answer:
     """Show header, schema and, of one step, everything that is recorded."""
-    with open_trace(args.paths[0], mode="tolerate_tail") as trace:
+    with open_reader(args.paths[0], mode="tolerate_tail") as trace:
         if args.step is None:
             return done({"trace": trace_dict(trace), "step": None}, "\n".join(trace_lines(trace)))
         view = step_of(trace, args.step)
@@ -73,7 +73,7 @@ def inspect(args: argparse.Namespace) -> Answer:
 def rollback(args: argparse.Namespace) -> Answer:
     """Show the state before a step; write the steps before it to a new trace."""
     path, step, out = args.paths[0], args.step, args.out
-    with open_trace(path, mode="tolerate_tail") as trace:
+    with open_reader(path, mode="tolerate_tail") as trace:
         steps, state = len(trace), {} if step > len(trace) else state_before(trace, step)
     if step > steps:
         raise UsageError(f"argument --step: {path} has no state before step {step}: expected 0 to {steps}")
@@ -122,7 +122,7 @@ def rebuilt(args: argparse.Namespace) -> "PastStep":
     """The step that is asked for, as it was before its update. Raises UsageError, RebuildError, NotRecordedError."""
     from ..replaying.travel import at  # compiled, likewise
 
-    with open_trace(args.path, mode="tolerate_tail") as trace:
+    with open_reader(args.path, mode="tolerate_tail") as trace:
         step_of(trace, args.step)
         loss_fn, batches = load_run(args.model)
         rules = load_rules(args.rule)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from ...base.errors import DomainError
 from ...base.run import Run
 from ...base.system import FilePath
 from ...tape import NUMERICS
@@ -12,7 +13,7 @@ from ..replaying.execution import Batches, CannotExecuteError, Execution, LossFn
 from ..replaying.recomputed import RunMode, require_mode
 from ..replaying.replay_state import Rules, by_name
 from ..v2.errors import NotRecordedError
-from ..v2.read.reader import Trace, open_trace
+from ..v2.read.reader import TraceReader, open_reader
 from ..v2.verdict import Verdict
 from .compare import compare, file_notes, unreadable
 from .computed import Anew, called, named_part, record_anew, recorded_run
@@ -49,7 +50,7 @@ def bisect_with_model(
 
     Raises:
         NotRecordedError: the trace holds no states to begin from.
-        ValueError: another mode; `batches` can be iterated but once; or no class of rules.
+        DomainError: another mode; `batches` can be iterated but once; or no class of rules.
 
     What `loss_fn` raises is not caught. For what is in the file nothing is raised: the verdict says it, as of
     `diff_with_model`; of another numerics version nothing is computed.
@@ -67,7 +68,7 @@ def bisect_with_model(
     """
     if isinstance(batches, Iterator):
         kind = type(batches).__name__
-        raise ValueError(
+        raise DomainError(
             f"bisect_with_model: batches: expected what can be iterated again, such as a list, got a {kind}"
         )
     require_mode("bisect_with_model", mode)
@@ -76,7 +77,7 @@ def bisect_with_model(
     if not readable:
         return readable
     name = called(loss_fn)
-    with open_trace(path, mode="tolerate_tail") as trace, TemporaryDirectory() as folder:
+    with open_reader(path, mode="tolerate_tail") as trace, TemporaryDirectory() as folder:
         if not len(trace):
             readable.notes.append("no step is recorded: nothing was computed")
             return readable
@@ -90,7 +91,7 @@ def bisect_with_model(
             return unreadable([trace.path, name], error)
 
 
-def _other_numerics(trace: Trace, name: str) -> Comparison:
+def _other_numerics(trace: TraceReader, name: str) -> Comparison:
     versions = f"numerics versions {trace.header.numerics} and {NUMERICS}"
     text = f"{versions} promise no equal bits: compare with a tolerance, or record anew; nothing was computed"
     return Comparison(trace.path, name, Verdict.NUMERICS, text, Cause.NUMERICS)
@@ -100,7 +101,7 @@ class _Search:
     """The parts of a run, and what is known of those that were computed."""
 
     def __init__(
-        self, trace: Trace, loss_fn: LossFn, batches: Batches, mode: RunMode, rules: Rules, anew: Path
+        self, trace: TraceReader, loss_fn: LossFn, batches: Batches, mode: RunMode, rules: Rules, anew: Path
     ) -> None:
         self._trace, self._loss_fn, self._batches, self._rules = trace, loss_fn, batches, rules
         self._mode: RunMode = mode
@@ -160,7 +161,7 @@ class _Search:
         return found
 
 
-def parts_of(trace: Trace) -> list[range]:
+def parts_of(trace: TraceReader) -> list[range]:
     """The steps of a trace from each KEYFRAME, at which a state was digested, up to the next."""
     stop, parts = len(trace), list[range]()
     last = stop

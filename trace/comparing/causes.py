@@ -4,7 +4,7 @@ from typing import Any
 
 from ..v2.format.constants import TensorRole
 from ..v2.format.schema import CLIPPING, Schema, TensorSpec
-from ..v2.read.reader import Trace
+from ..v2.read.reader import TraceReader
 from .ops import LEAF, OpDifference, first_op, graph_difference, same_but_for_seed
 from .result import Cause
 from .settings import SOURCES, Differing
@@ -88,6 +88,6 @@ def _elsewhere(environment: Differing, told: dict[str, Any]) -> bool:
     return known and any(key in environment for key in _MACHINE)
 
 
-def state_known(trace: Trace, step: int) -> bool:
+def state_known(trace: TraceReader, step: int) -> bool:
     """Whether the state before a step is digested."""
     return step == 0 or trace.layout.due(step - 1)

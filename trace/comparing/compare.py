@@ -7,7 +7,7 @@ from ..exit_codes import Exit
 from ..file_version import TraceFileError
 from ..v2.check.validate import validate_v2
 from ..v2.errors import InvalidTraceError
-from ..v2.read.reader import Trace, TraceLike, open_trace
+from ..v2.read.reader import TraceLike, TraceReader, reading
 from ..v2.verdict import Verdict
 from .causes import first_op_of, schema_cause, step_cause
 from .losses import loss_curves
@@ -37,7 +37,7 @@ def compare(a: TraceLike, b: TraceLike, *, policy: PolicyLike = "bitwise", prove
             the links do not show is not taken for equality; to the bit, ops whose digests are recorded must agree too,
             also where their results do: the first step that differs is the first in either.
 
-    Never raises for what is in the files: the verdict says it. Raises ValueError for another policy.
+    Never raises for what is in the files: the verdict says it. Raises DomainError for another policy.
 
     >>> from tempfile import TemporaryDirectory
     >>> from dgrr.runtime import SGD, Trainer
@@ -80,7 +80,7 @@ def assert_same(a: TraceLike, b: TraceLike, *, policy: PolicyLike = "bitwise") -
         raise AssertionError(str(comparison))
 
 
-def compare_from(first: int, a: Trace, b: Trace) -> Comparison:
+def compare_from(first: int, a: TraceReader, b: TraceReader) -> Comparison:
     """`a` from step `first` on, held to the bit against `b`, whose step 0 that is.
 
     Steps have the numbers of `a`. Raises TraceFileError where a file cannot be read.
@@ -89,17 +89,14 @@ def compare_from(first: int, a: Trace, b: Trace) -> Comparison:
 
 
 def _path(trace: TraceLike) -> str:
-    return trace.path if isinstance(trace, Trace) else os.fspath(trace)
+    return trace.path if isinstance(trace, TraceReader) else os.fspath(trace)
 
 
-def _opened(stack: ExitStack, given: TraceLike) -> Trace:
-    if isinstance(given, Trace):
-        trace = given
-    else:
-        try:
-            trace = stack.enter_context(open_trace(given, mode="tolerate_tail"))
-        except InvalidTraceError as error:
-            raise InvalidTraceError(error.verdict, f"{os.fspath(given)}: {error.text}", error.offset) from error
+def _opened(stack: ExitStack, given: TraceLike) -> TraceReader:
+    try:
+        trace = stack.enter_context(reading(given))
+    except InvalidTraceError as error:
+        raise InvalidTraceError(error.verdict, f"{_path(given)}: {error.text}", error.offset) from error
     if trace.salvaged and trace.damage is not None:
         text = f"{trace.path}: read in mode 'salvage', which proves nothing: {trace.damage.text}"
         raise InvalidTraceError(trace.damage.verdict, text, trace.damage.offset)
@@ -110,7 +107,7 @@ def _opened(stack: ExitStack, given: TraceLike) -> Trace:
     return trace
 
 
-def file_notes(side: str, trace: Trace) -> list[str]:
+def file_notes(side: str, trace: TraceReader) -> list[str]:
     """How a file is not whole that can be read nevertheless."""
     if trace.damage is not None:
         return [f"{side} is damaged behind step {len(trace) - 1}: {trace.damage.text}"]

@@ -18,7 +18,7 @@ from ..replaying.replay_state import ReplayState, Rules
 from ..v2.errors import NonFiniteStepError
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import Batch
-from ..v2.read.reader import StepView, Trace, open_trace
+from ..v2.read.reader import StepView, TraceReader, open_reader
 from ..v2.verdict import Verdict
 from ..v2.write.open_recorder import open_recorder
 from ..v2.write.recorder import TraceRecorder
@@ -73,23 +73,23 @@ def named(found: Comparison, name: str, anew: Anew, first: int = 0) -> Compariso
     return found
 
 
-def named_part(trace: Trace, path: Path, made: Anew, name: str, start: int = 0) -> Comparison:
+def named_part(trace: TraceReader, path: Path, made: Anew, name: str, start: int = 0) -> Comparison:
     """What is said of a part of a run, from step `start` on, that was computed now and recorded at a path."""
     first = start if made.first is None else made.first
-    with open_trace(path) as anew:
+    with open_reader(path) as anew:
         found = named(compare_from(first, trace, anew), name, made, start)
         if start == 0 and found.verdict is Verdict.DIVERGED:
             found.losses = loss_curves(trace, anew, found.step, first)
     return found
 
 
-def recorded_run(trace: Trace, step: int) -> Run:
+def recorded_run(trace: TraceReader, step: int) -> Run:
     """The run as it goes on from the KEYFRAME before a step. Raises NotRecordedError."""
     values = trace.keyframe(step)
     return run_from(trace, *({t.name: values[t.name] for t in trace.schema.tensors if t.role is r} for r in _ROLES))
 
 
-def run_from(trace: Trace, params: Arrays, state: Arrays, model_state: Arrays) -> Run:
+def run_from(trace: TraceReader, params: Arrays, state: Arrays, model_state: Arrays) -> Run:
     """The run of a trace, with what this library computes it, from a state on."""
     names = [t.name for t in trace.schema.tensors]
     rules = [
@@ -108,7 +108,7 @@ def run_from(trace: Trace, params: Arrays, state: Arrays, model_state: Arrays) -
 
 
 def record_anew(
-    trace: Trace,
+    trace: TraceReader,
     steps: range,
     path: Path,
     run: Run,
@@ -144,7 +144,7 @@ def record_anew(
         return _train(trace, steps, recorder, execution, state, taken, whole=whole)._replace(first=steps.start)
 
 
-def _kept(trace: Trace, path: Path) -> Keep:
+def _kept(trace: TraceReader, path: Path) -> Keep:
     """What is kept of the steps computed now: as much as the trace has."""
     header = trace.header
     return Keep(
@@ -156,14 +156,16 @@ def _kept(trace: Trace, path: Path) -> Keep:
     )
 
 
-def _is_worth(trace: Trace, steps: range, state: ReplayState) -> bool:
+def _is_worth(trace: TraceReader, steps: range, state: ReplayState) -> bool:
     """Whether steps are to be captured: many of them, from the state that is recorded."""
     if len(steps) < recomputed.WORTH or trace.header.state_every > STEPS or trace.header.numerics != NUMERICS:
         return False
     return state.first_other([*trace.keyframe_digests(steps.start).values()]) is None
 
 
-def _left(trace: Trace, steps: range, state: ReplayState, execution: Execution, rules: Rules) -> list[Done] | None:
+def _left(
+    trace: TraceReader, steps: range, state: ReplayState, execution: Execution, rules: Rules
+) -> list[Done] | None:
     """Do steps as captured ones; from the first that is another one, or cannot be done, go back a little.
 
     Gives the steps that are to be done again from there, in the state that is left; None where all agree.
@@ -179,7 +181,7 @@ def _left(trace: Trace, steps: range, state: ReplayState, execution: Execution, 
 
 
 def _train(
-    trace: Trace,
+    trace: TraceReader,
     steps: range,
     recorder: TraceRecorder,
     execution: Execution,
@@ -212,7 +214,9 @@ def _train(
     return Anew(agrees)
 
 
-def _advanced(trace: Trace, view: StepView, state: ReplayState, batch: Batch, made: ComputedStep) -> CompletedStep:
+def _advanced(
+    trace: TraceReader, view: StepView, state: ReplayState, batch: Batch, made: ComputedStep
+) -> CompletedStep:
     """A step of the run, computed now, clipped and applied to the state as the recorded one was."""
     grads, clip = made.consumed(view)
     try:

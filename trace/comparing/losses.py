@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ...screen.curves import Scale
 from ..json_value import Plain
-from ..v2.read.reader import Trace
+from ..v2.read.reader import TraceReader
 
 WIDTH = 40
 """Characters of a curve."""
@@ -43,7 +43,7 @@ class LossCurves(Plain):
         return f"    {' ' * column}^ step {step}: {now}{before}"
 
 
-def loss_curves(a: Trace, b: Trace, step: int | None, first: int = 0) -> LossCurves:
+def loss_curves(a: TraceReader, b: TraceReader, step: int | None, first: int = 0) -> LossCurves:
     """Read at most 40 losses of each trace, and those around a step.
 
     ``first`` is the step of ``a`` that step 0 of ``b`` is; before it the losses of ``a`` are those of both.
@@ -60,7 +60,7 @@ def loss_curves(a: Trace, b: Trace, step: int | None, first: int = 0) -> LossCur
     return LossCurves(steps, tuple(_loss(a, k) for k in steps), tuple(map(of_b, steps)), before, parted)
 
 
-def _loss(trace: Trace, step: int) -> float | None:
+def _loss(trace: TraceReader, step: int) -> float | None:
     return float(trace[step].loss) if step < len(trace) else None
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.arrays import Array
+from ...base.errors import DomainError
 from ...base.ulp import same_bits, ulp_distances
 
 GRAMMAR = "'bitwise', 'ulp=4' or 'rtol=1e-5,atol=1e-8'"
@@ -76,7 +77,7 @@ class Policy:
     def parse(cls, policy: PolicyLike) -> "Policy":
         """A policy from its text, or from tensor patterns with a text for each.
 
-        Raises ValueError for what is neither; the text says what was expected.
+        Raises DomainError for what is neither; the text says what was expected.
 
         >>> str(Policy.parse("ulp=4"))
         'ulp=4'
@@ -105,7 +106,7 @@ class Policy:
 
 def _pattern(given: Any) -> str:
     if not isinstance(given, str):
-        raise ValueError(f"policy: expected patterns of names of tensors, such as '*.bias', got {given!r}")
+        raise DomainError(f"policy: expected patterns of names of tensors, such as '*.bias', got {given!r}")
     return given
 
 
@@ -133,10 +134,10 @@ def _bound(given: Mapping[str, str], name: str, where: str) -> float | None:
     except ValueError:
         value = math.nan
     if not 0 <= value < math.inf:
-        raise ValueError(f"policy{where}: {name}: expected a finite number of at least 0, got {given[name]!r}")
+        raise DomainError(f"policy{where}: {name}: expected a finite number of at least 0, got {given[name]!r}")
     return value
 
 
-def _refused(text: object, where: str) -> ValueError:
+def _refused(text: object, where: str) -> DomainError:
     also = "" if where else ", or a dict of tensor patterns to these"
-    return ValueError(f"policy{where}: expected {GRAMMAR}{also}; got {text!r}")
+    return DomainError(f"policy{where}: expected {GRAMMAR}{also}; got {text!r}")

@@ -5,8 +5,8 @@ from enum import Enum
 from textwrap import wrap
 from typing import ClassVar
 
+from ...base.printed import Printed
 from ...screen.curves import ASCII, BLOCKS
-from ...screen.panels import Printed
 from ...screen.showing import characters
 from ..json_value import Plain
 from ..v2.verdict import Verdict

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, cast
 
 from ..v2.format.constants import FOREIGN_NUMERICS, FRAMEWORK_EVENT
 from ..v2.format.schema import CLIPPING
-from ..v2.read.reader import StepView, Trace
+from ..v2.read.reader import StepView, TraceReader
 
 Differing: TypeAlias = dict[str, tuple[Any, Any]]
 """Key → what it is in `a` and in `b`; None where there is no such key. Keys in which both agree are absent."""
@@ -31,7 +31,7 @@ def _equal(x: Any, y: Any) -> bool:
     return bool(x == y)
 
 
-def header_of(trace: Trace) -> dict[str, Any]:
+def header_of(trace: TraceReader) -> dict[str, Any]:
     """What the header says of the run, and its length."""
     header = trace.header
     return {
@@ -45,20 +45,20 @@ def header_of(trace: Trace) -> dict[str, Any]:
     }
 
 
-def rule_of(trace: Trace, *, told: bool) -> dict[str, Any]:
+def rule_of(trace: TraceReader, *, told: bool) -> dict[str, Any]:
     """The rules of the run, and what its first step was `told`."""
     rules = ", ".join(group.rule for group in trace.schema.groups if group != CLIPPING)
     return {"rule": rules, **(step_of(trace, trace[0]) if told else {})}
 
 
-def step_of(trace: Trace, view: StepView) -> dict[str, Any]:
+def step_of(trace: TraceReader, view: StepView) -> dict[str, Any]:
     """What a step was told: hyperparameters, the bound of the joint norm, how many micro-batches, added how."""
     threshold = None if view.clip is None else view.clip[0]
     together = {"micro_batches": view.micro_batches, "order": view.order}
     return {**_hyperparameters(trace, view), "clip_norm": threshold, **together}
 
 
-def _hyperparameters(trace: Trace, view: StepView) -> dict[str, float]:
+def _hyperparameters(trace: TraceReader, view: StepView) -> dict[str, float]:
     """By name; of a name that several groups have, with the number of the group."""
     names = [(name, i) for i, group in enumerate(trace.schema.groups) for name in group.hyperparameters]
     shared = {name for name, count in Counter(name for name, _ in names).items() if count > 1}
@@ -66,7 +66,7 @@ def _hyperparameters(trace: Trace, view: StepView) -> dict[str, float]:
     return dict(zip(keys, view.record.hyper, strict=True))
 
 
-def environment_of(trace: Trace) -> dict[str, Any]:
+def environment_of(trace: TraceReader) -> dict[str, Any]:
     """The environment that the trace was begun in, with that of another framework; empty if none is recorded."""
     found = _event(trace, "environment") if any(trace.header.environment) else {}
     if trace.header.numerics != FOREIGN_NUMERICS:  # nor look for what is not there in the whole file
@@ -77,7 +77,7 @@ def environment_of(trace: Trace) -> dict[str, Any]:
     return {**found, name: told.get("version"), **{f"{name} {key}": value for key, value in more.items()}}
 
 
-def _event(trace: Trace, kind: str) -> dict[str, Any]:
+def _event(trace: TraceReader, kind: str) -> dict[str, Any]:
     """The object that the first EVENT of a kind holds; its text by the kind, if it is none."""
     text = next((event.text for _, event in trace.events() if event.kind == kind), "{}")
     try:

@@ -10,7 +10,7 @@ from ..v2.errors import NotRecordedError
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import dtype_name
 from ..v2.read.op_digests import OpDigests
-from ..v2.read.reader import StepView, Trace
+from ..v2.read.reader import StepView, TraceReader
 from ..v2.read.recorded import What as Recorded
 from .policy import Policy
 from .settings import Differing, differing, step_of
@@ -52,8 +52,8 @@ class Pair:
             its number in `a`.
     """
 
-    a: Trace
-    b: Trace
+    a: TraceReader
+    b: TraceReader
     policy: Policy
     unknown: set[str] = field(default_factory=set[str])
     known: set[str] = field(default_factory=set[str])
@@ -159,7 +159,7 @@ class Pair:
         return x, y
 
 
-def _value(trace: Trace, step: int, what: Recorded, name: str) -> Array:
+def _value(trace: TraceReader, step: int, what: Recorded, name: str) -> Array:
     if what == "before":
         return trace.keyframe(step)[name]
     return trace.tensor(name, step=step, what=what)

@@ -13,7 +13,7 @@ from ..replaying.execution import Batches, CannotExecuteError, Execution, LossFn
 from ..replaying.recomputed import RunMode, require_mode
 from ..replaying.replay_state import Rules, by_name, recorded_groups
 from ..v2.errors import NotRecordedError
-from ..v2.read.reader import Trace, open_trace
+from ..v2.read.reader import TraceReader, open_reader
 from ..v2.verdict import Verdict
 from .compare import compare, file_notes
 from .computed import called, named, named_part, record_anew, recorded_run, run_from
@@ -50,7 +50,7 @@ def diff_with_model(
 
     Raises:
         NotRecordedError: the trace does not hold its start values, and `params` are not given.
-        ValueError: another mode, another policy, or no class of rules.
+        DomainError: another mode, another policy, or no class of rules.
 
     What `loss_fn` raises is not caught. For what is in the file nothing is raised: the verdict says
     it; unproven where a rule is neither built in nor given, or a step cannot be computed from what is recorded.
@@ -71,7 +71,7 @@ def diff_with_model(
         return readable
     by_name(rules)
     name = called(loss_fn)
-    with open_trace(path, mode="tolerate_tail") as trace, TemporaryDirectory() as folder:
+    with open_reader(path, mode="tolerate_tail") as trace, TemporaryDirectory() as folder:
         if not len(trace):
             readable.notes.append("no step is recorded: nothing was computed")
             return readable
@@ -90,7 +90,7 @@ def diff_with_model(
         return named(compare(trace, anew, policy=policy), name, made)
 
 
-def _start(trace: Trace, params: Arrays | None, model_state: Arrays | None, rules: Rules) -> Run:
+def _start(trace: TraceReader, params: Arrays | None, model_state: Arrays | None, rules: Rules) -> Run:
     """The beginning as recorded; or as given, with the state that the rule begins with."""
     if params is None:
         return _recorded_start(trace)
@@ -105,7 +105,7 @@ def _start(trace: Trace, params: Arrays | None, model_state: Arrays | None, rule
     return run_from(trace, given, state, {name: np.array(value) for name, value in (model_state or {}).items()})
 
 
-def _recorded_start(trace: Trace) -> Run:
+def _recorded_start(trace: TraceReader) -> Run:
     try:
         return recorded_run(trace, 0)
     except NotRecordedError:

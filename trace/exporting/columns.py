@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from ...base.arrays import Array
-from ..v2.read.reader import Trace
+from ..v2.read.reader import TraceReader
 
 
 class Coded(NamedTuple):
@@ -27,7 +27,7 @@ Columns: TypeAlias = dict[str, Array | Coded]
 """Name → its numbers or words, one for each row."""
 
 
-def wide(trace: Trace) -> Columns:
+def wide(trace: TraceReader) -> Columns:
     """A row for each step: its loss, its hyperparameters and what else it was told.
 
     Columns: `step`; `loss`; each hyperparameter, as a step's `hyper` calls it; `clip_norm` and `clip_scale`, NaN where

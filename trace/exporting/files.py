@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias, get_args
 
 from ...base.atomic_file import replacing
+from ...base.errors import DomainError
 from ...base.packages import package
 from ...base.system import FilePath
 from ..json_value import json_value
-from ..v2.read.reader import Form, Trace, TraceLike, open_trace
+from ..v2.read.reader import TraceLike, TraceReader, reading
 from .columns import Columns
 from .frames import arrow_table
-from .tables import require_form, tables
+from .tables import Form, require_form, tables
 
 Format: TypeAlias = Literal["csv", "json", "parquet", "tensorboard"]
 
@@ -36,7 +37,7 @@ def export(trace: TraceLike, path: FilePath, format: Format, *, form: Form = "wi
         form: "wide", a row for each step, or "long", a row for each number of each tensor.
 
     Raises:
-        ValueError: another format or form, or the path is that of the trace.
+        DomainError: another format or form, or the path is that of the trace.
         ModuleNotFoundError: the package that writes the format is not installed.
         InvalidTraceError, TraceFileError: the trace cannot be read.
         OSError: the file cannot be written.
@@ -57,18 +58,15 @@ def export(trace: TraceLike, path: FilePath, format: Format, *, form: Form = "wi
     call = "trace.export"
     if format not in get_args(Format):
         formats = ", ".join(map(repr, get_args(Format)))
-        raise ValueError(f"{call}: argument 'format': expected one of {formats}, got {format!r}")
+        raise DomainError(f"{call}: argument 'format': expected one of {formats}, got {format!r}")
     require_form(call, form)
-    if isinstance(trace, Trace):
-        _export(trace, path, format, form)
-        return
-    with open_trace(trace, mode="tolerate_tail") as opened:
+    with reading(trace) as opened:
         _export(opened, path, format, form)
 
 
-def _export(trace: Trace, path: FilePath, format: Format, form: Form) -> None:
+def _export(trace: TraceReader, path: FilePath, format: Format, form: Form) -> None:
     if os.path.exists(path) and os.path.samefile(path, trace.path):
-        raise ValueError(
+        raise DomainError(
             f"trace.export: argument 'path': expected another file than the trace, got {os.fspath(path)!r}"
         )
     if format == "tensorboard":
@@ -110,7 +108,7 @@ def _write_parquet(file: IO[bytes], pieces: Iterator[Columns]) -> None:
             writer.write_table(arrow_table("trace.export", piece))
 
 
-def _write_events(trace: Trace, folder: Path, form: Form) -> None:
+def _write_events(trace: TraceReader, folder: Path, form: Form) -> None:
     """One file of events in a folder, with a time that depends on the trace alone."""
     call = "trace.export"
     record_writer = package(call, "tensorboardX.record_writer").RecordWriter
@@ -126,7 +124,7 @@ def _write_events(trace: Trace, folder: Path, form: Form) -> None:
         writer.close()
 
 
-def _scalars(trace: Trace, form: Form) -> Iterator[tuple[int, str, float]]:
+def _scalars(trace: TraceReader, form: Form) -> Iterator[tuple[int, str, float]]:
     """Every number with its step and its name, that of a tensor behind what it is of it."""
     for piece in tables(trace, form):
         for step, *rest in _rows(piece):

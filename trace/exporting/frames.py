@@ -6,12 +6,12 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...base.packages import package
-from ..v2.read.reader import Form, Trace
+from ..v2.read.reader import TraceReader
 from .columns import Coded, Columns
-from .tables import require_form, tables
+from .tables import Form, require_form, tables
 
 
-def to_pandas(trace: Trace, form: Form = "wide") -> Any:
+def to_pandas(trace: TraceReader, form: Form = "wide") -> Any:
     """A `pandas.DataFrame`; words are categories. See `Trace.to_pandas`.
 
     >>> import pandas
@@ -36,13 +36,13 @@ def to_pandas(trace: Trace, form: Form = "wide") -> Any:
     )
 
 
-def to_arrow(trace: Trace, form: Form = "wide") -> Any:
+def to_arrow(trace: TraceReader, form: Form = "wide") -> Any:
     """A `pyarrow.Table`; words are dictionaries. See `Trace.to_arrow`."""
     require_form("trace.to_arrow", form)
     return arrow_table("trace.to_arrow", _joined_table(trace, form))
 
 
-def to_polars(trace: Trace, form: Form = "wide") -> Any:
+def to_polars(trace: TraceReader, form: Form = "wide") -> Any:
     """A `polars.DataFrame`; words are categories. See `Trace.to_polars`."""
     require_form("trace.to_polars", form)
     polars = package("trace.to_polars", "polars")
@@ -75,7 +75,7 @@ def _last_for_none(column: Coded) -> Array:
     return np.where(column.codes < 0, len(column.words), column.codes)
 
 
-def _joined_table(trace: Trace, form: Form) -> Columns:
+def _joined_table(trace: TraceReader, form: Form) -> Columns:
     """All pieces of a table as one."""
     first, *others = tables(trace, form)
     for piece in others:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...tape.values.tables import statistics
-from ..v2.read.reader import StepView, Trace
+from ..v2.read.reader import StepView, TraceReader
 from .columns import Coded, Columns, wide
 
 _STATISTICS = ("norm", "min", "max", "zeros", "non-finite")
@@ -21,7 +21,7 @@ class Long:
     optimizer took it, and of each tensor after the step, where they are recorded.
     """
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: TraceReader) -> None:
         self._trace = trace
         self._of_step = {name: column for name, column in wide(trace).items() if name != "step"}
         self._tensors = tuple(spec.name for spec in trace.schema.tensors)

@@ -11,7 +11,7 @@ from ..v2.check.report import Finding
 from ..v2.errors import NotRecordedError
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import tensor_digest
-from ..v2.read.reader import Trace
+from ..v2.read.reader import TraceReader
 from ..v2.verdict import Verdict
 
 
@@ -23,7 +23,7 @@ class Weights(NamedTuple):
 
 
 def weights_before(
-    trace: Trace,
+    trace: TraceReader,
     step: int,
     loss_fn: LossFn | None = None,
     batches: Batches | None = None,
@@ -55,7 +55,7 @@ def weights_before(
 
 
 def _values(
-    trace: Trace, step: int, loss_fn: LossFn | None, batches: Batches | None, mode: RunMode, rules: Rules
+    trace: TraceReader, step: int, loss_fn: LossFn | None, batches: Batches | None, mode: RunMode, rules: Rules
 ) -> dict[str, Array]:
     if trace.header.mode.has_keyframes and trace.has_keyframe(step):
         return trace.keyframe(step)
@@ -73,7 +73,7 @@ def _values(
     return {**done.params, **done.state, **done.model_state}
 
 
-def _compare(trace: Trace, step: int, values: dict[str, Array]) -> None:
+def _compare(trace: TraceReader, step: int, values: dict[str, Array]) -> None:
     """Hold the state before a step against the digests of the step before it, or of the SEAL."""
     recorded = trace[step - 1].state_digests if step else {}
     if not recorded and step == len(trace) and trace.seal is not None and trace.seal.final:

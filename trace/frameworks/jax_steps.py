@@ -7,6 +7,7 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...base.completed_step import CompletedStep
+from ...base.errors import DomainError, DTypeError
 from ...base.keep import Mode
 from ...base.packages import package
 from ...base.run import RuleGroup, Run
@@ -54,8 +55,8 @@ def record_jax(
 
     Raises:
         ModuleNotFoundError: JAX is not installed.
-        TypeError: a leaf of a pytree is no array of a dtype that is recorded, or is traced.
-        ValueError: the state or the hyperparameters are not those of the law, or a name breaks a rule of the format.
+        DTypeError: a leaf of a pytree is no array of a dtype that is recorded, or is traced.
+        DomainError: the state or the hyperparameters are not those of the law, or a name breaks a rule of the format.
         TraceWriteError: the trace cannot be begun.
 
     >>> import tempfile, jax
@@ -120,8 +121,8 @@ class JaxRun(RecordedRun):
             model_state: what the model keeps besides its params, after the step.
 
         Raises:
-            TypeError: a leaf is no array of a dtype that is recorded, or is traced.
-            ValueError: a name, dtype or shape is another than at the beginning.
+            DTypeError: a leaf is no array of a dtype that is recorded, or is traced.
+            DomainError: a name, dtype or shape is another than at the beginning.
             NonFiniteStepError: the loss or a gradient is not finite.
         """
         told = self._rule.hyperparameters(hyper or {})
@@ -152,7 +153,7 @@ class _Rule:
         unknown = ", ".join(sorted(changed.keys() - self.hyper.keys()))
         if unknown:
             known = ", ".join(self.hyper) or "nothing"
-            raise ValueError(f"record_jax: argument 'hyper': expected {known} as at the beginning, got {unknown} too")
+            raise DomainError(f"record_jax: argument 'hyper': expected {known} as at the beginning, got {unknown} too")
         return self.hyper | {name: float(value) for name, value in changed.items()}
 
     def state(self, state: Any, steps: int, hyper: Mapping[str, float] | None = None) -> dict[str, Array]:
@@ -163,7 +164,7 @@ class _Rule:
         given: Mapping[str, Any] = {} if state is None else state
         if not isinstance(cast(object, given), Mapping) or set(given) != set(buffers):
             expected = ", ".join(map(repr, buffers)) or "nothing"
-            raise ValueError(
+            raise DomainError(
                 f"record_jax: argument 'state': expected a mapping with {expected}, got {_said(given)}; the law "
                 f"{self._law.rule} keeps these, each a pytree like the params"
             )
@@ -177,10 +178,10 @@ class _Rule:
 
 
 def _complete(law: Any, given: Mapping[str, float]) -> dict[str, float]:
-    """All hyperparameters of a law, with its defaults. Raises ValueError for an unknown one, or no rate."""
+    """All hyperparameters of a law, with its defaults. Raises DomainError for an unknown one, or no rate."""
     if "lr" not in given or not given.keys() <= set(law.names):
         names = ", ".join(law.names)
-        raise ValueError(f"record_jax: argument 'hyper': expected lr, and of {names} what is told; got {_said(given)}")
+        raise DomainError(f"record_jax: argument 'hyper': expected lr, and of {names} what is told; got {_said(given)}")
     hyper: dict[str, float] = law.from_hyperparameters(law(given["lr"]).hyperparameters() | given).hyperparameters()
     return hyper
 
@@ -207,11 +208,11 @@ class _Trees:
         self._jax = jax
 
     def params(self, tree: Any) -> dict[str, Array]:
-        """The params. Raises TypeError for another dtype than float32 and float64."""
+        """The params. Raises DTypeError for another dtype than float32 and float64."""
         for name, leaf in self._named(tree).items():
             dtype = str(getattr(leaf, "dtype", type(leaf).__name__))
             if dtype not in ("float32", "float64"):
-                raise TypeError(f"record_jax: parameter {name!r}: expected float32 or float64, got {dtype}")
+                raise DTypeError(f"record_jax: parameter {name!r}: expected float32 or float64, got {dtype}")
         return self.arrays("params", tree)
 
     def arrays(self, argument: str, tree: Any) -> dict[str, Array]:
@@ -225,7 +226,7 @@ class _Trees:
         return {util.keystr(path, simple=True, separator=".") or "value": leaf for path, leaf in found}
 
     def leaf(self, argument: str, leaf: Any, name: str = "") -> Array:
-        """One leaf. Raises TypeError for what is no array of numbers."""
+        """One leaf. Raises DTypeError for what is no array of numbers."""
         return named_arrays(
             f"record_jax: argument {argument!r}", {name: leaf} if name else leaf, self.converted
         ).popitem()[1]
@@ -234,7 +235,7 @@ class _Trees:
         """A copy of an array of JAX's, as it may be donated to the next step; None for anything else."""
         jax = self._jax
         if isinstance(value, jax.core.Tracer):
-            raise TypeError("record_jax: expected arrays, got a tracer; record steps outside of jax.jit and jax.grad")
+            raise DTypeError("record_jax: expected arrays, got a tracer; record steps outside of jax.jit and jax.grad")
         if not isinstance(value, jax.Array):
             return None
         if jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...base.completed_step import CompletedStep
+from ...base.errors import DomainError, DTypeError
 from ...base.keep import Mode
 from ...base.packages import package
 from ...base.run import RuleGroup, Run
@@ -51,8 +52,8 @@ def record_torch(
 
     Raises:
         ModuleNotFoundError: PyTorch is not installed.
-        TypeError: an argument is of another type.
-        ValueError: the optimizer updates a tensor that is no parameter of the model, or a parameter is of another
+        DTypeError: an argument is of another type.
+        DomainError: the optimizer updates a tensor that is no parameter of the model, or a parameter is of another
             dtype or has no shape yet.
         TraceWriteError: the trace cannot be begun.
 
@@ -136,8 +137,8 @@ class TorchRun(RecordedRun):
                 mappings, lists and tuples. Default: what the model was called with since the last loss.
 
         Raises:
-            TypeError: the loss or the batch is something else.
-            ValueError: the loss has more than one element.
+            DTypeError: the loss or the batch is something else.
+            DomainError: the loss has more than one element.
         """
         if all(param.grad is None for param in self._params.values()):
             self._handed = [handed for handed in self._handed if not handed.spent]
@@ -184,7 +185,7 @@ class TorchRun(RecordedRun):
 
     def _require_loss(self) -> None:
         if self._first is None and not self._handed:
-            raise ValueError(
+            raise DomainError(
                 f"record_torch: step {self.steps}: expected its loss, got none; call run.loss(loss) before "
                 "optimizer.step(), or hand the step a closure"
             )
@@ -222,22 +223,22 @@ class TorchRun(RecordedRun):
         arrays = named_arrays("record_torch: argument 'loss'", loss, self._converted)
         if list(arrays) != ["0"] or arrays["0"].size != 1:
             shapes = [value.shape for value in arrays.values()]
-            raise ValueError(f"record_torch: argument 'loss': expected one number, got shapes {shapes}")
+            raise DomainError(f"record_torch: argument 'loss': expected one number, got shapes {shapes}")
         value = arrays["0"].reshape(())
         return value if value.dtype.kind == "f" else value.astype(np.float64)
 
 
 def _check(argument: str, given: object, kind: type, name: str) -> None:
     if not isinstance(given, kind):
-        raise TypeError(f"record_torch: argument {argument!r}: expected a {name}, got {type(given).__name__}")
+        raise DTypeError(f"record_torch: argument {argument!r}: expected a {name}, got {type(given).__name__}")
 
 
 def _check_params(torch: Any, params: Mapping[str, Any]) -> None:
     for name, param in params.items():
         if torch.nn.parameter.is_lazy(param):
-            raise ValueError(f"record_torch: parameter {name!r} has no shape yet; call the model once before")
+            raise DomainError(f"record_torch: parameter {name!r} has no shape yet; call the model once before")
         if param.dtype not in (torch.float32, torch.float64):
-            raise ValueError(
+            raise DomainError(
                 f"record_torch: parameter {name!r}: expected float32 or float64, got {param.dtype}; keep the params in "
                 "float32 and compute in less under torch.autocast"
             )

@@ -24,7 +24,7 @@ class TorchOptimizer:
     ``groups`` their places, group by group, where there are several; ``start`` is how many updates there were before,
     ``counts`` how many of the params for which it was another number.
 
-    Raises ValueError for a tensor that is updated and is no parameter of the model.
+    Raises DomainError for a tensor that is updated and is no parameter of the model.
     """
 
     def __init__(self, torch: Any, optimizer: Any, params: Mapping[str, Any]) -> None:
@@ -44,10 +44,10 @@ class TorchOptimizer:
     def hyper(self) -> dict[str, float]:
         """The hyperparameters of all groups as they are now.
 
-        Raises ValueError if the groups are not those of the beginning.
+        Raises DomainError if the groups are not those of the beginning.
         """
         if _grouped(self._optimizer, self._params) != self._names:
-            raise ValueError("record_torch: the optimizer has other parameter groups than before; begin a new trace")
+            raise DomainError("record_torch: the optimizer has other parameter groups than before; begin a new trace")
         read = _law_hyper if self._law else _numbers
         return joined([read(group) for group in self._optimizer.param_groups])
 
@@ -92,7 +92,7 @@ def _grouped(optimizer: Any, params: Mapping[str, Any]) -> list[list[str]]:
     for group in optimizer.param_groups:
         for param in group["params"]:
             if id(param) not in names:
-                raise ValueError(
+                raise DomainError(
                     f"record_torch: argument 'optimizer': it updates a tensor of shape {tuple(param.shape)} that is no "
                     "parameter of the model; give the module that holds all that it updates"
                 )

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import Array
+from ...base.printed import Printed
 from ...base.system import FilePath
 from ...base.ulp import ulp_distances
 from ...runtime.optim import Rule
-from ...screen.panels import Printed
 from ...tape.errors import DgrrError
 from ..comparing.policy import Policy, PolicyLike, Tolerance
 from ..comparing.tensors import histogram_line, ulp_histogram
@@ -20,7 +20,7 @@ from ..v2.check.difference import Difference
 from ..v2.check.report import Finding
 from ..v2.errors import InvalidTraceError, NotRecordedError
 from ..v2.format.constants import FRAMEWORK_EVENT, RecordMode, TensorRole
-from ..v2.read.reader import StepView, Trace, open_trace
+from ..v2.read.reader import StepView, TraceReader, open_reader
 from ..v2.read.recorded import What
 from ..v2.verdict import Verdict
 from .laws import law_of, parted
@@ -147,10 +147,10 @@ def recompute(path: FilePath, *, policy: "PolicyLike | None" = None) -> Recomput
 
     Raises:
         InvalidTraceError, TraceFileError: the trace cannot be read, or was not recorded from another framework.
-        ValueError: no policy.
+        DomainError: no policy.
     """
     parsed = None if policy is None else Policy.parse(policy)
-    with open_trace(path, mode="tolerate_tail") as trace:
+    with open_reader(path, mode="tolerate_tail") as trace:
         framework = framework_of(trace)
         rule = trace.schema.groups[-1].rule
         report = Recomputation(trace.path, f"{framework.name} {framework.version}", rule, parsed, len(trace))
@@ -163,7 +163,7 @@ def recompute(path: FilePath, *, policy: "PolicyLike | None" = None) -> Recomput
     return report
 
 
-def framework_of(trace: Trace) -> Framework:
+def framework_of(trace: TraceReader) -> Framework:
     """Which framework computed a trace. Raises InvalidTraceError if it does not say."""
     text = next((event.text for _, event in trace.events() if event.kind == FRAMEWORK_EVENT), None)
     if text is None:
@@ -213,7 +213,7 @@ class _Chain:
 class _Recomputing:
     """One pass over a trace."""
 
-    def __init__(self, trace: Trace, framework: Framework, law: type[Rule], report: Recomputation) -> None:
+    def __init__(self, trace: TraceReader, framework: Framework, law: type[Rule], report: Recomputation) -> None:
         self._trace, self._law, self._report = trace, law, report
         self._chains = (_Chain("float32"), _Chain("float64"))
         self._distances: dict[tuple[str, str], Distance] = {}
@@ -301,7 +301,7 @@ def _first(recorded: Array, found: Array, differs: Array) -> str:
     return str(Difference(place, recorded[place], found[place], int(ulp_distances(recorded, found)[place])))
 
 
-def _keyframe(trace: Trace, step: int) -> dict[str, Array]:
+def _keyframe(trace: TraceReader, step: int) -> dict[str, Array]:
     """The state before a step; empty where there is no keyframe or it has no values."""
     try:
         return trace.keyframe(step)
@@ -309,19 +309,19 @@ def _keyframe(trace: Trace, step: int) -> dict[str, Array]:
         return {}
 
 
-def _after(trace: Trace, view: StepView) -> Mapping[str, Array]:
+def _after(trace: TraceReader, view: StepView) -> Mapping[str, Array]:
     """What is recorded after a step."""
     return view.after() or _keyframe(trace, view.step + 1) or _one_by_one(trace, view, trace.schema.position, "after")
 
 
-def _gradients(trace: Trace, view: StepView) -> Mapping[str, Array]:
+def _gradients(trace: TraceReader, view: StepView) -> Mapping[str, Array]:
     """The recorded gradients of a step."""
     if trace.header.mode in (RecordMode.GRADS, RecordMode.FULL):
         return view.gradients()
     return _one_by_one(trace, view, view.grad_digests, "grad")
 
 
-def _one_by_one(trace: Trace, view: StepView, names: Iterable[str], what: What) -> dict[str, Array]:
+def _one_by_one(trace: TraceReader, view: StepView, names: Iterable[str], what: What) -> dict[str, Array]:
     """What is recorded of the first and of the last step where the others hold digests alone."""
     found: dict[str, Array] = {}
     for name in names if view.step in (0, len(trace) - 1) else ():

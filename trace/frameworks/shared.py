@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from ...base.arrays import Array
-from ...base.errors import DomainError
+from ...base.errors import DomainError, DTypeError
 from ...base.keep import Keep, Mode
 from ...base.run import Run
 from ...base.system import FilePath
@@ -57,14 +57,14 @@ class Framework:
 
     @classmethod
     def decode(cls, text: str) -> "Framework":
-        """From the text of an EVENT. Raises ValueError for another text."""
+        """From the text of an EVENT. Raises DomainError for another text."""
         try:
             said = json.loads(text)
             groups = tuple(tuple(int(place) for place in group) for group in said["groups"])
             counts = {int(place): int(count) for place, count in said["counts"]}
             return cls(str(said["name"]), str(said["version"]), dict(said["settings"]), groups, counts)
         except (ValueError, TypeError, KeyError, RecursionError) as error:
-            raise ValueError(f"the EVENT {FRAMEWORK_EVENT!r} is not what a recorder writes: {error}") from None
+            raise DomainError(f"the EVENT {FRAMEWORK_EVENT!r} is not what a recorder writes: {error}") from None
 
 
 def begin(command: str, trace: TraceTarget, run: Run, framework: Framework, record: Mode | None) -> TraceRecorder:
@@ -73,8 +73,8 @@ def begin(command: str, trace: TraceTarget, run: Run, framework: Framework, reco
     A factory that has an attribute ``default_policy`` finds `POLICY` there before it is asked for a recorder.
 
     Raises:
-        TypeError: what is no path, no `Keep` and opens no recorders.
-        ValueError, TraceWriteError: as `open_recorder`; a `record` beside what says itself what is kept.
+        DTypeError: what is no path, no `Keep` and opens no recorders.
+        DomainError, TraceWriteError: as `open_recorder`; a `record` beside what says itself what is kept.
     """
     recorder = _opened(command, trace, run, record)
     recorder.event(FRAMEWORK_EVENT, framework.encode())
@@ -86,7 +86,7 @@ def _opened(command: str, trace: TraceTarget, run: Run, record: Mode | None) -> 
         return open_recorder(Keep(trace, record=record or "full"), run)
     if not isinstance(cast(object, trace), Keep | RecorderFactory):
         expected = "expected a path, a Keep, or an object that opens recorders, such as golden_trace()"
-        raise TypeError(f"{command}: argument 'trace': {expected}; got {trace!r}")
+        raise DTypeError(f"{command}: argument 'trace': {expected}; got {trace!r}")
     if record is not None:
         raise DomainError(
             f"{command}: argument 'record': expected None beside a 'trace' that says itself what is kept, got "
@@ -104,7 +104,7 @@ def named_arrays(where: str, batch: object, convert: Callable[[Any], Array | Non
 
     ``convert`` makes an array of a framework's own, or gives None. Numbers and numpy's arrays are taken too.
 
-    Raises TypeError for anything else.
+    Raises DTypeError for anything else.
 
     >>> named_arrays("here", ({"x": np.ones(2)}, 3), lambda value: None)
     {'0.x': array([1., 1.]), '1': array(3)}
@@ -133,7 +133,7 @@ def _array(where: str, path: str, leaf: Any, convert: Callable[[Any], Array | No
     if found is None or found.dtype.kind not in "biuf":
         at = f" at {path!r}" if path else ""
         expected = "expected numbers and arrays of them, in mappings, lists and tuples"
-        raise TypeError(f"{where}: {expected}; got {type(leaf).__name__}{at}")
+        raise DTypeError(f"{where}: {expected}; got {type(leaf).__name__}{at}")
     return found.astype(np.float32) if found.dtype == np.float16 else found
 
 

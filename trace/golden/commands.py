@@ -22,7 +22,7 @@ def record(path: FilePath, train: Train, *, policy: "PolicyLike | None" = None) 
     A file with which the run agrees stays as it is. Says whether it was "written" anew, "updated" or "verified".
 
     Raises:
-        ValueError: a policy that there is not.
+        DomainError: a policy that there is not.
         GoldenError: the function recorded nothing, or the file cannot be written.
     """
     with TemporaryDirectory(prefix="dgrr-golden-") as folder:
@@ -36,7 +36,7 @@ def check(path: FilePath, train: Train, *, policy: "PolicyLike | None" = None) -
     A file that is missing or damaged is a verdict too.
 
     Raises:
-        ValueError: a policy that there is not.
+        DomainError: a policy that there is not.
         GoldenError: the function recorded nothing, or the text beside the golden file is not its own.
 
     >>> import numpy as np

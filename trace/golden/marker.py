@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from operator import index
 from typing import Any, cast
 
+from ...base.errors import DomainError
 from ...base.keep import Ops
 from ..comparing.policy import Policy
 
@@ -25,7 +26,7 @@ class Marker:
 def marker_of(marks: Iterable[tuple[tuple[Any, ...], Mapping[str, Any]]]) -> Marker:
     """What the markers of a test ask, given the arguments of each, the closest to the test first.
 
-    Raises ValueError for an argument that there is not, or one of another type; the text says what was expected.
+    Raises DomainError for an argument that there is not, or one of another type; the text says what was expected.
 
     >>> marker_of([((), {"policy": "ulp=4", "at": [0, 49]})])
     Marker(policy=Policy(patterns=(('*', Tolerance(ulp=4, rtol=None, atol=None)),)), ops=[0, 49])
@@ -40,7 +41,7 @@ def marker_of(marks: Iterable[tuple[tuple[Any, ...], Mapping[str, Any]]]) -> Mar
 def _check_names(args: Sequence[Any], named: Mapping[str, Any]) -> None:
     unknown = [repr(value) for value in args] + [name for name in named if name not in _ARGUMENTS]
     if unknown:
-        raise ValueError(f"marker golden: expected policy=…, every=… and at=…, got {', '.join(unknown)}")
+        raise DomainError(f"marker golden: expected policy=…, every=… and at=…, got {', '.join(unknown)}")
 
 
 def _policy(given: Any) -> Policy | None:
@@ -49,23 +50,23 @@ def _policy(given: Any) -> Policy | None:
     try:
         return Policy.parse(given)
     except ValueError as error:
-        raise ValueError(f"marker golden: {error}") from None
+        raise DomainError(f"marker golden: {error}") from None
 
 
 def _ops(every: Any, at: Any) -> Ops:
     if every not in ("op", "step"):
-        raise ValueError(f"marker golden: argument 'every': expected 'op' or 'step', got {every!r}")
+        raise DomainError(f"marker golden: argument 'every': expected 'op' or 'step', got {every!r}")
     if at is None:
         return "every" if every == "op" else None
     if every == "step":
-        raise ValueError("marker golden: argument 'at': it names steps whose ops are recorded; leave out every='step'")
+        raise DomainError("marker golden: argument 'at': it names steps whose ops are recorded; leave out every='step'")
     try:
         steps = [_step(step) for step in at]
     except TypeError:  # it is no collection
         steps = []
     if steps and None not in steps:
         return cast(list[int], steps)
-    raise ValueError(f"marker golden: argument 'at': expected a list of steps, such as [0, 1, 49], got {at!r}")
+    raise DomainError(f"marker golden: argument 'at': expected a list of steps, such as [0, 1, 49], got {at!r}")
 
 
 def _step(given: Any) -> int | None:

@@ -4,6 +4,8 @@ import re
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
+from ...base.errors import DomainError
+
 SUFFIX = ".dgrr"
 SIDECAR_SUFFIX = ".dgrr.txt"
 
@@ -46,13 +48,13 @@ def file_stem(test: str) -> str:
 
 
 def checked_name(name: str) -> str:
-    """A name that a test gives. Raises ValueError that says which names there are.
+    """A name that a test gives. Raises DomainError that says which names there are.
 
     >>> checked_name("digits_mlp")
     'digits_mlp'
     """
     if not _NAME.fullmatch(name):
-        raise ValueError(
+        raise DomainError(
             f"golden_trace: argument 'name': expected up to 120 letters, digits, '.', '_' and '-', which begin with "
             f"none of '.' and '-', got {name!r}"
         )

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from ...base.errors import DomainError
 from ...base.keep import Keep
 from ...base.run import Run
 from ..comparing.policy import Policy, PolicyLike
@@ -41,10 +42,10 @@ class GoldenRecording:
     def open_recorder(self, run: Run) -> TraceRecorder:
         """The recorder of a run.
 
-        Raises ValueError for a second run, and what that function raises.
+        Raises DomainError for a second run, and what that function raises.
         """
         if self._begun:
-            raise ValueError(
+            raise DomainError(
                 f"golden_trace: {self.name!r} has recorded a run already; call golden_trace() once for each run"
             )
         self._begun = True

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from ...base.errors import DomainError
+
 Update: TypeAlias = Literal["none", "missing", "all"]
 """Which golden files are written: all that differ, those that are missing, or none."""
 
@@ -44,11 +46,11 @@ def in_ci(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def update_of(text: str) -> Update:
-    """What a project's settings name. Raises ValueError that says what there is.
+    """What a project's settings name. Raises DomainError that says what there is.
 
     >>> update_of("missing")
     'missing'
     """
     if text not in UPDATES:
-        raise ValueError(f"dgrr_update: expected one of {', '.join(UPDATES)}, got {text!r}")
+        raise DomainError(f"dgrr_update: expected one of {', '.join(UPDATES)}, got {text!r}")
     return text

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ..v2.format.schema import TensorSpec
-from ..v2.read.reader import StepView, Trace, open_trace
+from ..v2.read.reader import StepView, TraceReader, open_reader
 
 _HYPERPARAMETERS, _TENSORS, _LOSSES = 10, 40, 40
 
@@ -17,7 +17,7 @@ def sidecar(path: Path) -> str:
 
     Raises InvalidTraceError for a file that is damaged.
     """
-    with open_trace(path) as trace:
+    with open_reader(path) as trace:
         lines = [*_about(trace), "", *_tensors(trace.schema.tensors), "", *_losses(trace)]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -31,7 +31,7 @@ def _renamed(line: str) -> str:
     return next((new + line.removeprefix(old) for old, new in _RENAMED.items() if line.startswith(old)), line)
 
 
-def _about(trace: Trace) -> Iterator[str]:
+def _about(trace: TraceReader) -> Iterator[str]:
     """What is known of the whole run, one line each."""
     last = trace[-1].link.hex() if len(trace) else "no steps"
     root = trace.seal.final[-1].hex() if trace.seal is not None and trace.seal.final else "not recorded"
@@ -60,7 +60,7 @@ def _tensors(tensors: Sequence[TensorSpec]) -> Iterator[str]:
         yield f"  and {len(tensors) - len(shown)} more"
 
 
-def _losses(trace: Trace) -> Iterator[str]:
+def _losses(trace: TraceReader) -> Iterator[str]:
     """The loss curve: every step of a short run, else steps at equal distances with the first and the last."""
     count = len(trace)
     shown = (

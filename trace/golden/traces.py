@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.arrays import Arrays
+from ...base.errors import DomainError
 from .claims import claim
 from .marker import Marker
 from .names import SUFFIX, checked_name
@@ -49,14 +50,14 @@ class GoldenTraces:
     def __call__(self, name: str | None = None) -> GoldenRecording:
         """What a trainer takes as ``trace=``, for one run.
 
-        Raises ValueError for a name that is no name of a file, or that this test or another one has used already.
+        Raises DomainError for a name that is no name of a file, or that this test or another one has used already.
         """
         stem = self._next_stem() if name is None else checked_name(name)
         whole = f"{self._test.folder}/{stem}"
         owner = claim(self._test.claims, whole, self._test.id)
         if owner != self._test.id or whole.casefold() in self._made:
             other = "this test" if owner == self._test.id else owner
-            raise ValueError(
+            raise DomainError(
                 f"golden_trace: {whole!r} is one golden file, and {other} has it already; give each a name of its own"
             )
         recording = GoldenRecording(self._test.present / f"{whole}{SUFFIX}", whole, self._marker)

@@ -18,7 +18,7 @@ from ..v2.format.constants import TensorRole
 from ..v2.format.digest import NUMPY_DTYPES, Algorithm, TensorDigest, preamble
 from ..v2.format.schema import TensorSpec
 from ..v2.format.step import STEP
-from ..v2.read.reader import StepView, Trace
+from ..v2.read.reader import StepView, TraceReader
 from ..v2.write.tensors import CORRECTIONS
 from .recorded_recipe import CannotPrepareError, RecordedRecipe, RulesOfSteps
 from .replay_state import ReplayState, Rules, by_name
@@ -35,7 +35,7 @@ class AppliedSteps:
         rules: classes that users wrote.
     """
 
-    def __init__(self, trace: Trace, state: ReplayState, rules: Rules) -> None:
+    def __init__(self, trace: TraceReader, state: ReplayState, rules: Rules) -> None:
         self._trace, self._state = trace, state
         self._rules = RulesOfSteps(trace, by_name(rules))
         self._known: dict[tuple[bytes, bool], _Kind | None] = {}
@@ -84,7 +84,7 @@ class AppliedSteps:
 class _Kind:
     """The steps of a kind."""
 
-    def __init__(self, trace: Trace, state: ReplayState, groups: Groups, view: StepView) -> None:
+    def __init__(self, trace: TraceReader, state: ReplayState, groups: Groups, view: StepView) -> None:
         tensors = trace.schema.tensors
         grads, buffers, self._body = _in_body(trace, view)
         named = {tensors[i].name: array for i, array in grads.items()}
@@ -114,7 +114,7 @@ class _Kind:
         return front[self._at] == self._digests() and front[self._corrections_at] == corrections
 
 
-def _in_body(trace: Trace, view: StepView) -> tuple[dict[int, Array], dict[int, Array], memoryview]:
+def _in_body(trace: TraceReader, view: StepView) -> tuple[dict[int, Array], dict[int, Array], memoryview]:
     """Gradients and buffers by position as they lie in the body of a step, and the memory that this is to be read to.
 
     Raises CannotPrepareError for arrays that do not lie as kernels take them.
@@ -131,7 +131,7 @@ def _in_body(trace: Trace, view: StepView) -> tuple[dict[int, Array], dict[int, 
     return grads, buffers, memory.data
 
 
-def _corrections(trace: Trace, state: ReplayState) -> list[Array]:
+def _corrections(trace: TraceReader, state: ReplayState) -> list[Array]:
     """The arrays that hold the bias corrections that steps record. Raises CannotPrepareError."""
     names = [of_group(CORRECTIONS, i) for i, group in enumerate(trace.schema.rules) if group.corrections]
     if any(name not in state.values for name in names):

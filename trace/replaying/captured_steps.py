@@ -15,7 +15,7 @@ from ...runtime.training.step_runner import StepOptions, StepRunner
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import Batch
 from ..v2.format.step import STEP
-from ..v2.read.reader import StepView, Trace
+from ..v2.read.reader import StepView, TraceReader
 from ..v2.write.fronts import StepFronts
 from ..v2.write.tensors import RecordedTensors
 from .execution import LossFn
@@ -50,7 +50,7 @@ class CapturedSteps:
         every: `back` goes to a multiple of so many steps.
     """
 
-    def __init__(self, trace: Trace, loss_fn: LossFn, state: ReplayState, rules: Rules, every: int = 1) -> None:
+    def __init__(self, trace: TraceReader, loss_fn: LossFn, state: ReplayState, rules: Rules, every: int = 1) -> None:
         self._trace, self._loss_fn, self._state, self._every = trace, loss_fn, state, every
         self._rules = RulesOfSteps(trace, by_name(rules))
         self._made: _Prepared | None = None

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...base.arrays import Array
 from ...base.completed_step import EMA, FROZEN, of_group
+from ...base.errors import DomainError
 from ...base.keep import Digest, Keep, Mode
 from ...base.run import OnNonfinite, Parent
 from ...base.system import FilePath
@@ -26,7 +27,7 @@ from ...screen.curves import sparkline
 from ...screen.panels import ShownAsPanel
 from ...screen.showing import counted
 from ..v2.format.digest import Batch
-from ..v2.read.reader import StepView, Trace
+from ..v2.read.reader import StepView, TraceReader
 from ..v2.write.open_recorder import open_recorder
 from ..v2.write.recorder import TraceRecorder
 from .execution import Batches, LossFn, epochs
@@ -68,7 +69,7 @@ class Origin:
     """The run that a past step is of: what a run that goes on from there has from it."""
 
     def __init__(
-        self, trace: Trace, view: StepView, loss_fn: LossFn, ahead: Iterator[tuple[Batch, ...]], rules: Rules
+        self, trace: TraceReader, view: StepView, loss_fn: LossFn, ahead: Iterator[tuple[Batch, ...]], rules: Rules
     ) -> None:
         self.loss_fn, self.step, self.seed = loss_fn, view.step, trace.header.seed
         self.digest: Digest = trace.header.algorithm.word
@@ -80,7 +81,7 @@ class Origin:
     def recipe(self, rule: Optimizer | None, hyper: Mapping[str, float] | None, on_nonfinite: OnNonfinite) -> Recipe:
         """How gradients become updates: by the given rule, or as in the step, with some hyperparameters changed."""
         if rule is not None and hyper is not None:
-            raise ValueError(
+            raise DomainError(
                 "trace.continue_with: argument 'hyper': it changes the rule of the run: give no other 'rule'"
             )
         if rule is not None:
@@ -105,12 +106,12 @@ class Origin:
         known = [of_group(name, i) for i, group in enumerate(self._groups) for name in group.hyperparameters]
         for name in hyper:
             if name not in known:
-                raise ValueError(f"{what} 'hyper': expected names among {', '.join(known)}, got {name!r}")
+                raise DomainError(f"{what} 'hyper': expected names among {', '.join(known)}, got {name!r}")
         try:
             return recorded_groups(self._trace, self._view, by_name(self._rules), hyper)
         except UnknownRuleError:
             rules = ", ".join(repr(group.rule) for group in self._groups)
-            raise ValueError(
+            raise DomainError(
                 f"{what} 'rule': a rule of the run is not known to this library ({rules}): give the rule to go on by"
             ) from None
 
@@ -131,7 +132,9 @@ def continue_from(
 ) -> Continuation:
     """Train from a state on. See `PastStep.continue_with`."""
     if steps != int(steps) or steps < 1:
-        raise ValueError(f"trace.continue_with: argument 'steps': expected a whole number of at least 1, got {steps!r}")
+        raise DomainError(
+            f"trace.continue_with: argument 'steps': expected a whole number of at least 1, got {steps!r}"
+        )
     recipe = origin.recipe(rule, hyper, on_nonfinite)
     chosen = origin.loss_fn if loss_fn is None else loss_fn
     runner = StepRunner(
@@ -153,13 +156,13 @@ def continue_from(
 
 
 def _exactly(batches: Iterator[Any], steps: int) -> Iterator[Any]:
-    """So many of the batches. Raises ValueError where there are fewer."""
+    """So many of the batches. Raises DomainError where there are fewer."""
     done = 0
     for batch in islice(batches, steps):
         yield batch
         done += 1
     if done < steps:
-        raise ValueError(f"trace.continue_with: argument 'batches': expected those of {steps} steps, got {done}")
+        raise DomainError(f"trace.continue_with: argument 'batches': expected those of {steps} steps, got {done}")
 
 
 def _recorded(runner: StepRunner, recorder: TraceRecorder, batches: Iterator[Any], first: int) -> list[Any]:

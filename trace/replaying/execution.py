@@ -17,7 +17,7 @@ from ..v2.errors import InvalidTraceError
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import Batch
 from ..v2.format.schema import CLIP_EVENT
-from ..v2.read.reader import StepView, Trace
+from ..v2.read.reader import StepView, TraceReader
 from ..v2.verdict import Verdict
 from .replay_state import ReplayState
 
@@ -60,7 +60,7 @@ class Execution:
     an epoch is left out.
     """
 
-    def __init__(self, trace: Trace, loss_fn: LossFn, batches: Batches) -> None:
+    def __init__(self, trace: TraceReader, loss_fn: LossFn, batches: Batches) -> None:
         self._trace = trace
         self.loss_fn = loss_fn
         self._given = batches
@@ -144,7 +144,7 @@ class Execution:
         return list(evaluations(self.loss_fn, params, batch, point, self._trace.schema.frozen, view.order))
 
 
-def _clip_event(trace: Trace) -> float | None:
+def _clip_event(trace: TraceReader) -> float | None:
     """The bound of clipping by value as traces held it before their schemas did."""
     for _, event in trace.events():
         if event.kind == CLIP_EVENT:

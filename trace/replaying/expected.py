@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ...base.errors import DomainError
 from ..file_version import TraceFileError, os_errors_named
 from ..v1.layout import HEADER_SIZE, HeaderV1
 from ..v2.check.report import SHA256_DIGITS, Finding, Report
-from ..v2.read.reader import open_trace
+from ..v2.read.reader import open_reader
 from ..v2.verdict import Verdict
 
 _START_DIGITS = (32, 64)
@@ -69,32 +70,32 @@ class Expected:
 def require_expected(
     command: str, steps: int | None, expect_start: str | None, expect_rules: Sequence[str]
 ) -> Expected:
-    """These of a run, from the arguments of a function. Raises ValueError that names both."""
+    """These of a run, from the arguments of a function. Raises DomainError that names both."""
     if steps is not None and (isinstance(steps, bool) or steps != int(steps) or steps < 0):
-        raise ValueError(f"{command}: argument 'steps': expected a whole number of at least 0, got {steps!r}")
+        raise DomainError(f"{command}: argument 'steps': expected a whole number of at least 0, got {steps!r}")
     if isinstance(expect_rules, str):
         expected = f"expected the names of all rules, got {expect_rules!r}; write [{expect_rules!r}]"
-        raise ValueError(f"{command}: argument 'expect_rules': {expected}")
+        raise DomainError(f"{command}: argument 'expect_rules': {expected}")
     try:
         start = None if expect_start is None else start_digits(expect_start)
     except ValueError as error:
-        raise ValueError(f"{command}: argument 'expect_start': {error}") from None
+        raise DomainError(f"{command}: argument 'expect_start': {error}") from None
     return Expected(steps=steps, start=start, rules=tuple(expect_rules))
 
 
 def start_digits(given: object) -> str:
-    """The hexadecimal digits of a state root, in small letters. Raises ValueError for anything else."""
+    """The hexadecimal digits of a state root, in small letters. Raises DomainError for anything else."""
     text = str(given).lower()
     if len(text) in _START_DIGITS and not text.strip("0123456789abcdef"):
         return text
-    raise ValueError(f"expected the 32 or 64 hexadecimal digits of a state root, got {given!r}")
+    raise DomainError(f"expected the 32 or 64 hexadecimal digits of a state root, got {given!r}")
 
 
 def _said(report: Report) -> _Said:
     if report.version == 1:
         with os_errors_named("read", report.path), open(report.path, "rb") as file:
             return _Said(HeaderV1.unpack(file.read(HEADER_SIZE)).seed, None, None)
-    with open_trace(report.path, mode="tolerate_tail") as trace:
+    with open_reader(report.path, mode="tolerate_tail") as trace:
         header, groups = trace.header, trace.schema.groups
         return _Said(header.seed, header.numerics, [group.rule for group in groups])
 
@@ -108,21 +109,21 @@ def root_digits(given: object) -> str:
     """The hexadecimal digits of a root, in small letters.
 
     Raises:
-        ValueError: it is no SHA-256 digest.
+        DomainError: it is no SHA-256 digest.
     """
     text = given.lower() if isinstance(given, str) else ""
     if len(text) == SHA256_DIGITS and set(text) <= set("0123456789abcdef"):
         return text
     cure = "; one of 32 digits is of XXH3-128, which stops no forger" if len(text) == _XXH3_DIGITS else ""
-    raise ValueError(f"expected the {SHA256_DIGITS} hexadecimal digits of a SHA-256 digest, got {given!r}{cure}")
+    raise DomainError(f"expected the {SHA256_DIGITS} hexadecimal digits of a SHA-256 digest, got {given!r}{cure}")
 
 
 def require_root(command: str, given: object) -> str:
-    """The same of the argument of a function. Raises ValueError that names both."""
+    """The same of the argument of a function. Raises DomainError that names both."""
     try:
         return root_digits(given)
     except ValueError as error:
-        raise ValueError(f"{command}: argument 'expect_root': {error}") from None
+        raise DomainError(f"{command}: argument 'expect_root': {error}") from None
 
 
 def hold_root(report: Report, expected: str) -> None:

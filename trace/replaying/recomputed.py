@@ -6,10 +6,11 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from ...base.arrays import Array
+from ...base.errors import DomainError
 from ...tape import NUMERICS
 from ..v2.check.difference import first_difference
 from ..v2.format.digest import Batch
-from ..v2.read.reader import StepView, Trace
+from ..v2.read.reader import StepView, TraceReader
 from ..v2.verdict import Verdict
 from .applied_steps import AppliedSteps
 from .captured_steps import CapturedSteps
@@ -26,9 +27,9 @@ _KEYFRAME = "the keyframe behind it holds another state"
 
 
 def require_mode(command: str, mode: str) -> None:
-    """Raise ValueError for another mode."""
+    """Raise DomainError for another mode."""
     if mode not in get_args(RunMode):
-        raise ValueError(f"{command}: mode: expected 'replay' or 'eager', got {mode!r}")
+        raise DomainError(f"{command}: mode: expected 'replay' or 'eager', got {mode!r}")
 
 
 class Recomputed:
@@ -48,7 +49,7 @@ class Recomputed:
 
     def __init__(
         self,
-        trace: Trace,
+        trace: TraceReader,
         model: Model | None,
         rules: Rules,
         other: Callable[[StepView, str], str],

@@ -19,7 +19,7 @@ from ...runtime.optim.rates.told_rate import ToldRate
 from ...runtime.step.recipe import Recipe
 from ...tape.record.kinds.values import NOT_NEGATIVE
 from ..v2.format.step import STEP
-from ..v2.read.reader import StepView, Trace
+from ..v2.read.reader import StepView, TraceReader
 from .replay_state import recorded_groups
 
 
@@ -39,12 +39,14 @@ class RecordedRecipe(Recipe):
         return self.made
 
 
-def recorded_recipe(trace: Trace, view: StepView, made: Groups, on_nonfinite: OnNonfinite = "stop") -> RecordedRecipe:
+def recorded_recipe(
+    trace: TraceReader, view: StepView, made: Groups, on_nonfinite: OnNonfinite = "stop"
+) -> RecordedRecipe:
     """The recipe of a step whose rules are ``made``."""
     return RecordedRecipe(made.groups[0].rule, **settings_of(trace, view), on_nonfinite=on_nonfinite, made=made)
 
 
-def settings_of(trace: Trace, view: StepView) -> dict[str, Any]:
+def settings_of(trace: TraceReader, view: StepView) -> dict[str, Any]:
     """What a recipe says besides its rules, as a step was done."""
     groups = [group for group in trace.schema.rules if group.rule not in (EMA, FROZEN)]
     return {
@@ -64,7 +66,7 @@ class RulesOfSteps:
         rules: classes that users wrote, by name.
     """
 
-    def __init__(self, trace: Trace, rules: Mapping[str, type[Rule]]) -> None:
+    def __init__(self, trace: TraceReader, rules: Mapping[str, type[Rule]]) -> None:
         self._trace, self._rules = trace, rules
         self._at = STEP.front(trace.layout).places["hyper"]
         self._hyper = b""

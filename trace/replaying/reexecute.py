@@ -16,7 +16,7 @@ from ..v2.check.report import Finding
 from ..v2.errors import InvalidTraceError
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import NUMPY_DTYPES, Batch, InputDigest, TensorDigest
-from ..v2.read.reader import StepView, Trace
+from ..v2.read.reader import StepView, TraceReader
 from ..v2.verdict import Verdict
 from .execution import Batches, CannotExecuteError, ComputedStep, Execution, LossFn
 from .replay_state import ReplayState
@@ -73,7 +73,7 @@ class Executed(NamedTuple):
 class Model:
     """The loss function and the batches of a run, each step held against what is recorded of it."""
 
-    def __init__(self, trace: Trace, loss_fn: LossFn, batches: Batches) -> None:
+    def __init__(self, trace: TraceReader, loss_fn: LossFn, batches: Batches) -> None:
         self._trace, self.loss_fn = trace, loss_fn
         self._execution = Execution(trace, loss_fn, batches)
         self.agreed = False

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ...base.errors import DomainError
 from ...base.system import FilePath
 from ...tape import NUMERICS
 from ..progress import showing
@@ -10,7 +11,7 @@ from ..v2.check.difference import first_difference
 from ..v2.check.report import Finding, Report
 from ..v2.errors import InvalidTraceError, NotRecordedError
 from ..v2.format.constants import VERSION, RecordMode
-from ..v2.read.reader import StepView, Trace, open_trace
+from ..v2.read.reader import StepView, TraceReader, open_reader
 from ..v2.verdict import Verdict
 from .execution import Batches, LossFn
 from .expected import require_expected, require_root
@@ -65,15 +66,15 @@ def replay(
         progress: whether a bar is shown on a terminal.
 
     Raises:
-        ValueError: another mode; something among `rules` is no class of rules; one of `loss_fn` and `batches` without
+        DomainError: another mode; something among `rules` is no class of rules; one of `loss_fn` and `batches` without
             the other; a negative tolerance; no SHA-256 digest as root, or another expectation that is none; or a
             tolerance for a trace that records no state after its beginning.
     """
     if (loss_fn is None) != (batches is None):
-        raise ValueError("replay: expected both loss_fn and batches or neither; re-execution needs both")
+        raise DomainError("replay: expected both loss_fn and batches or neither; re-execution needs both")
     require_mode("replay", mode)
     if ulp_tol < 0:
-        raise ValueError(f"replay: ulp_tol: expected at least 0, got {ulp_tol}")
+        raise DomainError(f"replay: ulp_tol: expected at least 0, got {ulp_tol}")
     by_name(rules)
     expected_root = None if expect_root is None else require_root("replay", expect_root)
     expected = require_expected("replay", steps, expect_start, expect_rules)
@@ -86,7 +87,7 @@ def replay(
         return report
     rest, report.findings = report.findings, []
     try:
-        with open_trace(report.path, mode="tolerate_tail") as trace:
+        with open_reader(report.path, mode="tolerate_tail") as trace:
             if not trace.header.mode.has_keyframes:
                 report.findings += [Finding(Verdict.UNPROVEN, _BARE), *rest]
                 return report
@@ -105,11 +106,11 @@ class _Replay:
     """One replay: the state that is carried along, and what the report can say at its end."""
 
     def __init__(
-        self, trace: Trace, report: Report, model: Model | None, rules: Rules, mode: RunMode, ulp_tol: int
+        self, trace: TraceReader, report: Report, model: Model | None, rules: Rules, mode: RunMode, ulp_tol: int
     ) -> None:
         self._trace, self._report, self._model, self._ulp_tol = trace, report, model, ulp_tol
         if ulp_tol and trace.header.mode is not RecordMode.FULL and not trace.last_keyframe(len(trace)):
-            raise ValueError(
+            raise DomainError(
                 "replay: ulp_tol: this trace records digests of its states but no values after the "
                 "beginning, and digests have no tolerance; use 0, or record with record='full'"
             )

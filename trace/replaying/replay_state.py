@@ -10,7 +10,7 @@ from typing_extensions import TypeIs
 from ... import runtime
 from ...base.arrays import Array
 from ...base.completed_step import EMA, FROZEN, of_group
-from ...base.errors import DgrrError
+from ...base.errors import DgrrError, DomainError
 from ...base.system import FilePath
 from ...runtime.optim import Rule
 from ...runtime.optim.averages import HYPERPARAMETER, Averages, ema_key
@@ -18,7 +18,7 @@ from ...runtime.optim.groups import Groups, ParameterGroup
 from ...runtime.optim.rules.registry import require_own_name
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import TensorDigest
-from ..v2.read.reader import StepView, Trace, open_trace
+from ..v2.read.reader import StepView, TraceReader, open_reader
 from ..v2.write.tensors import CORRECTIONS
 
 Rules: TypeAlias = Collection[type[Rule]]
@@ -36,7 +36,7 @@ class ReplayState:
     same arrays until others are to be held, which `held` counts.
     """
 
-    def __init__(self, trace: Trace, values: dict[str, Array], rules: Rules = ()) -> None:
+    def __init__(self, trace: TraceReader, values: dict[str, Array], rules: Rules = ()) -> None:
         self._trace, self._rules = trace, by_name(rules)
         self.values, self.held = values, 0
         self._tensors = trace.schema.tensors
@@ -95,7 +95,7 @@ class ReplayState:
 
 
 def recorded_groups(
-    trace: Trace, view: StepView, rules: Mapping[str, type[Rule]], changed: Mapping[str, float] | None = None
+    trace: TraceReader, view: StepView, rules: Mapping[str, type[Rule]], changed: Mapping[str, float] | None = None
 ) -> Groups:
     """The rules of a step, each with its params; ``rules`` are classes by name besides those that are built in.
 
@@ -141,12 +141,12 @@ def by_name(rules: Iterable[object]) -> dict[str, type[Rule]]:
     """Classes of rules that users wrote, by the names that traces have for them.
 
     Raises:
-        ValueError: something that is no such class.
+        DomainError: something that is no such class.
     """
     found: dict[str, type[Rule]] = {}
     for rule in rules:
         if not is_rule(rule):
-            raise ValueError(f"replay: rules: expected classes of rules, as ops_rule makes them, got {rule!r}")
+            raise DomainError(f"replay: rules: expected classes of rules, as ops_rule makes them, got {rule!r}")
         found[require_own_name(f"replay: rules: {rule.__name__}", getattr(rule, "rule", None))] = rule
     return found
 
@@ -157,13 +157,13 @@ def state_after(path: FilePath, step: int, *, rules: Rules = ()) -> dict[str, Ar
     `rules` are as for `replay`.
 
     Raises:
-        ValueError: something among `rules` is no class of rules.
+        DomainError: something among `rules` is no class of rules.
         NotRecordedError: the trace records no gradients.
         IndexError: there is no such step.
         UnknownRuleError, TraceFileError: the trace cannot be recomputed or read.
         DgrrError: a rule refuses what the trace gives it.
     """
-    with open_trace(path, mode="tolerate_tail") as trace:
+    with open_reader(path, mode="tolerate_tail") as trace:
         last = trace[step].step
         state = ReplayState(trace, trace.keyframe(trace.last_keyframe(last)), rules)
         for i in range(trace.last_keyframe(last), last + 1):

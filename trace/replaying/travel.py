@@ -1,14 +1,13 @@
 """Time travel: the whole tape of a past step, rebuilt to the bit from the nearest keyframe at or before it."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 
 from ...base.arrays import Array
-from ...base.errors import DgrrError
+from ...base.errors import DgrrError, DomainError
 from ...base.keep import Mode
 from ...base.run import OnNonfinite
 from ...base.system import FilePath
@@ -22,7 +21,7 @@ from ...tape.values.tables import PlainTable, statistics
 from ..v2.check.report import Finding
 from ..v2.errors import NotRecordedError
 from ..v2.format.constants import TensorRole
-from ..v2.read.reader import StepView, Trace, TraceLike, open_trace
+from ..v2.read.reader import StepView, TraceLike, TraceReader, reading
 from ..v2.verdict import Verdict
 from .continued import Continuation, Origin, continue_from
 from .execution import Batches, LossFn
@@ -126,7 +125,7 @@ class PastStep:
             on_nonfinite: likewise.
 
         Raises:
-            ValueError: no step; too few batches; the run's own rule is not known; no such hyperparameter, or
+            DomainError: no step; too few batches; the run's own rule is not known; no such hyperparameter, or
                 a rule besides.
             TraceWriteError: the trace cannot be written, or is there already.
             NonFiniteError: a loss or gradient is not finite, before it is applied or recorded.
@@ -196,7 +195,7 @@ def at(
     Raises:
         RebuildError: the step cannot be computed again, or something rebuilt is not what was recorded.
         NotRecordedError: the trace holds no state to begin with: its record mode is "bare".
-        ValueError: no loss function or no batches are given; another mode; something among `rules` is no class of
+        DomainError: no loss function or no batches are given; another mode; something among `rules` is no class of
             rules.
         IndexError: there is no such step.
         TraceFileError: the trace cannot be read.
@@ -214,13 +213,12 @@ def at(
     """
     if loss_fn is None or batches is None:
         missing = "loss_fn" if loss_fn is None else "batches"
-        raise ValueError(
+        raise DomainError(
             f"trace.at: argument {missing!r}: a trace holds no tape, so the step is computed again: give the loss "
             "function of the run, and its batches from the beginning"
         )
     require_mode("trace.at", mode)
-    with ExitStack() as stack:
-        opened = trace if isinstance(trace, Trace) else stack.enter_context(open_trace(trace, mode="tolerate_tail"))
+    with reading(trace) as opened:
         view = opened[step]
         _require_state(opened)
         try:
@@ -229,14 +227,16 @@ def at(
             raise RebuildError(failed.finding) from failed.__cause__
 
 
-def _require_state(trace: Trace) -> None:
+def _require_state(trace: TraceReader) -> None:
     if not trace.header.mode.has_keyframes:
         raise NotRecordedError(
             "trace.at: a trace of record mode 'bare' holds no state to begin with; record the run with mode 'digest'"
         )
 
 
-def _rebuilt(trace: Trace, view: StepView, loss_fn: LossFn, batches: Batches, rules: Rules, mode: RunMode) -> PastStep:
+def _rebuilt(
+    trace: TraceReader, view: StepView, loss_fn: LossFn, batches: Batches, rules: Rules, mode: RunMode
+) -> PastStep:
     if trace.header.numerics != NUMERICS:
         text = f"recorded under numerics version {trace.header.numerics}, this library has {NUMERICS}"
         raise FailedError(Verdict.NUMERICS, f"{text}: no step can be computed again", view.step)

@@ -41,7 +41,7 @@ def validate(
     ``["adam@1"]``.
 
     Raises:
-        ValueError: `expect_root` is no SHA-256 digest, or another expectation is none.
+        DomainError: `expect_root` is no SHA-256 digest, or another expectation is none.
     """
     root = None if expect_root is None else require_root("validate", expect_root)
     expected = require_expected("validate", steps, expect_start, expect_rules)
@@ -72,11 +72,11 @@ def _validated(name: str) -> Report:
 
 
 def _validate_v1(path: str) -> Report:
-    from ..v1.reader import TraceReader  # compiled, and so loaded only for a trace of version 1
+    from ..v1.reader import TraceReaderV1  # compiled, and so loaded only for a trace of version 1
     from ..v1.validation.validate import validate as validate_v1
 
     try:
-        with TraceReader(path) as trace:
+        with TraceReaderV1(path) as trace:
             return report_v1(validate_v1(trace))
     except TraceFileError as error:
         return Report(path, 1, structure="failed", findings=[Finding(_VERDICTS[error.exit], str(error))])

@@ -8,14 +8,14 @@ import numpy as np
 from ...base.arrays import Array
 from ..comparing.compare import compare
 from ..comparing.result import Comparison
-from ..v2.read.reader import Trace
+from ..v2.read.reader import TraceReader
 from .packing import Pack
 from .run import PageRun
 
 SAME, OTHER, UNKNOWN = 0, 1, 2
 
 
-def compared(traces: Sequence[Trace]) -> list[Comparison]:
+def compared(traces: Sequence[TraceReader]) -> list[Comparison]:
     """Each trace but the first, held to the bit against the first."""
     return [compare(traces[0], other) for other in traces[1:]]
 

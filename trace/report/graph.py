@@ -10,7 +10,7 @@ import numpy as np
 from ...base.arrays import Array
 from ...base.completed_step import StepTape, TapeNode
 from ..v2.errors import InvalidTraceError
-from ..v2.read.reader import Trace
+from ..v2.read.reader import TraceReader
 from .figures import norm
 
 MOST_NODES = 20_000
@@ -20,7 +20,7 @@ _SEARCHED = 64
 """Steps in which recorded ops are looked for, from the first on."""
 
 
-def recorded_graph(trace: Trace, steps: int) -> dict[str, Any] | None:
+def recorded_graph(trace: TraceReader, steps: int) -> dict[str, Any] | None:
     """The graph of the first step whose ops are recorded; None where there is none among the first of so many steps."""
     with suppress(InvalidTraceError):  # which the proofs tell
         for step in range(min(steps, _SEARCHED)):

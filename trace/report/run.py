@@ -21,7 +21,7 @@ from ..replaying.replay_state import Rules
 from ..replaying.travel import RebuildError, at
 from ..v2.check.report import Report
 from ..v2.errors import InvalidTraceError, NotRecordedError
-from ..v2.read.reader import StepView, Trace
+from ..v2.read.reader import StepView, TraceReader
 from .chosen import chosen
 from .graph import rebuilt_graph, recorded_graph
 from .groups import groups
@@ -37,7 +37,7 @@ MakeRun: TypeAlias = Callable[[], tuple[LossFn, Batches]]
 class PageRun:
     """What a page shows of a run; `collected` makes it of an open trace."""
 
-    trace: Trace
+    trace: TraceReader
     proofs: Report
     losses: Array
     hyper: dict[str, Array]
@@ -96,7 +96,7 @@ class PageRun:
 
 
 def collected(
-    trace: Trace,
+    trace: TraceReader,
     proofs: Report,
     *,
     make_run: MakeRun | None = None,
@@ -154,7 +154,7 @@ class _Scalars:
     nonfinite: list[int]
 
 
-def _scalars(trace: Trace) -> _Scalars:
+def _scalars(trace: TraceReader) -> _Scalars:
     """Loss, metrics, hyperparameters and clipping of every step."""
     losses, rows, shown, nonfinite = list[Any](), list[dict[str, float]](), list[dict[str, float]](), list[int]()
     for view in _up_to_damage(trace):
@@ -166,7 +166,7 @@ def _scalars(trace: Trace) -> _Scalars:
     return _Scalars(np.array(losses), by_name(rows), by_name(shown), nonfinite)
 
 
-def _up_to_damage(trace: Trace) -> Iterator[StepView]:
+def _up_to_damage(trace: TraceReader) -> Iterator[StepView]:
     """The steps up to the first that is damaged."""
     with suppress(InvalidTraceError):
         yield from trace
@@ -212,7 +212,7 @@ def _rebuild(run: PageRun, make_run: MakeRun, rules: Rules, mode: RunMode, steps
         run.rebuilt.append({**graph, "keyframe": past.keyframe, "loss": float(past.loss), "passes": len(past.passes)})
 
 
-def _events(trace: Trace) -> list[list[object]]:
+def _events(trace: TraceReader) -> list[list[object]]:
     found = list[list[object]]()
     with suppress(InvalidTraceError):  # which the proofs tell
         found.extend([steps, event.kind, event.text] for steps, event in trace.events())

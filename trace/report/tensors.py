@@ -6,7 +6,7 @@ import numpy as np
 
 from ...base.arrays import Array
 from ..v2.format.constants import TensorRole
-from ..v2.read.reader import Trace
+from ..v2.read.reader import TraceReader
 from .chosen import Chosen
 from .codes import encode
 from .figures import FIGURES, distance, figures, histogram, norm
@@ -20,7 +20,7 @@ EXPLODING = 100.0
 class TensorFigures:
     """Collects, step by step, the norms of all gradients and updates, and every figure of some steps."""
 
-    def __init__(self, trace: Trace, kept: Chosen) -> None:
+    def __init__(self, trace: TraceReader, kept: Chosen) -> None:
         self._kept, self.columns = kept, kept.columns
         self._column = {step: i for i, step in enumerate(kept.columns)}
         self._detail = {step: i for i, step in enumerate(kept.details)}

@@ -11,7 +11,7 @@ from ..replaying.reexecute import FailedError, Model
 from ..replaying.replay_state import Rules
 from ..v2.errors import InvalidTraceError
 from ..v2.format.constants import TensorRole
-from ..v2.read.reader import StepView, Trace
+from ..v2.read.reader import StepView, TraceReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Walked:
 class RunWalk:
     """All steps of a trace in their order. `notes` say what could not be known, and from which step on."""
 
-    trace: Trace
+    trace: TraceReader
     model: Model | None = None
     rules: Rules = ()
     mode: RunMode = "replay"
@@ -84,7 +84,7 @@ def _other(view: StepView, name: str) -> str:
 
 
 def walk(
-    trace: Trace,
+    trace: TraceReader,
     loss_fn: LossFn | None = None,
     batches: Batches | None = None,
     *,

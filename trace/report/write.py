@@ -9,6 +9,7 @@ from typing import Any
 
 from ... import __version__
 from ...base.atomic_file import replacing, require_replaceable
+from ...base.errors import DomainError
 from ...base.packages import package
 from ...base.system import FilePath
 from ..comparing.result import Comparison
@@ -17,7 +18,7 @@ from ..replaying.replay import replay
 from ..replaying.replay_state import Rules
 from ..replaying.validate import validate
 from ..v2.check.report import Report
-from ..v2.read.reader import open_trace
+from ..v2.read.reader import open_reader
 from . import differences
 from .packing import Pack
 from .page import page
@@ -67,7 +68,7 @@ def write_report(
         progress: whether bars are shown on a terminal, of the replay of each run and of the reading that follows.
 
     Raises:
-        ValueError: another mode, no traces, ``out`` is one of them, or there is no such step.
+        DomainError: another mode, no traces, ``out`` is one of them, or there is no such step.
         TraceFileError: a trace cannot be opened, or is of another version.
         ModuleNotFoundError: bokeh, which draws, is not installed.
         OSError: the page cannot be written.
@@ -88,7 +89,7 @@ def write_report(
     require_replaceable(out)
     drawn = _drawing()
     with ExitStack() as stack:
-        traces = [stack.enter_context(open_trace(name, mode="point_in_time")) for name in names]
+        traces = [stack.enter_context(open_reader(name, mode="point_in_time")) for name in names]
         found = differences.compared(traces)
         runs = list[PageRun]()
         for i, trace in enumerate(traces):
@@ -137,16 +138,16 @@ def _proofs(
 
 def _require_paths(names: Sequence[str], out: str) -> None:
     if not names:
-        raise ValueError("write_report: argument 'paths': expected a trace or more, got none")
+        raise DomainError("write_report: argument 'paths': expected a trace or more, got none")
     for name in names:
         for file in (name, f"{name}.partial"):
             if os.path.exists(file) and os.path.exists(out) and os.path.samefile(file, out):
                 text = f"{out} is one of the traces: give the page another name"
-                raise ValueError(f"write_report: argument 'out': {text}")
+                raise DomainError(f"write_report: argument 'out': {text}")
 
 
 def _require_steps(path: str, steps: int, rebuild: Iterable[int]) -> None:
     for step in rebuild:
         if not 0 <= step < steps:
             there = f"expected 0 to {steps - 1}" if steps else "it has no steps"
-            raise ValueError(f"write_report: argument 'rebuild': {path} has no step {step}: {there}")
+            raise DomainError(f"write_report: argument 'rebuild': {path} has no step {step}: {there}")

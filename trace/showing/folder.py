@@ -14,7 +14,7 @@ from ..file_version import MAGIC, TraceFileError, TruncatedFileError, version_of
 from ..json_value import Plain
 from ..v2.errors import InvalidTraceError
 from ..v2.format.constants import VERSION, TensorRole
-from ..v2.read.reader import Trace
+from ..v2.read.reader import TraceReader
 from ..v2.verdict import Verdict
 from .overview import last_root, read
 from .state import state_of
@@ -76,7 +76,7 @@ def _cells(entry: Entry) -> tuple[object, ...]:
     return entry.parameters, ", ".join(entry.rules) or None, entry.steps, loss, root, entry.state
 
 
-def _of_trace(path: str, trace: Trace) -> Entry:
+def _of_trace(path: str, trace: TraceReader) -> Entry:
     params = [spec for spec in trace.schema.tensors if spec.role is TensorRole.PARAM]
     return Entry(
         path=path,

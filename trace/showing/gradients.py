@@ -8,7 +8,7 @@ import numpy as np
 
 from ..json_value import Plain
 from ..v2.errors import InvalidTraceError, NotRecordedError
-from ..v2.read.reader import Trace
+from ..v2.read.reader import TraceReader
 
 LOOKED_AT = 32
 """Steps of which the gradients are read, evenly apart, the last among them."""
@@ -47,7 +47,7 @@ def looked_at(steps: int) -> list[int]:
     return sorted({int(step) for step in np.linspace(0, steps - 1, min(steps, LOOKED_AT))}) if steps else []
 
 
-def gradient_figures(trace: Trace) -> tuple[list[GradientFigures], int]:
+def gradient_figures(trace: TraceReader) -> tuple[list[GradientFigures], int]:
     """The worst first - those with infinities or NaNs, then by their largest element - and how many steps were seen.
 
     None where no gradients are recorded; a step that is damaged or missing is left out.

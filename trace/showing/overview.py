@@ -20,7 +20,7 @@ from ..v2.check.report import Report
 from ..v2.errors import InvalidTraceError, NotRecordedError, UnsealedTraceWarning
 from ..v2.format.constants import TensorRole
 from ..v2.read.locate import ReadMode
-from ..v2.read.reader import Trace, open_trace
+from ..v2.read.reader import TraceReader, open_reader
 from ..v2.verdict import Verdict
 from .gradients import GradientFigures, gradient_figures
 from .state import State, state_of
@@ -196,14 +196,14 @@ def _read(path: str, mode: ReadMode, *, whole: bool) -> RunOverview:
         return replace(run, gradients=tuple(gradients), seen=seen, findings=diagnosed(trace))
 
 
-def read(path: str, mode: ReadMode = "point_in_time") -> Trace:
+def read(path: str, mode: ReadMode = "point_in_time") -> TraceReader:
     """Open a trace, up to its first damage; that it is unfinished is said with what is shown of it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnsealedTraceWarning)
-        return open_trace(path, mode=mode)
+        return open_reader(path, mode=mode)
 
 
-def of_trace(trace: Trace) -> RunOverview:
+def of_trace(trace: TraceReader) -> RunOverview:
     """What an open trace says of its run."""
     params = [spec for spec in trace.schema.tensors if spec.role is TensorRole.PARAM]
     return RunOverview(
@@ -222,21 +222,21 @@ def of_trace(trace: Trace) -> RunOverview:
     )
 
 
-def _last_metrics(trace: Trace) -> dict[str, float]:
+def _last_metrics(trace: TraceReader) -> dict[str, float]:
     """Those of the last step; none where damage may have taken them."""
     with suppress(InvalidTraceError, NotRecordedError):
         return trace.metrics(-1) if len(trace) else {}
     return {}
 
 
-def speed(trace: Trace) -> float | None:
+def speed(trace: TraceReader) -> float | None:
     """Steps of the run per second from the creation of its file to its last write; None where these cannot tell."""
     steps = len(trace) - trace.header.parent_steps
     seconds = (os.stat(trace.path).st_mtime_ns - trace.header.created_at) / 1e9
     return steps / seconds if steps > 0 and seconds > 0 and trace.header.created_at > 0 else None
 
 
-def last_root(trace: Trace) -> str | None:
+def last_root(trace: TraceReader) -> str | None:
     """The state root after the last step, in hexadecimal; None where it is not recorded."""
     if trace.seal is not None:
         return trace.seal.final[-1].hex() if trace.seal.final else None

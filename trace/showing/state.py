@@ -5,13 +5,13 @@ from typing import Literal
 from ...base import system
 from ..file_version import TraceFileError, open_regular
 from ..v2.format.constants import PARTIAL_SUFFIX
-from ..v2.read.reader import Trace
+from ..v2.read.reader import TraceReader
 from ..v2.verdict import Verdict
 
 State = Literal["sealed", "running", "unfinished", "damaged"]
 
 
-def state_of(trace: Trace) -> State:
+def state_of(trace: TraceReader) -> State:
     """The state of an open trace; one that a writer holds may end within a frame."""
     if trace.sealed:
         return "sealed" if trace.damage is None else "damaged"

@@ -7,7 +7,7 @@ import numpy as np
 from ...base.ulp import ulp_distance, ulp_distances
 from .compiled import Words
 from .layout import FLOAT_FIELDS
-from .reader import BLOCK_RECORDS, TraceReader
+from .reader import BLOCK_RECORDS, TraceReaderV1
 
 COMPARED_FIELDS = ("w_after", "b_after", "loss")
 _COLUMNS = [1 + FLOAT_FIELDS.index(name) for name in COMPARED_FIELDS]
@@ -31,7 +31,7 @@ def _first_in_block(a: Words, b: Words, ulp_tol: int) -> tuple[int, int] | None:
     return (int(rows[0]), int(fields[0])) if len(rows) else None
 
 
-def first_divergence(a: TraceReader, b: TraceReader, ulp_tol: int) -> Divergence | None:
+def first_divergence(a: TraceReaderV1, b: TraceReaderV1, ulp_tol: int) -> Divergence | None:
     """Walk two valid traces in lockstep over the steps that both have; None where they agree throughout."""
     common = min(a.whole_records, b.whole_records)
     for index, (left, right) in enumerate(zip(a.blocks(common), b.blocks(common), strict=True)):

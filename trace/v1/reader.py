@@ -18,7 +18,7 @@ from .layout import HEADER_SIZE, RECORD_SIZE, RECORD_WORDS, record_offset
 BLOCK_RECORDS = 8192  # 576 KiB: stays in a core's second-level cache
 
 
-class TraceReader:
+class TraceReaderV1:
     """A context over an open file; `size` is the file's in bytes, `header` its first 64 bytes or fewer.
 
     Nothing of the content is checked here.
@@ -79,7 +79,7 @@ class TraceReader:
                 raise self._changed(offset)
             buffer, offset = buffer[count:], offset + count
 
-    def __enter__(self) -> "TraceReader":
+    def __enter__(self) -> "TraceReaderV1":
         return self
 
     def __exit__(

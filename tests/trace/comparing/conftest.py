@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.trace import CompletedStep, OpDigests, Trace
+from dgrr.trace import CompletedStep, OpDigests
+from dgrr.trace.v2.read.reader import TraceReader
 
 from ...keeping import recorder_of
 
@@ -78,6 +79,6 @@ def give_ops(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[Path, dict[int, 
     """Makes traces answer with these digests of ops, by path and step."""
 
     def give(ops: dict[Path, dict[int, OpDigests]]) -> None:
-        monkeypatch.setattr(Trace, "ops", lambda trace, step: ops.get(Path(trace.path), {}).get(step))
+        monkeypatch.setattr(TraceReader, "ops", lambda trace, step: ops.get(Path(trace.path), {}).get(step))
 
     return give

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dgrr.trace import Cause, Trace, Verdict, assert_same, compare, open_trace
+from dgrr.trace.v2.read.reader import TraceReader
 
 pytestmark = pytest.mark.quick
 
@@ -230,7 +231,7 @@ def test_no_steps(write: Write) -> None:
 
 def test_links_that_lie(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = write("a"), write("b")
-    real = Trace.__getitem__
+    real = TraceReader.__getitem__
 
     def lying(trace: Trace, index: Any) -> Any:
         view = real(trace, index)
@@ -238,7 +239,7 @@ def test_links_that_lie(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
             view.link = bytes(16)
         return view
 
-    monkeypatch.setattr(Trace, "__getitem__", lying)
+    monkeypatch.setattr(TraceReader, "__getitem__", lying)
     found = compare(a, b)
     assert (found.verdict, found.same) == (Verdict.CHAIN, False)
     assert "the links of step 4 differ, but not what they link" in found.sentence

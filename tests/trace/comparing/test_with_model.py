@@ -155,7 +155,7 @@ def test_start_values_that_are_not_recorded(tmp_path: Path, monkeypatch: pytest.
     def refuse(*_: Any) -> Any:
         raise NotRecordedError("bare")
 
-    monkeypatch.setattr(with_model.Trace, "keyframe", refuse)
+    monkeypatch.setattr(with_model.TraceReader, "keyframe", refuse)
     with pytest.raises(
         NotRecordedError, match="^diff_with_model: the trace holds no values of its beginning: give params="
     ):

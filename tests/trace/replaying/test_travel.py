@@ -18,7 +18,6 @@ from dgrr.trace import (
     NotRecordedError,
     RebuildError,
     Run,
-    Trace,
     TraceRecorder,
     Verdict,
     at,
@@ -26,6 +25,7 @@ from dgrr.trace import (
     open_trace,
 )
 from dgrr.trace.replaying import travel
+from dgrr.trace.v2.read.reader import TraceReader
 from dgrr.trace.v2.repair.forge import forge_gradient
 
 from ...keeping import kept
@@ -338,11 +338,11 @@ def test_gradients_that_make_another_state(runs: dict[str, Kept], tmp_path: Path
 
 
 def test_a_keyframe_that_is_not_the_state(runs: dict[str, Kept], monkeypatch: pytest.MonkeyPatch) -> None:
-    def another(trace: Trace, step: int) -> dict[str, Any]:
+    def another(trace: TraceReader, step: int) -> dict[str, Any]:
         return {name: a + (name == "0.bias") for name, a in keyframe(trace, step).items()}
 
-    keyframe = Trace.keyframe
-    monkeypatch.setattr(Trace, "keyframe", another)
+    keyframe = TraceReader.keyframe
+    monkeypatch.setattr(TraceReader, "keyframe", another)
     error = refused(runs["grads"].path, 3, loss_fn, BATCHES)
     assert str(error) == "trace.at: update: step 2, '0.bias': the keyframe behind it holds another state"
 

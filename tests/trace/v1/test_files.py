@@ -13,7 +13,7 @@ import pytest
 
 from dgrr.trace.file_version import TraceFileError, open_regular, version_of
 from dgrr.trace.v1 import reader as reader_module
-from dgrr.trace.v1.reader import TraceReader
+from dgrr.trace.v1.reader import TraceReaderV1
 from dgrr.trace.v1.validation.validate import validate
 from dgrr.trace.v1.writer import WriterV1
 
@@ -89,7 +89,7 @@ def test_the_reader_judges_magic_and_version_itself(tmp_path, golden):
     path = tmp_path / "t"
     for start, text in ((b"DGRX\1", "not a DGRR trace"), (b"DGRR\2", "unsupported version 2, expected 1")):
         path.write_bytes(start + golden[len(start) :])
-        with TraceReader(str(path)) as trace, pytest.raises(TraceFileError, match=text):
+        with TraceReaderV1(str(path)) as trace, pytest.raises(TraceFileError, match=text):
             validate(trace)
 
 
@@ -97,7 +97,7 @@ def test_the_reader_judges_magic_and_version_itself(tmp_path, golden):
 def test_a_file_that_changes_its_size_before_the_end(tmp_path, ref, size, change):
     path = tmp_path / "t"
     path.write_bytes(ref.trace_bytes(ref.train(5, 0.01, 42)))
-    with TraceReader(str(path)) as trace:
+    with TraceReaderV1(str(path)) as trace:
         assert validate(trace).exit == 0
         os.truncate(path, size)
         with pytest.raises(TraceFileError, match=f"{change} bytes while it was read: is it still being written") as e:
@@ -109,7 +109,7 @@ def test_a_file_that_shrinks_between_two_blocks(tmp_path, ref, monkeypatch):
     monkeypatch.setattr(reader_module, "BLOCK_RECORDS", 2)
     path = tmp_path / "t"
     path.write_bytes(ref.trace_bytes(ref.train(5, 0.01, 42)))
-    with TraceReader(str(path)) as trace:
+    with TraceReaderV1(str(path)) as trace:
         blocks = trace.blocks(5)
         assert len(next(blocks)) == 2
         os.truncate(path, 64 + 3 * 72)
@@ -245,6 +245,6 @@ def test_a_million_records_are_validated_in_little_time(tmp_path):
         subprocess.run([DGRR, "train", "--steps", "1000000", "--out", path], stdout=subprocess.DEVNULL).returncode == 0
     )
     start = time.perf_counter()
-    with TraceReader(str(path)) as trace:
+    with TraceReaderV1(str(path)) as trace:
         assert validate(trace).exit == 0
     assert time.perf_counter() - start < 1.5

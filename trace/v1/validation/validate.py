@@ -16,7 +16,7 @@ from ...exit_codes import Exit
 from ...file_version import MAGIC, TraceFileError
 from ..compiled import scan_block
 from ..layout import HEADER_SIZE, MAX_STEP_COUNT, RECORD_SIZE, VERSION, HeaderV1, Record, header_crc32
-from ..reader import BLOCK_RECORDS, TraceReader
+from ..reader import BLOCK_RECORDS, TraceReaderV1
 from .diagnosis import diagnose
 from .rules import Broken, Failure, explain
 
@@ -66,7 +66,7 @@ def _invalid(path: str, text: str) -> TraceFileError:
     return TraceFileError(f"{path} is not valid:\n  {text}", Exit.VALIDATION)
 
 
-def _readable_header(trace: TraceReader) -> HeaderV1:
+def _readable_header(trace: TraceReaderV1) -> HeaderV1:
     """Return the header's fields, or raise where they mean nothing: too short, no magic, another version."""
     if trace.size < HEADER_SIZE:
         raise _invalid(trace.path, f"truncated header: the file has {trace.size} bytes, a header has {HEADER_SIZE}")
@@ -78,7 +78,7 @@ def _readable_header(trace: TraceReader) -> HeaderV1:
     return header
 
 
-def _size_failure(trace: TraceReader, header: HeaderV1) -> str | None:
+def _size_failure(trace: TraceReaderV1, header: HeaderV1) -> str | None:
     """Say how the size differs from what step_count asks for: truncated, torn or trailing bytes."""
     if header.step_count > MAX_STEP_COUNT:
         return f"step_count is {header.step_count}, more than a file can hold ({MAX_STEP_COUNT})"
@@ -106,7 +106,7 @@ def _header_failures(raw: bytes, header: HeaderV1) -> Iterator[str]:
         yield f"learning_rate is {header.learning_rate!r}, expected finite and above 0"
 
 
-def scan(trace: TraceReader, header: HeaderV1, count: int, ulp_tol: int) -> Scan:
+def scan(trace: TraceReaderV1, header: HeaderV1, count: int, ulp_tol: int) -> Scan:
     """Check the first `count` records, block by block, and compute the CRC of the bytes read."""
     previous, losses = np.zeros(2, np.uint64), np.zeros(2, np.float64)
     tally, findings = np.zeros(3, np.int64), np.zeros((LISTED_RECORDS, 2), np.int64)
@@ -122,7 +122,7 @@ def scan(trace: TraceReader, header: HeaderV1, count: int, ulp_tol: int) -> Scan
     return Scan(crc, float(losses[0]), broken, listed, foreign, first_foreign)
 
 
-def _record_failures(trace: TraceReader, header: HeaderV1, scanned: Scan, ulp_tol: int) -> list[Failure]:
+def _record_failures(trace: TraceReaderV1, header: HeaderV1, scanned: Scan, ulp_tol: int) -> list[Failure]:
     failures: list[Failure] = []
     for step, rules in scanned.findings:
         before = Record.unpack(trace.record(step - 1)) if step else None
@@ -130,7 +130,7 @@ def _record_failures(trace: TraceReader, header: HeaderV1, scanned: Scan, ulp_to
     return failures
 
 
-def _reexecution(trace: TraceReader, header: HeaderV1, scanned: Scan) -> str:
+def _reexecution(trace: TraceReaderV1, header: HeaderV1, scanned: Scan) -> str:
     if not scanned.foreign_count:
         return f"all steps follow from seed {header.seed}, bit for bit"
     step = scanned.first_foreign
@@ -138,7 +138,7 @@ def _reexecution(trace: TraceReader, header: HeaderV1, scanned: Scan) -> str:
     return f"{scanned.foreign_count} steps do not follow from seed {header.seed}; step {step}: {reason}"
 
 
-def validate(trace: TraceReader, ulp_tol: int = 0) -> Validation:
+def validate(trace: TraceReaderV1, ulp_tol: int = 0) -> Validation:
     """Check the whole file; `ulp_tol` is what the update law may be off by, in ULP.
 
     Where the size or a CRC of the header is wrong, what depends on it is not judged: the file CRC, or the
@@ -170,7 +170,7 @@ def validate(trace: TraceReader, ulp_tol: int = 0) -> Validation:
     )
 
 
-def require_valid(trace: TraceReader, ulp_tol: int = 0) -> Validation:
+def require_valid(trace: TraceReaderV1, ulp_tol: int = 0) -> Validation:
     """Validate, and raise where there is a failure.
 
     Raises:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from ....screen.panels import Printed
+from ....base.printed import Printed
 from ...exit_codes import Exit
 from ...json_value import Plain
 from ..verdict import Verdict

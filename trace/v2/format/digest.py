@@ -18,6 +18,7 @@ import xxhash
 from typing_extensions import Buffer
 
 from ....base.arrays import Array
+from ....base.errors import DTypeError
 from ....base.keep import Digest
 from .constants import DTYPE_CODES, TAG_DATA, TAG_ROOT, U32
 
@@ -87,14 +88,14 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
     """The format's name of a numpy dtype, whatever its byte order.
 
     Raises:
-        TypeError: the dtype has no code in the format.
+        DTypeError: the dtype has no code in the format.
 
     >>> dtype_name(np.dtype(np.float32))
     'f32'
     """
     name = _NAMES.get(dtype.newbyteorder("<"))
     if name is None:
-        raise TypeError(f"digest: expected one of the dtypes {', '.join(DTYPE_CODES)}, got {dtype}; cast it first")
+        raise DTypeError(f"digest: expected one of the dtypes {', '.join(DTYPE_CODES)}, got {dtype}; cast it first")
     return name
 
 
@@ -199,7 +200,7 @@ def batch_arrays(batch: Batch) -> tuple[tuple[bytes, ...], tuple[Array, ...]]:
     """The names of the arrays of a batch, and the arrays, in the order in which they are digested.
 
     Raises:
-        TypeError: there is a nest in the place of an array.
+        DTypeError: there is a nest in the place of an array.
     """
     if isinstance(batch, tuple):
         arrays: tuple[Any, ...] = batch
@@ -210,11 +211,11 @@ def batch_arrays(batch: Batch) -> tuple[tuple[bytes, ...], tuple[Array, ...]]:
 
 
 def _flat(name: bytes, array: Any) -> Array:
-    """An array of a batch. Raises TypeError for a nest in its place, of which the format knows no names."""
+    """An array of a batch. Raises DTypeError for a nest in its place, of which the format knows no names."""
     nested = isinstance(array, Mapping) or (isinstance(array, list | tuple) and any(map(_is_nest, cast(Any, array))))
     if nested:
         kind = type(cast(Any, array)).__name__
-        raise TypeError(
+        raise DTypeError(
             f"digest: expected a batch of arrays by name or in turn, got a {kind} for {name.decode()!r}; a trace takes "
             "no nests: give (x, y) or {'x': x, 'y': y}, not (x, {'y': y})"
         )

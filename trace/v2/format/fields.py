@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ....base.errors import DomainError
 from .layout import FrameLayout
 from .limits import Limits
 
@@ -74,7 +75,7 @@ class FieldUnit:
     """What fields are counted in, and how so many of them (None: one, by itself) are written.
 
     `form`: as `struct` writes them, where a digest has so many bytes; `said`: what they say, from what `struct` reads,
-    and raises ValueError; `parts`: what `struct` is to write.
+    and raises DomainError; `parts`: what `struct` is to write.
     """
 
     name: str
@@ -116,7 +117,7 @@ def always(data: bytes, name: str) -> FieldUnit:
 
     def said(found: Sequence[Any], count: int | None) -> bytes:
         if found[0] != data:
-            raise ValueError(f"expected {data.hex()}, got {found[0].hex()}")
+            raise DomainError(f"expected {data.hex()}, got {found[0].hex()}")
         return data
 
     return FieldUnit(name, lambda count, size: f"{len(data)}s", said, lambda value, count: (data,))
@@ -125,7 +126,7 @@ def always(data: bytes, name: str) -> FieldUnit:
 def _places(found: Sequence[bytes], count: int | None) -> tuple[int, ...]:
     places = _set_bits(found[0])
     if places and places[-1] >= (count or 0):
-        raise ValueError(f"bit {places[-1]} of {count} is set")
+        raise DomainError(f"bit {places[-1]} of {count} is set")
     return places
 
 
@@ -190,22 +191,22 @@ class Field:
         return self.read
 
     def read(self, front: bytes, at: int, here: Here) -> tuple[Any, int]:
-        """What it says, and where it ends. Raises ValueError."""
+        """What it says, and where it ends. Raises DomainError."""
         if self.when is not None and not self.when.holds(here):
             return None if self.times is None else (), at
         count, size = self.count(here.layout, here.said), here.layout.digest_size
         form = f"<{self.unit.form(count, size)}"
         end = at + struct.calcsize(form)
         if end > len(front):
-            raise ValueError(f"its front of {len(front)} bytes ends inside '{self.name}'")
+            raise DomainError(f"its front of {len(front)} bytes ends inside '{self.name}'")
         return self.said(struct.unpack_from(form, front, at), count), end
 
     def said(self, found: Sequence[Any], count: int | None) -> Any:
-        """What it says, from what `struct` reads. Raises ValueError."""
+        """What it says, from what `struct` reads. Raises DomainError."""
         try:
             return self.unit.said(found, count)
         except ValueError as error:
-            raise ValueError(f"'{self.name}': {error}") from error
+            raise DomainError(f"'{self.name}': {error}") from error
 
     def write(self, value: Any, at: int, here: Here) -> bytes:
         """Its bytes, behind `at` others."""
@@ -257,7 +258,7 @@ class DigestField(Field):
             count = self.count(layout, here.said) if known is None and times is not None else known
             end = at + (size if count is None else size * count)
             if end > len(front):
-                raise ValueError(f"its front of {len(front)} bytes ends inside '{name}'")
+                raise DomainError(f"its front of {len(front)} bytes ends inside '{name}'")
             return front[at:end] if count is None else tuple([front[i : i + size] for i in range(at, end, size)]), end
 
         return read
@@ -277,7 +278,7 @@ def zero(of: FieldUnit) -> Field:
 class _Padding(Field):
     def read(self, front: bytes, at: int, here: Here) -> tuple[None, int]:
         if front[at : at + -at % 8] != bytes(-at % 8):
-            raise ValueError("its front has something else than zeros up to a multiple of 8")
+            raise DomainError("its front has something else than zeros up to a multiple of 8")
         return None, at + -at % 8
 
     def write(self, value: Any, at: int, here: Here) -> bytes:
@@ -294,7 +295,7 @@ class Texts(Field):
     """Texts, each behind its length as u32."""
 
     def read(self, front: bytes, at: int, here: Here) -> tuple[tuple[str, ...], int]:
-        """The texts, and where they end. Raises ValueError."""
+        """The texts, and where they end. Raises DomainError."""
         found = list[str]()
         length, text = Field(self.name, U32, None, ""), Field(self.name, TEXT, "length", "")
         for _ in range(self.count(here.layout, here.said) or 0):
@@ -321,7 +322,7 @@ class Document(Field):
         return False
 
     def read(self, front: bytes, at: int, here: Here) -> tuple[Any, int]:
-        """What it says. Raises ValueError."""
+        """What it says. Raises DomainError."""
         return self.decode(front, here.limits), len(front)
 
     def write(self, value: Any, at: int, here: Here) -> bytes:

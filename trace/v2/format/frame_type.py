@@ -7,6 +7,7 @@ from enum import Enum
 from itertools import takewhile
 from typing import Any, Generic, TypeVar
 
+from ....base.errors import DomainError
 from ..errors import InvalidTraceError
 from ..verdict import Verdict
 from .fields import Bounds, Field, Here
@@ -38,9 +39,9 @@ class FrameType(Generic[R]):
         place: where it stands.
         about: what it is, on the page.
         fields: of its front.
-        record: one object of what the fields say, by their names. Raises ValueError where that is impossible.
-        body: its tensors, given layout, record and the record of the STEP before it. Raises ValueError.
-        holds: raises ValueError where a whole record contradicts itself.
+        record: one object of what the fields say, by their names. Raises DomainError where that is impossible.
+        body: its tensors, given layout, record and the record of the STEP before it. Raises DomainError.
+        holds: raises DomainError where a whole record contradicts itself.
         chained: where that begins in the front which the state chain holds, by the name of a field.
         derived: whether writers make it anew from the others, so that nothing is lost with it.
         largest: the most bytes of a front, where these are less than those of its fields.
@@ -121,7 +122,7 @@ class Front(Generic[R]):
         try:
             if len(front) < at:
                 inside = [name for name, begin in self.at.items() if begin <= len(front)][-1]
-                raise ValueError(f"its front of {len(front)} bytes ends inside '{inside}'")
+                raise DomainError(f"its front of {len(front)} bytes ends inside '{inside}'")
             found = self._struct.unpack_from(front)
             said: dict[str, Any] = dict(zip(self._names, found, strict=False))
             here = Here(self._layout, step, offset, limits, said)
@@ -130,13 +131,13 @@ class Front(Generic[R]):
             for name, read in self._reads:
                 said[name], at = read(front, at, here)
             if at != len(front):
-                raise ValueError(f"its front has {len(front)} bytes, {at} follow from its fields")
+                raise DomainError(f"its front has {len(front)} bytes, {at} follow from its fields")
             return self._of.record(here, said)
         except ValueError as error:
             raise InvalidTraceError(Verdict.CORRUPT, f"{self._of.name} {step}: {error}", offset) from error
 
     def encode(self, step: int = 0, /, **said: Any) -> bytes:
-        """The front that says this, by the names of the fields. Raises ValueError where that is too long."""
+        """The front that says this, by the names of the fields. Raises DomainError where that is too long."""
         for name, counted in self._counts:
             said[name] = self._fields[counted].measured(said[counted])
         here, values = Here(self._layout, step, 0, _LIMITS, said), list[Any]()
@@ -147,7 +148,7 @@ class Front(Generic[R]):
             front += field.write(said.get(field.name), len(front), here)
         if self._of.largest is not None and len(front) > self._of.largest:
             name, most = self._of.name.lower(), self._of.largest
-            raise ValueError(f"{name}: expected at most {most} bytes in all, got {len(front)}; write less")
+            raise DomainError(f"{name}: expected at most {most} bytes in all, got {len(front)}; write less")
         return front
 
     def largest(self, limits: Limits, size: int) -> int:

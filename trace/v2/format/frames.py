@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ....base.errors import DomainError
 from .constants import (
     ENVIRONMENT_EVENT,
     EVENT_BYTES,
@@ -65,13 +66,13 @@ class KeyframeRecord:
 def _keyframe(here: Here, said: dict[str, Any]) -> KeyframeRecord:
     generator, cursor = said["generator"], said["cursor"]
     if len(generator) + len(cursor) > RESUME_BYTES:
-        raise ValueError(f"its generator and cursor have more than {RESUME_BYTES} bytes together")
+        raise DomainError(f"its generator and cursor have more than {RESUME_BYTES} bytes together")
     return KeyframeRecord(here.step, generator, cursor, said["digests"], said["root"])
 
 
 def _keyframe_holds(layout: FrameLayout, record: KeyframeRecord) -> None:
     if record.root != state_root(layout.algorithm, record.digests):
-        raise ValueError("its root is not that of its digests")
+        raise DomainError("its root is not that of its digests")
 
 
 KEYFRAME: Final = FrameType(
@@ -117,9 +118,9 @@ class EventRecord:
     text: str
 
     def check(self) -> None:
-        """Raise ValueError for a kind of other characters than `a-z0-9_-`."""
+        """Raise DomainError for a kind of other characters than `a-z0-9_-`."""
         if not _KIND.fullmatch(self.kind):
-            raise ValueError(f"event kind: expected 1 to 64 of the characters a-z0-9_-, got {self.kind!r}")
+            raise DomainError(f"event kind: expected 1 to 64 of the characters a-z0-9_-, got {self.kind!r}")
 
 
 def _event(here: Here, said: dict[str, Any]) -> EventRecord:
@@ -127,7 +128,7 @@ def _event(here: Here, said: dict[str, Any]) -> EventRecord:
     record.check()
     told, found = header.environment, header.algorithm.hash(record.text.encode())
     if record.kind == ENVIRONMENT_EVENT and any(told) and found.ljust(len(told), b"\0") != told:
-        raise ValueError("the text of the environment is not what the digest in the header says")
+        raise DomainError("the text of the environment is not what the digest in the header says")
     return record
 
 
@@ -219,9 +220,9 @@ class SealRecord:
 
 def _seal(here: Here, said: dict[str, Any]) -> SealRecord:
     if said["known"] > 1:
-        raise ValueError("the flag of the final state is neither 0 nor 1")
+        raise DomainError("the flag of the final state is neither 0 nor 1")
     if said["offset"] != here.offset:
-        raise ValueError(f"it says that it stands at byte {said['offset']}")
+        raise DomainError(f"it says that it stands at byte {said['offset']}")
     final = (*said["digests"], said["root"]) if said["known"] else ()
     return SealRecord(said["steps"], said["link"], final, said["indexes"])
 

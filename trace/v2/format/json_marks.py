@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ....base.errors import DomainError
 from .schema import require_at_most
 
 _SQUARE = bytes.maketrans(b"{}", b"[]")
@@ -9,7 +10,7 @@ _NO_MARKS = bytes(set(range(256)) - set(b'[]{},"'))
 
 
 def check_marks(data: bytes, depth: int, most_brackets: int, most_commas: int) -> None:
-    """Raise ValueError for JSON beyond a depth, or with more lists and objects, or more commas.
+    """Raise DomainError for JSON beyond a depth, or with more lists and objects, or more commas.
 
     A fixed number of passes over the bytes: what stands in strings is taken away, then everything but brackets and
     commas; and each time that empty brackets are taken away, the depth is one less.
@@ -21,7 +22,7 @@ def check_marks(data: bytes, depth: int, most_brackets: int, most_commas: int) -
     for _ in range(depth):
         brackets = brackets.replace(b"[]", b"")
     if brackets:
-        raise ValueError(f"JSON nested more than {depth} deep, or with brackets that do not match")
+        raise DomainError(f"JSON nested more than {depth} deep, or with brackets that do not match")
 
 
 def _outside_strings(data: bytes) -> bytes:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from ....base.completed_step import TapeNode
+from ....base.errors import DomainError
 from .digest import NUMPY_DTYPES
 from .json_marks import check_marks
 from .limits import Limits
@@ -23,19 +24,19 @@ def decode_nodes(front: bytes, limits: Limits) -> tuple[TapeNode, ...]:
     """Read a front whose CRC is right.
 
     Raises:
-        ValueError: it is no list of nodes, not in its canonical form, or beyond the limits.
+        DomainError: it is no list of nodes, not in its canonical form, or beyond the limits.
     """
     try:
         check_marks(front, limits.json_depth, 3 * limits.nodes + 2, _COMMAS * limits.nodes)
         value = json.loads(front)
         if not isinstance(value, dict) or list(cast(dict[str, Any], value)) != ["nodes"]:
-            raise ValueError("expected an object with nodes")
+            raise DomainError("expected an object with nodes")
         rows = cast(list[Any], value["nodes"])
         nodes = tuple([_node(row, i) for i, row in enumerate(rows)])
         if encode_nodes(nodes) != front:
-            raise ValueError("the JSON is not canonical")
+            raise DomainError("the JSON is not canonical")
     except (ValueError, TypeError, RecursionError) as error:
-        raise ValueError(f"it cannot be read: {error}") from error
+        raise DomainError(f"it cannot be read: {error}") from error
     return nodes
 
 
@@ -51,7 +52,7 @@ def _printable(text: str) -> str:
 def _node(row: Any, position: int) -> TapeNode:
     op, dtype, shape, parents, *texts = row
     if len(texts) != 4 or not all(isinstance(text, str) for text in (op, *texts)) or dtype not in _DTYPES:
-        raise ValueError(f"node {position} has not the fields of a node")
+        raise DomainError(f"node {position} has not the fields of a node")
     _require_numbers(shape, 1 << 63, position)
     _require_numbers(parents, position, position)
     return TapeNode(op, dtype, tuple(shape), tuple(parents), *texts)
@@ -59,7 +60,7 @@ def _node(row: Any, position: int) -> TapeNode:
 
 def _require_numbers(values: Any, below: int, position: int) -> None:
     if type(values) is not list or not all(_is_number(n, below) for n in cast(Sequence[Any], values)):
-        raise ValueError(f"node {position}: a size or a parent is out of range")
+        raise DomainError(f"node {position}: a size or a parent is out of range")
 
 
 def _is_number(value: Any, below: int) -> bool:

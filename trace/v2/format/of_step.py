@@ -6,6 +6,7 @@ from math import isnan, nan
 from typing import Any, Final
 
 from ....base.completed_step import TapeNode
+from ....base.errors import DomainError
 from .constants import METRICS_BYTES
 from .fields import BITS, F64, JSON, TEXT, U32, U64, Bounds, DigestField, Document, Field, Here, Texts, pairs, zero
 from .frame_type import FramePlace, FrameType
@@ -106,7 +107,7 @@ def _values_body(layout: FrameLayout, record: ValuesRecord, step: StepRecord) ->
     digests = recordable(layout, step)
     parts = [(_KINDS[kind] if kind < len(_KINDS) else "", position) for position, kind in record.tensors]
     if len(set(parts)) < len(parts) or not digests.keys() >= set(parts):
-        raise ValueError("it names a tensor that its STEP has no digest of, or names it twice")
+        raise DomainError("it names a tensor that its STEP has no digest of, or names it twice")
     return layout.extents(parts, [digests[part] for part in parts])
 
 
@@ -144,7 +145,7 @@ def _metrics(here: Here, said: dict[str, Any]) -> MetricsRecord:
     names = said["names"]
     check_names(names, here.limits, "metrics")
     if not names or len(set(names)) < len(names):
-        raise ValueError("it has no metric, or a name twice")
+        raise DomainError("it has no metric, or a name twice")
     return MetricsRecord(here.step, dict(zip(names, said["values"], strict=True)))
 
 
@@ -170,11 +171,11 @@ def encode_metrics(layout: FrameLayout, values: Mapping[str, float]) -> bytes:
     """The front of METRICS; a NaN in its canonical form.
 
     Raises:
-        ValueError: a name that no tensor could have, or more than 64 KiB in all.
+        DomainError: a name that no tensor could have, or more than 64 KiB in all.
     """
     try:
         check_names(list(values), Limits(), "metrics")
     except ValueError as error:
-        raise ValueError(f"recorder.step: metrics: {error}") from None
+        raise DomainError(f"recorder.step: metrics: {error}") from None
     numbers = [nan if isnan(value) else value for value in values.values()]
     return METRICS.front(layout).encode(values=numbers, names=list(values))

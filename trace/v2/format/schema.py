@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ....base.completed_step import FROZEN
+from ....base.errors import DomainError
 from .constants import ITEM_BYTES, TensorRole
 from .limits import Limits
 
@@ -130,13 +131,13 @@ class Schema:
         """Hold the schema against the rules of the format and the caller's limits.
 
         Raises:
-            ValueError: a rule is broken; the text names the tensor or group and the rule.
+            DomainError: a rule is broken; the text names the tensor or group and the rule.
         """
         require_at_most(limits.tensors, len(self.tensors), "tensors")
         if len(self.position) != len(self.tensors):
-            raise ValueError("names of tensors must be unique")
+            raise DomainError("names of tensors must be unique")
         if [t.role for t in self.tensors] != sorted(t.role for t in self.tensors):
-            raise ValueError("params must come before state, and state before buffers")
+            raise DomainError("params must come before state, and state before buffers")
         check_names(list(self.position), limits)
         _check_tensors(self.tensors, limits)
         self._check_groups(limits)
@@ -145,55 +146,55 @@ class Schema:
         require_at_most(limits.groups, len(self.groups), "groups")
         for i, group in enumerate(self.groups):
             if group.rule == CLIP_VALUE and (i or group != CLIPPING):
-                raise ValueError(f"rule {CLIP_VALUE!r}: expected the first group, one hyperparameter and no tensors")
+                raise DomainError(f"rule {CLIP_VALUE!r}: expected the first group, one hyperparameter and no tensors")
             if len(group.rule) > 64 or not _RULE.fullmatch(group.rule):
-                raise ValueError(f"rule {shown(group.rule)}: expected a name and a version, such as 'adam@1'")
+                raise DomainError(f"rule {shown(group.rule)}: expected a name and a version, such as 'adam@1'")
             if len(set(group.hyperparameters)) != len(group.hyperparameters):
-                raise ValueError(f"rule {group.rule!r}: hyperparameters must be unique")
+                raise DomainError(f"rule {group.rule!r}: hyperparameters must be unique")
         require_at_most(limits.scalars, max(self.hyperparameters, self.corrections), "hyperparameters and corrections")
         grouped = sorted(i for group in self.groups for i in group.tensors)
         if grouped != list(range(len(self.tensors) - self.buffers)):
-            raise ValueError("every param and state tensor must be in exactly one group, buffers in none")
+            raise DomainError("every param and state tensor must be in exactly one group, buffers in none")
 
 
 def check_names(names: Sequence[str], limits: Limits, of: str = "tensors") -> None:
-    """Raise ValueError for a name that is empty, too long, no text or not to be printed."""
+    """Raise DomainError for a name that is empty, too long, no text or not to be printed."""
     together = "".join(names)
     _utf8(together)
     lengths = list(map(len, map(str.encode, names)))
     for length in (min(lengths, default=1), max(lengths, default=1)):
         if not 1 <= length <= limits.name_bytes:
-            raise ValueError(f"names of {of} have 1 to {limits.name_bytes} bytes, got {length}")
+            raise DomainError(f"names of {of} have 1 to {limits.name_bytes} bytes, got {length}")
     if _CONTROL.search(together):
-        raise ValueError(f"name {next(filter(_CONTROL.search, names))!r} has control characters")
+        raise DomainError(f"name {next(filter(_CONTROL.search, names))!r} has control characters")
 
 
 def _check_tensors(tensors: Iterable[TensorSpec], limits: Limits) -> None:
     for name, role, dtype, shape in tensors:
         if role is TensorRole.PARAM and dtype not in _PARAM_DTYPES:
-            raise ValueError(f"param {name!r}: expected f32 or f64, got {dtype}")
+            raise DomainError(f"param {name!r}: expected f32 or f64, got {dtype}")
         if len(shape) > limits.rank:
-            raise ValueError(f"tensor {name!r}: rank at most {limits.rank}, got {len(shape)}")
+            raise DomainError(f"tensor {name!r}: rank at most {limits.rank}, got {len(shape)}")
         if math.prod(filter(None, shape)) * ITEM_BYTES[dtype] > limits.tensor_bytes:
-            raise ValueError(f"tensor {name!r}: at most {limits.tensor_bytes} bytes")
+            raise DomainError(f"tensor {name!r}: at most {limits.tensor_bytes} bytes")
 
 
 def _utf8(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"{shown(text)} is not valid UTF-8") from None
+        raise DomainError(f"{shown(text)} is not valid UTF-8") from None
 
 
 def canonical_json(value: object) -> bytes:
-    """The JSON of objects whose keys are in order. Raises ValueError for text that is no UTF-8."""
+    """The JSON of objects whose keys are in order. Raises DomainError for text that is no UTF-8."""
     return _utf8(json.dumps(value, ensure_ascii=False, check_circular=False, separators=(",", ":")))
 
 
 def require_at_most(limit: int, count: int, what: str) -> None:
-    """Raise ValueError for more of something than a limit allows."""
+    """Raise DomainError for more of something than a limit allows."""
     if count > limit:
-        raise ValueError(f"at most {limit} {what}, got {count}")
+        raise DomainError(f"at most {limit} {what}, got {count}")
 
 
 def shown(text: str) -> str:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import Any, cast
 
+from ....base.errors import DomainError
 from ..errors import InvalidTraceError
 from ..verdict import Verdict
 from .constants import DTYPE_CODES, TensorRole
@@ -46,18 +47,18 @@ def _collector_paused() -> Generator[None]:
 
 
 def _decoded(data: bytes, limits: Limits) -> Schema:
-    """The schema. Raises ValueError, RecursionError, or InvalidTraceError for unknown keys and codes."""
+    """The schema. Raises DomainError, RecursionError, or InvalidTraceError for unknown keys and codes."""
     check_marks(data, limits.json_depth, limits.json_brackets, limits.json_commas)
     value = json.loads(data.decode(), parse_float=_no_float, parse_constant=_no_float)
     if canonical_json(value) != data:
-        raise ValueError(_NOT_CANONICAL)
+        raise DomainError(_NOT_CANONICAL)
     schema = _schema(value, limits)
     schema.check(limits)
     return schema
 
 
 def _no_float(text: str) -> None:
-    raise ValueError(f"expected integers only, got {text[:40]}")
+    raise DomainError(f"expected integers only, got {text[:40]}")
 
 
 def _schema(value: object, limits: Limits) -> Schema:
@@ -96,10 +97,10 @@ def _columns(values: Sequence[object], what: str, kinds: Mapping[str, type]) -> 
     objects, keys = cast(Sequence[dict[str, Any]], values), frozenset(kinds)
     for found in set(map(tuple, objects)) - {tuple(kinds)}:
         if keys - set(found):
-            raise ValueError(f"{what}: without {', '.join(sorted(keys - set(found)))}")
+            raise DomainError(f"{what}: without {', '.join(sorted(keys - set(found)))}")
         if set(found) - keys:
             raise InvalidTraceError(Verdict.UNSUPPORTED, f"schema: {what} has unknown keys")
-        raise ValueError(_NOT_CANONICAL)
+        raise DomainError(_NOT_CANONICAL)
     columns = [[fields[key] for fields in objects] for key in kinds]
     for (key, kind), column in zip(kinds.items(), columns, strict=True):
         _require_kind(column, kind, key)
@@ -109,7 +110,7 @@ def _columns(values: Sequence[object], what: str, kinds: Mapping[str, type]) -> 
 def _require_kind(values: Sequence[object], kind: type, what: str) -> None:
     if set(map(type, values)) - {kind}:
         other = next(value for value in values if type(value) is not kind)
-        raise ValueError(f"{what}: expected {_KINDS[kind]}, got {type(other).__name__}")
+        raise DomainError(f"{what}: expected {_KINDS[kind]}, got {type(other).__name__}")
 
 
 def _tuples(lists: Iterable[list[Any]]) -> list[tuple[Any, ...]]:
@@ -124,4 +125,4 @@ def _require_integers(integers: Sequence[Any], what: str) -> None:
     _require_kind(integers, int, what)
     for number in (min(integers, default=0), max(integers, default=0)):
         if not 0 <= number <= _LARGEST_INTEGER:
-            raise ValueError(f"{what}: expected {_KINDS[int]}, got {str(number)[:40]}")
+            raise DomainError(f"{what}: expected {_KINDS[int]}, got {str(number)[:40]}")

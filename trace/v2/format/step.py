@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....base.arrays import Array
+from ....base.errors import DomainError
 from .constants import BATCH_ID_LENGTH, StepFlag
 from .digest import state_root
 from .fields import (
@@ -84,18 +85,18 @@ def _record(here: Here, said: dict[str, Any]) -> StepRecord:
     threshold, scale = said["threshold"], said["scale"]
     clipped = flags & _CLIPPED
     if micro == 1 and flags & _TREE:
-        raise ValueError("one micro-batch is said to be added in a tree")
+        raise DomainError("one micro-batch is said to be added in a tree")
     if code not in _LOSS_BITS or flags >= len(_FLAGS) or micro < 1 or (not clipped and (threshold or scale)):
-        raise ValueError("a scalar has an impossible value")
+        raise DomainError("a scalar has an impossible value")
     unsigned, floating = _LOSS_BITS[code]
     if code == 1 and bits >> 32:
-        raise ValueError("its loss has more than 32 bits")
+        raise DomainError("its loss has more than 32 bits")
     loss = np.array(bits, unsigned).view(floating)
     if not isfinite(loss) and not flags & _NON_FINITE:
-        raise ValueError(f"its loss is {loss}, and its flag is not set")
+        raise DomainError(f"its loss is {loss}, and its flag is not set")
     hyper = said["hyper"]
     if here.layout.schema.clips_by_value and not hyper[0] >= 0:
-        raise ValueError(f"the bound of clipping by value is {hyper[0]}")
+        raise DomainError(f"the bound of clipping by value is {hyper[0]}")
     return StepRecord(
         here.step,
         said["link"],
@@ -115,7 +116,7 @@ def _record(here: Here, said: dict[str, Any]) -> StepRecord:
 
 def _holds(layout: FrameLayout, record: StepRecord) -> None:
     if record.root is not None and record.root != state_root(layout.algorithm, record.state_in_order(layout)):
-        raise ValueError("its state root is not that of its digests")
+        raise DomainError("its state root is not that of its digests")
 
 
 def _body(layout: FrameLayout, record: StepRecord, step: object) -> list[BodyExtent]:

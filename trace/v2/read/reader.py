@@ -2,11 +2,11 @@
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from importlib import import_module
 from types import TracebackType
-from typing import Any, Literal, Self, TypeAlias, overload
+from typing import Any, Self, TypeAlias, overload
 
 import numpy as np
 
@@ -14,10 +14,6 @@ from ....base import system
 from ....base.arrays import Array
 from ....base.completed_step import Order, of_group
 from ....base.system import FilePath
-from ....screen.curves import sparkline
-from ....screen.panels import facts, folded, grid, panel
-from ....screen.plotting import curve
-from ....screen.showing import counted, listed, shown_rows
 from ...file_version import open_regular
 from ..errors import NotRecordedError, UnsealedTraceWarning
 from ..format.constants import PARTIAL_SUFFIX, StepFlag, TensorRole
@@ -33,15 +29,8 @@ from .publish_sealed import publish_sealed
 from .recorded import RecordedValues, What
 from .source import Frame, FrameSource, Source
 
-Form: TypeAlias = Literal["wide", "long"]
-"""What a row of a table of steps is: a step, or a number of it."""
-
-TraceLike: TypeAlias = "FilePath | Trace"
+TraceLike: TypeAlias = "FilePath | TraceReader"
 """A trace by its path, or open."""
-
-
-_CURVE = 400
-"""Steps whose losses stand for all where a trace shows itself."""
 
 
 class StepView:
@@ -51,7 +40,7 @@ class StepView:
     `micro_batches`, `input_digest`, `root`, `link`; by tensor name `grad_digests`, `buffer_digests`, `state_digests`).
     """
 
-    def __init__(self, trace: "Trace", frame: Frame, record: StepRecord) -> None:
+    def __init__(self, trace: "TraceReader", frame: Frame, record: StepRecord) -> None:
         self._trace = trace
         self._frame = frame
         self.record = record
@@ -165,17 +154,24 @@ class StepView:
         return f"<step {self.step}: loss {self.loss!r}, {len(self.record.grads)} gradients>"
 
 
-class Trace(Sequence[StepView]):
-    """An open trace; made by `open_trace`. `len(trace)` steps, `trace[i]` one of them.
+class TraceReader(Sequence[StepView]):
+    """What an open trace has recorded. `len(trace)` steps, `trace[i]` one of them.
 
     `header` and `schema` say what is recorded; `sealed` whether the run was finished; `damage` is what ended
     the reading of a damaged file in the modes that allow it, or, in mode `salvage`, the first that is wrong with it.
     """
 
-    def __init__(self, descriptor: int, path: str, limits: Limits, mode: ReadMode) -> None:
+    def __init__(self, path: str, limits: Limits, mode: ReadMode) -> None:
         self.path = path
-        self._descriptor = descriptor
-        self._frames = FrameSource(Source(descriptor, limits, path))
+        self._descriptor = open_regular(path)
+        try:
+            self._read(limits, mode)
+        except BaseException:
+            self.close()
+            raise
+
+    def _read(self, limits: Limits, mode: ReadMode) -> None:
+        self._frames = FrameSource(Source(self._descriptor, limits, self.path))
         self._locator = Locator(self._frames, mode)
         self.header: Header = self._frames.header
         self.schema = self._locator.schema
@@ -277,10 +273,6 @@ class Trace(Sequence[StepView]):
         """What is told of a step beside its STEP, as `dgrr inspect` shows it, by the name of what tells it."""
         return self._recorded.shown(self._checked(step))
 
-    def at(self, step: int, loss_fn: Any = None, batches: Iterable[Any] | None = None, **options: Any) -> Any:
-        """The whole tape of a past step, rebuilt to the bit: a `PastStep`. See `dgrr.trace.at`."""
-        return import_module("...", __package__).at(self, step, loss_fn, batches, **options)
-
     def gradients(self, step: int) -> dict[str, Array]:
         """All recorded gradients of a step by name. Raises NotRecordedError in mode `digest`."""
         return self[step].gradients()
@@ -323,36 +315,6 @@ class Trace(Sequence[StepView]):
         """Every EVENT with the number of steps before it; one pass over the heads."""
         return self._locator.events()
 
-    def to_pandas(self, form: Form = "wide") -> Any:
-        """What is recorded of the steps, as a `pandas.DataFrame`.
-
-        Args:
-            form: "wide", a row for each step: `step`, `loss`, each hyperparameter, `clip_norm` and `clip_scale` if any
-                step was clipped by norm, `micro_batches`, `nonfinite`, each metric (as `metric NAME` where a column has
-                its name), NaN where a step has none; or "long", a row for each number: `step`,
-                `tensor`, `statistic`, `value`. These are, without a tensor, what the wide form has, and then the
-                `norm`, `min`, `max`, `zeros` and `non-finite` elements of each `gradient`, and of the `value` of each
-                tensor after the step, where they are recorded.
-
-        Raises:
-            ValueError: another form.
-            ModuleNotFoundError: pandas is not installed (extra `pandas`).
-            InvalidTraceError: a step cannot be read.
-        """
-        return _exporting("frames").to_pandas(self, form)
-
-    def to_arrow(self, form: Form = "wide") -> Any:
-        """The same as a `pyarrow.Table` (extra `arrow`)."""
-        return _exporting("frames").to_arrow(self, form)
-
-    def to_polars(self, form: Form = "wide") -> Any:
-        """The same as a `polars.DataFrame` (extra `polars`)."""
-        return _exporting("frames").to_polars(self, form)
-
-    def to_parquet(self, path: FilePath, form: Form = "wide") -> None:
-        """Write the same to a file, as `dgrr.trace.export(trace, path, "parquet")` does."""
-        _exporting("files").export(self, path, "parquet", form=form)
-
     def close(self) -> None:
         """Close the file. Idempotent."""
         if self._descriptor >= 0:
@@ -374,42 +336,6 @@ class Trace(Sequence[StepView]):
         seal += f", damaged, {lost} steps missing" if self.salvaged else ""
         return f"<trace {self.path}: {len(self)} steps, {seal}, mode {mode}, {len(self.schema.tensors)} tensors>"
 
-    def __str__(self) -> str:
-        return listed(repr(self)[1:-1], self._about())
-
-    def _repr_html_(self) -> str:
-        """Its loss and what it is of, in a notebook."""
-        tensors = [(t.role.name.lower(), t.dtype, str(t.shape), t.name) for t in self.schema.tensors]
-        first, last = shown_rows(len(tensors))
-        rows = tensors[: first.stop], tensors[last.start :] if last else [], last.start - first.stop
-        table = grid(("role", "dtype", "shape", "name"), *rows)
-        return panel(repr(self)[1:-1], facts(self._about()), folded(counted(len(tensors), "tensor"), table))
-
-    def _about(self) -> dict[str, object]:
-        found: dict[str, object] = {}
-        steps = [i for i in range(len(self)) if self._locator.has_step(i)]
-        if steps:
-            places = sorted({steps[int(i)] for i in np.linspace(0, len(steps) - 1, min(len(steps), _CURVE))})
-            losses = [float(self[i].loss) for i in places]
-            found["loss"] = f"{losses[0]:.6g} to {losses[-1]:.6g}  {sparkline(losses)}"
-        found["rules"] = ", ".join(f"{g.rule} ({', '.join(g.hyperparameters)})" for g in self.schema.rules)
-        found["seed"] = self.header.seed
-        found["digest"] = f"{self.header.algorithm.name}, state every {counted(self.header.state_every, 'step')}"
-        return found | ({"root": self.root.hex()} if self.sealed else {})
-
-    def plot(self, ax: Any = None) -> Any:
-        """The loss of every step as a plot; gives matplotlib's axes.
-
-        Args:
-            ax: axes to draw on; None makes new ones. Runs are drawn over each other on the axes of the first.
-
-        Raises ModuleNotFoundError where matplotlib is not installed, which comes with ``pip install "dgrr[plot]"``.
-        """
-        ax = curve("Trace.plot", self.loss, ax, label=os.path.basename(self.path))
-        ax.set_ylabel("loss")
-        ax.legend()
-        return ax
-
     def _checked(self, step: int) -> int:
         index = step + len(self) if step < 0 else step
         if not 0 <= index < len(self):
@@ -425,25 +351,18 @@ class Trace(Sequence[StepView]):
         return self._recorded.load(frame, extent)
 
 
-def _exporting(module: str) -> Any:
-    """A module that stands above this one, and that readers of steps do without."""
-    return import_module(f"...exporting.{module}", __package__)
+def open_reader(path: FilePath, *, limits: Limits | None = None, mode: ReadMode = "strict") -> TraceReader:
+    """Open a trace for reading; see `dgrr.trace.open_trace`, whose trace can also show itself and travel."""
+    return TraceReader(*opened(path, limits, mode))
 
 
-def open_trace(path: FilePath, *, limits: Limits | None = None, mode: ReadMode = "strict") -> Trace:
-    """Open a trace of version 2 for reading; use it in a `with` statement.
+def reading(trace: TraceLike) -> AbstractContextManager[TraceReader]:
+    """A trace that is open stays it; one by its path is opened, up to a torn tail, for as long as it is looked at."""
+    return nullcontext(trace) if isinstance(trace, TraceReader) else open_reader(trace, mode="tolerate_tail")
 
-    A missing PATH whose `PATH.partial` exists is read from there, with a warning; or, if that is sealed and its writer
-    was killed before it gave it its name, the name is given now. `strict` refuses damage,
-    `tolerate_tail` reads up to a torn tail, `point_in_time` up to any damage. `salvage` reads all that is whole, behind
-    damage too: steps keep their numbers, `Trace.missing` says which are not there, and asking for one of these raises
-    NotRecordedError; `Trace.chained` says which belong together. Such a reading is no proof of anything: `validate` and
-    `replay` judge the file as it is, and `compare` does not take it.
 
-    Raises:
-        InvalidTraceError: the file is damaged or of another version; in mode `salvage` only if header or SCHEMA are.
-        TraceFileError: the file cannot be opened.
-    """
+def opened(path: FilePath, limits: Limits | None, mode: ReadMode) -> tuple[str, Limits, ReadMode]:
+    """What a reader of a trace takes, where the trace may be unfinished or sealed without its name."""
     name = os.fspath(path)
     partial = name + PARTIAL_SUFFIX
     if os.path.exists(partial) and (os.path.exists(name) or not publish_sealed(name)):
@@ -452,15 +371,5 @@ def open_trace(path: FilePath, *, limits: Limits | None = None, mode: ReadMode =
             text = f"reading {name}, but {partial} exists too: a longer run, or a later one, is unfinished or goes on"
         else:
             name = partial
-        warnings.warn(text, UnsealedTraceWarning, stacklevel=2)
-    return open_file(name, limits or Limits(), mode)
-
-
-def open_file(name: str, limits: Limits, mode: ReadMode) -> Trace:
-    """Open the file of that very name, whatever stands beside it. See `open_trace`."""
-    descriptor = open_regular(name)
-    try:
-        return Trace(descriptor, name, limits, mode)
-    except BaseException:
-        system.release(descriptor)
-        raise
+        warnings.warn(text, UnsealedTraceWarning, stacklevel=3)
+    return name, limits or Limits(), mode

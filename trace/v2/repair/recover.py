@@ -9,7 +9,8 @@ from json import dumps
 from typing import Any
 
 from ....base import system
-from ....screen.panels import Printed
+from ....base.errors import DomainError
+from ....base.printed import Printed
 from ...exit_codes import Exit
 from ...file_version import open_regular, version_of
 from ..check.report import Finding, Report
@@ -157,7 +158,7 @@ def recover(path: _Path | Sequence[_Path], out: _Path) -> Recovery:
     runs cut off, `PATH.torn`, `PATH.torn.1` and so on, may be among them.
 
     Raises:
-        ValueError: one of the new files exists, finished or not; no path, or one twice.
+        DomainError: one of the new files exists, finished or not; no path, or one twice.
         InvalidTraceError: nothing can be recovered: header, SCHEMA or every KEYFRAME is damaged; or it is of version 1;
             or, `diverged`, several paths are not of one run.
         TraceFileError: a source cannot be read, or is no trace.
@@ -199,11 +200,11 @@ def recover(path: _Path | Sequence[_Path], out: _Path) -> Recovery:
 def _sources(path: _Path | Sequence[_Path]) -> list[str]:
     given = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not given:
-        raise ValueError("recover: argument 'path': expected at least one path, got none")
+        raise DomainError("recover: argument 'path': expected at least one path, got none")
     names = [_source(one) for one in given]
     for i, name in enumerate(names):
         if os.path.exists(name) and any(os.path.samefile(name, other) for other in names[:i]):
-            raise ValueError(f"recover: argument 'path': expected different files, got {name} twice")
+            raise DomainError(f"recover: argument 'path': expected different files, got {name} twice")
     return names
 
 
@@ -228,7 +229,7 @@ def _numbered(out: _Path, number: int) -> str:
 def _require_free(target: str) -> None:
     for name in (target, target + PARTIAL_SUFFIX):
         if os.path.lexists(name):
-            raise ValueError(f"recover: {name} exists; a recovery only writes new files, name another")
+            raise DomainError(f"recover: {name} exists; a recovery only writes new files, name another")
 
 
 def _torn(name: str) -> Report:

@@ -5,6 +5,7 @@ import time
 from dataclasses import replace
 
 from ....base import system
+from ....base.errors import DomainError
 from ...file_version import open_regular
 from ..check.validate import checked
 from ..errors import DamageError
@@ -24,14 +25,14 @@ def rollback_v2(path: str | os.PathLike[str], step: int, out: str | os.PathLike[
     parent's file chain.
 
     Raises:
-        ValueError: the trace has no such step, or `out` exists, or its `.partial`.
+        DomainError: the trace has no such step, or `out` exists, or its `.partial`.
         TraceFileError: the parent cannot be read, or is damaged.
         TraceWriteError: the child cannot be written.
     """
     out_name = os.fspath(out)
     for name, taken in ((out_name, os.path.exists), (out_name + PARTIAL_SUFFIX, os.path.isfile)):
         if taken(name):
-            raise ValueError(f"rollback: {name} exists; a rollback always writes a new file, name another")
+            raise DomainError(f"rollback: {name} exists; a rollback always writes a new file, name another")
     descriptor = open_regular(os.fspath(path))
     try:
         frames = FrameSource(Source(descriptor, Limits(), os.fspath(path)))
@@ -42,7 +43,7 @@ def rollback_v2(path: str | os.PathLike[str], step: int, out: str | os.PathLike[
         except DamageError as damage:
             raise judge(frames, damage) from damage
         if not 0 <= step <= parent.steps:
-            raise ValueError(f"rollback: step: expected 0 to {parent.steps}, got {step}")
+            raise DomainError(f"rollback: step: expected 0 to {parent.steps}, got {step}")
         _write_child(frames, parent, step, out)
         return parent.steps - step
     finally:

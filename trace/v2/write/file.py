@@ -18,7 +18,7 @@ from ...file_version import TraceFileError, open_regular
 from ..errors import InvalidTraceError, TraceWriteError
 from ..format.constants import PARTIAL_SUFFIX
 from ..read.publish_sealed import publish_sealed
-from ..read.reader import open_trace
+from ..read.reader import open_reader
 from ..verdict import Verdict
 
 _TORN_SUFFIX = ".torn"
@@ -317,7 +317,7 @@ def _partial(path: Path) -> Path:
 def _without_steps(partial: Path) -> bool:
     """Whether a trace was begun there of a run that ended before its first step: by an error in its loss, or killed."""
     try:
-        with open_trace(partial, mode="tolerate_tail") as trace:
+        with open_reader(partial, mode="tolerate_tail") as trace:
             return len(trace) == 0
     except InvalidTraceError as error:
         return error.verdict is Verdict.TORN_TAIL

@@ -69,7 +69,7 @@ class StepFronts:
 
         Raises:
             NonFiniteStepError: the loss or a gradient is not finite, and that is an error.
-            ValueError: an array has another dtype or shape than the schema says.
+            DomainError: an array has another dtype or shape than the schema says.
         """
         loss, broken = scalar_loss(done.step, done.loss)
         self._allow(broken)

@@ -32,7 +32,7 @@ def open_recorder(keep: Keep | FilePath, run: Run) -> TraceRecorder:
     Raises:
         TraceWriteError: the path or its `.partial` exists (and is not to be overwritten), another writer is at work on
             it, or the system refuses.
-        ValueError: a name, shape or rule breaks a rule of the format.
+        DomainError: a name, shape or rule breaks a rule of the format.
     """
     keep = Keep.of(keep)
     schema = schema_of(run)
@@ -86,7 +86,7 @@ def resume_recorder(keep: Keep | FilePath, run: Run, *, steps: int) -> TraceReco
     Raises:
         TraceWriteError: there is no such trace, another process writes it, a finished one has more steps, it does not
             hold `steps` whole steps, or the system refuses.
-        ValueError: the run or its record is not that of the beginning, or a tensor is not what the trace says it was
+        DomainError: the run or its record is not that of the beginning, or a tensor is not what the trace says it was
             after that step.
     """
     keep = Keep.of(keep)

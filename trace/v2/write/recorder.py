@@ -6,6 +6,7 @@ from typing import Self
 from warnings import warn
 
 from ....base.completed_step import CompletedStep, StepTape
+from ....base.errors import DomainError
 from ....base.keep import Keep
 from ....base.run import Run
 from ..errors import RepeatedStepWarning
@@ -82,10 +83,10 @@ class TraceRecorder:
         """The link that the last step has in a trace of this kind where it is number `step`, behind a link `previous`.
 
         Raises:
-            ValueError: no step is recorded.
+            DomainError: no step is recorded.
         """
         if not self._last_front:
-            raise ValueError("recorder.link_behind: expected a step to be recorded before")
+            raise DomainError("recorder.link_behind: expected a step to be recorded before")
         record = self._last_record._replace(step=step)
         return encode_step(self._layout, previous, record)[: self._layout.digest_size]
 
@@ -104,13 +105,13 @@ class TraceRecorder:
         Raises:
             NonFiniteStepError: the loss or a gradient is not finite, and is not to be recorded; nothing of the step was
                 written.
-            ValueError: a step out of order, an array of another dtype or shape than the trace began with, or metrics
+            DomainError: a step out of order, an array of another dtype or shape than the trace began with, or metrics
                 that no trace can hold.
             TraceWriteError: the file cannot be written; the writer has stopped.
         """
         steps = self._writer.steps
         if done.step != steps:
-            raise ValueError(f"recorder.step: expected step {steps}, got {done.step}; record each step once")
+            raise DomainError(f"recorder.step: expected step {steps}, got {done.step}; record each step once")
         self._last, self._last_front, self._last_digests = None, b"", []
         shown = encode_metrics(self._layout, done.metrics) if done.metrics else b""
         made = None if self._prepared is None else self._prepared.write(done)
@@ -207,7 +208,7 @@ class TraceRecorder:
         """Write a note into the trace: a kind of `a-z0-9_-` and a text, 64 KiB in all.
 
         Raises:
-            ValueError: another kind, or too long a text.
+            DomainError: another kind, or too long a text.
             TraceWriteError: the file cannot be written.
         """
         self._writer.event(kind, text)

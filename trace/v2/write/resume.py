@@ -8,6 +8,7 @@ from itertools import zip_longest
 from types import TracebackType
 from typing import Any, Self
 
+from ....base.errors import DomainError
 from ....base.system import FilePath
 from ...file_version import TraceFileError
 from ..check.validate import checked
@@ -18,7 +19,7 @@ from ..format.limits import Limits
 from ..format.schema import Schema
 from ..format.step import StepRecord
 from ..read.damage import judge
-from ..read.reader import open_file
+from ..read.reader import TraceReader
 from ..read.scan import Walk
 from ..read.source import FrameSource, Source
 from ..read.whole_frames import WholeFrames
@@ -42,12 +43,12 @@ class Unfinished:
         """Read the file and choose what is kept.
 
         Raises:
-            ValueError: `steps` is negative.
+            DomainError: `steps` is negative.
             TraceWriteError: there is no such file, another process writes it, it cannot be read, or it does not
                 hold `steps` whole steps.
         """
         if steps < 0:
-            raise ValueError(f"resume: steps: expected at least 0, got {steps}")
+            raise DomainError(f"resume: steps: expected at least 0, got {steps}")
         self._handed_over = False
         self._file = PartialFile.reopen(path)
         try:
@@ -63,7 +64,7 @@ class Unfinished:
         path = self._file.path
         if not path.exists():
             return
-        with open_file(str(path), Limits(), "strict") as finished:
+        with TraceReader(str(path), Limits(), "strict") as finished:
             steps = len(finished) if finished.header == self.header else 0
         if self.walk.steps < steps:
             raise TraceWriteError(
@@ -73,7 +74,7 @@ class Unfinished:
             )
 
     def require(self, mode: RecordMode, numerics: int, seed: int) -> None:
-        """Hold options of the run against the header. Raises ValueError that names the first that differs."""
+        """Hold options of the run against the header. Raises DomainError that names the first that differs."""
         header = self.header
         options = {
             "record": (header.mode.name.lower(), mode.name.lower()),
@@ -82,7 +83,7 @@ class Unfinished:
         }
         for name, (recorded, given) in options.items():
             if recorded != given:
-                raise ValueError(
+                raise DomainError(
                     f"resume: {name}: the trace was begun with {recorded!r}, got {given!r}; resume with the "
                     f"arguments of its beginning, or begin a new trace"
                 )
@@ -91,21 +92,21 @@ class Unfinished:
         """Hold the tensors and the rule of the run against the SCHEMA.
 
         Raises:
-            ValueError: they differ; the text names the first difference.
+            DomainError: they differ; the text names the first difference.
         """
         difference = _schema_difference(self.walk.schema, given)
         if difference:
-            raise ValueError(f"resume: {difference}; resume the run that began the trace, or begin a new trace")
+            raise DomainError(f"resume: {difference}; resume the run that began the trace, or begin a new trace")
 
     def require_state(self, given: Sequence[bytes]) -> None:
         """Hold the digest of each tensor now against what the trace says of it, if it does.
 
         Raises:
-            ValueError: a tensor is not what it was; the text names the first.
+            DomainError: a tensor is not what it was; the text names the first.
         """
         for spec, digest, recorded in zip(self.walk.schema.tensors, given, self.digests, strict=False):
             if digest != recorded:
-                raise ValueError(
+                raise DomainError(
                     f"resume: '{spec.name}' is not what the trace says it was after {self.walk.steps} steps: expected "
                     f"the digest {recorded.hex()}, got {digest.hex()}; load the checkpoint of that step of this run, "
                     f"or record what is another run under another name"

@@ -9,6 +9,7 @@ import numpy as np
 
 from ....base.arrays import Array, Arrays
 from ....base.completed_step import CompletedStep, of_group
+from ....base.errors import DomainError
 from ....base.run import Run
 from ..errors import NonFiniteStepError
 from ..format.constants import TensorRole
@@ -44,9 +45,9 @@ class RecordedTensor(NamedTuple):
         return array.dtype == self.dtype and array.shape == self.shape
 
     def taken(self, array: Array) -> Array:
-        """The array in C order and canonical form. Raises ValueError for another dtype or shape."""
+        """The array in C order and canonical form. Raises DomainError for another dtype or shape."""
         if not self.fits(array):
-            raise ValueError(
+            raise DomainError(
                 f"recorder: {self.what} '{self.name}': expected {self.dtype} {self.shape} as at the beginning "
                 f"of the trace, got {array.dtype} {array.shape}; a change of dtype or shape needs a new trace"
             )
@@ -78,13 +79,13 @@ class RecordedTensors:
         return [(tensor.dtype, tensor.shape) for tensor in self._state if tensor.name in names]
 
     def present(self, grads: Collection[str]) -> tuple[int, ...]:
-        """The positions of the params that have a gradient. Raises ValueError for a gradient of no param."""
+        """The positions of the params that have a gradient. Raises DomainError for a gradient of no param."""
         names = tuple(grads)
         if names not in self._present:
             params = self.names[1]
             unknown = set(grads) - set(params)
             if unknown:
-                raise ValueError(f"recorder.step: gradients of unknown params: {', '.join(sorted(unknown))}")
+                raise DomainError(f"recorder.step: gradients of unknown params: {', '.join(sorted(unknown))}")
             self._present[names] = tuple(i for i, name in enumerate(params) if name in grads)
         return self._present[names]
 
@@ -106,7 +107,7 @@ class RecordedTensors:
         """Every param, optimizer state and buffer, in canonical form.
 
         Raises:
-            ValueError: an array has another dtype or shape than the schema says.
+            DomainError: an array has another dtype or shape than the schema says.
         """
         given = ((self._params, params), (self._state, state), (self._buffers, model_state))
         pairs = [(tensor, tensor.taken(arrays[tensor.name])) for tensors, arrays in given for tensor in tensors]
@@ -130,11 +131,11 @@ def scalar_loss(step: int, loss: Array) -> tuple[Array, NonFiniteStepError | Non
     """The loss as an array without axes, in canonical form, and whether it is not finite.
 
     Raises:
-        ValueError: it is no float32 or float64 scalar.
+        DomainError: it is no float32 or float64 scalar.
     """
     loss = np.asarray(loss)
     if not is_loss(loss.dtype, loss.shape):
-        raise ValueError(f"recorder.step: loss: expected a float32 or float64 scalar, got {loss.dtype} {loss.shape}")
+        raise DomainError(f"recorder.step: loss: expected a float32 or float64 scalar, got {loss.dtype} {loss.shape}")
     if isfinite(loss):
         return loss, None
     return canonical_nan(loss), NonFiniteStepError(step, "loss", None, float(loss))
@@ -144,7 +145,7 @@ def schema_of(run: Run) -> Schema:
     """The schema of a run; the model's state are its buffers.
 
     Raises:
-        ValueError, TypeError: a name, dtype, shape or rule breaks a rule of the format.
+        DomainError, DTypeError: a name, dtype, shape or rule breaks a rule of the format.
     """
     parts = ((TensorRole.PARAM, run.params), (TensorRole.STATE, run.state), (TensorRole.BUFFER, run.model_state))
     specs = [TensorSpec(n, role, dtype_name(a.dtype), a.shape) for role, arrays in parts for n, a in arrays.items()]
@@ -161,7 +162,7 @@ def _groups(run: Run) -> tuple[Group, ...]:
         own = tuple(position) if group.tensors is None else group.tensors
         unknown = [name for name in own if name not in position]
         if unknown:
-            raise ValueError(f"recorder: group {number}: expected names of params and state, got {unknown[0]!r}")
+            raise DomainError(f"recorder: group {number}: expected names of params and state, got {unknown[0]!r}")
         corrections = of_group(CORRECTIONS, number)
         count = run.state[corrections].size if corrections in own and corrections in run.state else 0
         tensors = tuple(sorted(position[name] for name in own))

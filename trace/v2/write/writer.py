@@ -188,7 +188,7 @@ class TraceWriter:
         self._append(kind, front, body, step=self.steps - 1)
 
     def event(self, kind: str, text: str) -> None:
-        """Append an EVENT. Raises ValueError for a bad kind or too long a text."""
+        """Append an EVENT. Raises DomainError for a bad kind or too long a text."""
         EventRecord(kind, text).check()
         self._append(EVENT, EVENT.front(self.layout).encode(kind=kind, text=text))
 

@@ -13,7 +13,8 @@ from ...formats import require_answer
 from ...loading import current_folder, load_rules, load_run
 
 if TYPE_CHECKING:
-    from ....v2.read.reader import Form, Trace
+    from ....exporting.tables import Form
+    from ....v2.read.reader import TraceReader
 
 HELP = """
 Write what is recorded as a file for other programs.
@@ -45,7 +46,7 @@ def add_arguments(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> Answer:
     """Write a table or weights, and say what is missing of a trace that is not whole."""
     require_answer(args, args.path)
-    from ....v2.read.reader import open_trace
+    from ....v2.read.reader import open_reader
 
     weights = args.format == "safetensors"
     for option in ("form",) if weights else ("step", "model", "mode", "rule"):
@@ -55,14 +56,14 @@ def run(args: argparse.Namespace) -> Answer:
     if os.path.lexists(args.out):
         raise UsageError(f"argument --out: {args.out} is there already")
     try:
-        with open_trace(args.path, mode="tolerate_tail") as trace:
+        with open_reader(args.path, mode="tolerate_tail") as trace:
             answer = _weights(trace, args) if weights else _table(trace, args)
             return answer if answer.error else replace(answer, error=_missing(trace))
     except ModuleNotFoundError as error:
         raise UsageError(f"argument --format: {error}") from None
 
 
-def _table(trace: "Trace", args: argparse.Namespace) -> Answer:
+def _table(trace: "TraceReader", args: argparse.Namespace) -> Answer:
     from ....exporting.files import export
 
     form: Form = args.form or "wide"
@@ -71,7 +72,7 @@ def _table(trace: "Trace", args: argparse.Namespace) -> Answer:
     return done(result, f"{args.out}: {len(trace)} steps of {trace.path}, as {args.format}, {form}")
 
 
-def _weights(trace: "Trace", args: argparse.Namespace) -> Answer:
+def _weights(trace: "TraceReader", args: argparse.Namespace) -> Answer:
     from .....tape import nn
     from ....exporting.weights import weights_before
     from ....replaying.replay_state import UnknownRuleError
@@ -95,7 +96,7 @@ def _weights(trace: "Trace", args: argparse.Namespace) -> Answer:
     return done(result, f"{args.out}: the weights of {trace.path} {where}")
 
 
-def _missing(trace: "Trace") -> str:
+def _missing(trace: "TraceReader") -> str:
     """What people are told of a trace that ends before its seal; nothing of one that is whole."""
     if trace.sealed and trace.damage is None:
         return ""

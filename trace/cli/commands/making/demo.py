@@ -60,11 +60,11 @@ def _unfinished(out: Path) -> Path:
 
 def _good(out: Path) -> str:
     """How far the trace of an interrupted run is good."""
-    from ....v2.read.reader import open_trace
+    from ....v2.read.reader import open_reader
 
     partial = _unfinished(out)
     try:
-        with open_trace(partial, mode="tolerate_tail") as trace:
+        with open_reader(partial, mode="tolerate_tail") as trace:
             return f"{partial} is readable and holds {len(trace)} whole steps"
     except TraceFileError:  # not begun, or cut within its head; or sealed before the interrupt came
         return f"{out} is complete" if out.exists() else "nothing was recorded"

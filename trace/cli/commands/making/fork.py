@@ -119,7 +119,7 @@ def _trained(
 
 def _loss_of(path: str, step: int) -> float | None:
     """The loss that a trace has of a step, if it has the step."""
-    from ....v2.read.reader import open_trace
+    from ....v2.read.reader import open_reader
 
-    with open_trace(path, mode="tolerate_tail") as trace:
+    with open_reader(path, mode="tolerate_tail") as trace:
         return float(trace[step].loss) if step < len(trace) else None

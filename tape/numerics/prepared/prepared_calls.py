@@ -15,6 +15,9 @@ _WORD = np.dtype(np.int64)
 _TABLE = np.zeros(1, np.int64)
 """The pointer table of kernels whose addresses all stand among their words."""
 
+_NOTHING = np.empty((0, 3), np.int64)
+"""What is kept of each run."""
+
 Row = list[int]
 """A row of `machine.run`."""
 
@@ -30,6 +33,15 @@ class PreparedPart(Protocol):
 def row(kernel: Kernel, words: Words, parts: int = 1) -> Row:
     """The row that calls a kernel without a pointer table. The caller keeps the words."""
     return [kernel.address(_WORD), address_of(_TABLE), words.address, parts]
+
+
+class Copied:
+    """What is copied before each run: as many bytes as ``out`` has, of ``data`` from the next of ``places`` on."""
+
+    def __init__(self, out: Array, data: Array, places: Array) -> None:
+        self._kept = (out, data, places)
+        self.table: Array = np.zeros((1, machine.SOURCE), np.int64)
+        self.table[0] = (address_of(out), address_of(data), 1, address_of(places), 1, 1, out.nbytes)
 
 
 class PreparedCalls:
@@ -65,6 +77,13 @@ class PreparedCalls:
         else:
             failed = self._launch(self._address, self._count, 0, self._fault_address, 0, 0, ())
         return int(self._fault[0]) if failed else 0
+
+    def run_on(self, copied: "Copied", times: int) -> int:
+        """Run so many times, each on the next bytes that are copied to their place; how many runs reported nothing."""
+        if self._threads != THREADS.count:
+            self._bind()
+        with THREADS.lent(wanted=self._shared) as control:
+            return machine.run_steps(self._address, self._count, control, self._fault, copied.table, _NOTHING, times)
 
     def rows(self) -> Array:
         """The rows of all parts, for as many threads as there are: for a table of which they are a part."""

@@ -1,8 +1,9 @@
 """Checking a trace against itself: structure, both chains, and every digest of a recorded value."""
 
 import os
+import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....base import system
 from ....base.system import FilePath
@@ -13,12 +14,19 @@ from ..format.digest import TensorDigest
 from ..format.frames import KeyframeRecord
 from ..format.layout import BodyExtent, FrameLayout
 from ..format.limits import Limits
+from ..format.step import STEP
 from ..read.damage import judge
 from ..read.scan import Walk
 from ..read.source import Frame, FrameSource, Source
 from ..verdict import Verdict
 from .report import Finding, Report
 from .told import OnlyTold
+
+if TYPE_CHECKING:
+    from ..read.prepared.alike_steps import AlikeSteps
+
+WORTH, WORTH_LOADING = 32, 8192
+"""How many STEPs that may follow are worth it to prepare their checking, where numba is loaded and where it is not."""
 
 
 def validate_v2(path: FilePath, *, limits: Limits | None = None) -> Report:
@@ -45,13 +53,18 @@ def validate_v2(path: FilePath, *, limits: Limits | None = None) -> Report:
 def _check(report: Report, source: Source) -> None:
     frames = FrameSource(source)
     told = OnlyTold(frames.header)
+    alike: AlikeSteps | None = None
     try:
         walk = Walk(frames)
         for frame, record in checked(walk):
-            report.steps = walk.steps
             told.take(frame.type, record)
             if isinstance(record, KeyframeRecord) and frame.step == 0:
                 report.start = record.root.hex()
+            if alike is None and frame.type == STEP.code and _is_worth_preparing(walk, frame):
+                alike = _alike_steps(walk)
+            if alike is not None:
+                alike.follow(frame)
+            report.steps = walk.steps
     except DamageError as damage:
         raise judge(frames, damage) from damage
     finally:
@@ -60,6 +73,18 @@ def _check(report: Report, source: Source) -> None:
         text = f"every frame is whole, but there is no SEAL: the run was stopped after step {walk.steps - 1}"
         raise InvalidTraceError(Verdict.UNSEALED, text)
     report.root = walk.chain.hex()
+
+
+def _is_worth_preparing(walk: Walk, frame: Frame) -> bool:
+    """Whether so many STEPs like this one may follow that it pays to load, or even to compile, what checks many."""
+    left = (walk.frames.source.size - walk.end) // (frame.end - frame.offset)
+    return left >= (WORTH if "numba" in sys.modules else WORTH_LOADING)
+
+
+def _alike_steps(walk: Walk) -> "AlikeSteps":
+    from ..read.prepared.alike_steps import AlikeSteps  # compiled, and so loaded only where it pays
+
+    return AlikeSteps(walk)
 
 
 def checked(walk: Walk) -> Iterator[tuple[Frame, Any]]:

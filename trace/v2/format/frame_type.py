@@ -40,7 +40,7 @@ class FrameType(Generic[R]):
         about: what it is, on the page.
         fields: of its front.
         record: one object of what the fields say, by their names. Raises DomainError where that is impossible.
-        body: its tensors, given layout, record and the record of the STEP before it. Raises DomainError.
+        body: its tensors, given layout, record and what gives the record of the STEP before it. Raises DomainError.
         holds: raises DomainError where a whole record contradicts itself.
         chained: where that begins in the front which the state chain holds, by the name of a field.
         derived: whether writers make it anew from the others, so that nothing is lost with it.

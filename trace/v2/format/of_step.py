@@ -1,6 +1,6 @@
 """The frames that tell more of a step than its STEP: digests of its ops, elements of tensors, numbers to be shown."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan, nan
 from typing import Any, Final
@@ -103,8 +103,8 @@ def _recordable(bounds: Bounds) -> int:
     return len(bounds.layout.schema.tensors) + bounds.layout.schema.params
 
 
-def _values_body(layout: FrameLayout, record: ValuesRecord, step: StepRecord) -> list[BodyExtent]:
-    digests = recordable(layout, step)
+def _values_body(layout: FrameLayout, record: ValuesRecord, step: Callable[[], StepRecord]) -> list[BodyExtent]:
+    digests = recordable(layout, step())
     parts = [(_KINDS[kind] if kind < len(_KINDS) else "", position) for position, kind in record.tensors]
     if len(set(parts)) < len(parts) or not digests.keys() >= set(parts):
         raise DomainError("it names a tensor that its STEP has no digest of, or names it twice")

@@ -1,5 +1,6 @@
 """What a whole frame says, held against the declaration of its type."""
 
+from collections.abc import Callable
 from typing import Any
 
 from ..errors import InvalidTraceError
@@ -12,11 +13,11 @@ from .source import Frame
 
 
 def read_record(
-    layout: FrameLayout, limits: Limits, frame: Frame, step: StepRecord | None = None
+    layout: FrameLayout, limits: Limits, frame: Frame, step: Callable[[], StepRecord | None] = lambda: None
 ) -> tuple[Any, list[BodyExtent]]:
     """What a frame says, and the tensors of its body; nothing of a type that is not known.
 
-    `step`: the STEP before it, of which it may tell more.
+    `step`: gives the STEP before it, of which it may tell more.
 
     Raises:
         InvalidTraceError: `corrupt`: a length is not the derived one, or a field has an impossible value.

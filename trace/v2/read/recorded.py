@@ -74,8 +74,7 @@ class RecordedValues:
         return None if frame is None else (frame, *self._record(frame))
 
     def _record(self, frame: Frame) -> tuple[Any, list[BodyExtent]]:
-        step = self._locator.step(frame.step)[1]
-        return read_record(self._layout, self._frames.source.limits, frame, step)
+        return read_record(self._layout, self._frames.source.limits, frame, lambda: self._locator.step(frame.step)[1])
 
     def keyframe(self, step: int) -> dict[str, Array]:
         """The whole state of a KEYFRAME that exists."""

@@ -2,7 +2,7 @@
 
 from array import array
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import DamageError, InvalidTraceError
 from ..format.constants import HEADER_LENGTH, SKIPPABLE, STEPS_PER_INDEX, TAG_RUN
@@ -40,6 +40,15 @@ class Prologue:
         return self._largest[key]
 
 
+class Passed(NamedTuple):
+    """What the last of some STEPs says: the file chain behind it, its link and front, the state root or nothing."""
+
+    chain: bytes
+    link: bytes
+    front: bytes
+    root: bytes
+
+
 class Walk:
     """The pass. Iterate over it once; its attributes say what has been met so far.
 
@@ -67,7 +76,7 @@ class Walk:
         self.committed = 0
         self.seal: SealRecord | None = None
         self.extents: list[BodyExtent] = []
-        self._last: StepRecord | None = None
+        self._last: bytes | StepRecord | None = None
         self._nodes: dict[int, int] = {}
         self._met: set[int] = set()
         self._rules: dict[int, Callable[[Frame, Any], None]] = {
@@ -111,7 +120,7 @@ class Walk:
         if not self.keyframes and frame.type != KEYFRAME.code:
             raise InvalidTraceError(Verdict.CORRUPT, "the second frame is not a KEYFRAME", frame.offset)
         self._check_place(frame)
-        record, self.extents = read_record(self.layout, self.frames.source.limits, frame, self._last)
+        record, self.extents = read_record(self.layout, self.frames.source.limits, frame, self._last_step)
         rule = self._rules.get(frame.type)
         if rule is not None:
             rule(frame, record)
@@ -126,7 +135,7 @@ class Walk:
             case FramePlace.FIRST:
                 fits = False
             case FramePlace.AFTER:
-                fits = self._last is not None and frame.step == self._last.step and frame.type not in self._met
+                fits = self.steps > 0 and frame.step == self.steps - 1 and frame.type not in self._met
                 self._met.add(frame.type)
             case FramePlace.LISTING:
                 fits = frame.step == len(self.indexes) * STEPS_PER_INDEX
@@ -135,6 +144,21 @@ class Walk:
         if not fits:
             text = f"{declared.name} {frame.step} after {self.steps} steps"
             raise InvalidTraceError(Verdict.CORRUPT, text, frame.offset)
+
+    def _last_step(self) -> StepRecord:
+        """The STEP that was met last."""
+        if isinstance(self._last, bytes):
+            self._last = STEP.front(self.layout).decode(self.steps - 1, self._last)
+        assert self._last is not None
+        return self._last
+
+    def pass_over(self, steps: int, span: int, last: Passed) -> None:
+        """Go on behind so many STEPs of as many bytes each, which were found to be what they must be."""
+        self.step_offsets.extend(range(self.end, self.end + steps * span, span))
+        self.steps, self.seq, self.end = self.steps + steps, self.seq + steps, self.end + steps * span
+        self.chain, self.link, self._last, self._met = last.chain, last.link, last.front, set()
+        if last.root:
+            self.root, self.root_step = last.root, self.steps
 
     def _keyframe(self, frame: Frame, record: KeyframeRecord) -> None:
         again = bool(self.keyframes) and self.keyframes[-1][0] == frame.step

@@ -99,7 +99,7 @@ class FrameSource:
         self.header: Header = decode_header(data)
         self.algorithm: Algorithm = self.header.algorithm
         self.first_link = self.header.first_link()
-        self._salt_crc = crc32(self.header.salt)
+        self.salt_crc = crc32(self.header.salt)
         self._memory = memoryview(b"")
         self._part_span = HEAD_LENGTH + self.header.largest_payload + self.algorithm.size
 
@@ -122,7 +122,7 @@ class FrameSource:
 
     def lone_head(self, offset: int) -> Head:
         """The head at `offset`, wherever its frame may end. Raises DamageError: it is no valid head."""
-        return decode_head(self.source.read(offset, HEAD_LENGTH), self._salt_crc, offset)
+        return decode_head(self.source.read(offset, HEAD_LENGTH), self.salt_crc, offset)
 
     def chain_before(self, offset: int) -> bytes:
         """The chain digest that stands before the frame at `offset`."""

@@ -8,6 +8,7 @@ STEP the next one begins at the next KEYFRAME, which holds a whole state.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 from ..check.validate import check_body, tensor_digests
@@ -102,7 +103,7 @@ class Salvage:
         first, *others = stretch.places
         for half, offset in (first, *(self._beginning if stretch.first else ()), *others):
             frame = half.whole.frame(offset)
-            record, _ = read_record(self.layout, half.frames.source.limits, frame, last)
+            record, _ = read_record(self.layout, half.frames.source.limits, frame, partial(_same, last))
             last = record if isinstance(record, StepRecord) else last
             yield half.frames, frame, record
 
@@ -137,7 +138,7 @@ class Salvage:
         stretch = self._current
         try:
             last = stretch.last if stretch else None
-            record, extents = read_record(self.layout, half.frames.source.limits, frame, last)
+            record, extents = read_record(self.layout, half.frames.source.limits, frame, partial(_same, last))
             check_body(half.frames, self.layout, self._digests, frame, extents)
         except InvalidTraceError as error:
             require_damage(error)
@@ -234,6 +235,10 @@ class Salvage:
         return not seal.final or (
             root == state_root(self.header.algorithm, digests) and (not due or root == stretch.root)
         )
+
+
+def _same(step: StepRecord | None) -> StepRecord | None:
+    return step
 
 
 def _add(stretch: Stretch, half: Half, frame: Frame) -> bool:

@@ -1,0 +1,1 @@
+"""STEPs read in prepared calls."""

@@ -1,0 +1,95 @@
+"""STEPs that follow one of their kind, passed over many at a time, each checked from its first byte to its last."""
+
+import numpy as np
+
+from .....base.arrays import Array
+from ...format.constants import HEAD, HEAD_LENGTH, STEPS_PER_INDEX, StepFlag
+from ...format.digest import Algorithm
+from ...format.step import STEP
+from ..scan import Passed, Walk
+from ..source import Frame
+from .step_check import ChainEnds, StepCheck
+
+MOST = 64
+"""How many STEPs are checked in one launch."""
+
+SHORT = 1 << 14
+"""Bytes of a STEP up to which several are read at once."""
+
+KINDS = 16
+"""How many kinds are kept prepared; a run that has more is read frame by frame."""
+
+Kind = tuple[int, int, bool]
+"""Bytes of the payload and of the front, and whether the state is due."""
+
+
+class AlikeSteps:
+    """Passes over STEPs of a walk. What is not as it must be is left to the walk, which says what is wrong with it."""
+
+    def __init__(self, walk: Walk) -> None:
+        self._walk, frames = walk, walk.frames
+        self._source, self._salt_crc = frames.source, frames.salt_crc
+        size = frames.algorithm.size
+        words = np.zeros(2, np.int64)
+        self._ends = ChainEnds(np.zeros(size, np.uint8), np.zeros(size, np.uint8), words[:1], words[1:])
+        self._known: dict[Kind, StepCheck | None] = {}
+        self._prepares = frames.algorithm is Algorithm.XXH3_128
+
+    def follow(self, frame: Frame) -> None:
+        """Pass over the STEPs that follow a frame of the walk, which was found good with its body."""
+        if frame.type == STEP.code and self._prepares:
+            self._learn(frame)
+        while self._known and self._pass_over():
+            pass
+
+    def _learn(self, frame: Frame) -> None:
+        """Have STEPs like this one be checked in one call; no longer, if another of its lengths was not like it."""
+        layout = self._walk.layout
+        kind = len(frame.front) + frame.body_length, len(frame.front), layout.due(frame.step)
+        if kind in self._known:
+            self._known[kind] = None
+        elif len(self._known) < KINDS:
+            fits = frame.parts == 1 and kind[0] <= self._source.limits.block
+            fits = fits and not frame.front[STEP.front(layout).at["flags"]] & StepFlag.NON_FINITE
+            made = StepCheck(self._ends, layout, self._salt_crc, frame, self._walk.extents) if fits else None
+            self._known[kind] = made
+
+    def _pass_over(self) -> bool:
+        """Check the next STEPs, as many as can be at once; whether more may follow."""
+        walk = self._walk
+        check = self._next()
+        if check is None:
+            return False
+        most = min(self._room(check.span), MOST if check.span <= SHORT else 1)
+        ends = self._ends
+        ends.chain.data[:], ends.link.data[:] = walk.chain, walk.link
+        ends.seq[0], ends.step[0] = walk.seq, walk.steps
+        frames = self._read(check, most)
+        passed = int(check.holds()) if most == 1 else check.run(frames, check.span * np.arange(most))
+        if passed:
+            said = check.said(frames[check.span * (passed - 1) :])
+            walk.pass_over(passed, check.span, Passed(ends.chain.tobytes(), ends.link.tobytes(), *said))
+        return passed == most
+
+    def _next(self) -> StepCheck | None:
+        """What checks STEPs like the next frame, if there is one and it is prepared."""
+        walk = self._walk
+        if walk.seal is not None or walk.end + HEAD_LENGTH > self._source.size or not self._room(HEAD_LENGTH):
+            return None
+        _, type, _, _, _, _, payload, front, _, _ = HEAD.unpack_from(self._source.read(walk.end, HEAD_LENGTH))
+        check = self._known.get((payload, front, walk.layout.due(walk.steps))) if type == STEP.code else None
+        return check if check is not None and self._room(check.span) else None
+
+    def _room(self, span: int) -> int:
+        """How many STEPs of so many bytes there may be up to the end, to an INDEX, or to those whose state is due."""
+        walk, every = self._walk, self._walk.layout.state_every
+        listed = STEPS_PER_INDEX * (len(walk.indexes) + 1) - walk.steps
+        alike = listed if every == 1 else max(1, every - 1 - walk.steps % every)
+        return min((self._source.size - walk.end) // span, listed, alike)
+
+    def _read(self, check: StepCheck, count: int) -> Array:
+        """The bytes of the next STEPs; of one alone where it is checked."""
+        if count > 1:
+            return np.frombuffer(self._source.read(self._walk.end, count * check.span), np.uint8)
+        self._source.read_into(self._walk.end, check.frame.data)
+        return check.frame

@@ -1,5 +1,6 @@
 """Calls in turn, made in one launch: the rows of the machine that prepared parts give it."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -36,12 +37,15 @@ def row(kernel: Kernel, words: Words, parts: int = 1) -> Row:
 
 
 class Copied:
-    """What is copied before each run: as many bytes as ``out`` has, of ``data`` from the next of ``places`` on."""
+    """What is copied before each run: of ``data``, from the next of ``places`` on, to each ``out`` as many bytes as it
+    has, from so many bytes behind that place.
+    """
 
-    def __init__(self, out: Array, data: Array, places: Array) -> None:
-        self._kept = (out, data, places)
-        self.table: Array = np.zeros((1, machine.SOURCE), np.int64)
-        self.table[0] = (address_of(out), address_of(data), 1, address_of(places), 1, 1, out.nbytes)
+    def __init__(self, data: Array, places: Array, outs: Sequence[tuple[Array, int]]) -> None:
+        self._kept = (data, places, outs)
+        first = address_of(data)
+        rows = [(address_of(out), first + at, 1, address_of(places), 1, 1, out.nbytes) for out, at in outs]
+        self.table: Array = np.array(rows, np.int64).reshape(-1, machine.SOURCE)
 
 
 class PreparedCalls:

@@ -50,7 +50,11 @@ class Surgeon:
                 frame.front[:D] = link
         self.of(SEAL).front[16 : 16 + D] = link
 
-    def bytes(self, seq: Callable[[int], int] = lambda i: i) -> bytes:
+    def bytes(
+        self,
+        seq: Callable[[int], int] = lambda i: i,
+        head_of: Callable[[int, bytes], bytes] = lambda i, head: head,
+    ) -> bytes:
         data, chain = self.header, xxh(b"DGRRfile" + self.header)
         for i, f in enumerate(self.frames):
             front = bytes(f.front)
@@ -58,6 +62,7 @@ class Surgeon:
             head += struct.pack("<II", len(front) + len(f.body), len(front)) + chain[:8]
             head += struct.pack("<I", zlib.crc32(front))
             head += struct.pack("<I", zlib.crc32(self.header[16:32] + head))
+            head = head_of(i, head)
             chain = xxh(chain + head + front)
             payload = front + f.body
             data += head + payload + bytes(-len(payload) % 8) + chain

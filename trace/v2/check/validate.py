@@ -1,7 +1,6 @@
 """Checking a trace against itself: structure, both chains, and every digest of a recorded value."""
 
 import os
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -18,15 +17,13 @@ from ..format.step import STEP
 from ..read.damage import judge
 from ..read.scan import Walk
 from ..read.source import Frame, FrameSource, Source
+from ..read.worth import is_worth_preparing
 from ..verdict import Verdict
 from .report import Finding, Report
 from .told import OnlyTold
 
 if TYPE_CHECKING:
     from ..read.prepared.alike_steps import AlikeSteps
-
-WORTH, WORTH_LOADING = 32, 8192
-"""How many STEPs that may follow are worth it to prepare their checking, where numba is loaded and where it is not."""
 
 
 def validate_v2(path: FilePath, *, limits: Limits | None = None) -> Report:
@@ -60,7 +57,7 @@ def _check(report: Report, source: Source) -> None:
             told.take(frame.type, record)
             if isinstance(record, KeyframeRecord) and frame.step == 0:
                 report.start = record.root.hex()
-            if alike is None and frame.type == STEP.code and _is_worth_preparing(walk, frame):
+            if alike is None and frame.type == STEP.code and _may_follow(walk, frame):
                 alike = _alike_steps(walk)
             if alike is not None:
                 alike.follow(frame)
@@ -75,10 +72,9 @@ def _check(report: Report, source: Source) -> None:
     report.root = walk.chain.hex()
 
 
-def _is_worth_preparing(walk: Walk, frame: Frame) -> bool:
-    """Whether so many STEPs like this one may follow that it pays to load, or even to compile, what checks many."""
-    left = (walk.frames.source.size - walk.end) // (frame.end - frame.offset)
-    return left >= (WORTH if "numba" in sys.modules else WORTH_LOADING)
+def _may_follow(walk: Walk, frame: Frame) -> bool:
+    """Whether so many STEPs like this one may follow that it pays to prepare their checking."""
+    return is_worth_preparing((walk.frames.source.size - walk.end) // (frame.end - frame.offset))
 
 
 def _alike_steps(walk: Walk) -> "AlikeSteps":

@@ -1,7 +1,7 @@
 """Finding frames: by the SEAL and its INDEX frames in a sealed file, by one pass in any other."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ....base.completed_step import TapeNode
 from ..errors import DamageError, InvalidTraceError, NotRecordedError
@@ -28,6 +28,10 @@ from .record import read_record
 from .salvaged import Salvaged
 from .scan import Prologue, Walk
 from .source import Frame, FrameSource
+from .worth import WORTH, is_worth_preparing
+
+if TYPE_CHECKING:
+    from .prepared.steps_ahead import StepsAhead
 
 ReadMode: TypeAlias = Literal["strict", "tolerate_tail", "point_in_time", "salvage"]
 
@@ -48,6 +52,8 @@ class Locator:
         self.layout = self._prologue.layout
         self.damage: InvalidTraceError | None = None
         self._cached: tuple[int, IndexRecord] | None = None
+        self._ahead: StepsAhead | None = None
+        self._last, self._in_turn = -1, 0
         self.seal = None if mode == "salvage" else self._find_seal()
         self._walk: Walk | Salvaged | None = None if self.seal else self._scan(mode)
 
@@ -82,17 +88,36 @@ class Locator:
         """Whether a step below `steps` is there."""
         return not isinstance(self._walk, Salvaged) or step in self._walk.step_offsets
 
-    def step(self, step: int) -> tuple[Frame, StepRecord]:
-        """A STEP below `steps`. Raises NotRecordedError for one that is not there."""
+    def step(self, step: int) -> tuple[Frame, StepRecord | None]:
+        """A STEP below `steps`, with what it says if that was looked at. Raises NotRecordedError if it is not there."""
         if not self.has_step(step):
             text = f"trace: step {step} is not whole in this damaged file; trace.missing says which are not"
             raise NotRecordedError(text)
+        if self._ahead is not None and (frame := self._ahead.get(step)) is not None:
+            return frame, None
+        frame, record = self._read(self._step_offset(step), STEP, step)
+        self._in_turn = self._in_turn + 1 if step == self._last + 1 else 0
+        self._last = step
+        if self._ahead is None and self._in_turn >= WORTH and is_worth_preparing(self.steps - step):
+            self._ahead = self._steps_ahead()
+        if self._ahead is not None:
+            self._ahead.learn(frame)
+        return frame, record
+
+    def record(self, frame: Frame) -> StepRecord:
+        """What a STEP says that `step` gave."""
+        return STEP.front(self.layout).decode(frame.step, frame.front, frame.offset, self.frames.source.limits)
+
+    def _steps_ahead(self) -> "StepsAhead":
+        from .prepared.steps_ahead import StepsAhead  # compiled, and so loaded only where it pays
+
+        return StepsAhead(self.frames, self.layout, self._step_offset, self.steps)
+
+    def _step_offset(self, step: int) -> int:
         if self._walk is not None:
-            offset = self._walk.step_offsets[step]
-        else:
-            number, place = divmod(step, STEPS_PER_INDEX)
-            offset = self._index(number).steps[place]
-        return self._read(offset, STEP, step)
+            return self._walk.step_offsets[step]
+        number, place = divmod(step, STEPS_PER_INDEX)
+        return self._index(number).steps[place]
 
     def keyframe(self, step: int) -> tuple[Frame, KeyframeRecord]:
         """A KEYFRAME that exists."""

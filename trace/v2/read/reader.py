@@ -40,18 +40,51 @@ class StepView:
     `micro_batches`, `input_digest`, `root`, `link`; by tensor name `grad_digests`, `buffer_digests`, `state_digests`).
     """
 
-    def __init__(self, trace: "TraceReader", frame: Frame, record: StepRecord) -> None:
-        self._trace = trace
-        self._frame = frame
-        self.record = record
-        self.step = record.step
-        self.loss = record.loss[()]
-        self.clip = record.clip
-        self.micro_batches = record.micro_batches
-        self.corrections = record.corrections
-        self.input_digest = record.input_digest
-        self.link = record.link
-        self.root = record.root
+    def __init__(self, trace: "TraceReader", frame: Frame, record: StepRecord | None) -> None:
+        self._trace, self._frame, self._record = trace, frame, record
+        self.step = frame.step
+
+    @property
+    def record(self) -> StepRecord:
+        """What the STEP says, by the fields of its front."""
+        if self._record is None:
+            self._record = self._trace.record_of(self._frame)
+        return self._record
+
+    @property
+    def loss(self) -> Any:
+        """The loss before the update, a numpy scalar."""
+        return self.record.loss[()]
+
+    @property
+    def clip(self) -> tuple[float, float] | None:
+        """Bound and scale of clipping by norm; None where nothing was clipped."""
+        return self.record.clip
+
+    @property
+    def micro_batches(self) -> int:
+        """How many batches in turn the step is of."""
+        return self.record.micro_batches
+
+    @property
+    def corrections(self) -> tuple[float, ...]:
+        """The bias corrections of its rules, group by group."""
+        return self.record.corrections
+
+    @property
+    def input_digest(self) -> bytes:
+        """Of its batch."""
+        return self.record.input_digest
+
+    @property
+    def link(self) -> bytes:
+        """Of the state chain."""
+        return self.record.link
+
+    @property
+    def root(self) -> bytes | None:
+        """Of the state after the step; None where it is not due."""
+        return self.record.root
 
     @property
     def hyper(self) -> dict[str, float]:
@@ -341,6 +374,10 @@ class TraceReader(Sequence[StepView]):
         if not 0 <= index < len(self):
             raise IndexError(f"trace: expected a step from 0 to {len(self) - 1}, got {step}")
         return index
+
+    def record_of(self, frame: Frame) -> StepRecord:
+        """What a STEP says."""
+        return self._locator.record(frame)
 
     def body_into(self, frame: Frame, memory: memoryview) -> None:
         """As many bytes of a body as there is room for, as they are. Raises InvalidTraceError."""

@@ -13,6 +13,7 @@ from ..format.frame_type import FrameType, R
 from ..format.frames import FRAMES
 from ..format.layout import BodyExtent
 from ..format.of_step import METRICS, OPS, VALUES
+from ..format.step import StepRecord
 from ..verdict import Verdict
 from .locate import Locator
 from .op_digests import OpDigests
@@ -74,7 +75,7 @@ class RecordedValues:
         return None if frame is None else (frame, *self._record(frame))
 
     def _record(self, frame: Frame) -> tuple[Any, list[BodyExtent]]:
-        return read_record(self._layout, self._frames.source.limits, frame, lambda: self._locator.step(frame.step)[1])
+        return read_record(self._layout, self._frames.source.limits, frame, lambda: self._step(frame.step)[1])
 
     def keyframe(self, step: int) -> dict[str, Array]:
         """The whole state of a KEYFRAME that exists."""
@@ -107,8 +108,12 @@ class RecordedValues:
         found = self._told(step, VALUES) if there else None
         return [] if found is None else [(found[0], found[2])]
 
-    def _step_body(self, step: int) -> _Body:
+    def _step(self, step: int) -> tuple[Frame, StepRecord]:
         frame, record = self._locator.step(step)
+        return frame, record or self._locator.record(frame)
+
+    def _step_body(self, step: int) -> _Body:
+        frame, record = self._step(step)
         return frame, self._layout.step_body(step, record.grads, record.digests)
 
     def _keyframe_body(self, step: int) -> _Body:

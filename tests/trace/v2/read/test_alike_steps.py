@@ -1,6 +1,7 @@
 """STEPs that are checked many in one launch, against the same frame by frame: of every file the same is found."""
 
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,11 @@ import numpy as np
 import pytest
 
 from dgrr.trace import validate
-from dgrr.trace.v2.check import validate as checking
+from dgrr.trace.v2.read import worth
 from dgrr.trace.v2.read.prepared.alike_steps import MOST
 from dgrr.trace.v2.read.scan import Walk
 
-from ..surgeon import STEP, D, Surgeon
+from ..surgeon import INDEX, STEP, D, Surgeon
 from ..write.test_prepared import PARAMS, STEPS, begun, completed
 
 SMALL = {name: array for name, array in PARAMS.items() if name != "big"}
@@ -41,9 +42,9 @@ class Found:
 
     def of(self, path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         """The report of a file, checked frame by frame, and in launches."""
-        self._patch.setattr(checking, "WORTH", NEVER)
+        self._patch.setattr(worth, "WORTH", NEVER)
         slow = validate(path).to_dict()
-        self._patch.setattr(checking, "WORTH", 0)
+        self._patch.setattr(worth, "WORTH", 0)
         return slow, validate(path).to_dict()
 
     def same(self, path: Path) -> dict[str, Any]:
@@ -176,3 +177,53 @@ def test_few_steps_are_checked_frame_by_frame(tmp_path: Path, found: Found) -> N
     """So that who checks a short trace compiles nothing."""
     assert validate(recorded(tmp_path / "a", [{}] * 9)).ok
     assert found.passed == 0
+
+
+@pytest.mark.parametrize("place", range(48))
+def test_every_byte_of_a_head_changed_in_whole_frames(place: int, tmp_path: Path, found: Found) -> None:
+    """The file chain is made anew; the CRC of the head stays, or is made anew."""
+    path = small(tmp_path / "a", record="grads")
+    surgeon = Surgeon(path.read_bytes())
+    lying = surgeon.frames.index(surgeon.of(STEP, 3))
+    for sealed in (False, True):
+
+        def head_of(i: int, head: bytes, sealed: bool = sealed) -> bytes:
+            if i != lying:
+                return head
+            changed = head[:place] + bytes([head[place] ^ 1]) + head[place + 1 :]
+            crc = zlib.crc32(surgeon.header[16:32] + changed[:44]).to_bytes(4, "little")
+            return changed[:44] + crc if sealed else changed
+
+        path.write_bytes(surgeon.bytes(head_of=head_of))
+        assert found.same(path)["verdict"] != "ok" or (sealed and place >= 44)
+
+
+@pytest.mark.parametrize("loss", [np.float32("nan"), np.float32("-inf")])
+def test_a_loss_that_is_not_finite_and_not_flagged(loss: Any, tmp_path: Path, found: Found) -> None:
+    path = small(tmp_path / "a")
+    surgeon = Surgeon(path.read_bytes())
+    surgeon.of(STEP, 3).front[D + 24 : D + 28] = loss.tobytes()
+    surgeon.relink()
+    path.write_bytes(surgeon.bytes())
+    assert found.same(path)["verdict"] == "corrupt"
+
+
+def test_a_bound_of_clipping_below_0(tmp_path: Path, found: Found) -> None:
+    path = small(tmp_path / "a", clip_value=2.5)
+    surgeon = Surgeon(path.read_bytes())
+    front = surgeon.of(STEP, 3).front
+    at = front.index(np.float64(2.5).tobytes())
+    front[at : at + 8] = np.float64(-2.5).tobytes()
+    surgeon.relink()
+    path.write_bytes(surgeon.bytes())
+    assert found.same(path)["verdict"] == "corrupt"
+
+
+def test_an_index_that_is_missing(tmp_path: Path, found: Found) -> None:
+    tiny = {"w": PARAMS["w"][:1, :2]}
+    change: dict[str, Any] = {"params": tiny, "grads": tiny}
+    path = recorded(tmp_path / "a", [change] * 1030, "digest", params=tiny, keyframe_every=2000, commit_every=2000)
+    surgeon = Surgeon(path.read_bytes())
+    surgeon.frames.remove(surgeon.of(INDEX))
+    path.write_bytes(surgeon.bytes())
+    assert found.same(path)["verdict"] == "corrupt"

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from .....base.arrays import Array
-from ...format.constants import HEAD, HEAD_LENGTH, STEPS_PER_INDEX, StepFlag
+from .....tape.numerics.xxh3.constants import DIGEST
+from ...format.constants import HEAD, HEAD_LENGTH, STEPS_PER_INDEX
 from ...format.digest import Algorithm
 from ...format.step import STEP
 from ..scan import Passed, Walk
 from ..source import Frame
-from .step_check import ChainEnds, StepCheck
+from .step_check import ChainEnds, StepCheck, is_like_others
 
 MOST = 64
 """How many STEPs are checked in one launch."""
@@ -29,9 +29,7 @@ class AlikeSteps:
     def __init__(self, walk: Walk) -> None:
         self._walk, frames = walk, walk.frames
         self._source, self._salt_crc = frames.source, frames.salt_crc
-        size = frames.algorithm.size
-        words = np.zeros(2, np.int64)
-        self._ends = ChainEnds(np.zeros(size, np.uint8), np.zeros(size, np.uint8), words[:1], words[1:])
+        self._ends = ChainEnds.new()
         self._known: dict[Kind, StepCheck | None] = {}
         self._prepares = frames.algorithm is Algorithm.XXH3_128
 
@@ -49,10 +47,12 @@ class AlikeSteps:
         if kind in self._known:
             self._known[kind] = None
         elif len(self._known) < KINDS:
-            fits = frame.parts == 1 and kind[0] <= self._source.limits.block
-            fits = fits and not frame.front[STEP.front(layout).at["flags"]] & StepFlag.NON_FINITE
-            made = StepCheck(self._ends, layout, self._salt_crc, frame, self._walk.extents) if fits else None
-            self._known[kind] = made
+            fits = is_like_others(layout, frame) and kind[0] <= self._source.limits.block
+            self._known[kind] = self._made(frame) if fits else None
+
+    def _made(self, frame: Frame) -> StepCheck:
+        walk = self._walk
+        return StepCheck(self._ends, walk.layout, self._salt_crc, frame, walk.extents, in_turn=True)
 
     def _pass_over(self) -> bool:
         """Check the next STEPs, as many as can be at once; whether more may follow."""
@@ -64,10 +64,11 @@ class AlikeSteps:
         ends = self._ends
         ends.chain.data[:], ends.link.data[:] = walk.chain, walk.link
         ends.seq[0], ends.step[0] = walk.seq, walk.steps
-        frames = self._read(check, most)
-        passed = int(check.holds()) if most == 1 else check.run(frames, check.span * np.arange(most))
+        data = self._source.read(walk.end - DIGEST, DIGEST + most * check.span)
+        frames, places = np.frombuffer(data, np.uint8), DIGEST + check.span * np.arange(most)
+        passed = check.run(frames, places)
         if passed:
-            said = check.said(frames[check.span * (passed - 1) :])
+            said = check.said(frames, int(places[passed - 1]))
             walk.pass_over(passed, check.span, Passed(ends.chain.tobytes(), ends.link.tobytes(), *said))
         return passed == most
 
@@ -86,10 +87,3 @@ class AlikeSteps:
         listed = STEPS_PER_INDEX * (len(walk.indexes) + 1) - walk.steps
         alike = listed if every == 1 else max(1, every - 1 - walk.steps % every)
         return min((self._source.size - walk.end) // span, listed, alike)
-
-    def _read(self, check: StepCheck, count: int) -> Array:
-        """The bytes of the next STEPs; of one alone where it is checked."""
-        if count > 1:
-            return np.frombuffer(self._source.read(self._walk.end, count * check.span), np.uint8)
-        self._source.read_into(self._walk.end, check.frame.data)
-        return check.frame

@@ -1,6 +1,6 @@
 """STEPs of one kind, each checked by one compiled call: what its bytes must be is made anew, and held against them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,44 +42,68 @@ class ChainEnds(NamedTuple):
     seq: Array
     step: Array
 
+    @classmethod
+    def new(cls) -> "ChainEnds":
+        """To be filled."""
+        words = np.zeros(2, np.int64)
+        return cls(_zeros(DIGEST), _zeros(DIGEST), words[:1], words[1:])
+
 
 class StepCheck:
     """Checks STEPs that have the lengths, flags and gradients of one that was found good.
 
     Args:
-        ends: are taken from, and go on behind each STEP.
-        frame, extents: the good one, of one part, and the tensors of its body.
+        ends: go on behind each STEP.
+        frame: the good one, of one part.
+        extents: the tensors of its body, which are checked.
+        in_turn: whether each has to follow the one before it by both chains, and is checked with its body. Else it
+            stands alone, as a reader finds it: behind the digest that lies before it.
     """
 
-    def __init__(self, ends: ChainEnds, layout: FrameLayout, salt_crc: int, frame: Frame, extents: list[BodyExtent]):
-        self._ends, self._layout, self._salt_crc, self._extents = ends, layout, salt_crc, extents
+    def __init__(
+        self,
+        ends: ChainEnds,
+        layout: FrameLayout,
+        salt_crc: int,
+        frame: Frame,
+        extents: Sequence[BodyExtent],
+        *,
+        in_turn: bool,
+    ) -> None:
+        self._ends, self._layout, self._salt_crc, self._in_turn = ends, layout, salt_crc, in_turn
+        self._extents = extents if in_turn else ()
         self._declared, self._good = STEP.front(layout), _bytes(frame.front)
-        self.span = frame.end - frame.offset
-        memory = _zeros(DIGEST + self.span)
-        opening, payload = HEAD_LENGTH + len(frame.front), len(frame.front) + frame.body_length
-        self._before, self._hashed = memory[:DIGEST], memory[: DIGEST + opening]
-        self.frame = memory[DIGEST:]
-        """The bytes of the STEP that is checked, or was."""
-        self._front = self.frame[HEAD_LENGTH:opening]
-        self._body = self.frame[opening:]
-        self._closing = self.frame[HEAD_LENGTH + payload :]
-        self._head = _zeros(HEAD_LENGTH)
-        HEAD.pack_into(self._head.data, 0, *_head_of(frame, payload))
         self._due = layout.due(frame.step)
+        self.opening, payload = HEAD_LENGTH + len(frame.front), len(frame.front) + frame.body_length
+        self.span = frame.end - frame.offset
+        self._hashed = _zeros(DIGEST + self.opening)
+        self._front = self._hashed[DIGEST + HEAD_LENGTH :]
+        self._body = _zeros(frame.body_length if in_turn else 0)
+        self.closing = range(HEAD_LENGTH + payload, self.span)
+        """Where in it padding and chain digest lie, as head and front lie in its first ``opening`` bytes."""
+        self._closing = _zeros(len(self.closing))
+        self._head = _zeros(HEAD_LENGTH)
+        HEAD.pack_into(self._head.data, 0, SYNC, STEP.code, 0, 0, 0, 0, payload, len(frame.front), b"", 0)
         self._program = PreparedCalls(*self._parts())
 
-    def said(self, frame: Array) -> tuple[bytes, bytes]:
+    def run(self, data: Array, places: Array, closing_at: int | None = None) -> int:
+        """How many STEPs in turn, of those that lie at some places of data, are those that come next.
+
+        The 16 bytes before each belong to the data, and its last ones lie ``closing_at`` behind its place, if not
+        where they lie in a file.
+        """
+        copied = Copied(data, places, self._pieces(self.closing.start if closing_at is None else closing_at))
+        return self._program.run_on(copied, len(places))
+
+    def said(self, data: Array, place: int) -> tuple[bytes, bytes]:
         """The front of a STEP that was checked, and its state root, or nothing where the state is not due."""
-        front = frame[HEAD_LENGTH:][: len(self._front)].tobytes()
+        front = data[place + HEAD_LENGTH : place + self.opening].tobytes()
         return front, front[-DIGEST:] if self._due else b""
 
-    def holds(self) -> bool:
-        """Whether the bytes in `frame` are the next STEP."""
-        return not self._program.run()
-
-    def run(self, data: Array, places: Array) -> int:
-        """How many STEPs in turn, of those that lie at some places of data, are those that come next."""
-        return self._program.run_on(Copied(self.frame, data, places), len(places))
+    def _pieces(self, closing_at: int) -> list[tuple[Array, int]]:
+        """What is copied of a STEP, and where that begins, counted from its head."""
+        pieces = [(self._hashed, -DIGEST), (self._body, self.opening), (self._closing, closing_at)]
+        return [(out, at) for out, at in pieces if out.nbytes]
 
     # ------------------------------------------------------------------ the program
 
@@ -87,37 +111,39 @@ class StepCheck:
         root = _bytes(TAG_ROOT + bytes(DIGEST * len(self._layout.schema.tensors))) if self._due else _zeros(0)
         before_link, link, closing = _zeros(DIGEST + 8), _zeros(DIGEST), _zeros(len(self._closing))
         digests, made_root = _zeros(DIGEST * len(self._extents)), _zeros(DIGEST if self._due else 0)
-        content = self._front[self._declared.at[STEP.chained] :]
-        yield Moves([*self._numbered(before_link), *self._joined(root)])
+        yield Moves([*self._numbered(), *self._joined(root)])
         yield Checksums(self._checksums())
-        messages = [*self._tensors(digests), self._loss()]
+        messages = [*self._tensors(digests), self._loss(), _whole(self._hashed, closing[-DIGEST:])]
         messages += [_whole(root, made_root)] if self._due else []
-        messages += [Message(before_link, content.nbytes, link, place_of(content))]
-        yield Digests([*messages, _whole(self._hashed, closing[-DIGEST:])])
+        yield Digests(messages)
         first, last = self._declared.fixed, len(self._front) - DIGEST
         made = [
-            Pair(self._head, self.frame[:HEAD_LENGTH]),
-            Pair(link, self._front[:DIGEST]),
+            Pair(self._head, self._hashed[DIGEST:][:HEAD_LENGTH]),
             Pair(digests, self._front[first:][: len(digests)]),
             Pair(made_root, self._front[last:][: len(made_root)]),
             Pair(closing, self._closing),
         ]
         yield Alike([*self._same_fields(), *made])
-        ends = self._ends
-        moves = [Move(ends.chain, place_of(closing[-DIGEST:])), Move(ends.link, place_of(link))]
-        yield Moves(moves, [Counter(ends.seq), Counter(ends.step)])
+        if self._in_turn:
+            yield from self._linked(before_link, link)
+        yield Moves([], [Counter(self._ends.seq), Counter(self._ends.step)])
 
-    def _numbered(self, before_link: Array) -> list[Move]:
-        """What the frame before it says, into the places of what this one must say."""
-        ends, head = self._ends, self._head
+    def _numbered(self) -> list[Move]:
+        """What the frame before it says, into the head that this one must have."""
+        ends, head, before, seq = self._ends, self._head, self._hashed[:DIGEST], self._hashed[DIGEST + SEQ_AT :]
         return [
-            Move(self._before, place_of(ends.chain)),
-            Move(head[SEQ_AT:STEP_AT], place_of(ends.seq)),
+            Move(head[SEQ_AT:STEP_AT], place_of(ends.seq if self._in_turn else seq)),
             Move(head[STEP_AT:][: ends.step.nbytes], place_of(ends.step)),
-            Move(head[LINK_AT:FRONT_CRC_AT], place_of(ends.chain)),
-            Move(before_link[:DIGEST], place_of(ends.link)),
-            Move(before_link[DIGEST:], place_of(ends.step)),
+            Move(head[LINK_AT:FRONT_CRC_AT], place_of(ends.chain if self._in_turn else before)),
         ]
+
+    def _linked(self, before_link: Array, link: Array) -> Iterator[PreparedPart]:
+        """The digest before it, hashed with it, is the end of the file chain, and its link follows the last one."""
+        ends, content = self._ends, self._front[self._declared.at[STEP.chained] :]
+        yield Moves([Move(before_link[:DIGEST], place_of(ends.link)), Move(before_link[DIGEST:], place_of(ends.step))])
+        yield Digests([Message(before_link, content.nbytes, link, place_of(content))])
+        yield Alike([Pair(ends.chain, self._hashed[:DIGEST]), Pair(link, self._front[:DIGEST])])
+        yield Moves([Move(ends.chain, place_of(self._closing[-DIGEST:])), Move(ends.link, place_of(link))])
 
     def _joined(self, root: Array) -> list[Move]:
         """The digests of the state in the order of the schema, which has buffers last."""
@@ -165,8 +191,10 @@ class StepCheck:
         return bool(self._good[self._declared.at["flags"]] & StepFlag.CLIPPED)
 
 
-def _head_of(frame: Frame, payload: int) -> tuple[object, ...]:
-    return SYNC, frame.type, 0, 0, 0, 0, payload, len(frame.front), b"", 0
+def is_like_others(layout: FrameLayout, frame: Frame) -> bool:
+    """Whether STEPs like this one can be checked so: of one part, and finite."""
+    flags = frame.front[STEP.front(layout).at["flags"]]
+    return frame.parts == 1 and not flags & StepFlag.NON_FINITE
 
 
 def _zeros(nbytes: int) -> Array:

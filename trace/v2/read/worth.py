@@ -1,0 +1,11 @@
+"""Whether it pays to read STEPs by what checks many in one launch, which is compiled code."""
+
+import sys
+
+WORTH, WORTH_LOADING = 32, 8192
+"""From how many STEPs on it is worth it, where numba is loaded and where it is not."""
+
+
+def is_worth_preparing(steps: int) -> bool:
+    """Whether so many STEPs, which may be like each other, are to be checked so."""
+    return steps >= (WORTH if "numba" in sys.modules else WORTH_LOADING)

@@ -3,27 +3,33 @@
 What does not agree, or cannot be captured, is left to those who compute op by op and say what differs.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from ...base.arrays import Array
+from ...base.completed_step import CompletedStep
 from ...runtime.optim.groups import Groups
 from ...runtime.step.batch import map_batch
 from ...runtime.step.completed import completed
+from ...runtime.step.training_step import SeveralSteps
 from ...runtime.training.step_runner import StepOptions, StepRunner
 from ..v2.format.constants import TensorRole
 from ..v2.format.digest import Batch
 from ..v2.format.step import STEP
 from ..v2.read.reader import StepView, TraceReader
-from ..v2.write.fronts import StepFronts
+from ..v2.write.fronts import FrontRows, StepFronts
 from ..v2.write.tensors import RecordedTensors
 from .execution import LossFn
-from .recorded_recipe import RulesOfSteps, recorded_recipe
+from .recorded_recipe import CannotPrepareError, RulesOfSteps, recorded_recipe
 from .replay_state import ReplayState, Rules, by_name
 
 STEPS, BYTES = 64, 1 << 26
 """How many steps, and bytes of their batches, are kept to be done again op by op."""
+
+WAIT = 8
+"""After a launch that did not come about, so many steps are done alone before another is tried."""
 
 
 class Done(NamedTuple):
@@ -31,6 +37,16 @@ class Done(NamedTuple):
 
     view: StepView
     batch: tuple[Batch, ...]
+    nbytes: int
+    """Of its micro-batches."""
+
+
+class Launched(NamedTuple):
+    """So many steps were done in one launch."""
+
+    steps: int
+    agree: bool
+    """Whether everything that is recorded of all of them, and of the step that ended it, is what was computed."""
 
 
 class _Prepared(NamedTuple):
@@ -39,6 +55,28 @@ class _Prepared(NamedTuple):
     groups: Groups
     runner: StepRunner
     fronts: StepFronts
+
+
+class _LaunchRecorder:
+    """Makes the fronts of the steps of a launch, as the trace has them, from one step on."""
+
+    def __init__(self, fronts: StepFronts, first: StepView) -> None:
+        self._fronts, self._first, self._hyper, self._ahead = fronts, first.step, first.hyper, 0
+        self.made = list[bytes]()
+        """Behind the launch, the fronts of its steps."""
+
+    def rows(self, first: CompletedStep, hyper: Sequence[Mapping[str, float]]) -> FrontRows | None:
+        """See `LaunchRecorder`."""
+        self._ahead = self._first - first.step
+        first.step, first.hyper = self._first, self._hyper
+        return self._fronts.rows(first, [self._hyper] * len(hyper))
+
+    def recorded(self, last: CompletedStep, rows: FrontRows) -> None:
+        """See `LaunchRecorder`."""
+        self.made = rows.made.fronts
+        last.step, last.hyper = last.step + self._ahead, self._hyper
+        if self._first + len(self.made) == last.step:
+            self.made.append(self._fronts.make(b"", last).front)
 
 
 class CapturedSteps:
@@ -56,6 +94,8 @@ class CapturedSteps:
         self._made: _Prepared | None = None
         self._before: dict[str, Array] = {}
         self._kept, self._kept_bytes = list[Done](), 0
+        declared = STEP.front(trace.layout)
+        self._hyper_at, self._content_at, self._waits = declared.places["hyper"], declared.at[STEP.chained], 0
 
     @property
     def grads(self) -> dict[str, Array]:
@@ -67,13 +107,43 @@ class CapturedSteps:
 
         False for whatever goes wrong but Ctrl-C: then `back` is to be called.
         """
-        self._keep(view, batch)
+        self._begin_keeping(view)
+        self._kept.append(Done(view, *own(batch)))
+        self._kept_bytes += self._kept[-1].nbytes
         try:
             return self._run(view, batch) == view.content
         except KeyboardInterrupt:
             raise
         except BaseException:  # a loss function may raise anything; done again op by op, it is said what
             return False
+
+    def several(self, stretch: Sequence[Done]) -> Launched | None:
+        """Do the first of some steps in one launch, as many as can be. None, and nothing done, where one is done alone.
+
+        Nobody else writes to their batches.
+        """
+        made, first = self._made, stretch[0].view
+        if made is None or self._waits > 0 or self._rules.of(first) is not made.groups:
+            self._waits -= 1
+            return None
+        self._begin_keeping(first)
+        alike = _alike(stretch, self._hyper_at)
+        recorder = _LaunchRecorder(made.fronts, first)
+        try:
+            done = made.runner.several([_given(each.batch) for each in alike], self._state.count, recorder)
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # as of one step
+            done = SeveralSteps(0, [], [], [], CannotPrepareError())
+        if done is None:
+            self._waits = WAIT
+            return None
+        alike = alike[: len(done.losses) + (done.error is not None)]
+        self._kept += alike
+        self._kept_bytes += sum([each.nbytes for each in alike])
+        content = slice(self._content_at, None)
+        agree = [front[content] for front in recorder.made] == [each.view.front[content] for each in alike]
+        return Launched(len(alike), agree=agree)
 
     def back(self) -> list[Done]:
         """Go back to the state before the steps that were kept, and give these."""
@@ -86,20 +156,12 @@ class CapturedSteps:
         """Keep nothing of the steps so far: the state is another one than they have made."""
         self._before, self._kept, self._kept_bytes = {}, [], 0
 
-    def _keep(self, view: StepView, batch: tuple[Batch, ...]) -> None:
+    def _begin_keeping(self, view: StepView) -> None:
+        """Have what is before a step be gone back to, if nothing is kept, or enough."""
         full = len(self._kept) >= STEPS or self._kept_bytes > BYTES
         if not self._before or (full and view.step % self._every == 0):
             self.forget()
             self._before = {name: array.copy() for name, array in self._state.values.items()}
-        self._kept.append(Done(view, tuple([map_batch(self._copied, micro) for micro in batch])))
-
-    def _copied(self, _: str, array: Any) -> Any:
-        """An array that whoever gave it may write to."""
-        if not isinstance(array, np.ndarray):
-            return array
-        kept = cast(Array, array)
-        self._kept_bytes += kept.nbytes
-        return kept.copy()
 
     def _run(self, view: StepView, batch: tuple[Batch, ...]) -> bytes:
         """What is to be recorded of the next step."""
@@ -107,7 +169,7 @@ class CapturedSteps:
         groups = self._rules.of(view)
         if self._made is None or self._made.groups is not groups:
             self._made = self._make(view, groups)
-        given: Any = batch[0] if view.micro_batches == 1 else batch
+        given = _given(batch)
         self._made.runner(given)
         done = completed(self._made.runner.step, count, given)
         done.step, done.hyper = view.step, view.hyper
@@ -124,3 +186,29 @@ class CapturedSteps:
         tensors = RecordedTensors(trace.schema, trace.header.algorithm)
         fronts = StepFronts(trace.layout, trace.header.algorithm, tensors, view.clip_value, stops=False)
         return _Prepared(groups, runner, fronts)
+
+
+def _alike(stretch: Sequence[Done], hyper: slice) -> list[Done]:
+    """The first steps that have the rates, and as many micro-batches, as the first one."""
+    first, micro_batches = stretch[0].view.front[hyper], len(stretch[0].batch)
+    fits = [each.view.front[hyper] == first and len(each.batch) == micro_batches for each in stretch]
+    return list(stretch[: fits.index(False) if False in fits else None])
+
+
+def own(batch: tuple[Batch, ...]) -> tuple[tuple[Batch, ...], int]:
+    """Micro-batches that whoever gave them does not write to, and their bytes."""
+    copies = list[Array]()
+
+    def copied(_: str, array: Any) -> Any:
+        if not isinstance(array, np.ndarray):
+            return array
+        copies.append(cast(Array, array).copy())
+        return copies[-1]
+
+    found = tuple([map_batch(copied, micro) for micro in batch])
+    return found, sum([copy.nbytes for copy in copies])
+
+
+def _given(batch: tuple[Batch, ...]) -> Any:
+    """Micro-batches as a training step takes them."""
+    return batch[0] if len(batch) == 1 else batch

@@ -146,7 +146,7 @@ class Execution:
 
 def _clip_event(trace: TraceReader) -> float | None:
     """The bound of clipping by value as traces held it before their schemas did."""
-    for _, event in trace.events():
+    for _, event in trace.events(before=1):
         if event.kind == CLIP_EVENT:
             try:
                 limit = float(event.text)

@@ -13,7 +13,7 @@ from ..v2.format.digest import Batch
 from ..v2.read.reader import StepView, TraceReader
 from ..v2.verdict import Verdict
 from .applied_steps import AppliedSteps
-from .captured_steps import CapturedSteps
+from .captured_steps import CapturedSteps, Done
 from .reexecute import Executed, FailedError, Made, Model, blaming
 from .replay_state import ReplayState, Rules, UnknownRuleError
 
@@ -97,6 +97,11 @@ class Recomputed:
         if self._applies and self.records:
             self._applied = self._applied or AppliedSteps(self._trace, self.state, self._rules)
 
+    @property
+    def launches(self) -> bool:
+        """Whether many steps may be done at once."""
+        return self._captured is not None
+
     def step(self, view: StepView, batch: tuple[Batch, ...] | None = None) -> None:
         """Do the next step: by the model, if micro-batches are given, else by the gradients that are recorded.
 
@@ -113,6 +118,14 @@ class Recomputed:
         else:
             self._op_by_op(view, batch)
 
+    def steps(self, stretch: Sequence[Done]) -> None:
+        """Do the next steps in turn by the model, many in one launch where they can be. Raises as `step`."""
+        while stretch:
+            done = self._launch(stretch)
+            if not done:
+                self.step(stretch[0].view, stretch[0].batch)
+            stretch = stretch[done or 1 :]
+
     def execute(self, view: StepView, batch: tuple[Batch, ...], recorded: Made | None = None) -> Executed:
         """Compute the next step op by op up to its update; ``recorded`` are its gradients and buffers, if read before.
 
@@ -124,16 +137,29 @@ class Recomputed:
 
     # ------------------------------------------------------------------ prepared
 
+    def _launch(self, stretch: Sequence[Done]) -> int:
+        """Do the first of some steps at once: how many; none where one is to be done alone."""
+        captured = self._captured
+        launched = None if captured is None or len(stretch) < 2 else captured.several(stretch)
+        if captured is None or launched is None:
+            return 0
+        self._judge(captured, stretch[launched.steps - 1].view, agrees=launched.agree)
+        return launched.steps
+
     def _capture(self, captured: CapturedSteps, view: StepView, batch: tuple[Batch, ...]) -> None:
-        if captured.agrees(view, batch) and self._ends_as_recorded(view):
+        self._judge(captured, view, agrees=captured.agrees(view, batch))
+
+    def _judge(self, captured: CapturedSteps, last: StepView, *, agrees: bool) -> None:
+        """Steps up to one were done; if they are not all as recorded, say op by op what differs."""
+        if agrees and self._ends_as_recorded(last):
             assert self._model is not None
             self._model.agreed = True
             self.grads = captured.grads
-            self._as_recorded(view)
+            self._as_recorded(last)
             return
         again, self._captured = captured.back(), None
         for done in again:
-            self._op_by_op(*done)
+            self._op_by_op(done.view, done.batch)
         self._captures = False  # op by op they are as recorded
 
     def _ends_as_recorded(self, view: StepView) -> bool:

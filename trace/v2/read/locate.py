@@ -162,9 +162,11 @@ class Locator:
             raise NotRecordedError(f"trace: no keyframe at or before step {step} is whole in this damaged file")
         raise InvalidTraceError(Verdict.CORRUPT, "no INDEX lists KEYFRAME 0")
 
-    def events(self) -> Iterator[tuple[int, EventRecord]]:
-        """Every EVENT with the number of steps before it; one pass over the heads."""
+    def events(self, before: int | None = None) -> Iterator[tuple[int, EventRecord]]:
+        """Every EVENT with the number of steps before it, or those before so many steps; one pass over the heads."""
         for offset, head in self._heads(self._prologue.frame.end):
+            if before is not None and head.type == STEP.code and head.step + 1 >= before:
+                return
             if head.type == EVENT.code:
                 yield head.step, EVENT.front(self.layout).decode(head.step, self._frame(offset, EVENT).front, offset)
 

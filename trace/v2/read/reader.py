@@ -344,9 +344,9 @@ class TraceReader(Sequence[StepView]):
         digests = self._locator.keyframe(step)[1].digests
         return {t.name: d for t, d in zip(self.schema.tensors, digests, strict=True)}
 
-    def events(self) -> Iterator[tuple[int, EventRecord]]:
-        """Every EVENT with the number of steps before it; one pass over the heads."""
-        return self._locator.events()
+    def events(self, before: int | None = None) -> Iterator[tuple[int, EventRecord]]:
+        """Every EVENT with the number of steps before it, or those before so many steps; one pass over the heads."""
+        return self._locator.events(before)
 
     def close(self) -> None:
         """Close the file. Idempotent."""

@@ -1,5 +1,6 @@
 """The front of a step: in one prepared call, or of its parts, which says what is wrong with them."""
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,8 @@ from ..format.constants import BATCH_ID_LENGTH, StepFlag
 from ..format.digest import Algorithm, InputDigest, state_root
 from ..format.layout import FrameLayout
 from ..format.step import StepRecord, StepScalars, encode_step
-from .prepared.prepared_front import PreparedFront, StepKind
+from .prepared.kept_front import KeptFront
+from .prepared.prepared_front import StepKind
 from .prepared.prepared_steps import PreparedSteps
 from .scalar_names import ScalarNames
 from .tensors import RecordedTensors, scalar_loss
@@ -24,6 +26,14 @@ class MadeFront(NamedTuple):
 
     front: bytes
     body: list[Array]
+
+
+class FrontRows(NamedTuple):
+    """Rows of the machine, run behind each of so many steps at most, and what then has their fronts."""
+
+    rows: Array
+    steps: int
+    made: KeptFront
 
 
 class StepFronts:
@@ -51,8 +61,8 @@ class StepFronts:
         prepares = algorithm is Algorithm.XXH3_128
         self._prepared = PreparedSteps(self.names, tensors, layout.state_every, self._made) if prepares else None
 
-    def _made(self, kind: StepKind) -> PreparedFront:
-        return PreparedFront(kind, self._layout, self.names, self._tensors, self._link, self._step)
+    def _made(self, kind: StepKind) -> KeptFront:
+        return KeptFront(kind, self._layout, self.names, self._tensors, self._link, self._step)
 
     def make(self, previous: bytes, done: CompletedStep) -> MadeFront:
         """The front of a step behind the link ``previous``: in one call where it can be. Raises as `by_parts` does."""
@@ -63,6 +73,20 @@ class StepFronts:
                 prepared, arrays = made
                 return MadeFront(bytes(prepared.front), list(arrays[prepared.body]))
         return self.by_parts(previous, done)
+
+    def rows(self, first: CompletedStep, hyper: Sequence[Mapping[str, float]]) -> FrontRows | None:
+        """What makes the fronts of several steps in one launch, run behind each of them; their links are none.
+
+        All have the arrays of the first, where they lie. None, where each is to be made alone.
+        """
+        if self._prepared is None or first.clip is not None:
+            return None
+        front, room = self._prepared.next(first.step)
+        if front is None:
+            return None
+        self._step[0] = first.step
+        rows = front.rows(first, hyper[:room])
+        return None if rows is None else FrontRows(rows, min(room, len(hyper)), front)
 
     def by_parts(self, previous: bytes, done: CompletedStep) -> MadeFront:
         """The same, made of its parts.

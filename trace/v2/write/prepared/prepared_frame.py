@@ -9,7 +9,7 @@ from .....base.completed_step import CompletedStep
 from .....tape.numerics.crc32.checksums import Checksum, Checksums
 from .....tape.numerics.prepared.moves import Appended, Counter, Move, Moves
 from .....tape.numerics.prepared.places import place_of
-from .....tape.numerics.prepared.prepared_calls import PreparedCalls, PreparedPart
+from .....tape.numerics.prepared.prepared_calls import PreparedPart
 from .....tape.numerics.xxh3.constants import DIGEST
 from .....tape.numerics.xxh3.digests import Digests
 from ...format.constants import (
@@ -57,7 +57,7 @@ class PreparedFrame(PreparedFront):
         yield self._numbered()
         yield Checksums(self._checksums())
         yield Digests([whole(self._memory, self._writer.frames.chain, self._closing[-DIGEST:])])
-        yield self._counted()
+        yield self._counted(Counter(self._writer.frames.seq))
         if self.is_held:
             yield self._appended()
 
@@ -81,12 +81,6 @@ class PreparedFrame(PreparedFront):
             Checksum(head[:HEAD_CRC_AT], head[HEAD_CRC_AT:], self._writer.frames.salt_crc),
         ]
 
-    def _counted(self) -> Moves:
-        """The state chain goes on, and the counts, and what is told."""
-        told = Counter(self._told_at, self._numbers.size)
-        counters = [Counter(self._writer.frames.seq), Counter(self._step), told]
-        return Moves([Move(self._link, place_of(self._front))], counters)
-
     def _appended(self) -> Appended:
         body = range(self.body.start, self.body.stop)
         pieces = [(place_of(self._opening), self._opening.nbytes)]
@@ -95,19 +89,8 @@ class PreparedFrame(PreparedFront):
         return Appended(pieces, self._writer.held, self._writer.held_bytes)
 
     def rows(self, first: CompletedStep, hyper: Sequence[Mapping[str, float]]) -> Array | None:
-        """Rows of the machine that make the STEPs of steps in turn, each run behind its step; at most `MOST`.
-
-        All have the arrays of the first and its clipping, and each its hyperparameters. None, where that one is of
-        another kind, or a frame is too long to be held back.
-        """
-        arrays = self._arrays(first)
-        if arrays is None or not self.is_held:
-            return None
-        self._given.take(arrays)
-        if PreparedCalls(self._given).run():
-            return None
-        self._tell(first.clip, hyper)
-        return self._program.rows()[1:]
+        """See `PreparedFront`; None too where a frame is too long to be held back."""
+        return super().rows(first, hyper) if self.is_held else None
 
     def pieces(self, arrays: Sequence[Array]) -> list[Buffer]:
         """The frame of the last step, made of these arrays, where it is not held back."""

@@ -9,7 +9,7 @@ from ..scalar_names import ScalarNames
 from ..tensors import RecordedTensors
 from ..writer import TraceWriter
 from .prepared_frame import PreparedFrame
-from .prepared_front import MOST, StepKind
+from .prepared_front import StepKind
 from .prepared_steps import PreparedSteps
 
 
@@ -28,8 +28,7 @@ class PreparedFrames:
 
     def __init__(self, names: ScalarNames, tensors: RecordedTensors, writer: TraceWriter) -> None:
         self._names, self._tensors, self._writer = names, tensors, writer
-        self._every = writer.layout.state_every
-        self._steps = PreparedSteps(names, tensors, self._every, self._made)
+        self._steps = PreparedSteps(names, tensors, writer.layout.state_every, self._made)
 
     def _made(self, kind: StepKind) -> PreparedFrame | None:
         """What makes the steps of a kind; None if their frames are to be cut."""
@@ -52,11 +51,9 @@ class PreparedFrames:
 
     def rows(self, first: CompletedStep, hyper: Sequence[Mapping[str, float]]) -> StepRows | None:
         """What records several steps in one launch, if a step like the first of them was the last one recorded."""
-        left = self._every - first.step % self._every
-        frame = self._steps.last[left == 1]
-        if frame is None or (left == 1 and self._every > 1):
+        frame, room = self._steps.next(first.step)
+        if frame is None:
             return None
-        room = MOST if self._every == 1 else left - 1
-        steps = min(len(hyper), MOST, room, self._writer.room(frame.nbytes))
+        steps = min(len(hyper), room, self._writer.room(frame.nbytes))
         rows = frame.rows(first, hyper[:steps]) if steps > 0 else None
         return None if rows is None else StepRows(rows, first.step, steps, frame.nbytes, frame.front)

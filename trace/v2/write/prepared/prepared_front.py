@@ -12,7 +12,7 @@ import numpy as np
 from .....base.arrays import Array
 from .....base.completed_step import CompletedStep
 from .....tape.numerics.prepared.given import Given
-from .....tape.numerics.prepared.moves import Move, Moves
+from .....tape.numerics.prepared.moves import Counter, Move, Moves
 from .....tape.numerics.prepared.places import BytePlace, address_of, place_of
 from .....tape.numerics.prepared.prepared_calls import PreparedCalls, PreparedPart
 from .....tape.numerics.xxh3.constants import DIGEST
@@ -175,6 +175,11 @@ class PreparedFront:
         content = self._front[self._declared.at[STEP.chained] :]
         yield Digests([Message(self._before_link, content.nbytes, self._front[:DIGEST], place_of(content))])
 
+    def _counted(self, *counters: Counter) -> Moves:
+        """The state chain goes on, and the counts, and what is told."""
+        told = Counter(self._told_at, self._numbers.size)
+        return Moves([Move(self._link, place_of(self._front))], [*counters, Counter(self._step), told])
+
     # ------------------------------------------------------------------ a step
 
     def run(self, done: CompletedStep) -> tuple[Array, ...] | None:
@@ -189,6 +194,21 @@ class PreparedFront:
         self._tell(done.clip, [done.hyper])
         self._given.take(arrays)
         return None if self._program.run() else arrays
+
+    def rows(self, first: CompletedStep, hyper: Sequence[Mapping[str, float]]) -> Array | None:
+        """Rows of the machine that make those of steps in turn, each run behind its step; at most `MOST`.
+
+        All have the arrays of the first and its clipping, and each its hyperparameters. None, where that one is of
+        another kind.
+        """
+        arrays = self._arrays(first)
+        if arrays is None:
+            return None
+        self._given.take(arrays)
+        if PreparedCalls(self._given).run():
+            return None
+        self._tell(first.clip, hyper)
+        return self._program.rows()[1:]
 
     def _arrays(self, done: CompletedStep) -> tuple[Array, ...] | None:
         """The arrays of a step; None if it is of another kind."""

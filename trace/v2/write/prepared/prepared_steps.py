@@ -11,7 +11,7 @@ from .....base.completed_step import CompletedStep
 from ...format.digest import batch_arrays
 from ..scalar_names import ScalarNames
 from ..tensors import RecordedTensors, is_loss
-from .prepared_front import PreparedFront, StepKind
+from .prepared_front import MOST, PreparedFront, StepKind
 
 KINDS = 64
 """How many kinds of steps are kept prepared; with more, as batches of ever other shapes make them, all begin anew."""
@@ -48,6 +48,16 @@ class PreparedSteps(Generic[P]):
             return None
         self.last[due] = other
         return other, arrays
+
+    def next(self, step: int) -> tuple[P | None, int]:
+        """What made the last step like the one of this number, and how many in turn are of its kind, at most `MOST`.
+
+        None where the state is due behind that one alone.
+        """
+        left = self._every - step % self._every
+        if left == 1 and self._every > 1:
+            return None, 0
+        return self.last[left == 1], MOST if self._every == 1 else min(MOST, left - 1)
 
     def _of_kind(self, kind: StepKind) -> P | None:
         """What makes the steps of a kind; None if that cannot be prepared."""

@@ -28,8 +28,8 @@ from .replay_state import ReplayState, Rules, by_name
 STEPS, BYTES = 64, 1 << 26
 """How many steps, and bytes of their batches, are kept to be done again op by op."""
 
-WAIT = 8
-"""After a launch that did not come about, so many steps are done alone before another is tried."""
+WAIT = 64
+"""After launches that did not come about, at most so many steps are done alone before another is tried."""
 
 
 class Done(NamedTuple):
@@ -96,6 +96,7 @@ class CapturedSteps:
         self._kept, self._kept_bytes = list[Done](), 0
         declared = STEP.front(trace.layout)
         self._hyper_at, self._content_at, self._waits = declared.places["hyper"], declared.at[STEP.chained], 0
+        self._wait = 1
 
     @property
     def grads(self) -> dict[str, Array]:
@@ -136,8 +137,9 @@ class CapturedSteps:
         except BaseException:  # as of one step
             done = SeveralSteps(0, [], [], [], CannotPrepareError())
         if done is None:
-            self._waits = WAIT
+            self._waits, self._wait = self._wait - 1, min(WAIT, 2 * self._wait)
             return None
+        self._wait = 1
         alike = alike[: len(done.losses) + (done.error is not None)]
         self._kept += alike
         self._kept_bytes += sum([each.nbytes for each in alike])
@@ -178,7 +180,7 @@ class CapturedSteps:
     def _make(self, view: StepView, groups: Groups) -> _Prepared:
         trace, of_role = self._trace, self._state.of_role
         params, state, buffers = map(of_role, (TensorRole.PARAM, TensorRole.STATE, TensorRole.BUFFER))
-        recipe, seed = recorded_recipe(trace, view, groups), trace.header.seed
+        recipe, seed = recorded_recipe(trace, view, groups, "record"), trace.header.seed
         runner = StepRunner(self._loss_fn, params, recipe, StepOptions(), model_state=buffers, seed=seed)
         runner.step.load_state_dict({"params": params, "state": state, "model_state": buffers})
         for part in runner.step.arrays.values():

@@ -9,10 +9,11 @@ import pytest
 
 from dgrr.base.run import RuleGroup, Run
 from dgrr.runtime import SGD, Adam, Keep, Trainer
-from dgrr.runtime.optim import Cosine, WarmUp
+from dgrr.runtime.optim import Cosine, StepDecay, WarmUp
 from dgrr.tape import NUMERICS, ops
 from dgrr.trace import CompletedStep, Report, Verdict, at, open_recorder, open_trace, replay
 from dgrr.trace.comparing.computed import run_from
+from dgrr.trace.replaying.captured_steps import CapturedSteps, Launched
 from dgrr.trace.replaying.recomputed import Recomputed
 from dgrr.trace.v2.format import step as declared
 from dgrr.trace.v2.format.constants import TensorRole
@@ -103,6 +104,79 @@ def said(path: Path, **given: Any) -> tuple[Report, Report]:
     return replay(path, **given), replay(path, **given, mode="eager")
 
 
+@pytest.fixture
+def launched(monkeypatch: pytest.MonkeyPatch) -> list[Launched]:
+    """The launches of several steps."""
+    made, real = list[Launched](), CapturedSteps.several
+
+    def noted(self: CapturedSteps, stretch: Any) -> Launched | None:
+        found = real(self, stretch)
+        made.extend([found] if found is not None else [])
+        return found
+
+    monkeypatch.setattr(CapturedSteps, "several", noted)
+    return made
+
+
+LAUNCHED = ["digest", "grads", "value", "frozen", "averages", "groups", "state"]
+
+
+@pytest.mark.parametrize("name", LAUNCHED)
+def test_many_steps_are_one_launch(name: str, tmp_path: Path, launched: list[Launched], by_parts: list[int]) -> None:
+    options = OPTIONS[name] | ({"clip_norm": None} if name == "value" else {})
+    path, given = train(tmp_path / "t", batches=LONG, **options), options.get("loss_fn", loss_fn)
+    report = replay(path, loss_fn=given, batches=LONG)
+    assert (report.verdict, report.gradient, report.data) == (Verdict.OK, "proven", "proven"), report
+    assert sum(each.steps for each in launched) >= report.steps - 12 and by_parts == []
+    assert max(each.steps for each in launched) >= 16 and all(each.agree for each in launched)
+    assert str(report) == str(replay(path, loss_fn=given, batches=LONG, mode="eager"))
+
+
+@pytest.mark.parametrize("every", [1, 5])
+def test_states_that_are_due_now_and_then(every: int, tmp_path: Path, launched: list[Launched]) -> None:
+    path = train(tmp_path / "t", batches=LONG, keep={"record": "digest", "state_every": every})
+    assert replay(path, loss_fn=loss_fn, batches=LONG).update == "proven"
+    assert sum(each.steps for each in launched) > 50
+
+
+def test_rates_that_change_now_and_then_end_launches(tmp_path: Path, launched: list[Launched]) -> None:
+    path = train(tmp_path / "t", batches=LONG, optimizer=SGD(StepDecay(0.1, every=20, factor=0.5)))
+    assert replay(path, loss_fn=loss_fn, batches=LONG).ok
+    assert sum(each.steps for each in launched) > 40 and max(each.steps for each in launched) < 20
+
+
+@pytest.mark.parametrize("kind", ["digest", "grads"])
+def test_a_value_that_is_not_finite_amid_a_launch(
+    kind: str, tmp_path: Path, launched: list[Launched], by_parts: list[int]
+) -> None:
+    """Its front is not one that a launch makes."""
+    batches = [(x * 1e200, y) if i == 70 else (x, y) for i, (x, y) in enumerate(LONG)]
+    path = train(tmp_path / "t", batches=batches[:71], on_nonfinite="record", keep={"record": kind})
+    assert replay(path, loss_fn=loss_fn, batches=batches).ok
+    assert launched and by_parts == []
+
+
+@pytest.mark.parametrize("step", [0, 1, 40, 63, 64, 98, 99])
+@pytest.mark.parametrize("what", ["loss", "batch"])
+def test_the_step_that_differs_is_named(what: str, step: int, tmp_path: Path) -> None:
+    path = train(tmp_path / "t", batches=LONG)
+
+    def other(p: Any, batch: Any, ctx: Any) -> Any:
+        return loss_fn(p, batch) * (ops.cast(ctx.step == step, "float64") * float(what == "loss") + 1.0)
+
+    batches = [(x + (what == "batch" and i == step), y) for i, (x, y) in enumerate(LONG)]
+    fast, slow = said(path, loss_fn=other, batches=batches)
+    assert (fast.verdict, fast.findings[0].step) == (Verdict.GRADIENT if what == "loss" else Verdict.DATA, step)
+    assert fast.findings == slow.findings
+
+
+def test_batches_that_end_too_soon(tmp_path: Path) -> None:
+    path = train(tmp_path / "t", batches=LONG)
+    fast, slow = said(path, loss_fn=loss_fn, batches=iter(LONG[:70]))
+    assert (fast.verdict, fast.findings[0].step) == (Verdict.DATA, 70)
+    assert fast.findings == slow.findings or slow.findings[0].step == 0
+
+
 def test_what_differs_is_said_in_the_same_words(tmp_path: Path, by_parts: list[int]) -> None:
     """From the last state that was kept: that before step 64."""
     path = train(tmp_path / "t", batches=LONG)
@@ -136,7 +210,7 @@ def test_a_run_with_values_that_are_not_finite(tmp_path: Path, by_parts: list[in
     batches = [(x * 1e200, y) if i == 5 else (x, y) for i, (x, y) in enumerate(BATCHES)]
     path = train(tmp_path / "t", batches=batches, on_nonfinite="record")
     assert replay(path, loss_fn=loss_fn, batches=batches).ok
-    assert by_parts == [*range(12)]
+    assert by_parts == []
 
 
 def test_batches_that_are_made_in_one_array(tmp_path: Path) -> None:

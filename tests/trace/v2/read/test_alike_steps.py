@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgrr.trace import validate
-from dgrr.trace.v2.read import worth
+from dgrr.trace import InvalidTraceError, open_trace, validate
+from dgrr.trace.v2.read import locate, worth
 from dgrr.trace.v2.read.prepared.alike_steps import MOST
+from dgrr.trace.v2.read.prepared.steps_ahead import StepsAhead
 from dgrr.trace.v2.read.scan import Walk
 
 from ..surgeon import INDEX, STEP, D, Surgeon
@@ -124,6 +125,7 @@ def bytes_of_a_step(surgeon: Surgeon) -> range:
     return range(len(surgeon.of(STEP, 3).front))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("relink", [False, True])
 @pytest.mark.parametrize("record", ["digest", "grads", "full"])
 def test_every_byte_of_a_front_changed_in_whole_frames(record: str, relink: bool, tmp_path: Path, found: Found) -> None:
@@ -142,6 +144,7 @@ def test_every_byte_of_a_front_changed_in_whole_frames(record: str, relink: bool
     assert verdicts >= ({"corrupt", "ok"} if relink else {"corrupt", "chain"})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("record", ["digest", "grads"])
 def test_every_byte_of_a_frame_damaged(record: str, tmp_path: Path, found: Found) -> None:
     path = small(tmp_path / "a", record=record)
@@ -173,12 +176,75 @@ def test_runs_as_long_as_a_launch_and_one_more(tmp_path: Path, found: Found) -> 
         assert found.passed - before == count - 1
 
 
+def views(path: Path) -> list[Any]:
+    """Every STEP as a reader finds it, or what it says of one that is not whole."""
+    found = list[Any]()
+    with open_trace(path, mode="point_in_time") as trace:
+        for i in range(len(trace)):
+            try:
+                view = trace[i]
+                found.append((view._frame, view.record))
+            except InvalidTraceError as error:
+                found.append(str(error))
+    return found
+
+
+@pytest.fixture
+def ahead(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The STEPs that are read ahead, from the second on."""
+    made, real = list[int](), StepsAhead.get
+
+    def noted(self: StepsAhead, step: int) -> Any:
+        found = real(self, step)
+        made.extend([] if found is None else [step])
+        return found
+
+    monkeypatch.setattr(StepsAhead, "get", noted)
+    return made
+
+
+def both_views(path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    monkeypatch.setattr(worth, "WORTH", NEVER)
+    slow = views(path)
+    monkeypatch.setattr(worth, "WORTH", 0)
+    monkeypatch.setattr(locate, "WORTH", 0)
+    fast = views(path)
+    assert repr(slow) == repr(fast)
+    return fast
+
+
+@pytest.mark.parametrize("every", [1, 3])
+@pytest.mark.parametrize("record", ["digest", "full", "bare"])
+def test_every_kind_of_step_is_read_ahead(
+    record: str, every: int, tmp_path: Path, ahead: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for change in range(len(STEPS)):
+        path = recorded(tmp_path / f"{change}", [STEPS[change]] * 14, record, every)
+        both_views(path, monkeypatch)
+        assert ahead and min(ahead) <= 3 * every
+        ahead.clear()
+
+
+def test_damage_is_found_ahead_too(tmp_path: Path, ahead: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    for every in (1, 2):
+        path = small(tmp_path / f"{every}", record="grads")
+        untouched = path.read_bytes()
+        step = Surgeon(untouched).of(STEP, 3)
+        for place in range(step.offset, step.offset + 48 + len(step.front) + len(step.body) + D, 5):
+            damaged = bytearray(untouched)
+            damaged[place] ^= 4
+            path.write_bytes(damaged)
+            both_views(path, monkeypatch)
+    assert ahead
+
+
 def test_few_steps_are_checked_frame_by_frame(tmp_path: Path, found: Found) -> None:
     """So that who checks a short trace compiles nothing."""
     assert validate(recorded(tmp_path / "a", [{}] * 9)).ok
     assert found.passed == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", range(48))
 def test_every_byte_of_a_head_changed_in_whole_frames(place: int, tmp_path: Path, found: Found) -> None:
     """The file chain is made anew; the CRC of the head stays, or is made anew."""

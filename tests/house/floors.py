@@ -272,6 +272,16 @@ FLOORS: dict[str, list[list[str]]] = {
         ["of_step"],
         ["frames"],
     ],
+    "trace/v2/read": [
+        ["op_digests", "source", "worth"],
+        ["damage", "record"],
+        ["scan"],
+        ["prepared", "publish_sealed", "whole_frames"],
+        ["salvaged"],
+        ["locate"],
+        ["recorded"],
+        ["reader"],
+    ],
     "trace/v2/write": [
         ["environment", "file", "kept_values", "keyframe_schedule", "ops_schedule", "tensors"],
         ["repeated", "scalar_names", "writer"],

@@ -193,8 +193,8 @@ class CapturedSteps:
 def _alike(stretch: Sequence[Done], hyper: slice) -> list[Done]:
     """The first steps that have the rates, and as many micro-batches, as the first one."""
     first, micro_batches = stretch[0].view.front[hyper], len(stretch[0].batch)
-    fits = [each.view.front[hyper] == first and len(each.batch) == micro_batches for each in stretch]
-    return list(stretch[: fits.index(False) if False in fits else None])
+    others = (i for i, o in enumerate(stretch) if o.view.front[hyper] != first or len(o.batch) != micro_batches)
+    return list(stretch[: next(others, None)])
 
 
 def own(batch: tuple[Batch, ...]) -> tuple[tuple[Batch, ...], int]:

@@ -40,7 +40,7 @@ def same_bytes(table, ints, part, parts):
     return 0
 
 
-class Pair(NamedTuple):
+class BytePair(NamedTuple):
     """Two arrays of as many bytes."""
 
     one: Array
@@ -52,7 +52,7 @@ class Alike:
 
     >>> from .prepared_calls import PreparedCalls
     >>> x, y = np.arange(11, dtype=np.uint8), np.arange(11, dtype=np.uint8)
-    >>> program = PreparedCalls(Alike([Pair(x[:8], y[:8]), Pair(x, y)]))
+    >>> program = PreparedCalls(Alike([BytePair(x[:8], y[:8]), BytePair(x, y)]))
     >>> program.run()
     0
     >>> y[10] = 0
@@ -60,7 +60,7 @@ class Alike:
     2
     """
 
-    def __init__(self, pairs: Sequence[Pair]) -> None:
+    def __init__(self, pairs: Sequence[BytePair]) -> None:
         items = [(address_of(one), address_of(other), one.nbytes) for one, other in pairs]
         table = np.array(items, np.int64).reshape(-1, PAIR)
         self._kept = (pairs, table)

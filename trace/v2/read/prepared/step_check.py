@@ -7,7 +7,7 @@ import numpy as np
 
 from .....base.arrays import Array
 from .....tape.numerics.crc32.checksums import Checksum, Checksums
-from .....tape.numerics.prepared.alike import Alike, Pair
+from .....tape.numerics.prepared.alike import Alike, BytePair
 from .....tape.numerics.prepared.moves import Counter, Move, Moves
 from .....tape.numerics.prepared.places import place_of
 from .....tape.numerics.prepared.prepared_calls import Copied, PreparedCalls, PreparedPart
@@ -118,10 +118,10 @@ class StepCheck:
         yield Digests(messages)
         first, last = self._declared.fixed, len(self._front) - DIGEST
         made = [
-            Pair(self._head, self._hashed[DIGEST:][:HEAD_LENGTH]),
-            Pair(digests, self._front[first:][: len(digests)]),
-            Pair(made_root, self._front[last:][: len(made_root)]),
-            Pair(closing, self._closing),
+            BytePair(self._head, self._hashed[DIGEST:][:HEAD_LENGTH]),
+            BytePair(digests, self._front[first:][: len(digests)]),
+            BytePair(made_root, self._front[last:][: len(made_root)]),
+            BytePair(closing, self._closing),
         ]
         yield Alike([*self._same_fields(), *made])
         if self._in_turn:
@@ -142,7 +142,7 @@ class StepCheck:
         ends, content = self._ends, self._front[self._declared.at[STEP.chained] :]
         yield Moves([Move(before_link[:DIGEST], place_of(ends.link)), Move(before_link[DIGEST:], place_of(ends.step))])
         yield Digests([Message(before_link, content.nbytes, link, place_of(content))])
-        yield Alike([Pair(ends.chain, self._hashed[:DIGEST]), Pair(link, self._front[:DIGEST])])
+        yield Alike([BytePair(ends.chain, self._hashed[:DIGEST]), BytePair(link, self._front[:DIGEST])])
         yield Moves([Move(ends.chain, place_of(self._closing[-DIGEST:])), Move(ends.link, place_of(link))])
 
     def _joined(self, root: Array) -> list[Move]:
@@ -177,7 +177,7 @@ class StepCheck:
         bits = self._front[self._declared.at["loss"] :][: dtype.itemsize]
         return Message(_zeros(0), bits.nbytes, _zeros(DIGEST), place_of(bits), numbers=dtype)
 
-    def _same_fields(self) -> Iterator[Pair]:
+    def _same_fields(self) -> Iterator[BytePair]:
         """Fields that are those of the good one: all that its record is held against but the loss."""
         at, places = self._declared.at, self._declared.places
         alike = [slice(at["dtype"], at["loss"]), places["grads"]]
@@ -185,7 +185,7 @@ class StepCheck:
         alike += [slice(at["threshold"], at["input_digest"])] if not self._is_clipped() else []
         alike += [slice(at["hyper"], at["hyper"] + 8)] if self._layout.schema.clips_by_value else []
         for place in alike:
-            yield Pair(self._good[place], self._front[place])
+            yield BytePair(self._good[place], self._front[place])
 
     def _is_clipped(self) -> bool:
         return bool(self._good[self._declared.at["flags"]] & StepFlag.CLIPPED)

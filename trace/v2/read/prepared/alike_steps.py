@@ -13,8 +13,8 @@ from .step_check import ChainEnds, StepCheck, is_like_others
 MOST = 64
 """How many STEPs are checked in one launch."""
 
-SHORT = 1 << 14
-"""Bytes of a STEP up to which several are read at once."""
+WINDOW = 1 << 20
+"""Bytes of several STEPs that are read at once."""
 
 KINDS = 16
 """How many kinds are kept prepared; a run that has more is read frame by frame."""
@@ -60,7 +60,7 @@ class AlikeSteps:
         check = self._next()
         if check is None:
             return False
-        most = min(self._room(check.span), MOST if check.span <= SHORT else 1)
+        most = min(self._room(check.span), MOST, max(1, WINDOW // check.span))
         ends = self._ends
         ends.chain.data[:], ends.link.data[:] = walk.chain, walk.link
         ends.seq[0], ends.step[0] = walk.seq, walk.steps

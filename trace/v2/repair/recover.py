@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from json import dumps
-from typing import Any
+from typing import Any, ClassVar
 
 from ....base import system
 from ....base.errors import DomainError
 from ....base.printed import Printed
 from ...exit_codes import Exit
 from ...file_version import open_regular, version_of
+from ...json_value import Plain
 from ..check.report import Finding, Report
 from ..check.validate import validate_v2
 from ..errors import InvalidTraceError
@@ -32,7 +33,7 @@ _Path = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, slots=True)
-class RecoveredPart:
+class RecoveredPart(Plain):
     """A new file: it holds steps `first` to `first + steps - 1` of the source, numbered from 0; `report`: validated."""
 
     path: str
@@ -46,13 +47,9 @@ class RecoveredPart:
         report = self.report
         return f"{self.path}: {kept}{as_numbers}; structure {report.structure}, chain {report.chain}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain types, by the names of the attributes."""
-        return {"path": self.path, "first": self.first, "steps": self.steps, "report": self.report.to_dict()}
-
 
 @dataclass(frozen=True, slots=True)
-class RecoveredSource:
+class RecoveredSource(Plain):
     """A file that was read; `found`: as `validate` says; `taken`: ranges (first, last) of steps that are from it."""
 
     path: str
@@ -63,13 +60,9 @@ class RecoveredSource:
         ranges = ", ".join(f"{first} to {last}" if first < last else f"{first}" for first, last in self.taken)
         return f"{self.path}: {self.found.verdict.value}; from it: {f'steps {ranges}' if ranges else 'no steps'}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain types, by the names of the attributes."""
-        return {"path": self.path, "found": self.found.to_dict(), "taken": [list(pair) for pair in self.taken]}
-
 
 @dataclass(frozen=True, slots=True)
-class Recovery(Printed):
+class Recovery(Plain, Printed):
     """What `recover` has made of a trace, or of the halves of one.
 
     `path` and `found` are those of the first source; `parts` are the new files. `lost_steps` are ranges (first, last)
@@ -77,6 +70,11 @@ class Recovery(Printed):
     (`unknown`: bytes of which nothing can be said); `lost_bytes` are those of these frames. `in_several` steps stood in
     more than one source, with equal links.
     """
+
+    _keys: ClassVar = (
+        *("path", "verdict", "found", "sources", "in_several"),
+        *("parts", "lost_steps", "lost_frames", "lost_bytes"),
+    )
 
     sources: tuple[RecoveredSource, ...]
     parts: tuple[RecoveredPart, ...]
@@ -115,20 +113,6 @@ class Recovery(Printed):
         return (
             f"they were {', '.join(words)}, and are unchanged" if words[1:] else f"it was {words[0]}, and is unchanged"
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain types, by the names of the attributes."""
-        return {
-            "path": self.path,
-            "verdict": self.verdict.value,
-            "found": self.found.to_dict(),
-            "sources": [source.to_dict() for source in self.sources],
-            "in_several": self.in_several,
-            "parts": [part.to_dict() for part in self.parts],
-            "lost_steps": [list(pair) for pair in self.lost_steps],
-            "lost_frames": dict(self.lost_frames),
-            "lost_bytes": self.lost_bytes,
-        }
 
     def __str__(self) -> str:
         several = len(self.sources) > 1

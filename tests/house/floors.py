@@ -10,7 +10,7 @@ FLOORS: dict[str, list[list[str]]] = {
     ".": [["base"], ["screen"], ["tape"], ["runtime"], ["trace"]],
     "base": [
         ["arrays", "computing", "crc32", "errors", "interruption", "kernel_cache", "packages", "system"],
-        ["atomic_file", "completed_step", "diagnosis", "keep", "run", "ulp"],
+        ["atomic_file", "completed_step", "diagnosis", "keep", "pytorch_names", "run", "ulp"],
     ],
     "screen": [
         ["showing"],

@@ -214,7 +214,7 @@ FLOORS: dict[str, list[list[str]]] = {
     ],
     "trace/cli": [
         ["answer", "arguments", "misread", "reference_step", "warm"],
-        ["demo", "inspection", "loading", "v1"],
+        ["completion", "demo", "inspection", "loading", "v1"],
         ["v2"],
         ["formats"],
         ["commands"],

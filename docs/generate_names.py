@@ -3,11 +3,17 @@
 A test fails when the file is stale.
 """
 
+import re
 from pathlib import Path
 
 from dgrr.base.pytorch_names import Row, Section, sections
 
 PAGE = Path(__file__).with_name("from_pytorch_names.md")
+
+CODE = re.compile(
+    r"(?<![\w.])(?:nn|ops|optim|data|ctx|tape|model|np|x|dgrr|Trainer|Dataset)(?:\.\w+)*(?:\.\w+|\([^()]*\))"
+)
+"""What is code in a note."""
 
 HEAD = """# PyTorch's names, and what they are here
 
@@ -33,7 +39,7 @@ def _section(section: Section) -> str:
 
 
 def _row(row: Row) -> str:
-    note = row.note.replace("|", "\\|")
+    note = CODE.sub(r"`\g<0>`", row.note)
     return f"| `{row.name}` | {f'`{row.here}`' if row.here else ''} | {note} |\n"
 
 

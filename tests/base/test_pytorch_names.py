@@ -53,7 +53,7 @@ def there_is(dotted: str) -> bool:
 
 @pytest.mark.parametrize("section", sections(), ids=lambda section: section.module)
 def test_every_name_of_ours_is_there(section: Any) -> None:
-    missing = []
+    missing: list[str] = []
     for row in section.rows:
         names = said(row.here) + said(row.note)
         missing += [f"{row.name}: {name}" for name in names if not name.startswith(OTHERS) and not there_is(name)]

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Iterator
+from typing import Any
 
 import shtab
 
@@ -20,6 +21,7 @@ def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
     """The arguments of a parser and of its commands."""
     for action in parser._actions:
         yield action
-        if isinstance(action, argparse._SubParsersAction):
-            for command in action.choices.values():
+        choices: Any = action.choices
+        if isinstance(choices, dict):  # of commands
+            for command in choices.values():
                 yield from _actions(command)

@@ -141,7 +141,7 @@ def _take(node: pytest.Item | pytest.Collector) -> None:
 
 def _deletes(config: pytest.Config, update: Update) -> bool:
     """Whether golden files that no test has used are deleted: of modules of which no part alone is asked for."""
-    return update == "all" and not config.getoption("lf", False) and not any("::" in arg for arg in config.args)
+    return update == "all" and not config.getoption("lf", None) and not any("::" in arg for arg in config.args)
 
 
 def _count(item: pytest.Item) -> None:
@@ -281,10 +281,11 @@ def pytest_terminal_summary(
 def _deleted(config: pytest.Config, results: Results) -> list[str]:
     """Delete the golden files of no test; their paths, and why one could not be deleted."""
     folder, lines = config.stash[_SETTINGS].folder, list[str]()
-    names = results.abandoned(folder)
-    if names:
-        from .errors import GoldenError
-        from .keeping import delete
+    if not (names := results.abandoned(folder)):
+        return lines
+    from .errors import GoldenError
+    from .keeping import delete
+
     for name in names:
         golden = folder / f"{name}{SUFFIX}"
         try:

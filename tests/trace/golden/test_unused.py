@@ -69,8 +69,8 @@ def test_an_update_deletes_what_no_test_of_a_whole_module_has_used(project: pyte
     run(project)
     write(project, A)
     kept = files(project)
-    for part in (["tests/test_toy.py::test_a"], ["--lf"], ["tests/test_more.py"], ["--collect-only"], ["-k", "fit"]):
-        assert "deleted" not in line(project, "--dgrr-update", "-p", "cacheprovider", *part), part
+    for part in (["tests/test_toy.py::test_a"], ["tests/test_more.py"], ["--collect-only"], ["-k", "fit"]):
+        assert "deleted" not in line(project, "--dgrr-update", *part), part
     assert "deleted" not in line(project, "--dgrr-update=missing")
     assert files(project) == kept
     result, counted = run(project, "--dgrr-update", "tests/test_toy.py")
@@ -79,6 +79,16 @@ def test_an_update_deletes_what_no_test_of_a_whole_module_has_used(project: pyte
     left = {name: data for name, data in kept.items() if "test_b" not in name}
     assert len(left) == 4
     assert files(project) == left
+
+
+def test_an_update_of_what_failed_last_deletes_nothing(project: pytest.Pytester) -> None:
+    write(project, A + "def test_flaky():\n    import os\n    assert os.path.exists('repaired')\n")
+    assert "dgrr: 1 written" in run(project, "-o", "addopts=")[0].outlines
+    kept = files(project)
+    (project.path / "repaired").touch()
+    result, _ = run(project, "-o", "addopts=", "--lf", "--dgrr-update")
+    result.assert_outcomes(passed=1)
+    assert files(project) == kept
 
 
 def test_an_update_deletes_the_last_file_of_a_module(project: pytest.Pytester) -> None:

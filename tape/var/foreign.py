@@ -51,6 +51,9 @@ OTHER_NAMES = {
 WITHOUT_RECORD = ("concat", "einsum", "split", "stack", "topk")
 """Public functions of ``ops`` that stand in no table."""
 
+ADVICE = {"copy": "a Var never changes, so it needs no copy"}
+"""Attributes of numpy's arrays that PyTorch's tensors have not."""
+
 ARGUMENTS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims"}
 """Names of arguments in PyTorch, and ours."""
 
@@ -63,8 +66,8 @@ def refuse_attribute(x: Any, name: str) -> NoReturn:
 
 
 def _advice(x: Any, name: str) -> str:
-    if name.startswith("_"):
-        return ""
+    if name.startswith("_") or name in ADVICE:
+        return ADVICE.get(name, "")
     if row := row_of(name, "x"):
         return " ".join(filter(None, (row.here, row.note)))
     if _is_public(name):

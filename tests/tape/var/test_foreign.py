@@ -132,6 +132,7 @@ ATTRIBUTES = [
     ("sin", "Var: there is no attribute 'sin'; write ops.sin(x)"),
     ("einsum", "Var: there is no attribute 'einsum'; write ops.einsum(x)"),
     ("where_positive", "Var: there is no attribute 'where_positive'"),
+    ("copy", "Var: there is no attribute 'copy'; a Var never changes, so it needs no copy"),
     ("bmm", "Var: there is no attribute 'bmm'; it is ops.matmul, or a @ b"),
     ("reshpae", "Var: there is no attribute 'reshpae'; did you mean x.reshape?"),
     ("nonsense", "Var: there is no attribute 'nonsense'"),

@@ -29,3 +29,7 @@ class DTypeError(DgrrError, TypeError):
 
 class NonFiniteError(DgrrError, ArithmeticError):
     """A value, a loss or a gradient that is infinite or NaN; the text says which was the first."""
+
+
+class MissingAttributeError(DgrrError, AttributeError):
+    """A name that is not here: one of another library, or a mistyped one."""

@@ -1,7 +1,10 @@
 """How a step becomes a run: optimizers, data, the trainer."""
 
+from typing import TYPE_CHECKING
+
 from ..base.diagnosis import Remark
 from ..base.keep import Keep
+from ..base.pytorch_names import refuse_names as _refuse_names
 from ..base.run import Run
 from . import data
 from .captured.captured_function import CapturedFunction, capture_function
@@ -73,3 +76,6 @@ __all__ = [
     "parted",
     "state_digest",
 ]
+
+if not TYPE_CHECKING:  # checkers refuse by themselves what this refuses
+    __getattr__ = _refuse_names(__name__, __all__)

@@ -1,6 +1,9 @@
 """What a value is, what an op is, and how gradients flow."""
 
 from .numerics import literals as _literals  # noqa: F401  # isort: skip  # pyright: ignore[reportUnusedImport]  (first: it refuses wrong numbers)
+from typing import TYPE_CHECKING
+
+from ..base.pytorch_names import refuse_names as _refuse_names
 from . import nn, ops
 from .errors import (
     BoundsError,
@@ -85,3 +88,6 @@ __all__ = [
 ]
 
 _hold_while_compiling()
+
+if not TYPE_CHECKING:  # checkers refuse by themselves what this refuses
+    __getattr__ = _refuse_names(__name__, __all__)

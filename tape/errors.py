@@ -4,6 +4,7 @@ from ..base.errors import (
     DgrrError as DgrrError,
     DomainError as DomainError,
     DTypeError as DTypeError,
+    MissingAttributeError as MissingAttributeError,
     NonFiniteError as NonFiniteError,
 )
 
@@ -14,10 +15,6 @@ class ShapeError(DgrrError, ValueError):
 
 class BroadcastWarning(UserWarning):
     """An operator repeats both of its operands, one of which has fewer axes: maybe a column and a row by accident."""
-
-
-class MissingAttributeError(DgrrError, AttributeError):
-    """An attribute that arrays or tensors of other libraries have and a Var has not."""
 
 
 class TapeError(DgrrError, RuntimeError):

@@ -170,11 +170,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(_HOMES[name], __name__), name)
-    return found
+if not TYPE_CHECKING:  # checkers refuse by themselves what this refuses
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            import_module("..base.pytorch_names", __name__).refuse_names(__name__, __all__)(name)
+        found = globals()[name] = getattr(import_module(_HOMES[name], __name__), name)
+        return found
 
 
 def __dir__() -> list[str]:

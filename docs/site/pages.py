@@ -45,7 +45,7 @@ NAVIGATION = {
         "systems",
     ],
     "Concepts": ["concepts", "numerics", "architecture"],
-    "Reference": ["api/index", "trace_format", "trace_format_v1"],
+    "Reference": ["from_pytorch_names", "api/index", "trace_format", "trace_format_v1"],
     "Project": ["changelog", "decisions", "contributing"],
 }
 """The pages in the order of the sidebar."""

@@ -1,5 +1,8 @@
 """Optimizers, learning-rate schedules and clipping of gradients: the same bits on every machine."""
 
+from typing import TYPE_CHECKING
+
+from ...base.pytorch_names import refuse_names as _refuse_names
 from ...tape.numerics.engine.numba_internals import formula
 from .clip import ClippedByNorm, clip_by_global_norm, clip_by_value
 from .kinds import SHARE
@@ -75,3 +78,6 @@ __all__ = [
     "ops_rule",
     "rate",
 ]
+
+if not TYPE_CHECKING:  # checkers refuse by themselves what this refuses
+    __getattr__ = _refuse_names(__name__, __all__)

@@ -1,5 +1,8 @@
 """Layers: frozen descriptions of functions of named parameters."""
 
+from typing import TYPE_CHECKING
+
+from ...base.pytorch_names import refuse_names as _refuse_names
 from . import initializers as init
 from .layer import Layer, SameShape, Sequential
 from .layers.activation import (
@@ -134,3 +137,6 @@ __all__ = [
     "save",
     "to_torch",
 ]
+
+if not TYPE_CHECKING:  # checkers refuse by themselves what this refuses
+    __getattr__ = _refuse_names(__name__, __all__)

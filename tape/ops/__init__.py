@@ -6,6 +6,9 @@ would be lost; the docstring of an op says what else it raises. A shape such as 
 has one size within a call, ``*Bs`` stands for any number of axes, ``...`` for any shape.
 """
 
+from typing import TYPE_CHECKING
+
+from ...base.pytorch_names import refuse_names as _refuse_names
 from ..record.op import OPS as OPS
 from .attention.attention import attention_weights as attention_weights, masked_softmax as masked_softmax
 from .attention.multi_head import multi_head_attention as multi_head_attention
@@ -205,3 +208,6 @@ abs = absolute
 
 # Collected, so that an op is named once here: in its import, whose alias says that it is handed on.
 __all__ = sorted(name for name, value in vars().items() if callable(value) and not name.startswith("_"))  # pyright: ignore[reportUnsupportedDunderAll]
+
+if not TYPE_CHECKING:  # checkers refuse by themselves what this refuses
+    __getattr__ = _refuse_names(__name__, __all__)

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ...base.arrays import Array
+from ...base.pytorch_names import close_to, row_of
 from ..errors import DTypeError, MissingAttributeError
 from .handle import Handle
 from .op_table import COMPOSED, OPS
@@ -38,60 +39,20 @@ MIRRORED = {
 """The same of comparisons."""
 
 OTHER_NAMES = {
-    "amax": "reduce_max",
-    "amin": "reduce_min",
-    "arccos": "acos",
-    "arccosh": "acosh",
-    "arcsin": "asin",
-    "arcsinh": "asinh",
-    "arctan": "atan",
-    "arctan2": "atan2",
-    "arctanh": "atanh",
-    "bitwise_and": "logical_and",
-    "bitwise_or": "logical_or",
-    "bitwise_xor": "logical_xor",
     "cumulative_prod": "cumprod",
     "cumulative_sum": "cumsum",
     "invert": "logical_not",
-    "concatenate": "concat",
-    "divide": "div",
-    "max": "reduce_max",
-    "mean": "reduce_mean",
-    "min": "reduce_min",
-    "multiply": "mul",
-    "negative": "neg",
     "power": "pow",
     "rint": "round",
-    "subtract": "sub",
-    "sum": "reduce_sum",
     "transpose": "permute",
 }
-"""Ops by the names that numpy has for them, where these are others."""
+"""Ops by the names that numpy has for them, where these are others, and others than PyTorch's."""
 
 WITHOUT_RECORD = ("concat", "einsum", "split", "stack", "topk")
 """Public functions of ``ops`` that stand in no table."""
 
-ADVICE = {
-    "T": "x.swapaxes(-1, -2) exchanges the last axes of more than two",
-    "backward": "x.tape.backward_dense(x) gives the gradient of every node",
-    "clone": "a Var never changes, so it needs no copy",
-    "copy": "a Var never changes, so it needs no copy",
-    "data": "x.value is its value",
-    "dim": "x.ndim is the number of axes",
-    "double": 'ops.cast(x, "float64") gives another element type',
-    "float": 'ops.cast(x, "float32") gives another element type',
-    "grad": "x.tape.backward_dense(loss)[x] is its gradient",
-    "requires_grad": "x.tape.node(x).requires_grad says it",
-    "size": "x.shape has its sizes",
-    "squeeze": "x.reshape(...) drops axes of size 1",
-    "t": "x.T is the transpose",
-    "to": "ops.cast(x, dtype) gives another element type",
-    "tolist": "x.numpy().tolist() is a list",
-    "transpose": "x.permute(...) and x.swapaxes(...) exchange axes",
-    "unsqueeze": "x[:, None] has an axis more",
-    "view": "x.reshape(...) has another shape",
-}
-"""Attributes of PyTorch's tensors and numpy's arrays, and what says the same here."""
+ADVICE = {"copy": "a Var never changes, so it needs no copy"}
+"""Attributes of numpy's arrays that PyTorch's tensors have not."""
 
 ARGUMENTS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims"}
 """Names of arguments in PyTorch, and ours."""
@@ -99,8 +60,22 @@ ARGUMENTS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims"}
 
 def refuse_attribute(x: Any, name: str) -> NoReturn:
     """Raise MissingAttributeError for an attribute that a Var has not."""
-    advice = ADVICE.get(name) or (f"write ops.{name}(x)" if _is_public(name) else "")
-    raise MissingAttributeError(f"Var: there is no attribute {name!r}{'; ' if advice else ''}{advice}")
+    advice = _advice(x, name)
+    text = f"Var: there is no attribute {name!r}{'; ' if advice else ''}{advice}"
+    raise MissingAttributeError(text, name=name, obj=None)
+
+
+def _advice(x: Any, name: str) -> str:
+    if name.startswith("_") or name in ADVICE:
+        return ADVICE.get(name, "")
+    if row := row_of(name, "x"):
+        return " ".join(filter(None, (row.here, row.note)))
+    if _is_public(name):
+        return f"write ops.{name}(x)"
+    if row := row_of(name, "ops"):
+        return str(row)
+    meant = close_to(name, dir(x))
+    return f"did you mean x.{meant}?" if meant else ""
 
 
 def value_array(x: Any, dtype: Any = None, copy: bool | None = None) -> Array:
@@ -129,9 +104,15 @@ def numpy_operator(x: Any, ufunc: Any, method: str, *inputs: Any, **options: Any
 
 def _refusal(name: str) -> DTypeError:
     """What to say of a function of numpy that was given a Var."""
-    ours = OTHER_NAMES.get(name, name)
+    ours = OTHER_NAMES.get(name) or _same_in_pytorch(name) or name
     advice = f"ops.{ours} for an op that is recorded, and " if _is_public(ours) else ""
     return DTypeError(f"numpy.{name}: expected arrays, got a Var; write {advice}x.numpy() for its value")
+
+
+def _same_in_pytorch(name: str) -> str | None:
+    """The op that PyTorch, which has most of numpy's names, has under this one."""
+    row = row_of(name, "ops")
+    return row.here.removeprefix("ops.") if row and row.is_name else None
 
 
 def _is_public(name: str) -> bool:

@@ -10,7 +10,7 @@ FLOORS: dict[str, list[list[str]]] = {
     ".": [["base"], ["screen"], ["tape"], ["runtime"], ["trace"]],
     "base": [
         ["arrays", "computing", "crc32", "errors", "interruption", "kernel_cache", "packages", "printed", "system"],
-        ["atomic_file", "completed_step", "diagnosis", "keep", "run", "ulp"],
+        ["atomic_file", "completed_step", "diagnosis", "keep", "pytorch_names", "run", "ulp"],
     ],
     "screen": [
         ["showing"],
@@ -214,7 +214,7 @@ FLOORS: dict[str, list[list[str]]] = {
     ],
     "trace/cli": [
         ["answer", "arguments", "misread", "reference_step", "warm"],
-        ["demo", "inspection", "loading", "v1"],
+        ["completion", "demo", "inspection", "loading", "v1"],
         ["v2"],
         ["formats"],
         ["commands"],

@@ -147,10 +147,11 @@ def test_a_line_that_loses_its_prompt_is_found() -> None:
             assert first in shown or unprompted(doc[: start.start()] + lost), f"{test.name}: {first}"
 
 
-def test_the_ops_page_is_fresh() -> None:
-    program = "import runpy; print(runpy.run_path('docs/generate_ops.py')['page'](), end='')"
-    page = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert page == (ROOT / "docs" / "ops.md").read_text(), "run: python docs/generate_ops.py"
+@pytest.mark.parametrize(("generator", "page"), [("generate_ops", "ops"), ("generate_names", "from_pytorch_names")])
+def test_a_generated_page_is_fresh(generator: str, page: str) -> None:
+    program = f"import runpy; print(runpy.run_path('docs/{generator}.py')['page'](), end='')"
+    made = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert made == (ROOT / "docs" / f"{page}.md").read_text(), f"run: python docs/{generator}.py"
 
 
 def test_the_tables_of_the_trace_format_are_fresh() -> None:

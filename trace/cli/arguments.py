@@ -11,6 +11,9 @@ from ...base.errors import DgrrError
 TRACE = "trace.dgrr"
 """The trace of version 1's commands where none is named."""
 
+FUNCTION = "MODULE:FUNCTION"
+"""What a function of the user's is named by."""
+
 DEFAULT = "default: %(default)s"
 # The format's limits; the trace modules that own them load numba.
 UINT32 = 2**32 - 1
@@ -73,8 +76,12 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("-o", "--out", type=path, metavar=metavar, help=help, **more)
 
     def model(self, help: str = "what returns (loss_fn, batches) when it is called", **more: Any) -> None:
-        """What a function of the user's returns."""
-        self.add_argument("--model", metavar="MODULE:FUNCTION", help=help, **more)
+        """The function of the user's that returns a loss function and batches, in all commands."""
+        self.add_argument("--model", metavar=FUNCTION, help=help, **more)
+
+    def captured_step(self, help: str) -> None:
+        """The function of the user's that returns a captured step, by its place."""
+        self.add_argument("function", nargs="?", metavar=FUNCTION, help=help)
 
     def rules(self) -> None:
         """The user's own rules."""

@@ -14,7 +14,7 @@ from inspect import iscoroutine
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from .arguments import UsageError
+from .arguments import FUNCTION, UsageError
 
 if TYPE_CHECKING:
     from ...runtime import CapturedStep
@@ -72,14 +72,14 @@ def load_run(spec: str) -> tuple[Callable[..., Any], Any]:
     return made[0], made[1]
 
 
-def load_step(option: str, spec: str) -> "CapturedStep":
-    """The step that a function returns. Raises UsageError."""
+def load_step(spec: str) -> "CapturedStep":
+    """The step that the function of ``MODULE:FUNCTION`` returns. Raises UsageError."""
     from ...runtime import CapturedStep  # compiled, and so loaded only where it is needed
 
-    step = called(option, spec)
+    step = called(FUNCTION, spec)
     if not isinstance(step, CapturedStep):
         expected = "expected a CapturedStep, as dgrr.runtime.capture makes it"
-        raise UsageError(f"argument {option}: {spec}(): {expected}, got {described(step)}")
+        raise UsageError(f"argument {FUNCTION}: {spec}(): {expected}, got {described(step)}")
     return step
 
 

@@ -51,6 +51,15 @@ def keep(golden: Path, present: Path, policy: Policy, update: Update, *, write_m
     return "verified"
 
 
+def delete(golden: Path) -> None:
+    """Delete a golden file and the text beside it. Raises GoldenError."""
+    try:
+        for path in (golden, sidecar_path(golden)):
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise GoldenError(f"it cannot be deleted: {error.filename}: {error.strerror}") from None
+
+
 def require_same(golden: Path, present: Path, policy: Policy) -> None:
     """Raise GoldenMismatchError if a run is not that of its golden file, or the file cannot be read."""
     comparison = compare(golden, present, policy=policy, proven=True)

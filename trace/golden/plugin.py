@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 FIXTURE = "golden_trace"
 
 _SETTINGS = pytest.StashKey[Settings]()
+_DELETES = pytest.StashKey[bool]()
 _RESULTS = pytest.StashKey[Results]()
 _FOLDER = pytest.StashKey[Path]()
 _TRACES = pytest.StashKey["GoldenTraces"]()
@@ -58,6 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
     except ValueError as error:
         raise pytest.UsageError(str(error)) from None
     config.stash[_SETTINGS] = _settings(config, update)
+    config.stash[_DELETES] = _deletes(config, update)
     config.stash[_RESULTS] = Results(whole=_is_worker(config) or _collects_all(config))
 
 
@@ -99,9 +101,11 @@ def pytest_make_collect_report(
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Note which tests have golden traces."""
+    """Note which tests have golden traces, and where unused ones are deleted, which tests there are."""
     if FIXTURE in getattr(item, "fixturenames", ()):
         _take(item)
+    if item.config.stash[_DELETES]:
+        _count(item)
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
@@ -133,6 +137,22 @@ def _take(node: pytest.Item | pytest.Collector) -> None:
     with suppress(TwoSetsError):  # which the test is told
         if (golden := _golden(node)) == settings.folder:
             node.config.stash[_RESULTS].take(_module(node, golden), node.nodeid)
+
+
+def _deletes(config: pytest.Config, update: Update) -> bool:
+    """Whether golden files that no test has used are deleted: of modules of which no part alone is asked for."""
+    return update == "all" and not config.getoption("lf", None) and not any("::" in arg for arg in config.args)
+
+
+def _count(item: pytest.Item) -> None:
+    """Note a test of a module whose golden files are in a folder that no other module can have."""
+    settings = item.config.stash[_SETTINGS]
+    with suppress(TwoSetsError):
+        golden = _golden(item)
+        folder = _module(item, golden)
+        modules = (above / f"{folder}.py" for above in {golden.parent, root_of(item.path, settings.project)})
+        if golden == settings.folder and [path for path in modules if path.exists()] == [item.path]:
+            item.config.stash[_RESULTS].tests.setdefault(folder, set()).add(item.nodeid)
 
 
 # ------------------------------------------------------------------ a test
@@ -168,6 +188,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         texts = _failures(item, traces)
         if texts:
             pytest.fail("\n\n".join(texts), pytrace=False)
+    if item.config.stash[_DELETES]:
+        item.config.stash[_RESULTS].ended.add(item.nodeid)
     return result
 
 
@@ -244,13 +266,36 @@ def pytest_terminal_summary(
     """One line of what became of the golden files, the unused ones, and what git should know of the first."""
     settings, results = config.stash[_SETTINGS], config.stash[_RESULTS]
     ran = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+    deleted = _deleted(config, results) if ran else []
     unused = results.unused(settings.folder) if ran else []
     if line := results.summary(unused):
+        terminalreporter.write_line(line)
+    for line in deleted:
         terminalreporter.write_line(line)
     for name in unused:
         terminalreporter.write_line(f"  unused: {_shown(config, settings.folder / name)}{SUFFIX}")
     if results.counts["written"] and not _git_knows(config.rootpath):
         terminalreporter.write_line(HINT)
+
+
+def _deleted(config: pytest.Config, results: Results) -> list[str]:
+    """Delete the golden files of no test; their paths, and why one could not be deleted."""
+    folder, lines = config.stash[_SETTINGS].folder, list[str]()
+    if not (names := results.abandoned(folder)):
+        return lines
+    from .errors import GoldenError
+    from .keeping import delete
+
+    for name in names:
+        golden = folder / f"{name}{SUFFIX}"
+        try:
+            delete(golden)
+        except GoldenError as error:
+            lines.append(f"golden trace {_shown(config, golden)}: {error}")
+        else:
+            results.counts["deleted"] += 1
+            lines.append(f"  deleted: {_shown(config, golden)}")
+    return lines
 
 
 HINT = """dgrr: golden files are binary, and the texts beside them have the same line ends everywhere; add this to

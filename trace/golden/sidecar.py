@@ -1,15 +1,18 @@
 """The text beside a golden file: what a reviewer reads of it in a diff. It follows from the file alone."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
-from ..v2.format.schema import TensorSpec
 from ..v2.read.reader import StepView, TraceReader, open_reader
 
 _HYPERPARAMETERS, _TENSORS, _LOSSES = 10, 40, 40
 
 _RENAMED = {"chain     ": "state chain  ", "state     ": "state root   "}
 """Beginnings of lines as files have them that were written before these names."""
+
+_DIGEST = re.compile(r"^(  .*\]) +[0-9a-f]{32}$")
+"""The line of a tensor up to its digest, which files have not that were written before these."""
 
 
 def sidecar(path: Path) -> str:
@@ -18,13 +21,17 @@ def sidecar(path: Path) -> str:
     Raises InvalidTraceError for a file that is damaged.
     """
     with open_reader(path) as trace:
-        lines = [*_about(trace), "", *_tensors(trace.schema.tensors), "", *_losses(trace)]
+        lines = [*_about(trace), "", *_tensors(trace), "", *_losses(trace)]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def agrees(text: str, path: Path) -> bool:
-    """Whether a sidecar is the one of a trace; ends of lines are as a checkout made them, names may be the old ones."""
-    return [_renamed(line) for line in text.splitlines()] == sidecar(path).splitlines()
+    """Whether a sidecar is the one of a trace, perhaps with the old names or without any digest of a tensor.
+
+    Ends of lines are as a checkout made them.
+    """
+    lines = sidecar(path).splitlines()
+    return [_renamed(line) for line in text.splitlines()] in (lines, [_DIGEST.sub(r"\1", line) for line in lines])
 
 
 def _renamed(line: str) -> str:
@@ -50,12 +57,17 @@ def _hyperparameters(first: StepView) -> Iterator[str]:
     yield from (f"  {name:<12} {value!r}" for name, value in shown)
 
 
-def _tensors(tensors: Sequence[TensorSpec]) -> Iterator[str]:
-    """Name, role, dtype and shape of each."""
+def _tensors(trace: TraceReader) -> Iterator[str]:
+    """Name, role, dtype and shape of each, and its digest after the last step where that is known."""
+    tensors = trace.schema.tensors
     shown = tensors[:_TENSORS]
-    width = max((len(t.name) for t in shown), default=0)
+    name = max((len(t.name) for t in shown), default=0)
+    shape = max((len(str(list(t.shape))) for t in shown), default=0)
+    final = () if trace.seal is None else trace.seal.final
     yield _counted(len(tensors), "tensor")
-    yield from (f"  {t.name:<{width}}  {t.role.name.lower():<6} {t.dtype:<4} {list(t.shape)}" for t in shown)
+    for i, t in enumerate(shown):
+        line = f"  {t.name:<{name}}  {t.role.name.lower():<6} {t.dtype:<4} {list(t.shape)!s:<{shape}}"
+        yield f"{line}  {final[i].hex()}" if final else line.rstrip()
     if len(tensors) > len(shown):
         yield f"  and {len(tensors) - len(shown)} more"
 

@@ -51,7 +51,6 @@ def shell(*arguments, **options):
     ("command", "text"),
     [
         ("", "dgrr: error: the following arguments are required: COMMAND"),
-        ("dance", "invalid choice: 'dance'"),
         ("train --step 5", "unrecognized arguments: --step 5"),
         ("train --steps", "argument --steps: expected one argument"),
         ("train 5", "unrecognized arguments: 5"),
@@ -77,6 +76,26 @@ def test_a_wrong_command_line(dgrr, tmp_path, command, text):
     assert text in err
     assert err.startswith("usage: dgrr")
     assert os.listdir(tmp_path) == ["trace.dgrr"]
+
+
+@pytest.mark.parametrize(
+    ("word", "text"),
+    [
+        ("shwo", "dgrr shwo: no such command; did you mean 'show'?"),
+        ("Validate", "dgrr Validate: no such command; did you mean 'validate'?"),
+        ("dif", "dgrr dif: no such command; did you mean 'diff'?"),
+        ("dance", "dgrr dance: no such command; `dgrr --help` lists them"),
+        ("", "dgrr '': no such command; `dgrr --help` lists them"),
+        ("a\nb", "dgrr 'a\\nb': no such command; `dgrr --help` lists them"),
+    ],
+)
+def test_a_command_that_there_is_not(dgrr, word, text):
+    assert dgrr(word, "--steps", "1") == (1, "", f"{text}\n")
+
+
+def test_version_1_stands_last_in_the_help(dgrr):
+    shown = dgrr("--help")[1]
+    assert shown.index("\n    demo ") < shown.index("\n    cache ") < shown.index("\n    train ")
 
 
 @pytest.mark.parametrize("option", ["--steps", "--seed", "--lr", "--created-at"])

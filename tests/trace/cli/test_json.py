@@ -168,18 +168,18 @@ ANSWERS = [
     ("report run.dgrr -o run.dgrr", 1),
     ("report there -o new", 3),
     ("report missing -o new", 2),
-    ("test record new --model model_of_json:train", 0),
-    ("test check golden.dgrr --model model_of_json:train", 0),
-    ("test check golden.dgrr --model model_of_json:train_otherwise", 4),
-    ("test check missing --model model_of_json:train", 2),
-    ("test check golden.dgrr --model model_of_json:make", 1),
+    ("test record new --train model_of_json:train", 0),
+    ("test check golden.dgrr --train model_of_json:train", 0),
+    ("test check golden.dgrr --train model_of_json:train_otherwise", 4),
+    ("test check missing --train model_of_json:train", 2),
+    ("test check golden.dgrr --train model_of_json:make", 1),
     ("verify-step model_of_json:make --replays 2", 0),
     ("verify-step model_of_json:broken --replays 2", 5),
     ("verify-step model_of_json:train", 1),
     ("cache", 0),
-    ("cache show --model m:f", 1),
+    ("cache show m:f", 1),
     ("cache warm", 2),
-    ("cache warm --model model_of_json:make", 0),
+    ("cache warm model_of_json:make", 0),
     ("dance", 1),
 ]
 
@@ -217,7 +217,7 @@ def files(folder: Path, record_run: RecordRun, monkeypatch: pytest.MonkeyPatch) 
             "train --steps 3 --out other-v1 --seed 1",
             "train --steps 4 --out longer-v1",
             "rollback run.dgrr --step 2 --out child.dgrr",
-            "test record golden.dgrr --model model_of_json:train",
+            "test record golden.dgrr --train model_of_json:train",
         ):
             assert main(command.split()) == 0
         (folder / "cut-v1").write_bytes((folder / "v1").read_bytes()[:-1])

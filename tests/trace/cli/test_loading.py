@@ -247,9 +247,9 @@ COMMANDS = {
     "--model of replay": (["replay", "run.dgrr", "--model"], SPECS | CALLED | RUNS),
     "--model of diff": (["diff", "run.dgrr", "--model"], SPECS | CALLED | RUNS),
     "--rule of replay": (["replay", "run.dgrr", "--rule"], SPECS | {"nonsense:Wrong": "got the class Wrong"}),
-    "--model of test": (["test", "check", "run.dgrr", "--model"], SPECS | TRAINS),
+    "--train of test": (["test", "check", "run.dgrr", "--train"], SPECS | TRAINS),
     "MODULE:FUNCTION of verify-step": (["verify-step"], SPECS | CALLED | RUNS),
-    "--model of cache": (["cache", "warm", "--model"], SPECS | CALLED | RUNS),
+    "MODULE:FUNCTION of cache": (["cache", "warm"], SPECS | CALLED | RUNS),
 }
 
 CASES = [
@@ -331,7 +331,7 @@ def test_ctrl_c_at_an_import(dgrr: Callable[..., Said], option: str) -> None:
 
 @pytest.mark.parametrize("option", [option for option in COMMANDS if not option.startswith("--rule")])
 def test_ctrl_c_in_a_function(dgrr: Callable[..., Said], option: str) -> None:
-    name = "interrupted_when_training" if option == "--model of test" else "interrupted"
+    name = "interrupted_when_training" if option == "--train of test" else "interrupted"
     assert dgrr(*COMMANDS[option][0], f"nonsense:{name}") == (130, "", "dgrr: interrupted\n")
 
 

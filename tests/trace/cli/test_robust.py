@@ -35,7 +35,7 @@ WRITERS = [
     "rollback v1 --step 0 --out {}",
     "recover run.dgrr -o {}",
     "demo --epochs 1 --out {}",
-    "test record {} --model my_training:train",
+    "test record {} --train my_training:train",
 ]
 """Commands that are refused before they train."""
 

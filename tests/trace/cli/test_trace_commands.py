@@ -198,7 +198,7 @@ def test_a_model_and_a_wrong_command(models: Callable[..., Said], command: str, 
 
 
 def test_a_golden_trace(models: Callable[..., Said], tmp_path: Path) -> None:
-    check, record = (f"test {action} golden.dgrr --model model_of_diff:" for action in ("check", "record"))
+    check, record = (f"test {action} golden.dgrr --train model_of_diff:" for action in ("check", "record"))
     code, _, err = models(f"{check}train")
     assert (code, "cannot open golden.dgrr" in err) == (2, True)
     assert models(f"{record}train") == (0, "golden.dgrr: written\n", "")
@@ -216,12 +216,12 @@ def test_a_golden_trace(models: Callable[..., Said], tmp_path: Path) -> None:
 
 def test_a_golden_trace_that_cannot_be_written(models: Callable[..., Said], tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    code, out, err = models("test record fifo --model model_of_diff:train")
+    code, out, err = models("test record fifo --train model_of_diff:train")
     assert (code, out) == (2, "")
     assert "it exists and is not a regular file" in err
-    assert models("test record missing/x/golden.dgrr --model model_of_diff:train")[0] == 0
+    assert models("test record missing/x/golden.dgrr --train model_of_diff:train")[0] == 0
     (tmp_path / "file").write_text("")
-    assert models("test record file/golden.dgrr --model model_of_diff:train")[0] == 2
+    assert models("test record file/golden.dgrr --train model_of_diff:train")[0] == 2
 
 
 def test_inspect_shows_the_ops_of_a_step(capsys: pytest.CaptureFixture[str]) -> None:

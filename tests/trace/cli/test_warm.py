@@ -31,12 +31,12 @@ def dgrr(folder: Path, *arguments: str, **variables: str) -> subprocess.Complete
 
 def test_a_model_is_compiled_ahead(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(STEP)
-    ended = dgrr(tmp_path, "warm", "--model", "mine:make")
+    ended = dgrr(tmp_path, "warm", "mine:make")
     assert (ended.returncode, ended.stderr) == (0, "")
     assert any(path.name.startswith("mul-") for path in (tmp_path / "kernels").iterdir())
     assert f"{tmp_path / 'kernels'}: " in ended.stdout
     times = {path: path.stat().st_mtime_ns for path in (tmp_path / "kernels").iterdir()}
-    assert dgrr(tmp_path, "warm", "--model", "mine:make").returncode == 0
+    assert dgrr(tmp_path, "warm", "mine:make").returncode == 0
     assert times.keys() == set((tmp_path / "kernels").iterdir())
 
 
@@ -67,9 +67,9 @@ def test_what_cannot_be_compiled_is_named(
     assert "relu" not in err
 
 
-def test_a_model_goes_with_warm_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cache", "show", "--model", "mine:make"]) == 1
-    assert "argument --model: it goes with warm, not with show" in capsys.readouterr().err
+def test_a_step_goes_with_warm_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cache", "show", "mine:make"]) == 1
+    assert "argument MODULE:FUNCTION: it goes with warm, not with show" in capsys.readouterr().err
 
 
 def test_without_a_model_every_op_is_compiled_and_what_trains() -> None:

@@ -18,7 +18,7 @@ KEPT_TRACE = re.compile(r"\S+/dgrr/test_digits/")
 
 def failure(outlines: list[str]) -> str:
     """The text of a failure, as the page shows it."""
-    start = next(i for i, text in enumerate(outlines) if text.startswith("golden trace "))
+    start = next(i for i, text in enumerate(outlines) if text.startswith("step "))
     end = next(i for i, text in enumerate(outlines) if text.startswith("to accept it: "))
     return "\n".join(outlines[start : end + 1]) + "\n"
 
@@ -32,7 +32,7 @@ def test_the_failure_is_the_real_one(project: pytest.Pytester) -> None:
     module.write_text(source.replace("nn.ReLU()", "nn.GELU()"))
     said = failure(run_apart(project)[0].outlines)
     said = KEPT_TRACE.sub("/tmp/pytest-of-you/pytest-0/dgrr/test_digits/", said).replace(f"{project.path}/", "")
-    (shown,) = re.findall(r"^```text\n(golden trace .*?)^```\n", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    (shown,) = re.findall(r"^```text\n(step 0: .*?)^```\n", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     assert shown == said
 
 

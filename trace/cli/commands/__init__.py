@@ -13,11 +13,10 @@ from typing import NamedTuple
 
 from .... import __version__
 from ..answer import Answer
-from ..arguments import Parser, paths_of
+from ..arguments import Parser, UsageError, paths_of
 
 PLACES = (
     "making.demo",
-    "making.train",
     "proving.validate",
     "proving.replay",
     "looking.inspect",
@@ -35,6 +34,7 @@ PLACES = (
     "proving.test",
     "proving.verify_step",
     "making.cache",
+    "making.train",
 )
 """Where each command is, in the order of ``dgrr --help``; the last part is its name."""
 
@@ -65,13 +65,39 @@ def parse(argv: Sequence[str], args: argparse.Namespace) -> None:
 
     Raises UsageError; SystemExit where help or the version was asked for, which is then printed.
     """
-    _, rest = _parser(commands(argv)).parse_known_args(argv, args)
+    known = commands(argv)
+    _require_known(argv, [name for command in known for name in (command.name, *command.aliases)])
+    _, rest = _parser(known).parse_known_args(argv, args)
     if rest:
         late = args.paths and not any(text.startswith("-") for text in rest)  # a second path behind an option
         if not late:
             args.parser.error(f"unrecognized arguments: {' '.join(rest)}")
         args.paths += rest
     args.paths = args.paths_of(args)
+
+
+def _require_known(argv: Sequence[str], names: Sequence[str]) -> None:
+    """Raise UsageError for a first word that is no command, with the one that may be meant."""
+    if not argv or argv[0].startswith("-") or argv[0] in names:
+        return
+    from ....base.pytorch_names import close_to
+
+    meant = close_to(argv[0], names)
+    advice = f"did you mean {meant!r}?" if meant else "`dgrr --help` lists them"
+    shown = argv[0] if argv[0].isprintable() and argv[0].split() == [argv[0]] else repr(argv[0])
+    raise UsageError(f"{shown}: no such command; {advice}", "dgrr ")
+
+
+class _PrintCompletion(argparse.Action):
+    """Print what completes the command line in a shell, and end."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: object, shell: object, option: object = None
+    ) -> None:
+        from ..completion import script
+
+        print(script(parser, str(shell)))
+        parser.exit()
 
 
 def command_name(argv: Sequence[str]) -> str | None:
@@ -91,6 +117,10 @@ def _parser(known: Iterable[Command]) -> Parser:
         allow_abbrev=False,
     )
     made.add_argument("--version", action="version", version=f"dgrr {__version__}", help="show the version and exit")
+    completes = "print what completes commands, options and files in a shell, and exit"
+    made.add_argument(
+        "--print-completion", action=_PrintCompletion, choices=("bash", "zsh", "fish"), metavar="SHELL", help=completes
+    )
     places = made.add_subparsers(required=True, metavar="COMMAND")
     for command in known:
         _add(places.add_parser, command)

@@ -6,7 +6,7 @@ from typing import Any
 from ....exit_codes import Exit
 from ....file_version import TraceFileError
 from ...answer import Answer, done
-from ...arguments import Parser
+from ...arguments import FUNCTION, Parser
 from ...loading import load_step
 
 HELP = """
@@ -15,23 +15,25 @@ Show, fill or clear the folder of compiled kernels.
 Modules are those of the current folder and the installed ones.
 
 examples:
-  dgrr cache                            where it is, and its size
-  dgrr cache warm --model train:make    compile what the step of make() of train.py runs
+  dgrr cache                    where it is, and its size
+  dgrr cache warm train:make    compile what the step of make() of train.py runs
 """
 
 
 def add_arguments(parser: Parser) -> None:
     action = "what to do: show the folder, clear it, or warm it, which compiles ahead; default: %(default)s"
     parser.add_argument("action", nargs="?", choices=("show", "clear", "warm"), default="show", help=action)
-    parser.model("with warm: what returns a captured step, to compile what that runs; default: every op in float32")
+    parser.captured_step(
+        "with warm: what returns a captured step, to compile what that runs; default: every op in float32"
+    )
 
 
 def run(args: argparse.Namespace) -> Answer:
     """``show`` says where the folder is and what it holds, ``clear`` removes its files, ``warm`` fills it."""
     if args.action == "warm":
-        return _warmed(args.model)
-    if args.model is not None:
-        args.parser.error(f"argument --model: it goes with warm, not with {args.action}")
+        return _warmed(args.function)
+    if args.function is not None:
+        args.parser.error(f"argument {FUNCTION}: it goes with warm, not with {args.action}")
     from .....base import kernel_cache
 
     held = _contents()
@@ -45,13 +47,13 @@ def run(args: argparse.Namespace) -> Answer:
     return done(result, f"{held['folder']}: removed {_described(held)}")
 
 
-def _warmed(model: str | None) -> Answer:
+def _warmed(function: str | None) -> Answer:
     """Compile, and say what the folder then holds, and what could not be compiled."""
     from ... import warm
 
-    failures = warm.compiled(warm.tasks()) if model is None else []
-    if model is not None:
-        load_step("--model", model)
+    failures = warm.compiled(warm.tasks()) if function is None else []
+    if function is not None:
+        load_step(function)
     held = _contents()
     result = {**held, "removed": 0, "failed": failures}
     text = f"{held['folder']}: {_described(held)}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from ....exit_codes import Exit
 from ....file_version import version_of
 from ...answer import Answer, done, failed, judged
-from ...arguments import Parser
+from ...arguments import FUNCTION, Parser
 from ...loading import guarded, load_function
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ FUNCTION is called with one argument: def run(trace): Trainer(…, trace=trace).
 Modules are those of the current folder and the installed ones.
 
 examples:
-  dgrr test record golden/digits.dgrr --model train:run    once; both files are committed
-  dgrr test check golden/digits.dgrr --model train:run     in CI: 0 the same, 4 another run
+  dgrr test record golden/digits.dgrr --train train:run    once; both files are committed
+  dgrr test check golden/digits.dgrr --train train:run     in CI: 0 the same, 4 another run
 """
 
 _SAID = {
@@ -35,7 +35,8 @@ def add_arguments(parser: Parser) -> None:
     action = "make the run the golden one, or hold it against the golden one"
     parser.add_argument("action", choices=("record", "check"), help=action)
     parser.trace("the golden file; its text lies beside it")
-    parser.model("what trains when it is called with what it is to give to its trainer as trace=", required=True)
+    train = "what trains when it is called with what it is to give to its trainer as trace="
+    parser.add_argument("--train", metavar=FUNCTION, required=True, help=train)
     parser.policy()
 
 
@@ -43,7 +44,7 @@ def run(args: argparse.Namespace) -> Answer:
     """``record`` makes what a function trains the golden file, ``check`` holds it against that file."""
     from .....base.atomic_file import require_replaceable
 
-    train = _training(args.model)
+    train = _training(args.train)
     if args.action == "record":
         require_replaceable(args.path)  # before anything is trained
         return _recorded(args.path, train, args.policy)
@@ -51,15 +52,15 @@ def run(args: argparse.Namespace) -> Answer:
     return _checked(args, train)
 
 
-def _training(model: str) -> "Train":
+def _training(spec: str) -> "Train":
     """The user's function, which records one run."""
-    function = load_function("--model", model)
+    function = load_function("--train", spec)
 
     def trained(recording: "GoldenRecording") -> None:
         function(recording)
         recording.require_sealed()
 
-    return lambda recording: guarded(f"argument --model: {model}: while training", lambda: trained(recording))
+    return lambda recording: guarded(f"argument --train: {spec}: while training", lambda: trained(recording))
 
 
 def _recorded(path: str, train: "Train", policy: str | None) -> Answer:
@@ -81,7 +82,7 @@ def _checked(args: argparse.Namespace, train: "Train") -> Answer:
         found = check(args.path, train, policy=args.policy)
     except GoldenError as error:  # what is wrong is the text beside the file
         return failed(Exit.VALIDATION, f"{args.path}: {error}")
-    found.b = f"{args.model}, computed now"  # its file is gone
+    found.b = f"{args.train}, computed now"  # its file is gone
     result: dict[str, Any] = {"outcome": "verified" if found.same else "different", "comparison": found}
     if found.same:
         return done(result, f"{args.path}: verified: {found.sentence}")

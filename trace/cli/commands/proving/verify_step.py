@@ -18,12 +18,9 @@ examples:
   dgrr verify-step train:make      what make() of train.py returns
 """
 
-_ARGUMENT = "MODULE:FUNCTION"
-
 
 def add_arguments(parser: Parser) -> None:
-    step = "what returns a captured step when it is called; default: the reference model's step"
-    parser.add_argument("function", nargs="?", metavar=_ARGUMENT, help=step)
+    parser.captured_step("what returns a captured step when it is called; default: the reference model's step")
     replays = f"how often the step is replayed, twice over; {DEFAULT}"
     parser.number("--replays", 1, MAX_STEPS, "N", replays, default=20)
 
@@ -32,7 +29,7 @@ def run(args: argparse.Namespace) -> Answer:
     """Verify a step and say how every check went."""
     from ...reference_step import reference_step
 
-    given = None if args.function is None else load_step(_ARGUMENT, args.function)
+    given = None if args.function is None else load_step(args.function)
     try:
         report = (given or reference_step()).verify(args.replays)
     except DgrrError as error:

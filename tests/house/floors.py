@@ -10,6 +10,7 @@ FLOORS: dict[str, list[list[str]]] = {
     ".": [["base"], ["screen"], ["tape"], ["runtime"], ["trace"]],
     "base": [
         ["arrays", "computing", "crc32", "errors", "interruption", "kernel_cache", "packages", "system"],
+        ["notes"],
         ["atomic_file", "completed_step", "diagnosis", "keep", "run", "ulp"],
     ],
     "screen": [
@@ -265,7 +266,7 @@ FLOORS: dict[str, list[list[str]]] = {
         ["constants", "limits"],
         ["digest", "frame", "schema"],
         ["header", "json_marks"],
-        ["layout", "nodes", "schema_json"],
+        ["layout", "nodes", "notes", "schema_json"],
         ["fields"],
         ["frame_type"],
         ["step"],

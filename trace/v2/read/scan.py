@@ -46,7 +46,8 @@ class Walk:
     `steps`: number of steps; `link`: S[steps - 1]; `root`: the last state root, and `root_step` the number of
     steps before it; `step_offsets`, `keyframes` (step, offset) and `indexes` (offsets); `committed`: the number
     of steps before the last COMMIT; `seal`; `end`: where the last whole frame ends; `chain`: the file chain
-    there; `seq`: the number of the frame behind it; `extents`: the tensors in the body of the frame that was met last.
+    there; `seq`: the number of the frame behind it; `told`: the types of frames that tell more of the last step;
+    `extents`: the tensors in the body of the frame that was met last.
     """
 
     def __init__(self, frames: FrameSource) -> None:
@@ -69,7 +70,7 @@ class Walk:
         self.extents: list[BodyExtent] = []
         self._last: StepRecord | None = None
         self._nodes: dict[int, int] = {}
-        self._met: set[int] = set()
+        self.told: set[int] = set()
         self._rules: dict[int, Callable[[Frame, Any], None]] = {
             KEYFRAME.code: self._keyframe,
             STEP.code: self._step,
@@ -126,8 +127,8 @@ class Walk:
             case FramePlace.FIRST:
                 fits = False
             case FramePlace.AFTER:
-                fits = self._last is not None and frame.step == self._last.step and frame.type not in self._met
-                self._met.add(frame.type)
+                fits = self._last is not None and frame.step == self._last.step and frame.type not in self.told
+                self.told.add(frame.type)
             case FramePlace.LISTING:
                 fits = frame.step == len(self.indexes) * STEPS_PER_INDEX
             case _:
@@ -155,7 +156,7 @@ class Walk:
             text = f"the link of STEP {frame.step} in the state chain is wrong"
             raise InvalidTraceError(Verdict.CHAIN, text, frame.offset)
         self.link = record.link
-        self._last, self._met = record, set()
+        self._last, self.told = record, set()
         self.steps += 1
         self.step_offsets.append(frame.offset)
         if record.root is not None:
